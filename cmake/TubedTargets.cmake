@@ -1,0 +1,33 @@
+# One library a folder of src/, one test binary a folder of tests/.
+
+add_library(tubed_options INTERFACE)
+target_compile_options(tubed_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+  -Wnon-virtual-dtor -Wold-style-cast -Wcast-qual)
+if(TUBED_WERROR)
+  target_compile_options(tubed_options INTERFACE -Werror)
+endif()
+if(TUBED_SANITIZE)
+  target_compile_options(tubed_options INTERFACE -fsanitize=${TUBED_SANITIZE}
+    -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(tubed_options INTERFACE -fsanitize=${TUBED_SANITIZE})
+endif()
+if(TUBED_FUZZ)
+  target_compile_options(tubed_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+# tubed_library(folder SOURCES… DEPENDS…): the library tubed_<folder>.
+function(tubed_library folder)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_library(tubed_${folder} STATIC ${arg_SOURCES})
+  target_include_directories(tubed_${folder} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(tubed_${folder} PUBLIC ${arg_DEPENDS} PRIVATE tubed_options)
+endfunction()
+
+# tubed_test(name SOURCES… DEPENDS…): a doctest binary, registered with ctest.
+function(tubed_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/tests/doctest_main.cc)
+  target_link_libraries(${name} PRIVATE ${arg_DEPENDS} doctest::doctest tubed_options)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()

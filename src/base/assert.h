@@ -1,0 +1,13 @@
+// Assertions for our own bugs. They stay on in release: a queue that has lost its mind must stop,
+// not go on acknowledging jobs.
+#pragma once
+
+namespace tubed {
+
+// Prints the broken claim to stderr and aborts.
+[[noreturn]] void assertion_failed(const char* claim, const char* file, int line) noexcept;
+
+}  // namespace tubed
+
+#define TUBED_ASSERT(claim) \
+  (__builtin_expect(!(claim), 0) ? ::tubed::assertion_failed(#claim, __FILE__, __LINE__) : void(0))

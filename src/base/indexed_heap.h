@@ -1,0 +1,148 @@
+// IndexedHeap: a 4-ary min-heap of items that know their own place in it, so that any of them can
+// be taken out or moved in O(log n). The key stands beside the pointer: a comparison touches no
+// item.
+//
+// It owns its array, never the items. Invariant: for each item in the heap, `item->*Index` is its
+// position; keys are unique or ties do not matter to the caller.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/assert.h"
+
+namespace tubed {
+
+// The value of an item's index while it is in no heap.
+inline constexpr std::uint32_t kNotInHeap = UINT32_MAX;
+
+template <class Item, class Key, std::uint32_t Item::*Index>
+class IndexedHeap {
+ public:
+  bool empty() const { return entries_.empty(); }
+  std::size_t size() const { return entries_.size(); }
+
+  // The item with the smallest key, and that key. Precondition: !empty().
+  Item* top() const { return entries_.front().item; }
+  const Key& top_key() const { return entries_.front().key; }
+
+  // The same, or null.
+  Item* first() const { return entries_.empty() ? nullptr : entries_.front().item; }
+
+  // O(log n), amortised over the growth of the array. Precondition: the item is in no heap.
+  void push(const Key& key, Item* item) {
+    TUBED_ASSERT(item->*Index == kNotInHeap);
+    entries_.push_back({key, item});
+    sift_up(entries_.size() - 1);
+  }
+
+  // Precondition for both: the item is in this heap. O(log n).
+  void erase(Item* item) {
+    const std::size_t place = place_of(item);
+    item->*Index = kNotInHeap;
+    const Entry last = entries_.back();
+    entries_.pop_back();
+    if (place < entries_.size()) settle(place, last);
+    give_back_memory();
+  }
+  void update(const Key& key, Item* item) { settle(place_of(item), {key, item}); }
+
+  // Pushes, moves or takes the item out, so that it is in the heap exactly if `wanted`.
+  void set(bool wanted, const Key& key, Item* item) {
+    const bool inside = item->*Index != kNotInHeap;
+    if (wanted && inside) {
+      update(key, item);
+    } else if (wanted) {
+      push(key, item);
+    } else if (inside) {
+      erase(item);
+    }
+  }
+
+  // Calls visit(key, item) for each, in no order.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const Entry& entry : entries_) visit(entry.key, entry.item);
+  }
+
+  // Walks everything: order and indices.
+  void check_invariants() const {
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      TUBED_ASSERT(entries_[i].item->*Index == i);
+      if (i > 0) TUBED_ASSERT(!(entries_[i].key < entries_[parent(i)].key));
+    }
+  }
+
+ private:
+  struct Entry {
+    Key key;
+    Item* item;
+  };
+
+  static constexpr std::size_t kArity = 4;
+  static constexpr std::size_t kKeptCapacity = 64;
+  static std::size_t parent(std::size_t i) { return (i - 1) / kArity; }
+
+  std::size_t place_of(const Item* item) const {
+    const std::size_t place = item->*Index;
+    TUBED_ASSERT(place < entries_.size() && entries_[place].item == item);
+    return place;
+  }
+
+  void put_at(std::size_t place, const Entry& entry) {
+    entries_[place] = entry;
+    entry.item->*Index = static_cast<std::uint32_t>(place);
+  }
+
+  // Puts `entry` where it belongs, starting from a free `place`.
+  void settle(std::size_t place, const Entry& entry) {
+    entries_[place] = entry;
+    if (place > 0 && entry.key < entries_[parent(place)].key) {
+      sift_up(place);
+    } else {
+      sift_down(place);
+    }
+  }
+
+  void sift_up(std::size_t place) {
+    const Entry entry = entries_[place];
+    while (place > 0 && entry.key < entries_[parent(place)].key) {
+      put_at(place, entries_[parent(place)]);
+      place = parent(place);
+    }
+    put_at(place, entry);
+  }
+
+  void sift_down(std::size_t place) {
+    const Entry entry = entries_[place];
+    const std::size_t count = entries_.size();
+    for (;;) {
+      const std::size_t first = place * kArity + 1;
+      if (first >= count) break;
+      std::size_t smallest = first;
+      const std::size_t end = first + kArity < count ? first + kArity : count;
+      for (std::size_t child = first + 1; child < end; ++child) {
+        if (entries_[child].key < entries_[smallest].key) smallest = child;
+      }
+      if (!(entries_[smallest].key < entry.key)) break;
+      put_at(place, entries_[smallest]);
+      place = smallest;
+    }
+    put_at(place, entry);
+  }
+
+  // A heap that was once large keeps no large array; halving at a quarter keeps it amortised O(1).
+  void give_back_memory() {
+    if (entries_.capacity() > kKeptCapacity && entries_.size() < entries_.capacity() / 4) {
+      std::vector<Entry> smaller;
+      smaller.reserve(entries_.capacity() / 2);
+      smaller.assign(entries_.begin(), entries_.end());
+      entries_.swap(smaller);
+    }
+  }
+
+  std::vector<Entry> entries_;
+};
+
+}  // namespace tubed

@@ -1,0 +1,349 @@
+#include "commands/conversation.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tubed::commands {
+
+using namespace protocol;
+
+namespace {
+
+constexpr std::string_view kLineEnd = "\r\n";
+// A reply of this size counts as much work as a command.
+constexpr std::size_t kReplyBytesPerWork = 256;
+// What an idle connection may keep of an input buffer that was once full.
+constexpr std::size_t kKeptCapacity = 1024;
+
+}  // namespace
+
+Conversation::Conversation(Service& service)
+    : service_(service), session_(service.engine().open()) {
+  service_.opened(session_, *this);
+}
+
+Conversation::~Conversation() {
+  abandon_body();
+  service_.closed(session_);
+  service_.engine().close(session_, service_.now(), service_);
+}
+
+// --- Input
+
+void Conversation::receive(std::string_view bytes) {
+  if (quit_) return;
+  if (waiting_ || !pending_.empty() || slices_.begun) {
+    pending_.append(bytes);
+    if (!waiting_) work();
+    return;
+  }
+  // The usual case: whole commands, acted on where they lie.
+  budget_ = service_.engine().limits().work_per_turn;
+  const std::size_t taken = take(bytes);
+  pending_.append(bytes.substr(taken));
+}
+
+std::span<char> Conversation::body_space() {
+  if (stage_ != Stage::body || !pending_.empty()) return {};
+  return body_.writable().last(body_left_);
+}
+
+void Conversation::body_received(std::size_t count) {
+  TUBED_ASSERT(stage_ == Stage::body && count <= body_left_);
+  body_left_ -= count;
+  if (body_left_ == 0) stage_ = Stage::body_end;
+}
+
+void Conversation::half_close() {
+  peer_is_gone_ = true;
+  if (!waiting_) return;
+  service_.engine().cancel_wait(session_);
+  waiting_ = false;
+  replies_.line(word::kTimedOut);
+  work();
+}
+
+void Conversation::end_input() {
+  input_ended_ = true;
+  half_close();
+}
+
+void Conversation::resume() {
+  if (can_resume()) work();
+}
+
+bool Conversation::can_resume() const {
+  if (quit_ || waiting_) return false;
+  if (stop_ == Stop::output) return replies_.size() <= service_.conversation_limits().output_bytes;
+  return stop_ == Stop::budget;
+}
+
+bool Conversation::wants_input() const {
+  if (quit_ || input_ended_) return false;
+  // Somebody who waits may pipeline one more read's worth; then the kernel keeps the rest.
+  return stop_ == Stop::starved || (waiting_ && pending_.empty());
+}
+
+bool Conversation::idle() const {
+  return stage_ == Stage::line && !waiting_ && !slices_.begun && replies_.empty() &&
+         !service_.engine().holds_jobs(session_);
+}
+
+// --- Work
+
+void Conversation::work() {
+  budget_ = service_.engine().limits().work_per_turn;
+  const std::size_t taken = take(pending_);
+  pending_.erase(0, taken);
+  if (pending_.empty() && pending_.capacity() > kKeptCapacity) pending_.shrink_to_fit();
+}
+
+// Acts on the front of `input` as far as it can, and returns how much of it is done with.
+std::size_t Conversation::take(std::string_view input) {
+  working_ = true;
+  std::size_t total = 0;
+  while (may_go_on()) {
+    if (slices_.begun) {
+      run_command();
+      continue;
+    }
+    const std::string_view rest = input.substr(total);
+    std::size_t taken = 0;
+    switch (stage_) {
+      case Stage::line:
+        taken = take_line(rest);
+        break;
+      case Stage::body:
+      case Stage::skipped_body:
+        taken = take_body(rest);
+        break;
+      case Stage::dropped:
+        taken = take_dropped(rest);
+        break;
+      case Stage::body_end:
+        taken = take_body_end(rest);
+        break;
+      case Stage::skipped_line:
+        taken = take_skipped_line(rest);
+        break;
+    }
+    total += taken;
+    if (stop_ == Stop::starved) break;
+  }
+  working_ = false;
+  return quit_ ? input.size() : total;
+}
+
+// False: somebody else's turn. Otherwise assumes that there is something to do, until a stage finds
+// that it needs more input.
+bool Conversation::may_go_on() {
+  if (quit_) return false;
+  if (waiting_) {
+    stop_ = Stop::waiting;
+    return false;
+  }
+  if (replies_.size() > service_.conversation_limits().output_bytes) {
+    stop_ = Stop::output;
+    return false;
+  }
+  stop_ = Stop::budget;
+  return budget_ > 0;
+}
+
+std::size_t Conversation::take_line(std::string_view input) {
+  const std::size_t limit = service_.conversation_limits().line_bytes;
+  const std::size_t end = input.substr(0, limit).find(kLineEnd);
+  if (end == std::string_view::npos) {
+    if (input.size() < limit) {
+      stop_ = Stop::starved;
+    } else {
+      stage_ = Stage::skipped_line;
+      line_reply_ = word::kBadFormat;
+    }
+    return 0;
+  }
+  const std::size_t replies_before = replies_.size();
+  run_line(input.substr(0, end));
+  charge(replies_before);
+  return end + kLineEnd.size();
+}
+
+std::size_t Conversation::take_body(std::string_view input) {
+  const std::size_t count = std::min<std::size_t>(input.size(), body_left_);
+  if (count > 0 && stage_ == Stage::body) {
+    std::memcpy(body_.writable().last(body_left_).data(), input.data(), count);
+  }
+  body_left_ -= count;
+  if (body_left_ == 0) {
+    stage_ = Stage::body_end;
+  } else {
+    stop_ = Stop::starved;
+  }
+  return count;
+}
+
+std::size_t Conversation::take_dropped(std::string_view input) {
+  const std::size_t count = std::min<std::size_t>(input.size(), body_left_);
+  body_left_ -= count;
+  if (body_left_ == 0) {
+    stage_ = Stage::line;
+    replies_.line(refusal_);
+  } else {
+    stop_ = Stop::starved;
+  }
+  return count;
+}
+
+std::size_t Conversation::take_body_end(std::string_view input) {
+  if (input.empty() || input == kLineEnd.substr(0, 1)) {
+    stop_ = Stop::starved;
+    return 0;
+  }
+  if (!input.starts_with(kLineEnd)) {
+    // What follows is anybody's guess up to the next line end. Compat: expected-crlf-resync
+    stage_ = Stage::skipped_line;
+    abandon_body();
+    replies_.line(word::kExpectedCrlf);
+    return 0;
+  }
+  const std::size_t replies_before = replies_.size();
+  stage_ = Stage::line;
+  if (refusal_.empty()) {
+    run_command();
+  } else {
+    replies_.line(refusal_);
+  }
+  charge(replies_before);
+  return kLineEnd.size();
+}
+
+std::size_t Conversation::take_skipped_line(std::string_view input) {
+  const std::size_t end = input.find(kLineEnd);
+  if (end == std::string_view::npos) {
+    stop_ = Stop::starved;
+    // The first half of a line end may be the last byte here.
+    return input.empty() || input.back() != kLineEnd.front() ? input.size() : input.size() - 1;
+  }
+  stage_ = Stage::line;
+  if (!line_reply_.empty()) replies_.line(std::exchange(line_reply_, {}));
+  return end + kLineEnd.size();
+}
+
+// --- Commands
+
+void Conversation::run_line(std::string_view line) {
+  const std::size_t space = line.find(' ');
+  const std::string_view name = line.substr(0, space);
+  const bool has_text = space != std::string_view::npos;
+  const std::string_view text = has_text ? line.substr(space + 1) : std::string_view();
+  const Command* command = find_command(name);
+  if (line.find('\0') != std::string_view::npos) return refuse_line(command, text);
+  if (command == nullptr) return replies_.line(word::kUnknownCommand);
+  if (!has_text && command->text_rule == TextRule::needed) {
+    return replies_.line(word::kUnknownCommand);
+  }
+  const bool fits = has_text ? command->text_rule != TextRule::none
+                             : command->text_rule != TextRule::needed_word_known;
+  const bool ignored = command->text_rule == TextRule::ignored;
+  if (!fits || !command->parse(ignored ? std::string_view() : text, arguments_)) {
+    return refuse_line(command, text);
+  }
+  command_ = command;
+  service_.count(*command);
+  if (command->begin_body != nullptr) {
+    begin_body();
+  } else {
+    run_command();
+  }
+}
+
+// A malformed line whose body's length could be read takes its body with it: otherwise the body
+// would be run as commands. Compat: put-body-swallowed
+void Conversation::refuse_line(const Command* command, std::string_view text) {
+  BodySize size;
+  const bool has_body = command != nullptr && command->begin_body != nullptr;
+  if (has_body && salvage_body_size(text, size)) {
+    drop_body(size.bytes, word::kBadFormat);
+  } else {
+    replies_.line(word::kBadFormat);
+  }
+}
+
+Context Conversation::context() {
+  return {.service = service_,
+          .engine = service_.engine(),
+          .session = session_,
+          .now = service_.now(),
+          .replies = replies_,
+          .slices = slices_,
+          .body = {},
+          .peer_is_gone = peer_is_gone_,
+          .waiting = waiting_};
+}
+
+void Conversation::begin_body() {
+  Context context = this->context();
+  const BodyPlan plan = command_->begin_body(context, arguments_);
+  if (plan.refusal == word::kJobTooBig) return drop_body(plan.bytes, plan.refusal);
+  body_ = std::move(context.body);
+  body_left_ = plan.bytes;
+  refusal_ = plan.refusal;
+  stage_ = refusal_.empty() ? Stage::body : Stage::skipped_body;
+}
+
+// Whatever stands where its line end should be goes with it, as in beanstalkd.
+void Conversation::drop_body(std::uint32_t bytes, std::string_view reply) {
+  body_left_ = bytes + kLineEnd.size();
+  refusal_ = reply;
+  stage_ = Stage::dropped;
+}
+
+void Conversation::abandon_body() {
+  if (body_) service_.engine().return_memory(body_.size());
+  body_ = Bytes();
+}
+
+void Conversation::run_command() {
+  Context context = this->context();
+  context.body = std::move(body_);
+  switch (command_->run(context, arguments_)) {
+    case Outcome::done:
+    case Outcome::waiting:
+      slices_ = {};
+      break;
+    case Outcome::unfinished:
+      budget_ = 0;
+      break;
+    case Outcome::quit:
+      quit_ = true;
+      break;
+  }
+}
+
+void Conversation::charge(std::size_t replies_before) {
+  const std::size_t bytes = replies_.size() - replies_before;
+  const std::size_t cost = 1 + bytes / kReplyBytesPerWork;
+  budget_ -= static_cast<std::uint32_t>(std::min<std::size_t>(cost, budget_));
+}
+
+bool Conversation::answer(const engine::Notice& notice) {
+  TUBED_ASSERT(waiting_);
+  waiting_ = false;
+  switch (notice.kind) {
+    case engine::Notice::Kind::reserved:
+      replies_.job("RESERVED", notice.job, notice.body);
+      break;
+    case engine::Notice::Kind::timed_out:
+      replies_.line(word::kTimedOut);
+      break;
+    case engine::Notice::Kind::deadline_soon:
+      replies_.line(word::kDeadlineSoon);
+      break;
+  }
+  if (working_) return false;
+  // What it had pipelined behind the reserve can go on.
+  stop_ = pending_.empty() ? Stop::starved : Stop::budget;
+  return true;
+}
+
+}  // namespace tubed::commands

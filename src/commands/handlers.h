@@ -1,0 +1,100 @@
+// The arguments and handlers of every command, by family: produce.cc, consume.cc, inspect.cc.
+#pragma once
+
+#include "commands/command.h"
+
+namespace tubed::commands {
+
+using protocol::field;
+using protocol::schema;
+
+struct NoArguments {
+  static constexpr auto fields = schema();
+};
+
+struct PutArguments {
+  Priority priority;
+  Seconds delay;
+  Seconds ttr;
+  protocol::BodySize size;
+  static constexpr auto fields =
+      schema(field<&PutArguments::priority>("pri"), field<&PutArguments::delay>("delay"),
+             field<&PutArguments::ttr>("ttr"), field<&PutArguments::size>("bytes"));
+};
+
+struct TubeArguments {
+  protocol::TubeName tube;
+  static constexpr auto fields = schema(field<&TubeArguments::tube>("tube"));
+};
+
+struct TimeoutArguments {
+  Seconds timeout;
+  static constexpr auto fields = schema(field<&TimeoutArguments::timeout>("seconds"));
+};
+
+struct JobArguments {
+  JobId id;
+  static constexpr auto fields = schema(field<&JobArguments::id>("id"));
+};
+
+struct ReleaseArguments {
+  JobId id;
+  Priority priority;
+  Seconds delay;
+  static constexpr auto fields =
+      schema(field<&ReleaseArguments::id>("id"), field<&ReleaseArguments::priority>("pri"),
+             field<&ReleaseArguments::delay>("delay"));
+};
+
+struct BuryArguments {
+  JobId id;
+  Priority priority;
+  static constexpr auto fields =
+      schema(field<&BuryArguments::id>("id"), field<&BuryArguments::priority>("pri"));
+};
+
+struct KickArguments {
+  std::uint32_t bound;
+  static constexpr auto fields = schema(field<&KickArguments::bound>("bound"));
+};
+
+struct PauseArguments {
+  protocol::SpacedTubeName tube;
+  Seconds delay;
+  static constexpr auto fields =
+      schema(field<&PauseArguments::tube>("tube"), field<&PauseArguments::delay>("delay"));
+};
+
+// Producing [protocol: Producer Commands]
+BodyPlan begin_put(Context& context, const PutArguments& arguments);
+Outcome put(Context& context, const PutArguments& arguments);
+Outcome use(Context& context, const TubeArguments& arguments);
+
+// Consuming [protocol: Worker Commands; notes: reserve-job]
+Outcome reserve(Context& context, const NoArguments& arguments);
+Outcome reserve_with_timeout(Context& context, const TimeoutArguments& arguments);
+Outcome reserve_job(Context& context, const JobArguments& arguments);
+Outcome remove(Context& context, const JobArguments& arguments);
+Outcome release(Context& context, const ReleaseArguments& arguments);
+Outcome bury(Context& context, const BuryArguments& arguments);
+Outcome touch(Context& context, const JobArguments& arguments);
+Outcome watch(Context& context, const TubeArguments& arguments);
+Outcome ignore(Context& context, const TubeArguments& arguments);
+
+// Inspecting and steering [protocol: Other Commands]
+Outcome peek(Context& context, const JobArguments& arguments);
+Outcome peek_ready(Context& context, const NoArguments& arguments);
+Outcome peek_delayed(Context& context, const NoArguments& arguments);
+Outcome peek_buried(Context& context, const NoArguments& arguments);
+Outcome kick(Context& context, const KickArguments& arguments);
+Outcome kick_job(Context& context, const JobArguments& arguments);
+Outcome stats(Context& context, const NoArguments& arguments);
+Outcome stats_job(Context& context, const JobArguments& arguments);
+Outcome stats_tube(Context& context, const TubeArguments& arguments);
+Outcome list_tubes(Context& context, const NoArguments& arguments);
+Outcome list_tube_used(Context& context, const NoArguments& arguments);
+Outcome list_tubes_watched(Context& context, const NoArguments& arguments);
+Outcome pause_tube(Context& context, const PauseArguments& arguments);
+Outcome quit(Context& context, const NoArguments& arguments);
+
+}  // namespace tubed::commands

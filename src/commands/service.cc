@@ -1,0 +1,50 @@
+#include "commands/service.h"
+
+#include <algorithm>
+
+#include "commands/conversation.h"
+
+namespace tubed::commands {
+
+Service::Service(const Limits& limits, Identity identity, std::function<CpuTimes()> cpu_times)
+    : engine_(limits),
+      now_(identity.started),
+      identity_(std::move(identity)),
+      cpu_times_(std::move(cpu_times)) {}
+
+void Service::begin_turn(Time now) {
+  now_ = std::max(now_, now);
+  const engine::Deadlines due = engine_.next_deadlines();
+  if (std::min({due.delay, due.ttr, due.pause}) <= now_) engine_.advance(now_, *this);
+}
+
+void Service::set_limits(const Limits& limits, const ConversationLimits& conversation) {
+  engine_.set_limits(limits);
+  conversation_limits_ = conversation;
+}
+
+Conversation* Service::conversation_of(SessionId session) const {
+  return session < conversations_.size() ? conversations_[session] : nullptr;
+}
+
+void Service::opened(SessionId session, Conversation& conversation) {
+  if (session >= conversations_.size()) conversations_.resize(session + 1);
+  conversations_[session] = &conversation;
+  ++total_connections_;
+}
+
+void Service::closed(SessionId session) {
+  conversations_[session] = nullptr;
+}
+
+void Service::fact(const Fact& fact) {
+  if (facts_ != nullptr) facts_->fact(fact);
+}
+
+void Service::notice(const engine::Notice& notice) {
+  Conversation* conversation = conversations_[notice.session];
+  TUBED_ASSERT(conversation != nullptr);
+  if (conversation->answer(notice)) woken_.push_back(notice.session);
+}
+
+}  // namespace tubed::commands

@@ -1,0 +1,103 @@
+// Service: what all conversations of a server share: the queue, the time, the counters.
+//
+// It owns the engine and hands out what the engine says: facts to whoever keeps them, notices to
+// the conversation that waits. It never touches a socket: who runs it asks, after each turn, which
+// sessions were answered while they did nothing themselves.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "commands/table.h"
+#include "engine/engine.h"
+#include "engine/output.h"
+
+namespace tubed::commands {
+
+class Conversation;
+
+// Bounds of one conversation.
+struct ConversationLimits {
+  std::uint32_t line_bytes = 224;           // a command line with its end [notes: Lines]
+  std::uint64_t output_bytes = 1ULL << 20;  // replies not yet sent; beyond, nothing more is done
+};
+
+// What stats tells about the process.
+struct Identity {
+  std::uint64_t process_id = 0;
+  std::string instance;  // a random id of this run
+  std::string hostname;
+  std::string os;
+  std::string platform;
+  Time started;
+};
+
+struct CpuTimes {
+  Duration user{};
+  Duration system{};
+};
+
+class Service final : public engine::Output {
+ public:
+  Service(const Limits& limits, Identity identity, std::function<CpuTimes()> cpu_times);
+
+  // A turn: the time stands still until the next one. What is due happens first.
+  void begin_turn(Time now);
+  Time now() const { return now_; }
+
+  engine::Engine& engine() { return engine_; }
+  const engine::Engine& engine() const { return engine_; }
+
+  // Facts go there too; null: nobody keeps them. The sink outlives the service.
+  void keep_facts_in(FactSink* sink) { facts_ = sink; }
+
+  void set_limits(const Limits& limits, const ConversationLimits& conversation);
+  const ConversationLimits& conversation_limits() const { return conversation_limits_; }
+
+  bool draining() const { return draining_; }
+  void set_draining(bool draining) { draining_ = draining; }
+
+  // Swaps `sessions` with the list of those that were answered since the last call while they were
+  // not at work themselves: their replies are to be sent, and they may go on. One may have closed
+  // since.
+  void take_woken(std::vector<SessionId>& sessions) {
+    sessions.clear();
+    sessions.swap(woken_);
+  }
+  Conversation* conversation_of(SessionId session) const;
+
+  // For conversations.
+  void opened(SessionId session, Conversation& conversation);
+  void closed(SessionId session);
+  void count(const Command& command) { ++command_counts_[index_of(command)]; }
+
+  // For stats.
+  std::uint64_t command_count(std::size_t index) const { return command_counts_[index]; }
+  std::uint64_t total_connections() const { return total_connections_; }
+  std::uint64_t refused_connections() const { return refused_connections_; }
+  void count_refused_connection() { ++refused_connections_; }
+  const Identity& identity() const { return identity_; }
+  CpuTimes cpu_times() const { return cpu_times_(); }
+
+  void fact(const Fact& fact) override;
+  void notice(const engine::Notice& notice) override;
+
+ private:
+  engine::Engine engine_;
+  ConversationLimits conversation_limits_;
+  Time now_;
+  bool draining_ = false;
+  FactSink* facts_ = nullptr;
+  std::vector<Conversation*> conversations_;  // by session
+  std::vector<SessionId> woken_;
+  std::array<std::uint64_t, kCommandCount> command_counts_{};
+  std::uint64_t total_connections_ = 0;
+  std::uint64_t refused_connections_ = 0;
+  Identity identity_;
+  std::function<CpuTimes()> cpu_times_;
+};
+
+}  // namespace tubed::commands

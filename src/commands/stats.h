@@ -1,0 +1,30 @@
+// The stats tables: one row a line of stats, stats-tube and stats-job. A row is the key, what it
+// means, and where its value comes from; the reference page is made from the same rows.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "commands/service.h"
+#include "engine/info.h"
+#include "protocol/yaml.h"
+
+namespace tubed::commands {
+
+// The blocks, without the OK line: the lines of beanstalkd 1.13 in its order and quoting, then
+// tubed's own. O(1). [notes: stats, in order]
+protocol::YamlBlock server_stats(const Service& service);
+protocol::YamlBlock tube_stats(const engine::TubeInfo& tube);
+protocol::YamlBlock job_stats(const engine::JobInfo& job);
+
+// For the reference: each line's key and meaning, in order.
+struct StatsText {
+  std::string key;
+  std::string meaning;
+};
+std::vector<StatsText> server_stats_texts();
+std::vector<StatsText> tube_stats_texts();
+std::vector<StatsText> job_stats_texts();
+
+}  // namespace tubed::commands

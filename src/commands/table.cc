@@ -1,0 +1,165 @@
+#include "commands/table.h"
+
+#include "commands/handlers.h"
+
+namespace tubed::commands {
+
+namespace {
+
+constexpr ReplyText kNotFoundJob{"NOT_FOUND", "There is no such job."};
+constexpr ReplyText kNotHeld{"NOT_FOUND", "The client does not hold such a job."};
+constexpr ReplyText kNoTube{"NOT_FOUND", "There is no such tube."};
+constexpr ReplyText kNoneInState{"NOT_FOUND", "The used tube has no job in that state."};
+constexpr ReplyText kFound{"FOUND <id> <bytes>", "The job, followed by its body."};
+constexpr ReplyText kTooMany{"OUT_OF_MEMORY", "It would be one tube or watch too many."};
+constexpr ReplyText kReserved{"RESERVED <id> <bytes>", "The job, followed by its body."};
+constexpr ReplyText kDeadlineSoon{
+    "DEADLINE_SOON",
+    "The client holds a job in the last second of its TTR, and none can be given."};
+constexpr ReplyText kWatching{"WATCHING <count>", "How many tubes are watched now."};
+constexpr ReplyText kBlock{"OK <bytes>", "Followed by a YAML block."};
+
+constexpr ReplyText kPut[] = {
+    {"INSERTED <id>", "The job is in the queue."},
+    {"EXPECTED_CRLF", "The body was not followed by CR LF; nothing was stored."},
+    {"JOB_TOO_BIG", "The body exceeds limits.job_bytes; it was read and dropped."},
+    {"DRAINING", "The server takes no new jobs."},
+    {"OUT_OF_MEMORY", "Jobs use all of limits.job_memory; the body was read and dropped."}};
+constexpr ReplyText kUse[] = {{"USING <tube>", "Puts go there now."}, kTooMany};
+constexpr ReplyText kReserve[] = {
+    kReserved, kDeadlineSoon, {"TIMED_OUT", "The client half-closed while it waited."}};
+constexpr ReplyText kReserveTimeout[] = {
+    kReserved, kDeadlineSoon, {"TIMED_OUT", "No job came in time, or the client half-closed."}};
+constexpr ReplyText kReserveJob[] = {kReserved,
+                                     {"NOT_FOUND", "There is no such job, or a client holds it."}};
+constexpr ReplyText kDelete[] = {
+    {"DELETED", "The job is gone."},
+    {"NOT_FOUND", "There is no such job, or another client holds it."}};
+constexpr ReplyText kRelease[] = {{"RELEASED", "The job is ready again, or delayed."}, kNotHeld};
+constexpr ReplyText kBury[] = {{"BURIED", "The job rests until it is kicked."}, kNotHeld};
+constexpr ReplyText kTouch[] = {{"TOUCHED", "The job's TTR starts again."}, kNotHeld};
+constexpr ReplyText kWatch[] = {kWatching, kTooMany};
+constexpr ReplyText kIgnore[] = {kWatching, {"NOT_IGNORED", "It is the only tube watched."}};
+constexpr ReplyText kPeek[] = {kFound, kNotFoundJob};
+constexpr ReplyText kPeekState[] = {kFound, kNoneInState};
+constexpr ReplyText kKick[] = {{"KICKED <count>", "How many jobs became ready."}};
+constexpr ReplyText kKickJob[] = {
+    {"KICKED", "The job is ready."},
+    {"NOT_FOUND", "There is no such job, or it is neither buried nor delayed."}};
+constexpr ReplyText kBlockOnly[] = {kBlock};
+constexpr ReplyText kStatsJob[] = {kBlock, kNotFoundJob};
+constexpr ReplyText kStatsTube[] = {kBlock, kNoTube};
+constexpr ReplyText kUsing[] = {{"USING <tube>", "The tube that puts go to."}};
+constexpr ReplyText kPause[] = {{"PAUSED", "The pause counts from now."}, kNoTube};
+
+constexpr std::array<Command, kCommandCount> kCommands = {
+    command_with_body<PutArguments, put, begin_put>(
+        {"put", "Puts a job into the used tube; the body follows the line.", kPut}),
+    command<JobArguments, peek>({"peek", "Shows a job.", kPeek}),
+    command<NoArguments, peek_ready>(
+        {"peek-ready", "Shows the used tube's next ready job.", kPeekState}),
+    command<NoArguments, peek_delayed>(
+        {"peek-delayed", "Shows the used tube's delayed job with the least time left.",
+         kPeekState}),
+    command<NoArguments, peek_buried>(
+        {"peek-buried", "Shows the used tube's job that was buried first.", kPeekState}),
+    command<NoArguments, reserve>(
+        {"reserve", "Takes the most urgent job of the watched tubes, waiting for one if need be.",
+         kReserve}),
+    command<TimeoutArguments, reserve_with_timeout>(
+        {"reserve-with-timeout", "The same, waiting for so many seconds at most.", kReserveTimeout,
+         TextRule::needed_word_known}),
+    command<JobArguments, remove>(
+        {"delete", "Removes a ready, delayed or buried job, or one that the client holds.",
+         kDelete}),
+    command<ReleaseArguments, release>(
+        {"release", "Gives a held job back, with a new priority, ready or delayed.", kRelease}),
+    command<TubeArguments, use>({"use", "Sets the tube that puts go to.", kUse}),
+    command<TubeArguments, watch>({"watch", "Adds a tube to those reserved from.", kWatch}),
+    command<TubeArguments, ignore>({"ignore", "Takes a tube away from those again.", kIgnore}),
+    command<BuryArguments, bury>({"bury", "Puts a held job aside until it is kicked.", kBury}),
+    command<KickArguments, kick>(
+        {"kick",
+         "Makes up to so many of the used tube's jobs ready: buried ones, or, if there is "
+         "none, delayed ones.",
+         kKick}),
+    command<JobArguments, touch>({"touch", "Asks for the whole TTR of a held job again.", kTouch}),
+    command<NoArguments, stats>({"stats", "Tells about the server.", kBlockOnly}),
+    command<JobArguments, stats_job>(
+        {"stats-job", "Tells about a job.", kStatsJob, TextRule::needed_word_known}),
+    command<TubeArguments, stats_tube>(
+        {"stats-tube", "Tells about a tube.", kStatsTube, TextRule::needed_word_known}),
+    command<NoArguments, list_tubes>({"list-tubes", "Lists all tubes.", kBlockOnly}),
+    command<NoArguments, list_tube_used>(
+        {"list-tube-used", "Tells which tube puts go to.", kUsing}),
+    command<NoArguments, list_tubes_watched>(
+        {"list-tubes-watched", "Lists the tubes reserved from.", kBlockOnly}),
+    command<PauseArguments, pause_tube>(
+        {"pause-tube", "Lets a tube give no jobs for so many seconds; 0 ends a pause.", kPause,
+         TextRule::needed_word_known}),
+    command<JobArguments, reserve_job>({"reserve-job",
+                                        "Takes one ready, delayed or buried job by its id.",
+                                        kReserveJob, TextRule::needed_word_known, false}),
+    command<JobArguments, kick_job>(
+        {"kick-job", "Makes one buried or delayed job ready.", kKickJob, TextRule::needed, false}),
+    command<NoArguments, quit>({"quit", "Closes the connection.", {}, TextRule::ignored, false}),
+};
+
+// An open-addressed table of the rows by name, worked out by the compiler.
+constexpr std::size_t kBuckets = 128;
+constexpr std::uint8_t kNoRow = 0xff;
+
+constexpr std::size_t bucket_of(std::string_view name) {
+  std::size_t hash = name.size();
+  for (const char c : name) hash = hash * 31 + static_cast<unsigned char>(c);
+  return hash % kBuckets;
+}
+
+constexpr std::array<std::uint8_t, kBuckets> kRowByBucket = [] {
+  std::array<std::uint8_t, kBuckets> rows{};
+  rows.fill(kNoRow);
+  for (std::size_t row = 0; row < kCommands.size(); ++row) {
+    std::size_t bucket = bucket_of(kCommands[row].name);
+    while (rows[bucket] != kNoRow) bucket = (bucket + 1) % kBuckets;
+    rows[bucket] = static_cast<std::uint8_t>(row);
+  }
+  return rows;
+}();
+
+constexpr std::size_t kLongestName = [] {
+  std::size_t longest = 0;
+  for (const Command& row : kCommands) longest = std::max(longest, row.name.size());
+  return longest;
+}();
+
+constexpr bool names_are_unique() {
+  for (std::size_t a = 0; a < kCommands.size(); ++a) {
+    for (std::size_t b = a + 1; b < kCommands.size(); ++b) {
+      if (kCommands[a].name == kCommands[b].name) return false;
+    }
+  }
+  return true;
+}
+static_assert(names_are_unique());
+
+}  // namespace
+
+std::span<const Command, kCommandCount> command_table() {
+  return kCommands;
+}
+
+const Command* find_command(std::string_view name) {
+  if (name.size() > kLongestName) return nullptr;
+  for (std::size_t bucket = bucket_of(name); kRowByBucket[bucket] != kNoRow;
+       bucket = (bucket + 1) % kBuckets) {
+    const Command& row = kCommands[kRowByBucket[bucket]];
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+std::size_t index_of(const Command& command) {
+  return static_cast<std::size_t>(&command - kCommands.data());
+}
+
+}  // namespace tubed::commands

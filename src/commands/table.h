@@ -1,0 +1,21 @@
+// The command table: one row a command, in the order of the cmd-… lines in stats.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "commands/command.h"
+
+namespace tubed::commands {
+
+inline constexpr std::size_t kCommandCount = 25;
+
+std::span<const Command, kCommandCount> command_table();
+
+// The row of that name, or null. O(1).
+const Command* find_command(std::string_view name);
+
+// The place of a row in the table, which is also its place among the counters.
+std::size_t index_of(const Command& command);
+
+}  // namespace tubed::commands

@@ -1,0 +1,121 @@
+#include "config/listen.h"
+
+#include <array>
+#include <charconv>
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include "config/value.h"
+
+namespace tubed {
+namespace {
+
+constexpr std::string_view kUnixPrefix = "unix:";
+constexpr std::size_t kMaxPathBytes = 107;  // what the kernel takes, without the closing NUL
+
+// The one spelling of a numeric address, or nothing.
+std::optional<std::string> normalized(int family, std::string_view host) {
+  const std::string text(host);
+  std::array<unsigned char, sizeof(in6_addr)> address{};
+  std::array<char, INET6_ADDRSTRLEN> spelling{};
+  if (text.find('\0') != std::string::npos) return std::nullopt;
+  if (inet_pton(family, text.c_str(), address.data()) != 1) return std::nullopt;
+  if (!inet_ntop(family, address.data(), spelling.data(), spelling.size())) return std::nullopt;
+  return std::string(spelling.data());
+}
+
+Result<Listen> parse_unix(std::string_view path) {
+  if (path.empty()) return Error{"unix: has no path after it"};
+  if (path.size() > kMaxPathBytes) {
+    return Error{fmt::format("the path of a unix socket has at most {} bytes, this one {}",
+                             kMaxPathBytes, path.size())};
+  }
+  if (!config::is_plain_text(path)) {
+    return Error{"the path has control characters or is not UTF-8"};
+  }
+  Listen listen;
+  listen.kind = Listen::Kind::unix_socket;
+  listen.host.clear();
+  listen.port = 0;
+  listen.path = path;
+  return listen;
+}
+
+struct HostAndPort {
+  int family = AF_INET;
+  std::string_view host;
+  std::optional<std::string_view> port;
+};
+
+// A bare host with two colons or more is IPv6 as a whole; with a port it needs brackets.
+Result<HostAndPort> split(std::string_view address) {
+  if (address.starts_with('[')) {
+    const auto end = address.find(']');
+    if (end == std::string_view::npos) {
+      return Error{fmt::format("{}: a ] is missing", config::quoted(address))};
+    }
+    HostAndPort result{AF_INET6, address.substr(1, end - 1), std::nullopt};
+    const auto rest = address.substr(end + 1);
+    if (rest.empty()) return result;
+    if (!rest.starts_with(':')) {
+      return Error{fmt::format("{}: after ] comes nothing or :PORT", config::quoted(address))};
+    }
+    result.port = rest.substr(1);
+    return result;
+  }
+  const auto colon = address.find(':');
+  if (colon == std::string_view::npos) return HostAndPort{AF_INET, address, std::nullopt};
+  if (address.find(':', colon + 1) != std::string_view::npos) {
+    return HostAndPort{AF_INET6, address, std::nullopt};
+  }
+  return HostAndPort{AF_INET, address.substr(0, colon), address.substr(colon + 1)};
+}
+
+}  // namespace
+
+std::string to_string(const Listen& listen) {
+  if (listen.kind == Listen::Kind::unix_socket)
+    return fmt::format("{}{}", kUnixPrefix, listen.path);
+  const bool is_ipv6 = listen.host.find(':') != std::string::npos;
+  return is_ipv6 ? fmt::format("[{}]:{}", listen.host, listen.port)
+                 : fmt::format("{}:{}", listen.host, listen.port);
+}
+
+Result<std::uint16_t> parse_port(std::string_view text) {
+  std::uint16_t port = 0;
+  const auto* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, port);
+  if (error != std::errc() || stop != end) {
+    return Error{fmt::format("{} is not a port from 0 to 65535", config::quoted(text))};
+  }
+  return port;
+}
+
+Result<Listen> parse_listen(std::string_view address, std::uint16_t port) {
+  if (address.starts_with(kUnixPrefix)) return parse_unix(address.substr(kUnixPrefix.size()));
+  auto parts = split(address);
+  if (!parts) return parts.error();
+  const auto host = normalized(parts->family, parts->host);
+  if (!host) {
+    return Error{fmt::format("{} is not a numeric address; names are not resolved",
+                             config::quoted(parts->host))};
+  }
+  Listen listen;
+  listen.host = *host;
+  listen.port = port;
+  if (parts->port) {
+    const auto own_port = parse_port(*parts->port);
+    if (!own_port) return own_port.error();
+    listen.port = own_port.value();
+  }
+  return listen;
+}
+
+bool clash(const Listen& one, const Listen& other) {
+  if (one.kind != other.kind) return false;
+  if (one.kind == Listen::Kind::unix_socket) return one.path == other.path;
+  return one.port != 0 && one.port == other.port && one.host == other.host;
+}
+
+}  // namespace tubed

@@ -1,0 +1,57 @@
+#include "config/load.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "config/table.h"
+#include "config/toml_file.h"
+
+namespace tubed {
+namespace {
+
+void apply_flags(const CommandLine& line, Settings& settings) {
+  const auto rows = config::settings_table();
+  for (const auto& [key, value] : line.settings) {
+    std::ranges::find(rows, key, &config::Setting::key)->set(settings, value);
+  }
+  const auto loudest = static_cast<std::size_t>(LogLevel::debug);
+  const auto level = static_cast<std::size_t>(settings.log_level);
+  const auto steps = std::min(line.louder, loudest - level);
+  settings.log_level = static_cast<LogLevel>(level + steps);
+}
+
+// Settles whose listeners count.
+Result<void> choose_listeners(const CommandLine& line, Settings& settings) {
+  if (!line.listeners.empty()) {
+    settings.listeners = line.listeners;
+    return {};
+  }
+  if (!line.port) return {};
+  // A port that is silently without effect, or replaces addresses, would surprise either way.
+  if (!settings.listeners.empty()) {
+    return Error{fmt::format("-p/--port: {} has listeners with ports of their own; give -l as well",
+                             config::printable(line.config_file))};
+  }
+  settings.listeners.resize(1);
+  settings.listeners.front().port = *line.port;
+  return {};
+}
+
+}  // namespace
+
+Result<Settings> load_settings(const CommandLine& line) {
+  Settings settings;
+  settings.listeners.clear();
+  if (!line.config_file.empty()) {
+    const auto read = config::read_toml_file(line.config_file, settings);
+    if (!read) return read.error();
+  }
+  apply_flags(line, settings);
+  const auto chosen = choose_listeners(line, settings);
+  if (!chosen) return chosen.error();
+  if (settings.listeners.empty()) settings.listeners.resize(1);
+  return settings;
+}
+
+}  // namespace tubed

@@ -1,0 +1,109 @@
+#include "config/print.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "config/table.h"
+
+namespace tubed {
+namespace {
+
+constexpr std::size_t kCommentWidth = 80;
+
+// `text` as comment lines, broken at spaces.
+std::string comment(std::string_view text) {
+  std::string result;
+  std::string line;
+  while (!text.empty()) {
+    const auto word = text.substr(0, text.find(' '));
+    if (!line.empty() && line.size() + word.size() + 3 > kCommentWidth) {
+      result += fmt::format("# {}\n", line);
+      line.clear();
+    }
+    if (!line.empty()) line += ' ';
+    line += word;
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+  }
+  return fmt::format("{}# {}\n", result, line);
+}
+
+std::string print_listener(const Listen& listen, std::string_view prefix) {
+  auto result = fmt::format("\n{}[[listen]]\n", prefix);
+  for (const auto& row : config::listen_table()) {
+    const auto value = row.get(listen);
+    if (value.holds == config::Value::Holds::nothing) continue;
+    result += fmt::format("{}{} = {}\n", prefix, row.key, config::to_toml(row.type, value));
+  }
+  return result;
+}
+
+// The listener that the rows' examples describe.
+Listen example_listener() {
+  Listen listen;
+  for (const auto& row : config::listen_table()) {
+    const auto value = config::value_from_text(row.type, row.example);
+    TUBED_ASSERT(value);
+    row.set(listen, value.value());
+  }
+  return listen;
+}
+
+std::string setting_comment(const config::Setting& row) {
+  auto notes = config::bounds(row.type);
+  if (!row.reloadable) {
+    notes += fmt::format("{}a change needs a restart", notes.empty() ? "" : "; ");
+  }
+  auto result = comment(row.doc);
+  if (!notes.empty()) result += comment(fmt::format("({})", notes));
+  return result;
+}
+
+std::string listen_comment() {
+  auto result = comment(
+      "Where clients connect. Each address is one [[listen]] table; a change needs a restart.");
+  for (const auto& row : config::listen_table()) {
+    result +=
+        comment(fmt::format("{}{}: {}", row.key, row.unix_only ? " (only of unix:)" : "", row.doc));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string print_settings(const Settings& settings) {
+  std::string result;
+  std::string_view section;
+  for (const auto& row : config::settings_table()) {
+    if (row.section() != section) {
+      section = row.section();
+      result += fmt::format("\n[{}]\n", section);
+    }
+    result += fmt::format("{} = {}\n", row.name(), config::to_toml(row.type, row.get(settings)));
+  }
+  for (const auto& listen : settings.listeners) result += print_listener(listen, "");
+  return result;
+}
+
+std::string default_config() {
+  auto result = comment("The settings of tubed. What is commented out is the default.");
+  result += comment(
+      "Sizes are in bytes or like \"64KiB\", \"1MiB\", \"2GiB\"; times in seconds or like "
+      "\"50ms\", "
+      "\"30s\", \"5m\", \"2h\", \"1d\".");
+  std::string_view section;
+  for (const auto& row : config::settings_table()) {
+    if (row.section() != section) {
+      section = row.section();
+      result += fmt::format("\n[{}]\n", section);
+    }
+    result += fmt::format("\n{}#{} = {}\n", setting_comment(row), row.name(),
+                          config::to_toml(row.type, row.default_value()));
+  }
+  result += fmt::format("\n{}", listen_comment());
+  for (const auto& listen : Settings().listeners) result += print_listener(listen, "#");
+  return result + print_listener(example_listener(), "#");
+}
+
+}  // namespace tubed

@@ -1,0 +1,115 @@
+#include "config/reference.h"
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "config/table.h"
+
+namespace tubed {
+namespace {
+
+using config::Setting;
+
+// Fit for a cell: a bar would end it.
+std::string cell(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '|') result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+// What a number may be, what a word may be, or that any text will do.
+std::string values(const config::Type& type) {
+  if (type.kind == config::Kind::address) return "address";
+  const auto bounds = config::bounds(type);
+  return bounds.empty() ? "text" : bounds;
+}
+
+std::string flags(const Setting& row) {
+  return row.short_flag ? fmt::format("`{}`, `-{}`", row.flag(), row.short_flag)
+                        : fmt::format("`{}`", row.flag());
+}
+
+std::string default_of(const Setting& row) {
+  return fmt::format("`{}`", config::to_toml(row.type, row.default_value()));
+}
+
+std::string settings_section(std::string_view section) {
+  auto result = section.empty() ? std::string("\n## Outside of all sections\n")
+                                : fmt::format("\n## [{}]\n", section);
+  result += "\n| key | flag | default | values | reload | meaning |\n|---|---|---|---|---|---|\n";
+  for (const auto& row : config::settings_table()) {
+    if (row.section() != section) continue;
+    result +=
+        fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", row.key, flags(row), default_of(row),
+                    cell(values(row.type)), row.reloadable ? "yes" : "no", cell(row.doc));
+  }
+  return result;
+}
+
+std::string listen_section() {
+  std::string result =
+      "\n## [[listen]]\n\nOne table for each address. Without any, tubed listens on "
+      "`127.0.0.1:11300`. A change needs a restart.\n\n"
+      "| key | required | example | values | meaning |\n|---|---|---|---|---|\n";
+  for (const auto& row : config::listen_table()) {
+    const auto example = config::value_from_text(row.type, row.example);
+    TUBED_ASSERT(example);
+    result +=
+        fmt::format("| `{}` | {} | `{}` | {} | {}{} |\n", row.key, row.required ? "yes" : "no",
+                    config::to_toml(row.type, example.value()), cell(values(row.type)),
+                    row.unix_only ? "Only of `unix:`. " : "", cell(row.doc));
+  }
+  return result;
+}
+
+std::string options_section(std::string_view title, bool of_beanstalkd) {
+  auto result = fmt::format("\n## {}\n\n| flag | meaning |\n|---|---|\n", title);
+  for (const auto& row : config::options_table()) {
+    if (row.of_beanstalkd != of_beanstalkd) continue;
+    result += fmt::format("| `{}` | {} |\n", row.names(), cell(row.doc));
+  }
+  if (!of_beanstalkd) return result;
+  for (const auto& row : config::settings_table()) {
+    if (!row.short_flag) continue;
+    result += fmt::format("| `-{} {}` | The same as `{}`. |\n", row.short_flag,
+                          config::placeholder(row.type), row.flag());
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string settings_markdown() {
+  std::string result =
+      "<!-- Generated from src/config/table.cc by tools/generate-docs. Do not edit. -->\n\n"
+      "# Settings\n\n"
+      "Every setting is a key of the TOML file that `--config` names, and a flag. A flag overrides "
+      "the file, and the file overrides the default. Settings with reload \"yes\" take effect when "
+      "the file is reloaded; the others need a restart.\n\n"
+      "Sizes are in bytes (`65536`) or carry a unit (`\"64KiB\"`, also MiB, GiB, TiB, PiB). Times "
+      "are "
+      "in seconds (`30`) or carry a unit (`\"50ms\"`, also s, m, h, d). A mistake stops the start "
+      "with exit code 78 and one line that names the file, the line, the key and the reason.\n";
+  std::string_view section = "-";
+  for (const auto& row : config::settings_table()) {
+    if (row.section() == section) continue;
+    section = row.section();
+    result += settings_section(section);
+  }
+  return result + listen_section() + options_section("Other flags", false) +
+         options_section("Flags of beanstalkd", true);
+}
+
+std::string settings_readme_table() {
+  std::string result = "| key | default | what it does |\n|---|---|---|\n";
+  for (const auto& row : config::settings_table()) {
+    result +=
+        fmt::format("| `{}` | {} | {} |\n", row.key, default_of(row), cell(row.first_sentence()));
+  }
+  return result;
+}
+
+}  // namespace tubed

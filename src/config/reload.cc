@@ -1,0 +1,20 @@
+#include "config/reload.h"
+
+#include "config/table.h"
+
+namespace tubed {
+
+ReloadPlan plan_reload(const Settings& current, const Settings& fresh) {
+  ReloadPlan plan;
+  plan.next = current;
+  for (const auto& row : config::settings_table()) {
+    const auto value = row.get(fresh);
+    if (value == row.get(current)) continue;
+    if (row.reloadable) row.set(plan.next, value);
+    (row.reloadable ? plan.changed : plan.needs_restart).emplace_back(row.key);
+  }
+  if (fresh.listeners != current.listeners) plan.needs_restart.emplace_back("listen");
+  return plan;
+}
+
+}  // namespace tubed

@@ -1,0 +1,20 @@
+// A reload: what new settings change in a running process.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/settings.h"
+
+namespace tubed {
+
+struct ReloadPlan {
+  std::vector<std::string> changed;        // keys that take effect now
+  std::vector<std::string> needs_restart;  // keys, and "listen", that differ but stay as they are
+  Settings next;                           // the settings to go on with
+};
+
+// `next` is `current` with the reloadable settings of `fresh`.
+ReloadPlan plan_reload(const Settings& current, const Settings& fresh);
+
+}  // namespace tubed

@@ -1,0 +1,18 @@
+#include "config/settings.h"
+
+#include <algorithm>
+
+#include "config/table.h"
+
+namespace tubed {
+
+Settings::Settings() : listeners(1) {
+  for (const auto& row : config::settings_table()) row.set(*this, row.default_value());
+}
+
+bool operator==(const Settings& one, const Settings& other) {
+  const auto same = [&](const config::Setting& row) { return row.get(one) == row.get(other); };
+  return std::ranges::all_of(config::settings_table(), same) && one.listeners == other.listeners;
+}
+
+}  // namespace tubed

@@ -1,0 +1,45 @@
+// Settings: everything an operator can decide, as plain values.
+//
+// Owns no rule about them: keys, bounds, defaults and words are the rows of config/table.h.
+// Invariant: values that came through load_settings() are within their rows' bounds.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "config/listen.h"
+#include "engine/types.h"
+
+namespace tubed {
+
+// In the order of the words in config/table.cc.
+enum class LogLevel : std::uint8_t { error, warning, info, debug };
+
+// `auto` is a word of C++: automatic is the row's "auto".
+enum class LogFormat : std::uint8_t { automatic, text, journald, json };
+
+struct Settings {
+  // Every setting at its row's default, and one listener at the default address.
+  Settings();
+
+  std::string user;  // empty: stay who we are
+  Limits queue;
+  std::uint32_t connections = 0;
+  std::uint32_t line_bytes = 0;    // with the line end
+  std::uint64_t output_bytes = 0;  // buffered for one client
+  Duration idle_timeout{};         // zero: never
+  Duration write_timeout{};
+  Duration shutdown_timeout{};
+  Duration tcp_keepalive{};
+  std::uint32_t tcp_backlog = 0;
+  LogLevel log_level{};
+  LogFormat log_format{};
+  std::vector<Listen> listeners;  // never empty
+
+  // Compares row by row, and the listeners.
+  friend bool operator==(const Settings& one, const Settings& other);
+};
+
+}  // namespace tubed

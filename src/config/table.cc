@@ -1,0 +1,337 @@
+#include "config/table.h"
+
+#include <algorithm>
+#include <array>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+
+namespace tubed::config {
+namespace {
+
+using namespace std::chrono_literals;
+
+Value to_value(const std::string& text) {
+  return text;
+}
+Value to_value(Duration duration) {
+  return std::int64_t{duration.count()};
+}
+template <class T>
+requires(std::is_unsigned_v<T> || std::is_enum_v<T>) Value to_value(T number) {
+  return static_cast<std::int64_t>(number);
+}
+
+std::int64_t number_in(const Value& value) {
+  TUBED_ASSERT(value.holds == Value::Holds::number);
+  return value.number;
+}
+
+const std::string& text_in(const Value& value) {
+  TUBED_ASSERT(value.holds == Value::Holds::text);
+  return value.text;
+}
+
+void assign(std::string& member, const Value& value) {
+  member = text_in(value);
+}
+void assign(Duration& member, const Value& value) {
+  member = Duration(number_in(value));
+}
+template <class T>
+requires(std::is_unsigned_v<T> || std::is_enum_v<T>) void assign(T& member, const Value& value) {
+  member = static_cast<T>(number_in(value));
+}
+
+// `Path` leads from Settings to a member: one member pointer, or two through a struct.
+template <auto... Path>
+constexpr Setting row(Setting setting) {
+  setting.get = [](const Settings& settings) { return to_value((settings.*....*Path)); };
+  setting.set = [](Settings& settings, const Value& value) {
+    assign((settings.*....*Path), value);
+  };
+  return setting;
+}
+
+constexpr std::int64_t kKiB = 1024;
+constexpr std::int64_t kMiB = 1024 * kKiB;
+constexpr std::int64_t kGiB = 1024 * kMiB;
+constexpr std::int64_t kPiB = 1024 * 1024 * kGiB;
+constexpr std::int64_t kMaxLineBytes = 64 * kKiB;
+
+constexpr auto kLogLevels = std::to_array<std::string_view>({"error", "warning", "info", "debug"});
+constexpr auto kLogFormats = std::to_array<std::string_view>({"auto", "text", "journald", "json"});
+
+constexpr Type count(std::string_view unit, std::int64_t minimum, std::int64_t maximum) {
+  return {.kind = Kind::count, .unit = unit, .minimum = minimum, .maximum = maximum};
+}
+constexpr Type bytes(std::int64_t minimum, std::int64_t maximum) {
+  return {.kind = Kind::bytes, .unit = "bytes", .minimum = minimum, .maximum = maximum};
+}
+constexpr Type duration(Duration minimum, Duration maximum) {
+  return {.kind = Kind::duration,
+          .unit = "time",
+          .minimum = minimum.count(),
+          .maximum = maximum.count()};
+}
+constexpr Type choice(std::span<const std::string_view> choices) {
+  return {.kind = Kind::choice, .choices = choices};
+}
+constexpr Type other(Kind kind) {
+  return {.kind = kind};
+}
+
+constexpr std::int64_t standard(Duration duration) {
+  return duration.count();
+}
+
+// The queue's own defaults are the engine's.
+constexpr Limits kQueue;
+
+constexpr auto kSettings = std::to_array<Setting>({
+    row<&Settings::user>(
+        {.key = "user",
+         .short_flag = 'u',
+         .type = other(Kind::text),
+         .standard_text = "",
+         .reloadable = false,
+         .doc =
+             "Become this user once the sockets are open. Empty: stay the user that started it."}),
+    row<&Settings::connections>(
+        {.key = "limits.connections",
+         .type = count("connections", 1, 1'000'000),
+         .standard = 10'000,
+         .doc = "Clients connected at once. A further one is closed as soon as it connects."}),
+    row<&Settings::line_bytes>(
+        {.key = "limits.line_bytes",
+         .type = bytes(224, kMaxLineBytes),
+         .standard = 224,
+         .doc = "Longest command line, with its line end. A longer one is answered BAD_FORMAT."}),
+    row<&Settings::queue, &Limits::job_bytes>(
+        {.key = "limits.job_bytes",
+         .short_flag = 'z',
+         .type = bytes(1, kMaxJobBytesCeiling),
+         .standard = kQueue.job_bytes,
+         .doc = "Largest body of a job. A larger one is answered JOB_TOO_BIG."}),
+    row<&Settings::queue, &Limits::job_memory_bytes>(
+        {.key = "limits.job_memory",
+         .type = bytes(kMiB, kPiB),
+         .standard = kQueue.job_memory_bytes,
+         .doc = "Memory for all jobs, bodies and bookkeeping. A put beyond it is answered "
+                "OUT_OF_MEMORY."}),
+    row<&Settings::queue, &Limits::tubes>(
+        {.key = "limits.tubes",
+         .type = count("tubes", 1, 100'000'000),
+         .standard = kQueue.tubes,
+         .doc = "Tubes at once. A command that would make one more is answered OUT_OF_MEMORY."}),
+    row<&Settings::queue, &Limits::watches>(
+        {.key = "limits.watches",
+         .type = count("entries", 1, 1'000'000'000),
+         .standard = kQueue.watches,
+         .doc = "Entries of all clients' watch lists together. A watch beyond it is answered "
+                "OUT_OF_MEMORY."}),
+    row<&Settings::output_bytes>(
+        {.key = "limits.output_bytes",
+         .type = bytes(64 * kKiB, 4 * kGiB),
+         .standard = kMiB,
+         .doc = "Replies buffered for one client. Beyond it the client's commands are not read "
+                "until it takes its replies."}),
+    row<&Settings::queue, &Limits::work_per_turn>(
+        {.key = "limits.work_per_turn",
+         .type = count("jobs or commands", 1, 1'000'000),
+         .standard = kQueue.work_per_turn,
+         .doc = "Jobs or commands handled for one client before the others get their turn."}),
+    row<&Settings::idle_timeout>(
+        {.key = "timeouts.idle",
+         .type = duration(0s, 24h * 365),
+         .standard = standard(0s),
+         .doc = "Close a client that has sent nothing for this long; 0 is never. One that holds a "
+                "job or waits in reserve is not idle."}),
+    row<&Settings::write_timeout>(
+        {.key = "timeouts.write",
+         .type = duration(1s, 24h),
+         .standard = standard(60s),
+         .doc = "Close a client that has taken no byte of its pending replies for this long."}),
+    row<&Settings::shutdown_timeout>(
+        {.key = "timeouts.shutdown",
+         .type = duration(0s, 1h),
+         .standard = standard(5s),
+         .doc = "At SIGTERM, wait at most this long for clients to take their last replies."}),
+    row<&Settings::tcp_keepalive>(
+        {.key = "tcp.keepalive",
+         .type = duration(1s, 2h),
+         .standard = standard(60s),
+         .doc = "Quiet time on a connection before the first keepalive probe."}),
+    row<&Settings::tcp_backlog>(
+        {.key = "tcp.backlog",
+         .type = count("connections", 1, 65'535),
+         .standard = 4096,
+         .reloadable = false,
+         .doc = "Connections the kernel queues until they are accepted. The kernel may cap it "
+                "lower (net.core.somaxconn)."}),
+    row<&Settings::log_level>({.key = "log.level",
+                               .type = choice(kLogLevels),
+                               .standard = static_cast<std::int64_t>(LogLevel::info),
+                               .doc = "The least important messages that are still logged."}),
+    row<&Settings::log_format>(
+        {.key = "log.format",
+         .type = choice(kLogFormats),
+         .standard = static_cast<std::int64_t>(LogFormat::automatic),
+         .doc = "How log lines are written. auto is journald when the journal of systemd is on "
+                "stderr, and text otherwise."}),
+});
+
+void set_address(Listen& listen, const Value& value) {
+  const auto parsed = parse_listen(text_in(value));
+  TUBED_ASSERT(parsed);
+  listen.kind = parsed.value().kind;
+  listen.host = parsed.value().host;
+  listen.port = parsed.value().port;
+  listen.path = parsed.value().path;
+}
+
+constexpr auto kListenKeys = std::to_array<ListenKey>({
+    {.key = "address",
+     .type = other(Kind::address),
+     .required = true,
+     .unix_only = false,
+     .example = "unix:/run/tubed/tubed.sock",
+     .doc = "HOST:PORT, [HOST]:PORT or unix:PATH. A host is numeric; without a port it gets 11300, "
+            "and port 0 lets the kernel choose.",
+     .get = [](const Listen& listen) { return Value(to_string(listen)); },
+     .set = set_address},
+    {.key = "mode",
+     .type = other(Kind::mode),
+     .required = false,
+     .unix_only = true,
+     .example = "0660",
+     .doc = "Permissions of the socket file, octal. Without it the umask decides.",
+     .get = [](const Listen& l) { return l.mode ? Value(std::int64_t{*l.mode}) : Value(); },
+     .set = [](Listen& l, const Value& v) { l.mode = static_cast<unsigned>(number_in(v)); }},
+    {.key = "group",
+     .type = other(Kind::text),
+     .required = false,
+     .unix_only = true,
+     .example = "tubed",
+     .doc = "Group that owns the socket file. Without it, the group of the process.",
+     .get = [](const Listen& l) { return l.group.empty() ? Value() : Value(l.group); },
+     .set = [](Listen& l, const Value& v) { assign(l.group, v); }},
+});
+
+constexpr auto kOptions = std::to_array<Option>({
+    {'\0', "--config", "FILE", Action::config_file, false, "Read the settings of this TOML file."},
+    {'\0', "--check-config", "", Action::check_config, false,
+     "Say whether the settings are good, and exit."},
+    {'\0', "--print-config", "", Action::print_config, false,
+     "Print the settings in force as TOML, and exit."},
+    {'h', "--help", "", Action::help, true, "Print this help, and exit."},
+    {'v', "--version", "", Action::version, true, "Print the version, and exit."},
+    {'l', "--listen", "ADDR", Action::listen, true,
+     "Listen on HOST, HOST:PORT, [HOST]:PORT or unix:PATH (default 127.0.0.1:11300). May be "
+     "repeated; replaces all listeners of the file."},
+    {'p', "--port", "PORT", Action::port, true,
+     "Port for a -l host that has none, or for the default address."},
+    {'V', "", "", Action::louder, true, "Raise log.level by one. May be repeated."},
+    {'b', "", "DIR", Action::refused, true,
+     "Refused: this version has no journal and would lose the jobs at a restart."},
+    {'f', "", "MS", Action::ignored, true, "Ignored: without a journal there is nothing to sync."},
+    {'F', "", "", Action::ignored, true, "Ignored: without a journal there is nothing to sync."},
+    {'s', "", "BYTES", Action::ignored, true,
+     "Ignored: without a journal there are no files to size."},
+    {'c', "", "", Action::ignored, true, "Ignored: without a journal there is nothing to compact."},
+    {'n', "", "", Action::ignored, true, "Ignored: without a journal there is nothing to compact."},
+});
+
+constexpr std::string_view section_of(std::string_view key) {
+  const auto dot = key.find('.');
+  return dot == std::string_view::npos ? std::string_view() : key.substr(0, dot);
+}
+
+// Two keys that differ only in '.' and '_' would share a flag.
+constexpr bool same_flag(std::string_view one, std::string_view other) {
+  const auto dashed = [](char c) { return c == '.' || c == '_' ? '-' : c; };
+  return std::ranges::equal(one, other, {}, dashed, dashed);
+}
+
+constexpr bool names_are_unique() {
+  for (std::size_t i = 0; i < kSettings.size(); ++i) {
+    const auto& one = kSettings[i];
+    for (std::size_t j = 0; j < i; ++j) {
+      if (same_flag(one.key, kSettings[j].key)) return false;
+      if (one.short_flag && one.short_flag == kSettings[j].short_flag) return false;
+    }
+    for (const auto& option : kOptions) {
+      if (one.short_flag && one.short_flag == option.short_flag) return false;
+      if (!option.long_flag.empty() && same_flag(one.key, option.long_flag.substr(2))) return false;
+    }
+  }
+  return true;
+}
+
+constexpr bool sections_stand_together() {
+  for (std::size_t i = 1; i < kSettings.size(); ++i) {
+    const auto section = section_of(kSettings[i].key);
+    if (section == section_of(kSettings[i - 1].key)) continue;
+    if (section.empty()) return false;
+    for (std::size_t j = 0; j < i; ++j) {
+      if (section_of(kSettings[j].key) == section) return false;
+    }
+  }
+  return true;
+}
+
+static_assert(names_are_unique());
+static_assert(sections_stand_together());
+
+}  // namespace
+
+Value Setting::default_value() const {
+  if (type.kind == Kind::text) return std::string(standard_text);
+  return standard;
+}
+
+std::string Setting::flag() const {
+  std::string result = fmt::format("--{}", key);
+  std::ranges::replace(result, '.', '-');
+  std::ranges::replace(result, '_', '-');
+  return result;
+}
+
+std::string_view Setting::section() const {
+  return section_of(key);
+}
+
+std::string_view Setting::name() const {
+  return key.substr(key.find('.') + 1);
+}
+
+std::string_view Setting::first_sentence() const {
+  return first_sentence_of(doc);
+}
+
+std::string Option::names() const {
+  std::string result;
+  if (short_flag) result = fmt::format("-{}", short_flag);
+  if (!long_flag.empty()) result += fmt::format("{}{}", result.empty() ? "" : ", ", long_flag);
+  if (!argument.empty()) result += fmt::format(" {}", argument);
+  return result;
+}
+
+std::span<const Setting> settings_table() {
+  return kSettings;
+}
+std::span<const ListenKey> listen_table() {
+  return kListenKeys;
+}
+std::span<const Option> options_table() {
+  return kOptions;
+}
+
+std::string_view first_sentence_of(std::string_view doc) {
+  const auto stop = doc.find(". ");
+  return stop == std::string_view::npos ? doc : doc.substr(0, stop + 1);
+}
+
+}  // namespace tubed::config

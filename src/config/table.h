@@ -1,0 +1,79 @@
+// The tables: one row per setting, per key of a listener, and per flag that is no setting.
+//
+// A row is the whole truth: the TOML reader, the flags, --help, --print-config, the reload and the
+// generated documentation all read it, and none of them knows a setting of its own.
+// Invariant: keys and flags are unique; the rows of one section stand together, keys without a
+// section first (TOML wants them there). The compiler checks it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "config/settings.h"
+#include "config/value.h"
+
+namespace tubed::config {
+
+struct Setting {
+  std::string_view key;
+  char short_flag = '\0';  // beanstalkd's, if it has one
+  Type type;
+  std::int64_t standard = 0;            // the default, in the unit of Value
+  std::string_view standard_text = {};  // the default of free text
+  bool reloadable = true;
+  std::string_view doc;  // the first sentence stands alone in --help
+  Value (*get)(const Settings&) = nullptr;
+  void (*set)(Settings&, const Value&) = nullptr;  // Precondition: a value of `type`
+
+  Value default_value() const;
+  std::string flag() const;          // "--limits-tubes"
+  std::string_view section() const;  // "limits"; "" for a key outside of all sections
+  std::string_view name() const;     // "tubes": the key in its section
+  std::string_view first_sentence() const;
+};
+
+struct ListenKey {
+  std::string_view key;
+  Type type;
+  bool required = false;
+  bool unix_only = false;
+  std::string_view example;  // as value_from_text() reads it
+  std::string_view doc;
+  Value (*get)(const Listen&) = nullptr;
+  void (*set)(Listen&, const Value&) = nullptr;  // Precondition: a value of `type`
+};
+
+enum class Action : std::uint8_t {
+  help,
+  version,
+  config_file,
+  check_config,
+  print_config,
+  listen,
+  port,
+  louder,
+  ignored,  // with a warning
+  refused,
+};
+
+struct Option {
+  char short_flag = '\0';
+  std::string_view long_flag;  // with its dashes, or empty
+  std::string_view argument;   // its placeholder, or empty
+  Action action;
+  bool of_beanstalkd = false;
+  std::string_view doc;
+
+  std::string names() const;  // "-l, --listen ADDR"
+};
+
+std::span<const Setting> settings_table();
+std::span<const ListenKey> listen_table();
+std::span<const Option> options_table();
+
+// Up to the first full stop and space, the stop included.
+std::string_view first_sentence_of(std::string_view doc);
+
+}  // namespace tubed::config

@@ -1,0 +1,260 @@
+#include "config/toml_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <system_error>
+#include <tuple>
+#include <vector>
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include "config/suggestion.h"
+#include "config/table.h"
+
+namespace tubed::config {
+namespace {
+
+constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
+constexpr std::string_view kListen = "listen";
+
+// One assignment of the file, or one [[listen]].
+struct Entry {
+  std::string key;  // the whole path, dotted
+  toml::source_position at;
+  const toml::node* node = nullptr;
+  bool is_listener = false;  // one of [[listen]]
+};
+
+std::string_view type_word(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::table:
+      return "a table";
+    case toml::node_type::array:
+      return "an array";
+    case toml::node_type::string:
+      return "a string";
+    case toml::node_type::integer:
+      return "an integer";
+    case toml::node_type::floating_point:
+      return "a floating point number";
+    case toml::node_type::boolean:
+      return "a boolean";
+    case toml::node_type::date:
+    case toml::node_type::time:
+    case toml::node_type::date_time:
+      return "a date or time";
+    case toml::node_type::none:
+      break;
+  }
+  return "nothing";
+}
+
+bool is_section(std::string_view key) {
+  return std::ranges::find(settings_table(), key, &Setting::section) != settings_table().end();
+}
+
+// A part with a dot inside can only be a quoted one; it must not look like two parts.
+std::string key_part(const toml::key& key) {
+  const bool is_quoted = key.str().find('.') != std::string_view::npos;
+  return is_quoted ? quoted(key.str()) : printable(key.str());
+}
+
+void sort_by_position(std::vector<Entry>& entries) {
+  std::ranges::sort(entries, {}, [](const Entry& e) { return std::tuple(e.at.line, e.at.column); });
+}
+
+// Lists the assignments of `table` and of the sections in it, in no order.
+void collect(const toml::table& table, const std::string& prefix, std::vector<Entry>& entries) {
+  for (const auto& [key, node] : table) {
+    const auto path = prefix + key_part(key);
+    const auto* array = node.as_array();
+    if (node.is_table() && prefix.empty() && is_section(path)) {
+      collect(*node.as_table(), path + ".", entries);
+    } else if (path == kListen && array && (array->empty() || array->is_array_of_tables())) {
+      for (const auto& listen : *array) {
+        entries.push_back({path, listen.source().begin, &listen, true});
+      }
+    } else {
+      entries.push_back({path, key.source().begin, &node, false});
+    }
+  }
+}
+
+Result<Value> value_of(const Type& type, const toml::node& node) {
+  if (const auto* number = node.as_integer()) return value_from_integer(type, number->get());
+  const auto* text = node.as_string();
+  if (!text || type.kind == Kind::count) {
+    return Error{fmt::format("expected {}, not {}", expected(type), type_word(node))};
+  }
+  return value_from_text(type, text->get());
+}
+
+std::string unknown_reason(std::string_view what, std::string_view hint) {
+  return fmt::format("unknown {}{}{}", what, hint.empty() ? "" : "; ", hint);
+}
+
+// Reads one file; the first mistake ends it.
+class Reader {
+ public:
+  Reader(const std::string& file, Settings& settings) : file_(file), settings_(settings) {}
+
+  Result<void> read(const toml::table& root) {
+    std::vector<Entry> entries;
+    collect(root, "", entries);
+    sort_by_position(entries);
+    for (const auto& entry : entries) {
+      auto done = apply(entry);
+      if (!done) return done;
+    }
+    return {};
+  }
+
+  Error error(const toml::source_position& at, std::string_view key,
+              std::string_view reason) const {
+    return Error{fmt::format("{}:{}: {}: {}", printable(file_), at.line, key, reason)};
+  }
+
+ private:
+  Result<void> apply(const Entry& entry) {
+    if (entry.key == kListen) return apply_listen(entry);
+    const auto rows = settings_table();
+    const auto row = std::ranges::find(rows, entry.key, &Setting::key);
+    if (row == rows.end()) return unknown(entry);
+    const auto value = value_of(row->type, *entry.node);
+    if (!value) return error(entry.at, entry.key, value.error().message);
+    row->set(settings_, value.value());
+    return {};
+  }
+
+  Error unknown(const Entry& entry) const {
+    if (is_section(entry.key)) {
+      return error(entry.at, entry.key,
+                   fmt::format("expected a table, not {}", type_word(*entry.node)));
+    }
+    std::vector<std::string> candidates;
+    const bool is_table = entry.node->is_table();
+    for (const auto& row : settings_table()) {
+      candidates.emplace_back(is_table ? row.section() : row.key);
+    }
+    candidates.emplace_back(kListen);
+    return error(entry.at, entry.key,
+                 unknown_reason(is_table ? "table" : "key", did_you_mean(entry.key, candidates)));
+  }
+
+  Result<void> apply_listen(const Entry& entry) {
+    if (!entry.is_listener) return not_listeners(entry);
+    std::vector<Entry> keys;
+    collect(*entry.node->as_table(), fmt::format("{}.", kListen), keys);
+    sort_by_position(keys);
+    // The required keys first: whether the others may be given depends on the address.
+    Listen listen;
+    auto address_at = entry.at;
+    bool is_complete = true;
+    std::string missing;
+    for (const auto& row : listen_table()) {
+      if (!row.required) continue;
+      const auto key = std::ranges::find(keys, listen_path(row), &Entry::key);
+      if (key == keys.end()) {
+        missing = listen_path(row);
+        is_complete = false;
+        continue;
+      }
+      address_at = key->at;
+      const auto value = value_of(row.type, *key->node);
+      is_complete = is_complete && value.ok();
+      if (value) row.set(listen, value.value());
+    }
+    auto done = apply_listen_keys(keys, listen, is_complete);
+    if (!done) return done;
+    if (!missing.empty()) return error(entry.at, missing, "missing");
+    return add(listen, address_at);
+  }
+
+  // `[listen]` instead of `[[listen]]` is the likeliest slip.
+  Error not_listeners(const Entry& entry) const {
+    return error(
+        entry.at, entry.key,
+        fmt::format("expected tables, each opened by [[listen]], not {}", type_word(*entry.node)));
+  }
+
+  Result<void> apply_listen_keys(const std::vector<Entry>& keys, Listen& listen,
+                                 bool is_complete) const {
+    for (const auto& key : keys) {
+      const auto rows = listen_table();
+      const auto row = std::ranges::find(rows, key.key, listen_path);
+      if (row == rows.end()) return unknown_listen_key(key);
+      const auto value = value_of(row->type, *key.node);
+      if (!value) return error(key.at, key.key, value.error().message);
+      if (is_complete && row->unix_only && listen.kind != Listen::Kind::unix_socket) {
+        return error(key.at, key.key, "only a unix: address has one");
+      }
+      row->set(listen, value.value());
+    }
+    return {};
+  }
+
+  Error unknown_listen_key(const Entry& entry) const {
+    std::vector<std::string> candidates;
+    for (const auto& row : listen_table()) candidates.push_back(listen_path(row));
+    return error(entry.at, entry.key, unknown_reason("key", did_you_mean(entry.key, candidates)));
+  }
+
+  Result<void> add(const Listen& listen, const toml::source_position& at) {
+    for (std::size_t i = 0; i < listen_lines_.size(); ++i) {
+      if (!clash(settings_.listeners[i], listen)) continue;
+      return error(
+          at, "listen.address",
+          fmt::format("{} is already listened on (line {})", to_string(listen), listen_lines_[i]));
+    }
+    settings_.listeners.push_back(listen);
+    listen_lines_.push_back(at.line);
+    return {};
+  }
+
+  static std::string listen_path(const ListenKey& row) {
+    return fmt::format("{}.{}", kListen, row.key);
+  }
+
+  const std::string& file_;
+  Settings& settings_;
+  std::vector<toml::source_index> listen_lines_;  // of settings_.listeners, one each
+};
+
+Result<std::string> contents_of(const std::string& file) {
+  const auto failed = [&](const std::string& reason) {
+    return Error{fmt::format("{}: cannot read: {}", printable(file), reason)};
+  };
+  errno = 0;
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) return failed(std::generic_category().message(errno));
+  std::string contents(kMaxFileBytes + 1, '\0');
+  stream.read(contents.data(), static_cast<std::streamsize>(contents.size()));
+  if (stream.bad()) return failed(std::generic_category().message(errno));
+  contents.resize(static_cast<std::size_t>(stream.gcount()));
+  if (contents.size() > kMaxFileBytes) return failed("larger than 1MiB");
+  return contents;
+}
+
+}  // namespace
+
+Result<void> read_toml(std::string_view contents, const std::string& file, Settings& settings) {
+  Reader reader(file, settings);
+  settings.listeners.clear();
+  try {
+    return reader.read(toml::parse(contents));
+  } catch (const toml::parse_error& error) {
+    return reader.error(error.source().begin, "not TOML", printable(error.description()));
+  } catch (const std::exception& error) {
+    return Error{fmt::format("{}: cannot read: {}", printable(file), printable(error.what()))};
+  }
+}
+
+Result<void> read_toml_file(const std::string& file, Settings& settings) {
+  const auto contents = contents_of(file);
+  if (!contents) return contents.error();
+  return read_toml(contents.value(), file, settings);
+}
+
+}  // namespace tubed::config

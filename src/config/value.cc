@@ -1,0 +1,281 @@
+#include "config/value.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/assert.h"
+#include "config/listen.h"
+
+namespace tubed::config {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  std::int64_t size;
+};
+
+// Larger units first: the first that divides a value gives its shortest spelling.
+constexpr auto kSizeUnits = std::to_array<Unit>({{"PiB", 1LL << 50},
+                                                 {"TiB", 1LL << 40},
+                                                 {"GiB", 1LL << 30},
+                                                 {"MiB", 1LL << 20},
+                                                 {"KiB", 1024}});
+constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr std::int64_t kSecond = 1000 * kMillisecond;
+constexpr auto kDurationUnits = std::to_array<Unit>({{"d", 86'400 * kSecond},
+                                                     {"h", 3'600 * kSecond},
+                                                     {"m", 60 * kSecond},
+                                                     {"s", kSecond},
+                                                     {"ms", kMillisecond}});
+constexpr std::int64_t kMaxMode = 0777;
+
+std::span<const Unit> units_of(Kind kind) {
+  if (kind == Kind::bytes) return kSizeUnits;
+  if (kind == Kind::duration) return kDurationUnits;
+  return {};
+}
+
+bool is_number(Kind kind) {
+  return kind == Kind::count || kind == Kind::bytes || kind == Kind::duration;
+}
+
+std::string number_text(Kind kind, std::int64_t number) {
+  if (number == 0) return "0";
+  TUBED_ASSERT(kind != Kind::duration || number % kMillisecond == 0);
+  for (const auto& unit : units_of(kind)) {
+    if (number % unit.size == 0) return fmt::format("{}{}", number / unit.size, unit.name);
+  }
+  return fmt::format("{}", number);
+}
+
+// `spelling` is the number as it was given, for the error.
+Result<Value> within_bounds(const Type& type, std::int64_t number, std::string_view spelling) {
+  if (number < type.minimum) {
+    return Error{fmt::format("{} is below the minimum of {}", printable(spelling),
+                             number_text(type.kind, type.minimum))};
+  }
+  if (number > type.maximum) {
+    return Error{fmt::format("{} is above the maximum of {}", printable(spelling),
+                             number_text(type.kind, type.maximum))};
+  }
+  return Value(number);
+}
+
+// Stops at the largest and smallest number: both are far outside of all bounds.
+std::int64_t saturating_product(std::int64_t number, std::int64_t factor) {
+  std::int64_t product = 0;
+  if (!__builtin_mul_overflow(number, factor, &product)) return product;
+  return number < 0 ? std::numeric_limits<std::int64_t>::min()
+                    : std::numeric_limits<std::int64_t>::max();
+}
+
+Result<Value> number_from_text(const Type& type, std::string_view text) {
+  std::int64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc::invalid_argument) {
+    return Error{fmt::format("{} is not {}", quoted(text), expected(type))};
+  }
+  if (error == std::errc::result_out_of_range) {
+    number = text.starts_with('-') ? std::numeric_limits<std::int64_t>::min()
+                                   : std::numeric_limits<std::int64_t>::max();
+  }
+  const std::string_view suffix(stop, static_cast<std::size_t>(end - stop));
+  std::int64_t factor = type.kind == Kind::duration ? kSecond : 1;
+  if (!suffix.empty()) {
+    const auto units = units_of(type.kind);
+    const auto unit = std::ranges::find(units, suffix, &Unit::name);
+    if (unit == units.end()) {
+      return Error{fmt::format("{} is not {}", quoted(text), expected(type))};
+    }
+    factor = unit->size;
+  }
+  return within_bounds(type, saturating_product(number, factor), text);
+}
+
+Result<Value> choice_from_text(const Type& type, std::string_view text) {
+  const auto found = std::ranges::find(type.choices, text);
+  if (found == type.choices.end()) {
+    return Error{fmt::format("{} is not {}", quoted(text), expected(type))};
+  }
+  return Value(static_cast<std::int64_t>(found - type.choices.begin()));
+}
+
+Result<Value> mode_from_text(const Type& type, std::string_view text) {
+  std::int64_t mode = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, mode, 8);
+  if (error != std::errc() || stop != end || mode < 0 || mode > kMaxMode) {
+    return Error{fmt::format("{} is not {}", quoted(text), expected(type))};
+  }
+  return Value(mode);
+}
+
+// Bytes of the UTF-8 sequence at the front of `text`; 0 when it is not a valid one.
+std::size_t sequence_bytes(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return 1;
+  const std::size_t count = lead < 0xc2   ? 0
+                            : lead < 0xe0 ? 2
+                            : lead < 0xf0 ? 3
+                            : lead < 0xf5 ? 4
+                                          : 0;
+  if (count == 0 || text.size() < count) return 0;
+  for (std::size_t i = 1; i < count; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80) return 0;
+  }
+  const unsigned second = byte(1);
+  const bool is_overlong = (lead == 0xe0 && second < 0xa0) || (lead == 0xf0 && second < 0x90);
+  const bool is_surrogate = lead == 0xed && second >= 0xa0;
+  const bool is_too_large = lead == 0xf4 && second >= 0x90;
+  return is_overlong || is_surrogate || is_too_large ? 0 : count;
+}
+
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
+// `text` is plain, so that nothing but these two needs an escape.
+std::string toml_string(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + '"';
+}
+
+}  // namespace
+
+Result<Value> value_from_integer(const Type& type, std::int64_t number) {
+  if (!is_number(type.kind)) {
+    return Error{fmt::format("expected {}, not an integer", expected(type))};
+  }
+  const auto factor = type.kind == Kind::duration ? kSecond : 1;
+  return within_bounds(type, saturating_product(number, factor), fmt::format("{}", number));
+}
+
+Result<Value> value_from_text(const Type& type, std::string_view text) {
+  switch (type.kind) {
+    case Kind::count:
+    case Kind::bytes:
+    case Kind::duration:
+      return number_from_text(type, text);
+    case Kind::choice:
+      return choice_from_text(type, text);
+    case Kind::mode:
+      return mode_from_text(type, text);
+    case Kind::address: {
+      const auto listen = parse_listen(text);
+      if (!listen) return listen.error();
+      return Value(to_string(listen.value()));
+    }
+    case Kind::text:
+      break;
+  }
+  if (!is_plain_text(text)) {
+    return Error{fmt::format("{} has control characters or is not UTF-8", quoted(text))};
+  }
+  return Value(std::string(text));
+}
+
+std::string to_text(const Type& type, const Value& value) {
+  if (value.holds != Value::Holds::number) return value.text;
+  if (type.kind == Kind::choice)
+    return std::string(type.choices[static_cast<std::size_t>(value.number)]);
+  if (type.kind == Kind::mode) return fmt::format("{:04o}", value.number);
+  return number_text(type.kind, value.number);
+}
+
+std::string to_toml(const Type& type, const Value& value) {
+  const auto text = to_text(type, value);
+  const bool is_bare =
+      is_number(type.kind) && !text.empty() && text.back() >= '0' && text.back() <= '9';
+  return is_bare ? text : toml_string(text);
+}
+
+std::string expected(const Type& type) {
+  switch (type.kind) {
+    case Kind::count:
+      return "a whole number";
+    case Kind::bytes:
+      return "a number of bytes or a size such as \"64KiB\"";
+    case Kind::duration:
+      return "a number of seconds or a duration such as \"50ms\" or \"5m\"";
+    case Kind::choice:
+      return fmt::format("one of {}", fmt::join(type.choices, ", "));
+    case Kind::text:
+      return "a string";
+    case Kind::address:
+      return "an address such as \"127.0.0.1:11300\"";
+    case Kind::mode:
+      return "an octal mode such as \"0660\"";
+  }
+  return "";
+}
+
+std::string bounds(const Type& type) {
+  if (type.kind == Kind::choice) return fmt::format("{}", fmt::join(type.choices, ", "));
+  if (type.kind == Kind::mode) return "0000 to 0777";
+  if (!is_number(type.kind)) return "";
+  return fmt::format("{}: {} to {}", type.unit, number_text(type.kind, type.minimum),
+                     number_text(type.kind, type.maximum));
+}
+
+std::string placeholder(const Type& type) {
+  switch (type.kind) {
+    case Kind::count:
+      return "N";
+    case Kind::bytes:
+      return "SIZE";
+    case Kind::duration:
+      return "TIME";
+    case Kind::choice:
+      return "WORD";
+    case Kind::text:
+      return "NAME";
+    case Kind::address:
+      return "ADDR";
+    case Kind::mode:
+      return "MODE";
+  }
+  return "";
+}
+
+bool is_plain_text(std::string_view text) {
+  while (!text.empty()) {
+    const auto count = sequence_bytes(text);
+    if (count == 0 || is_control(text.front())) return false;
+    text.remove_prefix(count);
+  }
+  return true;
+}
+
+std::string printable(std::string_view text) {
+  constexpr std::size_t kMaxShownBytes = 200;
+  std::string result;
+  while (!text.empty() && result.size() < kMaxShownBytes) {
+    const auto count = sequence_bytes(text);
+    if (count == 0 || is_control(text.front())) {
+      result += '?';
+      text.remove_prefix(1);
+      continue;
+    }
+    result += text.substr(0, count);
+    text.remove_prefix(count);
+  }
+  return text.empty() ? result : result + "...";
+}
+
+std::string quoted(std::string_view text) {
+  return fmt::format("\"{}\"", printable(text));
+}
+
+}  // namespace tubed::config

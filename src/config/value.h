@@ -1,0 +1,72 @@
+// The value of one setting between text and its member of Settings: types, bounds, spelling.
+//
+// Knows no key and no file. Whatever to_text() or to_toml() writes reads back to the same value.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/result.h"
+
+namespace tubed::config {
+
+enum class Kind : std::uint8_t { count, bytes, duration, choice, text, address, mode };
+
+// One value of any type. A number is bytes, nanoseconds, the index of a choice, or permissions.
+struct Value {
+  enum class Holds : std::uint8_t { nothing, number, text };
+
+  Value() = default;  // not given: only keys of listeners may be
+  Value(std::int64_t n) : holds(Holds::number), number(n) {}
+  Value(std::string t) : holds(Holds::text), text(std::move(t)) {}
+
+  friend bool operator==(const Value&, const Value&) = default;
+
+  Holds holds = Holds::nothing;
+  std::int64_t number = 0;
+  std::string text;
+};
+
+// The bounds are inclusive and, for durations, in nanoseconds of whole milliseconds.
+struct Type {
+  Kind kind = Kind::text;
+  std::string_view unit = {};  // what is counted
+  std::int64_t minimum = 0;
+  std::int64_t maximum = 0;
+  std::span<const std::string_view> choices = {};
+};
+
+// Reads an integer of TOML: bytes for sizes, seconds for durations. The error is the reason only.
+Result<Value> value_from_integer(const Type& type, std::int64_t number);
+
+// Reads a flag's argument or a string of TOML. The error is the reason only.
+Result<Value> value_from_text(const Type& type, std::string_view text);
+
+// The shortest exact spelling that a flag takes: "64KiB", "90s", "224".
+std::string to_text(const Type& type, const Value& value);
+
+// The same as a TOML value: strings are quoted.
+std::string to_toml(const Type& type, const Value& value);
+
+// "a whole number": what a value of another type should have been.
+std::string expected(const Type& type);
+
+// "connections: 1 to 1000000" or "auto, text, journald or json"; empty for free text.
+std::string bounds(const Type& type);
+
+// What stands for the argument in --help: "N", "SIZE".
+std::string placeholder(const Type& type);
+
+// True for UTF-8 without control characters: it stays on one line and TOML can carry it.
+bool is_plain_text(std::string_view text);
+
+// Fit for an error line: in double quotes, anything unprintable as '?', cut when very long.
+std::string quoted(std::string_view text);
+
+// As quoted(), without the quotes.
+std::string printable(std::string_view text);
+
+}  // namespace tubed::config

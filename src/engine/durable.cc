@@ -1,0 +1,133 @@
+// Engine: telling facts, and building the queue again from them.
+#include <algorithm>
+
+#include "engine/engine.h"
+
+namespace tubed::engine {
+
+namespace {
+
+// Where a job rests durably; while it is reserved, where it last rested.
+Placement resting_place(const Job& job) {
+  const bool delayed = job.resting_state == JobState::delayed;
+  const bool buried = job.resting_state == JobState::buried;
+  return {.state = job.resting_state,
+          .priority = job.priority,
+          .delay = job.delay,
+          .until = delayed ? job.resting_until : Time(),
+          .bury_order = buried ? job.bury_order : 0};
+}
+
+Added as_added(const Job& job) {
+  JobCounters counters = job.counters;
+  if (job.state == JobState::reserved) --counters.reserves;  // counted since it last rested
+  return {.id = job.id,
+          .tube = job.tube->name,
+          .ttr = job.ttr,
+          .created = job.created,
+          .body = job.body,
+          .place = resting_place(job),
+          .counters = counters};
+}
+
+}  // namespace
+
+void Engine::tell_added(const Job& job, Output& out) {
+  out.fact(as_added(job));
+}
+
+void Engine::tell_placed(const Job& job, Output& out) {
+  out.fact(Placed{.id = job.id, .place = resting_place(job), .counters = job.counters});
+}
+
+void Engine::visit_durable(Time now, FactSink& sink) const {
+  jobs_.for_each([&](const Job& job) {
+    Added added = as_added(job);
+    // Its time has come, whether or not advance() or its holder has let it go yet.
+    if (added.place.state == JobState::delayed && added.place.until <= now) {
+      added.place.state = JobState::ready;
+      added.place.until = {};
+    }
+    sink.fact(added);
+  });
+  for (const auto& tube : tubes_.all()) {
+    if (!tube->paused() || tube->pause_until <= now) continue;
+    sink.fact(Paused{.tube = tube->name, .duration = tube->pause, .until = tube->pause_until});
+  }
+  // The last id was used even if its job is gone.
+  if (next_job_id_ > 1 && jobs_.find(next_job_id_ - 1) == nullptr) {
+    sink.fact(Removed{.id = next_job_id_ - 1});
+  }
+}
+
+void Engine::replay(const Fact& fact, Time now) {
+  TUBED_ASSERT(counts_.sessions == 0);
+  if (const auto* added = std::get_if<Added>(&fact)) return replay_added(*added, now);
+  if (const auto* placed = std::get_if<Placed>(&fact)) return replay_placed(*placed, now);
+  if (const auto* removed = std::get_if<Removed>(&fact)) return replay_removed(*removed);
+  if (const auto* paused = std::get_if<Paused>(&fact)) return replay_paused(*paused, now);
+}
+
+void Engine::replay_added(const Added& added, Time now) {
+  Tube* tube = tubes_.find(added.tube);
+  if (tube == nullptr) tube = tubes_.add(added.tube);  // what was accepted outweighs the limit
+  Job* job = jobs_.add(added.id);
+  job->tube = tube;
+  job->body = added.body;
+  job->ttr = added.ttr;
+  job->created = added.created;
+  job->counters = added.counters;
+  memory_bytes_ += job_memory(job->body.size());
+  next_job_id_ = std::max(next_job_id_, added.id + 1);
+  attach_placed(job, added.place, now);
+}
+
+void Engine::replay_placed(const Placed& placed, Time now) {
+  Job* job = jobs_.find(placed.id);
+  if (job == nullptr) return;
+  detach(job);
+  job->counters = placed.counters;
+  attach_placed(job, placed.place, now);
+}
+
+void Engine::replay_removed(const Removed& removed) {
+  next_job_id_ = std::max(next_job_id_, removed.id + 1);
+  Job* job = jobs_.find(removed.id);
+  if (job == nullptr) return;
+  Tube* tube = job->tube;
+  detach(job);
+  memory_bytes_ -= job_memory(job->body.size());
+  jobs_.remove(removed.id);
+  if (tube != default_tube_ && !tube->wanted()) tubes_.remove(tube);
+}
+
+void Engine::replay_paused(const Paused& paused, Time now) {
+  const bool holds = paused.duration.count > 0 && paused.until > now;
+  Tube* tube = tubes_.find(paused.tube);
+  if (tube == nullptr) {
+    if (!holds) return;
+    tube = tubes_.add(paused.tube);
+  }
+  tube->pause = holds ? paused.duration : Seconds{};
+  tube->pause_until = paused.until;
+  paused_tubes_.set(holds, {paused.until, tube->number}, tube);
+  tube->restored = holds;  // whoever kept it alive is gone; the pause holds all the same
+  if (tube != default_tube_ && !tube->wanted()) tubes_.remove(tube);
+}
+
+void Engine::attach_placed(Job* job, const Placement& place, Time now) {
+  job->priority = place.priority;
+  job->delay = place.delay;
+  switch (place.state) {
+    case JobState::delayed:
+      if (place.until > now) return attach_delayed(job, place.until);
+      [[fallthrough]];
+    case JobState::ready:
+    case JobState::reserved:
+      return attach_ready(job);
+    case JobState::buried:
+      return attach_buried(job, place.bury_order);
+  }
+}
+
+}  // namespace tubed::engine

@@ -1,0 +1,447 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+
+namespace tubed::engine {
+
+namespace {
+
+// What a job costs beside its body: its record, its heap entry, its place in the job table, and the
+// allocator's rounding of the two blocks.
+constexpr std::uint64_t kJobOverheadBytes = sizeof(Job) + sizeof(ReadyKey) + 2 * sizeof(void*) + 32;
+
+}  // namespace
+
+Engine::Engine(const Limits& limits) : limits_(limits), default_tube_(tubes_.add(kDefaultTube)) {}
+
+Engine::~Engine() = default;
+
+// --- Sessions
+
+Session& Engine::session_of(SessionId id) {
+  TUBED_ASSERT(id < sessions_.size() && sessions_[id]->open);
+  return *sessions_[id];
+}
+
+const Session& Engine::session_of(SessionId id) const {
+  TUBED_ASSERT(id < sessions_.size() && sessions_[id]->open);
+  return *sessions_[id];
+}
+
+SessionId Engine::open() {
+  if (free_sessions_.empty()) {
+    free_sessions_.push_back(static_cast<SessionId>(sessions_.size()));
+    sessions_.push_back(std::make_unique<Session>());
+  }
+  const SessionId id = free_sessions_.back();
+  free_sessions_.pop_back();
+  Session& session = *sessions_[id];
+  session.id = id;
+  session.open = true;
+  session.used = default_tube_;
+  ++default_tube_->using_count;
+  session.watches.push_back({.tube = default_tube_, .session = &session, .waiting_links = {}});
+  ++default_tube_->watching_count;
+  ++watch_count_;
+  ++counts_.sessions;
+  return id;
+}
+
+void Engine::close(SessionId id, Time now, Output& out) {
+  Session& session = session_of(id);
+  if (session.waiting) end_wait(session);
+  session.open = false;
+  --counts_.sessions;
+  if (session.producer) --counts_.producers;
+  if (session.worker) --counts_.workers;
+  --session.used->using_count;
+  remove_if_unwanted(session.used, out);
+  watch_count_ -= session.watches.size();
+  for (const Watch& watch : session.watches) {
+    --watch.tube->watching_count;
+    remove_if_unwanted(watch.tube, out);
+  }
+  session.watches.clear();
+  watch_deadlines(session);
+  closing_.push_back(&session);
+  go_on_closing(out);
+  serve_waiting(now, out);
+}
+
+void Engine::go_on_closing(Output& out) {
+  std::uint32_t budget = limits_.work_per_turn;
+  while (!closing_.empty()) {
+    Session& session = *closing_.back();
+    give_back_held(session, budget, out);
+    if (!session.held.empty()) return;
+    const SessionId id = session.id;
+    session = Session();
+    closing_.pop_back();
+    free_sessions_.push_back(id);
+  }
+}
+
+void Engine::give_back_held(Session& session, std::uint32_t& budget, Output& out) {
+  for (; budget > 0 && !session.held.empty(); --budget) give_back(session.held.top(), out);
+}
+
+void Engine::watch_deadlines(Session& session) {
+  const DeadlineKey first = session.held.empty() ? DeadlineKey{} : session.held.top_key();
+  holders_.set(session.open && !session.held.empty(), first, &session);
+  Time wait_end = kNever;
+  if (session.waiting) {
+    wait_end = session.wait_until;
+    if (!session.held.empty()) wait_end = std::min(wait_end, first.deadline - kSafetyMargin);
+  }
+  waits_.set(wait_end != kNever, {wait_end, session.arrival}, &session);
+}
+
+// --- Tubes
+
+Tube* Engine::find_or_add_tube(std::string_view name) {
+  Tube* tube = tubes_.find(name);
+  if (tube != nullptr) return tube;
+  return tubes_.size() >= limits_.tubes ? nullptr : tubes_.add(name);
+}
+
+void Engine::remove_if_unwanted(Tube* tube, FactSink& out) {
+  if (tube == default_tube_ || tube->wanted()) return;
+  if (tube->paused()) {
+    // The pause dies with the tube: a later tube of this name must not inherit it from the log.
+    paused_tubes_.erase(tube);
+    out.fact(Paused{.tube = tube->name, .duration = {}, .until = {}});
+  }
+  tubes_.remove(tube);
+}
+
+bool Engine::use(SessionId id, std::string_view name, Output& out) {
+  Session& session = session_of(id);
+  Tube* tube = find_or_add_tube(name);
+  if (tube == nullptr) return false;
+  ++tube->using_count;
+  --session.used->using_count;
+  remove_if_unwanted(session.used, out);
+  session.used = tube;
+  return true;
+}
+
+bool Engine::watch(SessionId id, std::string_view name) {
+  Session& session = session_of(id);
+  TUBED_ASSERT(!session.waiting);
+  const Tube* known = tubes_.find(name);
+  const auto is_it = [&](const Watch& watch) { return watch.tube == known; };
+  if (std::any_of(session.watches.begin(), session.watches.end(), is_it)) return true;
+  if (watch_count_ >= limits_.watches) return false;
+  Tube* tube = find_or_add_tube(name);
+  if (tube == nullptr) return false;
+  session.watches.push_back({.tube = tube, .session = &session, .waiting_links = {}});
+  ++tube->watching_count;
+  ++watch_count_;
+  return true;
+}
+
+bool Engine::ignore(SessionId id, std::string_view name, Output& out) {
+  Session& session = session_of(id);
+  TUBED_ASSERT(!session.waiting);
+  auto& watches = session.watches;
+  const auto is_it = [&](const Watch& watch) { return watch.tube->name == name; };
+  const auto found = std::find_if(watches.begin(), watches.end(), is_it);
+  if (found == watches.end()) return true;
+  if (watches.size() == 1) return false;
+  Tube* tube = found->tube;
+  *found = watches.back();
+  watches.pop_back();
+  --tube->watching_count;
+  --watch_count_;
+  remove_if_unwanted(tube, out);
+  return true;
+}
+
+std::size_t Engine::watched_count(SessionId session) const {
+  return session_of(session).watches.size();
+}
+
+std::string_view Engine::used_tube(SessionId session) const {
+  return session_of(session).used->name;
+}
+
+bool Engine::pause(std::string_view name, Seconds duration, Time now, Output& out) {
+  Tube* tube = tubes_.find(name);
+  if (tube == nullptr) return false;
+  ++tube->pause_count;
+  tube->pause = duration;
+  tube->pause_until = now + duration;
+  const bool paused = duration.count > 0;
+  paused_tubes_.set(paused, {tube->pause_until, tube->number}, tube);
+  out.fact(Paused{.tube = tube->name, .duration = duration, .until = tube->pause_until});
+  may_serve(tube);
+  serve_waiting(now, out);
+  if (!paused) {
+    tube->restored = false;
+    remove_if_unwanted(tube, out);
+  }
+  return true;
+}
+
+// --- Memory
+
+std::uint64_t Engine::job_memory(std::uint32_t body_bytes) {
+  return kJobOverheadBytes + body_bytes;
+}
+
+bool Engine::claim_memory(std::uint32_t body_bytes) {
+  const std::uint64_t cost = job_memory(body_bytes);
+  if (memory_bytes_ + cost > limits_.job_memory_bytes) return false;
+  memory_bytes_ += cost;
+  return true;
+}
+
+void Engine::return_memory(std::uint32_t body_bytes) {
+  TUBED_ASSERT(memory_bytes_ >= job_memory(body_bytes));
+  memory_bytes_ -= job_memory(body_bytes);
+}
+
+// --- A job's moves
+
+void Engine::detach(Job* job) {
+  Tube* tube = job->tube;
+  switch (job->state) {
+    case JobState::ready:
+      tube->ready.erase(job);
+      --counts_.jobs.ready;
+      if (job->urgent()) {
+        --tube->urgent_count;
+        --counts_.jobs.urgent;
+      }
+      break;
+    case JobState::delayed:
+      tube->delayed.erase(job);
+      --counts_.jobs.delayed;
+      watch_delays(tube);
+      break;
+    case JobState::buried:
+      tube->buried.erase(job);
+      --counts_.jobs.buried;
+      break;
+    case JobState::reserved: {
+      Session* holder = std::exchange(job->holder, nullptr);
+      holder->held.erase(job);
+      --tube->reserved_count;
+      --counts_.jobs.reserved;
+      watch_deadlines(*holder);
+      break;
+    }
+  }
+}
+
+void Engine::watch_delays(Tube* tube) {
+  const DeadlineKey first = tube->delayed.empty() ? DeadlineKey{} : tube->delayed.top_key();
+  delayed_tubes_.set(!tube->delayed.empty(), first, tube);
+}
+
+void Engine::attach_ready(Job* job) {
+  Tube* tube = job->tube;
+  job->state = job->resting_state = JobState::ready;
+  tube->ready.push({job->priority, job->id}, job);
+  ++counts_.jobs.ready;
+  if (job->urgent()) {
+    ++tube->urgent_count;
+    ++counts_.jobs.urgent;
+  }
+}
+
+void Engine::attach_delayed(Job* job, Time until) {
+  job->state = job->resting_state = JobState::delayed;
+  job->deadline = job->resting_until = until;
+  job->tube->delayed.push({until, job->id}, job);
+  ++counts_.jobs.delayed;
+  watch_delays(job->tube);
+}
+
+void Engine::attach_buried(Job* job, std::uint64_t order) {
+  auto& buried = job->tube->buried;
+  job->state = job->resting_state = JobState::buried;
+  job->bury_order = order;
+  next_bury_order_ = std::max(next_bury_order_, order + 1);
+  // Only a replay of a compacted log buries out of order, and hardly ever far from the end.
+  Job* before = buried.last();
+  while (before != nullptr && before->bury_order > order) before = buried.previous(before);
+  buried.insert_after(before, job);
+  ++counts_.jobs.buried;
+}
+
+void Engine::attach_reserved(Job* job, Session& holder, Time now) {
+  job->state = JobState::reserved;
+  job->holder = &holder;
+  job->deadline = now + job->ttr;
+  ++job->counters.reserves;
+  holder.held.push({job->deadline, job->id}, job);
+  ++job->tube->reserved_count;
+  ++counts_.jobs.reserved;
+  watch_deadlines(holder);
+}
+
+void Engine::make_ready(Job* job) {
+  detach(job);
+  attach_ready(job);
+  may_serve(job->tube);
+}
+
+void Engine::give_back(Job* job, Output& out) {
+  make_ready(job);
+  tell_placed(*job, out);
+}
+
+void Engine::kick_one(Job* job, Output& out) {
+  ++job->counters.kicks;
+  make_ready(job);
+  tell_placed(*job, out);
+}
+
+// --- Jobs
+
+void Engine::mark_producer(SessionId id) {
+  Session& session = session_of(id);
+  if (!std::exchange(session.producer, true)) ++counts_.producers;
+}
+
+JobId Engine::put(SessionId id, Time now, NewJob request, Output& out) {
+  Session& session = session_of(id);
+  Job* job = jobs_.add(next_job_id_++);
+  job->body = std::move(request.body);
+  job->tube = session.used;
+  job->created = now;
+  job->priority = request.priority;
+  job->delay = request.delay;
+  job->ttr = Seconds{std::max(request.ttr.count, 1U)};
+  ++job->tube->total_jobs;
+  ++counts_.total_jobs;
+  if (job->delay.count > 0) {
+    attach_delayed(job, now + job->delay);
+  } else {
+    attach_ready(job);
+    may_serve(job->tube);
+  }
+  tell_added(*job, out);
+  const JobId job_id = job->id;
+  serve_waiting(now, out);
+  return job_id;
+}
+
+bool Engine::remove(SessionId id, JobId job_id, Output& out) {
+  Job* job = jobs_.find(job_id);
+  if (job == nullptr) return false;
+  if (job->state == JobState::reserved && job->holder != &session_of(id)) return false;
+  Tube* tube = job->tube;
+  detach(job);
+  return_memory(job->body.size());
+  jobs_.remove(job_id);
+  ++tube->delete_count;
+  out.fact(Removed{.id = job_id});
+  remove_if_unwanted(tube, out);
+  return true;
+}
+
+Job* Engine::held_by(SessionId session, JobId id) {
+  Job* job = jobs_.find(id);
+  const bool held = job != nullptr && job->state == JobState::reserved;
+  return held && job->holder == &session_of(session) ? job : nullptr;
+}
+
+bool Engine::release(SessionId session, Time now, JobId id, Priority priority, Seconds delay,
+                     Output& out) {
+  Job* job = held_by(session, id);
+  if (job == nullptr) return false;
+  detach(job);
+  job->priority = priority;
+  job->delay = delay;
+  ++job->counters.releases;
+  if (delay.count > 0) {
+    attach_delayed(job, now + delay);
+  } else {
+    attach_ready(job);
+    may_serve(job->tube);
+  }
+  tell_placed(*job, out);
+  serve_waiting(now, out);
+  return true;
+}
+
+bool Engine::bury(SessionId session, JobId id, Priority priority, Output& out) {
+  Job* job = held_by(session, id);
+  if (job == nullptr) return false;
+  detach(job);
+  job->priority = priority;
+  ++job->counters.buries;
+  attach_buried(job, next_bury_order_);
+  tell_placed(*job, out);
+  return true;
+}
+
+bool Engine::touch(SessionId session, Time now, JobId id) {
+  Job* job = held_by(session, id);
+  if (job == nullptr) return false;
+  job->deadline = now + job->ttr;
+  job->holder->held.update({job->deadline, job->id}, job);
+  watch_deadlines(*job->holder);
+  return true;
+}
+
+bool Engine::kick_job(Time now, JobId id, Output& out) {
+  Job* job = jobs_.find(id);
+  if (job == nullptr) return false;
+  if (job->state != JobState::buried && job->state != JobState::delayed) return false;
+  kick_one(job, out);
+  serve_waiting(now, out);
+  return true;
+}
+
+Kick Engine::begin_kick(SessionId session, std::uint64_t bound) const {
+  const Tube& tube = *session_of(session).used;
+  const bool buried = !tube.buried.empty();
+  const std::uint64_t there = buried ? tube.buried.size() : tube.delayed.size();
+  return {.buried = buried, .left = std::min(bound, there)};
+}
+
+std::uint32_t Engine::kick(SessionId session, Kick& kick, Time now, Output& out) {
+  Tube& tube = *session_of(session).used;
+  std::uint32_t moved = 0;
+  for (; kick.left > 0 && moved < limits_.work_per_turn; --kick.left, ++moved) {
+    // Others may have taken jobs away since the last slice.
+    Job* job = kick.buried ? tube.buried.first() : tube.delayed.first();
+    if (job == nullptr) {
+      kick.left = 0;
+      break;
+    }
+    kick_one(job, out);
+  }
+  serve_waiting(now, out);
+  return moved;
+}
+
+namespace {
+
+std::optional<JobBody> body_of(const Job* job) {
+  if (job == nullptr) return std::nullopt;
+  return JobBody{.id = job->id, .body = job->body};
+}
+
+}  // namespace
+
+std::optional<JobBody> Engine::peek(JobId id) const {
+  return body_of(jobs_.find(id));
+}
+
+std::optional<JobBody> Engine::peek_ready(SessionId session) const {
+  return body_of(session_of(session).used->ready.first());
+}
+
+std::optional<JobBody> Engine::peek_delayed(SessionId session) const {
+  return body_of(session_of(session).used->delayed.first());
+}
+
+std::optional<JobBody> Engine::peek_buried(SessionId session) const {
+  return body_of(session_of(session).used->buried.first());
+}
+
+}  // namespace tubed::engine

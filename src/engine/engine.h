@@ -1,0 +1,261 @@
+// Engine: THE queue. It owns jobs, tubes and sessions and decides everything about them.
+//
+// It is told who asks, what for, and what time it is; it answers with return values, with facts
+// (durable changes) and with notices (answers to sessions that reserve). It does no I/O, reads no
+// clock and holds no randomness: the same calls give the same answers.
+//
+// Invariant: between two calls no tube that gives jobs has both a ready job and a waiting session.
+// Invariant: `now` never goes backwards from call to call.
+// Invariant: replaying the facts emitted so far gives the same durable state.
+//
+// Ties: jobs by id, waiting sessions by the order in which they began to wait, tubes by the order
+// of their creation.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "engine/info.h"
+#include "engine/job.h"
+#include "engine/job_table.h"
+#include "engine/output.h"
+#include "engine/tube_table.h"
+#include "engine/types.h"
+
+namespace tubed::engine {
+
+// What a put asks for. A TTR of 0 becomes 1.
+struct NewJob {
+  Priority priority = 0;
+  Seconds delay;
+  Seconds ttr;
+  Bytes body;
+};
+
+// In the last second of a TTR its holder is not made to wait for another job.
+inline constexpr Duration kSafetyMargin = std::chrono::seconds(1);
+
+// How long a reserve may wait.
+struct Wait {
+  Duration limit = kForever;
+  static constexpr Duration kForever = Duration::max();
+};
+
+// A job as peek and reserve-job show it.
+struct JobBody {
+  JobId id = 0;
+  Bytes body;
+};
+
+// A kick that is carried out in slices: which kind of job it takes is decided when it begins.
+struct Kick {
+  bool buried = false;
+  std::uint64_t left = 0;  // 0: done
+};
+
+// The next moment at which advance() has something to do; kNever if none.
+struct Deadlines {
+  Time delay = kNever;  // a delayed job becomes ready
+  Time ttr = kNever;    // a reservation or a wait ends; Time::min() while work is left over
+  Time pause = kNever;  // a tube gives jobs again
+};
+
+class Engine {
+ public:
+  explicit Engine(const Limits& limits);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // New bounds hold from now on; what already exceeds them stays.
+  void set_limits(const Limits& limits) { limits_ = limits; }
+  const Limits& limits() const { return limits_; }
+
+  // --- Sessions. Ids are dense and reused once everything of the old session is given back.
+
+  // Uses and watches "default". O(1).
+  SessionId open();
+  // Ends its wait unanswered and gives its reserved jobs back: up to work_per_turn of them now, the
+  // others in advance(). O(watched + held log n).
+  void close(SessionId session, Time now, Output& out);
+
+  // --- Tubes. [protocol: use, watch, ignore, list-tubes*, pause-tube]
+
+  // False: too many tubes. O(1).
+  bool use(SessionId session, std::string_view tube, Output& out);
+  // False: too many tubes or watches. O(watched).
+  bool watch(SessionId session, std::string_view tube);
+  // False: it is the only one watched. Ignoring what is not watched is true. O(watched).
+  bool ignore(SessionId session, std::string_view tube, Output& out);
+  std::size_t watched_count(SessionId session) const;
+  std::string_view used_tube(SessionId session) const;
+  bool holds_jobs(SessionId session) const { return !session_of(session).held.empty(); }
+  // Their names in list order, each given to visit(std::string_view).
+  template <class Visit>
+  void for_each_tube(Visit visit) const;
+  template <class Visit>
+  void for_each_watched(SessionId session, Visit visit) const;
+  // The tube gives no jobs for that long, counted from now; 0 ends a pause. False: no such tube.
+  bool pause(std::string_view tube, Seconds duration, Time now, Output& out);
+
+  // --- Memory. A body that is still arriving counts against job_memory_bytes.
+
+  // What a job with a body of that size counts as.
+  static std::uint64_t job_memory(std::uint32_t body_bytes);
+  // False: there is no room for a job with a body of that size. O(1).
+  bool claim_memory(std::uint32_t body_bytes);
+  // The body did not arrive. Precondition: it was claimed.
+  void return_memory(std::uint32_t body_bytes);
+
+  // --- Jobs.
+
+  // The session counts as a producer from now on. O(1).
+  void mark_producer(SessionId session);
+  // Puts into the tube that the session uses. The memory was claimed before and now belongs to the
+  // job. O(log n). [protocol: put]
+  JobId put(SessionId session, Time now, NewJob job, Output& out);
+  // Asks for a job; the answer is a notice, now or later. Precondition: the session is not waiting.
+  // O(watched). [protocol: reserve, reserve-with-timeout]
+  void reserve(SessionId session, Time now, Wait wait, Output& out);
+  // Ends a wait without a notice. Precondition: the session is waiting. O(watched).
+  void cancel_wait(SessionId session);
+  // Reserves one ready, delayed or buried job. Nothing: no such job, or somebody holds it. O(log
+  // n).
+  std::optional<JobBody> reserve_job(SessionId session, Time now, JobId id);
+  // False: no such job, or another session holds it. O(log n). [protocol: delete]
+  bool remove(SessionId session, JobId id, Output& out);
+  // False for each of these three: the session does not hold the job. O(log n).
+  bool release(SessionId session, Time now, JobId id, Priority priority, Seconds delay,
+               Output& out);
+  bool bury(SessionId session, JobId id, Priority priority, Output& out);
+  bool touch(SessionId session, Time now, JobId id);
+  // False: neither buried nor delayed. O(log n). [protocol: kick-job]
+  bool kick_job(Time now, JobId id, Output& out);
+  // Of the tube that the session uses: buried jobs if there are any, else delayed ones, `bound` at
+  // most. Nothing moves yet. O(1). [protocol: kick]
+  Kick begin_kick(SessionId session, std::uint64_t bound) const;
+  // Moves up to work_per_turn of them and returns how many; kick.left says how many are to come.
+  std::uint32_t kick(SessionId session, Kick& kick, Time now, Output& out);
+
+  // Nothing: no such job. O(1). [protocol: peek]
+  std::optional<JobBody> peek(JobId id) const;
+  std::optional<JobBody> peek_ready(SessionId session) const;
+  std::optional<JobBody> peek_delayed(SessionId session) const;
+  std::optional<JobBody> peek_buried(SessionId session) const;
+
+  // --- Time.
+
+  // O(1).
+  Deadlines next_deadlines() const;
+  // Does what is due at or before now, work_per_turn jobs or sessions of each kind at most: first
+  // everything that makes jobs ready, then waiting sessions are served, then waits that are over
+  // end. If more is due, next_deadlines() says so. O(due log n).
+  void advance(Time now, Output& out);
+
+  // --- What is there. O(1) each. [protocol: stats, stats-tube, stats-job]
+
+  EngineInfo info() const;
+  std::optional<TubeInfo> tube_info(std::string_view tube, Time now) const;
+  std::optional<JobInfo> job_info(JobId id, Time now) const;
+
+  // --- Durable state.
+
+  // Applies a fact that was once emitted. Precondition: no session is open. O(log n).
+  void replay(const Fact& fact, Time now);
+  // Tells a minimal list of facts that gives this durable state. O(n).
+  void visit_durable(Time now, FactSink& sink) const;
+
+  // Walks everything and asserts what the structures promise. For tests.
+  void check_invariants() const;
+
+ private:
+  Session& session_of(SessionId id);
+  const Session& session_of(SessionId id) const;
+  Job* held_by(SessionId session, JobId id);
+
+  Tube* find_or_add_tube(std::string_view name);
+  void remove_if_unwanted(Tube* tube, FactSink& out);
+
+  // A job's moves. detach() takes it out of wherever it is; the others put it somewhere.
+  void detach(Job* job);
+  void attach_ready(Job* job);
+  void attach_delayed(Job* job, Time until);
+  void attach_buried(Job* job, std::uint64_t order);
+  void attach_reserved(Job* job, Session& holder, Time now);
+  static void tell_added(const Job& job, Output& out);
+  static void tell_placed(const Job& job, Output& out);
+  void make_ready(Job* job);
+  void give_back(Job* job, Output& out);
+  void kick_one(Job* job, Output& out);
+
+  // Keep the engine's own heaps in step with what changed in a session or tube.
+  void watch_deadlines(Session& session);
+  void watch_delays(Tube* tube);
+
+  void mark_worker(Session& session);
+  Job* best_ready(const Session& session) const;
+  void may_serve(Tube* tube);
+  void serve_waiting(Time now, Output& out);
+  void end_wait(Session& session);
+  void give(Session& session, Job* job, Time now, Output& out);
+  void give_back_held(Session& session, std::uint32_t& budget, Output& out);
+
+  void end_reservations(Time now, Output& out);
+  void end_delays(Time now);
+  void end_pauses(Time now, Output& out);
+  void end_waits(Time now, Output& out);
+  void go_on_closing(Output& out);
+
+  void replay_added(const Added& added, Time now);
+  void replay_placed(const Placed& placed, Time now);
+  void replay_removed(const Removed& removed);
+  void replay_paused(const Paused& paused, Time now);
+  void attach_placed(Job* job, const Placement& place, Time now);
+
+  Limits limits_;
+  JobTable jobs_;
+  TubeTable tubes_;
+  Tube* default_tube_;
+  std::vector<std::unique_ptr<Session>> sessions_;
+  std::vector<SessionId> free_sessions_;
+  std::vector<Session*> closing_;  // closed, with jobs still to give back
+
+  using TubeDelayHeap = IndexedHeap<Tube, DeadlineKey, &Tube::delay_index>;
+  using TubePauseHeap = IndexedHeap<Tube, DeadlineKey, &Tube::pause_index>;
+  using HolderHeap = IndexedHeap<Session, DeadlineKey, &Session::ttr_index>;
+  using WaitHeap = IndexedHeap<Session, DeadlineKey, &Session::wait_index>;
+  TubeDelayHeap delayed_tubes_;  // by their first delayed job
+  TubePauseHeap paused_tubes_;
+  HolderHeap holders_;  // by the first TTR to pass
+  WaitHeap waits_;      // by time limit, or the last second of a held job
+
+  // Tubes that may have both a ready job and a waiting session, as a heap by the arrival of the
+  // session that has waited longest. Empty between calls.
+  struct ToServe {
+    std::uint64_t arrival;
+    Tube* tube;
+  };
+  std::vector<ToServe> to_serve_;
+
+  JobId next_job_id_ = 1;
+  std::uint64_t next_arrival_ = 0;
+  std::uint64_t next_bury_order_ = 0;
+  std::uint64_t watch_count_ = 0;
+  std::uint64_t memory_bytes_ = 0;
+  EngineInfo counts_;  // the counters that no structure gives
+};
+
+template <class Visit>
+void Engine::for_each_tube(Visit visit) const {
+  for (const auto& tube : tubes_.all()) visit(std::string_view(tube->name));
+}
+
+template <class Visit>
+void Engine::for_each_watched(SessionId session, Visit visit) const {
+  for (const Watch& watch : session_of(session).watches) visit(std::string_view(watch.tube->name));
+}
+
+}  // namespace tubed::engine

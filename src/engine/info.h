@@ -1,0 +1,60 @@
+// What stats, stats-tube and stats-job tell about the queue.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "engine/fact.h"
+#include "engine/types.h"
+
+namespace tubed::engine {
+
+struct StateCounts {
+  std::uint64_t urgent = 0;  // ready with a priority below kUrgentBelow
+  std::uint64_t ready = 0;
+  std::uint64_t reserved = 0;
+  std::uint64_t delayed = 0;
+  std::uint64_t buried = 0;
+
+  friend bool operator==(const StateCounts&, const StateCounts&) = default;
+};
+
+struct EngineInfo {
+  StateCounts jobs;
+  std::uint64_t timeouts = 0;    // reservations whose TTR passed
+  std::uint64_t total_jobs = 0;  // ever put
+  std::uint64_t tubes = 0;
+  std::uint64_t sessions = 0;   // open now, as are the next three
+  std::uint64_t producers = 0;  // have ever put
+  std::uint64_t workers = 0;    // have ever reserved
+  std::uint64_t waiting = 0;
+  std::uint64_t watches = 0;       // entries of all watch lists
+  std::uint64_t memory_bytes = 0;  // counted against job_memory_bytes
+};
+
+struct TubeInfo {
+  std::string_view name;  // valid until the engine's next change
+  StateCounts jobs;
+  std::uint64_t total_jobs = 0;
+  std::uint64_t using_count = 0;
+  std::uint64_t watching_count = 0;
+  std::uint64_t waiting_count = 0;
+  std::uint64_t delete_count = 0;
+  std::uint64_t pause_count = 0;
+  Seconds pause;  // as last set, 0 when not paused
+  Duration pause_left{};
+};
+
+struct JobInfo {
+  JobId id = 0;
+  std::string_view tube;  // valid until the engine's next change
+  JobState state = JobState::ready;
+  Priority priority = 0;
+  Duration age{};
+  Seconds delay;
+  Seconds ttr;
+  Duration time_left{};  // until it is ready again; 0 unless reserved or delayed
+  JobCounters counters;
+};
+
+}  // namespace tubed::engine

@@ -1,0 +1,126 @@
+// Engine: everything the structures promise, checked by walking all of it.
+#include "engine/engine.h"
+
+namespace tubed::engine {
+
+namespace {
+
+// What a full walk over the jobs counts, to hold against what the engine counted as it went.
+struct Census {
+  StateCounts states;
+  std::uint64_t bodies = 0;
+};
+
+Census take_census(const JobTable& jobs) {
+  Census census;
+  jobs.for_each([&](const Job& job) {
+    census.bodies += job.body.size();
+    TUBED_ASSERT((job.holder != nullptr) == (job.state == JobState::reserved));
+    TUBED_ASSERT((job.heap_index == kNotInHeap) == (job.state == JobState::buried));
+    TUBED_ASSERT(job.resting_state != JobState::reserved);
+    switch (job.state) {
+      case JobState::ready:
+        ++census.states.ready;
+        if (job.urgent()) ++census.states.urgent;
+        break;
+      case JobState::delayed:
+        ++census.states.delayed;
+        break;
+      case JobState::buried:
+        ++census.states.buried;
+        break;
+      case JobState::reserved:
+        ++census.states.reserved;
+        break;
+    }
+  });
+  return census;
+}
+
+void check_tube(const Tube& tube, bool is_default) {
+  tube.ready.check_invariants();
+  tube.delayed.check_invariants();
+  tube.buried.check_invariants();
+  tube.waiting.check_invariants();
+  TUBED_ASSERT(is_default || tube.wanted());
+  TUBED_ASSERT(!tube.can_serve() && !tube.serving);
+  TUBED_ASSERT((tube.delay_index != kNotInHeap) == !tube.delayed.empty());
+  std::uint32_t urgent = 0;
+  tube.ready.for_each([&](const ReadyKey& key, const Job* job) {
+    TUBED_ASSERT(job->tube == &tube && job->state == JobState::ready);
+    TUBED_ASSERT(key.priority == job->priority && key.id == job->id);
+    if (job->urgent()) ++urgent;
+  });
+  TUBED_ASSERT(urgent == tube.urgent_count);
+  tube.delayed.for_each([&](const DeadlineKey& key, const Job* job) {
+    TUBED_ASSERT(job->tube == &tube && job->state == JobState::delayed);
+    TUBED_ASSERT(key.deadline == job->deadline && key.id == job->id);
+  });
+  std::uint64_t order = 0;
+  for (const Job* job = tube.buried.first(); job != nullptr; job = tube.buried.next(job)) {
+    TUBED_ASSERT(job->tube == &tube && job->state == JobState::buried);
+    TUBED_ASSERT(job == tube.buried.first() || job->bury_order > order);
+    order = job->bury_order;
+  }
+  const Watch* previous = nullptr;
+  for (const Watch* watch = tube.waiting.first(); watch != nullptr;
+       watch = tube.waiting.next(watch)) {
+    TUBED_ASSERT(watch->tube == &tube && watch->session->waiting);
+    TUBED_ASSERT(previous == nullptr || previous->session->arrival < watch->session->arrival);
+    previous = watch;
+  }
+}
+
+void check_session(const Session& session) {
+  session.held.check_invariants();
+  session.held.for_each([&](const DeadlineKey& key, const Job* job) {
+    TUBED_ASSERT(job->holder == &session && job->state == JobState::reserved);
+    TUBED_ASSERT(key.deadline == job->deadline && key.id == job->id);
+  });
+  TUBED_ASSERT((session.ttr_index != kNotInHeap) == (session.open && !session.held.empty()));
+  TUBED_ASSERT(session.open || !session.waiting);
+  const bool ends_by_time =
+      session.waiting && (session.wait_until != kNever || !session.held.empty());
+  TUBED_ASSERT((session.wait_index != kNotInHeap) == ends_by_time);
+}
+
+}  // namespace
+
+void Engine::check_invariants() const {
+  TUBED_ASSERT(to_serve_.empty());
+  delayed_tubes_.check_invariants();
+  paused_tubes_.check_invariants();
+  holders_.check_invariants();
+  waits_.check_invariants();
+
+  const Census census = take_census(jobs_);
+  TUBED_ASSERT(census.states == counts_.jobs);
+  std::uint64_t in_tubes = 0;
+  std::uint64_t watching = 0;
+  std::uint64_t users = 0;
+  for (const auto& tube : tubes_.all()) {
+    check_tube(*tube, tube.get() == default_tube_);
+    TUBED_ASSERT(tubes_.find(tube->name) == tube.get());
+    TUBED_ASSERT(tubes_.all()[tube->list_index] == tube);
+    in_tubes += tube->job_count();
+    watching += tube->watching_count;
+    users += tube->using_count;
+  }
+  TUBED_ASSERT(in_tubes == jobs_.size());
+  TUBED_ASSERT(watching == watch_count_ && users == counts_.sessions);
+
+  std::uint64_t open = 0;
+  std::uint64_t waiting = 0;
+  std::uint64_t held = 0;
+  for (const auto& session : sessions_) {
+    check_session(*session);
+    if (session->open) ++open;
+    if (session->waiting) ++waiting;
+    held += session->held.size();
+  }
+  TUBED_ASSERT(open == counts_.sessions && waiting == counts_.waiting);
+  TUBED_ASSERT(held == census.states.reserved);
+  TUBED_ASSERT(memory_bytes_ >= jobs_.size() * job_memory(0) + census.bodies);
+}
+
+}  // namespace tubed::engine

@@ -1,0 +1,114 @@
+// Job, Tube and Session: the engine's own records. Nobody outside engine/ sees them.
+//
+// The engine owns all three; they point at each other freely, and each index or link below says
+// which structure it belongs to. Invariant: a job is in exactly one of its tube's ready heap, its
+// tube's delayed heap, its tube's buried list, or its holder's heap, as `state` says.
+#pragma once
+
+#include <compare>
+#include <string>
+#include <vector>
+
+#include "base/indexed_heap.h"
+#include "base/intrusive_list.h"
+#include "engine/fact.h"
+#include "engine/types.h"
+
+namespace tubed::engine {
+
+struct Tube;
+struct Session;
+
+struct Job {
+  JobId id = 0;
+  Bytes body;
+  Tube* tube = nullptr;
+  Session* holder = nullptr;  // reserved only
+  Time created;
+  Time deadline;       // reserved: when its TTR passes; delayed: when it becomes ready
+  Time resting_until;  // where it last came to rest, for a job reserved meanwhile
+  std::uint64_t bury_order = 0;
+  Priority priority = 0;
+  Seconds delay;
+  Seconds ttr;
+  JobCounters counters;
+  std::uint32_t heap_index = kNotInHeap;
+  ListLinks<Job> buried_links;
+  JobState state = JobState::ready;
+  JobState resting_state = JobState::ready;  // as last recorded; equals state unless reserved
+
+  bool urgent() const { return priority < kUrgentBelow; }
+};
+
+// Ready order: priority, then id, so that a released job takes its old place back.
+struct ReadyKey {
+  Priority priority = 0;
+  JobId id = 0;
+  friend auto operator<=>(const ReadyKey&, const ReadyKey&) = default;
+};
+
+// Deadline order, ties broken by id.
+struct DeadlineKey {
+  Time deadline;
+  std::uint64_t id = 0;
+  friend auto operator<=>(const DeadlineKey&, const DeadlineKey&) = default;
+};
+
+using ReadyHeap = IndexedHeap<Job, ReadyKey, &Job::heap_index>;
+using DeadlineHeap = IndexedHeap<Job, DeadlineKey, &Job::heap_index>;
+
+// One entry of a session's watch list, linked into its tube's waiting line while the session waits.
+struct Watch {
+  Tube* tube = nullptr;
+  Session* session = nullptr;
+  ListLinks<Watch> waiting_links;
+};
+
+struct Tube {
+  std::string name;
+  std::uint64_t number = 0;  // order of creation: breaks ties between tubes
+  ReadyHeap ready;
+  DeadlineHeap delayed;
+  IntrusiveList<Job, &Job::buried_links> buried;
+  IntrusiveList<Watch, &Watch::waiting_links> waiting;  // in the order in which they began to wait
+  std::uint32_t reserved_count = 0;
+  std::uint32_t urgent_count = 0;
+  std::uint32_t using_count = 0;
+  std::uint32_t watching_count = 0;
+  std::uint64_t total_jobs = 0;
+  std::uint64_t delete_count = 0;
+  std::uint64_t pause_count = 0;
+  Seconds pause;  // as last set; 0 when not paused
+  Time pause_until;
+  std::uint32_t delay_index = kNotInHeap;  // in the engine's heap of tubes with delayed jobs
+  std::uint32_t pause_index = kNotInHeap;  // in the engine's heap of paused tubes
+  std::uint32_t list_index = 0;            // in the list that list-tubes shows
+  bool serving = false;                    // has a place in the queue of tubes to serve from
+  bool restored = false;                   // kept by a replayed pause although nobody refers to it
+
+  bool paused() const { return pause_index != kNotInHeap; }
+  bool can_serve() const { return !paused() && !ready.empty() && !waiting.empty(); }
+  std::size_t job_count() const {
+    return ready.size() + delayed.size() + buried.size() + reserved_count;
+  }
+  bool wanted() const {
+    return using_count > 0 || watching_count > 0 || job_count() > 0 || restored;
+  }
+};
+
+struct Session {
+  SessionId id = 0;
+  Tube* used = nullptr;
+  std::vector<Watch> watches;
+  DeadlineHeap held;  // its reserved jobs by the end of their TTR
+  bool open = false;
+  bool producer = false;  // has ever put
+  bool worker = false;    // has ever reserved
+  bool waiting = false;
+  std::uint64_t arrival = 0;  // when it began to wait, as a running number
+  Time wait_until = kNever;
+  std::uint32_t ttr_index = kNotInHeap;   // in the engine's heap of holders
+  std::uint32_t wait_index = kNotInHeap;  // in the engine's heap of waits that end by time
+};
+
+}  // namespace tubed::engine

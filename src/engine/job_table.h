@@ -1,0 +1,91 @@
+// JobTable: owns every job and finds it by id.
+//
+// Ids are dense and grow, so jobs stand in pages of 64 consecutive ids behind a hash of pages:
+// about 9 bytes a job when dense, one page at most for a job that has outlived all its neighbours.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/job.h"
+
+namespace tubed::engine {
+
+class JobTable {
+ public:
+  std::size_t size() const { return size_; }
+
+  // O(1).
+  Job* find(JobId id) const {
+    const Page* page = page_of(id);
+    return page == nullptr ? nullptr : page->jobs[id % kPageJobs].get();
+  }
+
+  // A new job with this id. Precondition: there is none. O(1) amortised.
+  Job* add(JobId id) {
+    Page& page = pages_[id / kPageJobs];
+    cached_number_ = id / kPageJobs;
+    cached_page_ = &page;
+    auto& place = page.jobs[id % kPageJobs];
+    TUBED_ASSERT(place == nullptr);
+    place = std::make_unique<Job>();
+    place->id = id;
+    ++page.count;
+    ++size_;
+    return place.get();
+  }
+
+  // Precondition: it is there. O(1).
+  void remove(JobId id) {
+    Page* page = page_of(id);
+    TUBED_ASSERT(page != nullptr && page->jobs[id % kPageJobs] != nullptr);
+    page->jobs[id % kPageJobs].reset();
+    --size_;
+    if (--page->count == 0) {
+      cached_page_ = nullptr;
+      pages_.erase(id / kPageJobs);
+    }
+  }
+
+  // Calls visit(const Job&) for each job in the order of ids. O(n + p log p) for p pages.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    std::vector<std::uint64_t> numbers;
+    numbers.reserve(pages_.size());
+    for (const auto& [number, page] : pages_) numbers.push_back(number);
+    std::sort(numbers.begin(), numbers.end());
+    for (const std::uint64_t number : numbers) {
+      for (const auto& job : pages_.at(number).jobs) {
+        if (job != nullptr) visit(*job);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t kPageJobs = 64;
+  struct Page {
+    std::array<std::unique_ptr<Job>, kPageJobs> jobs;
+    std::uint32_t count = 0;
+  };
+
+  Page* page_of(JobId id) const {
+    const std::uint64_t number = id / kPageJobs;
+    if (cached_page_ != nullptr && cached_number_ == number) return cached_page_;
+    const auto found = pages_.find(number);
+    if (found == pages_.end()) return nullptr;
+    cached_number_ = number;
+    cached_page_ = const_cast<Page*>(&found->second);
+    return cached_page_;
+  }
+
+  std::unordered_map<std::uint64_t, Page> pages_;
+  std::size_t size_ = 0;
+  // The page last used: consecutive commands mostly name neighbours.
+  mutable std::uint64_t cached_number_ = 0;
+  mutable Page* cached_page_ = nullptr;
+};
+
+}  // namespace tubed::engine

@@ -1,0 +1,177 @@
+// Engine: who gets which job, and what time does.
+#include <algorithm>
+
+#include "engine/engine.h"
+
+namespace tubed::engine {
+
+// --- Reserving and waiting
+
+void Engine::reserve(SessionId id, Time now, Wait wait, Output& out) {
+  Session& session = session_of(id);
+  TUBED_ASSERT(!session.waiting);
+  mark_worker(session);
+  if (Job* job = best_ready(session); job != nullptr) {
+    detach(job);
+    give(session, job, now, out);
+    return;
+  }
+  // A holder is not made to wait through the last second of what it holds.
+  if (!session.held.empty() && session.held.top_key().deadline - kSafetyMargin <= now) {
+    out.notice({.session = id, .kind = Notice::Kind::deadline_soon, .job = 0, .body = {}});
+    return;
+  }
+  if (wait.limit <= Duration::zero()) {
+    out.notice({.session = id, .kind = Notice::Kind::timed_out, .job = 0, .body = {}});
+    return;
+  }
+  session.waiting = true;
+  session.arrival = next_arrival_++;
+  session.wait_until = wait.limit == Wait::kForever ? kNever : now + wait.limit;
+  for (Watch& watch : session.watches) watch.tube->waiting.push_back(&watch);
+  ++counts_.waiting;
+  watch_deadlines(session);
+}
+
+void Engine::cancel_wait(SessionId id) {
+  Session& session = session_of(id);
+  TUBED_ASSERT(session.waiting);
+  end_wait(session);
+}
+
+std::optional<JobBody> Engine::reserve_job(SessionId id, Time now, JobId job_id) {
+  Session& session = session_of(id);
+  Job* job = jobs_.find(job_id);
+  if (job == nullptr || job->state == JobState::reserved) return std::nullopt;
+  mark_worker(session);  // Compat: only one that got its job
+  detach(job);
+  attach_reserved(job, session, now);
+  return JobBody{.id = job->id, .body = job->body};
+}
+
+void Engine::mark_worker(Session& session) {
+  if (!std::exchange(session.worker, true)) ++counts_.workers;
+}
+
+Job* Engine::best_ready(const Session& session) const {
+  const Tube* best = nullptr;
+  for (const Watch& watch : session.watches) {
+    const Tube* tube = watch.tube;
+    if (tube->paused() || tube->ready.empty()) continue;
+    if (best == nullptr || tube->ready.top_key() < best->ready.top_key()) best = tube;
+  }
+  return best == nullptr ? nullptr : best->ready.top();
+}
+
+void Engine::end_wait(Session& session) {
+  for (Watch& watch : session.watches) watch.tube->waiting.erase(&watch);
+  session.waiting = false;
+  --counts_.waiting;
+  watch_deadlines(session);
+}
+
+void Engine::give(Session& session, Job* job, Time now, Output& out) {
+  attach_reserved(job, session, now);
+  out.notice(
+      {.session = session.id, .kind = Notice::Kind::reserved, .job = job->id, .body = job->body});
+}
+
+namespace {
+
+// For a heap whose front is the session that has waited longest; arrivals are unique.
+constexpr auto kWaitedShorter = [](const auto& a, const auto& b) {
+  return a.arrival != b.arrival ? a.arrival > b.arrival : a.tube->number > b.tube->number;
+};
+
+}  // namespace
+
+void Engine::may_serve(Tube* tube) {
+  if (tube->serving || !tube->can_serve()) return;
+  tube->serving = true;
+  to_serve_.push_back({tube->waiting.first()->session->arrival, tube});
+  std::push_heap(to_serve_.begin(), to_serve_.end(), kWaitedShorter);
+}
+
+void Engine::serve_waiting(Time now, Output& out) {
+  while (!to_serve_.empty()) {
+    std::pop_heap(to_serve_.begin(), to_serve_.end(), kWaitedShorter);
+    const ToServe next = to_serve_.back();
+    to_serve_.pop_back();
+    next.tube->serving = false;
+    if (!next.tube->can_serve()) continue;
+    Session& session = *next.tube->waiting.first()->session;
+    // Whoever stood at the front may have been served through another tube: then this tube's turn
+    // comes later.
+    if (session.arrival == next.arrival) {
+      Job* job = best_ready(session);
+      end_wait(session);
+      detach(job);
+      give(session, job, now, out);
+    }
+    may_serve(next.tube);
+  }
+}
+
+// --- Time
+
+Deadlines Engine::next_deadlines() const {
+  Deadlines next;
+  if (!delayed_tubes_.empty()) next.delay = delayed_tubes_.top_key().deadline;
+  if (!paused_tubes_.empty()) next.pause = paused_tubes_.top_key().deadline;
+  if (!holders_.empty()) next.ttr = holders_.top_key().deadline;
+  if (!waits_.empty()) next.ttr = std::min(next.ttr, waits_.top_key().deadline);
+  if (!closing_.empty()) next.ttr = Time::min();
+  return next;
+}
+
+void Engine::advance(Time now, Output& out) {
+  end_reservations(now, out);
+  if (!closing_.empty()) go_on_closing(out);
+  end_delays(now);
+  end_pauses(now, out);
+  serve_waiting(now, out);
+  end_waits(now, out);
+}
+
+void Engine::end_reservations(Time now, Output& out) {
+  std::uint32_t budget = limits_.work_per_turn;
+  while (!holders_.empty() && holders_.top_key().deadline <= now && budget-- > 0) {
+    Job* job = holders_.top()->held.top();
+    ++job->counters.timeouts;
+    ++counts_.timeouts;
+    give_back(job, out);
+  }
+}
+
+void Engine::end_delays(Time now) {
+  std::uint32_t budget = limits_.work_per_turn;
+  while (!delayed_tubes_.empty() && delayed_tubes_.top_key().deadline <= now && budget-- > 0) {
+    make_ready(delayed_tubes_.top()->delayed.top());
+  }
+}
+
+void Engine::end_pauses(Time now, Output& out) {
+  std::uint32_t budget = limits_.work_per_turn;
+  while (!paused_tubes_.empty() && paused_tubes_.top_key().deadline <= now && budget-- > 0) {
+    Tube* tube = paused_tubes_.top();
+    paused_tubes_.erase(tube);
+    tube->pause = {};
+    tube->restored = false;
+    may_serve(tube);
+    remove_if_unwanted(tube, out);
+  }
+}
+
+void Engine::end_waits(Time now, Output& out) {
+  std::uint32_t budget = limits_.work_per_turn;
+  while (!waits_.empty() && waits_.top_key().deadline <= now && budget-- > 0) {
+    Session& session = *waits_.top();
+    const bool soon =
+        !session.held.empty() && session.held.top_key().deadline - kSafetyMargin <= now;
+    end_wait(session);
+    const auto kind = soon ? Notice::Kind::deadline_soon : Notice::Kind::timed_out;
+    out.notice({.session = session.id, .kind = kind, .job = 0, .body = {}});
+  }
+}
+
+}  // namespace tubed::engine

@@ -1,0 +1,54 @@
+// TubeTable: owns every tube, finds it by name, and keeps the order that list-tubes shows.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/job.h"
+
+namespace tubed::engine {
+
+class TubeTable {
+ public:
+  std::size_t size() const { return tubes_.size(); }
+
+  // Null if there is none. O(1).
+  Tube* find(std::string_view name) const {
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : found->second;
+  }
+
+  // A new tube. Precondition: there is none of this name. O(1) amortised.
+  Tube* add(std::string_view name) {
+    tubes_.push_back(std::make_unique<Tube>());
+    Tube* tube = tubes_.back().get();
+    tube->name = name;
+    tube->number = next_number_++;
+    tube->list_index = static_cast<std::uint32_t>(tubes_.size() - 1);
+    by_name_.emplace(tube->name, tube);
+    return tube;
+  }
+
+  // The last tube takes the place of the one removed, in the list as well. O(1).
+  void remove(Tube* tube) {
+    by_name_.erase(tube->name);
+    const std::uint32_t place = tube->list_index;
+    if (place + 1 != tubes_.size()) {
+      tubes_[place] = std::move(tubes_.back());
+      tubes_[place]->list_index = place;
+    }
+    tubes_.pop_back();
+  }
+
+  // In the order of list-tubes.
+  const std::vector<std::unique_ptr<Tube>>& all() const { return tubes_; }
+
+ private:
+  std::vector<std::unique_ptr<Tube>> tubes_;
+  std::unordered_map<std::string_view, Tube*> by_name_;  // keys live in the tubes
+  std::uint64_t next_number_ = 0;
+};
+
+}  // namespace tubed::engine

@@ -1,0 +1,64 @@
+// The words of the queue: ids, numbers, states and limits that every layer shares.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/time.h"
+
+namespace tubed {
+
+// Unique in a server's life and across its restarts; the first is 1, each put takes the next.
+using JobId = std::uint64_t;
+
+// Smaller is more urgent.
+using Priority = std::uint32_t;
+
+// Jobs of a smaller priority than this are counted as urgent in stats.
+inline constexpr Priority kUrgentBelow = 1024;
+
+// A number of whole seconds as the protocol carries it (delay, TTR, pause, timeout).
+struct Seconds {
+  std::uint32_t count = 0;
+
+  constexpr operator Duration() const { return std::chrono::seconds(count); }
+  friend constexpr bool operator==(Seconds, Seconds) = default;
+  friend constexpr Time operator+(Time time, Seconds seconds) {
+    return time + std::chrono::seconds(seconds.count);
+  }
+};
+
+// A party that holds, waits for and puts jobs: a name, not a connection. Dense and reused.
+using SessionId = std::uint32_t;
+
+enum class JobState : std::uint8_t { ready, delayed, buried, reserved };
+
+// The word that stats-job shows.
+constexpr std::string_view name_of(JobState state) {
+  switch (state) {
+    case JobState::ready:
+      return "ready";
+    case JobState::delayed:
+      return "delayed";
+    case JobState::buried:
+      return "buried";
+    case JobState::reserved:
+      return "reserved";
+  }
+  return "";
+}
+
+inline constexpr std::string_view kDefaultTube = "default";
+inline constexpr std::size_t kMaxTubeNameBytes = 200;
+inline constexpr std::uint32_t kMaxJobBytesCeiling = 1U << 30;
+
+// What the queue may use. Each bound is answered in the protocol's own words.
+struct Limits {
+  std::uint32_t job_bytes = 65'535;             // largest body; a larger one is JOB_TOO_BIG
+  std::uint64_t job_memory_bytes = 1ULL << 30;  // bodies and bookkeeping of all jobs
+  std::uint32_t tubes = 100'000;
+  std::uint32_t watches = 1'000'000;    // entries of all watch lists together
+  std::uint32_t work_per_turn = 1'000;  // jobs moved before others get their turn
+};
+
+}  // namespace tubed

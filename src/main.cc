@@ -1,0 +1,70 @@
+// tubed: reads its settings, opens its doors, and serves.
+#include <cstdio>
+#include <span>
+#include <string>
+
+#include "config/command_line.h"
+#include "config/load.h"
+#include "config/print.h"
+#include "platform/log.h"
+#include "platform/loop.h"
+#include "platform/process.h"
+#include "server/server.h"
+
+namespace {
+
+using namespace tubed;
+
+constexpr int kExitCannotListen = 69;  // EX_UNAVAILABLE
+constexpr int kExitNoUser = 77;        // EX_NOPERM
+
+int fail(int code, const std::string& message) {
+  std::fprintf(stderr, "tubed: %s\n", message.c_str());
+  return code;
+}
+
+void warn_of_few_descriptors(platform::Log& log, const Settings& settings) {
+  constexpr std::uint64_t kOwnDescriptors = 32;  // listeners, the loop, the log
+  const std::uint64_t limit = platform::raise_descriptor_limit();
+  if (limit < settings.connections + kOwnDescriptors) {
+    log.warning(
+        "fewer file descriptors than connections",
+        {{"descriptors", limit}, {"limits.connections", std::uint64_t{settings.connections}}});
+  }
+}
+
+int serve(const CommandLine& line, const Settings& settings) {
+  platform::exit_when_out_of_memory();
+  platform::Log log;
+  platform::Loop loop;
+  server::Server server(loop, log, settings, [&line] { return load_settings(line); });
+  for (const std::string& warning : line.warnings) log.warning(warning);
+  warn_of_few_descriptors(log, settings);
+  if (auto listening = server.listen(); !listening) {
+    return fail(kExitCannotListen, listening.error().message);
+  }
+  if (!settings.user.empty()) {
+    if (auto changed = platform::become_user(settings.user); !changed) {
+      return fail(kExitNoUser, changed.error().message);
+    }
+  }
+  server.run();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto args = std::span<const char* const>(argv, static_cast<std::size_t>(argc)).subspan(1);
+  auto parsed = parse_command_line(args);
+  if (const auto* exit = std::get_if<Exit>(&parsed)) {
+    std::fputs(exit->text.c_str(), exit->code == 0 ? stdout : stderr);
+    return exit->code;
+  }
+  const auto& line = std::get<CommandLine>(parsed);
+  const auto settings = load_settings(line);
+  if (!settings) return fail(kExitConfig, settings.error().message);
+  if (line.print_config) std::fputs(print_settings(settings.value()).c_str(), stdout);
+  if (line.print_config || line.check_config) return 0;
+  return serve(line, settings.value());
+}

@@ -1,0 +1,11 @@
+#include "platform/clock.h"
+
+#include <uv.h>
+
+namespace tubed::platform {
+
+Time monotonic_now() {
+  return Time(Duration(static_cast<std::int64_t>(uv_hrtime())));
+}
+
+}  // namespace tubed::platform

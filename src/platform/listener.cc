@@ -1,0 +1,96 @@
+#include "platform/listener.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace tubed::platform {
+
+namespace {
+
+// More wait for the next turn, so that a crowd at the door does not hold up who is inside.
+constexpr int kConnectionsPerTurn = 64;
+constexpr Duration kLookAway = std::chrono::milliseconds(100);
+
+Socket open_spare() {
+  return Socket(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+Socket accept_from(const Socket& socket) {
+  return Socket(::accept4(socket.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+
+}  // namespace
+
+Listener::Listener(Loop& loop, Socket socket, std::string path, std::string_view refusal,
+                   ListenerOwner& owner)
+    : owner_(owner),
+      socket_(std::move(socket)),
+      path_(std::move(path)),
+      refusal_(refusal),
+      spare_(open_spare()),
+      resume_(loop, [this] { start(); }),
+      handle_(this) {
+  uv_poll_init_socket(loop.uv(), handle_.get(), socket_.descriptor());
+  start();
+}
+
+Listener::~Listener() {
+  uv_poll_stop(handle_.get());
+  if (!path_.empty()) remove_unix_path(socket_, path_);
+}
+
+void Listener::start() {
+  uv_poll_start(handle_.get(), UV_READABLE, &Listener::on_poll);
+}
+
+void Listener::on_poll(uv_poll_t* handle, int, int) {
+  owner_of<Listener>(handle).accept_some();
+}
+
+void Listener::accept_some() {
+  for (int i = 0; i < kConnectionsPerTurn; ++i) {
+    if (!accept_one()) return;
+  }
+}
+
+// False: nobody is waiting, or nothing can be done for now.
+bool Listener::accept_one() {
+  Socket connection = accept_from(socket_);
+  if (connection) {
+    owner_.on_connection(std::move(connection));
+    return true;
+  }
+  switch (errno) {
+    case EAGAIN:
+      return false;
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+      out_of_descriptors(errno);
+      return false;
+    default:
+      return true;  // that one connection failed before it was taken
+  }
+}
+
+void Listener::out_of_descriptors(int error) {
+  owner_.on_accept_trouble(std::strerror(error));
+  spare_ = Socket();
+  for (int i = 0; i < kConnectionsPerTurn; ++i) {
+    Socket connection = accept_from(socket_);
+    if (!connection) break;
+    refuse_connection(std::move(connection), refusal_);
+  }
+  const bool helpless = errno != EAGAIN;
+  spare_ = open_spare();
+  if (!helpless && spare_) return;
+  uv_poll_stop(handle_.get());
+  resume_.arm(kLookAway);
+}
+
+}  // namespace tubed::platform

@@ -1,0 +1,51 @@
+// Listener: a listening socket in the loop.
+//
+// Never spins: when descriptors run out, connections are refused through a spare one, and if even
+// that fails it looks away for a moment.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "platform/loop.h"
+#include "platform/socket.h"
+#include "platform/timer.h"
+
+namespace tubed::platform {
+
+class ListenerOwner {
+ public:
+  virtual void on_connection(Socket socket) = 0;
+  // A connection was refused, or none could be taken, for this reason.
+  virtual void on_accept_trouble(const std::string& reason) = 0;
+
+ protected:
+  ~ListenerOwner() = default;
+};
+
+class Listener {
+ public:
+  // `socket` listens. `path`: of a unix socket, removed when the listener closes.
+  Listener(Loop& loop, Socket socket, std::string path, std::string_view refusal,
+           ListenerOwner& owner);
+  ~Listener();
+
+  const Socket& socket() const { return socket_; }
+
+ private:
+  static void on_poll(uv_poll_t* handle, int status, int events);
+  void accept_some();
+  bool accept_one();
+  void out_of_descriptors(int error);
+  void start();
+
+  ListenerOwner& owner_;
+  Socket socket_;
+  std::string path_;
+  std::string_view refusal_;  // what a connection is told that no descriptor is left for
+  Socket spare_;
+  Timer resume_;
+  Handle<uv_poll_t> handle_;
+};
+
+}  // namespace tubed::platform

@@ -1,0 +1,79 @@
+#include "platform/process.h"
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include <fmt/format.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+namespace tubed::platform {
+
+namespace {
+
+Duration as_duration(const timeval& time) {
+  return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
+}
+
+}  // namespace
+
+MachineNames machine_names() {
+  utsname names{};
+  ::uname(&names);
+  return {.hostname = names.nodename, .os = names.version, .platform = names.machine};
+}
+
+std::uint64_t process_id() {
+  return static_cast<std::uint64_t>(::getpid());
+}
+
+ProcessTimes process_times() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return {.user = as_duration(usage.ru_utime), .system = as_duration(usage.ru_stime)};
+}
+
+std::string random_instance_id() {
+  std::uint64_t number = 0;
+  // A few bytes, after boot: it neither blocks nor fails.
+  const ssize_t got = ::getrandom(&number, sizeof number, 0);
+  TUBED_ASSERT(got == sizeof number);
+  return fmt::format("{:016x}", number);
+}
+
+void exit_when_out_of_memory() {
+  std::set_new_handler([] {
+    constexpr std::string_view kMessage = "tubed: out of memory; lower limits.job_memory\n";
+    [[maybe_unused]] const auto said = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+    ::_exit(kExitNoMemory);
+  });
+}
+
+std::uint64_t raise_descriptor_limit() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+  }
+  return limit.rlim_cur;
+}
+
+Result<void> become_user(const std::string& user) {
+  const passwd* entry = ::getpwnam(user.c_str());
+  if (entry == nullptr) return Error{fmt::format("no user {}", user)};
+  if (entry->pw_uid == ::geteuid()) return {};
+  if (::initgroups(user.c_str(), entry->pw_gid) != 0 || ::setgid(entry->pw_gid) != 0 ||
+      ::setuid(entry->pw_uid) != 0) {
+    return Error{fmt::format("cannot become user {}: {}", user, std::strerror(errno))};
+  }
+  return {};
+}
+
+}  // namespace tubed::platform

@@ -1,0 +1,41 @@
+// What the operating system tells of this process and machine, and what it is asked to change.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "base/time.h"
+
+namespace tubed::platform {
+
+struct MachineNames {
+  std::string hostname;
+  std::string os;        // the kernel's version, as uname -v
+  std::string platform;  // the architecture, as uname -m
+};
+MachineNames machine_names();
+
+std::uint64_t process_id();
+
+struct ProcessTimes {
+  Duration user{};
+  Duration system{};
+};
+ProcessTimes process_times();
+
+// 16 random hexadecimal digits.
+std::string random_instance_id();
+
+// When an allocation fails the process says so and exits with kExitNoMemory: the queue's own bound,
+// limits.job_memory, is what answers clients.
+inline constexpr int kExitNoMemory = 71;
+void exit_when_out_of_memory();
+
+// Raises the soft limit of open descriptors to the hard one; returns the limit now in force.
+std::uint64_t raise_descriptor_limit();
+
+// Becomes `user`, with its groups, for good. Does nothing when that is who we are.
+Result<void> become_user(const std::string& user);
+
+}  // namespace tubed::platform

@@ -1,0 +1,70 @@
+// Socket: an owned descriptor of a non-blocking socket, and what can be done with it at once.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/result.h"
+#include "base/time.h"
+
+namespace tubed::platform {
+
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int descriptor) : descriptor_(descriptor) {}
+  Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Socket& operator=(Socket&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~Socket();
+
+  explicit operator bool() const { return descriptor_ >= 0; }
+  int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_ = -1;
+};
+
+struct Transfer {
+  enum class Kind : std::uint8_t { done, would_block, end, failed };
+  Kind kind = Kind::done;
+  std::size_t bytes = 0;
+};
+
+// Fills the buffers in order, with one system call. `end`: the peer sends nothing more.
+Transfer read_into(const Socket& socket, std::span<const std::span<char>> buffers);
+// Writes the pieces in order, with one system call; maybe not all of them.
+Transfer write_from(const Socket& socket, std::span<const std::string_view> pieces);
+
+// At most this many pieces are written in one call.
+inline constexpr std::size_t kMaxPieces = 64;
+
+// Sets TCP_NODELAY, and keepalive with the first probe after `idle`. Does nothing to a unix socket.
+void tune_connection(const Socket& socket, Duration keepalive_idle);
+
+// Says one line to a connection that is not served, and closes it.
+void refuse_connection(Socket socket, std::string_view line);
+
+struct UnixAccess {
+  std::optional<unsigned> mode;  // none: as the umask has it
+  std::string group;             // empty: the process's
+};
+
+// A listening socket on a numeric address. Port 0: any free one.
+Result<Socket> listen_tcp(const std::string& host, std::uint16_t port, int backlog);
+// A listening unix socket; takes the place of one that nobody serves any more.
+Result<Socket> listen_unix(const std::string& path, const UnixAccess& access, int backlog);
+
+// Removes the path if it is still this socket's.
+void remove_unix_path(const Socket& socket, const std::string& path);
+
+// "127.0.0.1:11300", "[::1]:11300" or "unix:/path", as bound.
+std::string local_address(const Socket& socket);
+
+}  // namespace tubed::platform

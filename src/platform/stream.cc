@@ -1,0 +1,44 @@
+#include "platform/stream.h"
+
+namespace tubed::platform {
+
+Stream::Stream(Loop& loop, Socket socket, StreamOwner& owner)
+    : owner_(owner), socket_(std::move(socket)), handle_(this) {
+  uv_poll_init_socket(loop.uv(), handle_.get(), socket_.descriptor());
+}
+
+Stream::~Stream() {
+  // The descriptor may be reused as soon as it is closed: the loop must have let go of it.
+  uv_poll_stop(handle_.get());
+}
+
+void Stream::want(bool readable, bool writable) {
+  const int events = (readable ? UV_READABLE : 0) | (writable ? UV_WRITABLE : 0) |
+                     (half_closed_ ? 0 : UV_DISCONNECT);
+  if (events != events_) start(events);
+}
+
+void Stream::start(int events) {
+  events_ = events;
+  if (events == 0) {
+    uv_poll_stop(handle_.get());
+  } else {
+    uv_poll_start(handle_.get(), events, &Stream::on_poll);
+  }
+}
+
+void Stream::on_poll(uv_poll_t* handle, int status, int events) {
+  Stream& stream = owner_of<Stream>(handle);
+  Readiness ready{.readable = (events & UV_READABLE) != 0,
+                  .writable = (events & UV_WRITABLE) != 0,
+                  .half_closed = (events & UV_DISCONNECT) != 0,
+                  .broken = status < 0};
+  if (ready.half_closed) {
+    // It stays true; asked for again, it would be told in each turn.
+    stream.half_closed_ = true;
+    stream.start(stream.events_ & ~UV_DISCONNECT);
+  }
+  stream.owner_.on_ready(ready);
+}
+
+}  // namespace tubed::platform

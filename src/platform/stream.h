@@ -1,0 +1,49 @@
+// Stream: a connected socket in the loop. It says when something can be done; its owner does it.
+//
+// Readiness is asked for with uv_poll, not uv_stream, for two reasons: a half-close must be noticed
+// while nothing is read (a client that waits in reserve), and one turn reads and writes each
+// connection with one system call straight from where the bytes lie.
+#pragma once
+
+#include "platform/loop.h"
+#include "platform/socket.h"
+
+namespace tubed::platform {
+
+struct Readiness {
+  bool readable = false;
+  bool writable = false;
+  bool half_closed = false;  // the peer sends nothing more; told once
+  bool broken = false;       // the connection is gone
+};
+
+class StreamOwner {
+ public:
+  virtual void on_ready(Readiness ready) = 0;
+
+ protected:
+  ~StreamOwner() = default;
+};
+
+class Stream {
+ public:
+  Stream(Loop& loop, Socket socket, StreamOwner& owner);
+  ~Stream();
+
+  const Socket& socket() const { return socket_; }
+
+  // What on_ready() is called for, from now on. A half-close is always told.
+  void want(bool readable, bool writable);
+
+ private:
+  static void on_poll(uv_poll_t* handle, int status, int events);
+  void start(int events);
+
+  StreamOwner& owner_;
+  Socket socket_;
+  Handle<uv_poll_t> handle_;
+  int events_ = 0;
+  bool half_closed_ = false;
+};
+
+}  // namespace tubed::platform

@@ -1,0 +1,82 @@
+#include "protocol/arguments.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace tubed::protocol {
+
+namespace {
+
+constexpr std::array<bool, 256> kNameCharacters = [] {
+  std::array<bool, 256> allowed{};
+  constexpr std::string_view all =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-+/;.$_()";
+  for (const char c : all) allowed[static_cast<unsigned char>(c)] = true;
+  return allowed;
+}();
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+void skip_spaces(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+}
+
+// Takes digits off the front. False: no digit there, or more than the type holds.
+template <class Number>
+bool take_number(std::string_view& text, Number& value) {
+  if (text.empty() || !is_digit(text.front())) return false;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc()) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return true;
+}
+
+}  // namespace
+
+bool is_tube_name(std::string_view text) {
+  if (text.empty() || text.size() > kMaxTubeNameBytes || text.front() == '-') return false;
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return kNameCharacters[static_cast<unsigned char>(c)]; });
+}
+
+bool ArgumentCursor::separator() {
+  if (rest_.empty() || rest_.front() != ' ') return false;
+  rest_.remove_prefix(1);
+  return true;
+}
+
+bool ArgumentCursor::read(std::uint64_t& value) {
+  skip_spaces(rest_);
+  return take_number(rest_, value) && at_field_end();
+}
+
+bool ArgumentCursor::read(std::uint32_t& value) {
+  skip_spaces(rest_);
+  return take_number(rest_, value) && at_field_end();
+}
+
+bool ArgumentCursor::read(TubeName& value) {
+  value.text = rest_.substr(0, rest_.find(' '));
+  rest_.remove_prefix(value.text.size());
+  return is_tube_name(value.text);
+}
+
+bool ArgumentCursor::read(SpacedTubeName& value) {
+  skip_spaces(rest_);
+  return read(static_cast<TubeName&>(value));
+}
+
+bool salvage_body_size(std::string_view text, BodySize& size) {
+  constexpr int kFieldsBefore = 3;
+  skip_spaces(text);
+  for (int i = 0; i < kFieldsBefore; ++i) {
+    text.remove_prefix(std::min(text.find(' '), text.size()));
+    skip_spaces(text);
+  }
+  return take_number(text, size.bytes);
+}
+
+}  // namespace tubed::protocol

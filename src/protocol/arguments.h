@@ -1,0 +1,111 @@
+// Arguments: how the words after a command are read.
+//
+// A command's argument struct is its schema: `fields` names the members in the order in which they
+// stand on the line, so arity, parsing and documentation cannot disagree.
+//
+// Grammar: fields are separated by one space; a number may be preceded by more. Numbers are decimal
+// digits and nothing else; a number that its type cannot hold is malformed. Nothing may follow the
+// last field. [notes: Lines and bodies]
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+
+#include "engine/types.h"
+
+namespace tubed::protocol {
+
+// A tube's name as it stands on the line; valid as long as the line is.
+struct TubeName {
+  std::string_view text;
+};
+
+// The same where numbers follow: more than one space may stand before it.
+struct SpacedTubeName : TubeName {};
+
+// The announced length of a body, without its line end.
+struct BodySize {
+  std::uint32_t bytes = 0;
+};
+
+// True for letters, digits and -+/;.$_() , 1 to 200 of them, not starting with '-'.
+// [protocol: Name convention]
+bool is_tube_name(std::string_view text);
+
+// What is left to read of a line.
+class ArgumentCursor {
+ public:
+  explicit ArgumentCursor(std::string_view text) : rest_(text) {}
+
+  bool at_end() const { return rest_.empty(); }
+  // The space between two fields. False if there is none.
+  bool separator();
+
+  // False if there is no field of that type here, or no end of a field behind it.
+  bool read(std::uint64_t& value);
+  bool read(std::uint32_t& value);
+  bool read(Seconds& value) { return read(value.count); }
+  bool read(BodySize& value) { return read(value.bytes); }
+  bool read(TubeName& value);
+  bool read(SpacedTubeName& value);
+
+ private:
+  bool at_field_end() const { return rest_.empty() || rest_.front() == ' '; }
+
+  std::string_view rest_;
+};
+
+template <auto Member>
+struct Field {
+  std::string_view name;
+};
+
+template <auto Member>
+constexpr Field<Member> field(std::string_view name) {
+  return {name};
+}
+
+template <class... Fields>
+constexpr std::tuple<Fields...> schema(Fields... fields) {
+  return {fields...};
+}
+
+// Reads what stands behind the command's word and its space into `arguments`, whose type is the
+// schema. False: malformed.
+template <class Arguments>
+bool parse_arguments(std::string_view text, Arguments& arguments) {
+  ArgumentCursor cursor(text);
+  bool first = true;
+  const auto read_one = [&]<auto Member>(const Field<Member>&) {
+    if (!first && !cursor.separator()) return false;
+    first = false;
+    return cursor.read(arguments.*Member);
+  };
+  const bool all = std::apply([&](const auto&... fields) { return (read_one(fields) && ...); },
+                              Arguments::fields);
+  return all && cursor.at_end();
+}
+
+// The announced body length of a put line that is otherwise malformed: the digits that begin its
+// fourth field. False if it cannot be read. [compat: put-body-swallowed]
+bool salvage_body_size(std::string_view text, BodySize& size);
+
+// What the reference says of a field of this type.
+constexpr std::string_view describe(const std::uint64_t*) {
+  return "integer < 2^64";
+}
+constexpr std::string_view describe(const std::uint32_t*) {
+  return "integer < 2^32";
+}
+constexpr std::string_view describe(const Seconds*) {
+  return "seconds, integer < 2^32";
+}
+constexpr std::string_view describe(const BodySize*) {
+  return "bytes, integer < 2^32";
+}
+constexpr std::string_view describe(const TubeName*) {
+  return "tube name, 1 to 200 bytes";
+}
+
+}  // namespace tubed::protocol

@@ -1,0 +1,118 @@
+#include "protocol/reply.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace tubed::protocol {
+
+namespace {
+
+constexpr std::string_view kLineEnd = "\r\n";
+// A smaller body is cheaper to copy than to send as a piece of its own.
+constexpr std::size_t kSpliceFromBytes = 2048;
+// What an idle connection may keep of a buffer that was once full.
+constexpr std::size_t kKeptCapacity = 4096;
+
+}  // namespace
+
+void ReplyBuffer::text(std::string_view text) {
+  text_.append(text);
+  size_ += text.size();
+}
+
+void ReplyBuffer::number(std::uint64_t number) {
+  char digits[20];
+  const auto result = std::to_chars(digits, digits + sizeof digits, number);
+  text({digits, static_cast<std::size_t>(result.ptr - digits)});
+}
+
+void ReplyBuffer::body(const Bytes& body) {
+  if (body.size() < kSpliceFromBytes) return text(body.view());
+  splices_.push_back({text_.size(), body});
+  size_ += body.size();
+}
+
+void ReplyBuffer::line(std::string_view word) {
+  text(word);
+  text(kLineEnd);
+}
+
+void ReplyBuffer::line(std::string_view word, std::uint64_t value) {
+  text(word);
+  text(" ");
+  number(value);
+  text(kLineEnd);
+}
+
+void ReplyBuffer::line(std::string_view word, std::string_view value) {
+  text(word);
+  text(" ");
+  text(value);
+  text(kLineEnd);
+}
+
+void ReplyBuffer::job(std::string_view word, JobId id, const Bytes& bytes) {
+  text(word);
+  text(" ");
+  number(id);
+  text(" ");
+  number(bytes.size());
+  text(kLineEnd);
+  body(bytes);
+  text(kLineEnd);
+}
+
+void ReplyBuffer::block(std::string_view block) {
+  line("OK", block.size());
+  line(block);
+}
+
+std::size_t ReplyBuffer::pieces(std::span<std::string_view> pieces) const {
+  std::size_t count = 0;
+  std::size_t text_at = text_taken_;
+  std::size_t body_at = body_taken_;
+  for (std::size_t i = splices_taken_; count < pieces.size(); ++i) {
+    const bool more = i < splices_.size();
+    const std::size_t text_end = more ? splices_[i].offset : text_.size();
+    if (text_end > text_at) {
+      pieces[count++] = std::string_view(text_).substr(text_at, text_end - text_at);
+      text_at = text_end;
+    }
+    if (!more) break;
+    if (count < pieces.size()) pieces[count++] = splices_[i].body.view().substr(body_at);
+    body_at = 0;
+  }
+  return count;
+}
+
+void ReplyBuffer::take(std::size_t count) {
+  TUBED_ASSERT(count <= size_);
+  size_ -= count;
+  if (size_ == 0) return clear();
+  while (count > 0) {
+    const bool more = splices_taken_ < splices_.size();
+    const std::size_t text_end = more ? splices_[splices_taken_].offset : text_.size();
+    const std::size_t of_text = std::min(count, text_end - text_taken_);
+    text_taken_ += of_text;
+    count -= of_text;
+    if (!more || count == 0) continue;
+    Bytes& body = splices_[splices_taken_].body;
+    const std::size_t of_body = std::min<std::size_t>(count, body.size() - body_taken_);
+    body_taken_ += of_body;
+    count -= of_body;
+    if (body_taken_ == body.size()) {
+      body = Bytes();
+      body_taken_ = 0;
+      ++splices_taken_;
+    }
+  }
+}
+
+void ReplyBuffer::clear() {
+  text_.clear();
+  if (text_.capacity() > kKeptCapacity) text_.shrink_to_fit();
+  splices_.clear();
+  text_taken_ = splices_taken_ = body_taken_ = 0;
+}
+
+}  // namespace tubed::protocol

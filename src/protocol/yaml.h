@@ -1,0 +1,34 @@
+// The little YAML that stats and lists are written in. Clients read it without a YAML parser, so
+// quoting and layout are beanstalkd 1.13's to the byte. [notes: stats, in order]
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+
+namespace tubed::protocol {
+
+class YamlBlock {
+ public:
+  YamlBlock() : text_("---\n") {}
+
+  // `key: value`
+  void number(std::string_view key, std::uint64_t value);
+  void plain(std::string_view key, std::string_view value);
+  void boolean(std::string_view key, bool value) { plain(key, value ? "true" : "false"); }
+  // `key: "value"`; the value has no quote, backslash or line end in it
+  void quoted(std::string_view key, std::string_view value);
+  // `key: seconds.microseconds`
+  void seconds(std::string_view key, Duration value);
+  // `- value`
+  void item(std::string_view value);
+
+  std::string_view text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace tubed::protocol

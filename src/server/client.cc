@@ -1,0 +1,88 @@
+#include "server/client.h"
+
+#include <array>
+
+namespace tubed::server {
+
+namespace {
+
+// From this size on, the rest of a body is read straight into the job's memory.
+constexpr std::size_t kDirectReadBytes = 4096;
+
+}  // namespace
+
+Client::Client(platform::Loop& loop, platform::Socket socket, commands::Service& service,
+               ClientHost& host)
+    : last_active(service.now()),
+      last_progress(service.now()),
+      host_(host),
+      conversation_(service),
+      stream_(loop, std::move(socket), *this) {
+  update_interest();
+}
+
+void Client::on_ready(platform::Readiness ready) {
+  host_.begin_turn();
+  if (ready.broken) broken_ = true;
+  if (ready.readable && !broken_) read();
+  if (ready.half_closed) conversation_.half_close();
+  host_.look_after(*this);
+}
+
+void Client::read() {
+  if (!conversation_.wants_input()) return;
+  const std::span<char> space = conversation_.body_space();
+  const bool direct = space.size() >= kDirectReadBytes;
+  const std::span<char> buffer = host_.read_buffer();
+  const std::array buffers = {direct ? space : buffer, buffer};
+  const auto transfer =
+      platform::read_into(stream_.socket(), std::span(buffers).first(direct ? 2 : 1));
+  switch (transfer.kind) {
+    case platform::Transfer::Kind::done: {
+      const std::size_t into_body = direct ? std::min(transfer.bytes, space.size()) : 0;
+      if (into_body > 0) conversation_.body_received(into_body);
+      if (transfer.bytes > into_body) {
+        conversation_.receive({buffer.data(), transfer.bytes - into_body});
+      }
+      break;
+    }
+    case platform::Transfer::Kind::would_block:
+      break;
+    case platform::Transfer::Kind::end:
+      conversation_.end_input();
+      break;
+    case platform::Transfer::Kind::failed:
+      broken_ = true;
+      break;
+  }
+}
+
+bool Client::write() {
+  bool progress = false;
+  auto& replies = conversation_.replies();
+  while (!replies.empty() && !broken_) {
+    std::array<std::string_view, platform::kMaxPieces> pieces;
+    const std::size_t count = replies.pieces(pieces);
+    std::size_t wanted = 0;
+    for (std::size_t i = 0; i < count; ++i) wanted += pieces[i].size();
+    const auto transfer = platform::write_from(stream_.socket(), std::span(pieces).first(count));
+    if (transfer.kind == platform::Transfer::Kind::failed) broken_ = true;
+    if (transfer.bytes == 0) break;
+    replies.take(transfer.bytes);
+    progress = true;
+    if (transfer.bytes < wanted) break;
+  }
+  return progress;
+}
+
+void Client::update_interest() {
+  stream_.want(conversation_.wants_input() && !finishing_, !conversation_.replies().empty());
+}
+
+bool Client::done() const {
+  if (broken_) return true;
+  if (!conversation_.replies().empty()) return false;
+  return conversation_.finished() || (finishing_ && !conversation_.can_resume());
+}
+
+}  // namespace tubed::server

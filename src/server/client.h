@@ -1,0 +1,68 @@
+// Client: one connection: a socket and a conversation, and the bytes between them.
+//
+// It closes nothing itself: the server does, at the end of a turn, when done() says so.
+#pragma once
+
+#include <span>
+
+#include "base/intrusive_list.h"
+#include "commands/conversation.h"
+#include "platform/stream.h"
+
+namespace tubed::server {
+
+class Client;
+
+// What clients ask of the server.
+class ClientHost {
+ public:
+  // Something is about to happen: the time is read, and what is due is done.
+  virtual void begin_turn() = 0;
+  // The client has to be looked at when the turn ends.
+  virtual void look_after(Client& client) = 0;
+  // One buffer serves all clients: it is filled and emptied within one callback.
+  virtual std::span<char> read_buffer() = 0;
+
+ protected:
+  ~ClientHost() = default;
+};
+
+class Client final : public platform::StreamOwner {
+ public:
+  Client(platform::Loop& loop, platform::Socket socket, commands::Service& service,
+         ClientHost& host);
+
+  SessionId session() const { return conversation_.session(); }
+  commands::Conversation& conversation() { return conversation_; }
+
+  // Writes what there is to write, as far as the socket takes it; true if it took something.
+  bool write();
+  // Asks the loop for what the conversation can use now.
+  void update_interest();
+
+  // Reads no more; done as soon as what was read is answered and the answers are sent.
+  void finish() { finishing_ = true; }
+  // The connection can be closed.
+  bool done() const;
+
+  void on_ready(platform::Readiness ready) override;
+
+  // For the server's lists.
+  ListLinks<Client> activity_links;
+  ListLinks<Client> stalled_links;
+  Time last_active;
+  Time last_progress;
+  bool stalled = false;
+  bool looked_after = false;
+
+ private:
+  void read();
+
+  ClientHost& host_;
+  commands::Conversation conversation_;
+  platform::Stream stream_;
+  bool broken_ = false;
+  bool finishing_ = false;
+};
+
+}  // namespace tubed::server

@@ -1,0 +1,18 @@
+#include "server/deadlines.h"
+
+namespace tubed::server {
+
+DeadlineTimer::DeadlineTimer(platform::Loop& loop, std::function<void()> due)
+    : due_(std::move(due)), timer_(loop, [this] {
+        armed_ = kNever;
+        due_();
+      }) {}
+
+void DeadlineTimer::arm(Time deadline, Time now) {
+  if (deadline >= armed_) return;
+  armed_ = deadline;
+  // Time::min() stands for work left over; the subtraction must not overflow.
+  timer_.arm(deadline <= now ? Duration::zero() : deadline - now);
+}
+
+}  // namespace tubed::server

@@ -1,0 +1,266 @@
+#include "server/server.h"
+
+#include <algorithm>
+
+#include "config/reload.h"
+#include "platform/clock.h"
+#include "platform/process.h"
+#include "protocol/reply.h"
+
+namespace tubed::server {
+
+using platform::Log;
+
+namespace {
+
+constexpr std::size_t kReadBufferBytes = 64 * 1024;
+
+commands::Identity identify() {
+  platform::MachineNames names = platform::machine_names();
+  return {.process_id = platform::process_id(),
+          .instance = platform::random_instance_id(),
+          .hostname = std::move(names.hostname),
+          .os = std::move(names.os),
+          .platform = std::move(names.platform),
+          .started = platform::monotonic_now()};
+}
+
+commands::CpuTimes cpu_times() {
+  const platform::ProcessTimes times = platform::process_times();
+  return {.user = times.user, .system = times.system};
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text.append(text.empty() ? "" : ",").append(word);
+  return text;
+}
+
+}  // namespace
+
+Server::Server(platform::Loop& loop, Log& log, const Settings& settings, Reload reload)
+    : loop_(loop),
+      log_(log),
+      settings_(settings),
+      reload_(std::move(reload)),
+      service_(settings.queue, identify(), cpu_times),
+      read_buffer_(kReadBufferBytes),
+      turn_(
+          loop, [this] { end_turn(); }, [this] { do_left_over(); }),
+      delay_timer_(loop, [this] { begin_turn(); }),
+      ttr_timer_(loop, [this] { begin_turn(); }),
+      pause_timer_(loop, [this] { begin_turn(); }),
+      patience_timer_(loop, [this] { close_impatient(); }),
+      stop_timer_(loop, [this] { stop_now("time is up"); }) {
+  apply(settings);
+  platform::ignore_broken_pipes();
+  const auto on = [&](int number, std::function<void()> arrived) {
+    signals_.push_back(std::make_unique<platform::Signal>(loop, number, std::move(arrived)));
+  };
+  on(SIGUSR1, [this] { drain(true); });
+  on(SIGUSR2, [this] { drain(false); });
+  on(SIGHUP, [this] { this->reload(); });
+  on(SIGTERM, [this] { stop(); });
+  on(SIGINT, [this] { stop(); });
+}
+
+Server::~Server() {
+  // Conversations give their jobs back to the queue: they go first.
+  clients_.clear();
+}
+
+// --- The door
+
+Result<void> Server::listen() {
+  for (const Listen& wanted : settings_.listeners) {
+    const bool is_unix = wanted.kind == Listen::Kind::unix_socket;
+    const int backlog = static_cast<int>(settings_.tcp_backlog);
+    auto socket = is_unix ? platform::listen_unix(wanted.path, {wanted.mode, wanted.group}, backlog)
+                          : platform::listen_tcp(wanted.host, wanted.port, backlog);
+    if (!socket) return socket.error();
+    // Connections inherit these from their listener.
+    platform::tune_connection(*socket, settings_.tcp_keepalive);
+    log_.info("listening", {{"address", platform::local_address(*socket)}});
+    listeners_.push_back(std::make_unique<platform::Listener>(loop_, std::move(*socket),
+                                                              is_unix ? wanted.path : "",
+                                                              protocol::word::kOutOfMemory, *this));
+  }
+  return {};
+}
+
+void Server::on_connection(platform::Socket socket) {
+  begin_turn();
+  if (client_count_ >= settings_.connections) {
+    service_.count_refused_connection();
+    platform::refuse_connection(std::move(socket), protocol::word::kOutOfMemory);
+    log_.limited(Log::Level::warning, service_.now(), "connection refused",
+                 {{"limits.connections", std::uint64_t{settings_.connections}}});
+    return;
+  }
+  auto client = std::make_unique<Client>(loop_, std::move(socket), service_, *this);
+  const SessionId session = client->session();
+  log_.limited(Log::Level::debug, service_.now(), "connected",
+               {{"session", std::uint64_t{session}}});
+  patience_.add(*client, service_.now());
+  if (session >= clients_.size()) clients_.resize(session + 1);
+  clients_[session] = std::move(client);
+  ++client_count_;
+}
+
+void Server::on_accept_trouble(const std::string& reason) {
+  begin_turn();
+  service_.count_refused_connection();
+  log_.limited(Log::Level::error, service_.now(), "cannot take connections", {{"reason", reason}});
+}
+
+Client* Server::client_of(SessionId session) {
+  return session < clients_.size() ? clients_[session].get() : nullptr;
+}
+
+void Server::close(Client& client, std::string_view reason) {
+  const SessionId session = client.session();
+  log_.limited(Log::Level::debug, service_.now(), "closed",
+               {{"session", std::uint64_t{session}}, {"reason", reason}});
+  patience_.remove(client);
+  clients_[session].reset();
+  --client_count_;
+}
+
+// --- Turns
+
+void Server::begin_turn() {
+  if (in_turn_) return;
+  in_turn_ = true;
+  service_.begin_turn(platform::monotonic_now());
+}
+
+void Server::look_after(Client& client) {
+  patience_.active(client, service_.now());
+  if (std::exchange(client.looked_after, true)) return;
+  to_look_after_.push_back(client.session());
+}
+
+void Server::end_turn() {
+  if (!in_turn_ && !stopping_) return;
+  // To close one client may answer another.
+  for (;;) {
+    service_.take_woken(woken_);
+    for (const SessionId session : woken_) {
+      if (Client* client = client_of(session)) attend(*client);
+    }
+    looking_after_.clear();
+    looking_after_.swap(to_look_after_);
+    for (const SessionId session : looking_after_) {
+      Client* client = client_of(session);
+      if (client == nullptr) continue;
+      client->looked_after = false;
+      attend(*client);
+    }
+    if (woken_.empty() && looking_after_.empty()) break;
+  }
+  arm_timers();
+  turn_.ask_for_left_over(!left_over_.empty());
+  in_turn_ = false;
+  if (stopping_ && client_count_ == 0) loop_.stop();
+}
+
+// Sends what there is to send, and closes, goes on later, or waits for more.
+void Server::attend(Client& client) {
+  const bool progress = client.write();
+  if (client.done()) return close(client, "done");
+  patience_.wrote(client, progress, service_.now());
+  if (client.conversation().can_resume()) left_over_.push_back(client.session());
+  client.update_interest();
+}
+
+void Server::do_left_over() {
+  begin_turn();
+  doing_left_over_.clear();
+  doing_left_over_.swap(left_over_);
+  for (const SessionId session : doing_left_over_) {
+    Client* client = client_of(session);
+    if (client == nullptr) continue;
+    client->conversation().resume();
+    look_after(*client);
+  }
+}
+
+void Server::arm_timers() {
+  const engine::Deadlines next = service_.engine().next_deadlines();
+  const Time now = service_.now();
+  delay_timer_.arm(next.delay, now);
+  ttr_timer_.arm(next.ttr, now);
+  pause_timer_.arm(next.pause, now);
+  patience_timer_.arm(patience_.next_deadline(), now);
+}
+
+void Server::close_impatient() {
+  begin_turn();
+  for (const auto& [client, reason] : patience_.overdue(service_.now())) {
+    const bool idle = reason == Patience::Reason::idle;
+    log_.limited(Log::Level::info, service_.now(), "closing a client",
+                 {{"reason", idle ? "timeouts.idle" : "timeouts.write"}});
+    close(*client, idle ? "idle" : "write");
+  }
+}
+
+// --- What operators ask for
+
+void Server::apply(const Settings& settings) {
+  settings_ = settings;
+  service_.set_limits(settings.queue,
+                      {.line_bytes = settings.line_bytes, .output_bytes = settings.output_bytes});
+  patience_.set_limits({.idle = settings.idle_timeout, .write = settings.write_timeout});
+  log_.configure(static_cast<Log::Level>(settings.log_level),
+                 static_cast<Log::Format>(settings.log_format));
+  for (const auto& listener : listeners_) {
+    platform::tune_connection(listener->socket(), settings.tcp_keepalive);
+  }
+}
+
+void Server::reload() {
+  begin_turn();
+  auto fresh = reload_();
+  if (!fresh) {
+    log_.error("not reloaded", {{"reason", fresh.error().message}});
+    return;
+  }
+  const ReloadPlan plan = plan_reload(settings_, *fresh);
+  apply(plan.next);
+  log_.info("reloaded", {{"changed", joined(plan.changed)}});
+  if (!plan.needs_restart.empty()) {
+    log_.warning("needs a restart", {{"settings", joined(plan.needs_restart)}});
+  }
+}
+
+void Server::drain(bool draining) {
+  service_.set_draining(draining);
+  log_.info(draining ? "draining" : "not draining");
+}
+
+void Server::stop() {
+  if (stopping_) return stop_now("asked again");
+  begin_turn();
+  stopping_ = true;
+  log_.info("stopping", {{"connections", std::uint64_t{client_count_}}});
+  listeners_.clear();
+  stop_timer_.arm(settings_.shutdown_timeout);
+  for (const auto& client : clients_) {
+    if (client == nullptr) continue;
+    client->finish();
+    look_after(*client);
+  }
+}
+
+void Server::stop_now(std::string_view reason) {
+  log_.warning("stopped before all replies were sent",
+               {{"reason", reason}, {"connections", std::uint64_t{client_count_}}});
+  loop_.stop();
+}
+
+void Server::run() {
+  loop_.run();
+  log_.info("stopped");
+}
+
+}  // namespace tubed::server

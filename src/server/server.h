@@ -1,0 +1,88 @@
+// Server: the composition: listeners, clients, the queue, the clock and the signals.
+//
+// A turn: the first event reads the clock and does what is due; events change the queue; when the
+// turn ends each client that was touched or answered gets its replies in one write. It holds no
+// queue rule.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "commands/service.h"
+#include "config/settings.h"
+#include "platform/listener.h"
+#include "platform/log.h"
+#include "platform/loop.h"
+#include "platform/signal.h"
+#include "platform/turn.h"
+#include "server/client.h"
+#include "server/deadlines.h"
+#include "server/patience.h"
+
+namespace tubed::server {
+
+class Server final : public ClientHost, public platform::ListenerOwner {
+ public:
+  // Reads the settings again, for SIGHUP.
+  using Reload = std::function<Result<Settings>()>;
+
+  // `loop` and `log` outlive the server.
+  Server(platform::Loop& loop, platform::Log& log, const Settings& settings, Reload reload);
+  ~Server();
+
+  // Opens every listener, or says which one cannot be opened.
+  Result<void> listen();
+  // Serves until SIGTERM or SIGINT, and until then what was read is answered.
+  void run();
+
+ private:
+  void begin_turn() override;
+  void look_after(Client& client) override;
+  std::span<char> read_buffer() override { return read_buffer_; }
+  void on_connection(platform::Socket socket) override;
+  void on_accept_trouble(const std::string& reason) override;
+
+  void end_turn();
+  void attend(Client& client);
+  void do_left_over();
+  void close_impatient();
+  void arm_timers();
+  void close(Client& client, std::string_view reason);
+  Client* client_of(SessionId session);
+
+  void apply(const Settings& settings);
+  void reload();
+  void drain(bool draining);
+  void stop();
+  void stop_now(std::string_view reason);
+
+  platform::Loop& loop_;
+  platform::Log& log_;
+  Settings settings_;
+  Reload reload_;
+  commands::Service service_;
+  std::vector<std::unique_ptr<platform::Listener>> listeners_;
+  std::vector<std::unique_ptr<Client>> clients_;  // by session
+  std::size_t client_count_ = 0;
+  Patience patience_;
+  std::vector<char> read_buffer_;
+
+  bool in_turn_ = false;
+  bool stopping_ = false;
+  std::vector<SessionId> to_look_after_;
+  std::vector<SessionId> looking_after_;
+  std::vector<SessionId> woken_;
+  std::vector<SessionId> left_over_;
+  std::vector<SessionId> doing_left_over_;
+
+  platform::Turn turn_;
+  DeadlineTimer delay_timer_;
+  DeadlineTimer ttr_timer_;
+  DeadlineTimer pause_timer_;
+  DeadlineTimer patience_timer_;
+  platform::Timer stop_timer_;
+  std::vector<std::unique_ptr<platform::Signal>> signals_;
+};
+
+}  // namespace tubed::server

@@ -1,0 +1,85 @@
+// Files and command lines for the tests of config/.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "config/command_line.h"
+#include "config/load.h"
+
+namespace tubed::config_test {
+
+// A directory of its own, removed with its contents. Files in it are named by full path.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string name = (std::filesystem::temp_directory_path() / "tubed-config-XXXXXX").string();
+    if (mkdtemp(name.data())) path_ = name;
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  std::string path() const { return path_.string(); }
+
+  std::string write(std::string_view contents) const {
+    const auto file = (path_ / "tubed.toml").string();
+    std::ofstream(file, std::ios::binary) << contents;
+    return file;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline std::variant<CommandLine, Exit> parse(const std::vector<std::string>& args) {
+  std::vector<const char*> pointers;
+  for (const auto& arg : args) pointers.push_back(arg.c_str());
+  return parse_command_line(pointers);
+}
+
+// The command line, or an empty one with the exit's text as its only warning.
+inline CommandLine accept(const std::vector<std::string>& args) {
+  auto result = parse(args);
+  if (auto* line = std::get_if<CommandLine>(&result)) return *line;
+  CommandLine failed;
+  failed.warnings.push_back("unexpected exit: " + std::get<Exit>(result).text);
+  return failed;
+}
+
+// The exit, or one with code -1.
+inline Exit refuse(const std::vector<std::string>& args) {
+  auto result = parse(args);
+  if (auto* exit = std::get_if<Exit>(&result)) return *exit;
+  return Exit{-1, "accepted"};
+}
+
+// Loads `contents` as tubed.toml, and the flags over it. The file's directory is cut from errors.
+inline Result<Settings> load(std::string_view contents, CommandLine line = {}) {
+  const TemporaryDirectory directory;
+  line.config_file = directory.write(contents);
+  auto result = load_settings(line);
+  if (result) return result;
+  auto message = result.error().message;
+  const auto prefix = directory.path() + "/";
+  for (auto at = message.find(prefix); at != std::string::npos; at = message.find(prefix)) {
+    message.erase(at, prefix.size());
+  }
+  return Error{message};
+}
+
+// "" when it loads.
+inline std::string load_error(std::string_view contents, CommandLine line = {}) {
+  const auto result = load(contents, std::move(line));
+  return result ? "" : result.error().message;
+}
+
+}  // namespace tubed::config_test

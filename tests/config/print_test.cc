@@ -1,0 +1,86 @@
+#include "config/print.h"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "config/table.h"
+#include "tests/config/loading.h"
+
+namespace tubed::config_test {
+namespace {
+
+// Cuts `text` at its line ends.
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+TEST_CASE("printed settings load back to the same") {
+  CHECK(load(print_settings(Settings())).value() == Settings());
+  for (const bool is_maximum : {false, true}) {
+    Settings settings;
+    for (const auto& row : config::settings_table()) {
+      if (row.type.kind == config::Kind::text) {
+        row.set(settings, std::string("\"a\\b\" = '# \xc3\xa4"));
+      } else if (row.type.kind == config::Kind::choice) {
+        row.set(settings, static_cast<std::int64_t>(is_maximum ? row.type.choices.size() - 1 : 0));
+      } else {
+        row.set(settings, is_maximum ? row.type.maximum : row.type.minimum);
+      }
+    }
+    settings.listeners = {parse_listen("[::1]:0").value(), parse_listen("0.0.0.0").value(),
+                          parse_listen("unix:/a \"b\" \\c").value()};
+    settings.listeners[2].mode = 0600;
+    settings.listeners[2].group = "queue";
+    const auto printed = print_settings(settings);
+    CAPTURE(printed);
+    const auto loaded = load(printed);
+    REQUIRE(loaded.ok());
+    CHECK(loaded.value() == settings);
+    CHECK(print_settings(loaded.value()) == printed);
+  }
+}
+
+TEST_CASE("printed settings name every row") {
+  const auto lines = lines_of(print_settings(Settings()));
+  for (const auto& row : config::settings_table()) {
+    const auto line = fmt::format("{} = {}", row.name(), to_toml(row.type, row.default_value()));
+    CAPTURE(line);
+    CHECK(std::ranges::find(lines, line) != lines.end());
+  }
+}
+
+TEST_CASE("the default file loads to the defaults") {
+  CHECK(load(default_config()).value() == Settings());
+}
+
+TEST_CASE("the default file's commented keys are the defaults") {
+  std::string uncommented;
+  std::size_t keys = 0;
+  for (const auto& line : lines_of(default_config())) {
+    CHECK(line.size() <= 100);
+    const bool is_key = line.size() > 1 && line[0] == '#' && line[1] != ' ';
+    keys += is_key && line[1] != '[' ? 1 : 0;
+    uncommented += (is_key ? line.substr(1) : line) + "\n";
+  }
+  CAPTURE(uncommented);
+  // Each setting once; the default listener's address; each key of the example.
+  CHECK(keys == config::settings_table().size() + 1 + config::listen_table().size());
+  const auto loaded = load(uncommented);
+  REQUIRE(loaded.ok());
+  auto settings = loaded.value();
+  REQUIRE(settings.listeners.size() == 2);
+  CHECK(settings.listeners[1].kind == Listen::Kind::unix_socket);
+  settings.listeners.pop_back();
+  CHECK(settings == Settings());
+}
+
+}  // namespace
+}  // namespace tubed::config_test

@@ -1,0 +1,45 @@
+#include "config/reference.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "config/table.h"
+
+namespace tubed {
+namespace {
+
+bool mentions(const std::string& page, std::string_view text) {
+  return page.find(text) != std::string::npos;
+}
+
+TEST_CASE("the reference page has every row of every table") {
+  const auto page = settings_markdown();
+  CHECK(mentions(page, "tools/generate-docs"));
+  for (const auto& row : config::settings_table()) {
+    CAPTURE(row.key);
+    CHECK(mentions(page, fmt::format("| `{}` | `{}`", row.key, row.flag())));
+    CHECK(mentions(page, row.doc));
+    if (row.short_flag) CHECK(mentions(page, fmt::format("| `-{} ", row.short_flag)));
+  }
+  for (const auto& row : config::listen_table()) {
+    CAPTURE(row.key);
+    CHECK(mentions(page, fmt::format("| `{}` |", row.key)));
+    CHECK(mentions(page, row.doc));
+  }
+  for (const auto& row : config::options_table()) {
+    CAPTURE(row.names());
+    CHECK(mentions(page, fmt::format("| `{}` | {} |", row.names(), row.doc)));
+  }
+}
+
+TEST_CASE("the README's table has every setting") {
+  const auto table = settings_readme_table();
+  for (const auto& row : config::settings_table()) {
+    CAPTURE(row.key);
+    CHECK(mentions(table, fmt::format("| `{}` |", row.key)));
+    CHECK(mentions(table, row.first_sentence()));
+  }
+}
+
+}  // namespace
+}  // namespace tubed

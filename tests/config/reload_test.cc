@@ -1,0 +1,53 @@
+#include "config/reload.h"
+
+#include <doctest/doctest.h>
+
+#include "config/table.h"
+
+namespace tubed {
+namespace {
+
+// `settings` with another value for `row`.
+Settings with_change(Settings settings, const config::Setting& row) {
+  const auto is_text = row.type.kind == config::Kind::text;
+  const auto is_choice = row.type.kind == config::Kind::choice;
+  const auto other = is_choice                          ? std::int64_t{1}
+                     : row.standard != row.type.maximum ? row.type.maximum
+                                                        : row.type.minimum;
+  row.set(settings, is_text ? config::Value("other") : config::Value(other));
+  return settings;
+}
+
+TEST_CASE("nothing changed, nothing to do") {
+  const auto plan = plan_reload(Settings(), Settings());
+  CHECK(plan.changed.empty());
+  CHECK(plan.needs_restart.empty());
+  CHECK(plan.next == Settings());
+}
+
+TEST_CASE("a reloadable row changes, another waits for a restart") {
+  for (const auto& row : config::settings_table()) {
+    CAPTURE(row.key);
+    const auto fresh = with_change(Settings(), row);
+    REQUIRE_FALSE(fresh == Settings());
+    const auto plan = plan_reload(Settings(), fresh);
+    const std::vector<std::string> key{std::string(row.key)};
+    CHECK(plan.changed == (row.reloadable ? key : std::vector<std::string>()));
+    CHECK(plan.needs_restart == (row.reloadable ? std::vector<std::string>() : key));
+    CHECK(plan.next == (row.reloadable ? fresh : Settings()));
+  }
+}
+
+TEST_CASE("listeners wait for a restart") {
+  Settings fresh;
+  fresh.listeners[0].port = 7;
+  fresh.queue.tubes = 7;
+  const auto plan = plan_reload(Settings(), fresh);
+  CHECK(plan.changed == std::vector<std::string>{"limits.tubes"});
+  CHECK(plan.needs_restart == std::vector<std::string>{"listen"});
+  CHECK(plan.next.queue.tubes == 7);
+  CHECK(plan.next.listeners == Settings().listeners);
+}
+
+}  // namespace
+}  // namespace tubed

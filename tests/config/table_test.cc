@@ -1,0 +1,196 @@
+// Every row, from the file and from its flag: generated from the table, so that a new row is
+// tested without a new line here.
+#include "config/table.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "tests/config/loading.h"
+
+namespace tubed::config_test {
+namespace {
+
+using config::Kind;
+using config::Setting;
+using config::settings_table;
+using config::Value;
+
+std::string assignment(const Setting& row, std::string_view toml) {
+  return row.section().empty() ? fmt::format("{} = {}\n", row.name(), toml)
+                               : fmt::format("[{}]\n{} = {}\n", row.section(), row.name(), toml);
+}
+
+std::size_t line_of(const Setting& row) {
+  return row.section().empty() ? 1 : 2;
+}
+
+bool is_number(const Setting& row) {
+  const auto kind = row.type.kind;
+  return kind == Kind::count || kind == Kind::bytes || kind == Kind::duration;
+}
+
+// The smallest step that the row's values can be written in.
+std::int64_t step_of(const Setting& row) {
+  return row.type.kind == Kind::duration ? 1'000'000 : 1;
+}
+
+std::vector<Value> good_values(const Setting& row) {
+  std::vector<Value> values{row.default_value()};
+  if (is_number(row)) {
+    values.insert(values.end(), {row.type.minimum, row.type.maximum,
+                                 row.type.minimum + step_of(row), row.type.maximum - step_of(row)});
+  }
+  for (std::size_t i = 0; i < row.type.choices.size(); ++i) {
+    values.emplace_back(static_cast<std::int64_t>(i));
+  }
+  if (row.type.kind == Kind::text) values.emplace_back(std::string("a \"quoted\" \\ n\xc3\xa4me"));
+  return values;
+}
+
+struct BadValue {
+  std::string toml;
+  std::string text;
+  std::string reason;
+};
+
+std::vector<BadValue> bad_values(const Setting& row) {
+  std::vector<BadValue> values;
+  if (is_number(row)) {
+    const auto below = Value(row.type.minimum - step_of(row));
+    const auto above = Value(row.type.maximum + step_of(row));
+    values.push_back(
+        {to_toml(row.type, below), to_text(row.type, below), "is below the minimum of "});
+    values.push_back(
+        {to_toml(row.type, above), to_text(row.type, above), "is above the maximum of "});
+    values.push_back({"\"12parsecs\"", "12parsecs", ""});
+    values.push_back({"1.5", "1.5", ""});
+    values.push_back({"\"\"", "", ""});
+    values.push_back(
+        {"9223372036854775807", "99999999999999999999999", "is above the maximum of "});
+    values.push_back({"-9223372036854775808", "-99999999999999999999", "is below the minimum of "});
+  }
+  if (row.type.kind == Kind::choice) {
+    values.push_back({"\"\"", "", "is not one of "});
+    values.push_back({"\"nonsense\"", "nonsense", "\"nonsense\" is not one of "});
+  }
+  if (row.type.kind == Kind::text) {
+    values.push_back({"\"a\\nb\"", "a\nb", "control characters"});
+    values.push_back({"\"a\\u0000b\"", "\xff", "control characters"});
+  }
+  return values;
+}
+
+TEST_CASE("a row takes its default, both bounds and each of its words") {
+  for (const auto& row : settings_table()) {
+    CAPTURE(row.key);
+    for (const auto& value : good_values(row)) {
+      const auto toml = to_toml(row.type, value);
+      const auto text = to_text(row.type, value);
+      CAPTURE(toml);
+      auto from_file = load(assignment(row, toml));
+      REQUIRE_MESSAGE(from_file.ok(), load_error(assignment(row, toml)));
+      CHECK(row.get(*from_file) == value);
+
+      const auto line = accept({row.flag(), text});
+      REQUIRE(line.warnings.empty());
+      CHECK(row.get(load("", line).value()) == value);
+      CHECK(row.get(load("", accept({row.flag() + "=" + text})).value()) == value);
+    }
+  }
+}
+
+TEST_CASE("a row refuses what is beyond its bounds, naming file, line, key or flag, and reason") {
+  for (const auto& row : settings_table()) {
+    CAPTURE(row.key);
+    for (const auto& bad : bad_values(row)) {
+      CAPTURE(bad.toml);
+      const auto error = load_error(assignment(row, bad.toml));
+      CHECK(error.starts_with(fmt::format("tubed.toml:{}: {}: ", line_of(row), row.key)));
+      CHECK(error.find(bad.reason) != std::string::npos);
+      CHECK(error.find('\n') == std::string::npos);
+
+      const auto exit = refuse({row.flag(), bad.text});
+      CHECK(exit.code == 78);
+      CHECK(exit.text.find(row.flag() + ": ") != std::string::npos);
+      CHECK(exit.text.find(bad.reason) != std::string::npos);
+      CHECK(exit.text.find('\n') == exit.text.size() - 1);
+    }
+  }
+}
+
+TEST_CASE("a row refuses a value of another type") {
+  for (const auto& row : settings_table()) {
+    CAPTURE(row.key);
+    for (const auto* toml : {"true", "1.5", "[1]", "{a = 1}", "2024-01-01"}) {
+      const auto error = load_error(assignment(row, toml));
+      CHECK(error.starts_with(fmt::format("tubed.toml:{}: {}: expected ", line_of(row), row.key)));
+      CHECK(error.find(", not ") != std::string::npos);
+    }
+    const bool is_count = row.type.kind == Kind::count;
+    const auto error = load_error(assignment(row, is_count ? "\"7\"" : "7"));
+    if (is_count) CHECK(error.ends_with("expected a whole number, not a string"));
+    if (!is_number(row)) CHECK(error.ends_with("not an integer"));
+  }
+}
+
+TEST_CASE("a row's value does not touch another row's") {
+  for (const auto& row : settings_table()) {
+    CAPTURE(row.key);
+    for (const auto& value : good_values(row)) {
+      Settings settings;
+      row.set(settings, value);
+      for (const auto& other : settings_table()) {
+        if (other.key != row.key) CHECK(other.get(settings) == other.default_value());
+      }
+    }
+  }
+}
+
+TEST_CASE("a row's default is within its bounds and its doc is a sentence") {
+  for (const auto& row : settings_table()) {
+    CAPTURE(row.key);
+    CHECK(value_from_text(row.type, to_text(row.type, row.default_value())).ok());
+    CHECK(row.doc.ends_with('.'));
+    CHECK(row.first_sentence().ends_with('.'));
+  }
+}
+
+TEST_CASE("defaults are the documented ones, and the queue's are the engine's") {
+  const Settings settings;
+  CHECK(settings.user.empty());
+  CHECK(settings.connections == 10'000);
+  CHECK(settings.line_bytes == 224);
+  CHECK(settings.output_bytes == 1U << 20);
+  CHECK(settings.idle_timeout == Duration::zero());
+  CHECK(settings.write_timeout == std::chrono::seconds(60));
+  CHECK(settings.shutdown_timeout == std::chrono::seconds(5));
+  CHECK(settings.tcp_keepalive == std::chrono::seconds(60));
+  CHECK(settings.tcp_backlog == 4096);
+  CHECK(settings.log_level == LogLevel::info);
+  CHECK(settings.log_format == LogFormat::automatic);
+  CHECK(settings.listeners == std::vector<Listen>(1));
+  CHECK(settings.queue.job_bytes == Limits().job_bytes);
+  CHECK(settings.queue.job_memory_bytes == Limits().job_memory_bytes);
+  CHECK(settings.queue.tubes == Limits().tubes);
+  CHECK(settings.queue.watches == Limits().watches);
+  CHECK(settings.queue.work_per_turn == Limits().work_per_turn);
+}
+
+TEST_CASE("only the user, the backlog and the listeners need a restart") {
+  for (const auto& row : settings_table()) {
+    CHECK(row.reloadable == (row.key != "user" && row.key != "tcp.backlog"));
+  }
+}
+
+TEST_CASE("words and enumerators are in the same order") {
+  CHECK(load("log.level = \"error\"").value().log_level == LogLevel::error);
+  CHECK(load("log.level = \"warning\"").value().log_level == LogLevel::warning);
+  CHECK(load("log.level = \"debug\"").value().log_level == LogLevel::debug);
+  CHECK(load("log.format = \"auto\"").value().log_format == LogFormat::automatic);
+  CHECK(load("log.format = \"text\"").value().log_format == LogFormat::text);
+  CHECK(load("log.format = \"journald\"").value().log_format == LogFormat::journald);
+  CHECK(load("log.format = \"json\"").value().log_format == LogFormat::json);
+}
+
+}  // namespace
+}  // namespace tubed::config_test

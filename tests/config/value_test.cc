@@ -1,0 +1,97 @@
+#include "config/value.h"
+
+#include <limits>
+
+#include <doctest/doctest.h>
+
+namespace tubed::config {
+namespace {
+
+constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+constexpr Type kBytes{.kind = Kind::bytes, .maximum = kLargest};
+constexpr Type kDuration{.kind = Kind::duration, .maximum = kLargest};
+constexpr std::int64_t kMillisecond = 1'000'000;
+
+std::int64_t read(const Type& type, std::string_view text) {
+  const auto value = value_from_text(type, text);
+  return value ? value.value().number : -1;
+}
+
+TEST_CASE("sizes are read with their unit, and written as short as is exact") {
+  CHECK(read(kBytes, "0") == 0);
+  CHECK(read(kBytes, "1023") == 1023);
+  CHECK(read(kBytes, "64KiB") == 65'536);
+  CHECK(read(kBytes, "1MiB") == 1 << 20);
+  CHECK(read(kBytes, "2GiB") == 2LL << 30);
+  for (const auto* text : {"64 KiB", "64kib", "64K", "64KB", "1.5GiB", "KiB", "+1", "0x10", " 1"}) {
+    CAPTURE(text);
+    CHECK_FALSE(value_from_text(kBytes, text).ok());
+  }
+  CHECK(to_toml(kBytes, std::int64_t{65'535}) == "65535");
+  CHECK(to_toml(kBytes, std::int64_t{65'536}) == "\"64KiB\"");
+  CHECK(to_toml(kBytes, std::int64_t{1} << 30) == "\"1GiB\"");
+  CHECK(to_toml(kBytes, (std::int64_t{1} << 30) + 1024) == "\"1048577KiB\"");
+  CHECK(to_toml(kBytes, std::int64_t{0}) == "0");
+}
+
+TEST_CASE("durations are read with their unit, and written as short as is exact") {
+  CHECK(read(kDuration, "50ms") == 50 * kMillisecond);
+  CHECK(read(kDuration, "30s") == 30'000 * kMillisecond);
+  CHECK(read(kDuration, "30") == 30'000 * kMillisecond);
+  CHECK(read(kDuration, "5m") == 300'000 * kMillisecond);
+  CHECK(read(kDuration, "2h") == 7'200'000 * kMillisecond);
+  CHECK(read(kDuration, "1d") == 86'400'000 * kMillisecond);
+  for (const auto* text : {"1 s", "1S", "1us", "1.5s", "1m30s", "s", "", "1week"}) {
+    CAPTURE(text);
+    CHECK_FALSE(value_from_text(kDuration, text).ok());
+  }
+  CHECK(value_from_integer(kDuration, 60).value().number == 60'000 * kMillisecond);
+  CHECK(to_toml(kDuration, 60'000 * kMillisecond) == "\"1m\"");
+  CHECK(to_toml(kDuration, 90'000 * kMillisecond) == "\"90s\"");
+  CHECK(to_toml(kDuration, 1'500 * kMillisecond) == "\"1500ms\"");
+  CHECK(to_toml(kDuration, 48 * 3'600'000 * kMillisecond) == "\"2d\"");
+  CHECK(to_toml(kDuration, std::int64_t{0}) == "0");
+}
+
+TEST_CASE("numbers that do not fit stop at the bounds instead of wrapping") {
+  constexpr Type bounded{.kind = Kind::bytes, .maximum = 1000};
+  CHECK(value_from_text(bounded, "18014398509481984KiB").error().message ==
+        "18014398509481984KiB is above the maximum of 1000");
+  CHECK(value_from_text(bounded, "-18014398509481984KiB").error().message ==
+        "-18014398509481984KiB is below the minimum of 0");
+  CHECK_FALSE(value_from_integer({.kind = Kind::duration, .maximum = kMillisecond}, kLargest).ok());
+  CHECK_FALSE(
+      value_from_integer({.kind = Kind::duration, .maximum = kMillisecond}, -kLargest).ok());
+}
+
+TEST_CASE("modes are octal") {
+  constexpr Type mode{.kind = Kind::mode};
+  CHECK(read(mode, "0660") == 0660);
+  CHECK(read(mode, "660") == 0660);
+  CHECK(read(mode, "0") == 0);
+  CHECK(read(mode, "0777") == 0777);
+  for (const auto* text : {"1000", "0888", "-1", "", "0o660", "rw"}) {
+    CAPTURE(text);
+    CHECK_FALSE(value_from_text(mode, text).ok());
+  }
+  CHECK(to_toml(mode, std::int64_t{0660}) == "\"0660\"");
+  CHECK(to_toml(mode, std::int64_t{0}) == "\"0000\"");
+}
+
+TEST_CASE("plain text is UTF-8 without control characters") {
+  for (const auto* text :
+       {"", "tubed", "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "a \"\\ b"}) {
+    CAPTURE(text);
+    CHECK(is_plain_text(text));
+  }
+  for (const auto* text : {"\n", "\t", "\x7f", "\xff", "\xc3", "\xc0\x80", "\xe0\x80\x80",
+                           "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "a\x80"}) {
+    CAPTURE(text);
+    CHECK_FALSE(is_plain_text(text));
+  }
+  CHECK(quoted("a\nb\xff") == "\"a?b?\"");
+  CHECK(printable(std::string(1000, 'x')).size() == 203);
+}
+
+}  // namespace
+}  // namespace tubed::config

@@ -1,0 +1,228 @@
+// Which call tells which facts, and what they are good for.
+#include <doctest/doctest.h>
+
+#include "tests/engine/world.h"
+
+namespace tubed::engine {
+
+namespace {
+
+Lines durable(const Engine& engine, Time now) {
+  Recording list;
+  engine.visit_durable(now, list);
+  return list.take_facts();
+}
+
+}  // namespace
+
+TEST_CASE("a put tells Added, with a delay too") {
+  World world;
+  world.pass(3s);
+  const SessionId session = world.open("a");
+  world.put(session, {.priority = 5, .ttr = 0, .body = "x"});
+  world.put(session, {.delay = 7});
+  CHECK(world.facts() == Lines{"added 1 to a at 3s, ttr 1, 'x': ready 5",
+                               "added 2 to a at 3s, ttr 60, '': delayed 0 delay 7 until 10s"});
+}
+
+TEST_CASE("a release tells Placed, without a delay too") {
+  World world;
+  const SessionId session = world.open();
+  const JobId job = world.put_and_hold(session);
+  world.facts();
+  world.release(session, job, 5);
+  CHECK(world.facts() == Lines{"placed 1: ready 5 reserves=1 releases=1"});
+  world.engine.reserve_job(session, world.now, job);
+  world.release(session, job, 6, 7);
+  CHECK(world.facts() == Lines{"placed 1: delayed 6 delay 7 until 7s reserves=2 releases=2"});
+}
+
+TEST_CASE("a bury tells Placed with its place among the buried") {
+  World world;
+  const SessionId session = world.open();
+  const JobId first = world.put_and_hold(session);
+  const JobId second = world.put_and_hold(session);
+  world.facts();
+  world.bury(session, second, 5);
+  world.bury(session, first, 6);
+  CHECK(world.facts() == Lines{"placed 2: buried 5 order 0 reserves=1 buries=1",
+                               "placed 1: buried 6 order 1 reserves=1 buries=1"});
+}
+
+TEST_CASE("a kick tells Placed for each job it moves") {
+  World world;
+  const SessionId session = world.open();
+  world.put_and_bury(session);
+  world.put_and_bury(session);
+  const JobId delayed = world.put(session, {.delay = 5});
+  world.facts();
+  world.kick(session, 5);
+  CHECK(world.facts() == Lines{"placed 1: ready 0 reserves=1 buries=1 kicks=1",
+                               "placed 2: ready 0 reserves=1 buries=1 kicks=1"});
+  world.engine.kick_job(world.now, delayed, world.said);
+  CHECK(world.facts() == Lines{"placed 3: ready 0 delay 5 kicks=1"});
+}
+
+TEST_CASE("a timeout tells Placed") {
+  World world;
+  const SessionId session = world.open();
+  world.put_and_hold(session, {.ttr = 1});
+  world.facts();
+  world.pass(1s);
+  CHECK(world.facts() == Lines{"placed 1: ready 0 reserves=1 timeouts=1"});
+}
+
+TEST_CASE("a close tells Placed for each job given back, also one reserved out of buried") {
+  World world;
+  const SessionId session = world.open();
+  const JobId job = world.put_and_bury(session);
+  world.engine.reserve_job(session, world.now, job);
+  world.facts();
+  world.close(session);
+  CHECK(world.facts() == Lines{"placed 1: ready 0 reserves=2 buries=1"});
+}
+
+TEST_CASE("a delete tells Removed") {
+  World world;
+  const SessionId session = world.open();
+  world.put(session);
+  world.facts();
+  world.remove(session, 1);
+  CHECK(world.facts() == Lines{"removed 1"});
+}
+
+TEST_CASE("a pause tells Paused, and so does its end by a pause of 0, but not its end by time") {
+  World world;
+  world.open("a");
+  world.pass(1s);
+  world.pause("a", 10);
+  CHECK(world.facts() == Lines{"paused a for 10 until 11s"});
+  world.pause("a", 0);
+  CHECK(world.facts() == Lines{"paused a for 0 until 1s"});
+  world.pause("a", 10);
+  world.facts();
+  world.pass(10s);
+  CHECK(world.facts().empty());
+}
+
+TEST_CASE("the pause of a tube that dies is told to be over") {
+  World world;
+  const SessionId session = world.open("a");
+  const JobId job = world.put(session);
+  world.pause("a", 10);
+  world.close(session);
+  const SessionId other = world.open();
+  world.facts();
+  world.remove(other, job);
+  CHECK(world.facts() == Lines{"removed 1", "paused a for 0 until 0s"});
+  CHECK(world.next_deadline() == kNever);
+  world.engine.use(other, "a", world.said);
+  CHECK(world.tube("a").pause_left == 0s);
+}
+
+TEST_CASE("what changes nothing durable tells no fact") {
+  World world;
+  const SessionId session = world.open();
+  world.put(session);
+  world.put(session, {.delay = 5});
+  world.facts();
+  world.reserve(session);
+  world.engine.touch(session, world.now, 1);
+  world.engine.reserve_job(session, world.now, 2);
+  world.engine.peek(1);
+  world.engine.peek_ready(session);
+  world.engine.use(session, "a", world.said);
+  world.engine.watch(session, "b");
+  world.engine.ignore(session, "b", world.said);
+  world.reserve(session, 1s);
+  world.engine.cancel_wait(session);
+  world.remove(session, 99);
+  world.release(session, 99);
+  world.kick(session, 5);
+  world.pass(1s);
+  CHECK(world.facts().empty());
+}
+
+TEST_CASE("the end of a delay tells no fact") {
+  World world;
+  world.put(world.open(), {.delay = 5});
+  world.facts();
+  world.pass(5s);
+  CHECK(world.facts().empty());
+}
+
+TEST_CASE("a reserved job rests, durably, where it last came to rest") {
+  World world;
+  const SessionId session = world.open();
+  world.put_and_hold(session, {.priority = 3});
+  const JobId buried = world.put_and_bury(session, {.priority = 4});
+  const JobId delayed = world.put(session, {.delay = 5});
+  for (const JobId job : {buried, delayed}) world.engine.reserve_job(session, world.now, job);
+  CHECK(durable(world.engine, world.now) ==
+        Lines{"added 1 to default at 0s, ttr 60, '': ready 3",
+              "added 2 to default at 0s, ttr 60, '': buried 4 order 0 reserves=1 buries=1",
+              "added 3 to default at 0s, ttr 60, '': delayed 0 delay 5 until 5s"});
+}
+
+TEST_CASE("a job reserved out of a delay rests ready once that delay would have ended") {
+  World world;
+  const SessionId session = world.open();
+  world.put_and_hold(session, {.delay = 5});
+  world.pass(5s);
+  CHECK(durable(world.engine, world.now) ==
+        Lines{"added 1 to default at 0s, ttr 60, '': ready 0 delay 5"});
+}
+
+TEST_CASE("the durable list tells pauses that hold, and the last id used") {
+  World world;
+  const SessionId session = world.open("a");
+  world.pause("a", 10);
+  world.pause("default", 5);
+  world.put(session);
+  world.put(session);
+  world.remove(session, 2);
+  world.pass(5s);
+  CHECK(durable(world.engine, world.now) ==
+        Lines{"added 1 to a at 0s, ttr 60, '': ready 0", "paused a for 10 until 10s", "removed 2"});
+}
+
+TEST_CASE("an id is not used again after a replay") {
+  World world;
+  world.engine.replay(Removed{.id = 7}, world.now);
+  CHECK(world.put(world.open()) == 8);
+}
+
+TEST_CASE("a replayed pause holds for what is left of it, and keeps its tube") {
+  World world;
+  world.pass(4s);
+  world.engine.replay(Paused{.tube = "a", .duration = {10}, .until = Time(10s)}, world.now);
+  world.engine.replay(Paused{.tube = "b", .duration = {3}, .until = Time(4s)}, world.now);
+  CHECK_FALSE(world.has_tube("b"));
+  const SessionId session = world.open("a");
+  CHECK(world.tube("a").pause_left == 6s);
+  world.put(session);
+  CHECK(world.take(session) == 0);
+  world.pass(6s);
+  CHECK(world.take(session) == 1);
+}
+
+TEST_CASE("a replayed job can be reserved, and counts on from its counters") {
+  World world;
+  const Added added{.id = 5,
+                    .tube = "a",
+                    .ttr = {7},
+                    .created = Time(-100s),
+                    .body = Bytes::copy_of("old"),
+                    .place = {.state = JobState::ready, .priority = 3, .delay = {}, .until = {}},
+                    .counters = {.reserves = 4}};
+  world.engine.replay(added, world.now);
+  CHECK(world.engine.info().memory_bytes == Engine::job_memory(3));
+  const SessionId session = world.open("a");
+  CHECK(world.take(session) == 5);
+  const JobInfo info = world.job(5);
+  CHECK(info.counters.reserves == 5);
+  CHECK(info.age == 100s);
+  CHECK(info.time_left == 7s);
+}
+
+}  // namespace tubed::engine

@@ -1,0 +1,147 @@
+// What stats, stats-tube and stats-job are told.
+#include <doctest/doctest.h>
+
+#include "tests/engine/world.h"
+
+namespace tubed::engine {
+
+TEST_CASE("urgent counts ready jobs of a priority below 1024 only") {
+  World world;
+  const SessionId session = world.open("a");
+  const JobId urgent = world.put(session, {.priority = 1023});
+  world.put(session, {.priority = 1024});
+  world.put(session, {.priority = 0, .delay = 5});
+  world.put_and_bury(session, {.priority = 0});
+  CHECK(world.engine.info().jobs.urgent == 1);
+  CHECK(world.tube("a").jobs.urgent == 1);
+  CHECK(world.tube("default").jobs.urgent == 0);
+  world.engine.reserve_job(session, world.now, urgent);
+  CHECK(world.engine.info().jobs.urgent == 0);
+  world.release(session, urgent, 1024);
+  CHECK(world.engine.info().jobs.urgent == 0);
+  world.kick(session, 1);
+  CHECK(world.engine.info().jobs.urgent == 1);
+  world.pass(5s);
+  CHECK(world.tube("a").jobs.urgent == 2);
+}
+
+TEST_CASE("info counts jobs by state, sessions by what they ever did, tubes and memory") {
+  World world;
+  const SessionId producer = world.open("a");
+  const SessionId worker = world.open("b");
+  world.engine.mark_producer(producer);
+  world.engine.mark_producer(producer);
+  world.put(producer, {.body = "12345"});
+  world.put(producer, {.delay = 5});
+  world.put_and_bury(producer);
+  world.put_and_hold(producer);
+  world.reserve(worker);
+  const EngineInfo info = world.engine.info();
+  CHECK(info.jobs ==
+        StateCounts{.urgent = 1, .ready = 1, .reserved = 1, .delayed = 1, .buried = 1});
+  CHECK(info.total_jobs == 4);
+  CHECK(info.tubes == 3);
+  CHECK(info.sessions == 2);
+  CHECK(info.producers == 1);
+  CHECK(info.workers == 2);
+  CHECK(info.waiting == 1);
+  CHECK(info.watches == 2);
+  CHECK(info.memory_bytes == 3 * Engine::job_memory(0) + Engine::job_memory(5));
+  world.close(producer);
+  world.close(worker);
+  const EngineInfo after = world.engine.info();
+  CHECK(after.sessions + after.producers + after.workers + after.waiting + after.watches == 0);
+  CHECK(after.total_jobs == 4);
+}
+
+TEST_CASE("a reserve makes a worker, a reserve_job only if it gets its job") {
+  World world;
+  const SessionId holder = world.open();
+  const SessionId other = world.open();
+  const JobId job = world.put(holder);
+  CHECK(world.engine.info().workers == 0);
+  CHECK(world.engine.reserve_job(holder, world.now, job));
+  CHECK(world.engine.info().workers == 1);
+  CHECK_FALSE(world.engine.reserve_job(other, world.now, job));
+  CHECK(world.engine.info().workers == 1);
+  world.reserve(other, 0s);
+  CHECK(world.engine.info().workers == 2);
+  CHECK(world.engine.holds_jobs(holder));
+  CHECK_FALSE(world.engine.holds_jobs(other));
+}
+
+TEST_CASE("tube_info tells a tube's jobs, parties and counters") {
+  World world;
+  const SessionId producer = world.open("a");
+  const SessionId worker = world.open();
+  world.engine.watch(worker, "a");
+  world.put(producer, {.delay = 9});
+  world.put_and_bury(producer);
+  world.remove(producer, world.put(producer));
+  world.reserve(worker);
+  world.pause("a", 10);
+  world.pass(4s);
+  const TubeInfo info = world.tube("a");
+  CHECK(info.name == "a");
+  CHECK(info.jobs == StateCounts{.delayed = 1, .buried = 1});
+  CHECK(info.total_jobs == 3);
+  CHECK(info.using_count == 1);
+  CHECK(info.watching_count == 2);
+  CHECK(info.waiting_count == 1);
+  CHECK(info.delete_count == 1);
+  CHECK(info.pause_count == 1);
+  CHECK(info.pause == Seconds{10});
+  CHECK(info.pause_left == 6s);
+  CHECK_FALSE(world.engine.tube_info("b", world.now));
+}
+
+TEST_CASE("job_info tells a job's state, times and counters") {
+  World world;
+  const SessionId session = world.open("a");
+  const JobId job = world.put(session, {.priority = 3, .delay = 9, .ttr = 20});
+  world.pass(4s);
+  JobInfo info = world.job(job);
+  CHECK(info.id == job);
+  CHECK(info.tube == "a");
+  CHECK(info.state == JobState::delayed);
+  CHECK(info.priority == 3);
+  CHECK(info.age == 4s);
+  CHECK(info.delay == Seconds{9});
+  CHECK(info.ttr == Seconds{20});
+  CHECK(info.time_left == 5s);
+  CHECK(info.counters == JobCounters{});
+  world.pass(5s);
+  CHECK(world.job(job).time_left == 0s);
+  CHECK(world.take(session) == job);
+  CHECK(world.job(job).time_left == 20s);
+  world.release(session, job, 4, 6);
+  info = world.job(job);
+  CHECK(info.priority == 4);
+  CHECK(info.delay == Seconds{6});
+  CHECK(info.time_left == 6s);
+  CHECK(info.age == 9s);
+  CHECK(info.counters == JobCounters{.reserves = 1, .releases = 1});
+  CHECK_FALSE(world.engine.job_info(job + 1, world.now));
+}
+
+TEST_CASE("time left is never negative, though advance may come late") {
+  World world;
+  const SessionId session = world.open();
+  const JobId held = world.put_and_hold(session, {.ttr = 1});
+  const JobId delayed = world.put(session, {.delay = 1});
+  world.pause("default", 1);
+  world.now += 5s;
+  CHECK(world.job(held).time_left == 0s);
+  CHECK(world.job(delayed).time_left == 0s);
+  CHECK(world.tube("default").pause_left == 0s);
+}
+
+TEST_CASE("ids start at 1 and go up by one a put") {
+  World world;
+  const SessionId session = world.open();
+  CHECK(world.put(session) == 1);
+  CHECK(world.remove(session, 1));
+  CHECK(world.put(session) == 2);
+}
+
+}  // namespace tubed::engine

@@ -1,0 +1,403 @@
+#include "tests/engine/model.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/assert.h"
+
+namespace tubed::engine {
+
+namespace {
+
+constexpr Duration kLastSecond = std::chrono::seconds(1);
+
+auto ready_key(const Model::Job& job) {
+  return std::tuple(job.priority, job.id);
+}
+
+auto deadline_key(const Model::Job& job) {
+  return std::tuple(job.deadline, job.id);
+}
+
+Placement ready_place(const Model::Job& job) {
+  return {.state = JobState::ready,
+          .priority = job.priority,
+          .delay = job.delay,
+          .until = {},
+          .bury_order = 0};
+}
+
+}  // namespace
+
+// --- Finding
+
+Model::Session& Model::session(SessionId id) {
+  const auto is_it = [&](const Session& session) { return session.id == id; };
+  const auto found = std::find_if(sessions_.begin(), sessions_.end(), is_it);
+  TUBED_ASSERT(found != sessions_.end());
+  return *found;
+}
+
+const Model::Session& Model::session(SessionId id) const {
+  return const_cast<Model*>(this)->session(id);
+}
+
+Model::Tube* Model::find_tube(std::string_view name) {
+  const auto is_it = [&](const Tube& tube) { return tube.name == name; };
+  const auto found = std::find_if(tubes_.begin(), tubes_.end(), is_it);
+  return found == tubes_.end() ? nullptr : &*found;
+}
+
+const Model::Tube* Model::find_tube(std::string_view name) const {
+  return const_cast<Model*>(this)->find_tube(name);
+}
+
+Model::Tube* Model::find_or_add_tube(std::string_view name) {
+  if (Tube* tube = find_tube(name); tube != nullptr) return tube;
+  if (tubes_.size() >= limits_.tubes) return nullptr;
+  tubes_.push_back({.name = std::string(name), .number = next_tube_number_++});
+  return &tubes_.back();
+}
+
+Model::Job* Model::find_job(JobId id) {
+  const auto is_it = [&](const Job& job) { return job.id == id; };
+  const auto found = std::find_if(jobs_.begin(), jobs_.end(), is_it);
+  return found == jobs_.end() ? nullptr : &*found;
+}
+
+Model::Job* Model::held_by(SessionId id, JobId job_id) {
+  Job* job = find_job(job_id);
+  const bool held = job != nullptr && job->state == JobState::reserved;
+  return held && job->holder == id ? job : nullptr;
+}
+
+const Model::Job* Model::first_held(SessionId id) const {
+  const Job* first = nullptr;
+  for (const Job& job : jobs_) {
+    if (job.state != JobState::reserved || job.holder != id) continue;
+    if (first == nullptr || deadline_key(job) < deadline_key(*first)) first = &job;
+  }
+  return first;
+}
+
+const Model::Job* Model::best_ready(const Session& session) const {
+  const Job* best = nullptr;
+  for (const Job& job : jobs_) {
+    if (job.state != JobState::ready || find_tube(job.tube)->paused) continue;
+    if (std::count(session.watched.begin(), session.watched.end(), job.tube) == 0) continue;
+    if (best == nullptr || ready_key(job) < ready_key(*best)) best = &job;
+  }
+  return best;
+}
+
+// --- Sessions
+
+bool Model::open(SessionId id) {
+  const auto is_it = [&](const Session& session) { return session.id == id; };
+  const bool taken = std::any_of(sessions_.begin(), sessions_.end(), is_it);
+  const bool unused_left = sessions_.size() < known_sessions_;
+  if (taken || id > known_sessions_ || (id == known_sessions_ && unused_left)) return false;
+  known_sessions_ = std::max(known_sessions_, id + 1);
+  const std::string name(kDefaultTube);
+  sessions_.push_back({.id = id, .used = name, .watched = {name}});
+  return true;
+}
+
+void Model::close(SessionId id, Time now, Output& out) {
+  Session& closed = session(id);
+  closed.waiting = false;
+  closed.closing = true;
+  remove_if_unwanted(std::exchange(closed.used, {}), out);
+  const auto watched = closed.watched;
+  closed.watched.clear();
+  for (const std::string& tube : watched) {
+    // The tubes that come later in the list are still watched.
+    closed.watched.assign(std::find(watched.begin(), watched.end(), tube) + 1, watched.end());
+    remove_if_unwanted(tube, out);
+  }
+  closing_.push_back(id);
+  go_on_closing(out);
+  serve_waiting(now, out);
+}
+
+void Model::go_on_closing(Output& out) {
+  std::uint32_t budget = limits_.work_per_turn;
+  while (!closing_.empty()) {
+    const SessionId id = closing_.back();
+    for (; budget > 0 && first_held(id) != nullptr; --budget) {
+      make_ready(*find_job(first_held(id)->id), out);
+    }
+    if (first_held(id) != nullptr) return;
+    closing_.pop_back();
+    std::erase_if(sessions_, [&](const Session& session) { return session.id == id; });
+  }
+}
+
+// --- Tubes
+
+std::vector<std::string> Model::tubes() const {
+  std::vector<std::string> names;
+  for (const Tube& tube : tubes_) names.push_back(tube.name);
+  return names;
+}
+
+void Model::remove_if_unwanted(std::string name, FactSink& out) {
+  Tube* tube = find_tube(name);
+  if (tube == nullptr || name == kDefaultTube || tube->restored) return;
+  for (const Job& job : jobs_) {
+    if (job.tube == name) return;
+  }
+  for (const Session& session : sessions_) {
+    if (session.used == name) return;
+    if (std::count(session.watched.begin(), session.watched.end(), name) > 0) return;
+  }
+  if (tube->paused) out.fact(Paused{.tube = name, .duration = {}, .until = {}});
+  *tube = tubes_.back();
+  tubes_.pop_back();
+}
+
+bool Model::use(SessionId id, std::string_view name, Output& out) {
+  if (find_or_add_tube(name) == nullptr) return false;
+  const std::string before = std::exchange(session(id).used, std::string(name));
+  remove_if_unwanted(before, out);
+  return true;
+}
+
+bool Model::watch(SessionId id, std::string_view name) {
+  auto& watched = session(id).watched;
+  if (std::count(watched.begin(), watched.end(), name) > 0) return true;
+  if (info().watches >= limits_.watches || find_or_add_tube(name) == nullptr) return false;
+  watched.emplace_back(name);
+  return true;
+}
+
+bool Model::ignore(SessionId id, std::string_view name, Output& out) {
+  auto& watched = session(id).watched;
+  const auto found = std::find(watched.begin(), watched.end(), name);
+  if (found == watched.end()) return true;
+  if (watched.size() == 1) return false;
+  *found = watched.back();
+  watched.pop_back();
+  remove_if_unwanted(std::string(name), out);
+  return true;
+}
+
+bool Model::pause(std::string_view name, Seconds duration, Time now, Output& out) {
+  Tube* tube = find_tube(name);
+  if (tube == nullptr) return false;
+  ++tube->pause_count;
+  tube->pause = duration;
+  tube->pause_until = now + duration;
+  tube->paused = duration.count > 0;
+  out.fact(Paused{.tube = tube->name, .duration = duration, .until = tube->pause_until});
+  if (!tube->paused) {
+    tube->restored = false;
+    remove_if_unwanted(tube->name, out);
+  }
+  serve_waiting(now, out);
+  return true;
+}
+
+// --- Memory
+
+bool Model::claim_memory(std::uint32_t body_bytes) {
+  const std::uint64_t cost = job_overhead_ + body_bytes;
+  if (info().memory_bytes + cost > limits_.job_memory_bytes) return false;
+  claimed_bytes_ += cost;
+  return true;
+}
+
+void Model::return_memory(std::uint32_t body_bytes) {
+  claimed_bytes_ -= job_overhead_ + body_bytes;
+}
+
+// --- Jobs
+
+void Model::tell_placed(Job& job, Output& out) {
+  Placement place = ready_place(job);
+  place.state = job.state;
+  if (job.state == JobState::delayed) place.until = job.deadline;
+  if (job.state == JobState::buried) place.bury_order = job.bury_order;
+  job.told_place = place;
+  job.told_counters = job.counters;
+  out.fact(Placed{.id = job.id, .place = place, .counters = job.counters});
+}
+
+void Model::make_ready(Job& job, Output& out) {
+  job.state = JobState::ready;
+  tell_placed(job, out);
+}
+
+JobId Model::put(SessionId id, Time now, Job job, Output& out) {
+  return_memory(job.body.size());
+  job.id = next_job_id_++;
+  job.tube = session(id).used;
+  job.created = now;
+  job.ttr.count = std::max(job.ttr.count, 1U);
+  job.state = job.delay.count > 0 ? JobState::delayed : JobState::ready;
+  job.deadline = now + job.delay;
+  job.told_place = ready_place(job);
+  job.told_place.state = job.state;
+  if (job.state == JobState::delayed) job.told_place.until = job.deadline;
+  ++find_tube(job.tube)->total_jobs;
+  ++total_jobs_;
+  jobs_.push_back(job);
+  out.fact(Added{.id = job.id,
+                 .tube = job.tube,
+                 .ttr = job.ttr,
+                 .created = now,
+                 .body = job.body,
+                 .place = job.told_place,
+                 .counters = {}});
+  serve_waiting(now, out);
+  return job.id;
+}
+
+void Model::give(Session& to, JobId id, Time now) {
+  Job& job = *find_job(id);
+  job.state = JobState::reserved;
+  job.holder = to.id;
+  job.deadline = now + job.ttr;
+  ++job.counters.reserves;
+}
+
+bool Model::deadline_soon(SessionId id, Time now) const {
+  const Job* first = first_held(id);
+  return first != nullptr && first->deadline - kLastSecond <= now;
+}
+
+void Model::reserve(SessionId id, Time now, std::optional<Duration> limit, Output& out) {
+  Session& asking = session(id);
+  asking.worker = true;
+  asking.waiting = true;
+  asking.arrival = next_arrival_++;
+  asking.wait_until = limit ? now + *limit : kNever;
+  serve_waiting(now, out);
+  if (!asking.waiting) return;
+  const bool soon = deadline_soon(id, now);
+  if (!soon && (!limit || *limit > Duration::zero())) return;
+  asking.waiting = false;
+  const auto kind = soon ? Notice::Kind::deadline_soon : Notice::Kind::timed_out;
+  out.notice({.session = id, .kind = kind, .job = 0, .body = {}});
+}
+
+// The one that began to wait first gets the best job it may have; then the next.
+void Model::serve_waiting(Time now, Output& out) {
+  std::vector<Session*> waiting;
+  for (Session& session : sessions_) {
+    if (session.waiting) waiting.push_back(&session);
+  }
+  std::sort(waiting.begin(), waiting.end(),
+            [](const Session* a, const Session* b) { return a->arrival < b->arrival; });
+  for (Session* session : waiting) {
+    const Job* best = best_ready(*session);
+    if (best == nullptr) continue;
+    session->waiting = false;
+    give(*session, best->id, now);
+    out.notice({.session = session->id,
+                .kind = Notice::Kind::reserved,
+                .job = best->id,
+                .body = best->body});
+  }
+}
+
+bool Model::reserve_job(SessionId id, Time now, JobId job_id) {
+  const Job* job = find_job(job_id);
+  if (job == nullptr || job->state == JobState::reserved) return false;
+  session(id).worker = true;
+  give(session(id), job_id, now);
+  return true;
+}
+
+bool Model::remove(SessionId id, JobId job_id, Output& out) {
+  const Job* job = find_job(job_id);
+  if (job == nullptr || (job->state == JobState::reserved && job->holder != id)) return false;
+  const std::string tube = job->tube;
+  ++find_tube(tube)->delete_count;
+  std::erase_if(jobs_, [&](const Job& each) { return each.id == job_id; });
+  out.fact(Removed{.id = job_id});
+  remove_if_unwanted(tube, out);
+  return true;
+}
+
+bool Model::release(SessionId id, Time now, JobId job_id, Priority priority, Seconds delay,
+                    Output& out) {
+  Job* job = held_by(id, job_id);
+  if (job == nullptr) return false;
+  ++job->counters.releases;
+  job->priority = priority;
+  job->delay = delay;
+  job->state = delay.count > 0 ? JobState::delayed : JobState::ready;
+  job->deadline = now + delay;
+  tell_placed(*job, out);
+  serve_waiting(now, out);
+  return true;
+}
+
+bool Model::bury(SessionId id, JobId job_id, Priority priority, Output& out) {
+  Job* job = held_by(id, job_id);
+  if (job == nullptr) return false;
+  ++job->counters.buries;
+  job->priority = priority;
+  job->state = JobState::buried;
+  job->bury_order = next_bury_order_++;
+  tell_placed(*job, out);
+  return true;
+}
+
+bool Model::touch(SessionId id, Time now, JobId job_id) {
+  Job* job = held_by(id, job_id);
+  if (job == nullptr) return false;
+  job->deadline = now + job->ttr;
+  return true;
+}
+
+bool Model::kick_job(Time now, JobId job_id, Output& out) {
+  Job* job = find_job(job_id);
+  if (job == nullptr) return false;
+  if (job->state != JobState::buried && job->state != JobState::delayed) return false;
+  ++job->counters.kicks;
+  make_ready(*job, out);
+  serve_waiting(now, out);
+  return true;
+}
+
+Model::Kick Model::begin_kick(SessionId id, std::uint64_t bound) const {
+  const StateCounts there = count_states(session(id).used);
+  const bool buried = there.buried > 0;
+  return {.buried = buried, .left = std::min(bound, buried ? there.buried : there.delayed)};
+}
+
+std::uint32_t Model::kick(SessionId id, Kick& kick, Time now, Output& out) {
+  std::uint32_t moved = 0;
+  while (kick.left > 0 && moved < limits_.work_per_turn) {
+    Job* job = find_job(peek(id, kick.buried ? JobState::buried : JobState::delayed));
+    if (job == nullptr) {
+      kick.left = 0;
+      break;
+    }
+    ++job->counters.kicks;
+    make_ready(*job, out);
+    --kick.left;
+    ++moved;
+  }
+  serve_waiting(now, out);
+  return moved;
+}
+
+JobId Model::peek(SessionId id, JobState state) const {
+  const std::string& tube = session(id).used;
+  const Job* first = nullptr;
+  const auto before = [&](const Job& a, const Job& b) {
+    if (state == JobState::ready) return ready_key(a) < ready_key(b);
+    if (state == JobState::delayed) return deadline_key(a) < deadline_key(b);
+    return a.bury_order < b.bury_order;
+  };
+  for (const Job& job : jobs_) {
+    if (job.tube != tube || job.state != state) continue;
+    if (first == nullptr || before(job, *first)) first = &job;
+  }
+  return first == nullptr ? 0 : first->id;
+}
+
+}  // namespace tubed::engine

@@ -1,0 +1,166 @@
+// Model: the queue written as naively as its rules read: vectors, linear scans, nothing kept that
+// can be counted. It shares no code with the engine but the words (types, facts, notices, and the
+// shapes of what stats tell), so that the two can be held against each other.
+//
+// A job's durable state is, literally, what the last fact about it said.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/info.h"
+#include "engine/output.h"
+#include "engine/types.h"
+
+namespace tubed::engine {
+
+class Model {
+ public:
+  struct Kick {
+    bool buried = false;
+    std::uint64_t left = 0;
+  };
+  struct Deadlines {
+    Time delay = kNever;
+    Time ttr = kNever;
+    Time pause = kNever;
+  };
+  struct Job {
+    JobId id = 0;
+    std::string tube;
+    Bytes body;
+    Priority priority = 0;
+    Seconds delay;
+    Seconds ttr;
+    Time created;
+    JobCounters counters;
+    JobState state = JobState::ready;
+    SessionId holder = 0;          // reserved only
+    Time deadline;                 // reserved or delayed only
+    std::uint64_t bury_order = 0;  // buried only
+    Placement told_place;          // by the last fact about it, as are the next
+    JobCounters told_counters;
+  };
+
+  // `job_overhead` is what a job without a body counts as.
+  Model(const Limits& limits, std::uint64_t job_overhead)
+      : limits_(limits), job_overhead_(job_overhead) {
+    find_or_add_tube(kDefaultTube);
+  }
+
+  void set_limits(const Limits& limits) { limits_ = limits; }
+
+  // False: the id is taken, or not dense.
+  bool open(SessionId id);
+  void close(SessionId id, Time now, Output& out);
+
+  bool use(SessionId id, std::string_view tube, Output& out);
+  bool watch(SessionId id, std::string_view tube);
+  bool ignore(SessionId id, std::string_view tube, Output& out);
+  bool pause(std::string_view tube, Seconds duration, Time now, Output& out);
+  const std::string& used(SessionId id) const { return session(id).used; }
+  const std::vector<std::string>& watched(SessionId id) const { return session(id).watched; }
+  std::vector<std::string> tubes() const;
+
+  bool claim_memory(std::uint32_t body_bytes);
+  void return_memory(std::uint32_t body_bytes);
+
+  void mark_producer(SessionId id) { session(id).producer = true; }
+  JobId put(SessionId id, Time now, Job job, Output& out);
+  void reserve(SessionId id, Time now, std::optional<Duration> limit, Output& out);
+  void cancel_wait(SessionId id) { session(id).waiting = false; }
+  bool waits(SessionId id) const { return session(id).waiting; }
+  bool holds_jobs(SessionId id) const { return first_held(id) != nullptr; }
+  bool reserve_job(SessionId id, Time now, JobId job);
+  bool remove(SessionId id, JobId job, Output& out);
+  bool release(SessionId id, Time now, JobId job, Priority priority, Seconds delay, Output& out);
+  bool bury(SessionId id, JobId job, Priority priority, Output& out);
+  bool touch(SessionId id, Time now, JobId job);
+  bool kick_job(Time now, JobId job, Output& out);
+  Kick begin_kick(SessionId id, std::uint64_t bound) const;
+  std::uint32_t kick(SessionId id, Kick& kick, Time now, Output& out);
+
+  // The job that comes first among those of this state in the used tube, or 0.
+  JobId peek(SessionId id, JobState state) const;
+  const std::vector<Job>& jobs() const { return jobs_; }  // in the order of ids
+  JobId next_job_id() const { return next_job_id_; }
+
+  Deadlines next_deadlines() const;
+  void advance(Time now, Output& out);
+
+  EngineInfo info() const;
+  TubeInfo tube_info(std::string_view tube, Time now) const;
+  JobInfo job_info(const Job& job, Time now) const;
+
+  void visit_durable(Time now, FactSink& sink) const;
+  // Forgets everything that visit_durable() does not tell.
+  void restart(Time now);
+
+ private:
+  struct Tube {
+    std::string name;
+    std::uint64_t number = 0;
+    std::uint64_t total_jobs = 0;
+    std::uint64_t delete_count = 0;
+    std::uint64_t pause_count = 0;
+    Seconds pause{};
+    Time pause_until{};
+    bool paused = false;
+    bool restored = false;  // by a restart: its pause alone keeps it
+  };
+  struct Session {
+    SessionId id = 0;
+    std::string used;
+    std::vector<std::string> watched;
+    bool closing = false;
+    bool producer = false;
+    bool worker = false;
+    bool waiting = false;
+    std::uint64_t arrival = 0;
+    Time wait_until = kNever;
+  };
+
+  Session& session(SessionId id);
+  const Session& session(SessionId id) const;
+  Tube* find_tube(std::string_view name);
+  const Tube* find_tube(std::string_view name) const;
+  Tube* find_or_add_tube(std::string_view name);
+  void remove_if_unwanted(std::string name, FactSink& out);
+  Job* find_job(JobId id);
+  Job* held_by(SessionId id, JobId job);
+  const Job* first_held(SessionId id) const;
+  const Job* best_ready(const Session& session) const;
+  Time wait_end(const Session& session) const;
+  bool deadline_soon(SessionId id, Time now) const;
+
+  void tell_placed(Job& job, Output& out);
+  void make_ready(Job& job, Output& out);
+  void give(Session& session, JobId job, Time now);
+  void serve_waiting(Time now, Output& out);
+  void go_on_closing(Output& out);
+  void end_reservations(Time now, Output& out);
+  void end_delays(Time now);
+  void end_pauses(Time now, Output& out);
+  void end_waits(Time now, Output& out);
+  StateCounts count_states(std::string_view tube) const;  // of all tubes if empty
+
+  Limits limits_;
+  std::uint64_t job_overhead_;
+  std::vector<Job> jobs_;
+  std::vector<Tube> tubes_;
+  std::vector<Session> sessions_;    // in the order of opening
+  std::vector<SessionId> closing_;   // closed with jobs still to give back, newest last
+  std::uint64_t claimed_bytes_ = 0;  // for bodies that are still arriving
+  SessionId known_sessions_ = 0;     // the most that were ever there at once
+  JobId next_job_id_ = 1;
+  std::uint64_t next_arrival_ = 0;
+  std::uint64_t next_tube_number_ = 0;
+  std::uint64_t next_bury_order_ = 0;
+  std::uint64_t timeouts_ = 0;
+  std::uint64_t total_jobs_ = 0;
+};
+
+}  // namespace tubed::engine

@@ -1,0 +1,227 @@
+// Model: what time does, what stats tell, and what outlives a restart.
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/assert.h"
+#include "tests/engine/model.h"
+
+namespace tubed::engine {
+
+// --- Time
+
+void Model::advance(Time now, Output& out) {
+  end_reservations(now, out);
+  if (!closing_.empty()) go_on_closing(out);
+  end_delays(now);
+  end_pauses(now, out);
+  serve_waiting(now, out);
+  end_waits(now, out);
+}
+
+void Model::end_reservations(Time now, Output& out) {
+  for (std::uint32_t done = 0; done < limits_.work_per_turn; ++done) {
+    Job* first = nullptr;
+    for (Job& job : jobs_) {
+      const bool due = job.state == JobState::reserved && job.deadline <= now;
+      if (!due || session(job.holder).closing) continue;
+      if (first == nullptr || job.deadline < first->deadline) first = &job;
+    }
+    if (first == nullptr) return;
+    ++first->counters.timeouts;
+    ++timeouts_;
+    make_ready(*first, out);
+  }
+}
+
+void Model::end_delays(Time now) {
+  for (std::uint32_t done = 0; done < limits_.work_per_turn; ++done) {
+    Job* first = nullptr;
+    for (Job& job : jobs_) {
+      if (job.state != JobState::delayed || job.deadline > now) continue;
+      if (first == nullptr || job.deadline < first->deadline) first = &job;
+    }
+    if (first == nullptr) return;
+    first->state = JobState::ready;
+  }
+}
+
+void Model::end_pauses(Time now, Output& out) {
+  for (std::uint32_t done = 0; done < limits_.work_per_turn; ++done) {
+    Tube* first = nullptr;
+    for (Tube& tube : tubes_) {
+      if (!tube.paused || tube.pause_until > now) continue;
+      const auto key = [](const Tube& each) { return std::tuple(each.pause_until, each.number); };
+      if (first == nullptr || key(tube) < key(*first)) first = &tube;
+    }
+    if (first == nullptr) return;
+    first->paused = false;
+    first->pause = {};
+    first->restored = false;
+    remove_if_unwanted(first->name, out);
+  }
+}
+
+Time Model::wait_end(const Session& session) const {
+  const Job* held = first_held(session.id);
+  return held == nullptr ? session.wait_until
+                         : std::min(session.wait_until, held->deadline - std::chrono::seconds(1));
+}
+
+void Model::end_waits(Time now, Output& out) {
+  for (std::uint32_t done = 0; done < limits_.work_per_turn; ++done) {
+    Session* first = nullptr;
+    for (Session& session : sessions_) {
+      if (!session.waiting || wait_end(session) > now) continue;
+      const auto key = [&](const Session& each) {
+        return std::tuple(wait_end(each), each.arrival);
+      };
+      if (first == nullptr || key(session) < key(*first)) first = &session;
+    }
+    if (first == nullptr) return;
+    first->waiting = false;
+    const bool soon = deadline_soon(first->id, now);
+    const auto kind = soon ? Notice::Kind::deadline_soon : Notice::Kind::timed_out;
+    out.notice({.session = first->id, .kind = kind, .job = 0, .body = {}});
+  }
+}
+
+Model::Deadlines Model::next_deadlines() const {
+  Deadlines next;
+  for (const Job& job : jobs_) {
+    if (job.state == JobState::delayed) next.delay = std::min(next.delay, job.deadline);
+    if (job.state == JobState::reserved && !session(job.holder).closing) {
+      next.ttr = std::min(next.ttr, job.deadline);
+    }
+  }
+  for (const Tube& tube : tubes_) {
+    if (tube.paused) next.pause = std::min(next.pause, tube.pause_until);
+  }
+  for (const Session& session : sessions_) {
+    if (session.waiting) next.ttr = std::min(next.ttr, wait_end(session));
+  }
+  if (!closing_.empty()) next.ttr = Time::min();
+  return next;
+}
+
+// --- What is there
+
+StateCounts Model::count_states(std::string_view tube) const {
+  StateCounts counts;
+  for (const Job& job : jobs_) {
+    if (!tube.empty() && job.tube != tube) continue;
+    if (job.state == JobState::reserved) ++counts.reserved;
+    if (job.state == JobState::delayed) ++counts.delayed;
+    if (job.state == JobState::buried) ++counts.buried;
+    if (job.state != JobState::ready) continue;
+    ++counts.ready;
+    if (job.priority < 1024) ++counts.urgent;
+  }
+  return counts;
+}
+
+EngineInfo Model::info() const {
+  EngineInfo info;
+  info.jobs = count_states({});
+  info.timeouts = timeouts_;
+  info.total_jobs = total_jobs_;
+  info.tubes = tubes_.size();
+  for (const Session& session : sessions_) {
+    if (session.closing) continue;
+    ++info.sessions;
+    if (session.producer) ++info.producers;
+    if (session.worker) ++info.workers;
+    if (session.waiting) ++info.waiting;
+    info.watches += session.watched.size();
+  }
+  info.memory_bytes = claimed_bytes_;
+  for (const Job& job : jobs_) info.memory_bytes += job_overhead_ + job.body.size();
+  return info;
+}
+
+TubeInfo Model::tube_info(std::string_view name, Time now) const {
+  const Tube& tube = *find_tube(name);
+  TubeInfo info;
+  info.name = tube.name;
+  info.jobs = count_states(name);
+  info.total_jobs = tube.total_jobs;
+  for (const Session& session : sessions_) {
+    const bool watches = std::count(session.watched.begin(), session.watched.end(), tube.name) > 0;
+    if (session.used == name) ++info.using_count;
+    if (watches) ++info.watching_count;
+    if (watches && session.waiting) ++info.waiting_count;
+  }
+  info.delete_count = tube.delete_count;
+  info.pause_count = tube.pause_count;
+  info.pause = tube.pause;
+  if (tube.paused && tube.pause_until > now) info.pause_left = tube.pause_until - now;
+  return info;
+}
+
+JobInfo Model::job_info(const Job& job, Time now) const {
+  const bool timed = job.state == JobState::reserved || job.state == JobState::delayed;
+  return {.id = job.id,
+          .tube = job.tube,
+          .state = job.state,
+          .priority = job.priority,
+          .age = now - job.created,
+          .delay = job.delay,
+          .ttr = job.ttr,
+          .time_left = timed && job.deadline > now ? job.deadline - now : Duration(0),
+          .counters = job.counters};
+}
+
+// --- Durable state
+
+void Model::visit_durable(Time now, FactSink& sink) const {
+  for (const Job& job : jobs_) {
+    Placement place = job.told_place;
+    if (place.state == JobState::delayed && place.until <= now) {
+      place.state = JobState::ready;  // its time has come: that needed no fact
+      place.until = {};
+    }
+    sink.fact(Added{.id = job.id,
+                    .tube = job.tube,
+                    .ttr = job.ttr,
+                    .created = job.created,
+                    .body = job.body,
+                    .place = place,
+                    .counters = job.told_counters});
+  }
+  for (const Tube& tube : tubes_) {
+    if (!tube.paused || tube.pause_until <= now) continue;
+    sink.fact(Paused{.tube = tube.name, .duration = tube.pause, .until = tube.pause_until});
+  }
+  const bool last_is_gone = jobs_.empty() || jobs_.back().id != next_job_id_ - 1;
+  if (next_job_id_ > 1 && last_is_gone) sink.fact(Removed{.id = next_job_id_ - 1});
+}
+
+void Model::restart(Time now) {
+  const std::vector<Tube> before = std::exchange(tubes_, {});
+  const Limits limits = std::exchange(limits_, Limits());  // what was accepted outweighs a limit
+  sessions_.clear();
+  closing_.clear();
+  claimed_bytes_ = known_sessions_ = 0;
+  timeouts_ = total_jobs_ = next_tube_number_ = next_bury_order_ = 0;
+  find_or_add_tube(kDefaultTube);
+  for (Job& job : jobs_) {
+    find_or_add_tube(job.tube);
+    job.state = job.told_place.state;
+    job.counters = job.told_counters;
+    job.deadline = job.told_place.until;
+    job.bury_order = job.told_place.bury_order;
+    if (job.state == JobState::delayed && job.deadline <= now) job.state = JobState::ready;
+    if (job.state != JobState::buried) continue;
+    next_bury_order_ = std::max(next_bury_order_, job.bury_order + 1);
+  }
+  for (const Tube& tube : before) {
+    if (!tube.paused || tube.pause_until <= now) continue;
+    Tube& again = *find_or_add_tube(tube.name);
+    again.paused = again.restored = true;
+    again.pause = tube.pause;
+    again.pause_until = tube.pause_until;
+  }
+  limits_ = limits;
+}
+
+}  // namespace tubed::engine

@@ -1,0 +1,100 @@
+#include "tests/engine/recording.h"
+
+#include <utility>
+
+namespace tubed::engine {
+
+namespace {
+
+std::string text(std::uint64_t number) {
+  return std::to_string(number);
+}
+
+std::string quoted(const Bytes& body) {
+  if (!body) return "no body";
+  std::string line(1, '\'');
+  line += body.view();
+  line += '\'';
+  return line;
+}
+
+std::string describe_added(const Added& added) {
+  return "added " + text(added.id) + " to " + std::string(added.tube) + " at " +
+         describe(added.created) + ", ttr " + text(added.ttr.count) + ", " + quoted(added.body) +
+         ": " + describe(added.place) + describe(added.counters);
+}
+
+std::string describe_paused(const Paused& paused) {
+  return "paused " + std::string(paused.tube) + " for " + text(paused.duration.count) + " until " +
+         describe(paused.until);
+}
+
+}  // namespace
+
+std::string describe(Time time) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  if (time == kNever) return "never";
+  const std::int64_t count = time.time_since_epoch().count();
+  return count % kSecond == 0 ? std::to_string(count / kSecond) + "s"
+                              : std::to_string(count) + "ns";
+}
+
+std::string describe(const Placement& place) {
+  std::string line = std::string(name_of(place.state)) + " " + text(place.priority);
+  if (place.delay.count > 0) line += " delay " + text(place.delay.count);
+  const bool timed = place.state == JobState::delayed || place.until != Time();
+  if (timed) line += " until " + describe(place.until);
+  const bool ordered = place.state == JobState::buried || place.bury_order != 0;
+  if (ordered) line += " order " + text(place.bury_order);
+  return line;
+}
+
+std::string describe(const JobCounters& counters) {
+  std::string line;
+  if (counters.reserves > 0) line += " reserves=" + text(counters.reserves);
+  if (counters.timeouts > 0) line += " timeouts=" + text(counters.timeouts);
+  if (counters.releases > 0) line += " releases=" + text(counters.releases);
+  if (counters.buries > 0) line += " buries=" + text(counters.buries);
+  if (counters.kicks > 0) line += " kicks=" + text(counters.kicks);
+  return line;
+}
+
+std::string describe(const Fact& fact) {
+  if (const auto* added = std::get_if<Added>(&fact)) return describe_added(*added);
+  if (const auto* paused = std::get_if<Paused>(&fact)) return describe_paused(*paused);
+  if (const auto* removed = std::get_if<Removed>(&fact)) return "removed " + text(removed->id);
+  const auto& placed = std::get<Placed>(fact);
+  return "placed " + text(placed.id) + ": " + describe(placed.place) + describe(placed.counters);
+}
+
+std::string describe(const Notice& notice) {
+  const std::string session = text(notice.session) + " ";
+  switch (notice.kind) {
+    case Notice::Kind::reserved:
+      return session + "reserved " + text(notice.job) + " " + quoted(notice.body);
+    case Notice::Kind::timed_out:
+      return session + "timed out";
+    case Notice::Kind::deadline_soon:
+      return session + "deadline soon";
+  }
+  return session;
+}
+
+void Recording::fact(const Fact& fact) {
+  log_.emplace_back(fact, now_);
+  lines_.push_back(describe(fact));
+  facts_.push_back(lines_.back());
+}
+
+void Recording::notice(const Notice& notice) {
+  lines_.push_back(describe(notice));
+  notices_.push_back(lines_.back());
+}
+
+Lines Recording::take() {
+  facts_.clear();
+  notices_.clear();
+  return std::exchange(lines_, {});
+}
+
+}  // namespace tubed::engine

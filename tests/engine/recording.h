@@ -1,0 +1,73 @@
+// Recording: an Output that keeps what it was told, as owned copies and as lines of text.
+//
+// One line a fact or notice, in the order in which they came. Two lines are equal exactly if what
+// was told is equal, so that tests compare text and print something readable when it differs.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "engine/output.h"
+
+namespace tubed::engine {
+
+using Lines = std::vector<std::string>;
+
+std::string describe(Time time);
+std::string describe(const Placement& place);
+std::string describe(const JobCounters& counters);  // only what is not 0
+std::string describe(const Fact& fact);
+std::string describe(const Notice& notice);
+
+// A fact that outlives its telling.
+class KeptFact {
+ public:
+  KeptFact(const Fact& fact, Time told) : told_(told), fact_(fact) {
+    if (const auto* added = std::get_if<Added>(&fact)) tube_ = added->tube;
+    if (const auto* paused = std::get_if<Paused>(&fact)) tube_ = paused->tube;
+  }
+
+  Time told() const { return told_; }
+  // Valid as long as this.
+  Fact fact() const {
+    Fact fact = fact_;
+    if (auto* added = std::get_if<Added>(&fact)) added->tube = tube_;
+    if (auto* paused = std::get_if<Paused>(&fact)) paused->tube = tube_;
+    return fact;
+  }
+
+ private:
+  std::string tube_;
+  Time told_;
+  Fact fact_;
+};
+
+class Recording final : public Output {
+ public:
+  void fact(const Fact& fact) override;
+  void notice(const Notice& notice) override;
+
+  // The time at which facts are told from now on.
+  void set_time(Time now) { now_ = now; }
+
+  // All facts since the start, or since forget_log().
+  const std::deque<KeptFact>& log() const { return log_; }
+  void forget_log() { log_.clear(); }
+
+  // What came since the last take: all of it, or one of both kinds.
+  Lines take();
+  Lines take_facts() { return std::exchange(facts_, {}); }
+  Lines take_notices() { return std::exchange(notices_, {}); }
+
+ private:
+  Time now_;
+  std::deque<KeptFact> log_;
+  Lines lines_;
+  Lines facts_;
+  Lines notices_;
+};
+
+}  // namespace tubed::engine

@@ -1,0 +1,491 @@
+#include "tests/engine/twins.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include <doctest/doctest.h>
+
+namespace tubed::engine {
+
+namespace {
+
+constexpr std::size_t kHistory = 25;
+
+std::string text(std::uint64_t number) {
+  return std::to_string(number);
+}
+
+Bytes body_of_size(std::uint64_t size) {
+  return Bytes::copy_of(std::string(size, static_cast<char>('a' + size)));
+}
+
+}  // namespace
+
+Twins::Twins(std::uint64_t seed)
+    : seed_(seed),
+      random_(seed),
+      tube_count_(2 + below(4)),
+      session_count_(1 + below(6)),
+      time_grain_(static_cast<std::uint32_t>(2 + below(4))),
+      restart_chance_(one_in(2) ? 60 : 1500),
+      compacts_(one_in(2)),
+      limits_(some_limits()),
+      engine_(std::make_unique<Engine>(limits_)),
+      model_(limits_, Engine::job_memory(0)) {}
+
+Limits Twins::some_limits() {
+  constexpr std::array<std::uint32_t, 6> kWork = {1, 2, 3, 5, 1000, 1000};
+  return {.job_bytes = 100,
+          .job_memory_bytes = (4 + below(24)) * Engine::job_memory(2),
+          .tubes = static_cast<std::uint32_t>(2 + below(5)),
+          .watches = static_cast<std::uint32_t>(4 + below(12)),
+          .work_per_turn = kWork[below(kWork.size())]};
+}
+
+std::string Twins::some_tube() {
+  const std::uint64_t number = below(tube_count_);
+  return number == 0 ? std::string(kDefaultTube) : std::string(1, static_cast<char>('a' + number));
+}
+
+JobId Twins::some_job() {
+  const auto& jobs = model_.jobs();
+  if (jobs.empty() || one_in(20)) return below(model_.next_job_id() + 2);
+  return jobs[below(jobs.size())].id;
+}
+
+Priority Twins::some_priority() {
+  constexpr std::array<Priority, 5> kPriorities = {0, 1, 1023, 1024, UINT32_MAX};
+  return kPriorities[below(kPriorities.size())];
+}
+
+// --- Agreeing
+
+std::string Twins::story() const {
+  std::string story = "seed " + text(seed_) + ", step " + text(steps_) + ", at " + describe(now_);
+  for (const std::string& operation : history_) story += "\n  " + operation;
+  return story + "\n";
+}
+
+void Twins::expect(bool agreed, const std::string& what) const {
+  if (!agreed) FAIL("engine and model disagree about " << what << "\n" << story());
+}
+
+template <class T>
+void Twins::expect_equal(std::string_view what, const T& engine, const T& model) const {
+  if (engine == model) return;
+  expect(false, std::string(what) + ": " + doctest::toString(engine).c_str() + ", not " +
+                    doctest::toString(model).c_str());
+}
+
+void Twins::expect_same(std::string_view what, const Lines& engine, const Lines& model) const {
+  if (engine == model) return;
+  // From the first difference on.
+  const auto [in_engine, in_model] =
+      std::mismatch(engine.begin(), engine.end(), model.begin(), model.end());
+  std::string both(what);
+  for (auto line = in_engine; line != engine.end(); ++line) both += "\n  engine: " + *line;
+  for (auto line = in_model; line != model.end(); ++line) both += "\n  model:  " + *line;
+  expect(false, both);
+}
+
+// --- Operations
+
+void Twins::open() {
+  if (sessions_.size() >= session_count_) return;
+  const SessionId id = engine_->open();
+  told("open " + text(id));
+  expect(model_.open(id), "the id of a new session");
+  sessions_.push_back(id);
+}
+
+void Twins::close() {
+  const SessionId id = some_session();
+  told("close " + text(id));
+  std::erase(sessions_, id);
+  std::erase_if(kicks_, [&](const OpenKick& kick) { return kick.session == id; });
+  engine_->close(id, now_, engine_says_);
+  model_.close(id, now_, model_says_);
+}
+
+void Twins::use() {
+  const SessionId id = some_session();
+  const std::string tube = some_tube();
+  told(text(id) + " use " + tube);
+  expect_equal("use", engine_->use(id, tube, engine_says_), model_.use(id, tube, model_says_));
+}
+
+void Twins::watch() {
+  const SessionId id = some_session();
+  if (model_.waits(id)) return;
+  const std::string tube = some_tube();
+  told(text(id) + " watch " + tube);
+  expect_equal("watch", engine_->watch(id, tube), model_.watch(id, tube));
+}
+
+void Twins::ignore() {
+  const SessionId id = some_session();
+  if (model_.waits(id)) return;
+  const std::string tube = some_tube();
+  told(text(id) + " ignore " + tube);
+  expect_equal("ignore", engine_->ignore(id, tube, engine_says_),
+               model_.ignore(id, tube, model_says_));
+}
+
+void Twins::pause() {
+  const std::string tube = some_tube();
+  const Seconds duration = some_seconds(time_grain_);
+  told("pause " + tube + " " + text(duration.count));
+  expect_equal("pause", engine_->pause(tube, duration, now_, engine_says_),
+               model_.pause(tube, duration, now_, model_says_));
+}
+
+void Twins::claim() {
+  const auto size = static_cast<std::uint32_t>(below(4));
+  told("claim " + text(size));
+  const bool claimed = engine_->claim_memory(size);
+  expect_equal("claim_memory", claimed, model_.claim_memory(size));
+  if (claimed) claims_.push_back(size);
+}
+
+void Twins::return_claim() {
+  if (claims_.empty()) return;
+  const std::uint32_t size = claims_.back();
+  claims_.pop_back();
+  told("return claim " + text(size));
+  engine_->return_memory(size);
+  model_.return_memory(size);
+}
+
+void Twins::put() {
+  const SessionId id = some_session();
+  engine_->mark_producer(id);
+  model_.mark_producer(id);
+  const bool arrived = !claims_.empty() && one_in(2);
+  if (!arrived) claim();
+  if (claims_.empty()) return;
+  const Bytes body = body_of_size(claims_.back());
+  claims_.pop_back();
+  const Priority priority = some_priority();
+  const Seconds delay = one_in(2) ? Seconds{} : some_seconds(time_grain_);
+  const Seconds ttr = some_seconds(time_grain_);
+  told(text(id) + " put " + text(priority) + " " + text(delay.count) + " " + text(ttr.count));
+  Model::Job job;
+  job.priority = priority;
+  job.delay = delay;
+  job.ttr = ttr;
+  job.body = body;
+  const NewJob request{.priority = priority, .delay = delay, .ttr = ttr, .body = body};
+  expect_equal("the new job's id", engine_->put(id, now_, request, engine_says_),
+               model_.put(id, now_, job, model_says_));
+}
+
+void Twins::reserve() {
+  const SessionId id = some_session();
+  if (model_.waits(id)) return;
+  std::optional<Duration> limit;
+  if (!one_in(3)) limit = some_seconds(time_grain_);
+  told(text(id) + " reserve " + (limit ? text(std::uint64_t(limit->count())) + "ns" : "forever"));
+  engine_->reserve(id, now_, {.limit = limit.value_or(Wait::kForever)}, engine_says_);
+  model_.reserve(id, now_, limit, model_says_);
+}
+
+void Twins::cancel_wait() {
+  const SessionId id = some_session();
+  if (!model_.waits(id)) return;
+  told(text(id) + " cancel wait");
+  engine_->cancel_wait(id);
+  model_.cancel_wait(id);
+}
+
+void Twins::reserve_job() {
+  const SessionId id = some_session();
+  const JobId job = some_job();
+  told(text(id) + " reserve job " + text(job));
+  const auto reserved = engine_->reserve_job(id, now_, job);
+  expect_equal("reserve_job", reserved.has_value(), model_.reserve_job(id, now_, job));
+  if (reserved) expect_equal("the job reserved", reserved->id, job);
+}
+
+void Twins::remove() {
+  const SessionId id = some_session();
+  const JobId job = some_job();
+  told(text(id) + " delete " + text(job));
+  expect_equal("remove", engine_->remove(id, job, engine_says_),
+               model_.remove(id, job, model_says_));
+}
+
+void Twins::release() {
+  const SessionId id = some_session();
+  const JobId job = some_job();
+  const Priority priority = some_priority();
+  const Seconds delay = some_seconds(time_grain_);
+  told(text(id) + " release " + text(job) + " " + text(priority) + " " + text(delay.count));
+  expect_equal("release", engine_->release(id, now_, job, priority, delay, engine_says_),
+               model_.release(id, now_, job, priority, delay, model_says_));
+}
+
+void Twins::bury() {
+  const SessionId id = some_session();
+  const JobId job = some_job();
+  const Priority priority = some_priority();
+  told(text(id) + " bury " + text(job) + " " + text(priority));
+  expect_equal("bury", engine_->bury(id, job, priority, engine_says_),
+               model_.bury(id, job, priority, model_says_));
+}
+
+void Twins::touch() {
+  const SessionId id = some_session();
+  const JobId job = some_job();
+  told(text(id) + " touch " + text(job));
+  expect_equal("touch", engine_->touch(id, now_, job), model_.touch(id, now_, job));
+}
+
+void Twins::kick_job() {
+  const JobId job = some_job();
+  told("kick job " + text(job));
+  expect_equal("kick_job", engine_->kick_job(now_, job, engine_says_),
+               model_.kick_job(now_, job, model_says_));
+}
+
+void Twins::begin_kick() {
+  const SessionId id = some_session();
+  const std::uint64_t bound = below(8);
+  told(text(id) + " begin kick " + text(bound));
+  const OpenKick kick{id, engine_->begin_kick(id, bound), model_.begin_kick(id, bound)};
+  expect_equal("what a kick takes", kick.engine.buried, kick.model.buried);
+  expect_equal("how many a kick takes", kick.engine.left, kick.model.left);
+  kicks_.push_back(kick);
+  go_on_kicking();
+}
+
+void Twins::go_on_kicking() {
+  if (kicks_.empty()) return;
+  OpenKick& kick = kicks_.back();
+  told(text(kick.session) + " kick");
+  expect_equal("kicked", engine_->kick(kick.session, kick.engine, now_, engine_says_),
+               model_.kick(kick.session, kick.model, now_, model_says_));
+  expect_equal("left to kick", kick.engine.left, kick.model.left);
+  if (kick.engine.left == 0) kicks_.pop_back();
+}
+
+void Twins::advance() {
+  constexpr std::array<std::int64_t, 8> kSteps = {
+      0, 0, 1, 500'000'000, 999'999'999, 1'000'000'000, 1'000'000'000, 2'000'000'000};
+  now_ += Duration(kSteps[below(kSteps.size())]);
+  // Mostly back onto the grid of whole seconds, where deadlines meet.
+  const std::int64_t off = now_.time_since_epoch().count() % 1'000'000'000;
+  if (off != 0 && !one_in(3)) now_ += Duration(1'000'000'000 - off);
+  engine_says_.set_time(now_);
+  told("advance to " + describe(now_));
+  engine_->advance(now_, engine_says_);
+  model_.advance(now_, model_says_);
+}
+
+void Twins::set_limits() {
+  limits_ = some_limits();
+  told("limits: tubes " + text(limits_.tubes) + ", watches " + text(limits_.watches) + ", memory " +
+       text(limits_.job_memory_bytes) + ", work " + text(limits_.work_per_turn));
+  engine_->set_limits(limits_);
+  model_.set_limits(limits_);
+}
+
+void Twins::restart() {
+  told("restart");
+  Recording what_is_there;
+  what_is_there.set_time(now_);
+  engine_->visit_durable(now_, what_is_there);
+  engine_ = std::make_unique<Engine>(limits_);
+  for (const KeptFact& kept : what_is_there.log()) engine_->replay(kept.fact(), now_);
+  model_.restart(now_);
+  sessions_.clear();
+  kicks_.clear();
+  claims_.clear();
+  if (compacts_) {
+    engine_says_.forget_log();
+    log_before_ = what_is_there.log();
+  }
+}
+
+struct Twins::Operation {
+  std::uint64_t weight;
+  void (Twins::*run)();
+};
+
+void Twins::some_operation() {
+  static constexpr std::array kOperations = {
+      Operation{500, &Twins::put},         Operation{450, &Twins::reserve},
+      Operation{400, &Twins::advance},     Operation{200, &Twins::remove},
+      Operation{200, &Twins::release},     Operation{180, &Twins::bury},
+      Operation{150, &Twins::reserve_job}, Operation{120, &Twins::touch},
+      Operation{120, &Twins::begin_kick},  Operation{100, &Twins::go_on_kicking},
+      Operation{100, &Twins::kick_job},    Operation{100, &Twins::use},
+      Operation{120, &Twins::watch},       Operation{80, &Twins::ignore},
+      Operation{100, &Twins::pause},       Operation{100, &Twins::cancel_wait},
+      Operation{80, &Twins::open},         Operation{60, &Twins::close},
+      Operation{20, &Twins::claim},        Operation{40, &Twins::return_claim},
+      Operation{6, &Twins::set_limits},
+  };
+  constexpr std::uint64_t kAll = [] {
+    std::uint64_t sum = 0;
+    for (const Operation& operation : kOperations) sum += operation.weight;
+    return sum;
+  }();
+  std::uint64_t place = below(kAll);
+  const Operation* chosen = kOperations.data();
+  while (place >= chosen->weight) place -= (chosen++)->weight;
+  (this->*chosen->run)();
+}
+
+void Twins::step() {
+  ++steps_;
+  if (one_in(restart_chance_)) {
+    restart();
+  } else if (sessions_.empty()) {
+    open();
+  } else {
+    some_operation();
+  }
+  while (history_.size() > kHistory) history_.pop_front();
+  expect_same("what was said", engine_says_.take(), model_says_.take());
+  model_says_.forget_log();
+  compare_whole();
+  compare_sessions();
+  compare_tubes();
+  compare_jobs();
+  engine_->check_invariants();
+}
+
+// --- Comparing
+
+void Twins::compare_whole() const {
+  const EngineInfo engine = engine_->info();
+  const EngineInfo model = model_.info();
+  expect(engine.jobs == model.jobs, "the number of jobs in each state");
+  expect_equal("timeouts", engine.timeouts, model.timeouts);
+  expect_equal("total jobs", engine.total_jobs, model.total_jobs);
+  expect_equal("tubes", engine.tubes, model.tubes);
+  expect_equal("sessions", engine.sessions, model.sessions);
+  expect_equal("producers", engine.producers, model.producers);
+  expect_equal("workers", engine.workers, model.workers);
+  expect_equal("waiting", engine.waiting, model.waiting);
+  expect_equal("watches", engine.watches, model.watches);
+  expect_equal("memory", engine.memory_bytes, model.memory_bytes);
+  const Deadlines next = engine_->next_deadlines();
+  const Model::Deadlines model_next = model_.next_deadlines();
+  expect(next.delay == model_next.delay, "the next delay to end");
+  expect(next.ttr == model_next.ttr, "the next reservation or wait to end");
+  expect(next.pause == model_next.pause, "the next pause to end");
+}
+
+void Twins::compare_sessions() const {
+  const auto same_job = [&](std::string_view what, const std::optional<JobBody>& found, JobId id) {
+    expect_equal(what, found ? found->id : 0, id);
+  };
+  for (const SessionId id : sessions_) {
+    expect(engine_->used_tube(id) == model_.used(id), "the tube used by " + text(id));
+    Lines watched;
+    engine_->for_each_watched(id, [&](std::string_view name) { watched.emplace_back(name); });
+    expect_same("tubes watched", watched, model_.watched(id));
+    expect_equal("how many are watched", engine_->watched_count(id), watched.size());
+    expect_equal("holding jobs", engine_->holds_jobs(id), model_.holds_jobs(id));
+    same_job("peek_ready", engine_->peek_ready(id), model_.peek(id, JobState::ready));
+    same_job("peek_delayed", engine_->peek_delayed(id), model_.peek(id, JobState::delayed));
+    same_job("peek_buried", engine_->peek_buried(id), model_.peek(id, JobState::buried));
+  }
+}
+
+void Twins::compare_tubes() const {
+  Lines names;
+  engine_->for_each_tube([&](std::string_view name) { names.emplace_back(name); });
+  expect_same("the list of tubes", names, model_.tubes());
+  for (const std::string& name : names) {
+    const std::optional<TubeInfo> engine = engine_->tube_info(name, now_);
+    expect(engine.has_value() && engine->name == name, "the tube " + name);
+    const TubeInfo model = model_.tube_info(name, now_);
+    expect(engine->jobs == model.jobs, "the jobs of tube " + name);
+    expect_equal("jobs ever put", engine->total_jobs, model.total_jobs);
+    expect_equal("using", engine->using_count, model.using_count);
+    expect_equal("watching", engine->watching_count, model.watching_count);
+    expect_equal("waiting in a tube", engine->waiting_count, model.waiting_count);
+    expect_equal("deletes", engine->delete_count, model.delete_count);
+    expect_equal("pauses", engine->pause_count, model.pause_count);
+    expect_equal("pause", engine->pause.count, model.pause.count);
+    expect(engine->pause_left == model.pause_left, "the pause left of tube " + name);
+  }
+}
+
+void Twins::compare_jobs() const {
+  for (const Model::Job& job : model_.jobs()) {
+    const std::optional<JobInfo> engine = engine_->job_info(job.id, now_);
+    const std::string what = "job " + text(job.id);
+    expect(engine.has_value(), what);
+    const JobInfo model = model_.job_info(job, now_);
+    expect(engine->id == model.id && engine->tube == model.tube, what);
+    expect(engine->state == model.state, what + ", its state");
+    expect_equal("priority", engine->priority, model.priority);
+    expect(engine->age == model.age, what + ", its age");
+    expect(engine->delay == model.delay && engine->ttr == model.ttr, what + ", delay or TTR");
+    expect(engine->time_left == model.time_left, what + ", the time left");
+    expect(engine->counters == model.counters, what + ", its counters");
+    const std::optional<JobBody> body = engine_->peek(job.id);
+    expect(body && body->body.view() == job.body.view(), what + ", its body");
+  }
+  expect(!engine_->peek(model_.next_job_id()), "a job that was never put");
+}
+
+// --- L3
+
+void Twins::settle(Engine& engine) const {
+  Recording ignored;
+  for (;;) {
+    engine.advance(now_, ignored);
+    const Deadlines next = engine.next_deadlines();
+    if (std::min({next.delay, next.ttr, next.pause}) > now_) return;
+  }
+}
+
+Lines Twins::durable(const Engine& engine) const {
+  Recording list;
+  engine.visit_durable(now_, list);
+  Lines lines = list.take_facts();
+  std::sort(lines.begin(), lines.end());  // pauses stand in the order of the list of tubes
+  return lines;
+}
+
+void Twins::check_replay() {
+  const Lines here = durable(*engine_);
+  Recording list;
+  model_.visit_durable(now_, list);
+  Lines model = list.take_facts();
+  std::sort(model.begin(), model.end());
+  expect_same("durable state", here, model);
+
+  Engine at_once(limits_);
+  Engine as_told(limits_);
+  for (const auto* log : {&std::as_const(log_before_), &engine_says_.log()}) {
+    for (const KeptFact& kept : *log) {
+      at_once.replay(kept.fact(), now_);
+      as_told.replay(kept.fact(), kept.told());
+    }
+  }
+  Engine again(limits_);
+  Recording minimal;
+  engine_->visit_durable(now_, minimal);
+  for (const KeptFact& kept : minimal.log()) again.replay(kept.fact(), now_);
+  for (Engine* replayed : {&at_once, &as_told, &again}) {
+    replayed->check_invariants();
+    settle(*replayed);
+    replayed->check_invariants();
+    expect_same("durable state after a replay", durable(*replayed), here);
+    expect_equal("memory after a replay", replayed->info().memory_bytes, memory_of_jobs());
+  }
+}
+
+std::uint64_t Twins::memory_of_jobs() const {
+  std::uint64_t bytes = 0;
+  for (const Model::Job& job : model_.jobs()) bytes += Engine::job_memory(job.body.size());
+  return bytes;
+}
+
+}  // namespace tubed::engine

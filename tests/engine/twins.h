@@ -1,0 +1,111 @@
+// Twins: an engine and a model that live through the same random operations and must agree, after
+// each of them, about everything that can be seen from outside.
+//
+// A seed fixes the whole life: the bounds, how many sessions and tubes there are, every operation.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.h"
+#include "tests/engine/model.h"
+#include "tests/engine/recording.h"
+
+namespace tubed::engine {
+
+class Twins {
+ public:
+  explicit Twins(std::uint64_t seed);
+
+  // One random operation on both. Throws what doctest throws if they disagree.
+  void step();
+
+  // L3: all facts so far, replayed into an empty engine, give the same durable state.
+  void check_replay();
+
+  // Seed, step and the newest operations, for whoever has to look into a disagreement.
+  std::string story() const;
+
+ private:
+  struct Operation;
+  struct OpenKick {
+    SessionId session;
+    Kick engine;
+    Model::Kick model;
+  };
+
+  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+  bool one_in(std::uint64_t chance) { return below(chance) == 0; }
+  Limits some_limits();
+  SessionId some_session() { return sessions_[below(sessions_.size())]; }
+  std::string some_tube();
+  JobId some_job();
+  Priority some_priority();
+  Seconds some_seconds(std::uint32_t bound) { return {static_cast<std::uint32_t>(below(bound))}; }
+
+  void told(const std::string& operation) { history_.push_back(operation); }
+  void expect(bool agreed, const std::string& what) const;
+  void expect_same(std::string_view what, const Lines& engine, const Lines& model) const;
+  template <class T>
+  void expect_equal(std::string_view what, const T& engine, const T& model) const;
+
+  void some_operation();
+  void open();
+  void close();
+  void use();
+  void watch();
+  void ignore();
+  void pause();
+  void put();
+  void claim();
+  void return_claim();
+  void reserve();
+  void cancel_wait();
+  void reserve_job();
+  void remove();
+  void release();
+  void bury();
+  void touch();
+  void kick_job();
+  void begin_kick();
+  void go_on_kicking();
+  void advance();
+  void set_limits();
+  void restart();
+
+  void compare_sessions() const;
+  void compare_tubes() const;
+  void compare_jobs() const;
+  void compare_whole() const;
+  void settle(Engine& engine) const;
+  Lines durable(const Engine& engine) const;
+  std::uint64_t memory_of_jobs() const;
+
+  std::uint64_t seed_;
+  std::mt19937_64 random_;
+  std::uint64_t tube_count_;
+  std::uint64_t session_count_;
+  std::uint32_t time_grain_;  // few different durations, so that deadlines coincide
+  std::uint64_t restart_chance_;
+  bool compacts_;  // at a restart the log begins anew with what is there
+  Limits limits_;
+  std::unique_ptr<Engine> engine_;
+  Model model_;
+  Recording engine_says_;
+  Recording model_says_;
+  std::deque<KeptFact> log_before_;  // what the log began with after the last compaction
+  Time now_;
+  std::vector<SessionId> sessions_;
+  std::vector<OpenKick> kicks_;
+  std::vector<std::uint32_t> claims_;
+  std::uint64_t steps_ = 0;
+  std::deque<std::string> history_;
+};
+
+}  // namespace tubed::engine

@@ -1,0 +1,149 @@
+// World: an engine, the time it is told, and everything it says. For tests that read as sentences.
+//
+// Every call leaves the engine checked. Sessions are numbered 0, 1, … in the order of opening.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "engine/engine.h"
+#include "tests/engine/recording.h"
+
+namespace tubed::engine {
+
+using namespace std::chrono_literals;  // NOLINT: the point of this header
+
+// What a test cares about in a put; the rest as most clients would have it.
+struct Put {
+  Priority priority = 0;
+  std::uint32_t delay = 0;
+  std::uint32_t ttr = 60;
+  std::string_view body = "";
+};
+
+class World {
+ public:
+  explicit World(const Limits& limits = {}) : engine(limits) {}
+  ~World() { engine.check_invariants(); }
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  SessionId open() { return engine.open(); }
+
+  // A session that uses and watches this tube alone.
+  SessionId open(std::string_view tube) {
+    const SessionId id = engine.open();
+    if (tube == kDefaultTube) return id;
+    engine.use(id, tube, said);
+    engine.watch(id, tube);
+    engine.ignore(id, kDefaultTube, said);
+    return id;
+  }
+
+  void close(SessionId id) {
+    engine.close(id, now, said);
+    engine.check_invariants();
+  }
+
+  JobId put(SessionId id, const Put& put = {}) {
+    const Bytes body = Bytes::copy_of(put.body);
+    engine.claim_memory(body.size());
+    const JobId job = engine.put(
+        id, now, {.priority = put.priority, .delay = {put.delay}, .ttr = {put.ttr}, .body = body},
+        said);
+    engine.check_invariants();
+    return job;
+  }
+
+  // A job that this session has put and now holds.
+  JobId put_and_hold(SessionId id, const Put& what = {}) {
+    const JobId job = put(id, what);
+    engine.reserve_job(id, now, job);
+    return job;
+  }
+
+  // A buried job.
+  JobId put_and_bury(SessionId id, const Put& what = {}) {
+    const JobId job = put_and_hold(id, what);
+    engine.bury(id, job, what.priority, said);
+    return job;
+  }
+
+  // The job given at once; 0 if there is none.
+  JobId take(SessionId id) {
+    said.take();
+    reserve(id, 0s);
+    const Lines answer = said.take_notices();
+    const std::string given = std::to_string(id) + " reserved ";
+    if (answer.size() != 1 || !answer[0].starts_with(given)) return 0;
+    return std::stoull(answer[0].substr(given.size()));
+  }
+
+  void reserve(SessionId id, Duration limit = Wait::kForever) {
+    engine.reserve(id, now, {.limit = limit}, said);
+    engine.check_invariants();
+  }
+
+  bool release(SessionId id, JobId job, Priority priority = 0, std::uint32_t delay = 0) {
+    const bool released = engine.release(id, now, job, priority, {delay}, said);
+    engine.check_invariants();
+    return released;
+  }
+
+  bool bury(SessionId id, JobId job, Priority priority = 0) {
+    return engine.bury(id, job, priority, said);
+  }
+
+  bool remove(SessionId id, JobId job) {
+    const bool removed = engine.remove(id, job, said);
+    engine.check_invariants();
+    return removed;
+  }
+
+  // The whole of it, however many slices it takes.
+  std::uint64_t kick(SessionId id, std::uint64_t bound) {
+    std::uint64_t moved = 0;
+    for (Kick kick = engine.begin_kick(id, bound); kick.left > 0;) {
+      moved += engine.kick(id, kick, now, said);
+      engine.check_invariants();
+    }
+    return moved;
+  }
+
+  bool pause(std::string_view tube, std::uint32_t seconds) {
+    const bool paused = engine.pause(tube, {seconds}, now, said);
+    engine.check_invariants();
+    return paused;
+  }
+
+  // Time goes by, and what is due happens, all of it.
+  void pass(Duration duration) {
+    now += duration;
+    do {
+      engine.advance(now, said);
+      engine.check_invariants();
+    } while (next_deadline() <= now);
+  }
+
+  Time next_deadline() const {
+    const Deadlines next = engine.next_deadlines();
+    return std::min({next.delay, next.ttr, next.pause});
+  }
+
+  // Precondition for both: it is there.
+  JobInfo job(JobId id) const { return engine.job_info(id, now).value(); }
+  TubeInfo tube(std::string_view name) const { return engine.tube_info(name, now).value(); }
+  JobState state(JobId id) const { return job(id).state; }
+  bool has_tube(std::string_view name) const { return engine.tube_info(name, now).has_value(); }
+
+  Lines notices() { return said.take_notices(); }
+  Lines facts() { return said.take_facts(); }
+
+  Engine engine;
+  Recording said;
+  Time now;
+};
+
+}  // namespace tubed::engine

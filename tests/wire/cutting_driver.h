@@ -1,0 +1,48 @@
+// A driver that cuts what clients send, to show that the pieces in which bytes arrive never matter.
+//
+// All bytes sent in a transcript form one sequence, whoever sends them. It owns nothing: the driver
+// below must outlive it.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "tests/wire/driver.h"
+
+namespace tubed::wire {
+
+class CuttingDriver final : public Driver {
+ public:
+  // Cuts before the byte at `position` (from 0) of the whole sequence. A position at the start of
+  // a piece, or after the last byte, cuts nothing.
+  static CuttingDriver cut_at(Driver& below, std::size_t position) {
+    return CuttingDriver(below, position);
+  }
+
+  // Every byte is a piece.
+  static CuttingDriver byte_by_byte(Driver& below) { return CuttingDriver(below, std::nullopt); }
+
+  void open(Client client) override { below_.open(client); }
+  void send(Client client, std::string_view bytes) override;
+  Received receive(Client client, std::size_t min_bytes) override {
+    return below_.receive(client, min_bytes);
+  }
+  void half_close(Client client) override { below_.half_close(client); }
+  void close(Client client) override { below_.close(client); }
+  void settle() override { below_.settle(); }
+  void advance(Duration time) override { below_.advance(time); }
+  void drain(bool on) override { below_.drain(on); }
+
+  // The bytes sent so far: after a play, the positions worth cutting at are 1 to bytes_sent() - 1.
+  std::size_t bytes_sent() const { return sent_; }
+
+ private:
+  CuttingDriver(Driver& below, std::optional<std::size_t> position)
+      : below_(below), position_(position) {}
+
+  Driver& below_;
+  std::optional<std::size_t> position_;  // none: everywhere
+  std::size_t sent_ = 0;
+};
+
+}  // namespace tubed::wire

@@ -1,0 +1,279 @@
+#include "tests/wire/socket_driver.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+#include <thread>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace tubed::wire {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kRetry{2};
+constexpr milliseconds kMargin{30};  // a timer may fire a little late
+
+Error system_error(const std::string& what) {
+  return Error{what + ": " + std::generic_category().message(errno)};
+}
+
+int milliseconds_until(Clock::time_point until) {
+  const auto left = std::chrono::ceil<milliseconds>(until - Clock::now()).count();
+  return static_cast<int>(std::max<std::int64_t>(left, 0));
+}
+
+Result<std::vector<std::string>> beanstalkd_arguments(const Options& options) {
+  if (options.tubes || options.job_memory || options.watches) {
+    return Error{"beanstalkd has no such option; the transcript lacks `needs: tubed`"};
+  }
+  std::vector<std::string> arguments;
+  if (options.job_bytes) arguments = {"-z", std::to_string(*options.job_bytes)};
+  return arguments;
+}
+
+std::vector<std::string> tubed_arguments(const Options& options) {
+  std::vector<std::string> arguments;
+  const auto add = [&](const char* flag, const std::optional<std::uint64_t>& value) {
+    if (value) arguments.push_back(std::string(flag) + '=' + std::to_string(*value));
+  };
+  add("--limits-job-bytes", options.job_bytes);
+  add("--limits-tubes", options.tubes);
+  add("--limits-job-memory", options.job_memory);
+  add("--limits-watches", options.watches);
+  return arguments;
+}
+
+// In the child of a process with threads: only what is safe after fork.
+[[noreturn]] void become_server(char* const* arguments, const char* log, pid_t parent) {
+  // A test that is killed takes its servers with it.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);
+  const int in = ::open("/dev/null", O_RDONLY);
+  const int out = ::open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+  if (in < 0 || out < 0) ::_exit(127);
+  ::dup2(in, STDIN_FILENO);
+  ::dup2(out, STDOUT_FILENO);
+  ::dup2(out, STDERR_FILENO);
+  ::execv(arguments[0], arguments);
+  ::_exit(127);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SocketDriver>> SocketDriver::start(const ServerProgram& program,
+                                                          const Options& options) {
+  std::unique_ptr<SocketDriver> driver(new SocketDriver(program.limit));
+  const auto made = driver->make_directory();
+  if (!made) return made.error();
+  const std::string address = "unix:" + driver->directory_ + "/socket";
+  std::vector<std::string> arguments = {program.binary};
+  if (program.kind == ServerKind::beanstalkd) {
+    const auto extra = beanstalkd_arguments(options);
+    if (!extra) return extra.error();
+    arguments.insert(arguments.end(), {"-l", address});
+    arguments.insert(arguments.end(), extra.value().begin(), extra.value().end());
+  } else {
+    const auto extra = tubed_arguments(options);
+    arguments.insert(arguments.end(), {"--listen", address});
+    arguments.insert(arguments.end(), extra.begin(), extra.end());
+  }
+  const auto spawned = driver->spawn(arguments);
+  if (!spawned) return spawned.error();
+  const auto listening = driver->wait_until_it_listens();
+  if (!listening) return listening.error();
+  return driver;
+}
+
+SocketDriver::~SocketDriver() {
+  for (Connection& connection : clients_) {
+    if (connection.fd >= 0) ::close(connection.fd);
+  }
+  if (own_.fd >= 0) ::close(own_.fd);
+  if (process_ > 0) {
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+  }
+  std::error_code ignored;
+  if (!directory_.empty()) std::filesystem::remove_all(directory_, ignored);
+}
+
+Result<void> SocketDriver::make_directory() {
+  // Short on purpose: the address of a Unix socket has room for 107 bytes.
+  std::string name = "/tmp/tubed-wire-XXXXXX";
+  if (::mkdtemp(name.data()) == nullptr) return system_error("cannot create " + name);
+  directory_ = name;
+  return {};
+}
+
+Result<void> SocketDriver::spawn(const std::vector<std::string>& arguments) {
+  std::vector<std::string> copies = arguments;
+  std::vector<char*> pointers;
+  for (std::string& argument : copies) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  const std::string log = directory_ + "/log";
+  const pid_t parent = ::getpid();
+  process_ = ::fork();
+  if (process_ < 0) return system_error("cannot fork");
+  if (process_ == 0) become_server(pointers.data(), log.c_str(), parent);
+  return {};
+}
+
+Result<void> SocketDriver::wait_until_it_listens() {
+  const auto until = Clock::now() + limit_;
+  while (Clock::now() < until) {
+    own_.fd = connect_once();
+    if (own_.fd >= 0) {
+      barrier();
+      return {};
+    }
+    if (has_exited()) return Error{"the server ended at once: " + printed()};
+    std::this_thread::sleep_for(kRetry);
+  }
+  return Error{"the server does not listen: " + printed()};
+}
+
+int SocketDriver::connect_once() const {
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return -1;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = directory_ + "/socket";
+  std::memcpy(address.sun_path, path.data(), std::min(path.size(), sizeof address.sun_path - 1));
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
+  ::close(fd);
+  return -1;
+}
+
+bool SocketDriver::has_exited() {
+  if (process_ > 0 && ::waitpid(process_, nullptr, WNOHANG) == process_) process_ = -1;
+  return process_ < 0;
+}
+
+std::string SocketDriver::printed() const {
+  std::ifstream in(directory_ + "/log", std::ios::binary);
+  std::ostringstream text;
+  if (in.peek() != std::ifstream::traits_type::eof()) text << in.rdbuf();
+  return text.str();
+}
+
+void SocketDriver::open(Client client) {
+  if (clients_.size() <= client) clients_.resize(client + 1);
+  Connection& connection = clients_[client];
+  const auto until = Clock::now() + limit_;
+  while (connection.fd < 0 && Clock::now() < until) {
+    connection.fd = connect_once();  // fails for a moment while the backlog is full
+    if (connection.fd < 0) std::this_thread::sleep_for(kRetry);
+  }
+  connection.ended = connection.fd < 0;
+  settle();
+}
+
+void SocketDriver::send(Client client, std::string_view bytes) {
+  // One turn a line is what the slowest server needs that deals with one command a turn.
+  unsettled_turns_ += static_cast<std::size_t>(std::ranges::count(bytes, '\n'));
+  unsettled_turns_ += bytes.size() / 4096;
+  send_on(clients_[client], bytes);
+}
+
+void SocketDriver::send_on(Connection& connection, std::string_view bytes) {
+  const auto until = Clock::now() + limit_;
+  while (!bytes.empty() && !connection.ended && Clock::now() < until) {
+    const ssize_t sent = ::send(connection.fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent > 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+      continue;
+    }
+    if (sent < 0 && errno != EAGAIN && errno != EINTR) return;  // it has closed
+    pollfd wait{connection.fd, POLLIN | POLLOUT, 0};
+    if (::poll(&wait, 1, milliseconds_until(until)) <= 0) return;
+    // A server that waits for its replies to be read would never read on.
+    if ((wait.revents & POLLIN) != 0) read_on(connection, Clock::now());
+  }
+}
+
+bool SocketDriver::read_on(Connection& connection, Clock::time_point until) {
+  char chunk[65536];
+  while (!connection.ended) {
+    const ssize_t got = ::recv(connection.fd, chunk, sizeof chunk, 0);
+    if (got > 0) {
+      connection.incoming.append(chunk, static_cast<std::size_t>(got));
+      return true;
+    }
+    if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+      connection.ended = true;
+      return false;
+    }
+    const int left = milliseconds_until(until);
+    if (left == 0) return false;
+    pollfd wait{connection.fd, POLLIN, 0};
+    ::poll(&wait, 1, left);
+  }
+  return false;
+}
+
+Received SocketDriver::receive(Client client, std::size_t min_bytes) {
+  Connection& connection = clients_[client];
+  const auto until = Clock::now() + (min_bytes == 0 ? milliseconds(0) : limit_);
+  while (read_on(connection, connection.incoming.size() < min_bytes ? until : Clock::now())) {
+  }
+  return {std::exchange(connection.incoming, {}), connection.ended};
+}
+
+void SocketDriver::half_close(Client client) {
+  ++unsettled_turns_;
+  ::shutdown(clients_[client].fd, SHUT_WR);
+}
+
+void SocketDriver::close(Client client) {
+  ++unsettled_turns_;
+  // A child that another thread has forked may hold a copy until it executes: close() alone would
+  // not end the connection at once.
+  ::shutdown(clients_[client].fd, SHUT_RDWR);
+  ::close(clients_[client].fd);
+  clients_[client].fd = -1;
+  clients_[client].ended = true;
+}
+
+// One round trip shows that the server was back in its loop after it got the bytes before; the
+// second that it also was after it dealt with them.
+void SocketDriver::settle() {
+  const std::size_t trips = 2 + std::exchange(unsettled_turns_, 0) * 2;
+  for (std::size_t i = 0; i < trips && !own_.ended; ++i) barrier();
+}
+
+// A word that no server knows: it is answered and not counted.
+void SocketDriver::barrier() {
+  constexpr std::string_view kReply = "UNKNOWN_COMMAND\r\n";
+  send_on(own_, "barrier\r\n");
+  const auto until = Clock::now() + limit_;
+  while (own_.incoming.size() < kReply.size() && read_on(own_, until)) {
+  }
+  own_.incoming.clear();
+}
+
+void SocketDriver::advance(Duration time) {
+  std::this_thread::sleep_for(time + kMargin);
+  settle();
+}
+
+void SocketDriver::drain(bool on) {
+  ::kill(process_, on ? SIGUSR1 : SIGUSR2);
+  settle();
+}
+
+}  // namespace tubed::wire

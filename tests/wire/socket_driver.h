@@ -1,0 +1,72 @@
+// Drives a real server process over a Unix socket in a directory of its own.
+//
+// Owns the process, the directory and the sockets; the destructor ends exactly that process and
+// removes the directory. Time is real here: advance() sleeps.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "tests/wire/driver.h"
+
+namespace tubed::wire {
+
+enum class ServerKind { tubed, beanstalkd };
+
+struct ServerProgram {
+  ServerKind kind = ServerKind::tubed;
+  std::string binary;
+  std::chrono::milliseconds limit{5000};  // for an answer, and for the start
+};
+
+class SocketDriver final : public Driver {
+ public:
+  // Starts the server and returns when it accepts connections. An error has what it printed.
+  static Result<std::unique_ptr<SocketDriver>> start(const ServerProgram& program,
+                                                     const Options& options);
+  ~SocketDriver() override;
+
+  void open(Client client) override;
+  void send(Client client, std::string_view bytes) override;
+  Received receive(Client client, std::size_t min_bytes) override;
+  void half_close(Client client) override;
+  void close(Client client) override;
+  void settle() override;
+  void advance(Duration time) override;
+  void drain(bool on) override;
+
+ private:
+  struct Connection {
+    int fd = -1;
+    std::string incoming;
+    bool ended = false;
+  };
+
+  explicit SocketDriver(std::chrono::milliseconds limit) : limit_(limit) {}
+
+  Result<void> make_directory();
+  Result<void> spawn(const std::vector<std::string>& arguments);
+  Result<void> wait_until_it_listens();
+  int connect_once() const;  // a socket, or -1
+  bool has_exited();
+  std::string printed() const;
+
+  void send_on(Connection& connection, std::string_view bytes);
+  // Reads what there is; waits for something until `until`. False if nothing came.
+  bool read_on(Connection& connection, std::chrono::steady_clock::time_point until);
+  void barrier();
+
+  std::chrono::milliseconds limit_;
+  std::string directory_;
+  pid_t process_ = -1;  // -1: none, or it has been waited for
+  Connection own_;
+  std::vector<Connection> clients_;
+  std::size_t unsettled_turns_ = 0;  // loop turns that the sent bytes may need
+};
+
+}  // namespace tubed::wire

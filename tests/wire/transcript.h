@@ -1,0 +1,60 @@
+// A transcript: a conversation of clients with a server, as a text that people read and a test
+// plays. README.md has the syntax.
+//
+// Invariant: every Step::client is an index into Transcript::clients, which lists them in the order
+// of their first mention.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "tests/wire/pattern.h"
+
+namespace tubed::wire {
+
+// Dense, from 0.
+using Client = std::size_t;
+
+enum class StepKind { send, receive, silent, closed, closes, half_closes, advance, drain };
+
+struct Step {
+  StepKind kind = StepKind::silent;
+  std::size_t line = 0;  // in the file, from 1
+  Client client = 0;     // not for advance and drain
+  std::string sent;      // send
+  Pattern expected;      // receive
+  Duration time{};       // advance
+  bool drain = false;    // drain
+};
+
+// Settings of the server under test; what is not set is the server's default.
+struct Options {
+  std::optional<std::uint64_t> job_bytes;
+  std::optional<std::uint64_t> tubes;
+  std::optional<std::uint64_t> job_memory;
+  std::optional<std::uint64_t> watches;
+};
+
+struct Transcript {
+  std::string file;
+  std::string differs;      // the row of docs/compatibility.md, empty if the original agrees
+  bool is_virtual = false;  // takes too long for a real clock
+  bool needs_tubed = false;
+  Options options;
+  std::vector<std::string> clients;
+  std::vector<Step> steps;
+};
+
+// Parses the text of `file`, whose name is only for messages. An error reads `file:line: reason`.
+Result<Transcript> parse(std::string_view file, std::string_view text);
+
+// Reads and parses a file.
+Result<Transcript> load(const std::string& path);
+
+}  // namespace tubed::wire

@@ -1,0 +1,203 @@
+// wire_run: plays transcripts on a real server, each on a process of its own.
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "tests/wire/cutting_driver.h"
+#include "tests/wire/run.h"
+#include "tests/wire/socket_driver.h"
+#include "tests/wire/transcript.h"
+
+namespace {
+
+using tubed::wire::CuttingDriver;
+using tubed::wire::Outcome;
+using tubed::wire::ServerKind;
+using tubed::wire::ServerProgram;
+using tubed::wire::SocketDriver;
+using tubed::wire::Transcript;
+
+constexpr const char* kUsage =
+    "usage: wire_run --server tubed|beanstalkd --binary PATH [--jobs N] [--bytewise] FILE...\n"
+    "       wire_run --list-differs FILE...\n"
+    "A FILE may be a directory: its *.wire files.\n";
+
+// A difference needs one wrong answer only; waiting long for one that never comes shows no more.
+constexpr std::chrono::milliseconds kLimitOfDiffering{1000};
+
+struct Request {
+  ServerProgram program;
+  std::size_t jobs = 8;
+  bool has_server = false;
+  bool bytewise = false;
+  bool list_differs = false;
+  std::vector<std::string> files;
+};
+
+enum class Verdict { passed, failed, differed, skipped };
+
+struct Played {
+  Verdict verdict = Verdict::skipped;
+  Outcome outcome;
+};
+
+bool parse_count(std::string_view text, std::size_t& count) {
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, count);
+  return error == std::errc{} && at == end && count > 0;
+}
+
+bool parse_server(std::string_view name, Request& request) {
+  request.has_server = name == "tubed" || name == "beanstalkd";
+  request.program.kind = name == "tubed" ? ServerKind::tubed : ServerKind::beanstalkd;
+  return request.has_server;
+}
+
+void add_file(const std::string& path, std::vector<std::string>& files) {
+  if (!std::filesystem::is_directory(path)) {
+    files.push_back(path);
+    return;
+  }
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    if (entry.path().extension() == ".wire") found.push_back(entry.path().string());
+  }
+  std::ranges::sort(found);
+  files.insert(files.end(), found.begin(), found.end());
+}
+
+bool parse_arguments(int argc, char** argv, Request& request) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    const std::string_view next = i + 1 < argc ? argv[i + 1] : "";
+    if (argument == "--server") {
+      if (!parse_server(next, request)) return false;
+      ++i;
+    } else if (argument == "--binary") {
+      request.program.binary = next;
+      ++i;
+    } else if (argument == "--jobs") {
+      if (!parse_count(next, request.jobs)) return false;
+      ++i;
+    } else if (argument == "--bytewise") {
+      request.bytewise = true;
+    } else if (argument == "--list-differs") {
+      request.list_differs = true;
+    } else if (argument.starts_with("--")) {
+      return false;
+    } else {
+      add_file(argv[i], request.files);
+    }
+  }
+  const bool can_run = request.has_server && !request.program.binary.empty();
+  return !request.files.empty() && (request.list_differs || can_run);
+}
+
+bool load_all(const std::vector<std::string>& files, std::vector<Transcript>& transcripts) {
+  bool all_good = true;
+  for (const std::string& file : files) {
+    auto loaded = tubed::wire::load(file);
+    if (loaded) {
+      transcripts.push_back(std::move(*loaded));
+    } else {
+      std::fprintf(stderr, "%s\n", loaded.error().message.c_str());
+      all_good = false;
+    }
+  }
+  return all_good;
+}
+
+Outcome play_on_fresh_server(const Transcript& transcript, const ServerProgram& program,
+                             bool bytewise) {
+  auto driver = SocketDriver::start(program, transcript.options);
+  if (!driver) return {{transcript.file + ": " + driver.error().message}, 0};
+  if (!bytewise) return tubed::wire::play(transcript, **driver);
+  CuttingDriver cutting = CuttingDriver::byte_by_byte(**driver);
+  return tubed::wire::play(transcript, cutting);
+}
+
+Played play(const Transcript& transcript, const Request& request) {
+  const bool original = request.program.kind == ServerKind::beanstalkd;
+  if (transcript.is_virtual || (original && transcript.needs_tubed)) return {};
+  const bool must_differ = original && !transcript.differs.empty();
+  ServerProgram program = request.program;
+  if (must_differ) program.limit = kLimitOfDiffering;
+  Played played;
+  played.outcome = play_on_fresh_server(transcript, program, request.bytewise);
+  const bool passed = played.outcome.passed();
+  if (!must_differ) {
+    played.verdict = passed ? Verdict::passed : Verdict::failed;
+    return played;
+  }
+  played.verdict = passed ? Verdict::failed : Verdict::differed;
+  played.outcome.failures.clear();
+  if (passed) {
+    played.outcome.failures.push_back(transcript.file +
+                                      ": no longer differs: " + transcript.differs);
+  }
+  return played;
+}
+
+std::vector<Played> play_all(const std::vector<Transcript>& transcripts, const Request& request) {
+  std::vector<Played> results(transcripts.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < transcripts.size(); i = next++) {
+      results[i] = play(transcripts[i], request);
+    }
+  };
+  std::vector<std::jthread> workers;
+  const std::size_t count = std::min(request.jobs, transcripts.size());
+  for (std::size_t i = 0; i < count; ++i) workers.emplace_back(work);
+  workers.clear();
+  return results;
+}
+
+int report(const std::vector<Played>& results) {
+  std::size_t counts[4] = {};
+  std::size_t exchanges = 0;
+  for (const Played& played : results) {
+    ++counts[static_cast<std::size_t>(played.verdict)];
+    if (played.verdict == Verdict::passed) exchanges += played.outcome.exchanges;
+    for (const std::string& failure : played.outcome.failures) std::printf("%s\n", failure.c_str());
+  }
+  const auto count = [&](Verdict verdict) { return counts[static_cast<std::size_t>(verdict)]; };
+  std::printf(
+      "%zu exchanges compared byte for byte in %zu transcripts; %zu differ as decided; "
+      "%zu not for this server\n",
+      exchanges, count(Verdict::passed), count(Verdict::differed), count(Verdict::skipped));
+  std::printf("%zu passed, %zu failed\n", count(Verdict::passed) + count(Verdict::differed),
+              count(Verdict::failed));
+  // Nothing played is nothing shown.
+  return count(Verdict::failed) == 0 && exchanges > 0 ? 0 : 1;
+}
+
+int list_differs(const std::vector<Transcript>& transcripts) {
+  std::set<std::string> rows;
+  for (const Transcript& transcript : transcripts) {
+    if (!transcript.differs.empty()) rows.insert(transcript.differs);
+  }
+  for (const std::string& row : rows) std::printf("%s\n", row.c_str());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Request request;
+  if (!parse_arguments(argc, argv, request)) {
+    std::fputs(kUsage, stderr);
+    return 2;
+  }
+  std::vector<Transcript> transcripts;
+  if (!load_all(request.files, transcripts)) return 2;
+  if (request.list_differs) return list_differs(transcripts);
+  return report(play_all(transcripts, request));
+}
