@@ -1,0 +1,150 @@
+// What bounds a conversation: work per turn, replies that nobody takes, input that waits.
+#include <algorithm>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "tests/commands/talk.h"
+
+using namespace tubed;
+using namespace tubed::commands;
+
+namespace {
+
+std::string repeated(std::string_view text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all.append(text);
+  return all;
+}
+
+long lines_in(std::string_view text) {
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+}  // namespace
+
+TEST_CASE("one turn does the work of one turn, and the next ones the rest") {
+  Talk talk({.work_per_turn = 10});
+  auto client = talk.connect();
+  client->receive(repeated("delete 1\r\n", 95));
+  CHECK(client->can_resume());
+  CHECK_FALSE(client->wants_input());
+  int turns = 1;
+  while (client->can_resume()) {
+    client->resume();
+    ++turns;
+  }
+  CHECK(turns == 10);
+  CHECK(client->wants_input());
+  CHECK(Talk::hear(*client) == repeated("NOT_FOUND\r\n", 95));
+}
+
+TEST_CASE("a long reply counts as much work") {
+  Talk talk({.work_per_turn = 100});
+  auto client = talk.connect();
+  for (int i = 0; i < 1000; ++i) {
+    Talk::say(*client, "watch tube-with-a-long-name-" + std::to_string(i) + "\r\n");
+  }
+  client->receive(repeated("list-tubes\r\n", 10));
+  CHECK(client->can_resume());
+  CHECK(client->replies().size() < 40'000);  // one or two of ten
+}
+
+TEST_CASE("a kick works in slices and is answered once") {
+  Talk talk({.work_per_turn = 10});
+  auto client = talk.connect();
+  for (int i = 0; i < 95; ++i) Talk::say(*client, "put 0 1000 60 1\r\na\r\n");
+  client->receive("kick 1000\r\nlist-tube-used\r\n");
+  CHECK(client->replies().empty());
+  CHECK(client->can_resume());
+  CHECK(talk.service.engine().info().jobs.ready == 10);
+  CHECK_FALSE(client->wants_input());
+  CHECK(Talk::hear(*client) == "KICKED 95\r\nUSING default\r\n");
+  CHECK(talk.service.engine().info().jobs.ready == 95);
+}
+
+TEST_CASE("a kick goes on when others take the jobs away") {
+  Talk talk({.work_per_turn = 10});
+  auto client = talk.connect();
+  auto other = talk.connect();
+  for (int i = 0; i < 20; ++i) Talk::say(*client, "put 0 1000 60 1\r\na\r\n");
+  client->receive("kick 1000\r\n");
+  for (int i = 1; i <= 20; ++i) Talk::say(*other, "delete " + std::to_string(i) + "\r\n");
+  CHECK(Talk::hear(*client) == "KICKED 10\r\n");
+}
+
+TEST_CASE("a client that does not take its replies is not worked for until it does") {
+  Talk talk;
+  talk.service.set_limits({}, {.output_bytes = 1000});
+  auto client = talk.connect();
+  client->receive(repeated("list-tube-used\r\n", 500));
+  CHECK(client->replies().size() > 1000);
+  CHECK(client->replies().size() < 1100);
+  CHECK_FALSE(client->can_resume());
+  CHECK_FALSE(client->wants_input());
+  CHECK(lines_in(Talk::hear(*client)) == 500);
+  CHECK(client->wants_input());
+}
+
+TEST_CASE("who waits is read from until something is pipelined behind") {
+  Talk talk;
+  auto client = talk.connect();
+  client->receive("reserve\r\n");
+  CHECK(client->wants_input());
+  client->receive("list-tube-used\r\n");
+  CHECK_FALSE(client->wants_input());
+  auto producer = talk.connect();
+  CHECK(Talk::say(*producer, "put 0 0 60 1\r\na\r\n") == "INSERTED 1\r\n");
+  std::vector<SessionId> woken;
+  talk.service.take_woken(woken);
+  REQUIRE(woken.size() == 1);
+  CHECK(woken[0] == client->session());
+  CHECK(Talk::hear(*client) == "RESERVED 1 1\r\na\r\nUSING default\r\n");
+}
+
+TEST_CASE("memory that a body claimed is returned when the body does not come") {
+  Talk talk;
+  const auto used = [&] { return talk.service.engine().info().memory_bytes; };
+  {
+    auto client = talk.connect();
+    client->receive("put 0 0 60 1000\r\nabc");
+    CHECK(used() > 1000);
+  }
+  CHECK(used() == 0);
+  auto client = talk.connect();
+  CHECK(Talk::say(*client, "put 0 0 60 3\r\nabcd\r\n") == "EXPECTED_CRLF\r\n");
+  CHECK(used() == 0);
+  client->receive("put 0 0 60 3\r\n");
+  talk.service.set_draining(true);
+  CHECK(Talk::say(*client, "abc\r\n") == "DRAINING\r\n");
+  CHECK(used() == 0);
+  talk.service.set_draining(false);
+  CHECK(Talk::say(*client, "put 0 0 60 3\r\nabc\r\n") == "INSERTED 1\r\n");
+  CHECK(used() > 0);
+  CHECK(Talk::say(*client, "delete 1\r\n") == "DELETED\r\n");
+  CHECK(used() == 0);
+}
+
+TEST_CASE("idle means: holds nothing, waits for nothing, is in no command") {
+  Talk talk;
+  auto client = talk.connect();
+  CHECK(client->idle());
+  client->receive("put 0 0 60 3\r\n");
+  CHECK_FALSE(client->idle());
+  Talk::say(*client, "abc\r\n");
+  CHECK(client->idle());
+  Talk::say(*client, "reserve\r\n");
+  CHECK_FALSE(client->idle());
+  Talk::say(*client, "delete 1\r\n");
+  CHECK(client->idle());
+  client->receive("reserve\r\n");
+  CHECK_FALSE(client->idle());
+}
+
+TEST_CASE("after quit nothing is done and nothing is said") {
+  Talk talk;
+  auto client = talk.connect();
+  CHECK(Talk::say(*client, "list-tube-used\r\nquit\r\nlist-tube-used\r\n") == "USING default\r\n");
+  CHECK(client->finished());
+  CHECK(Talk::say(*client, "list-tube-used\r\n").empty());
+}

@@ -1,0 +1,201 @@
+// Each counter of stats against what was done.
+#include "commands/stats.h"
+
+#include <map>
+#include <sstream>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "tests/commands/talk.h"
+
+using namespace tubed;
+using namespace tubed::commands;
+
+namespace {
+
+using Values = std::map<std::string, std::string>;
+
+Values values_of(const std::string& reply) {
+  Values values;
+  std::istringstream lines(reply);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t colon = line.find(": ");
+    if (colon != std::string::npos) values[line.substr(0, colon)] = line.substr(colon + 2);
+  }
+  return values;
+}
+
+Values stats(Conversation& client, const std::string& command = "stats") {
+  return values_of(Talk::say(client, command + "\r\n"));
+}
+
+}  // namespace
+
+TEST_CASE("every command counts in its own line and in no other") {
+  const std::map<std::string, std::string> lines = {
+      {"put", "put 0 0 60 1\r\na\r\n"},
+      {"peek", "peek 99\r\n"},
+      {"peek-ready", "peek-ready\r\n"},
+      {"peek-delayed", "peek-delayed\r\n"},
+      {"peek-buried", "peek-buried\r\n"},
+      {"reserve", "reserve\r\n"},
+      {"reserve-with-timeout", "reserve-with-timeout 0\r\n"},
+      {"delete", "delete 99\r\n"},
+      {"release", "release 99 0 0\r\n"},
+      {"use", "use default\r\n"},
+      {"watch", "watch default\r\n"},
+      {"ignore", "ignore other\r\n"},
+      {"bury", "bury 99 0\r\n"},
+      {"kick", "kick 1\r\n"},
+      {"touch", "touch 99\r\n"},
+      {"stats", "stats\r\n"},
+      {"stats-job", "stats-job 99\r\n"},
+      {"stats-tube", "stats-tube default\r\n"},
+      {"list-tubes", "list-tubes\r\n"},
+      {"list-tube-used", "list-tube-used\r\n"},
+      {"list-tubes-watched", "list-tubes-watched\r\n"},
+      {"pause-tube", "pause-tube default 0\r\n"},
+      {"reserve-job", "reserve-job 99\r\n"},
+      {"kick-job", "kick-job 99\r\n"},
+      {"quit", "quit\r\n"},
+  };
+  CHECK(lines.size() == kCommandCount);
+  for (const auto& [name, line] : lines) {
+    Talk talk;
+    auto client = talk.connect();
+    auto watcher = talk.connect();
+    if (name == "reserve") Talk::say(*watcher, "put 0 0 60 1\r\nz\r\n");
+    const Values before = stats(*watcher);
+    for (int i = 0; i < 3; ++i) {
+      if (i == 0 || (name != "reserve" && name != "quit")) Talk::say(*client, line);
+    }
+    const Values after = stats(*watcher);
+    for (const Command& command : command_table()) {
+      const std::string key = "cmd-" + std::string(command.name);
+      long expected = command.name == name ? (name == "reserve" || name == "quit" ? 1 : 3) : 0;
+      if (command.name == "stats") ++expected;  // the look itself
+      CAPTURE(name);
+      CAPTURE(key);
+      CHECK(std::stol(after.at(key)) - std::stol(before.at(key)) == expected);
+    }
+  }
+}
+
+TEST_CASE("the server's lines tell what is there") {
+  Talk talk({.job_bytes = 1234, .job_memory_bytes = 1 << 20});
+  auto producer = talk.connect();
+  auto worker = talk.connect();
+  auto waiting = talk.connect();
+  auto watcher = talk.connect();
+  Talk::say(*producer,
+            "use t\r\nput 1023 0 60 1\r\na\r\nput 1024 0 60 1\r\nb\r\n"
+            "put 0 9 60 1\r\nc\r\nput 0 0 1 1\r\nd\r\nput 0 0 60 1\r\ne\r\n");
+  Talk::say(*worker, "watch t\r\nreserve\r\nreserve\r\nbury 5 0\r\n");
+  waiting->receive("watch u\r\nreserve\r\n");
+  talk.advance(std::chrono::milliseconds(500));
+  Values values = stats(*watcher);
+  CHECK(values.at("current-jobs-urgent") == "1");
+  CHECK(values.at("current-jobs-ready") == "2");
+  CHECK(values.at("current-jobs-reserved") == "1");
+  CHECK(values.at("current-jobs-delayed") == "1");
+  CHECK(values.at("current-jobs-buried") == "1");
+  CHECK(values.at("total-jobs") == "5");
+  CHECK(values.at("max-job-size") == "1234");
+  CHECK(values.at("current-tubes") == "3");
+  CHECK(values.at("current-connections") == "4");
+  CHECK(values.at("current-producers") == "1");
+  CHECK(values.at("current-workers") == "2");
+  CHECK(values.at("current-waiting") == "1");
+  CHECK(values.at("total-connections") == "4");
+  CHECK(values.at("job-timeouts") == "0");
+  CHECK(values.at("uptime") == "0");
+  CHECK(values.at("pid") == "7");
+  CHECK(values.at("rusage-utime") == "1.500000");
+  CHECK(values.at("rusage-stime") == "0.000020");
+  CHECK(values.at("draining") == "false");
+  CHECK(values.at("id") == "0123456789abcdef");
+  CHECK(values.at("hostname") == "\"host\"");
+  CHECK(values.at("os") == "\"#1\"");
+  CHECK(values.at("platform") == "\"x86_64\"");
+  CHECK(values.at("current-watches") == "6");
+  CHECK(values.at("max-job-memory") == "1048576");
+  CHECK(std::stoul(values.at("job-memory")) == 5 * engine::Engine::job_memory(1));
+
+  talk.advance(std::chrono::seconds(1));
+  talk.service.set_draining(true);
+  talk.service.count_refused_connection();
+  worker.reset();
+  values = stats(*watcher);
+  CHECK(values.at("job-timeouts") == "1");
+  CHECK(values.at("current-jobs-reserved") == "0");
+  CHECK(values.at("current-connections") == "3");
+  CHECK(values.at("current-workers") == "1");
+  CHECK(values.at("total-connections") == "4");
+  CHECK(values.at("uptime") == "1");
+  CHECK(values.at("draining") == "true");
+  CHECK(values.at("refused-connections") == "1");
+}
+
+TEST_CASE("the tube's and the job's lines tell what is there") {
+  Talk talk;
+  auto client = talk.connect();
+  Talk::say(*client,
+            "use t\r\nwatch t\r\nput 5 0 60 3\r\nabc\r\nput 6 7 60 1\r\nd\r\nreserve\r\n"
+            "release 1 9 0\r\nreserve\r\nbury 1 8\r\nkick-job 1\r\nreserve\r\n"
+            "pause-tube t 100\r\npause-tube t 50\r\n");
+  talk.advance(std::chrono::milliseconds(2500));
+  Values tube = stats(*client, "stats-tube t");
+  CHECK(tube.at("name") == "\"t\"");
+  CHECK(tube.at("current-jobs-reserved") == "1");
+  CHECK(tube.at("current-jobs-delayed") == "1");
+  CHECK(tube.at("total-jobs") == "2");
+  CHECK(tube.at("current-using") == "1");
+  CHECK(tube.at("current-watching") == "1");
+  CHECK(tube.at("cmd-pause-tube") == "2");
+  CHECK(tube.at("pause") == "50");
+  CHECK(tube.at("pause-time-left") == "47");
+  Values job = stats(*client, "stats-job 1");
+  CHECK(job.at("tube") == "\"t\"");
+  CHECK(job.at("state") == "reserved");
+  CHECK(job.at("pri") == "8");
+  CHECK(job.at("age") == "2");
+  CHECK(job.at("delay") == "0");
+  CHECK(job.at("ttr") == "60");
+  CHECK(job.at("time-left") == "57");
+  CHECK(job.at("reserves") == "3");
+  CHECK(job.at("releases") == "1");
+  CHECK(job.at("buries") == "1");
+  CHECK(job.at("kicks") == "1");
+  CHECK(job.at("timeouts") == "0");
+  Talk::say(*client, "delete 1\r\n");
+  CHECK(stats(*client, "stats-tube t").at("cmd-delete") == "1");
+  talk.advance(std::chrono::seconds(50));
+  tube = stats(*client, "stats-tube t");
+  CHECK(tube.at("pause") == "0");
+  CHECK(tube.at("pause-time-left") == "0");
+}
+
+TEST_CASE("every line of the reference is a line of the reply, in the same order") {
+  Talk talk;
+  auto client = talk.connect();
+  Talk::say(*client, "put 0 0 60 1\r\na\r\n");
+  const auto keys_of = [&](const std::string& command) {
+    std::vector<std::string> keys;
+    std::istringstream lines(Talk::say(*client, command + "\r\n"));
+    for (std::string line; std::getline(lines, line);) {
+      if (const auto colon = line.find(": "); colon != std::string::npos) {
+        keys.push_back(line.substr(0, colon));
+      }
+    }
+    return keys;
+  };
+  const auto check = [&](const std::string& command, const std::vector<StatsText>& texts) {
+    std::vector<std::string> expected;
+    for (const StatsText& text : texts) expected.push_back(text.key);
+    CHECK(keys_of(command) == expected);
+  };
+  check("stats", server_stats_texts());
+  check("stats-tube default", tube_stats_texts());
+  check("stats-job 1", job_stats_texts());
+}

@@ -1,0 +1,149 @@
+// Accepted and rejected lines for each row of the command table, generated from its schema.
+#include "commands/table.h"
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "commands/reference.h"
+#include "tests/commands/talk.h"
+
+using namespace tubed;
+using namespace tubed::commands;
+
+namespace {
+
+// Texts that a field of this type takes, and texts that it does not.
+struct Samples {
+  std::vector<std::string> good;
+  std::vector<std::string> bad;
+};
+
+Samples samples_of(std::string_view type) {
+  const std::vector<std::string> not_numbers = {"-1", "+1", "x", "1x", "1.0", "", "0x1", "\t1"};
+  Samples samples{{"0", "1", "007", "  2"}, not_numbers};
+  if (type.find("2^64") != std::string_view::npos) {
+    samples.good.push_back("18446744073709551615");
+    samples.bad.push_back("18446744073709551616");
+    return samples;
+  }
+  if (type.find("2^32") != std::string_view::npos) {
+    samples.good.push_back("4294967295");
+    samples.bad.push_back("4294967296");
+    return samples;
+  }
+  REQUIRE(type.find("tube name") != std::string_view::npos);
+  return {{"a", "default", "A-Z/a+b;c.d$e_f(g)", std::string(200, 'n')},
+          {"", "-a", "a\tb", "a,b", "\xc3\xa9", std::string(201, 'n')}};
+}
+
+std::string line_of(const Command& command, std::size_t changed, const std::string& text) {
+  std::string line(command.name);
+  for (std::size_t i = 0; i < command.arguments.size(); ++i) {
+    const auto plain = samples_of(command.arguments[i].type).good.front();
+    line.append(" ").append(i == changed ? text : plain);
+  }
+  return line + "\r\n";
+}
+
+bool is_error(const std::string& reply) {
+  return reply.starts_with("BAD_FORMAT") || reply.starts_with("UNKNOWN_COMMAND");
+}
+
+// What a line gets from a server with nothing in it. A body is made up where one is announced.
+std::string reply_to(const Command& command, const std::string& line, std::string_view body) {
+  Talk talk;
+  auto client = talk.connect();
+  client->end_input();  // so that a reserve does not wait
+  client->receive(line);
+  if (command.begin_body != nullptr) client->receive(body);
+  std::string reply = Talk::hear(*client);
+  return client->finished() && command.name == "quit" ? "quit\r\n" : reply;
+}
+
+}  // namespace
+
+TEST_CASE("every row is found by its name and by nothing else") {
+  for (const Command& command : command_table()) {
+    CHECK(find_command(command.name) == &command);
+    CHECK(find_command(std::string(command.name) + "x") == nullptr);
+    CHECK(find_command(command.name.substr(1)) == nullptr);
+    CHECK(&command_table()[index_of(command)] == &command);
+  }
+  CHECK(find_command("") == nullptr);
+  CHECK(find_command(std::string(1000, 'a')) == nullptr);
+}
+
+TEST_CASE("every row takes what its schema says") {
+  for (const Command& command : command_table()) {
+    for (std::size_t i = 0; i < command.arguments.size(); ++i) {
+      for (const std::string& good : samples_of(command.arguments[i].type).good) {
+        // A body of 4 GiB is not made up here; JOB_TOO_BIG has transcripts of its own.
+        const bool is_body = command.begin_body != nullptr && i + 1 == command.arguments.size();
+        if (is_body && good.size() > 3) continue;
+        // Spaces are for numbers, and the last 24 bytes of a line for everything else.
+        const std::string line = line_of(command, i, good);
+        CAPTURE(line);
+        const std::size_t size = is_body ? std::stoul(good) : 0;
+        const std::string reply = reply_to(command, line, std::string(size, 'b') + "\r\n");
+        CHECK_FALSE(reply.empty());
+        CHECK_FALSE(is_error(reply));
+      }
+    }
+    if (command.arguments.empty()) {
+      CHECK_FALSE(is_error(reply_to(command, std::string(command.name) + "\r\n", "")));
+    }
+  }
+}
+
+TEST_CASE("every row refuses what its schema does not take, and counts nothing") {
+  for (const Command& command : command_table()) {
+    std::vector<std::string> lines;
+    for (std::size_t i = 0; i < command.arguments.size(); ++i) {
+      for (const std::string& bad : samples_of(command.arguments[i].type).bad) {
+        lines.push_back(line_of(command, i, bad));
+      }
+    }
+    const std::string whole = line_of(command, SIZE_MAX, "");
+    if (command.text_rule != TextRule::ignored) {
+      for (const char* junk : {" ", " x", "\t", " 1 1 1 1 1"}) {
+        lines.push_back(whole.substr(0, whole.size() - 2) + junk + "\r\n");
+      }
+    }
+    lines.push_back(std::string(command.name) + std::string("\0", 1) + "\r\n");
+    for (const std::string& line : lines) {
+      CAPTURE(line);
+      Talk talk;
+      auto client = talk.connect();
+      client->receive(line);
+      if (command.begin_body != nullptr) client->receive("\r\n\r\n");  // a body of 0 or 1
+      CHECK(is_error(Talk::hear(*client)));
+      CHECK(talk.service.command_count(index_of(command)) == 0);
+    }
+  }
+}
+
+TEST_CASE("the word alone is answered as its row says") {
+  for (const Command& command : command_table()) {
+    Talk talk;
+    auto client = talk.connect();
+    const std::string reply = Talk::say(*client, std::string(command.name) + "\r\n");
+    CAPTURE(command.name);
+    if (command.text_rule == TextRule::needed) CHECK(reply == "UNKNOWN_COMMAND\r\n");
+    if (command.text_rule == TextRule::needed_word_known) CHECK(reply == "BAD_FORMAT\r\n");
+  }
+}
+
+TEST_CASE("every command is on the reference page and in the fuzz dictionary") {
+  const std::string page = commands_markdown();
+  const std::string dictionary = fuzz_dictionary();
+  for (const Command& command : command_table()) {
+    const std::string name(command.name);
+    CHECK(page.find("## " + name + "\n") != std::string::npos);
+    CHECK(dictionary.find("\"" + name + "\"") != std::string::npos);
+    for (const ReplyText& reply : command.replies) {
+      CHECK(page.find("`" + std::string(reply.reply) + "`") != std::string::npos);
+    }
+  }
+}

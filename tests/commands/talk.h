@@ -1,0 +1,58 @@
+// A service and conversations on it, for tests: what one says, and what it gets.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "commands/conversation.h"
+#include "commands/service.h"
+
+namespace tubed::commands {
+
+inline constexpr Time kStart{std::chrono::hours(1)};
+
+inline Identity test_identity() {
+  return {.process_id = 7,
+          .instance = "0123456789abcdef",
+          .hostname = "host",
+          .os = "#1",
+          .platform = "x86_64",
+          .started = kStart};
+}
+
+class Talk {
+ public:
+  explicit Talk(const Limits& limits = {})
+      : service(limits, test_identity(), [] {
+          return CpuTimes{.user = std::chrono::milliseconds(1500),
+                          .system = std::chrono::microseconds(20)};
+        }) {}
+
+  std::unique_ptr<Conversation> connect() { return std::make_unique<Conversation>(service); }
+
+  // All that it has to say, going on until it has done all it can.
+  static std::string hear(Conversation& conversation) {
+    std::string all;
+    do {
+      conversation.resume();
+      while (!conversation.replies().empty()) {
+        std::string_view piece;
+        conversation.replies().pieces({&piece, 1});
+        all.append(piece);
+        conversation.replies().take(piece.size());
+      }
+    } while (conversation.can_resume());
+    return all;
+  }
+
+  static std::string say(Conversation& conversation, std::string_view bytes) {
+    conversation.receive(bytes);
+    return hear(conversation);
+  }
+
+  void advance(Duration time) { service.begin_turn(service.now() + time); }
+
+  Service service;
+};
+
+}  // namespace tubed::commands

@@ -1,0 +1,115 @@
+#include "tests/wire/in_process_driver.h"
+
+#include <algorithm>
+
+namespace tubed::wire {
+
+namespace {
+
+constexpr Time kStart{std::chrono::hours(1)};
+
+Limits limits_of(const Options& options) {
+  Limits limits;
+  if (options.job_bytes) limits.job_bytes = static_cast<std::uint32_t>(*options.job_bytes);
+  if (options.tubes) limits.tubes = static_cast<std::uint32_t>(*options.tubes);
+  if (options.job_memory) limits.job_memory_bytes = *options.job_memory;
+  if (options.watches) limits.watches = static_cast<std::uint32_t>(*options.watches);
+  return limits;
+}
+
+commands::Identity identity() {
+  return {.process_id = 1,
+          .instance = "0123456789abcdef",
+          .hostname = "host",
+          .os = "#1 SMP",
+          .platform = "x86_64",
+          .started = kStart};
+}
+
+}  // namespace
+
+InProcessDriver::InProcessDriver(const Options& options)
+    : service_(limits_of(options), identity(), [] { return commands::CpuTimes{}; }),
+      own_(service_) {}
+
+InProcessDriver::~InProcessDriver() {
+  connections_.clear();
+}
+
+void InProcessDriver::open(Client client) {
+  connections_.resize(std::max(connections_.size(), client + 1));
+  connections_[client].conversation = std::make_unique<commands::Conversation>(service_);
+}
+
+void InProcessDriver::send(Client client, std::string_view bytes) {
+  auto& conversation = connections_[client].conversation;
+  if (conversation == nullptr) return;
+  // Half of what belongs to a body takes the way that a large one takes.
+  const std::span<char> space = conversation->body_space();
+  const std::size_t direct = std::min(space.size() / 2, bytes.size());
+  if (direct > 0) {
+    std::copy_n(bytes.begin(), direct, space.begin());
+    conversation->body_received(direct);
+  }
+  conversation->receive(bytes.substr(direct));
+  settle();
+}
+
+Received InProcessDriver::receive(Client client, std::size_t) {
+  Connection& connection = connections_[client];
+  return {std::exchange(connection.received, {}), connection.conversation == nullptr};
+}
+
+void InProcessDriver::half_close(Client client) {
+  if (connections_[client].conversation != nullptr) connections_[client].conversation->end_input();
+  settle();
+}
+
+void InProcessDriver::close(Client client) {
+  connections_[client].conversation.reset();
+  settle();
+}
+
+void InProcessDriver::settle() {
+  std::vector<SessionId> woken;
+  bool again = true;
+  while (again) {
+    service_.take_woken(woken);
+    again = !woken.empty();
+    for (Connection& connection : connections_) again = settle_one(connection) || again;
+  }
+  service_.engine().check_invariants();
+}
+
+// Takes the replies and goes on with the work; true if there was some.
+bool InProcessDriver::settle_one(Connection& connection) {
+  auto& conversation = connection.conversation;
+  if (conversation == nullptr) return false;
+  auto& replies = conversation->replies();
+  while (!replies.empty()) {
+    std::string_view piece;
+    replies.pieces({&piece, 1});
+    connection.received.append(piece);
+    replies.take(piece.size());
+  }
+  const bool resumed = conversation->can_resume();
+  if (resumed) conversation->resume();
+  const bool over = conversation->finished() && replies.empty();
+  if (over) conversation.reset();
+  return resumed || over;
+}
+
+void InProcessDriver::advance(Duration time) {
+  const Time target = service_.now() + time;
+  for (;;) {
+    const engine::Deadlines due = service_.engine().next_deadlines();
+    const Time next = std::min({due.delay, due.ttr, due.pause});
+    if (next > target) break;
+    service_.begin_turn(next);
+    settle();
+  }
+  service_.begin_turn(target);
+  settle();
+}
+
+}  // namespace tubed::wire

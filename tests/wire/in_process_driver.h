@@ -1,0 +1,42 @@
+// The server without its sockets: conversations on one queue, with a virtual clock. Every step
+// leaves the queue's invariants checked.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "commands/conversation.h"
+#include "commands/service.h"
+#include "tests/wire/driver.h"
+
+namespace tubed::wire {
+
+class InProcessDriver final : public Driver {
+ public:
+  explicit InProcessDriver(const Options& options);
+  ~InProcessDriver() override;
+
+  void open(Client client) override;
+  void send(Client client, std::string_view bytes) override;
+  Received receive(Client client, std::size_t min_bytes) override;
+  void half_close(Client client) override;
+  void close(Client client) override;
+  void settle() override;
+  void advance(Duration time) override;
+  void drain(bool on) override { service_.set_draining(on); }
+
+ private:
+  struct Connection {
+    std::unique_ptr<commands::Conversation> conversation;
+    std::string received;
+  };
+
+  bool settle_one(Connection& connection);
+
+  commands::Service service_;
+  commands::Conversation own_;  // the driver's own, which stats count
+  std::vector<Connection> connections_;
+};
+
+}  // namespace tubed::wire

@@ -1,0 +1,90 @@
+// Every transcript in process, with virtual time: whole, cut at every byte, and byte by byte.
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "tests/wire/cutting_driver.h"
+#include "tests/wire/in_process_driver.h"
+#include "tests/wire/run.h"
+#include "tests/wire/transcript.h"
+
+namespace {
+
+using namespace tubed::wire;
+
+// A cut costs a whole play; transcripts with long bodies are cut at this many places, the first and
+// the last ones among them.
+constexpr std::size_t kMaxCuts = 2000;
+
+std::vector<Transcript> transcripts() {
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(TUBED_TRANSCRIPTS)) {
+    if (entry.path().extension() == ".wire") paths.push_back(entry.path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<Transcript> all;
+  for (const std::string& path : paths) {
+    auto transcript = load(path);
+    REQUIRE_MESSAGE(transcript.ok(), path);
+    all.push_back(std::move(*transcript));
+  }
+  return all;
+}
+
+void check_passed(const Outcome& outcome) {
+  for (const std::string& failure : outcome.failures) FAIL_CHECK(failure);
+}
+
+std::vector<std::size_t> positions(std::size_t bytes) {
+  std::vector<std::size_t> chosen;
+  const std::size_t step = bytes > kMaxCuts ? bytes / kMaxCuts + 1 : 1;
+  for (std::size_t at = 1; at < bytes; ++at) {
+    const bool near_an_end = at < kMaxCuts / 4 || at + kMaxCuts / 4 > bytes;
+    if (near_an_end || at % step == 0) chosen.push_back(at);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+TEST_CASE("every transcript passes in process") {
+  const auto all = transcripts();
+  CHECK(all.size() >= 120);
+  for (const Transcript& transcript : all) {
+    InProcessDriver driver(transcript.options);
+    check_passed(play(transcript, driver));
+  }
+}
+
+TEST_CASE("every transcript passes byte by byte") {
+  for (const Transcript& transcript : transcripts()) {
+    InProcessDriver driver(transcript.options);
+    CuttingDriver cutting = CuttingDriver::byte_by_byte(driver);
+    check_passed(play(transcript, cutting));
+  }
+}
+
+TEST_CASE("every transcript passes cut at every byte") {
+  std::size_t plays = 0;
+  for (const Transcript& transcript : transcripts()) {
+    std::size_t bytes = 0;
+    {
+      InProcessDriver driver(transcript.options);
+      CuttingDriver uncut = CuttingDriver::cut_at(driver, 0);
+      check_passed(play(transcript, uncut));
+      bytes = uncut.bytes_sent();
+    }
+    for (const std::size_t position : positions(bytes)) {
+      InProcessDriver driver(transcript.options);
+      CuttingDriver cutting = CuttingDriver::cut_at(driver, position);
+      const Outcome outcome = play(transcript, cutting);
+      INFO("cut before byte ", position);
+      check_passed(outcome);
+      ++plays;
+    }
+  }
+  MESSAGE(plays, " plays");
+}
