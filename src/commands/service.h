@@ -78,7 +78,7 @@ class Service final : public engine::Output {
   std::uint64_t command_count(std::size_t index) const { return command_counts_[index]; }
   std::uint64_t total_connections() const { return total_connections_; }
   std::uint64_t refused_connections() const { return refused_connections_; }
-  void count_refused_connection() { ++refused_connections_; }
+  void count_refused_connection(std::uint64_t times = 1) { refused_connections_ += times; }
   const Identity& identity() const { return identity_; }
   CpuTimes cpu_times() const { return cpu_times_(); }
 

@@ -79,16 +79,23 @@ bool Listener::accept_one() {
 }
 
 void Listener::out_of_descriptors(int error) {
-  owner_.on_accept_trouble(std::strerror(error));
   spare_ = Socket();
-  for (int i = 0; i < kConnectionsPerTurn; ++i) {
+  std::uint64_t refused = 0;
+  int ended_by = 0;
+  while (ended_by == 0 && refused < kConnectionsPerTurn) {
     Socket connection = accept_from(socket_);
-    if (!connection) break;
-    refuse_connection(std::move(connection), refusal_);
+    if (connection) {
+      refuse_connection(std::move(connection), refusal_);
+      ++refused;
+    } else {
+      ended_by = errno;
+    }
   }
-  const bool helpless = errno != EAGAIN;
   spare_ = open_spare();
-  if (!helpless && spare_) return;
+  const bool helpless = (ended_by != 0 && ended_by != EAGAIN) || !spare_;
+  // To find out that nobody waits takes a descriptor as well: then nothing was wrong.
+  if (refused > 0 || helpless) owner_.on_accept_trouble(std::strerror(error), refused);
+  if (!helpless) return;
   uv_poll_stop(handle_.get());
   resume_.arm(kLookAway);
 }

@@ -4,7 +4,7 @@
 // that fails it looks away for a moment.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <string>
 
 #include "platform/loop.h"
@@ -16,8 +16,8 @@ namespace tubed::platform {
 class ListenerOwner {
  public:
   virtual void on_connection(Socket socket) = 0;
-  // A connection was refused, or none could be taken, for this reason.
-  virtual void on_accept_trouble(const std::string& reason) = 0;
+  // For this reason so many connections were refused; 0: and none could be taken even for that.
+  virtual void on_accept_trouble(const std::string& reason, std::uint64_t refused) = 0;
 
  protected:
   ~ListenerOwner() = default;

@@ -17,6 +17,10 @@ void Loop::run() {
   uv_run(&loop_, UV_RUN_DEFAULT);
 }
 
+void Loop::turn_once() {
+  uv_run(&loop_, UV_RUN_NOWAIT);
+}
+
 void Loop::stop() {
   uv_stop(&loop_);
 }

@@ -18,6 +18,8 @@ class Loop {
   // Runs until stop().
   void run();
   void stop();
+  // One turn, without waiting for events; for tests and measurements.
+  void turn_once();
 
   uv_loop_t* uv() { return &loop_; }
 

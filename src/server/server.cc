@@ -107,10 +107,11 @@ void Server::on_connection(platform::Socket socket) {
   ++client_count_;
 }
 
-void Server::on_accept_trouble(const std::string& reason) {
+void Server::on_accept_trouble(const std::string& reason, std::uint64_t refused) {
   begin_turn();
-  service_.count_refused_connection();
-  log_.limited(Log::Level::error, service_.now(), "cannot take connections", {{"reason", reason}});
+  service_.count_refused_connection(refused);
+  log_.limited(Log::Level::error, service_.now(), "cannot take connections",
+               {{"reason", reason}, {"refused", refused}});
 }
 
 Client* Server::client_of(SessionId session) {

@@ -41,7 +41,7 @@ class Server final : public ClientHost, public platform::ListenerOwner {
   void look_after(Client& client) override;
   std::span<char> read_buffer() override { return read_buffer_; }
   void on_connection(platform::Socket socket) override;
-  void on_accept_trouble(const std::string& reason) override;
+  void on_accept_trouble(const std::string& reason, std::uint64_t refused) override;
 
   void end_turn();
   void attend(Client& client);

@@ -186,6 +186,43 @@ TEST_CASE("the durable list tells pauses that hold, and the last id used") {
         Lines{"added 1 to a at 0s, ttr 60, '': ready 0", "paused a for 10 until 10s", "removed 2"});
 }
 
+TEST_CASE("a replayed Placed brings back the place and the counters of its job") {
+  World world;
+  const SessionId session = world.open();
+  const JobId first = world.put_and_hold(session);
+  const JobId second = world.put_and_hold(session);
+  const JobId third = world.put_and_hold(session);
+  world.bury(session, second, 1);
+  world.bury(session, first, 2);
+  world.release(session, third, 3, 20);
+  Engine replayed{Limits()};
+  for (const KeptFact& kept : world.said.log()) replayed.replay(kept.fact(), world.now);
+  CHECK(replayed.peek_buried(replayed.open())->id == second);
+  for (const JobId job : {first, second, third}) {
+    const JobInfo info = replayed.job_info(job, world.now).value();
+    CHECK(info.state == world.state(job));
+    CHECK(info.priority == world.job(job).priority);
+    CHECK(info.time_left == world.job(job).time_left);
+    CHECK(info.counters == world.job(job).counters);
+  }
+}
+
+TEST_CASE("a replay in any order of ids puts buried jobs in the order of their burying") {
+  World world;
+  const SessionId session = world.open();
+  for (int i = 0; i < 3; ++i) world.put_and_hold(session);
+  for (const JobId job : {3U, 1U, 2U}) world.bury(session, job);
+  Recording list;
+  world.engine.visit_durable(world.now, list);
+  World again;
+  for (const KeptFact& kept : list.log()) again.engine.replay(kept.fact(), again.now);
+  const SessionId other = again.open();
+  for (const JobId expected : {3U, 1U, 2U}) {
+    CHECK(again.engine.peek_buried(other)->id == expected);
+    again.kick(other, 1);
+  }
+}
+
 TEST_CASE("an id is not used again after a replay") {
   World world;
   world.engine.replay(Removed{.id = 7}, world.now);

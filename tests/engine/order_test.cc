@@ -103,6 +103,22 @@ TEST_CASE("of several tubes made ready at once each session gets the best job it
   CHECK(world.notices() == Lines{"1 reserved 4 ''", "2 reserved 3 ''", "3 reserved 2 ''"});
 }
 
+TEST_CASE("a session served through one tube does not lend its turn in another") {
+  World world;
+  const SessionId holder = world.open("a");
+  world.put_and_hold(holder, {.priority = 0});
+  world.put_and_hold(holder, {.priority = 1});
+  world.engine.use(holder, "b", world.said);
+  world.put_and_hold(holder, {.priority = 5});
+  const SessionId first = world.open("a");
+  const SessionId only_a = world.open("a");
+  const SessionId last = world.open("a");
+  for (const SessionId both : {first, last}) world.engine.watch(both, "b");
+  for (const SessionId worker : {first, only_a, last}) world.reserve(worker);
+  world.close(holder);
+  CHECK(world.notices() == Lines{"1 reserved 1 ''", "2 reserved 2 ''", "3 reserved 3 ''"});
+}
+
 TEST_CASE("a waiting session gets its job through any tube, and only one") {
   World world;
   const SessionId producer = world.open("a");

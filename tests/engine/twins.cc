@@ -26,7 +26,8 @@ Twins::Twins(std::uint64_t seed)
     : seed_(seed),
       random_(seed),
       tube_count_(2 + below(4)),
-      session_count_(1 + below(6)),
+      crowded_(one_in(3)),
+      session_count_(crowded_ ? 8 : 1 + below(6)),
       time_grain_(static_cast<std::uint32_t>(2 + below(4))),
       restart_chance_(one_in(2) ? 60 : 1500),
       compacts_(one_in(2)),
@@ -39,7 +40,7 @@ Limits Twins::some_limits() {
   return {.job_bytes = 100,
           .job_memory_bytes = (4 + below(24)) * Engine::job_memory(2),
           .tubes = static_cast<std::uint32_t>(2 + below(5)),
-          .watches = static_cast<std::uint32_t>(4 + below(12)),
+          .watches = static_cast<std::uint32_t>((crowded_ ? 20 : 4) + below(12)),
           .work_per_turn = kWork[below(kWork.size())]};
 }
 
@@ -167,7 +168,8 @@ void Twins::put() {
   const Bytes body = body_of_size(claims_.back());
   claims_.pop_back();
   const Priority priority = some_priority();
-  const Seconds delay = one_in(2) ? Seconds{} : some_seconds(time_grain_);
+  const bool at_once = one_in(crowded_ ? 6 : 2);
+  const Seconds delay = at_once ? Seconds{} : some_seconds(time_grain_);
   const Seconds ttr = some_seconds(time_grain_);
   told(text(id) + " put " + text(priority) + " " + text(delay.count) + " " + text(ttr.count));
   Model::Job job;
@@ -184,7 +186,8 @@ void Twins::reserve() {
   const SessionId id = some_session();
   if (model_.waits(id)) return;
   std::optional<Duration> limit;
-  if (!one_in(3)) limit = some_seconds(time_grain_);
+  const bool forever = crowded_ ? !one_in(6) : one_in(3);
+  if (!forever) limit = some_seconds(time_grain_);
   told(text(id) + " reserve " + (limit ? text(std::uint64_t(limit->count())) + "ns" : "forever"));
   engine_->reserve(id, now_, {.limit = limit.value_or(Wait::kForever)}, engine_says_);
   model_.reserve(id, now_, limit, model_says_);

@@ -1,0 +1,103 @@
+"""The command line and the file, as the program takes them. Every single setting is tested in
+tests/config; here is what main() makes of them."""
+
+import unittest
+
+from harness import DaemonTest, run
+
+USAGE = 64
+CONFIG = 78
+
+
+class Configuration(DaemonTest):
+    def check_one_line(self, result, code, *parts):
+        self.assertEqual(result[0], code, result)
+        self.assertEqual(result[1], "")
+        self.assertEqual(len(result[2].splitlines()), 1, result[2])
+        for part in ("tubed: ", *parts):
+            self.assertIn(part, result[2])
+
+    def test_a_good_file(self):
+        config = self.write_config('[limits]\nconnections = 7\n')
+        self.assertEqual(run("--config", config, "--check-config"), (0, "", ""))
+
+    def test_a_bad_file(self):
+        config = self.write_config('[limits]\n\nconnections = 0\n')
+        self.check_one_line(run("--config", config, "--check-config"), CONFIG,
+                            f"{config}:3: limits.connections: ")
+        self.check_one_line(run("--config", config), CONFIG, f"{config}:3: limits.connections: ")
+
+    def test_an_unknown_key(self):
+        config = self.write_config('[limits]\nconections = 5\n')
+        self.check_one_line(run("--config", config, "--check-config"), CONFIG, f"{config}:2: ",
+                            "conections", "connections")
+
+    def test_no_file(self):
+        config = str(self.directory / "none.toml")
+        self.check_one_line(run("--config", config, "--check-config"), CONFIG, config)
+
+    def test_what_is_printed_can_be_read(self):
+        flags = ("-z", "1MiB", "--timeouts-idle", "90s", "--log-level", "debug", "-l", "[::1]:0",
+                 "-l", f"unix:{self.directory}/socket", "--tcp-keepalive", "5m")
+        code, printed, errors = run(*flags, "--print-config")
+        self.assertEqual((code, errors), (0, ""))
+        self.assertEqual(run("--config", self.write_config(printed), "--print-config"),
+                         (0, printed, ""))
+        self.assertIn('job_bytes = "1MiB"', printed)
+
+    def test_flags_win_over_the_file(self):
+        config = self.write_config('[limits]\njob_bytes = 10\nconnections = 5\n'
+                                   '[[listen]]\naddress = "127.0.0.1:1"\n')
+        daemon = self.start("--config", config, "-z", "20")
+        client = self.connect(daemon)
+        self.assertEqual(client.stats()["max-job-size"], 20)
+
+    def test_an_unknown_flag(self):
+        self.check_one_line(run("--limits-conections", "5"), USAGE, "--limits-conections")
+        self.check_one_line(run("-x"), USAGE, "-x")
+        self.check_one_line(run("file"), USAGE, "file")
+
+    def test_a_bad_value(self):
+        self.check_one_line(run("-z", "0"), CONFIG, "-z")
+        self.check_one_line(run("-p", "70000"), CONFIG, "70000")
+        self.check_one_line(run("-l", "unix:" + "/x" * 100), CONFIG, "-l", "path")
+
+    def test_one_listener_twice(self):
+        self.check_one_line(run("-l", "127.0.0.1:7000", "-l", "127.0.0.1:7000"), CONFIG,
+                            "127.0.0.1:7000")
+
+    def test_a_journal_is_refused(self):
+        self.check_one_line(run("-b", str(self.directory)), CONFIG, "-b", "no journal")
+        self.assertEqual(list(self.directory.iterdir()), [])
+
+    def test_what_has_no_effect_is_said(self):
+        daemon = self.start("-c", "-n", "-F", "-f", "50", "-s", "1000000")
+        for flag in ("-c", "-n", "-F", "-f", "-s"):
+            self.assertIn(" warning ", daemon.wait_for_line(f"{flag}: ignored"))
+
+    def test_louder(self):
+        self.assertIn('level = "debug"', run("-V", "--print-config")[1])
+        self.assertIn('level = "debug"', run("-VVV", "--print-config")[1])
+        self.assertIn('level = "warning"', run("--log-level", "error", "-V", "--print-config")[1])
+        daemon = self.start("-V")
+        self.connect(daemon).ask("list-tube-used")
+        daemon.wait_for_line(" debug connected")
+
+    def test_help(self):
+        for flag in ("-h", "--help"):
+            code, text, errors = run(flag)
+            self.assertEqual((code, errors), (0, ""))
+            for word in ("--listen", "--limits-connections", "-z"):
+                self.assertIn(word, text)
+
+    def test_version(self):
+        for flag in ("-v", "--version"):
+            code, text, errors = run(flag)
+            self.assertEqual((code, errors), (0, ""))
+            self.assertRegex(text, r"^tubed \d+\.\d+(\.\d+)?\n$")
+        client = self.connect(self.start())
+        self.assertEqual(client.stats()["version"], f'"{text.split()[1]}"')
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,141 @@
+"""How connections end, and what becomes of the jobs of those that do."""
+
+import pathlib
+import socket
+import unittest
+
+from harness import DaemonTest, until
+
+WAYS_TO_DIE = ("close", "reset", "half_close")
+
+
+class Connections(DaemonTest):
+    def waiting(self, daemon, watcher):
+        """A client that waits in reserve, for certain."""
+        client = self.connect(daemon)
+        client.send(b"reserve\r\n")
+        until("it to wait", lambda: watcher.stats()["current-waiting"] == 1)
+        return client
+
+    def test_half_close_ends_a_wait(self):
+        daemon = self.start()
+        other = self.connect(daemon)
+        client = self.waiting(daemon, other)
+        client.half_close()
+        self.assertEqual(client.rest(), b"TIMED_OUT\r\n")
+        job = other.put()
+        self.assertEqual(other.stats()["current-jobs-ready"], 1)
+        self.assertEqual(self.connect(daemon).reserve()[0], job)
+
+    def test_half_close_lets_what_was_sent_be_answered(self):
+        daemon = self.start()
+        client = self.connect(daemon)
+        client.send(b"put 0 0 10 1\r\nx\r\n" + b"list-tube-used\r\n" * 5000 + b"reserve\r\nreserve\r\n")
+        client.half_close()
+        self.assertEqual(client.rest(), b"INSERTED 1\r\n" + b"USING default\r\n" * 5000 +
+                         b"RESERVED 1 1\r\nx\r\nTIMED_OUT\r\n")
+
+    def test_a_job_put_after_a_waiting_client_died_goes_to_the_next(self):
+        daemon = self.start()
+        other = self.connect(daemon)
+        for way in WAYS_TO_DIE:
+            for _ in range(30):
+                client = self.waiting(daemon, other)
+                getattr(client, way)()
+                job = other.put()
+                self.assertEqual(self.connect(daemon).reserve(), (job, b"x"))
+                self.assertEqual(other.ask(f"delete {job}"), "NOT_FOUND")  # the next one has it
+                client.close()
+                until("all others to be gone",
+                      lambda: other.stats()["current-waiting"] == 0)
+
+    def test_the_same_when_death_and_put_come_in_one_turn(self):
+        daemon = self.start()
+        other = self.connect(daemon)
+        for way in WAYS_TO_DIE:
+            client = self.waiting(daemon, other)
+            worker = self.connect(daemon)
+            worker.ask("list-tube-used")
+            daemon.freeze()
+            other.send(b"put 0 0 10 1\r\nx\r\n")
+            getattr(client, way)()
+            worker.send(b"reserve\r\n")
+            daemon.thaw()
+            word, job = other.line().split()
+            self.assertEqual(word, "INSERTED")
+            if way == "half_close":  # it may have got the job, and gives it back with its end
+                client.close()
+            self.assertEqual(worker.body(), (["RESERVED", job, "1"], b"x"))
+            self.assertEqual(worker.ask(f"delete {job}"), "DELETED")
+
+    def test_the_jobs_of_a_connection_that_ends_come_back(self):
+        daemon = self.start()
+        other = self.connect(daemon)
+        for way in WAYS_TO_DIE:
+            for _ in range(100):
+                other.put()
+            client = self.connect(daemon)
+            for _ in range(100):
+                client.reserve()
+            self.assertEqual(other.stats()["current-jobs-reserved"], 100)
+            getattr(client, way)()
+            until("them to be ready", lambda: other.stats()["current-jobs-ready"] == 100)
+            self.assertEqual(other.stats()["job-timeouts"], 0)
+            for _ in range(100):
+                other.ask(f"delete {other.reserve()[0]}")
+
+    def test_a_client_that_leaves_while_a_large_reply_is_due_ends_nobody_else(self):
+        daemon = self.start("-z", "8MiB")
+        other = self.connect(daemon)
+        other.put(b"x" * (8 << 20))
+        for way in ("close", "reset") * 10:
+            client = self.connect(daemon, receive_buffer=4096)
+            client.send(b"peek 1\r\n" * 10)
+            client.read(1000)
+            getattr(client, way)()
+            self.assertEqual(other.ask("list-tube-used"), "USING default")
+        until("them to be gone", lambda: other.stats()["current-connections"] == 1)
+
+    def test_quit(self):
+        client = self.connect(self.start())
+        client.send(b"list-tube-used\r\nquit\r\nlist-tube-used\r\n")
+        self.assertEqual(client.rest(), b"USING default\r\n")
+
+    def test_keepalive_runs_on_tcp(self):
+        daemon = self.start("--tcp-keepalive", "100s")
+        client = self.connect(daemon)
+        client.ask("list-tube-used")
+        port = client.socket.getpeername()[1]
+        remote = client.socket.getsockname()[1]
+        timer_active = until("its line in /proc/net/tcp", lambda: self.timer_of(port, remote))
+        kind, ticks = (int(part, 16) for part in timer_active.split(":"))
+        self.assertEqual(kind, 2)  # keepalive
+        self.assertIn(ticks, range(95 * 100, 100 * 100 + 1))
+
+    @staticmethod
+    def timer_of(local_port, remote_port):
+        """The column `tr:tm->when` of the daemon's end of a connection, once data is acknowledged."""
+        for line in pathlib.Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
+            fields = line.split()
+            ports = tuple(int(address.split(":")[1], 16) for address in fields[1:3])
+            if ports == (local_port, remote_port) and not fields[5].startswith("01"):
+                return fields[5]
+        return None
+
+    def test_small_replies_are_not_delayed(self):
+        # With Nagle's algorithm a reply behind an unacknowledged one would wait for the
+        # acknowledgement, which the client's kernel may delay by 40 ms.
+        daemon = self.start()
+        client = self.connect(daemon)
+        client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+        cpu = self.connect(daemon)
+        for _ in range(50):
+            client.send(b"list-tube-used\r\n")
+            cpu.ask("list-tube-used")
+            client.send(b"list-tube-used\r\n")
+            client.line()
+            client.line()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,322 @@
+"""What the tests of the daemon share: a tubed process of their own, its log, and plain clients.
+
+Every wait is bounded by SECONDS and ends as soon as what is waited for is there. The daemon under
+test is $TUBED_PROGRAM; ctest sets it, and so does who runs one file by hand:
+
+  TUBED_PROGRAM=build/dev/src/tubed python3 tests/daemon/limits_test.py
+"""
+
+import os
+import pathlib
+import re
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+PROGRAM = str(pathlib.Path(os.environ.get("TUBED_PROGRAM", "build/dev/src/tubed")).resolve())
+# A sanitizer makes everything slower, and memory is no measure under it.
+SANITIZED = bool(os.environ.get("TUBED_SANITIZED"))
+SECONDS = 60 if SANITIZED else 20
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+def until(what, condition, seconds=SECONDS):
+    """Polls until `condition` gives something true, and returns that."""
+    deadline = time.monotonic() + seconds
+    while True:
+        result = condition()
+        if result:
+            return result
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {seconds} s in vain for: {what}")
+        time.sleep(0.002)
+
+
+def passed(moment):
+    """A condition for until(): that moment of time.monotonic() has passed."""
+    return lambda: time.monotonic() >= moment
+
+
+def raise_descriptor_limit(wanted):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard), hard))
+
+
+def run(*arguments, environment=None):
+    """Runs tubed to its end: for calls that do not serve. Returns (exit code, stdout, stderr)."""
+    done = subprocess.run([PROGRAM, *arguments], stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=SECONDS, check=False, text=True,
+                          env=os.environ | (environment or {}))
+    return done.returncode, done.stdout, done.stderr
+
+
+def parse_address(text):
+    """What socket.connect() takes, and the family, of an address as the log tells it."""
+    if text.startswith("unix:"):
+        return socket.AF_UNIX, text[len("unix:"):]
+    host, port = text.rsplit(":", 1)
+    family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
+    return family, (host.strip("[]"), int(port))
+
+
+class Daemon:
+    """One process that serves. Its stderr is read all the time, so that it never blocks on it."""
+
+    def __init__(self, flags, environment=None, descriptors=None, listeners=1):
+        self.lines = []
+        self.addresses = []
+        self.changed = threading.Condition()
+        command = [PROGRAM, *flags]
+        if descriptors:  # hard and soft
+            command = ["sh", "-c", f'ulimit -n {descriptors}; exec "$0" "$@"', *command]
+        read_end, write_end = os.pipe()
+        status = os.fstat(write_end)
+        self.stderr_name = f"{status.st_dev}:{status.st_ino}"
+        if environment is None:
+            environment = {}
+        variables = os.environ | {key: value.replace("STDERR", self.stderr_name)
+                                  for key, value in environment.items()}
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=write_end,
+                                        stdout=subprocess.DEVNULL, env=variables)
+        os.close(write_end)
+        self.reader = threading.Thread(target=self.read_log, args=(read_end,), daemon=True)
+        self.reader.start()
+        self.wait_for_listeners(listeners)
+
+    def read_log(self, descriptor):
+        with os.fdopen(descriptor, encoding="utf-8", errors="replace") as stream:
+            for line in stream:
+                line = line.rstrip("\n")
+                with self.changed:
+                    self.lines.append(line)
+                    told = re.search(r'listening.*address"?[=:]"?([^" ]+)', line)
+                    if told:
+                        self.addresses.append(told[1])
+                    self.changed.notify_all()
+        with self.changed:
+            self.changed.notify_all()
+
+    def wait_for_listeners(self, count):
+        def there():
+            return len(self.addresses) >= count or self.process.poll() is not None
+        with self.changed:
+            self.changed.wait_for(there, SECONDS)
+        if len(self.addresses) < count:
+            self.end()
+            raise AssertionError(f"the daemon did not listen: {self.lines}")
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def lines_with(self, text):
+        with self.changed:
+            return [line for line in self.lines if text in line]
+
+    def wait_for_line(self, text, count=1):
+        """The `count`th line with that text."""
+        found = until(f"a log line with {text!r}",
+                      lambda: len(self.lines_with(text)) >= count and self.lines_with(text))
+        return found[count - 1]
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def freeze(self):
+        """Stops the process for a while: what is sent now arrives all at once at thaw()."""
+        self.signal(signal.SIGSTOP)
+        until("the process to stop", lambda: self.status_field("State").startswith("T"))
+
+    def thaw(self):
+        self.signal(signal.SIGCONT)
+
+    def wait(self, seconds=SECONDS):
+        """Waits for its end; returns the exit code."""
+        code = self.process.wait(seconds)
+        self.reader.join(SECONDS)
+        return code
+
+    def end(self):
+        """Ends this process and no other; the exit code, which tells of assertions and leaks."""
+        if self.process.poll() is None:
+            self.thaw()
+            self.process.terminate()
+            try:
+                return self.wait()
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        return self.wait()
+
+    # --- What the kernel tells about it
+
+    def status_field(self, name):
+        text = pathlib.Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8")
+        return re.search(rf"^{name}:\s*(.*)$", text, re.MULTILINE)[1]
+
+    def resident_bytes(self):
+        return int(self.status_field("VmRSS").split()[0]) * 1024
+
+    def cpu_seconds(self):
+        text = pathlib.Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8")
+        fields = text.rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
+
+
+class Client:
+    """A connection that speaks the protocol, and lets the test see every byte."""
+
+    def __init__(self, address, receive_buffer=None):
+        family, self.peer = parse_address(address)
+        self.socket = socket.socket(family, socket.SOCK_STREAM)
+        self.socket.settimeout(SECONDS)
+        if receive_buffer:  # before the connection, so that the window never gets larger
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        try:
+            self.socket.connect(self.peer)
+        except OSError:
+            self.socket.close()
+            raise
+        self.input = b""
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def receive(self):
+        """More input; false at the end of the stream."""
+        chunk = self.socket.recv(1 << 18)
+        self.input += chunk
+        return bool(chunk)
+
+    def line(self):
+        while b"\r\n" not in self.input:
+            if not self.receive():
+                raise AssertionError(f"the stream ended after {self.input!r}")
+        line, self.input = self.input.split(b"\r\n", 1)
+        return line.decode()
+
+    def read(self, count):
+        if len(self.input) < count:
+            pieces, have = [self.input], len(self.input)
+            while have < count:
+                chunk = self.socket.recv(min(count - have, 1 << 20))
+                if not chunk:
+                    raise AssertionError(f"the stream ended {count - have} bytes too early")
+                pieces.append(chunk)
+                have += len(chunk)
+            self.input = b"".join(pieces)
+        data, self.input = self.input[:count], self.input[count:]
+        return data
+
+    def rest(self):
+        """All that is still to come, up to the end of the stream. A reset is an end as well."""
+        pieces, self.input = [self.input], b""
+        try:
+            while chunk := self.socket.recv(1 << 18):
+                pieces.append(chunk)
+        except (ConnectionResetError, BrokenPipeError):
+            pass
+        return b"".join(pieces)
+
+    def ask(self, command):
+        self.send(command.encode() + b"\r\n")
+        return self.line()
+
+    def body(self):
+        """The reply that has a body: (its words, the body)."""
+        words = self.line().split()
+        if words[0] not in ("RESERVED", "FOUND", "OK"):
+            raise AssertionError(f"not a reply with a body: {words}")
+        data = self.read(int(words[-1]) + 2)
+        return words, data[:-2]
+
+    def put(self, body=b"x", priority=0, delay=0, ttr=100):
+        self.send(b"put %d %d %d %d\r\n%s\r\n" % (priority, delay, ttr, len(body), body))
+        word, job = self.line().split()
+        assert word == "INSERTED", word
+        return int(job)
+
+    def reserve(self, command="reserve"):
+        self.send(command.encode() + b"\r\n")
+        words, body = self.body()
+        return int(words[1]), body
+
+    def stats(self, command="stats"):
+        self.send(command.encode() + b"\r\n")
+        _, block = self.body()
+        pairs = (line.split(": ", 1) for line in block.decode().splitlines()[1:])
+        return {key: int(value) if value.isdecimal() else value for key, value in pairs}
+
+    def pump(self, data, lines):
+        """Sends `data` and takes the replies meanwhile, `lines` line ends of them, not kept."""
+        assert not self.input
+        sender = threading.Thread(target=self.send, args=(data,))
+        sender.start()
+        last = b""
+        while lines > 0:
+            chunk = self.socket.recv(1 << 18)
+            if not chunk:
+                raise AssertionError(f"the stream ended {lines} lines too early")
+            lines -= chunk.count(b"\n")
+            last = (last + chunk)[-200:]
+        sender.join(SECONDS)
+        assert lines == 0 and last.endswith(b"\r\n"), last
+        return last.decode().split("\r\n")[-2]
+
+    def put_many(self, count, delay=0, ttr=100_000, size=1):
+        """Pipelines puts of small jobs; returns the last reply."""
+        line = b"put 0 %d %d %d\r\n%s\r\n" % (delay, ttr, size, b"x" * size)
+        return self.pump(line * count, count)
+
+    def half_close(self):
+        self.socket.shutdown(socket.SHUT_WR)
+
+    def reset(self):
+        """Closes with a reset instead of an orderly end."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close()
+
+    def close(self):
+        self.socket.close()
+
+
+class DaemonTest(unittest.TestCase):
+    """Ends every daemon that it starts, and shows its log when the test fails."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="tubed-daemon-")
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        self.daemons = []
+
+    def start(self, *flags, listen="127.0.0.1:0", **options):
+        listen_flags = ["--listen", listen] if listen else []
+        daemon = Daemon([*listen_flags, *flags], **options)
+        self.daemons.append(daemon)
+        self.addCleanup(lambda: self.assertEqual(daemon.end(), 0, daemon.lines[-20:]))
+        return daemon
+
+    def write_config(self, text):
+        path = self.directory / "tubed.toml"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    def connect(self, daemon, index=0, **options):
+        client = Client(daemon.addresses[index], **options)
+        self.addCleanup(client.close)
+        return client
+
+    def run(self, result=None):
+        before = len(result.failures) + len(result.errors) if result else 0
+        super().run(result)
+        if result and len(result.failures) + len(result.errors) > before:
+            for daemon in self.daemons:
+                print(f"{self.id()}: the daemon's last lines:", *daemon.lines[-20:], sep="\n  ",
+                      file=sys.stderr)

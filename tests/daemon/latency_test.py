@@ -1,0 +1,155 @@
+"""Large work of one client is done in slices: nobody else waits for it.
+
+While the work runs, another client does small things and measures how long each takes. So that a
+busy machine is not blamed on the daemon, the same is asked of a second, idle daemon in turn, and
+what that one shows is allowed on top of the bounds.
+"""
+
+import os
+import statistics
+import time
+import unittest
+
+from harness import SANITIZED, SECONDS, DaemonTest, passed, until
+
+JOBS = int(os.environ.get("TUBED_TEST_JOBS", "1000000"))
+MANY = min(JOBS, 200_000)
+MEDIAN_SECONDS = 0.005
+P99_SECONDS = 0.020
+MAX_SECONDS = 0.050
+# What a sanitizer adds to a slice.
+SLOWNESS = 10 if SANITIZED else 1
+
+
+class Probe:
+    """A client in a tube of its own, on the daemon at work and on an idle one."""
+
+    def __init__(self, test, daemon):
+        self.busy = self.client(test, daemon)
+        self.idle = self.client(test, test.start())
+        self.busy_times = []
+        self.idle_times = []
+
+    @staticmethod
+    def client(test, daemon):
+        client = test.connect(daemon)
+        for command in ("use probe", "watch probe", "ignore default"):
+            client.ask(command)
+        return client
+
+    @staticmethod
+    def measure(client, times):
+        begin = time.monotonic()
+        job = client.put(b"probe")
+        middle = time.monotonic()
+        taken, _ = client.reserve()
+        assert taken == job
+        end = time.monotonic()
+        times += [middle - begin, end - middle]
+        client.ask(f"delete {job}")
+
+    def step(self):
+        self.measure(self.busy, self.busy_times)
+        self.measure(self.idle, self.idle_times)
+
+    def check(self, test, what):
+        median, p99, longest = self.summary(self.busy_times)
+        idle_median, idle_p99, idle_longest = self.summary(self.idle_times)
+        print(f"\n{what}: {len(self.busy_times)} round trips: "
+              f"median {median * 1e3:.2f} ms, p99 {p99 * 1e3:.2f} ms, max {longest * 1e3:.2f} ms; "
+              f"idle daemon: {idle_median * 1e3:.2f}, {idle_p99 * 1e3:.2f}, "
+              f"{idle_longest * 1e3:.2f} ms")
+        test.assertGreater(len(self.busy_times), 10, "the work was over before it was measured")
+        test.assertLess(median, MEDIAN_SECONDS * SLOWNESS + idle_median)
+        test.assertLess(p99, P99_SECONDS * SLOWNESS + idle_p99)
+        test.assertLess(longest, MAX_SECONDS * SLOWNESS + idle_longest)
+
+    @staticmethod
+    def summary(times):
+        ordered = sorted(times)
+        return statistics.median(ordered), ordered[len(ordered) * 99 // 100], ordered[-1]
+
+
+class Latency(DaemonTest):
+    def setUp(self):
+        super().setUp()
+        self.daemon = self.start("--limits-job-memory", "4GiB")
+        self.client = self.connect(self.daemon)
+        self.watcher = self.connect(self.daemon)
+
+    def while_it_lasts(self, probe, running):
+        """Measures until `running` is false, which is asked between two measurements."""
+        deadline = time.monotonic() + 3 * SECONDS
+        while running():
+            probe.step()
+            self.assertLess(time.monotonic(), deadline)
+
+    def test_a_kick_of_a_million(self):
+        begin = time.monotonic()
+        batch = 20_000
+        for first in range(1, JOBS + 1, batch):
+            jobs = range(first, min(first + batch, JOBS + 1))
+            self.client.put_many(len(jobs))
+            taken = b"".join(b"reserve\r\nbury %d 0\r\n" % job for job in jobs)
+            self.assertEqual(self.client.pump(taken, 3 * len(jobs)), "BURIED")
+        self.assertEqual(self.watcher.stats()["current-jobs-buried"], JOBS)
+        print(f"\n{JOBS} jobs buried in {time.monotonic() - begin:.1f} s")
+        probe = Probe(self, self.daemon)
+        begin = time.monotonic()
+        self.client.send(b"kick 1000000\r\n")
+        self.client.socket.setblocking(False)
+
+        def running():
+            try:
+                self.client.receive()
+            except BlockingIOError:
+                return True
+            return False
+
+        self.while_it_lasts(probe, running)
+        print(f"kicked in {time.monotonic() - begin:.2f} s")
+        self.assertEqual(self.client.line(), f"KICKED {JOBS}")
+        probe.check(self, "kick")
+        self.assertEqual(self.watcher.stats()["current-jobs-ready"], JOBS)
+
+    def test_a_holder_of_many_jobs_leaves(self):
+        self.client.put_many(MANY)
+        holder = self.connect(self.daemon)
+        holder.pump(b"reserve\r\n" * MANY, 2 * MANY)
+        self.assertEqual(self.watcher.stats()["current-jobs-reserved"], MANY)
+        probe = Probe(self, self.daemon)
+        holder.close()
+        self.while_it_lasts(probe, lambda: self.watcher.stats()["current-jobs-ready"] < MANY)
+        probe.check(self, f"disconnect of a holder of {MANY}")
+
+    def test_many_delays_end_in_the_same_moment(self):
+        seconds = 60 if SANITIZED else 3
+        self.client.put_many(MANY, delay=seconds)
+        over = time.monotonic() + seconds
+        self.assertEqual(self.watcher.stats()["current-jobs-delayed"], MANY)
+        probe = Probe(self, self.daemon)
+        # Asleep until all of them are due, so that none is done before the others.
+        self.daemon.freeze()
+        until("the delays to be over", passed(over), seconds + 1)
+        self.daemon.thaw()
+        self.while_it_lasts(probe, lambda: self.watcher.stats()["current-jobs-ready"] < MANY)
+        probe.check(self, f"{MANY} delays that end at once")
+
+    def test_many_reservations_end_in_the_same_moment(self):
+        seconds = 60 if SANITIZED else 3
+        self.client.put_many(MANY, ttr=seconds)
+        holder = self.connect(self.daemon)
+        holder.pump(b"reserve\r\n" * MANY, 2 * MANY)
+        over = time.monotonic() + seconds
+        self.assertEqual(self.watcher.stats()["current-jobs-reserved"], MANY)
+        probe = Probe(self, self.daemon)
+        self.daemon.freeze()
+        until("the TTRs to be over", passed(over), seconds + 1)
+        self.daemon.thaw()
+        self.while_it_lasts(probe, lambda: self.watcher.stats()["current-jobs-ready"] < MANY)
+        self.assertEqual(self.watcher.stats()["job-timeouts"], MANY)
+        probe.check(self, f"{MANY} TTRs that end at once")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,147 @@
+"""What is bounded is answered in the protocol's words, and the daemon goes on."""
+
+import hashlib
+import os
+import time
+import unittest
+
+from harness import DaemonTest, until
+
+MIB = 1 << 20
+
+
+class Connections(DaemonTest):
+    def test_one_too_many_gets_out_of_memory_and_the_end(self):
+        daemon = self.start("--limits-connections", "3")
+        clients = [self.connect(daemon) for _ in range(3)]
+        for client in clients:
+            self.assertEqual(client.ask("list-tube-used"), "USING default")
+        self.assertEqual(self.connect(daemon).rest(), b"OUT_OF_MEMORY\r\n")
+        stats = clients[0].stats()
+        self.assertEqual(stats["refused-connections"], 1)
+        self.assertEqual(stats["current-connections"], 3)
+        self.assertEqual(stats["total-connections"], 3)
+
+    def test_one_that_sent_already_gets_the_same(self):
+        daemon = self.start("--limits-connections", "1")
+        first = self.connect(daemon)
+        first.ask("list-tube-used")
+        for command in (b"list-tube-used\r\n", b"put 0 0 60 60000\r\n" + b"x" * 60000 + b"\r\n"):
+            late = self.connect(daemon)
+            try:
+                late.send(command)
+            except OSError:
+                pass  # it may be refused before it has sent everything
+            self.assertEqual(late.rest(), b"OUT_OF_MEMORY\r\n")
+
+    def test_a_place_that_gets_free_is_given_again(self):
+        daemon = self.start("--limits-connections", "2")
+        stays, goes = self.connect(daemon), self.connect(daemon)
+        goes.ask("list-tube-used")
+        goes.close()
+        until("the place to be free", lambda: stays.stats()["current-connections"] == 1)
+        self.assertEqual(self.connect(daemon).ask("list-tube-used"), "USING default")
+
+    def test_two_thousand_refusals_are_counted_and_hardly_logged(self):
+        daemon = self.start("--limits-connections", "1")
+        inside = self.connect(daemon)
+        inside.ask("list-tube-used")
+        begin = time.monotonic()
+        for _ in range(2000):
+            late = self.connect(daemon)
+            self.assertEqual(late.rest(), b"OUT_OF_MEMORY\r\n")
+            late.close()
+        seconds = time.monotonic() - begin
+        self.assertEqual(inside.stats()["refused-connections"], 2000)
+        lines = daemon.lines_with("connection refused")
+        self.assertIn("limits.connections=1", lines[0])
+        self.assertGreaterEqual(len(lines), 1)
+        self.assertLessEqual(len(lines), 5 * (seconds + 2))
+
+
+class Bounds(DaemonTest):
+    def test_line_bytes(self):
+        client = self.connect(self.start("--limits-line-bytes", "300"))
+        self.assertEqual(client.ask("a" * 298), "UNKNOWN_COMMAND")
+        self.assertEqual(client.ask("a" * 299), "BAD_FORMAT")
+        self.assertEqual(client.ask("a" * 5 * MIB), "BAD_FORMAT")
+        self.assertEqual(client.ask("list-tube-used"), "USING default")
+
+    def test_job_bytes(self):
+        client = self.connect(self.start("-z", "1000"))
+        self.assertEqual(client.stats()["max-job-size"], 1000)
+        client.put(b"x" * 1000)
+        client.send(b"put 0 0 60 1001\r\n" + b"x" * 1001 + b"\r\n")
+        self.assertEqual(client.line(), "JOB_TOO_BIG")
+        # Longer than any buffer: read and dropped, not kept.
+        client.send(b"put 0 0 60 %d\r\n" % (20 * MIB) + b"x" * 20 * MIB + b"\r\n")
+        self.assertEqual(client.line(), "JOB_TOO_BIG")
+        self.assertEqual(client.stats()["current-jobs-ready"], 1)
+
+    def test_large_bodies_come_back_byte_for_byte(self):
+        client = self.connect(self.start("-z", "8MiB"))
+        sizes = (8 * MIB, 8 * MIB - 1, 4097, 4096, 4095, 65536, 2048, 2047, 0)
+        bodies = [os.urandom(size) for size in sizes]
+        for body in bodies:
+            client.put(body)
+        for job, body in enumerate(bodies, 1):
+            number, got = client.reserve()
+            self.assertEqual(number, job)
+            self.assertEqual(hashlib.sha256(got).digest(), hashlib.sha256(body).digest())
+        client.send(b"put 0 0 60 %d\r\n" % (8 * MIB + 1) + b"x" * (8 * MIB + 1) + b"\r\n")
+        self.assertEqual(client.line(), "JOB_TOO_BIG")
+
+    def test_job_memory(self):
+        client = self.connect(self.start("--limits-job-memory", "1MiB"))
+        body = b"x" * 50_000
+        count = 0
+        while True:
+            client.send(b"put 0 0 60 50000\r\n" + body + b"\r\n")
+            if client.line() == "OUT_OF_MEMORY":
+                break
+            count += 1
+        self.assertIn(count, range(15, 21))
+        stats = client.stats()
+        self.assertEqual(stats["current-jobs-ready"], count)
+        self.assertLessEqual(stats["job-memory"], MIB)
+        self.assertEqual(client.ask("delete 1"), "DELETED")
+        client.put(body)
+
+    def test_bodies_that_never_arrive_do_not_use_up_the_memory_for_ever(self):
+        daemon = self.start("--limits-job-memory", "1MiB")
+        stays = self.connect(daemon)
+        unfinished = [self.connect(daemon) for _ in range(20)]
+        for client in unfinished:
+            client.send(b"put 0 0 60 60000\r\nx")
+        until("the bodies to be claimed", lambda: stays.stats()["job-memory"] > 900_000)
+        stays.send(b"put 0 0 60 60000\r\n" + b"x" * 60_000 + b"\r\n")
+        self.assertEqual(stays.line(), "OUT_OF_MEMORY")
+        for client in unfinished:
+            client.close()
+        until("the memory to be returned", lambda: stays.stats()["job-memory"] == 0)
+        stays.put(b"x" * 60_000)
+
+    def test_tubes(self):
+        client = self.connect(self.start("--limits-tubes", "3"))
+        self.assertEqual(client.ask("watch a"), "WATCHING 2")
+        self.assertEqual(client.ask("use b"), "USING b")
+        self.assertEqual(client.ask("watch c"), "OUT_OF_MEMORY")
+        self.assertEqual(client.ask("use c"), "OUT_OF_MEMORY")
+        self.assertEqual(client.ask("use default"), "USING default")  # b is gone
+        self.assertEqual(client.ask("watch c"), "WATCHING 3")
+
+    def test_watches(self):
+        daemon = self.start("--limits-watches", "5")
+        first, second = self.connect(daemon), self.connect(daemon)
+        second.ask("list-tube-used")
+        for count, tube in enumerate("abc", 2):
+            self.assertEqual(first.ask(f"watch {tube}"), f"WATCHING {count}")
+        self.assertEqual(second.ask("watch a"), "OUT_OF_MEMORY")
+        self.assertEqual(first.ask("watch a"), "WATCHING 4")
+        self.assertEqual(first.ask("ignore a"), "WATCHING 3")
+        self.assertEqual(second.ask("watch a"), "WATCHING 2")
+        self.assertEqual(second.stats()["current-watches"], 5)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,185 @@
+"""Listening: several addresses at once, unix sockets and their paths, addresses that are taken."""
+
+import grp
+import os
+import pathlib
+import socket
+import stat
+import unittest
+
+from harness import DaemonTest, run, until
+
+CANNOT_LISTEN = 69
+
+
+def has_ipv6():
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+        return True
+    except OSError:
+        return False
+
+
+class Listeners(DaemonTest):
+    def setUp(self):
+        super().setUp()
+        self.path = self.directory / "socket"
+
+    def check_serves(self, daemon, index=0):
+        self.assertEqual(self.connect(daemon, index).ask("list-tube-used"), "USING default")
+
+    def check_refused(self, address, *parts):
+        code, output, errors = run("--listen", address)
+        self.assertEqual(code, CANNOT_LISTEN)
+        self.assertEqual(output, "")
+        lines = [line for line in errors.splitlines() if line.startswith("tubed: ")]
+        self.assertEqual(len(lines), 1, errors)
+        for part in parts:
+            self.assertIn(part, lines[0])
+
+    def test_several_at_once_share_one_queue(self):
+        addresses = ["127.0.0.1:0", "127.0.0.1:0", f"unix:{self.path}"]
+        if has_ipv6():
+            addresses.append("[::1]:0")
+        else:
+            print("no ::1 here")
+        flags = [part for address in addresses[1:] for part in ("--listen", address)]
+        daemon = self.start(*flags, listen=addresses[0], listeners=len(addresses))
+        clients = [self.connect(daemon, index) for index in range(len(addresses))]
+        for number, client in enumerate(clients, 1):
+            self.assertEqual(client.put(b"%d" % number), number)
+        for number, client in enumerate(reversed(clients), 1):
+            self.assertEqual(client.reserve(), (number, b"%d" % number))
+
+    def test_ipv6_does_not_take_the_port_of_ipv4(self):
+        if not has_ipv6():
+            self.skipTest("no ::1 here")
+        daemon = self.start()
+        port = daemon.addresses[0].rsplit(":", 1)[1]
+        self.check_serves(self.start(listen=f"[::]:{port}"))
+        self.check_serves(daemon)
+
+    def test_mode_and_group(self):
+        entry = next(entry for entry in grp.getgrall()
+                     if entry.gr_gid in os.getgroups() or os.geteuid() == 0 and entry.gr_gid)
+        config = self.write_config(f'[[listen]]\naddress = "unix:{self.path}"\nmode = "0620"\n'
+                                   f'group = "{entry.gr_name}"\n')
+        daemon = self.start("--config", config, listen=None)
+        status = self.path.stat()
+        self.assertTrue(stat.S_ISSOCK(status.st_mode))
+        self.assertEqual(stat.S_IMODE(status.st_mode), 0o620)
+        self.assertEqual(status.st_gid, entry.gr_gid)
+        self.check_serves(daemon)
+
+    def test_without_a_mode_the_umask_decides(self):
+        old = os.umask(0o027)
+        try:
+            self.start(listen=f"unix:{self.path}")
+        finally:
+            os.umask(old)
+        self.assertEqual(stat.S_IMODE(self.path.stat().st_mode), 0o750)
+
+    def test_a_group_that_does_not_exist(self):
+        config = self.write_config(f'[[listen]]\naddress = "unix:{self.path}"\n'
+                                   f'group = "no-such-group"\n')
+        code, _, errors = run("--config", config)
+        self.assertEqual(code, CANNOT_LISTEN)
+        self.assertIn("no-such-group", errors)
+        self.assertFalse(self.path.exists())
+
+    def test_a_stale_socket_is_replaced(self):
+        with socket.socket(socket.AF_UNIX) as stale:
+            stale.bind(str(self.path))
+            stale.listen()
+        self.assertTrue(self.path.exists())
+        self.check_serves(self.start(listen=f"unix:{self.path}"))
+
+    def test_what_a_killed_daemon_left_is_replaced(self):
+        with socket.socket(socket.AF_UNIX) as bound_only:  # as if killed between bind and listen
+            bound_only.bind(str(self.path))
+        self.check_serves(self.start(listen=f"unix:{self.path}"))
+
+    def test_a_live_socket_is_left_alone(self):
+        daemon = self.start(listen=f"unix:{self.path}")
+        self.check_refused(f"unix:{self.path}", f"unix:{self.path}", "another server")
+        self.check_serves(daemon)
+
+    def test_what_is_no_socket_is_left_alone(self):
+        self.path.write_text("precious", encoding="utf-8")
+        self.check_refused(f"unix:{self.path}", str(self.path), "not a socket")
+        self.assertEqual(self.path.read_text(encoding="utf-8"), "precious")
+
+    def test_the_path_is_removed_at_the_end(self):
+        daemon = self.start(listen=f"unix:{self.path}")
+        self.assertTrue(self.path.exists())
+        self.assertEqual(daemon.end(), 0)
+        self.assertFalse(self.path.exists())
+
+    def test_a_path_that_another_daemon_has_taken_over_stays(self):
+        first = self.start(listen=f"unix:{self.path}")
+        os.unlink(self.path)
+        second = self.start(listen=f"unix:{self.path}")
+        self.assertEqual(first.end(), 0)
+        self.check_serves(second)
+        self.assertTrue(self.path.exists())
+
+    def test_a_path_that_cannot_be(self):
+        self.check_refused(f"unix:{self.directory}/none/socket", "No such file")
+
+    def test_two_daemons_on_one_port(self):
+        daemon = self.start()
+        self.check_refused(daemon.addresses[0], daemon.addresses[0], "in use")
+        self.check_serves(daemon)
+
+    def test_no_listener_opens_when_one_cannot(self):
+        daemon = self.start()
+        code, _, errors = run("--listen", f"unix:{self.path}", "--listen", daemon.addresses[0])
+        self.assertEqual(code, CANNOT_LISTEN, errors)
+        self.assertFalse(self.path.exists())
+
+    def test_a_port_is_free_again_at_once(self):
+        daemon = self.start()
+        address = daemon.addresses[0]
+        client = self.connect(daemon)
+        client.ask("list-tube-used")
+        self.assertEqual(daemon.end(), 0)  # the daemon's end goes through TIME_WAIT
+        self.check_serves(self.start(listen=address))
+
+    def test_a_crowd_at_a_unix_socket(self):
+        daemon = self.start(listen=f"unix:{self.path}")
+        daemon.freeze()
+        crowd = [self.connect(daemon) for _ in range(300)]
+        daemon.thaw()
+        for client in crowd:
+            self.assertEqual(client.ask("list-tube-used"), "USING default")
+        until("all to be counted", lambda: crowd[0].stats()["current-connections"] == 300)
+
+
+class Privileges(DaemonTest):
+    def test_an_unknown_user(self):
+        path = self.directory / "socket"
+        code, _, errors = run("--listen", f"unix:{path}", "-u", "no-such-user")
+        self.assertEqual(code, 77)
+        self.assertIn("tubed: no user no-such-user", errors)
+        self.assertFalse(path.exists())
+
+    def test_becomes_the_user_for_good(self):
+        if os.geteuid() != 0:
+            print("not root: cannot become another user")
+            self.skipTest("not root")
+        self.directory.chmod(0o755)
+        daemon = self.start("-u", "nobody")
+        nobody = pathlib.Path("/etc/passwd").read_text(encoding="utf-8")
+        entry = next(line for line in nobody.splitlines() if line.startswith("nobody:"))
+        uid, gid = entry.split(":")[2:4]
+        # The log's line comes before: it listens as root, for the low ports.
+        until("it to be nobody", lambda: daemon.status_field("Uid").split() == [uid] * 4)
+        self.assertEqual(daemon.status_field("Gid").split(), [gid] * 4)
+        self.assertNotIn("0", daemon.status_field("Groups").split())
+        self.assertEqual(int(daemon.status_field("CapEff"), 16), 0)
+        self.assertEqual(self.connect(daemon).ask("list-tube-used"), "USING default")
+
+
+if __name__ == "__main__":
+    unittest.main()

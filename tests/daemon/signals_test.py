@@ -1,0 +1,230 @@
+"""What SIGHUP, SIGUSR1, SIGUSR2, SIGTERM, SIGINT and SIGPIPE do."""
+
+import signal
+import socket
+import time
+import unittest
+
+from harness import DaemonTest, until
+
+MIB = 1 << 20
+
+
+class Reload(DaemonTest):
+    def setUp(self):
+        super().setUp()
+        self.config = self.write_config('[limits]\njob_bytes = 100\n[log]\nlevel = "info"\n')
+        self.daemon = self.start("--config", self.config)
+        self.client = self.connect(self.daemon)
+        self.assertEqual(self.client.stats()["max-job-size"], 100)
+
+    def reload(self, text, line="reloaded", count=1):
+        self.write_config(text)
+        self.daemon.signal(signal.SIGHUP)
+        return self.daemon.wait_for_line(line, count)
+
+    def test_limits_and_log_level(self):
+        line = self.reload('[limits]\njob_bytes = 200\nconnections = 2\n[log]\nlevel = "debug"\n')
+        for key in ("limits.job_bytes", "limits.connections", "log.level"):
+            self.assertIn(key, line)
+        self.assertEqual(self.client.stats()["max-job-size"], 200)
+        self.client.put(b"x" * 200)
+        second = self.connect(self.daemon)
+        self.assertEqual(second.ask("list-tube-used"), "USING default")
+        self.daemon.wait_for_line(" debug connected")
+        self.assertEqual(self.connect(self.daemon).rest(), b"OUT_OF_MEMORY\r\n")
+        self.assertEqual(self.daemon.lines_with("needs a restart"), [])
+
+    def test_every_kind_of_limit(self):
+        self.client.ask("watch a")
+        self.client.ask("use b")
+        self.reload('[limits]\ntubes = 1\nwatches = 1\nline_bytes = 300\n')
+        self.assertEqual(self.client.ask("watch c"), "OUT_OF_MEMORY")
+        self.assertEqual(self.client.ask("use c"), "OUT_OF_MEMORY")
+        self.assertEqual(self.client.ask("use b"), "USING b")  # what there is stays
+        self.assertEqual(self.client.ask("x" * 290), "UNKNOWN_COMMAND")
+        self.assertEqual(self.client.stats()["max-job-size"], 65535)  # no longer in the file
+
+    def test_what_needs_a_restart_is_said(self):
+        line = self.reload('[tcp]\nbacklog = 7\n[[listen]]\naddress = "127.0.0.1:1"\n'
+                           '[limits]\njob_bytes = 300\n', "needs a restart")
+        self.assertIn("tcp.backlog", line)
+        self.assertNotIn("job_bytes", line)
+        self.assertEqual(self.client.stats()["max-job-size"], 300)
+        self.assertEqual(self.connect(self.daemon).ask("list-tube-used"), "USING default")
+
+    def test_a_flag_still_wins(self):
+        config = self.write_config('[limits]\njob_bytes = 100\n')
+        daemon = self.start("--config", config, "-z", "150")
+        client = self.connect(daemon)
+        self.write_config('[limits]\njob_bytes = 200\nconnections = 9\n')
+        daemon.signal(signal.SIGHUP)
+        self.assertNotIn("job_bytes", daemon.wait_for_line("reloaded"))
+        self.assertEqual(client.stats()["max-job-size"], 150)
+
+    def test_a_bad_file_changes_nothing(self):
+        for count, bad in enumerate(('[limits]\njob_bytes = 200\nconnections = 0\n', 'job_bytes = {',
+                                     '[limits]\njob_bytes = "many"\n'), 1):
+            line = self.reload(bad, "not reloaded", count)
+            self.assertIn(self.config, line)
+            self.assertEqual(self.client.stats()["max-job-size"], 100)
+        self.assertEqual(self.daemon.lines_with(" info reloaded"), [])
+
+    def test_idle_timeout(self):
+        self.reload('[timeouts]\nidle = "100ms"\n')
+        self.assertEqual(self.client.rest(), b"")
+
+
+class Drain(DaemonTest):
+    def test_draining_and_back(self):
+        daemon = self.start()
+        client = self.connect(daemon)
+        held, ready = client.put(), client.put()
+        client.reserve()
+        self.assertEqual(client.stats()["draining"], "false")
+        daemon.signal(signal.SIGUSR1)
+        until("it to drain", lambda: client.stats()["draining"] == "true")
+        client.send(b"put 0 0 10 20\r\ndelete 1\r\ndelete 2\r\n\r\n")  # its body is swallowed
+        self.assertEqual(client.line(), "DRAINING")
+        self.assertEqual(client.ask(f"release {held} 5 0"), "RELEASED")
+        self.assertEqual(client.reserve()[0], ready)
+        self.assertEqual(client.ask(f"delete {ready}"), "DELETED")
+        self.assertEqual(client.reserve()[0], held)
+        self.assertEqual(client.ask(f"delete {held}"), "DELETED")
+        daemon.signal(signal.SIGUSR2)
+        until("it to go on", lambda: client.stats()["draining"] == "false")
+        client.put()
+        daemon.wait_for_line(" info draining")
+        daemon.wait_for_line(" info not draining")
+
+    def test_begins_while_a_body_arrives(self):
+        daemon = self.start()
+        client, other = self.connect(daemon), self.connect(daemon)
+        client.send(b"put 0 0 10 5\r\nhe")
+        daemon.signal(signal.SIGUSR1)
+        until("it to drain", lambda: other.stats()["draining"] == "true")
+        client.send(b"llo\r\n")
+        self.assertEqual(client.line(), "DRAINING")
+        self.assertEqual(other.stats()["job-memory"], 0)
+
+
+class Stop(DaemonTest):
+    def test_ends_when_nobody_is_there(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            daemon = self.start()
+            daemon.signal(number)
+            self.assertEqual(daemon.wait(), 0)
+
+    def test_waiting_clients_are_closed(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            daemon = self.start()
+            clients = [self.connect(daemon) for _ in range(10)]
+            for client in clients[1:]:
+                client.send(b"reserve\r\n")
+            until("them to wait", lambda: clients[0].stats()["current-waiting"] == 9)
+            daemon.signal(number)
+            for client in clients:
+                self.assertEqual(client.rest(), b"")
+            self.assertEqual(daemon.wait(), 0)
+
+    def test_what_was_read_is_answered(self):
+        daemon = self.start("--timeouts-shutdown", "20s")
+        client = self.connect(daemon)
+        client.ask("list-tube-used")
+        # The batch and the signal arrive in one turn, and the batch is more than one turn's work.
+        count = 4000
+        daemon.freeze()
+        client.send(b"list-tube-used\r\n" * count)
+        daemon.signal(signal.SIGTERM)
+        daemon.thaw()
+        self.assertEqual(client.rest(), b"USING default\r\n" * count)
+        self.assertEqual(daemon.wait(), 0)
+
+    def test_large_replies_are_finished(self):
+        daemon = self.start("-z", "8MiB", "--timeouts-shutdown", "20s")
+        client = self.connect(daemon, receive_buffer=MIB)
+        client.put(b"x" * 8 * MIB)
+        client.send(b"peek 1\r\n" * 4)
+        client.read(1000)
+        daemon.signal(signal.SIGTERM)
+        daemon.wait_for_line("stopping")
+        rest = client.rest()
+        reply = len(b"FOUND 1 8388608\r\n") + 8 * MIB + 2
+        # Four replies were asked for in one piece.
+        self.assertEqual(len(rest), 4 * reply - 1000)
+        self.assertEqual(daemon.wait(), 0)
+
+    def test_a_long_kick_is_finished(self):
+        daemon = self.start("--limits-work-per-turn", "10")
+        client = self.connect(daemon)
+        client.put_many(20_000, delay=1000)
+        client.send(b"kick 20000\r\n")
+        daemon.signal(signal.SIGTERM)
+        self.assertIn(client.rest(), (b"KICKED 20000\r\n", b""))  # read or not read
+        self.assertEqual(daemon.wait(), 0)
+
+    def test_one_that_does_not_read_is_waited_for_and_nobody_new_comes(self):
+        daemon = self.start("-z", "8MiB", "--timeouts-shutdown", "500ms")
+        self.unread_reply(daemon)
+        begin = time.monotonic()
+        daemon.signal(signal.SIGTERM)
+        daemon.wait_for_line("stopping")
+        # The listener goes in the same turn as the line comes.
+        until("connections to be refused", lambda: self.is_refused(daemon))
+        self.assertEqual(daemon.wait(), 0)
+        seconds = time.monotonic() - begin
+        self.assertGreater(seconds, 0.45)
+        self.assertLess(seconds, 5)
+        daemon.wait_for_line("stopped before all replies were sent")
+
+    def test_the_second_signal_ends_it_at_once(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            daemon = self.start("-z", "8MiB", "--timeouts-shutdown", "1h")
+            self.unread_reply(daemon)
+            daemon.signal(number)
+            daemon.wait_for_line("stopping")
+            daemon.signal(number)
+            self.assertEqual(daemon.wait(5), 0)
+
+    def test_no_time_at_all(self):
+        daemon = self.start("-z", "8MiB", "--timeouts-shutdown", "0")
+        self.unread_reply(daemon)
+        daemon.signal(signal.SIGTERM)
+        self.assertEqual(daemon.wait(5), 0)
+
+    def unread_reply(self, daemon):
+        """A client that has asked for more than the kernel buffers, and does not read."""
+        other = self.connect(daemon)
+        other.put(b"x" * 8 * MIB)
+        client = self.connect(daemon, receive_buffer=4096)
+        client.send(b"peek 1\r\npeek 1\r\n")
+        client.read(100)
+        other.close()
+        return client
+
+    def is_refused(self, daemon):
+        try:
+            self.connect(daemon)
+            return False
+        except ConnectionRefusedError:
+            return True
+
+
+class BrokenPipe(DaemonTest):
+    def test_never_ends_the_daemon(self):
+        daemon = self.start("-z", "8MiB")
+        other = self.connect(daemon)
+        other.put(b"x" * 8 * MIB)
+        for _ in range(20):
+            client = self.connect(daemon, receive_buffer=4096)
+            client.send(b"peek 1\r\n")
+            client.read(100)
+            client.socket.shutdown(socket.SHUT_RDWR)
+            client.close()
+        daemon.signal(signal.SIGPIPE)
+        self.assertEqual(other.ask("list-tube-used"), "USING default")
+        until("them to be gone", lambda: other.stats()["current-connections"] == 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,148 @@
+"""Clients that do not take their replies, or take them slowly, cost a bounded amount of memory and
+nobody else's time."""
+
+import hashlib
+import os
+import select
+import time
+import unittest
+
+from harness import SANITIZED, DaemonTest, passed, until
+
+MIB = 1 << 20
+
+
+class SlowReaders(DaemonTest):
+    def send_without_reading(self, client, data):
+        """As much of `data` as the kernels take."""
+        client.socket.setblocking(False)
+        sent = 0
+        while sent < len(data) and select.select([], [client.socket], [], 0.2)[1]:
+            sent += client.socket.send(data[sent:])
+        client.socket.setblocking(True)
+        return sent
+
+    def check_growth(self, daemon, before, allowed):
+        growth = daemon.resident_bytes() - before
+        print(f"\n{self._testMethodName}: grew by {growth / MIB:.1f} MiB")
+        if not SANITIZED:
+            self.assertLess(growth, allowed)
+
+    def test_twenty_that_never_read_stay_small(self):
+        daemon = self.start("-z", "1MiB")
+        other = self.connect(daemon)
+        small, large = other.put(b"s" * 1000), other.put(b"l" * MIB)
+        before = daemon.resident_bytes()
+        for i in range(20):
+            client = self.connect(daemon, receive_buffer=4096)
+            command = b"peek %d\r\n" % (small if i % 2 else large)
+            self.send_without_reading(client, command * 20_000)
+        begin = time.monotonic()
+        for _ in range(100):
+            self.assertEqual(other.ask("list-tube-used"), "USING default")
+        self.assertLess(time.monotonic() - begin, 2)
+        self.check_growth(daemon, before, 20 * 4 * MIB)
+
+    def test_one_that_is_always_behind_stays_small(self):
+        # Its replies are never all taken: what has been taken must not pile up behind them. Unix
+        # sockets have buffers that stay smaller than limits.output_bytes.
+        daemon = self.start(listen=f"unix:{self.directory}/socket")
+        other = self.connect(daemon)
+        job = other.put(b"s" * 1500)
+        client = self.connect(daemon)
+        commands = b"peek %d\r\n" % job * 4000
+        before = daemon.resident_bytes()
+        sent = taken = 0
+        client.socket.setblocking(False)
+        deadline = time.monotonic() + 60
+        while taken < 150 * MIB and time.monotonic() < deadline:
+            readable, writable, _ = select.select([client.socket], [client.socket], [], 5)
+            # It asks as fast as it can, and reads only when it cannot.
+            if writable:
+                sent += client.socket.send(commands[sent % len(commands):])
+            elif readable:
+                taken += len(client.socket.recv(4096))
+        self.assertGreaterEqual(taken, 150 * MIB)
+        self.check_growth(daemon, before, 8 * MIB)
+
+    def test_one_that_takes_nothing_is_closed_and_its_jobs_come_back(self):
+        daemon = self.start("-z", "4MiB", "--timeouts-write", "1s")
+        other = self.connect(daemon)
+        for _ in range(8):
+            other.put(b"x" * 4 * MIB)
+        client = self.connect(daemon, receive_buffer=4096)
+        begin = time.monotonic()
+        client.send(b"reserve\r\n" * 8)
+        until("it to hold jobs", lambda: other.stats()["current-jobs-reserved"] > 0)
+        line = daemon.wait_for_line("closing a client")
+        self.assertIn("timeouts.write", line)
+        self.assertGreater(time.monotonic() - begin, 0.9)
+        until("its jobs to come back", lambda: other.stats()["current-jobs-ready"] == 8)
+        self.assertEqual(other.stats()["current-connections"], 1)
+
+    def test_one_that_reads_slowly_gets_every_byte(self):
+        # For twice as long as timeouts.write: some progress is enough to stay.
+        daemon = self.start("-z", "4MiB", "--timeouts-write", "1s")
+        other = self.connect(daemon)
+        bodies = [os.urandom(size) for size in (4 * MIB, 3 * MIB, 100, 5 * MIB // 2, 70_000)]
+        for body in bodies:
+            other.put(body)
+        expected = b"".join(b"RESERVED %d %d\r\n%s\r\n" % (job, len(body), body)
+                            for job, body in enumerate(bodies, 1))
+        expected += b"USING default\r\n" * 1000
+        client = self.connect(daemon, receive_buffer=65536)
+        client.send(b"reserve\r\n" * len(bodies) + b"list-tube-used\r\n" * 1000)
+        begin = time.monotonic()
+        seconds = 2.2
+        got = bytearray()
+        while len(got) < len(expected):
+            due = begin + seconds * len(got) / len(expected)
+            until("the next portion to be due", passed(due))
+            chunk = client.socket.recv(65536)
+            self.assertTrue(chunk, f"closed after {len(got)} of {len(expected)} bytes")
+            got += chunk
+        self.assertGreater(time.monotonic() - begin, 2)
+        self.assertEqual(hashlib.sha256(got).digest(), hashlib.sha256(expected).digest())
+        self.assertEqual(client.ask("list-tube-used"), "USING default")
+
+
+class Idle(DaemonTest):
+    def test_only_the_idle_are_closed(self):
+        daemon = self.start("--timeouts-idle", "300ms")
+        holder, waiter, talker = (self.connect(daemon) for _ in range(3))
+        job = holder.put(ttr=100)
+        self.assertEqual(holder.reserve()[0], job)
+        waiter.send(b"reserve\r\n")
+        idle = [self.connect(daemon) for _ in range(10)]
+        half = self.connect(daemon)
+        half.send(b"put 0 0 10 5\r\nhe")  # in the middle of a command
+        begin = time.monotonic()
+
+        def talk():
+            self.assertEqual(talker.ask("list-tube-used"), "USING default")
+            return daemon.lines_with("closed") or talker.stats()["current-connections"] == 4
+
+        until("the idle to be closed", talk)
+        self.assertGreater(time.monotonic() - begin, 0.25)
+        for client in idle:
+            self.assertEqual(client.rest(), b"")
+        until("three times that long to pass", lambda: talk() and passed(begin + 1)())
+        self.assertEqual(talker.stats()["current-connections"], 4)
+        self.assertIn("timeouts.idle", daemon.wait_for_line("closing a client"))
+        half.send(b"llo\r\n")
+        self.assertEqual(half.line(), f"INSERTED {job + 1}")
+        self.assertEqual(waiter.body()[0], ["RESERVED", str(job + 1), "5"])
+        self.assertEqual(holder.ask(f"delete {job}"), "DELETED")
+        self.assertEqual(holder.rest(), b"")  # now it is idle as well
+
+    def test_by_default_nobody_is(self):
+        daemon = self.start()
+        client, other = self.connect(daemon), self.connect(daemon)
+        other.ask("list-tube-used")
+        begin = time.monotonic()
+        until("some time to pass", passed(begin + 0.5))
+        self.assertEqual(client.ask("list-tube-used"), "USING default")
+
+
+if __name__ == "__main__":
+    unittest.main()

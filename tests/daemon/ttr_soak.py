@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""No job stays reserved past its TTR: thousands of one-second reservations, held by connections
+that never speak again, are all ready soon after the last TTR has passed.
+
+  ttr_soak.py --server build/dev/src/tubed
+  ttr_soak.py --server /usr/bin/beanstalkd --kind beanstalkd --rounds 5
+
+Of tubed one stuck job is a failure. The same against beanstalkd is a comparison: it prints how
+many were stuck and exits with 0.
+"""
+
+import argparse
+import os
+import socket
+import subprocess
+import sys
+import time
+
+import harness
+
+TTR_SECONDS = 1
+# From the last TTR's end to the moment by which everything is seen to be ready.
+MARGIN_SECONDS = 5 if harness.SANITIZED else 1
+
+# beanstalkd cannot pick a free port, but takes a listening socket as systemd hands it over: as
+# descriptor 3, with LISTEN_PID naming the process that is to have it.
+HAND_OVER = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+class Beanstalkd:
+    def __init__(self, program):
+        with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
+            self.addresses = ["%s:%d" % listener.getsockname()]
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", HAND_OVER, str(listener.fileno()), program],
+                pass_fds=(listener.fileno(),), stdin=subprocess.DEVNULL)
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait(harness.SECONDS)
+        return 0
+
+
+def soak(address, options):
+    """One round; returns how many jobs were late."""
+    watcher = harness.Client(address)
+    watcher.put_many(options.jobs, ttr=TTR_SECONDS)
+    holders = [harness.Client(address) for _ in range(options.connections)]
+    timeouts_before = watcher.stats()["job-timeouts"]
+    each, more = divmod(options.jobs, options.connections)
+    counts = [each + (index < more) for index in range(options.connections)]
+    first = time.monotonic()
+    for holder, count in zip(holders, counts):
+        holder.send(b"reserve\r\n" * count)
+    for holder, count in zip(holders, counts):
+        for _ in range(count):
+            words, _ = holder.body()
+            assert words[0] == "RESERVED", words
+    last = time.monotonic()
+    # From here on the holders are silent.
+    harness.until("the TTRs to pass", harness.passed(last + TTR_SECONDS), TTR_SECONDS + 1)
+    over = last + TTR_SECONDS
+    while True:
+        stats = watcher.stats()
+        timeouts = stats["job-timeouts"] - timeouts_before
+        if timeouts >= options.jobs or time.monotonic() > over + MARGIN_SECONDS:
+            break
+    late = stats["current-jobs-reserved"]
+    seen = time.monotonic() - over
+    print(f"{options.jobs} reservations by {options.connections} connections within "
+          f"{last - first:.2f} s: {timeouts} timeouts, {late} still reserved, "
+          f"{stats['current-jobs-ready']} ready {seen * 1e3:.0f} ms after the last TTR", flush=True)
+    if not late:
+        assert timeouts == options.jobs, "a job timed out more than once"
+        assert stats["current-jobs-ready"] == options.jobs
+    for holder in holders:
+        holder.close()
+    harness.until("the jobs to be given back",
+                  lambda: watcher.stats()["current-jobs-ready"] == options.jobs)
+    while watcher.stats()["current-jobs-ready"] > 0:  # a clean table for the next round
+        watcher.ask(f"delete {watcher.reserve()[0]}")
+    watcher.close()
+    return late
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--server", default=harness.PROGRAM, help="the server's program")
+    parser.add_argument("--kind", choices=("tubed", "beanstalkd"), default="tubed")
+    parser.add_argument("--jobs", type=int, default=3000)
+    parser.add_argument("--connections", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=1)
+    options = parser.parse_args()
+    harness.raise_descriptor_limit(options.connections + 100)
+    if options.kind == "tubed":
+        harness.PROGRAM = os.path.abspath(options.server)
+        server = harness.Daemon(["--listen", "127.0.0.1:0"])
+    else:
+        server = Beanstalkd(options.server)
+    late = 0
+    try:
+        for _ in range(options.rounds):
+            late += soak(server.addresses[0], options)
+    finally:
+        code = server.end()
+    total = options.jobs * options.rounds
+    print(f"{options.kind}: {late} of {total} jobs were stuck past their TTR")
+    return 1 if code != 0 or (late and options.kind == "tubed") else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+// Fuzzes the conversation: several clients, bytes cut anywhere, time, half-closes, drain mode.
+//
+// The input is a script: a control byte (low two bits: the client; the rest: what it does) and, for
+// bytes to send, one byte of length and so many bytes. The queue's invariants hold after each step.
+// The script is played twice, the second time byte by byte: a client that is alone must get the
+// same replies. (Where there are several, one that waits may be served in the middle of another's
+// bytes.)
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "commands/conversation.h"
+#include "commands/service.h"
+
+namespace {
+
+using namespace tubed;
+using namespace tubed::commands;
+
+constexpr Time kStart{std::chrono::hours(1)};
+constexpr std::size_t kClients = 4;
+
+class World {
+ public:
+  World(bool one_client, bool byte_by_byte)
+      : service_({.job_bytes = 512,
+                  .job_memory_bytes = 1 << 16,
+                  .tubes = 8,
+                  .watches = 24,
+                  .work_per_turn = 50},
+                 {.started = kStart}, [] { return CpuTimes{}; }),
+        one_client_(one_client),
+        byte_by_byte_(byte_by_byte) {
+    service_.set_limits(service_.engine().limits(), {.output_bytes = 4096});
+  }
+
+  std::array<std::string, kClients> play(std::string_view script) {
+    while (!script.empty()) {
+      const auto control = static_cast<std::uint8_t>(script.front());
+      script.remove_prefix(1);
+      const std::size_t client = one_client_ ? 0 : control % kClients;
+      act(client, control / kClients, script);
+      settle();
+      service_.engine().check_invariants();
+    }
+    return heard_;
+  }
+
+ private:
+  void act(std::size_t client, unsigned action, std::string_view& script) {
+    constexpr unsigned kActions = 8;
+    switch (action % kActions) {
+      case 0:
+        service_.begin_turn(service_.now() + std::chrono::milliseconds(300));
+        break;
+      case 1:
+        service_.begin_turn(service_.now() + std::chrono::seconds(2));
+        break;
+      case 2:
+        clients_[client].reset();
+        break;
+      case 3:
+        if (clients_[client] != nullptr) clients_[client]->end_input();
+        break;
+      case 4:
+        service_.set_draining(!service_.draining());
+        break;
+      default:
+        send(client, script);
+        break;
+    }
+  }
+
+  void send(std::size_t client, std::string_view& script) {
+    if (script.empty()) return;
+    const auto length = static_cast<std::size_t>(static_cast<unsigned char>(script.front()));
+    script.remove_prefix(1);
+    const std::string_view bytes = script.substr(0, length);
+    script.remove_prefix(bytes.size());
+    if (clients_[client] == nullptr) {
+      clients_[client] = std::make_unique<Conversation>(service_);
+    }
+    for (std::size_t at = 0; at < bytes.size();) {
+      const std::size_t count = byte_by_byte_ ? 1 : bytes.size();
+      if (clients_[client] == nullptr) return;
+      clients_[client]->receive(bytes.substr(at, count));
+      settle();
+      at += count;
+    }
+  }
+
+  void settle() {
+    bool again = true;
+    while (again) {
+      service_.take_woken(woken_);
+      again = !woken_.empty();
+      for (std::size_t i = 0; i < kClients; ++i) again = settle_one(i) || again;
+    }
+  }
+
+  bool settle_one(std::size_t client) {
+    auto& conversation = clients_[client];
+    if (conversation == nullptr) return false;
+    auto& replies = conversation->replies();
+    while (!replies.empty()) {
+      std::string_view piece;
+      replies.pieces({&piece, 1});
+      heard_[client].append(piece);
+      replies.take(piece.size());
+    }
+    const bool resumed = conversation->can_resume();
+    if (resumed) conversation->resume();
+    const bool over = conversation->finished() && replies.empty();
+    if (over) conversation.reset();
+    return resumed || over;
+  }
+
+  Service service_;
+  bool one_client_;
+  bool byte_by_byte_;
+  std::array<std::unique_ptr<Conversation>, kClients> clients_;
+  std::array<std::string, kClients> heard_;
+  std::vector<SessionId> woken_;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view script(reinterpret_cast<const char*>(data), size);
+  World(false, false).play(script);
+  World(false, true).play(script);
+  const auto whole = World(true, false).play(script);
+  const auto cut = World(true, true).play(script);
+  TUBED_ASSERT(whole == cut);
+  return 0;
+}
