@@ -85,8 +85,7 @@ bool Conversation::wants_input() const {
 }
 
 bool Conversation::idle() const {
-  return stage_ == Stage::line && !waiting_ && !slices_.begun && replies_.empty() &&
-         !service_.engine().holds_jobs(session_);
+  return !waiting_ && !slices_.begun && replies_.empty() && !service_.engine().holds_jobs(session_);
 }
 
 // --- Work

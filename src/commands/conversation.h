@@ -49,7 +49,8 @@ class Conversation {
   bool wants_input() const;
   // Nothing more will be answered: once replies() is empty the connection can be closed.
   bool finished() const { return quit_ || (input_ended_ && stop_ == Stop::starved); }
-  // Holds no job, is in no command and waits for nothing.
+  // Holds no job, and neither waits for anything nor owes anything. (The middle of a line or a body
+  // is no excuse: a body that does not come holds memory.)
   bool idle() const;
 
   protocol::ReplyBuffer& replies() { return replies_; }

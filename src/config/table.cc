@@ -103,7 +103,7 @@ constexpr auto kSettings = std::to_array<Setting>({
         {.key = "limits.connections",
          .type = count("connections", 1, 1'000'000),
          .standard = 10'000,
-         .doc = "Clients connected at once. A further one is closed as soon as it connects."}),
+         .doc = "Clients connected at once. A further one is told OUT_OF_MEMORY and closed."}),
     row<&Settings::line_bytes>(
         {.key = "limits.line_bytes",
          .type = bytes(224, kMaxLineBytes),
@@ -148,7 +148,8 @@ constexpr auto kSettings = std::to_array<Setting>({
          .type = duration(0s, 24h * 365),
          .standard = standard(0s),
          .doc = "Close a client that has sent nothing for this long; 0 is never. One that holds a "
-                "job or waits in reserve is not idle."}),
+                "job, waits in reserve or has replies to take is not idle; one in the middle of a "
+                "put is."}),
     row<&Settings::write_timeout>(
         {.key = "timeouts.write",
          .type = duration(1s, 24h),

@@ -6,6 +6,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,9 +17,12 @@ namespace {
 constexpr std::string_view kNames[] = {"error", "warning", "info", "debug"};
 constexpr int kJournaldPriorities[] = {3, 4, 6, 7};  // as syslog's
 
-void write_to_stderr(std::string_view line) {
-  // One write a line, so that lines of several processes do not mix. If nobody reads, so be it.
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+bool write_to_stderr(std::string_view line) {
+  // A pipe that nobody reads must not stop the queue: then the line is lost, and counted.
+  pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  if (::poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) return false;
+  // One write a line, so that lines of several processes do not mix.
+  return ::write(STDERR_FILENO, line.data(), line.size()) == static_cast<ssize_t>(line.size());
 }
 
 Duration system_wall_time() {
@@ -122,6 +126,7 @@ void Log::write(Level level, std::string_view event, Fields fields, std::uint64_
   if (level > level_) return;
   std::vector<Field> all(fields);
   if (suppressed > 0) all.emplace_back("suppressed", suppressed);
+  if (lost_ > 0) all.emplace_back("lost", lost_);
   const auto index = static_cast<std::size_t>(level);
   std::string line;
   switch (format_) {
@@ -136,7 +141,7 @@ void Log::write(Level level, std::string_view event, Fields fields, std::uint64_
       line = fmt::format("{} {} {}", timestamp(wall_time_()), kNames[index], text_line(event, all));
       break;
   }
-  writer_(line + "\n");
+  lost_ = writer_(line + "\n") ? 0 : lost_ + 1;
 }
 
 }  // namespace tubed::platform

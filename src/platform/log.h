@@ -33,11 +33,11 @@ class Log {
   };
   using Fields = std::initializer_list<Field>;
 
-  // Writes whole lines; the default writes to stderr.
-  using Writer = std::function<void(std::string_view line)>;
+  // Writes a whole line, without blocking; false: it is lost, which the next line tells.
+  using Writer = std::function<bool(std::string_view line)>;
 
   Log();
-  // `wall_seconds`: seconds since 1970; for tests.
+  // `wall_time`: what has passed since 1970.
   Log(Writer writer, std::function<Duration()> wall_time);
 
   // Automatic: journald's prefixes when stderr is the journal, else text.
@@ -64,6 +64,7 @@ class Log {
   void write(Level level, std::string_view event, Fields fields, std::uint64_t suppressed = 0);
 
   Writer writer_;
+  std::uint64_t lost_ = 0;  // lines that could not be written since the last that was
   std::function<Duration()> wall_time_;
   Level level_ = Level::info;
   Format format_ = Format::text;

@@ -10,6 +10,7 @@
 #include <grp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -122,6 +123,15 @@ Transfer write_from(const Socket& socket, std::span<const std::string_view> piec
                                 .iov_len = piece.size()};
                  });
   return as_transfer(::writev(socket.descriptor(), vectors.data(), static_cast<int>(count)));
+}
+
+bool has_unread(const Socket& socket) {
+  int bytes = 0;
+  return ::ioctl(socket.descriptor(), FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
+void end_output(const Socket& socket) {
+  ::shutdown(socket.descriptor(), SHUT_WR);
 }
 
 void tune_connection(const Socket& socket, Duration keepalive_idle) {

@@ -45,6 +45,11 @@ Transfer write_from(const Socket& socket, std::span<const std::string_view> piec
 // At most this many pieces are written in one call.
 inline constexpr std::size_t kMaxPieces = 64;
 
+// Something has arrived that nobody has read.
+bool has_unread(const Socket& socket);
+// The peer gets the end of the stream behind what was written; it can still be read from.
+void end_output(const Socket& socket);
+
 // Sets TCP_NODELAY, and keepalive with the first probe after `idle`. Does nothing to a unix socket.
 void tune_connection(const Socket& socket, Duration keepalive_idle);
 

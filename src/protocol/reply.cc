@@ -106,6 +106,17 @@ void ReplyBuffer::take(std::size_t count) {
       ++splices_taken_;
     }
   }
+  drop_taken();
+}
+
+// A client that is always a little behind never empties the buffer: what it has taken must go all the
+// same. Half of it at once, so that each byte is moved once on average.
+void ReplyBuffer::drop_taken() {
+  if (text_taken_ < kKeptCapacity || text_taken_ < text_.size() / 2) return;
+  text_.erase(0, text_taken_);
+  splices_.erase(splices_.begin(), splices_.begin() + static_cast<std::ptrdiff_t>(splices_taken_));
+  for (Splice& splice : splices_) splice.offset -= text_taken_;
+  text_taken_ = splices_taken_ = 0;
 }
 
 void ReplyBuffer::clear() {

@@ -42,6 +42,11 @@ class ReplyBuffer {
   // Bytes not yet taken, bodies included.
   std::size_t size() const { return size_; }
 
+  // Memory that the buffer itself holds; for tests.
+  std::size_t kept_bytes() const {
+    return text_.capacity() + splices_.capacity() * sizeof(Splice);
+  }
+
   // `word` CRLF
   void line(std::string_view word);
   // `word` SP `number` CRLF, as in INSERTED 1 or WATCHING 2
@@ -69,6 +74,7 @@ class ReplyBuffer {
   void text(std::string_view text);
   void number(std::uint64_t number);
   void body(const Bytes& body);
+  void drop_taken();
   void clear();
 
   std::string text_;

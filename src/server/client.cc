@@ -24,7 +24,7 @@ Client::Client(platform::Loop& loop, platform::Socket socket, commands::Service&
 void Client::on_ready(platform::Readiness ready) {
   host_.begin_turn();
   if (ready.broken) broken_ = true;
-  if (ready.readable && !broken_) read();
+  if (ready.readable && !broken_) lingering_ ? discard_input() : read();
   if (ready.half_closed) conversation_.half_close();
   host_.look_after(*this);
 }
@@ -57,6 +57,14 @@ void Client::read() {
   }
 }
 
+void Client::discard_input() {
+  const std::array buffers = {host_.read_buffer()};
+  const auto transfer = platform::read_into(stream_.socket(), buffers);
+  const bool gone = transfer.kind == platform::Transfer::Kind::end ||
+                    transfer.kind == platform::Transfer::Kind::failed;
+  if (gone) broken_ = true;
+}
+
 bool Client::write() {
   bool progress = false;
   auto& replies = conversation_.replies();
@@ -76,13 +84,23 @@ bool Client::write() {
 }
 
 void Client::update_interest() {
-  stream_.want(conversation_.wants_input() && !finishing_, !conversation_.replies().empty());
+  if (finishing_ && answered() && !lingering_) {
+    lingering_ = true;
+    platform::end_output(stream_.socket());
+  }
+  const bool wants_input = finishing_ ? lingering_ : conversation_.wants_input();
+  stream_.want(wants_input, !conversation_.replies().empty());
+}
+
+// Everything that was read, and the answers are sent.
+bool Client::answered() const {
+  return conversation_.replies().empty() && !conversation_.can_resume();
 }
 
 bool Client::done() const {
   if (broken_) return true;
-  if (!conversation_.replies().empty()) return false;
-  return conversation_.finished() || (finishing_ && !conversation_.can_resume());
+  if (finishing_) return answered() && !lingering_ && !platform::has_unread(stream_.socket());
+  return conversation_.replies().empty() && conversation_.finished();
 }
 
 }  // namespace tubed::server

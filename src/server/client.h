@@ -40,7 +40,10 @@ class Client final : public platform::StreamOwner {
   // Asks the loop for what the conversation can use now.
   void update_interest();
 
-  // Reads no more; done as soon as what was read is answered and the answers are sent.
+  // Acts on nothing more; done as soon as what was read is answered and the answers are sent. If
+  // input was left unread, a close would reset the connection and could destroy answers that are on
+  // their way: then the peer gets the end of the stream, and it is done when the peer has ended
+  // too.
   void finish() { finishing_ = true; }
   // The connection can be closed.
   bool done() const;
@@ -57,12 +60,15 @@ class Client final : public platform::StreamOwner {
 
  private:
   void read();
+  void discard_input();
+  bool answered() const;
 
   ClientHost& host_;
   commands::Conversation conversation_;
   platform::Stream stream_;
   bool broken_ = false;
   bool finishing_ = false;
+  bool lingering_ = false;  // the output has ended, input is read and dropped
 };
 
 }  // namespace tubed::server

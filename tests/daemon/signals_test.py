@@ -2,10 +2,11 @@
 
 import signal
 import socket
+import threading
 import time
 import unittest
 
-from harness import DaemonTest, until
+from harness import SECONDS, DaemonTest, until
 
 MIB = 1 << 20
 
@@ -139,6 +140,28 @@ class Stop(DaemonTest):
         daemon.thaw()
         self.assertEqual(client.rest(), b"USING default\r\n" * count)
         self.assertEqual(daemon.wait(), 0)
+
+    def test_no_reply_is_lost_because_more_was_sent_than_was_read(self):
+        # To close a connection with unread input is to reset it, and a reset destroys what is
+        # still on its way: the replies to what was read.
+        daemon = self.start("--timeouts-shutdown", "60s")
+        client = self.connect(daemon, receive_buffer=65536)
+        job = client.put(b"x" * 2000)
+        count = 60_000
+        sender = threading.Thread(target=client.send, args=(b"peek %d\r\n" % job * count,))
+        sender.start()
+        reply = b"FOUND %d 2000\r\n" % job + b"x" * 2000 + b"\r\n"
+        self.assertEqual(client.read(len(reply)), reply)
+        daemon.signal(signal.SIGTERM)
+        daemon.wait_for_line("stopping")
+        length = 0
+        while chunk := client.socket.recv(1 << 18):  # a reset would be an exception
+            length += len(chunk)
+        self.assertEqual(length % len(reply), 0)
+        self.assertLess(length, (count - 1) * len(reply))
+        sender.join(SECONDS)
+        client.close()
+        self.assertEqual(daemon.wait(5), 0)
 
     def test_large_replies_are_finished(self):
         daemon = self.start("-z", "8MiB", "--timeouts-shutdown", "20s")

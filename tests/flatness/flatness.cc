@@ -141,7 +141,7 @@ int main(int argc, char** argv) {
   const int waiting = std::atoi(argv[3]);
   const int delayed = std::atoi(argv[4]);
 
-  platform::Log log([](std::string_view) {}, [] { return Duration(); });
+  platform::Log log([](std::string_view) { return true; }, [] { return Duration(); });
   platform::Loop loop;
   Settings settings;
   settings.listeners.front().kind = Listen::Kind::unix_socket;

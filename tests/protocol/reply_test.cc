@@ -63,6 +63,31 @@ TEST_CASE("what is taken in pieces of any size is what was put in") {
   }
 }
 
+TEST_CASE("a buffer that is never empty gives back what was taken") {
+  ReplyBuffer replies;
+  std::string expected;
+  std::string got;
+  std::array<std::string_view, 1> piece;
+  const Bytes large = Bytes::copy_of(std::string(3000, 'y'));
+  for (std::uint64_t i = 0; i < 20'000; ++i) {
+    replies.line("INSERTED", i);
+    expected += "INSERTED " + std::to_string(i) + "\r\n";
+    if (i % 100 == 0) {
+      replies.job("FOUND", i, large);
+      expected += "FOUND " + std::to_string(i) + " 3000\r\n" + std::string(large.view()) + "\r\n";
+    }
+    while (replies.size() > 500) {
+      REQUIRE(replies.pieces(piece) == 1);
+      const std::size_t count = std::min<std::size_t>(piece[0].size(), 333);
+      got.append(piece[0].substr(0, count));
+      replies.take(count);
+    }
+    CHECK(replies.kept_bytes() < 20'000);
+  }
+  got += take_all(replies, 100, 1);
+  CHECK(got == expected);
+}
+
 TEST_CASE("a large body is sent from where it lies, a small one is copied") {
   const Bytes large = Bytes::copy_of(std::string(5000, 'x'));
   ReplyBuffer replies;

@@ -1,0 +1,71 @@
+// A client of the server with its other end, for the tests of server/: a socket pair, a queue, and
+// a host that only writes down what it is asked.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "platform/signal.h"
+#include "server/client.h"
+#include "tests/platform/loopback.h"
+
+namespace tubed::server_test {
+
+class Host final : public server::ClientHost {
+ public:
+  void begin_turn() override { ++turns; }
+  void look_after(server::Client& client) override { looked_after.push_back(&client); }
+  std::span<char> read_buffer() override { return buffer_; }
+
+  int turns = 0;
+  std::vector<server::Client*> looked_after;
+
+ private:
+  std::vector<char> buffer_ = std::vector<char>(64 * 1024);
+};
+
+// The loop, the queue and the host that clients share.
+struct House {
+  House() { platform::ignore_broken_pipes(); }
+
+  platform::Loop loop;
+  commands::Service service{Limits{}, commands::Identity{}, [] { return commands::CpuTimes{}; }};
+  Host host;
+};
+
+// One client and its other end.
+struct Party {
+  explicit Party(House& shared) : Party(shared, platform_test::connected_pair()) {}
+
+  // What the client says, as if it had arrived and been read.
+  void says(std::string_view text) { client.conversation().receive(text); }
+  // Its replies, as if it had taken them.
+  std::string takes() {
+    auto& replies = client.conversation().replies();
+    std::vector<std::string_view> pieces(64);
+    std::string text;
+    while (!replies.empty()) {
+      const std::size_t count = replies.pieces(pieces);
+      const std::size_t before = text.size();
+      for (std::size_t i = 0; i < count; ++i) text.append(pieces[i]);
+      replies.take(text.size() - before);
+    }
+    return text;
+  }
+
+  House& house;
+  platform::Socket peer;
+  server::Client client;
+
+ private:
+  Party(House& shared, std::pair<platform::Socket, platform::Socket> ends)
+      : house(shared),
+        peer(std::move(ends.second)),
+        client(shared.loop, std::move(ends.first), shared.service, shared.host) {}
+};
+
+}  // namespace tubed::server_test
