@@ -129,6 +129,7 @@ template <class Arguments, Outcome (*Run)(Context&, const Arguments&)>
 constexpr Command command(const CommandText& text) {
   static_assert(std::is_trivially_copyable_v<Arguments>);
   static_assert(sizeof(Arguments) <= sizeof(ArgumentStorage));
+  static_assert(alignof(Arguments) <= alignof(ArgumentStorage));
   constexpr bool has_arguments = !detail::kArgumentTexts<Arguments>.empty();
   return {.name = text.name,
           .summary = text.summary,

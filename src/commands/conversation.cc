@@ -12,6 +12,8 @@ namespace {
 constexpr std::string_view kLineEnd = "\r\n";
 // A reply of this size counts as much work as a command.
 constexpr std::size_t kReplyBytesPerWork = 256;
+// So do as many entries of watch lists.
+constexpr std::uint64_t kWatchesPerWork = 64;
 // What an idle connection may keep of an input buffer that was once full.
 constexpr std::size_t kKeptCapacity = 1024;
 
@@ -68,6 +70,14 @@ void Conversation::end_input() {
   half_close();
 }
 
+void Conversation::stop_waiting() {
+  peer_is_gone_ = true;
+  if (!waiting_) return;
+  service_.engine().cancel_wait(session_);
+  waiting_ = false;
+  quit_ = true;
+}
+
 void Conversation::resume() {
   if (can_resume()) work();
 }
@@ -82,6 +92,10 @@ bool Conversation::wants_input() const {
   if (quit_ || input_ended_) return false;
   // Somebody who waits may pipeline one more read's worth; then the kernel keeps the rest.
   return stop_ == Stop::starved || (waiting_ && pending_.empty());
+}
+
+bool Conversation::in_body() const {
+  return stage_ != Stage::line && stage_ != Stage::skipped_line;
 }
 
 bool Conversation::idle() const {
@@ -107,6 +121,8 @@ std::size_t Conversation::take(std::string_view input) {
       continue;
     }
     const std::string_view rest = input.substr(total);
+    const std::size_t replies_before = replies_.size();
+    const std::uint64_t walked_before = service_.engine().watches_walked();
     std::size_t taken = 0;
     switch (stage_) {
       case Stage::line:
@@ -127,6 +143,7 @@ std::size_t Conversation::take(std::string_view input) {
         break;
     }
     total += taken;
+    charge(replies_.size() - replies_before, service_.engine().watches_walked() - walked_before);
     if (stop_ == Stop::starved) break;
   }
   working_ = false;
@@ -161,9 +178,7 @@ std::size_t Conversation::take_line(std::string_view input) {
     }
     return 0;
   }
-  const std::size_t replies_before = replies_.size();
   run_line(input.substr(0, end));
-  charge(replies_before);
   return end + kLineEnd.size();
 }
 
@@ -205,14 +220,12 @@ std::size_t Conversation::take_body_end(std::string_view input) {
     replies_.line(word::kExpectedCrlf);
     return 0;
   }
-  const std::size_t replies_before = replies_.size();
   stage_ = Stage::line;
   if (refusal_.empty()) {
     run_command();
   } else {
     replies_.line(refusal_);
   }
-  charge(replies_before);
   return kLineEnd.size();
 }
 
@@ -319,10 +332,12 @@ void Conversation::run_command() {
   }
 }
 
-void Conversation::charge(std::size_t replies_before) {
-  const std::size_t bytes = replies_.size() - replies_before;
-  const std::size_t cost = 1 + bytes / kReplyBytesPerWork;
-  budget_ -= static_cast<std::uint32_t>(std::min<std::size_t>(cost, budget_));
+// What was just done, in units of one command.
+void Conversation::charge(std::size_t reply_bytes, std::uint64_t watches_walked) {
+  if (reply_bytes == 0 && watches_walked == 0) return;
+  const std::uint64_t cost =
+      1 + reply_bytes / kReplyBytesPerWork + watches_walked / kWatchesPerWork;
+  budget_ -= static_cast<std::uint32_t>(std::min<std::uint64_t>(cost, budget_));
 }
 
 bool Conversation::answer(const engine::Notice& notice) {

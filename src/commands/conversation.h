@@ -42,6 +42,10 @@ class Conversation {
   // There will be no more bytes.
   void end_input();
 
+  // The server is stopping: a wait ends without an answer, and with it all that was pipelined
+  // behind; none begins.
+  void stop_waiting();
+
   // Goes on with work that was left for a later turn.
   void resume();
   bool can_resume() const;
@@ -49,6 +53,8 @@ class Conversation {
   bool wants_input() const;
   // Nothing more will be answered: once replies() is empty the connection can be closed.
   bool finished() const { return quit_ || (input_ended_ && stop_ == Stop::starved); }
+  // A body is arriving.
+  bool in_body() const;
   // Holds no job, and neither waits for anything nor owes anything. (The middle of a line or a body
   // is no excuse: a body that does not come holds memory.)
   bool idle() const;
@@ -88,7 +94,7 @@ class Conversation {
   void drop_body(std::uint32_t bytes, std::string_view reply);
   void abandon_body();
   void run_command();
-  void charge(std::size_t replies_before);
+  void charge(std::size_t reply_bytes, std::uint64_t watches_walked);
   Context context();
 
   Service& service_;

@@ -23,10 +23,6 @@ void Service::set_limits(const Limits& limits, const ConversationLimits& convers
   conversation_limits_ = conversation;
 }
 
-Conversation* Service::conversation_of(SessionId session) const {
-  return session < conversations_.size() ? conversations_[session] : nullptr;
-}
-
 void Service::opened(SessionId session, Conversation& conversation) {
   if (session >= conversations_.size()) conversations_.resize(session + 1);
   conversations_[session] = &conversation;

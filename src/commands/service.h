@@ -67,7 +67,6 @@ class Service final : public engine::Output {
     sessions.clear();
     sessions.swap(woken_);
   }
-  Conversation* conversation_of(SessionId session) const;
 
   // For conversations.
   void opened(SessionId session, Conversation& conversation);

@@ -156,7 +156,8 @@ constexpr ServerRow kServer[] = {
 // Behind beanstalkd's lines and the counters of the commands that it does not count.
 constexpr ServerRow kOwn[] = {
     {.key = "refused-connections",
-     .meaning = "Connections refused since the start, beyond limits.connections or the descriptors.",
+     .meaning =
+         "Connections refused since the start, beyond limits.connections or the descriptors.",
      .number = [](const Server& s) { return s.service.refused_connections(); }},
     {.key = "current-watches",
      .meaning = "Entries of all watch lists (limits.watches).",

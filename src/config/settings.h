@@ -27,10 +27,11 @@ struct Settings {
   std::string user;  // empty: stay who we are
   Limits queue;
   std::uint32_t connections = 0;
-  std::uint32_t line_bytes = 0;    // with the line end
-  std::uint64_t output_bytes = 0;  // buffered for one client
-  Duration idle_timeout{};         // zero: never
-  Duration write_timeout{};
+  std::uint32_t line_bytes = 0;     // with the line end
+  std::uint64_t output_bytes = 0;   // buffered for one client
+  std::uint64_t output_memory = 0;  // for all clients together
+  Duration idle_timeout{};          // zero: never
+  Duration stall_timeout{};
   Duration shutdown_timeout{};
   Duration tcp_keepalive{};
   std::uint32_t tcp_backlog = 0;

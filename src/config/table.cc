@@ -126,6 +126,11 @@ constexpr auto kSettings = std::to_array<Setting>({
          .type = count("tubes", 1, 100'000'000),
          .standard = kQueue.tubes,
          .doc = "Tubes at once. A command that would make one more is answered OUT_OF_MEMORY."}),
+    row<&Settings::queue, &Limits::session_watches>(
+        {.key = "limits.client_watches",
+         .type = count("tubes", 1, 1'000'000),
+         .standard = kQueue.session_watches,
+         .doc = "Tubes that one client watches. A watch beyond it is answered OUT_OF_MEMORY."}),
     row<&Settings::queue, &Limits::watches>(
         {.key = "limits.watches",
          .type = count("entries", 1, 1'000'000'000),
@@ -138,6 +143,12 @@ constexpr auto kSettings = std::to_array<Setting>({
          .standard = kMiB,
          .doc = "Replies buffered for one client. Beyond it the client's commands are not read "
                 "until it takes its replies."}),
+    row<&Settings::output_memory>(
+        {.key = "limits.output_memory",
+         .type = bytes(kMiB, 1024 * 1024 * kGiB),
+         .standard = kGiB,
+         .doc = "Replies buffered for all clients together. Beyond it the client that has not read "
+                "for longest is closed."}),
     row<&Settings::queue, &Limits::work_per_turn>(
         {.key = "limits.work_per_turn",
          .type = count("jobs or commands", 1, 1'000'000),
@@ -150,11 +161,12 @@ constexpr auto kSettings = std::to_array<Setting>({
          .doc = "Close a client that has sent nothing for this long; 0 is never. One that holds a "
                 "job, waits in reserve or has replies to take is not idle; one in the middle of a "
                 "put is."}),
-    row<&Settings::write_timeout>(
-        {.key = "timeouts.write",
-         .type = duration(1s, 24h),
-         .standard = standard(60s),
-         .doc = "Close a client that has taken no byte of its pending replies for this long."}),
+    row<&Settings::stall_timeout>({.key = "timeouts.stall",
+                                   .type = duration(1s, 24h),
+                                   .standard = standard(60s),
+                                   .doc = "Close a client that has taken no byte of its pending "
+                                          "replies, or sent none of a body that it "
+                                          "began to send, for this long."}),
     row<&Settings::shutdown_timeout>(
         {.key = "timeouts.shutdown",
          .type = duration(0s, 1h),

@@ -84,13 +84,16 @@ class Engine {
 
   // --- Tubes. [protocol: use, watch, ignore, list-tubes*, pause-tube]
 
-  // False: too many tubes. O(1).
+  // False: too many tubes. O(log tubes).
   bool use(SessionId session, std::string_view tube, Output& out);
   // False: too many tubes or watches. O(watched).
   bool watch(SessionId session, std::string_view tube);
   // False: it is the only one watched. Ignoring what is not watched is true. O(watched).
   bool ignore(SessionId session, std::string_view tube, Output& out);
   std::size_t watched_count(SessionId session) const;
+  // How many entries of watch lists all commands so far have walked, whoever's they were: what
+  // those commands cost that are O(watched).
+  std::uint64_t watches_walked() const { return watches_walked_; }
   std::string_view used_tube(SessionId session) const;
   bool holds_jobs(SessionId session) const { return !session_of(session).held.empty(); }
   // Their names in list order, each given to visit(std::string_view).
@@ -155,7 +158,7 @@ class Engine {
   // end. If more is due, next_deadlines() says so. O(due log n).
   void advance(Time now, Output& out);
 
-  // --- What is there. O(1) each. [protocol: stats, stats-tube, stats-job]
+  // --- What is there. O(log tubes) at most. [protocol: stats, stats-tube, stats-job]
 
   EngineInfo info() const;
   std::optional<TubeInfo> tube_info(std::string_view tube, Time now) const;
@@ -196,13 +199,14 @@ class Engine {
   void watch_delays(Tube* tube);
 
   void mark_worker(Session& session);
-  Job* best_ready(const Session& session) const;
+  Job* best_ready(const Session& session);
   void may_serve(Tube* tube);
   void serve_waiting(Time now, Output& out);
   void end_wait(Session& session);
   void give(Session& session, Job* job, Time now, Output& out);
   void give_back_held(Session& session, std::uint32_t& budget, Output& out);
 
+  bool makes_ready(Time now) const;
   void end_reservations(Time now, Output& out);
   void end_delays(Time now);
   void end_pauses(Time now, Output& out);
@@ -244,6 +248,7 @@ class Engine {
   std::uint64_t next_arrival_ = 0;
   std::uint64_t next_bury_order_ = 0;
   std::uint64_t watch_count_ = 0;
+  std::uint64_t watches_walked_ = 0;
   std::uint64_t memory_bytes_ = 0;
   EngineInfo counts_;  // the counters that no structure gives
 };

@@ -1,7 +1,7 @@
 // JobTable: owns every job and finds it by id.
 //
-// Ids are dense and grow, so jobs stand in pages of 64 consecutive ids behind a hash of pages:
-// about 9 bytes a job when dense, one page at most for a job that has outlived all its neighbours.
+// Ids are dense and grow, so jobs stand in pages of 16 consecutive ids behind a hash of pages:
+// about 11 bytes a job when dense, one page at most for a job that has outlived all its neighbours.
 #pragma once
 
 #include <algorithm>
@@ -65,7 +65,7 @@ class JobTable {
   }
 
  private:
-  static constexpr std::size_t kPageJobs = 64;
+  static constexpr std::size_t kPageJobs = 16;
   struct Page {
     std::array<std::unique_ptr<Job>, kPageJobs> jobs;
     std::uint32_t count = 0;

@@ -53,7 +53,8 @@ void Engine::mark_worker(Session& session) {
   if (!std::exchange(session.worker, true)) ++counts_.workers;
 }
 
-Job* Engine::best_ready(const Session& session) const {
+Job* Engine::best_ready(const Session& session) {
+  watches_walked_ += session.watches.size();
   const Tube* best = nullptr;
   for (const Watch& watch : session.watches) {
     const Tube* tube = watch.tube;
@@ -64,6 +65,7 @@ Job* Engine::best_ready(const Session& session) const {
 }
 
 void Engine::end_wait(Session& session) {
+  watches_walked_ += session.watches.size();
   for (Watch& watch : session.watches) watch.tube->waiting.erase(&watch);
   session.waiting = false;
   --counts_.waiting;
@@ -130,7 +132,15 @@ void Engine::advance(Time now, Output& out) {
   end_delays(now);
   end_pauses(now, out);
   serve_waiting(now, out);
-  end_waits(now, out);
+  // While jobs are still about to become ready, nobody is told that there is none.
+  if (!makes_ready(now)) end_waits(now, out);
+}
+
+// More is left to do that makes jobs ready at or before now.
+bool Engine::makes_ready(Time now) const {
+  return !closing_.empty() || (!holders_.empty() && holders_.top_key().deadline <= now) ||
+         (!delayed_tubes_.empty() && delayed_tubes_.top_key().deadline <= now) ||
+         (!paused_tubes_.empty() && paused_tubes_.top_key().deadline <= now);
 }
 
 void Engine::end_reservations(Time now, Output& out) {

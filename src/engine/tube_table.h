@@ -1,9 +1,9 @@
 // TubeTable: owns every tube, finds it by name, and keeps the order that list-tubes shows.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "engine/job.h"
@@ -14,13 +14,13 @@ class TubeTable {
  public:
   std::size_t size() const { return tubes_.size(); }
 
-  // Null if there is none. O(1).
+  // Null if there is none. O(log n).
   Tube* find(std::string_view name) const {
     const auto found = by_name_.find(name);
     return found == by_name_.end() ? nullptr : found->second;
   }
 
-  // A new tube. Precondition: there is none of this name. O(1) amortised.
+  // A new tube. Precondition: there is none of this name. O(log n).
   Tube* add(std::string_view name) {
     tubes_.push_back(std::make_unique<Tube>());
     Tube* tube = tubes_.back().get();
@@ -31,7 +31,7 @@ class TubeTable {
     return tube;
   }
 
-  // The last tube takes the place of the one removed, in the list as well. O(1).
+  // The last tube takes the place of the one removed, in the list as well. O(log n).
   void remove(Tube* tube) {
     by_name_.erase(tube->name);
     const std::uint32_t place = tube->list_index;
@@ -47,7 +47,8 @@ class TubeTable {
 
  private:
   std::vector<std::unique_ptr<Tube>> tubes_;
-  std::unordered_map<std::string_view, Tube*> by_name_;  // keys live in the tubes
+  // A tree, not a hash: clients choose the names, and could choose them to collide.
+  std::map<std::string_view, Tube*> by_name_;  // keys live in the tubes
   std::uint64_t next_number_ = 0;
 };
 

@@ -57,8 +57,9 @@ struct Limits {
   std::uint32_t job_bytes = 65'535;             // largest body; a larger one is JOB_TOO_BIG
   std::uint64_t job_memory_bytes = 1ULL << 30;  // bodies and bookkeeping of all jobs
   std::uint32_t tubes = 100'000;
-  std::uint32_t watches = 1'000'000;    // entries of all watch lists together
-  std::uint32_t work_per_turn = 1'000;  // jobs moved before others get their turn
+  std::uint32_t session_watches = 10'000;  // entries of one watch list
+  std::uint32_t watches = 1'000'000;       // entries of all watch lists together
+  std::uint32_t work_per_turn = 1'000;     // jobs moved before others get their turn
 };
 
 }  // namespace tubed

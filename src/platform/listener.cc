@@ -34,7 +34,7 @@ Listener::Listener(Loop& loop, Socket socket, std::string path, std::string_view
       spare_(open_spare()),
       resume_(loop, [this] { start(); }),
       handle_(this) {
-  uv_poll_init_socket(loop.uv(), handle_.get(), socket_.descriptor());
+  TUBED_ASSERT(uv_poll_init_socket(loop.uv(), handle_.get(), socket_.descriptor()) == 0);
   start();
 }
 
@@ -67,14 +67,14 @@ bool Listener::accept_one() {
   switch (errno) {
     case EAGAIN:
       return false;
-    case EMFILE:
-    case ENFILE:
-    case ENOBUFS:
-    case ENOMEM:
+    case ECONNABORTED:
+    case EINTR:
+    case EPERM:
+    case EPROTO:
+      return true;  // that one connection failed before it was taken
+    default:
       out_of_descriptors(errno);
       return false;
-    default:
-      return true;  // that one connection failed before it was taken
   }
 }
 

@@ -77,11 +77,11 @@ bool unix_address(const std::string& path, Address& address) {
   return true;
 }
 
-// True if a server answers on that path. A socket that nobody serves refuses.
+// True unless it is certain that nobody answers on that path: a socket that nobody serves refuses.
 bool is_served(Address& address) {
   const Socket probe = open_socket(AF_UNIX);
-  const bool connected = ::connect(probe.descriptor(), address.get(), address.length) == 0;
-  return connected || errno == EAGAIN;
+  if (!probe || ::connect(probe.descriptor(), address.get(), address.length) == 0) return true;
+  return errno != ECONNREFUSED && errno != ENOENT;
 }
 
 Result<void> grant_access(const std::string& path, const UnixAccess& access) {
@@ -204,6 +204,8 @@ void remove_unix_path(const Socket& socket, const std::string& path) {
   // whether somebody else serves it.
   Address address;
   if (!unix_address(path, address)) return;
+  struct stat there {};
+  if (::lstat(path.c_str(), &there) != 0 || !S_ISSOCK(there.st_mode)) return;
   ::shutdown(socket.descriptor(), SHUT_RDWR);
   if (!is_served(address)) ::unlink(path.c_str());
 }

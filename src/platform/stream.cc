@@ -4,7 +4,7 @@ namespace tubed::platform {
 
 Stream::Stream(Loop& loop, Socket socket, StreamOwner& owner)
     : owner_(owner), socket_(std::move(socket)), handle_(this) {
-  uv_poll_init_socket(loop.uv(), handle_.get(), socket_.descriptor());
+  TUBED_ASSERT(uv_poll_init_socket(loop.uv(), handle_.get(), socket_.descriptor()) == 0);
 }
 
 Stream::~Stream() {

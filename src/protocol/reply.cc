@@ -12,6 +12,7 @@ constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::size_t kSpliceFromBytes = 2048;
 // What an idle connection may keep of a buffer that was once full.
 constexpr std::size_t kKeptCapacity = 4096;
+constexpr std::size_t kKeptSplices = 32;
 
 }  // namespace
 
@@ -109,10 +110,12 @@ void ReplyBuffer::take(std::size_t count) {
   drop_taken();
 }
 
-// A client that is always a little behind never empties the buffer: what it has taken must go all the
-// same. Half of it at once, so that each byte is moved once on average.
+// A client that is always a little behind never empties the buffer: what it has taken must go all
+// the same. Half of it at once, so that each byte is moved once on average.
 void ReplyBuffer::drop_taken() {
-  if (text_taken_ < kKeptCapacity || text_taken_ < text_.size() / 2) return;
+  const bool much_text = text_taken_ >= kKeptCapacity && text_taken_ >= text_.size() / 2;
+  const bool many_bodies = splices_taken_ >= kKeptSplices && splices_taken_ >= splices_.size() / 2;
+  if (!much_text && !many_bodies) return;
   text_.erase(0, text_taken_);
   splices_.erase(splices_.begin(), splices_.begin() + static_cast<std::ptrdiff_t>(splices_taken_));
   for (Splice& splice : splices_) splice.offset -= text_taken_;
@@ -123,6 +126,7 @@ void ReplyBuffer::clear() {
   text_.clear();
   if (text_.capacity() > kKeptCapacity) text_.shrink_to_fit();
   splices_.clear();
+  if (splices_.capacity() > kKeptSplices) splices_.shrink_to_fit();
   text_taken_ = splices_taken_ = body_taken_ = 0;
 }
 

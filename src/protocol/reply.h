@@ -23,7 +23,6 @@ inline constexpr std::string_view kDeadlineSoon = "DEADLINE_SOON";
 inline constexpr std::string_view kDeleted = "DELETED";
 inline constexpr std::string_view kDraining = "DRAINING";
 inline constexpr std::string_view kExpectedCrlf = "EXPECTED_CRLF";
-inline constexpr std::string_view kInternalError = "INTERNAL_ERROR";
 inline constexpr std::string_view kJobTooBig = "JOB_TOO_BIG";
 inline constexpr std::string_view kKicked = "KICKED";
 inline constexpr std::string_view kNotFound = "NOT_FOUND";
@@ -43,9 +42,7 @@ class ReplyBuffer {
   std::size_t size() const { return size_; }
 
   // Memory that the buffer itself holds; for tests.
-  std::size_t kept_bytes() const {
-    return text_.capacity() + splices_.capacity() * sizeof(Splice);
-  }
+  std::size_t kept_bytes() const { return text_.capacity() + splices_.capacity() * sizeof(Splice); }
 
   // `word` CRLF
   void line(std::string_view word);

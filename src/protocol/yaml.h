@@ -17,7 +17,6 @@ class YamlBlock {
   // `key: value`
   void number(std::string_view key, std::uint64_t value);
   void plain(std::string_view key, std::string_view value);
-  void boolean(std::string_view key, bool value) { plain(key, value ? "true" : "false"); }
   // `key: "value"`; the value has no quote, backslash or line end in it
   void quoted(std::string_view key, std::string_view value);
   // `key: seconds.microseconds`

@@ -14,7 +14,6 @@ constexpr std::size_t kDirectReadBytes = 4096;
 Client::Client(platform::Loop& loop, platform::Socket socket, commands::Service& service,
                ClientHost& host)
     : last_active(service.now()),
-      last_progress(service.now()),
       host_(host),
       conversation_(service),
       stream_(loop, std::move(socket), *this) {
@@ -23,14 +22,21 @@ Client::Client(platform::Loop& loop, platform::Socket socket, commands::Service&
 
 void Client::on_ready(platform::Readiness ready) {
   host_.begin_turn();
-  if (ready.broken) broken_ = true;
-  if (ready.readable && !broken_) lingering_ ? discard_input() : read();
+  if (ready.readable && lingering_) discard_input();
+  if (ready.readable && !lingering_) read();
+  if (ready.broken) {
+    // What arrived before the connection broke was sent to be acted on.
+    while (!lingering_ && read()) {
+    }
+    broken_ = true;
+  }
   if (ready.half_closed) conversation_.half_close();
   host_.look_after(*this);
 }
 
-void Client::read() {
-  if (!conversation_.wants_input()) return;
+// True if there may be more to read.
+bool Client::read() {
+  if (!conversation_.wants_input()) return false;
   const std::span<char> space = conversation_.body_space();
   const bool direct = space.size() >= kDirectReadBytes;
   const std::span<char> buffer = host_.read_buffer();
@@ -39,6 +45,7 @@ void Client::read() {
       platform::read_into(stream_.socket(), std::span(buffers).first(direct ? 2 : 1));
   switch (transfer.kind) {
     case platform::Transfer::Kind::done: {
+      received_ = true;
       const std::size_t into_body = direct ? std::min(transfer.bytes, space.size()) : 0;
       if (into_body > 0) conversation_.body_received(into_body);
       if (transfer.bytes > into_body) {
@@ -55,6 +62,7 @@ void Client::read() {
       broken_ = true;
       break;
   }
+  return transfer.kind == platform::Transfer::Kind::done;
 }
 
 void Client::discard_input() {

@@ -27,6 +27,12 @@ class ClientHost {
   ~ClientHost() = default;
 };
 
+// Something is owed: since when nothing of it has moved.
+struct Stall {
+  bool listed = false;
+  Time since;
+};
+
 class Client final : public platform::StreamOwner {
  public:
   Client(platform::Loop& loop, platform::Socket socket, commands::Service& service,
@@ -37,6 +43,8 @@ class Client final : public platform::StreamOwner {
 
   // Writes what there is to write, as far as the socket takes it; true if it took something.
   bool write();
+  // Bytes came since the last call.
+  bool take_received() { return std::exchange(received_, false); }
   // Asks the loop for what the conversation can use now.
   void update_interest();
 
@@ -52,20 +60,24 @@ class Client final : public platform::StreamOwner {
 
   // For the server's lists.
   ListLinks<Client> activity_links;
-  ListLinks<Client> stalled_links;
+  ListLinks<Client> taking_links;
+  ListLinks<Client> sending_links;
   Time last_active;
-  Time last_progress;
-  bool stalled = false;
+  Stall taking;   // replies wait for it to take them
+  Stall sending;  // a body that it began to send is not all here
+  std::size_t counted_output = 0;
   bool looked_after = false;
+  bool has_left_over = false;
 
  private:
-  void read();
+  bool read();
   void discard_input();
   bool answered() const;
 
   ClientHost& host_;
   commands::Conversation conversation_;
   platform::Stream stream_;
+  bool received_ = false;
   bool broken_ = false;
   bool finishing_ = false;
   bool lingering_ = false;  // the output has ended, input is read and dropped

@@ -4,6 +4,22 @@
 
 namespace tubed::server {
 
+namespace {
+
+// Keeps the client in the list, in the order of `since`, exactly while something is owed.
+template <class List>
+void follow(List& list, Client& client, Stall& stall, bool owed, bool progress, Time now) {
+  if (owed == stall.listed && !(owed && progress)) return;
+  if (stall.listed) list.erase(&client);
+  if (owed) {
+    stall.since = now;
+    list.push_back(&client);
+  }
+  stall.listed = owed;
+}
+
+}  // namespace
+
 void Patience::add(Client& client, Time now) {
   client.last_active = now;
   by_activity_.push_back(&client);
@@ -11,7 +27,8 @@ void Patience::add(Client& client, Time now) {
 
 void Patience::remove(Client& client) {
   by_activity_.erase(&client);
-  if (client.stalled) by_progress_.erase(&client);
+  if (client.taking.listed) by_taking_.erase(&client);
+  if (client.sending.listed) by_sending_.erase(&client);
 }
 
 void Patience::active(Client& client, Time now) {
@@ -20,16 +37,10 @@ void Patience::active(Client& client, Time now) {
   by_activity_.push_back(&client);
 }
 
-void Patience::wrote(Client& client, bool progress, Time now) {
-  const bool stalled = !client.conversation().replies().empty();
-  const bool moves = stalled != client.stalled || (stalled && progress);
-  if (!moves) return;
-  if (client.stalled) by_progress_.erase(&client);
-  if (stalled) {
-    client.last_progress = now;
-    by_progress_.push_back(&client);
-  }
-  client.stalled = stalled;
+void Patience::moved(Client& client, bool took, bool sent, Time now) {
+  const auto& conversation = client.conversation();
+  follow(by_taking_, client, client.taking, !conversation.replies().empty(), took, now);
+  follow(by_sending_, client, client.sending, conversation.in_body(), sent, now);
 }
 
 Time Patience::next_deadline() const {
@@ -37,24 +48,29 @@ Time Patience::next_deadline() const {
   if (limits_.idle > Duration::zero() && !by_activity_.empty()) {
     next = by_activity_.first()->last_active + limits_.idle;
   }
-  if (!by_progress_.empty()) {
-    next = std::min(next, by_progress_.first()->last_progress + limits_.write);
+  if (!by_taking_.empty()) next = std::min(next, by_taking_.first()->taking.since + limits_.stall);
+  if (!by_sending_.empty()) {
+    next = std::min(next, by_sending_.first()->sending.since + limits_.stall);
   }
   return next;
 }
 
 std::vector<Patience::Overdue> Patience::overdue(Time now) {
   std::vector<Overdue> result;
-  for (Client* client = by_progress_.first(); client != nullptr;
-       client = by_progress_.next(client)) {
-    if (client->last_progress + limits_.write > now) break;
-    result.push_back({client, Reason::write});
+  for (Client* client = by_taking_.first(); client != nullptr && stalled(client->taking, now);
+       client = by_taking_.next(client)) {
+    result.push_back({client, Reason::stall});
+  }
+  for (Client* client = by_sending_.first(); client != nullptr && stalled(client->sending, now);
+       client = by_sending_.next(client)) {
+    if (!stalled(client->taking, now)) result.push_back({client, Reason::stall});
   }
   if (limits_.idle == Duration::zero()) return result;
   Client* next = nullptr;
   for (Client* client = by_activity_.first(); client != nullptr; client = next) {
     if (client->last_active + limits_.idle > now) break;
     next = by_activity_.next(client);
+    if (stalled(client->taking, now) || stalled(client->sending, now)) continue;
     if (client->conversation().idle()) {
       result.push_back({client, Reason::idle});
     } else {

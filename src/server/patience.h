@@ -1,6 +1,7 @@
-// Patience: which clients have been silent, or have not taken their replies, for too long.
+// Patience: which clients have been silent for too long, or let something that is under way stand
+// still: replies that they do not take, a body that they do not finish.
 //
-// Two lists in the order of time, so that only what is due is looked at. Owns no client.
+// Lists in the order of time, so that only what is due is looked at. Owns no client.
 #pragma once
 
 #include <vector>
@@ -11,7 +12,7 @@ namespace tubed::server {
 
 struct PatienceLimits {
   Duration idle{};   // zero: for ever
-  Duration write{};  // without taking a byte of the replies
+  Duration stall{};  // without moving a byte of what is under way
 };
 
 class Patience {
@@ -20,26 +21,34 @@ class Patience {
 
   void add(Client& client, Time now);
   void remove(Client& client);
-  // It sent something.
+  // It was heard of, or its wait ended.
   void active(Client& client, Time now);
-  // Its replies were written as far as possible; `progress`: it took some of them.
-  void wrote(Client& client, bool progress, Time now);
+  // Looks at what is under way; `took`: it took some of its replies; `sent`: bytes came from it.
+  void moved(Client& client, bool took, bool sent, Time now);
 
   // When somebody's time may be up.
   Time next_deadline() const;
 
-  enum class Reason : std::uint8_t { idle, write };
+  enum class Reason : std::uint8_t { idle, stall };
   struct Overdue {
     Client* client;
     Reason reason;
   };
-  // Those whose time is up; they are to be closed. O(due).
+  // Those whose time is up, each once; they are to be closed. O(due).
   std::vector<Overdue> overdue(Time now);
 
+  // Of several who have replies to take, who has let them wait for longest; else null. O(1).
+  Client* slowest_taker() const { return by_taking_.size() > 1 ? by_taking_.first() : nullptr; }
+
  private:
+  bool stalled(const Stall& stall, Time now) const {
+    return stall.listed && stall.since + limits_.stall <= now;
+  }
+
   PatienceLimits limits_;
   IntrusiveList<Client, &Client::activity_links> by_activity_;
-  IntrusiveList<Client, &Client::stalled_links> by_progress_;
+  IntrusiveList<Client, &Client::taking_links> by_taking_;
+  IntrusiveList<Client, &Client::sending_links> by_sending_;
 };
 
 }  // namespace tubed::server

@@ -123,6 +123,7 @@ void Server::close(Client& client, std::string_view reason) {
   log_.limited(Log::Level::debug, service_.now(), "closed",
                {{"session", std::uint64_t{session}}, {"reason", reason}});
   patience_.remove(client);
+  count_output(client, 0);
   clients_[session].reset();
   --client_count_;
 }
@@ -147,7 +148,10 @@ void Server::end_turn() {
   for (;;) {
     service_.take_woken(woken_);
     for (const SessionId session : woken_) {
-      if (Client* client = client_of(session)) attend(*client);
+      Client* client = client_of(session);
+      if (client == nullptr) continue;
+      patience_.active(*client, service_.now());
+      attend(*client);
     }
     looking_after_.clear();
     looking_after_.swap(to_look_after_);
@@ -157,6 +161,7 @@ void Server::end_turn() {
       client->looked_after = false;
       attend(*client);
     }
+    shed_output();
     if (woken_.empty() && looking_after_.empty()) break;
   }
   arm_timers();
@@ -167,11 +172,30 @@ void Server::end_turn() {
 
 // Sends what there is to send, and closes, goes on later, or waits for more.
 void Server::attend(Client& client) {
-  const bool progress = client.write();
+  const bool took = client.write();
   if (client.done()) return close(client, "done");
-  patience_.wrote(client, progress, service_.now());
-  if (client.conversation().can_resume()) left_over_.push_back(client.session());
+  patience_.moved(client, took, client.take_received(), service_.now());
+  count_output(client, client.conversation().replies().size());
+  if (client.conversation().can_resume() && !std::exchange(client.has_left_over, true)) {
+    left_over_.push_back(client.session());
+  }
   client.update_interest();
+}
+
+void Server::count_output(Client& client, std::size_t bytes) {
+  output_bytes_ += bytes - std::exchange(client.counted_output, bytes);
+}
+
+// Replies that nobody takes hold memory, and bodies of jobs that are long deleted: for all clients
+// together there is a bound, and who has been slowest pays.
+void Server::shed_output() {
+  while (output_bytes_ > settings_.output_memory) {
+    Client* slowest = patience_.slowest_taker();
+    if (slowest == nullptr) return;
+    log_.limited(Log::Level::warning, service_.now(), "closing a client",
+                 {{"reason", "limits.output_memory"}});
+    close(*slowest, "output");
+  }
 }
 
 void Server::do_left_over() {
@@ -181,6 +205,7 @@ void Server::do_left_over() {
   for (const SessionId session : doing_left_over_) {
     Client* client = client_of(session);
     if (client == nullptr) continue;
+    client->has_left_over = false;
     client->conversation().resume();
     look_after(*client);
   }
@@ -200,8 +225,8 @@ void Server::close_impatient() {
   for (const auto& [client, reason] : patience_.overdue(service_.now())) {
     const bool idle = reason == Patience::Reason::idle;
     log_.limited(Log::Level::info, service_.now(), "closing a client",
-                 {{"reason", idle ? "timeouts.idle" : "timeouts.write"}});
-    close(*client, idle ? "idle" : "write");
+                 {{"reason", idle ? "timeouts.idle" : "timeouts.stall"}});
+    close(*client, idle ? "idle" : "stall");
   }
 }
 
@@ -211,7 +236,7 @@ void Server::apply(const Settings& settings) {
   settings_ = settings;
   service_.set_limits(settings.queue,
                       {.line_bytes = settings.line_bytes, .output_bytes = settings.output_bytes});
-  patience_.set_limits({.idle = settings.idle_timeout, .write = settings.write_timeout});
+  patience_.set_limits({.idle = settings.idle_timeout, .stall = settings.stall_timeout});
   log_.configure(static_cast<Log::Level>(settings.log_level),
                  static_cast<Log::Format>(settings.log_format));
   for (const auto& listener : listeners_) {
@@ -246,6 +271,11 @@ void Server::stop() {
   log_.info("stopping", {{"connections", std::uint64_t{client_count_}}});
   listeners_.clear();
   stop_timer_.arm(settings_.shutdown_timeout);
+  // Every wait ends before the first client is closed: the jobs that it gives back must not wander
+  // from one worker to the next, to be started by each.
+  for (const auto& client : clients_) {
+    if (client != nullptr) client->conversation().stop_waiting();
+  }
   for (const auto& client : clients_) {
     if (client == nullptr) continue;
     client->finish();
@@ -254,7 +284,7 @@ void Server::stop() {
 }
 
 void Server::stop_now(std::string_view reason) {
-  log_.warning("stopped before all replies were sent",
+  log_.warning("stopped with connections open",
                {{"reason", reason}, {"connections", std::uint64_t{client_count_}}});
   loop_.stop();
 }

@@ -45,6 +45,8 @@ class Server final : public ClientHost, public platform::ListenerOwner {
 
   void end_turn();
   void attend(Client& client);
+  void count_output(Client& client, std::size_t bytes);
+  void shed_output();
   void do_left_over();
   void close_impatient();
   void arm_timers();
@@ -65,6 +67,7 @@ class Server final : public ClientHost, public platform::ListenerOwner {
   std::vector<std::unique_ptr<platform::Listener>> listeners_;
   std::vector<std::unique_ptr<Client>> clients_;  // by session
   std::size_t client_count_ = 0;
+  std::uint64_t output_bytes_ = 0;  // of replies that clients have not taken
   Patience patience_;
   std::vector<char> read_buffer_;
 

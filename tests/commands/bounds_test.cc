@@ -50,6 +50,31 @@ TEST_CASE("a long reply counts as much work") {
   CHECK(client->replies().size() < 40'000);  // one or two of ten
 }
 
+TEST_CASE("a long watch list counts as work") {
+  Talk talk({.work_per_turn = 100});
+  auto client = talk.connect();
+  for (int i = 0; i < 1279; ++i) Talk::say(*client, "watch t" + std::to_string(i) + "\r\n");
+  client->receive(repeated("reserve-with-timeout 0\r\n", 50));
+  CHECK(lines_in(Talk::hear(*client)) == 50);
+  client->receive(repeated("reserve-with-timeout 0\r\n", 50));
+  CHECK(client->can_resume());
+  CHECK(client->replies().size() <= 5 * std::string_view("TIMED_OUT\r\n").size());
+}
+
+TEST_CASE("when the server stops a wait ends without an answer, and no other begins") {
+  Talk talk;
+  auto waiting = talk.connect();
+  auto asking = talk.connect();
+  waiting->receive("reserve\r\nlist-tube-used\r\n");
+  waiting->stop_waiting();
+  asking->stop_waiting();
+  CHECK(waiting->finished());
+  CHECK(talk.service.engine().info().waiting == 0);
+  CHECK(Talk::say(*asking, "put 0 0 60 1\r\na\r\n") == "INSERTED 1\r\n");
+  CHECK(Talk::say(*asking, "delete 1\r\nreserve\r\n") == "DELETED\r\nTIMED_OUT\r\n");
+  CHECK(Talk::hear(*waiting).empty());
+}
+
 TEST_CASE("a kick works in slices and is answered once") {
   Talk talk({.work_per_turn = 10});
   auto client = talk.connect();

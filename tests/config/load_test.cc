@@ -24,7 +24,7 @@ TEST_CASE("sections, dotted keys and inline tables are the same") {
 TEST_CASE("integers are bytes and seconds") {
   CHECK(load("limits.job_memory = 2097152").value().queue.job_memory_bytes == 2U << 20);
   CHECK(load("limits.job_memory = \"2MiB\"").value().queue.job_memory_bytes == 2U << 20);
-  CHECK(load("timeouts.write = 30").value().write_timeout == std::chrono::seconds(30));
+  CHECK(load("timeouts.stall = 30").value().stall_timeout == std::chrono::seconds(30));
   CHECK(load("timeouts.shutdown = \"50ms\"").value().shutdown_timeout ==
         std::chrono::milliseconds(50));
 }
@@ -58,8 +58,8 @@ TEST_CASE("a section is a table") {
 TEST_CASE("a bad value is named with its line and the reason") {
   CHECK(load_error("\n[limits]\njob_bytes = 0\n") ==
         "tubed.toml:3: limits.job_bytes: 0 is below the minimum of 1");
-  CHECK(load_error("timeouts.write = \"10ms\"\n") ==
-        "tubed.toml:1: timeouts.write: 10ms is below the minimum of 1s");
+  CHECK(load_error("timeouts.stall = \"10ms\"\n") ==
+        "tubed.toml:1: timeouts.stall: 10ms is below the minimum of 1s");
   CHECK(load_error("log.level = \"loud\"\n") ==
         "tubed.toml:1: log.level: \"loud\" is not one of error, warning, info, debug");
 }

@@ -162,7 +162,7 @@ TEST_CASE("defaults are the documented ones, and the queue's are the engine's") 
   CHECK(settings.line_bytes == 224);
   CHECK(settings.output_bytes == 1U << 20);
   CHECK(settings.idle_timeout == Duration::zero());
-  CHECK(settings.write_timeout == std::chrono::seconds(60));
+  CHECK(settings.stall_timeout == std::chrono::seconds(60));
   CHECK(settings.shutdown_timeout == std::chrono::seconds(5));
   CHECK(settings.tcp_keepalive == std::chrono::seconds(60));
   CHECK(settings.tcp_backlog == 4096);

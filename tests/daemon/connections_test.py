@@ -17,6 +17,20 @@ class Connections(DaemonTest):
         until("it to wait", lambda: watcher.stats()["current-waiting"] == 1)
         return client
 
+    def test_what_was_sent_before_a_reset_counts(self):
+        daemon = self.start()
+        other = self.connect(daemon)
+        for count in range(1, 51):
+            client = self.connect(daemon)
+            client.send(b"list-tube-used\r\n")
+            until("it to be answered", lambda: other.stats()["cmd-list-tube-used"] == count)
+            daemon.freeze()
+            client.send(b"put 0 0 10 1\r\nx\r\n")
+            client.close()  # with the answer unread, that is a reset
+            daemon.thaw()
+            until("it to be gone", lambda: other.stats()["current-connections"] == 1)
+            self.assertEqual(other.stats()["total-jobs"], count)
+
     def test_half_close_ends_a_wait(self):
         daemon = self.start()
         other = self.connect(daemon)

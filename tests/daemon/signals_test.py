@@ -128,6 +128,19 @@ class Stop(DaemonTest):
                 self.assertEqual(client.rest(), b"")
             self.assertEqual(daemon.wait(), 0)
 
+    def test_no_job_wanders_from_worker_to_worker(self):
+        daemon = self.start()
+        holder, *waiting = (self.connect(daemon) for _ in range(5))
+        job = holder.put()
+        self.assertEqual(holder.reserve()[0], job)
+        for client in waiting:
+            client.send(b"reserve\r\n")
+        until("them to wait", lambda: holder.stats()["current-waiting"] == 4)
+        daemon.signal(signal.SIGTERM)
+        for client in waiting:
+            self.assertEqual(client.rest(), b"")
+        self.assertEqual(daemon.wait(), 0)
+
     def test_what_was_read_is_answered(self):
         daemon = self.start("--timeouts-shutdown", "20s")
         client = self.connect(daemon)
@@ -198,7 +211,7 @@ class Stop(DaemonTest):
         seconds = time.monotonic() - begin
         self.assertGreater(seconds, 0.45)
         self.assertLess(seconds, 5)
-        daemon.wait_for_line("stopped before all replies were sent")
+        daemon.wait_for_line("stopped with connections open")
 
     def test_the_second_signal_ends_it_at_once(self):
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -66,7 +66,7 @@ class SlowReaders(DaemonTest):
         self.check_growth(daemon, before, 8 * MIB)
 
     def test_one_that_takes_nothing_is_closed_and_its_jobs_come_back(self):
-        daemon = self.start("-z", "4MiB", "--timeouts-write", "1s")
+        daemon = self.start("-z", "4MiB", "--timeouts-stall", "1s")
         other = self.connect(daemon)
         for _ in range(8):
             other.put(b"x" * 4 * MIB)
@@ -75,14 +75,14 @@ class SlowReaders(DaemonTest):
         client.send(b"reserve\r\n" * 8)
         until("it to hold jobs", lambda: other.stats()["current-jobs-reserved"] > 0)
         line = daemon.wait_for_line("closing a client")
-        self.assertIn("timeouts.write", line)
+        self.assertIn("timeouts.stall", line)
         self.assertGreater(time.monotonic() - begin, 0.9)
         until("its jobs to come back", lambda: other.stats()["current-jobs-ready"] == 8)
         self.assertEqual(other.stats()["current-connections"], 1)
 
     def test_one_that_reads_slowly_gets_every_byte(self):
-        # For twice as long as timeouts.write: some progress is enough to stay.
-        daemon = self.start("-z", "4MiB", "--timeouts-write", "1s")
+        # For twice as long as timeouts.stall: some progress is enough to stay.
+        daemon = self.start("-z", "4MiB", "--timeouts-stall", "1s")
         other = self.connect(daemon)
         bodies = [os.urandom(size) for size in (4 * MIB, 3 * MIB, 100, 5 * MIB // 2, 70_000)]
         for body in bodies:

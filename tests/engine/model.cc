@@ -166,6 +166,7 @@ bool Model::use(SessionId id, std::string_view name, Output& out) {
 bool Model::watch(SessionId id, std::string_view name) {
   auto& watched = session(id).watched;
   if (std::count(watched.begin(), watched.end(), name) > 0) return true;
+  if (watched.size() >= limits_.session_watches) return false;
   if (info().watches >= limits_.watches || find_or_add_tube(name) == nullptr) return false;
   watched.emplace_back(name);
   return true;

@@ -145,6 +145,7 @@ class Model {
   void end_delays(Time now);
   void end_pauses(Time now, Output& out);
   void end_waits(Time now, Output& out);
+  bool makes_ready(Time now) const;
   StateCounts count_states(std::string_view tube) const;  // of all tubes if empty
 
   Limits limits_;

@@ -16,7 +16,18 @@ void Model::advance(Time now, Output& out) {
   end_delays(now);
   end_pauses(now, out);
   serve_waiting(now, out);
-  end_waits(now, out);
+  if (!makes_ready(now)) end_waits(now, out);
+}
+
+bool Model::makes_ready(Time now) const {
+  for (const Job& job : jobs_) {
+    const bool held = job.state == JobState::reserved && !session(job.holder).closing;
+    if ((held || job.state == JobState::delayed) && job.deadline <= now) return true;
+  }
+  for (const Tube& tube : tubes_) {
+    if (tube.paused && tube.pause_until <= now) return true;
+  }
+  return !closing_.empty();
 }
 
 void Model::end_reservations(Time now, Output& out) {

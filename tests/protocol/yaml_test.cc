@@ -10,7 +10,7 @@ TEST_CASE("a block is written as beanstalkd 1.13 writes it") {
   block.number("pid", 42);
   block.quoted("name", "default");
   block.plain("state", "ready");
-  block.boolean("draining", false);
+  block.plain("draining", "false");
   block.seconds("rusage-utime", std::chrono::microseconds(3'000'120));
   block.seconds("rusage-stime", std::chrono::microseconds(999'999));
   block.item("default");

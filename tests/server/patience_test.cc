@@ -28,12 +28,12 @@ struct Room {
     patience.add(third.client, at(2s));
   }
 
-  // The clients that are overdue, in order; 'w' behind a name: for not taking their replies.
+  // The clients that are overdue, in order; 's' behind a name: for not taking their replies.
   std::string overdue(Time now) {
     std::string names;
     for (const auto& [client, reason] : patience.overdue(now)) {
       names += client == &first.client ? "1" : client == &second.client ? "2" : "3";
-      if (reason == Patience::Reason::write) names += "w";
+      if (reason == Patience::Reason::stall) names += "s";
     }
     return names;
   }
@@ -42,7 +42,7 @@ struct Room {
 }  // namespace
 
 TEST_CASE("who has said nothing for too long is overdue, longest first") {
-  Room room({.idle = 10s, .write = 60s});
+  Room room({.idle = 10s, .stall = 60s});
   CHECK(room.patience.next_deadline() == at(10s));
   CHECK(room.overdue(at(10s - 1ns)).empty());
   CHECK(room.overdue(at(10s)) == "1");
@@ -50,7 +50,7 @@ TEST_CASE("who has said nothing for too long is overdue, longest first") {
 }
 
 TEST_CASE("who says something has its whole time again") {
-  Room room({.idle = 10s, .write = 60s});
+  Room room({.idle = 10s, .stall = 60s});
   room.patience.active(room.first.client, at(5s));
   CHECK(room.patience.next_deadline() == at(11s));
   CHECK(room.overdue(at(14s)) == "23");
@@ -58,7 +58,7 @@ TEST_CASE("who says something has its whole time again") {
 }
 
 TEST_CASE("who has gone is not overdue") {
-  Room room({.idle = 10s, .write = 60s});
+  Room room({.idle = 10s, .stall = 60s});
   room.patience.remove(room.first.client);
   CHECK(room.patience.next_deadline() == at(11s));
   CHECK(room.overdue(at(12s)) == "23");
@@ -69,13 +69,13 @@ TEST_CASE("who has gone is not overdue") {
 }
 
 TEST_CASE("an idle time of zero is for ever") {
-  Room room({.idle = 0s, .write = 60s});
+  Room room({.idle = 0s, .stall = 60s});
   CHECK(room.patience.next_deadline() == kNever);
   CHECK(room.overdue(at(1000h)).empty());
 }
 
 TEST_CASE("who holds a job or waits for one is not idle") {
-  Room room({.idle = 10s, .write = 60s});
+  Room room({.idle = 10s, .stall = 60s});
   room.first.says("put 0 0 100 1\r\nx\r\nreserve\r\n");
   CHECK(room.first.takes() == "INSERTED 1\r\nRESERVED 1 1\r\nx\r\n");
   room.second.says("reserve\r\n");
@@ -89,60 +89,94 @@ TEST_CASE("who holds a job or waits for one is not idle") {
 }
 
 TEST_CASE("the middle of a line or of a body is no excuse") {
-  Room room({.idle = 10s, .write = 60s});
+  Room room({.idle = 10s, .stall = 60s});
   room.first.says("list-tube");
   room.second.says("put 0 0 100 5\r\nhe");
   CHECK(room.overdue(at(12s)) == "123");
 }
 
 TEST_CASE("who takes nothing of its replies is overdue") {
-  Room room({.idle = 0s, .write = 60s});
+  Room room({.idle = 0s, .stall = 60s});
   room.second.says("list-tube-used\r\n");
-  room.patience.wrote(room.second.client, false, at(5s));
+  room.patience.moved(room.second.client, false, false, at(5s));
   CHECK(room.patience.next_deadline() == at(65s));
   CHECK(room.overdue(at(65s - 1ns)).empty());
-  CHECK(room.overdue(at(65s)) == "2w");
+  CHECK(room.overdue(at(65s)) == "2s");
 }
 
 TEST_CASE("a time without progress is not lengthened by asking for more") {
-  Room room({.idle = 0s, .write = 60s});
+  Room room({.idle = 0s, .stall = 60s});
   room.second.says("list-tube-used\r\n");
-  room.patience.wrote(room.second.client, false, at(5s));
+  room.patience.moved(room.second.client, false, false, at(5s));
   room.second.says("list-tube-used\r\n");
   room.patience.active(room.second.client, at(30s));
-  room.patience.wrote(room.second.client, false, at(30s));
-  CHECK(room.overdue(at(65s)) == "2w");
+  room.patience.moved(room.second.client, false, false, at(30s));
+  CHECK(room.overdue(at(65s)) == "2s");
 }
 
 TEST_CASE("some progress is enough, and to take all of them ends it") {
-  Room room({.idle = 0s, .write = 60s});
+  Room room({.idle = 0s, .stall = 60s});
   for (Party* party : {&room.first, &room.second}) {
     party->says("list-tube-used\r\n");
-    room.patience.wrote(party->client, false, at(5s));
+    room.patience.moved(party->client, false, false, at(5s));
   }
-  room.patience.wrote(room.first.client, true, at(50s));
+  room.patience.moved(room.first.client, true, false, at(50s));
   CHECK(room.patience.next_deadline() == at(65s));
-  CHECK(room.overdue(at(109s)) == "2w");
-  CHECK(room.overdue(at(110s)) == "2w1w");
+  CHECK(room.overdue(at(109s)) == "2s");
+  CHECK(room.overdue(at(110s)) == "2s1s");
   room.first.takes();
-  room.patience.wrote(room.first.client, true, at(110s));
-  CHECK(room.overdue(at(110s)) == "2w");
+  room.patience.moved(room.first.client, true, false, at(110s));
+  CHECK(room.overdue(at(110s)) == "2s");
   room.patience.remove(room.second.client);
   CHECK(room.patience.next_deadline() == kNever);
 }
 
 TEST_CASE("replies that wait make nobody idle: only the one time counts") {
-  Room room({.idle = 10s, .write = 60s});
+  Room room({.idle = 10s, .stall = 60s});
   room.first.says("list-tube-used\r\n");
-  room.patience.wrote(room.first.client, false, at(0s));
+  room.patience.moved(room.first.client, false, false, at(0s));
   CHECK(room.overdue(at(30s)) == "23");
-  CHECK(room.overdue(at(60s)) == "1w23");
+  CHECK(room.overdue(at(60s)) == "1s23");
+}
+
+TEST_CASE("who does not finish a body is overdue, unless some of it comes") {
+  Room room({.idle = 0s, .stall = 60s});
+  for (Party* party : {&room.first, &room.second}) {
+    party->says("put 0 0 100 5\r\nhe");
+    room.patience.moved(party->client, false, true, at(5s));
+  }
+  room.first.says("l");
+  room.patience.moved(room.first.client, false, true, at(50s));
+  CHECK(room.patience.next_deadline() == at(65s));
+  CHECK(room.overdue(at(65s)) == "2s");
+  room.first.says("lo\r\n");
+  CHECK(room.first.takes() == "INSERTED 1\r\n");
+  room.patience.moved(room.first.client, true, true, at(60s));
+  CHECK(room.overdue(at(1000s)) == "2s");
+}
+
+TEST_CASE("who owes a body and is owed replies is overdue once") {
+  Room room({.idle = 10s, .stall = 60s});
+  room.first.says("list-tube-used\r\nput 0 0 100 5\r\nhe");
+  room.patience.moved(room.first.client, false, true, at(2s));
+  CHECK(room.overdue(at(62s)) == "1s23");
+}
+
+TEST_CASE("of several that have replies to take the slowest is known") {
+  Room room({.idle = 0s, .stall = 60s});
+  CHECK(room.patience.slowest_taker() == nullptr);
+  room.second.says("list-tube-used\r\n");
+  room.patience.moved(room.second.client, false, false, at(1s));
+  CHECK(room.patience.slowest_taker() == nullptr);  // it may be the only one to do so
+  room.first.says("list-tube-used\r\n");
+  room.patience.moved(room.first.client, false, false, at(2s));
+  CHECK(room.patience.slowest_taker() == &room.second.client);
 }
 
 TEST_CASE("new limits hold for who is there") {
-  Room room({.idle = 0s, .write = 60s});
+  Room room({.idle = 0s, .stall = 60s});
   CHECK(room.patience.next_deadline() == kNever);
-  room.patience.set_limits({.idle = 1s, .write = 60s});
+  room.patience.set_limits({.idle = 1s, .stall = 60s});
   CHECK(room.overdue(at(2s)) == "12");
 }
 
