@@ -65,6 +65,38 @@ class SlowReaders(DaemonTest):
         self.assertGreaterEqual(taken, 150 * MIB)
         self.check_growth(daemon, before, 8 * MIB)
 
+    def test_all_together_have_a_bound(self):
+        daemon = self.start("-z", "8MiB", "--limits-output-memory", "32MiB")
+        other = self.connect(daemon)
+        job = other.put(b"l" * 8 * MIB)
+        clients = []
+        for _ in range(10):
+            clients.append(self.connect(daemon, receive_buffer=4096))
+            clients[-1].send(b"peek %d\r\n" % job)
+        # The slowest go first, and the others get what they asked for.
+        until("some to be closed", lambda: other.stats()["current-connections"] <= 5)
+        self.assertIn("limits.output_memory", daemon.wait_for_line("closing a client"))
+        self.assertEqual(clients[-1].body(), (["FOUND", str(job), str(8 * MIB)], b"l" * 8 * MIB))
+        self.assertLess(len(clients[0].rest()), 8 * MIB)
+
+    def test_a_body_that_stops_arriving_is_given_up(self):
+        daemon = self.start("--timeouts-stall", "1s")
+        other = self.connect(daemon)
+        client, slow = self.connect(daemon), self.connect(daemon)
+        begin = time.monotonic()
+        client.send(b"put 0 0 60 10000\r\nhe")
+        self.assertEqual(client.rest(), b"")
+        self.assertGreater(time.monotonic() - begin, 0.9)
+        self.assertEqual(other.stats()["job-memory"], 0)
+        self.assertIn("timeouts.stall", daemon.wait_for_line("closing a client"))
+        # One that goes on, however slowly, is let be.
+        slow.send(b"put 0 0 60 5\r\n")
+        for byte in (b"h", b"e", b"l", b"l", b"o"):
+            mark = time.monotonic()
+            until("some time to pass", passed(mark + 0.4))
+            slow.send(byte)
+        self.assertEqual(slow.ask("").split()[0], "INSERTED")
+
     def test_one_that_takes_nothing_is_closed_and_its_jobs_come_back(self):
         daemon = self.start("-z", "4MiB", "--timeouts-stall", "1s")
         other = self.connect(daemon)

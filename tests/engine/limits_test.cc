@@ -47,6 +47,20 @@ TEST_CASE("no more watches are made than the limit says, and a known one needs n
   CHECK(world.engine.watch(second, "a"));
 }
 
+TEST_CASE("a watch list is no longer than the limit says, whatever the others have") {
+  Limits limits;
+  limits.session_watches = 2;
+  World world(limits);
+  const SessionId first = world.open();
+  const SessionId second = world.open();
+  CHECK(world.engine.watch(first, "a"));
+  CHECK_FALSE(world.engine.watch(first, "b"));
+  CHECK(world.engine.watch(first, "a"));
+  CHECK(world.engine.watch(second, "b"));
+  CHECK(world.engine.ignore(first, "a", world.said));
+  CHECK(world.engine.watch(first, "b"));
+}
+
 TEST_CASE("memory is claimed before a job is put, and comes back when it is deleted") {
   Limits limits;
   limits.job_memory_bytes = 2 * Engine::job_memory(10);
