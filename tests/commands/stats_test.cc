@@ -61,7 +61,9 @@ TEST_CASE("every command counts in its own line and in no other") {
       {"quit", "quit\r\n"},
   };
   CHECK(lines.size() == kCommandCount);
-  for (const auto& [name, line] : lines) {
+  for (const auto& entry : lines) {
+    const std::string& name = entry.first;
+    const std::string& line = entry.second;
     Talk talk;
     auto client = talk.connect();
     auto watcher = talk.connect();
