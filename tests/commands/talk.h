@@ -6,6 +6,7 @@
 
 #include "commands/conversation.h"
 #include "commands/service.h"
+#include "tests/protocol/take_replies.h"
 
 namespace tubed::commands {
 
@@ -35,12 +36,7 @@ class Talk {
     std::string all;
     do {
       conversation.resume();
-      while (!conversation.replies().empty()) {
-        std::string_view piece;
-        conversation.replies().pieces({&piece, 1});
-        all.append(piece);
-        conversation.replies().take(piece.size());
-      }
+      all += protocol::take_replies(conversation.replies());
     } while (conversation.can_resume());
     return all;
   }

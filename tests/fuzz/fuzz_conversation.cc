@@ -16,6 +16,7 @@
 
 #include "commands/conversation.h"
 #include "commands/service.h"
+#include "tests/protocol/take_replies.h"
 
 namespace {
 
@@ -106,16 +107,10 @@ class World {
   bool settle_one(std::size_t client) {
     auto& conversation = clients_[client];
     if (conversation == nullptr) return false;
-    auto& replies = conversation->replies();
-    while (!replies.empty()) {
-      std::string_view piece;
-      replies.pieces({&piece, 1});
-      heard_[client].append(piece);
-      replies.take(piece.size());
-    }
+    heard_[client] += protocol::take_replies(conversation->replies());
     const bool resumed = conversation->can_resume();
     if (resumed) conversation->resume();
-    const bool over = conversation->finished() && replies.empty();
+    const bool over = conversation->finished() && conversation->replies().empty();
     if (over) conversation.reset();
     return resumed || over;
   }

@@ -12,6 +12,7 @@
 #include "platform/signal.h"
 #include "server/client.h"
 #include "tests/platform/loopback.h"
+#include "tests/protocol/take_replies.h"
 
 namespace tubed::server_test {
 
@@ -44,18 +45,7 @@ struct Party {
   // What the client says, as if it had arrived and been read.
   void says(std::string_view text) { client.conversation().receive(text); }
   // Its replies, as if it had taken them.
-  std::string takes() {
-    auto& replies = client.conversation().replies();
-    std::vector<std::string_view> pieces(64);
-    std::string text;
-    while (!replies.empty()) {
-      const std::size_t count = replies.pieces(pieces);
-      const std::size_t before = text.size();
-      for (std::size_t i = 0; i < count; ++i) text.append(pieces[i]);
-      replies.take(text.size() - before);
-    }
-    return text;
-  }
+  std::string takes() { return protocol::take_replies(client.conversation().replies()); }
 
   House& house;
   platform::Socket peer;

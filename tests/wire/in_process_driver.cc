@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tests/protocol/take_replies.h"
+
 namespace tubed::wire {
 
 namespace {
@@ -85,16 +87,10 @@ void InProcessDriver::settle() {
 bool InProcessDriver::settle_one(Connection& connection) {
   auto& conversation = connection.conversation;
   if (conversation == nullptr) return false;
-  auto& replies = conversation->replies();
-  while (!replies.empty()) {
-    std::string_view piece;
-    replies.pieces({&piece, 1});
-    connection.received.append(piece);
-    replies.take(piece.size());
-  }
+  connection.received += protocol::take_replies(conversation->replies());
   const bool resumed = conversation->can_resume();
   if (resumed) conversation->resume();
-  const bool over = conversation->finished() && replies.empty();
+  const bool over = conversation->finished() && conversation->replies().empty();
   if (over) conversation.reset();
   return resumed || over;
 }
