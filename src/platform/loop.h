@@ -36,6 +36,8 @@ class Handle {
   explicit Handle(void* owner) : handle_(new H()) { handle_->data = owner; }
 
   H* get() const { return handle_.get(); }
+  // Frees a handle that libuv refused to initialise, and so does not know; get() is null then.
+  void forget() { delete handle_.release(); }
 
  private:
   struct Close {

@@ -4,18 +4,19 @@ namespace tubed::platform {
 
 Stream::Stream(Loop& loop, Socket socket, StreamOwner& owner)
     : owner_(owner), socket_(std::move(socket)), handle_(this) {
-  TUBED_ASSERT(uv_poll_init_socket(loop.uv(), handle_.get(), socket_.descriptor()) == 0);
+  const int refused = uv_poll_init_socket(loop.uv(), handle_.get(), socket_.descriptor());
+  if (refused != 0) handle_.forget();
 }
 
 Stream::~Stream() {
   // The descriptor may be reused as soon as it is closed: the loop must have let go of it.
-  uv_poll_stop(handle_.get());
+  if (usable()) uv_poll_stop(handle_.get());
 }
 
 void Stream::want(bool readable, bool writable) {
   const int events = (readable ? UV_READABLE : 0) | (writable ? UV_WRITABLE : 0) |
                      (half_closed_ ? 0 : UV_DISCONNECT);
-  if (events != events_) start(events);
+  if (usable() && events != events_) start(events);
 }
 
 void Stream::start(int events) {

@@ -30,6 +30,8 @@ class Stream {
   Stream(Loop& loop, Socket socket, StreamOwner& owner);
   ~Stream();
 
+  // False: the kernel had no room to watch it (fs.epoll.max_user_watches); it tells nothing then.
+  bool usable() const { return handle_.get() != nullptr; }
   const Socket& socket() const { return socket_; }
 
   // What on_ready() is called for, from now on. A half-close is always told.

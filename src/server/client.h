@@ -40,6 +40,7 @@ class Client final : public platform::StreamOwner {
 
   SessionId session() const { return conversation_.session(); }
   commands::Conversation& conversation() { return conversation_; }
+  bool usable() const { return stream_.usable(); }
 
   // Writes what there is to write, as far as the socket takes it; true if it took something.
   bool write();

@@ -98,6 +98,7 @@ void Server::on_connection(platform::Socket socket) {
     return;
   }
   auto client = std::make_unique<Client>(loop_, std::move(socket), service_, *this);
+  if (!client->usable()) return on_accept_trouble("the kernel watches no more connections", 1);
   const SessionId session = client->session();
   log_.limited(Log::Level::debug, service_.now(), "connected",
                {{"session", std::uint64_t{session}}});

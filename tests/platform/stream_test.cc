@@ -4,6 +4,7 @@
 #include <optional>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #include "tests/platform/loopback.h"
@@ -42,6 +43,16 @@ std::pair<Socket, Socket> tcp_pair() {
 }
 
 }  // namespace
+
+TEST_CASE("a stream that the kernel does not watch says so and tells nothing") {
+  Loop loop;
+  Counts counts;
+  Stream stream(loop, Socket(::open("/proc/self/status", O_RDONLY | O_CLOEXEC)), counts);
+  CHECK_FALSE(stream.usable());
+  stream.want(true, true);
+  loop.turn_once();
+  CHECK(counts.readable + counts.writable + counts.broken == 0);
+}
 
 TEST_CASE("a stream tells what it was asked for, and nothing else") {
   Loop loop;
