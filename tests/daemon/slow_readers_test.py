@@ -66,15 +66,16 @@ class SlowReaders(DaemonTest):
         self.check_growth(daemon, before, 8 * MIB)
 
     def test_all_together_have_a_bound(self):
-        daemon = self.start("-z", "8MiB", "--limits-output-memory", "32MiB")
+        daemon = self.start("-z", "8MiB", "--limits-output-memory", "16MiB")
         other = self.connect(daemon)
         job = other.put(b"l" * 8 * MIB)
         clients = []
         for _ in range(10):
             clients.append(self.connect(daemon, receive_buffer=4096))
             clients[-1].send(b"peek %d\r\n" % job)
-        # The slowest go first, and the others get what they asked for.
-        until("some to be closed", lambda: other.stats()["current-connections"] <= 5)
+        # The slowest go first, and the others get what they asked for. How many that are depends on
+        # how much of each reply the kernel takes.
+        until("some to be closed", lambda: other.stats()["current-connections"] <= 8)
         self.assertIn("limits.output_memory", daemon.wait_for_line("closing a client"))
         self.assertEqual(clients[-1].body(), (["FOUND", str(job), str(8 * MIB)], b"l" * 8 * MIB))
         self.assertLess(len(clients[0].rest()), 8 * MIB)
