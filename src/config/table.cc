@@ -145,7 +145,7 @@ constexpr auto kSettings = std::to_array<Setting>({
                 "until it takes its replies."}),
     row<&Settings::output_memory>(
         {.key = "limits.output_memory",
-         .type = bytes(kMiB, 1024 * 1024 * kGiB),
+         .type = bytes(kMiB, kPiB),
          .standard = kGiB,
          .doc = "Replies buffered for all clients together. Beyond it the client that has not read "
                 "for longest is closed."}),
