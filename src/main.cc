@@ -9,14 +9,13 @@
 #include "platform/log.h"
 #include "platform/loop.h"
 #include "platform/process.h"
+#include "server/exit_codes.h"
 #include "server/server.h"
+#include "server/tasks.h"
 
 namespace {
 
 using namespace tubed;
-
-constexpr int kExitCannotListen = 69;  // EX_UNAVAILABLE
-constexpr int kExitNoUser = 77;        // EX_NOPERM
 
 int fail(int code, const std::string& message) {
   std::fprintf(stderr, "tubed: %s\n", message.c_str());
@@ -41,15 +40,19 @@ int serve(const CommandLine& line, const Settings& settings) {
   for (const std::string& warning : line.warnings) log.warning(warning);
   warn_of_few_descriptors(log, settings);
   if (auto listening = server.listen(); !listening) {
-    return fail(kExitCannotListen, listening.error().message);
+    return fail(server::kExitCannotListen, listening.error().message);
   }
   if (!settings.user.empty()) {
     if (auto changed = platform::become_user(settings.user); !changed) {
-      return fail(kExitNoUser, changed.error().message);
+      return fail(server::kExitNoUser, changed.error().message);
     }
   }
-  server.run();
-  return 0;
+  if (auto recovered = server.recover(); !recovered) {
+    return fail(server::kExitJournal, recovered.error().message);
+  }
+  if (server.run()) return 0;
+  // A disk that has failed may not answer either: nothing waits for it.
+  platform::exit_now(server::kExitJournalFailed);
 }
 
 }  // namespace
@@ -66,5 +69,6 @@ int main(int argc, char** argv) {
   if (!settings) return fail(kExitConfig, settings.error().message);
   if (line.print_config) std::fputs(print_settings(settings.value()).c_str(), stdout);
   if (line.print_config || line.check_config) return 0;
+  if (line.task != Task::serve) return server::run_task(line, settings.value());
   return serve(line, settings.value());
 }

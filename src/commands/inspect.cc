@@ -63,7 +63,7 @@ Outcome stats(Context& context, const NoArguments&) {
 
 Outcome stats_job(Context& context, const JobArguments& arguments) {
   if (const auto info = context.engine.job_info(arguments.id, context.now)) {
-    context.replies.block(job_stats(*info).text());
+    context.replies.block(job_stats(*info, context.service.keeper()).text());
   } else {
     context.replies.line(word::kNotFound);
   }

@@ -6,11 +6,23 @@ namespace tubed::commands {
 
 using namespace protocol;
 
+namespace {
+
+// The journal has room for it.
+bool has_disk_room(const Context& context, std::uint32_t body_bytes) {
+  const Keeper* keeper = context.service.keeper();
+  return keeper == nullptr ||
+         keeper->has_room_for_job(context.engine.used_tube(context.session).size(), body_bytes);
+}
+
+}  // namespace
+
 BodyPlan begin_put(Context& context, const PutArguments& arguments) {
   const std::uint32_t bytes = arguments.size.bytes;
   if (bytes > context.engine.limits().job_bytes) return {bytes, word::kJobTooBig};
   context.engine.mark_producer(context.session);
   if (context.service.draining()) return {bytes, word::kDraining};
+  if (!has_disk_room(context, bytes)) return {bytes, word::kOutOfMemory};
   if (!context.engine.claim_memory(bytes)) return {bytes, word::kOutOfMemory};
   context.body = Bytes::allocate(bytes);
   if (!context.body) {
@@ -21,10 +33,12 @@ BodyPlan begin_put(Context& context, const PutArguments& arguments) {
 }
 
 Outcome put(Context& context, const PutArguments& arguments) {
-  // Drain mode may have begun while the body arrived.
-  if (context.service.draining()) {
-    context.engine.return_memory(arguments.size.bytes);
-    context.replies.line(word::kDraining);
+  // Drain mode may have begun, or the disk have filled, while the body arrived.
+  const std::uint32_t bytes = arguments.size.bytes;
+  const bool draining = context.service.draining();
+  if (draining || !has_disk_room(context, bytes)) {
+    context.engine.return_memory(bytes);
+    context.replies.line(draining ? word::kDraining : word::kOutOfMemory);
     return Outcome::done;
   }
   const JobId id = context.engine.put(context.session, context.now,

@@ -34,7 +34,7 @@ void Service::closed(SessionId session) {
 }
 
 void Service::fact(const Fact& fact) {
-  if (facts_ != nullptr) facts_->fact(fact);
+  if (keeper_ != nullptr) keeper_->fact(fact);
 }
 
 void Service::notice(const engine::Notice& notice) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "commands/keeper.h"
 #include "commands/table.h"
 #include "engine/engine.h"
 #include "engine/output.h"
@@ -51,8 +52,9 @@ class Service final : public engine::Output {
   engine::Engine& engine() { return engine_; }
   const engine::Engine& engine() const { return engine_; }
 
-  // Facts go there too; null: nobody keeps them. The sink outlives the service.
-  void keep_facts_in(FactSink* sink) { facts_ = sink; }
+  // Facts go there; null: nobody keeps them. The keeper outlives the service.
+  void keep_facts_in(Keeper* keeper) { keeper_ = keeper; }
+  const Keeper* keeper() const { return keeper_; }
 
   void set_limits(const Limits& limits, const ConversationLimits& conversation);
   const ConversationLimits& conversation_limits() const { return conversation_limits_; }
@@ -89,7 +91,7 @@ class Service final : public engine::Output {
   ConversationLimits conversation_limits_;
   Time now_;
   bool draining_ = false;
-  FactSink* facts_ = nullptr;
+  Keeper* keeper_ = nullptr;
   std::vector<Conversation*> conversations_;  // by session
   std::vector<SessionId> woken_;
   std::array<std::uint64_t, kCommandCount> command_counts_{};

@@ -52,15 +52,11 @@ std::uint64_t seconds_of(Duration duration) {
 struct Server {
   const Service& service;
   engine::EngineInfo queue;
+  KeeperCounts journal;  // all 0 without one
   CpuTimes cpu;
 };
 
-std::uint64_t no_journal(const Server&) {
-  return 0;
-}
-
 using ServerRow = Row<Server>;
-constexpr std::string_view kNoJournal = "0: jobs are kept in memory only.";
 
 // The command table's counters stand between these two.
 constexpr ServerRow kJobCounts[] = {
@@ -129,11 +125,21 @@ constexpr ServerRow kServer[] = {
          [](const Server& s) {
            return seconds_of(s.service.now() - s.service.identity().started);
          }},
-    {.key = "binlog-oldest-index", .meaning = kNoJournal, .number = no_journal},
-    {.key = "binlog-current-index", .meaning = kNoJournal, .number = no_journal},
-    {.key = "binlog-records-migrated", .meaning = kNoJournal, .number = no_journal},
-    {.key = "binlog-records-written", .meaning = kNoJournal, .number = no_journal},
-    {.key = "binlog-max-size", .meaning = kNoJournal, .number = no_journal},
+    {.key = "binlog-oldest-index",
+     .meaning = "The oldest segment of the journal; 0 without one, as the next four.",
+     .number = [](const Server& s) { return s.journal.oldest_segment; }},
+    {.key = "binlog-current-index",
+     .meaning = "The segment being written.",
+     .number = [](const Server& s) { return s.journal.current_segment; }},
+    {.key = "binlog-records-migrated",
+     .meaning = "Records that compaction has copied since the start.",
+     .number = [](const Server& s) { return s.journal.records_migrated; }},
+    {.key = "binlog-records-written",
+     .meaning = "Changes recorded since the start.",
+     .number = [](const Server& s) { return s.journal.records_written; }},
+    {.key = "binlog-max-size",
+     .meaning = "journal.segment_size.",
+     .number = [](const Server& s) { return s.journal.segment_bytes; }},
     {.key = "draining",
      .meaning = "Whether puts are refused (SIGUSR1 starts that, SIGUSR2 ends it).",
      .plain = [](const Server& s) -> std::string_view {
@@ -168,6 +174,18 @@ constexpr ServerRow kOwn[] = {
     {.key = "max-job-memory",
      .meaning = "limits.job_memory in bytes.",
      .number = [](const Server& s) { return s.service.engine().limits().job_memory_bytes; }},
+    {.key = "journal-bytes",
+     .meaning = "Bytes of the journal's files, room ahead included; 0 without one.",
+     .number = [](const Server& s) { return s.journal.file_bytes; }},
+    {.key = "journal-live-bytes",
+     .meaning = "Bytes that a journal of today's jobs alone would take.",
+     .number = [](const Server& s) { return s.journal.live_bytes; }},
+    {.key = "journal-max-bytes",
+     .meaning = "journal.max_bytes; 0: no bound.",
+     .number = [](const Server& s) { return s.journal.max_file_bytes; }},
+    {.key = "journal-commits",
+     .meaning = "Writes of the journal since the start, each with all that one turn changed.",
+     .number = [](const Server& s) { return s.journal.commits; }},
 };
 
 std::string counter_key(const Command& command) {
@@ -238,53 +256,61 @@ constexpr Row<TubeInfo> kTube[] = {
 
 // --- stats-job
 
-constexpr Row<JobInfo> kJob[] = {
-    {.key = "id", .meaning = "The job's id.", .number = [](const JobInfo& j) { return j.id; }},
+// A job, and where the journal has it.
+struct KeptJob {
+  const JobInfo& job;
+  std::uint64_t segment = 0;
+};
+
+constexpr Row<KeptJob> kJob[] = {
+    {.key = "id", .meaning = "The job's id.", .number = [](const KeptJob& j) { return j.job.id; }},
     {.key = "tube",
      .meaning = "Its tube's name.",
-     .quoted = [](const JobInfo& j) { return j.tube; }},
+     .quoted = [](const KeptJob& j) { return j.job.tube; }},
     {.key = "state",
      .meaning = "ready, delayed, buried or reserved.",
-     .plain = [](const JobInfo& j) { return name_of(j.state); }},
+     .plain = [](const KeptJob& j) { return name_of(j.job.state); }},
     {.key = "pri",
      .meaning = "Its priority, as put, release or bury last set it.",
-     .number = [](const JobInfo& j) -> std::uint64_t { return j.priority; }},
+     .number = [](const KeptJob& j) -> std::uint64_t { return j.job.priority; }},
     {.key = "age",
      .meaning = "Seconds since it was put.",
-     .number = [](const JobInfo& j) { return seconds_of(j.age); }},
+     .number = [](const KeptJob& j) { return seconds_of(j.job.age); }},
     {.key = "delay",
      .meaning = "Its delay in seconds, as put or release last set it.",
-     .number = [](const JobInfo& j) -> std::uint64_t { return j.delay.count; }},
+     .number = [](const KeptJob& j) -> std::uint64_t { return j.job.delay.count; }},
     {.key = "ttr",
      .meaning = "Its TTR in seconds.",
-     .number = [](const JobInfo& j) -> std::uint64_t { return j.ttr.count; }},
+     .number = [](const KeptJob& j) -> std::uint64_t { return j.job.ttr.count; }},
     {.key = "time-left",
      .meaning = "Seconds until it is ready again; 0 unless it is reserved or delayed.",
-     .number = [](const JobInfo& j) { return seconds_of(j.time_left); }},
+     .number = [](const KeptJob& j) { return seconds_of(j.job.time_left); }},
     {.key = "file",
-     .meaning = kNoJournal,
-     .number = [](const JobInfo&) -> std::uint64_t { return 0; }},
+     .meaning = "The segment of the journal that holds it; 0 without one.",
+     .number = [](const KeptJob& j) { return j.segment; }},
     {.key = "reserves",
      .meaning = "How often it was reserved.",
-     .number = [](const JobInfo& j) -> std::uint64_t { return j.counters.reserves; }},
+     .number = [](const KeptJob& j) -> std::uint64_t { return j.job.counters.reserves; }},
     {.key = "timeouts",
      .meaning = "How often its TTR passed.",
-     .number = [](const JobInfo& j) -> std::uint64_t { return j.counters.timeouts; }},
+     .number = [](const KeptJob& j) -> std::uint64_t { return j.job.counters.timeouts; }},
     {.key = "releases",
      .meaning = "How often it was released.",
-     .number = [](const JobInfo& j) -> std::uint64_t { return j.counters.releases; }},
+     .number = [](const KeptJob& j) -> std::uint64_t { return j.job.counters.releases; }},
     {.key = "buries",
      .meaning = "How often it was buried.",
-     .number = [](const JobInfo& j) -> std::uint64_t { return j.counters.buries; }},
+     .number = [](const KeptJob& j) -> std::uint64_t { return j.job.counters.buries; }},
     {.key = "kicks",
      .meaning = "How often it was kicked.",
-     .number = [](const JobInfo& j) -> std::uint64_t { return j.counters.kicks; }},
+     .number = [](const KeptJob& j) -> std::uint64_t { return j.job.counters.kicks; }},
 };
 
 }  // namespace
 
 YamlBlock server_stats(const Service& service) {
-  const Server server{service, service.engine().info(), service.cpu_times()};
+  const Keeper* keeper = service.keeper();
+  const Server server{service, service.engine().info(),
+                      keeper != nullptr ? keeper->counts() : KeeperCounts{}, service.cpu_times()};
   YamlBlock block;
   write_rows<Server>(kJobCounts, server, block);
   write_command_counts(server, true, block);
@@ -300,9 +326,9 @@ YamlBlock tube_stats(const TubeInfo& tube) {
   return block;
 }
 
-YamlBlock job_stats(const JobInfo& job) {
+YamlBlock job_stats(const JobInfo& job, const Keeper* keeper) {
   YamlBlock block;
-  write_rows<JobInfo>(kJob, job, block);
+  write_rows<KeptJob>(kJob, {job, keeper != nullptr ? keeper->segment_of(job.id) : 0}, block);
   return block;
 }
 
@@ -324,7 +350,7 @@ std::vector<StatsText> tube_stats_texts() {
 
 std::vector<StatsText> job_stats_texts() {
   std::vector<StatsText> texts;
-  append_texts<JobInfo>(kJob, texts);
+  append_texts<KeptJob>(kJob, texts);
   return texts;
 }
 

@@ -1,6 +1,7 @@
 #include "config/command_line.h"
 
 #include <algorithm>
+#include <map>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -48,18 +49,17 @@ class Flags {
       const auto names = declared_names(row.short_flag, row.long_flag);
       options_.push_back(row.argument.empty() ? add_switch(names)
                                               : add_argument(names, std::string(row.argument)));
+      rows_[options_.back()].option = &row;
     }
     for (const auto& row : config::settings_table()) {
       const auto names = declared_names(row.short_flag, row.flag());
-      settings_.push_back(add_argument(names, config::placeholder(row.type)));
+      rows_[add_argument(names, config::placeholder(row.type))].setting = &row;
     }
   }
 
   std::optional<Exit> parse(std::span<const char* const> args) {
-    // CLI11 takes the last argument first.
-    std::vector<std::string> reversed(args.rbegin(), args.rend());
     try {
-      app_.parse(std::move(reversed));
+      app_.parse(reversed(args));
     } catch (const CLI::Error& error) {
       return usage_error(config::printable(error.what()));
     }
@@ -72,11 +72,43 @@ class Flags {
   const std::vector<std::string>& texts(std::size_t option) const {
     return options_[option]->results();
   }
-  const std::vector<std::string>& setting_texts(std::size_t setting) const {
-    return settings_[setting]->results();
+
+  // One flag as it was given; it is of one of the two tables.
+  struct Given {
+    const Option* option = nullptr;
+    const Setting* setting = nullptr;
+    std::string_view text;  // empty for a switch
+  };
+  std::vector<Given> in_order() const {
+    std::vector<Given> result;
+    std::map<const CLI::Option*, std::size_t> seen;
+    for (const auto* flag : app_.parse_order()) {
+      auto given = rows_.at(flag);
+      const auto nth = seen[flag]++;
+      const bool is_switch = given.option && given.option->argument.empty();
+      if (!is_switch) given.text = flag->results().at(nth);
+      result.push_back(given);
+    }
+    return result;
   }
 
  private:
+  // CLI11 takes the last argument first. For "--flag=" it would take what follows.
+  std::vector<std::string> reversed(std::span<const char* const> args) const {
+    std::vector<std::string> result;
+    for (auto arg = args.rbegin(); arg != args.rend(); ++arg) {
+      const std::string_view text = *arg;
+      const auto name = std::string(text.substr(0, text.size() - (text.ends_with('=') ? 1 : 0)));
+      if (name.size() < text.size() && name.starts_with("--") && app_.get_option_no_throw(name)) {
+        result.emplace_back();
+        result.push_back(name);
+      } else {
+        result.emplace_back(text);
+      }
+    }
+    return result;
+  }
+
   // Each occurrence takes exactly one text, so that brackets and commas mean nothing.
   CLI::Option* add_argument(const std::string& names, const std::string& placeholder) {
     return app_.add_option(names)
@@ -107,8 +139,8 @@ class Flags {
   }
 
   CLI::App app_;
-  std::vector<CLI::Option*> options_;   // of options_table(), one each
-  std::vector<CLI::Option*> settings_;  // of settings_table(), one each
+  std::vector<CLI::Option*> options_;  // of options_table(), one each
+  std::map<const CLI::Option*, Given> rows_;
 };
 
 // "Ignored: …" as the rest of a line.
@@ -121,27 +153,58 @@ std::string in_a_line(std::string_view sentence) {
 // The flags that end the process whatever else was given, help first.
 std::optional<Exit> early_exit(const Flags& flags) {
   const auto options = config::options_table();
-  for (const auto action : {Action::help, Action::version, Action::refused}) {
+  for (const auto action : {Action::help, Action::version}) {
     for (std::size_t i = 0; i < options.size(); ++i) {
       if (options[i].action != action || flags.count(i) == 0) continue;
       if (action == Action::help) return Exit{0, config::help_text()};
-      if (action == Action::version) return Exit{0, version_line() + "\n"};
-      return value_error(options[i].names(), in_a_line(options[i].doc));
+      return Exit{0, version_line() + "\n"};
     }
   }
   return std::nullopt;
 }
 
+const Setting& setting_of(std::string_view key) {
+  return *std::ranges::find(config::settings_table(), key, &Setting::key);
+}
+
+std::string shown_flag(const Setting& row) {
+  return shown_flag(row.short_flag, row.flag());
+}
+
+std::optional<Exit> take_setting(const Setting& row, std::string_view text, CommandLine& line) {
+  if (text.empty() && !row.takes_empty_flag) {
+    return value_error(shown_flag(row), "its argument is empty");
+  }
+  const auto value = config::value_from_text(row.type, text);
+  if (!value) return value_error(shown_flag(row), value.error().message);
+  line.settings.emplace_back(row.key, value.value());
+  return std::nullopt;
+}
+
+// A setting in beanstalkd's spelling: digits whose unit the row knows, or nothing.
+std::optional<Exit> take_other_spelling(const Option& row, std::string_view text,
+                                        CommandLine& line) {
+  const auto flag = shown_flag(row.short_flag, row.long_flag);
+  const bool is_number = text.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!row.argument.empty() && (text.empty() || !is_number)) {
+    return value_error(flag, fmt::format("{} is not a whole number", config::quoted(text)));
+  }
+  const auto& setting = setting_of(row.setting);
+  const auto value = config::value_from_text(setting.type, fmt::format("{}{}", text, row.value));
+  if (!value) return value_error(flag, value.error().message);
+  line.settings.emplace_back(setting.key, value.value());
+  return std::nullopt;
+}
+
+// All of them must be good, also those that a later one replaces.
 std::optional<Exit> take_settings(const Flags& flags, CommandLine& line) {
-  const auto rows = config::settings_table();
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    // All of them must be good; the last one counts.
-    for (const auto& text : flags.setting_texts(i)) {
-      const auto value = config::value_from_text(rows[i].type, text);
-      const auto flag = shown_flag(rows[i].short_flag, rows[i].flag());
-      if (!value) return value_error(flag, value.error().message);
-      line.settings.emplace_back(rows[i].key, value.value());
+  for (const auto& given : flags.in_order()) {
+    std::optional<Exit> exit;
+    if (given.setting) exit = take_setting(*given.setting, given.text, line);
+    if (given.option && given.option->action == Action::sets) {
+      exit = take_other_spelling(*given.option, given.text, line);
     }
+    if (exit) return exit;
   }
   return std::nullopt;
 }
@@ -165,6 +228,37 @@ std::optional<Exit> take_listener(const std::string& flag, const std::string& te
   return std::nullopt;
 }
 
+Task task_of(Action action) {
+  switch (action) {
+    case Action::dump:
+      return Task::dump;
+    case Action::check:
+      return Task::check;
+    case Action::salvage:
+      return Task::salvage;
+    case Action::backup:
+      return Task::backup;
+    default:
+      return Task::serve;
+  }
+}
+
+std::optional<Exit> take_task(const Option& row, const std::vector<std::string>& texts,
+                              CommandLine& line) {
+  const std::string flag(row.long_flag);
+  if (line.task != Task::serve || texts.size() > 1) {
+    return usage_error(fmt::format("{}: only one task can be done at a time", flag));
+  }
+  if (texts.front().empty()) return value_error(flag, "the name of the directory is empty");
+  if (!config::is_plain_text(texts.front())) {
+    return value_error(flag, fmt::format("{} has control characters or is not UTF-8",
+                                         config::quoted(texts.front())));
+  }
+  line.task = task_of(row.action);
+  line.task_directory = texts.front();
+  return std::nullopt;
+}
+
 std::optional<Exit> take_option(const Flags& flags, std::size_t i, CommandLine& line) {
   const auto& row = config::options_table()[i];
   const auto& texts = flags.texts(i);
@@ -173,8 +267,15 @@ std::optional<Exit> take_option(const Flags& flags, std::size_t i, CommandLine& 
   switch (row.action) {
     case Action::help:
     case Action::version:
-    case Action::refused:
       break;  // early_exit()
+    case Action::sets:
+      break;  // take_settings()
+    case Action::dump:
+    case Action::check:
+    case Action::salvage:
+    case Action::backup:
+      exit = take_task(row, texts, line);
+      break;
     case Action::config_file:
       line.config_file = texts.back();
       // An unset variable of a script must not silently mean the defaults.
@@ -218,6 +319,20 @@ std::optional<Exit> take_options(const Flags& flags, CommandLine& line) {
   return std::nullopt;
 }
 
+// A task that needs a setting: without a file to look into, its flag must be there.
+std::optional<Exit> missing_setting(const CommandLine& line) {
+  if (line.task == Task::serve || !line.config_file.empty()) return std::nullopt;
+  const auto options = config::options_table();
+  const auto task = [](const Option& row) { return task_of(row.action); };
+  const auto& row = *std::ranges::find(options, line.task, task);
+  const auto key = [](const auto& setting) { return setting.first; };
+  if (row.setting.empty() || std::ranges::count(line.settings, row.setting, key) > 0) {
+    return std::nullopt;
+  }
+  return usage_error(
+      fmt::format("{} needs {} as well", row.long_flag, shown_flag(setting_of(row.setting))));
+}
+
 }  // namespace
 
 std::string version_line() {
@@ -232,6 +347,7 @@ std::variant<CommandLine, Exit> parse_command_line(std::span<const char* const> 
     CommandLine line;
     if (auto exit = take_options(flags, line)) return *exit;
     if (auto exit = take_settings(flags, line)) return *exit;
+    if (auto exit = missing_setting(line)) return *exit;
     return line;
   } catch (const std::exception& error) {
     return usage_error(config::printable(error.what()));

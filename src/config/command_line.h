@@ -24,14 +24,26 @@ namespace tubed {
 inline constexpr int kExitUsage = 64;
 inline constexpr int kExitConfig = 78;
 
+// What the process does; all but serving is done once, with `task_directory`.
+enum class Task : std::uint8_t {
+  serve,
+  dump,     // print the journal there
+  check,    // verify the journal there
+  salvage,  // copy what can be read of the journal of the settings to there
+  backup,   // copy the journal of the settings to there
+};
+
 // What the flags said, checked one by one. load_settings() puts it over the file.
 struct CommandLine {
   std::string config_file;  // empty: there is none
   bool check_config = false;
   bool print_config = false;
+  Task task = Task::serve;
+  std::string task_directory;         // not empty, unless it serves
   std::vector<std::string> warnings;  // one line each, for the log
 
-  std::vector<std::pair<std::string_view, config::Value>> settings;  // key and value
+  // Key and value, in the order of the flags: the last one of a key counts.
+  std::vector<std::pair<std::string_view, config::Value>> settings;
   std::vector<Listen> listeners;      // not empty: they replace the file's
   std::optional<std::uint16_t> port;  // of the default address, when there are no listeners
   std::size_t louder = 0;             // steps to raise log.level by

@@ -38,6 +38,14 @@ Result<void> choose_listeners(const CommandLine& line, Settings& settings) {
   return {};
 }
 
+// Which journal a task copies is for the settings to say.
+Result<void> check_task(const CommandLine& line, const Settings& settings) {
+  const bool copies = line.task == Task::salvage || line.task == Task::backup;
+  if (!copies || !settings.journal_directory.empty()) return {};
+  return Error{fmt::format("{}: journal.directory is not set; give -b as well",
+                           config::printable(line.config_file))};
+}
+
 }  // namespace
 
 Result<Settings> load_settings(const CommandLine& line) {
@@ -48,6 +56,8 @@ Result<Settings> load_settings(const CommandLine& line) {
     if (!read) return read.error();
   }
   apply_flags(line, settings);
+  const auto has_journal = check_task(line, settings);
+  if (!has_journal) return has_journal.error();
   const auto chosen = choose_listeners(line, settings);
   if (!chosen) return chosen.error();
   if (settings.listeners.empty()) settings.listeners.resize(1);

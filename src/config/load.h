@@ -8,7 +8,8 @@
 namespace tubed {
 
 // Reads the file the command line names, if it names one. The error is one line that names the
-// file, the line, the key and the reason, for the first mistake. Called again at a reload.
+// file, the line, the key and the reason, for the first mistake; a task that lacks a journal to
+// work on is one. Called again at a reload.
 Result<Settings> load_settings(const CommandLine& line);
 
 }  // namespace tubed

@@ -20,11 +20,19 @@ enum class LogLevel : std::uint8_t { error, warning, info, debug };
 // `auto` is a word of C++: automatic is the row's "auto".
 enum class LogFormat : std::uint8_t { automatic, text, journald, json };
 
+// Two values of Settings::journal_sync; any other is an interval.
+inline constexpr Duration kSyncAlways = Duration::zero();
+inline constexpr Duration kSyncNever = Duration::max();
+
 struct Settings {
   // Every setting at its row's default, and one listener at the default address.
   Settings();
 
-  std::string user;  // empty: stay who we are
+  std::string user;               // empty: stay who we are
+  std::string journal_directory;  // empty: no journal, jobs are in memory only
+  Duration journal_sync{};
+  std::uint64_t journal_segment_bytes = 0;
+  std::uint64_t journal_max_bytes = 0;  // zero: no bound but the disk's
   Limits queue;
   std::uint32_t connections = 0;
   std::uint32_t line_bytes = 0;     // with the line end

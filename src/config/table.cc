@@ -76,6 +76,12 @@ constexpr Type duration(Duration minimum, Duration maximum) {
           .minimum = minimum.count(),
           .maximum = maximum.count()};
 }
+constexpr Type sync(Duration minimum, Duration maximum) {
+  return {.kind = Kind::sync, .minimum = minimum.count(), .maximum = maximum.count()};
+}
+constexpr Type text(std::string_view placeholder) {
+  return {.kind = Kind::text, .unit = placeholder};
+}
 constexpr Type choice(std::span<const std::string_view> choices) {
   return {.kind = Kind::choice, .choices = choices};
 }
@@ -94,11 +100,41 @@ constexpr auto kSettings = std::to_array<Setting>({
     row<&Settings::user>(
         {.key = "user",
          .short_flag = 'u',
-         .type = other(Kind::text),
+         .type = text("NAME"),
          .standard_text = "",
          .reloadable = false,
          .doc =
              "Become this user once the sockets are open. Empty: stay the user that started it."}),
+    row<&Settings::journal_directory>(
+        {.key = "journal.directory",
+         .short_flag = 'b',
+         .type = text("DIR"),
+         .standard_text = "",
+         .reloadable = false,
+         .takes_empty_flag = false,
+         .doc = "Keep a journal in this directory, so that the jobs survive a restart. Empty: jobs "
+                "are kept in memory only."}),
+    row<&Settings::journal_sync>(
+        {.key = "journal.sync",
+         .type = sync(1ms, 1h),
+         .standard = standard(50ms),
+         .doc = "When a reply may leave: with always, once the disk has what it tells; with a time "
+                "or never, once the kernel has it, and the disk gets it that often or when the "
+                "kernel likes. Each loses no acknowledged job when the server crashes; only always "
+                "loses none when the power fails."}),
+    row<&Settings::journal_segment_bytes>(
+        {.key = "journal.segment_size",
+         .short_flag = 's',
+         .type = bytes(4 * kKiB, kGiB),
+         .standard = 10 * kMiB,
+         .reloadable = false,
+         .doc = "Size of one file of the journal. A job that does not fit gets a larger one."}),
+    row<&Settings::journal_max_bytes>(
+        {.key = "journal.max_bytes",
+         .type = bytes(0, kPiB),
+         .standard = 0,
+         .doc = "Disk space for the journal; 0 is as much as the disk has. A put that would exceed "
+                "it is answered OUT_OF_MEMORY, everything else goes on."}),
     row<&Settings::connections>(
         {.key = "limits.connections",
          .type = count("connections", 1, 1'000'000),
@@ -224,7 +260,7 @@ constexpr auto kListenKeys = std::to_array<ListenKey>({
      .get = [](const Listen& l) { return l.mode ? Value(std::int64_t{*l.mode}) : Value(); },
      .set = [](Listen& l, const Value& v) { l.mode = static_cast<unsigned>(number_in(v)); }},
     {.key = "group",
-     .type = other(Kind::text),
+     .type = text("NAME"),
      .required = false,
      .unix_only = true,
      .example = "tubed",
@@ -239,6 +275,15 @@ constexpr auto kOptions = std::to_array<Option>({
      "Say whether the settings are good, and exit."},
     {'\0', "--print-config", "", Action::print_config, false,
      "Print the settings in force as TOML, and exit."},
+    {'\0', "--dump", "DIR", Action::dump, false,
+     "Print the journal in DIR record by record, and exit."},
+    {'\0', "--check", "DIR", Action::check, false,
+     "Verify the journal in DIR, changing nothing, and exit."},
+    {'\0', "--salvage", "DIR", Action::salvage, false,
+     "Copy what can be read of a damaged journal (-b) to the new DIR, and exit.",
+     "journal.directory"},
+    {'\0', "--backup", "DIR", Action::backup, false,
+     "Copy the journal (-b) to the new DIR, and exit.", "journal.directory"},
     {'h', "--help", "", Action::help, true, "Print this help, and exit."},
     {'v', "--version", "", Action::version, true, "Print the version, and exit."},
     {'l', "--listen", "ADDR", Action::listen, true,
@@ -247,14 +292,13 @@ constexpr auto kOptions = std::to_array<Option>({
     {'p', "--port", "PORT", Action::port, true,
      "Port for a -l host that has none, or for the default address."},
     {'V', "", "", Action::louder, true, "Raise log.level by one. May be repeated."},
-    {'b', "", "DIR", Action::refused, true,
-     "Refused: this version has no journal and would lose the jobs at a restart."},
-    {'f', "", "MS", Action::ignored, true, "Ignored: without a journal there is nothing to sync."},
-    {'F', "", "", Action::ignored, true, "Ignored: without a journal there is nothing to sync."},
-    {'s', "", "BYTES", Action::ignored, true,
-     "Ignored: without a journal there are no files to size."},
-    {'c', "", "", Action::ignored, true, "Ignored: without a journal there is nothing to compact."},
-    {'n', "", "", Action::ignored, true, "Ignored: without a journal there is nothing to compact."},
+    {'f', "", "MS", Action::sets, true,
+     "The same as --journal-sync with milliseconds; 0 is always. Of -f, -F and --journal-sync "
+     "the last counts.",
+     "journal.sync", "ms"},
+    {'F', "", "", Action::sets, true, "The same as --journal-sync never.", "journal.sync", "never"},
+    {'c', "", "", Action::ignored, true, "Ignored: compaction is automatic."},
+    {'n', "", "", Action::ignored, true, "Ignored: compaction is automatic."},
 });
 
 constexpr std::string_view section_of(std::string_view key) {
@@ -295,7 +339,15 @@ constexpr bool sections_stand_together() {
   return true;
 }
 
+constexpr bool options_name_settings() {
+  return std::ranges::all_of(kOptions, [](const Option& option) {
+    const auto found = std::ranges::find(kSettings, option.setting, &Setting::key);
+    return option.setting.empty() ? option.action != Action::sets : found != kSettings.end();
+  });
+}
+
 static_assert(names_are_unique());
+static_assert(options_name_settings());
 static_assert(sections_stand_together());
 
 }  // namespace

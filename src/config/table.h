@@ -23,6 +23,8 @@ struct Setting {
   std::int64_t standard = 0;            // the default, in the unit of Value
   std::string_view standard_text = {};  // the default of free text
   bool reloadable = true;
+  // False: an empty argument is a slip, as of an unset variable in a script, and not a wish.
+  bool takes_empty_flag = true;
   std::string_view doc;  // the first sentence stands alone in --help
   Value (*get)(const Settings&) = nullptr;
   void (*set)(Settings&, const Value&) = nullptr;  // Precondition: a value of `type`
@@ -54,8 +56,12 @@ enum class Action : std::uint8_t {
   listen,
   port,
   louder,
+  sets,  // a setting, in another spelling
+  dump,  // the tasks: done instead of serving
+  check,
+  salvage,
+  backup,
   ignored,  // with a warning
-  refused,
 };
 
 struct Option {
@@ -65,6 +71,8 @@ struct Option {
   Action action;
   bool of_beanstalkd = false;
   std::string_view doc;
+  std::string_view setting = {};  // key of the setting that it sets, or that its task needs
+  std::string_view value = {};    // what it sets it to; with an argument, the unit behind that
 
   std::string names() const;  // "-l, --listen ADDR"
 };

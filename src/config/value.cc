@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "config/listen.h"
+#include "config/settings.h"
 
 namespace tubed::config {
 namespace {
@@ -34,11 +35,22 @@ constexpr auto kDurationUnits = std::to_array<Unit>({{"d", 86'400 * kSecond},
                                                      {"s", kSecond},
                                                      {"ms", kMillisecond}});
 constexpr std::int64_t kMaxMode = 0777;
+constexpr std::string_view kAlways = "always";
+constexpr std::string_view kNever = "never";
+
+bool is_time(Kind kind) {
+  return kind == Kind::duration || kind == Kind::sync;
+}
 
 std::span<const Unit> units_of(Kind kind) {
   if (kind == Kind::bytes) return kSizeUnits;
-  if (kind == Kind::duration) return kDurationUnits;
+  if (is_time(kind)) return kDurationUnits;
   return {};
+}
+
+// What a number without a unit is multiplied with.
+std::int64_t plain_factor(Kind kind) {
+  return is_time(kind) ? kSecond : 1;
 }
 
 bool is_number(Kind kind) {
@@ -47,7 +59,7 @@ bool is_number(Kind kind) {
 
 std::string number_text(Kind kind, std::int64_t number) {
   if (number == 0) return "0";
-  TUBED_ASSERT(kind != Kind::duration || number % kMillisecond == 0);
+  TUBED_ASSERT(!is_time(kind) || number % kMillisecond == 0);
   for (const auto& unit : units_of(kind)) {
     if (number % unit.size == 0) return fmt::format("{}{}", number / unit.size, unit.name);
   }
@@ -56,6 +68,7 @@ std::string number_text(Kind kind, std::int64_t number) {
 
 // `spelling` is the number as it was given, for the error.
 Result<Value> within_bounds(const Type& type, std::int64_t number, std::string_view spelling) {
+  if (type.kind == Kind::sync && number == kSyncAlways.count()) return Value(number);
   if (number < type.minimum) {
     return Error{fmt::format("{} is below the minimum of {}", printable(spelling),
                              number_text(type.kind, type.minimum))};
@@ -87,7 +100,7 @@ Result<Value> number_from_text(const Type& type, std::string_view text) {
                                    : std::numeric_limits<std::int64_t>::max();
   }
   const std::string_view suffix(stop, static_cast<std::size_t>(end - stop));
-  std::int64_t factor = type.kind == Kind::duration ? kSecond : 1;
+  std::int64_t factor = plain_factor(type.kind);
   if (!suffix.empty()) {
     const auto units = units_of(type.kind);
     const auto unit = std::ranges::find(units, suffix, &Unit::name);
@@ -97,6 +110,12 @@ Result<Value> number_from_text(const Type& type, std::string_view text) {
     factor = unit->size;
   }
   return within_bounds(type, saturating_product(number, factor), text);
+}
+
+Result<Value> sync_from_text(const Type& type, std::string_view text) {
+  if (text == kAlways) return Value(std::int64_t{kSyncAlways.count()});
+  if (text == kNever) return Value(std::int64_t{kSyncNever.count()});
+  return number_from_text(type, text);
 }
 
 Result<Value> choice_from_text(const Type& type, std::string_view text) {
@@ -155,11 +174,11 @@ std::string toml_string(std::string_view text) {
 }  // namespace
 
 Result<Value> value_from_integer(const Type& type, std::int64_t number) {
-  if (!is_number(type.kind)) {
+  if (!is_number(type.kind) && type.kind != Kind::sync) {
     return Error{fmt::format("expected {}, not an integer", expected(type))};
   }
-  const auto factor = type.kind == Kind::duration ? kSecond : 1;
-  return within_bounds(type, saturating_product(number, factor), fmt::format("{}", number));
+  const auto product = saturating_product(number, plain_factor(type.kind));
+  return within_bounds(type, product, fmt::format("{}", number));
 }
 
 Result<Value> value_from_text(const Type& type, std::string_view text) {
@@ -168,6 +187,8 @@ Result<Value> value_from_text(const Type& type, std::string_view text) {
     case Kind::bytes:
     case Kind::duration:
       return number_from_text(type, text);
+    case Kind::sync:
+      return sync_from_text(type, text);
     case Kind::choice:
       return choice_from_text(type, text);
     case Kind::mode:
@@ -191,6 +212,8 @@ std::string to_text(const Type& type, const Value& value) {
   if (type.kind == Kind::choice)
     return std::string(type.choices[static_cast<std::size_t>(value.number)]);
   if (type.kind == Kind::mode) return fmt::format("{:04o}", value.number);
+  if (type.kind == Kind::sync && value.number == kSyncAlways.count()) return std::string(kAlways);
+  if (type.kind == Kind::sync && value.number == kSyncNever.count()) return std::string(kNever);
   return number_text(type.kind, value.number);
 }
 
@@ -209,6 +232,8 @@ std::string expected(const Type& type) {
       return "a number of bytes or a size such as \"64KiB\"";
     case Kind::duration:
       return "a number of seconds or a duration such as \"50ms\" or \"5m\"";
+    case Kind::sync:
+      return "\"always\", \"never\" or a duration such as \"50ms\"";
     case Kind::choice:
       return fmt::format("one of {}", fmt::join(type.choices, ", "));
     case Kind::text:
@@ -224,9 +249,11 @@ std::string expected(const Type& type) {
 std::string bounds(const Type& type) {
   if (type.kind == Kind::choice) return fmt::format("{}", fmt::join(type.choices, ", "));
   if (type.kind == Kind::mode) return "0000 to 0777";
-  if (!is_number(type.kind)) return "";
-  return fmt::format("{}: {} to {}", type.unit, number_text(type.kind, type.minimum),
-                     number_text(type.kind, type.maximum));
+  if (!is_number(type.kind) && type.kind != Kind::sync) return "";
+  const auto range = fmt::format("{} to {}", number_text(type.kind, type.minimum),
+                                 number_text(type.kind, type.maximum));
+  if (type.kind == Kind::sync) return fmt::format("{}, {} or {}", kAlways, kNever, range);
+  return fmt::format("{}: {}", type.unit, range);
 }
 
 std::string placeholder(const Type& type) {
@@ -237,10 +264,12 @@ std::string placeholder(const Type& type) {
       return "SIZE";
     case Kind::duration:
       return "TIME";
+    case Kind::sync:
+      return "WHEN";
     case Kind::choice:
       return "WORD";
     case Kind::text:
-      return "NAME";
+      return std::string(type.unit);
     case Kind::address:
       return "ADDR";
     case Kind::mode:

@@ -13,9 +13,11 @@
 
 namespace tubed::config {
 
-enum class Kind : std::uint8_t { count, bytes, duration, choice, text, address, mode };
+// A sync is "always", "never" or a duration.
+enum class Kind : std::uint8_t { count, bytes, duration, sync, choice, text, address, mode };
 
-// One value of any type. A number is bytes, nanoseconds, the index of a choice, or permissions.
+// One value of any type. A number is bytes, nanoseconds, the index of a choice, or permissions; of
+// a sync it is kSyncAlways, kSyncNever or an interval, in nanoseconds.
 struct Value {
   enum class Holds : std::uint8_t { nothing, number, text };
 
@@ -30,16 +32,18 @@ struct Value {
   std::string text;
 };
 
-// The bounds are inclusive and, for durations, in nanoseconds of whole milliseconds.
+// The bounds are inclusive and, for durations, in nanoseconds of whole milliseconds. Those of a
+// sync are its interval's.
 struct Type {
   Kind kind = Kind::text;
-  std::string_view unit = {};  // what is counted
+  std::string_view unit = {};  // what is counted; of a text, what stands for it in --help
   std::int64_t minimum = 0;
   std::int64_t maximum = 0;
   std::span<const std::string_view> choices = {};
 };
 
-// Reads an integer of TOML: bytes for sizes, seconds for durations. The error is the reason only.
+// Reads an integer of TOML: bytes for sizes, seconds for durations; a sync of 0 is always. The
+// error is the reason only.
 Result<Value> value_from_integer(const Type& type, std::int64_t number);
 
 // Reads a flag's argument or a string of TOML. The error is the reason only.

@@ -40,16 +40,24 @@ void Engine::tell_placed(const Job& job, Output& out) {
   out.fact(Placed{.id = job.id, .place = resting_place(job), .counters = job.counters});
 }
 
+void Engine::tell_as_it_rests(const Job& job, Time now, FactSink& sink) {
+  Added added = as_added(job);
+  // Its time has come, whether or not advance() or its holder has let it go yet.
+  if (added.place.state == JobState::delayed && added.place.until <= now) {
+    added.place.state = JobState::ready;
+    added.place.until = {};
+  }
+  sink.fact(added);
+}
+
+void Engine::describe(JobId id, Time now, FactSink& sink) const {
+  const Job* job = jobs_.find(id);
+  TUBED_ASSERT(job != nullptr);
+  tell_as_it_rests(*job, now, sink);
+}
+
 void Engine::visit_durable(Time now, FactSink& sink) const {
-  jobs_.for_each([&](const Job& job) {
-    Added added = as_added(job);
-    // Its time has come, whether or not advance() or its holder has let it go yet.
-    if (added.place.state == JobState::delayed && added.place.until <= now) {
-      added.place.state = JobState::ready;
-      added.place.until = {};
-    }
-    sink.fact(added);
-  });
+  jobs_.for_each([&](const Job& job) { tell_as_it_rests(job, now, sink); });
   for (const auto& tube : tubes_.all()) {
     if (!tube->paused() || tube->pause_until <= now) continue;
     sink.fact(Paused{.tube = tube->name, .duration = tube->pause, .until = tube->pause_until});

@@ -170,6 +170,8 @@ class Engine {
   void replay(const Fact& fact, Time now);
   // Tells a minimal list of facts that gives this durable state. O(n).
   void visit_durable(Time now, FactSink& sink) const;
+  // Tells the `Added` that gives one job as it rests durably. Precondition: it exists. O(1).
+  void describe(JobId id, Time now, FactSink& sink) const;
 
   // Walks everything and asserts what the structures promise. For tests.
   void check_invariants() const;
@@ -189,6 +191,7 @@ class Engine {
   void attach_buried(Job* job, std::uint64_t order);
   void attach_reserved(Job* job, Session& holder, Time now);
   static void tell_added(const Job& job, Output& out);
+  static void tell_as_it_rests(const Job& job, Time now, FactSink& sink);
   static void tell_placed(const Job& job, Output& out);
   void make_ready(Job* job);
   void give_back(Job* job, Output& out);

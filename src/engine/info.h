@@ -16,6 +16,7 @@ struct StateCounts {
   std::uint64_t delayed = 0;
   std::uint64_t buried = 0;
 
+  std::uint64_t total() const { return ready + reserved + delayed + buried; }
   friend bool operator==(const StateCounts&, const StateCounts&) = default;
 };
 

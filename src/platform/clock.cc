@@ -8,4 +8,8 @@ Time monotonic_now() {
   return Time(Duration(static_cast<std::int64_t>(uv_hrtime())));
 }
 
+Duration wall_time() {
+  return std::chrono::system_clock::now().time_since_epoch();
+}
+
 }  // namespace tubed::platform

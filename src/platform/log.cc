@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "platform/clock.h"
+
 namespace tubed::platform {
 
 namespace {
@@ -23,10 +25,6 @@ bool write_to_stderr(std::string_view line) {
   if (::poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) return false;
   // One write a line, so that lines of several processes do not mix.
   return ::write(STDERR_FILENO, line.data(), line.size()) == static_cast<ssize_t>(line.size());
-}
-
-Duration system_wall_time() {
-  return std::chrono::system_clock::now().time_since_epoch();
 }
 
 // $JOURNAL_STREAM names the device and inode of the stream that the journal reads.
@@ -94,7 +92,7 @@ std::string json_line(std::string_view level, std::string_view time, std::string
 
 }  // namespace
 
-Log::Log() : Log(write_to_stderr, system_wall_time) {}
+Log::Log() : Log(write_to_stderr, wall_time) {}
 
 Log::Log(Writer writer, std::function<Duration()> wall_time)
     : writer_(std::move(writer)), wall_time_(std::move(wall_time)) {}

@@ -38,12 +38,22 @@ ProcessTimes process_times() {
   return {.user = as_duration(usage.ru_utime), .system = as_duration(usage.ru_stime)};
 }
 
-std::string random_instance_id() {
+std::uint64_t random_number() {
   std::uint64_t number = 0;
-  // A few bytes, after boot: it neither blocks nor fails.
-  const ssize_t got = ::getrandom(&number, sizeof number, 0);
-  TUBED_ASSERT(got == sizeof number);
-  return fmt::format("{:016x}", number);
+  while (number == 0) {
+    // A few bytes, after boot: it neither blocks nor fails.
+    const ssize_t got = ::getrandom(&number, sizeof number, 0);
+    TUBED_ASSERT(got == sizeof number);
+  }
+  return number;
+}
+
+std::string random_instance_id() {
+  return fmt::format("{:016x}", random_number());
+}
+
+void exit_now(int code) {
+  ::_exit(code);
 }
 
 void exit_when_out_of_memory() {

@@ -24,8 +24,13 @@ struct ProcessTimes {
 };
 ProcessTimes process_times();
 
+// Never 0.
+std::uint64_t random_number();
 // 16 random hexadecimal digits.
 std::string random_instance_id();
+
+// Ends the process at once, without waiting for anything: not even for a disk that does not answer.
+[[noreturn]] void exit_now(int code);
 
 // When an allocation fails the process says so and exits with kExitNoMemory: the queue's own bound,
 // limits.job_memory, is what answers clients.

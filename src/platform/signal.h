@@ -3,6 +3,9 @@
 
 #include <csignal>
 #include <functional>
+#include <initializer_list>
+#include <utility>
+#include <vector>
 
 #include "platform/loop.h"
 
@@ -15,6 +18,19 @@ class Signal {
  private:
   std::function<void()> arrived_;
   Handle<uv_signal_t> handle_;
+};
+
+// As long as it lives, these signals end the process at once, with exit code 0: for blocking work
+// that may be cut off anywhere. A Signal that was told of them before is told again afterwards.
+class ExitAtSignal {
+ public:
+  explicit ExitAtSignal(std::initializer_list<int> numbers);
+  ~ExitAtSignal();
+  ExitAtSignal(const ExitAtSignal&) = delete;
+  ExitAtSignal& operator=(const ExitAtSignal&) = delete;
+
+ private:
+  std::vector<std::pair<int, struct sigaction>> before_;
 };
 
 // Writing to a closed connection gives an error instead of ending the process.

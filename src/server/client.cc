@@ -25,7 +25,7 @@ void Client::on_ready(platform::Readiness ready) {
   if (ready.readable && lingering_) discard_input();
   if (ready.readable && !lingering_) read();
   if (ready.broken) {
-    // What arrived before the connection broke was sent to be acted on.
+    // What arrived before the connection broke was sent to be acted on, as far as it can be now.
     while (!lingering_ && read()) {
     }
     broken_ = true;
@@ -36,7 +36,7 @@ void Client::on_ready(platform::Readiness ready) {
 
 // True if there may be more to read.
 bool Client::read() {
-  if (!conversation_.wants_input()) return false;
+  if (!conversation_.wants_input() || !host_.takes_input()) return false;
   const std::span<char> space = conversation_.body_space();
   const bool direct = space.size() >= kDirectReadBytes;
   const std::span<char> buffer = host_.read_buffer();
@@ -73,18 +73,26 @@ void Client::discard_input() {
   if (gone) broken_ = true;
 }
 
-bool Client::write() {
+bool Client::write(const LogState& log) {
   bool progress = false;
   auto& replies = conversation_.replies();
-  while (!replies.empty() && !broken_) {
+  std::size_t sendable = gate_.pass(replies.size(), log);
+  held_bytes_ = replies.size() - sendable;
+  while (sendable > 0 && !broken_) {
     std::array<std::string_view, platform::kMaxPieces> pieces;
-    const std::size_t count = replies.pieces(pieces);
+    const std::size_t available = replies.pieces(pieces);
     std::size_t wanted = 0;
-    for (std::size_t i = 0; i < count; ++i) wanted += pieces[i].size();
+    std::size_t count = 0;
+    for (; count < available && wanted < sendable; ++count) {
+      pieces[count] = pieces[count].substr(0, sendable - wanted);
+      wanted += pieces[count].size();
+    }
     const auto transfer = platform::write_from(stream_.socket(), std::span(pieces).first(count));
     if (transfer.kind == platform::Transfer::Kind::failed) broken_ = true;
     if (transfer.bytes == 0) break;
     replies.take(transfer.bytes);
+    gate_.take(transfer.bytes);
+    sendable -= transfer.bytes;
     progress = true;
     if (transfer.bytes < wanted) break;
   }
@@ -96,8 +104,15 @@ void Client::update_interest() {
     lingering_ = true;
     platform::end_output(stream_.socket());
   }
-  const bool wants_input = finishing_ ? lingering_ : conversation_.wants_input();
-  stream_.want(wants_input, !conversation_.replies().empty());
+  stream_.want(wants_input() && !is_held_back(), owes_taking());
+}
+
+bool Client::wants_input() const {
+  return finishing_ ? lingering_ : conversation_.wants_input();
+}
+
+bool Client::is_held_back() const {
+  return !finishing_ && conversation_.wants_input() && !host_.takes_input();
 }
 
 // Everything that was read, and the answers are sent.

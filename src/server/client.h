@@ -8,6 +8,7 @@
 #include "base/intrusive_list.h"
 #include "commands/conversation.h"
 #include "platform/stream.h"
+#include "server/reply_gate.h"
 
 namespace tubed::server {
 
@@ -22,6 +23,8 @@ class ClientHost {
   virtual void look_after(Client& client) = 0;
   // One buffer serves all clients: it is filled and emptied within one callback.
   virtual std::span<char> read_buffer() = 0;
+  // False: so much waits for the disk that nothing more is read for now.
+  virtual bool takes_input() const = 0;
 
  protected:
   ~ClientHost() = default;
@@ -42,8 +45,14 @@ class Client final : public platform::StreamOwner {
   commands::Conversation& conversation() { return conversation_; }
   bool usable() const { return stream_.usable(); }
 
-  // Writes what there is to write, as far as the socket takes it; true if it took something.
-  bool write();
+  // Writes what may leave, as far as the socket takes it; true if it took something.
+  bool write(const LogState& log);
+  // Replies that may leave and were not taken.
+  bool owes_taking() const { return conversation_.replies().size() > held_bytes_; }
+  // Replies wait for the journal.
+  bool is_gated() const { return gate_.holds(); }
+  // It would read, were it not for takes_input().
+  bool is_held_back() const;
   // Bytes came since the last call.
   bool take_received() { return std::exchange(received_, false); }
   // Asks the loop for what the conversation can use now.
@@ -68,16 +77,21 @@ class Client final : public platform::StreamOwner {
   Stall sending;  // a body that it began to send is not all here
   std::size_t counted_output = 0;
   bool looked_after = false;
+  bool in_gated_list = false;
+  bool in_held_list = false;
   bool has_left_over = false;
 
  private:
   bool read();
   void discard_input();
   bool answered() const;
+  bool wants_input() const;
 
   ClientHost& host_;
   commands::Conversation conversation_;
   platform::Stream stream_;
+  ReplyGate gate_;
+  std::size_t held_bytes_ = 0;  // the last ones of the buffered replies wait for the journal
   bool received_ = false;
   bool broken_ = false;
   bool finishing_ = false;

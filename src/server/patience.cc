@@ -39,8 +39,14 @@ void Patience::active(Client& client, Time now) {
 
 void Patience::moved(Client& client, bool took, bool sent, Time now) {
   const auto& conversation = client.conversation();
-  follow(by_taking_, client, client.taking, !conversation.replies().empty(), took, now);
+  follow(by_taking_, client, client.taking, client.owes_taking(), took, now);
   follow(by_sending_, client, client.sending, conversation.in_body(), sent, now);
+}
+
+void Patience::excuse_senders(Time now) {
+  for (Client* client = by_sending_.first(); client != nullptr; client = by_sending_.next(client)) {
+    client->sending.since = now;
+  }
 }
 
 Time Patience::next_deadline() const {

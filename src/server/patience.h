@@ -26,6 +26,9 @@ class Patience {
   // Looks at what is under way; `took`: it took some of its replies; `sent`: bytes came from it.
   void moved(Client& client, bool took, bool sent, Time now);
 
+  // Nobody is read from at the moment: it is not they who are slow. O(those who send a body).
+  void excuse_senders(Time now);
+
   // When somebody's time may be up.
   Time next_deadline() const;
 

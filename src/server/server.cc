@@ -51,6 +51,7 @@ Server::Server(platform::Loop& loop, Log& log, const Settings& settings, Reload 
       ttr_timer_(loop, [this] { begin_turn(); }),
       pause_timer_(loop, [this] { begin_turn(); }),
       patience_timer_(loop, [this] { close_impatient(); }),
+      journal_timer_(loop, [this] { begin_turn(); }),
       stop_timer_(loop, [this] { stop_now("time is up"); }) {
   apply(settings);
   platform::ignore_broken_pipes();
@@ -88,6 +89,16 @@ Result<void> Server::listen() {
   return {};
 }
 
+Result<void> Server::recover() {
+  if (settings_.journal_directory.empty()) return {};
+  // Whatever recovery changes survives being cut off.
+  const platform::ExitAtSignal exit_at_signal({SIGTERM, SIGINT});
+  auto opened = Durability::open(loop_, log_, settings_, service_, *this);
+  if (!opened) return opened.error();
+  durability_ = std::move(*opened);
+  return {};
+}
+
 void Server::on_connection(platform::Socket socket) {
   begin_turn();
   if (client_count_ >= settings_.connections) {
@@ -106,6 +117,8 @@ void Server::on_connection(platform::Socket socket) {
   if (session >= clients_.size()) clients_.resize(session + 1);
   clients_[session] = std::move(client);
   ++client_count_;
+  // While input is held it must be known as one who would be read from.
+  look_after(*clients_[session]);
 }
 
 void Server::on_accept_trouble(const std::string& reason, std::uint64_t refused) {
@@ -134,7 +147,8 @@ void Server::close(Client& client, std::string_view reason) {
 void Server::begin_turn() {
   if (in_turn_) return;
   in_turn_ = true;
-  service_.begin_turn(platform::monotonic_now());
+  // When the queue is closed its time stands still.
+  if (!queue_closed_) service_.begin_turn(platform::monotonic_now());
 }
 
 void Server::look_after(Client& client) {
@@ -145,6 +159,7 @@ void Server::look_after(Client& client) {
 
 void Server::end_turn() {
   if (!in_turn_ && !stopping_) return;
+  if (std::exchange(journal_moved_, false)) let_gated_through();
   // To close one client may answer another.
   for (;;) {
     service_.take_woken(woken_);
@@ -165,22 +180,69 @@ void Server::end_turn() {
     shed_output();
     if (woken_.empty() && looking_after_.empty()) break;
   }
+  if (stopping_ && client_count_ == 0) close_queue();
+  // What the turn has told goes out now.
+  const bool journal_has_more = durability_ != nullptr && durability_->end_turn();
+  hold_input(durability_ != nullptr && durability_->congested());
   arm_timers();
-  turn_.ask_for_left_over(!left_over_.empty());
+  turn_.ask_for_left_over(journal_has_more || (!left_over_.empty() && !input_held_));
   in_turn_ = false;
-  if (stopping_ && client_count_ == 0) loop_.stop();
 }
 
 // Sends what there is to send, and closes, goes on later, or waits for more.
 void Server::attend(Client& client) {
-  const bool took = client.write();
+  const bool took = client.write(durability_ != nullptr ? durability_->state() : LogState{});
   if (client.done()) return close(client, "done");
   patience_.moved(client, took, client.take_received(), service_.now());
   count_output(client, client.conversation().replies().size());
   if (client.conversation().can_resume() && !std::exchange(client.has_left_over, true)) {
     left_over_.push_back(client.session());
   }
+  if (client.is_gated() && !std::exchange(client.in_gated_list, true)) {
+    gated_.push_back(client.session());
+  }
+  if (client.is_held_back() && !std::exchange(client.in_held_list, true)) {
+    held_.push_back(client.session());
+  }
   client.update_interest();
+}
+
+// Replies that waited for the journal leave, as far as it has come.
+void Server::let_gated_through() {
+  letting_through_.clear();
+  letting_through_.swap(gated_);
+  for (const SessionId session : letting_through_) {
+    Client* client = client_of(session);
+    // A session that has gone may have a successor of the same name.
+    if (client == nullptr || !std::exchange(client->in_gated_list, false)) continue;
+    attend(*client);
+  }
+}
+
+void Server::hold_input(bool hold) {
+  if (hold == input_held_) return;
+  input_held_ = hold;
+  if (hold) return;
+  patience_.excuse_senders(service_.now());
+  for (const SessionId session : std::exchange(held_, {})) {
+    Client* client = client_of(session);
+    if (client == nullptr || !std::exchange(client->in_held_list, false)) continue;
+    client->update_interest();
+  }
+}
+
+void Server::journal_moved() {
+  begin_turn();
+  journal_moved_ = true;
+}
+
+void Server::journal_failed() {
+  journal_failed_ = true;
+  loop_.stop();
+}
+
+Time Server::journal_time() {
+  return queue_closed_ ? platform::monotonic_now() : service_.now();
 }
 
 void Server::count_output(Client& client, std::size_t bytes) {
@@ -201,6 +263,7 @@ void Server::shed_output() {
 
 void Server::do_left_over() {
   begin_turn();
+  if (input_held_) return;
   doing_left_over_.clear();
   doing_left_over_.swap(left_over_);
   for (const SessionId session : doing_left_over_) {
@@ -219,10 +282,12 @@ void Server::arm_timers() {
   ttr_timer_.arm(next.ttr, now);
   pause_timer_.arm(next.pause, now);
   patience_timer_.arm(patience_.next_deadline(), now);
+  if (durability_ != nullptr) journal_timer_.arm(durability_->next_deadline(), now);
 }
 
 void Server::close_impatient() {
   begin_turn();
+  if (input_held_) patience_.excuse_senders(service_.now());
   for (const auto& [client, reason] : patience_.overdue(service_.now())) {
     const bool idle = reason == Patience::Reason::idle;
     log_.limited(Log::Level::info, service_.now(), "closing a client",
@@ -240,6 +305,7 @@ void Server::apply(const Settings& settings) {
   patience_.set_limits({.idle = settings.idle_timeout, .stall = settings.stall_timeout});
   log_.configure(static_cast<Log::Level>(settings.log_level),
                  static_cast<Log::Format>(settings.log_format));
+  if (durability_ != nullptr) durability_->apply(settings);
   for (const auto& listener : listeners_) {
     platform::tune_connection(listener->socket(), settings.tcp_keepalive);
   }
@@ -285,14 +351,37 @@ void Server::stop() {
 }
 
 void Server::stop_now(std::string_view reason) {
+  if (queue_closed_) {
+    log_.error("stopped while the journal was being written", {{"reason", reason}});
+    journal_failed_ = true;
+    return loop_.stop();
+  }
   log_.warning("stopped with connections open",
                {{"reason", reason}, {"connections", std::uint64_t{client_count_}}});
-  loop_.stop();
+  begin_turn();
+  for (const auto& client : clients_) {
+    if (client != nullptr) close(*client, "stopped");
+  }
 }
 
-void Server::run() {
+// Nobody is left: every job that was held goes back, and the journal gets its end.
+void Server::close_queue() {
+  if (queue_closed_) return;
+  while (service_.engine().next_deadlines().ttr == Time::min()) service_.begin_turn(service_.now());
+  queue_closed_ = true;
+  if (durability_ == nullptr) return loop_.stop();
+  stop_timer_.arm(settings_.shutdown_timeout);
+  durability_->stop([this] { loop_.stop(); });
+}
+
+bool Server::run() {
   loop_.run();
-  log_.info("stopped");
+  if (journal_failed_) {
+    listeners_.clear();  // their paths go with them
+  } else {
+    log_.info("stopped");
+  }
+  return !journal_failed_;
 }
 
 }  // namespace tubed::server

@@ -18,11 +18,12 @@
 #include "platform/turn.h"
 #include "server/client.h"
 #include "server/deadlines.h"
+#include "server/durability.h"
 #include "server/patience.h"
 
 namespace tubed::server {
 
-class Server final : public ClientHost, public platform::ListenerOwner {
+class Server final : public ClientHost, public platform::ListenerOwner, public DurabilityHost {
  public:
   // Reads the settings again, for SIGHUP.
   using Reload = std::function<Result<Settings>()>;
@@ -33,18 +34,28 @@ class Server final : public ClientHost, public platform::ListenerOwner {
 
   // Opens every listener, or says which one cannot be opened.
   Result<void> listen();
-  // Serves until SIGTERM or SIGINT, and until then what was read is answered.
-  void run();
+  // With a journal: takes its directory and gets the jobs back. It blocks; connections wait
+  // meanwhile.
+  Result<void> recover();
+  // Serves until SIGTERM or SIGINT, and until then what was read is answered. False: the journal
+  // has failed, and the process is to end without touching it.
+  bool run();
 
  private:
   void begin_turn() override;
   void look_after(Client& client) override;
   std::span<char> read_buffer() override { return read_buffer_; }
+  bool takes_input() const override { return !input_held_; }
+  void journal_moved() override;
+  void journal_failed() override;
+  Time journal_time() override;
   void on_connection(platform::Socket socket) override;
   void on_accept_trouble(const std::string& reason, std::uint64_t refused) override;
 
   void end_turn();
   void attend(Client& client);
+  void let_gated_through();
+  void hold_input(bool hold);
   void count_output(Client& client, std::size_t bytes);
   void shed_output();
   void do_left_over();
@@ -58,12 +69,14 @@ class Server final : public ClientHost, public platform::ListenerOwner {
   void drain(bool draining);
   void stop();
   void stop_now(std::string_view reason);
+  void close_queue();
 
   platform::Loop& loop_;
   platform::Log& log_;
   Settings settings_;
   Reload reload_;
   commands::Service service_;
+  std::unique_ptr<Durability> durability_;  // null: jobs are in memory only
   std::vector<std::unique_ptr<platform::Listener>> listeners_;
   std::vector<std::unique_ptr<Client>> clients_;  // by session
   std::size_t client_count_ = 0;
@@ -73,9 +86,16 @@ class Server final : public ClientHost, public platform::ListenerOwner {
 
   bool in_turn_ = false;
   bool stopping_ = false;
+  bool queue_closed_ = false;  // no fact may follow
+  bool journal_failed_ = false;
+  bool journal_moved_ = false;
+  bool input_held_ = false;
   std::vector<SessionId> to_look_after_;
   std::vector<SessionId> looking_after_;
   std::vector<SessionId> woken_;
+  std::vector<SessionId> gated_;  // clients whose replies wait for the journal
+  std::vector<SessionId> letting_through_;
+  std::vector<SessionId> held_;  // clients that would be read from
   std::vector<SessionId> left_over_;
   std::vector<SessionId> doing_left_over_;
 
@@ -84,6 +104,7 @@ class Server final : public ClientHost, public platform::ListenerOwner {
   DeadlineTimer ttr_timer_;
   DeadlineTimer pause_timer_;
   DeadlineTimer patience_timer_;
+  DeadlineTimer journal_timer_;
   platform::Timer stop_timer_;
   std::vector<std::unique_ptr<platform::Signal>> signals_;
 };

@@ -133,28 +133,127 @@ TEST_CASE("beanstalkd's flags, apart and attached") {
   CHECK(settings.user == "tubed");
 }
 
-TEST_CASE("flags that need a journal are ignored with a warning each") {
-  for (const std::vector<std::string>& args : std::vector<std::vector<std::string>>{
-           {"-f", "50"}, {"-f0"}, {"-F"}, {"-s", "10485760"}, {"-c"}, {"-n"}}) {
-    CAPTURE(args.front());
-    const auto line = accept(args);
+TEST_CASE("flags of a compaction that is automatic are ignored with a warning each") {
+  for (const auto* flag : {"-c", "-n"}) {
+    const auto line = accept({flag});
     REQUIRE(line.warnings.size() == 1);
-    CHECK(line.warnings[0].starts_with(args[0].substr(0, 2) + ": ignored: without a journal"));
-    CHECK(line.warnings[0].find('\n') == std::string::npos);
+    CHECK(line.warnings[0] == fmt::format("{}: ignored: compaction is automatic", flag));
     CHECK(load("", line).value() == Settings());
   }
-  CHECK(accept({"-c", "-n", "-F", "-F"}).warnings.size() == 3);
+  CHECK(accept({"-c", "-n", "-n"}).warnings.size() == 2);
 }
 
-TEST_CASE("-b is refused: jobs would be lost") {
-  for (const auto& args :
-       {std::vector<std::string>{"-b", "/var/lib/x"}, {"-b/var/lib/x", "-p", "x"}}) {
+TEST_CASE("beanstalkd's flags of the binlog are the journal's") {
+  const auto line = accept({"-b", "/var/lib/x", "-f", "20", "-s", "20480"});
+  CHECK(line.warnings.empty());
+  const auto settings = load("", line).value();
+  CHECK(settings.journal_directory == "/var/lib/x");
+  CHECK(settings.journal_sync == std::chrono::milliseconds(20));
+  CHECK(settings.journal_segment_bytes == 20'480);
+  CHECK(load("", accept({"-bx/y", "-s1MiB"})).value().journal_directory == "x/y");
+  CHECK(load("", accept({"-f0"})).value().journal_sync == kSyncAlways);
+  CHECK(load("", accept({"-f", "3600000"})).value().journal_sync == std::chrono::hours(1));
+  CHECK(load("", accept({"-F"})).value().journal_sync == kSyncNever);
+}
+
+TEST_CASE("of -f, -F and --journal-sync the last counts") {
+  const auto sync = [](const std::vector<std::string>& args) {
+    return load("journal.sync = \"1s\"", accept(args)).value().journal_sync;
+  };
+  CHECK(sync({}) == std::chrono::seconds(1));
+  CHECK(sync({"-F", "-f", "7"}) == std::chrono::milliseconds(7));
+  CHECK(sync({"-f", "7", "-F"}) == kSyncNever);
+  CHECK(sync({"-F", "-f7", "-F", "-f", "0"}) == kSyncAlways);
+  CHECK(sync({"-Ff7"}) == std::chrono::milliseconds(7));
+  CHECK(sync({"--journal-sync", "2s", "-F", "-z", "7"}) == kSyncNever);
+  CHECK(sync({"-F", "-f", "7", "--journal-sync=2s"}) == std::chrono::seconds(2));
+}
+
+TEST_CASE("mistakes in beanstalkd's flags of the binlog") {
+  CHECK(refuse({"-f", "3600001"}).text == "tubed: -f: 3600001ms is above the maximum of 1h\n");
+  for (const auto* text : {"", "5s", "-1", "x", "1.5", "always", "+5"}) {
+    CAPTURE(text);
+    const auto exit = refuse({"-f", text});
+    CHECK(exit.code == 78);
+    CHECK(exit.text == fmt::format("tubed: -f: \"{}\" is not a whole number\n", text));
+  }
+  CHECK(refuse({"-f", "x", "-f", "5"}).code == 78);
+  CHECK(refuse({"-s", "4095"}).text ==
+        "tubed: -s/--journal-segment-size: 4095 is below the minimum of 4KiB\n");
+}
+
+TEST_CASE("an empty directory is a slip, and must not mean that there is no journal") {
+  for (const auto& args : {std::vector<std::string>{"-b", ""},
+                           {"--journal-directory", ""},
+                           {"--journal-directory="},
+                           {"--journal-directory=", "-V"},
+                           {"-b", "", "-b", "x"}}) {
     const auto exit = refuse(args);
     CHECK(exit.code == 78);
-    CHECK(exit.text ==
-          "tubed: -b DIR: refused: this version has no journal and would lose the jobs at a "
-          "restart\n");
+    CHECK(exit.text == "tubed: -b/--journal-directory: its argument is empty\n");
   }
+}
+
+TEST_CASE("a flag that ends with = has an empty argument, and takes no other flag for it") {
+  const auto line = accept({"--user=", "-V", "-z", "5"});
+  CHECK(line.warnings.empty());
+  CHECK(line.louder == 1);
+  CHECK(load("user = \"x\"", line).value().user.empty());
+  CHECK(refuse({"--config=", "-V"}).text == "tubed: --config: the name of the file is empty\n");
+  CHECK(refuse({"--check-config="}).code == 64);
+  CHECK(accept({"-u", "x="}).warnings.empty());
+}
+
+TEST_CASE("a task is done instead of serving") {
+  CHECK(accept({"-b", "x"}).task == Task::serve);
+  CHECK(accept({}).task_directory.empty());
+  const auto task = [](const std::vector<std::string>& args, Task expected) {
+    CAPTURE(args.front());
+    const auto line = accept(args);
+    CHECK(line.warnings.empty());
+    CHECK(line.task == expected);
+    CHECK(line.task_directory == "a/b");
+  };
+  task({"--dump", "a/b"}, Task::dump);
+  task({"--check=a/b"}, Task::check);
+  task({"--salvage", "a/b", "-b", "x"}, Task::salvage);
+  task({"-bx", "--backup", "a/b"}, Task::backup);
+  task({"--backup", "a/b", "--journal-directory=x"}, Task::backup);
+}
+
+TEST_CASE("one task at a time, with its directory") {
+  for (const auto& args : {std::vector<std::string>{"--dump", "x", "--check", "y"},
+                           {"--check", "x", "--check", "x"},
+                           {"--check", "x", "--backup", "y"}}) {
+    const auto exit = refuse(args);
+    CHECK(exit.code == 64);
+    CHECK(exit.text.ends_with(": only one task can be done at a time; try tubed --help\n"));
+  }
+  CHECK(refuse({"--dump"}).code == 64);
+  CHECK(refuse({"--dump", "x", "y"}).code == 64);
+  CHECK(refuse({"--dump", ""}).text == "tubed: --dump: the name of the directory is empty\n");
+  CHECK(refuse({"--check=", "-V"}).code == 78);
+  CHECK(refuse({"--check", "a\nb"}).text ==
+        "tubed: --check: \"a?b\" has control characters or is not UTF-8\n");
+}
+
+TEST_CASE("a copy needs the journal that it is of, from the flag or the file") {
+  for (const auto* flag : {"--salvage", "--backup"}) {
+    CAPTURE(flag);
+    const auto exit = refuse({flag, "x"});
+    CHECK(exit.code == 64);
+    CHECK(exit.text ==
+          fmt::format("tubed: {} needs -b/--journal-directory as well; try tubed --help\n", flag));
+
+    const auto line = accept({flag, "x", "--config", "y"});
+    CHECK(load("journal.directory = \"z\"", line).value().journal_directory == "z");
+    CHECK(load_error("[journal]\n", line) ==
+          "tubed.toml: journal.directory is not set; give -b as well");
+    CHECK(load_error("journal.directory = \"\"", line) != "");
+    CHECK(load_error("", accept({flag, "x", "-b", "z"})) == "");
+  }
+  CHECK(load_error("", accept({"--dump", "x"})) == "");
+  CHECK(load_error("", accept({"--check", "x", "--config", "y"})) == "");
 }
 
 }  // namespace

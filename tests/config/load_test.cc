@@ -1,6 +1,7 @@
 #include "config/load.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "tests/config/loading.h"
 
@@ -27,6 +28,26 @@ TEST_CASE("integers are bytes and seconds") {
   CHECK(load("timeouts.stall = 30").value().stall_timeout == std::chrono::seconds(30));
   CHECK(load("timeouts.shutdown = \"50ms\"").value().shutdown_timeout ==
         std::chrono::milliseconds(50));
+}
+
+TEST_CASE("the journal's sync is a word or an interval, and 0 is always") {
+  const auto sync = [](std::string_view value) {
+    return load(fmt::format("[journal]\nsync = {}\n", value)).value().journal_sync;
+  };
+  CHECK(sync("\"always\"") == kSyncAlways);
+  CHECK(sync("\"never\"") == kSyncNever);
+  CHECK(sync("\"50ms\"") == std::chrono::milliseconds(50));
+  CHECK(sync("2") == std::chrono::seconds(2));
+  CHECK(sync("0") == kSyncAlways);
+  CHECK(sync("\"0\"") == kSyncAlways);
+  CHECK(load_error("journal.sync = true\n") ==
+        "tubed.toml:1: journal.sync: expected \"always\", \"never\" or a duration such as "
+        "\"50ms\", not a boolean");
+  CHECK(load_error("journal.sync = 3601\n") ==
+        "tubed.toml:1: journal.sync: 3601 is above the maximum of 1h");
+  CHECK(load_error("journal.sync = \"sometimes\"\n") ==
+        "tubed.toml:1: journal.sync: \"sometimes\" is not \"always\", \"never\" or a duration such "
+        "as \"50ms\"");
 }
 
 TEST_CASE("an unknown key is named with its line and what was probably meant") {

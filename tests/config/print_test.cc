@@ -48,6 +48,18 @@ TEST_CASE("printed settings load back to the same") {
   }
 }
 
+TEST_CASE("a sync is printed as its word, and loads back") {
+  for (const auto& [sync, line] :
+       {std::pair{kSyncAlways, "sync = \"always\"\n"}, std::pair{kSyncNever, "sync = \"never\"\n"},
+        std::pair{Duration(std::chrono::milliseconds(5)), "sync = \"5ms\"\n"}}) {
+    Settings settings;
+    settings.journal_sync = sync;
+    const auto printed = print_settings(settings);
+    CHECK(printed.find(line) != std::string::npos);
+    CHECK(load(printed).value() == settings);
+  }
+}
+
 TEST_CASE("printed settings name every row") {
   const auto lines = lines_of(print_settings(Settings()));
   for (const auto& row : config::settings_table()) {

@@ -32,6 +32,14 @@ TEST_CASE("the reference page has every row of every table") {
   }
 }
 
+TEST_CASE("the reference page says what a directory and a sync may be") {
+  const auto page = settings_markdown();
+  CHECK(mentions(page, "| `-b DIR` | The same as `--journal-directory`. |"));
+  CHECK(mentions(page,
+                 "| `journal.sync` | `--journal-sync` | `\"50ms\"` | always, never or 1ms to "
+                 "1h | yes |"));
+}
+
 TEST_CASE("the README's table has every setting") {
   const auto table = settings_readme_table();
   for (const auto& row : config::settings_table()) {

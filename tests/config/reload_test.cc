@@ -38,6 +38,20 @@ TEST_CASE("a reloadable row changes, another waits for a restart") {
   }
 }
 
+TEST_CASE("the journal's sync and bound change, its directory and the size of its files wait") {
+  Settings fresh;
+  fresh.journal_directory = std::string("jobs");
+  fresh.journal_sync = kSyncNever;
+  fresh.journal_segment_bytes = 4096;
+  fresh.journal_max_bytes = 1;
+  const auto plan = plan_reload(Settings(), fresh);
+  CHECK(plan.changed == std::vector<std::string>{"journal.sync", "journal.max_bytes"});
+  CHECK(plan.needs_restart ==
+        std::vector<std::string>{"journal.directory", "journal.segment_size"});
+  CHECK(plan.next.journal_sync == kSyncNever);
+  CHECK(plan.next.journal_directory.empty());
+}
+
 TEST_CASE("listeners wait for a restart") {
   Settings fresh;
   fresh.listeners[0].port = 7;

@@ -2,6 +2,9 @@
 // tested without a new line here.
 #include "config/table.h"
 
+#include <algorithm>
+#include <array>
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -26,12 +29,13 @@ std::size_t line_of(const Setting& row) {
 
 bool is_number(const Setting& row) {
   const auto kind = row.type.kind;
-  return kind == Kind::count || kind == Kind::bytes || kind == Kind::duration;
+  return kind == Kind::count || kind == Kind::bytes || kind == Kind::duration || kind == Kind::sync;
 }
 
 // The smallest step that the row's values can be written in.
 std::int64_t step_of(const Setting& row) {
-  return row.type.kind == Kind::duration ? 1'000'000 : 1;
+  const bool is_time = row.type.kind == Kind::duration || row.type.kind == Kind::sync;
+  return is_time ? 1'000'000 : 1;
 }
 
 std::vector<Value> good_values(const Setting& row) {
@@ -39,6 +43,10 @@ std::vector<Value> good_values(const Setting& row) {
   if (is_number(row)) {
     values.insert(values.end(), {row.type.minimum, row.type.maximum,
                                  row.type.minimum + step_of(row), row.type.maximum - step_of(row)});
+  }
+  if (row.type.kind == Kind::sync) {
+    values.insert(values.end(),
+                  {std::int64_t{kSyncAlways.count()}, std::int64_t{kSyncNever.count()}});
   }
   for (std::size_t i = 0; i < row.type.choices.size(); ++i) {
     values.emplace_back(static_cast<std::int64_t>(i));
@@ -56,7 +64,9 @@ struct BadValue {
 std::vector<BadValue> bad_values(const Setting& row) {
   std::vector<BadValue> values;
   if (is_number(row)) {
-    const auto below = Value(row.type.minimum - step_of(row));
+    // A sync of 0 is another word for always.
+    const auto less = row.type.kind == Kind::sync ? row.type.minimum + step_of(row) : step_of(row);
+    const auto below = Value(row.type.minimum - less);
     const auto above = Value(row.type.maximum + step_of(row));
     values.push_back(
         {to_toml(row.type, below), to_text(row.type, below), "is below the minimum of "});
@@ -68,6 +78,10 @@ std::vector<BadValue> bad_values(const Setting& row) {
     values.push_back(
         {"9223372036854775807", "99999999999999999999999", "is above the maximum of "});
     values.push_back({"-9223372036854775808", "-99999999999999999999", "is below the minimum of "});
+  }
+  if (row.type.kind == Kind::sync) {
+    values.push_back({"\"Never\"", "Never", "is not \"always\", \"never\" or a duration"});
+    values.push_back({"\"always \"", "always ", "is not \"always\", \"never\" or a duration"});
   }
   if (row.type.kind == Kind::choice) {
     values.push_back({"\"\"", "", "is not one of "});
@@ -91,6 +105,7 @@ TEST_CASE("a row takes its default, both bounds and each of its words") {
       REQUIRE_MESSAGE(from_file.ok(), load_error(assignment(row, toml)));
       CHECK(row.get(*from_file) == value);
 
+      if (text.empty() && !row.takes_empty_flag) continue;
       const auto line = accept({row.flag(), text});
       REQUIRE(line.warnings.empty());
       CHECK(row.get(load("", line).value()) == value);
@@ -158,6 +173,10 @@ TEST_CASE("a row's default is within its bounds and its doc is a sentence") {
 TEST_CASE("defaults are the documented ones, and the queue's are the engine's") {
   const Settings settings;
   CHECK(settings.user.empty());
+  CHECK(settings.journal_directory.empty());
+  CHECK(settings.journal_sync == std::chrono::milliseconds(50));
+  CHECK(settings.journal_segment_bytes == 10U << 20);
+  CHECK(settings.journal_max_bytes == 0);
   CHECK(settings.connections == 10'000);
   CHECK(settings.line_bytes == 224);
   CHECK(settings.output_bytes == 1U << 20);
@@ -176,9 +195,12 @@ TEST_CASE("defaults are the documented ones, and the queue's are the engine's") 
   CHECK(settings.queue.work_per_turn == Limits().work_per_turn);
 }
 
-TEST_CASE("only the user, the backlog and the listeners need a restart") {
+TEST_CASE("only the user, the journal's files, the backlog and the listeners need a restart") {
+  constexpr auto kFixed = std::to_array<std::string_view>(
+      {"user", "journal.directory", "journal.segment_size", "tcp.backlog"});
   for (const auto& row : settings_table()) {
-    CHECK(row.reloadable == (row.key != "user" && row.key != "tcp.backlog"));
+    CAPTURE(row.key);
+    CHECK(row.reloadable == (std::ranges::count(kFixed, row.key) == 0));
   }
 }
 

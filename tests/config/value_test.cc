@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include "config/settings.h"
+
 namespace tubed::config {
 namespace {
 
@@ -51,6 +53,29 @@ TEST_CASE("durations are read with their unit, and written as short as is exact"
   CHECK(to_toml(kDuration, 1'500 * kMillisecond) == "\"1500ms\"");
   CHECK(to_toml(kDuration, 48 * 3'600'000 * kMillisecond) == "\"2d\"");
   CHECK(to_toml(kDuration, std::int64_t{0}) == "0");
+}
+
+TEST_CASE("a sync is a word or a duration within its bounds") {
+  constexpr Type sync{
+      .kind = Kind::sync, .minimum = kMillisecond, .maximum = 3'600'000 * kMillisecond};
+  CHECK(read(sync, "always") == kSyncAlways.count());
+  CHECK(read(sync, "never") == kSyncNever.count());
+  CHECK(read(sync, "0") == kSyncAlways.count());
+  CHECK(read(sync, "0ms") == kSyncAlways.count());
+  CHECK(read(sync, "1ms") == kMillisecond);
+  CHECK(read(sync, "3600") == 3'600'000 * kMillisecond);
+  // The largest number of all is the word's alone.
+  CHECK_FALSE(value_from_integer(sync, kLargest).ok());
+  for (const auto* text : {"", "Always", "alway", "never ", "off", "1us", "-1ms", "3601s",
+                           "9223372036854775807", "9223372036854775807d"}) {
+    CAPTURE(text);
+    CHECK_FALSE(value_from_text(sync, text).ok());
+  }
+  CHECK(to_toml(sync, std::int64_t{kSyncAlways.count()}) == "\"always\"");
+  CHECK(to_toml(sync, std::int64_t{kSyncNever.count()}) == "\"never\"");
+  CHECK(to_toml(sync, 50 * kMillisecond) == "\"50ms\"");
+  CHECK(to_text(sync, 60'000 * kMillisecond) == "1m");
+  CHECK(bounds(sync) == "always, never or 1ms to 1h");
 }
 
 TEST_CASE("numbers that do not fit stop at the bounds instead of wrapping") {

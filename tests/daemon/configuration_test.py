@@ -66,13 +66,26 @@ class Configuration(DaemonTest):
         self.check_one_line(run("-l", "127.0.0.1:7000", "-l", "127.0.0.1:7000"), CONFIG,
                             "127.0.0.1:7000")
 
-    def test_a_journal_is_refused(self):
-        self.check_one_line(run("-b", str(self.directory)), CONFIG, "-b", "no journal")
+    def test_the_journal(self):
+        code, printed, errors = run("-b", "jobs", "-F", "-f", "20", "-s", "1048576",
+                                    "--print-config")
+        self.assertEqual((code, errors), (0, ""))
+        for line in ('directory = "jobs"', 'sync = "20ms"', 'segment_size = "1MiB"'):
+            self.assertIn(line, printed)
+        self.check_one_line(run("-b", ""), CONFIG, "-b", "empty")
+        self.check_one_line(run("-b", str(self.directory), "-s", "10"), CONFIG, "-s", "4KiB")
         self.assertEqual(list(self.directory.iterdir()), [])
 
+    def test_a_task_and_its_journal(self):
+        self.check_one_line(run("--backup", "x"), USAGE, "--backup", "-b")
+        self.check_one_line(run("--dump", "x", "--check", "y"), USAGE, "only one task")
+        config = self.write_config('[journal]\n')
+        self.check_one_line(run("--salvage", "x", "--config", config), CONFIG, config,
+                            "journal.directory")
+
     def test_what_has_no_effect_is_said(self):
-        daemon = self.start("-c", "-n", "-F", "-f", "50", "-s", "1000000")
-        for flag in ("-c", "-n", "-F", "-f", "-s"):
+        daemon = self.start("-c", "-n")
+        for flag in ("-c", "-n"):
             self.assertIn(" warning ", daemon.wait_for_line(f"{flag}: ignored"))
 
     def test_louder(self):

@@ -70,13 +70,16 @@ def parse_address(text):
 class Daemon:
     """One process that serves. Its stderr is read all the time, so that it never blocks on it."""
 
-    def __init__(self, flags, environment=None, descriptors=None, listeners=1):
+    def __init__(self, flags, environment=None, descriptors=None, file_bytes=None, listeners=1):
+        self.expected_code = 0  # how it is to end
         self.lines = []
         self.addresses = []
         self.changed = threading.Condition()
         command = [PROGRAM, *flags]
         if descriptors:  # hard and soft
             command = ["sh", "-c", f'ulimit -n {descriptors}; exec "$0" "$@"', *command]
+        if file_bytes:  # what POSIX counts in: blocks of 512
+            command = ["sh", "-c", f'ulimit -f {file_bytes // 512}; exec "$0" "$@"', *command]
         read_end, write_end = os.pipe()
         status = os.fstat(write_end)
         self.stderr_name = f"{status.st_dev}:{status.st_ino}"
@@ -137,6 +140,12 @@ class Daemon:
 
     def thaw(self):
         self.signal(signal.SIGCONT)
+
+    def kill(self):
+        """As a crash does: nothing is finished, and nobody is told."""
+        self.expected_code = -signal.SIGKILL
+        self.process.kill()
+        self.wait()
 
     def wait(self, seconds=SECONDS):
         """Waits for its end; returns the exit code."""
@@ -300,8 +309,19 @@ class DaemonTest(unittest.TestCase):
         listen_flags = ["--listen", listen] if listen else []
         daemon = Daemon([*listen_flags, *flags], **options)
         self.daemons.append(daemon)
-        self.addCleanup(lambda: self.assertEqual(daemon.end(), 0, daemon.lines[-20:]))
+        self.addCleanup(self.end, daemon)
         return daemon
+
+    def end(self, daemon):
+        self.assertEqual(daemon.end(), daemon.expected_code, daemon.lines[-20:])
+
+    def start_refused(self, code, *flags, **options):
+        """Starts one that does not come to serve; returns its one line on stderr that is no log."""
+        got, _, errors = run("--listen", "127.0.0.1:0", *flags, **options)
+        lines = [line for line in errors.splitlines() if line.startswith("tubed: ")]
+        self.assertEqual((got, len(lines)), (code, 1), errors)
+        self.assertEqual(errors.splitlines()[-1], lines[0])
+        return lines[0]
 
     def write_config(self, text):
         path = self.directory / "tubed.toml"

@@ -31,9 +31,9 @@ TEST_CASE("what arrives is acted on in a turn, and the replies wait to be writte
   CHECK(house.host.turns == 1);
   CHECK(read_some(party.peer).empty());
   CHECK_FALSE(party.client.done());
-  CHECK(party.client.write());
+  CHECK(party.client.write({}));
   CHECK(read_some(party.peer) == "USING default\r\nINSERTED 1\r\n");
-  CHECK_FALSE(party.client.write());  // nothing more to take
+  CHECK_FALSE(party.client.write({}));  // nothing more to take
   CHECK_FALSE(party.client.done());
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("it is done when the peer has ended and everything is answered and tak
   half_close(party.peer);
   REQUIRE(run_until(house.loop, [&] { return party.client.conversation().finished(); }));
   CHECK_FALSE(party.client.done());
-  party.client.write();
+  party.client.write({});
   CHECK(party.client.done());
   CHECK(read_some(party.peer) == "USING default\r\n");
 }
@@ -84,7 +84,7 @@ TEST_CASE("it is done when the connection breaks, whatever was still to be said"
   write_all(party.peer, "list-tube-used\r\n");
   hear(party);
   party.peer = platform::Socket();
-  party.client.write();
+  party.client.write({});
   CHECK(party.client.done());
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("one that finishes is done when what was read is answered") {
   hear(party);
   party.client.finish();
   CHECK_FALSE(party.client.done());
-  party.client.write();
+  party.client.write({});
   CHECK(party.client.done());
   CHECK(read_some(party.peer) == "USING default\r\n");
 }
@@ -128,7 +128,7 @@ TEST_CASE(
   hear(party);
   party.client.finish();
   write_all(party.peer, "list-tube-used\r\n");
-  party.client.write();
+  party.client.write({});
   CHECK_FALSE(party.client.done());
   party.client.update_interest();
   CHECK(read_to_end(party.peer) == "USING default\r\n");
@@ -189,6 +189,26 @@ TEST_CASE("a client that goes gives its jobs back and ends the stream") {
   }
   stays.says("reserve-with-timeout 0\r\n");
   CHECK(stays.takes() == "RESERVED 1 1\r\nx\r\n");
+}
+
+TEST_CASE("a client from which nothing is read for now is not asked for") {
+  House house;
+  Party party(house);
+  house.host.reads = false;
+  CHECK(party.client.is_held_back());
+  house.host.reads = true;
+  CHECK_FALSE(party.client.is_held_back());
+}
+
+TEST_CASE("a reply that tells of what is not durable stays, and nobody is blamed for it") {
+  House house;
+  Party party(house);
+  party.says("use a\r\n");
+  CHECK_FALSE(party.client.write({.newest = 1, .committing = 0, .durable = 0}));
+  CHECK(party.client.is_gated());
+  CHECK_FALSE(party.client.owes_taking());
+  CHECK(party.client.write({.newest = 1, .committing = 1, .durable = 1}));
+  CHECK_FALSE(party.client.is_gated());
 }
 
 }  // namespace tubed::server_test

@@ -21,7 +21,9 @@ class Host final : public server::ClientHost {
   void begin_turn() override { ++turns; }
   void look_after(server::Client& client) override { looked_after.push_back(&client); }
   std::span<char> read_buffer() override { return buffer_; }
+  bool takes_input() const override { return reads; }
 
+  bool reads = true;
   int turns = 0;
   std::vector<server::Client*> looked_after;
 

@@ -1,0 +1,128 @@
+#include "base/crc32c.h"
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <nmmintrin.h>
+#elif defined(__ARM_FEATURE_CRC32) && defined(__AARCH64EL__)
+#include <arm_acle.h>
+#endif
+
+namespace tubed {
+
+namespace {
+
+constexpr std::size_t kStep = 8;  // bytes taken at once
+
+// --- With tables, eight bytes a step
+
+// tables[k][b]: the byte b with k bytes of zeros behind it.
+using Tables = std::array<std::array<std::uint32_t, 256>, kStep>;
+
+constexpr Tables make_tables() {
+  constexpr std::uint32_t kPolynomial = 0x82F63B78;  // bits reversed
+  Tables tables{};
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    std::uint32_t crc = byte;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? kPolynomial : 0);
+    tables[0][byte] = crc;
+  }
+  for (std::size_t zeros = 1; zeros < kStep; ++zeros) {
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      const std::uint32_t crc = tables[zeros - 1][byte];
+      tables[zeros][byte] = (crc >> 8) ^ tables[0][crc & 0xFF];
+    }
+  }
+  return tables;
+}
+
+constexpr Tables kTables = make_tables();
+
+std::uint32_t step_with_tables(std::uint32_t crc, const char* at) {
+  std::uint32_t next = 0;
+  for (std::size_t i = 0; i < kStep; ++i) {
+    const std::uint32_t mixed = i < 4 ? crc >> (8 * i) : 0;
+    const std::size_t byte = (static_cast<unsigned char>(at[i]) ^ mixed) & 0xFF;
+    next ^= kTables[kStep - 1 - i][byte];
+  }
+  return next;
+}
+
+// --- With the processor's instruction
+
+#if defined(__x86_64__)
+
+#define TUBED_WITH_CRC __attribute__((target("sse4.2")))
+
+// Asked once, before main(); here it is a bit to look at.
+inline bool has_instruction() {
+  return __builtin_cpu_supports("sse4.2") != 0;
+}
+
+TUBED_WITH_CRC inline std::uint64_t add_step(std::uint64_t crc, std::uint64_t bytes) {
+  return _mm_crc32_u64(crc, bytes);
+}
+
+TUBED_WITH_CRC inline std::uint32_t add_byte(std::uint32_t crc, std::uint8_t byte) {
+  return _mm_crc32_u8(crc, byte);
+}
+
+#elif defined(__ARM_FEATURE_CRC32) && defined(__AARCH64EL__)
+
+#define TUBED_WITH_CRC
+
+constexpr bool has_instruction() {
+  return true;
+}
+
+inline std::uint64_t add_step(std::uint64_t crc, std::uint64_t bytes) {
+  return __crc32cd(static_cast<std::uint32_t>(crc), bytes);
+}
+
+inline std::uint32_t add_byte(std::uint32_t crc, std::uint8_t byte) {
+  return __crc32cb(crc, byte);
+}
+
+#endif
+
+#if defined(TUBED_WITH_CRC)
+
+TUBED_WITH_CRC std::uint32_t crc32c_with_instruction(std::uint32_t crc, std::string_view bytes) {
+  std::uint64_t state = ~crc;
+  const char* at = bytes.data();
+  std::size_t left = bytes.size();
+  for (; left >= kStep; at += kStep, left -= kStep) {
+    std::uint64_t step = 0;
+    std::memcpy(&step, at, kStep);
+    state = add_step(state, step);
+  }
+  auto rest = static_cast<std::uint32_t>(state);
+  for (; left > 0; ++at, --left) rest = add_byte(rest, static_cast<std::uint8_t>(*at));
+  return ~rest;
+}
+
+#endif
+
+}  // namespace
+
+std::uint32_t crc32c(std::uint32_t crc, std::string_view bytes) {
+#if defined(TUBED_WITH_CRC)
+  if (has_instruction()) return crc32c_with_instruction(crc, bytes);
+#endif
+  return crc32c_portable(crc, bytes);
+}
+
+std::uint32_t crc32c_portable(std::uint32_t crc, std::string_view bytes) {
+  crc = ~crc;
+  const char* at = bytes.data();
+  std::size_t left = bytes.size();
+  for (; left >= kStep; at += kStep, left -= kStep) crc = step_with_tables(crc, at);
+  for (; left > 0; ++at, --left) {
+    crc = (crc >> 8) ^ kTables[0][(crc ^ static_cast<unsigned char>(*at)) & 0xFF];
+  }
+  return ~crc;
+}
+
+}  // namespace tubed

@@ -1,0 +1,39 @@
+#include "journal/batch.h"
+
+namespace tubed::journal {
+
+namespace {
+
+// From this size on a copy costs more than a piece of its own.
+constexpr std::size_t kReferFrom = 16 * 1024;
+
+}  // namespace
+
+Batch::Batch(std::uint32_t seed) : seed_(seed), text_(kGroupBytes, '\0') {}
+
+void Batch::add(const Fact& fact, const WallClock& clock) {
+  const auto at = append_record(text_, seed_, fact, clock, kReferFrom);
+  if (!at) return;
+  const Bytes& body = std::get<Added>(fact).body;
+  references_.push_back({*at, body});
+  referred_bytes_ += body.size();
+}
+
+void Batch::finish(const Group& group) {
+  write_group({text_.data(), kGroupBytes}, seed_, group);
+}
+
+std::vector<std::string_view> Batch::pieces() const {
+  std::vector<std::string_view> pieces;
+  const std::string_view text = text_;
+  std::size_t begin = 0;
+  for (const Reference& reference : references_) {
+    pieces.push_back(text.substr(begin, reference.at - begin));
+    pieces.push_back(reference.body.view());
+    begin = reference.at;
+  }
+  pieces.push_back(text.substr(begin));
+  return pieces;
+}
+
+}  // namespace tubed::journal

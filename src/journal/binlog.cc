@@ -1,0 +1,280 @@
+#include "journal/binlog.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "journal/little_endian.h"
+
+namespace tubed::journal {
+
+namespace {
+
+constexpr std::uint32_t kVersion5 = 5;
+constexpr std::uint32_t kVersion7 = 7;
+constexpr std::size_t kIntBytes = 4;
+constexpr std::size_t kLineEndBytes = 2;
+constexpr std::uint64_t kMaxBodyBytes = kMaxJobBytesCeiling + kLineEndBytes;
+// Nobody puts that many jobs: whatever names such an id is no record.
+constexpr JobId kMaxId = JobId{1} << 62;
+constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
+
+// The two formats differ in the unit of times and in what is written behind the state.
+struct Format {
+  std::size_t struct_bytes = 0;
+  std::uint64_t nanoseconds = 0;  // a unit of time
+};
+constexpr Format kFormat5{.struct_bytes = 77, .nanoseconds = 1'000};
+constexpr Format kFormat7{.struct_bytes = 80, .nanoseconds = 1};
+
+// Offsets in the struct.
+constexpr std::size_t kId = 0;
+constexpr std::size_t kPriority = 8;
+constexpr std::size_t kDelay = 16;
+constexpr std::size_t kTtr = 24;
+constexpr std::size_t kBodyBytes = 32;
+constexpr std::size_t kCreated = 40;
+constexpr std::size_t kDeadline = 48;
+constexpr std::size_t kReserves = 56;
+constexpr std::size_t kTimeouts = 60;
+constexpr std::size_t kReleases = 64;
+constexpr std::size_t kBuries = 68;
+constexpr std::size_t kKicks = 72;
+constexpr std::size_t kState = 76;
+
+enum class State : std::uint8_t { deleted, ready, reserved, buried, delayed };
+
+template <class T>
+T load(std::string_view bytes, std::size_t at) {
+  return load_little<T>(bytes.substr(at, sizeof(T)).data());
+}
+
+bool zeros_from(std::string_view bytes, std::size_t at) {
+  return bytes.find_first_not_of('\0', at) == std::string_view::npos;
+}
+
+// A name that a client can use in a command. One that begins with '-' was let in at times.
+bool is_tube_name(std::string_view name) {
+  return std::ranges::all_of(name, [](char c) {
+    const bool is_alphanumeric =
+        (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return is_alphanumeric || std::string_view("-+/;.$_()").find(c) != std::string_view::npos;
+  });
+}
+
+Result<Format> format_of(std::uint32_t version) {
+  if (version == kVersion5) return kFormat5;
+  if (version == kVersion7) return kFormat7;
+  if (version == kVersion5 << 24 || version == kVersion7 << 24) {
+    return Error{"was written by a machine of the other byte order; it can only be read there"};
+  }
+  return Error{fmt::format("is of format {}; only 5 and 7 can be read", version)};
+}
+
+Seconds whole_seconds_up(std::int64_t nanoseconds) {
+  const std::int64_t seconds =
+      nanoseconds / kNanosecondsPerSecond + (nanoseconds % kNanosecondsPerSecond > 0 ? 1 : 0);
+  return {static_cast<std::uint32_t>(std::min<std::int64_t>(seconds, UINT32_MAX))};
+}
+
+}  // namespace
+
+// One record, as it stands in the file; times in nanoseconds.
+struct BinlogReader::Entry {
+  std::string_view tube;  // empty: a short record
+  std::string_view body;
+  JobId id = 0;
+  Priority priority = 0;
+  std::int64_t delay = 0;
+  std::int64_t ttr = 0;
+  std::int64_t created = 0;
+  std::int64_t deadline = 0;
+  JobCounters counters;
+  State state = State::deleted;
+
+  std::size_t bytes = 0;      // as far as its lengths can be believed
+  std::string_view bad = {};  // a literal: why it does not read
+
+  bool whole() const { return !tube.empty(); }
+
+  // What stands at the beginning of `bytes`.
+  static Entry parse(std::string_view bytes, const Format& format);
+
+ private:
+  void take_struct(std::string_view record, const Format& format);
+  void take_body(std::string_view bytes, std::uint32_t body_bytes);
+};
+
+BinlogReader::Entry BinlogReader::Entry::parse(std::string_view bytes, const Format& format) {
+  Entry entry;
+  entry.bytes = kIntBytes + format.struct_bytes;
+  if (bytes.size() < kIntBytes) {
+    entry.bad = "the file ends in a record";
+    return entry;
+  }
+  const auto name_bytes = load<std::uint32_t>(bytes, 0);
+  if (name_bytes > kMaxTubeNameBytes) {
+    entry.bad = "a tube's name is too long";
+    return entry;
+  }
+  entry.bytes += name_bytes;
+  if (bytes.size() < entry.bytes) {
+    entry.bad = "the file ends in a record";
+    return entry;
+  }
+  entry.tube = bytes.substr(kIntBytes, name_bytes);
+  const std::string_view record = bytes.substr(kIntBytes + name_bytes, format.struct_bytes);
+  entry.take_struct(record, format);
+  if (entry.bad.empty() && entry.whole())
+    entry.take_body(bytes, load<std::uint32_t>(record, kBodyBytes));
+  return entry;
+}
+
+void BinlogReader::Entry::take_struct(std::string_view record, const Format& format) {
+  const auto time_at = [&](std::size_t at) -> std::int64_t {
+    const auto value = load<std::uint64_t>(record, at);
+    if (value > static_cast<std::uint64_t>(INT64_MAX) / format.nanoseconds) bad = "a time is wrong";
+    return static_cast<std::int64_t>(value * format.nanoseconds);
+  };
+  id = load<std::uint64_t>(record, kId);
+  priority = load<std::uint32_t>(record, kPriority);
+  delay = time_at(kDelay);
+  ttr = time_at(kTtr);
+  created = time_at(kCreated);
+  deadline = time_at(kDeadline);
+  counters = {.reserves = load<std::uint32_t>(record, kReserves),
+              .timeouts = load<std::uint32_t>(record, kTimeouts),
+              .releases = load<std::uint32_t>(record, kReleases),
+              .buries = load<std::uint32_t>(record, kBuries),
+              .kicks = load<std::uint32_t>(record, kKicks)};
+  const auto state_byte = load<std::uint8_t>(record, kState);
+  if (state_byte > static_cast<std::uint8_t>(State::delayed)) bad = "a job's state is none";
+  state = static_cast<State>(state_byte);
+  if (whole() && state == State::deleted) bad = "a whole record of a deleted job";
+  if (id == 0 || id > kMaxId) bad = "a job's id is none";
+  if (!is_tube_name(tube)) bad = "a tube's name is none";
+}
+
+void BinlogReader::Entry::take_body(std::string_view from, std::uint32_t body_bytes) {
+  if (body_bytes < kLineEndBytes || body_bytes > kMaxBodyBytes) {
+    bad = "a body's length is wrong";
+    return;
+  }
+  const std::size_t at = bytes;
+  bytes += body_bytes;
+  if (from.size() < bytes) {
+    bad = "the file ends in a body";
+    return;
+  }
+  body = from.substr(at, body_bytes - kLineEndBytes);
+  if (from.substr(bytes - kLineEndBytes, kLineEndBytes) != "\r\n") bad = "a body has no end";
+}
+
+std::optional<std::uint64_t> binlog_number(std::string_view name) {
+  constexpr std::string_view kPrefix = "binlog.";
+  if (!name.starts_with(kPrefix)) return {};
+  const std::string_view digits = name.substr(kPrefix.size());
+  if (digits.empty() || digits.front() == '0') return {};
+  std::uint64_t number = 0;
+  const auto* end = digits.data() + digits.size();
+  const auto [behind, error] = std::from_chars(digits.data(), end, number);
+  // As many as fit: the next number must exist as well.
+  if (error != std::errc() || behind != end || number == UINT64_MAX) return {};
+  return number;
+}
+
+Result<std::optional<TornBinlog>> BinlogReader::read(std::string_view image, bool newest) {
+  // beanstalkd makes a file of zeros, or an empty one, before it writes to it.
+  if (zeros_from(image, 0)) return std::optional<TornBinlog>();
+  if (image.size() < kIntBytes) {
+    if (newest) return std::optional(TornBinlog{0, "the file ends in its version"});
+    return Error{"is damaged at byte 0: the file ends in its version"};
+  }
+  const auto format = format_of(load<std::uint32_t>(image, 0));
+  if (!format) return format.error();
+
+  std::size_t offset = kIntBytes;
+  while (!zeros_from(image, offset)) {
+    const std::string_view rest = image.substr(offset);
+    const Entry entry = Entry::parse(rest, format.value());
+    if (!entry.bad.empty()) {
+      const bool zeros_follow = entry.bytes < rest.size() && zeros_from(rest, entry.bytes);
+      if (newest || zeros_follow) return std::optional(TornBinlog{offset, entry.bad});
+      return Error{fmt::format("is damaged at byte {}: {}", offset, entry.bad)};
+    }
+    if (auto told = tell(entry); !told) return told.error();
+    offset += entry.bytes;
+  }
+  return std::optional<TornBinlog>();
+}
+
+Result<void> BinlogReader::tell(const Entry& entry) {
+  ++records_;
+  next_job_id_ = std::max(next_job_id_, entry.id + 1);
+  const auto known = resting_.find(entry.id);
+  const bool is_known = known != resting_.end();
+  if (!is_known && !entry.whole()) return {};
+  if (entry.state == State::deleted) {
+    resting_.erase(known);
+    sink_.fact(Removed{.id = entry.id});
+    return {};
+  }
+
+  Placement place = placement_of(entry);
+  if (place.state == JobState::buried) {
+    // The whole record of a known job is a copy that compaction made: the job was not moved.
+    const bool is_copy = is_known && entry.whole() && known->second.state == JobState::buried;
+    place.bury_order = is_copy ? known->second.bury_order : next_bury_order_++;
+  }
+  resting_[entry.id] = {.state = place.state, .bury_order = place.bury_order, .until = place.until};
+  if (is_known) {
+    sink_.fact(Placed{.id = entry.id, .place = place, .counters = entry.counters});
+    return {};
+  }
+  Bytes body = Bytes::allocate(static_cast<std::uint32_t>(entry.body.size()));
+  if (!body) return Error{fmt::format("no memory for the body of job {}", entry.id)};
+  std::ranges::copy(entry.body, body.writable().begin());
+  sink_.fact(Added{.id = entry.id,
+                   .tube = entry.tube,
+                   .ttr = Seconds{std::max(whole_seconds_up(entry.ttr).count, 1U)},
+                   .created = clock_.to_monotonic(entry.created),
+                   .body = std::move(body),
+                   .place = place,
+                   .counters = entry.counters});
+  return {};
+}
+
+Placement BinlogReader::placement_of(const Entry& entry) const {
+  Placement place;
+  place.priority = entry.priority;
+  place.delay = whole_seconds_up(entry.delay);
+  switch (entry.state) {
+    case State::buried:
+      place.state = JobState::buried;
+      break;
+    case State::delayed:
+      place.state = JobState::delayed;
+      place.until = clock_.to_monotonic(entry.deadline);
+      break;
+    case State::ready:
+    case State::reserved:  // its holder is gone
+    case State::deleted:
+      break;
+  }
+  return place;
+}
+
+BinlogJobs BinlogReader::jobs(Time now) const {
+  BinlogJobs jobs;
+  for (const auto& [id, rest] : resting_) {
+    const bool is_delayed = rest.state == JobState::delayed && rest.until > now;
+    auto& count = rest.state == JobState::buried ? jobs.buried
+                  : is_delayed                   ? jobs.delayed
+                                                 : jobs.ready;
+    ++count;
+  }
+  return jobs;
+}
+
+}  // namespace tubed::journal

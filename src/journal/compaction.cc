@@ -1,0 +1,203 @@
+// Journal: the space it takes. Growth ahead of need, what is kept back for what has to go on when
+// the disk is full, and compaction.
+//
+// Compaction frees the oldest segment by writing what is alive in it once more, at the head of the
+// log. With used <= 3/2 live + 1/2 segment as its aim, and four bytes moved for each byte that
+// clients write, all files together stay within twice the live bytes and two segments.
+#include <algorithm>
+
+#include "base/assert.h"
+#include "journal/journal.h"
+
+namespace tubed::journal {
+
+namespace {
+
+constexpr std::uint64_t kBlockBytes = 4096;
+constexpr std::chrono::seconds kRetry{1};
+
+// A slice of compaction: so much, and so much more for each byte that clients wrote meanwhile.
+constexpr std::uint64_t kSliceBytes = 64 << 10;
+constexpr std::uint64_t kIdleSliceBytes = 256 << 10;
+constexpr std::uint64_t kMaxSliceBytes = 4 << 20;
+constexpr std::uint64_t kPace = 4;
+constexpr std::uint64_t kPaceWhenFull = 64;
+constexpr std::uint64_t kLooksPerSlice = 16'384;
+constexpr std::uint64_t kPausesPerSlice = 1'024;
+
+}  // namespace
+
+std::uint64_t Journal::chunk_bytes() const {
+  const std::uint64_t eighth = options_.segment_bytes / 8;
+  return std::max(eighth + kBlockBytes - 1 - (eighth + kBlockBytes - 1) % kBlockBytes, kBlockBytes);
+}
+
+// Kept back for everything but puts: what compaction needs to free one segment, some room for the
+// records of jobs that move meanwhile, and, as compaction may have to walk through a log that is
+// alive to its end before it finds what it can free, a part of all that is alive.
+std::uint64_t Journal::reserve_bytes() const {
+  const std::uint64_t live = ledger_.live_bytes();
+  return std::min(live, options_.segment_bytes) + options_.segment_bytes / 8 + live / kPaceWhenFull;
+}
+
+bool Journal::has_room_for(std::uint64_t record_bytes) const {
+  if (!full_ && options_.max_bytes == 0) return true;
+  std::uint64_t room = free_bytes();
+  if (!full_ && options_.max_bytes > file_bytes()) room += options_.max_bytes - file_bytes();
+  return room >= reserve_bytes() + record_bytes + kGroupBytes;
+}
+
+// --- Growth
+
+void Journal::grow_if_needed() {
+  if (failed_ || runway_.growing() || (stopped_ && !starved_)) return;
+  const std::uint64_t lead =
+      std::clamp(2 * commit_bytes_, options_.segment_bytes / 4, options_.segment_bytes / 2);
+  if (!starved_ && free_bytes() >= reserve_bytes() + lead) return has_space();
+  if (full_ && retry_at_ != kNever) return;
+  const LogPlace needed =
+      starved_ ? LogPlace{commit_[part_index_].segment, commit_[part_index_].end()} : LogPlace{};
+  const Runway::Step step = runway_.next_step(needed);
+  if (options_.max_bytes > 0 && file_bytes() + step.to - step.from > options_.max_bytes) {
+    return no_space("journal.max_bytes is reached");
+  }
+  runway_.grow(step, options_.clock.to_wall(host_.journal_time()),
+               [this](const Outcome& outcome) { grown(outcome); });
+}
+
+void Journal::grown(const Outcome& outcome) {
+  if (failed_) return;
+  if (outcome.kind == Outcome::Kind::failed) return fail(outcome.reason);
+  leave_segments();
+  if (outcome.ok()) {
+    has_space();
+    if (starved_) write_part();
+  } else {
+    no_space(outcome.reason);
+  }
+  go_on_stopping();
+  host_.journal_moved();
+}
+
+void Journal::no_space(const std::string& reason) {
+  retry_at_ = host_.journal_time() + kRetry;
+  if (!std::exchange(full_, true)) host_.journal_full(true, reason);
+}
+
+void Journal::has_space() {
+  if (refused_) return;
+  retry_at_ = kNever;
+  if (std::exchange(full_, false)) host_.journal_full(false, "");
+}
+
+// --- Compaction
+
+bool Journal::compaction_wanted() const {
+  const SegmentUse& oldest = ledger_.oldest();
+  if (oldest.sequence == head_.segment || oldest.live_records == 0) return false;
+  const std::uint64_t used = ledger_.used_bytes();
+  const std::uint64_t live = ledger_.live_bytes();
+  if (full_) {
+    return used > live + options_.segment_bytes / 8 &&
+           free_bytes() > oldest.live_bytes + kBlockBytes;
+  }
+  return used > live + live / 2 + options_.segment_bytes / 2;
+}
+
+// One slice, which goes out with what the turn has told. True: nothing was found yet, there is more
+// to look at.
+bool Journal::compact() {
+  struct Migration final : FactSink {
+    explicit Migration(Journal& owner) : journal(owner) {}
+    void fact(const Fact& fact) override {
+      ++journal.counts_.records_migrated;
+      const std::uint64_t bytes = record_bytes(fact);
+      moved += bytes;
+      journal.append(fact, bytes);
+    }
+    Journal& journal;
+    std::uint64_t moved = 0;
+  };
+
+  const std::uint64_t written = std::exchange(client_bytes_, 0);
+  const std::uint64_t paced = kSliceBytes + written * (full_ ? kPaceWhenFull : kPace);
+  const std::uint64_t budget = written == 0 ? kIdleSliceBytes : std::min(paced, kMaxSliceBytes);
+  const SegmentUse& oldest = ledger_.oldest();
+  Migration migration(*this);
+  std::uint64_t looks = 0;
+  while (oldest.live_records > 0 && run_ < oldest.added.size()) {
+    const IdRun run = oldest.added[run_];
+    if (run_offset_ == run.count) {
+      ++run_;
+      run_offset_ = 0;
+      continue;
+    }
+    if (++looks > kLooksPerSlice) return true;
+    if (migration.moved >= budget) return false;
+    const JobId id = run.first + run_offset_++;
+    if (ledger_.home_of(id) == oldest.sequence) host_.describe_job(id, migration);
+  }
+  return oldest.live_records > 0 && migrate_pauses();
+}
+
+// True: there are more.
+bool Journal::migrate_pauses() {
+  const std::uint64_t oldest = ledger_.oldest().sequence;
+  const Time now = host_.journal_time();
+  for (std::uint64_t looks = 0; looks < kPausesPerSlice; ++looks) {
+    const auto next = ledger_.pauses().upper_bound(pause_behind_);
+    if (next == ledger_.pauses().end()) {
+      TUBED_ASSERT(ledger_.oldest().live_records == 0);
+      return false;
+    }
+    pause_behind_ = next->first;
+    const PauseInForce pause = next->second;
+    if (pause.home != oldest) continue;
+    if (pause.until <= now) {
+      ledger_.paused({.tube = pause_behind_, .duration = {}, .until = {}}, 0);
+      continue;
+    }
+    const Paused fact{.tube = pause_behind_, .duration = pause.duration, .until = pause.until};
+    ++counts_.records_migrated;
+    append(fact, record_bytes(fact));
+  }
+  return true;
+}
+
+void Journal::drop_dead() {
+  const SegmentUse& oldest = ledger_.oldest();
+  if (removing_ || stopped_ || oldest.live_records > 0) return;
+  const bool in_use = (!runway_.empty() && oldest.sequence >= runway_.first_segment()) ||
+                      oldest.sequence == head_.segment ||
+                      (!left_.empty() && oldest.sequence >= left_.front().strip.segment);
+  if (in_use) return;
+  if (!dead_since_) dead_since_ = newest_;
+  // Durability: what replaces it, and what made it dead, is on the disk first.
+  if (synced_ < *dead_since_) {
+    if (written_ >= *dead_since_) sync_wanted_ = true;
+    return;
+  }
+  // And a later group says so: else damage to what replaces it could pass for a torn tail.
+  if (marked_ < *dead_since_) {
+    if (committing_now_ || !pending_.empty()) return;
+    part_for(0);
+    return begin_commit();
+  }
+  removing_ = true;
+  storage_.remove(segment_name(oldest.sequence), [this](const Outcome& outcome) {
+    removing_ = false;
+    if (failed_) return;
+    if (!outcome.ok()) return fail(outcome.reason);
+    closed_bytes_ -= ledger_.oldest().used_bytes;
+    ledger_.drop_oldest();
+    run_ = 0;
+    run_offset_ = 0;
+    pause_behind_.clear();
+    dead_since_.reset();
+    if (full_) retry_at_ = host_.journal_time();
+    go_on_stopping();
+    host_.journal_moved();
+  });
+}
+
+}  // namespace tubed::journal

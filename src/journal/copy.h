@@ -1,0 +1,57 @@
+// LogCopy: writes a new journal into an empty directory in one go, fact by fact. For salvage and
+// import; it blocks.
+//
+// Nothing of it counts as a journal until finish() has succeeded: whoever uses it sees to that.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "engine/fact.h"
+#include "journal/record.h"
+#include "journal/storage.h"
+
+namespace tubed::journal {
+
+class LogCopy final : public FactSink {
+ public:
+  struct Settings {
+    std::uint64_t directory = 0;  // the new journal's identity
+    std::uint64_t segment_bytes =
+        0;  // how large a segment grows; one that has one record may be larger
+    WallClock clock;
+    std::int64_t now = 0;  // wall clock, nanoseconds since 1970
+  };
+
+  LogCopy(Storage& storage, const Settings& settings) : storage_(storage), settings_(settings) {}
+
+  // Keeps the fact; after a failed write nothing more is kept, and finish() says why.
+  void fact(const Fact& fact) override;
+  // Ids below are used, be there jobs of them or not.
+  void use_ids_below(JobId next);
+  // Everything is durable, with a clean end; a journal of no fact has one empty segment.
+  Result<void> finish();
+
+  // Kept so far.
+  std::uint64_t facts() const { return number_; }
+
+ private:
+  void begin_segment();
+  void begin_group();
+  void end_group(bool clean);
+  void store_segment();
+
+  Storage& storage_;
+  Settings settings_;
+  std::string segment_;  // the segment's bytes so far; empty: it is not begun
+  std::uint64_t sequence_ = 1;
+  std::uint32_t seed_ = 0;
+  LogNumber segment_number_ = 0;  // of the segment's first fact: all before are on disk
+  std::size_t group_at_ = 0;      // where the group's record stands; 0: no group is open
+  LogNumber group_number_ = 0;
+  LogNumber number_ = 0;  // of the next fact
+  JobId next_job_id_ = 1;
+  Result<void> result_;
+};
+
+}  // namespace tubed::journal

@@ -1,0 +1,48 @@
+// Dump: a journal as text, for people and for scripts. It changes nothing.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "journal/recovery.h"
+#include "journal/storage.h"
+
+namespace tubed::journal {
+
+// Whether a job's body is printed, escaped, or only its length.
+enum class Bodies : std::uint8_t { length, text };
+
+// One line a record: where it stands, its kind, and its fields by the protocol's names. Times are
+// in UTC.
+//   journal.0000000001:128 added id=1 tube="default" state=ready pri=0 delay=0 ttr=60 …
+class RecordPrinter final : public RecordSink {
+ public:
+  // `clock` is the one that the records were read with.
+  RecordPrinter(const WallClock& clock, Bodies bodies, std::function<void(std::string_view)> print)
+      : clock_(clock), bodies_(bodies), print_(std::move(print)) {}
+
+  void record(std::uint64_t segment, std::uint64_t offset, std::size_t bytes,
+              const Record& record) override;
+
+ private:
+  WallClock clock_;
+  Bodies bodies_;
+  std::function<void(std::string_view)> print_;
+};
+
+// Prints every record of every segment, oldest first; says where something does not read and goes
+// on behind it. The error is the first that a file gave when it was to be read; the others were
+// printed all the same. O(bytes); holds one segment in memory.
+Result<void> dump(Storage& storage, const std::function<void(std::string_view)>& print,
+                  Bodies bodies = Bodies::length);
+
+// What examine() found, a few lines of text.
+std::string describe(const Examined& examined);
+
+// "2026-11-21T05:35:28.000000001Z", of nanoseconds since 1970.
+std::string utc_text(std::int64_t wall);
+
+}  // namespace tubed::journal

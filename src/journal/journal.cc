@@ -1,0 +1,306 @@
+#include "journal/journal.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+
+namespace tubed::journal {
+
+namespace {
+
+// More than this waiting to be written, and no more is taken in.
+constexpr std::uint64_t kMaxPendingBytes = 4 << 20;
+
+}  // namespace
+
+Result<std::unique_ptr<Journal>> Journal::open(Storage& storage, JournalHost& host,
+                                               const Options& options, Start start) {
+  const std::vector<FoundSegment> segments = start.found.segments;
+  const std::size_t current = start.found.current;
+  std::vector<FileId> files;
+  for (std::size_t i = current; i < segments.size(); ++i) {
+    auto file = storage.open(segment_name(segments[i].sequence));
+    if (!file) return file.error();
+    files.push_back(*file);
+  }
+  const bool torn = start.found.cut.has_value();
+  std::unique_ptr<Journal> journal(new Journal(storage, host, options, std::move(start)));
+  for (std::size_t i = current; i < segments.size(); ++i) {
+    const bool was_cut = torn && i == current;
+    journal->runway_.adopt(segments[i].sequence, files[i - current],
+                           was_cut ? segments[i].used_bytes : segments[i].file_bytes);
+  }
+  return journal;
+}
+
+Journal::Journal(Storage& storage, JournalHost& host, const Options& options, Start start)
+    : storage_(storage),
+      host_(host),
+      options_(options),
+      directory_(start.found.segments.empty() ? options.directory : start.found.directory),
+      ledger_(std::move(start.ledger)),
+      runway_(storage, directory_),
+      head_{ledger_.newest().sequence, ledger_.newest().used_bytes},
+      newest_(start.found.next_number),
+      committing_(newest_),
+      durable_(newest_),
+      written_(newest_),
+      synced_(newest_),
+      next_job_id_(start.found.next_job_id) {
+  closed_bytes_ = ledger_.used_bytes() - ledger_.newest().used_bytes;
+  runway_.set_sizes({.segment_bytes = options.segment_bytes, .chunk_bytes = chunk_bytes()});
+}
+
+void Journal::set_options(const Options& options) {
+  const bool becomes_always = options.sync == Duration() && options_.sync != Duration();
+  if (becomes_always) catching_up_ = true;
+  options_ = options;
+  if (options_.sync == Duration::max()) sync_at_ = kNever;
+  runway_.set_sizes({.segment_bytes = options.segment_bytes, .chunk_bytes = chunk_bytes()});
+  if (full_) retry_at_ = host_.journal_time();
+}
+
+// --- Facts
+
+void Journal::fact(const Fact& fact) {
+  TUBED_ASSERT(!stopped_);
+  const std::uint64_t bytes = record_bytes(fact);
+  client_bytes_ += bytes;
+  ++counts_.records_written;
+  append(fact, bytes);
+}
+
+void Journal::append(const Fact& fact, std::uint64_t record_bytes) {
+  Part& part = part_for(record_bytes);
+  part.batch.add(fact, options_.clock);
+  head_.end = part.end();
+  part.end_number = ++newest_;
+  pending_bytes_ += record_bytes;
+  ledger_.use(record_bytes);
+  if (const auto* added = std::get_if<Added>(&fact)) {
+    ledger_.added(added->id, record_bytes);
+    next_job_id_ = std::max(next_job_id_, added->id + 1);
+  } else if (const auto* removed = std::get_if<Removed>(&fact)) {
+    ledger_.removed(removed->id);
+    next_job_id_ = std::max(next_job_id_, removed->id + 1);
+  } else if (const auto* paused = std::get_if<Paused>(&fact)) {
+    ledger_.paused(*paused, record_bytes);
+  }
+}
+
+// The pending part that the next record joins: the last one, or a new one behind it, in the next
+// segment if the record does not fit into this one.
+Journal::Part& Journal::part_for(std::uint64_t record_bytes) {
+  bool joins = !pending_.empty();
+  const std::uint64_t needed = record_bytes + (joins ? 0 : kGroupBytes);
+  if (head_.end + needed > options_.segment_bytes && head_.end > kSegmentHeaderBytes) {
+    joins = false;
+    ends_.push_back(newest_);
+    head_ = {head_.segment + 1, kSegmentHeaderBytes};
+    ledger_.open_segment(head_.segment, kSegmentHeaderBytes);
+  }
+  if (joins) return pending_.back();
+  pending_.push_back({.segment = head_.segment,
+                      .offset = head_.end,
+                      .number = newest_,
+                      .next_job_id = next_job_id_,
+                      .batch = Batch(seed_of(head_.segment)),
+                      .end_number = newest_});
+  head_.end += kGroupBytes;
+  ledger_.use(kGroupBytes);
+  pending_bytes_ += kGroupBytes;
+  return pending_.back();
+}
+
+bool Journal::congested() const {
+  return pending_bytes_ > kMaxPendingBytes || starved_ || refused_ ||
+         (runway_.growing() && free_bytes() < reserve_bytes());
+}
+
+bool Journal::end_turn() {
+  if (failed_) return false;
+  const Time now = host_.journal_time();
+  if (retry_at_ <= now) {
+    retry_at_ = kNever;
+    if (refused_) write_part();
+  }
+  bool more = false;
+  if (!committing_now_) {
+    if (!stopped_ && compaction_wanted()) more = compact();
+    if (!pending_.empty()) begin_commit();
+  }
+  drop_dead();
+  if (sync_at_ <= now) {
+    sync_at_ = kNever;
+    sync_wanted_ = true;
+  }
+  sync_if_wanted();
+  grow_if_needed();
+  return more && !committing_now_;
+}
+
+Time Journal::next_deadline() const {
+  return failed_ ? kNever : std::min(sync_at_, retry_at_);
+}
+
+void Journal::fail(const std::string& reason) {
+  if (std::exchange(failed_, true)) return;
+  host_.journal_failed(reason);
+}
+
+// --- The commit
+
+void Journal::begin_commit() {
+  commit_.swap(pending_);
+  commit_bytes_ = std::exchange(pending_bytes_, 0);
+  part_index_ = 0;
+  committing_ = newest_;
+  committing_now_ = true;
+  write_part();
+}
+
+void Journal::write_part() {
+  Part& part = commit_[part_index_];
+  const auto file = runway_.file_for({part.segment, part.end()});
+  starved_ = !file || (catching_up_ && !is_oldest_unsynced(part.segment));
+  if (starved_) return;
+  refused_ = false;
+  catching_up_ = false;
+  part.says_durable = synced_;
+  part.batch.finish({.directory = directory_,
+                     .offset = part.offset,
+                     .number = part.number,
+                     .durable = part.says_durable,
+                     .next_job_id = part.next_job_id,
+                     .written = options_.clock.to_wall(host_.journal_time()),
+                     .clean = part.clean});
+  // Durability: with Sync::yes the reply's facts are on the disk when this is done.
+  part.syncs = options_.sync == Duration() || part.clean;
+  storage_.write(*file, part.offset, part.batch.pieces(), part.syncs ? Sync::yes : Sync::no,
+                 [this](const Outcome& outcome) { part_written(outcome); });
+}
+
+void Journal::part_written(const Outcome& outcome) {
+  if (failed_) return;
+  if (outcome.kind == Outcome::Kind::failed) return fail(outcome.reason);
+  if (outcome.kind == Outcome::Kind::no_space) {
+    refused_ = true;
+    return no_space(outcome.reason);
+  }
+  const Part& part = commit_[part_index_];
+  written_ = part.end_number;
+  written_segment_ = part.segment;
+  marked_ = part.says_durable;
+  if (part.syncs && is_oldest_unsynced(part.segment)) synced_ = part.end_number;
+  ++part_index_;
+  leave_segments();
+  if (part_index_ < commit_.size()) return write_part();
+  commit_written();
+}
+
+void Journal::commit_written() {
+  committing_now_ = false;
+  durable_ = committing_;
+  if (commit_.back().clean) stop_written_ = true;
+  commit_.clear();
+  ++counts_.commits;
+  const bool by_interval = options_.sync > Duration() && options_.sync != Duration::max();
+  if (by_interval && sync_at_ == kNever && synced_ < written_) {
+    sync_at_ = host_.journal_time() + options_.sync;
+  }
+  go_on_stopping();
+  host_.journal_moved();
+}
+
+void Journal::sync_if_wanted() {
+  if (!sync_wanted_ || syncing_ || failed_) return;
+  if (synced_ >= written_) {
+    sync_wanted_ = false;
+    return;
+  }
+  // Trimming syncs what is older; then it is this one's turn.
+  if (!is_oldest_unsynced(written_segment_)) return;
+  const auto file = runway_.file_for({written_segment_, 0});
+  TUBED_ASSERT(file);
+  sync_wanted_ = false;
+  syncing_ = true;
+  storage_.sync(*file, [this, number = written_](const Outcome& outcome) {
+    syncing_ = false;
+    if (failed_) return;
+    if (!outcome.ok()) return fail(outcome.reason);
+    synced_ = std::max(synced_, number);
+    leave_segments();
+    go_on_stopping();
+    host_.journal_moved();
+  });
+}
+
+// Every older segment was trimmed, and so is on the disk.
+bool Journal::is_oldest_unsynced(std::uint64_t segment) const {
+  return left_.empty() && !runway_.empty() && runway_.first_segment() == segment;
+}
+
+// Closes the files of segments that are written to their end.
+void Journal::leave_segments() {
+  const Part* next = nullptr;
+  if (committing_now_ && part_index_ < commit_.size()) {
+    next = &commit_[part_index_];
+  } else if (!pending_.empty()) {
+    next = &pending_.front();
+  }
+  const std::uint64_t segment = next != nullptr ? next->segment : head_.segment;
+  while (!runway_.empty() && runway_.first_segment() < segment && !runway_.growing() && !syncing_) {
+    const Runway::Strip strip = runway_.leave();
+    closed_bytes_ += strip.bytes;
+    left_.push_back({strip, ledger_.use_of(strip.segment).used_bytes, ends_.front()});
+    ends_.pop_front();
+  }
+  trim_left();
+}
+
+void Journal::trim_left() {
+  if (trimming_ || left_.empty() || failed_) return;
+  trimming_ = true;
+  const Left left = left_.front();
+  storage_.trim(left.strip.file, left.used_bytes, [this, left](const Outcome& outcome) {
+    trimming_ = false;
+    if (failed_) return;
+    if (!outcome.ok()) return fail(outcome.reason);
+    storage_.close(left.strip.file);
+    left_.pop_front();
+    closed_bytes_ -= left.strip.bytes - left.used_bytes;
+    synced_ = std::max(synced_, left.end);
+    trim_left();
+    if (starved_) write_part();
+    go_on_stopping();
+    host_.journal_moved();
+  });
+}
+
+// --- The end
+
+void Journal::stop(std::function<void()> stopped) {
+  stopped_ = std::move(stopped);
+  go_on_stopping();
+}
+
+void Journal::go_on_stopping() {
+  if (!stopped_ || failed_ || committing_now_) return;
+  if (!stop_written_) {
+    // The mark has a group of its own, behind the last fact.
+    if (pending_.empty()) part_for(0).clean = true;
+    return begin_commit();
+  }
+  if (left_.empty() && !syncing_ && !removing_ && !runway_.growing()) stopped_();
+}
+
+JournalCounts Journal::counts() const {
+  JournalCounts counts = counts_;
+  counts.oldest_segment = ledger_.oldest().sequence;
+  counts.current_segment = head_.segment;
+  counts.file_bytes = file_bytes();
+  counts.live_bytes = ledger_.live_bytes();
+  return counts;
+}
+
+}  // namespace tubed::journal

@@ -1,0 +1,215 @@
+// Journal: keeps the facts, and says how far they are kept.
+//
+// Facts are numbered as they are told. What one turn of the loop tells goes out in one write, while
+// the next turn runs; durable() follows behind newest(), and a reply may leave when durable() has
+// reached what newest() was when the reply was made (the commit gate). It also keeps the log short
+// (compaction) and keeps room ahead of it (runway). It has one caller, on one thread.
+//
+// Invariant: facts become durable in the order in which they were told.
+// Invariant: no segment goes before what replaces it is on the disk.
+// Invariant: after a failure durable() never moves again.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "journal/batch.h"
+#include "journal/ledger.h"
+#include "journal/recovery.h"
+#include "journal/runway.h"
+#include "journal/storage.h"
+
+namespace tubed::journal {
+
+struct Options {
+  // When facts are durable. Zero: when the disk has them. Else when the kernel has them; the disk
+  // is told to take them that much later, or never for Duration::max().
+  Duration sync{};
+  std::uint64_t segment_bytes = 10 << 20;
+  std::uint64_t max_bytes = 0;  // of all files; 0: no bound
+  std::uint64_t directory = 0;  // the identity of a journal that is new
+  WallClock clock;
+};
+
+// Who runs the journal.
+class JournalHost {
+ public:
+  // Something has moved (durable() has, or there is room again): end_turn() is to be called soon.
+  virtual void journal_moved() = 0;
+  // Nothing more can be made durable; told once.
+  virtual void journal_failed(const std::string& reason) = 0;
+  // Writing waits for room on the disk, or no longer does.
+  virtual void journal_full(bool full, const std::string& reason) = 0;
+  // Tells the `Added` that gives this job as it is now; the job exists.
+  virtual void describe_job(JobId id, FactSink& sink) = 0;
+  virtual Time journal_time() = 0;
+
+ protected:
+  ~JournalHost() = default;
+};
+
+struct JournalCounts {
+  std::uint64_t oldest_segment = 0;
+  std::uint64_t current_segment = 0;
+  std::uint64_t records_written = 0;   // facts, since the start
+  std::uint64_t records_migrated = 0;  // copied by compaction, since the start
+  std::uint64_t file_bytes = 0;
+  std::uint64_t live_bytes = 0;
+  std::uint64_t commits = 0;
+};
+
+class Journal final : public FactSink {
+ public:
+  // What recovery found.
+  struct Start {
+    Examined found;
+    Ledger ledger;
+  };
+
+  // Goes on where the log ended: examine() and repair() have been there. `storage` and `host`
+  // outlive it; a storage operation that is under way when it goes must never complete.
+  static Result<std::unique_ptr<Journal>> open(Storage& storage, JournalHost& host,
+                                               const Options& options, Start start);
+
+  void set_options(const Options& options);
+
+  // Keeps it with the others of this turn. O(bytes of the fact).
+  void fact(const Fact& fact) override;
+
+  LogNumber newest() const { return newest_; }
+  // Facts from here on are not on their way yet.
+  LogNumber committing() const { return committing_; }
+  LogNumber durable() const { return durable_; }
+
+  // False: there is no room for one more job with this record; what has to go on goes on from what
+  // is kept back. O(1) amortised.
+  bool has_room_for(std::uint64_t record_bytes) const;
+  // So much waits to be written that no more should be taken in.
+  bool congested() const;
+
+  // To be called at the end of each turn, and when next_deadline() has come. True: there is more
+  // to do at once.
+  bool end_turn();
+  // When end_turn() has something to do without anything having happened; kNever if none.
+  Time next_deadline() const;
+
+  // Writes the mark of an orderly stop behind everything and syncs, whatever the mode. `stopped` is
+  // called when that is done; not after a failure. No fact may follow.
+  void stop(std::function<void()> stopped);
+
+  JournalCounts counts() const;
+  // The segment that holds the job's newest `Added`; 0: there is no such job.
+  std::uint64_t segment_of(JobId id) const { return ledger_.home_of(id); }
+
+ private:
+  // Consecutive records of one segment that are written together.
+  struct Part {
+    std::uint64_t segment;
+    std::uint64_t offset;
+    LogNumber number;   // of its first fact
+    JobId next_job_id;  // before its first fact
+    Batch batch;
+    LogNumber end_number;  // behind its last fact
+    bool clean = false;
+    // Since it is on its way:
+    bool syncs = false;
+    LogNumber says_durable = 0;
+    std::uint64_t end() const { return offset + batch.bytes(); }
+  };
+
+  Journal(Storage& storage, JournalHost& host, const Options& options, Start start);
+
+  void append(const Fact& fact, std::uint64_t record_bytes);
+  Part& part_for(std::uint64_t record_bytes);
+
+  // The commit: one group of parts at a time is on its way.
+  void begin_commit();
+  void write_part();
+  void part_written(const Outcome& outcome);
+  void commit_written();
+  void sync_if_wanted();
+  bool is_oldest_unsynced(std::uint64_t segment) const;
+  void leave_segments();
+  void trim_left();
+  void go_on_stopping();
+  void fail(const std::string& reason);
+
+  // Space (space.cc)
+  std::uint64_t chunk_bytes() const;
+  std::uint64_t free_bytes() const { return runway_.ahead_of(head_); }
+  std::uint64_t reserve_bytes() const;
+  std::uint64_t file_bytes() const { return closed_bytes_ + runway_.bytes(); }
+  void grow_if_needed();
+  void grown(const Outcome& outcome);
+  void no_space(const std::string& reason);
+  void has_space();
+  bool compaction_wanted() const;
+  bool compact();
+  bool migrate_pauses();
+  void drop_dead();
+
+  Storage& storage_;
+  JournalHost& host_;
+  Options options_;
+  std::uint64_t directory_;
+  Ledger ledger_;
+  Runway runway_;
+
+  LogPlace head_;  // where the next record goes
+  LogNumber newest_;
+  LogNumber committing_;
+  LogNumber durable_;
+  LogNumber written_;     // the kernel has what is before it
+  LogNumber synced_;      // the disk has what is before it
+  LogNumber marked_ = 0;  // a group that is written says that the disk has what is before it
+  JobId next_job_id_;
+
+  std::vector<Part> pending_;  // the turn's
+  std::uint64_t pending_bytes_ = 0;
+  std::uint64_t client_bytes_ = 0;  // of facts since the last slice of compaction
+  std::vector<Part> commit_;        // on its way
+  std::size_t part_index_ = 0;
+  std::uint64_t commit_bytes_ = 0;
+  bool committing_now_ = false;
+  bool starved_ = false;      // the part has no place yet
+  bool refused_ = false;      // the disk had no room for the part
+  bool catching_up_ = false;  // the mode has become "always": what is older comes first
+
+  // Segments that the log has left, to be trimmed one after the other.
+  struct Left {
+    Runway::Strip strip;
+    std::uint64_t used_bytes;
+    LogNumber end;
+  };
+  std::deque<Left> left_;
+  std::deque<LogNumber> ends_;      // of segments behind which the head is, and that are not left
+  std::uint64_t closed_bytes_ = 0;  // of files that are not in the runway
+  bool trimming_ = false;
+  bool syncing_ = false;
+  bool sync_wanted_ = false;
+  Time sync_at_ = kNever;
+  std::uint64_t written_segment_ = 0;
+
+  bool full_ = false;
+  Time retry_at_ = kNever;
+
+  // Where compaction stands in the oldest segment.
+  std::size_t run_ = 0;
+  std::uint64_t run_offset_ = 0;
+  std::string pause_behind_;
+  std::optional<LogNumber> dead_since_;  // the oldest segment
+  bool removing_ = false;
+
+  bool failed_ = false;
+  std::function<void()> stopped_;
+  bool stop_written_ = false;
+
+  JournalCounts counts_;
+};
+
+}  // namespace tubed::journal

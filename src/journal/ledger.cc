@@ -1,0 +1,91 @@
+#include "journal/ledger.h"
+
+#include "base/assert.h"
+
+namespace tubed::journal {
+
+void Ledger::open_segment(std::uint64_t sequence, std::uint64_t used_bytes) {
+  TUBED_ASSERT(segments_.empty() || sequence == segments_.back().sequence + 1);
+  TUBED_ASSERT(sequence > 0 && sequence <= UINT32_MAX);
+  segments_.push_back({.sequence = sequence, .used_bytes = used_bytes, .added = {}});
+  used_bytes_ += used_bytes;
+}
+
+void Ledger::drop_oldest() {
+  TUBED_ASSERT(segments_.size() > 1 && segments_.front().live_records == 0);
+  used_bytes_ -= segments_.front().used_bytes;
+  segments_.pop_front();
+}
+
+void Ledger::use(std::uint64_t bytes) {
+  segments_.back().used_bytes += bytes;
+  used_bytes_ += bytes;
+}
+
+void Ledger::added(JobId id, std::uint64_t bytes) {
+  Page& page = pages_[id / kPageIds];
+  Home& home = page.homes[id % kPageIds];
+  if (home.segment == 0) {
+    ++page.count;
+  } else {
+    leave(home.segment, home.bytes);
+  }
+  SegmentUse& newest = segments_.back();
+  home = {static_cast<std::uint32_t>(newest.sequence), static_cast<std::uint32_t>(bytes)};
+  settle(newest.sequence, bytes);
+  auto& runs = newest.added;
+  if (!runs.empty() && runs.back().first + runs.back().count == id) {
+    ++runs.back().count;
+  } else {
+    runs.push_back({id, 1});
+  }
+}
+
+void Ledger::removed(JobId id) {
+  const auto found = pages_.find(id / kPageIds);
+  if (found == pages_.end()) return;
+  Home& home = found->second.homes[id % kPageIds];
+  if (home.segment == 0) return;
+  leave(home.segment, home.bytes);
+  home = {};
+  if (--found->second.count == 0) pages_.erase(found);
+}
+
+void Ledger::paused(const Paused& pause, std::uint64_t bytes) {
+  auto found = pauses_.find(pause.tube);
+  if (found != pauses_.end()) leave(found->second.home, found->second.bytes);
+  if (pause.duration.count == 0) {
+    if (found != pauses_.end()) pauses_.erase(found);
+    return;
+  }
+  if (found == pauses_.end()) found = pauses_.try_emplace(std::string(pause.tube)).first;
+  found->second = {pause.duration, pause.until, segments_.back().sequence, bytes};
+  settle(segments_.back().sequence, bytes);
+}
+
+std::uint64_t Ledger::home_of(JobId id) const {
+  const auto found = pages_.find(id / kPageIds);
+  return found == pages_.end() ? 0 : found->second.homes[id % kPageIds].segment;
+}
+
+SegmentUse& Ledger::segment(std::uint64_t sequence) {
+  const std::uint64_t index = sequence - segments_.front().sequence;
+  TUBED_ASSERT(index < segments_.size());
+  return segments_[index];
+}
+
+void Ledger::settle(std::uint64_t sequence, std::uint64_t bytes) {
+  SegmentUse& use = segment(sequence);
+  use.live_bytes += bytes;
+  ++use.live_records;
+  live_bytes_ += bytes;
+}
+
+void Ledger::leave(std::uint64_t sequence, std::uint64_t bytes) {
+  SegmentUse& use = segment(sequence);
+  use.live_bytes -= bytes;
+  --use.live_records;
+  live_bytes_ -= bytes;
+}
+
+}  // namespace tubed::journal

@@ -1,0 +1,96 @@
+// Ledger: which segment is needed for what.
+//
+// For every job it knows the segment that holds its newest `Added` record, its home; likewise for
+// every pause in force. A segment is dead when it is nobody's home. It owns no file.
+//
+// Invariant: a segment's live bytes are the bytes of the records that have it as their home.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/fact.h"
+
+namespace tubed::journal {
+
+// Consecutive ids.
+struct IdRun {
+  JobId first = 0;
+  std::uint64_t count = 0;
+};
+
+struct SegmentUse {
+  std::uint64_t sequence = 0;
+  std::uint64_t used_bytes = 0;  // header and records
+  std::uint64_t live_bytes = 0;
+  std::uint64_t live_records = 0;
+  std::vector<IdRun> added;  // ids that had their home here at some time, in the order of the log
+};
+
+struct PauseInForce {
+  Seconds duration;
+  Time until;
+  std::uint64_t home = 0;
+  std::uint64_t bytes = 0;  // of its record
+};
+
+class Ledger {
+ public:
+  // Segments are opened in the order of their numbers, without a gap.
+  void open_segment(std::uint64_t sequence, std::uint64_t used_bytes);
+  // Precondition: it is dead, and not the only one.
+  void drop_oldest();
+
+  bool empty() const { return segments_.empty(); }
+  const SegmentUse& oldest() const { return segments_.front(); }
+  const SegmentUse& newest() const { return segments_.back(); }
+  // Precondition: it is there.
+  const SegmentUse& use_of(std::uint64_t sequence) const {
+    return segments_[sequence - segments_.front().sequence];
+  }
+  // The newest segment has grown.
+  void use(std::uint64_t bytes);
+
+  // The newest segment is the job's home from now on. `bytes` are the record's.
+  void added(JobId id, std::uint64_t bytes);
+  void removed(JobId id);
+  // The newest segment is the pause's home from now on; a pause of 0 ends it.
+  void paused(const Paused& pause, std::uint64_t bytes);
+
+  // The segment that is the job's home; 0: there is no such job. O(1).
+  std::uint64_t home_of(JobId id) const;
+  const std::map<std::string, PauseInForce, std::less<>>& pauses() const { return pauses_; }
+
+  std::uint64_t used_bytes() const { return used_bytes_; }
+  std::uint64_t live_bytes() const { return live_bytes_; }
+
+ private:
+  struct Home {
+    std::uint32_t segment = 0;  // 0: none
+    std::uint32_t bytes = 0;
+  };
+  // Ids are dense and grow: homes stand in pages of consecutive ids.
+  static constexpr std::size_t kPageIds = 16;
+  struct Page {
+    std::array<Home, kPageIds> homes;
+    std::uint32_t count = 0;
+  };
+
+  SegmentUse& segment(std::uint64_t sequence);
+  void settle(std::uint64_t sequence, std::uint64_t bytes);
+  void leave(std::uint64_t sequence, std::uint64_t bytes);
+
+  std::deque<SegmentUse> segments_;
+  std::unordered_map<std::uint64_t, Page> pages_;
+  std::map<std::string, PauseInForce, std::less<>> pauses_;
+  std::uint64_t used_bytes_ = 0;
+  std::uint64_t live_bytes_ = 0;
+};
+
+}  // namespace tubed::journal

@@ -1,0 +1,78 @@
+// Records: facts as bytes. docs/journal-format.md has every byte; this is its code.
+//
+// A record: u32 CRC32C of all that follows it, seeded with its segment's seed; u32 payload length;
+// the payload, whose first byte is the kind; zeros up to a multiple of 8. Little-endian throughout.
+// It knows no file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "engine/fact.h"
+
+namespace tubed::journal {
+
+// Facts are numbered from 0 on as they are told; a number of facts is also how far a log goes.
+using LogNumber = std::uint64_t;
+
+// Between the machine's two clocks: on disk time is wall time, in memory it is monotonic.
+struct WallClock {
+  Duration offset{};  // what has passed since 1970, minus monotonic time
+
+  // Nanoseconds since 1970. Both saturate.
+  std::int64_t to_wall(Time time) const;
+  Time to_monotonic(std::int64_t wall) const;
+};
+
+// Stands before the facts that were written together, and says where in the log they stand.
+struct Group {
+  std::uint64_t directory = 0;  // the journal's identity
+  std::uint64_t offset = 0;     // of this record in its segment
+  LogNumber number = 0;         // of the first fact behind it
+  LogNumber durable = 0;        // every fact before this one was on disk when this was written
+  JobId next_job_id = 0;        // no id from here on was used before this
+  std::int64_t written = 0;     // wall clock, nanoseconds since 1970
+  bool clean = false;           // the server stopped and left nothing behind it
+
+  friend bool operator==(const Group&, const Group&) = default;
+};
+
+using Record = std::variant<Group, Added, Placed, Removed, Paused>;
+
+inline constexpr std::size_t kRecordAlignment = 8;
+inline constexpr std::size_t kRecordHeaderBytes = 8;
+inline constexpr std::size_t kGroupBytes = 64;
+inline constexpr std::size_t kPlacedBytes = 56;
+inline constexpr std::size_t kRemovedBytes = 24;
+// Whole records, with header and padding.
+std::size_t added_bytes(std::size_t tube_bytes, std::size_t body_bytes);
+std::size_t paused_bytes(std::size_t tube_bytes);
+std::size_t record_bytes(const Fact& fact);
+
+// Appends one record to `out`. A body of `refer_from` bytes or more is left out, though the record
+// counts and checks it: the result says at which position of `out` its bytes belong.
+std::optional<std::size_t> append_record(std::string& out, std::uint32_t seed, const Fact& fact,
+                                         const WallClock& clock, std::size_t refer_from = SIZE_MAX);
+// Fills exactly kGroupBytes.
+void write_group(std::span<char> out, std::uint32_t seed, const Group& group);
+
+// What stands at the beginning of `bytes`.
+struct Parsed {
+  enum class Kind : std::uint8_t {
+    record,
+    end,  // a header of zeros, or nothing: nothing was written here
+    bad,
+  };
+  Kind kind = Kind::end;
+  std::size_t bytes = 0;         // record: its whole length
+  Record record;                 // texts point into the bytes given; a body is a copy
+  std::string_view reason = {};  // bad: a literal
+};
+// O(length of the record).
+Parsed parse_record(std::string_view bytes, std::uint32_t seed, const WallClock& clock);
+
+}  // namespace tubed::journal

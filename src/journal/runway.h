@@ -1,0 +1,81 @@
+// Runway: the space that the log has before it: the files of the segments from the one being
+// written on, and the growth of that space ahead of need, in the background.
+//
+// Durability: a file is in the directory, with its header and its place on the disk, before the
+// first record goes into it.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <optional>
+
+#include "journal/segment.h"
+#include "journal/storage.h"
+
+namespace tubed::journal {
+
+// A place that the log has reached or needs to reach: a segment, and how far into it.
+struct LogPlace {
+  std::uint64_t segment = 0;
+  std::uint64_t end = 0;
+};
+
+class Runway {
+ public:
+  struct Sizes {
+    std::uint64_t segment_bytes = 0;  // how long a file grows, unless one record needs more
+    std::uint64_t chunk_bytes = 0;    // how much it grows at a time
+  };
+
+  Runway(Storage& storage, std::uint64_t directory) : storage_(storage), directory_(directory) {}
+
+  void set_sizes(const Sizes& sizes) { sizes_ = sizes; }
+
+  // A file that is there already; in the order of the log, without a gap.
+  void adopt(std::uint64_t segment, FileId file, std::uint64_t bytes);
+
+  // The file, if all up to `place.end` has its place on the disk. O(1).
+  std::optional<FileId> file_for(const LogPlace& place) const;
+  // Bytes that have their place on the disk behind `place`. O(files).
+  std::uint64_t ahead_of(const LogPlace& place) const;
+  // Of all its files.
+  std::uint64_t bytes() const { return bytes_; }
+
+  // What growth does next: makes room for `needed` if it has none, else the runway longer.
+  struct Step {
+    std::uint64_t segment = 0;
+    bool create = false;
+    std::uint64_t from = 0;
+    std::uint64_t to = 0;
+  };
+  Step next_step(const LogPlace& needed) const;
+  // Takes that step; `grown` is called when it has ended. Precondition: not growing.
+  void grow(const Step& step, std::int64_t wall_time, std::function<void(const Outcome&)> grown);
+  bool growing() const { return growing_; }
+
+  struct Strip {
+    std::uint64_t segment;
+    FileId file;
+    std::uint64_t bytes;
+  };
+  bool empty() const { return strips_.empty(); }
+  // Precondition: not empty.
+  std::uint64_t first_segment() const { return strips_.front().segment; }
+  // The log has left the first file: whoever gets it trims and closes it. Precondition: not
+  // growing.
+  Strip leave();
+
+ private:
+  // Its index in strips_, or strips_.size().
+  std::size_t index_of(std::uint64_t segment) const;
+
+  Storage& storage_;
+  std::uint64_t directory_;
+  Sizes sizes_;
+  std::deque<Strip> strips_;
+  std::uint64_t last_segment_ = 0;  // the newest that was ever there
+  std::uint64_t bytes_ = 0;
+  bool growing_ = false;
+};
+
+}  // namespace tubed::journal

@@ -1,0 +1,156 @@
+#include "journal/segment.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "base/crc32c.h"
+#include "journal/little_endian.h"
+
+namespace tubed::journal {
+
+namespace {
+
+constexpr std::string_view kNamePrefix = "journal.";
+constexpr std::string_view kMagic = "tubedjnl";
+
+// Where the fields of a header stand. In every version to come the magic, the version and the
+// checksum stay where they are.
+constexpr std::size_t kVersionAt = 8;
+constexpr std::size_t kBytesAt = 12;
+constexpr std::size_t kDirectoryAt = 16;
+constexpr std::size_t kSequenceAt = 24;
+constexpr std::size_t kCreatedAt = 32;
+constexpr std::size_t kReservedAt = 40;
+constexpr std::size_t kChecksumAt = 60;
+
+bool is_segment(std::string_view image) {
+  return image.starts_with(kMagic);
+}
+
+bool is_whole(std::string_view image) {
+  if (image.size() < kSegmentHeaderBytes) return false;
+  const auto checksum = load_little<std::uint32_t>(image.data() + kChecksumAt);
+  return crc32c(0, image.substr(0, kChecksumAt)) == checksum;
+}
+
+// Cheap, for every place where a group may stand: is it worth a checksum?
+bool looks_like_group(std::string_view at) {
+  return load_little<std::uint32_t>(at.data() + 4) == kGroupBytes - kRecordHeaderBytes &&
+         at[kRecordHeaderBytes] == 1;
+}
+
+}  // namespace
+
+std::string segment_name(std::uint64_t sequence) {
+  return fmt::format("{}{:010}", kNamePrefix, sequence);
+}
+
+std::optional<std::uint64_t> sequence_of(std::string_view name) {
+  if (!name.starts_with(kNamePrefix)) return {};
+  const std::string_view digits = name.substr(kNamePrefix.size());
+  std::uint64_t sequence = 0;
+  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), sequence);
+  if (error != std::errc() || end != digits.end() || sequence == 0) return {};
+  // One number, one name.
+  if (segment_name(sequence) != name) return {};
+  return sequence;
+}
+
+std::uint32_t seed_of(std::uint64_t sequence) {
+  char number[sizeof sequence];
+  store_little(number, sequence);
+  return crc32c(crc32c(0, "segment"), {number, sizeof number});
+}
+
+std::string encode_header(const SegmentHeader& header) {
+  std::string image(kSegmentHeaderBytes, '\0');
+  char* const at = image.data();
+  std::ranges::copy(kMagic, at);
+  store_little(at + kVersionAt, kFormatVersion);
+  store_little(at + kBytesAt, static_cast<std::uint32_t>(kSegmentHeaderBytes));
+  store_little(at + kDirectoryAt, header.directory);
+  store_little(at + kSequenceAt, header.sequence);
+  store_little(at + kCreatedAt, header.created);
+  store_little(at + kChecksumAt, crc32c(0, {at, kChecksumAt}));
+  return image;
+}
+
+std::optional<std::uint32_t> version_of(std::string_view image) {
+  if (!is_segment(image) || !is_whole(image)) return {};
+  return load_little<std::uint32_t>(image.data() + kVersionAt);
+}
+
+Result<SegmentHeader> decode_header(std::string_view image, std::uint64_t sequence) {
+  if (!is_segment(image)) return Error{"is not a segment of a tubed journal"};
+  const auto version = version_of(image);
+  if (!version) return Error{"has a damaged header"};
+  if (*version != kFormatVersion) {
+    return Error{fmt::format("has format version {}; this tubed reads version {}", *version,
+                             kFormatVersion)};
+  }
+  const char* const at = image.data();
+  const std::string_view reserved = image.substr(kReservedAt, kChecksumAt - kReservedAt);
+  if (load_little<std::uint32_t>(at + kBytesAt) != kSegmentHeaderBytes ||
+      reserved.find_first_not_of('\0') != std::string_view::npos) {
+    return Error{"has a header with fields that its version does not have"};
+  }
+  const SegmentHeader header = {.directory = load_little<std::uint64_t>(at + kDirectoryAt),
+                                .sequence = load_little<std::uint64_t>(at + kSequenceAt),
+                                .created = load_little<std::int64_t>(at + kCreatedAt)};
+  if (header.sequence != sequence) {
+    return Error{fmt::format("calls itself segment {}", header.sequence)};
+  }
+  return header;
+}
+
+Result<std::vector<SegmentFile>> list_segments(Storage& storage) {
+  auto files = storage.list();
+  if (!files) return files.error();
+  std::vector<SegmentFile> segments;
+  for (const FileInfo& file : *files) {
+    if (const auto sequence = sequence_of(file.name)) segments.push_back({*sequence, file.bytes});
+  }
+  std::ranges::sort(segments, {}, &SegmentFile::sequence);
+  return segments;
+}
+
+Result<std::string> read_segment(Storage& storage, std::uint64_t sequence) {
+  auto file = storage.open(segment_name(sequence));
+  if (!file) return file.error();
+  auto image = storage.read(*file);
+  storage.close(*file);
+  return image;
+}
+
+Parsed SegmentReader::next() {
+  if (offset_ >= image_.size()) return {};
+  Parsed parsed = parse_record(image_.substr(offset_), seed_, clock_);
+  if (parsed.kind != Parsed::Kind::record) return parsed;
+  if (const auto* group = std::get_if<Group>(&parsed.record); group && group->offset != offset_) {
+    Parsed misplaced;
+    misplaced.kind = Parsed::Kind::bad;
+    misplaced.reason = "the group names another place than its own";
+    return misplaced;
+  }
+  offset_ += parsed.bytes;
+  return parsed;
+}
+
+std::optional<Group> SegmentReader::find_group() {
+  const std::uint64_t misaligned = offset_ % kRecordAlignment;
+  std::uint64_t at = offset_ + (misaligned == 0 ? 0 : kRecordAlignment - misaligned);
+  for (; at < image_.size() && image_.size() - at >= kGroupBytes; at += kRecordAlignment) {
+    const std::string_view bytes = image_.substr(at, kGroupBytes);
+    if (!looks_like_group(bytes)) continue;
+    const Parsed parsed = parse_record(bytes, seed_, clock_);
+    const auto* group = std::get_if<Group>(&parsed.record);
+    if (parsed.kind != Parsed::Kind::record || group == nullptr || group->offset != at) continue;
+    offset_ = at + kGroupBytes;
+    return *group;
+  }
+  return {};
+}
+
+}  // namespace tubed::journal

@@ -1,0 +1,99 @@
+// Storage: the files of one directory, as the journal needs them.
+//
+// Two kinds of operations. Those of the first kind block: they serve start-up and tools. Those of
+// the second kind run in the background, beside each other, and call `done` later on the caller's
+// thread, never from within the call. platform/file_storage is the real one; tests have one that
+// tears, loses and refuses.
+//
+// Durability: what an operation says is durable survives a power loss once it has succeeded. All
+// else may be lost, whole or in part and in any order, until a sync of its file has succeeded.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tubed::journal {
+
+// A file that is open. Never reused by one storage.
+using FileId = std::uint32_t;
+
+struct FileInfo {
+  std::string name;
+  std::uint64_t bytes = 0;
+};
+
+// How a background operation ended.
+struct Outcome {
+  enum class Kind : std::uint8_t {
+    done,
+    // The disk, a quota or a limit of the process. A write may have written a part and can be tried
+    // again as it was; nothing else has changed anything.
+    no_space,
+    failed,
+  };
+  Kind kind = Kind::done;
+  std::string reason;  // what was attempted, on which file, and why it failed
+
+  bool ok() const { return kind == Kind::done; }
+};
+
+using Done = std::function<void(const Outcome&)>;
+using Created = std::function<void(const Outcome&, FileId)>;
+
+enum class Sync : std::uint8_t { no, yes };
+
+class Storage {
+ public:
+  virtual ~Storage() = default;
+
+  // --- Blocking
+
+  // The directory's regular files, in no order.
+  virtual Result<std::vector<FileInfo>> list() = 0;
+  // For reading and writing; for reading only where the storage itself is.
+  virtual Result<FileId> open(const std::string& name) = 0;
+  // Precondition: no operation on it is under way.
+  virtual void close(FileId file) = 0;
+  // All bytes of it.
+  virtual Result<std::string> read(FileId file) = 0;
+  // Makes it that long, and durable with all that was written to it.
+  virtual Result<void> truncate(FileId file, std::uint64_t bytes) = 0;
+  // What was written to it is durable, and so is its name: a process that was killed may have left
+  // one that was not.
+  virtual Result<void> sync_now(FileId file) = 0;
+  // A new file with these contents, durable; after a crash it is there whole or not at all.
+  virtual Result<void> store(const std::string& name, std::string_view contents) = 0;
+  // Durable.
+  virtual Result<void> remove_now(const std::string& name) = 0;
+  // Durable. `to` may begin with one folder, which is made if need be: "imported/binlog.1". It
+  // refuses to replace a file.
+  virtual Result<void> move(const std::string& from, const std::string& to) = 0;
+
+  // --- In the background
+
+  // A new file of `bytes` bytes that begins with `head`; the rest reads as zeros and has its place
+  // on the disk. Durable, whole or not at all.
+  virtual void create(const std::string& name, std::string head, std::uint64_t bytes,
+                      Created done) = 0;
+  // Makes the file longer: from `from`, its end, to `to`. The new part reads as zeros and has its
+  // place on the disk: writes to it do not run out of space.
+  virtual void allocate(FileId file, std::uint64_t from, std::uint64_t to, Done done) = 0;
+  // Writes all pieces, one after the other, from `offset` on. The pieces stay where they are until
+  // `done`. Sync::yes: with what was written before, it is then durable.
+  virtual void write(FileId file, std::uint64_t offset, std::vector<std::string_view> pieces,
+                     Sync sync, Done done) = 0;
+  // What writes that were done before the call have written is durable.
+  virtual void sync(FileId file, Done done) = 0;
+  // Cuts the file to `bytes` and makes it durable with all that was written to it.
+  virtual void trim(FileId file, std::uint64_t bytes, Done done) = 0;
+  // Durable. Precondition: it is closed.
+  virtual void remove(const std::string& name, Done done) = 0;
+};
+
+}  // namespace tubed::journal

@@ -1,0 +1,546 @@
+#include "platform/file_storage.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <type_traits>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace tubed::platform {
+
+using journal::Created;
+using journal::Done;
+using journal::FileId;
+using journal::FileInfo;
+using journal::Outcome;
+using journal::Sync;
+
+namespace {
+
+constexpr const char* kLockName = "lock";
+// What a file is called until it is whole; recovery knows it as a crash's leftover.
+constexpr std::string_view kUnfinished = ".new";
+constexpr mode_t kFileMode = 0600;
+constexpr mode_t kDirectoryMode = 0750;
+
+// strerror() is not for threads.
+std::string text_of(int error) {
+  std::array<char, 128> buffer;
+  return ::strerror_r(error, buffer.data(), buffer.size());
+}
+
+// What errno says about `what`, as in "write of /journal/x at 64".
+Outcome failure(const std::string& what) {
+  const int error = errno;
+  const bool no_space = error == ENOSPC || error == EDQUOT || error == EFBIG;
+  return {no_space ? Outcome::Kind::no_space : Outcome::Kind::failed,
+          fmt::format("{}: {}", what, text_of(error))};
+}
+
+Result<void> as_result(Outcome outcome) {
+  if (outcome.ok()) return {};
+  return Error{std::move(outcome.reason)};
+}
+
+template <class Call>
+auto uninterrupted(Call call) {
+  for (;;) {
+    const auto result = call();
+    if (result != -1 || errno != EINTR) return result;
+  }
+}
+
+// --- One file, on any thread
+
+// Durability: the kernel may drop what it could not write and tell it only once, so a failed sync
+// is never `no_space`, which invites to try again.
+Outcome sync_file(int file, const std::string& path) {
+  if (uninterrupted([&] { return ::fdatasync(file); }) == 0) return {};
+  Outcome outcome = failure("sync of " + path);
+  outcome.kind = Outcome::Kind::failed;
+  return outcome;
+}
+
+Outcome sync_folder(int folder, const std::string& path) {
+  if (uninterrupted([&] { return ::fsync(folder); }) == 0) return {};
+  return failure("sync of the directory " + path);
+}
+
+Outcome write_all(int file, const std::string& path, std::uint64_t offset,
+                  std::span<const std::string_view> pieces) {
+  std::array<iovec, IOV_MAX> vectors;
+  std::size_t written = 0;  // of pieces.front()
+  for (;;) {
+    int count = 0;
+    for (std::size_t i = 0; i < pieces.size() && count < IOV_MAX; ++i) {
+      const std::string_view rest = i == 0 ? pieces[0].substr(written) : pieces[i];
+      if (rest.empty()) continue;
+      vectors[static_cast<std::size_t>(count++)] = {.iov_base = const_cast<char*>(rest.data()),
+                                                    .iov_len = rest.size()};
+    }
+    if (count == 0) return {};
+    const ssize_t result = uninterrupted(
+        [&] { return ::pwritev(file, vectors.data(), count, static_cast<off_t>(offset)); });
+    if (result == 0) errno = EIO;  // "no error, but nothing either" would have us try for ever
+    if (result <= 0) return failure(fmt::format("write of {} at {}", path, offset));
+    offset += static_cast<std::uint64_t>(result);
+    written += static_cast<std::size_t>(result);
+    while (!pieces.empty() && written >= pieces.front().size()) {
+      written -= pieces.front().size();
+      pieces = pieces.subspan(1);
+    }
+  }
+}
+
+Outcome write_zeros(int file, const std::string& path, std::uint64_t from, std::uint64_t to) {
+  static constexpr std::array<char, 64 * 1024> kZeros{};
+  while (from < to) {
+    const std::string_view piece(kZeros.data(), std::min<std::uint64_t>(to - from, kZeros.size()));
+    if (Outcome outcome = write_all(file, path, from, {&piece, 1}); !outcome.ok()) return outcome;
+    from += piece.size();
+  }
+  return {};
+}
+
+// Not posix_fallocate(): where the file system cannot, glibc writes one byte a block, which leaves
+// holes when it is wrong about the block, and reads what others may be writing.
+Outcome reserve(int file, const std::string& path, std::uint64_t from, std::uint64_t to) {
+  if (from == to) return {};
+  const auto call = [&] {
+    return ::fallocate(file, 0, static_cast<off_t>(from), static_cast<off_t>(to - from));
+  };
+  if (uninterrupted(call) == 0) return {};
+  if (errno != EOPNOTSUPP && errno != ENOSYS) {
+    return failure(fmt::format("allocation of {} from {} to {}", path, from, to));
+  }
+  if (Outcome outcome = write_zeros(file, path, from, to); !outcome.ok()) return outcome;
+  return sync_file(file, path);  // such a file system may look for the place only now
+}
+
+Outcome cut(int file, const std::string& path, std::uint64_t bytes) {
+  const auto call = [&] { return ::ftruncate(file, static_cast<off_t>(bytes)); };
+  if (uninterrupted(call) == 0) return sync_file(file, path);
+  return failure(fmt::format("truncation of {} to {}", path, bytes));
+}
+
+// Gives a file another name, which nothing has.
+int rename_to_free(int from_folder, const char* from, int to_folder, const char* to) {
+  const int result = ::renameat2(from_folder, from, to_folder, to, RENAME_NOREPLACE);
+  if (result == 0 || (errno != EINVAL && errno != ENOSYS)) return result;
+  // This file system cannot refuse by itself. The lock keeps others from taking the name meanwhile.
+  if (::faccessat(to_folder, to, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+    errno = EEXIST;
+    return -1;
+  }
+  return ::renameat(from_folder, from, to_folder, to);
+}
+
+// --- Opening a directory
+
+Error complaint(const std::string& path, int error) {
+  const auto reason = [error]() -> std::string {
+    switch (error) {
+      case ENOENT:
+        return "no such directory";
+      case ENOTDIR:
+        return "not a directory";
+      case EACCES:
+        return "permission denied";
+      default:
+        return text_of(error);
+    }
+  };
+  return {fmt::format("journal directory {}: {}", path, reason())};
+}
+
+Result<Descriptor> open_directory(const std::string& path) {
+  Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) return complaint(path, errno);
+  return directory;
+}
+
+// There when this returns, and empty.
+Result<Descriptor> open_new_directory(const std::string& path) {
+  const bool made = ::mkdir(path.c_str(), kDirectoryMode) == 0;
+  if (!made && errno != EEXIST) {
+    return Error{fmt::format("journal directory {} cannot be made: {}", path, text_of(errno))};
+  }
+  auto directory = open_directory(path);
+  if (!directory) return directory;
+  std::error_code error;
+  const bool empty = std::filesystem::is_empty(path, error);
+  if (error) return complaint(path, error.value());
+  if (!empty) return Error{fmt::format("journal directory {}: not empty", path)};
+  if (made) {
+    const Descriptor parent(
+        ::openat(directory->number(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!parent || ::fsync(parent.number()) != 0) return complaint(path + "/..", errno);
+  }
+  return directory;
+}
+
+Result<Descriptor> take_lock(int directory, const std::string& path) {
+  if (::faccessat(directory, ".", R_OK | W_OK | X_OK, AT_EACCESS) != 0) {
+    return complaint(path, errno);
+  }
+  Descriptor file(
+      ::openat(directory, kLockName, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kFileMode));
+  if (!file) {
+    return Error{fmt::format("journal directory {}: cannot open its file {}: {}", path, kLockName,
+                             text_of(errno))};
+  }
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (::fcntl(file.number(), F_SETLK, &whole) == 0) return file;
+  if (errno != EACCES && errno != EAGAIN) {
+    return Error{fmt::format("journal directory {} cannot be locked: {}", path, text_of(errno))};
+  }
+  // The holder may have gone since, and one in another pid namespace has no number here.
+  const bool known =
+      ::fcntl(file.number(), F_GETLK, &whole) == 0 && whole.l_type != F_UNLCK && whole.l_pid > 0;
+  return Error{fmt::format("journal directory {} is in use by {}", path,
+                           known ? fmt::format("process {}", whole.l_pid) : "another process")};
+}
+
+bool is_plain(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos;
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (number_ >= 0) ::close(number_);
+}
+
+Result<std::unique_ptr<FileStorage>> FileStorage::open(Loop& loop, const std::string& directory,
+                                                       Mode mode) {
+  std::string path = directory;
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  auto opened = mode == Mode::create ? open_new_directory(path) : open_directory(path);
+  if (!opened) return opened.error();
+  Descriptor lock;
+  if (mode != Mode::read_only) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    auto taken = take_lock(opened->number(), path);
+    if (!taken) return taken.error();
+    lock = std::move(*taken);
+  }
+  return std::unique_ptr<FileStorage>(
+      new FileStorage(loop, std::move(path), std::move(*opened), std::move(lock), mode));
+}
+
+FileStorage::FileStorage(Loop& loop, std::string path, Descriptor directory, Descriptor lock,
+                         Mode mode)
+    : loop_(loop),
+      path_(std::move(path)),
+      directory_(std::move(directory)),
+      lock_(std::move(lock)),
+      mode_(mode) {}
+
+FileStorage::~FileStorage() {
+  TUBED_ASSERT(!busy());
+}
+
+std::string FileStorage::path_of(std::string_view name) const {
+  return fmt::format("{}{}{}", path_, path_ == "/" ? "" : "/", name);
+}
+
+FileId FileStorage::adopt(Descriptor descriptor, const std::string& name) {
+  const FileId id = next_file_++;
+  files_.emplace(id, File{.descriptor = std::move(descriptor), .path = path_of(name)});
+  return id;
+}
+
+FileStorage::File& FileStorage::file_of(FileId id) {
+  const auto found = files_.find(id);
+  TUBED_ASSERT(found != files_.end());
+  return found->second;
+}
+
+FileStorage::File& FileStorage::changeable_file_of(FileId id) {
+  TUBED_ASSERT(mode_ != Mode::read_only);
+  return file_of(id);
+}
+
+void FileStorage::assert_may_change(std::string_view name) const {
+  TUBED_ASSERT(mode_ != Mode::read_only);
+  TUBED_ASSERT(is_plain(name) && name != kLockName);
+}
+
+Outcome FileStorage::sync_directory() const {
+  return sync_folder(directory_.number(), path_);
+}
+
+// --- Blocking
+
+Result<std::vector<FileInfo>> FileStorage::list() {
+  const auto failed = [this] { return Error{failure("listing of " + path_).reason}; };
+  // A descriptor of its own, for the position is one of the descriptor.
+  const int own = ::openat(directory_.number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (own < 0) return failed();
+  struct Close {
+    void operator()(DIR* stream) const { ::closedir(stream); }
+  };
+  const std::unique_ptr<DIR, Close> stream(::fdopendir(own));
+  if (!stream) return failed();
+  std::vector<FileInfo> files;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(stream.get());
+    if (entry == nullptr) break;
+    const std::string name = entry->d_name;
+    struct stat status {};
+    if (::fstatat(directory_.number(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      if (errno == ENOENT) continue;  // it has gone meanwhile, as a reader without the lock may see
+      return Error{failure("status of " + path_of(name)).reason};
+    }
+    if (!S_ISREG(status.st_mode) || name == kLockName) continue;
+    files.push_back({.name = name, .bytes = static_cast<std::uint64_t>(status.st_size)});
+  }
+  if (errno != 0) return failed();
+  return files;
+}
+
+Result<FileId> FileStorage::open(const std::string& name) {
+  // To open the lock's file would end the lock when it is closed.
+  TUBED_ASSERT(is_plain(name) && name != kLockName);
+  const auto open_for = [&](int access) {
+    return Descriptor(::openat(directory_.number(), name.c_str(), access | O_CLOEXEC | O_NOFOLLOW));
+  };
+  Descriptor file = open_for(mode_ == Mode::read_only ? O_RDONLY : O_RDWR);
+  // Compat: beanstalkd's binlogs are for reading only, and nothing else is asked of them.
+  if (!file && errno == EACCES) file = open_for(O_RDONLY);
+  if (!file) return Error{failure("opening of " + path_of(name)).reason};
+  return adopt(std::move(file), name);
+}
+
+void FileStorage::close(FileId file) {
+  TUBED_ASSERT(file_of(file).under_way == 0);
+  files_.erase(file);
+}
+
+Result<std::string> FileStorage::read(FileId id) {
+  const File& file = file_of(id);
+  struct stat status {};
+  if (::fstat(file.descriptor.number(), &status) != 0) {
+    return Error{failure("status of " + file.path).reason};
+  }
+  std::string contents(static_cast<std::size_t>(status.st_size), '\0');
+  std::size_t bytes = 0;
+  while (bytes < contents.size()) {
+    const ssize_t result = uninterrupted([&] {
+      return ::pread(file.descriptor.number(), contents.data() + bytes, contents.size() - bytes,
+                     static_cast<off_t>(bytes));
+    });
+    if (result < 0) return Error{failure(fmt::format("read of {} at {}", file.path, bytes)).reason};
+    if (result == 0) break;  // it was cut meanwhile
+    bytes += static_cast<std::size_t>(result);
+  }
+  contents.resize(bytes);
+  return contents;
+}
+
+Result<void> FileStorage::truncate(FileId id, std::uint64_t bytes) {
+  const File& file = changeable_file_of(id);
+  return as_result(cut(file.descriptor.number(), file.path, bytes));
+}
+
+Result<void> FileStorage::sync_now(FileId id) {
+  const File& file = changeable_file_of(id);
+  Outcome outcome = sync_file(file.descriptor.number(), file.path);
+  if (outcome.ok()) outcome = sync_folder(directory_.number(), path_);
+  return as_result(std::move(outcome));
+}
+
+Result<void> FileStorage::store(const std::string& name, std::string_view contents) {
+  assert_may_change(name);
+  Descriptor made;
+  return as_result(make_file(name, contents, contents.size(), made));
+}
+
+Result<void> FileStorage::remove_now(const std::string& name) {
+  assert_may_change(name);
+  return as_result(unlink(name));
+}
+
+Result<void> FileStorage::move(const std::string& from, const std::string& to) {
+  assert_may_change(from);
+  const auto slash = to.find('/');
+  const std::string folder = slash == std::string::npos ? "." : to.substr(0, slash);
+  const std::string name = slash == std::string::npos ? to : to.substr(slash + 1);
+  assert_may_change(name);
+  if (slash != std::string::npos) {
+    assert_may_change(folder);
+    if (::mkdirat(directory_.number(), folder.c_str(), kDirectoryMode) == 0) {
+      // Durable before a file goes there.
+      if (Outcome outcome = sync_directory(); !outcome.ok()) return as_result(std::move(outcome));
+    } else if (errno != EEXIST) {
+      return as_result(failure("creation of the directory " + path_of(folder)));
+    }
+  }
+  const Descriptor target(
+      ::openat(directory_.number(), folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!target) return as_result(failure("opening of the directory " + path_of(folder)));
+  if (rename_to_free(directory_.number(), from.c_str(), target.number(), name.c_str()) != 0) {
+    return as_result(failure(fmt::format("move of {} to {}", path_of(from), path_of(to))));
+  }
+  Outcome outcome = sync_folder(target.number(), path_of(folder));
+  return as_result(outcome.ok() ? sync_directory() : std::move(outcome));
+}
+
+// --- Names, on any thread
+
+Outcome FileStorage::make_file(const std::string& name, std::string_view head, std::uint64_t bytes,
+                               Descriptor& made) const {
+  const int directory = directory_.number();
+  const std::string unfinished = name + std::string(kUnfinished);
+  Outcome outcome = fill_file(unfinished, head, bytes, made);
+  if (outcome.ok() && rename_to_free(directory, unfinished.c_str(), directory, name.c_str()) != 0) {
+    outcome = failure(fmt::format("renaming of {} to {}", path_of(unfinished), name));
+  }
+  if (!outcome.ok()) {
+    ::unlinkat(directory, unfinished.c_str(), 0);
+    return outcome;
+  }
+  outcome = sync_directory();
+  if (!outcome.ok()) ::unlinkat(directory, name.c_str(), 0);
+  return outcome;
+}
+
+Outcome FileStorage::fill_file(const std::string& name, std::string_view head, std::uint64_t bytes,
+                               Descriptor& made) const {
+  const std::string path = path_of(name);
+  // What a crash has left under this name goes, so that the file begins empty and with its mode.
+  ::unlinkat(directory_.number(), name.c_str(), 0);
+  made = Descriptor(::openat(directory_.number(), name.c_str(),
+                             O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode));
+  if (!made) return failure("creation of " + path);
+  if (Outcome outcome = write_all(made.number(), path, 0, {&head, 1}); !outcome.ok()) {
+    return outcome;
+  }
+  if (Outcome outcome = reserve(made.number(), path, head.size(), bytes); !outcome.ok()) {
+    return outcome;
+  }
+  // Nothing was there before and nothing will be left, so that no_space it may be.
+  if (uninterrupted([&] { return ::fsync(made.number()); }) == 0) return {};
+  return failure("sync of " + path);
+}
+
+Outcome FileStorage::unlink(const std::string& name) const {
+  if (::unlinkat(directory_.number(), name.c_str(), 0) == 0) return sync_directory();
+  return failure("removal of " + path_of(name));
+}
+
+// --- In the background
+
+template <class Work, class Finish>
+void FileStorage::in_background(Work work, Finish finish) {
+  struct Request {
+    FileStorage& storage;
+    Work work;
+    Finish finish;
+    std::invoke_result_t<Work&> result{};
+    uv_work_t uv{};
+  };
+  auto request = std::make_unique<Request>(Request{*this, std::move(work), std::move(finish)});
+  request->uv.data = request.get();
+  ++under_way_;
+  const int queued = uv_queue_work(
+      loop_.uv(), &request->uv,
+      [](uv_work_t* uv) {
+        auto& own = *static_cast<Request*>(uv->data);
+        own.result = own.work();
+      },
+      [](uv_work_t* uv, int) {
+        const std::unique_ptr<Request> own(static_cast<Request*>(uv->data));
+        --own->storage.under_way_;
+        own->finish(own->result);
+      });
+  TUBED_ASSERT(queued == 0);
+  static_cast<void>(request.release());  // the second callback frees it
+}
+
+template <class Work>
+void FileStorage::in_background_on(FileId id, Work work, Done done) {
+  File& file = changeable_file_of(id);
+  ++file.under_way;
+  in_background([work = std::move(work), descriptor = file.descriptor.number(),
+                 &path = file.path] { return work(descriptor, path); },
+                [&file, done = std::move(done)](const Outcome& outcome) {
+                  --file.under_way;
+                  done(outcome);
+                });
+}
+
+void FileStorage::create(const std::string& name, std::string head, std::uint64_t bytes,
+                         Created done) {
+  assert_may_change(name);
+  TUBED_ASSERT(head.size() <= bytes);
+  struct Made {
+    Outcome outcome;
+    Descriptor descriptor;
+  };
+  in_background(
+      [this, name, head = std::move(head), bytes] {
+        Made made;
+        made.outcome = make_file(name, head, bytes, made.descriptor);
+        return made;
+      },
+      [this, name, done = std::move(done)](Made& made) {
+        const bool ok = made.outcome.ok();
+        done(made.outcome, ok ? adopt(std::move(made.descriptor), name) : FileId{});
+      });
+}
+
+void FileStorage::allocate(FileId file, std::uint64_t from, std::uint64_t to, Done done) {
+  TUBED_ASSERT(from <= to);
+  const auto work = [from, to](int descriptor, const std::string& path) {
+    Outcome outcome = reserve(descriptor, path, from, to);
+    // Also gives back what was allocated behind the end and is not seen in the file's length.
+    if (!outcome.ok() && ::ftruncate(descriptor, static_cast<off_t>(from)) != 0) {
+      outcome.kind = Outcome::Kind::failed;
+    }
+    return outcome;
+  };
+  in_background_on(file, work, std::move(done));
+}
+
+void FileStorage::write(FileId file, std::uint64_t offset, std::vector<std::string_view> pieces,
+                        Sync sync, Done done) {
+  auto work = [offset, pieces = std::move(pieces), sync](int descriptor, const std::string& path) {
+    Outcome outcome = write_all(descriptor, path, offset, pieces);
+    return outcome.ok() && sync == Sync::yes ? sync_file(descriptor, path) : outcome;
+  };
+  in_background_on(file, std::move(work), std::move(done));
+}
+
+void FileStorage::sync(FileId file, Done done) {
+  in_background_on(file, sync_file, std::move(done));
+}
+
+void FileStorage::trim(FileId file, std::uint64_t bytes, Done done) {
+  const auto work = [bytes](int descriptor, const std::string& path) {
+    return cut(descriptor, path, bytes);
+  };
+  in_background_on(file, work, std::move(done));
+}
+
+void FileStorage::remove(const std::string& name, Done done) {
+  assert_may_change(name);
+  in_background([this, name] { return unlink(name); },
+                [done = std::move(done)](const Outcome& outcome) { done(outcome); });
+}
+
+}  // namespace tubed::platform

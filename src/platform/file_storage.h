@@ -1,0 +1,130 @@
+// FileStorage: the files of one directory of this machine, as journal/storage.h asks for them.
+//
+// It owns the directory's descriptor, its lock and the files that are open, and knows nothing of
+// what they hold. What runs in the background runs on libuv's pool of threads with ordinary
+// blocking calls, and is completed on the loop's thread. Threads of the pool see the arguments of
+// their operation, the file's descriptor and path, and nothing else: a piece of a write is only
+// looked at, and who counts references to it does so on the loop's thread.
+//
+// The lock is that of beanstalkd: a record lock (fcntl) on the file `lock`, so that the two keep
+// each other out. Such a lock ends when this process closes any descriptor of that file, and does
+// not keep out its own process: open a directory once. It is not inherited by a forked child: open
+// it after going into the background.
+//
+// Where storage.h says no_space it means ENOSPC, EDQUOT or EFBIG. A sync of a file that had
+// contents before is the exception: whatever the reason, what it should have covered may be gone
+// and cannot be tried again, so that is `failed`.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "journal/storage.h"
+#include "platform/loop.h"
+
+namespace tubed::platform {
+
+// An owned descriptor of a file or a directory.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor();
+
+  explicit operator bool() const { return number_ >= 0; }
+  int number() const { return number_; }
+
+ private:
+  int number_ = -1;
+};
+
+class FileStorage final : public journal::Storage {
+ public:
+  enum class Mode : std::uint8_t {
+    owner,      // an existing directory, locked for as long as the storage lives
+    create,     // the same of a new directory: not there yet, or empty
+    read_only,  // unlocked; whatever would change something is a bug of the caller
+  };
+
+  // The error is one line with the directory and what is wrong with it. Has the process ignore
+  // SIGXFSZ, so that its limit of a file's size is no_space. `loop` outlives the storage.
+  static Result<std::unique_ptr<FileStorage>> open(Loop& loop, const std::string& directory,
+                                                   Mode mode);
+  // Precondition: not busy(). What is being written must not be freed under a thread's hands.
+  ~FileStorage() override;
+
+  // Something in the background is not completed yet: turn the loop.
+  bool busy() const { return under_way_ != 0; }
+
+  Result<std::vector<journal::FileInfo>> list() override;
+  Result<journal::FileId> open(const std::string& name) override;
+  void close(journal::FileId file) override;
+  Result<std::string> read(journal::FileId file) override;
+  Result<void> truncate(journal::FileId file, std::uint64_t bytes) override;
+  Result<void> sync_now(journal::FileId file) override;
+  // The name must not be taken yet; the same for create().
+  Result<void> store(const std::string& name, std::string_view contents) override;
+  Result<void> remove_now(const std::string& name) override;
+  Result<void> move(const std::string& from, const std::string& to) override;
+
+  void create(const std::string& name, std::string head, std::uint64_t bytes,
+              journal::Created done) override;
+  void allocate(journal::FileId file, std::uint64_t from, std::uint64_t to,
+                journal::Done done) override;
+  void write(journal::FileId file, std::uint64_t offset, std::vector<std::string_view> pieces,
+             journal::Sync sync, journal::Done done) override;
+  void sync(journal::FileId file, journal::Done done) override;
+  void trim(journal::FileId file, std::uint64_t bytes, journal::Done done) override;
+  void remove(const std::string& name, journal::Done done) override;
+
+ private:
+  struct File {
+    Descriptor descriptor;
+    std::string path;
+    std::uint32_t under_way = 0;
+  };
+
+  FileStorage(Loop& loop, std::string path, Descriptor directory, Descriptor lock, Mode mode);
+
+  journal::FileId adopt(Descriptor descriptor, const std::string& name);
+  File& file_of(journal::FileId id);
+  File& changeable_file_of(journal::FileId id);
+  void assert_may_change(std::string_view name) const;
+
+  // For any thread: they use nothing but directory_ and path_.
+  std::string path_of(std::string_view name) const;
+  journal::Outcome sync_directory() const;
+  journal::Outcome make_file(const std::string& name, std::string_view head, std::uint64_t bytes,
+                             Descriptor& made) const;
+  journal::Outcome fill_file(const std::string& name, std::string_view head, std::uint64_t bytes,
+                             Descriptor& made) const;
+  journal::Outcome unlink(const std::string& name) const;
+
+  // Calls `work` in a thread of the pool, and then `finish` with its result on the loop's.
+  template <class Work, class Finish>
+  void in_background(Work work, Finish finish);
+  template <class Work>
+  void in_background_on(journal::FileId id, Work work, journal::Done done);
+
+  Loop& loop_;
+  const std::string path_;
+  const Descriptor directory_;
+  const Descriptor lock_;  // empty: read_only
+  const Mode mode_;
+  std::unordered_map<journal::FileId, File> files_;  // threads of the pool hold on to elements
+  journal::FileId next_file_ = 1;
+  std::uint32_t under_way_ = 0;
+};
+
+}  // namespace tubed::platform

@@ -1,0 +1,174 @@
+#include "server/durability.h"
+
+#include <fmt/format.h>
+
+#include "journal/copy.h"
+#include "journal/import.h"
+#include "journal/restorer.h"
+#include "platform/clock.h"
+#include "platform/process.h"
+#include "platform/supervisor.h"
+
+namespace tubed::server {
+
+using platform::Log;
+
+namespace {
+
+constexpr std::chrono::seconds kProgressEvery{2};
+
+// Gives an engine that serves nobody yet what the journal has kept.
+class Replay final : public FactSink {
+ public:
+  Replay(engine::Engine& engine, Time now) : engine_(engine), now_(now) {}
+  void fact(const Fact& fact) override { engine_.replay(fact, now_); }
+
+ private:
+  engine::Engine& engine_;
+  Time now_;
+};
+
+// Says every few seconds how far recovery has come.
+class ProgressReport {
+ public:
+  explicit ProgressReport(Log& log) : log_(log) {}
+
+  void operator()(std::uint64_t done, std::uint64_t total) {
+    const Time now = platform::monotonic_now();
+    if (now - last_ < kProgressEvery) return;
+    last_ = now;
+    log_.info("recovering", {{"bytes", done}, {"of", total}});
+    platform::tell_supervisor_status(
+        fmt::format("recovering: {} of {} MiB read", done >> 20, total >> 20));
+  }
+
+ private:
+  Log& log_;
+  Time last_ = platform::monotonic_now();
+};
+
+std::uint64_t milliseconds_since(Time begin) {
+  const Duration passed = platform::monotonic_now() - begin;
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(passed).count());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Durability>> Durability::open(platform::Loop& loop, Log& log,
+                                                     const Settings& settings,
+                                                     commands::Service& service,
+                                                     DurabilityHost& host) {
+  std::unique_ptr<Durability> durability(new Durability(log, settings, service, host));
+  auto storage = platform::FileStorage::open(loop, settings.journal_directory,
+                                             platform::FileStorage::Mode::owner);
+  if (!storage) return storage.error();
+  durability->storage_ = std::move(*storage);
+  durability->clock_.offset = platform::wall_time() - platform::monotonic_now().time_since_epoch();
+  durability->new_directory_ = platform::random_number();
+  if (auto recovered = durability->recover(); !recovered) {
+    return Error{
+        fmt::format("journal {}: {}", settings.journal_directory, recovered.error().message)};
+  }
+  return durability;
+}
+
+Result<void> Durability::recover() {
+  const Time begin = platform::monotonic_now();
+  if (auto imported = import(); !imported) return imported;
+  Replay replay(service_.engine(), service_.now());
+  journal::Restorer restorer(replay);
+  auto found = journal::examine(*storage_, clock_, restorer, ProgressReport(log_));
+  if (!found) {
+    return Error{fmt::format("{}; tubed --salvage copies what is whole", found.error().message)};
+  }
+  if (auto repaired = journal::repair(*storage_, *found); !repaired) return repaired;
+  if (const auto& cut = found->cut) {
+    log_.warning("journal cut at its end", {{"file", journal::segment_name(cut->segment)},
+                                            {"offset", cut->offset},
+                                            {"reason", cut->reason},
+                                            {"lost_groups", cut->lost_groups}});
+  }
+  log_.info("recovered", {{"journal", settings_.journal_directory},
+                          {"segments", std::uint64_t{found->segments.size()}},
+                          {"facts", found->facts},
+                          {"jobs", service_.engine().info().jobs.total()},
+                          {"next_id", found->next_job_id},
+                          {"after", found->clean || found->segments.empty() ? "a stop" : "a crash"},
+                          {"ms", milliseconds_since(begin)}});
+  journal::Ledger ledger = restorer.finish(*found);
+  auto opened =
+      journal::Journal::open(*storage_, *this, options(), {std::move(*found), std::move(ledger)});
+  if (!opened) return opened.error();
+  journal_ = std::move(*opened);
+  service_.keep_facts_in(this);
+  return {};
+}
+
+Result<void> Durability::import() {
+  auto report = journal::import_binlogs(*storage_,
+                                        {.directory = new_directory_,
+                                         .segment_bytes = settings_.journal_segment_bytes,
+                                         .clock = clock_,
+                                         .now = platform::wall_time().count()},
+                                        [this](const std::string& line) { log_.info(line); });
+  if (!report) return report.error();
+  if (!*report) return {};
+  const journal::ImportReport& imported = **report;
+  for (const std::string& torn : imported.torn) log_.warning(torn);
+  log_.info("imported", {{"files", imported.files},
+                         {"records", imported.records},
+                         {"ready", imported.ready},
+                         {"delayed", imported.delayed},
+                         {"buried", imported.buried}});
+  return {};
+}
+
+journal::Options Durability::options() const {
+  return {.sync = settings_.journal_sync,
+          .segment_bytes = settings_.journal_segment_bytes,
+          .max_bytes = settings_.journal_max_bytes,
+          .directory = new_directory_,
+          .clock = clock_};
+}
+
+void Durability::apply(const Settings& settings) {
+  settings_ = settings;
+  journal_->set_options(options());
+}
+
+bool Durability::has_room_for_job(std::size_t tube_bytes, std::size_t body_bytes) const {
+  return journal_->has_room_for(journal::added_bytes(tube_bytes, body_bytes));
+}
+
+commands::KeeperCounts Durability::counts() const {
+  const journal::JournalCounts counts = journal_->counts();
+  return {.oldest_segment = counts.oldest_segment,
+          .current_segment = counts.current_segment,
+          .records_migrated = counts.records_migrated,
+          .records_written = counts.records_written,
+          .segment_bytes = settings_.journal_segment_bytes,
+          .file_bytes = counts.file_bytes,
+          .live_bytes = counts.live_bytes,
+          .max_file_bytes = settings_.journal_max_bytes,
+          .commits = counts.commits};
+}
+
+void Durability::journal_failed(const std::string& reason) {
+  log_.error("journal failed: nothing more can be made durable", {{"reason", reason}});
+  host_.journal_failed();
+}
+
+void Durability::journal_full(bool full, const std::string& reason) {
+  if (full) {
+    log_.warning("no room for the journal: puts are refused", {{"reason", reason}});
+  } else {
+    log_.info("room for the journal again");
+  }
+}
+
+void Durability::describe_job(JobId id, FactSink& sink) {
+  service_.engine().describe(id, service_.now(), sink);
+}
+
+}  // namespace tubed::server

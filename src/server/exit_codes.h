@@ -1,0 +1,12 @@
+// How the process ends, as in <sysexits.h> where that has a word for it. config/command_line.h has
+// those of a bad command line and bad settings, platform/process.h that of no memory.
+#pragma once
+
+namespace tubed::server {
+
+inline constexpr int kExitCannotListen = 69;   // EX_UNAVAILABLE
+inline constexpr int kExitJournal = 73;        // the journal cannot be used: EX_CANTCREAT
+inline constexpr int kExitJournalFailed = 74;  // it failed while serving: EX_IOERR
+inline constexpr int kExitNoUser = 77;         // EX_NOPERM
+
+}  // namespace tubed::server

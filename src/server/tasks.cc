@@ -1,0 +1,89 @@
+#include "server/tasks.h"
+
+#include <cstdio>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "journal/backup.h"
+#include "journal/dump.h"
+#include "journal/salvage.h"
+#include "platform/clock.h"
+#include "platform/file_storage.h"
+#include "platform/process.h"
+#include "server/exit_codes.h"
+
+namespace tubed::server {
+
+namespace {
+
+using platform::FileStorage;
+using OpenStorage = Result<std::unique_ptr<FileStorage>>;
+
+void print_line(std::string_view line) {
+  fmt::print("{}\n", line);
+}
+
+// The clocks do not matter where nothing is served: memory's time is wall time.
+constexpr journal::WallClock kWallTimeOnly{};
+
+Result<void> dump(FileStorage& storage) {
+  return journal::dump(storage, print_line);
+}
+
+Result<void> check(FileStorage& storage) {
+  class Ignore final : public journal::RecordSink {
+    void record(std::uint64_t, std::uint64_t, std::size_t, const journal::Record&) override {}
+  } ignore;
+  auto found = journal::examine(storage, kWallTimeOnly, ignore, nullptr);
+  if (!found) return found.error();
+  fmt::print("{}", journal::describe(*found));
+  return {};
+}
+
+Result<void> salvage(FileStorage& from, FileStorage& to, std::uint64_t segment_bytes) {
+  journal::LogCopy copy(to, {.directory = platform::random_number(),
+                             .segment_bytes = segment_bytes,
+                             .clock = kWallTimeOnly,
+                             .now = platform::wall_time().count()});
+  auto report = journal::salvage(from, copy, kWallTimeOnly, print_line);
+  if (!report) return report.error();
+  return {};
+}
+
+Result<void> back_up(FileStorage& from, FileStorage& to) {
+  auto report = journal::back_up(from, to);
+  if (!report) return report.error();
+  print_line(fmt::format("copied {} segments, {} bytes, {} facts", report->segments, report->bytes,
+                         report->next_number));
+  return {};
+}
+
+Result<void> run(const CommandLine& line, const Settings& settings) {
+  platform::Loop loop;
+  const bool copies = line.task == Task::salvage || line.task == Task::backup;
+  const std::string& source = copies ? settings.journal_directory : line.task_directory;
+  // Whoever salvages must not have a server at work on it; the others only look.
+  OpenStorage from = FileStorage::open(
+      loop, source,
+      line.task == Task::salvage ? FileStorage::Mode::owner : FileStorage::Mode::read_only);
+  if (!from) return from.error();
+  if (line.task == Task::dump) return dump(**from);
+  if (line.task == Task::check) return check(**from);
+  OpenStorage to = FileStorage::open(loop, line.task_directory, FileStorage::Mode::create);
+  if (!to) return to.error();
+  return line.task == Task::salvage ? salvage(**from, **to, settings.journal_segment_bytes)
+                                    : back_up(**from, **to);
+}
+
+}  // namespace
+
+int run_task(const CommandLine& line, const Settings& settings) {
+  const auto done = run(line, settings);
+  if (done) return 0;
+  std::fflush(stdout);
+  fmt::print(stderr, "tubed: {}\n", done.error().message);
+  return kExitJournal;
+}
+
+}  // namespace tubed::server

@@ -1,0 +1,321 @@
+"""What happens when the disk fails, hangs or takes less than it was given (faulty_disk.cc).
+
+TUBED_FAULTY_DISK names the built library; without it the test builds one itself.
+"""
+
+import os
+import pathlib
+import select
+import signal
+import socket
+import subprocess
+import unittest
+
+from harness import DaemonTest, until
+
+KEPT_SYNC = (("-f", "0"), ("-f", "20"), ("-F",))
+
+
+def faulty_disk(directory):
+    built = os.environ.get("TUBED_FAULTY_DISK")
+    if built:
+        return built
+    library = directory / "libfaulty_disk.so"
+    source = pathlib.Path(__file__).with_name("faulty_disk.cc")
+    subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", source, "-o", library], check=True)
+    return str(library)
+
+
+class FaultyDisk(DaemonTest):
+    def setUp(self):
+        super().setUp()
+        self.journal = self.directory / "journal"
+        self.journal.mkdir()
+        self.fault = self.directory / "fault"
+        self.environment = {
+            "LD_PRELOAD": faulty_disk(self.directory), "TUBED_FAULT": str(self.fault),
+            "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
+
+    def start_on_it(self, *flags):
+        return self.start("-b", str(self.journal), *flags, environment=self.environment)
+
+    def set_fault(self, text):
+        """From one moment to the next, so that no half of it is read."""
+        new = self.fault.with_suffix(".new")
+        new.write_text(text, encoding="utf-8")
+        new.rename(self.fault)
+
+    def connect(self, daemon, index=0, **options):
+        client = super().connect(daemon, index, **options)
+        # Small commands leave at once, though what was sent before is not answered.
+        client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return client
+
+    def settle(self, client):
+        """The journal has grown as far as it wants to: it does nothing until there is a change."""
+        def grown():
+            stats = client.stats()
+            return stats["journal-bytes"] >= stats["binlog-max-size"] // 2
+        until("the journal to rest", grown)
+
+    def expect_failure(self, daemon):
+        """It ends by itself, says so once, and has not died of a bug."""
+        daemon.expected_code = 74
+        self.assertEqual(daemon.wait(), 74, daemon.lines)
+        errors = [line for line in daemon.lines if " error " in line]
+        self.assertEqual(len(errors), 1, daemon.lines)
+        self.assertIn("journal failed", errors[0])
+        self.assertIn(str(self.journal), errors[0])
+        return errors[0]
+
+    def jobs_of_a_restart(self, *flags):
+        """What a disk without faults has: bodies by id."""
+        self.fault.unlink(missing_ok=True)
+        client = self.connect(self.start_on_it(*flags))
+        last = client.put(b"the last")
+        jobs = {}
+        for job_id in range(1, last):
+            client.send(b"peek %d\r\n" % job_id)
+            reply = client.line().split()
+            if reply[0] == "FOUND":
+                jobs[job_id] = client.read(int(reply[2]) + 2)[:-2]
+        return jobs
+
+
+class Failing(FaultyDisk):
+    def fail_under_load(self, fault, flags):
+        """Some puts are acknowledged, then comes the fault; what was acknowledged is there later."""
+        daemon = self.start_on_it("-s", "16384", *flags)
+        clients = [self.connect(daemon) for _ in range(10)]
+        watcher = self.connect(daemon)
+        acknowledged = {}
+        for number, client in enumerate(clients):
+            body = b"%d " % number * 300
+            acknowledged[client.put(body)] = body
+        self.set_fault(fault)
+        puts = 60
+        for number, client in enumerate(clients):
+            client.send(b"".join(b"put 0 0 60 904\r\n%s\r\n" % (b"%d-%d" % (number, i)).ljust(904)
+                                 for i in range(puts)))
+        self.expect_failure(daemon)
+        for number, client in enumerate(clients):
+            replies = client.rest().split(b"\r\n")
+            self.assertEqual(replies.pop(), b"")
+            self.assertLess(len(replies), puts)
+            for i, reply in enumerate(replies):
+                word, job_id = reply.split()
+                self.assertEqual(word, b"INSERTED")
+                acknowledged[int(job_id)] = (b"%d-%d" % (number, i)).ljust(904)
+        self.assertEqual(watcher.rest(), b"")
+        jobs = self.jobs_of_a_restart("-s", "16384")
+        self.assertEqual({job_id: jobs.get(job_id) for job_id in acknowledged}, acknowledged)
+        return acknowledged
+
+    def test_write_fails(self):
+        for flags in KEPT_SYNC:
+            with self.subTest(flags=flags):
+                for old in self.journal.iterdir():
+                    old.unlink()
+                self.assertEqual(len(self.fail_under_load("write 5", flags)), 10)
+
+    def test_sync_fails(self):
+        self.assertEqual(len(self.fail_under_load("sync 5", ("-f", "0"))), 10)
+
+    def test_sync_fails_while_replies_do_not_wait_for_it(self):
+        self.assertGreaterEqual(len(self.fail_under_load("sync 5", ("-f", "20"))), 10)
+
+    def test_growth_fails(self):
+        self.assertGreaterEqual(len(self.fail_under_load("allocate 5", ("-f", "0"))), 10)
+
+    def test_a_full_disk_in_a_sync_is_a_failure_too(self):
+        self.fail_under_load("sync 28", ("-f", "0"))
+
+    def test_a_lonely_job_is_synced_in_time_or_the_failure_is_seen(self):
+        daemon = self.start_on_it("-f", "20")
+        client = self.connect(daemon)
+        client.put(b"warm")
+        self.settle(client)
+        self.set_fault("sync 5")
+        client.put(b"x")
+        self.expect_failure(daemon)
+
+    def test_at_the_start(self):
+        self.start_on_it().end()
+        self.set_fault("sync 5")
+        line = self.start_refused(73, "-b", str(self.journal), environment=self.environment)
+        self.assertIn(str(self.journal), line)
+
+    def test_a_delete_that_was_not_acknowledged_may_be_undone(self):
+        daemon = self.start_on_it("-f", "0")
+        client, other = self.connect(daemon), self.connect(daemon)
+        job = client.put(b"x")
+        self.set_fault("write 5")
+        client.send(b"delete %d\r\n" % job)
+        other.send(b"stats\r\n")
+        self.expect_failure(daemon)
+        self.assertEqual(client.rest(), b"")
+        self.assertEqual(self.jobs_of_a_restart(), {job: b"x"})
+
+
+class Hanging(FaultyDisk):
+    def let_it_turn(self, daemon):
+        """What was sent before this is acted on: the server has been through two turns since."""
+        for _ in range(2):
+            count = len(daemon.lines_with("not draining"))
+            daemon.signal(signal.SIGUSR2)
+            daemon.wait_for_line("not draining", count + 1)
+
+    def silent(self, *clients):
+        return not select.select([client.socket for client in clients], [], [], 0)[0]
+
+    def test_no_reply_tells_of_what_the_disk_does_not_have(self):
+        daemon = self.start_on_it("-f", "0")
+        one, two, three, waiting = (self.connect(daemon) for _ in range(4))
+        old = one.put(b"old")
+        self.assertEqual(one.ask(f"reserve-job {old}"), f"RESERVED {old} 3")
+        one.read(5)
+        two.ask("list-tube-used")
+        waiting.send(b"reserve\r\n")
+        until("it to wait", lambda: two.stats()["current-waiting"] == 1)
+        self.settle(two)
+        self.set_fault("sync hang")
+        one.send(b"use there\r\nput 0 0 60 3\r\nnew\r\n")
+        self.let_it_turn(daemon)
+        # What follows tells of the job, in turns of their own.
+        for question in (b"peek 2\r\n", b"peek 2\r\n", b"stats-tube there\r\n"):
+            two.send(question)
+            self.let_it_turn(daemon)
+        one.send(b"release %d 7 0\r\n" % old)  # goes to who waits
+        self.let_it_turn(daemon)
+        for _ in range(3):
+            three.send(b"watch there\r\nreserve-with-timeout 0\r\ndelete 2\r\npeek 2\r\n")
+            self.let_it_turn(daemon)
+        # "USING there" was made before the fact, and may be told.
+        using = one.line() if not self.silent(one) else None
+        self.assertIn(using, (None, "USING there"))
+        self.assertTrue(self.silent(one, two, three, waiting))
+        late = self.connect(daemon)
+        late.send(b"peek 1\r\n")
+        self.let_it_turn(daemon)
+        self.assertTrue(self.silent(one, two, three, waiting, late))
+
+        self.fault.unlink()
+        if using is None:
+            self.assertEqual(one.line(), "USING there")
+        self.assertEqual([one.line(), one.line()], ["INSERTED 2", "RELEASED"])
+        for _ in range(2):
+            self.assertEqual(two.body(), (["FOUND", "2", "3"], b"new"))
+        self.assertIn(b"current-jobs-ready: 1", two.body()[1])
+        self.assertEqual(three.line(), "WATCHING 2")
+        self.assertEqual(three.body(), (["RESERVED", "2", "3"], b"new"))
+        self.assertEqual([three.line(), three.line()], ["DELETED", "NOT_FOUND"])
+        self.assertEqual([three.line() for _ in range(4)],
+                         ["WATCHING 2", "TIMED_OUT", "NOT_FOUND", "NOT_FOUND"])
+        self.assertEqual(waiting.body(), (["RESERVED", "1", "3"], b"old"))
+        self.assertEqual(late.body()[1], b"old")
+
+    def test_a_kill_while_it_hangs_takes_back_only_what_nobody_was_told(self):
+        daemon = self.start_on_it("-f", "0")
+        client, other = self.connect(daemon), self.connect(daemon)
+        kept = client.put(b"kept")
+        self.settle(client)
+        self.set_fault("sync hang")
+        client.send(b"put 0 0 60 3\r\nnew\r\n")
+        self.let_it_turn(daemon)
+        other.send(b"delete %d\r\n" % kept)
+        self.let_it_turn(daemon)
+        self.assertTrue(self.silent(client, other))
+        daemon.kill()
+        self.assertEqual((client.rest(), other.rest()), (b"", b""))
+        jobs = self.jobs_of_a_restart()
+        self.assertEqual(jobs.pop(kept, b"kept"), b"kept")
+        self.assertLessEqual(jobs.items(), {2: b"new"}.items())
+
+    def test_replies_do_not_wait_where_the_kernel_is_enough(self):
+        for flags in (("-f", "1"), ("-F",)):
+            with self.subTest(flags=flags):
+                daemon = self.start_on_it(*flags)
+                client = self.connect(daemon)
+                client.put(b"x")
+                self.set_fault("sync hang")
+                for _ in range(200):
+                    client.put(b"y" * 100)
+                self.assertEqual(client.stats("stats-tube default")["current-jobs-ready"], 201)
+                daemon.kill()
+                self.fault.unlink()
+                for old in self.journal.iterdir():
+                    old.unlink()
+
+    def test_what_waits_for_the_disk_is_bounded(self):
+        daemon = self.start_on_it("-f", "0")
+        client = self.connect(daemon)
+        client.put(b"x")
+        self.set_fault("sync hang")
+        body = b"z" * 60_000
+        batch = b"put 0 0 60 60000\r\n%s\r\n" % body * 40
+        client.socket.setblocking(False)
+        sent = 0
+
+        def is_held_back():
+            nonlocal sent
+            try:
+                sent += client.socket.send(batch[sent % len(batch):])
+            except BlockingIOError:
+                self.let_it_turn(daemon)
+                return not select.select([], [client.socket], [], 0)[1]
+            return False
+        until("the server to read no more", is_held_back)
+        self.assertLess(sent, 100 << 20)
+        self.fault.unlink()
+        client.socket.setblocking(True)
+        client.socket.settimeout(20)
+        client.send(batch[sent % len(batch):] if sent % len(batch) else b"")
+        puts = -(-sent // len(batch)) * 40
+        for number in range(puts):
+            self.assertEqual(client.line(), f"INSERTED {number + 2}")
+
+    def test_a_stop_waits_for_the_disk_as_long_as_it_may(self):
+        daemon = self.start_on_it("-f", "0", "--timeouts-shutdown", "100ms")
+        client = self.connect(daemon)
+        client.put(b"x")
+        self.settle(client)
+        self.set_fault("sync hang")
+        client.send(b"put 0 0 60 1\r\ny\r\n")
+        self.let_it_turn(daemon)
+        daemon.signal(signal.SIGTERM)
+        daemon.expected_code = 74
+        self.assertEqual(daemon.wait(), 74, daemon.lines)
+        self.assertEqual(client.rest(), b"")
+        self.assertEqual(self.jobs_of_a_restart()[1], b"x")
+
+    def test_a_stop_while_the_disk_is_slow_is_an_orderly_one(self):
+        daemon = self.start_on_it("-f", "0")
+        client = self.connect(daemon)
+        self.settle(client)
+        self.set_fault("sync hang")
+        client.send(b"put 0 0 60 1\r\ny\r\n")
+        self.let_it_turn(daemon)
+        daemon.signal(signal.SIGTERM)
+        daemon.wait_for_line("stopping")
+        self.assertTrue(self.silent(client))
+        self.fault.unlink()
+        self.assertEqual(client.rest(), b"INSERTED 1\r\n")
+        self.assertEqual(daemon.wait(), 0)
+        again = self.start_on_it()
+        self.assertIn('after="a stop"', again.wait_for_line("recovered"))
+
+
+class ShortWrites(FaultyDisk):
+    def test_are_finished(self):
+        self.set_fault("write short")
+        daemon = self.start_on_it("-f", "0", "-s", "16384")
+        client = self.connect(daemon)
+        bodies = {client.put(os.urandom(size).hex().encode()): size
+                  for size in (0, 1, 10, 36, 37, 38, 500, 3000, 9000)}
+        daemon.kill()
+        jobs = self.jobs_of_a_restart("-s", "16384")
+        self.assertEqual({job_id: len(body) // 2 for job_id, body in jobs.items()}, bodies)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,559 @@
+"""What outlives a restart, and which directories are refused, repaired and salvaged."""
+
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+import unittest
+
+from harness import SECONDS, Client, DaemonTest, run, until
+
+HEADER_BYTES = 64
+# How beanstalkd gets a port of the kernel's choosing: as descriptor 3, as systemd hands it over.
+HAND_OVER = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def contents(directory):
+    """All files with what makes them what they are."""
+    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_mode)
+            for path in directory.iterdir()}
+
+
+def quoted(value):
+    return value.strip('"') if isinstance(value, str) else value
+
+
+class Journaled(DaemonTest):
+    def setUp(self):
+        super().setUp()
+        self.journal = self.directory / "journal"
+        self.journal.mkdir()
+
+    def start_on_it(self, *flags):
+        daemon = self.start("-b", str(self.journal), *flags)
+        daemon.wait_for_line("recovered")
+        return daemon
+
+    def serve(self, *flags):
+        """A daemon on the journal, and a client of it."""
+        daemon = self.start_on_it(*flags)
+        return daemon, self.connect(daemon)
+
+    def again(self, daemon, *flags, how="stop"):
+        """Ends it in one of the two ways and starts another."""
+        if how == "stop":
+            self.end(daemon)
+        else:
+            daemon.kill()
+        daemon, client = self.serve(*flags)
+        line = daemon.lines_with("recovered")[0]
+        self.assertIn('after="a stop"' if how == "stop" else 'after="a crash"', line)
+        return daemon, client
+
+    def segments(self):
+        return sorted(self.journal.glob("journal.*"))
+
+
+class Survives(Journaled):
+    def both_ways(self, prepare, check):
+        """prepare(client) before the restart; check(client, what prepare returned) behind it."""
+        for how in ("stop", "kill"):
+            with self.subTest(how=how):
+                shutil.rmtree(self.journal)
+                self.journal.mkdir()
+                daemon, client = self.serve()
+                prepared = prepare(client)
+                for _ in range(2):  # what a restart has written is read as well
+                    daemon, client = self.again(daemon, how=how)
+                    check(client, prepared)
+                self.end(daemon)
+
+    def job(self, client, job_id, **expected):
+        stats = client.stats(f"stats-job {job_id}")
+        self.assertEqual({key: quoted(stats[key]) for key in expected}, expected)
+        return stats
+
+    def test_bodies_priorities_tubes_and_ttrs(self):
+        bodies = [b"", b"\r\n", b"put 0 0 1 1\r\n", os.urandom(60_000), b"x" * 4096]
+
+        def prepare(client):
+            client.ask("use some-tube")
+            return [client.put(body, priority=1000 - i, ttr=50 + i)
+                    for i, body in enumerate(bodies)]
+
+        def check(client, jobs):
+            for i, job_id in enumerate(jobs):
+                self.job(client, job_id, pri=1000 - i, ttr=50 + i, tube="some-tube", state="ready",
+                         file=1)
+                client.send(b"peek %d\r\n" % job_id)
+                self.assertEqual(client.body()[1], bodies[i])
+            client.ask("use some-tube")
+            client.send(b"peek-ready\r\n")
+            self.assertEqual(int(client.body()[0][1]), jobs[-1])  # the most urgent
+        self.both_ways(prepare, check)
+
+    def test_a_delayed_job_stays_delayed_for_the_time_it_has_left(self):
+        def prepare(client):
+            long = client.put(b"long", delay=1000)
+            released = client.put(b"released")
+            client.ask(f"reserve-job {released}")
+            client.read(10)
+            self.assertEqual(client.ask(f"release {released} 9 500"), "RELEASED")
+            return time.time(), long, released, client.put(b"short", delay=1)
+
+        def check(client, prepared):
+            began, long, released, short = prepared
+            passed = time.time() - began
+            for job_id, delay in ((long, 1000), (released, 500)):
+                stats = self.job(client, job_id, state="delayed", delay=delay)
+                self.assertLess(abs(delay - passed - stats["time-left"]), 3)
+                self.assertLess(abs(stats["age"] - passed), 3)
+            until("the short one to be ready",
+                  lambda: client.stats(f"stats-job {short}")["state"] == "ready")
+        self.both_ways(prepare, check)
+
+    def test_a_delay_that_ends_while_nobody_serves(self):
+        daemon, client = self.serve()
+        job_id = client.put(b"x", delay=1)
+        self.end(daemon)
+        began = time.time()
+        until("the delay to have passed", lambda: time.time() > began + 1.05)
+        _, client = self.serve()
+        self.assertEqual(client.stats(f"stats-job {job_id}")["state"], "ready")
+
+    def test_buried_jobs_are_kicked_in_the_order_they_were_buried(self):
+        def prepare(client):
+            jobs = [client.put(b"%d" % i) for i in range(6)]
+            order = [jobs[i] for i in (3, 0, 5, 1, 4, 2)]
+            for job_id in order:
+                client.ask(f"reserve-job {job_id}")
+                client.read(3)
+                self.assertEqual(client.ask(f"bury {job_id} 7"), "BURIED")
+            return order
+
+        def check(client, order):
+            client.send(b"peek-buried\r\n")
+            self.assertEqual(int(client.body()[0][1]), order[0])
+            self.assertEqual(client.ask("kick 1"), "KICKED 1")
+            kicked = order.pop(0)
+            self.job(client, kicked, state="ready", pri=7, kicks=1, buries=1)
+            self.job(client, order[0], state="buried", kicks=0, buries=1)
+        self.both_ways(prepare, check)
+
+    def test_counters_as_of_where_the_job_last_came_to_rest(self):
+        def prepare(client):
+            job_id = client.put(b"x")
+            for _ in range(3):
+                client.reserve(f"reserve-job {job_id}")
+                client.ask(f"release {job_id} 5 0")
+            client.reserve(f"reserve-job {job_id}")
+            client.ask(f"bury {job_id} 5")
+            client.ask(f"kick-job {job_id}")
+            return job_id
+
+        def check(client, job_id):
+            self.job(client, job_id, reserves=4, releases=3, buries=1, kicks=1, timeouts=0, pri=5)
+        self.both_ways(prepare, check)
+
+    def test_a_ttr_that_passed_is_counted(self):
+        def prepare(client):
+            job_id = client.put(b"x", ttr=1)
+            client.reserve()
+            until("the TTR to pass",
+                  lambda: client.stats(f"stats-job {job_id}")["state"] == "ready")
+            return job_id
+
+        def check(client, job_id):
+            self.job(client, job_id, timeouts=1, reserves=1, state="ready")
+        self.both_ways(prepare, check)
+
+    def test_tube_pauses(self):
+        def prepare(client):
+            client.ask("use paused")
+            job_id = client.put(b"x")
+            self.assertEqual(client.ask("pause-tube paused 1000"), "PAUSED")
+            client.ask("use open")
+            client.put(b"y")
+            client.ask("pause-tube open 1000")
+            self.assertEqual(client.ask("pause-tube open 0"), "PAUSED")
+            return time.time(), job_id
+
+        def check(client, prepared):
+            began, _ = prepared
+            stats = client.stats("stats-tube paused")
+            self.assertEqual(stats["pause"], 1000)
+            self.assertLess(abs(1000 - (time.time() - began) - stats["pause-time-left"]), 3)
+            self.assertEqual(client.stats("stats-tube open")["pause"], 0)
+            client.ask("watch paused")
+            self.assertEqual(client.ask("reserve-with-timeout 0"), "TIMED_OUT")
+        self.both_ways(prepare, check)
+
+    def test_ids_are_never_given_twice(self):
+        def prepare(client):
+            for _ in range(5):
+                self.assertEqual(client.ask(f"delete {client.put()}"), "DELETED")
+            return [6]
+
+        def check(client, expected):
+            self.assertEqual(client.put(), expected[0])
+            self.assertEqual(client.ask(f"delete {expected[0]}"), "DELETED")
+            expected[0] += 1
+        self.both_ways(prepare, check)
+
+    def test_a_reserved_job_is_back_where_it_was(self):
+        """After a kill; a stop gives it back, as the end of its holder's connection does."""
+        def prepare(client):
+            ready, delayed = client.put(b"r", priority=3), client.put(b"d", delay=900)
+            buried = client.put(b"b")
+            client.reserve(f"reserve-job {buried}")
+            client.ask(f"bury {buried} 8")
+            for job_id in (ready, delayed, buried):
+                client.reserve(f"reserve-job {job_id}")
+            return ready, delayed, buried
+        daemon, client = self.serve()
+        ready, delayed, buried = prepare(client)
+        daemon, client = self.again(daemon, how="kill")
+        self.job(client, ready, state="ready", pri=3, reserves=0)
+        self.job(client, delayed, state="delayed", delay=900, reserves=0)
+        self.job(client, buried, state="buried", pri=8, buries=1, reserves=1)
+        for job_id in (ready, delayed, buried):
+            client.reserve(f"reserve-job {job_id}")
+        daemon, client = self.again(daemon, how="stop")
+        for job_id in (ready, delayed, buried):
+            self.job(client, job_id, state="ready")
+        self.job(client, buried, reserves=2)
+
+    def test_compaction_and_restarts_keep_it_all(self):
+        daemon, client = self.serve("-s", "4096")
+        kept = {client.put(b"kept %d" % i, priority=i): i for i in range(10)}
+        client.ask("use p")
+        client.put(b"holds the tube")
+        client.ask("pause-tube p 1000")
+        client.ask("use default")
+        for _ in range(2000):
+            self.assertEqual(client.ask(f"delete {client.put(b'churn' * 10)}"), "DELETED")
+        stats = client.stats()
+        self.assertGreater(stats["binlog-oldest-index"], 1)
+        self.assertGreater(stats["binlog-records-migrated"], 10)
+        for how in ("stop", "kill"):
+            client.put(b"a change")  # without one a kill is as good as a stop
+            daemon, client = self.again(daemon, "-s", "4096", how=how)
+            for job_id, number in kept.items():
+                self.job(client, job_id, pri=number, state="ready")
+            self.assertGreater(client.stats("stats-tube p")["pause-time-left"], 900)
+
+
+class Stats(Journaled):
+    def test_binlog_lines_and_the_file_of_a_job(self):
+        daemon, client = self.serve("-s", "8192")
+        before = client.stats()
+        self.assertEqual([before[f"binlog-{key}"] for key in (
+            "oldest-index", "current-index", "records-migrated", "records-written", "max-size")],
+                         [1, 1, 0, 0, 8192])
+        jobs = [client.put(b"x" * 1000) for _ in range(30)]
+        client.ask(f"delete {jobs[15]}")
+        stats = client.stats()
+        self.assertEqual(stats["binlog-records-written"], 31)
+        self.assertGreaterEqual(stats["binlog-current-index"], 4)
+        self.assertEqual(client.stats(f"stats-job {jobs[0]}")["file"], 1)
+        self.assertEqual(client.stats(f"stats-job {jobs[-1]}")["file"],
+                         stats["binlog-current-index"])
+        until("the files to be there", lambda: len(self.segments()) >= stats["binlog-current-index"])
+        self.assertGreater(stats["journal-live-bytes"], 29_000)
+        self.assertGreaterEqual(stats["journal-bytes"], stats["journal-live-bytes"])
+        file = client.stats(f"stats-job {jobs[20]}")["file"]
+        _, client = self.again(daemon, "-s", "8192")
+        self.assertEqual(client.stats(f"stats-job {jobs[20]}")["file"], file)
+        self.assertEqual(client.stats()["binlog-records-written"], 0)
+
+    def test_a_record_that_exceeds_a_segment_gets_a_larger_one(self):
+        daemon, client = self.serve("-s", "4096")
+        jobs = [client.put(b"a"), client.put(b"b" * 50_000), client.put(b"c")]
+        files = [client.stats(f"stats-job {job_id}")["file"] for job_id in jobs]
+        self.assertEqual(len(set(files)), 3)
+        daemon, client = self.again(daemon, "-s", "4096", how="kill")
+        client.send(b"peek %d\r\n" % jobs[1])
+        self.assertEqual(client.body()[1], b"b" * 50_000)
+        # And with segments of another size.
+        _, client = self.again(daemon, "-s", "65536")
+        self.assertEqual([client.stats(f"stats-job {job_id}")["file"] for job_id in jobs], files)
+
+
+class Refused(Journaled):
+    def refuse(self, *names, directory=None):
+        directory = str(directory or self.journal)
+        line = self.start_refused(73, "-b", directory)
+        for name in (directory, *names):
+            self.assertIn(name, line)
+        return line
+
+    def fill(self, jobs=50, *flags):
+        daemon, client = self.serve("-s", "4096", *flags)
+        for i in range(jobs):
+            client.put(b"%d " % i * 50)
+        self.end(daemon)
+
+    def test_a_missing_directory(self):
+        self.refuse("no such directory", directory=self.directory / "none")
+
+    def test_a_file(self):
+        path = self.directory / "file"
+        path.write_bytes(b"")
+        self.refuse("not a directory", directory=path)
+
+    def test_one_without_permission(self):
+        self.journal.chmod(0o500)
+        # Root may do everything, so then it is somebody else.
+        user = ["-u", "nobody"] if os.geteuid() == 0 else []
+        line = self.start_refused(73, "-b", str(self.journal), *user)
+        self.assertIn(str(self.journal), line)
+        self.assertIn("permission denied", line)
+
+    def test_one_that_is_in_use(self):
+        daemon, client = self.serve()
+        client.put(b"x")
+        self.refuse("in use", str(daemon.pid))
+        # The one that has it goes on undisturbed.
+        client.put(b"y")
+        _, client = self.again(daemon, how="kill")
+        self.assertEqual(client.stats()["current-jobs-ready"], 2)
+
+    def test_one_that_beanstalkd_has(self):
+        program = shutil.which("beanstalkd", path=os.environ["PATH"] + ":/usr/bin:/usr/sbin")
+        self.assertIsNotNone(program, "Debian's beanstalkd is needed")
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            address = "%s:%d" % listener.getsockname()
+            process = subprocess.Popen([sys.executable, "-c", HAND_OVER, str(listener.fileno()),
+                                        program, "-b", str(self.journal)],
+                                       pass_fds=(listener.fileno(),), stdin=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.terminate)
+        client = Client(address)
+        self.addCleanup(client.close)
+        client.put(b"it serves, so it has the lock")
+        before = contents(self.journal)
+        self.refuse("in use", str(process.pid))
+        self.assertEqual(contents(self.journal), before)
+
+    def test_beanstalkd_is_kept_out_as_well(self):
+        program = shutil.which("beanstalkd", path=os.environ["PATH"] + ":/usr/bin:/usr/sbin")
+        self.assertIsNotNone(program, "Debian's beanstalkd is needed")
+        self.start_on_it()
+        done = subprocess.run([program, "-l", "127.0.0.1", "-p", "0", "-b", str(self.journal)],
+                              capture_output=True, timeout=SECONDS, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(b"lock", done.stderr)
+
+    def test_another_format_version(self):
+        self.fill()
+        first = self.segments()[0]
+        image = bytearray(first.read_bytes())
+        self.assertEqual(struct.unpack_from("<I", image, 60)[0], crc32c(image[:60]))
+        struct.pack_into("<I", image, 8, 9)
+        struct.pack_into("<I", image, 60, crc32c(image[:60]))
+        first.write_bytes(image)
+        before = contents(self.journal)
+        self.refuse(first.name, "version 9")
+        self.assertEqual(contents(self.journal), before)
+
+    def test_a_damaged_header(self):
+        self.fill()
+        segment = self.segments()[1]
+        image = bytearray(segment.read_bytes())
+        image[20] ^= 1
+        segment.write_bytes(image)
+        self.refuse(segment.name, "header")
+
+    def test_a_segment_of_another_journal(self):
+        self.fill()
+        own = self.journal.with_name("own")
+        self.journal.rename(own)
+        self.journal.mkdir()
+        self.fill()
+        names = [path.name for path in self.segments()]
+        shutil.copy(own / names[1], self.journal / names[1])
+        self.refuse(names[1], "another journal")
+
+    def test_a_missing_segment(self):
+        self.fill()
+        missing = self.segments()[1]
+        missing.unlink()
+        self.refuse(missing.name, "missing")
+
+    def test_a_segment_under_another_name(self):
+        self.fill()
+        segments = self.segments()
+        shutil.copy(segments[0], segments[1])
+        self.refuse(segments[1].name)
+
+    def test_a_flipped_byte_in_the_middle(self):
+        self.fill(50, "-f", "0")
+        segment = self.segments()[2]
+        image = bytearray(segment.read_bytes())
+        offset = len(image) // 2
+        image[offset] ^= 0x10
+        segment.write_bytes(image)
+        before = contents(self.journal)
+        line = self.refuse(segment.name, "--salvage")
+        place = int(line.split("at offset ")[1].split(":")[0])
+        self.assertLessEqual(place, offset)
+        self.assertLess(offset - place, 400)  # the record's
+        self.assertEqual(contents(self.journal), before)
+
+        # --check says the same, and --dump shows what is around it; neither changes anything.
+        code, output, errors = run("--check", str(self.journal))
+        self.assertEqual(code, 73)
+        self.assertEqual(len(errors.splitlines()), 1)
+        self.assertIn(f"{segment.name} is damaged at offset {place}", errors)
+        code, output, errors = run("--dump", str(self.journal))
+        self.assertEqual((code, errors), (0, ""))
+        self.assertIn(f"{segment.name}:{place} does not read", output)
+        self.assertEqual(contents(self.journal), before)
+
+
+class Repaired(Journaled):
+    def last_written(self):
+        """The segment where the log ends, and where."""
+        _, output, _ = run("--check", str(self.journal))
+        name, offset = output.split("ends at:")[1].split()[0].split(":")
+        return self.journal / name, int(offset)
+
+    def test_a_torn_tail_is_cut_and_told(self):
+        daemon, client = self.serve()
+        for i in range(20):
+            client.put(b"%d " % i * 50)
+        daemon.kill()
+        segment, end = self.last_written()
+        image = bytearray(segment.read_bytes())
+        image[end - 9] ^= 1  # in the last record
+        segment.write_bytes(image)
+        daemon = self.start_on_it()
+        line = daemon.lines_with("journal cut at its end")[0]
+        self.assertIn(" warning ", line)
+        self.assertIn(f"file={segment.name}", line)
+        place = int(line.split("offset=")[1].split()[0])
+        self.assertLess(place, end)
+        client = self.connect(daemon)
+        self.assertEqual(client.stats()["current-jobs-ready"], 19)
+        client.put(b"more")
+        _, client = self.again(daemon, how="kill")
+        self.assertEqual(client.stats()["current-jobs-ready"], 20)
+        self.assertEqual(self.daemons[-1].lines_with("journal cut"), [])
+
+    def test_what_a_crash_left_half_made_is_removed(self):
+        self.end(self.start_on_it())
+        half = self.journal / "journal.0000000007.new"
+        half.write_bytes(b"half")
+        other = self.journal / "README"
+        other.write_bytes(b"not ours")
+        self.start_on_it()
+        self.assertFalse(half.exists())
+        self.assertTrue(other.exists())
+
+
+class Tasks(Journaled):
+    def test_dump_prints_every_record(self):
+        daemon, client = self.serve()
+        client.ask("use a.tube")
+        one, two = client.put(b"\x00\xff\r\n", priority=7, ttr=60), client.put(b"y", delay=100)
+        client.reserve(f"reserve-job {two}")
+        client.ask(f"bury {two} 3")
+        client.ask(f"delete {one}")
+        client.ask("pause-tube a.tube 50")
+        self.end(daemon)
+        before = contents(self.journal)
+        code, output, errors = run("--dump", str(self.journal))
+        self.assertEqual((code, errors), (0, ""))
+        for text in (f'added id={one} tube="a.tube" state=ready pri=7 delay=0 ttr=60',
+                     f'added id={two} tube="a.tube" state=delayed pri=0 delay=100',
+                     f"placed id={two} state=buried pri=3", f"removed id={one}",
+                     'paused tube="a.tube" pause=50', " clean"):
+            self.assertIn(text, output)
+        self.assertEqual(contents(self.journal), before)
+
+    def test_check_changes_nothing_while_a_server_writes(self):
+        daemon, client = self.serve("-s", "8192")
+        for _ in range(100):
+            client.put(b"x" * 100)
+        code, output, _ = run("--check", str(self.journal))
+        self.assertEqual(code, 0)
+        self.assertIn("next job id: 101", output)
+        daemon.kill()
+        before = contents(self.journal)
+        self.assertEqual(run("--check", str(self.journal))[0], 0)
+        self.assertEqual(contents(self.journal), before)
+        self.assertEqual(run("--check", str(self.directory / "none"))[0], 73)
+        self.assertEqual(run("--dump", str(self.directory / "none"))[0], 73)
+
+    def test_salvage_copies_what_reads(self):
+        daemon, client = self.serve("-s", "4096", "-f", "0")
+        jobs = {client.put(b"%d " % i * 50, priority=i): i for i in range(50)}
+        self.end(daemon)
+        segment = self.segments()[2]
+        image = bytearray(segment.read_bytes())
+        image[len(image) // 2] ^= 0x10
+        segment.write_bytes(image)
+        before = {name: data for name, (data, *_) in contents(self.journal).items()}
+        target = self.directory / "salvaged"
+        code, output, errors = run("-b", str(self.journal), "--salvage", str(target))
+        self.assertEqual((code, errors), (0, ""))
+        self.assertIn(segment.name, output)
+        after = {name: data for name, (data, *_) in contents(self.journal).items()}
+        self.assertEqual(after, before)
+        # Onto what is there already: refused.
+        code, _, errors = run("-b", str(self.journal), "--salvage", str(target))
+        self.assertEqual(code, 73)
+        self.assertIn("not empty", errors)
+        self.journal = target
+        self.assertEqual(run("--check", str(target))[0], 0)
+        _, client = self.serve()
+        found = [job_id for job_id in jobs if client.ask(f"kick-job {job_id}") == "NOT_FOUND"
+                 and client.ask(f"delete {job_id}") == "DELETED"]
+        self.assertEqual(len(found), 49)
+        self.assertEqual(client.put(), 51)
+
+    def test_salvage_wants_the_journal_to_itself(self):
+        daemon, client = self.serve()
+        client.put()
+        target = self.directory / "salvaged"
+        code, _, errors = run("-b", str(self.journal), "--salvage", str(target))
+        self.assertEqual(code, 73)
+        self.assertIn(str(daemon.pid), errors)
+        self.assertFalse(target.exists())
+
+
+class Reload(Journaled):
+    def test_sync_is_changed_while_it_serves(self):
+        config = self.write_config('[journal]\nsync = "never"\n')
+        daemon, client = self.serve("--config", config)
+        for count, mode in enumerate(("always", "20ms", "never", "always"), 1):
+            client.put(mode.encode())
+            self.write_config(f'[journal]\nsync = "{mode}"\n')
+            daemon.signal(signal.SIGHUP)
+            self.assertIn("journal.sync", daemon.wait_for_line(" info reloaded", count))
+            client.put(mode.encode())
+        _, client = self.again(daemon, how="kill")
+        self.assertEqual(client.stats()["current-jobs-ready"], 8)
+
+
+if __name__ == "__main__":
+    unittest.main()

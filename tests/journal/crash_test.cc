@@ -1,0 +1,123 @@
+// The law of the journal: what was acknowledged is there after a crash, whenever it comes.
+//
+// TUBED_CRASHES sets how many crashes the first case goes through, the others a quarter of them;
+// TUBED_CRASH_SEED sets the first seed, to see one life again.
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include <doctest/doctest.h>
+
+#include "tests/journal/journal_life.h"
+
+namespace tubed::journal {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kGenerations = 12;
+constexpr std::uint64_t kMostTurns = 80;
+
+std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* wanted = std::getenv(variable);
+  return wanted == nullptr ? otherwise : std::strtoull(wanted, nullptr, 10);
+}
+
+std::uint64_t crashes_wanted(std::uint64_t share) {
+  return number_from("TUBED_CRASHES", 20'000) / share;
+}
+
+// An assertion aborts: this tells which life it was.
+std::uint64_t seed_alive = 0;
+
+void tell_seed_of_abort(int) {
+  std::fprintf(stderr, "in the life of seed %llu\n", static_cast<unsigned long long>(seed_alive));
+  std::signal(SIGABRT, SIG_DFL);
+  std::raise(SIGABRT);
+}
+
+template <class T, std::size_t kCount>
+T one_of(Random& random, const std::array<T, kCount>& choices) {
+  return choices[random() % kCount];
+}
+
+JournalLife::Nature some_nature(std::uint64_t seed) {
+  Random random(seed * 1'000'003);
+  JournalLife::Nature nature;
+  nature.seed = seed;
+  nature.sync = one_of(random, std::array<Duration, 6>{0s, 0s, 0s, 0s, 200ms, Duration::max()});
+  nature.segment_bytes = one_of(random, std::array<std::uint64_t, 3>{4096, 8192, 16384});
+  nature.habits.jobs = one_of(random, std::array<std::uint32_t, 3>{4, 20, 50});
+  nature.habits.body_bytes = one_of(random, std::array<std::uint32_t, 3>{100, 1000, 3000});
+  nature.shuffled = random() % 2 == 0;
+  return nature;
+}
+
+// The machine goes off after some steps: a few, so that it hits what has just begun, or many.
+void set_crash(TestDisk& disk, Random& random) {
+  disk.crash_at(disk.steps() +
+                random() % one_of(random, std::array<std::uint64_t, 3>{10, 100, 600}));
+}
+
+void set_fault(JournalLife& life, Random& random) {
+  using enum Operation;
+  const auto operation = one_of(random, std::array{write, sync, create, allocate, trim, remove});
+  const auto kind = random() % 2 == 0 ? Outcome::Kind::no_space : Outcome::Kind::failed;
+  const bool may_lack_space = operation != sync && operation != trim && operation != remove;
+  life.disk().fail_after(operation, random() % 40, may_lack_space ? kind : Outcome::Kind::failed,
+                         "of a fault", 1 + random() % 3);
+}
+
+enum class Trouble : std::uint8_t { none, faults, small_disk };
+
+// Crash after crash of one seed; returns how many.
+std::uint64_t live(std::uint64_t seed, Trouble trouble) {
+  JournalLife::Nature nature = some_nature(seed);
+  nature.faulty = trouble == Trouble::faults;
+  Random random(seed);
+  if (trouble == Trouble::small_disk && random() % 2 == 0) {
+    nature.max_bytes = nature.segment_bytes * (3 + random() % 6);
+  }
+  JournalLife life(nature);
+  if (trouble == Trouble::small_disk && nature.max_bytes == 0) {
+    life.disk().set_capacity(nature.segment_bytes * (3 + random() % 6));
+  }
+  for (std::uint64_t generation = 0; generation < kGenerations; ++generation) {
+    if (random() % 4 == 0) set_crash(life.disk(), random);  // perhaps while it recovers
+    if (life.boot()) {
+      if (trouble == Trouble::faults) set_fault(life, random);
+      if (random() % 8 > 0) set_crash(life.disk(), random);
+      for (std::uint64_t turn = 0; turn < kMostTurns && !life.disk().off(); ++turn) life.turn();
+      if (random() % 8 == 0) life.stop();
+    }
+    if (life.problem()) FAIL(life.story());
+    life.crash(random() % 3 == 0 ? Fate::kill : Fate::power_loss);
+  }
+  return kGenerations;
+}
+
+void live_through(std::uint64_t crashes, Trouble trouble) {
+  auto* const before = std::signal(SIGABRT, tell_seed_of_abort);
+  std::uint64_t lived = 0;
+  seed_alive = number_from("TUBED_CRASH_SEED", 1);
+  for (; lived < crashes; ++seed_alive) lived += live(seed_alive, trouble);
+  std::signal(SIGABRT, before);
+}
+
+}  // namespace
+
+TEST_CASE("a crash loses nothing that was acknowledged, and recovery invents nothing") {
+  live_through(crashes_wanted(1), Trouble::none);
+}
+
+TEST_CASE("the same holds when an operation has failed before the crash") {
+  live_through(crashes_wanted(4), Trouble::faults);
+}
+
+TEST_CASE("the same holds on a disk that is full, or a journal that may not grow") {
+  live_through(crashes_wanted(4), Trouble::small_disk);
+}
+
+}  // namespace tubed::journal

@@ -1,0 +1,327 @@
+#include "tests/journal/journal_life.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace tubed::journal {
+
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kFirstWall = 1'700'000'000 * kSecond;
+
+struct Replaying final : FactSink {
+  Replaying(engine::Engine& queue, Time time) : engine(queue), now(time) {}
+  void fact(const Fact& fact) override { engine.replay(fact, now); }
+  engine::Engine& engine;
+  Time now;
+};
+
+// A fact as told by another clock.
+Fact shifted(Fact fact, Duration by) {
+  if (auto* added = std::get_if<Added>(&fact)) {
+    added->created += by;
+    if (added->place.state == JobState::delayed) added->place.until += by;
+  } else if (auto* placed = std::get_if<Placed>(&fact)) {
+    if (placed->place.state == JobState::delayed) placed->place.until += by;
+  } else if (auto* paused = std::get_if<Paused>(&fact)) {
+    paused->until += by;
+  }
+  return fact;
+}
+
+std::string text(std::uint64_t number) {
+  return std::to_string(number);
+}
+
+// The first line that differs.
+std::string difference(const engine::Lines& found, const engine::Lines& expected) {
+  const auto [in_found, in_expected] =
+      std::mismatch(found.begin(), found.end(), expected.begin(), expected.end());
+  return "found " + (in_found == found.end() ? "nothing" : in_found->substr(0, 200)) +
+         ", expected " + (in_expected == expected.end() ? "nothing" : in_expected->substr(0, 200));
+}
+
+}  // namespace
+
+Result<Revival> revive(Storage& storage, const WallClock& clock, Time now) {
+  Revival revival;
+  revival.engine = std::make_unique<engine::Engine>(Limits{});
+  Replaying queue(*revival.engine, now);
+  Restorer restorer(queue);
+  auto found = examine(storage, clock, restorer, nullptr);
+  if (!found) return found.error();
+  revival.ledger = restorer.finish(*found);
+  revival.found = std::move(*found);
+  return revival;
+}
+
+engine::Lines durable_state(const engine::Engine& engine, Time now) {
+  engine::Recording list;
+  engine.visit_durable(now, list);
+  engine::Lines lines = list.take_facts();
+  std::sort(lines.begin(), lines.end());  // pauses stand in the order of the list of tubes
+  return lines;
+}
+
+// --- History
+
+void History::begin(const engine::Engine& engine, LogNumber number, const WallClock& clock,
+                    Time now) {
+  first_ = number;
+  clock_ = clock;
+  before_ = {};
+  engine.visit_durable(now, before_);
+  facts_.clear();
+}
+
+void History::add(const Fact& fact, LogNumber number, Time now) {
+  facts_.push_back({engine::KeptFact(fact, now), number});
+}
+
+std::unique_ptr<engine::Engine> History::state_at(LogNumber number, const WallClock& clock,
+                                                  Time now) const {
+  TUBED_ASSERT(number >= first_);
+  const Duration by = clock_.offset - clock.offset;
+  auto engine = std::make_unique<engine::Engine>(Limits{});
+  for (const engine::KeptFact& kept : before_.log()) engine->replay(shifted(kept.fact(), by), now);
+  for (const Told& told : facts_) {
+    if (told.number <= number) engine->replay(shifted(told.fact.fact(), by), now);
+  }
+  return engine;
+}
+
+// --- ClientBooks
+
+void ClientBooks::note(const std::vector<ScriptedLoad::Told>& replies, LogNumber number) {
+  for (const ScriptedLoad::Told& told : replies) {
+    if (told.removed) {
+      jobs_[told.id].removed_at = number;
+      continue;
+    }
+    if (jobs_.contains(told.id)) problem_ = "job " + text(told.id) + " was put twice";
+    jobs_[told.id] = {.body = told.body, .put_at = number};
+  }
+}
+
+std::optional<std::string> ClientBooks::check(const engine::Engine& engine,
+                                              LogNumber acknowledged) const {
+  for (const auto& [id, job] : jobs_) {
+    const auto found = engine.peek(id);
+    const bool put = job.put_at <= acknowledged;
+    const bool removed = job.removed_at && *job.removed_at <= acknowledged;
+    if (found && removed) return "job " + text(id) + " was deleted, and is back";
+    if (found && found->body.view() != job.body) return "job " + text(id) + " has another body";
+    if (!found && put && !job.removed_at) return "job " + text(id) + " is lost";
+  }
+  return std::nullopt;
+}
+
+void ClientBooks::settle(const engine::Engine& engine, LogNumber acknowledged) {
+  for (auto entry = jobs_.begin(); entry != jobs_.end();) {
+    auto& [id, job] = *entry;
+    const bool found = engine.peek(id).has_value();
+    if (!found && job.put_at > acknowledged) {
+      entry = jobs_.erase(entry);  // nobody was told of it: its id may come again
+      continue;
+    }
+    job.put_at = 0;
+    job.removed_at = found ? std::nullopt : std::optional<LogNumber>(0);
+    ++entry;
+  }
+}
+
+// --- JournalLife
+
+JournalLife::JournalLife(const Nature& nature)
+    : nature_(nature),
+      random_(nature.seed),
+      options_{.sync = nature.sync,
+               .segment_bytes = nature.segment_bytes,
+               .max_bytes = nature.max_bytes,
+               .directory = random_(),
+               .clock = {}},
+      wall_(kFirstWall),
+      load_(nature.seed, nature.habits) {
+  history_.begin(engine::Engine(Limits{}), 0, options_.clock, Time());
+}
+
+Time JournalLife::now() const {
+  return Time(Duration(wall_) - options_.clock.offset);
+}
+
+void JournalLife::expect(bool agreed, const std::string& what) {
+  if (agreed || problem_) return;
+  problem_ = "seed " + text(nature_.seed) + ": " + what;
+  remember("problem");
+}
+
+void JournalLife::remember(const std::string& event) {
+  constexpr std::size_t kEvents = 60;
+  for (std::string& line : disk_.take_log()) events_.push_back(std::move(line));
+  events_.push_back("-- " + event);
+  while (events_.size() > kEvents) events_.pop_front();
+}
+
+std::string JournalLife::story() const {
+  std::string story = problem_.value_or("no problem");
+  for (const std::string& event : events_) story += "\n  " + event;
+  return story;
+}
+
+bool JournalLife::boot() {
+  remember("boot");
+  // Another start of the machine: its monotonic clock begins anew.
+  options_.clock.offset = Duration(wall_ - static_cast<std::int64_t>(below(100)) * kSecond);
+  if (nature_.shuffled) disk_.shuffle(random_());
+  auto revival = revive(disk_, options_.clock, now());
+  if (!revival) {
+    expect(false, "recovery refuses: " + revival.error().message);
+    return false;
+  }
+  check_revival(*revival);
+  if (problem_) return false;
+  const LogNumber number = revival->found.next_number;
+  remember("recovered " + text(number) + " facts" +
+           (revival->found.cut ? ", cut: " + revival->found.cut->reason : ""));
+  const auto repaired = repair(disk_, revival->found);
+  if (disk_.off()) return false;
+  expect(repaired.ok(), "repair fails: " + (repaired.ok() ? "" : repaired.error().message));
+  if (!problem_ && below(8) == 0) check_repaired(number);
+  if (problem_) return false;
+
+  engine_ = std::move(revival->engine);
+  books_.settle(*engine_, acknowledged_);
+  history_.begin(*engine_, number, options_.clock, now());
+  acknowledged_ = durable_ = number;
+  failed_ = full_ = stopped_in_order_ = false;
+  auto journal =
+      Journal::open(disk_, *this, options_,
+                    {.found = std::move(revival->found), .ledger = std::move(revival->ledger)});
+  expect(journal.ok(), "the journal does not open: " + (journal ? "" : journal.error().message));
+  if (problem_) return false;
+  journal_ = std::move(*journal);
+  expect(journal_->newest() == number, "the log does not go on where it ended");
+  load_.meet(*engine_, *this, now());
+  return true;
+}
+
+void JournalLife::check_revival(const Revival& revival) {
+  const LogNumber number = revival.found.next_number;
+  expect(number >= acknowledged_, "facts up to " + text(acknowledged_) +
+                                      " were acknowledged, and " + text(number) + " are there");
+  expect(number >= history_.first(),
+         "facts up to " + text(history_.first()) + " were recovered once, and are gone");
+  if (stopped_in_order_) {
+    expect(revival.found.clean && !revival.found.cut && revival.found.leftovers.empty(),
+           "an orderly stop has left traces");
+  }
+  if (problem_) return;
+  revival.engine->check_invariants();
+  const engine::Lines found = durable_state(*revival.engine, now());
+  const engine::Lines expected =
+      durable_state(*history_.state_at(number, options_.clock, now()), now());
+  expect(found == expected, "after fact " + text(number) + ": " + difference(found, expected));
+  const auto wrong = books_.check(*revival.engine, acknowledged_);
+  expect(!wrong, wrong.value_or(""));
+}
+
+void JournalLife::check_repaired(LogNumber number) {
+  const auto again = revive(disk_, options_.clock, now());
+  expect(again.ok(), "refused after a repair: " + (again.ok() ? "" : again.error().message));
+  if (!again.ok()) return;
+  const Examined& found = again.value().found;
+  expect(found.next_number == number, "a repair has changed the log");
+  expect(!found.cut && found.leftovers.empty(), "a repair has left something to repair");
+}
+
+void JournalLife::fact(const Fact& fact) {
+  journal_->fact(fact);
+  history_.add(fact, journal_->newest(), now());
+}
+
+void JournalLife::journal_failed(const std::string& reason) {
+  expect(!failed_, "the journal has failed twice");
+  expect(nature_.faulty, "the journal has failed: " + reason);
+  failed_ = true;
+  remember("journal failed: " + reason);
+}
+
+void JournalLife::watch_durable() {
+  const LogNumber durable = journal_->durable();
+  expect(durable >= durable_ && durable <= journal_->newest(),
+         "durable goes from " + text(durable_) + " to " + text(durable));
+  durable_ = durable;
+}
+
+void JournalLife::end_turn() {
+  moved_ = false;
+  for (int i = 0; i < 3 && journal_->end_turn(); ++i) {
+  }
+  watch_durable();
+}
+
+void JournalLife::do_disk_work(std::uint64_t operations) {
+  for (std::uint64_t i = 0; i < operations; ++i) {
+    const bool was_failed = failed_;
+    const LogNumber before = durable_;
+    if (!disk_.run_one()) return;
+    watch_durable();
+    expect(!was_failed || durable_ == before, "something became durable after a failure");
+    if (moved_) end_turn();
+  }
+}
+
+void JournalLife::turn() {
+  constexpr std::int64_t kMillisecond = 1'000'000;
+  wall_ += static_cast<std::int64_t>(below(12) == 0 ? 3000 : below(300)) * kMillisecond;
+  if (!failed_) load_.advance(now());
+  const auto may_put = [&](std::string_view tube, std::uint32_t body_bytes) {
+    return journal_->has_room_for(added_bytes(tube.size(), body_bytes));
+  };
+  for (std::uint64_t commands = below(8); commands > 0; --commands) {
+    if (failed_ || journal_->congested()) break;
+    load_.step(now(), may_put);
+    books_.note(load_.take_told(), journal_->newest());
+  }
+  end_turn();
+  do_disk_work(below(5));
+  expect(!books_.problem(), books_.problem().value_or(""));
+}
+
+void JournalLife::stop() {
+  bool stopped = false;
+  journal_->stop([&] { stopped = true; });
+  for (int i = 0; i < 1000 && !stopped && !failed_ && !disk_.off(); ++i) {
+    end_turn();
+    disk_.run_one();
+    wall_ += kSecond / 10;
+  }
+  if (disk_.off() || failed_) return;
+  expect(stopped || full_, "it does not stop");
+  if (!stopped) return;
+  expect(journal_->durable() == journal_->newest(), "not all is durable after a stop");
+  stopped_in_order_ = true;
+}
+
+void JournalLife::crash(Fate fate) {
+  const bool lax = options_.sync != Duration();
+  if (journal_ && stopped_in_order_) {
+    acknowledged_ = journal_->newest();
+  } else if (fate == Fate::power_loss && lax) {
+    acknowledged_ = history_.first();
+  } else if (journal_) {
+    acknowledged_ = journal_->durable();
+  }
+  remember(std::string(fate == Fate::kill ? "killed" : "power lost") +
+           (journal_ ? ": durable " + text(journal_->durable()) + " of " + text(journal_->newest())
+                     : std::string(" while it recovered")));
+  TestDisk next = disk_.after_crash(random_, fate);
+  journal_.reset();
+  engine_.reset();
+  disk_ = std::move(next);
+}
+
+}  // namespace tubed::journal

@@ -1,0 +1,184 @@
+// The commit: when facts are durable, what one turn costs, and what a failure does.
+#include <doctest/doctest.h>
+
+#include "tests/journal/kept_queue.h"
+
+using namespace tubed;
+using namespace tubed::journal;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::unique_ptr<KeptQueue> opened(TestDisk& disk, const KeptQueue::Settings& settings = {}) {
+  auto queue = KeptQueue::open(disk, settings);
+  REQUIRE(queue.ok());
+  (*queue)->settle();  // the first segment is there
+  return std::move(*queue);
+}
+
+std::string state_after(TestDisk& disk, Fate fate) {
+  Random random(1);
+  TestDisk next = disk.after_crash(random, fate);
+  auto queue = KeptQueue::open(next, {});
+  REQUIRE(queue.ok());
+  return (*queue)->state();
+}
+
+}  // namespace
+
+TEST_CASE("all facts of a turn go out in one write and, with always, one sync") {
+  TestDisk disk;
+  const auto queue = opened(disk);
+  const auto writes = disk.count(Operation::write);
+  const auto syncs = disk.count(Operation::sync);
+  for (int i = 0; i < 20; ++i) queue->put(100);
+  CHECK(queue->journal().newest() == queue->journal().durable() + 20);
+  queue->settle();
+  CHECK(disk.count(Operation::write) == writes + 1);
+  CHECK(disk.count(Operation::sync) == syncs + 1);
+  CHECK(queue->journal().newest() == queue->journal().durable());
+}
+
+TEST_CASE("nothing is durable before the disk has it") {
+  TestDisk disk;
+  const auto queue = opened(disk);
+  queue->put(100);
+  queue->journal().end_turn();
+  CHECK(queue->journal().committing() == 1);
+  CHECK(queue->journal().durable() == 0);
+  queue->put(100);
+  CHECK(queue->journal().newest() == 2);
+  CHECK(queue->journal().committing() == 1);
+  disk.run_all();
+  CHECK(queue->journal().durable() == 1);
+  queue->settle();
+  CHECK(queue->journal().durable() == 2);
+}
+
+TEST_CASE("what always has acknowledged survives a power loss") {
+  TestDisk disk;
+  const auto queue = opened(disk);
+  for (int i = 0; i < 30; ++i) queue->put(100, 5, Seconds{i % 2 == 0 ? 0U : 1000U});
+  queue->remove(3);
+  queue->settle();
+  CHECK(state_after(disk, Fate::power_loss) == queue->state());
+}
+
+TEST_CASE("with an interval the kernel has it at once, and the disk when it has passed") {
+  TestDisk disk;
+  const auto queue = opened(disk, {.sync = 50ms});
+  const auto syncs = disk.count(Operation::sync);
+  queue->put(100);
+  queue->settle();
+  CHECK(queue->journal().durable() == 1);
+  CHECK(disk.count(Operation::sync) == syncs);
+  CHECK(queue->journal().next_deadline() == queue->now() + 50ms);
+  queue->pass(49ms);
+  CHECK(disk.count(Operation::sync) == syncs);
+  queue->pass(1ms);
+  CHECK(disk.count(Operation::sync) == syncs + 1);
+  CHECK(queue->journal().next_deadline() == kNever);
+  CHECK(state_after(disk, Fate::power_loss) == queue->state());
+}
+
+TEST_CASE("in no mode does a killed server lose what it acknowledged") {
+  for (const Duration sync : {Duration(0s), Duration(50ms), Duration::max()}) {
+    TestDisk disk;
+    const auto queue = opened(disk, {.sync = sync});
+    for (int i = 0; i < 300; ++i) queue->put(100);
+    queue->settle();
+    CHECK(state_after(disk, Fate::kill) == queue->state());
+  }
+}
+
+TEST_CASE("a change to always makes what is older durable first") {
+  TestDisk disk;
+  const auto queue = opened(disk, {.sync = Duration::max()});
+  for (int i = 0; i < 300; ++i) queue->put(100);  // several segments
+  queue->journal().end_turn();
+  queue->set({.sync = Duration::zero()});
+  queue->settle();
+  queue->put(1);
+  queue->settle();
+  CHECK(queue->journal().durable() == 301);
+  CHECK(state_after(disk, Fate::power_loss) == queue->state());
+}
+
+TEST_CASE("a failed write ends it: nothing is acknowledged any more") {
+  TestDisk disk;
+  const auto queue = opened(disk);
+  queue->put(100);
+  queue->settle();
+  disk.fail_after(Operation::write, 0);
+  queue->put(100);
+  queue->settle();
+  CHECK(queue->failure().find("Input/output error") != std::string::npos);
+  CHECK(queue->journal().durable() == 1);
+  queue->put(100);
+  queue->settle();
+  CHECK(queue->journal().durable() == 1);
+}
+
+TEST_CASE("a failed sync ends it, in every mode that syncs") {
+  for (const Duration sync : {Duration(0s), Duration(50ms)}) {
+    TestDisk disk;
+    const auto queue = opened(disk, {.sync = sync});
+    disk.fail_after(Operation::sync, 0);
+    queue->put(100);
+    queue->settle();
+    queue->pass(50ms);
+    CHECK(queue->failed());
+  }
+}
+
+TEST_CASE("a job larger than a segment has one of its own") {
+  TestDisk disk;
+  const auto queue = opened(disk, {.segment_bytes = 4096});
+  queue->put(10);
+  queue->put(50'000);
+  queue->put(10);
+  queue->settle();
+  CHECK(queue->journal().durable() == 3);
+  CHECK(state_after(disk, Fate::power_loss) == queue->state());
+}
+
+TEST_CASE("an orderly stop leaves a mark, and the disk has everything in every mode") {
+  for (const Duration sync : {Duration(0s), Duration(50ms), Duration::max()}) {
+    TestDisk disk;
+    const auto queue = opened(disk, {.sync = sync});
+    for (int i = 0; i < 300; ++i) queue->put(100);
+    bool stopped = false;
+    queue->journal().stop([&] { stopped = true; });
+    queue->settle();
+    CHECK(stopped);
+    Random random(1);
+    TestDisk next = disk.after_crash(random, Fate::power_loss);
+    auto again = KeptQueue::open(next, {});
+    REQUIRE(again.ok());
+    CHECK((*again)->found().clean);
+    CHECK((*again)->state() == queue->state());
+  }
+}
+
+TEST_CASE("ids go on after a restart even when no job is left") {
+  TestDisk disk;
+  auto queue = opened(disk);
+  for (int i = 0; i < 5; ++i) queue->remove(queue->put(10));
+  queue->settle();
+  queue = opened(disk);
+  CHECK(queue->put(10) == 6);
+}
+
+TEST_CASE("the log goes on where it ended, in the same segment") {
+  TestDisk disk;
+  auto queue = opened(disk);
+  std::string state;
+  for (int i = 0; i < 10; ++i) {
+    queue->put(50);
+    queue->settle();
+    state = queue->state();
+    queue = opened(disk);
+    CHECK(queue->state() == state);
+  }
+  CHECK(queue->journal().counts().current_segment == 1);
+}

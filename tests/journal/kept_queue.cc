@@ -1,0 +1,116 @@
+#include "tests/journal/kept_queue.h"
+
+#include <fmt/format.h>
+
+#include "journal/restorer.h"
+
+namespace tubed::journal {
+
+namespace {
+
+// Wall time is far from monotonic time, so that a mix-up shows.
+constexpr WallClock kClock{std::chrono::hours(24 * 365 * 50)};
+
+class StateText final : public FactSink {
+ public:
+  void fact(const Fact& fact) override {
+    if (const auto* added = std::get_if<Added>(&fact)) {
+      const Placement& place = added->place;
+      const JobCounters& counts = added->counters;
+      text += fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}\n", added->id, added->tube,
+                          added->ttr.count, added->created.time_since_epoch().count(),
+                          name_of(place.state), place.priority, place.delay.count,
+                          place.until.time_since_epoch().count(), place.bury_order, counts.reserves,
+                          counts.timeouts, counts.releases, counts.buries, counts.kicks,
+                          added->body.view());
+    } else if (const auto* removed = std::get_if<Removed>(&fact)) {
+      text += fmt::format("used {}\n", removed->id);
+    } else if (const auto* paused = std::get_if<Paused>(&fact)) {
+      text += fmt::format("paused {} {} {}\n", paused->tube, paused->duration.count,
+                          paused->until.time_since_epoch().count());
+    }
+  }
+  std::string text;
+};
+
+class Replay final : public FactSink {
+ public:
+  Replay(engine::Engine& engine, Time now) : engine_(engine), now_(now) {}
+  void fact(const Fact& fact) override { engine_.replay(fact, now_); }
+
+ private:
+  engine::Engine& engine_;
+  Time now_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<KeptQueue>> KeptQueue::open(TestDisk& disk, const Settings& settings) {
+  std::unique_ptr<KeptQueue> queue(new KeptQueue(disk));
+  Replay replay(queue->engine_, queue->now_);
+  Restorer restorer(replay);
+  auto found = examine(disk, kClock, restorer, nullptr);
+  if (!found) return found.error();
+  if (auto repaired = repair(disk, *found); !repaired) return repaired.error();
+  queue->found_ = *found;
+  Ledger ledger = restorer.finish(*found);
+  auto journal = Journal::open(disk, *queue, options(settings), {*found, std::move(ledger)});
+  if (!journal) return journal.error();
+  queue->journal_ = std::move(*journal);
+  queue->session_ = queue->engine_.open();
+  return queue;
+}
+
+Options KeptQueue::options(const Settings& settings) {
+  return {.sync = settings.sync,
+          .segment_bytes = settings.segment_bytes,
+          .max_bytes = settings.max_bytes,
+          .directory = 7,
+          .clock = kClock};
+}
+
+void KeptQueue::pass(Duration duration) {
+  now_ += duration;
+  engine_.advance(now_, *this);
+  settle();
+}
+
+void KeptQueue::settle() {
+  do {
+    moved_ = false;
+    while (journal_->end_turn()) {
+    }
+    disk_.run_all();
+  } while (moved_ && !failed());
+}
+
+JobId KeptQueue::put(std::size_t body_bytes, Priority priority, Seconds delay) {
+  return put_body(std::string(body_bytes, 'b'), priority, delay);
+}
+
+JobId KeptQueue::put_body(const std::string& body, Priority priority, Seconds delay) {
+  TUBED_ASSERT(engine_.claim_memory(static_cast<std::uint32_t>(body.size())));
+  return engine_.put(
+      session_, now_,
+      {.priority = priority, .delay = delay, .ttr = Seconds{60}, .body = Bytes::copy_of(body)},
+      *this);
+}
+
+JobId KeptQueue::reserve() {
+  reserved_ = 0;
+  engine_.reserve(session_, now_, {.limit = Duration::zero()}, *this);
+  engine_.advance(now_, *this);
+  return reserved_;
+}
+
+void KeptQueue::notice(const engine::Notice& notice) {
+  if (notice.kind == engine::Notice::Kind::reserved) reserved_ = notice.job;
+}
+
+std::string KeptQueue::state() {
+  StateText state;
+  engine_.visit_durable(now_, state);
+  return state.text;
+}
+
+}  // namespace tubed::journal

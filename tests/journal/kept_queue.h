@@ -1,0 +1,76 @@
+// KeptQueue: an engine whose facts a journal keeps on a test disk, in virtual time.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engine/engine.h"
+#include "journal/journal.h"
+#include "tests/journal/test_disk.h"
+
+namespace tubed::journal {
+
+class KeptQueue final : public engine::Output, public JournalHost {
+ public:
+  struct Settings {
+    Duration sync = Duration::zero();
+    std::uint64_t segment_bytes = 16 << 10;
+    std::uint64_t max_bytes = 0;
+  };
+
+  // Recovers what is on the disk. The error is recovery's.
+  static Result<std::unique_ptr<KeptQueue>> open(TestDisk& disk, const Settings& settings);
+
+  engine::Engine& engine() { return engine_; }
+  Journal& journal() { return *journal_; }
+  const Examined& found() const { return found_; }
+  SessionId session() const { return session_; }
+  Time now() const { return now_; }
+
+  // As a reload does.
+  void set(const Settings& settings) { journal_->set_options(options(settings)); }
+
+  // Time passes, and what is due is done, the journal's part too.
+  void pass(Duration duration);
+  // The end of a turn, and then all that the disk has to do.
+  void settle();
+
+  JobId put(std::size_t body_bytes, Priority priority = 0, Seconds delay = {});
+  JobId put_body(const std::string& body, Priority priority = 0, Seconds delay = {});
+  // The newest job that a reserve gave; 0: none.
+  JobId reserve();
+  void remove(JobId id) { engine_.remove(session_, id, *this); }
+
+  // The durable state as one text, for comparisons. Without times that pass.
+  std::string state();
+
+  bool failed() const { return !failure_.empty(); }
+  const std::string& failure() const { return failure_; }
+  bool full() const { return full_; }
+
+  void fact(const Fact& fact) override { journal_->fact(fact); }
+  void notice(const engine::Notice& notice) override;
+  void journal_moved() override { moved_ = true; }
+  void journal_failed(const std::string& reason) override { failure_ = reason; }
+  void journal_full(bool full, const std::string&) override { full_ = full; }
+  void describe_job(JobId id, FactSink& sink) override { engine_.describe(id, now_, sink); }
+  Time journal_time() override { return now_; }
+
+ private:
+  explicit KeptQueue(TestDisk& disk) : disk_(disk), engine_(Limits{}) {}
+  static Options options(const Settings& settings);
+
+  TestDisk& disk_;
+  engine::Engine engine_;
+  Examined found_;
+  std::unique_ptr<Journal> journal_;
+  SessionId session_ = 0;
+  Time now_ = Time(std::chrono::hours(1));
+  JobId reserved_ = 0;
+  bool moved_ = false;
+  bool full_ = false;
+  std::string failure_;
+};
+
+}  // namespace tubed::journal

@@ -1,0 +1,71 @@
+// Which segments are needed.
+#include "journal/ledger.h"
+
+#include <doctest/doctest.h>
+
+using namespace tubed;
+using namespace tubed::journal;
+
+TEST_CASE("a job's home is the segment of its newest record") {
+  Ledger ledger;
+  ledger.open_segment(1, 64);
+  ledger.added(10, 100);
+  ledger.added(11, 100);
+  CHECK(ledger.home_of(10) == 1);
+  ledger.open_segment(2, 64);
+  ledger.added(10, 120);  // copied
+  CHECK(ledger.home_of(10) == 2);
+  CHECK(ledger.oldest().live_records == 1);
+  CHECK(ledger.oldest().live_bytes == 100);
+  CHECK(ledger.newest().live_bytes == 120);
+  CHECK(ledger.live_bytes() == 220);
+}
+
+TEST_CASE("a removed job is nobody's") {
+  Ledger ledger;
+  ledger.open_segment(1, 64);
+  ledger.added(10, 100);
+  ledger.removed(10);
+  ledger.removed(10);
+  ledger.removed(99);
+  CHECK(ledger.home_of(10) == 0);
+  CHECK(ledger.oldest().live_records == 0);
+  CHECK(ledger.live_bytes() == 0);
+}
+
+TEST_CASE("consecutive ids are one run") {
+  Ledger ledger;
+  ledger.open_segment(1, 64);
+  for (JobId id = 5; id < 105; ++id) ledger.added(id, 10);
+  ledger.added(200, 10);
+  REQUIRE(ledger.oldest().added.size() == 2);
+  CHECK(ledger.oldest().added[0].first == 5);
+  CHECK(ledger.oldest().added[0].count == 100);
+  CHECK(ledger.oldest().added[1].first == 200);
+}
+
+TEST_CASE("a pause in force is alive until it ends or is recorded anew") {
+  Ledger ledger;
+  ledger.open_segment(1, 64);
+  ledger.paused({.tube = "a", .duration = Seconds{5}, .until = Time()}, 40);
+  CHECK(ledger.oldest().live_records == 1);
+  ledger.open_segment(2, 64);
+  ledger.paused({.tube = "a", .duration = Seconds{9}, .until = Time()}, 40);
+  CHECK(ledger.oldest().live_records == 0);
+  CHECK(ledger.pauses().at("a").duration.count == 9);
+  ledger.paused({.tube = "a", .duration = Seconds{0}, .until = Time()}, 40);
+  CHECK(ledger.live_bytes() == 0);
+  CHECK(ledger.pauses().empty());
+}
+
+TEST_CASE("the oldest segment goes with its bytes") {
+  Ledger ledger;
+  ledger.open_segment(7, 64);
+  ledger.use(36);
+  ledger.open_segment(8, 64);
+  CHECK(ledger.used_bytes() == 164);
+  CHECK(ledger.use_of(7).used_bytes == 100);
+  ledger.drop_oldest();
+  CHECK(ledger.used_bytes() == 64);
+  CHECK(ledger.oldest().sequence == 8);
+}

@@ -1,0 +1,282 @@
+#include "tests/journal/sample.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/crc32c.h"
+#include "journal/little_endian.h"
+#include "journal/segment.h"
+
+namespace tubed::journal::sample {
+
+namespace {
+
+const std::string& longest_tube() {
+  static const std::string tube(kMaxTubeNameBytes, 't');
+  return tube;
+}
+
+constexpr std::string_view kBinary{"\0\r\n\xff\x01\x80 \"\\x\0\0\0", 13};
+
+Time at_second(std::int64_t second) {
+  return Time(std::chrono::seconds(second));
+}
+
+bool same_facts(const Added& a, const Added& b) {
+  return a.id == b.id && a.tube == b.tube && a.ttr == b.ttr && a.created == b.created &&
+         a.body.view() == b.body.view() && a.place == b.place && a.counters == b.counters;
+}
+
+bool same_facts(const Placed& a, const Placed& b) {
+  return a.id == b.id && a.place == b.place && a.counters == b.counters;
+}
+
+bool same_facts(const Removed& a, const Removed& b) {
+  return a.id == b.id;
+}
+
+bool same_facts(const Paused& a, const Paused& b) {
+  return a.tube == b.tube && a.duration == b.duration && a.until == b.until;
+}
+
+bool same_facts(const Group& a, const Group& b) {
+  return a == b;
+}
+
+// --- Any value, with those at the edges more often
+
+template <class T>
+T any(std::mt19937_64& random) {
+  switch (random() % 4) {
+    case 0:
+      return std::numeric_limits<T>::min();
+    case 1:
+      return std::numeric_limits<T>::max();
+    default:
+      return static_cast<T>(random());
+  }
+}
+
+// Not so far from zero that the wall clock saturates.
+Time any_time(std::mt19937_64& random) {
+  return Time(Duration(static_cast<std::int64_t>(random() >> 3U) - (std::int64_t{1} << 60)));
+}
+
+std::string_view any_tube(std::mt19937_64& random) {
+  static const std::array<std::string, 5> tubes = {"default", "a", std::string("\0\xff\n", 3),
+                                                   longest_tube(), "tube-with-a-name"};
+  return tubes[random() % tubes.size()];
+}
+
+Placement any_place(std::mt19937_64& random) {
+  Placement place;
+  place.state = static_cast<JobState>(random() % 3);
+  place.priority = any<Priority>(random);
+  place.delay = Seconds{any<std::uint32_t>(random)};
+  if (place.state == JobState::delayed) place.until = any_time(random);
+  if (place.state == JobState::buried) place.bury_order = any<std::uint64_t>(random);
+  return place;
+}
+
+JobCounters any_counters(std::mt19937_64& random) {
+  JobCounters counters;
+  counters.reserves = any<std::uint32_t>(random);
+  counters.timeouts = any<std::uint32_t>(random);
+  counters.releases = any<std::uint32_t>(random);
+  counters.buries = any<std::uint32_t>(random);
+  counters.kicks = any<std::uint32_t>(random);
+  return counters;
+}
+
+Bytes any_body(std::mt19937_64& random) {
+  std::string text(random() % (random() % 8 == 0 ? 5'000 : 40), '\0');
+  for (char& c : text) c = static_cast<char>(random());
+  return Bytes::copy_of(text);
+}
+
+}  // namespace
+
+bool same(const Record& one, const Record& other) {
+  return std::visit(
+      [&](const auto& a) {
+        const auto* b = std::get_if<std::remove_cvref_t<decltype(a)>>(&other);
+        return b != nullptr && same_facts(a, *b);
+      },
+      one);
+}
+
+Record record_of(const Fact& fact) {
+  return std::visit([](const auto& each) { return Record(each); }, fact);
+}
+
+Added added(JobId id, std::string_view tube, std::string_view body) {
+  Added added;
+  added.id = id;
+  added.tube = tube;
+  added.body = Bytes::copy_of(body);
+  return added;
+}
+
+std::vector<Fact> every_fact() {
+  const JobCounters counters = {
+      .reserves = 1, .timeouts = 2, .releases = 3, .buries = 4, .kicks = 5};
+  Placement ready;
+  ready.priority = 1024;
+  ready.delay = Seconds{3};
+  Placement delayed;
+  delayed.state = JobState::delayed;
+  delayed.delay = Seconds{30};
+  delayed.until = at_second(1030) + Duration(1);
+  Placement buried;
+  buried.state = JobState::buried;
+  buried.priority = 0xffffffff;
+  buried.bury_order = 7;
+
+  Added first = added(1, kDefaultTube, "hello");
+  first.ttr = Seconds{60};
+  first.created = at_second(1000);
+  first.place = ready;
+  Added second = added(2, longest_tube(), "");
+  second.ttr = Seconds{1};
+  second.created = at_second(1001);
+  second.place = delayed;
+  Added third = added(3, "b", kBinary);
+  third.ttr = Seconds{0xffffffff};
+  third.created = at_second(-5);
+  third.place = buried;
+  third.counters = counters;
+  return {
+      first,
+      second,
+      third,
+      Removed{.id = 4},
+      Placed{.id = 1, .place = ready, .counters = {}},
+      Placed{.id = 2, .place = delayed, .counters = counters},
+      Placed{.id = 3, .place = buried, .counters = counters},
+      Paused{.tube = kDefaultTube, .duration = Seconds{60}, .until = at_second(1060)},
+      Paused{.tube = "b", .duration = Seconds{0}, .until = at_second(1000)},
+      Removed{.id = 0x123456789},
+  };
+}
+
+Fact random_fact(std::mt19937_64& random) {
+  switch (random() % 4) {
+    case 0: {
+      Added added;
+      added.id = any<JobId>(random);
+      added.tube = any_tube(random);
+      added.ttr = Seconds{any<std::uint32_t>(random)};
+      added.created = any_time(random);
+      added.body = any_body(random);
+      added.place = any_place(random);
+      added.counters = any_counters(random);
+      return added;
+    }
+    case 1: {
+      Placed placed;
+      placed.id = any<JobId>(random);
+      placed.place = any_place(random);
+      placed.counters = any_counters(random);
+      return placed;
+    }
+    case 2:
+      return Removed{.id = any<JobId>(random)};
+    default: {
+      Paused paused;
+      paused.tube = any_tube(random);
+      paused.duration = Seconds{any<std::uint32_t>(random)};
+      paused.until = any_time(random);
+      return paused;
+    }
+  }
+}
+
+std::vector<Fact> removals(JobId first, JobId last) {
+  std::vector<Fact> facts;
+  for (JobId id = first; id <= last; ++id) facts.push_back(Removed{.id = id});
+  return facts;
+}
+
+Image::Image(std::uint64_t sequence, LogNumber number, std::uint64_t directory)
+    : sequence_(sequence),
+      directory_(directory),
+      number_(number),
+      bytes_(encode_header({.directory = directory, .sequence = sequence, .created = kNow})) {}
+
+Image& Image::group(bool clean) {
+  const std::size_t at = bytes_.size();
+  starts_.push_back(at);
+  bytes_.append(kGroupBytes, '\0');
+  write_group({bytes_.data() + at, kGroupBytes}, seed_of(sequence_),
+              {.directory = directory_,
+               .offset = at,
+               .number = number_,
+               .durable = number_,
+               .next_job_id = next_job_id_,
+               .written = kNow,
+               .clean = clean});
+  return *this;
+}
+
+Image& Image::fact(const Fact& fact) {
+  starts_.push_back(bytes_.size());
+  append_record(bytes_, seed_of(sequence_), fact, kClock);
+  ++number_;
+  if (const auto* added = std::get_if<Added>(&fact)) use_ids_below(added->id + 1);
+  if (const auto* removed = std::get_if<Removed>(&fact)) use_ids_below(removed->id + 1);
+  return *this;
+}
+
+Image& Image::use_ids_below(JobId next) {
+  next_job_id_ = std::max(next_job_id_, next);
+  return *this;
+}
+
+Image& Image::zeros(std::size_t bytes) {
+  bytes_.append(bytes, '\0');
+  return *this;
+}
+
+Image& Image::raw(std::string_view bytes) {
+  bytes_.append(bytes);
+  return *this;
+}
+
+std::string sealed(std::string_view payload, std::uint32_t seed) {
+  std::string record(kRecordHeaderBytes, '\0');
+  store_little(record.data() + 4, static_cast<std::uint32_t>(payload.size()));
+  record.append(payload);
+  record.resize((record.size() + kRecordAlignment - 1) / kRecordAlignment * kRecordAlignment);
+  store_little(record.data(), crc32c(seed, std::string_view(record).substr(4)));
+  return record;
+}
+
+void Kept::record(std::uint64_t segment, std::uint64_t offset, std::size_t bytes,
+                  const Record& record) {
+  Entry entry{segment, offset, bytes, record, {}};
+  if (const auto* added = std::get_if<Added>(&record)) entry.tube = added->tube;
+  if (const auto* paused = std::get_if<Paused>(&record)) entry.tube = paused->tube;
+  entries_.push_back(std::move(entry));
+}
+
+std::vector<Record> Kept::facts() const {
+  std::vector<Record> facts;
+  for (const Entry& entry : entries_) {
+    if (std::holds_alternative<Group>(entry.record)) continue;
+    facts.push_back(entry.record);
+    if (auto* added = std::get_if<Added>(&facts.back())) added->tube = entry.tube;
+    if (auto* paused = std::get_if<Paused>(&facts.back())) paused->tube = entry.tube;
+  }
+  return facts;
+}
+
+std::vector<Group> Kept::groups() const {
+  std::vector<Group> groups;
+  for (const Entry& entry : entries_) {
+    if (const auto* group = std::get_if<Group>(&entry.record)) groups.push_back(*group);
+  }
+  return groups;
+}
+
+}  // namespace tubed::journal::sample

@@ -1,0 +1,86 @@
+// Samples: facts to write, images of segments made of them, and what a reader finds in one.
+#pragma once
+
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "journal/record.h"
+#include "journal/recovery.h"
+
+namespace tubed::journal::sample {
+
+inline constexpr std::uint64_t kDirectory = 0x0123456789abcdef;
+inline constexpr std::int64_t kNow = 1'700'000'000'000'000'000;
+// Monotonic time began a thousand seconds before kNow.
+inline constexpr WallClock kClock{.offset = Duration(kNow - 1'000'000'000'000)};
+
+bool same(const Record& one, const Record& other);
+Record record_of(const Fact& fact);
+
+// One of each kind and state, with texts that live for ever.
+std::vector<Fact> every_fact();
+// Any value in any field that a fact may have.
+Fact random_fact(std::mt19937_64& random);
+
+// The image of one segment, record by record.
+class Image {
+ public:
+  Image(std::uint64_t sequence, LogNumber number, std::uint64_t directory = kDirectory);
+
+  // The group's `durable` is its number, as if each was synced alone.
+  Image& group(bool clean = false);
+  Image& fact(const Fact& fact);
+  Image& zeros(std::size_t bytes);
+  Image& raw(std::string_view bytes);
+  // What groups say from here on.
+  Image& use_ids_below(JobId next);
+
+  const std::string& bytes() const { return bytes_; }
+  LogNumber number() const { return number_; }
+  JobId next_job_id() const { return next_job_id_; }
+  // Where each record begins.
+  const std::vector<std::size_t>& starts() const { return starts_; }
+
+ private:
+  std::uint64_t sequence_;
+  std::uint64_t directory_;
+  LogNumber number_;
+  JobId next_job_id_ = 1;
+  std::vector<std::size_t> starts_;
+  std::string bytes_;
+};
+
+// A record with that payload whose checksum is right, whatever it says.
+std::string sealed(std::string_view payload, std::uint32_t seed);
+
+// Keeps every record that it is told of.
+class Kept final : public RecordSink {
+ public:
+  struct Entry {
+    std::uint64_t segment;
+    std::uint64_t offset;
+    std::size_t bytes;
+    Record record;
+    std::string tube;  // what the record's points to
+  };
+  void record(std::uint64_t segment, std::uint64_t offset, std::size_t bytes,
+              const Record& record) override;
+
+  // Valid until the next record comes.
+  std::vector<Record> facts() const;
+  std::vector<Group> groups() const;
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+// A ready job of priority 0, created when monotonic time began.
+Added added(JobId id, std::string_view tube, std::string_view body);
+
+// Of those ids, both included: enough to follow facts through a journal.
+std::vector<Fact> removals(JobId first, JobId last);
+
+}  // namespace tubed::journal::sample

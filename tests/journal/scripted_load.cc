@@ -1,0 +1,194 @@
+#include "tests/journal/scripted_load.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace tubed::journal {
+
+namespace {
+
+constexpr std::size_t kClients = 5;
+constexpr std::uint64_t kTubes = 4;
+
+struct IdCollector final : FactSink {
+  void fact(const Fact& fact) override {
+    if (const auto* added = std::get_if<Added>(&fact)) ids.push_back(added->id);
+  }
+  std::vector<JobId> ids;
+};
+
+}  // namespace
+
+void ScriptedLoad::meet(engine::Engine& engine, FactSink& facts, Time now) {
+  engine_ = &engine;
+  facts_ = &facts;
+  now_ = now;
+  IdCollector there;
+  engine.visit_durable(now, there);
+  jobs_ = std::move(there.ids);
+  told_.clear();
+  clients_.clear();
+  for (std::size_t i = 0; i < kClients; ++i) {
+    clients_.push_back({.session = engine.open()});
+    choose_tubes(clients_.back());
+  }
+}
+
+void ScriptedLoad::fact(const Fact& fact) {
+  facts_->fact(fact);
+}
+
+void ScriptedLoad::notice(const engine::Notice& notice) {
+  for (Client& client : clients_) {
+    if (client.session != notice.session) continue;
+    client.waits = false;
+    if (notice.kind == engine::Notice::Kind::reserved) client.held.push_back(notice.job);
+  }
+}
+
+void ScriptedLoad::advance(Time now) {
+  now_ = now;
+  for (;;) {
+    engine_->advance(now, *this);
+    const engine::Deadlines next = engine_->next_deadlines();
+    if (std::min({next.delay, next.ttr, next.pause}) > now) return;
+  }
+}
+
+// --- Choices
+
+std::string ScriptedLoad::some_tube() {
+  const std::uint64_t number = below(kTubes);
+  return number == 0 ? std::string(kDefaultTube) : "tube-" + std::to_string(number);
+}
+
+JobId ScriptedLoad::some_job() {
+  return jobs_.empty() ? 1 : jobs_[below(jobs_.size())];
+}
+
+JobId ScriptedLoad::some_held_job(Client& client) {
+  if (client.held.empty()) return some_job();
+  const auto held = client.held.begin() + static_cast<std::ptrdiff_t>(below(client.held.size()));
+  const JobId id = *held;
+  client.held.erase(held);
+  return id;
+}
+
+std::string ScriptedLoad::some_body() {
+  std::uint64_t size = below(60);
+  if (one_in(3)) size = below(habits_.body_bytes + 1);
+  if (one_in(40)) size += habits_.body_bytes + below(habits_.body_bytes + 1);
+  std::string body(size, static_cast<char>('a' + below(26)));
+  // No two bodies are alike, and no two sectors of one.
+  for (std::size_t at = 0; at + 20 <= body.size(); at += 256) {
+    const std::string mark = std::to_string(random_());
+    body.replace(at, std::min<std::size_t>(mark.size(), 20), mark);
+  }
+  body.resize(size);
+  return body;
+}
+
+// --- Commands
+
+struct ScriptedLoad::Command {
+  std::uint64_t weight;
+  void (ScriptedLoad::*run)(Client&);
+};
+
+void ScriptedLoad::step(Time now, const MayPut& may_put) {
+  static constexpr std::array kCommands = {
+      Command{30, &ScriptedLoad::put},         Command{24, &ScriptedLoad::reserve},
+      Command{10, &ScriptedLoad::reserve_job}, Command{20, &ScriptedLoad::remove},
+      Command{12, &ScriptedLoad::release},     Command{10, &ScriptedLoad::bury},
+      Command{3, &ScriptedLoad::touch},        Command{4, &ScriptedLoad::kick},
+      Command{3, &ScriptedLoad::kick_job},     Command{3, &ScriptedLoad::pause},
+      Command{4, &ScriptedLoad::choose_tubes}, Command{2, &ScriptedLoad::reconnect},
+  };
+  now_ = now;
+  may_put_ = may_put;
+  Client& client = clients_[below(clients_.size())];
+  if (client.waits) {
+    if (one_in(4)) reconnect(client);
+    return;
+  }
+  std::uint64_t weights = 0;
+  for (const Command& command : kCommands) weights += command.weight;
+  std::uint64_t choice = below(weights);
+  for (const Command& command : kCommands) {
+    if (choice < command.weight) return (this->*command.run)(client);
+    choice -= command.weight;
+  }
+}
+
+void ScriptedLoad::put(Client& client) {
+  if (jobs_.size() >= habits_.jobs) return remove(client);
+  const std::string body = some_body();
+  const Bytes bytes = Bytes::copy_of(body);
+  if (may_put_ && !may_put_(engine_->used_tube(client.session), bytes.size())) return;
+  if (!engine_->claim_memory(bytes.size())) return;
+  const engine::NewJob job{.priority = some_priority(),
+                           .delay = one_in(4) ? some_seconds(4) : Seconds{},
+                           .ttr = some_seconds(6),
+                           .body = bytes};
+  const JobId id = engine_->put(client.session, now_, job, *this);
+  jobs_.push_back(id);
+  told_.push_back({.id = id, .body = body});
+}
+
+void ScriptedLoad::reserve(Client& client) {
+  client.waits = true;
+  engine_->reserve(client.session, now_, {.limit = some_seconds(3)}, *this);
+}
+
+void ScriptedLoad::reserve_job(Client& client) {
+  const auto job = engine_->reserve_job(client.session, now_, some_job());
+  if (job) client.held.push_back(job->id);
+}
+
+void ScriptedLoad::remove(Client& client) {
+  const JobId id = some_held_job(client);
+  if (!engine_->remove(client.session, id, *this)) return;
+  std::erase(jobs_, id);
+  told_.push_back({.id = id, .removed = true});
+}
+
+void ScriptedLoad::release(Client& client) {
+  const Seconds delay = one_in(2) ? some_seconds(3) : Seconds{};
+  engine_->release(client.session, now_, some_held_job(client), some_priority(), delay, *this);
+}
+
+void ScriptedLoad::bury(Client& client) {
+  engine_->bury(client.session, some_held_job(client), some_priority(), *this);
+}
+
+void ScriptedLoad::touch(Client& client) {
+  engine_->touch(client.session, now_, some_job());
+}
+
+void ScriptedLoad::kick(Client& client) {
+  engine::Kick kick = engine_->begin_kick(client.session, 1 + below(5));
+  while (kick.left > 0) engine_->kick(client.session, kick, now_, *this);
+}
+
+void ScriptedLoad::kick_job(Client& /*client*/) {
+  engine_->kick_job(now_, some_job(), *this);
+}
+
+void ScriptedLoad::pause(Client& /*client*/) {
+  engine_->pause(some_tube(), some_seconds(3), now_, *this);
+}
+
+void ScriptedLoad::choose_tubes(Client& client) {
+  engine_->use(client.session, some_tube(), *this);
+  engine_->watch(client.session, some_tube());
+  if (one_in(2)) engine_->ignore(client.session, some_tube(), *this);
+}
+
+void ScriptedLoad::reconnect(Client& client) {
+  engine_->close(client.session, now_, *this);
+  client = {.session = engine_->open()};
+  choose_tubes(client);
+}
+
+}  // namespace tubed::journal

@@ -1,0 +1,90 @@
+// ScriptedLoad: clients that do, by seed, what clients do, to an engine whose facts somebody keeps.
+//
+// It remembers which jobs there should be and who holds them, and it keeps the number of jobs
+// small, so that every segment dies some day. The same seed, engine and times give the same
+// commands. It knows no journal.
+#pragma once
+
+#include <functional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace tubed::journal {
+
+class ScriptedLoad final : public engine::Output {
+ public:
+  // What a client is told when its reply leaves.
+  struct Told {
+    JobId id = 0;
+    bool removed = false;  // else put
+    std::string body = {};
+  };
+  struct Habits {
+    std::uint32_t jobs = 25;          // about so many at a time
+    std::uint32_t body_bytes = 3000;  // most bodies are smaller, a few larger
+  };
+
+  ScriptedLoad(std::uint64_t seed, const Habits& habits) : random_(seed), habits_(habits) {}
+
+  // This engine is the queue from now on, and its facts go there. Sessions are opened anew.
+  void meet(engine::Engine& engine, FactSink& facts, Time now);
+
+  // One command of one client. `may_put`, if given, says whether there is room for a job of that
+  // body in that tube.
+  using MayPut = std::function<bool(std::string_view tube, std::uint32_t body_bytes)>;
+  void step(Time now, const MayPut& may_put);
+  // What is due happens.
+  void advance(Time now);
+
+  // What was told since the last take.
+  std::vector<Told> take_told() { return std::exchange(told_, {}); }
+
+  void fact(const Fact& fact) override;
+  void notice(const engine::Notice& notice) override;
+
+ private:
+  struct Client {
+    SessionId session = 0;
+    bool waits = false;
+    std::vector<JobId> held = {};  // some may be gone since
+  };
+  struct Command;
+
+  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+  bool one_in(std::uint64_t count) { return below(count) == 0; }
+  std::string some_tube();
+  JobId some_job();
+  JobId some_held_job(Client& client);
+  Priority some_priority() { return static_cast<Priority>(below(2) * 1000 + below(50)); }
+  Seconds some_seconds(std::uint32_t most) { return {static_cast<std::uint32_t>(below(most + 1))}; }
+  std::string some_body();
+
+  void put(Client& client);
+  void reserve(Client& client);
+  void reserve_job(Client& client);
+  void remove(Client& client);
+  void release(Client& client);
+  void bury(Client& client);
+  void touch(Client& client);
+  void kick(Client& client);
+  void kick_job(Client& client);
+  void pause(Client& client);
+  void choose_tubes(Client& client);
+  void reconnect(Client& client);
+
+  std::mt19937_64 random_;
+  Habits habits_;
+  engine::Engine* engine_ = nullptr;
+  FactSink* facts_ = nullptr;
+  MayPut may_put_;
+  Time now_;
+  std::vector<Client> clients_;
+  std::vector<JobId> jobs_;
+  std::vector<Told> told_;
+};
+
+}  // namespace tubed::journal

@@ -1,0 +1,255 @@
+// Names, headers, and what a reader finds in a segment that is whole, cut or changed.
+#include "journal/segment.h"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "base/crc32c.h"
+#include "journal/little_endian.h"
+#include "tests/journal/sample.h"
+#include "tests/journal/test_disk.h"
+
+namespace tubed::journal {
+
+namespace {
+
+using sample::Image;
+using sample::kClock;
+using sample::kDirectory;
+
+// Two groups with a fact of each kind and state between them.
+Image sample_image(std::uint64_t sequence = 3) {
+  Image image(sequence, 100);
+  image.group();
+  const auto facts = sample::every_fact();
+  for (std::size_t i = 0; i < facts.size(); ++i) {
+    if (i == 4) image.group();
+    image.fact(facts[i]);
+  }
+  return image;
+}
+
+struct Walk {
+  std::vector<Record> records;
+  Parsed end;
+};
+
+Walk walk(std::string_view image, std::uint64_t sequence = 3) {
+  Walk walk;
+  SegmentReader reader(image, sequence, kClock);
+  for (;;) {
+    walk.end = reader.next();
+    if (walk.end.kind != Parsed::Kind::record) return walk;
+    walk.records.push_back(walk.end.record);
+  }
+}
+
+bool is_beginning(const std::vector<Record>& part, const std::vector<Record>& whole) {
+  return part.size() <= whole.size() &&
+         std::equal(part.begin(), part.end(), whole.begin(), sample::same);
+}
+
+std::string error_of(std::string_view image, std::uint64_t sequence = 3) {
+  const auto header = decode_header(image, sequence);
+  return header ? "" : header.error().message;
+}
+
+// Changed where it is and sealed anew.
+std::string header_with(std::size_t at, char byte) {
+  std::string header = encode_header({.directory = 1, .sequence = 3, .created = 4});
+  header[at] = byte;
+  store_little(header.data() + 60, crc32c(0, std::string_view(header).substr(0, 60)));
+  return header;
+}
+
+}  // namespace
+
+TEST_CASE("a segment's name has ten digits or more, and names one number") {
+  CHECK(segment_name(1) == "journal.0000000001");
+  CHECK(segment_name(12345678901) == "journal.12345678901");
+  for (const std::uint64_t sequence : {1ULL, 9999999999ULL, 10000000000ULL, ~0ULL}) {
+    CHECK(sequence_of(segment_name(sequence)) == sequence);
+  }
+  for (const char* name :
+       {"", "journal.", "journal.0000000000", "journal.1", "journal.00000000001",
+        "journal.0000000001.new", "journal.+000000001", "journal.-000000001", "journal. 000000001",
+        "journal.000000000a", "Journal.0000000001", "journal.99999999999999999999", "lock",
+        "xjournal.0000000001", "journal.0000000001 "}) {
+    CAPTURE(name);
+    CHECK_FALSE(sequence_of(name));
+  }
+}
+
+TEST_CASE("segments have seeds of their own") {
+  std::vector<std::uint32_t> seeds;
+  for (std::uint64_t sequence = 1; sequence <= 10'000; ++sequence) {
+    seeds.push_back(seed_of(sequence));
+  }
+  std::ranges::sort(seeds);
+  CHECK(std::ranges::adjacent_find(seeds) == seeds.end());
+}
+
+TEST_CASE("a header reads as it was written") {
+  const std::string image = encode_header({.directory = kDirectory, .sequence = 3, .created = -4});
+  CHECK(image.size() == kSegmentHeaderBytes);
+  const auto header = decode_header(image, 3);
+  REQUIRE(header);
+  CHECK(header.value().directory == kDirectory);
+  CHECK(header.value().sequence == 3);
+  CHECK(header.value().created == -4);
+  CHECK(version_of(image) == 1);
+}
+
+TEST_CASE("a header that does not fit says why") {
+  const std::string image = encode_header({.directory = 1, .sequence = 3, .created = 4});
+  CHECK(error_of("") == "is not a segment of a tubed journal");
+  CHECK(error_of(std::string(64, '\0')) == "is not a segment of a tubed journal");
+  CHECK(error_of("hello") == "is not a segment of a tubed journal");
+  CHECK(error_of(image, 4) == "calls itself segment 3");
+  CHECK(error_of(header_with(8, 7)) == "has format version 7; this tubed reads version 1");
+  CHECK(version_of(header_with(8, 7)) == 7);
+  const std::string fields = "has a header with fields that its version does not have";
+  CHECK(error_of(header_with(12, 65)) == fields);
+  for (std::size_t at = 40; at < 60; ++at) CHECK(error_of(header_with(at, 1)) == fields);
+}
+
+TEST_CASE("a header that was cut or changed does not pass") {
+  std::string image = encode_header({.directory = 1, .sequence = 3, .created = 4});
+  for (std::size_t cut = 8; cut < image.size(); ++cut) {
+    CHECK(error_of(image.substr(0, cut)) == "has a damaged header");
+  }
+  for (std::size_t at = 0; at < image.size(); ++at) {
+    for (int mask = 1; mask < 256; ++mask) {
+      image[at] = static_cast<char>(image[at] ^ mask);
+      REQUIRE(error_of(image) ==
+              (at < 8 ? "is not a segment of a tubed journal" : "has a damaged header"));
+      image[at] = static_cast<char>(image[at] ^ mask);
+    }
+  }
+}
+
+TEST_CASE("a reader walks from record to record up to what was never written") {
+  Image image = sample_image();
+  const auto facts = sample::every_fact();
+  for (const std::size_t zeros : {0U, 1U, 8U, 1'000U}) {
+    const Walk found = walk(image.bytes() + std::string(zeros, '\0'));
+    REQUIRE(found.records.size() == facts.size() + 2);
+    CHECK(std::get<Group>(found.records[0]).number == 100);
+    CHECK(std::get<Group>(found.records[5]).number == 104);
+    CHECK(found.end.kind == Parsed::Kind::end);
+  }
+}
+
+TEST_CASE("a reader of nothing finds nothing") {
+  for (const std::size_t bytes : {0U, 1U, 63U, 64U}) {
+    const std::string image(bytes, '\0');
+    SegmentReader reader(image, 3, kClock);
+    CHECK(reader.next().kind == Parsed::Kind::end);
+    CHECK_FALSE(reader.find_group());
+    reader.seek(UINT64_MAX);
+    CHECK(reader.next().kind == Parsed::Kind::end);
+    CHECK_FALSE(reader.find_group());
+  }
+}
+
+TEST_CASE("of a segment cut anywhere a beginning is read, and then the cut") {
+  const Image image = sample_image();
+  const std::string_view bytes = image.bytes();
+  const Walk whole = walk(bytes);
+  for (std::size_t cut = kSegmentHeaderBytes; cut < bytes.size(); ++cut) {
+    const auto complete = static_cast<std::size_t>(std::ranges::upper_bound(image.starts(), cut) -
+                                                   image.starts().begin() - 1);
+    const Walk part = walk(bytes.substr(0, cut));
+    REQUIRE(part.records.size() == complete);
+    REQUIRE(is_beginning(part.records, whole.records));
+    const bool between = std::ranges::binary_search(image.starts(), cut);
+    REQUIRE(part.end.kind == (between ? Parsed::Kind::end : Parsed::Kind::bad));
+  }
+}
+
+TEST_CASE("with a byte changed anywhere, what stands before is read and the record is bad") {
+  const Image image = sample_image();
+  std::string bytes = image.bytes();
+  const Walk whole = walk(bytes);
+  for (std::size_t at = kSegmentHeaderBytes; at < bytes.size(); ++at) {
+    const auto before = static_cast<std::size_t>(std::ranges::upper_bound(image.starts(), at) -
+                                                 image.starts().begin() - 1);
+    for (const int mask : {0x01, 0x10, 0x80, 0xff}) {
+      const char kept = bytes[at];
+      bytes[at] = static_cast<char>(kept ^ mask);
+      const Walk part = walk(bytes);
+      REQUIRE(part.records.size() == before);
+      REQUIRE(is_beginning(part.records, whole.records));
+      REQUIRE(part.end.kind == Parsed::Kind::bad);
+      bytes[at] = kept;
+    }
+  }
+}
+
+TEST_CASE("what an older file left on the disk does not pass") {
+  const Image older = sample_image(2);
+  Image image(3, 100);
+  image.group().fact(Removed{.id = 1});
+  const Walk found = walk(image.bytes() + older.bytes().substr(kSegmentHeaderBytes));
+  CHECK(found.records.size() == 2);
+  CHECK(found.end.kind == Parsed::Kind::bad);
+  CHECK(found.end.reason == "the record does not match its checksum");
+}
+
+TEST_CASE("a group that stands in another place than it names is bad") {
+  const Image image = sample_image();
+  const std::string first(image.bytes().substr(kSegmentHeaderBytes, kGroupBytes));
+  const std::string twice = image.bytes() + first;
+  const Walk found = walk(twice);
+  CHECK(found.records.size() == image.starts().size());
+  CHECK(found.end.kind == Parsed::Kind::bad);
+  CHECK(found.end.reason == "the group names another place than its own");
+  SegmentReader reader(twice, 3, kClock);
+  reader.seek(image.bytes().size());
+  CHECK_FALSE(reader.find_group());
+}
+
+TEST_CASE("whole groups are found behind anything") {
+  const Image image = sample_image();
+  const std::size_t second = image.starts()[5];
+  std::string bytes = image.bytes();
+  std::fill(bytes.begin() + kSegmentHeaderBytes, bytes.begin() + static_cast<long>(second), '\xff');
+  SegmentReader reader(bytes, 3, kClock);
+  for (std::uint64_t from = 0; from <= second; ++from) {
+    reader.seek(from);
+    const auto group = reader.find_group();
+    REQUIRE(group);
+    REQUIRE(group->offset == second);
+    REQUIRE(reader.offset() == second + kGroupBytes);
+  }
+  // Behind it there is no more, and the reader stays where it is.
+  CHECK_FALSE(reader.find_group());
+  CHECK(reader.offset() == second + kGroupBytes);
+  CHECK(sample::same(reader.next().record, Record(std::get<Placed>(sample::every_fact()[4]))));
+}
+
+TEST_CASE("groups are found one after the other") {
+  const Image image = sample_image();
+  SegmentReader reader(image.bytes(), 3, kClock);
+  CHECK(reader.find_group()->number == 100);
+  CHECK(reader.find_group()->number == 104);
+  CHECK_FALSE(reader.find_group());
+}
+
+TEST_CASE("a directory's segments are listed oldest first, whatever lies beside them") {
+  TestDisk disk(TestDisk::Contents{{"journal.0000000010", "abc"},
+                                   {"journal.0000000002", ""},
+                                   {"journal.0000000011.new", "x"},
+                                   {"lock", ""}});
+  const auto segments = list_segments(disk);
+  REQUIRE(segments);
+  REQUIRE(segments.value().size() == 2);
+  CHECK(segments.value()[0].sequence == 2);
+  CHECK(segments.value()[1].sequence == 10);
+  CHECK(segments.value()[1].bytes == 3);
+  CHECK(read_segment(disk, 10).value() == "abc");
+  CHECK_FALSE(read_segment(disk, 3));
+}
+
+}  // namespace tubed::journal

@@ -1,0 +1,213 @@
+// The space that a journal takes: its bound under churn, and what goes on when there is no more.
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "tests/journal/kept_queue.h"
+
+using namespace tubed;
+using namespace tubed::journal;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::uint64_t kSegment = 64 << 10;
+
+std::unique_ptr<KeptQueue> opened(TestDisk& disk, const KeptQueue::Settings& settings) {
+  auto queue = KeptQueue::open(disk, settings);
+  REQUIRE(queue.ok());
+  (*queue)->settle();
+  return std::move(*queue);
+}
+
+void check_bound(TestDisk& disk, KeptQueue& queue) {
+  const JournalCounts counts = queue.journal().counts();
+  REQUIRE(disk.total_bytes() <= 2 * counts.live_bytes + 2 * kSegment);
+  REQUIRE(counts.file_bytes == disk.total_bytes());
+}
+
+// Puts until the journal says that there is no room.
+std::vector<JobId> fill(KeptQueue& queue, std::size_t body_bytes) {
+  std::vector<JobId> jobs;
+  while (queue.journal().has_room_for(added_bytes(7, body_bytes))) {
+    jobs.push_back(queue.put(body_bytes));
+    queue.settle();
+    REQUIRE(jobs.size() < 100'000);
+  }
+  return jobs;
+}
+
+}  // namespace
+
+TEST_CASE("release and kick of jobs that stay for ever take no space") {
+  for (const std::size_t jobs : {1U, 100U, 3000U}) {
+    CAPTURE(jobs);
+    TestDisk disk;
+    const auto queue = opened(disk, {.segment_bytes = kSegment});
+    for (std::size_t i = 0; i < jobs; ++i) queue->put(100);
+    queue->settle();
+    for (int i = 0; i < 20'000; ++i) {
+      const JobId id = queue->reserve();
+      REQUIRE(id != 0);
+      if (i % 2 == 0) {
+        queue->engine().release(queue->session(), queue->now(), id, 1, Seconds{}, *queue);
+      } else {
+        queue->engine().bury(queue->session(), id, 1, *queue);
+        queue->engine().kick_job(queue->now(), id, *queue);
+      }
+      if (i % 10 == 0) {
+        queue->settle();
+        check_bound(disk, *queue);
+      }
+    }
+    CHECK(queue->journal().counts().records_migrated > 0);
+  }
+}
+
+TEST_CASE("put and delete beside jobs that stay take no space") {
+  for (const std::size_t jobs : {0U, 1U, 1000U}) {
+    CAPTURE(jobs);
+    TestDisk disk;
+    const auto queue = opened(disk, {.segment_bytes = kSegment});
+    for (std::size_t i = 0; i < jobs; ++i) queue->put(200, 10);
+    for (int i = 0; i < 20'000; ++i) {
+      queue->remove(queue->put(static_cast<std::size_t>(i % 700)));
+      if (i % 7 == 0) {
+        queue->settle();
+        check_bound(disk, *queue);
+      }
+    }
+  }
+}
+
+TEST_CASE("a queue that grows and shrinks again gives its space back") {
+  TestDisk disk;
+  const auto queue = opened(disk, {.segment_bytes = kSegment});
+  std::vector<JobId> jobs;
+  for (int i = 0; i < 5000; ++i) {
+    jobs.push_back(queue->put(300));
+    if (i % 9 == 0) queue->settle();
+  }
+  queue->settle();
+  check_bound(disk, *queue);
+  // Every third, so that every segment stays alive in part.
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (i % 3 != 0) queue->remove(jobs[i]);
+    if (i % 9 != 0) continue;
+    queue->settle();
+    check_bound(disk, *queue);
+  }
+  for (std::size_t i = 0; i < jobs.size(); i += 3) {
+    queue->remove(jobs[i]);
+    queue->settle();
+    check_bound(disk, *queue);
+  }
+  CHECK(disk.total_bytes() <= 2 * kSegment);
+}
+
+TEST_CASE("a pause outlives the segment that it was recorded in, and goes when it is over") {
+  TestDisk disk;
+  auto queue = opened(disk, {.segment_bytes = kSegment});
+  REQUIRE(queue->engine().use(queue->session(), "slow", *queue));
+  queue->put(10);
+  REQUIRE(queue->engine().pause("slow", Seconds{1000}, queue->now(), *queue));
+  REQUIRE(queue->engine().use(queue->session(), "fast", *queue));
+  for (int i = 0; i < 3000; ++i) {
+    queue->remove(queue->put(300));
+    if (i % 9 == 0) queue->settle();
+  }
+  queue->settle();
+  CHECK(queue->journal().counts().oldest_segment > 1);
+  const std::string state = queue->state();
+  CHECK(state.find("paused slow 1000") != std::string::npos);
+  queue = opened(disk, {.segment_bytes = kSegment});
+  CHECK(queue->state() == state);
+}
+
+TEST_CASE("at journal.max_bytes puts are refused, and everything else goes on for ever") {
+  TestDisk disk;
+  constexpr std::uint64_t kMax = 20 * kSegment;
+  const auto queue = opened(disk, {.segment_bytes = kSegment, .max_bytes = kMax});
+  const auto jobs = fill(*queue, 200);
+  CHECK(jobs.size() > 2000);
+  // Ten times what the journal may have.
+  for (std::uint64_t i = 0; i < 10 * kMax / kPlacedBytes; ++i) {
+    const JobId id = queue->reserve();
+    queue->engine().release(queue->session(), queue->now(), id, 1, Seconds{}, *queue);
+    if (i % 5 != 0) continue;
+    queue->settle();
+    REQUIRE(disk.total_bytes() <= kMax);
+    REQUIRE_FALSE(queue->journal().congested());
+    REQUIRE(queue->journal().durable() == queue->journal().newest());
+  }
+  for (const JobId id : jobs) {
+    queue->remove(id);
+    queue->settle();
+    REQUIRE(queue->journal().durable() == queue->journal().newest());
+  }
+  queue->pass(1s);
+  CHECK_FALSE(queue->full());
+  CHECK(queue->journal().has_room_for(added_bytes(7, 200)));
+}
+
+TEST_CASE("on a full disk deletes go on, and with the space puts come back") {
+  TestDisk disk;
+  disk.set_capacity(10 * kSegment);
+  const auto queue = opened(disk, {.segment_bytes = kSegment});
+  const auto jobs = fill(*queue, 200);
+  CHECK(queue->full());
+  for (const JobId id : jobs) {
+    queue->remove(id);
+    queue->settle();
+    REQUIRE(queue->journal().durable() == queue->journal().newest());
+  }
+  queue->pass(1s);
+  CHECK_FALSE(queue->full());
+  CHECK(fill(*queue, 200).size() + 10 > jobs.size());
+}
+
+TEST_CASE("puts come back when somebody else makes room on the disk") {
+  TestDisk disk;
+  disk.set_capacity(10 * kSegment);
+  const auto queue = opened(disk, {.segment_bytes = kSegment});
+  fill(*queue, 200);
+  CHECK(queue->full());
+  disk.set_capacity(100 * kSegment);
+  queue->pass(999ms);
+  CHECK(queue->full());
+  queue->pass(1ms);
+  CHECK_FALSE(queue->full());
+  CHECK(queue->journal().has_room_for(added_bytes(7, 200)));
+}
+
+TEST_CASE("a disk that refuses a write is asked again, and nothing is lost or acknowledged early") {
+  TestDisk disk;
+  const auto queue = opened(disk, {.segment_bytes = kSegment});
+  disk.fail_after(Operation::write, 0, Outcome::Kind::no_space, "No space left on device", 3);
+  queue->put(100);
+  queue->settle();
+  CHECK(queue->full());
+  CHECK(queue->journal().congested());
+  CHECK(queue->journal().durable() == 0);
+  queue->pass(1s);
+  queue->pass(1s);
+  CHECK(queue->journal().durable() == 0);
+  queue->pass(1s);
+  CHECK(queue->journal().durable() == 1);
+  CHECK_FALSE(queue->full());
+  CHECK_FALSE(queue->journal().congested());
+}
+
+TEST_CASE("a start on a full disk serves what is there and refuses puts") {
+  TestDisk disk;
+  disk.set_capacity(10 * kSegment);
+  auto queue = opened(disk, {.segment_bytes = kSegment});
+  const auto jobs = fill(*queue, 200);
+  queue = opened(disk, {.segment_bytes = kSegment});
+  CHECK_FALSE(queue->journal().has_room_for(added_bytes(7, 200)));
+  for (const JobId id : jobs) {
+    queue->remove(id);
+    queue->settle();
+    REQUIRE(queue->journal().durable() == queue->journal().newest());
+  }
+}

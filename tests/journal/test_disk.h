@@ -1,0 +1,218 @@
+// TestDisk: one directory in memory that knows what is durable, and can fail, tear and lose.
+//
+// It owns the files, the operations that were asked for and are not done, and the queue in which
+// they are done: run_one() and run_all() do them and call their completions. It has no thread and
+// no clock, and the same calls with the same seed give the same disk.
+//
+// Every operation is made of steps: a write of pieces of 512 bytes at most and then its sync, a
+// creation of a name, its contents, a sync, another name, and a sync of the directory. crash_at()
+// switches the machine off between two of them: nothing is done or completed any more, and
+// after_crash() is the disk that the next one finds.
+//
+// It is as unkind as storage.h allows: a sync only covers what was written when it was asked for,
+// what a failed sync should have covered is not durable in this process's life, a change of a name
+// is only durable with a later sync of the directory, and what was not synced is lost or kept piece
+// by piece.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "journal/storage.h"
+#include "tests/journal/test_file.h"
+
+namespace tubed::journal {
+
+// What can be counted and made to fail. A write with Sync::yes is a `write` and a `sync`.
+enum class Operation : std::uint8_t {
+  // Blocking.
+  list,
+  open,
+  read,
+  truncate,
+  sync_now,
+  store,
+  remove_now,
+  move,
+  // In the background.
+  create,
+  allocate,
+  write,
+  sync,
+  trim,
+  remove,
+};
+inline constexpr std::size_t kOperations = 14;
+
+enum class Fate : std::uint8_t {
+  power_loss,  // what is not durable is kept, lost or torn, piece by piece
+  kill,        // the process alone is gone: what was written is there, though not yet durable
+};
+
+class TestDisk final : public Storage {
+ public:
+  using Contents = std::map<std::string, std::string>;
+
+  TestDisk();
+  // These files are there, durable.
+  explicit TestDisk(const Contents& files);
+  TestDisk(TestDisk&& other) noexcept;
+  TestDisk& operator=(TestDisk&& other) noexcept;
+  ~TestDisk() override;
+
+  Storage& storage() { return *this; }
+
+  // --- Doing what was asked for
+
+  // The oldest operation; after shuffle() any that is the oldest of its file. False: nothing is to
+  // be done, or the machine is off.
+  bool run_one();
+  // Until nothing is to be done, what completions ask for included.
+  void run_all();
+  std::size_t pending() const;
+  // Operations on different files overtake each other from now on.
+  void shuffle(std::uint64_t seed) { shuffle_.emplace(seed); }
+
+  // --- Crashes
+
+  // Steps done so far.
+  std::uint64_t steps() const { return steps_; }
+  // The machine is off before this step; steps are counted from 0 in the disk's life.
+  void crash_at(std::uint64_t step) { crash_at_ = step; }
+  // Off: blocking operations fail, the others are never completed.
+  bool off() const { return off_; }
+  // The disk as the next process finds it. Operations that were asked for and not yet begun have
+  // come any way, for they run beside each other. This disk is off from then on.
+  TestDisk after_crash(Random& random, Fate fate);
+
+  // --- Faults
+
+  // The operation of that kind after the next `passes` fails, as do the next `times` in all. The
+  // reason ends in `why`. A write that fails has written a part; one without space, nothing.
+  void fail_after(Operation operation, std::uint64_t passes,
+                  Outcome::Kind kind = Outcome::Kind::failed,
+                  std::string why = "Input/output error", std::uint64_t times = 1);
+  // No operation of that kind fails any more.
+  void heal(Operation operation) { faults_[index_of(operation)].reset(); }
+  // All files together may have that many bytes. What is there stays.
+  void set_capacity(std::uint64_t bytes) { capacity_ = bytes; }
+
+  // --- What is there
+
+  // What a reader sees now, which need not be durable. Precondition for the first: it is there.
+  const std::string& contents(const std::string& name) const;
+  Contents files() const;
+  // What a power loss would leave if all that is not durable was lost.
+  Contents durable_files() const;
+  bool has(const std::string& name) const { return names_.contains(name); }
+  std::vector<std::string> names() const;
+  std::uint64_t total_bytes() const;
+
+  // Damage, durable at once. Precondition: the file is there, and has that byte.
+  void flip(const std::string& name, std::uint64_t offset, std::uint8_t mask = 0xff);
+  void cut(const std::string& name, std::uint64_t bytes);
+  void lose(const std::string& name);
+  // A file with these contents, durable; replaces one.
+  void place(const std::string& name, std::string contents);
+
+  // --- What was done
+
+  // Operations begun, failed ones included.
+  std::uint64_t count(Operation operation) const { return counts_[index_of(operation)]; }
+  // One line for each that changes something: "write journal.0000000001 64+128 sync".
+  std::vector<std::string> take_log();
+
+  // --- storage.h
+
+  Result<std::vector<FileInfo>> list() override;
+  Result<FileId> open(const std::string& name) override;
+  void close(FileId file) override;
+  Result<std::string> read(FileId file) override;
+  Result<void> truncate(FileId file, std::uint64_t bytes) override;
+  Result<void> sync_now(FileId file) override;
+  Result<void> store(const std::string& name, std::string_view contents) override;
+  Result<void> remove_now(const std::string& name) override;
+  Result<void> move(const std::string& from, const std::string& to) override;
+  void create(const std::string& name, std::string head, std::uint64_t bytes,
+              Created done) override;
+  void allocate(FileId file, std::uint64_t from, std::uint64_t to, Done done) override;
+  void write(FileId file, std::uint64_t offset, std::vector<std::string_view> pieces, Sync sync,
+             Done done) override;
+  void sync(FileId file, Done done) override;
+  void trim(FileId file, std::uint64_t bytes, Done done) override;
+  void remove(const std::string& name, Done done) override;
+
+ private:
+  struct Task;
+  using FilePointer = std::shared_ptr<TestFile>;
+  using Names = std::map<std::string, FilePointer>;
+
+  struct OpenFile {
+    std::string name;
+    FilePointer file;
+  };
+  // A name that is given (no `from`), taken away (no `to`) or moved.
+  struct NameChange {
+    std::string from;
+    std::string to;
+    FilePointer file;
+  };
+  struct Fault {
+    std::uint64_t passes = 0;
+    std::uint64_t times = 0;
+    Outcome::Kind kind = Outcome::Kind::failed;
+    std::string why;
+  };
+
+  static constexpr std::size_t index_of(Operation operation) {
+    return static_cast<std::size_t>(operation);
+  }
+
+  void submit(Task task);
+  Result<void> run_now(Task task);
+  std::size_t next_to_run();
+  Outcome begin(const Task& task);
+  std::optional<Outcome> perform(Task& task);
+  void fail_partly(Task& task);
+  Outcome do_step(Task& task);
+  Outcome step_of_create(Task& task);
+  Outcome step_of_write(Task& task);
+  Outcome sync_file(const Task& task);
+  void complete(const Task& task, const Outcome& outcome);
+  bool tick();
+
+  Task on_file(Operation operation, FileId id);
+  static Task on_name(Operation operation, const std::string& name);
+  FilePointer file_called(const std::string& name) const;
+  // Counts it; nothing: it goes on.
+  std::optional<Outcome> fault_of(Operation operation, const std::string& name);
+  Result<void> look_at(Operation operation, const std::string& name);
+  std::uint64_t growth_of(const Task& task) const;
+  void change_name(NameChange change);
+  static void apply(const NameChange& change, Names& names);
+  void sync_names();
+  void note(const Task& task);
+
+  Names names_;
+  Names durable_names_;
+  std::vector<NameChange> name_changes_;  // between the two
+  std::map<FileId, OpenFile> open_files_;
+  FileId next_file_ = 1;
+  std::uint64_t next_change_ = 1;
+  std::vector<Task> queue_;
+  std::optional<Random> shuffle_;
+  std::array<std::optional<Fault>, kOperations> faults_;
+  std::array<std::uint64_t, kOperations> counts_{};
+  std::vector<std::string> log_;
+  std::uint64_t capacity_ = UINT64_MAX;
+  std::uint64_t steps_ = 0;
+  std::uint64_t crash_at_ = UINT64_MAX;
+  bool off_ = false;
+};
+
+}  // namespace tubed::journal

@@ -1,0 +1,74 @@
+#include "platform/supervisor.h"
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "tests/platform/loopback.h"
+
+namespace tubed::platform_test {
+
+using platform::Socket;
+using platform::tell_supervisor_status;
+
+namespace {
+
+// Listens as systemd does, for its lifetime.
+class Supervisor {
+ public:
+  Supervisor() {
+    const std::string path = directory_.file("notify");
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    REQUIRE(path.size() < sizeof address.sun_path);
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    REQUIRE(::bind(socket_.descriptor(), reinterpret_cast<sockaddr*>(&address), sizeof address) ==
+            0);
+    ::setenv("NOTIFY_SOCKET", path.c_str(), 1);
+  }
+  ~Supervisor() { ::unsetenv("NOTIFY_SOCKET"); }
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+
+  // The oldest message; empty: there is none.
+  std::string hears() {
+    std::array<char, 4096> buffer;
+    const ssize_t bytes = ::recv(socket_.descriptor(), buffer.data(), buffer.size(), 0);
+    return bytes > 0 ? std::string(buffer.data(), static_cast<std::size_t>(bytes)) : std::string();
+  }
+
+ private:
+  Directory directory_;
+  Socket socket_{::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+};
+
+}  // namespace
+
+TEST_CASE("a supervisor hears the status, one message each time") {
+  Supervisor supervisor;
+  tell_supervisor_status("reading the journal: 40 %");
+  tell_supervisor_status("ready");
+  CHECK(supervisor.hears() == "STATUS=reading the journal: 40 %");
+  CHECK(supervisor.hears() == "STATUS=ready");
+  CHECK(supervisor.hears().empty());
+}
+
+TEST_CASE("a status is one line: nothing else is told with it") {
+  Supervisor supervisor;
+  tell_supervisor_status("one\nREADY=1");
+  CHECK(supervisor.hears() == "STATUS=one READY=1");
+}
+
+TEST_CASE("without a supervisor a status is told to nobody") {
+  ::unsetenv("NOTIFY_SOCKET");
+  tell_supervisor_status("ready");
+  ::setenv("NOTIFY_SOCKET", "/nobody/is/there", 1);
+  tell_supervisor_status("ready");
+  ::unsetenv("NOTIFY_SOCKET");
+}
+
+}  // namespace tubed::platform_test
