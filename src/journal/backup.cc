@@ -45,11 +45,11 @@ Result<std::vector<OpenSegment>> open_all(Storage& storage) {
   return Error{reason};
 }
 
-// How far a segment's image holds records that follow each other.
+// How far a segment's image holds whole groups that follow each other.
 struct Extent {
   std::uint64_t used = kSegmentHeaderBytes;
   LogNumber next_number = 0;
-  bool begun = false;  // a group was read, and it continues what came before
+  bool begun = false;  // a whole group was read, and it continues what came before
   bool hole = false;   // behind the end stands another whole group
 };
 
@@ -58,29 +58,38 @@ Extent measure(std::string_view image, const SegmentHeader& header,
                std::optional<LogNumber> follows) {
   Extent extent;
   SegmentReader reader(image, header.sequence, WallClock{});
-  for (;;) {
+  std::uint64_t broken_at = reader.offset();
+  std::optional<LogNumber> expected = follows;
+  std::uint32_t lacking = 0;  // facts that the group still has to have
+  for (;; broken_at = reader.offset()) {
     const Parsed parsed = reader.next();
     if (parsed.kind != Parsed::Kind::record) break;
-    if (const auto* group = std::get_if<Group>(&parsed.record)) {
-      const std::optional<LogNumber> expected = extent.begun ? extent.next_number : follows;
+    const auto* group = std::get_if<Group>(&parsed.record);
+    if ((group != nullptr) != (lacking == 0)) break;
+    if (group == nullptr) {
+      --lacking;
+    } else {
       if (group->directory != header.directory) break;
       if (expected && group->number != *expected) break;
-      extent.begun = true;
-      extent.next_number = group->number;
-    } else if (!extent.begun) {
-      break;
-    } else {
-      ++extent.next_number;
+      expected = group->number + group->facts;
+      lacking = group->facts;
     }
+    if (lacking > 0) continue;
+    extent.begun = true;
+    extent.next_number = *expected;
     extent.used = reader.offset();
   }
-  reader.seek(extent.used);
+  reader.seek(broken_at);
   while (const auto group = reader.find_group()) {
     extent.hole = extent.hole || group->directory == header.directory;
   }
   return extent;
 }
 
+// The copy ends with a whole group, and recovery will count its jobs. The count is right: a segment
+// that was missing when the files were listed had been removed, and so the groups that made it
+// needless were whole and written by then. They stand in files that were listed, all of which were
+// open before the first was read, so they are in the copy. A segment that goes later is in it too.
 class Backup {
  public:
   Backup(Storage& from, Storage& to) : from_(from), to_(to) {}

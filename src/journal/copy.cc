@@ -26,8 +26,13 @@ void LogCopy::fact(const Fact& fact) {
   if (group_at_ == 0) begin_group();
   append_record(segment_, seed_, fact, settings_.clock);
   ++number_;
-  if (const auto* added = std::get_if<Added>(&fact)) use_ids_below(added->id + 1);
-  if (const auto* removed = std::get_if<Removed>(&fact)) use_ids_below(removed->id + 1);
+  if (const auto* added = std::get_if<Added>(&fact)) {
+    ledger_.added(added->id, record_bytes(fact));
+    use_ids_below(added->id + 1);
+  } else if (const auto* removed = std::get_if<Removed>(&fact)) {
+    ledger_.removed(removed->id);
+    use_ids_below(removed->id + 1);
+  }
 }
 
 void LogCopy::use_ids_below(JobId next) {
@@ -47,6 +52,7 @@ Result<void> LogCopy::finish() {
 void LogCopy::begin_segment() {
   seed_ = seed_of(sequence_);
   segment_number_ = number_;
+  ledger_.open_segment(sequence_, kSegmentHeaderBytes);
   segment_ = encode_header(
       {.directory = settings_.directory, .sequence = sequence_, .created = settings_.now});
 }
@@ -67,6 +73,8 @@ void LogCopy::end_group(bool clean) {
                .durable = durable,
                .next_job_id = next_job_id_,
                .written = settings_.now,
+               .facts = static_cast<std::uint32_t>(number_ - group_number_),
+               .jobs = ledger_.jobs(),
                .clean = clean});
   group_at_ = 0;
 }

@@ -47,9 +47,9 @@ void print_counters(Line line, const JobCounters& counters) {
 }
 
 void print_record(Line line, const Group& group) {
-  fmt::format_to(line, "group number={} durable={} next-id={} written={} journal={:016x}{}",
-                 group.number, group.durable, group.next_job_id, utc_text(group.written),
-                 group.directory, group.clean ? " clean" : "");
+  fmt::format_to(line, "group number={} facts={} jobs={} durable={} next-id={} written={} journal={:016x}{}",
+                 group.number, group.facts, group.jobs, group.durable, group.next_job_id,
+                 utc_text(group.written), group.directory, group.clean ? " clean" : "");
 }
 
 void print_record(Line line, const Added& added, const WallClock& clock, Bodies bodies) {
@@ -143,6 +143,7 @@ std::string describe(const Examined& examined) {
                  segment_name(examined.segments.front().sequence),
                  segment_name(examined.segments.back().sequence), bytes);
   fmt::format_to(line, "facts:       {}, up to number {}\n", examined.facts, examined.next_number);
+  fmt::format_to(line, "jobs:        {}\n", examined.ledger.jobs());
   fmt::format_to(line, "ends at:     {}:{}\n", segment_name(current.sequence), current.used_bytes);
   fmt::format_to(line, "next job id: {}\n", examined.next_job_id);
   if (examined.cut) {

@@ -11,6 +11,9 @@ namespace {
 // More than this waiting to be written, and no more is taken in.
 constexpr std::uint64_t kMaxPendingBytes = 4 << 20;
 
+// So much is worth a sync of its own.
+constexpr std::uint64_t kMaxGatheredBytes = 256 << 10;
+
 }  // namespace
 
 Result<std::unique_ptr<Journal>> Journal::open(Storage& storage, JournalHost& host,
@@ -86,6 +89,7 @@ void Journal::append(const Fact& fact, std::uint64_t record_bytes) {
   } else if (const auto* paused = std::get_if<Paused>(&fact)) {
     ledger_.paused(*paused, record_bytes);
   }
+  part.jobs = ledger_.jobs();
 }
 
 // The pending part that the next record joins: the last one, or a new one behind it, in the next
@@ -105,7 +109,8 @@ Journal::Part& Journal::part_for(std::uint64_t record_bytes) {
                       .number = newest_,
                       .next_job_id = next_job_id_,
                       .batch = Batch(seed_of(head_.segment)),
-                      .end_number = newest_});
+                      .end_number = newest_,
+                      .jobs = ledger_.jobs()});
   head_.end += kGroupBytes;
   ledger_.use(kGroupBytes);
   pending_bytes_ += kGroupBytes;
@@ -126,8 +131,12 @@ bool Journal::end_turn() {
   }
   bool more = false;
   if (!committing_now_) {
-    if (!stopped_ && compaction_wanted()) more = compact();
-    if (!pending_.empty()) begin_commit();
+    if (!pending_.empty() && gathers(now)) {
+      more = true;
+    } else {
+      if (!stopped_ && compaction_wanted()) more = compact();
+      if (!pending_.empty()) begin_commit();
+    }
   }
   drop_dead();
   if (sync_at_ <= now) {
@@ -137,6 +146,12 @@ bool Journal::end_turn() {
   sync_if_wanted();
   grow_if_needed();
   return more && !committing_now_;
+}
+
+// Only a sync is worth sharing so much that one waits for others.
+bool Journal::gathers(Time now) {
+  return options_.sync == Duration() && !stopped_ && pending_bytes_ < kMaxGatheredBytes &&
+         gathering_.waits(newest_ - committing_, now);
 }
 
 Time Journal::next_deadline() const {
@@ -154,6 +169,8 @@ void Journal::begin_commit() {
   commit_.swap(pending_);
   commit_bytes_ = std::exchange(pending_bytes_, 0);
   part_index_ = 0;
+  commit_began_ = host_.journal_time();
+  commit_facts_ = newest_ - committing_;
   committing_ = newest_;
   committing_now_ = true;
   write_part();
@@ -173,9 +190,13 @@ void Journal::write_part() {
                      .durable = part.says_durable,
                      .next_job_id = part.next_job_id,
                      .written = options_.clock.to_wall(host_.journal_time()),
+                     .facts = part.facts(),
+                     .jobs = part.jobs,
                      .clean = part.clean});
-  // Durability: with Sync::yes the reply's facts are on the disk when this is done.
-  part.syncs = options_.sync == Duration() || part.clean;
+  // Durability: with Sync::yes the reply's facts are on the disk when this is done. A group without
+  // facts may be all that a segment begins with, and synced_ does not tell of it: older segments
+  // must not go before it is on the disk.
+  part.syncs = options_.sync == Duration() || part.facts() == 0;
   storage_.write(*file, part.offset, part.batch.pieces(), part.syncs ? Sync::yes : Sync::no,
                  [this](const Outcome& outcome) { part_written(outcome); });
 }
@@ -204,9 +225,11 @@ void Journal::commit_written() {
   if (commit_.back().clean) stop_written_ = true;
   commit_.clear();
   ++counts_.commits;
+  const Time now = host_.journal_time();
+  gathering_.committed(commit_facts_, newest_ - committing_, now - commit_began_, now);
   const bool by_interval = options_.sync > Duration() && options_.sync != Duration::max();
   if (by_interval && sync_at_ == kNever && synced_ < written_) {
-    sync_at_ = host_.journal_time() + options_.sync;
+    sync_at_ = now + options_.sync;
   }
   go_on_stopping();
   host_.journal_moved();

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "journal/batch.h"
+#include "journal/gathering.h"
 #include "journal/ledger.h"
 #include "journal/recovery.h"
 #include "journal/runway.h"
@@ -115,11 +116,13 @@ class Journal final : public FactSink {
     JobId next_job_id;  // before its first fact
     Batch batch;
     LogNumber end_number;  // behind its last fact
+    std::uint64_t jobs;    // behind its last fact
     bool clean = false;
     // Since it is on its way:
     bool syncs = false;
     LogNumber says_durable = 0;
     std::uint64_t end() const { return offset + batch.bytes(); }
+    std::uint32_t facts() const { return static_cast<std::uint32_t>(end_number - number); }
   };
 
   Journal(Storage& storage, JournalHost& host, const Options& options, Start start);
@@ -128,6 +131,7 @@ class Journal final : public FactSink {
   Part& part_for(std::uint64_t record_bytes);
 
   // The commit: one group of parts at a time is on its way.
+  bool gathers(Time now);
   void begin_commit();
   void write_part();
   void part_written(const Outcome& outcome);
@@ -175,6 +179,9 @@ class Journal final : public FactSink {
   std::vector<Part> commit_;        // on its way
   std::size_t part_index_ = 0;
   std::uint64_t commit_bytes_ = 0;
+  std::uint64_t commit_facts_ = 0;
+  Time commit_began_;
+  Gathering gathering_;
   bool committing_now_ = false;
   bool starved_ = false;      // the part has no place yet
   bool refused_ = false;      // the disk had no room for the part

@@ -22,11 +22,13 @@ void Ledger::use(std::uint64_t bytes) {
   used_bytes_ += bytes;
 }
 
-void Ledger::added(JobId id, std::uint64_t bytes) {
+bool Ledger::added(JobId id, std::uint64_t bytes) {
   Page& page = pages_[id / kPageIds];
   Home& home = page.homes[id % kPageIds];
-  if (home.segment == 0) {
+  const bool is_new = home.segment == 0;
+  if (is_new) {
     ++page.count;
+    ++jobs_;
   } else {
     leave(home.segment, home.bytes);
   }
@@ -39,6 +41,7 @@ void Ledger::added(JobId id, std::uint64_t bytes) {
   } else {
     runs.push_back({id, 1});
   }
+  return is_new;
 }
 
 void Ledger::removed(JobId id) {
@@ -48,6 +51,7 @@ void Ledger::removed(JobId id) {
   if (home.segment == 0) return;
   leave(home.segment, home.bytes);
   home = {};
+  --jobs_;
   if (--found->second.count == 0) pages_.erase(found);
 }
 

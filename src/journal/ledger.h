@@ -57,12 +57,14 @@ class Ledger {
   // The newest segment has grown.
   void use(std::uint64_t bytes);
 
-  // The newest segment is the job's home from now on. `bytes` are the record's.
-  void added(JobId id, std::uint64_t bytes);
+  // The newest segment is the job's home from now on. `bytes` are the record's. False: it had a
+  // home before.
+  bool added(JobId id, std::uint64_t bytes);
   void removed(JobId id);
   // The newest segment is the pause's home from now on; a pause of 0 ends it.
   void paused(const Paused& pause, std::uint64_t bytes);
 
+  std::uint64_t jobs() const { return jobs_; }
   // The segment that is the job's home; 0: there is no such job. O(1).
   std::uint64_t home_of(JobId id) const;
   const std::map<std::string, PauseInForce, std::less<>>& pauses() const { return pauses_; }
@@ -89,6 +91,7 @@ class Ledger {
   std::deque<SegmentUse> segments_;
   std::unordered_map<std::uint64_t, Page> pages_;
   std::map<std::string, PauseInForce, std::less<>> pauses_;
+  std::uint64_t jobs_ = 0;  // that have a home
   std::uint64_t used_bytes_ = 0;
   std::uint64_t live_bytes_ = 0;
 };

@@ -17,7 +17,7 @@ namespace {
 enum class Kind : std::uint8_t { group = 1, added = 2, placed = 3, removed = 4, paused = 5 };
 
 // What stands before the texts.
-constexpr std::size_t kGroupPayload = 56;
+constexpr std::size_t kGroupPayload = 64;
 constexpr std::size_t kAddedPayload = 64;
 constexpr std::size_t kPlacedPayload = 48;
 constexpr std::size_t kRemovedPayload = 16;
@@ -262,14 +262,16 @@ Reason read_group(std::string_view payload, Record& record) {
   Reader reader(payload);
   reader.number<std::uint8_t>();  // its kind
   const auto flags = reader.number<std::uint8_t>();
-  if ((flags & ~kClean) != 0 || !reader.zeros(6)) return kNotZero;
+  if ((flags & ~kClean) != 0 || !reader.zeros(2)) return kNotZero;
   Group& group = record.emplace<Group>();
+  group.facts = reader.number<std::uint32_t>();
   group.directory = reader.number<std::uint64_t>();
   group.offset = reader.number<std::uint64_t>();
   group.number = reader.number<LogNumber>();
   group.durable = reader.number<LogNumber>();
   group.next_job_id = reader.number<JobId>();
   group.written = reader.number<std::int64_t>();
+  group.jobs = reader.number<std::uint64_t>();
   group.clean = (flags & kClean) != 0;
   return {};
 }
@@ -414,13 +416,15 @@ void write_group(std::span<char> out, std::uint32_t seed, const Group& group) {
   writer.header(kGroupPayload);
   writer.kind(Kind::group);
   writer.number(static_cast<std::uint8_t>(group.clean ? kClean : 0));
-  writer.skip(6);
+  writer.skip(2);
+  writer.number(group.facts);
   writer.number(group.directory);
   writer.number(group.offset);
   writer.number(group.number);
   writer.number(group.durable);
   writer.number(group.next_job_id);
   writer.number(group.written);
+  writer.number(group.jobs);
   const std::string_view checked(out.data() + kChecked, out.size() - kChecked);
   store_little(out.data(), crc32c(seed, checked));
 }

@@ -28,7 +28,8 @@ struct WallClock {
   Time to_monotonic(std::int64_t wall) const;
 };
 
-// Stands before the facts that were written together, and says where in the log they stand.
+// Stands before the facts that were written together, and says where in the log they stand. They
+// count together or not at all.
 struct Group {
   std::uint64_t directory = 0;  // the journal's identity
   std::uint64_t offset = 0;     // of this record in its segment
@@ -36,6 +37,8 @@ struct Group {
   LogNumber durable = 0;        // every fact before this one was on disk when this was written
   JobId next_job_id = 0;        // no id from here on was used before this
   std::int64_t written = 0;     // wall clock, nanoseconds since 1970
+  std::uint32_t facts = 0;      // in this group
+  std::uint64_t jobs = 0;       // that exist behind its last fact
   bool clean = false;           // the server stopped and left nothing behind it
 
   friend bool operator==(const Group&, const Group&) = default;
@@ -45,7 +48,7 @@ using Record = std::variant<Group, Added, Placed, Removed, Paused>;
 
 inline constexpr std::size_t kRecordAlignment = 8;
 inline constexpr std::size_t kRecordHeaderBytes = 8;
-inline constexpr std::size_t kGroupBytes = 64;
+inline constexpr std::size_t kGroupBytes = 72;
 inline constexpr std::size_t kPlacedBytes = 56;
 inline constexpr std::size_t kRemovedBytes = 24;
 // Whole records, with header and padding.

@@ -77,8 +77,9 @@ Outcome sync_folder(int folder, const std::string& path) {
   return failure("sync of the directory " + path);
 }
 
+// `flags` are those of pwritev2.
 Outcome write_all(int file, const std::string& path, std::uint64_t offset,
-                  std::span<const std::string_view> pieces) {
+                  std::span<const std::string_view> pieces, int flags = 0) {
   std::array<iovec, IOV_MAX> vectors;
   std::size_t written = 0;  // of pieces.front()
   for (;;) {
@@ -91,7 +92,7 @@ Outcome write_all(int file, const std::string& path, std::uint64_t offset,
     }
     if (count == 0) return {};
     const ssize_t result = uninterrupted(
-        [&] { return ::pwritev(file, vectors.data(), count, static_cast<off_t>(offset)); });
+        [&] { return ::pwritev2(file, vectors.data(), count, static_cast<off_t>(offset), flags); });
     if (result == 0) errno = EIO;  // "no error, but nothing either" would have us try for ever
     if (result <= 0) return failure(fmt::format("write of {} at {}", path, offset));
     offset += static_cast<std::uint64_t>(result);
@@ -113,15 +114,33 @@ Outcome write_zeros(int file, const std::string& path, std::uint64_t from, std::
   return {};
 }
 
+// Syncs what it writes and nothing else: what others have in the same file's cache meanwhile, zeros
+// ahead for example, need not be waited for.
+Outcome write_synced(int file, const std::string& path, std::uint64_t offset,
+                     std::span<const std::string_view> pieces) {
+  Outcome outcome = write_all(file, path, offset, pieces, RWF_DSYNC);
+  if (outcome.ok()) return outcome;
+  // It may have been the sync that failed, or there is no such flag here. A write tells.
+  const bool no_flag = outcome.reason.ends_with(text_of(EOPNOTSUPP));
+  Outcome plain = write_all(file, path, offset, pieces);
+  if (!plain.ok()) return plain;
+  if (no_flag) return sync_file(file, path);
+  outcome.kind = Outcome::Kind::failed;
+  return outcome;
+}
+
 // Not posix_fallocate(): where the file system cannot, glibc writes one byte a block, which leaves
 // holes when it is wrong about the block, and reads what others may be writing.
-Outcome reserve(int file, const std::string& path, std::uint64_t from, std::uint64_t to) {
+// `fill`: with zeros that the disk has.
+Outcome reserve(int file, const std::string& path, std::uint64_t from, std::uint64_t to,
+                bool fill) {
   if (from == to) return {};
   const auto call = [&] {
     return ::fallocate(file, 0, static_cast<off_t>(from), static_cast<off_t>(to - from));
   };
-  if (uninterrupted(call) == 0) return {};
-  if (errno != EOPNOTSUPP && errno != ENOSYS) {
+  const bool reserved = uninterrupted(call) == 0;
+  if (reserved && !fill) return {};
+  if (!reserved && errno != EOPNOTSUPP && errno != ENOSYS) {
     return failure(fmt::format("allocation of {} from {} to {}", path, from, to));
   }
   if (Outcome outcome = write_zeros(file, path, from, to); !outcome.ok()) return outcome;
@@ -323,7 +342,9 @@ Result<FileId> FileStorage::open(const std::string& name) {
   // Compat: beanstalkd's binlogs are for reading only, and nothing else is asked of them.
   if (!file && errno == EACCES) file = open_for(O_RDONLY);
   if (!file) return Error{failure("opening of " + path_of(name)).reason};
-  return adopt(std::move(file), name);
+  const FileId id = adopt(std::move(file), name);
+  file_of(id).plain_writes = 1;  // who knows what was written before
+  return id;
 }
 
 void FileStorage::close(FileId file) {
@@ -367,7 +388,7 @@ Result<void> FileStorage::sync_now(FileId id) {
 Result<void> FileStorage::store(const std::string& name, std::string_view contents) {
   assert_may_change(name);
   Descriptor made;
-  return as_result(make_file(name, contents, contents.size(), made));
+  return as_result(make_file(name, contents, contents.size(), false, made));
 }
 
 Result<void> FileStorage::remove_now(const std::string& name) {
@@ -403,10 +424,10 @@ Result<void> FileStorage::move(const std::string& from, const std::string& to) {
 // --- Names, on any thread
 
 Outcome FileStorage::make_file(const std::string& name, std::string_view head, std::uint64_t bytes,
-                               Descriptor& made) const {
+                               bool fill, Descriptor& made) const {
   const int directory = directory_.number();
   const std::string unfinished = name + std::string(kUnfinished);
-  Outcome outcome = fill_file(unfinished, head, bytes, made);
+  Outcome outcome = fill_file(unfinished, head, bytes, fill, made);
   if (outcome.ok() && rename_to_free(directory, unfinished.c_str(), directory, name.c_str()) != 0) {
     outcome = failure(fmt::format("renaming of {} to {}", path_of(unfinished), name));
   }
@@ -420,7 +441,7 @@ Outcome FileStorage::make_file(const std::string& name, std::string_view head, s
 }
 
 Outcome FileStorage::fill_file(const std::string& name, std::string_view head, std::uint64_t bytes,
-                               Descriptor& made) const {
+                               bool fill, Descriptor& made) const {
   const std::string path = path_of(name);
   // What a crash has left under this name goes, so that the file begins empty and with its mode.
   ::unlinkat(directory_.number(), name.c_str(), 0);
@@ -430,7 +451,7 @@ Outcome FileStorage::fill_file(const std::string& name, std::string_view head, s
   if (Outcome outcome = write_all(made.number(), path, 0, {&head, 1}); !outcome.ok()) {
     return outcome;
   }
-  if (Outcome outcome = reserve(made.number(), path, head.size(), bytes); !outcome.ok()) {
+  if (Outcome outcome = reserve(made.number(), path, head.size(), bytes, fill); !outcome.ok()) {
     return outcome;
   }
   // Nothing was there before and nothing will be left, so that no_space it may be.
@@ -493,9 +514,9 @@ void FileStorage::create(const std::string& name, std::string head, std::uint64_
     Descriptor descriptor;
   };
   in_background(
-      [this, name, head = std::move(head), bytes] {
+      [this, name, head = std::move(head), bytes, fill = fills_ahead_] {
         Made made;
-        made.outcome = make_file(name, head, bytes, made.descriptor);
+        made.outcome = make_file(name, head, bytes, fill, made.descriptor);
         return made;
       },
       [this, name, done = std::move(done)](Made& made) {
@@ -506,8 +527,8 @@ void FileStorage::create(const std::string& name, std::string head, std::uint64_
 
 void FileStorage::allocate(FileId file, std::uint64_t from, std::uint64_t to, Done done) {
   TUBED_ASSERT(from <= to);
-  const auto work = [from, to](int descriptor, const std::string& path) {
-    Outcome outcome = reserve(descriptor, path, from, to);
+  const auto work = [from, to, fill = fills_ahead_](int descriptor, const std::string& path) {
+    Outcome outcome = reserve(descriptor, path, from, to, fill);
     // Also gives back what was allocated behind the end and is not seen in the file's length.
     if (!outcome.ok() && ::ftruncate(descriptor, static_cast<off_t>(from)) != 0) {
       outcome.kind = Outcome::Kind::failed;
@@ -517,17 +538,32 @@ void FileStorage::allocate(FileId file, std::uint64_t from, std::uint64_t to, Do
   in_background_on(file, work, std::move(done));
 }
 
-void FileStorage::write(FileId file, std::uint64_t offset, std::vector<std::string_view> pieces,
+void FileStorage::write(FileId id, std::uint64_t offset, std::vector<std::string_view> pieces,
                         Sync sync, Done done) {
-  auto work = [offset, pieces = std::move(pieces), sync](int descriptor, const std::string& path) {
+  File& file = changeable_file_of(id);
+  const bool syncs = sync == Sync::yes;
+  const bool alone = syncs && file.plain_writes == file.covered_writes;
+  if (!syncs) ++file.plain_writes;
+  if (syncs && !alone) done = when_synced(file, std::move(done));
+  auto work = [offset, pieces = std::move(pieces), syncs, alone](int descriptor,
+                                                                 const std::string& path) {
+    if (alone) return write_synced(descriptor, path, offset, pieces);
     Outcome outcome = write_all(descriptor, path, offset, pieces);
-    return outcome.ok() && sync == Sync::yes ? sync_file(descriptor, path) : outcome;
+    return outcome.ok() && syncs ? sync_file(descriptor, path) : outcome;
   };
-  in_background_on(file, std::move(work), std::move(done));
+  in_background_on(id, std::move(work), std::move(done));
 }
 
 void FileStorage::sync(FileId file, Done done) {
-  in_background_on(file, sync_file, std::move(done));
+  in_background_on(file, sync_file, when_synced(changeable_file_of(file), std::move(done)));
+}
+
+// All writes up to now are covered when it has succeeded.
+Done FileStorage::when_synced(File& file, Done done) {
+  return [&file, covered = file.plain_writes, done = std::move(done)](const Outcome& outcome) {
+    if (outcome.ok()) file.covered_writes = std::max(file.covered_writes, covered);
+    done(outcome);
+  };
 }
 
 void FileStorage::trim(FileId file, std::uint64_t bytes, Done done) {

@@ -64,6 +64,11 @@ class FileStorage final : public journal::Storage {
   // Precondition: not busy(). What is being written must not be freed under a thread's hands.
   ~FileStorage() override;
 
+  // Most writes will be synced: what is allocated from now on is filled with zeros and synced
+  // ahead, in the background. A synced write into it then changes no metadata, which takes it half
+  // the time, at the price of writing everything twice.
+  void expect_synced_writes(bool expected) { fills_ahead_ = expected; }
+
   // Something in the background is not completed yet: turn the loop.
   bool busy() const { return under_way_ != 0; }
 
@@ -93,6 +98,10 @@ class FileStorage final : public journal::Storage {
     Descriptor descriptor;
     std::string path;
     std::uint32_t under_way = 0;
+    // Writes that were asked for without a sync, and how many of them a sync has covered: until it
+    // is all, a synced write cannot leave out what is older.
+    std::uint64_t plain_writes = 0;
+    std::uint64_t covered_writes = 0;
   };
 
   FileStorage(Loop& loop, std::string path, Descriptor directory, Descriptor lock, Mode mode);
@@ -106,9 +115,9 @@ class FileStorage final : public journal::Storage {
   std::string path_of(std::string_view name) const;
   journal::Outcome sync_directory() const;
   journal::Outcome make_file(const std::string& name, std::string_view head, std::uint64_t bytes,
-                             Descriptor& made) const;
+                             bool fill, Descriptor& made) const;
   journal::Outcome fill_file(const std::string& name, std::string_view head, std::uint64_t bytes,
-                             Descriptor& made) const;
+                             bool fill, Descriptor& made) const;
   journal::Outcome unlink(const std::string& name) const;
 
   // Calls `work` in a thread of the pool, and then `finish` with its result on the loop's.
@@ -116,6 +125,7 @@ class FileStorage final : public journal::Storage {
   void in_background(Work work, Finish finish);
   template <class Work>
   void in_background_on(journal::FileId id, Work work, journal::Done done);
+  static journal::Done when_synced(File& file, journal::Done done);
 
   Loop& loop_;
   const std::string path_;
@@ -125,6 +135,7 @@ class FileStorage final : public journal::Storage {
   std::unordered_map<journal::FileId, File> files_;  // threads of the pool hold on to elements
   journal::FileId next_file_ = 1;
   std::uint32_t under_way_ = 0;
+  bool fills_ahead_ = false;
 };
 
 }  // namespace tubed::platform

@@ -64,6 +64,7 @@ Result<std::unique_ptr<Durability>> Durability::open(platform::Loop& loop, Log& 
                                              platform::FileStorage::Mode::owner);
   if (!storage) return storage.error();
   durability->storage_ = std::move(*storage);
+  durability->storage_->expect_synced_writes(settings.journal_sync == kSyncAlways);
   durability->clock_.offset = platform::wall_time() - platform::monotonic_now().time_since_epoch();
   durability->new_directory_ = platform::random_number();
   if (auto recovered = durability->recover(); !recovered) {
@@ -134,6 +135,7 @@ journal::Options Durability::options() const {
 
 void Durability::apply(const Settings& settings) {
   settings_ = settings;
+  storage_->expect_synced_writes(settings.journal_sync == kSyncAlways);
   journal_->set_options(options());
 }
 

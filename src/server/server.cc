@@ -159,6 +159,8 @@ void Server::look_after(Client& client) {
 
 void Server::end_turn() {
   if (!in_turn_ && !stopping_) return;
+  // What the turn has told goes out first: the disk works while replies are sent.
+  if (durability_ != nullptr) durability_->end_turn();
   if (std::exchange(journal_moved_, false)) let_gated_through();
   // To close one client may answer another.
   for (;;) {
@@ -181,7 +183,7 @@ void Server::end_turn() {
     if (woken_.empty() && looking_after_.empty()) break;
   }
   if (stopping_ && client_count_ == 0) close_queue();
-  // What the turn has told goes out now.
+  // Who was closed gave jobs back.
   const bool journal_has_more = durability_ != nullptr && durability_->end_turn();
   hold_input(durability_ != nullptr && durability_->congested());
   arm_timers();
@@ -242,6 +244,7 @@ void Server::journal_failed() {
 }
 
 Time Server::journal_time() {
+  begin_turn();
   return queue_closed_ ? platform::monotonic_now() : service_.now();
 }
 

@@ -1,0 +1,286 @@
+"""A journal that has no more room: puts are refused, all else goes on, and room is found again.
+
+Its own bound (journal.max_bytes) is always tested. A real file system that is full needs a mount:
+the test starts itself again in a private mount namespace, and where that is not allowed says which
+tests were left out.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+from harness import DaemonTest, until
+
+PRIVATE = "TUBED_PRIVATE_MOUNTS"
+BODY_BYTES = 900
+
+
+def body_of(number):
+    return (b"job %d " % number).ljust(BODY_BYTES, b".")
+
+
+class Full(DaemonTest):
+    flags = ()
+    mount_options = None
+
+    def setUp(self):
+        super().setUp()
+        self.journal = self.directory / "journal"
+        self.journal.mkdir()
+        if self.mount_options:
+            self.mount(self.mount_options)
+        self.acknowledged = {}  # bodies by id
+        self.serial = 0
+
+    def mount(self, options):
+        if not os.environ.get(PRIVATE):
+            self.skipTest("mounting is not allowed here")
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tubed-test", self.journal],
+                       check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", self.journal], check=True)
+
+    def serve(self):
+        daemon = self.start("-b", str(self.journal), *self.flags)
+        return daemon, self.connect(daemon)
+
+    # --- Load; each command with the answer it gets when nothing is wrong
+
+    def fill(self, client, most=100_000):
+        """Puts until one is refused; returns how many were not."""
+        puts, batch = 0, 20
+        while puts < most:
+            bodies = [body_of(self.serial + i) for i in range(batch)]
+            self.serial += batch
+            client.send(b"".join(b"put 5 0 1000 %d\r\n%s\r\n" % (len(body), body)
+                                 for body in bodies))
+            replies = [client.line().split() for _ in bodies]
+            for body, reply in zip(bodies, replies):
+                if reply[0] == "INSERTED":
+                    self.acknowledged[int(reply[1])] = body
+                    puts += 1
+                else:
+                    self.assertEqual(reply, ["OUT_OF_MEMORY"])
+            if ["OUT_OF_MEMORY"] in replies:
+                return puts
+        raise AssertionError(f"{puts} puts were not too many")
+
+    def move_all_the_time(self, client, commands):
+        """Jobs are reserved, touched, released, buried and kicked, and none goes."""
+        done = 0
+        jobs = list(self.acknowledged)
+        while done < commands:
+            for job_id in jobs[:50]:
+                wanted = ((b"reserve-job %d", f"RESERVED {job_id} {BODY_BYTES}"),
+                          (b"touch %d", "TOUCHED"), (b"release %d 7 0", "RELEASED"),
+                          (b"reserve-job %d", f"RESERVED {job_id} {BODY_BYTES}"),
+                          (b"bury %d 6", "BURIED"), (b"kick-job %d", "KICKED"))
+                client.send(b"".join(command % job_id + b"\r\n" for command, _ in wanted))
+                for command, answer in wanted:
+                    self.assertEqual(client.line(), answer)
+                    if command.startswith(b"reserve"):
+                        self.assertEqual(client.read(BODY_BYTES + 2)[:-2],
+                                         self.acknowledged[job_id])
+                done += len(wanted)
+            jobs = jobs[50:] + jobs[:50]
+
+    def delete(self, client, count):
+        for job_id in list(self.acknowledged)[:count]:
+            self.assertEqual(client.ask(f"delete {job_id}"), "DELETED")
+            del self.acknowledged[job_id]
+
+    def check_all(self, client):
+        """What was acknowledged is there, and nothing else."""
+        for job_id, body in self.acknowledged.items():
+            client.send(b"peek %d\r\n" % job_id)
+            self.assertEqual(client.body()[1], body)
+        stats = client.stats()
+        self.assertEqual(sum(stats[f"current-jobs-{state}"] for state in
+                             ("ready", "reserved", "delayed", "buried")), len(self.acknowledged))
+
+    def put_works_again(self, client):
+        def put():
+            body = body_of(self.serial)
+            client.send(b"put 5 0 1000 %d\r\n%s\r\n" % (len(body), body))
+            self.serial += 1
+            reply = client.line().split()
+            if reply == ["OUT_OF_MEMORY"]:
+                return False
+            self.acknowledged[int(reply[1])] = body
+            return True
+        until("a put to be taken", put)
+
+
+class WhatFullMeans(Full):
+    """The tests of all kinds of fullness; the classes below say what is full."""
+
+    def setUp(self):
+        if type(self) is WhatFullMeans:
+            self.skipTest("its subclasses run")
+        super().setUp()
+
+    def test_all_but_puts_go_on_and_deletes_make_room(self):
+        daemon, client = self.serve()
+        self.assertGreater(self.fill(client), 50)
+        self.assertIn(" warning ", daemon.wait_for_line("no room for the journal"))
+        self.move_all_the_time(client, 6_000)
+        self.assertLess(self.fill(client), 50)  # that took no room to speak of
+        for _ in range(3):
+            self.delete(client, len(self.acknowledged) // 2)
+            self.put_works_again(client)
+            self.assertGreater(self.fill(client), 20)
+            self.move_all_the_time(client, 600)
+        self.assertTrue(daemon.lines_with("room for the journal again"))
+        self.check_all(client)
+
+    def test_a_kill_while_it_is_full(self):
+        daemon, client = self.serve()
+        self.fill(client)
+        for _ in range(3):
+            self.move_all_the_time(client, 900)
+            daemon.kill()
+            daemon, client = self.serve()
+            self.check_all(client)
+            self.delete(client, 3)
+            self.fill(client)
+        self.delete(client, len(self.acknowledged) - 1)
+        self.put_works_again(client)
+        self.assertGreater(self.fill(client), 50)
+        self.end(daemon)
+        _, client = self.serve()
+        self.check_all(client)
+
+    def test_a_stop_while_it_is_full_is_orderly(self):
+        daemon, client = self.serve()
+        self.fill(client)
+        self.end(daemon)
+        daemon, client = self.serve()
+        self.assertIn('after="a stop"', daemon.wait_for_line("recovered"))
+        self.check_all(client)
+
+    def test_everything_can_be_deleted(self):
+        _, client = self.serve()
+        for _ in range(3):
+            self.fill(client)
+            self.delete(client, len(self.acknowledged))
+            self.put_works_again(client)
+
+
+class OwnBound(WhatFullMeans):
+    flags = ("--journal-max-bytes", "1048576", "-s", "65536")
+
+    def test_its_files_stay_within_it(self):
+        _, client = self.serve()
+        self.fill(client)
+        self.move_all_the_time(client, 1_200)
+        self.assertLessEqual(client.stats()["journal-bytes"], 1 << 20)
+        size = sum(path.stat().st_size for path in self.journal.glob("journal.*"))
+        self.assertLessEqual(size, 1 << 20)
+
+    def test_a_reload_with_a_larger_one_makes_room(self):
+        config = self.write_config('[journal]\nmax_bytes = 524288\n')
+        daemon = self.start("-b", str(self.journal), "-s", "65536", "--config", config)
+        client = self.connect(daemon)
+        before = self.fill(client)
+        self.write_config('[journal]\nmax_bytes = 1048576\n')
+        daemon.signal(1)
+        daemon.wait_for_line(" info reloaded")
+        self.put_works_again(client)
+        self.assertGreater(self.fill(client), before // 2)
+
+
+class OwnBoundSynced(WhatFullMeans):
+    flags = ("--journal-max-bytes", "1048576", "-s", "65536", "-f", "0")
+
+
+class SmallFileSystem(WhatFullMeans):
+    mount_options = "size=3m"
+    flags = ("-s", "262144")
+
+
+class SmallFileSystemSynced(WhatFullMeans):
+    mount_options = "size=3m"
+    flags = ("-s", "65536", "-f", "0")
+
+
+class FewNames(WhatFullMeans):
+    """A file system that has bytes, and no room for another file."""
+    mount_options = "size=64m,nr_inodes=14"
+    flags = ("-s", "65536")
+
+
+class FileSystem(Full):
+    mount_options = "size=8m"
+    flags = ("-s", "262144")
+
+    def occupy(self):
+        """Somebody else takes all that is left."""
+        other = self.journal / "somebody-else"
+        with open(other, "wb") as file:
+            try:
+                while True:
+                    file.write(bytes(1 << 16))
+                    file.flush()
+            except OSError:
+                pass
+            while True:
+                try:
+                    os.write(file.fileno(), bytes(1 << 9))
+                except OSError:
+                    break
+        return other
+
+    def test_somebody_else_fills_it(self):
+        daemon, client = self.serve()
+        for _ in range(50):
+            self.acknowledged[client.put(body_of(self.serial))] = body_of(self.serial)
+        other = self.occupy()
+        self.fill(client)
+        daemon.wait_for_line("no room for the journal")
+        self.move_all_the_time(client, 3_000)
+        self.delete(client, 10)
+        other.unlink()
+        self.put_works_again(client)  # nothing has to happen but time
+        daemon.wait_for_line("room for the journal again")
+        for _ in range(1000):
+            self.acknowledged[client.put(body_of(self.serial))] = body_of(self.serial)
+        daemon.kill()
+        _, client = self.serve()
+        self.check_all(client)
+
+    def test_it_is_full_at_the_start(self):
+        other = self.occupy()
+        daemon, client = self.serve()
+        daemon.wait_for_line("no room for the journal")
+        self.fill(client)
+        self.assertEqual(client.ask("reserve-with-timeout 0"), "TIMED_OUT")
+        other.unlink()
+        self.put_works_again(client)
+        self.assertEqual(client.reserve()[1], list(self.acknowledged.values())[0])
+
+    def test_it_is_read_only(self):
+        daemon, client = self.serve()
+        client.put(b"x")
+        self.end(daemon)
+        subprocess.run(["mount", "-o", "remount,ro", self.journal], check=True)
+        line = self.start_refused(73, "-b", str(self.journal))
+        self.assertIn(str(self.journal), line)
+        self.assertIn("Read-only", line)
+
+
+def go_private():
+    """Starts this again where mounts are its own and end with it, if that is allowed."""
+    for unshare in (["unshare", "--mount"], ["unshare", "--map-root-user", "--mount"]):
+        probe = [*unshare, "mount", "-t", "tmpfs", "tubed-test", "/mnt"]
+        if not shutil.which("unshare") or subprocess.run(probe, capture_output=True,
+                                                         check=False).returncode != 0:
+            continue
+        os.environ[PRIVATE] = "1"
+        os.execvp(unshare[0], [*unshare, sys.executable, *sys.argv])
+
+
+if __name__ == "__main__":
+    if not os.environ.get(PRIVATE):
+        go_private()
+    unittest.main()
