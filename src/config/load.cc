@@ -46,6 +46,16 @@ Result<void> check_task(const CommandLine& line, const Settings& settings) {
                            config::printable(line.config_file))};
 }
 
+// A journal needs room for the segment it writes, the one it clears, and what it keeps back.
+constexpr std::uint64_t kFewestSegments = 4;
+
+Result<void> check_journal(const Settings& settings) {
+  const std::uint64_t least = kFewestSegments * settings.journal_segment_bytes;
+  if (settings.journal_max_bytes == 0 || settings.journal_max_bytes >= least) return {};
+  return Error{fmt::format("journal.max_bytes: {} is less than {} times journal.segment_size, {}",
+                           settings.journal_max_bytes, kFewestSegments, least)};
+}
+
 }  // namespace
 
 Result<Settings> load_settings(const CommandLine& line) {
@@ -58,6 +68,8 @@ Result<Settings> load_settings(const CommandLine& line) {
   apply_flags(line, settings);
   const auto has_journal = check_task(line, settings);
   if (!has_journal) return has_journal.error();
+  const auto has_room = check_journal(settings);
+  if (!has_room) return has_room.error();
   const auto chosen = choose_listeners(line, settings);
   if (!chosen) return chosen.error();
   if (settings.listeners.empty()) settings.listeners.resize(1);

@@ -134,7 +134,7 @@ constexpr auto kSettings = std::to_array<Setting>({
          .type = bytes(0, kPiB),
          .standard = 0,
          .doc = "Disk space for the journal; 0 is as much as the disk has. A put that would exceed "
-                "it is answered OUT_OF_MEMORY, everything else goes on."}),
+                "it is answered OUT_OF_MEMORY, everything else goes on. At least four segments."}),
     row<&Settings::connections>(
         {.key = "limits.connections",
          .type = count("connections", 1, 1'000'000),
