@@ -1,6 +1,7 @@
 #include "journal/recovery.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@ namespace tubed::journal {
 namespace {
 
 constexpr std::string_view kUnfinished = ".new";
+constexpr std::uint64_t kMostSegments = UINT32_MAX;  // that a ledger can tell apart
 
 Error damaged(std::uint64_t segment, std::uint64_t offset, std::string_view reason) {
   return Error{
@@ -42,6 +44,9 @@ class Examiner {
       return damaged(found_.segments.front().sequence, kSegmentHeaderBytes,
                      "nothing is written here");
     }
+    if (auto counted = check_jobs(); !counted) return counted.error();
+    const auto& segments = found_.segments;
+    open_ledger_up_to(segments.empty() ? 1 : segments[found_.current].sequence);
     return std::move(found_);
   }
 
@@ -58,6 +63,10 @@ class Examiner {
       }
     }
     std::ranges::sort(found_.segments, {}, &FoundSegment::sequence);
+    if (!found_.segments.empty() && found_.segments.back().sequence > kMostSegments) {
+      return Error{fmt::format("{} has a number that no journal comes to",
+                               segment_name(found_.segments.back().sequence))};
+    }
     for (std::size_t i = 1; i < found_.segments.size(); ++i) {
       const std::uint64_t expected = found_.segments[i - 1].sequence + 1;
       if (found_.segments[i].sequence != expected) {
@@ -81,7 +90,7 @@ class Examiner {
     SegmentReader reader(*image, segment.sequence, clock_);
     if (!ended_) {
       read_log(index, reader, *image);
-      if (ended_) reader.seek(found_.cut->offset);
+      if (ended_) reader.seek(end_.offset);
     }
     if (!ended_) return {};
     gather_evidence(reader);
@@ -90,38 +99,46 @@ class Examiner {
     return {};
   }
 
-  // Takes records until the segment or the log ends.
+  // Takes groups until the segment or the log ends.
   void read_log(std::size_t index, SegmentReader& reader, std::string_view image) {
-    FoundSegment& segment = found_.segments[index];
-    bool in_group = false;
     for (;;) {
       const std::uint64_t offset = reader.offset();
-      const Parsed parsed = reader.next();
-      if (parsed.kind == Parsed::Kind::bad)
-        return end_log(index, offset, std::string(parsed.reason));
-      if (parsed.kind == Parsed::Kind::end) {
-        const std::string_view rest = image.substr(std::min<std::size_t>(offset, image.size()));
-        if (rest.find_first_not_of('\0') != std::string_view::npos) {
-          end_log(index, offset, "nothing is written here, but something behind it");
-        }
-        return;
+      Parsed parsed = reader.next();
+      if (auto reason = ends_log(index, parsed, image, offset); !reason.empty()) {
+        return end_log(index, offset, std::move(reason));
       }
-      if (const auto* group = std::get_if<Group>(&parsed.record)) {
-        if (!continues(index, *group)) {
-          return end_log(index, offset,
-                         fmt::format("fact {} should follow, and fact {} does", found_.next_number,
-                                     group->number));
-        }
-        take_group(index, *group);
-        in_group = true;
-      } else if (in_group) {
-        take_fact(parsed.record);
-      } else {
-        return end_log(index, offset, "a fact stands before any group");
-      }
-      segment.used_bytes = offset + parsed.bytes;
-      sink_.record(segment.sequence, offset, parsed.bytes, parsed.record);
+      if (parsed.kind == Parsed::Kind::end) return;
+      group_.push_back({offset, parsed.bytes, std::move(parsed.record)});
+      if (lacking() == 0) take_group(index);
     }
+  }
+
+  // Why what stands at `offset` cannot follow what was read; empty: it can.
+  std::string ends_log(std::size_t index, const Parsed& parsed, std::string_view image,
+                       std::uint64_t offset) const {
+    if (parsed.kind == Parsed::Kind::bad) return std::string(parsed.reason);
+    const bool at_end = parsed.kind == Parsed::Kind::end;
+    if (at_end) {
+      const std::string_view rest = image.substr(std::min<std::size_t>(offset, image.size()));
+      if (rest.find_first_not_of('\0') != std::string_view::npos) {
+        return "nothing is written here, but something behind it";
+      }
+    }
+    const auto* group = at_end ? nullptr : std::get_if<Group>(&parsed.record);
+    if (!group_.empty()) {
+      if (!at_end && group == nullptr) return {};
+      return fmt::format("{} facts of the group before it are missing", lacking());
+    }
+    if (at_end) return {};
+    if (group == nullptr) return "a fact stands in no group";
+    if (continues(index, *group)) return {};
+    return fmt::format("fact {} should follow, and fact {} does", found_.next_number,
+                       group->number);
+  }
+
+  // Of the group that is being read: facts that are still to come.
+  std::uint64_t lacking() const {
+    return std::get<Group>(group_.front().record).facts - (group_.size() - 1);
   }
 
   bool continues(std::size_t index, const Group& group) const {
@@ -135,30 +152,58 @@ class Examiner {
     return !begun_ && !found_.segments.empty() && found_.segments.front().sequence > 1;
   }
 
-  void take_group(std::size_t index, const Group& group) {
+  void take_group(std::size_t index) {
+    FoundSegment& segment = found_.segments[index];
+    const auto& group = std::get<Group>(group_.front().record);
     begun_ = true;
+    jobs_ = group.jobs;
     found_.current = index;
-    found_.next_number = group.number;
+    found_.next_number = group.number + group.facts;
+    found_.facts += group.facts;
     found_.next_job_id = std::max(found_.next_job_id, group.next_job_id);
-    found_.clean = group.clean;
+    found_.clean = group.clean && group.facts == 0;
+    segment.used_bytes = group_.back().offset + group_.back().bytes;
+    open_ledger_up_to(segment.sequence);
+    for (const Entry& entry : group_) take(segment.sequence, entry);
+    group_.clear();
   }
 
-  void take_fact(const Record& record) {
-    ++found_.next_number;
-    ++found_.facts;
-    found_.clean = false;
-    JobId id = 0;
-    if (const auto* added = std::get_if<Added>(&record)) id = added->id;
-    if (const auto* removed = std::get_if<Removed>(&record)) id = removed->id;
-    found_.next_job_id = std::max(found_.next_job_id, id + 1);
+  void take(std::uint64_t segment, const Entry& entry) {
+    Ledger& ledger = found_.ledger;
+    ledger.use(entry.bytes);
+    bool is_copy = false;
+    if (const auto* added = std::get_if<Added>(&entry.record)) {
+      is_copy = !ledger.added(added->id, entry.bytes);
+      found_.next_job_id = std::max(found_.next_job_id, added->id + 1);
+    } else if (const auto* removed = std::get_if<Removed>(&entry.record)) {
+      ledger.removed(removed->id);
+      found_.next_job_id = std::max(found_.next_job_id, removed->id + 1);
+    } else if (const auto* paused = std::get_if<Paused>(&entry.record)) {
+      ledger.paused(*paused, entry.bytes);
+    }
+    if (is_copy) return sink_.copied(segment, entry.offset, entry.bytes, entry.record);
+    sink_.record(segment, entry.offset, entry.bytes, entry.record);
   }
 
+  void open_ledger_up_to(std::uint64_t segment) {
+    Ledger& ledger = found_.ledger;
+    std::uint64_t next = found_.segments.empty() ? segment : found_.segments.front().sequence;
+    if (!ledger.empty()) next = ledger.newest().sequence + 1;
+    for (; next <= segment; ++next) ledger.open_segment(next, kSegmentHeaderBytes);
+  }
+
+  // A group counts whole or not at all: if one is open the log is cut in front of it.
   void end_log(std::size_t index, std::uint64_t offset, std::string reason) {
     ended_ = true;
-    found_.cut = Cut{.segment = found_.segments[index].sequence,
-                     .offset = offset,
-                     .reason = std::move(reason),
-                     .lost_groups = 0};
+    end_ = {found_.segments[index].sequence, offset, std::move(reason)};
+    found_.cut =
+        Cut{.segment = end_.segment,
+            .offset = group_.empty() ? offset : group_.front().offset,
+            .reason = group_.empty()
+                          ? end_.reason
+                          : fmt::format("the group is not whole: at {}, {}", offset, end_.reason),
+            .lost_groups = 0};
+    group_.clear();
   }
 
   // Whole groups behind the end of the log tell how much of it was once on disk.
@@ -171,9 +216,8 @@ class Examiner {
   }
 
   Result<void> settle_end() {
-    const Cut& cut = *found_.cut;
     if (durable_ > found_.next_number || begins_late()) {
-      return damaged(cut.segment, cut.offset, cut.reason);
+      return damaged(end_.segment, end_.offset, end_.reason);
     }
     found_.clean = false;
     // The log goes on behind its last whole group. What was written to later segments cannot be
@@ -188,6 +232,37 @@ class Examiner {
     return {};
   }
 
+  // Earlier in the log the numbers need not agree: a job may have come with a segment that is gone,
+  // and its copy stands further on. But a segment goes only when what replaces it is on the disk, in
+  // whole groups, so that at the end they agree after every crash.
+  Result<void> check_jobs() const {
+    const std::uint64_t given = found_.ledger.jobs();
+    if (!begun_ || given == jobs_) return {};
+    if (ended_) {
+      return damaged(end_.segment, end_.offset,
+                     fmt::format("{}; the log before it gives {} jobs, and says that there are {}",
+                                 end_.reason, given, jobs_));
+    }
+    const FoundSegment& last = found_.segments[found_.current];
+    return Error{fmt::format(
+        "{} is the oldest segment, and the log from there to offset {} of {} gives {} jobs, and says "
+        "that there are {}: older segments are missing, or the end of the log is",
+        segment_name(found_.segments.front().sequence), last.used_bytes,
+        segment_name(last.sequence), given, jobs_)};
+  }
+
+  struct Entry {
+    std::uint64_t offset;
+    std::size_t bytes;
+    Record record;  // points into the segment's image
+  };
+  // Where the log ends although something stands there.
+  struct End {
+    std::uint64_t segment = 0;
+    std::uint64_t offset = 0;
+    std::string reason;
+  };
+
   Storage& storage_;
   WallClock clock_;
   RecordSink& sink_;
@@ -195,8 +270,11 @@ class Examiner {
   Examined found_;
   std::uint64_t bytes_done_ = 0;
   std::uint64_t bytes_total_ = 0;
-  bool begun_ = false;            // a group was read
+  std::vector<Entry> group_;      // what was read of it; empty: none is open
+  bool begun_ = false;            // a whole group was read
+  std::uint64_t jobs_ = 0;        // that there are, says the last whole group
   bool ended_ = false;            // by something that does not read
+  End end_;
   std::size_t last_touched_ = 0;  // of the segments from the log's end on
   LogNumber durable_ = 0;
 };

@@ -2,8 +2,9 @@
 //
 // examine() changes nothing, so that tools can use it on any directory; repair() then removes the
 // traces of a crash. Between damage and a crash's trace the log itself decides: a record that does
-// not read is damage if a later group says that it was on disk, or if a later segment continues
-// behind it; otherwise the log ends there. docs/journal-format.md: "What a crash may leave behind".
+// not read is damage if a later group says that it was on disk, or if the jobs that the log gives up
+// to there are not as many as its last whole group says; otherwise the log ends there.
+// docs/journal-format.md: "What a crash may leave behind".
 #pragma once
 
 #include <cstdint>
@@ -12,19 +13,25 @@
 #include <string>
 #include <vector>
 
+#include "journal/ledger.h"
 #include "journal/record.h"
 #include "journal/segment.h"
 #include "journal/storage.h"
 
 namespace tubed::journal {
 
-// Told of every whole record, in the order of the log.
+// Told of every record of every whole group, in the order of the log.
 class RecordSink {
  public:
   // `offset` and `bytes` are those of the record in its segment. What the record refers to is valid
   // during the call.
   virtual void record(std::uint64_t segment, std::uint64_t offset, std::size_t bytes,
                       const Record& record) = 0;
+  // The same of an `Added` whose job is there already: compaction has copied it.
+  virtual void copied(std::uint64_t segment, std::uint64_t offset, std::size_t bytes,
+                      const Record& record) {
+    this->record(segment, offset, bytes, record);
+  }
 
  protected:
   ~RecordSink() = default;
@@ -33,10 +40,10 @@ class RecordSink {
 struct FoundSegment {
   std::uint64_t sequence = 0;
   std::uint64_t file_bytes = 0;
-  std::uint64_t used_bytes = 0;  // up to the end of its last whole record; its header at least
+  std::uint64_t used_bytes = 0;  // up to the end of its last whole group; its header at least
 };
 
-// A torn tail: from `offset` of `segment` on nothing counts.
+// A torn tail: from `offset` of `segment` on, where a group begins or could begin, nothing counts.
 struct Cut {
   std::uint64_t segment = 0;
   std::uint64_t offset = 0;
@@ -54,13 +61,15 @@ struct Examined {
   std::optional<Cut> cut;
   std::vector<std::string> leftovers;  // files that a crash left unfinished
   std::uint64_t facts = 0;
+  Ledger ledger;  // of all segments up to the one where the log ends
 };
 
 // How far reading has come: bytes read and bytes to read in all.
 using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 // Reads the whole journal. The error names file and offset: damage, another version, a segment of
-// another journal, a gap in the numbers. O(bytes); holds one segment in memory.
+// another journal, a gap in the numbers. O(bytes); holds one segment in memory, and the bodies of
+// one group once more.
 Result<Examined> examine(Storage& storage, const WallClock& clock, RecordSink& sink,
                          const Progress& progress);
 

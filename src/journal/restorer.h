@@ -1,4 +1,4 @@
-// Restorer: takes what recovery reads and gives the queue its jobs back and the journal its ledger.
+// Restorer: takes what recovery reads and gives the queue its jobs back.
 #pragma once
 
 #include "engine/fact.h"
@@ -15,18 +15,14 @@ class Restorer final : public RecordSink {
 
   void record(std::uint64_t segment, std::uint64_t offset, std::size_t bytes,
               const Record& record) override;
+  void copied(std::uint64_t segment, std::uint64_t offset, std::size_t bytes,
+              const Record& record) override;
 
-  // When all is read: tells the queue which ids were used, and gives the ledger of all segments up
-  // to the one where the log ends.
-  Ledger finish(const Examined& examined);
+  // When all is read: tells the queue which ids were used, and takes the ledger out of `examined`.
+  Ledger finish(Examined& examined);
 
  private:
-  void open_up_to(std::uint64_t segment);
-  void take(const Added& added, std::size_t bytes);
-
   FactSink& queue_;
-  Ledger ledger_;
-  std::uint64_t next_segment_ = 0;
 };
 
 }  // namespace tubed::journal
