@@ -47,9 +47,10 @@ void print_counters(Line line, const JobCounters& counters) {
 }
 
 void print_record(Line line, const Group& group) {
-  fmt::format_to(line, "group number={} facts={} jobs={} durable={} next-id={} written={} journal={:016x}{}",
-                 group.number, group.facts, group.jobs, group.durable, group.next_job_id,
-                 utc_text(group.written), group.directory, group.clean ? " clean" : "");
+  fmt::format_to(
+      line, "group number={} facts={} jobs={} durable={} next-id={} written={} journal={:016x}{}",
+      group.number, group.facts, group.jobs, group.durable, group.next_job_id,
+      utc_text(group.written), group.directory, group.clean ? " clean" : "");
 }
 
 void print_record(Line line, const Added& added, const WallClock& clock, Bodies bodies) {

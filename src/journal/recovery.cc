@@ -51,6 +51,18 @@ class Examiner {
   }
 
  private:
+  struct Entry {
+    std::uint64_t offset;
+    std::size_t bytes;
+    Record record;  // points into the segment's image
+  };
+  // Where the log ends although something stands there.
+  struct End {
+    std::uint64_t segment = 0;
+    std::uint64_t offset = 0;
+    std::string reason;
+  };
+
   Result<void> list() {
     auto files = storage_.list();
     if (!files) return files.error();
@@ -196,13 +208,12 @@ class Examiner {
   void end_log(std::size_t index, std::uint64_t offset, std::string reason) {
     ended_ = true;
     end_ = {found_.segments[index].sequence, offset, std::move(reason)};
-    found_.cut =
-        Cut{.segment = end_.segment,
-            .offset = group_.empty() ? offset : group_.front().offset,
-            .reason = group_.empty()
-                          ? end_.reason
-                          : fmt::format("the group is not whole: at {}, {}", offset, end_.reason),
-            .lost_groups = 0};
+    found_.cut = Cut{.segment = end_.segment,
+                     .offset = group_.empty() ? offset : group_.front().offset,
+                     .reason = group_.empty() ? end_.reason
+                                              : fmt::format("the group is not whole: at {}, {}",
+                                                            offset, end_.reason),
+                     .lost_groups = 0};
     group_.clear();
   }
 
@@ -233,8 +244,8 @@ class Examiner {
   }
 
   // Earlier in the log the numbers need not agree: a job may have come with a segment that is gone,
-  // and its copy stands further on. But a segment goes only when what replaces it is on the disk, in
-  // whole groups, so that at the end they agree after every crash.
+  // and its copy stands further on. But a segment goes only when what replaces it is on the disk,
+  // in whole groups, so that at the end they agree after every crash.
   Result<void> check_jobs() const {
     const std::uint64_t given = found_.ledger.jobs();
     if (!begun_ || given == jobs_) return {};
@@ -245,23 +256,11 @@ class Examiner {
     }
     const FoundSegment& last = found_.segments[found_.current];
     return Error{fmt::format(
-        "{} is the oldest segment, and the log from there to offset {} of {} gives {} jobs, and says "
-        "that there are {}: older segments are missing, or the end of the log is",
+        "{} is the oldest segment, and the log from there to offset {} of {} gives {} jobs, "
+        "and says that there are {}: older segments are missing, or the end of the log is",
         segment_name(found_.segments.front().sequence), last.used_bytes,
         segment_name(last.sequence), given, jobs_)};
   }
-
-  struct Entry {
-    std::uint64_t offset;
-    std::size_t bytes;
-    Record record;  // points into the segment's image
-  };
-  // Where the log ends although something stands there.
-  struct End {
-    std::uint64_t segment = 0;
-    std::uint64_t offset = 0;
-    std::string reason;
-  };
 
   Storage& storage_;
   WallClock clock_;
@@ -270,10 +269,10 @@ class Examiner {
   Examined found_;
   std::uint64_t bytes_done_ = 0;
   std::uint64_t bytes_total_ = 0;
-  std::vector<Entry> group_;      // what was read of it; empty: none is open
-  bool begun_ = false;            // a whole group was read
-  std::uint64_t jobs_ = 0;        // that there are, says the last whole group
-  bool ended_ = false;            // by something that does not read
+  std::vector<Entry> group_;  // what was read of it; empty: none is open
+  bool begun_ = false;        // a whole group was read
+  std::uint64_t jobs_ = 0;    // that there are, says the last whole group
+  bool ended_ = false;        // by something that does not read
   End end_;
   std::size_t last_touched_ = 0;  // of the segments from the log's end on
   LogNumber durable_ = 0;

@@ -2,8 +2,8 @@
 //
 // examine() changes nothing, so that tools can use it on any directory; repair() then removes the
 // traces of a crash. Between damage and a crash's trace the log itself decides: a record that does
-// not read is damage if a later group says that it was on disk, or if the jobs that the log gives up
-// to there are not as many as its last whole group says; otherwise the log ends there.
+// not read is damage if a later group says that it was on disk, or if the jobs that the log gives
+// up to there are not as many as its last whole group says; otherwise the log ends there.
 // docs/journal-format.md: "What a crash may leave behind".
 #pragma once
 

@@ -1,8 +1,9 @@
 // faulty_disk: a library to preload that makes a disk fail, for the files of a journal only.
 //
 // $TUBED_FAULT names a file. While it is there its text says what goes wrong:
-//   sync 5        fdatasync and fsync fail with that errno; likewise `write` (pwrite, pwritev) and
-//                 `allocate` (fallocate)
+//   sync 5        fdatasync, fsync and writes with RWF_DSYNC fail with that errno
+//   write 5       likewise pwrite, pwritev and pwritev2
+//   allocate 5    likewise fallocate
 //   sync hang     they wait until the text says something else
 //   write short   a few bytes are taken at a time
 // Nothing else is touched, so that whatever the daemon does about it is its own doing.
@@ -84,6 +85,15 @@ ssize_t write_pieces(const char* name, int file, const iovec* pieces, int count,
   return -1;
 }
 
+// A write that is to be on the disk is a write, and then a sync of it.
+ssize_t write_and_sync(const char* name, int file, const iovec* pieces, int count, off_t offset,
+                       int flags) {
+  const ssize_t result = write_pieces(name, file, pieces, count, offset);
+  if (result <= 0 || (flags & RWF_DSYNC) == 0) return result;
+  const bool failed = fails("sync", file) || next<int(int)>("fdatasync")(file) != 0;
+  return failed ? -1 : result;
+}
+
 }  // namespace
 
 extern "C" {
@@ -107,6 +117,14 @@ ssize_t pwritev(int file, const iovec* pieces, int count, off_t offset) {
 
 ssize_t pwritev64(int file, const iovec* pieces, int count, off64_t offset) {
   return write_pieces("pwritev64", file, pieces, count, offset);
+}
+
+ssize_t pwritev2(int file, const iovec* pieces, int count, off_t offset, int flags) {
+  return write_and_sync("pwritev", file, pieces, count, offset, flags);
+}
+
+ssize_t pwritev64v2(int file, const iovec* pieces, int count, off64_t offset, int flags) {
+  return write_and_sync("pwritev64", file, pieces, count, offset, flags);
 }
 
 int fallocate(int file, int mode, off_t offset, off_t bytes) {

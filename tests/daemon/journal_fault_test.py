@@ -128,7 +128,16 @@ class Failing(FaultyDisk):
         self.assertGreaterEqual(len(self.fail_under_load("allocate 5", ("-f", "0"))), 10)
 
     def test_a_full_disk_in_a_sync_is_a_failure_too(self):
-        self.fail_under_load("sync 28", ("-f", "0"))
+        """Where a new file may be given up for want of room, what was written may not."""
+        daemon = self.start_on_it("-f", "0")
+        client = self.connect(daemon)
+        kept = client.put(b"kept")
+        self.settle(client)
+        self.set_fault("sync 28")
+        client.send(b"put 0 0 60 1\r\nx\r\n")
+        self.expect_failure(daemon)
+        self.assertEqual(client.rest(), b"")
+        self.assertEqual(self.jobs_of_a_restart()[kept], b"kept")
 
     def test_a_lonely_job_is_synced_in_time_or_the_failure_is_seen(self):
         daemon = self.start_on_it("-f", "20")
@@ -140,7 +149,9 @@ class Failing(FaultyDisk):
         self.expect_failure(daemon)
 
     def test_at_the_start(self):
-        self.start_on_it().end()
+        daemon = self.start_on_it()
+        self.connect(daemon).put(b"x")  # so that there is something to be read
+        self.end(daemon)
         self.set_fault("sync 5")
         line = self.start_refused(73, "-b", str(self.journal), environment=self.environment)
         self.assertIn(str(self.journal), line)

@@ -3,6 +3,7 @@
 // when it is recovered once more.
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -50,9 +51,14 @@ class Builder {
   void step(Input& input) {
     switch (input.byte() % 8) {
       case 0:
-        return group(number_, input);
+        group(number_, input);
+        counts_ = true;
+        return;
       case 1:
-        return group(input.byte(), input);
+        group(input.byte(), input);
+        group_.facts = input.byte();
+        group_.jobs = input.byte();
+        return write_group();
       case 2:
         return raw(input.text(input.byte()));
       case 3:
@@ -67,26 +73,41 @@ class Builder {
         return;
       default:
         ++number_;
-        return checked(input.text(input.byte()));
+        checked(input.text(input.byte()));
+        if (counts_) count();
+        return;
     }
   }
 
   void begin_segment() {
+    counts_ = false;
     image_ = encode_header({.directory = kDirectory, .sequence = sequence_, .created = 0});
   }
   void end_segment() { disk_.place(segment_name(sequence_), image_); }
 
   void group(LogNumber number, Input& input) {
-    std::string record(kGroupBytes, '\0');
-    write_group({record.data(), record.size()}, seed_of(sequence_),
-                {.directory = kDirectory,
-                 .offset = image_.size(),
-                 .number = number,
-                 .durable = input.byte(),
-                 .next_job_id = input.byte(),
-                 .written = 0,
-                 .clean = input.byte() % 2 == 1});
-    image_ += record;
+    counts_ = false;
+    group_ = {.directory = kDirectory,
+              .offset = image_.size(),
+              .number = number,
+              .durable = input.byte(),
+              .next_job_id = input.byte(),
+              .written = 0,
+              .jobs = jobs_.size(),
+              .clean = input.byte() % 2 == 1};
+    image_.append(kGroupBytes, '\0');
+    write_group();
+  }
+
+  void write_group() {
+    journal::write_group({image_.data() + group_.offset, kGroupBytes}, seed_of(sequence_), group_);
+  }
+
+  // One more fact in the group, whose record was written before this was known.
+  void count() {
+    ++group_.facts;
+    group_.jobs = jobs_.size();
+    if (group_.offset + kGroupBytes <= image_.size()) write_group();
   }
 
   void raw(std::string_view bytes) { image_ += bytes; }
@@ -99,11 +120,21 @@ class Builder {
     store_little(record.data() + 4, static_cast<std::uint32_t>(payload.size()));
     store_little(record.data(), crc32c(seed_of(sequence_), std::string_view(record).substr(4)));
     image_ += record;
+    note(parse_record(record, seed_of(sequence_), WallClock{}));
+  }
+
+  void note(const Parsed& parsed) {
+    if (parsed.kind != Parsed::Kind::record) return;
+    if (const auto* added = std::get_if<Added>(&parsed.record)) jobs_.insert(added->id);
+    if (const auto* removed = std::get_if<Removed>(&parsed.record)) jobs_.erase(removed->id);
   }
 
   TestDisk& disk_;
   std::uint64_t sequence_ = 1;
   LogNumber number_ = 0;
+  std::set<JobId> jobs_;
+  Group group_;          // the newest
+  bool counts_ = false;  // it says of its facts and jobs what is true
   std::string image_;
 };
 

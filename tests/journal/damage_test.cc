@@ -8,15 +8,16 @@
 #include <doctest/doctest.h>
 
 #include "tests/journal/journal_life.h"
+#include "tests/journal/sample.h"
 
 namespace tubed::journal {
 
 namespace {
 
-struct FoundRecord {
+struct FoundGroup {
   std::uint64_t segment;
   std::uint64_t end;  // its last byte is before it
-  LogNumber number;   // of facts up to and with this record
+  LogNumber number;   // of facts up to and with this group
 };
 
 // A journal of several segments with all that was told to it.
@@ -45,13 +46,13 @@ class Recorded final : public RecordSink {
     return segment_name(found_.segments[found_.current].sequence);
   }
 
-  // How many facts stand in whole records before this place.
+  // How many facts stand in whole groups before this place.
   LogNumber facts_before(std::uint64_t segment, std::uint64_t offset) const {
     LogNumber number = first_number_;
-    for (const FoundRecord& record : records_) {
+    for (const FoundGroup& group : groups_) {
       const bool before =
-          record.segment < segment || (record.segment == segment && record.end <= offset);
-      if (before) number = record.number;
+          group.segment < segment || (group.segment == segment && group.end <= offset);
+      if (before) number = group.number;
     }
     return number;
   }
@@ -76,12 +77,14 @@ class Recorded final : public RecordSink {
   void record(std::uint64_t segment, std::uint64_t offset, std::size_t bytes,
               const Record& record) override {
     if (const auto* group = std::get_if<Group>(&record)) {
-      if (records_.empty()) first_number_ = number_ = group->number;
+      if (groups_.empty()) first_number_ = number_ = group->number;
       last_group_ = *group;
+      groups_.push_back({segment, 0, number_});
     } else {
       ++number_;
     }
-    records_.push_back({segment, offset + bytes, number_});
+    groups_.back().end = offset + bytes;
+    groups_.back().number = number_;
   }
 
  private:
@@ -109,7 +112,7 @@ class Recorded final : public RecordSink {
   JournalLife life_;
   TestDisk::Contents files_;
   Examined found_;
-  std::vector<FoundRecord> records_;
+  std::vector<FoundGroup> groups_;
   LogNumber first_number_ = 0;
   LogNumber number_ = 0;
   Group last_group_;
@@ -227,6 +230,184 @@ TEST_CASE("a segment in the place of another is refused") {
       }
     }
   }
+}
+
+// --- Journals made by hand
+
+namespace {
+
+using sample::Image;
+using sample::Kept;
+
+Result<Examined> examined(TestDisk& disk, Kept& kept) {
+  return examine(disk, sample::kClock, kept, nullptr);
+}
+
+std::string error_of(const TestDisk::Contents& files) {
+  TestDisk disk(files);
+  Kept kept;
+  const auto found = examined(disk, kept);
+  return found ? "" : found.error().message;
+}
+
+Fact job(JobId id) {
+  return sample::added(id, kDefaultTube, "body");
+}
+
+// Three jobs; of the first segment one was removed and two were copied, each in a group of its own.
+struct Compacted {
+  Compacted() {
+    first.group().fact(job(1)).fact(job(2)).fact(job(3));
+    second.use_ids_below(4).with_jobs(first.jobs());
+    second.group().fact(Removed{.id = 1}).group().fact(job(2)).group().fact(job(3));
+    second.group().fact(job(4));
+  }
+  Image first{1, 0};
+  Image second{2, 3};
+};
+
+}  // namespace
+
+TEST_CASE("a journal whose older segments went by compaction is whole") {
+  const Compacted made;
+  TestDisk disk(TestDisk::Contents{{segment_name(2), made.second.bytes()}});
+  Kept kept;
+  const auto found = examined(disk, kept);
+  REQUIRE(found);
+  CHECK(found.value().ledger.jobs() == 3);
+  CHECK(found.value().next_number == 7);
+  CHECK_FALSE(found.value().cut);
+}
+
+TEST_CASE("a missing oldest segment is not taken for one that compaction has removed") {
+  Image second(2, 3);
+  second.with_jobs({1, 2, 3}).group().fact(job(4)).zeros(100);
+  CHECK(
+      error_of({{segment_name(2), second.bytes()}}) ==
+      "journal.0000000002 is the oldest segment, and the log from there to offset 224 of "
+      "journal.0000000002 gives 1 jobs, and says that there are 4: older segments are missing, or "
+      "the end of the log is");
+  for (std::uint64_t seed = 10; seed < 20; ++seed) {
+    Recorded recorded(seed, Recorded::End::as_it_is);
+    TestDisk disk(recorded.files());
+    const auto& segments = recorded.found().segments;
+    for (std::size_t i = 0; i + 1 < segments.size(); ++i) {
+      disk.lose(segment_name(segments[i].sequence));
+      const auto number = recorded.recover(disk, "the oldest segments lost");
+      if (number) CHECK(*number == recorded.found().next_number);  // they were of no more use
+    }
+  }
+}
+
+TEST_CASE("copies that are lost with the end of the log are noticed") {
+  const Compacted made;
+  const std::string whole = made.second.bytes();
+  // Its records: a group, a removal, a group, a copy, a group, a copy, a group, a new job.
+  const auto& starts = made.second.starts();
+  for (std::size_t record = 0; record < starts.size(); ++record) {
+    CAPTURE(record);
+    std::string torn = whole;
+    torn[starts[record] + 9] = '\xff';
+    std::string lost = whole;
+    std::fill(lost.begin() + static_cast<long>(starts[record]), lost.end(), '\0');
+    for (std::string* image : {&torn, &lost}) {
+      // Nothing behind it says that it was on the disk.
+      image->resize(record < 6 ? starts[6] : image->size());
+      const std::string error = error_of({{segment_name(2), *image}});
+      CHECK(error.empty() == (record >= 6));
+      const bool names_it = error.empty() || error.find("journal.0000000002") == 0;
+      CHECK_MESSAGE(names_it, error);
+    }
+    // While the older segment is there nothing is lost but what the log's end had.
+    CHECK(error_of({{segment_name(1), made.first.bytes()}, {segment_name(2), lost}}).empty());
+  }
+  std::string torn = whole.substr(0, starts[6]);
+  torn[starts[5] + 9] = '\xff';
+  CHECK(error_of({{segment_name(2), torn}}) ==
+        "journal.0000000002 is damaged at offset " + std::to_string(starts[5]) +
+            ": the record does not match its checksum; the log before it gives 1 jobs, and says "
+            "that there are 2");
+}
+
+TEST_CASE("a group counts whole or not at all, and is cut off when it is torn") {
+  Image image(1, 0);
+  image.group().fact(job(1)).group().fact(job(2)).fact(Removed{.id = 1}).fact(job(3));
+  const std::size_t second = image.starts()[2];
+  // Up to the last record's fields: its end are zeros, and zeros may follow.
+  for (std::size_t bytes = second + 1; bytes < image.starts().back() + 60; ++bytes) {
+    for (const std::size_t zeros : {0U, 8U, 200U}) {
+      CAPTURE(bytes);
+      TestDisk disk(TestDisk::Contents{
+          {segment_name(1), image.bytes().substr(0, bytes) + std::string(zeros, '\0')}});
+      Kept kept;
+      auto found = examined(disk, kept);
+      REQUIRE(found);
+      REQUIRE(found.value().next_number == 1);
+      REQUIRE(found.value().ledger.jobs() == 1);
+      REQUIRE(kept.facts().size() == 1);
+      REQUIRE(found.value().cut);
+      REQUIRE(found.value().cut->offset == second);
+      REQUIRE(found.value().cut->lost_groups == 0);
+      REQUIRE(repair(disk, found.value()));
+      REQUIRE(disk.contents(segment_name(1)).size() == second);
+    }
+  }
+}
+
+TEST_CASE("a group with fewer facts than it says ends the log, whatever follows") {
+  Image image(1, 0);
+  image.group().fact(job(1)).group().fact(job(2)).fact(job(3));
+  const std::size_t third = image.starts().back();
+  Image next(1, 2);
+  next.raw(std::string(third - kSegmentHeaderBytes, 'x')).group().fact(job(3));
+  const std::string torn =
+      image.bytes().substr(0, third) + next.bytes().substr(third);  // its durable is 2
+  CHECK(error_of({{segment_name(1), torn}}) == "journal.0000000001 is damaged at offset " +
+                                                   std::to_string(third) +
+                                                   ": 1 facts of the group before it are missing");
+  const Image second = Image(2, 2).group();
+  CHECK(error_of({{segment_name(1), image.bytes().substr(0, third)},
+                  {segment_name(2), second.bytes()}}) ==
+        "journal.0000000001 is damaged at offset " + std::to_string(third) +
+            ": 1 facts of the group before it are missing");
+}
+
+TEST_CASE("a fact behind its group's last ends the log") {
+  Image image(1, 0);
+  image.group().fact(job(1));
+  std::string extra = image.bytes();
+  append_record(extra, seed_of(1), job(2), sample::kClock);
+  TestDisk disk(TestDisk::Contents{{segment_name(1), extra}});
+  Kept kept;
+  const auto found = examined(disk, kept);
+  REQUIRE(found);
+  CHECK(found.value().next_number == 1);
+  REQUIRE(found.value().cut);
+  CHECK(found.value().cut->offset == image.bytes().size());
+  CHECK(found.value().cut->reason == "a fact stands in no group");
+}
+
+TEST_CASE("without one whole group a log is empty, if nothing can have stood before it") {
+  for (const std::uint64_t sequence : {1U, 2U}) {
+    Image image(sequence, 0);
+    image.group().fact(job(1)).fact(job(2));
+    for (std::size_t bytes = kSegmentHeaderBytes; bytes < image.bytes().size(); ++bytes) {
+      CAPTURE(bytes);
+      const std::string error =
+          error_of({{segment_name(sequence), image.bytes().substr(0, bytes)}});
+      if (sequence == 1) {
+        CHECK(error == "");
+      } else {
+        CHECK(error.starts_with("journal.0000000002 is damaged at offset "));
+      }
+    }
+  }
+}
+
+TEST_CASE("a segment with a number that no journal comes to is refused") {
+  const std::uint64_t sequence = 1'000'000'000'000;
+  CHECK(error_of({{segment_name(sequence), Image(sequence, 0).group().bytes()}}) ==
+        "journal.1000000000000 has a number that no journal comes to");
 }
 
 }  // namespace tubed::journal

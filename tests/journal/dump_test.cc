@@ -83,22 +83,22 @@ TEST_CASE("a dump has a line for each segment and each record") {
   REQUIRE(lines.size() == 14);
   CHECK(lines[0] ==
         "journal.0000000001:0 segment journal=0123456789abcdef "
-        "created=2023-11-14T22:13:20.000000000Z bytes=828");
+        "created=2023-11-14T22:13:20.000000000Z bytes=852");
   CHECK(lines[1] ==
-        "journal.0000000001:64 group number=10 durable=10 next-id=1 "
+        "journal.0000000001:64 group number=10 facts=1 jobs=0 durable=10 next-id=1 "
         "written=2023-11-14T22:13:20.000000000Z journal=0123456789abcdef");
-  CHECK(lines[2] == "journal.0000000001:128 removed id=1");
+  CHECK(lines[2] == "journal.0000000001:136 removed id=1");
   CHECK(begins(lines[7], "journal.0000000002:0 segment"));
 }
 
 TEST_CASE("a dump says where damage is, and goes on behind it") {
   TestDisk disk(TestDisk::Contents{{segment_name(1), removals(1).bytes()}});
-  disk.flip(segment_name(1), 130);
+  disk.flip(segment_name(1), 138);
   const Lines lines = lines_of(disk);
   REQUIRE(lines.size() == 7);
   CHECK(lines[2] ==
-        "journal.0000000001:128 does not read up to 152: the record does not match its checksum");
-  CHECK(begins(lines[3], "journal.0000000001:152 group number=11"));
+        "journal.0000000001:136 does not read up to 160: the record does not match its checksum");
+  CHECK(begins(lines[3], "journal.0000000001:160 group number=11"));
 }
 
 TEST_CASE("a dump reads behind a damaged header, and not behind another version's") {
@@ -133,9 +133,10 @@ TEST_CASE("a summary tells how the journal ended") {
   TestDisk disk(TestDisk::Contents{{segment_name(4), removals(4).group(true).bytes()}});
   CHECK(described(disk) ==
         "journal:     0123456789abcdef\n"
-        "segments:    1, journal.0000000004 to journal.0000000004, 392 bytes\n"
+        "segments:    1, journal.0000000004 to journal.0000000004, 424 bytes\n"
         "facts:       3, up to number 13\n"
-        "ends at:     journal.0000000004:392\n"
+        "jobs:        0\n"
+        "ends at:     journal.0000000004:424\n"
         "next job id: 4\n"
         "stopped:     in order\n");
   disk.place(segment_name(4), removals(4).bytes());
@@ -143,7 +144,7 @@ TEST_CASE("a summary tells how the journal ended") {
   disk.place(segment_name(4), removals(4).raw("torn").bytes());
   disk.place("journal.0000000005.new", "");
   CHECK(described(disk).ends_with(
-      "stopped:     by a crash; journal.0000000004:328: the record is cut short\n"
+      "stopped:     by a crash; journal.0000000004:352: the record is cut short\n"
       "left over:   journal.0000000005.new\n"));
 }
 

@@ -31,7 +31,7 @@ TestDisk::Contents version_1() {
   first.group();
   for (std::size_t i = 4; i < 9; ++i) first.fact(facts[i]);
   Image second(2, first.number());
-  second.use_ids_below(first.next_job_id());
+  second.use_ids_below(first.next_job_id()).with_jobs(first.jobs());
   second.group();
   second.fact(facts[9]);
   second.group(true);

@@ -9,11 +9,12 @@ using namespace tubed::journal;
 TEST_CASE("a job's home is the segment of its newest record") {
   Ledger ledger;
   ledger.open_segment(1, 64);
-  ledger.added(10, 100);
-  ledger.added(11, 100);
+  CHECK(ledger.added(10, 100));
+  CHECK(ledger.added(11, 100));
   CHECK(ledger.home_of(10) == 1);
   ledger.open_segment(2, 64);
-  ledger.added(10, 120);  // copied
+  CHECK_FALSE(ledger.added(10, 120));  // copied
+  CHECK(ledger.jobs() == 2);
   CHECK(ledger.home_of(10) == 2);
   CHECK(ledger.oldest().live_records == 1);
   CHECK(ledger.oldest().live_bytes == 100);
@@ -29,6 +30,7 @@ TEST_CASE("a removed job is nobody's") {
   ledger.removed(10);
   ledger.removed(99);
   CHECK(ledger.home_of(10) == 0);
+  CHECK(ledger.jobs() == 0);
   CHECK(ledger.oldest().live_records == 0);
   CHECK(ledger.live_bytes() == 0);
 }

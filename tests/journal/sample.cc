@@ -208,23 +208,41 @@ Image& Image::group(bool clean) {
   const std::size_t at = bytes_.size();
   starts_.push_back(at);
   bytes_.append(kGroupBytes, '\0');
-  write_group({bytes_.data() + at, kGroupBytes}, seed_of(sequence_),
-              {.directory = directory_,
-               .offset = at,
-               .number = number_,
-               .durable = number_,
-               .next_job_id = next_job_id_,
-               .written = kNow,
-               .clean = clean});
+  group_ = {.directory = directory_,
+            .offset = at,
+            .number = number_,
+            .durable = number_,
+            .next_job_id = next_job_id_,
+            .written = kNow,
+            .clean = clean};
+  write_group();
   return *this;
+}
+
+void Image::write_group() {
+  if (group_.offset == 0) return;
+  group_.facts = static_cast<std::uint32_t>(number_ - group_.number);
+  group_.jobs = jobs_.size();
+  journal::write_group({bytes_.data() + group_.offset, kGroupBytes}, seed_of(sequence_), group_);
 }
 
 Image& Image::fact(const Fact& fact) {
   starts_.push_back(bytes_.size());
   append_record(bytes_, seed_of(sequence_), fact, kClock);
   ++number_;
-  if (const auto* added = std::get_if<Added>(&fact)) use_ids_below(added->id + 1);
-  if (const auto* removed = std::get_if<Removed>(&fact)) use_ids_below(removed->id + 1);
+  if (const auto* added = std::get_if<Added>(&fact)) {
+    use_ids_below(added->id + 1);
+    jobs_.insert(added->id);
+  } else if (const auto* removed = std::get_if<Removed>(&fact)) {
+    use_ids_below(removed->id + 1);
+    jobs_.erase(removed->id);
+  }
+  write_group();
+  return *this;
+}
+
+Image& Image::with_jobs(std::vector<JobId> ids) {
+  jobs_ = {ids.begin(), ids.end()};
   return *this;
 }
 

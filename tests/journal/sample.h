@@ -2,6 +2,7 @@
 #pragma once
 
 #include <random>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,25 +30,33 @@ class Image {
  public:
   Image(std::uint64_t sequence, LogNumber number, std::uint64_t directory = kDirectory);
 
-  // The group's `durable` is its number, as if each was synced alone.
+  // The group's `durable` is its number, as if each was synced alone. Its facts and jobs are
+  // counted as they come.
   Image& group(bool clean = false);
   Image& fact(const Fact& fact);
   Image& zeros(std::size_t bytes);
   Image& raw(std::string_view bytes);
   // What groups say from here on.
   Image& use_ids_below(JobId next);
+  // Jobs that there are by what came before this segment.
+  Image& with_jobs(std::vector<JobId> ids);
 
   const std::string& bytes() const { return bytes_; }
   LogNumber number() const { return number_; }
   JobId next_job_id() const { return next_job_id_; }
+  std::vector<JobId> jobs() const { return {jobs_.begin(), jobs_.end()}; }
   // Where each record begins.
   const std::vector<std::size_t>& starts() const { return starts_; }
 
  private:
+  void write_group();
+
   std::uint64_t sequence_;
   std::uint64_t directory_;
   LogNumber number_;
   JobId next_job_id_ = 1;
+  std::set<JobId> jobs_;
+  Group group_;  // the newest; offset 0: there is none
   std::vector<std::size_t> starts_;
   std::string bytes_;
 };

@@ -211,3 +211,30 @@ TEST_CASE("a start on a full disk serves what is there and refuses puts") {
     REQUIRE(queue->journal().durable() == queue->journal().newest());
   }
 }
+
+TEST_CASE("in no mode does an older segment go before its successor holds a group on the disk") {
+  for (const Duration sync : {Duration(0s), Duration(50ms), Duration::max()}) {
+    // The first segment's last job goes when the second is filled to different degrees.
+    for (std::size_t body = 0; body < 128; body += 8) {
+      for (int churn = 20; churn < 50; ++churn) {
+        CAPTURE(body);
+        CAPTURE(churn);
+        TestDisk disk;
+        const auto queue = opened(disk, {.sync = sync, .segment_bytes = 4096});
+        const JobId first = queue->put(10000);  // too large to be copied away early
+        queue->settle();
+        for (int i = 0; i < churn; ++i) {
+          queue->remove(queue->put(body));
+          queue->settle();
+        }
+        queue->remove(first);
+        queue->settle();
+        Random random(body);
+        TestDisk next = disk.after_crash(random, Fate::power_loss);
+        const auto again = KeptQueue::open(next, {.segment_bytes = 4096});
+        const std::string error = again.ok() ? "" : again.error().message;
+        REQUIRE_MESSAGE(again.ok(), error);
+      }
+    }
+  }
+}
