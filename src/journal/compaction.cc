@@ -34,17 +34,20 @@ std::uint64_t Journal::chunk_bytes() const {
 
 // Kept back for everything but puts: what compaction needs to free one segment, some room for the
 // records of jobs that move meanwhile, and, as compaction may have to walk through a log that is
-// alive to its end before it finds what it can free, a part of all that is alive.
+// alive to its end before it finds what it can free, a part of all that is alive. A record that
+// does not fit leaves the end of a segment unused, and again in what compaction writes.
 std::uint64_t Journal::reserve_bytes() const {
   const std::uint64_t live = ledger_.live_bytes();
-  return std::min(live, options_.segment_bytes) + options_.segment_bytes / 8 + live / kPaceWhenFull;
+  const std::uint64_t largest = ledger_.largest_bytes();
+  return std::min(live, std::max(options_.segment_bytes, largest)) + 2 * largest +
+         options_.segment_bytes / 8 + live / kLiveShare;
 }
 
 bool Journal::has_room_for(std::uint64_t record_bytes) const {
   if (!full_ && options_.max_bytes == 0) return true;
   std::uint64_t room = free_bytes();
   if (!full_ && options_.max_bytes > file_bytes()) room += options_.max_bytes - file_bytes();
-  return room >= reserve_bytes() + record_bytes + kGroupBytes;
+  return room >= reserve_bytes() + 3 * record_bytes + kGroupBytes;
 }
 
 // --- Growth
@@ -57,8 +60,13 @@ void Journal::grow_if_needed() {
   if (full_ && retry_at_ != kNever) return;
   const LogPlace needed =
       starved_ ? LogPlace{commit_[part_index_].segment, commit_[part_index_].end()} : LogPlace{};
-  const Runway::Step step = runway_.next_step(needed);
-  if (options_.max_bytes > 0 && file_bytes() + step.to - step.from > options_.max_bytes) {
+  Runway::Step step = runway_.next_step(needed);
+  const auto too_much = [&] {
+    return options_.max_bytes > 0 && file_bytes() + step.to - step.from > options_.max_bytes;
+  };
+  // Where there is little left, not more than what is needed.
+  if (starved_ && step.segment == needed.segment && (full_ || too_much())) step.to = needed.end;
+  if (too_much()) {
     return no_space("journal.max_bytes is reached");
   }
   runway_.grow(step, options_.clock.to_wall(host_.journal_time()),
@@ -102,6 +110,13 @@ bool Journal::compaction_wanted() const {
            free_bytes() > oldest.live_bytes + kBlockBytes;
   }
   return used > live + live / 2 + options_.segment_bytes / 2;
+}
+
+// On a full disk clients must not use up what it takes to free the next segment: they wait until
+// that is done.
+bool Journal::compaction_comes_first() const {
+  const std::uint64_t needed = ledger_.oldest().live_bytes + options_.segment_bytes / 8;
+  return dead_since_.has_value() || (compaction_wanted() && free_bytes() < needed);
 }
 
 // One slice, which goes out with what the turn has told. True: nothing was found yet, there is more

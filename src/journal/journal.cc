@@ -58,7 +58,10 @@ void Journal::set_options(const Options& options) {
   const bool becomes_always = options.sync == Duration() && options_.sync != Duration();
   if (becomes_always) catching_up_ = true;
   options_ = options;
-  if (options_.sync == Duration::max()) sync_at_ = kNever;
+  // What was written under the old mode is owed the new one's sync.
+  sync_at_ = kNever;
+  if (synced_ < written_ && becomes_always) sync_wanted_ = true;
+  if (synced_ < written_ && syncs_by_interval()) sync_at_ = host_.journal_time() + options_.sync;
   runway_.set_sizes({.segment_bytes = options.segment_bytes, .chunk_bytes = chunk_bytes()});
   if (full_) retry_at_ = host_.journal_time();
 }
@@ -97,7 +100,7 @@ void Journal::append(const Fact& fact, std::uint64_t record_bytes) {
 Journal::Part& Journal::part_for(std::uint64_t record_bytes) {
   bool joins = !pending_.empty();
   const std::uint64_t needed = record_bytes + (joins ? 0 : kGroupBytes);
-  if (head_.end + needed > options_.segment_bytes && head_.end > kSegmentHeaderBytes) {
+  if (head_.end + needed > runway_.limit_of(head_.segment) && head_.end > kSegmentHeaderBytes) {
     joins = false;
     ends_.push_back(newest_);
     head_ = {head_.segment + 1, kSegmentHeaderBytes};
@@ -118,12 +121,14 @@ Journal::Part& Journal::part_for(std::uint64_t record_bytes) {
 }
 
 bool Journal::congested() const {
+  // While the disk has not said no, puts must not take what is kept back before it has had its say.
   return pending_bytes_ > kMaxPendingBytes || starved_ || refused_ ||
-         (runway_.growing() && free_bytes() < reserve_bytes());
+         (full_ ? compaction_comes_first()
+                : free_bytes() < reserve_bytes() - ledger_.live_bytes() / kLiveShare);
 }
 
 bool Journal::end_turn() {
-  if (failed_) return false;
+  if (failed_ || stop_written_) return false;
   const Time now = host_.journal_time();
   if (retry_at_ <= now) {
     retry_at_ = kNever;
@@ -173,6 +178,7 @@ void Journal::begin_commit() {
   commit_facts_ = newest_ - committing_;
   committing_ = newest_;
   committing_now_ = true;
+  leave_segments();  // what the log has left may be the room that the next part needs
   write_part();
 }
 
@@ -227,8 +233,7 @@ void Journal::commit_written() {
   ++counts_.commits;
   const Time now = host_.journal_time();
   gathering_.committed(commit_facts_, newest_ - committing_, now - commit_began_, now);
-  const bool by_interval = options_.sync > Duration() && options_.sync != Duration::max();
-  if (by_interval && sync_at_ == kNever && synced_ < written_) {
+  if (syncs_by_interval() && sync_at_ == kNever && synced_ < written_) {
     sync_at_ = now + options_.sync;
   }
   go_on_stopping();

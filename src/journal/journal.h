@@ -131,6 +131,9 @@ class Journal final : public FactSink {
   Part& part_for(std::uint64_t record_bytes);
 
   // The commit: one group of parts at a time is on its way.
+  bool syncs_by_interval() const {
+    return options_.sync > Duration() && options_.sync != Duration::max();
+  }
   bool gathers(Time now);
   void begin_commit();
   void write_part();
@@ -143,7 +146,7 @@ class Journal final : public FactSink {
   void go_on_stopping();
   void fail(const std::string& reason);
 
-  // Space (space.cc)
+  // Space (compaction.cc)
   std::uint64_t chunk_bytes() const;
   std::uint64_t free_bytes() const { return runway_.ahead_of(head_); }
   std::uint64_t reserve_bytes() const;
@@ -153,9 +156,13 @@ class Journal final : public FactSink {
   void no_space(const std::string& reason);
   void has_space();
   bool compaction_wanted() const;
+  bool compaction_comes_first() const;
   bool compact();
   bool migrate_pauses();
   void drop_dead();
+
+  // Of all that is alive, this part is kept back as well.
+  static constexpr std::uint64_t kLiveShare = 64;
 
   Storage& storage_;
   JournalHost& host_;

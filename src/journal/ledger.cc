@@ -1,5 +1,7 @@
 #include "journal/ledger.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 
 namespace tubed::journal {
@@ -83,6 +85,7 @@ void Ledger::settle(std::uint64_t sequence, std::uint64_t bytes) {
   use.live_bytes += bytes;
   ++use.live_records;
   live_bytes_ += bytes;
+  largest_bytes_ = std::max(largest_bytes_, bytes);
 }
 
 void Ledger::leave(std::uint64_t sequence, std::uint64_t bytes) {

@@ -71,6 +71,8 @@ class Ledger {
 
   std::uint64_t used_bytes() const { return used_bytes_; }
   std::uint64_t live_bytes() const { return live_bytes_; }
+  // The largest record that ever was alive.
+  std::uint64_t largest_bytes() const { return largest_bytes_; }
 
  private:
   struct Home {
@@ -94,6 +96,7 @@ class Ledger {
   std::uint64_t jobs_ = 0;  // that have a home
   std::uint64_t used_bytes_ = 0;
   std::uint64_t live_bytes_ = 0;
+  std::uint64_t largest_bytes_ = 0;
 };
 
 }  // namespace tubed::journal

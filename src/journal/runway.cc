@@ -24,6 +24,13 @@ std::optional<FileId> Runway::file_for(const LogPlace& place) const {
   return strips_[index].file;
 }
 
+std::uint64_t Runway::limit_of(std::uint64_t segment) const {
+  const std::size_t index = index_of(segment);
+  if (index == strips_.size()) return sizes_.segment_bytes;
+  const bool is_last = index + 1 == strips_.size();
+  return is_last ? std::max(sizes_.segment_bytes, strips_[index].bytes) : strips_[index].bytes;
+}
+
 std::uint64_t Runway::ahead_of(const LogPlace& place) const {
   std::uint64_t ahead = 0;
   for (const Strip& strip : strips_) {

@@ -36,6 +36,9 @@ class Runway {
 
   // The file, if all up to `place.end` has its place on the disk. O(1).
   std::optional<FileId> file_for(const LogPlace& place) const;
+  // How long the segment may become: what is there of it, if another follows, is not made longer.
+  // O(1).
+  std::uint64_t limit_of(std::uint64_t segment) const;
   // Bytes that have their place on the disk behind `place`. O(files).
   std::uint64_t ahead_of(const LogPlace& place) const;
   // Of all its files.

@@ -343,7 +343,7 @@ Result<FileId> FileStorage::open(const std::string& name) {
   if (!file && errno == EACCES) file = open_for(O_RDONLY);
   if (!file) return Error{failure("opening of " + path_of(name)).reason};
   const FileId id = adopt(std::move(file), name);
-  file_of(id).plain_writes = 1;  // who knows what was written before
+  file_of(id).plain_asked = file_of(id).plain_done = 1;  // who knows what was written before
   return id;
 }
 
@@ -542,8 +542,14 @@ void FileStorage::write(FileId id, std::uint64_t offset, std::vector<std::string
                         Sync sync, Done done) {
   File& file = changeable_file_of(id);
   const bool syncs = sync == Sync::yes;
-  const bool alone = syncs && file.plain_writes == file.covered_writes;
-  if (!syncs) ++file.plain_writes;
+  const bool alone = syncs && file.plain_asked == file.plain_covered;
+  if (!syncs) {
+    ++file.plain_asked;
+    done = [&file, done = std::move(done)](const Outcome& outcome) {
+      ++file.plain_done;
+      done(outcome);
+    };
+  }
   if (syncs && !alone) done = when_synced(file, std::move(done));
   auto work = [offset, pieces = std::move(pieces), syncs, alone](int descriptor,
                                                                  const std::string& path) {
@@ -558,10 +564,11 @@ void FileStorage::sync(FileId file, Done done) {
   in_background_on(file, sync_file, when_synced(changeable_file_of(file), std::move(done)));
 }
 
-// All writes up to now are covered when it has succeeded.
+// All writes that are done by now are covered when it has succeeded; not one that is still going
+// on.
 Done FileStorage::when_synced(File& file, Done done) {
-  return [&file, covered = file.plain_writes, done = std::move(done)](const Outcome& outcome) {
-    if (outcome.ok()) file.covered_writes = std::max(file.covered_writes, covered);
+  return [&file, covered = file.plain_done, done = std::move(done)](const Outcome& outcome) {
+    if (outcome.ok()) file.plain_covered = std::max(file.plain_covered, covered);
     done(outcome);
   };
 }

@@ -98,10 +98,11 @@ class FileStorage final : public journal::Storage {
     Descriptor descriptor;
     std::string path;
     std::uint32_t under_way = 0;
-    // Writes that were asked for without a sync, and how many of them a sync has covered: until it
-    // is all, a synced write cannot leave out what is older.
-    std::uint64_t plain_writes = 0;
-    std::uint64_t covered_writes = 0;
+    // Writes without a sync: asked for, done, and of those done how many a later sync has covered.
+    // Until it is all that were asked for, a synced write cannot leave out what is older.
+    std::uint64_t plain_asked = 0;
+    std::uint64_t plain_done = 0;
+    std::uint64_t plain_covered = 0;
   };
 
   FileStorage(Loop& loop, std::string path, Descriptor directory, Descriptor lock, Mode mode);

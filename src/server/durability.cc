@@ -163,9 +163,10 @@ void Durability::journal_failed(const std::string& reason) {
 
 void Durability::journal_full(bool full, const std::string& reason) {
   if (full) {
-    log_.warning("no room for the journal: puts are refused", {{"reason", reason}});
+    log_.limited(Log::Level::warning, service_.now(), "no room for the journal: puts are refused",
+                 {{"reason", reason}});
   } else {
-    log_.info("room for the journal again");
+    log_.limited(Log::Level::info, service_.now(), "room for the journal again");
   }
 }
 

@@ -6,6 +6,7 @@
 #include "platform/clock.h"
 #include "platform/process.h"
 #include "protocol/reply.h"
+#include "server/exit_codes.h"
 
 namespace tubed::server {
 
@@ -185,7 +186,7 @@ void Server::end_turn() {
   if (stopping_ && client_count_ == 0) close_queue();
   // Who was closed gave jobs back.
   const bool journal_has_more = durability_ != nullptr && durability_->end_turn();
-  hold_input(durability_ != nullptr && durability_->congested());
+  hold_input(input_must_wait());
   arm_timers();
   turn_.ask_for_left_over(journal_has_more || (!left_over_.empty() && !input_held_));
   in_turn_ = false;
@@ -221,11 +222,17 @@ void Server::let_gated_through() {
   }
 }
 
+// Too much waits for the disk already: facts, or replies that cannot leave before it is done.
+bool Server::input_must_wait() const {
+  if (durability_ == nullptr) return false;
+  return durability_->congested() ||
+         (!gated_.empty() && output_bytes_ > settings_.output_memory / 2);
+}
+
 void Server::hold_input(bool hold) {
-  if (hold == input_held_) return;
-  input_held_ = hold;
+  const bool held = std::exchange(input_held_, hold);
   if (hold) return;
-  patience_.excuse_senders(service_.now());
+  if (held) patience_.excuse_senders(service_.now());
   for (const SessionId session : std::exchange(held_, {})) {
     Client* client = client_of(session);
     if (client == nullptr || !std::exchange(client->in_held_list, false)) continue;
@@ -272,6 +279,10 @@ void Server::do_left_over() {
   for (const SessionId session : doing_left_over_) {
     Client* client = client_of(session);
     if (client == nullptr) continue;
+    if (!takes_input()) {
+      left_over_.push_back(session);
+      continue;
+    }
     client->has_left_over = false;
     client->conversation().resume();
     look_after(*client);
@@ -279,6 +290,11 @@ void Server::do_left_over() {
 }
 
 void Server::arm_timers() {
+  if (queue_closed_) {
+    const Time real = platform::monotonic_now();
+    if (durability_ != nullptr) journal_timer_.arm(durability_->next_deadline(), real);
+    return;
+  }
   const engine::Deadlines next = service_.engine().next_deadlines();
   const Time now = service_.now();
   delay_timer_.arm(next.delay, now);
@@ -355,9 +371,14 @@ void Server::stop() {
 
 void Server::stop_now(std::string_view reason) {
   if (queue_closed_) {
-    log_.error("stopped while the journal was being written", {{"reason", reason}});
-    journal_failed_ = true;
-    return loop_.stop();
+    // Nobody waits for a reply any more. Without its mark the journal is as after a crash.
+    const bool kept = durability_->state().durable == durability_->state().newest;
+    if (kept) {
+      log_.warning("stopped before the journal had its end", {{"reason", reason}});
+    } else {
+      log_.error("stopped while the journal was being written", {{"reason", reason}});
+    }
+    platform::exit_now(kept ? 0 : kExitJournalFailed);
   }
   log_.warning("stopped with connections open",
                {{"reason", reason}, {"connections", std::uint64_t{client_count_}}});

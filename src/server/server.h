@@ -45,7 +45,7 @@ class Server final : public ClientHost, public platform::ListenerOwner, public D
   void begin_turn() override;
   void look_after(Client& client) override;
   std::span<char> read_buffer() override { return read_buffer_; }
-  bool takes_input() const override { return !input_held_; }
+  bool takes_input() const override { return !input_held_ && !input_must_wait(); }
   void journal_moved() override;
   void journal_failed() override;
   Time journal_time() override;
@@ -55,6 +55,7 @@ class Server final : public ClientHost, public platform::ListenerOwner, public D
   void end_turn();
   void attend(Client& client);
   void let_gated_through();
+  bool input_must_wait() const;
   void hold_input(bool hold);
   void count_output(Client& client, std::size_t bytes);
   void shed_output();

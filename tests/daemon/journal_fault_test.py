@@ -84,7 +84,7 @@ class FaultyDisk(DaemonTest):
 
 class Failing(FaultyDisk):
     def fail_under_load(self, fault, flags):
-        """Some puts are acknowledged, then comes the fault; what was acknowledged is there later."""
+        """Puts are acknowledged, then comes the fault; what was acknowledged is there later."""
         daemon = self.start_on_it("-s", "16384", *flags)
         clients = [self.connect(daemon) for _ in range(10)]
         watcher = self.connect(daemon)

@@ -7,6 +7,7 @@ tests were left out.
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import unittest
@@ -184,7 +185,7 @@ class OwnBound(WhatFullMeans):
         client = self.connect(daemon)
         before = self.fill(client)
         self.write_config('[journal]\nmax_bytes = 1048576\n')
-        daemon.signal(1)
+        daemon.signal(signal.SIGHUP)
         daemon.wait_for_line(" info reloaded")
         self.put_works_again(client)
         self.assertGreater(self.fill(client), before // 2)

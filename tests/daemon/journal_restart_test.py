@@ -277,7 +277,8 @@ class Stats(Journaled):
         self.assertEqual(client.stats(f"stats-job {jobs[0]}")["file"], 1)
         self.assertEqual(client.stats(f"stats-job {jobs[-1]}")["file"],
                          stats["binlog-current-index"])
-        until("the files to be there", lambda: len(self.segments()) >= stats["binlog-current-index"])
+        until("the files to be there",
+              lambda: len(self.segments()) >= stats["binlog-current-index"])
         self.assertGreater(stats["journal-live-bytes"], 29_000)
         self.assertGreaterEqual(stats["journal-bytes"], stats["journal-live-bytes"])
         file = client.stats(f"stats-job {jobs[20]}")["file"]
