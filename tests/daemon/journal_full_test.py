@@ -202,13 +202,13 @@ class SmallFileSystem(WhatFullMeans):
 
 class SmallFileSystemSynced(WhatFullMeans):
     mount_options = "size=3m"
-    flags = ("-s", "65536", "-f", "0")
+    flags = ("-s", "262144", "-f", "0")
 
 
 class FewNames(WhatFullMeans):
     """A file system that has bytes, and no room for another file."""
-    mount_options = "size=64m,nr_inodes=14"
-    flags = ("-s", "65536")
+    mount_options = "size=64m,nr_inodes=8"
+    flags = ("-s", "262144")
 
 
 class FileSystem(Full):
