@@ -66,7 +66,9 @@ void Journal::grow_if_needed() {
   };
   // Where there is little left, not more than what is needed.
   if (starved_ && step.segment == needed.segment && (full_ || too_much())) step.to = needed.end;
-  if (too_much()) {
+  // Our own bound gives way before anything stops: compaction then brings it down again.
+  at_own_bound_ = too_much();
+  if (at_own_bound_ && !starved_) {
     return no_space("journal.max_bytes is reached");
   }
   runway_.grow(step, options_.clock.to_wall(host_.journal_time()),
@@ -107,7 +109,7 @@ bool Journal::compaction_wanted() const {
   const std::uint64_t live = ledger_.live_bytes();
   if (full_) {
     return used > live + options_.segment_bytes / 8 &&
-           free_bytes() > oldest.live_bytes + kBlockBytes;
+           (at_own_bound_ || free_bytes() > oldest.live_bytes + kBlockBytes);
   }
   return used > live + live / 2 + options_.segment_bytes / 2;
 }

@@ -210,6 +210,7 @@ class Journal final : public FactSink {
   std::uint64_t written_segment_ = 0;
 
   bool full_ = false;
+  bool at_own_bound_ = false;  // it is journal.max_bytes that is in the way, not the disk
   Time retry_at_ = kNever;
 
   // Where compaction stands in the oldest segment.
