@@ -194,7 +194,10 @@ Fact random_fact(std::mt19937_64& random) {
 
 std::vector<Fact> removals(JobId first, JobId last) {
   std::vector<Fact> facts;
-  for (JobId id = first; id <= last; ++id) facts.push_back(Removed{.id = id});
+  for (JobId id = first; id <= last; ++id) {
+    const Fact fact = Removed{.id = id};  // named, or g++ 12 takes it for uninitialized
+    facts.push_back(fact);
+  }
   return facts;
 }
 
