@@ -195,8 +195,8 @@ Fact random_fact(std::mt19937_64& random) {
 std::vector<Fact> removals(JobId first, JobId last) {
   std::vector<Fact> facts;
   for (JobId id = first; id <= last; ++id) {
-    const Fact fact = Removed{.id = id};  // named, or g++ 12 takes it for uninitialized
-    facts.push_back(fact);
+    // Made in its place: moved there, g++ 12 takes it for uninitialized.
+    std::get<Removed>(facts.emplace_back(std::in_place_type<Removed>)).id = id;
   }
   return facts;
 }
