@@ -163,7 +163,8 @@ bool Conversation::may_go_on() {
     return false;
   }
   stop_ = Stop::budget;
-  return budget_ > 0;
+  const Keeper* keeper = service_.keeper();
+  return budget_ > 0 && (keeper == nullptr || !keeper->congested());
 }
 
 std::size_t Conversation::take_line(std::string_view input) {

@@ -29,6 +29,9 @@ class Conversation {
 
   SessionId session() const { return session_; }
 
+  // It waits for a job.
+  bool waiting() const { return waiting_; }
+
   // Bytes from the client; does what they say, as far as one turn's work allows.
   void receive(std::string_view bytes);
   // Where the rest of a body that is arriving may be written directly; empty if there is none.

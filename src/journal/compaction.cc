@@ -25,6 +25,10 @@ constexpr std::uint64_t kPaceWhenFull = 64;
 constexpr std::uint64_t kLooksPerSlice = 16'384;
 constexpr std::uint64_t kPausesPerSlice = 1'024;
 
+// A part of all that is alive is kept back, and at most such a part for a walk through all of it.
+constexpr std::uint64_t kLiveShare = 64;
+constexpr std::uint64_t kLongestWalk = 8;
+
 }  // namespace
 
 std::uint64_t Journal::chunk_bytes() const {
@@ -32,15 +36,34 @@ std::uint64_t Journal::chunk_bytes() const {
   return std::max(eighth + kBlockBytes - 1 - (eighth + kBlockBytes - 1) % kBlockBytes, kBlockBytes);
 }
 
-// Kept back for everything but puts: what compaction needs to free one segment, some room for the
-// records of jobs that move meanwhile, and, as compaction may have to walk through a log that is
-// alive to its end before it finds what it can free, a part of all that is alive. A record that
-// does not fit leaves the end of a segment unused, and again in what compaction writes.
+// What may lie in a log of live records alone: each segment has a header, and the groups of a slice
+// that began in it, of one that ended in it, and of what says that an older segment may go. Only
+// what is beyond is worth copying for on a full disk; else it would be copied for ever.
+std::uint64_t Journal::idle_waste() const {
+  const std::uint64_t segments = head_.segment - ledger_.oldest().sequence + 1;
+  return ledger_.live_bytes() / kLiveShare + segments * (kSegmentHeaderBytes + 4 * kGroupBytes) +
+         options_.segment_bytes / 8;
+}
+
+// Room that it takes to free the oldest segment: its live records once more, with the ends of
+// segments that the largest of them leave unused, and the group that says that they are there.
+std::uint64_t Journal::room_to_free_oldest() const {
+  return ledger_.oldest().live_bytes + 2 * ledger_.largest_bytes() + kSegmentHeaderBytes +
+         4 * kGroupBytes;
+}
+
+// Kept back for everything but puts. Jobs that move write until there is idle_waste() and more;
+// then there must still be room to free the oldest segment, whatever is alive in it. What is freed
+// comes back in chunks, so that one may be missing; and as the log may have to be walked through
+// to its end before something is found, each segment may cost a little more than it brings.
 std::uint64_t Journal::reserve_bytes() const {
   const std::uint64_t live = ledger_.live_bytes();
   const std::uint64_t largest = ledger_.largest_bytes();
-  return std::min(live, std::max(options_.segment_bytes, largest)) + 2 * largest +
-         options_.segment_bytes / 8 + live / kLiveShare;
+  const std::uint64_t segment = options_.segment_bytes;
+  const std::uint64_t walk =
+      std::min((live / segment + 1) * (largest + kBlockBytes), live / kLongestWalk);
+  return std::min(live, std::max(segment, largest)) + 2 * largest + idle_waste() + chunk_bytes() +
+         walk;
 }
 
 bool Journal::has_room_for(std::uint64_t record_bytes) const {
@@ -108,8 +131,7 @@ bool Journal::compaction_wanted() const {
   const std::uint64_t used = ledger_.used_bytes();
   const std::uint64_t live = ledger_.live_bytes();
   if (full_) {
-    return used > live + options_.segment_bytes / 8 &&
-           (at_own_bound_ || free_bytes() > oldest.live_bytes + kBlockBytes);
+    return used > live + idle_waste() && (at_own_bound_ || free_bytes() >= room_to_free_oldest());
   }
   return used > live + live / 2 + options_.segment_bytes / 2;
 }
@@ -117,7 +139,7 @@ bool Journal::compaction_wanted() const {
 // On a full disk clients must not use up what it takes to free the next segment: they wait until
 // that is done.
 bool Journal::compaction_comes_first() const {
-  const std::uint64_t needed = ledger_.oldest().live_bytes + options_.segment_bytes / 8;
+  const std::uint64_t needed = room_to_free_oldest() + options_.segment_bytes / 8;
   return dead_since_.has_value() || (compaction_wanted() && free_bytes() < needed);
 }
 

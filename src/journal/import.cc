@@ -82,8 +82,9 @@ std::optional<Error> objection(const Found& found) {
 
 class Import {
  public:
-  Import(Storage& storage, const LogCopy::Settings& settings, const ImportLog& log)
-      : storage_(storage), settings_(settings), log_(log) {}
+  Import(Storage& storage, const LogCopy::Settings& settings, const ImportLog& log,
+         const Progress& progress)
+      : storage_(storage), settings_(settings), log_(log), progress_(progress) {}
 
   Result<std::optional<ImportReport>> run() {
     auto found = look(storage_);
@@ -125,12 +126,17 @@ class Import {
   Result<void> convert() {
     LogCopy copy(storage_, settings_);
     BinlogReader reader(settings_.clock, copy);
+    std::uint64_t done = 0;
+    std::uint64_t total = 0;
+    for (const Binlog& binlog : found_.binlogs) total += binlog.bytes;
     for (const Binlog& binlog : found_.binlogs) {
       auto image = contents(binlog.name);
       if (!image) return image.error();
       auto torn = reader.read(*image, &binlog == &found_.binlogs.back());
       if (!torn) return Error{fmt::format("{} {}", binlog.name, torn.error().message)};
       if (*torn) note_torn(binlog, **torn);
+      done += binlog.bytes;
+      if (progress_) progress_(done, total);
     }
     copy.use_ids_below(reader.next_job_id());
     if (auto finished = copy.finish(); !finished) return finished;
@@ -178,6 +184,7 @@ class Import {
   Storage& storage_;
   const LogCopy::Settings& settings_;
   const ImportLog& log_;
+  const Progress& progress_;
   Found found_;
   ImportReport report_;
 };
@@ -186,8 +193,8 @@ class Import {
 
 Result<std::optional<ImportReport>> import_binlogs(Storage& storage,
                                                    const LogCopy::Settings& settings,
-                                                   const ImportLog& log) {
-  return Import(storage, settings, log).run();
+                                                   const ImportLog& log, const Progress& progress) {
+  return Import(storage, settings, log, progress).run();
 }
 
 }  // namespace tubed::journal

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "journal/copy.h"
+#include "journal/recovery.h"
 #include "journal/storage.h"
 
 namespace tubed::journal {
@@ -43,7 +44,8 @@ struct ImportReport {
 // Takes one line for the operator.
 using ImportLog = std::function<void(const std::string&)>;
 
-// Nothing: there was nothing to convert. The segments that LogCopy writes follow `settings`.
+// Nothing: there was nothing to convert. `progress` may be empty. The segments that LogCopy writes
+// follow `settings`.
 //
 // The numbers of the files may begin anywhere, for beanstalkd removes the oldest ones, but a gap
 // between them is an error: beanstalkd would go on without that file, and with it jobs would be
@@ -52,6 +54,6 @@ using ImportLog = std::function<void(const std::string&)>;
 // the file. O(bytes of the binlogs); holds one of them in memory, and every job's id and state.
 Result<std::optional<ImportReport>> import_binlogs(Storage& storage,
                                                    const LogCopy::Settings& settings,
-                                                   const ImportLog& log);
+                                                   const ImportLog& log, const Progress& progress);
 
 }  // namespace tubed::journal

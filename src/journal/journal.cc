@@ -17,17 +17,17 @@ constexpr std::uint64_t kMaxGatheredBytes = 256 << 10;
 }  // namespace
 
 Result<std::unique_ptr<Journal>> Journal::open(Storage& storage, JournalHost& host,
-                                               const Options& options, Start start) {
-  const std::vector<FoundSegment> segments = start.found.segments;
-  const std::size_t current = start.found.current;
+                                               const Options& options, Examined found) {
+  const std::vector<FoundSegment> segments = found.segments;
+  const std::size_t current = found.current;
   std::vector<FileId> files;
   for (std::size_t i = current; i < segments.size(); ++i) {
     auto file = storage.open(segment_name(segments[i].sequence));
     if (!file) return file.error();
     files.push_back(*file);
   }
-  const bool torn = start.found.cut.has_value();
-  std::unique_ptr<Journal> journal(new Journal(storage, host, options, std::move(start)));
+  const bool torn = found.cut.has_value();
+  std::unique_ptr<Journal> journal(new Journal(storage, host, options, std::move(found)));
   for (std::size_t i = current; i < segments.size(); ++i) {
     const bool was_cut = torn && i == current;
     journal->runway_.adopt(segments[i].sequence, files[i - current],
@@ -36,20 +36,20 @@ Result<std::unique_ptr<Journal>> Journal::open(Storage& storage, JournalHost& ho
   return journal;
 }
 
-Journal::Journal(Storage& storage, JournalHost& host, const Options& options, Start start)
+Journal::Journal(Storage& storage, JournalHost& host, const Options& options, Examined found)
     : storage_(storage),
       host_(host),
       options_(options),
-      directory_(start.found.segments.empty() ? options.directory : start.found.directory),
-      ledger_(std::move(start.ledger)),
+      directory_(found.segments.empty() ? options.directory : found.directory),
+      ledger_(std::move(found.ledger)),
       runway_(storage, directory_),
       head_{ledger_.newest().sequence, ledger_.newest().used_bytes},
-      newest_(start.found.next_number),
+      newest_(found.next_number),
       committing_(newest_),
       durable_(newest_),
       written_(newest_),
       synced_(newest_),
-      next_job_id_(start.found.next_job_id) {
+      next_job_id_(found.next_job_id) {
   closed_bytes_ = ledger_.used_bytes() - ledger_.newest().used_bytes;
   runway_.set_sizes({.segment_bytes = options.segment_bytes, .chunk_bytes = chunk_bytes()});
 }
@@ -123,8 +123,7 @@ Journal::Part& Journal::part_for(std::uint64_t record_bytes) {
 bool Journal::congested() const {
   // While the disk has not said no, puts must not take what is kept back before it has had its say.
   return pending_bytes_ > kMaxPendingBytes || starved_ || refused_ ||
-         (full_ ? compaction_comes_first()
-                : free_bytes() < reserve_bytes() - ledger_.live_bytes() / kLiveShare);
+         (full_ ? compaction_comes_first() : free_bytes() < reserve_bytes());
 }
 
 bool Journal::end_turn() {

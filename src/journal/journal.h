@@ -66,16 +66,10 @@ struct JournalCounts {
 
 class Journal final : public FactSink {
  public:
-  // What recovery found.
-  struct Start {
-    Examined found;
-    Ledger ledger;
-  };
-
-  // Goes on where the log ended: examine() and repair() have been there. `storage` and `host`
+  // Goes on where the log ended, `found` by examine() and mended by repair(). `storage` and `host`
   // outlive it; a storage operation that is under way when it goes must never complete.
   static Result<std::unique_ptr<Journal>> open(Storage& storage, JournalHost& host,
-                                               const Options& options, Start start);
+                                               const Options& options, Examined found);
 
   void set_options(const Options& options);
 
@@ -125,7 +119,7 @@ class Journal final : public FactSink {
     std::uint32_t facts() const { return static_cast<std::uint32_t>(end_number - number); }
   };
 
-  Journal(Storage& storage, JournalHost& host, const Options& options, Start start);
+  Journal(Storage& storage, JournalHost& host, const Options& options, Examined found);
 
   void append(const Fact& fact, std::uint64_t record_bytes);
   Part& part_for(std::uint64_t record_bytes);
@@ -149,6 +143,8 @@ class Journal final : public FactSink {
   // Space (compaction.cc)
   std::uint64_t chunk_bytes() const;
   std::uint64_t free_bytes() const { return runway_.ahead_of(head_); }
+  std::uint64_t idle_waste() const;
+  std::uint64_t room_to_free_oldest() const;
   std::uint64_t reserve_bytes() const;
   std::uint64_t file_bytes() const { return closed_bytes_ + runway_.bytes(); }
   void grow_if_needed();
@@ -160,9 +156,6 @@ class Journal final : public FactSink {
   bool compact();
   bool migrate_pauses();
   void drop_dead();
-
-  // Of all that is alive, this part is kept back as well.
-  static constexpr std::uint64_t kLiveShare = 64;
 
   Storage& storage_;
   JournalHost& host_;

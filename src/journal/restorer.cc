@@ -1,7 +1,5 @@
 #include "journal/restorer.h"
 
-#include <utility>
-
 namespace tubed::journal {
 
 void Restorer::record(std::uint64_t /*segment*/, std::uint64_t /*offset*/, std::size_t /*bytes*/,
@@ -18,12 +16,11 @@ void Restorer::copied(std::uint64_t /*segment*/, std::uint64_t /*offset*/, std::
   queue_.fact(Placed{.id = added.id, .place = added.place, .counters = added.counters});
 }
 
-Ledger Restorer::finish(Examined& examined) {
+void Restorer::finish(const Examined& examined) {
   const JobId last_used = examined.next_job_id - 1;
   if (last_used > 0 && examined.ledger.home_of(last_used) == 0) {
     queue_.fact(Removed{.id = last_used});
   }
-  return std::move(examined.ledger);
 }
 
 }  // namespace tubed::journal

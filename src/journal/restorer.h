@@ -2,7 +2,6 @@
 #pragma once
 
 #include "engine/fact.h"
-#include "journal/ledger.h"
 #include "journal/recovery.h"
 
 namespace tubed::journal {
@@ -18,8 +17,8 @@ class Restorer final : public RecordSink {
   void copied(std::uint64_t segment, std::uint64_t offset, std::size_t bytes,
               const Record& record) override;
 
-  // When all is read: tells the queue which ids were used, and takes the ledger out of `examined`.
-  Ledger finish(Examined& examined);
+  // When all is read: tells the queue which ids were used.
+  void finish(const Examined& examined);
 
  private:
   FactSink& queue_;

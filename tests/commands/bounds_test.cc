@@ -21,6 +21,17 @@ long lines_in(std::string_view text) {
   return std::count(text.begin(), text.end(), '\n');
 }
 
+// Takes two facts at a time.
+class CongestedKeeper final : public Keeper {
+ public:
+  void fact(const Fact&) override { ++facts; }
+  bool has_room_for_job(std::size_t, std::size_t) const override { return true; }
+  bool congested() const override { return facts >= 2; }
+  KeeperCounts counts() const override { return {}; }
+  std::uint64_t segment_of(JobId) const override { return 1; }
+  int facts = 0;
+};
+
 }  // namespace
 
 TEST_CASE("one turn does the work of one turn, and the next ones the rest") {
@@ -37,6 +48,27 @@ TEST_CASE("one turn does the work of one turn, and the next ones the rest") {
   CHECK(turns == 10);
   CHECK(client->wants_input());
   CHECK(Talk::hear(*client) == repeated("NOT_FOUND\r\n", 95));
+}
+
+TEST_CASE("while too much waits to be kept nothing is done, not even what was read already") {
+  Talk talk;
+  CongestedKeeper keeper;
+  talk.service.keep_facts_in(&keeper);
+  auto client = talk.connect();
+  client->receive(repeated("put 0 0 9 1\r\nx\r\n", 5));
+  CHECK(protocol::take_replies(client->replies()) == "INSERTED 1\r\nINSERTED 2\r\n");
+  CHECK(client->can_resume());
+  CHECK_FALSE(client->wants_input());
+  client->resume();
+  CHECK(client->replies().empty());
+  keeper.facts = 0;
+  client->resume();
+  CHECK(protocol::take_replies(client->replies()) == "INSERTED 3\r\nINSERTED 4\r\n");
+  keeper.facts = 0;
+  client->resume();
+  CHECK(protocol::take_replies(client->replies()) == "INSERTED 5\r\n");
+  CHECK(client->wants_input());
+  talk.service.keep_facts_in(nullptr);
 }
 
 TEST_CASE("a long reply counts as much work") {

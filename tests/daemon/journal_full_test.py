@@ -197,23 +197,23 @@ class OwnBoundSynced(WhatFullMeans):
 
 class SmallFileSystem(WhatFullMeans):
     mount_options = "size=3m"
-    flags = ("-s", "262144")
+    flags = ("-s", "65536")
 
 
 class SmallFileSystemSynced(WhatFullMeans):
     mount_options = "size=3m"
-    flags = ("-s", "262144", "-f", "0")
+    flags = ("-s", "65536", "-f", "0")
 
 
 class FewNames(WhatFullMeans):
     """A file system that has bytes, and no room for another file."""
     mount_options = "size=64m,nr_inodes=8"
-    flags = ("-s", "262144")
+    flags = ("-s", "65536")
 
 
 class FileSystem(Full):
     mount_options = "size=8m"
-    flags = ("-s", "262144")
+    flags = ("-s", "65536")
 
     def occupy(self):
         """Somebody else takes all that is left."""
@@ -245,7 +245,7 @@ class FileSystem(Full):
         self.put_works_again(client)  # nothing has to happen but time
         daemon.wait_for_line("room for the journal again")
         for _ in range(1000):
-            self.acknowledged[client.put(body_of(self.serial))] = body_of(self.serial)
+            self.put_works_again(client)
         daemon.kill()
         _, client = self.serve()
         self.check_all(client)

@@ -40,8 +40,8 @@ struct Imported {
 
 Imported import_on(TestDisk& disk) {
   std::vector<std::string> log;
-  auto result = import_binlogs(disk.storage(), settings(),
-                               [&](const std::string& line) { log.push_back(line); });
+  auto result = import_binlogs(
+      disk.storage(), settings(), [&](const std::string& line) { log.push_back(line); }, nullptr);
   return {std::move(result), std::move(log)};
 }
 

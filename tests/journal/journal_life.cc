@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "engine/replay.h"
 
 namespace tubed::journal {
 
@@ -11,13 +12,6 @@ namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kFirstWall = 1'700'000'000 * kSecond;
-
-struct Replaying final : FactSink {
-  Replaying(engine::Engine& queue, Time time) : engine(queue), now(time) {}
-  void fact(const Fact& fact) override { engine.replay(fact, now); }
-  engine::Engine& engine;
-  Time now;
-};
 
 // A fact as told by another clock.
 Fact shifted(Fact fact, Duration by) {
@@ -49,11 +43,11 @@ std::string difference(const engine::Lines& found, const engine::Lines& expected
 Result<Revival> revive(Storage& storage, const WallClock& clock, Time now) {
   Revival revival;
   revival.engine = std::make_unique<engine::Engine>(Limits{});
-  Replaying queue(*revival.engine, now);
+  engine::Replay queue(*revival.engine, now);
   Restorer restorer(queue);
   auto found = examine(storage, clock, restorer, nullptr);
   if (!found) return found.error();
-  revival.ledger = restorer.finish(*found);
+  restorer.finish(*found);
   revival.found = std::move(*found);
   return revival;
 }
@@ -197,9 +191,7 @@ bool JournalLife::boot() {
   history_.begin(*engine_, number, options_.clock, now());
   acknowledged_ = durable_ = number;
   failed_ = full_ = stopped_in_order_ = false;
-  auto journal =
-      Journal::open(disk_, *this, options_,
-                    {.found = std::move(revival->found), .ledger = std::move(revival->ledger)});
+  auto journal = Journal::open(disk_, *this, options_, std::move(revival->found));
   expect(journal.ok(), "the journal does not open: " + (journal ? "" : journal.error().message));
   if (problem_) return false;
   journal_ = std::move(*journal);

@@ -25,7 +25,6 @@ namespace tubed::journal {
 // What recovery makes of a directory, before repair().
 struct Revival {
   Examined found;
-  Ledger ledger;
   std::unique_ptr<engine::Engine> engine;
 };
 Result<Revival> revive(Storage& storage, const WallClock& clock, Time now);

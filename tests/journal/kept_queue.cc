@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/replay.h"
 #include "journal/restorer.h"
 
 namespace tubed::journal {
@@ -33,28 +34,18 @@ class StateText final : public FactSink {
   std::string text;
 };
 
-class Replay final : public FactSink {
- public:
-  Replay(engine::Engine& engine, Time now) : engine_(engine), now_(now) {}
-  void fact(const Fact& fact) override { engine_.replay(fact, now_); }
-
- private:
-  engine::Engine& engine_;
-  Time now_;
-};
-
 }  // namespace
 
 Result<std::unique_ptr<KeptQueue>> KeptQueue::open(TestDisk& disk, const Settings& settings) {
   std::unique_ptr<KeptQueue> queue(new KeptQueue(disk));
-  Replay replay(queue->engine_, queue->now_);
+  engine::Replay replay(queue->engine_, queue->now_);
   Restorer restorer(replay);
   auto found = examine(disk, kClock, restorer, nullptr);
   if (!found) return found.error();
   if (auto repaired = repair(disk, *found); !repaired) return repaired.error();
   queue->found_ = *found;
-  Ledger ledger = restorer.finish(*found);
-  auto journal = Journal::open(disk, *queue, options(settings), {*found, std::move(ledger)});
+  restorer.finish(*found);
+  auto journal = Journal::open(disk, *queue, options(settings), std::move(*found));
   if (!journal) return journal.error();
   queue->journal_ = std::move(*journal);
   queue->session_ = queue->engine_.open();

@@ -1,4 +1,6 @@
 // The space that a journal takes: its bound under churn, and what goes on when there is no more.
+#include <deque>
+#include <random>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -37,7 +39,91 @@ std::vector<JobId> fill(KeptQueue& queue, std::size_t body_bytes) {
   return jobs;
 }
 
+// Commands on a disk of any size that is full again and again. Each waits while the journal is
+// congested, and that must come to an end by itself.
+class FullLife {
+ public:
+  explicit FullLife(std::uint64_t seed) : random_(seed) {
+    settings_ = {.sync = Duration::max(), .segment_bytes = (8ULL << 10) << below(4)};
+    disk_.set_capacity(settings_.segment_bytes * (6 + below(40)));
+    body_bytes_ = 300 + below(1500);
+    commands_per_turn_ = 1 + below(60);
+    queue_ = opened(disk_, settings_);
+  }
+
+  void fill() {
+    for (std::uint64_t i = 1;; ++i) {
+      wait_for_room();
+      if (!queue_->journal().has_room_for(added_bytes(7, body_bytes_))) return queue_->settle();
+      jobs_.push_back(queue_->put(body_bytes_));
+      if (i % commands_per_turn_ == 0) queue_->settle();
+    }
+  }
+
+  void move(std::uint64_t commands) {
+    for (std::uint64_t i = 1; i <= commands; ++i) {
+      wait_for_room();
+      const JobId id = queue_->reserve();
+      REQUIRE(id != 0);
+      queue_->engine().release(queue_->session(), queue_->now(), id, Priority(below(5)), Seconds{},
+                               *queue_);
+      if (i % commands_per_turn_ == 0) queue_->settle();
+      if (below(500) == 0) queue_->pass(1s);
+    }
+  }
+
+  void remove(std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      wait_for_room();
+      const auto job = below(2) == 0 ? jobs_.begin() : jobs_.end() - 1;
+      queue_->remove(*job);
+      jobs_.erase(job);
+      if (below(2) == 0) queue_->settle();
+    }
+  }
+
+  void start_again() {
+    const std::string before = queue_->state();
+    queue_->settle();
+    queue_ = opened(disk_, settings_);
+    REQUIRE(queue_->state() == before);
+  }
+
+  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+  std::size_t jobs() const { return jobs_.size(); }
+
+ private:
+  void wait_for_room() {
+    for (int i = 0; i < 3 && queue_->journal().congested(); ++i) queue_->pass(i == 0 ? 0s : 1s);
+    REQUIRE_FALSE(queue_->journal().congested());
+  }
+
+  std::mt19937_64 random_;
+  TestDisk disk_;
+  KeptQueue::Settings settings_;
+  std::size_t body_bytes_ = 0;
+  std::uint64_t commands_per_turn_ = 0;
+  std::unique_ptr<KeptQueue> queue_;
+  std::deque<JobId> jobs_;
+};
+
 }  // namespace
+
+TEST_CASE("on a full disk nothing but puts waits, whatever the sizes") {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    FullLife life(seed);
+    for (int round = 0; round < 3; ++round) {
+      life.fill();
+      life.move(600);
+      if (life.below(2) == 0) life.start_again();
+      life.remove(1 + life.below(5));
+      life.fill();
+      life.move(200);
+      life.remove(life.jobs() / 2);
+    }
+  }
+}
 
 TEST_CASE("release and kick of jobs that stay for ever take no space") {
   for (const std::size_t jobs : {1U, 100U, 3000U}) {
