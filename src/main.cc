@@ -1,5 +1,6 @@
 // tubed: reads its settings, opens its doors, and serves.
 #include <cstdio>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -8,7 +9,10 @@
 #include "config/print.h"
 #include "platform/log.h"
 #include "platform/loop.h"
+#include "platform/pid_file.h"
 #include "platform/process.h"
+#include "platform/supervisor.h"
+#include "server/drain.h"
 #include "server/exit_codes.h"
 #include "server/server.h"
 #include "server/tasks.h"
@@ -34,13 +38,21 @@ void warn_of_few_descriptors(platform::Log& log, const Settings& settings) {
 
 int serve(const CommandLine& line, const Settings& settings) {
   platform::exit_when_out_of_memory();
+  auto inherited = platform::inherited_sockets();
+  if (!inherited) return fail(server::kExitCannotListen, inherited.error().message);
   platform::Log log;
   platform::Loop loop;
   server::Server server(loop, log, settings, [&line] { return load_settings(line); });
   for (const std::string& warning : line.warnings) log.warning(warning);
   warn_of_few_descriptors(log, settings);
-  if (auto listening = server.listen(); !listening) {
+  if (auto listening = server.listen(std::move(*inherited)); !listening) {
     return fail(server::kExitCannotListen, listening.error().message);
+  }
+  std::unique_ptr<platform::PidFile> pid_file;
+  if (!settings.pid_file.empty()) {
+    auto opened = platform::PidFile::open(settings.pid_file);
+    if (!opened) return fail(server::kExitJournal, opened.error().message);
+    pid_file = std::move(*opened);
   }
   if (!settings.user.empty()) {
     if (auto changed = platform::become_user(settings.user); !changed) {
@@ -69,6 +81,7 @@ int main(int argc, char** argv) {
   if (!settings) return fail(kExitConfig, settings.error().message);
   if (line.print_config) std::fputs(print_settings(settings.value()).c_str(), stdout);
   if (line.print_config || line.check_config) return 0;
+  if (line.task == Task::drain) return server::drain_server(settings.value());
   if (line.task != Task::serve) return server::run_task(line, settings.value());
   return serve(line, settings.value());
 }

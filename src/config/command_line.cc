@@ -238,6 +238,8 @@ Task task_of(Action action) {
       return Task::salvage;
     case Action::backup:
       return Task::backup;
+    case Action::drain:
+      return Task::drain;
     default:
       return Task::serve;
   }
@@ -249,12 +251,13 @@ std::optional<Exit> take_task(const Option& row, const std::vector<std::string>&
   if (line.task != Task::serve || texts.size() > 1) {
     return usage_error(fmt::format("{}: only one task can be done at a time", flag));
   }
+  line.task = task_of(row.action);
+  if (row.argument.empty()) return std::nullopt;
   if (texts.front().empty()) return value_error(flag, "the name of the directory is empty");
   if (!config::is_plain_text(texts.front())) {
     return value_error(flag, fmt::format("{} has control characters or is not UTF-8",
                                          config::quoted(texts.front())));
   }
-  line.task = task_of(row.action);
   line.task_directory = texts.front();
   return std::nullopt;
 }
@@ -274,6 +277,7 @@ std::optional<Exit> take_option(const Flags& flags, std::size_t i, CommandLine& 
     case Action::check:
     case Action::salvage:
     case Action::backup:
+    case Action::drain:
       exit = take_task(row, texts, line);
       break;
     case Action::config_file:
@@ -336,7 +340,7 @@ std::optional<Exit> missing_setting(const CommandLine& line) {
 }  // namespace
 
 std::string version_line() {
-  return "tubed " TUBED_VERSION;
+  return "tubed " TUBED_VERSION TUBED_BUILD_NOTE;
 }
 
 std::variant<CommandLine, Exit> parse_command_line(std::span<const char* const> args) {

@@ -24,13 +24,14 @@ namespace tubed {
 inline constexpr int kExitUsage = 64;
 inline constexpr int kExitConfig = 78;
 
-// What the process does; all but serving is done once, with `task_directory`.
+// What the process does; all but serving is done once.
 enum class Task : std::uint8_t {
   serve,
   dump,     // print the journal there
   check,    // verify the journal there
   salvage,  // copy what can be read of the journal of the settings to there
   backup,   // copy the journal of the settings to there
+  drain,    // put the server of the settings into drain mode
 };
 
 // What the flags said, checked one by one. load_settings() puts it over the file.
@@ -39,7 +40,7 @@ struct CommandLine {
   bool check_config = false;
   bool print_config = false;
   Task task = Task::serve;
-  std::string task_directory;         // not empty, unless it serves
+  std::string task_directory;         // of a task that has "there"
   std::vector<std::string> warnings;  // one line each, for the log
 
   // Key and value, in the order of the flags: the last one of a key counts.
@@ -59,7 +60,7 @@ struct Exit {
 // Compat: beanstalkd's flags are taken with their meaning, clustered (-VV) and attached (-p11300).
 std::variant<CommandLine, Exit> parse_command_line(std::span<const char* const> args);
 
-// "tubed 2.0.0"
+// "tubed 2.0.0", and what this build lacks.
 std::string version_line();
 
 }  // namespace tubed

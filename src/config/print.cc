@@ -70,6 +70,31 @@ std::string listen_comment() {
   return result;
 }
 
+// Every key with its comment; what is at its default is commented out.
+std::string commented_config(const Settings& settings, std::string_view introduction) {
+  const Settings defaults;
+  auto result = comment(introduction);
+  result += comment(
+      "Sizes are in bytes or like \"64KiB\", \"1MiB\", \"2GiB\"; times in seconds or like "
+      "\"50ms\", "
+      "\"30s\", \"5m\", \"2h\", \"1d\".");
+  std::string_view section;
+  for (const auto& row : config::settings_table()) {
+    if (row.section() != section) {
+      section = row.section();
+      result += fmt::format("\n[{}]\n", section);
+    }
+    const auto value = row.get(settings);
+    result += fmt::format("\n{}{}{} = {}\n", setting_comment(row),
+                          value == row.default_value() ? "#" : "", row.name(),
+                          config::to_toml(row.type, value));
+  }
+  result += fmt::format("\n{}", listen_comment());
+  const auto prefix = settings.listeners == defaults.listeners ? "#" : "";
+  for (const auto& listen : settings.listeners) result += print_listener(listen, prefix);
+  return result;
+}
+
 }  // namespace
 
 std::string print_settings(const Settings& settings) {
@@ -87,23 +112,21 @@ std::string print_settings(const Settings& settings) {
 }
 
 std::string default_config() {
-  auto result = comment("The settings of tubed. What is commented out is the default.");
-  result += comment(
-      "Sizes are in bytes or like \"64KiB\", \"1MiB\", \"2GiB\"; times in seconds or like "
-      "\"50ms\", "
-      "\"30s\", \"5m\", \"2h\", \"1d\".");
-  std::string_view section;
-  for (const auto& row : config::settings_table()) {
-    if (row.section() != section) {
-      section = row.section();
-      result += fmt::format("\n[{}]\n", section);
-    }
-    result += fmt::format("\n{}#{} = {}\n", setting_comment(row), row.name(),
-                          config::to_toml(row.type, row.default_value()));
-  }
-  result += fmt::format("\n{}", listen_comment());
-  for (const auto& listen : Settings().listeners) result += print_listener(listen, "#");
-  return result + print_listener(example_listener(), "#");
+  return commented_config(Settings(),
+                          "The settings of tubed. What is commented out is the default.") +
+         print_listener(example_listener(), "#");
+}
+
+std::string packaged_config() {
+  Settings settings;
+  settings.journal_directory = "/var/lib/tubed";
+  settings.journal_sync = kSyncAlways;
+  settings.listeners.push_back(example_listener());
+  return commented_config(
+      settings,
+      "The settings of the service tubed. What is commented out is the default. \"systemctl reload "
+      "tubed\" reads them again. The sockets are those of tubed.socket and tubed-local.socket, "
+      "whatever stands below: tubed(8), ADDRESSES.");
 }
 
 }  // namespace tubed

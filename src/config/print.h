@@ -1,4 +1,4 @@
-// Settings as TOML: those in force, and the file to start from.
+// Settings as TOML: those in force, and the files to start from.
 #pragma once
 
 #include <string>
@@ -14,5 +14,8 @@ std::string print_settings(const Settings& settings);
 // A tubed.toml in which every key stands commented out, with its default and what it does. It
 // loads to the defaults.
 std::string default_config();
+
+// The same for the packages: what their service needs is not commented out.
+std::string packaged_config();
 
 }  // namespace tubed

@@ -20,6 +20,9 @@ enum class LogLevel : std::uint8_t { error, warning, info, debug };
 // `auto` is a word of C++: automatic is the row's "auto".
 enum class LogFormat : std::uint8_t { automatic, text, journald, json };
 
+// What ends a server that drains.
+enum class DrainExit : std::uint8_t { never, when_idle, when_empty };
+
 // Two values of Settings::journal_sync; any other is an interval.
 inline constexpr Duration kSyncAlways = Duration::zero();
 inline constexpr Duration kSyncNever = Duration::max();
@@ -29,6 +32,7 @@ struct Settings {
   Settings();
 
   std::string user;               // empty: stay who we are
+  std::string pid_file;           // empty: none
   std::string journal_directory;  // empty: no journal, jobs are in memory only
   Duration journal_sync{};
   std::uint64_t journal_segment_bytes = 0;
@@ -41,6 +45,8 @@ struct Settings {
   Duration idle_timeout{};          // zero: never
   Duration stall_timeout{};
   Duration shutdown_timeout{};
+  DrainExit drain_exit{};
+  Duration drain_timeout{};  // zero: for ever
   Duration tcp_keepalive{};
   std::uint32_t tcp_backlog = 0;
   LogLevel log_level{};

@@ -62,6 +62,7 @@ constexpr std::int64_t kPiB = 1024 * 1024 * kGiB;
 constexpr std::int64_t kMaxLineBytes = 64 * kKiB;
 
 constexpr auto kLogLevels = std::to_array<std::string_view>({"error", "warning", "info", "debug"});
+constexpr auto kDrainExits = std::to_array<std::string_view>({"never", "when-idle", "when-empty"});
 constexpr auto kLogFormats = std::to_array<std::string_view>({"auto", "text", "journald", "json"});
 
 constexpr Type count(std::string_view unit, std::int64_t minimum, std::int64_t maximum) {
@@ -105,6 +106,14 @@ constexpr auto kSettings = std::to_array<Setting>({
          .reloadable = false,
          .doc =
              "Become this user once the sockets are open. Empty: stay the user that started it."}),
+    row<&Settings::pid_file>(
+        {.key = "pid_file",
+         .type = text("FILE"),
+         .standard_text = "",
+         .reloadable = false,
+         .takes_empty_flag = false,
+         .doc = "While serving, keep the process id in this file; --drain finds the server by it. "
+                "Empty: no file, and --drain asks systemd."}),
     row<&Settings::journal_directory>(
         {.key = "journal.directory",
          .short_flag = 'b',
@@ -208,6 +217,18 @@ constexpr auto kSettings = std::to_array<Setting>({
          .type = duration(0s, 1h),
          .standard = standard(5s),
          .doc = "At SIGTERM, wait at most this long for clients to take their last replies."}),
+    row<&Settings::drain_exit>(
+        {.key = "drain.exit",
+         .type = choice(kDrainExits),
+         .standard = static_cast<std::int64_t>(DrainExit::never),
+         .doc = "When drain mode ends the server by itself: when-idle, once no job is reserved; "
+                "when-empty, once there is no job at all; or never."}),
+    row<&Settings::drain_timeout>(
+        {.key = "drain.timeout",
+         .type = duration(0s, 24h * 7),
+         .standard = standard(5min),
+         .doc = "With drain.exit, end the server after this long in drain mode, whatever is left; "
+                "0 is to wait for ever. Without a journal what is left is lost."}),
     row<&Settings::tcp_keepalive>(
         {.key = "tcp.keepalive",
          .type = duration(1s, 2h),
@@ -284,6 +305,9 @@ constexpr auto kOptions = std::to_array<Option>({
      "journal.directory"},
     {'\0', "--backup", "DIR", Action::backup, false,
      "Copy the journal (-b) to the new DIR, and exit.", "journal.directory"},
+    {'\0', "--drain", "", Action::drain, false,
+     "Put the running server (pid_file, or the unit tubed.service) into drain mode, wait for its "
+     "end if drain.exit lets it end, and exit."},
     {'h', "--help", "", Action::help, true, "Print this help, and exit."},
     {'v', "--version", "", Action::version, true, "Print the version, and exit."},
     {'l', "--listen", "ADDR", Action::listen, true,

@@ -61,6 +61,7 @@ enum class Action : std::uint8_t {
   check,
   salvage,
   backup,
+  drain,
   ignored,  // with a warning
 };
 

@@ -34,18 +34,12 @@ constexpr std::string_view kUnfinished = ".new";
 constexpr mode_t kFileMode = 0600;
 constexpr mode_t kDirectoryMode = 0750;
 
-// strerror() is not for threads.
-std::string text_of(int error) {
-  std::array<char, 128> buffer;
-  return ::strerror_r(error, buffer.data(), buffer.size());
-}
-
 // What errno says about `what`, as in "write of /journal/x at 64".
 Outcome failure(const std::string& what) {
   const int error = errno;
   const bool no_space = error == ENOSPC || error == EDQUOT || error == EFBIG;
   return {no_space ? Outcome::Kind::no_space : Outcome::Kind::failed,
-          fmt::format("{}: {}", what, text_of(error))};
+          fmt::format("{}: {}", what, error_text(error))};
 }
 
 Result<void> as_result(Outcome outcome) {
@@ -121,7 +115,7 @@ Outcome write_synced(int file, const std::string& path, std::uint64_t offset,
   Outcome outcome = write_all(file, path, offset, pieces, RWF_DSYNC);
   if (outcome.ok()) return outcome;
   // It may have been the sync that failed, or there is no such flag here. A write tells.
-  const bool no_flag = outcome.reason.ends_with(text_of(EOPNOTSUPP));
+  const bool no_flag = outcome.reason.ends_with(error_text(EOPNOTSUPP));
   Outcome plain = write_all(file, path, offset, pieces);
   if (!plain.ok()) return plain;
   if (no_flag) return sync_file(file, path);
@@ -177,7 +171,7 @@ Error complaint(const std::string& path, int error) {
       case EACCES:
         return "permission denied";
       default:
-        return text_of(error);
+        return error_text(error);
     }
   };
   return {fmt::format("journal directory {}: {}", path, reason())};
@@ -193,7 +187,7 @@ Result<Descriptor> open_directory(const std::string& path) {
 Result<Descriptor> open_new_directory(const std::string& path) {
   const bool made = ::mkdir(path.c_str(), kDirectoryMode) == 0;
   if (!made && errno != EEXIST) {
-    return Error{fmt::format("journal directory {} cannot be made: {}", path, text_of(errno))};
+    return Error{fmt::format("journal directory {} cannot be made: {}", path, error_text(errno))};
   }
   auto directory = open_directory(path);
   if (!directory) return directory;
@@ -217,20 +211,10 @@ Result<Descriptor> take_lock(int directory, const std::string& path) {
       ::openat(directory, kLockName, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kFileMode));
   if (!file) {
     return Error{fmt::format("journal directory {}: cannot open its file {}: {}", path, kLockName,
-                             text_of(errno))};
+                             error_text(errno))};
   }
-  struct flock whole {};
-  whole.l_type = F_WRLCK;
-  whole.l_whence = SEEK_SET;
-  if (::fcntl(file.number(), F_SETLK, &whole) == 0) return file;
-  if (errno != EACCES && errno != EAGAIN) {
-    return Error{fmt::format("journal directory {} cannot be locked: {}", path, text_of(errno))};
-  }
-  // The holder may have gone since, and one in another pid namespace has no number here.
-  const bool known =
-      ::fcntl(file.number(), F_GETLK, &whole) == 0 && whole.l_type != F_UNLCK && whole.l_pid > 0;
-  return Error{fmt::format("journal directory {} is in use by {}", path,
-                           known ? fmt::format("process {}", whole.l_pid) : "another process")};
+  if (auto locked = lock_file(file, "journal directory " + path); !locked) return locked.error();
+  return file;
 }
 
 bool is_plain(std::string_view name) {
@@ -238,10 +222,6 @@ bool is_plain(std::string_view name) {
 }
 
 }  // namespace
-
-Descriptor::~Descriptor() {
-  if (number_ >= 0) ::close(number_);
-}
 
 Result<std::unique_ptr<FileStorage>> FileStorage::open(Loop& loop, const std::string& directory,
                                                        Mode mode) {

@@ -26,28 +26,10 @@
 
 #include "base/result.h"
 #include "journal/storage.h"
+#include "platform/descriptor.h"
 #include "platform/loop.h"
 
 namespace tubed::platform {
-
-// An owned descriptor of a file or a directory.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor();
-
-  explicit operator bool() const { return number_ >= 0; }
-  int number() const { return number_; }
-
- private:
-  int number_ = -1;
-};
 
 class FileStorage final : public journal::Storage {
  public:

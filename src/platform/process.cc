@@ -6,11 +6,15 @@
 
 #include <fmt/format.h>
 #include <grp.h>
+#include <poll.h>
 #include <pwd.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#include "platform/descriptor.h"
 
 namespace tubed::platform {
 
@@ -73,6 +77,21 @@ std::uint64_t raise_descriptor_limit() {
     ::getrlimit(RLIMIT_NOFILE, &limit);
   }
   return limit.rlim_cur;
+}
+
+Result<void> signal_process(std::uint64_t process, int signal, bool wait_for_its_end) {
+  // Its number may belong to somebody else tomorrow: the descriptor cannot.
+  const Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+  if (!handle || ::syscall(SYS_pidfd_send_signal, handle.number(), signal, nullptr, 0) != 0) {
+    return Error{fmt::format("process {}: {}", process, error_text(errno))};
+  }
+  pollfd ended{.fd = handle.number(), .events = POLLIN, .revents = 0};
+  while (wait_for_its_end && ::poll(&ended, 1, -1) != 1) {
+    if (errno != EINTR) {
+      return Error{fmt::format("waiting for process {}: {}", process, error_text(errno))};
+    }
+  }
+  return {};
 }
 
 Result<void> become_user(const std::string& user) {

@@ -40,6 +40,10 @@ void exit_when_out_of_memory();
 // Raises the soft limit of open descriptors to the hard one; returns the limit now in force.
 std::uint64_t raise_descriptor_limit();
 
+// Sends the signal to another process and, if asked for, waits until that process has ended. The
+// error is one line.
+Result<void> signal_process(std::uint64_t process, int signal, bool wait_for_its_end);
+
 // Becomes `user`, with its groups, for good. Does nothing when that is who we are.
 Result<void> become_user(const std::string& user);
 

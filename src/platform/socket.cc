@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
 #include <netinet/in.h>
@@ -102,6 +103,12 @@ Result<void> grant_access(const std::string& path, const UnixAccess& access) {
 
 Socket::~Socket() {
   if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void make_our_own(const Socket& socket) {
+  const int flags = ::fcntl(socket.descriptor(), F_GETFL);
+  ::fcntl(socket.descriptor(), F_SETFL, flags | O_NONBLOCK);
+  ::fcntl(socket.descriptor(), F_SETFD, FD_CLOEXEC);
 }
 
 Transfer read_into(const Socket& socket, std::span<const std::span<char>> buffers) {

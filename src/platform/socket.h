@@ -56,6 +56,9 @@ void tune_connection(const Socket& socket, Duration keepalive_idle);
 // Says one line to a connection that is not served, and closes it.
 void refuse_connection(Socket socket, std::string_view line);
 
+// As every socket that is made here is: calls do not wait, and no child process gets it.
+void make_our_own(const Socket& socket);
+
 struct UnixAccess {
   std::optional<unsigned> mode;  // none: as the umask has it
   std::string group;             // empty: the process's

@@ -1,17 +1,154 @@
 #include "platform/supervisor.h"
 
 #include <algorithm>
-#include <string>
+#include <cstdlib>
+#include <memory>
 
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <systemd/sd-bus.h>
 #include <systemd/sd-daemon.h>
+
+#include "platform/clock.h"
+#include "platform/descriptor.h"
 
 namespace tubed::platform {
 
-void tell_supervisor_status(std::string_view status) {
-  std::string message = "STATUS=" + std::string(status);
-  // What stands behind a line's end would be another message.
-  std::replace(message.begin(), message.end(), '\n', ' ');
+namespace {
+
+constexpr const char* kManager = "org.freedesktop.systemd1";
+
+std::int64_t microseconds(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
+}
+
+// What stands behind a line's end would be another message.
+std::string one_line(std::string_view text) {
+  std::string line(text);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line;
+}
+
+void tell(const std::string& message) {
   ::sd_notify(0, message.c_str());
+}
+
+struct FreeNames {
+  void operator()(char** names) const {
+    for (char** name = names; *name != nullptr; ++name) std::free(*name);
+    std::free(names);
+  }
+};
+
+// An owner of what libsystemd hands out.
+template <auto Release>
+struct Releaser {
+  template <class T>
+  void operator()(T* object) const {
+    Release(object);
+  }
+};
+using Bus = std::unique_ptr<sd_bus, Releaser<&sd_bus_flush_close_unref>>;
+using Message = std::unique_ptr<sd_bus_message, Releaser<&sd_bus_message_unref>>;
+
+struct BusError {
+  sd_bus_error error = SD_BUS_ERROR_NULL;
+  BusError() = default;
+  BusError(const BusError&) = delete;
+  BusError& operator=(const BusError&) = delete;
+  ~BusError() { sd_bus_error_free(&error); }
+};
+
+}  // namespace
+
+Result<std::vector<InheritedSocket>> inherited_sockets() {
+  std::vector<InheritedSocket> sockets;
+  char** raw_names = nullptr;
+  const int count = ::sd_listen_fds_with_names(1, &raw_names);
+  if (count < 0) return Error{fmt::format("inherited sockets: {}", error_text(-count))};
+  if (count == 0) return sockets;
+  const std::unique_ptr<char*, FreeNames> names(raw_names);
+  for (int i = 0; i < count; ++i) {
+    const int descriptor = SD_LISTEN_FDS_START + i;
+    InheritedSocket inherited;
+    inherited.socket = Socket(descriptor);
+    inherited.name = names.get()[i];
+    inherited.is_unix = ::sd_is_socket(descriptor, AF_UNIX, SOCK_STREAM, 1) > 0;
+    const bool is_tcp = ::sd_is_socket(descriptor, AF_INET, SOCK_STREAM, 1) > 0 ||
+                        ::sd_is_socket(descriptor, AF_INET6, SOCK_STREAM, 1) > 0;
+    if (!inherited.is_unix && !is_tcp) {
+      return Error{fmt::format("inherited descriptor {} ({}) is no listening stream socket",
+                               descriptor, inherited.name)};
+    }
+    make_our_own(inherited.socket);
+    sockets.push_back(std::move(inherited));
+  }
+  return sockets;
+}
+
+bool has_supervisor() {
+  return std::getenv("NOTIFY_SOCKET") != nullptr;
+}
+
+void tell_supervisor_status(std::string_view status) {
+  tell(fmt::format("STATUS={}", one_line(status)));
+}
+
+void tell_supervisor_starting(std::string_view status, Duration more) {
+  tell(fmt::format("EXTEND_TIMEOUT_USEC={}\nSTATUS={}", microseconds(more), one_line(status)));
+}
+
+void tell_supervisor_ready(std::string_view status) {
+  tell(fmt::format("READY=1\nSTATUS={}", one_line(status)));
+}
+
+void tell_supervisor_reloading() {
+  tell(fmt::format("RELOADING=1\nMONOTONIC_USEC={}\nSTATUS=reloading",
+                   microseconds(monotonic_now().time_since_epoch())));
+}
+
+void tell_supervisor_stopping(std::string_view status) {
+  tell(fmt::format("STOPPING=1\nSTATUS={}", one_line(status)));
+}
+
+Duration watchdog_interval() {
+  std::uint64_t interval = 0;
+  if (::sd_watchdog_enabled(0, &interval) <= 0) return Duration::zero();
+  return std::chrono::microseconds(interval);
+}
+
+void tell_supervisor_alive() {
+  tell("WATCHDOG=1");
+}
+
+Result<std::uint64_t> main_process_of(const std::string& unit) {
+  sd_bus* raw_bus = nullptr;
+  if (const int error = sd_bus_open_system(&raw_bus); error < 0) {
+    return Error{fmt::format("systemd cannot be asked for {}: {}", unit, error_text(-error))};
+  }
+  const Bus bus(raw_bus);
+  const auto refused = [&](const BusError& error, int code) {
+    const char* text = error.error.message;
+    return Error{fmt::format("{}: {}", unit, text != nullptr ? text : error_text(-code))};
+  };
+  BusError error;
+  sd_bus_message* raw_reply = nullptr;
+  int code = sd_bus_call_method(bus.get(), kManager, "/org/freedesktop/systemd1",
+                                "org.freedesktop.systemd1.Manager", "GetUnit", &error.error,
+                                &raw_reply, "s", unit.c_str());
+  const Message reply(raw_reply);
+  if (code < 0) return refused(error, code);
+  const char* path = nullptr;
+  code = sd_bus_message_read(reply.get(), "o", &path);
+  std::uint32_t process = 0;
+  if (code >= 0) {
+    code =
+        sd_bus_get_property_trivial(bus.get(), kManager, path, "org.freedesktop.systemd1.Service",
+                                    "MainPID", &error.error, 'u', &process);
+  }
+  if (code < 0) return refused(error, code);
+  if (process == 0) return Error{fmt::format("{} is not running", unit)};
+  return std::uint64_t{process};
 }
 
 }  // namespace tubed::platform

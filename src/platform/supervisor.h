@@ -1,13 +1,47 @@
-// Supervisor: what systemd is told of this process. Without systemd nobody listens, and that is
-// fine.
+// Supervisor: systemd, as this process sees it: the sockets it passes on, and what it is told.
+// Without one nobody listens, and that is fine; a build without libsystemd sees none.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "platform/socket.h"
 
 namespace tubed::platform {
 
-// One line of what is going on, as `systemctl status` shows it. Does nothing when NOTIFY_SOCKET is
-// not set.
+// A listening stream socket that was open before this process was [sd_listen_fds(3)].
+struct InheritedSocket {
+  Socket socket;
+  std::string name;  // as LISTEN_FDNAMES has it
+  bool is_unix = false;
+};
+
+// All of them, in the order of their descriptors, which means nothing. To be called once, before
+// anything else is opened. The error names a descriptor that is no such socket.
+Result<std::vector<InheritedSocket>> inherited_sockets();
+
+// Whether NOTIFY_SOCKET is set: somebody wants to hear what follows [sd_notify(3)].
+bool has_supervisor();
+
+// One line of what is going on, as `systemctl status` shows it.
 void tell_supervisor_status(std::string_view status);
+// The start takes longer: another `more` from now, at least.
+void tell_supervisor_starting(std::string_view status, Duration more);
+void tell_supervisor_ready(std::string_view status);
+// Settings are read again; tell_supervisor_ready() says that it is done.
+void tell_supervisor_reloading();
+void tell_supervisor_stopping(std::string_view status);
+
+// How often the supervisor wants to hear tell_supervisor_alive(), or it ends this process; zero: it
+// does not care.
+Duration watchdog_interval();
+void tell_supervisor_alive();
+
+// The process that serves a unit of the system's manager, for example "tubed.service".
+Result<std::uint64_t> main_process_of(const std::string& unit);
 
 }  // namespace tubed::platform

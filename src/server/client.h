@@ -80,6 +80,7 @@ class Client final : public platform::StreamOwner {
   bool in_gated_list = false;
   bool in_held_list = false;
   bool has_left_over = false;
+  bool waits_to_the_end = false;  // it waited in a reserve when the server was to stop
 
  private:
   bool read();

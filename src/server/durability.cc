@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/replay.h"
 #include "journal/copy.h"
 #include "journal/import.h"
 #include "journal/restorer.h"
@@ -16,34 +17,26 @@ using platform::Log;
 namespace {
 
 constexpr std::chrono::seconds kProgressEvery{2};
-
-// Gives an engine that serves nobody yet what the journal has kept.
-class Replay final : public FactSink {
- public:
-  Replay(engine::Engine& engine, Time now) : engine_(engine), now_(now) {}
-  void fact(const Fact& fact) override { engine_.replay(fact, now_); }
-
- private:
-  engine::Engine& engine_;
-  Time now_;
-};
+// What the supervisor is asked for each time: more than any one step takes.
+constexpr std::chrono::minutes kPatience{2};
 
 // Says every few seconds how far recovery has come.
 class ProgressReport {
  public:
-  explicit ProgressReport(Log& log) : log_(log) {}
+  ProgressReport(Log& log, std::string doing) : log_(log), doing_(std::move(doing)) {}
 
   void operator()(std::uint64_t done, std::uint64_t total) {
     const Time now = platform::monotonic_now();
     if (now - last_ < kProgressEvery) return;
     last_ = now;
-    log_.info("recovering", {{"bytes", done}, {"of", total}});
-    platform::tell_supervisor_status(
-        fmt::format("recovering: {} of {} MiB read", done >> 20, total >> 20));
+    log_.info(doing_, {{"bytes", done}, {"of", total}});
+    platform::tell_supervisor_starting(
+        fmt::format("{}: {} of {} MiB read", doing_, done >> 20, total >> 20), kPatience);
   }
 
  private:
   Log& log_;
+  std::string doing_;
   Time last_ = platform::monotonic_now();
 };
 
@@ -77,9 +70,9 @@ Result<std::unique_ptr<Durability>> Durability::open(platform::Loop& loop, Log& 
 Result<void> Durability::recover() {
   const Time begin = platform::monotonic_now();
   if (auto imported = import(); !imported) return imported;
-  Replay replay(service_.engine(), service_.now());
+  engine::Replay replay(service_.engine(), service_.now());
   journal::Restorer restorer(replay);
-  auto found = journal::examine(*storage_, clock_, restorer, ProgressReport(log_));
+  auto found = journal::examine(*storage_, clock_, restorer, ProgressReport(log_, "recovering"));
   if (!found) {
     return Error{fmt::format("{}; tubed --salvage copies what is whole", found.error().message)};
   }
@@ -97,9 +90,8 @@ Result<void> Durability::recover() {
                           {"next_id", found->next_job_id},
                           {"after", found->clean || found->segments.empty() ? "a stop" : "a crash"},
                           {"ms", milliseconds_since(begin)}});
-  journal::Ledger ledger = restorer.finish(*found);
-  auto opened =
-      journal::Journal::open(*storage_, *this, options(), {std::move(*found), std::move(ledger)});
+  restorer.finish(*found);
+  auto opened = journal::Journal::open(*storage_, *this, options(), std::move(*found));
   if (!opened) return opened.error();
   journal_ = std::move(*opened);
   service_.keep_facts_in(this);
@@ -107,12 +99,13 @@ Result<void> Durability::recover() {
 }
 
 Result<void> Durability::import() {
-  auto report = journal::import_binlogs(*storage_,
-                                        {.directory = new_directory_,
-                                         .segment_bytes = settings_.journal_segment_bytes,
-                                         .clock = clock_,
-                                         .now = platform::wall_time().count()},
-                                        [this](const std::string& line) { log_.info(line); });
+  auto report = journal::import_binlogs(
+      *storage_,
+      {.directory = new_directory_,
+       .segment_bytes = settings_.journal_segment_bytes,
+       .clock = clock_,
+       .now = platform::wall_time().count()},
+      [this](const std::string& line) { log_.info(line); }, ProgressReport(log_, "importing"));
   if (!report) return report.error();
   if (!*report) return {};
   const journal::ImportReport& imported = **report;

@@ -41,7 +41,6 @@ class Durability final : public commands::Keeper, public journal::JournalHost {
   void apply(const Settings& settings);
 
   bool end_turn() { return journal_->end_turn(); }
-  bool congested() const { return journal_->congested(); }
   Time next_deadline() const { return journal_->next_deadline(); }
   LogState state() const {
     return {journal_->newest(), journal_->committing(), journal_->durable()};
@@ -51,6 +50,7 @@ class Durability final : public commands::Keeper, public journal::JournalHost {
 
   void fact(const Fact& fact) override { journal_->fact(fact); }
   bool has_room_for_job(std::size_t tube_bytes, std::size_t body_bytes) const override;
+  bool congested() const override { return journal_->congested(); }
   commands::KeeperCounts counts() const override;
   std::uint64_t segment_of(JobId id) const override { return journal_->segment_of(id); }
 

@@ -1,6 +1,9 @@
 #include "server/server.h"
 
 #include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
 
 #include "config/reload.h"
 #include "platform/clock.h"
@@ -53,7 +56,13 @@ Server::Server(platform::Loop& loop, Log& log, const Settings& settings, Reload 
       pause_timer_(loop, [this] { begin_turn(); }),
       patience_timer_(loop, [this] { close_impatient(); }),
       journal_timer_(loop, [this] { begin_turn(); }),
-      stop_timer_(loop, [this] { stop_now("time is up"); }) {
+      stop_timer_(loop, [this] { stop_now("time is up"); }),
+      drain_timer_(loop,
+                   [this] {
+                     log_.warning("drain.timeout is over", {{"status", status()}});
+                     stop();
+                   }),
+      supervision_(loop, [this] { return status(); }) {
   apply(settings);
   platform::ignore_broken_pipes();
   const auto on = [&](int number, std::function<void()> arrived) {
@@ -73,21 +82,48 @@ Server::~Server() {
 
 // --- The door
 
-Result<void> Server::listen() {
+Result<void> Server::listen(std::vector<platform::InheritedSocket> inherited) {
+  std::vector<std::string> addresses;
+  std::array<bool, 2> replaced{};  // TCP, unix
+  for (platform::InheritedSocket& one : inherited) {
+    addresses.push_back(platform::local_address(one.socket));
+    replaced[one.is_unix] = true;
+    // Whoever made it removes its path.
+    add_listener(std::move(one.socket), "", one.name);
+  }
   for (const Listen& wanted : settings_.listeners) {
     const bool is_unix = wanted.kind == Listen::Kind::unix_socket;
+    if (replaced[is_unix]) {
+      const std::string address = to_string(wanted);
+      // The default may stand there just because nobody said anything.
+      const bool wished = wanted != Settings().listeners.front();
+      if (wished && std::ranges::find(addresses, address) == addresses.end()) {
+        log_.warning("configured listener replaced by inherited sockets", {{"address", address}});
+      }
+      continue;
+    }
     const int backlog = static_cast<int>(settings_.tcp_backlog);
     auto socket = is_unix ? platform::listen_unix(wanted.path, {wanted.mode, wanted.group}, backlog)
                           : platform::listen_tcp(wanted.host, wanted.port, backlog);
     if (!socket) return socket.error();
-    // Connections inherit these from their listener.
-    platform::tune_connection(*socket, settings_.tcp_keepalive);
-    log_.info("listening", {{"address", platform::local_address(*socket)}});
-    listeners_.push_back(std::make_unique<platform::Listener>(loop_, std::move(*socket),
-                                                              is_unix ? wanted.path : "",
-                                                              protocol::word::kOutOfMemory, *this));
+    add_listener(std::move(*socket), is_unix ? wanted.path : "", "");
   }
   return {};
+}
+
+// `inherited`: the name that the socket was passed on with, or empty.
+void Server::add_listener(platform::Socket socket, const std::string& path,
+                          const std::string& inherited) {
+  // Connections inherit these from their listener.
+  platform::tune_connection(socket, settings_.tcp_keepalive);
+  const std::string address = platform::local_address(socket);
+  if (inherited.empty()) {
+    log_.info("listening", {{"address", address}});
+  } else {
+    log_.info("listening", {{"address", address}, {"inherited", inherited}});
+  }
+  listeners_.push_back(std::make_unique<platform::Listener>(loop_, std::move(socket), path,
+                                                            protocol::word::kOutOfMemory, *this));
 }
 
 Result<void> Server::recover() {
@@ -139,6 +175,7 @@ void Server::close(Client& client, std::string_view reason) {
                {{"session", std::uint64_t{session}}, {"reason", reason}});
   patience_.remove(client);
   count_output(client, 0);
+  if (client.waits_to_the_end) --waiting_count_;
   clients_[session].reset();
   --client_count_;
 }
@@ -181,7 +218,13 @@ void Server::end_turn() {
       attend(*client);
     }
     shed_output();
-    if (woken_.empty() && looking_after_.empty()) break;
+    if (is_drained()) {
+      log_.info("drained");
+      stop();
+    }
+    if (woken_.empty() && to_look_after_.empty() && looking_after_.empty() && !dismiss_waiting()) {
+      break;
+    }
   }
   if (stopping_ && client_count_ == 0) close_queue();
   // Who was closed gave jobs back.
@@ -309,6 +352,10 @@ void Server::close_impatient() {
   if (input_held_) patience_.excuse_senders(service_.now());
   for (const auto& [client, reason] : patience_.overdue(service_.now())) {
     const bool idle = reason == Patience::Reason::idle;
+    if (idle && input_held_) {
+      patience_.active(*client, service_.now());  // it may have spoken, and nobody has listened
+      continue;
+    }
     log_.limited(Log::Level::info, service_.now(), "closing a client",
                  {{"reason", idle ? "timeouts.idle" : "timeouts.stall"}});
     close(*client, idle ? "idle" : "stall");
@@ -332,9 +379,11 @@ void Server::apply(const Settings& settings) {
 
 void Server::reload() {
   begin_turn();
+  supervision_.reloading();
   auto fresh = reload_();
   if (!fresh) {
     log_.error("not reloaded", {{"reason", fresh.error().message}});
+    supervision_.reloaded("not reloaded: " + fresh.error().message);
     return;
   }
   const ReloadPlan plan = plan_reload(settings_, *fresh);
@@ -343,11 +392,51 @@ void Server::reload() {
   if (!plan.needs_restart.empty()) {
     log_.warning("needs a restart", {{"settings", joined(plan.needs_restart)}});
   }
+  if (service_.draining()) limit_drain();
+  supervision_.reloaded("");
 }
 
 void Server::drain(bool draining) {
-  service_.set_draining(draining);
+  begin_turn();  // it may be drained already
   log_.info(draining ? "draining" : "not draining");
+  if (service_.draining() != draining) {
+    service_.set_draining(draining);
+    limit_drain();
+  }
+  supervision_.refresh();
+}
+
+void Server::limit_drain() {
+  drain_timer_.disarm();
+  const bool ends = service_.draining() && settings_.drain_exit != DrainExit::never;
+  if (ends && settings_.drain_timeout > Duration::zero()) {
+    drain_timer_.arm(settings_.drain_timeout);
+  }
+}
+
+// Drain mode ends the server here.
+bool Server::is_drained() const {
+  if (!service_.draining() || stopping_) return false;
+  const auto jobs = service_.engine().info().jobs;
+  switch (settings_.drain_exit) {
+    case DrainExit::never:
+      return false;
+    case DrainExit::when_idle:
+      return jobs.reserved == 0;
+    case DrainExit::when_empty:
+      return jobs.total() == 0;
+  }
+  return false;
+}
+
+// What an operator sees at one glance.
+std::string Server::status() const {
+  const auto jobs = service_.engine().info().jobs;
+  const std::string_view doing = stopping_             ? "stopping"
+                                 : service_.draining() ? "draining"
+                                                       : "serving";
+  return fmt::format("{}: {} ready jobs, {} reserved, {} connections", doing, jobs.ready,
+                     jobs.reserved, client_count_);
 }
 
 void Server::stop() {
@@ -356,17 +445,38 @@ void Server::stop() {
   stopping_ = true;
   log_.info("stopping", {{"connections", std::uint64_t{client_count_}}});
   listeners_.clear();
+  drain_timer_.disarm();
   stop_timer_.arm(settings_.shutdown_timeout);
   // Every wait ends before the first client is closed: the jobs that it gives back must not wander
   // from one worker to the next, to be started by each.
   for (const auto& client : clients_) {
-    if (client != nullptr) client->conversation().stop_waiting();
+    if (client == nullptr || !client->conversation().waiting()) continue;
+    client->conversation().stop_waiting();
+    client->waits_to_the_end = true;
+    ++waiting_count_;
   }
   for (const auto& client : clients_) {
     if (client == nullptr) continue;
+    // Those who do not wait begin no wait any more.
+    client->conversation().stop_waiting();
+    if (client->waits_to_the_end) continue;
     client->finish();
     look_after(*client);
   }
+  supervision_.stopping();
+}
+
+// When only those are left that waited in a reserve, it is their turn to be closed: who waits comes
+// back at once, and until here there was still somebody to be answered.
+bool Server::dismiss_waiting() {
+  if (!stopping_ || waiting_count_ == 0 || client_count_ > waiting_count_) return false;
+  for (const auto& client : clients_) {
+    if (client == nullptr || !std::exchange(client->waits_to_the_end, false)) continue;
+    client->finish();
+    look_after(*client);
+  }
+  waiting_count_ = 0;
+  return true;
 }
 
 void Server::stop_now(std::string_view reason) {
@@ -399,6 +509,7 @@ void Server::close_queue() {
 }
 
 bool Server::run() {
+  supervision_.ready();
   loop_.run();
   if (journal_failed_) {
     listeners_.clear();  // their paths go with them

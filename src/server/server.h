@@ -15,11 +15,13 @@
 #include "platform/log.h"
 #include "platform/loop.h"
 #include "platform/signal.h"
+#include "platform/supervisor.h"
 #include "platform/turn.h"
 #include "server/client.h"
 #include "server/deadlines.h"
 #include "server/durability.h"
 #include "server/patience.h"
+#include "server/supervision.h"
 
 namespace tubed::server {
 
@@ -32,8 +34,9 @@ class Server final : public ClientHost, public platform::ListenerOwner, public D
   Server(platform::Loop& loop, platform::Log& log, const Settings& settings, Reload reload);
   ~Server();
 
-  // Opens every listener, or says which one cannot be opened.
-  Result<void> listen();
+  // Takes the sockets that it was started with, in place of the settings' listeners of their kind,
+  // and opens the others, or says which one cannot be opened.
+  Result<void> listen(std::vector<platform::InheritedSocket> inherited);
   // With a journal: takes its directory and gets the jobs back. It blocks; connections wait
   // meanwhile.
   Result<void> recover();
@@ -53,6 +56,8 @@ class Server final : public ClientHost, public platform::ListenerOwner, public D
   void on_accept_trouble(const std::string& reason, std::uint64_t refused) override;
 
   void end_turn();
+  void add_listener(platform::Socket socket, const std::string& path, const std::string& inherited);
+  std::string status() const;
   void attend(Client& client);
   void let_gated_through();
   bool input_must_wait() const;
@@ -68,7 +73,10 @@ class Server final : public ClientHost, public platform::ListenerOwner, public D
   void apply(const Settings& settings);
   void reload();
   void drain(bool draining);
+  void limit_drain();
+  bool is_drained() const;
   void stop();
+  bool dismiss_waiting();
   void stop_now(std::string_view reason);
   void close_queue();
 
@@ -81,6 +89,7 @@ class Server final : public ClientHost, public platform::ListenerOwner, public D
   std::vector<std::unique_ptr<platform::Listener>> listeners_;
   std::vector<std::unique_ptr<Client>> clients_;  // by session
   std::size_t client_count_ = 0;
+  std::size_t waiting_count_ = 0;   // of clients that are closed last
   std::uint64_t output_bytes_ = 0;  // of replies that clients have not taken
   Patience patience_;
   std::vector<char> read_buffer_;
@@ -107,6 +116,8 @@ class Server final : public ClientHost, public platform::ListenerOwner, public D
   DeadlineTimer patience_timer_;
   DeadlineTimer journal_timer_;
   platform::Timer stop_timer_;
+  platform::Timer drain_timer_;
+  Supervision supervision_;
   std::vector<std::unique_ptr<platform::Signal>> signals_;
 };
 

@@ -199,7 +199,7 @@ TEST_CASE("defaults are the documented ones, and the queue's are the engine's") 
 
 TEST_CASE("only the user, the journal's files, the backlog and the listeners need a restart") {
   constexpr auto kFixed = std::to_array<std::string_view>(
-      {"user", "journal.directory", "journal.segment_size", "tcp.backlog"});
+      {"user", "pid_file", "journal.directory", "journal.segment_size", "tcp.backlog"});
   for (const auto& row : settings_table()) {
     CAPTURE(row.key);
     CHECK(row.reloadable == (std::ranges::count(kFixed, row.key) == 0));
@@ -214,6 +214,9 @@ TEST_CASE("words and enumerators are in the same order") {
   CHECK(load("log.format = \"text\"").value().log_format == LogFormat::text);
   CHECK(load("log.format = \"journald\"").value().log_format == LogFormat::journald);
   CHECK(load("log.format = \"json\"").value().log_format == LogFormat::json);
+  CHECK(load("drain.exit = \"never\"").value().drain_exit == DrainExit::never);
+  CHECK(load("drain.exit = \"when-idle\"").value().drain_exit == DrainExit::when_idle);
+  CHECK(load("drain.exit = \"when-empty\"").value().drain_exit == DrainExit::when_empty);
 }
 
 }  // namespace

@@ -148,7 +148,7 @@ int main(int argc, char** argv) {
   settings.listeners.front().path = path;
   settings.connections = 20000;
   server::Server server(loop, log, settings, [&] { return Result<Settings>(settings); });
-  if (auto listening = server.listen(); !listening) fail(listening.error().message);
+  if (auto listening = server.listen({}); !listening) fail(listening.error().message);
 
   int until[2];
   if (::pipe(until) != 0) fail("no pipe");

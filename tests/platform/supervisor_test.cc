@@ -63,6 +63,31 @@ TEST_CASE("a status is one line: nothing else is told with it") {
   CHECK(supervisor.hears() == "STATUS=one READY=1");
 }
 
+TEST_CASE("a supervisor hears of the start, its end, reloads and the stop") {
+  Supervisor supervisor;
+  CHECK(platform::has_supervisor());
+  platform::tell_supervisor_starting("recovering", std::chrono::seconds(30));
+  CHECK(supervisor.hears() == "EXTEND_TIMEOUT_USEC=30000000\nSTATUS=recovering");
+  platform::tell_supervisor_ready("serving");
+  CHECK(supervisor.hears() == "READY=1\nSTATUS=serving");
+  platform::tell_supervisor_reloading();
+  CHECK(supervisor.hears().starts_with("RELOADING=1\nMONOTONIC_USEC="));
+  platform::tell_supervisor_alive();
+  CHECK(supervisor.hears() == "WATCHDOG=1");
+  platform::tell_supervisor_stopping("stopping");
+  CHECK(supervisor.hears() == "STOPPING=1\nSTATUS=stopping");
+}
+
+TEST_CASE("a watchdog is for the process that it names") {
+  CHECK(platform::watchdog_interval() == Duration::zero());
+  ::setenv("WATCHDOG_USEC", "400000", 1);
+  CHECK(platform::watchdog_interval() == std::chrono::milliseconds(400));
+  ::setenv("WATCHDOG_PID", "1", 1);
+  CHECK(platform::watchdog_interval() == Duration::zero());
+  ::unsetenv("WATCHDOG_USEC");
+  ::unsetenv("WATCHDOG_PID");
+}
+
 TEST_CASE("without a supervisor a status is told to nobody") {
   ::unsetenv("NOTIFY_SOCKET");
   tell_supervisor_status("ready");

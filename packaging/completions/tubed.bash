@@ -1,0 +1,112 @@
+# Completion of tubed for bash.
+# Generated from src/config/table.cc by tools/generate-docs. Do not edit.
+# shellcheck shell=bash
+
+_tubed() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+  # bash cuts --flag=argument at its "=".
+  if [[ $current == '=' ]]; then
+    current=
+  elif [[ $previous == '=' ]]; then
+    previous=${COMP_WORDS[COMP_CWORD - 2]}
+  fi
+  COMPREPLY=()
+  case $previous in
+    --config | --pid-file)
+      compopt -o filenames
+      mapfile -t COMPREPLY < <(compgen -f -- "$current")
+      ;;
+    --dump | --check | --salvage | --backup | -b | --journal-directory)
+      compopt -o filenames
+      mapfile -t COMPREPLY < <(compgen -d -- "$current")
+      ;;
+    -u | --user)
+      mapfile -t COMPREPLY < <(compgen -u -- "$current")
+      ;;
+    --journal-sync)
+      mapfile -t COMPREPLY < <(compgen -W 'always never' -- "$current")
+      ;;
+    --drain-exit)
+      mapfile -t COMPREPLY < <(compgen -W 'never when-idle when-empty' -- "$current")
+      ;;
+    --log-level)
+      mapfile -t COMPREPLY < <(compgen -W 'error warning info debug' -- "$current")
+      ;;
+    --log-format)
+      mapfile -t COMPREPLY < <(compgen -W 'auto text journald json' -- "$current")
+      ;;
+    # Nothing is known of the arguments of these.
+    -l | \
+      --listen | \
+      -p | \
+      --port | \
+      -f | \
+      -s | \
+      --journal-segment-size | \
+      --journal-max-bytes | \
+      --limits-connections | \
+      --limits-line-bytes | \
+      -z | \
+      --limits-job-bytes | \
+      --limits-job-memory | \
+      --limits-tubes | \
+      --limits-client-watches | \
+      --limits-watches | \
+      --limits-output-bytes | \
+      --limits-output-memory | \
+      --limits-work-per-turn | \
+      --timeouts-idle | \
+      --timeouts-stall | \
+      --timeouts-shutdown | \
+      --drain-timeout | \
+      --tcp-keepalive | \
+      --tcp-backlog) ;;
+    *)
+      mapfile -t COMPREPLY < <(compgen -W '
+        --config
+        --check-config
+        --print-config
+        --dump
+        --check
+        --salvage
+        --backup
+        --drain
+        -h --help
+        -v --version
+        -l --listen
+        -p --port
+        -V
+        -f
+        -F
+        -c
+        -n
+        -u --user
+        --pid-file
+        -b --journal-directory
+        --journal-sync
+        -s --journal-segment-size
+        --journal-max-bytes
+        --limits-connections
+        --limits-line-bytes
+        -z --limits-job-bytes
+        --limits-job-memory
+        --limits-tubes
+        --limits-client-watches
+        --limits-watches
+        --limits-output-bytes
+        --limits-output-memory
+        --limits-work-per-turn
+        --timeouts-idle
+        --timeouts-stall
+        --timeouts-shutdown
+        --drain-exit
+        --drain-timeout
+        --tcp-keepalive
+        --tcp-backlog
+        --log-level
+        --log-format' -- "$current")
+      ;;
+  esac
+}
+
+complete -F _tubed tubed

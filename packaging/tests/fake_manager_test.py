@@ -1,0 +1,834 @@
+"""tubed under a service manager that the test itself plays: sockets that it passes on by name, what
+it is told, the watchdog, drain and restart. A real systemd does the same in packaging/tests/nspawn.
+
+  TUBED_PROGRAM=build/dev/src/tubed python3 packaging/tests/fake_manager_test.py
+"""
+
+import collections
+import json
+import os
+import pathlib
+import re
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "daemon"))
+
+from harness import (PROGRAM, SANITIZED, SECONDS, Client, Daemon, DaemonTest,  # noqa: E402
+                     passed, run, until)
+
+MIB = 1 << 20
+
+# Takes the place of what systemd does between fork and exec: the sockets become descriptors 3 and
+# on, and the process names itself. It becomes the daemon, so that the process id stays.
+LAUNCHER = """
+import fcntl, json, os, sys
+descriptors = json.loads(sys.argv[1])
+moved = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 100) for fd in descriptors]
+os.closerange(3, 100)
+for number, descriptor in enumerate(moved):
+    os.dup2(descriptor, 3 + number)
+me = str(os.getpid())
+os.environ.update({name: me for name in ("LISTEN_PID", "WATCHDOG_PID") if name not in os.environ})
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+class Manager:
+    """The socket that NOTIFY_SOCKET names, and every message that came, in order."""
+
+    def __init__(self, path):
+        """`path` is as NOTIFY_SOCKET has it: with @ in front it is an abstract one."""
+        self.path = str(path)
+        self.messages = []  # of (when, the sender's process id, {key: value})
+        self.changed = threading.Condition()
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self.socket.bind("\0" + self.path[1:] if self.path.startswith("@") else self.path)
+        self.wake, self.sleep = socket.socketpair()
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        while self.sleep not in (ready := select.select([self.socket, self.sleep], [], [])[0]):
+            if self.socket in ready:
+                data, ancillary, _, _ = self.socket.recvmsg(65536, 4096)
+                sender = None
+                for level, kind, value in ancillary:
+                    if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+                        sender = struct.unpack("iII", value)[0]
+                pairs = dict(line.split("=", 1) for line in data.decode().split("\n") if line)
+                with self.changed:
+                    self.messages.append((time.monotonic(), sender, pairs))
+                    self.changed.notify_all()
+
+    def close(self):
+        self.wake.close()
+        self.reader.join(SECONDS)
+        self.socket.close()
+        self.sleep.close()
+
+    def count(self):
+        with self.changed:
+            return len(self.messages)
+
+    def wait_for(self, key, text="", after=0):
+        """The first message from the `after`th on whose `key` contains `text`: (index, pairs)."""
+        def search():
+            for index in range(after, len(self.messages)):
+                pairs = self.messages[index][2]
+                if text in pairs.get(key, "\0"):
+                    return index, pairs
+            return None
+
+        with self.changed:
+            found = self.changed.wait_for(search, SECONDS)
+            if not found:
+                raise AssertionError(f"no {key}={text} after {after} of {self.messages[-20:]}")
+            return found
+
+    def times(self, key, after=0):
+        with self.changed:
+            return [when for when, _, pairs in self.messages[after:] if key in pairs]
+
+    def statuses(self, after=0):
+        with self.changed:
+            return [pairs["STATUS"] for _, _, pairs in self.messages[after:] if "STATUS" in pairs]
+
+
+class Supervised(Daemon):
+    """A daemon that got its sockets, and whom to tell, from its manager."""
+
+    def __init__(self, flags, sockets=(), names=None, manager=None, environment=None,
+                 listeners=None):
+        variables = dict(environment or {})
+        if sockets:
+            variables["LISTEN_FDS"] = str(len(sockets))
+        if names is not None:
+            variables["LISTEN_FDNAMES"] = ":".join(names)
+        if manager:
+            variables["NOTIFY_SOCKET"] = manager.path
+        descriptors = [each.fileno() for each in sockets]
+        command = [sys.executable, "-I", "-S", "-c", LAUNCHER, json.dumps(descriptors), PROGRAM]
+        self.expected_code = 0
+        self.lines = []
+        self.addresses = []
+        self.changed = threading.Condition()
+        read_end, write_end = os.pipe()
+        self.process = subprocess.Popen([*command, *flags], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, stderr=write_end,
+                                        pass_fds=descriptors, env=os.environ | variables)
+        os.close(write_end)
+        self.reader = threading.Thread(target=self.read_log, args=(read_end,), daemon=True)
+        self.reader.start()
+        self.wait_for_listeners(len(sockets) if listeners is None else listeners)
+
+
+class ManagerTest(DaemonTest):
+    def manager(self, path=None):
+        manager = Manager(path or self.directory / f"notify{len(self.daemons)}")
+        self.addCleanup(manager.close)
+        return manager
+
+    def tcp(self, family=socket.AF_INET, host="127.0.0.1"):
+        listener = socket.create_server((host, 0), family=family, backlog=4096)
+        self.addCleanup(listener.close)
+        return listener
+
+    def local(self, name="local.sock"):
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        listener.bind(str(self.directory / name))
+        listener.listen(4096)
+        return listener
+
+    def supervise(self, *flags, **options):
+        daemon = Supervised(flags, **options)
+        self.daemons.append(daemon)
+        self.addCleanup(self.end, daemon)
+        return daemon
+
+    def serve(self, *flags, **options):
+        """A daemon with a TCP socket and a manager that has heard that it is ready."""
+        options.setdefault("sockets", [self.tcp()])
+        options.setdefault("names", ["tcp"])
+        if "manager" not in options:
+            options["manager"] = self.manager()
+        daemon = self.supervise(*flags, **options)
+        daemon.manager = options["manager"]
+        daemon.manager.wait_for("READY", "1")
+        return daemon
+
+    def ask_at(self, address):
+        client = Client(address)
+        try:
+            return client.ask("list-tube-used")
+        finally:
+            client.close()
+
+    def supervise_refused(self, sockets, names, *flags):
+        """One that does not come to serve: (exit code, its lines on stderr)."""
+        descriptors = [each.fileno() for each in sockets]
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", LAUNCHER, json.dumps(descriptors), PROGRAM, *flags],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS, check=False,
+            pass_fds=descriptors,
+            env=os.environ | {"LISTEN_FDS": str(len(sockets)), "LISTEN_FDNAMES": ":".join(names)})
+        return done.returncode, done.stderr.splitlines()
+
+
+def address_of(listener):
+    name = listener.getsockname()
+    if listener.family == socket.AF_UNIX:
+        return f"unix:{name}"
+    return f"[{name[0]}]:{name[1]}" if listener.family == socket.AF_INET6 else f"{name[0]}:{name[1]}"
+
+
+class Sockets(ManagerTest):
+    def check(self, sockets, names, *flags):
+        daemon = self.supervise(*flags, sockets=sockets, names=names)
+        told = {}
+        for line in daemon.lines_with("listening"):
+            address = re.search(r' address="?([^" ]+)', line)[1]
+            name = re.search(r' inherited="?([^" ]*)', line)
+            told[address] = name[1] if name else None
+        expected = {address_of(each): name for each, name in zip(sockets, names)}
+        self.assertEqual(told, expected, daemon.lines)
+        for address in expected:
+            self.assertEqual(self.ask_at(address), "USING default")
+        return daemon
+
+    def test_by_name_in_both_orders(self):
+        tcp, local = self.tcp(), self.local()
+        self.end(self.check([tcp, local], ["tcp", "local"]))
+        self.end(self.check([local, tcp], ["local", "tcp"]))
+        # They were the manager's, and still are.
+        self.assertTrue((self.directory / "local.sock").exists())
+
+    def test_several_of_a_kind(self):
+        self.check([self.tcp(), self.local("a"), self.tcp(), self.local("b")],
+                   ["tcp", "local", "tcp", "local"])
+
+    def test_other_names_are_served_by_their_family(self):
+        self.check([self.local(), self.tcp()], ["tubed-extra.socket", "unknown"])
+
+    def test_ipv6(self):
+        try:
+            listener = self.tcp(socket.AF_INET6, "::1")
+        except OSError as error:
+            self.skipTest(f"no IPv6 here: {error}")
+        self.check([listener], ["tcp"])
+
+    def test_more_than_a_few(self):
+        sockets = [self.tcp() for _ in range(12)] + [self.local(f"s{i}") for i in range(12)]
+        self.check(sockets, ["tcp"] * 12 + ["local"] * 12)
+
+    def test_what_is_no_listening_stream_socket(self):
+        udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        idle = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        near, far = socket.socketpair()
+        datagrams = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        file = open(os.devnull, "rb")
+        for bad in (udp, idle, near, datagrams, file):
+            self.addCleanup(bad.close)
+            for sockets, names in (([bad], ["tcp"]), ([self.tcp(), bad], ["tcp", "local"])):
+                code, lines = self.supervise_refused(sockets, names)
+                self.assertEqual((code, len(lines)), (69, 1), (bad, lines))
+                self.assertTrue(lines[0].startswith("tubed: "), lines)
+        far.close()
+
+    def test_another_process_is_meant(self):
+        listener = self.tcp()
+        daemon = self.supervise("--listen", "127.0.0.1:0", sockets=[listener], names=["tcp"],
+                                environment={"LISTEN_PID": str(os.getpid())})
+        self.assertNotIn(address_of(listener), daemon.addresses)
+        self.assertEqual(daemon.lines_with("inherited="), [])
+        self.assertEqual(self.ask_at(daemon.addresses[0]), "USING default")
+
+    def test_they_replace_what_is_configured_of_their_kind(self):
+        tcp, local = self.tcp(), self.local()
+        mine = f"unix:{self.directory}/mine.sock"
+        daemon = self.supervise("--listen", "127.0.0.1:0", "--listen", mine, sockets=[local],
+                                names=["local"], listeners=2)
+        self.assertIn(address_of(local), daemon.addresses)
+        self.assertFalse((self.directory / "mine.sock").exists())
+        line = daemon.wait_for_line("configured listener replaced by inherited sockets")
+        self.assertIn(mine, line)
+        self.assertIn(" warning ", line)
+        for address in daemon.addresses:
+            self.assertEqual(self.ask_at(address), "USING default")
+        daemon = self.supervise("--listen", "127.0.0.1:0", "--listen", mine, sockets=[tcp],
+                                names=["tcp"], listeners=2)
+        self.assertEqual(set(daemon.addresses), {address_of(tcp), mine})
+        self.assertIn("127.0.0.1:0", daemon.wait_for_line("configured listener replaced"))
+
+    def test_the_same_address_is_no_clash(self):
+        tcp, local = self.tcp(), self.local()
+        config = self.write_config("".join(f'[[listen]]\naddress = "{address_of(each)}"\n'
+                                           for each in (tcp, local)))
+        daemon = self.check([tcp, local], ["tcp", "local"], "--config", config)
+        self.assertEqual(daemon.lines_with("replaced"), [])
+        self.assertEqual(daemon.lines_with(" warning "), [])
+
+    def test_systemd_socket_activate(self):
+        program = shutil.which("systemd-socket-activate")
+        if not program:
+            self.skipTest("systemd-socket-activate is not installed")
+        path = str(self.directory / "s.sock")
+        # It takes no port 0, and a port that was free may be taken when it comes to it.
+        for attempt in range(5):
+            if attempt:
+                os.unlink(path)
+            with socket.create_server(("127.0.0.1", 0)) as probe:
+                tcp = address_of(probe)
+            log = []
+            process = subprocess.Popen([program, "-l", path, "-l", tcp, "--fdname=local:tcp", PROGRAM],
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.PIPE, text=True)
+            reader = threading.Thread(target=lambda: log.extend(process.stderr), daemon=True)
+            reader.start()
+            # It starts the daemon with the first connection, so nobody may connect to look.
+            until("its sockets", lambda: len(re.findall("Listening on", "".join(log))) == 2
+                  or process.poll() is not None)
+            if process.poll() is None:
+                break
+            process.stderr.close()
+        try:
+            for address, name in (("unix:" + path, "local"), (tcp, "tcp")):
+                self.assertEqual(self.ask_at(address), "USING default")
+                self.assertIn(f"listening address={address} inherited={name}", "".join(log))
+        finally:
+            process.terminate()
+            self.assertEqual(process.wait(SECONDS), 0, log)
+            reader.join(SECONDS)
+            process.stderr.close()
+
+
+class Notify(ManagerTest):
+    def test_path_and_abstract(self):
+        for path in (self.directory / "n", f"@tubed-test-{os.getpid()}-{id(self)}"):
+            manager = self.manager(path)
+            daemon = self.serve(manager=manager)
+            index, pairs = manager.wait_for("READY", "1")
+            self.assertTrue(pairs["STATUS"].startswith("serving: 0 ready jobs"), pairs)
+            self.assertEqual(self.ask_at(daemon.addresses[0]), "USING default")
+            daemon.signal(signal.SIGTERM)
+            manager.wait_for("STOPPING", "1", after=index + 1)
+            self.assertEqual(daemon.wait(), 0)
+            # NotifyAccess=main drops all others.
+            self.assertEqual({sender for _, sender, _ in manager.messages}, {daemon.pid})
+            self.assertEqual(len(manager.times("READY")), 1)
+            self.assertEqual(len(manager.times("STOPPING")), 1)
+            self.assertEqual(manager.times("WATCHDOG"), [])
+
+    def test_nobody_there(self):
+        for path in (str(self.directory / "no" / "such"), "@tubed-test-nobody", "nonsense", ""):
+            daemon = self.supervise("--listen", "127.0.0.1:0", listeners=1,
+                                    environment={"NOTIFY_SOCKET": path})
+            self.assertEqual(self.ask_at(daemon.addresses[0]), "USING default")
+
+    def test_ready_is_told_after_recovery(self):
+        journal = self.directory / "journal"
+        journal.mkdir()
+        count = 20_000 if SANITIZED else 200_000
+        first = self.start("-b", str(journal), "-F")
+        self.connect(first).put_many(count)
+        self.end(first)
+        listener, manager = self.tcp(), self.manager()
+        # It waits in the kernel's queue meanwhile.
+        client = Client(address_of(listener))
+        self.addCleanup(client.close)
+        client.send(b"list-tube-used\r\n")
+        daemon = self.supervise("-b", str(journal), sockets=[listener], names=["tcp"],
+                                manager=manager)
+        self.assertEqual(client.line(), "USING default")
+        index, pairs = manager.wait_for("READY", "1")
+        self.assertTrue(pairs["STATUS"].startswith(f"serving: {count} ready jobs"), pairs)
+        before = [pairs for _, _, pairs in manager.messages[:index]]
+        self.assertTrue(all(pairs.get("STATUS", "recovering").startswith("recovering")
+                            for pairs in before), before)
+        self.assertEqual(manager.wait_for("READY", "1")[0], index)
+        self.assertEqual(client.stats()["current-jobs-ready"], count)
+
+    def test_a_start_that_fails_is_never_ready(self):
+        manager = self.manager()
+        code, _, errors = run("--listen", "127.0.0.1:0", "-b", str(self.directory / "none"),
+                              environment={"NOTIFY_SOCKET": manager.path})
+        self.assertEqual(code, 73, errors)
+        self.assertEqual(manager.times("READY"), [])
+
+    def test_status_says_what_there_is(self):
+        daemon = self.serve()
+        clients = [self.connect(daemon) for _ in range(3)]
+        for _ in range(12):
+            clients[0].put()
+        for client in clients:
+            client.ask("list-tube-used")
+        index, _ = daemon.manager.wait_for(
+            "STATUS", "serving: 12 ready jobs, 0 reserved, 3 connections")
+        clients[2].close()
+        clients[0].ask("delete 1")
+        clients[0].reserve()
+        daemon.manager.wait_for("STATUS", "serving: 10 ready jobs, 1 reserved, 2 connections",
+                                after=index)
+
+    def test_status_is_told_once_a_second_at_most_and_only_when_it_changed(self):
+        daemon = self.serve()
+        client = self.connect(daemon)
+        client.put()
+        begin, _ = daemon.manager.wait_for("STATUS", "serving: 1 ready job")
+        deadline = time.monotonic() + 6  # it looks every five seconds at least
+        while time.monotonic() < deadline:
+            client.put()
+        times = daemon.manager.times("STATUS", after=begin)
+        self.assertGreater(len(times), 1, "it changed all the time, and nothing was told")
+        self.assertGreater(min(b - a for a, b in zip(times, times[1:])), 0.9)
+        ready = client.stats()["current-jobs-ready"]
+        last, _ = daemon.manager.wait_for("STATUS", f"serving: {ready} ready jobs", after=begin)
+        until("six seconds of silence", passed(time.monotonic() + 6))
+        self.assertEqual(daemon.manager.statuses(after=last + 1), [])
+        statuses = daemon.manager.statuses()
+        self.assertTrue(all(a != b for a, b in zip(statuses, statuses[1:])), statuses)
+
+    def test_reload(self):
+        config = self.write_config("[limits]\njob_bytes = 100\n")
+        daemon = self.serve("--config", config)
+        client = self.connect(daemon)
+        for text, line, size in (("[limits]\njob_bytes = 200\n", " info reloaded", 200),
+                                 ("[limits]\njob_bytes = 0x\n", "not reloaded", 200),
+                                 ("[limits]\njob_bytes = 300\n", " info reloaded", 300)):
+            begin = daemon.manager.count()
+            self.write_config(text)
+            now = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+            daemon.signal(signal.SIGHUP)
+            index, pairs = daemon.manager.wait_for("RELOADING", "1", after=begin)
+            late = int(pairs["MONOTONIC_USEC"]) - now
+            self.assertTrue(0 <= late < SECONDS * 1_000_000, late)
+            _, pairs = daemon.manager.wait_for("READY", "1", after=index + 1)
+            self.assertIn("serving: 0 ready jobs", pairs["STATUS"])
+            self.assertEqual("not reloaded" in pairs["STATUS"], "not" in line)
+            daemon.wait_for_line(line)
+            self.assertEqual(client.stats()["max-job-size"], size)
+        self.assertEqual(len(daemon.manager.times("RELOADING")), 3)
+        self.assertEqual(len(daemon.manager.times("READY")), 4)
+
+    def test_a_manager_that_does_not_listen_stops_nothing(self):
+        silent = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(silent.close)
+        path = str(self.directory / "silent")
+        silent.bind(path)
+        daemon = self.supervise(sockets=[self.tcp()], names=["tcp"],
+                                environment={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "20000"})
+        client = self.connect(daemon)
+        # Far more pings than its queue has places for (net.unix.max_dgram_qlen).
+        places = int(pathlib.Path("/proc/sys/net/unix/max_dgram_qlen").read_text(encoding="utf-8"))
+        end = time.monotonic() + (places + 10) * 0.02
+        while time.monotonic() < end:
+            self.assertEqual(client.ask("list-tube-used"), "USING default")
+
+
+class Watchdog(ManagerTest):
+    LIMIT = 2.0 if SANITIZED else 0.4
+
+    def watched(self, **more):
+        return self.serve(environment={"WATCHDOG_USEC": str(round(self.LIMIT * 1e6)), **more})
+
+    def test_pings_come_in_time_under_load(self):
+        daemon = self.watched()
+        begin = time.monotonic()
+        stop = threading.Event()
+
+        def load():
+            client = self.connect(daemon)
+            while not stop.is_set():
+                client.pump(b"put 0 0 60 1\r\nx\r\nreserve\r\n" * 500, 1500)
+                client.close()
+                client = self.connect(daemon)
+
+        threads = [threading.Thread(target=load) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        until("five pings and two seconds",
+              lambda: len(daemon.manager.times("WATCHDOG")) >= 5 and time.monotonic() > begin + 2)
+        stop.set()
+        for thread in threads:
+            thread.join(SECONDS)
+        times = daemon.manager.times("WATCHDOG")
+        self.assertLess(max(b - a for a, b in zip(times, times[1:])), self.LIMIT)
+        self.assertEqual({sender for _, sender, _ in daemon.manager.messages}, {daemon.pid})
+
+    def test_a_server_at_rest_pings_too_and_a_stuck_one_does_not(self):
+        daemon = self.watched()
+        until("three pings", lambda: len(daemon.manager.times("WATCHDOG")) >= 3)
+        daemon.freeze()
+        before = daemon.manager.count()
+        until("three deadlines to pass", passed(time.monotonic() + 3 * self.LIMIT))
+        self.assertEqual(daemon.manager.count(), before)
+        daemon.thaw()
+        daemon.manager.wait_for("WATCHDOG", "1", after=before)
+
+    def test_pings_go_on_while_it_drains_and_stops(self):
+        daemon = self.watched()
+        daemon.signal(signal.SIGUSR1)
+        index, _ = daemon.manager.wait_for("STATUS", "draining")
+        until("pings", lambda: len(daemon.manager.times("WATCHDOG", after=index)) >= 3)
+        client = self.unread(daemon)
+        index = daemon.manager.count()
+        daemon.signal(signal.SIGTERM)
+        daemon.manager.wait_for("STOPPING", "1", after=index)
+        until("pings", lambda: len(daemon.manager.times("WATCHDOG", after=index)) >= 3)
+        client.close()
+        self.assertEqual(daemon.wait(), 0)
+
+    def unread(self, daemon):
+        client = self.connect(daemon, receive_buffer=4096)
+        client.send(b"stats\r\n" * 9000)  # some megabytes, more than the kernel keeps
+        client.read(100)
+        return client
+
+    def test_another_process_is_meant(self):
+        daemon = self.watched(WATCHDOG_PID=str(os.getpid()))
+        until("two deadlines to pass", passed(time.monotonic() + 2 * self.LIMIT))
+        self.assertEqual(daemon.manager.times("WATCHDOG"), [])
+
+
+class Drain(ManagerTest):
+    def drain(self, daemon):
+        daemon.signal(signal.SIGUSR1)
+        return daemon.manager.wait_for("STATUS", "draining")
+
+    def test_it_is_told_and_ends(self):
+        daemon = self.serve()
+        client = self.connect(daemon)
+        client.put()
+        index, pairs = self.drain(daemon)
+        self.assertRegex(pairs["STATUS"], "^draining: 1 ready job")
+        daemon.signal(signal.SIGUSR2)
+        daemon.manager.wait_for("STATUS", "serving: 1 ready job", after=index)
+        client.put()
+
+    def test_never(self):
+        daemon = self.serve("--drain-exit", "never", "--drain-timeout", "100ms")
+        self.drain(daemon)
+        until("the timeout, which counts only if it may end", passed(time.monotonic() + 0.5))
+        self.assertEqual(self.ask_at(daemon.addresses[0]), "USING default")
+
+    def test_when_idle(self):
+        daemon = self.serve("--drain-exit", "when-idle")
+        client = self.connect(daemon)
+        client.put(b"stays")
+        client.put()
+        job, _ = client.reserve()
+        self.drain(daemon)
+        self.assertEqual(client.stats()["current-jobs-reserved"], 1)
+        self.assertEqual(client.ask(f"touch {job}"), "TOUCHED")
+        client.send(b"put 0 0 60 1\r\nx\r\n")
+        self.assertEqual(client.line(), "DRAINING")
+        self.assertIsNone(daemon.process.poll())
+        self.assertEqual(client.ask(f"delete {job}"), "DELETED")
+        self.assertEqual(client.rest(), b"")
+        self.assertEqual(daemon.wait(), 0)
+        daemon.manager.wait_for("STOPPING", "1")
+
+    def test_when_idle_and_nothing_to_wait_for(self):
+        daemon = self.serve("--drain-exit", "when-idle")
+        self.connect(daemon).put()
+        daemon.signal(signal.SIGUSR1)
+        self.assertEqual(daemon.wait(), 0)
+        daemon.manager.wait_for("STOPPING", "1")
+
+    def test_when_idle_ends_with_a_worker_that_goes(self):
+        daemon = self.serve("--drain-exit", "when-idle")
+        client = self.connect(daemon)
+        client.put()
+        client.reserve()
+        self.drain(daemon)
+        client.close()
+        self.assertEqual(daemon.wait(), 0)
+
+    def test_when_empty(self):
+        daemon = self.serve("--drain-exit", "when-empty")
+        client = self.connect(daemon)
+        ready, buried = client.put(), client.put(priority=1)
+        delayed = client.put(delay=1000)
+        self.drain(daemon)
+        self.assertEqual(client.reserve()[0], ready)
+        self.assertEqual(client.ask(f"delete {ready}"), "DELETED")
+        self.assertEqual(client.reserve()[0], buried)
+        self.assertEqual(client.ask(f"bury {buried} 0"), "BURIED")
+        self.assertEqual(client.ask(f"delete {delayed}"), "DELETED")
+        self.assertEqual(client.stats()["current-jobs-buried"], 1)
+        self.assertEqual(client.ask(f"delete {buried}"), "DELETED")
+        self.assertEqual(client.rest(), b"")
+        self.assertEqual(daemon.wait(), 0)
+
+    def test_the_timeout_ends_it_all_the_same_and_the_journal_keeps_the_jobs(self):
+        journal = self.directory / "journal"
+        journal.mkdir()
+        daemon = self.serve("-b", str(journal), "--drain-exit", "when-empty", "--drain-timeout",
+                            "300ms")
+        client = self.connect(daemon)
+        client.put()
+        client.put()
+        client.reserve()
+        begin = time.monotonic()
+        self.drain(daemon)
+        self.assertEqual(client.rest(), b"")
+        self.assertEqual(daemon.wait(), 0)
+        self.assertGreater(time.monotonic() - begin, 0.25)
+        again = self.start("-b", str(journal))
+        self.assertEqual(self.connect(again).stats()["current-jobs-ready"], 2)
+
+    def test_no_timeout(self):
+        daemon = self.serve("--drain-exit", "when-idle", "--drain-timeout", "0")
+        client = self.connect(daemon)
+        job = client.put()
+        client.reserve()
+        self.drain(daemon)
+        until("some time", passed(time.monotonic() + 0.3))
+        self.assertEqual(client.ask(f"release {job} 0 0"), "RELEASED")
+        self.assertEqual(daemon.wait(), 0)
+
+    def test_sigusr2_calls_it_off(self):
+        daemon = self.serve("--drain-exit", "when-idle", "--drain-timeout", "400ms")
+        client = self.connect(daemon)
+        job = client.put()
+        client.reserve()
+        index, _ = self.drain(daemon)
+        daemon.signal(signal.SIGUSR2)
+        daemon.manager.wait_for("STATUS", "serving", after=index)
+        self.assertEqual(client.ask(f"delete {job}"), "DELETED")
+        until("the timeout to pass", passed(time.monotonic() + 0.6))
+        client.put()
+
+
+class DrainTask(ManagerTest):
+    """`tubed --drain`, with a server that it finds by the setting pid_file."""
+
+    def setUp(self):
+        super().setUp()
+        self.pid_file = self.directory / "tubed.pid"
+
+    def wait_for_pid(self, daemon):
+        until("the file", lambda: self.pid_file.exists()
+              and self.pid_file.read_text(encoding="ascii") == f"{daemon.pid}\n")
+
+    def config(self, end):
+        return self.write_config(f'pid_file = "{self.pid_file}"\n[drain]\nexit = "{end}"\n')
+
+    def test_the_file_is_there_while_it_serves(self):
+        daemon = self.start("--config", self.config("never"))
+        self.wait_for_pid(daemon)
+        self.end(daemon)
+        self.assertFalse(self.pid_file.exists())
+
+    def test_returns_at_once_if_drain_never_ends_it(self):
+        config = self.config("never")
+        daemon = self.start("--config", config)
+        self.assertEqual(run("--config", config, "--drain")[0], 0)
+        client = self.connect(daemon)
+        until("it to drain", lambda: client.stats()["draining"] == "true")
+
+    def test_waits_for_its_end(self):
+        config = self.config("when-idle")
+        daemon = self.start("--config", config)
+        client = self.connect(daemon)
+        job = client.put()
+        client.reserve()
+        task = subprocess.Popen([PROGRAM, "--config", config, "--drain"],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)
+        try:
+            daemon.wait_for_line("draining")
+            until("some time", passed(time.monotonic() + 0.2))
+            self.assertIsNone(task.poll())
+            self.assertEqual(client.ask(f"delete {job}"), "DELETED")
+            self.assertEqual(task.wait(SECONDS), 0)
+            self.assertEqual(daemon.wait(), 0)
+        finally:
+            if task.poll() is None:
+                task.kill()
+                task.wait()
+
+    def refused(self, config):
+        code, _, errors = run("--config", config, "--drain")
+        self.assertEqual(code, 75, errors)
+        self.assertEqual(len(errors.splitlines()), 1, errors)
+        self.assertTrue(errors.startswith("tubed: "), errors)
+
+    def test_no_such_server(self):
+        config = self.config("when-idle")
+        self.refused(config)
+        self.pid_file.write_text("nonsense\n", encoding="ascii")
+        self.refused(config)
+        self.pid_file.write_text("", encoding="ascii")
+        self.refused(config)
+        gone = subprocess.Popen(["true"])
+        gone.wait(SECONDS)
+        self.pid_file.write_text(f"{gone.pid}\n", encoding="ascii")
+        self.refused(config)
+
+    def test_a_file_left_by_a_crash_hits_nobody(self):
+        config = self.config("when-idle")
+        daemon = self.start("--config", config)
+        self.wait_for_pid(daemon)
+        daemon.kill()
+        # The number has gone to somebody else, whom SIGUSR1 would end.
+        other = subprocess.Popen(["sleep", str(10 * SECONDS)])
+        try:
+            self.pid_file.write_text(f"{other.pid}\n", encoding="ascii")
+            self.refused(config)
+            self.assertIsNone(other.poll())
+        finally:
+            other.kill()
+            other.wait()
+
+    def test_a_new_server_takes_the_file_of_a_crashed_one(self):
+        config = self.config("never")
+        daemon = self.start("--config", config)
+        self.wait_for_pid(daemon)
+        daemon.kill()
+        daemon = self.start("--config", config)
+        self.wait_for_pid(daemon)
+
+
+class Hammer(threading.Thread):
+    """A new connection for each put, again and again, until it is told to stop."""
+
+    def __init__(self, address):
+        super().__init__(daemon=True)
+        self.address = address
+        self.counts = collections.Counter()
+        self.worst = 0.0
+        self.over = threading.Event()
+        self.start()
+
+    def run(self):
+        while not self.over.is_set():
+            begin = time.monotonic()
+            self.counts[self.once()] += 1
+            self.worst = max(self.worst, time.monotonic() - begin)
+
+    def once(self):
+        try:
+            client = Client(self.address)
+        except ConnectionRefusedError:
+            return "refused"
+        try:
+            client.send(b"put 0 0 60 1\r\nx\r\n")
+            while b"\n" not in client.input and client.receive():
+                pass
+            if not client.input:
+                return "eof"
+            return "ok" if client.input.startswith(b"INSERTED ") else f"told {client.input!r}"
+        except (ConnectionResetError, BrokenPipeError):
+            return "reset"
+        finally:
+            client.close()
+
+    def stop(self):
+        self.over.set()
+        self.join(SECONDS)
+        return dict(self.counts)
+
+
+class Restart(ManagerTest):
+    """The listening sockets outlive the process, and nobody who connects notices."""
+
+    def test_under_a_connect_loop(self):
+        journal = self.directory / "journal"
+        journal.mkdir()
+        listeners = [self.tcp(), self.local()]
+        options = dict(sockets=listeners, names=["tcp", "local"])
+        flags = ("-b", str(journal), "--timeouts-shutdown", "5s")
+        daemon = self.serve(*flags, **options)
+        hammers = [Hammer(address_of(each)) for each in listeners for _ in range(2)]
+        rounds = 5
+        for _ in range(rounds):
+            enough = sum(h.counts["ok"] for h in hammers) + 100
+            until("some puts", lambda: sum(h.counts["ok"] for h in hammers) >= enough)
+            daemon.signal(signal.SIGTERM)
+            self.assertEqual(daemon.wait(), 0)
+            daemon = self.supervise(*flags, **options)
+        counts = sum((h.counts for h in hammers if h.stop() is not None), collections.Counter())
+        print(f"{self.id()}: {dict(counts)},",
+              f"worst {max(h.worst for h in hammers) * 1000:.0f} ms", file=sys.stderr)
+        self.assertEqual((counts["refused"], counts["reset"]), (0, 0), counts)
+        self.assertEqual(counts.keys() - {"ok", "eof", "refused", "reset"}, set(), counts)
+        # A connection that was taken just before the end may be closed unanswered.
+        self.assertLessEqual(counts["eof"], rounds * len(hammers), counts)
+        client = self.connect(daemon)
+        self.assertGreaterEqual(client.stats()["current-jobs-ready"], counts["ok"])
+
+    def slow_to_end(self, **options):
+        """A daemon that has a client which does not take its replies: (daemon, that client)."""
+        daemon = self.serve("-z", "8MiB", "--timeouts-shutdown", "1h", **options)
+        other = self.connect(daemon)
+        other.put(b"x" * 8 * MIB)
+        client = self.connect(daemon, receive_buffer=4096)
+        client.send(b"peek 1\r\npeek 1\r\n")
+        client.read(100)
+        other.close()
+        return daemon, client
+
+    def test_who_comes_after_sigterm_is_answered_by_the_next_process(self):
+        listeners = [self.tcp(), self.local()]
+        first, slow = self.slow_to_end(sockets=listeners, names=["tcp", "local"])
+        first.signal(signal.SIGTERM)
+        first.wait_for_line("stopping")
+        late = [Client(address_of(each)) for each in listeners for _ in range(20)]
+        for client in late:
+            self.addCleanup(client.close)
+            client.send(b"put 0 0 60 4\r\nlate\r\n")
+        until("a moment in which nobody is answered", passed(time.monotonic() + 0.2))
+        for client in late:
+            self.assertEqual(select.select([client.socket], [], [], 0)[0], [])
+        slow.close()
+        self.assertEqual(first.wait(), 0)
+        self.supervise(sockets=listeners, names=["tcp", "local"])
+        for client in late:
+            self.assertRegex(client.line(), r"^INSERTED \d+$")
+
+    def test_waiting_clients_are_closed_last(self):
+        daemon, slow = self.slow_to_end()
+        idle, waiting = self.connect(daemon), self.connect(daemon)
+        idle.ask("list-tube-used")
+        waiting.send(b"watch nothing\r\nignore default\r\nreserve\r\n")
+        until("it to wait", lambda: idle.stats()["current-waiting"] == 1)
+        daemon.signal(signal.SIGTERM)
+        self.assertEqual(idle.rest(), b"")
+        self.assertEqual([waiting.line(), waiting.line()], ["WATCHING 2", "WATCHING 1"])
+        until("a moment in which it could be closed", passed(time.monotonic() + 0.3))
+        self.assertEqual(select.select([waiting.socket], [], [], 0)[0], [])
+        slow.close()
+        self.assertEqual(waiting.rest(), b"")
+        self.assertEqual(daemon.wait(), 0)
+
+    def test_two_at_once_share_the_sockets(self):
+        """As in the moment when an operator starts one by hand: neither blocks the other."""
+        listener = self.tcp()
+        daemons = [self.supervise(sockets=[listener], names=["tcp"]) for _ in range(2)]
+        clients = [Client(address_of(listener)) for _ in range(200)]
+        for client in clients:
+            self.addCleanup(client.close)
+            self.assertEqual(client.ask("list-tube-used"), "USING default")
+        for daemon in daemons:
+            daemon.signal(signal.SIGTERM)
+            self.assertEqual(daemon.wait(), 0)
+
+
+def setUpModule():
+    if "without systemd" in run("--version")[1]:
+        raise unittest.SkipTest("this tubed was built with TUBED_SYSTEMD=OFF")
+
+
+if __name__ == "__main__":
+    unittest.main()

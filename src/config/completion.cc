@@ -1,0 +1,202 @@
+#include "config/completion.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "config/table.h"
+
+namespace tubed {
+namespace {
+
+// What may stand behind a flag.
+enum class Offer : std::uint8_t { none, nothing_known, files, directories, users, words };
+
+struct Flag {
+  std::vector<std::string> names;
+  std::string argument;  // its placeholder
+  Offer offer = Offer::none;
+  std::string words;  // of Offer::words, with a space between
+  std::string doc;
+  bool repeats = false;
+};
+
+Offer offer_of(std::string_view placeholder) {
+  if (placeholder.empty()) return Offer::none;
+  if (placeholder == "FILE") return Offer::files;
+  if (placeholder == "DIR") return Offer::directories;
+  if (placeholder == "NAME") return Offer::users;
+  return Offer::nothing_known;
+}
+
+Flag flag_of(const config::Option& row) {
+  Flag flag;
+  if (row.short_flag != '\0') flag.names.push_back(fmt::format("-{}", row.short_flag));
+  if (!row.long_flag.empty()) flag.names.emplace_back(row.long_flag);
+  flag.argument = row.argument;
+  flag.offer = offer_of(row.argument);
+  flag.doc = config::first_sentence_of(row.doc);
+  flag.repeats = row.action == config::Action::listen || row.action == config::Action::louder;
+  return flag;
+}
+
+Flag flag_of(const config::Setting& row) {
+  Flag flag;
+  if (row.short_flag != '\0') flag.names.push_back(fmt::format("-{}", row.short_flag));
+  flag.names.push_back(row.flag());
+  flag.argument = config::placeholder(row.type);
+  flag.offer = offer_of(flag.argument);
+  flag.doc = row.first_sentence();
+  if (row.type.kind == config::Kind::choice) {
+    flag.words = fmt::format("{}", fmt::join(row.type.choices, " "));
+  } else if (row.type.kind == config::Kind::sync) {
+    flag.words = "always never";
+  }
+  if (!flag.words.empty()) flag.offer = Offer::words;
+  return flag;
+}
+
+std::vector<Flag> all_flags() {
+  std::vector<Flag> flags;
+  for (const auto& row : config::options_table()) flags.push_back(flag_of(row));
+  for (const auto& row : config::settings_table()) flags.push_back(flag_of(row));
+  return flags;
+}
+
+// The names of all flags with that offer (and, of words, those words), `between` them.
+std::string names_with(const std::vector<Flag>& flags, Offer offer, std::string_view words,
+                       std::string_view between) {
+  std::vector<std::string> names;
+  for (const Flag& flag : flags) {
+    if (flag.offer != offer || flag.words != words) continue;
+    names.insert(names.end(), flag.names.begin(), flag.names.end());
+  }
+  return fmt::format("{}", fmt::join(names, between));
+}
+
+// One branch of bash's case.
+std::string bash_case(const std::string& names, std::string_view action) {
+  if (names.empty()) return "";
+  return fmt::format("    {})\n      {}\n      ;;\n", names, action);
+}
+
+std::string bash_words(std::string_view words) {
+  return fmt::format("mapfile -t COMPREPLY < <(compgen -W '{}' -- \"$current\")", words);
+}
+
+// Without what explains it: it stands on one line of a menu.
+std::string_view shortened(std::string_view doc) {
+  doc = doc.substr(0, std::min(doc.find(": "), doc.find("; ")));
+  if (doc.ends_with('.')) doc.remove_suffix(1);
+  return doc;
+}
+
+// In single quotes; a bracket would end the description.
+std::string zsh_description(std::string_view doc) {
+  std::string result;
+  for (const char c : doc) {
+    if (c == '\'') {
+      result += "'\\''";
+    } else {
+      if (c == '[' || c == ']' || c == '\\') result += '\\';
+      result += c;
+    }
+  }
+  return result;
+}
+
+std::string zsh_action(const Flag& flag) {
+  switch (flag.offer) {
+    case Offer::none:
+      return "";
+    case Offer::nothing_known:
+      return fmt::format(":{}: ", flag.argument);
+    case Offer::files:
+      return fmt::format(":{}:_files", flag.argument);
+    case Offer::directories:
+      return fmt::format(":{}:_files -/", flag.argument);
+    case Offer::users:
+      return fmt::format(":{}:_users", flag.argument);
+    case Offer::words:
+      return fmt::format(":{}:({})", flag.argument, flag.words);
+  }
+  return "";
+}
+
+// "--flag=" takes its argument behind a space as well, "-f+" also without one.
+std::string zsh_name(const std::string& name, Offer offer) {
+  if (offer == Offer::none) return name;
+  return name + (name.starts_with("--") ? '=' : '+');
+}
+
+std::string zsh_line(const Flag& flag) {
+  std::vector<std::string> names;
+  for (const auto& name : flag.names) names.push_back(zsh_name(name, flag.offer));
+  std::string result = "  ";
+  if (flag.repeats) {
+    result += "'*'";
+  } else if (names.size() > 1) {
+    result += fmt::format("'({})'", fmt::join(flag.names, " "));
+  }
+  result += names.size() > 1 ? fmt::format("{{{}}}", fmt::join(names, ","))
+                             : fmt::format("'{}'", names.front());
+  return result + fmt::format("'[{}]{}'", zsh_description(shortened(flag.doc)), zsh_action(flag));
+}
+
+}  // namespace
+
+std::string bash_completion() {
+  const auto flags = all_flags();
+  std::string all;
+  for (const Flag& flag : flags) all += fmt::format("\n        {}", fmt::join(flag.names, " "));
+  std::string result =
+      "# Completion of tubed for bash.\n"
+      "# Generated from src/config/table.cc by tools/generate-docs. Do not edit.\n"
+      "# shellcheck shell=bash\n\n"
+      "_tubed() {\n"
+      "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}\n"
+      "  # bash cuts --flag=argument at its \"=\".\n"
+      "  if [[ $current == '=' ]]; then\n"
+      "    current=\n"
+      "  elif [[ $previous == '=' ]]; then\n"
+      "    previous=${COMP_WORDS[COMP_CWORD - 2]}\n"
+      "  fi\n"
+      "  COMPREPLY=()\n"
+      "  case $previous in\n";
+  constexpr std::string_view kBar = " | ";
+  result +=
+      bash_case(names_with(flags, Offer::files, "", kBar),
+                "compopt -o filenames\n      mapfile -t COMPREPLY < <(compgen -f -- \"$current\")");
+  result +=
+      bash_case(names_with(flags, Offer::directories, "", kBar),
+                "compopt -o filenames\n      mapfile -t COMPREPLY < <(compgen -d -- \"$current\")");
+  result += bash_case(names_with(flags, Offer::users, "", kBar),
+                      "mapfile -t COMPREPLY < <(compgen -u -- \"$current\")");
+  std::vector<std::string> done;
+  for (const Flag& flag : flags) {
+    if (flag.offer != Offer::words || std::ranges::count(done, flag.words) != 0) continue;
+    done.push_back(flag.words);
+    result += bash_case(names_with(flags, Offer::words, flag.words, kBar), bash_words(flag.words));
+  }
+  result += "    # Nothing is known of the arguments of these.\n";
+  result +=
+      fmt::format("    {}) ;;\n", names_with(flags, Offer::nothing_known, "", " | \\\n      "));
+  return result +
+         fmt::format("    *)\n      {}\n      ;;\n  esac\n}}\n\ncomplete -F _tubed tubed\n",
+                     bash_words(all));
+}
+
+std::string zsh_completion() {
+  std::string result =
+      "#compdef tubed\n"
+      "# Completion of tubed for zsh.\n"
+      "# Generated from src/config/table.cc by tools/generate-docs. Do not edit.\n\n"
+      "_arguments -s -S";
+  for (const Flag& flag : all_flags()) result += fmt::format(" \\\n{}", zsh_line(flag));
+  return result + '\n';
+}
+
+}  // namespace tubed

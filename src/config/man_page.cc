@@ -1,0 +1,183 @@
+#include "config/man_page.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "config/table.h"
+
+namespace tubed {
+namespace {
+
+using config::Setting;
+
+constexpr std::size_t kWidth = 78;
+
+std::string escaped(std::string_view word) {
+  std::string result;
+  for (const char c : word) {
+    if (c == '\\') {
+      result += "\\e";
+    } else if (c == '-' && (result.empty() || result.back() == '-')) {
+      result += "\\-";  // a flag, not a hyphen
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+// A word that looks like a request at the start of a line is none behind this.
+bool starts_request(const std::string& word) {
+  return word.front() == '.' || word.front() == '\'';
+}
+
+bool ends_sentence(std::string_view word) {
+  return word.back() == '.' || word.back() == '?' || word.back() == '!';
+}
+
+// `-f` or `--listen` as mdoc spells it: with the first dash taken off.
+std::string flag_macro(std::string_view flag) {
+  TUBED_ASSERT(flag.starts_with('-'));
+  return fmt::format("Fl {}", flag.substr(1));
+}
+
+std::string item(char short_flag, std::string_view long_flag, std::string_view argument) {
+  std::string result = ".It";
+  if (short_flag != '\0') result += fmt::format(" Fl {}", short_flag);
+  if (!long_flag.empty()) {
+    result += fmt::format("{} {}", short_flag != '\0' ? " ," : "", flag_macro(long_flag));
+  }
+  if (!argument.empty()) result += fmt::format(" Ar {}", argument);
+  return result + '\n';
+}
+
+// "bytes: 4KiB to 1GiB" or a list of words, as a sentence.
+std::string bounds_sentence(const config::Type& type) {
+  auto text = config::bounds(type);
+  if (text.empty()) return text;
+  if (text.find(": ") == std::string::npos) return fmt::format("Values: {}.", text);
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text + '.';
+}
+
+std::string setting_item(const Setting& row) {
+  auto result = fmt::format(".It Ic {} No = Ar {}\n", row.name(), config::placeholder(row.type));
+  result += mdoc_text(row.doc);
+  result += mdoc_text(bounds_sentence(row.type));
+  const auto standard = row.default_value();
+  if (standard != config::Value(std::string())) {
+    result += mdoc_text(fmt::format("The default is {}.", config::to_toml(row.type, standard)));
+  }
+  if (!row.reloadable) result += "A change needs a restart.\n";
+  result += fmt::format(".Pp\nFlag:\n.{}", flag_macro(row.flag()));
+  if (row.short_flag != '\0') result += fmt::format(" , Fl {}", row.short_flag);
+  return result + '\n';
+}
+
+std::string settings_list() {
+  std::string result;
+  std::string_view section = "-";
+  for (const auto& row : config::settings_table()) {
+    if (row.section() != section) {
+      if (section != "-") result += ".El\n";
+      section = row.section();
+      result += section.empty() ? std::string(".Ss Outside of all sections\n")
+                                : fmt::format(".Ss [{}]\n", section);
+      result += ".Bl -tag -width Ds\n";
+    }
+    result += setting_item(row);
+  }
+  return result + ".El\n";
+}
+
+std::string listen_list() {
+  std::string result =
+      ".Ss [[listen]]\nOne table for each address.\nWithout any,\n.Xr tubed 8\nlistens on "
+      "127.0.0.1:11300.\nA change needs a restart.\n.Bl -tag -width Ds\n";
+  for (const auto& row : config::listen_table()) {
+    result += fmt::format(".It Ic {} No = Ar {}\n", row.key, config::placeholder(row.type));
+    if (row.required) result += "Required.\n";
+    if (row.unix_only) result += "Only of unix:.\n";
+    result += mdoc_text(row.doc);
+    const auto example = config::value_from_text(row.type, row.example);
+    TUBED_ASSERT(example);
+    result += mdoc_text(fmt::format("Example: {}.", config::to_toml(row.type, example.value())));
+  }
+  return result + ".El\n";
+}
+
+}  // namespace
+
+std::string mdoc_text(std::string_view prose) {
+  std::string result;
+  std::string line;
+  const auto end_line = [&] {
+    if (!line.empty()) result += line + '\n';
+    line.clear();
+  };
+  while (!prose.empty()) {
+    auto word = escaped(prose.substr(0, prose.find(' ')));
+    prose.remove_prefix(std::min(prose.find(' '), prose.size() - 1) + 1);
+    if (word.empty()) continue;
+    if (line.size() + word.size() + 1 > kWidth) end_line();
+    if (line.empty() && starts_request(word)) word.insert(0, "\\&");
+    line += line.empty() ? word : ' ' + word;
+    if (ends_sentence(word)) end_line();
+  }
+  end_line();
+  return result;
+}
+
+std::string options_mdoc() {
+  std::string result = ".Bl -tag -width Ds\n";
+  for (const bool of_beanstalkd : {false, true}) {
+    for (const auto& row : config::options_table()) {
+      if (row.of_beanstalkd != of_beanstalkd) continue;
+      result += item(row.short_flag, row.long_flag, row.argument) + mdoc_text(row.doc);
+    }
+  }
+  for (const auto& row : config::settings_table()) {
+    if (row.short_flag == '\0') continue;
+    result += item(row.short_flag, row.flag(), config::placeholder(row.type)) +
+              mdoc_text(row.first_sentence());
+  }
+  return result + ".El\n";
+}
+
+std::string settings_man_page() {
+  std::string result =
+      ".\\\" Generated from src/config/table.cc by tools/generate-docs. Do not edit.\n"
+      ".Dd November 21, 2026\n.Dt TUBED.TOML 5\n.Os \"tubed " TUBED_VERSION
+      "\"\n.Sh NAME\n.Nm tubed.toml\n.Nd settings of the work-queue daemon tubed\n"
+      ".Sh DESCRIPTION\n";
+  result += mdoc_text(
+      "The file that tubed --config names, in TOML. The service reads /etc/tubed/tubed.toml. "
+      "Every key may be left out, and every one but those of [[listen]] is a flag as well. A flag "
+      "overrides the file, and the file overrides the default.");
+  result += ".Pp\n";
+  result += mdoc_text(
+      "A SIZE is in bytes (65536) or carries a unit (\"64KiB\", also MiB, GiB, TiB, PiB). A TIME "
+      "is in seconds (30) or carries a unit (\"50ms\", also s, m, h, d). Text, words and values "
+      "with a unit stand in double quotes.");
+  result += ".Pp\n";
+  result += mdoc_text(
+      "At SIGHUP the file is read again. With a mistake in it, everything stays as it was; what "
+      "needs a restart is logged and stays. At the start a mistake is named in one line with "
+      "file, line, key and reason, and the exit code is 78.");
+  result += ".Sh SETTINGS\n" + settings_list() + listen_list();
+  result +=
+      ".Sh FILES\n.Bl -tag -width Ds\n.It Pa /etc/tubed/tubed.toml\nThe settings of the service; "
+      "every key stands in it, with its default.\n.El\n"
+      ".Sh EXAMPLES\n.Bd -literal\n"
+      "[journal]\ndirectory = \"/var/lib/tubed\"\nsync = \"always\"\n\n"
+      "[limits]\njob_bytes = \"1MiB\"\n\n"
+      "[drain]\nexit = \"when-idle\"\n.Ed\n.Pp\nAre the settings good?\n.Pp\n"
+      ".Dl tubed --config /etc/tubed/tubed.toml --check-config\n"
+      ".Sh SEE ALSO\n.Xr tubed-protocol 7 ,\n.Xr tubed 8\n";
+  return result;
+}
+
+}  // namespace tubed

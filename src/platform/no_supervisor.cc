@@ -1,0 +1,36 @@
+// In place of supervisor.cc in a build without libsystemd (TUBED_SYSTEMD=OFF).
+#include <cstdlib>
+
+#include "platform/supervisor.h"
+
+namespace tubed::platform {
+
+Result<std::vector<InheritedSocket>> inherited_sockets() {
+  // To serve without the sockets that somebody passed on would leave their clients waiting.
+  if (std::getenv("LISTEN_FDS") != nullptr) {
+    return Error{"sockets are passed on (LISTEN_FDS), but this tubed was built without systemd"};
+  }
+  return std::vector<InheritedSocket>();
+}
+
+bool has_supervisor() {
+  return false;
+}
+
+void tell_supervisor_status(std::string_view) {}
+void tell_supervisor_starting(std::string_view, Duration) {}
+void tell_supervisor_ready(std::string_view) {}
+void tell_supervisor_reloading() {}
+void tell_supervisor_stopping(std::string_view) {}
+
+Duration watchdog_interval() {
+  return Duration::zero();
+}
+
+void tell_supervisor_alive() {}
+
+Result<std::uint64_t> main_process_of(const std::string& unit) {
+  return Error{"this tubed was built without systemd and cannot ask it for " + unit};
+}
+
+}  // namespace tubed::platform

@@ -1,0 +1,52 @@
+#include "config/completion.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "config/table.h"
+
+namespace tubed {
+namespace {
+
+bool mentions(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST_CASE("bash and zsh know every flag") {
+  const auto bash = bash_completion();
+  const auto zsh = zsh_completion();
+  for (const auto& row : config::settings_table()) {
+    CAPTURE(row.key);
+    CHECK(mentions(bash, row.flag()));
+    CHECK(mentions(zsh, row.flag() + '='));
+  }
+  for (const auto& row : config::options_table()) {
+    CAPTURE(row.names());
+    if (!row.long_flag.empty()) CHECK(mentions(bash, row.long_flag));
+    if (!row.long_flag.empty()) CHECK(mentions(zsh, row.long_flag));
+    if (row.short_flag != '\0') CHECK(mentions(zsh, fmt::format("-{}", row.short_flag)));
+  }
+}
+
+TEST_CASE("an argument is completed by what it is") {
+  const auto bash = bash_completion();
+  CHECK(mentions(bash, "    --config | --pid-file)\n      compopt -o filenames\n"));
+  CHECK(mentions(bash, " | -b | --journal-directory)\n      compopt -o filenames\n"));
+  CHECK(mentions(bash,
+                 "    --log-level)\n"
+                 "      mapfile -t COMPREPLY < <(compgen -W 'error warning info debug' --"));
+  CHECK(mentions(bash, "compgen -W 'always never' --"));
+  const auto zsh = zsh_completion();
+  CHECK(mentions(zsh, "'--config=''[Read the settings of this TOML file]:FILE:_files'"));
+  CHECK(mentions(zsh, ":DIR:_files -/'"));
+  CHECK(mentions(zsh, ":WORD:(never when-idle when-empty)'"));
+}
+
+TEST_CASE("what ends a description or its quotes is escaped") {
+  const auto zsh = zsh_completion();
+  CHECK(mentions(zsh, "HOST:PORT, \\[HOST\\]:PORT or"));
+  CHECK(mentions(zsh, "all clients'\\'' watch lists"));
+}
+
+}  // namespace
+}  // namespace tubed

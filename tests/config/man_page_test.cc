@@ -1,0 +1,60 @@
+#include "config/man_page.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "config/table.h"
+
+namespace tubed {
+namespace {
+
+bool mentions(const std::string& page, std::string_view text) {
+  return page.find(text) != std::string::npos;
+}
+
+TEST_CASE("prose has a sentence a line, and nothing in it is a request or an escape") {
+  CHECK(mdoc_text("") == "");
+  CHECK(mdoc_text("One. Two, of e.g. three; four") == "One.\nTwo, of e.g.\nthree; four\n");
+  CHECK(mdoc_text(".Bad 'use of \\n") == "\\&.Bad 'use of \\en\n");
+  CHECK(mdoc_text("'Dc") == "\\&'Dc\n");
+  CHECK(mdoc_text("with --drain or -b, when-idle") == "with \\-\\-drain or \\-b, when-idle\n");
+}
+
+TEST_CASE("no line of prose is longer than the page's source should be") {
+  const auto text = mdoc_text(std::string(40, 'a') + ' ' + std::string(40, 'b') + " c");
+  CHECK(text == std::string(40, 'a') + '\n' + std::string(40, 'b') + " c\n");
+}
+
+TEST_CASE("tubed.toml(5) has every setting with its prose, bounds and default") {
+  const auto page = settings_man_page();
+  for (const auto& row : config::settings_table()) {
+    CAPTURE(row.key);
+    CHECK(mentions(page, fmt::format("\n.It Ic {} No = Ar {}\n{}", row.name(),
+                                     config::placeholder(row.type), mdoc_text(row.doc))));
+    CHECK(mentions(page, fmt::format("\n.Fl {}", row.flag().substr(1))));
+  }
+  for (const auto& row : config::listen_table()) {
+    CAPTURE(row.key);
+    CHECK(mentions(page, fmt::format("\n.It Ic {} No = Ar ", row.key)));
+    CHECK(mentions(page, mdoc_text(row.doc)));
+  }
+  CHECK(mentions(page,
+                 "\nBytes: 4KiB to 1GiB.\nThe default is \"10MiB\".\nA change needs a restart.\n"));
+  CHECK(mentions(page, "\nValues: never, when-idle, when-empty.\nThe default is \"never\".\n"));
+}
+
+TEST_CASE("the flags of tubed(8) are those of both tables") {
+  const auto list = options_mdoc();
+  for (const auto& row : config::options_table()) {
+    CAPTURE(row.names());
+    if (row.short_flag != '\0') CHECK(mentions(list, fmt::format("\n.It Fl {}", row.short_flag)));
+    if (!row.long_flag.empty())
+      CHECK(mentions(list, fmt::format("Fl {}", row.long_flag.substr(1))));
+    CHECK(mentions(list, mdoc_text(row.doc)));
+  }
+  CHECK(mentions(list, "\n.It Fl l , Fl -listen Ar ADDR\n"));
+  CHECK(mentions(list, "\n.It Fl b , Fl -journal-directory Ar DIR\n"));
+}
+
+}  // namespace
+}  // namespace tubed

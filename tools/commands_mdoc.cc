@@ -1,0 +1,48 @@
+#include "tools/commands_mdoc.h"
+
+#include <string_view>
+
+#include "commands/table.h"
+#include "config/man_page.h"
+
+namespace tubed {
+namespace {
+
+// "INSERTED <id>" as macros: words as they are sent, and what stands for a value.
+std::string reply_macros(std::string_view reply) {
+  std::string result;
+  while (!reply.empty()) {
+    const auto word = reply.substr(0, reply.find(' '));
+    reply.remove_prefix(word.size() == reply.size() ? word.size() : word.size() + 1);
+    result += word.starts_with('<') ? " Ar " : " Sy ";
+    result += word.starts_with('<') ? word.substr(1, word.size() - 2) : word;
+  }
+  return result;
+}
+
+std::string command_item(const commands::Command& command) {
+  std::string result = ".It Ic ";
+  result += command.name;
+  for (const auto& argument : command.arguments) result.append(" Ar ").append(argument.name);
+  result += '\n' + mdoc_text(command.summary);
+  for (const auto& argument : command.arguments) {
+    result.append(".br\n.Ar ").append(argument.name).append(" :\n");
+    result += mdoc_text(argument.type);
+  }
+  if (command.replies.empty()) return result;
+  result += ".Bl -tag -width Ds -compact\n";
+  for (const auto& reply : command.replies) {
+    result += ".It" + reply_macros(reply.reply) + '\n' + mdoc_text(reply.meaning);
+  }
+  return result + ".El\n";
+}
+
+}  // namespace
+
+std::string commands_mdoc() {
+  std::string result = ".Bl -tag -width Ds\n";
+  for (const auto& command : commands::command_table()) result += command_item(command);
+  return result + ".El\n";
+}
+
+}  // namespace tubed
