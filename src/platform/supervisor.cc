@@ -52,7 +52,7 @@ using Bus = std::unique_ptr<sd_bus, Releaser<&sd_bus_flush_close_unref>>;
 using Message = std::unique_ptr<sd_bus_message, Releaser<&sd_bus_message_unref>>;
 
 struct BusError {
-  sd_bus_error error = SD_BUS_ERROR_NULL;
+  sd_bus_error error{};  // SD_BUS_ERROR_NULL
   BusError() = default;
   BusError(const BusError&) = delete;
   BusError& operator=(const BusError&) = delete;
