@@ -14,7 +14,7 @@ struct KeeperCounts {
   std::uint64_t current_segment = 0;
   std::uint64_t records_migrated = 0;
   std::uint64_t records_written = 0;
-  std::uint64_t segment_bytes = 0;  // as set
+  std::uint64_t segment_bytes = 0;
   std::uint64_t file_bytes = 0;
   std::uint64_t live_bytes = 0;
   std::uint64_t max_file_bytes = 0;  // as set; 0: no bound

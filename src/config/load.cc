@@ -50,10 +50,12 @@ Result<void> check_task(const CommandLine& line, const Settings& settings) {
 constexpr std::uint64_t kFewestSegments = 4;
 
 Result<void> check_journal(const Settings& settings) {
-  const std::uint64_t least = kFewestSegments * settings.journal_segment_bytes;
+  const std::uint64_t least = kFewestSegments * segment_bytes_in_force(settings);
   if (settings.journal_max_bytes == 0 || settings.journal_max_bytes >= least) return {};
-  return Error{fmt::format("journal.max_bytes: {} is less than {} times journal.segment_size, {}",
-                           settings.journal_max_bytes, kFewestSegments, least)};
+  return Error{
+      fmt::format("journal.max_bytes: {} is less than {} segments (journal.segment_size, or eight "
+                  "jobs of limits.job_bytes), {}",
+                  settings.journal_max_bytes, kFewestSegments, least)};
 }
 
 }  // namespace

@@ -15,4 +15,11 @@ bool operator==(const Settings& one, const Settings& other) {
   return std::ranges::all_of(config::settings_table(), same) && one.listeners == other.listeners;
 }
 
+std::uint64_t segment_bytes_in_force(const Settings& settings) {
+  constexpr std::uint64_t kJobs = 8;
+  constexpr std::uint64_t kRecordBytes = 512;  // of a job, beside its body, at most
+  return std::max(settings.journal_segment_bytes,
+                  kJobs * (settings.queue.job_bytes + kRecordBytes));
+}
+
 }  // namespace tubed

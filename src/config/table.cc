@@ -137,7 +137,8 @@ constexpr auto kSettings = std::to_array<Setting>({
          .type = bytes(4 * kKiB, kGiB),
          .standard = 10 * kMiB,
          .reloadable = false,
-         .doc = "Size of one file of the journal. A job that does not fit gets a larger one."}),
+         .doc = "Size of one file of the journal. At least eight of the largest jobs "
+                "(limits.job_bytes) have their place in one, whatever it says."}),
     row<&Settings::journal_max_bytes>(
         {.key = "journal.max_bytes",
          .type = bytes(0, kPiB),

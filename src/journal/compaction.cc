@@ -62,8 +62,8 @@ std::uint64_t Journal::reserve_bytes() const {
   const std::uint64_t segment = options_.segment_bytes;
   const std::uint64_t walk =
       std::min((live / segment + 1) * (largest + kBlockBytes), live / kLongestWalk);
-  return std::min(live, std::max(segment, largest)) + 2 * largest + idle_waste() + chunk_bytes() +
-         walk;
+  const std::uint64_t to_free = std::max({segment, largest, ledger_.largest_segment_bytes()});
+  return std::min(live, to_free) + 2 * largest + idle_waste() + chunk_bytes() + walk;
 }
 
 bool Journal::has_room_for(std::uint64_t record_bytes) const {
@@ -106,6 +106,7 @@ void Journal::grown(const Outcome& outcome) {
     has_space();
     if (starved_) write_part();
   } else {
+    at_own_bound_ = false;  // it is the disk now
     no_space(outcome.reason);
   }
   go_on_stopping();

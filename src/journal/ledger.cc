@@ -15,13 +15,18 @@ void Ledger::open_segment(std::uint64_t sequence, std::uint64_t used_bytes) {
 
 void Ledger::drop_oldest() {
   TUBED_ASSERT(segments_.size() > 1 && segments_.front().live_records == 0);
-  used_bytes_ -= segments_.front().used_bytes;
+  const std::uint64_t dropped = segments_.front().used_bytes;
+  used_bytes_ -= dropped;
   segments_.pop_front();
+  if (dropped < largest_segment_bytes_) return;
+  const auto largest = std::ranges::max_element(segments_, {}, &SegmentUse::used_bytes);
+  largest_segment_bytes_ = largest->used_bytes;
 }
 
 void Ledger::use(std::uint64_t bytes) {
   segments_.back().used_bytes += bytes;
   used_bytes_ += bytes;
+  largest_segment_bytes_ = std::max(largest_segment_bytes_, segments_.back().used_bytes);
 }
 
 bool Ledger::added(JobId id, std::uint64_t bytes) {

@@ -6,6 +6,7 @@
 // Invariant: a segment's live bytes are the bytes of the records that have it as their home.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -71,8 +72,10 @@ class Ledger {
 
   std::uint64_t used_bytes() const { return used_bytes_; }
   std::uint64_t live_bytes() const { return live_bytes_; }
-  // The largest record that ever was alive.
-  std::uint64_t largest_bytes() const { return largest_bytes_; }
+  // No record that is alive is larger.
+  std::uint64_t largest_bytes() const { return std::min(largest_bytes_, live_bytes_); }
+  // No segment has more in it.
+  std::uint64_t largest_segment_bytes() const { return largest_segment_bytes_; }
 
  private:
   struct Home {
@@ -96,7 +99,8 @@ class Ledger {
   std::uint64_t jobs_ = 0;  // that have a home
   std::uint64_t used_bytes_ = 0;
   std::uint64_t live_bytes_ = 0;
-  std::uint64_t largest_bytes_ = 0;
+  std::uint64_t largest_bytes_ = 0;  // of all records that ever were alive
+  std::uint64_t largest_segment_bytes_ = 0;
 };
 
 }  // namespace tubed::journal

@@ -85,7 +85,7 @@ std::string json_line(std::string_view level, std::string_view time, std::string
       fmt::format(R"({{"time":"{}","level":"{}","event":"{}")", time, level, escaped(event));
   for (const auto& field : fields) {
     line.append(",\"").append(field.key).append("\":");
-    line.append(field.is_number ? field.value : "\"" + escaped(field.value) + "\"");
+    line.append(field.is_number ? field.value : fmt::format("\"{}\"", escaped(field.value)));
   }
   return line + "}";
 }

@@ -1,5 +1,8 @@
 // In place of supervisor.cc in a build without libsystemd (TUBED_SYSTEMD=OFF).
 #include <cstdlib>
+#include <string>
+
+#include <unistd.h>
 
 #include "platform/supervisor.h"
 
@@ -7,7 +10,9 @@ namespace tubed::platform {
 
 Result<std::vector<InheritedSocket>> inherited_sockets() {
   // To serve without the sockets that somebody passed on would leave their clients waiting.
-  if (std::getenv("LISTEN_FDS") != nullptr) {
+  const char* for_process = std::getenv("LISTEN_PID");
+  if (std::getenv("LISTEN_FDS") != nullptr && for_process != nullptr &&
+      std::to_string(::getpid()) == for_process) {
     return Error{"sockets are passed on (LISTEN_FDS), but this tubed was built without systemd"};
   }
   return std::vector<InheritedSocket>();
@@ -21,7 +26,7 @@ void tell_supervisor_status(std::string_view) {}
 void tell_supervisor_starting(std::string_view, Duration) {}
 void tell_supervisor_ready(std::string_view) {}
 void tell_supervisor_reloading() {}
-void tell_supervisor_stopping(std::string_view) {}
+void tell_supervisor_stopping(std::string_view, Duration) {}
 
 Duration watchdog_interval() {
   return Duration::zero();

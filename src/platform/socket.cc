@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 #include <arpa/inet.h>
@@ -232,8 +233,13 @@ std::string local_address(const Socket& socket) {
       ::inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof host);
       return fmt::format("[{}]:{}", host, ntohs(v6.sin6_port));
     }
-    default:
-      return fmt::format("unix:{}", address.as<sockaddr_un>().sun_path);
+    default: {
+      const char* name = address.as<sockaddr_un>().sun_path;
+      const std::size_t bytes = address.length - offsetof(sockaddr_un, sun_path);
+      const bool is_abstract = bytes > 1 && name[0] == '\0';
+      return is_abstract ? fmt::format("unix:@{}", std::string_view(name + 1, bytes - 1))
+                         : fmt::format("unix:{}", name);
+    }
   }
 }
 

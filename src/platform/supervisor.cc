@@ -107,8 +107,9 @@ void tell_supervisor_reloading() {
                    microseconds(monotonic_now().time_since_epoch())));
 }
 
-void tell_supervisor_stopping(std::string_view status) {
-  tell(fmt::format("STOPPING=1\nSTATUS={}", one_line(status)));
+void tell_supervisor_stopping(std::string_view status, Duration at_most) {
+  tell(fmt::format("STOPPING=1\nEXTEND_TIMEOUT_USEC={}\nSTATUS={}", microseconds(at_most),
+                   one_line(status)));
 }
 
 Duration watchdog_interval() {

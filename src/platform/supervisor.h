@@ -34,7 +34,7 @@ void tell_supervisor_starting(std::string_view status, Duration more);
 void tell_supervisor_ready(std::string_view status);
 // Settings are read again; tell_supervisor_ready() says that it is done.
 void tell_supervisor_reloading();
-void tell_supervisor_stopping(std::string_view status);
+void tell_supervisor_stopping(std::string_view status, Duration at_most);
 
 // How often the supervisor wants to hear tell_supervisor_alive(), or it ends this process; zero: it
 // does not care.

@@ -122,6 +122,7 @@ bool Client::answered() const {
 
 bool Client::done() const {
   if (broken_) return true;
+  if (waits_to_the_end) return false;
   if (finishing_) return answered() && !lingering_ && !platform::has_unread(stream_.socket());
   return conversation_.replies().empty() && conversation_.finished();
 }

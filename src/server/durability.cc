@@ -102,7 +102,7 @@ Result<void> Durability::import() {
   auto report = journal::import_binlogs(
       *storage_,
       {.directory = new_directory_,
-       .segment_bytes = settings_.journal_segment_bytes,
+       .segment_bytes = segment_bytes_in_force(settings_),
        .clock = clock_,
        .now = platform::wall_time().count()},
       [this](const std::string& line) { log_.info(line); }, ProgressReport(log_, "importing"));
@@ -120,7 +120,7 @@ Result<void> Durability::import() {
 
 journal::Options Durability::options() const {
   return {.sync = settings_.journal_sync,
-          .segment_bytes = settings_.journal_segment_bytes,
+          .segment_bytes = segment_bytes_in_force(settings_),
           .max_bytes = settings_.journal_max_bytes,
           .directory = new_directory_,
           .clock = clock_};
@@ -142,7 +142,7 @@ commands::KeeperCounts Durability::counts() const {
           .current_segment = counts.current_segment,
           .records_migrated = counts.records_migrated,
           .records_written = counts.records_written,
-          .segment_bytes = settings_.journal_segment_bytes,
+          .segment_bytes = segment_bytes_in_force(settings_),
           .file_bytes = counts.file_bytes,
           .live_bytes = counts.live_bytes,
           .max_file_bytes = settings_.journal_max_bytes,

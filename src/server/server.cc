@@ -18,6 +18,7 @@ using platform::Log;
 namespace {
 
 constexpr std::size_t kReadBufferBytes = 64 * 1024;
+constexpr std::chrono::seconds kStopSlack{5};
 
 commands::Identity identify() {
   platform::MachineNames names = platform::machine_names();
@@ -71,8 +72,8 @@ Server::Server(platform::Loop& loop, Log& log, const Settings& settings, Reload 
   on(SIGUSR1, [this] { drain(true); });
   on(SIGUSR2, [this] { drain(false); });
   on(SIGHUP, [this] { this->reload(); });
-  on(SIGTERM, [this] { stop(); });
-  on(SIGINT, [this] { stop(); });
+  on(SIGTERM, [this] { asked_to_stop(); });
+  on(SIGINT, [this] { asked_to_stop(); });
 }
 
 Server::~Server() {
@@ -378,6 +379,7 @@ void Server::apply(const Settings& settings) {
 }
 
 void Server::reload() {
+  if (stopping_) return;
   begin_turn();
   supervision_.reloading();
   auto fresh = reload_();
@@ -397,10 +399,12 @@ void Server::reload() {
 }
 
 void Server::drain(bool draining) {
+  if (stopping_) return;
   begin_turn();  // it may be drained already
   log_.info(draining ? "draining" : "not draining");
   if (service_.draining() != draining) {
     service_.set_draining(draining);
+    draining_since_ = service_.now();
     limit_drain();
   }
   supervision_.refresh();
@@ -410,7 +414,7 @@ void Server::limit_drain() {
   drain_timer_.disarm();
   const bool ends = service_.draining() && settings_.drain_exit != DrainExit::never;
   if (ends && settings_.drain_timeout > Duration::zero()) {
-    drain_timer_.arm(settings_.drain_timeout);
+    drain_timer_.arm(draining_since_ + settings_.drain_timeout - service_.now());
   }
 }
 
@@ -439,8 +443,14 @@ std::string Server::status() const {
                      jobs.reserved, client_count_);
 }
 
+// Once is a wish, and twice an order; that it has drained meanwhile is nobody's signal.
+void Server::asked_to_stop() {
+  if (std::exchange(asked_to_stop_, true)) return stop_now("asked again");
+  stop();
+}
+
 void Server::stop() {
-  if (stopping_) return stop_now("asked again");
+  if (stopping_) return;
   begin_turn();
   stopping_ = true;
   log_.info("stopping", {{"connections", std::uint64_t{client_count_}}});
@@ -463,7 +473,8 @@ void Server::stop() {
     client->finish();
     look_after(*client);
   }
-  supervision_.stopping();
+  // Once for the clients, once for the journal.
+  supervision_.stopping(2 * settings_.shutdown_timeout + kStopSlack);
 }
 
 // When only those are left that waited in a reserve, it is their turn to be closed: who waits comes

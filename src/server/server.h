@@ -75,6 +75,7 @@ class Server final : public ClientHost, public platform::ListenerOwner, public D
   void drain(bool draining);
   void limit_drain();
   bool is_drained() const;
+  void asked_to_stop();
   void stop();
   bool dismiss_waiting();
   void stop_now(std::string_view reason);
@@ -95,6 +96,7 @@ class Server final : public ClientHost, public platform::ListenerOwner, public D
   std::vector<char> read_buffer_;
 
   bool in_turn_ = false;
+  bool asked_to_stop_ = false;
   bool stopping_ = false;
   bool queue_closed_ = false;  // no fact may follow
   bool journal_failed_ = false;
@@ -117,6 +119,7 @@ class Server final : public ClientHost, public platform::ListenerOwner, public D
   DeadlineTimer journal_timer_;
   platform::Timer stop_timer_;
   platform::Timer drain_timer_;
+  Time draining_since_;
   Supervision supervision_;
   std::vector<std::unique_ptr<platform::Signal>> signals_;
 };

@@ -48,10 +48,10 @@ void Supervision::reloaded(const std::string& note) {
   platform::tell_supervisor_ready(told_);
 }
 
-void Supervision::stopping() {
+void Supervision::stopping(Duration at_most) {
   if (!ready_) return;
   told_ = status_();
-  platform::tell_supervisor_stopping(told_);
+  platform::tell_supervisor_stopping(told_, at_most);
 }
 
 void Supervision::beat() {

@@ -23,7 +23,8 @@ class Supervision {
   void reloading();
   // Settings are as they are to be; `note` goes before the status once, if it is not empty.
   void reloaded(const std::string& note);
-  void stopping();
+  // It may take so long.
+  void stopping(Duration at_most);
 
  private:
   void beat();

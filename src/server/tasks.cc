@@ -72,7 +72,7 @@ Result<void> run(const CommandLine& line, const Settings& settings) {
   if (line.task == Task::check) return check(**from);
   OpenStorage to = FileStorage::open(loop, line.task_directory, FileStorage::Mode::create);
   if (!to) return to.error();
-  return line.task == Task::salvage ? salvage(**from, **to, settings.journal_segment_bytes)
+  return line.task == Task::salvage ? salvage(**from, **to, segment_bytes_in_force(settings))
                                     : back_up(**from, **to);
 }
 

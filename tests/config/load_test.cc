@@ -212,10 +212,12 @@ TEST_CASE("-p alone moves the default listener, and is refused beside the file's
 
 TEST_CASE("a journal that may have less than four segments is refused") {
   CHECK(load_error("journal.max_bytes = \"39MiB\"", accept({})) ==
-        "journal.max_bytes: 40894464 is less than 4 times journal.segment_size, 41943040");
+        "journal.max_bytes: 40894464 is less than 4 segments (journal.segment_size, or eight "
+        "jobs of limits.job_bytes), 41943040");
   CHECK(load("journal.max_bytes = \"40MiB\"", accept({})).value().journal_max_bytes == 40U << 20);
-  CHECK(load("journal.max_bytes = \"1MiB\"", accept({"-s", "65536"})).value().journal_max_bytes ==
-        1U << 20);
+  CHECK(load("journal.max_bytes = \"1MiB\"", accept({"-s", "65536", "-z", "1000"}))
+            .value()
+            .journal_max_bytes == 1U << 20);
 }
 
 TEST_CASE("-V raises the level of the file or the flag, at most to debug") {

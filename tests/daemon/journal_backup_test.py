@@ -10,7 +10,7 @@ from harness import SANITIZED, Client, DaemonTest, run, until
 BACKUPS = 3 if SANITIZED else 10
 CLIENTS = 20
 KEPT = 15  # jobs that a client keeps
-FLAGS = ("-s", "16384")
+FLAGS = ("-s", "16384", "-z", "1000")
 
 
 class Churn:

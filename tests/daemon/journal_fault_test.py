@@ -85,7 +85,7 @@ class FaultyDisk(DaemonTest):
 class Failing(FaultyDisk):
     def fail_under_load(self, fault, flags):
         """Puts are acknowledged, then comes the fault; what was acknowledged is there later."""
-        daemon = self.start_on_it("-s", "16384", *flags)
+        daemon = self.start_on_it("-s", "16384", "-z", "1000", *flags)
         clients = [self.connect(daemon) for _ in range(10)]
         watcher = self.connect(daemon)
         acknowledged = {}
@@ -107,7 +107,7 @@ class Failing(FaultyDisk):
                 self.assertEqual(word, b"INSERTED")
                 acknowledged[int(job_id)] = (b"%d-%d" % (number, i)).ljust(904)
         self.assertEqual(watcher.rest(), b"")
-        jobs = self.jobs_of_a_restart("-s", "16384")
+        jobs = self.jobs_of_a_restart("-s", "16384", "-z", "1000")
         self.assertEqual({job_id: jobs.get(job_id) for job_id in acknowledged}, acknowledged)
         return acknowledged
 
@@ -319,12 +319,12 @@ class Hanging(FaultyDisk):
 class ShortWrites(FaultyDisk):
     def test_are_finished(self):
         self.set_fault("write short")
-        daemon = self.start_on_it("-f", "0", "-s", "16384")
+        daemon = self.start_on_it("-f", "0", "-s", "16384", "-z", "20000")
         client = self.connect(daemon)
         bodies = {client.put(os.urandom(size).hex().encode()): size
                   for size in (0, 1, 10, 36, 37, 38, 500, 3000, 9000)}
         daemon.kill()
-        jobs = self.jobs_of_a_restart("-s", "16384")
+        jobs = self.jobs_of_a_restart("-s", "16384", "-z", "20000")
         self.assertEqual({job_id: len(body) // 2 for job_id, body in jobs.items()}, bodies)
 
 

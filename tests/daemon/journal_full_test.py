@@ -169,7 +169,7 @@ class WhatFullMeans(Full):
 
 
 class OwnBound(WhatFullMeans):
-    flags = ("--journal-max-bytes", "1048576", "-s", "65536")
+    flags = ("--journal-max-bytes", "1048576", "-s", "65536", "-z", "1000")
 
     def test_its_files_stay_within_it(self):
         _, client = self.serve()
@@ -181,7 +181,7 @@ class OwnBound(WhatFullMeans):
 
     def test_a_reload_with_a_larger_one_makes_room(self):
         config = self.write_config('[journal]\nmax_bytes = 524288\n')
-        daemon = self.start("-b", str(self.journal), "-s", "65536", "--config", config)
+        daemon = self.start("-b", str(self.journal), "-s", "65536", "-z", "1000", "--config", config)
         client = self.connect(daemon)
         before = self.fill(client)
         self.write_config('[journal]\nmax_bytes = 1048576\n')
@@ -192,28 +192,28 @@ class OwnBound(WhatFullMeans):
 
 
 class OwnBoundSynced(WhatFullMeans):
-    flags = ("--journal-max-bytes", "1048576", "-s", "65536", "-f", "0")
+    flags = ("--journal-max-bytes", "1048576", "-s", "65536", "-z", "1000", "-f", "0")
 
 
 class SmallFileSystem(WhatFullMeans):
     mount_options = "size=3m"
-    flags = ("-s", "65536")
+    flags = ("-s", "65536", "-z", "1000")
 
 
 class SmallFileSystemSynced(WhatFullMeans):
     mount_options = "size=3m"
-    flags = ("-s", "65536", "-f", "0")
+    flags = ("-s", "65536", "-z", "1000", "-f", "0")
 
 
 class FewNames(WhatFullMeans):
     """A file system that has bytes, and no room for another file."""
     mount_options = "size=64m,nr_inodes=8"
-    flags = ("-s", "65536")
+    flags = ("-s", "65536", "-z", "1000")
 
 
 class FileSystem(Full):
     mount_options = "size=8m"
-    flags = ("-s", "65536")
+    flags = ("-s", "65536", "-z", "1000")
 
     def occupy(self):
         """Somebody else takes all that is left."""

@@ -1,4 +1,5 @@
 // The space that a journal takes: its bound under churn, and what goes on when there is no more.
+#include <algorithm>
 #include <deque>
 #include <random>
 #include <vector>
@@ -44,9 +45,10 @@ std::vector<JobId> fill(KeptQueue& queue, std::size_t body_bytes) {
 class FullLife {
  public:
   explicit FullLife(std::uint64_t seed) : random_(seed) {
-    settings_ = {.sync = Duration::max(), .segment_bytes = (8ULL << 10) << below(4)};
+    largest_body_ = 300 + below(3500);
+    settings_.sync = Duration::max();
+    choose_segment_size(6);
     disk_.set_capacity(settings_.segment_bytes * (6 + below(40)));
-    body_bytes_ = 300 + below(1500);
     commands_per_turn_ = 1 + below(60);
     queue_ = opened(disk_, settings_);
   }
@@ -54,8 +56,9 @@ class FullLife {
   void fill() {
     for (std::uint64_t i = 1;; ++i) {
       wait_for_room();
-      if (!queue_->journal().has_room_for(added_bytes(7, body_bytes_))) return queue_->settle();
-      jobs_.push_back(queue_->put(body_bytes_));
+      const std::uint64_t body = below(2) == 0 ? largest_body_ : below(largest_body_);
+      if (!queue_->journal().has_room_for(added_bytes(7, body))) return queue_->settle();
+      jobs_.push_back(queue_->put(body));
       if (i % commands_per_turn_ == 0) queue_->settle();
     }
   }
@@ -85,6 +88,9 @@ class FullLife {
   void start_again() {
     const std::string before = queue_->state();
     queue_->settle();
+    queue_.reset();
+    // Smaller: with larger ones the disk might not be large enough for a journal.
+    if (below(3) == 0) choose_segment_size(1);
     queue_ = opened(disk_, settings_);
     REQUIRE(queue_->state() == before);
   }
@@ -93,6 +99,12 @@ class FullLife {
   std::size_t jobs() const { return jobs_.size(); }
 
  private:
+  // With room for eight of the largest jobs, as the settings see to.
+  void choose_segment_size(std::uint64_t choices) {
+    const std::uint64_t wanted = 4096ULL << below(choices);
+    settings_.segment_bytes = std::max<std::uint64_t>(8 * (largest_body_ + 512), wanted);
+  }
+
   void wait_for_room() {
     for (int i = 0; i < 3 && queue_->journal().congested(); ++i) queue_->pass(i == 0 ? 0s : 1s);
     REQUIRE_FALSE(queue_->journal().congested());
@@ -101,7 +113,7 @@ class FullLife {
   std::mt19937_64 random_;
   TestDisk disk_;
   KeptQueue::Settings settings_;
-  std::size_t body_bytes_ = 0;
+  std::uint64_t largest_body_ = 0;
   std::uint64_t commands_per_turn_ = 0;
   std::unique_ptr<KeptQueue> queue_;
   std::deque<JobId> jobs_;

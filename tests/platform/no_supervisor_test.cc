@@ -1,6 +1,8 @@
 #include <cstdlib>
+#include <string>
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include "platform/supervisor.h"
 
@@ -21,8 +23,12 @@ TEST_CASE("a build without systemd does not pass over sockets that it cannot tak
   REQUIRE(none.ok());
   CHECK(none->empty());
   ::setenv("LISTEN_FDS", "2", 1);
+  ::setenv("LISTEN_PID", "1", 1);
+  CHECK(platform::inherited_sockets().ok());  // they are for another process
+  ::setenv("LISTEN_PID", std::to_string(::getpid()).c_str(), 1);
   const auto some = platform::inherited_sockets();
   ::unsetenv("LISTEN_FDS");
+  ::unsetenv("LISTEN_PID");
   REQUIRE_FALSE(some.ok());
   CHECK(some.error().message.find("built without systemd") != std::string::npos);
 }

@@ -74,8 +74,8 @@ TEST_CASE("a supervisor hears of the start, its end, reloads and the stop") {
   CHECK(supervisor.hears().starts_with("RELOADING=1\nMONOTONIC_USEC="));
   platform::tell_supervisor_alive();
   CHECK(supervisor.hears() == "WATCHDOG=1");
-  platform::tell_supervisor_stopping("stopping");
-  CHECK(supervisor.hears() == "STOPPING=1\nSTATUS=stopping");
+  platform::tell_supervisor_stopping("stopping", std::chrono::seconds(15));
+  CHECK(supervisor.hears() == "STOPPING=1\nEXTEND_TIMEOUT_USEC=15000000\nSTATUS=stopping");
 }
 
 TEST_CASE("a watchdog is for the process that it names") {
