@@ -57,8 +57,8 @@ struct Settings {
   friend bool operator==(const Settings& one, const Settings& other);
 };
 
-// The size of the journal's files: as set, but room for eight of the largest jobs, so that on a full
-// disk there is a place for whatever must go on.
+// The size of the journal's files: as set, but room for eight of the largest jobs, so that on a
+// full disk there is a place for whatever must go on.
 std::uint64_t segment_bytes_in_force(const Settings& settings);
 
 }  // namespace tubed

@@ -1,0 +1,49 @@
+# Sourced by the scripts beside it.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# The tree that is packaged; packaging/tests/run takes one copy for all its steps.
+top=${TUBED_TREE:-$(cd "$here/../.." && pwd)}
+jobs=${TUBED_JOBS:-$(nproc)}
+export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
+
+fail() {
+  printf '%s: FAILED: %s\n' "${0##*/}" "$*" >&2
+  exit 1
+}
+
+# skip REASON: for what this machine cannot do. packaging/tests/run counts it.
+skip() {
+  printf 'skipped: %s\n' "$*"
+  exit 77
+}
+
+need_root() {
+  if ((EUID != 0)); then skip "$1 needs root"; fi
+}
+
+need_command() {
+  local command
+  for command in "$@"; do
+    command -v "$command" >/dev/null || fail "$command is missing: tools/install-deps packages"
+  done
+}
+
+# copy_tree DIRECTORY: what a commit of the working tree as it is would have.
+copy_tree() {
+  mkdir -p "$1"
+  if git -C "$top" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+    (cd "$top" && git ls-files -z --cached --others --exclude-standard) |
+      (cd "$top" && while IFS= read -r -d '' file; do
+        if [[ -e $file || -L $file ]]; then printf '%s\0' "$file"; fi
+      done) | sort -zu | tar -C "$top" --null -T - -c | tar -x --no-same-owner -C "$1"
+  else
+    tar -C "$top" --exclude=./build -c . | tar -x --no-same-owner -C "$1"
+  fi
+}
+
+# same_listing RECORDED FOUND: what is packaged is what was meant to be.
+same_listing() {
+  if ! diff -u --label "$(basename "$1") as recorded" --label "as built" "$1" "$2"; then
+    fail "not the files that are recorded; if they are meant: cp $2 packaging/tests/$(basename "$1")"
+  fi
+}

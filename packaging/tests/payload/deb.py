@@ -1,0 +1,324 @@
+#!/usr/bin/env python3
+"""The .deb on a machine with systemd: from its installation to its purge, under load."""
+
+import glob
+import os
+import pathlib
+import pwd
+import re
+import signal
+import stat
+import subprocess
+import time
+
+from harness import Client, until
+from machine import (CONFIG, LOCAL, SOCKETS, TCP, UNIT, Hammer, Trials, ask, check_sandbox,
+                     delete_all, drop_in, equal, journal, restart_under_load, run, show,
+                     sockets_are_open, state, stats, systemctl, true, wait_for_state)
+
+FIRST, *NEWER = sorted(glob.glob("tubed_*.deb"), key=lambda name: ("+upgrade" in name, name))
+SEEN = CONFIG.with_name("seen")
+
+
+def install():
+    run("dpkg", "-i", FIRST)
+    for unit in (*SOCKETS, UNIT):
+        equal((unit, systemctl("is-enabled", unit).strip()), (unit, "enabled"))
+        equal((unit, state(unit)), (unit, "active"))
+    user = pwd.getpwnam("tubed")
+    true(user.pw_shell.endswith("nologin") and user.pw_uid < 1000, user)
+
+    def owner(path):
+        status = os.stat(path)
+        return (pwd.getpwuid(status.st_uid).pw_name, status.st_gid == user.pw_gid,
+                oct(stat.S_IMODE(status.st_mode)))
+
+    equal(owner("/var/lib/tubed"), ("tubed", True, "0o750"))
+    equal(owner("/run/tubed"), ("tubed", True, "0o755"))
+    equal(owner("/run/tubed/tubed.sock"), ("root", True, "0o660"))
+    equal(run("tubed", "--version").split()[:2], ["tubed", run(
+        "dpkg-query", "-W", "-f", "${source:Upstream-Version}", "tubed")])
+    equal(run("dpkg", "--verify", "tubed"), "")
+    # What is logged at the start: both sockets by name, and nothing that is wrong.
+    told = journal("-u", UNIT)
+    true("listening address=127.0.0.1:11300 inherited=tcp" in told, told)
+    true("listening address=unix:/run/tubed/tubed.sock inherited=local" in told, told)
+    equal(journal("-u", UNIT, "-u", SOCKETS[0], "-u", SOCKETS[1], "--priority=warning"), "")
+
+
+def activation_by_tcp_and_by_unix_socket():
+    for address in (TCP, LOCAL):
+        systemctl("stop", UNIT)
+        equal(state(), "inactive")
+        equal(ask("list-tube-used", address), "USING default")
+        equal(state(), "active")
+    equal(subprocess.run(["setpriv", "--reuid=nobody", "--clear-groups", "python3", "-c",
+                          "import socket;socket.socket(socket.AF_UNIX)"
+                          ".connect('/run/tubed/tubed.sock')"],
+                         stderr=subprocess.DEVNULL, check=False).returncode, 1)
+
+
+def put_reserve_delete_and_what_status_says():
+    client = Client(TCP)
+    for _ in range(12):
+        client.put(b"hello")
+    job, body = client.reserve()
+    equal(body, b"hello")
+    equal(client.ask(f"delete {job}"), "DELETED")
+    client.reserve()
+    text = "serving: 10 ready jobs, 1 reserved, 1 connections"
+    until("the status", lambda: text in systemctl("status", UNIT, code=None))
+    shown = systemctl("status", UNIT)
+    true("TriggeredBy" in shown and "active (running)" in shown, shown)
+    client.close()
+    delete_all()
+
+
+def the_sandbox_as_applied():
+    check_sandbox()
+    return run("systemd-analyze", "security", UNIT).splitlines()[-1].strip("→ ")
+
+
+def jobs_survive_kill_and_restart():
+    client = Client(TCP)
+    first, second = client.put(b"first"), client.put(b"second")
+    for action in (("kill", "-s", "KILL", UNIT), ("restart", UNIT)):
+        before = show("MainPID")
+        systemctl(*action)
+        until("another process", lambda pid=before: show("MainPID") not in (pid, "0"))
+        client.close()
+        client = Client(TCP)
+        equal(client.stats()["current-jobs-ready"], 2)
+    for job, body in ((first, b"first"), (second, b"second")):
+        equal(client.reserve(), (job, body))
+        equal(client.ask(f"delete {job}"), "DELETED")
+    client.close()
+
+
+def append(text):
+    CONFIG.write_text(CONFIG.read_text(encoding="utf-8") + text, encoding="utf-8")
+
+
+def set_in(table, line):
+    """The first line of a table of the settings; an empty one is there as a heading."""
+    text = CONFIG.read_text(encoding="utf-8")
+    changed = text.replace(f"\n[{table}]\n", f"\n[{table}]\n{line}\n", 1)
+    true(changed != text, f"the settings have no [{table}]")
+    CONFIG.write_text(changed, encoding="utf-8")
+
+
+def reload_and_a_reload_with_a_mistake():
+    before, good = show("MainPID"), CONFIG.read_text(encoding="utf-8")
+    set_in("limits", "job_bytes = 77")
+    systemctl("reload", UNIT)
+    until("the new limit", lambda: stats()["max-job-size"] == 77)
+    append("nonsense = ")
+    systemctl("reload", UNIT, code=1)
+    true("tubed.toml:" in journal("-u", UNIT, "-n", "20"), "the reason is not in the journal")
+    equal((state(), stats()["max-job-size"]), ("active", 77))
+    CONFIG.write_text(good, encoding="utf-8")
+    systemctl("reload", UNIT)
+    until("the old limit", lambda: stats()["max-job-size"] == 65535)
+    equal(show("MainPID"), before)
+
+
+def flags_in_etc_default():
+    flags = pathlib.Path("/etc/default/tubed")
+    before = flags.read_text(encoding="utf-8")
+    flags.write_text('TUBED_OPTIONS="-z 99 -V"\n', encoding="utf-8")
+    systemctl("restart", UNIT)
+    equal(stats()["max-job-size"], 99)
+    flags.write_text(before, encoding="utf-8")
+    systemctl("restart", UNIT)
+    equal(stats()["max-job-size"], 65535)
+
+
+def drain_by_signal_and_back():
+    systemctl("kill", "-s", "SIGUSR1", UNIT)
+    until("the status", lambda: show("StatusText").startswith("draining: "))
+    client = Client(TCP)
+    client.send(b"put 0 0 60 1\r\nx\r\n")
+    equal(client.line(), "DRAINING")
+    client.close()
+    systemctl("kill", "-s", "SIGUSR2", UNIT)
+    until("the status", lambda: show("StatusText").startswith("serving: "))
+
+
+def drain_until_idle_and_exit():
+    """As before a deploy: no new connections, the workers finish, the process ends."""
+    set_in("drain", 'exit = "when-idle"')
+    systemctl("reload", UNIT)
+    until("it to be read", lambda: state() == "active")
+    client = Client(TCP)
+    client.put(b"stays")
+    job = client.put(b"is worked on")
+    client.reserve()
+    systemctl("stop", *SOCKETS)
+    equal(state(), "active")
+    task = subprocess.Popen(["tubed", "--config", str(CONFIG), "--drain"])
+    until("the status", lambda: show("StatusText").startswith("draining: "))
+    equal(task.poll(), None)
+    client.send(b"put 0 0 60 1\r\nx\r\n")
+    equal(client.line(), "DRAINING")
+    equal(client.ask(f"delete {job - 1}"), "DELETED")
+    equal(task.wait(20), 0)
+    wait_for_state("inactive")
+    equal((show("Result"), show("NRestarts")), ("success", "0"))
+    client.close()
+    equal(run("tubed", "--config", str(CONFIG), "--drain", code=75).count("\n"), 1)
+    systemctl("start", *SOCKETS)
+    client = Client(TCP)
+    equal(client.reserve(), (job, b"is worked on"))
+    equal(client.ask(f"delete {job}"), "DELETED")
+    client.close()
+    CONFIG.write_text(CONFIG.read_text(encoding="utf-8").replace('exit = "when-idle"\n', ""),
+                      encoding="utf-8")
+    systemctl("reload", UNIT)
+
+
+def five_restarts_under_a_connect_loop():
+    return restart_under_load(5, lambda _: systemctl("restart", UNIT))
+
+
+def two_upgrades_under_a_connect_loop():
+    text = CONFIG.read_text(encoding="utf-8")
+    CONFIG.write_text(text + "# mine\n", encoding="utf-8")
+    told = restart_under_load(2, lambda i: run("dpkg", "-i", NEWER[i]))
+    equal(CONFIG.read_text(encoding="utf-8"), text + "# mine\n")
+    true("upgrade2" in run("dpkg-query", "-W", "tubed"), "not the newest")
+    for unit in (*SOCKETS, UNIT):
+        equal((unit, systemctl("is-enabled", unit).strip()), (unit, "enabled"))
+    return told
+
+
+def a_stuck_server_is_killed_by_the_watchdog():
+    drop_in("[Service]\nWatchdogSec=2s\nTimeoutAbortSec=5s\nLimitCORE=0\n")
+    systemctl("restart", UNIT)
+    restarts, process = int(show("NRestarts")), int(show("MainPID"))
+    client = Client(TCP)
+    client.put(b"kept")
+    client.close()
+    os.kill(process, signal.SIGSTOP)
+    begin = time.monotonic()
+    # This one waits in the kernel's queue until somebody serves again.
+    client = Client(TCP)
+    equal(client.reserve()[1], b"kept")
+    seconds = time.monotonic() - begin
+    client.ask("delete 1")
+    client.close()
+    equal(int(show("NRestarts")), restarts + 1)
+    true("Watchdog timeout" in journal("-u", UNIT, "-n", "50"), "the watchdog did not do it")
+    sockets_are_open()
+    drop_in("")
+    systemctl("restart", UNIT)
+    delete_all()
+    return f"back after {seconds:.1f} s"
+
+
+def crash_loop(break_it, mend_it):
+    """A client that waits throughout; how often it was started meanwhile, in a second."""
+    systemctl("stop", UNIT)
+    break_it()
+    systemctl("reset-failed", UNIT)
+    begin, first = time.monotonic(), journal_starts()
+    client = Client(TCP)
+    client.send(b"list-tube-used\r\n")
+    # More often than systemd's own limit of five starts allows.
+    until("six restarts", lambda: int(show("NRestarts")) >= 6, seconds=30)
+    rate = (journal_starts() - first) / (time.monotonic() - begin)
+    sockets_are_open()
+    mend_it()
+    equal(client.line(), "USING default")
+    client.close()
+    sockets_are_open()
+    true(rate < 3, f"{rate:.1f} starts a second")
+    return f"{rate:.1f} starts a second"
+
+
+def journal_starts():
+    return len(re.findall(r"^Starting tubed", journal("-u", UNIT), re.MULTILINE))
+
+
+def a_crash_loop_keeps_the_sockets_open():
+    return crash_loop(
+        lambda: drop_in("[Service]\nExecStart=\nExecStart=/bin/false\nRestartSec=500ms\n"),
+        lambda: drop_in(""))
+
+
+def so_does_a_mistake_in_the_settings():
+    good = CONFIG.read_text(encoding="utf-8")
+    return crash_loop(lambda: append("nonsense = "),
+                      lambda: CONFIG.write_text(good, encoding="utf-8"))
+
+
+def stop_and_start_it_all():
+    hammer = Hammer()
+    hammer.more(10)
+    systemctl("stop", *SOCKETS, UNIT)
+    # The loop itself: it does notice when nobody listens.
+    until("a refusal", lambda: hammer.counts["refused"] > 0)
+    hammer.end()
+    true(not os.path.exists("/run/tubed/tubed.sock"), "the unix socket is still there")
+    try:
+        Client(TCP)
+        raise AssertionError("somebody listens")
+    except ConnectionRefusedError:
+        pass
+    systemctl("start", *SOCKETS)
+    equal(ask("list-tube-used"), "USING default")
+    delete_all()
+
+
+def the_tests_that_the_package_brings():
+    for test in ("smoke", "activation"):
+        run(f"debian-tests/{test}")
+
+
+def nothing_has_failed_on_the_way():
+    equal(systemctl("--failed", "--no-legend"), "")
+    units = journal("--priority=warning", "_PID=1")
+    bad = [line for line in units.splitlines()
+           if re.search(r"Unknown key|Failed to parse|tubed.*(deprecat|ignor)", line)]
+    equal(bad, [])
+
+
+def removal_under_load_and_what_stays():
+    client = Client(TCP)
+    client.put(b"stays")
+    client.close()
+    hammer = Hammer()
+    hammer.more(20)
+    run("dpkg", "-r", "tubed")
+    hammer.end()
+    for unit in (*SOCKETS, UNIT):
+        true(state(unit) in ("inactive", "failed"), unit)
+    equal(run("pgrep", "-x", "tubed", code=1), "")
+    equal(run("ss", "-Hltn", "sport = :11300"), "")
+    true(not os.path.exists("/run/tubed/tubed.sock"), "the unix socket is still there")
+    true(os.listdir("/var/lib/tubed"), "the journal has gone with the package")
+    true(CONFIG.exists(), "the settings have gone with the package")
+    run("dpkg", "-i", FIRST)
+    client = Client(TCP)
+    equal(client.reserve()[1], b"stays")
+    client.close()
+
+
+def purge():
+    run("dpkg", "-P", "tubed")
+    for path in ("/var/lib/tubed", "/etc/tubed", "/run/tubed", "/etc/default/tubed"):
+        true(not os.path.exists(path), path)
+    pwd.getpwnam("tubed")
+    left = run("find", "/etc/systemd", "/var/lib/systemd", "/usr/lib/systemd", "-name", "*tubed*",
+               "!", "-path", "*/sysusers*")
+    equal(left, "")
+    equal(run("pgrep", "-x", "tubed", code=1), "")
+
+
+Trials().run(
+    install, activation_by_tcp_and_by_unix_socket, put_reserve_delete_and_what_status_says,
+    the_sandbox_as_applied, jobs_survive_kill_and_restart, reload_and_a_reload_with_a_mistake,
+    flags_in_etc_default, drain_by_signal_and_back, drain_until_idle_and_exit,
+    five_restarts_under_a_connect_loop, two_upgrades_under_a_connect_loop,
+    a_stuck_server_is_killed_by_the_watchdog, a_crash_loop_keeps_the_sockets_open,
+    so_does_a_mistake_in_the_settings, stop_and_start_it_all, the_tests_that_the_package_brings,
+    nothing_has_failed_on_the_way, removal_under_load_and_what_stays, purge)

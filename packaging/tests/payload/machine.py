@@ -1,0 +1,234 @@
+"""What the payloads share: the service as systemd sees it, clients that come all the time, and a
+line for each thing that was tried."""
+
+import collections
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+import time
+import traceback
+
+from harness import Client, until
+
+TCP = "127.0.0.1:11300"
+LOCAL = "unix:/run/tubed/tubed.sock"
+UNIT = "tubed.service"
+SOCKETS = ("tubed.socket", "tubed-local.socket")
+CONFIG = pathlib.Path("/etc/tubed/tubed.toml")
+DROP_IN = pathlib.Path("/run/systemd/system/tubed.service.d/test.conf")
+
+
+def run(*command, code=0):
+    """Runs it to its end; what it printed, on both. `code` None is any."""
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
+    if code is not None and done.returncode != code:
+        raise AssertionError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+def systemctl(*arguments, code=0):
+    return run("systemctl", *arguments, code=code)
+
+
+def show(name, unit=UNIT):
+    return systemctl("show", "--property", name, "--value", unit).strip()
+
+
+def state(unit=UNIT):
+    return show("ActiveState", unit)
+
+
+def journal(*arguments):
+    run("journalctl", "--sync")
+    return run("journalctl", "--output=cat", *arguments, code=None)
+
+
+def equal(got, wanted):
+    if got != wanted:
+        raise AssertionError(f"{got!r} instead of {wanted!r}")
+
+
+def true(condition, *what):
+    if not condition:
+        raise AssertionError(*what)
+
+
+def ask(command, address=TCP):
+    client = Client(address)
+    try:
+        return client.ask(command)
+    finally:
+        client.close()
+
+
+def stats(address=TCP):
+    client = Client(address)
+    try:
+        return client.stats()
+    finally:
+        client.close()
+
+
+def wait_for_state(wanted, unit=UNIT):
+    until(f"{unit} to be {wanted}", lambda: state(unit) == wanted)
+
+
+def sockets_are_open():
+    for unit in SOCKETS:
+        equal(state(unit), "active")
+
+
+def drop_in(text):
+    """Settings of the unit for a while; "" ends them."""
+    if text:
+        DROP_IN.parent.mkdir(parents=True, exist_ok=True)
+        DROP_IN.write_text(text, encoding="utf-8")
+    else:
+        DROP_IN.unlink()
+    systemctl("daemon-reload")
+
+
+class Hammer:
+    """Threads that connect anew for each put, until they are told to stop."""
+
+    def __init__(self, addresses=(TCP, LOCAL)):
+        self.counts = collections.Counter()
+        self.worst = 0.0
+        self.over = threading.Event()
+        self.threads = [threading.Thread(target=self.work, args=(address,), daemon=True)
+                        for address in addresses]
+        for thread in self.threads:
+            thread.start()
+
+    def work(self, address):
+        while not self.over.wait(0.001):
+            begin = time.monotonic()
+            try:
+                outcome = self.once(address)
+            except (ConnectionRefusedError, FileNotFoundError):
+                outcome = "refused"
+            except (ConnectionResetError, BrokenPipeError):
+                outcome = "reset"
+            except OSError as error:
+                outcome = type(error).__name__
+            self.counts[outcome] += 1
+            self.worst = max(self.worst, time.monotonic() - begin)
+
+    def once(self, address):
+        client = Client(address)
+        try:
+            client.send(b"put 0 0 60 1\r\nx\r\n")
+            while b"\n" not in client.input and client.receive():
+                pass
+            if not client.input:
+                return "eof"
+            return "ok" if client.input.startswith(b"INSERTED") else client.input.decode()
+        finally:
+            client.close()
+
+    def more(self, count=50):
+        """Waits for that many more answers."""
+        goal = self.counts["ok"] + count
+        until(f"{count} more answers", lambda: self.counts["ok"] >= goal)
+
+    def end(self):
+        self.over.set()
+        for thread in self.threads:
+            thread.join(30)
+
+    def stop(self, restarts):
+        """Ends, and nobody was turned away meanwhile: a text that says so."""
+        self.end()
+        counts = dict(self.counts)
+        text = f"{counts}, worst {self.worst * 1000:.0f} ms"
+        # A connection that was taken in the moment of the stop may end without an answer.
+        ends = counts.pop("eof", 0)
+        true(ends <= restarts * len(self.threads), text)
+        equal(list(counts), ["ok"])
+        return text
+
+
+def delete_all():
+    """Every ready job of the tube default; how many there were."""
+    client = Client(TCP)
+    count = 0
+    while True:
+        client.send(b"reserve-with-timeout 0\r\n")
+        line = client.line()
+        if line == "TIMED_OUT":
+            client.close()
+            return count
+        client.read(int(line.split()[2]) + 2)
+        equal(client.ask(f"delete {line.split()[1]}"), "DELETED")
+        count += 1
+
+
+def restart_under_load(count, action, address=(TCP, LOCAL)):
+    """`action(i)` restarts the service each time; all puts that were acknowledged are there."""
+    delete_all()
+    hammer = Hammer(address)
+    for i in range(count):
+        hammer.more()
+        before = show("MainPID")
+        action(i)
+        true(show("MainPID") != before, "the service was not restarted")
+    hammer.more()
+    text = hammer.stop(count)
+    kept = delete_all()
+    true(kept >= hammer.counts["ok"], f"{kept} jobs are there", text)
+    return text
+
+
+def check_sandbox():
+    """What the unit asks for, as the kernel has it."""
+    ask("list-tube-used")
+    process = show("MainPID")
+    status = pathlib.Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+    fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+        equal((name, int(fields[name], 16)), (name, 0))
+    equal((fields["NoNewPrivs"], fields["Seccomp"]), ("1", "2"))
+    true("0" not in fields["Uid"].split(), fields["Uid"])
+    for kind in ("mnt", "net", "user", "ipc"):
+        true(os.readlink(f"/proc/{process}/ns/{kind}") != os.readlink(f"/proc/1/ns/{kind}"), kind)
+    # What is mounted to be written: its own directories and memory, nothing else. /run is left out:
+    # in a container systemd 252 leaves it so, and who may write there is seen below.
+    writable = set()
+    mounts = pathlib.Path(f"/proc/{process}/mountinfo").read_text(encoding="utf-8")
+    for line in mounts.splitlines():
+        place, options = line.split()[4:6]
+        if "rw" in options.split(",") and not re.match("/(dev|proc|run)(/|$)", place):
+            writable.add(place)
+    equal(writable, {"/tmp", "/var/tmp", "/var/lib/tubed"})
+    places = ["/", "/boot", "/etc", "/etc/tubed", "/home", "/opt", "/root", "/run", "/srv", "/usr",
+              "/usr/bin", "/var", "/var/lib", "/var/lib/tubed", "/run/tubed"]
+    told = run("nsenter", "-t", process, "-m", "setpriv", "--reuid=tubed", "--regid=tubed",
+               "--clear-groups", "sh", "-c", 'for i; do test -w "$i" && echo "$i"; done; true',
+               "sh", *places)
+    equal(told.split(), ["/var/lib/tubed", "/run/tubed"])
+    table = pathlib.Path(f"/proc/{process}/net/tcp").read_text(encoding="utf-8")
+    equal(len(table.splitlines()), 1)  # its heading: no TCP socket can be made in there
+    equal(re.findall(r"^  \w+:", pathlib.Path(f"/proc/{process}/net/dev").read_text(
+        encoding="utf-8"), re.MULTILINE), [])
+
+
+class Trials:
+    """Runs the functions it is given, one line each, and stops at the first that fails."""
+
+    def run(self, *trials):
+        for trial in trials:
+            name = trial.__name__.replace("_", " ")
+            begin = time.monotonic()
+            try:
+                told = trial()
+            except Exception:  # pylint: disable=broad-except
+                traceback.print_exc(file=sys.stdout)
+                print(f"FAILED: {name}")
+                print(systemctl("status", "--lines=0", UNIT, *SOCKETS, code=None))
+                print(journal("--lines=60", "--output=short-monotonic", "-u", "tubed*"))
+                sys.exit(1)
+            print(f"  {name}: {time.monotonic() - begin:.1f} s" + (f"; {told}" if told else ""))
