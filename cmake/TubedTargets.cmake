@@ -3,6 +3,8 @@
 add_library(tubed_options INTERFACE)
 target_compile_options(tubed_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
   -Wnon-virtual-dtor -Wold-style-cast -Wcast-qual)
+# Assertions name files as the tree has them, wherever it was built.
+target_compile_options(tubed_options INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 if(TUBED_WERROR)
   target_compile_options(tubed_options INTERFACE -Werror)
 endif()

@@ -20,7 +20,7 @@ class Gathering {
   // A commit of `facts` facts has ended, `took` after it began, and `pending` facts came meanwhile.
   void committed(std::uint64_t facts, std::uint64_t pending, Duration took, Time now) {
     if (skips_ > 0) --skips_;
-    expected_ = (facts + pending) - (facts + pending) / 32;
+    expected_ = (facts + pending) - (facts + pending) / 8;
     until_ = skips_ > 0 ? now : now + std::min<Duration>(kPatience * took, kLongest);
     waited_ = false;
   }

@@ -46,6 +46,7 @@ bool Client::read() {
   switch (transfer.kind) {
     case platform::Transfer::Kind::done: {
       received_ = true;
+      spoken_ = true;
       const std::size_t into_body = direct ? std::min(transfer.bytes, space.size()) : 0;
       if (into_body > 0) conversation_.body_received(into_body);
       if (transfer.bytes > into_body) {

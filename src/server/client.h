@@ -63,6 +63,9 @@ class Client final : public platform::StreamOwner {
   // their way: then the peer gets the end of the stream, and it is done when the peer has ended
   // too.
   void finish() { finishing_ = true; }
+  bool finishing() const { return finishing_; }
+  // Something has come from it.
+  bool has_spoken() const { return spoken_; }
   // The connection can be closed.
   bool done() const;
 
@@ -94,6 +97,7 @@ class Client final : public platform::StreamOwner {
   ReplyGate gate_;
   std::size_t held_bytes_ = 0;  // the last ones of the buffered replies wait for the journal
   bool received_ = false;
+  bool spoken_ = false;
   bool broken_ = false;
   bool finishing_ = false;
   bool lingering_ = false;  // the output has ended, input is read and dropped

@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::size_t kReadBufferBytes = 64 * 1024;
 constexpr std::chrono::seconds kStopSlack{5};
+// What a connection that was just taken has to say is on its way: it is waited for so long.
+constexpr std::chrono::milliseconds kStopGrace{200};
 
 commands::Identity identify() {
   platform::MachineNames names = platform::machine_names();
@@ -58,6 +60,7 @@ Server::Server(platform::Loop& loop, Log& log, const Settings& settings, Reload 
       patience_timer_(loop, [this] { close_impatient(); }),
       journal_timer_(loop, [this] { begin_turn(); }),
       stop_timer_(loop, [this] { stop_now("time is up"); }),
+      grace_timer_(loop, [this] { finish_silent(); }),
       drain_timer_(loop,
                    [this] {
                      log_.warning("drain.timeout is over", {{"status", status()}});
@@ -238,6 +241,7 @@ void Server::end_turn() {
 
 // Sends what there is to send, and closes, goes on later, or waits for more.
 void Server::attend(Client& client) {
+  if (stopping_ && !client.finishing() && may_finish(client)) client.finish();
   const bool took = client.write(durability_ != nullptr ? durability_->state() : LogState{});
   if (client.done()) return close(client, "done");
   patience_.moved(client, took, client.take_received(), service_.now());
@@ -469,12 +473,26 @@ void Server::stop() {
     if (client == nullptr) continue;
     // Those who do not wait begin no wait any more.
     client->conversation().stop_waiting();
-    if (client->waits_to_the_end) continue;
+    if (may_finish(*client)) client->finish();
+    look_after(*client);
+  }
+  grace_timer_.arm(kStopGrace);
+  // Once for the clients, once for the journal.
+  supervision_.stopping(2 * settings_.shutdown_timeout + kStopSlack);
+}
+
+// To close a connection that was taken and has not spoken would reset it as soon as it does.
+bool Server::may_finish(const Client& client) const {
+  return client.has_spoken() && !client.waits_to_the_end;
+}
+
+void Server::finish_silent() {
+  begin_turn();
+  for (const auto& client : clients_) {
+    if (client == nullptr || client->waits_to_the_end || client->finishing()) continue;
     client->finish();
     look_after(*client);
   }
-  // Once for the clients, once for the journal.
-  supervision_.stopping(2 * settings_.shutdown_timeout + kStopSlack);
 }
 
 // When only those are left that waited in a reserve, it is their turn to be closed: who waits comes

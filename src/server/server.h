@@ -78,6 +78,8 @@ class Server final : public ClientHost, public platform::ListenerOwner, public D
   void asked_to_stop();
   void stop();
   bool dismiss_waiting();
+  bool may_finish(const Client& client) const;
+  void finish_silent();
   void stop_now(std::string_view reason);
   void close_queue();
 
@@ -118,6 +120,7 @@ class Server final : public ClientHost, public platform::ListenerOwner, public D
   DeadlineTimer patience_timer_;
   DeadlineTimer journal_timer_;
   platform::Timer stop_timer_;
+  platform::Timer grace_timer_;
   platform::Timer drain_timer_;
   Time draining_since_;
   Supervision supervision_;

@@ -222,6 +222,43 @@ class Stop(DaemonTest):
             daemon.signal(number)
             self.assertEqual(daemon.wait(5), 0)
 
+    def test_a_drain_that_ends_is_not_the_first_signal(self):
+        daemon = self.start("-z", "8MiB", "--timeouts-shutdown", "1h", "--drain-exit", "when-idle")
+        client = self.unread_reply(daemon)
+        daemon.signal(signal.SIGUSR1)
+        daemon.wait_for_line("stopping")
+        daemon.signal(signal.SIGTERM)
+        client.rest()
+        client.close()
+        self.assertEqual(daemon.wait(), 0)
+        self.assertFalse(daemon.lines_with("asked again"))
+
+    def test_once_it_stops_drains_and_reloads_change_nothing(self):
+        daemon = self.start("-z", "8MiB", "--timeouts-shutdown", "1h", "--drain-exit", "when-empty",
+                            "--drain-timeout", "1ms")
+        client = self.unread_reply(daemon)
+        daemon.signal(signal.SIGTERM)
+        daemon.wait_for_line("stopping")
+        for number in (signal.SIGUSR1, signal.SIGHUP):
+            daemon.signal(number)
+        client.rest()
+        client.close()
+        self.assertEqual(daemon.wait(), 0)
+        for line in ("draining", "reloaded", "connections open"):
+            self.assertFalse(daemon.lines_with(line))
+
+    def test_who_has_just_come_is_answered(self):
+        daemon = self.start()
+        clients = [self.connect(daemon) for _ in range(5)]
+        until("them to be taken", lambda: clients[0].stats()["current-connections"] == 5)
+        daemon.signal(signal.SIGTERM)
+        daemon.wait_for_line("stopping")
+        self.assertEqual(clients[0].rest(), b"")
+        for client in clients[1:]:
+            client.send(b"list-tube-used\r\n")
+            self.assertEqual(client.rest(), b"USING default\r\n")
+        self.assertEqual(daemon.wait(), 0)
+
     def test_no_time_at_all(self):
         daemon = self.start("-z", "8MiB", "--timeouts-shutdown", "0")
         self.unread_reply(daemon)

@@ -28,8 +28,8 @@ TEST_CASE("a commit waits until about as many are there as there were, or for tw
   Gathering gathering;
   gathering.committed(24, 24, 100us, kNow);
   CHECK(gathering.waits(24, kNow));
-  CHECK(gathering.waits(46, kNow + 199us));
-  CHECK_FALSE(gathering.waits(47, kNow + 199us));
+  CHECK(gathering.waits(41, kNow + 199us));
+  CHECK_FALSE(gathering.waits(42, kNow + 199us));
   CHECK_FALSE(gathering.waits(24, kNow + 200us));
 }
 
