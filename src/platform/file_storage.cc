@@ -37,7 +37,9 @@ constexpr mode_t kDirectoryMode = 0750;
 // What errno says about `what`, as in "write of /journal/x at 64".
 Outcome failure(const std::string& what) {
   const int error = errno;
-  const bool no_space = error == ENOSPC || error == EDQUOT || error == EFBIG;
+  // Without a descriptor there is no room for another file either, and that passes as well.
+  const bool no_space =
+      error == ENOSPC || error == EDQUOT || error == EFBIG || error == EMFILE || error == ENFILE;
   return {no_space ? Outcome::Kind::no_space : Outcome::Kind::failed,
           fmt::format("{}: {}", what, error_text(error))};
 }

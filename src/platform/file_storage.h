@@ -11,9 +11,9 @@
 // not keep out its own process: open a directory once. It is not inherited by a forked child: open
 // it after going into the background.
 //
-// Where storage.h says no_space it means ENOSPC, EDQUOT or EFBIG. A sync of a file that had
-// contents before is the exception: whatever the reason, what it should have covered may be gone
-// and cannot be tried again, so that is `failed`.
+// Where storage.h says no_space it means ENOSPC, EDQUOT or EFBIG, or that no descriptor is left. A
+// sync of a file that had contents before is the exception: whatever the reason, what it should
+// have covered may be gone and cannot be tried again, so that is `failed`.
 #pragma once
 
 #include <cstdint>

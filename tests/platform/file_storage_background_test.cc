@@ -189,6 +189,17 @@ TEST_CASE("a new file without space is not there, neither for its head nor for i
   CHECK(place.create("file", "head", 1 << 20).ok());
 }
 
+TEST_CASE("a new file that no descriptor is left for is without space, and can be tried again") {
+  Place place;
+  {
+    NoDescriptors none;
+    const Outcome outcome = place.create("file", "head", 100);
+    CHECK(outcome.kind == Outcome::Kind::no_space);
+    CHECK(outcome.reason.ends_with("Too many open files"));
+  }
+  CHECK(place.create("file", "head", 100).ok());
+}
+
 TEST_CASE("a file that cannot grow as far as it should be cut is without space") {
   Place place;
   REQUIRE(place.storage->store("file", "0123").ok());
