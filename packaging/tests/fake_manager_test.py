@@ -306,7 +306,8 @@ class Sockets(ManagerTest):
         try:
             for address, name in (("unix:" + path, "local"), (tcp, "tcp")):
                 self.assertEqual(self.ask_at(address), "USING default")
-                self.assertIn(f"listening address={address} inherited={name}", "".join(log))
+                line = f"listening address={address} inherited={name}"
+                until(line, lambda line=line: line in "".join(log))
         finally:
             process.terminate()
             self.assertEqual(process.wait(SECONDS), 0, log)
