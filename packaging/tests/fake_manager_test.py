@@ -25,7 +25,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "
 from harness import (PROGRAM, SANITIZED, SECONDS, Client, Daemon, DaemonTest,  # noqa: E402
                      passed, run, until)
 
-MIB = 1 << 20
 
 # Takes the place of what systemd does between fork and exec: the sockets become descriptors 3 and
 # on, and the process names itself. It becomes the daemon, so that the process id stays.
@@ -712,12 +711,7 @@ class Hammer(threading.Thread):
         except ConnectionRefusedError:
             return "refused"
         try:
-            client.send(b"put 0 0 60 1\r\nx\r\n")
-            while b"\n" not in client.input and client.receive():
-                pass
-            if not client.input:
-                return "eof"
-            return "ok" if client.input.startswith(b"INSERTED ") else f"told {client.input!r}"
+            return client.try_put()
         except (ConnectionResetError, BrokenPipeError):
             return "reset"
         finally:
@@ -760,13 +754,7 @@ class Restart(ManagerTest):
     def slow_to_end(self, **options):
         """A daemon that has a client which does not take its replies: (daemon, that client)."""
         daemon = self.serve("-z", "8MiB", "--timeouts-shutdown", "1h", **options)
-        other = self.connect(daemon)
-        other.put(b"x" * 8 * MIB)
-        client = self.connect(daemon, receive_buffer=4096)
-        client.send(b"peek 1\r\npeek 1\r\n")
-        client.read(100)
-        other.close()
-        return daemon, client
+        return daemon, self.unread_reply(daemon)
 
     def test_who_comes_after_sigterm_is_answered_by_the_next_process(self):
         listeners = [self.tcp(), self.local()]

@@ -473,7 +473,6 @@ void Server::stop() {
     if (client == nullptr) continue;
     // Those who do not wait begin no wait any more.
     client->conversation().stop_waiting();
-    if (may_finish(*client)) client->finish();
     look_after(*client);
   }
   grace_timer_.arm(kStopGrace);

@@ -252,6 +252,15 @@ class Client:
         assert word == "INSERTED", word
         return int(job)
 
+    def try_put(self):
+        """A put of a new client to a server that may end: "ok", "eof", or what it was told."""
+        self.send(b"put 0 0 60 1\r\nx\r\n")
+        while b"\n" not in self.input and self.receive():
+            pass
+        if not self.input:
+            return "eof"
+        return "ok" if self.input.startswith(b"INSERTED ") else f"told {self.input!r}"
+
     def reserve(self, command="reserve"):
         self.send(command.encode() + b"\r\n")
         words, body = self.body()
@@ -331,6 +340,17 @@ class DaemonTest(unittest.TestCase):
     def connect(self, daemon, index=0, **options):
         client = Client(daemon.addresses[index], **options)
         self.addCleanup(client.close)
+        return client
+
+    def unread_reply(self, daemon):
+        """A client that has asked for more than the kernel buffers, and does not read; for a
+        daemon that takes jobs of 8 MiB."""
+        other = self.connect(daemon)
+        other.put(b"x" * 8 * (1 << 20))
+        client = self.connect(daemon, receive_buffer=4096)
+        client.send(b"peek 1\r\npeek 1\r\n")
+        client.read(100)
+        other.close()
         return client
 
     def run(self, result=None):

@@ -265,16 +265,6 @@ class Stop(DaemonTest):
         daemon.signal(signal.SIGTERM)
         self.assertEqual(daemon.wait(5), 0)
 
-    def unread_reply(self, daemon):
-        """A client that has asked for more than the kernel buffers, and does not read."""
-        other = self.connect(daemon)
-        other.put(b"x" * 8 * MIB)
-        client = self.connect(daemon, receive_buffer=4096)
-        client.send(b"peek 1\r\npeek 1\r\n")
-        client.read(100)
-        other.close()
-        return client
-
     def is_refused(self, daemon):
         try:
             self.connect(daemon)

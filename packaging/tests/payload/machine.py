@@ -121,12 +121,7 @@ class Hammer:
     def once(self, address):
         client = Client(address)
         try:
-            client.send(b"put 0 0 60 1\r\nx\r\n")
-            while b"\n" not in client.input and client.receive():
-                pass
-            if not client.input:
-                return "eof"
-            return "ok" if client.input.startswith(b"INSERTED") else client.input.decode()
+            return client.try_put()
         finally:
             client.close()
 
