@@ -38,6 +38,7 @@ void warn_of_few_descriptors(platform::Log& log, const Settings& settings) {
 
 int serve(const CommandLine& line, const Settings& settings) {
   platform::exit_when_out_of_memory();
+  platform::keep_heap_small();
   auto inherited = platform::inherited_sockets();
   if (!inherited) return fail(server::kExitCannotListen, inherited.error().message);
   platform::Log log;

@@ -4,11 +4,21 @@
 #include <cstring>
 #include <new>
 
+#include "base/slots.h"
+
 namespace tubed {
+
+namespace {
+
+void* take(std::size_t bytes) {
+  return bytes <= kMaxSlotBytes ? take_slot(bytes) : std::malloc(bytes);
+}
+
+}  // namespace
 
 Bytes Bytes::allocate(std::uint32_t size) {
   Bytes bytes;
-  void* memory = std::malloc(sizeof(Block) + size);
+  void* memory = take(sizeof(Block) + size);
   if (memory != nullptr) bytes.block_ = new (memory) Block{.references = 1, .size = size};
   return bytes;
 }
@@ -21,7 +31,9 @@ Bytes Bytes::copy_of(std::string_view text) {
 }
 
 void Bytes::release(Block* block) {
-  std::free(block);
+  const std::size_t bytes = sizeof(Block) + block->size;
+  if (bytes > kMaxSlotBytes) return std::free(block);
+  give_slot(block, bytes);
 }
 
 }  // namespace tubed

@@ -13,13 +13,13 @@ Placement resting_place(const Job& job) {
   const bool buried = job.resting_state == JobState::buried;
   return {.state = job.resting_state,
           .priority = job.priority,
-          .delay = job.delay,
-          .until = delayed ? job.resting_until : Time(),
-          .bury_order = buried ? job.bury_order : 0};
+          .delay = job.delay(),
+          .until = delayed ? job.made_history->resting_until : Time(),
+          .bury_order = buried ? job.made_history->bury_order : 0};
 }
 
 Added as_added(const Job& job) {
-  JobCounters counters = job.counters;
+  JobCounters counters = job.counters();
   if (job.state == JobState::reserved) --counters.reserves;  // counted since it last rested
   return {.id = job.id,
           .tube = job.tube->name,
@@ -37,7 +37,7 @@ void Engine::tell_added(const Job& job, Output& out) {
 }
 
 void Engine::tell_placed(const Job& job, Output& out) {
-  out.fact(Placed{.id = job.id, .place = resting_place(job), .counters = job.counters});
+  out.fact(Placed{.id = job.id, .place = resting_place(job), .counters = job.counters()});
 }
 
 void Engine::tell_as_it_rests(const Job& job, Time now, FactSink& sink) {
@@ -84,7 +84,7 @@ void Engine::replay_added(const Added& added, Time now) {
   job->body = added.body;
   job->ttr = added.ttr;
   job->created = added.created;
-  job->counters = added.counters;
+  job->set_counters(added.counters);
   memory_bytes_ += job_memory(job->body.size());
   next_job_id_ = std::max(next_job_id_, added.id + 1);
   attach_placed(job, added.place, now);
@@ -94,7 +94,7 @@ void Engine::replay_placed(const Placed& placed, Time now) {
   Job* job = jobs_.find(placed.id);
   if (job == nullptr) return;
   detach(job);
-  job->counters = placed.counters;
+  job->set_counters(placed.counters);
   attach_placed(job, placed.place, now);
 }
 
@@ -125,7 +125,7 @@ void Engine::replay_paused(const Paused& paused, Time now) {
 
 void Engine::attach_placed(Job* job, const Placement& place, Time now) {
   job->priority = place.priority;
-  job->delay = place.delay;
+  job->set_delay(place.delay);
   switch (place.state) {
     case JobState::delayed:
       if (place.until > now) return attach_delayed(job, place.until);

@@ -42,10 +42,10 @@ std::optional<JobInfo> Engine::job_info(JobId id, Time now) const {
                .state = job->state,
                .priority = job->priority,
                .age = std::max(now - job->created, Duration::zero()),
-               .delay = job->delay,
+               .delay = job->delay(),
                .ttr = job->ttr,
                .time_left = {},
-               .counters = job->counters};
+               .counters = job->counters()};
   const bool timed = job->state == JobState::reserved || job->state == JobState::delayed;
   if (timed) info.time_left = std::max(job->deadline - now, Duration::zero());
   return info;

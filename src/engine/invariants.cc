@@ -15,7 +15,7 @@ Census take_census(const JobTable& jobs) {
   Census census;
   jobs.for_each([&](const Job& job) {
     census.bodies += job.body.size();
-    TUBED_ASSERT((job.holder != nullptr) == (job.state == JobState::reserved));
+    TUBED_ASSERT((job.holder() != nullptr) == (job.state == JobState::reserved));
     TUBED_ASSERT((job.heap_index == kNotInHeap) == (job.state == JobState::buried));
     TUBED_ASSERT(job.resting_state != JobState::reserved);
     switch (job.state) {
@@ -57,10 +57,13 @@ void check_tube(const Tube& tube, bool is_default) {
     TUBED_ASSERT(key.deadline == job->deadline && key.id == job->id);
   });
   std::uint64_t order = 0;
-  for (const Job* job = tube.buried.first(); job != nullptr; job = tube.buried.next(job)) {
+  for (const JobHistory* history = tube.buried.first(); history != nullptr;
+       history = tube.buried.next(history)) {
+    const Job* job = history->job;
+    TUBED_ASSERT(job->made_history.get() == history);
     TUBED_ASSERT(job->tube == &tube && job->state == JobState::buried);
-    TUBED_ASSERT(job == tube.buried.first() || job->bury_order > order);
-    order = job->bury_order;
+    TUBED_ASSERT(history == tube.buried.first() || history->bury_order > order);
+    order = history->bury_order;
   }
   const Watch* previous = nullptr;
   for (const Watch* watch = tube.waiting.first(); watch != nullptr;
@@ -74,7 +77,7 @@ void check_tube(const Tube& tube, bool is_default) {
 void check_session(const Session& session) {
   session.held.check_invariants();
   session.held.for_each([&](const DeadlineKey& key, const Job* job) {
-    TUBED_ASSERT(job->holder == &session && job->state == JobState::reserved);
+    TUBED_ASSERT(job->holder() == &session && job->state == JobState::reserved);
     TUBED_ASSERT(key.deadline == job->deadline && key.id == job->id);
   });
   TUBED_ASSERT((session.ttr_index != kNotInHeap) == (session.open && !session.held.empty()));

@@ -6,11 +6,13 @@
 #pragma once
 
 #include <compare>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/indexed_heap.h"
 #include "base/intrusive_list.h"
+#include "base/slots.h"
 #include "engine/fact.h"
 #include "engine/types.h"
 
@@ -19,26 +21,55 @@ namespace tubed::engine {
 struct Tube;
 struct Session;
 
-struct Job {
+struct Job;
+
+// What a job has only once something has happened to it: most of a long queue has never been
+// delayed, reserved or buried, and does without.
+struct JobHistory : InSlot {
+  explicit JobHistory(Job* owner) : job(owner) {}
+
+  Job* job;
+  Session* holder = nullptr;  // reserved only
+  Time resting_until;         // where it last came to rest, for a job reserved meanwhile
+  std::uint64_t bury_order = 0;
+  Seconds delay;
+  JobCounters counters;
+  ListLinks<JobHistory> buried_links;
+};
+
+struct Job : InSlot {
   JobId id = 0;
   Bytes body;
   Tube* tube = nullptr;
-  Session* holder = nullptr;  // reserved only
+  std::unique_ptr<JobHistory> made_history;  // history() makes it
   Time created;
-  Time deadline;       // reserved: when its TTR passes; delayed: when it becomes ready
-  Time resting_until;  // where it last came to rest, for a job reserved meanwhile
-  std::uint64_t bury_order = 0;
+  Time deadline;  // reserved: when its TTR passes; delayed: when it becomes ready
   Priority priority = 0;
-  Seconds delay;
   Seconds ttr;
-  JobCounters counters;
   std::uint32_t heap_index = kNotInHeap;
-  ListLinks<Job> buried_links;
   JobState state = JobState::ready;
   JobState resting_state = JobState::ready;  // as last recorded; equals state unless reserved
 
   bool urgent() const { return priority < kUrgentBelow; }
+
+  JobHistory& history() {
+    if (made_history == nullptr) made_history = std::make_unique<JobHistory>(this);
+    return *made_history;
+  }
+  // What the history says, or what is true of a job that has none.
+  Session* holder() const { return made_history == nullptr ? nullptr : made_history->holder; }
+  Seconds delay() const { return made_history == nullptr ? Seconds{} : made_history->delay; }
+  JobCounters counters() const {
+    return made_history == nullptr ? JobCounters{} : made_history->counters;
+  }
+  void set_delay(Seconds delay) {
+    if (delay.count > 0 || made_history != nullptr) history().delay = delay;
+  }
+  void set_counters(const JobCounters& counters) {
+    if (counters != JobCounters{} || made_history != nullptr) history().counters = counters;
+  }
 };
+static_assert(sizeof(Job) == 64, "one cache line: a job costs what its fields need");
 
 // Ready order: priority, then id, so that a released job takes its old place back.
 struct ReadyKey {
@@ -69,7 +100,7 @@ struct Tube {
   std::uint64_t number = 0;  // order of creation: breaks ties between tubes
   ReadyHeap ready;
   DeadlineHeap delayed;
-  IntrusiveList<Job, &Job::buried_links> buried;
+  IntrusiveList<JobHistory, &JobHistory::buried_links> buried;
   IntrusiveList<Watch, &Watch::waiting_links> waiting;  // in the order in which they began to wait
   std::uint32_t reserved_count = 0;
   std::uint32_t urgent_count = 0;
@@ -86,6 +117,7 @@ struct Tube {
   bool serving = false;                    // has a place in the queue of tubes to serve from
   bool restored = false;                   // kept by a replayed pause although nobody refers to it
 
+  Job* first_buried() const { return buried.empty() ? nullptr : buried.first()->job; }
   bool paused() const { return pause_index != kNotInHeap; }
   bool can_serve() const { return !paused() && !ready.empty() && !waiting.empty(); }
   std::size_t job_count() const {

@@ -2,6 +2,7 @@
 //
 // Ids are dense and grow, so jobs stand in pages of 16 consecutive ids behind a hash of pages:
 // about 11 bytes a job when dense, one page at most for a job that has outlived all its neighbours.
+// Jobs and pages are in slots (base/slots.h).
 #pragma once
 
 #include <algorithm>
@@ -16,6 +17,9 @@ namespace tubed::engine {
 
 class JobTable {
  public:
+  // What the table itself takes for one of many.
+  static constexpr std::size_t kBytesPerJob = 11;
+
   std::size_t size() const { return size_; }
 
   // O(1).
@@ -47,6 +51,7 @@ class JobTable {
     if (--page->count == 0) {
       cached_page_ = nullptr;
       pages_.erase(id / kPageJobs);
+      give_back_memory();
     }
   }
 
@@ -66,6 +71,7 @@ class JobTable {
 
  private:
   static constexpr std::size_t kPageJobs = 16;
+  static constexpr std::size_t kKeptBuckets = 1024;
   struct Page {
     std::array<std::unique_ptr<Job>, kPageJobs> jobs;
     std::uint32_t count = 0;
@@ -81,7 +87,16 @@ class JobTable {
     return cached_page_;
   }
 
-  std::unordered_map<std::uint64_t, Page> pages_;
+  // A table that was once large keeps no large array of buckets; amortised O(1).
+  void give_back_memory() {
+    if (pages_.bucket_count() > kKeptBuckets && pages_.size() < pages_.bucket_count() / 8) {
+      pages_.rehash(pages_.size() * 2);
+    }
+  }
+
+  using PageAllocator = SlotAllocator<std::pair<const std::uint64_t, Page>>;
+  std::unordered_map<std::uint64_t, Page, std::hash<std::uint64_t>, std::equal_to<>, PageAllocator>
+      pages_;
   std::size_t size_ = 0;
   // The page last used: consecutive commands mostly name neighbours.
   mutable std::uint64_t cached_number_ = 0;

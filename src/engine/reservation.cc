@@ -147,7 +147,7 @@ void Engine::end_reservations(Time now, Output& out) {
   std::uint32_t budget = limits_.work_per_turn;
   while (!holders_.empty() && holders_.top_key().deadline <= now && budget-- > 0) {
     Job* job = holders_.top()->held.top();
-    ++job->counters.timeouts;
+    ++job->history().counters.timeouts;
     ++counts_.timeouts;
     give_back(job, out);
   }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 #include <grp.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pwd.h>
 #include <sys/random.h>
@@ -66,6 +67,13 @@ void exit_when_out_of_memory() {
     [[maybe_unused]] const auto said = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
     ::_exit(kExitNoMemory);
   });
+}
+
+void keep_heap_small() {
+  // Fixed, not left to glibc, which raises both with each large block that is freed, up to 32 and
+  // 64 MiB: then the arrays of a queue that was once long would stay in the process.
+  ::mallopt(M_MMAP_THRESHOLD, 1024 * 1024);
+  ::mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
 }
 
 std::uint64_t raise_descriptor_limit() {

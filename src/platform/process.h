@@ -37,6 +37,9 @@ std::string random_instance_id();
 inline constexpr int kExitNoMemory = 71;
 void exit_when_out_of_memory();
 
+// From now on the heap gives back to the system what it does not need, whatever sizes were freed.
+void keep_heap_small();
+
 // Raises the soft limit of open descriptors to the hard one; returns the limit now in force.
 std::uint64_t raise_descriptor_limit();
 
