@@ -119,6 +119,7 @@ void Engine::replay_paused(const Paused& paused, Time now) {
   tube->pause = holds ? paused.duration : Seconds{};
   tube->pause_until = paused.until;
   paused_tubes_.set(holds, {paused.until, tube->number}, tube);
+  note_giving(tube);
   tube->restored = holds;  // whoever kept it alive is gone; the pause holds all the same
   if (tube != default_tube_ && !tube->wanted()) tubes_.remove(tube);
 }

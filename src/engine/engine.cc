@@ -64,6 +64,7 @@ void Engine::close(SessionId id, Time now, Output& out) {
     remove_if_unwanted(watch.tube, out);
   }
   session.watches.clear();
+  session.watched.reset();
   watch_deadlines(session);
   closing_.push_back(&session);
   go_on_closing(out);
@@ -130,10 +131,8 @@ bool Engine::use(SessionId id, std::string_view name, Output& out) {
 bool Engine::watch(SessionId id, std::string_view name) {
   Session& session = session_of(id);
   TUBED_ASSERT(!session.waiting);
-  watches_walked_ += session.watches.size();
   const Tube* known = tubes_.find(name);
-  const auto is_it = [&](const Watch& watch) { return watch.tube == known; };
-  if (std::any_of(session.watches.begin(), session.watches.end(), is_it)) return true;
+  if (known != nullptr && find_watch(session, known) != session.watches.end()) return true;
   if (session.watches.size() >= limits_.session_watches) return false;
   if (watch_count_ >= limits_.watches) return false;
   Tube* tube = find_or_add_tube(name);
@@ -141,25 +140,42 @@ bool Engine::watch(SessionId id, std::string_view name) {
   session.watches.push_back({.tube = tube, .session = &session, .waiting_links = {}});
   ++tube->watching_count;
   ++watch_count_;
+  if (session.watched != nullptr) {
+    session.watched->insert(tube->index);
+  } else if (session.watches.size() > limits_.short_watch_list) {
+    session.watched = std::make_unique<IndexSet>();
+    for (const Watch& watch : session.watches) session.watched->insert(watch.tube->index);
+  }
   return true;
 }
 
 bool Engine::ignore(SessionId id, std::string_view name, Output& out) {
   Session& session = session_of(id);
   TUBED_ASSERT(!session.waiting);
-  watches_walked_ += session.watches.size();
   auto& watches = session.watches;
-  const auto is_it = [&](const Watch& watch) { return watch.tube->name == name; };
-  const auto found = std::find_if(watches.begin(), watches.end(), is_it);
+  Tube* tube = tubes_.find(name);
+  const auto found = tube == nullptr ? watches.end() : find_watch(session, tube);
   if (found == watches.end()) return true;
   if (watches.size() == 1) return false;
-  Tube* tube = found->tube;
   *found = watches.back();
   watches.pop_back();
+  if (watches.size() <= limits_.short_watch_list) {
+    session.watched.reset();
+  } else {
+    session.watched->erase(tube->index);
+  }
   --tube->watching_count;
   --watch_count_;
   remove_if_unwanted(tube, out);
   return true;
+}
+
+std::vector<Watch>::iterator Engine::find_watch(Session& session, const Tube* tube) {
+  auto& watches = session.watches;
+  if (session.watched != nullptr && !session.watched->contains(tube->index)) return watches.end();
+  watches_walked_ += watches.size();
+  return std::find_if(watches.begin(), watches.end(),
+                      [&](const Watch& watch) { return watch.tube == tube; });
 }
 
 std::size_t Engine::watched_count(SessionId session) const {
@@ -178,6 +194,7 @@ bool Engine::pause(std::string_view name, Seconds duration, Time now, Output& ou
   tube->pause_until = now + duration;
   const bool paused = duration.count > 0;
   paused_tubes_.set(paused, {tube->pause_until, tube->number}, tube);
+  note_giving(tube);
   out.fact(Paused{.tube = tube->name, .duration = duration, .until = tube->pause_until});
   may_serve(tube);
   serve_waiting(now, out);
@@ -213,6 +230,7 @@ void Engine::detach(Job* job) {
   switch (job->state) {
     case JobState::ready:
       tube->ready.erase(job);
+      note_giving(tube);
       --counts_.jobs.ready;
       if (job->urgent()) {
         --tube->urgent_count;
@@ -244,10 +262,15 @@ void Engine::watch_delays(Tube* tube) {
   delayed_tubes_.set(!tube->delayed.empty(), first, tube);
 }
 
+void Engine::note_giving(const Tube* tube) {
+  giving_tubes_.set(tube->index, tube->gives_jobs());
+}
+
 void Engine::attach_ready(Job* job) {
   Tube* tube = job->tube;
   job->state = job->resting_state = JobState::ready;
   tube->ready.push({job->priority, job->id}, job);
+  note_giving(tube);
   ++counts_.jobs.ready;
   if (job->urgent()) {
     ++tube->urgent_count;

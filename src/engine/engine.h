@@ -121,7 +121,8 @@ class Engine {
   // job. O(log n). [protocol: put]
   JobId put(SessionId session, Time now, NewJob job, Output& out);
   // Asks for a job; the answer is a notice, now or later. Precondition: the session is not waiting.
-  // O(watched). [protocol: reserve, reserve-with-timeout]
+  // O(watched tubes that have ready jobs) for a long watch list, O(watched) for a short one, and if
+  // it has to wait. [protocol: reserve, reserve-with-timeout]
   void reserve(SessionId session, Time now, Wait wait, Output& out);
   // Ends a wait without a notice. Precondition: the session is waiting. O(watched).
   void cancel_wait(SessionId session);
@@ -183,6 +184,7 @@ class Engine {
 
   Tube* find_or_add_tube(std::string_view name);
   void remove_if_unwanted(Tube* tube, FactSink& out);
+  std::vector<Watch>::iterator find_watch(Session& session, const Tube* tube);
 
   // A job's moves. detach() takes it out of wherever it is; the others put it somewhere.
   void detach(Job* job);
@@ -200,6 +202,7 @@ class Engine {
   // Keep the engine's own heaps in step with what changed in a session or tube.
   void watch_deadlines(Session& session);
   void watch_delays(Tube* tube);
+  void note_giving(const Tube* tube);
 
   void mark_worker(Session& session);
   Job* best_ready(const Session& session);
@@ -234,6 +237,7 @@ class Engine {
   using TubePauseHeap = IndexedHeap<Tube, DeadlineKey, &Tube::pause_index>;
   using HolderHeap = IndexedHeap<Session, DeadlineKey, &Session::ttr_index>;
   using WaitHeap = IndexedHeap<Session, DeadlineKey, &Session::wait_index>;
+  IndexSet giving_tubes_;        // not paused, with a ready job
   TubeDelayHeap delayed_tubes_;  // by their first delayed job
   TubePauseHeap paused_tubes_;
   HolderHeap holders_;  // by the first TTR to pass

@@ -74,12 +74,18 @@ void check_tube(const Tube& tube, bool is_default) {
   }
 }
 
-void check_session(const Session& session) {
+void check_session(const Session& session, std::uint32_t short_watch_list) {
   session.held.check_invariants();
   session.held.for_each([&](const DeadlineKey& key, const Job* job) {
     TUBED_ASSERT(job->holder() == &session && job->state == JobState::reserved);
     TUBED_ASSERT(key.deadline == job->deadline && key.id == job->id);
   });
+  TUBED_ASSERT((session.watched != nullptr) == (session.watches.size() > short_watch_list));
+  if (session.watched != nullptr) {
+    for (const Watch& watch : session.watches) {
+      TUBED_ASSERT(session.watched->contains(watch.tube->index));
+    }
+  }
   TUBED_ASSERT((session.ttr_index != kNotInHeap) == (session.open && !session.held.empty()));
   TUBED_ASSERT(session.open || !session.waiting);
   const bool ends_by_time =
@@ -105,6 +111,8 @@ void Engine::check_invariants() const {
     check_tube(*tube, tube.get() == default_tube_);
     TUBED_ASSERT(tubes_.find(tube->name) == tube.get());
     TUBED_ASSERT(tubes_.all()[tube->list_index] == tube);
+    TUBED_ASSERT(tubes_.at(tube->index) == tube.get());
+    TUBED_ASSERT(giving_tubes_.contains(tube->index) == tube->gives_jobs());
     in_tubes += tube->job_count();
     watching += tube->watching_count;
     users += tube->using_count;
@@ -116,7 +124,7 @@ void Engine::check_invariants() const {
   std::uint64_t waiting = 0;
   std::uint64_t held = 0;
   for (const auto& session : sessions_) {
-    check_session(*session);
+    check_session(*session, limits_.short_watch_list);
     if (session->open) ++open;
     if (session->waiting) ++waiting;
     held += session->held.size();

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/index_set.h"
 #include "base/indexed_heap.h"
 #include "base/intrusive_list.h"
 #include "base/slots.h"
@@ -98,6 +99,7 @@ struct Watch {
 struct Tube {
   std::string name;
   std::uint64_t number = 0;  // order of creation: breaks ties between tubes
+  std::uint32_t index = 0;   // dense, reused when the tube is gone
   ReadyHeap ready;
   DeadlineHeap delayed;
   IntrusiveList<JobHistory, &JobHistory::buried_links> buried;
@@ -119,7 +121,8 @@ struct Tube {
 
   Job* first_buried() const { return buried.empty() ? nullptr : buried.first()->job; }
   bool paused() const { return pause_index != kNotInHeap; }
-  bool can_serve() const { return !paused() && !ready.empty() && !waiting.empty(); }
+  bool gives_jobs() const { return !paused() && !ready.empty(); }
+  bool can_serve() const { return gives_jobs() && !waiting.empty(); }
   std::size_t job_count() const {
     return ready.size() + delayed.size() + buried.size() + reserved_count;
   }
@@ -132,7 +135,8 @@ struct Session {
   SessionId id = 0;
   Tube* used = nullptr;
   std::vector<Watch> watches;
-  DeadlineHeap held;  // its reserved jobs by the end of their TTR
+  std::unique_ptr<IndexSet> watched;  // the tubes of a long watch list, by index; else null
+  DeadlineHeap held;                  // its reserved jobs by the end of their TTR
   bool open = false;
   bool producer = false;  // has ever put
   bool worker = false;    // has ever reserved

@@ -28,6 +28,7 @@ void Engine::reserve(SessionId id, Time now, Wait wait, Output& out) {
   session.waiting = true;
   session.arrival = next_arrival_++;
   session.wait_until = wait.limit == Wait::kForever ? kNever : now + wait.limit;
+  watches_walked_ += session.watches.size();
   for (Watch& watch : session.watches) watch.tube->waiting.push_back(&watch);
   ++counts_.waiting;
   watch_deadlines(session);
@@ -54,12 +55,20 @@ void Engine::mark_worker(Session& session) {
 }
 
 Job* Engine::best_ready(const Session& session) {
-  watches_walked_ += session.watches.size();
   const Tube* best = nullptr;
-  for (const Watch& watch : session.watches) {
-    const Tube* tube = watch.tube;
-    if (tube->paused() || tube->ready.empty()) continue;
+  const auto consider = [&best](const Tube* tube) {
     if (best == nullptr || tube->ready.top_key() < best->ready.top_key()) best = tube;
+  };
+  if (session.watched == nullptr) {
+    watches_walked_ += session.watches.size();
+    for (const Watch& watch : session.watches) {
+      if (watch.tube->gives_jobs()) consider(watch.tube);
+    }
+  } else {
+    IndexSet::for_each_common(*session.watched, giving_tubes_, [&](std::uint32_t index) {
+      ++watches_walked_;
+      consider(tubes_.at(index));
+    });
   }
   return best == nullptr ? nullptr : best->ready.top();
 }
@@ -165,6 +174,7 @@ void Engine::end_pauses(Time now, Output& out) {
   while (!paused_tubes_.empty() && paused_tubes_.top_key().deadline <= now && budget-- > 0) {
     Tube* tube = paused_tubes_.top();
     paused_tubes_.erase(tube);
+    note_giving(tube);
     tube->pause = {};
     tube->restored = false;
     may_serve(tube);

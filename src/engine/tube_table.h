@@ -26,6 +26,8 @@ class TubeTable {
     Tube* tube = tubes_.back().get();
     tube->name = name;
     tube->number = next_number_++;
+    tube->index = free_index();
+    by_index_[tube->index] = tube;
     tube->list_index = static_cast<std::uint32_t>(tubes_.size() - 1);
     by_name_.emplace(tube->name, tube);
     return tube;
@@ -33,6 +35,8 @@ class TubeTable {
 
   // The last tube takes the place of the one removed, in the list as well. O(log n).
   void remove(Tube* tube) {
+    by_index_[tube->index] = nullptr;
+    free_indices_.push_back(tube->index);
     by_name_.erase(tube->name);
     const std::uint32_t place = tube->list_index;
     if (place + 1 != tubes_.size()) {
@@ -42,11 +46,26 @@ class TubeTable {
     tubes_.pop_back();
   }
 
+  // Precondition: there is a tube with this index. O(1).
+  Tube* at(std::uint32_t index) const { return by_index_[index]; }
+
   // In the order of list-tubes.
   const std::vector<std::unique_ptr<Tube>>& all() const { return tubes_; }
 
  private:
+  std::uint32_t free_index() {
+    if (free_indices_.empty()) {
+      by_index_.push_back(nullptr);
+      return static_cast<std::uint32_t>(by_index_.size() - 1);
+    }
+    const std::uint32_t index = free_indices_.back();
+    free_indices_.pop_back();
+    return index;
+  }
+
   std::vector<std::unique_ptr<Tube>> tubes_;
+  std::vector<Tube*> by_index_;
+  std::vector<std::uint32_t> free_indices_;
   // A tree, not a hash: clients choose the names, and could choose them to collide.
   std::map<std::string_view, Tube*> by_name_;  // keys live in the tubes
   std::uint64_t next_number_ = 0;

@@ -60,6 +60,9 @@ struct Limits {
   std::uint32_t session_watches = 10'000;  // entries of one watch list
   std::uint32_t watches = 1'000'000;       // entries of all watch lists together
   std::uint32_t work_per_turn = 1'000;     // jobs moved before others get their turn
+  // A longer watch list is also kept as a set of one bit a tube, and a reserve does not walk it.
+  // Never changed in an engine's life.
+  std::uint32_t short_watch_list = 256;
 };
 
 }  // namespace tubed

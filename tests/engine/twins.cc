@@ -41,7 +41,8 @@ Limits Twins::some_limits() {
           .job_memory_bytes = (4 + below(24)) * Engine::job_memory(2),
           .tubes = static_cast<std::uint32_t>(2 + below(5)),
           .watches = static_cast<std::uint32_t>((crowded_ ? 20 : 4) + below(12)),
-          .work_per_turn = kWork[below(kWork.size())]};
+          .work_per_turn = kWork[below(kWork.size())],
+          .short_watch_list = seed_ % 2 == 0 ? 1U : 256U};
 }
 
 std::string Twins::some_tube() {
