@@ -66,6 +66,20 @@ std::uint64_t Journal::reserve_bytes() const {
   return std::min(live, to_free) + 2 * largest + idle_waste() + chunk_bytes() + walk;
 }
 
+// A byte that is appended is one less that is free, and adds 4 at most to what is kept back: 1 to
+// what is alive in a segment that has to be freed, 2 as part of the largest record, and shares of
+// idle_waste() and the walk.
+void Journal::use_slack(std::uint64_t bytes) {
+  constexpr std::int64_t kMost = 5;
+  if (bytes > ledger_.largest_bytes()) slack_ = 0;  // and more to each segment of the walk
+  slack_ -= kMost * static_cast<std::int64_t>(bytes);
+}
+
+// What the walk may grow by at once, when what is alive begins to fill one more segment.
+std::int64_t Journal::slack_kept_back() const {
+  return static_cast<std::int64_t>(ledger_.largest_bytes() + kBlockBytes);
+}
+
 bool Journal::has_room_for(std::uint64_t record_bytes) const {
   if (!full_ && options_.max_bytes == 0) return true;
   std::uint64_t room = free_bytes();
@@ -79,7 +93,10 @@ void Journal::grow_if_needed() {
   if (failed_ || runway_.growing() || (stopped_ && !starved_)) return;
   const std::uint64_t lead =
       std::clamp(2 * commit_bytes_, options_.segment_bytes / 4, options_.segment_bytes / 2);
-  if (!starved_ && free_bytes() >= reserve_bytes() + lead) return has_space();
+  const std::uint64_t free = free_bytes();
+  const std::uint64_t reserve = reserve_bytes();
+  TUBED_ASSERT(slack_ <= 0 || free >= reserve);
+  if (!starved_ && free >= reserve + lead) return has_space();
   if (full_ && retry_at_ != kNever) return;
   const LogPlace needed =
       starved_ ? LogPlace{commit_[part_index_].segment, commit_[part_index_].end()} : LogPlace{};

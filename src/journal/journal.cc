@@ -58,6 +58,7 @@ void Journal::set_options(const Options& options) {
   const bool becomes_always = options.sync == Duration() && options_.sync != Duration();
   if (becomes_always) catching_up_ = true;
   options_ = options;
+  slack_ = 0;
   // What was written under the old mode is owed the new one's sync.
   sync_at_ = kNever;
   if (synced_ < written_ && becomes_always) sync_wanted_ = true;
@@ -77,6 +78,7 @@ void Journal::fact(const Fact& fact) {
 }
 
 void Journal::append(const Fact& fact, std::uint64_t record_bytes) {
+  use_slack(record_bytes);
   Part& part = part_for(record_bytes);
   part.batch.add(fact, options_.clock);
   head_.end = part.end();
@@ -104,6 +106,7 @@ Journal::Part& Journal::part_for(std::uint64_t record_bytes) {
     joins = false;
     ends_.push_back(newest_);
     head_ = {head_.segment + 1, kSegmentHeaderBytes};
+    slack_ = 0;
     ledger_.open_segment(head_.segment, kSegmentHeaderBytes);
   }
   if (joins) return pending_.back();
@@ -115,6 +118,7 @@ Journal::Part& Journal::part_for(std::uint64_t record_bytes) {
                       .end_number = newest_,
                       .jobs = ledger_.jobs()});
   head_.end += kGroupBytes;
+  use_slack(kGroupBytes);
   ledger_.use(kGroupBytes);
   pending_bytes_ += kGroupBytes;
   return pending_.back();
@@ -122,8 +126,13 @@ Journal::Part& Journal::part_for(std::uint64_t record_bytes) {
 
 bool Journal::congested() const {
   // While the disk has not said no, puts must not take what is kept back before it has had its say.
-  return pending_bytes_ > kMaxPendingBytes || starved_ || refused_ ||
-         (full_ ? compaction_comes_first() : free_bytes() < reserve_bytes());
+  if (pending_bytes_ > kMaxPendingBytes || starved_ || refused_) return true;
+  if (full_) return compaction_comes_first();
+  if (slack_ > 0) return false;
+  const std::uint64_t free = free_bytes();
+  const std::uint64_t reserve = reserve_bytes();
+  slack_ = static_cast<std::int64_t>(free - reserve) - slack_kept_back();
+  return free < reserve;
 }
 
 bool Journal::end_turn() {

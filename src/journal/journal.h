@@ -146,6 +146,8 @@ class Journal final : public FactSink {
   std::uint64_t idle_waste() const;
   std::uint64_t room_to_free_oldest() const;
   std::uint64_t reserve_bytes() const;
+  void use_slack(std::uint64_t bytes);
+  std::int64_t slack_kept_back() const;
   std::uint64_t file_bytes() const { return closed_bytes_ + runway_.bytes(); }
   void grow_if_needed();
   void grown(const Outcome& outcome);
@@ -175,6 +177,9 @@ class Journal final : public FactSink {
 
   std::vector<Part> pending_;  // the turn's
   std::uint64_t pending_bytes_ = 0;
+  // While positive, free_bytes() is more than reserve_bytes(), for sure: congested() is asked
+  // before each command and need not work both out.
+  mutable std::int64_t slack_ = 0;
   std::uint64_t client_bytes_ = 0;  // of facts since the last slice of compaction
   std::vector<Part> commit_;        // on its way
   std::size_t part_index_ = 0;

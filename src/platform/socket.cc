@@ -112,6 +112,15 @@ void make_our_own(const Socket& socket) {
   ::fcntl(socket.descriptor(), F_SETFD, FD_CLOEXEC);
 }
 
+// One piece goes through recv and send: the kernel has less to do than for readv and writev.
+Transfer read_into(const Socket& socket, std::span<char> buffer) {
+  return as_transfer(::recv(socket.descriptor(), buffer.data(), buffer.size(), 0));
+}
+
+Transfer write_from(const Socket& socket, std::string_view piece) {
+  return as_transfer(::send(socket.descriptor(), piece.data(), piece.size(), MSG_NOSIGNAL));
+}
+
 Transfer read_into(const Socket& socket, std::span<const std::span<char>> buffers) {
   std::array<iovec, 2> vectors;
   TUBED_ASSERT(buffers.size() <= vectors.size());
@@ -161,8 +170,7 @@ void refuse_connection(Socket socket, std::string_view line) {
   write_from(socket, pieces);
   // Unread input would turn the close into a reset, and the line could be lost.
   std::array<char, 4096> unread;
-  const std::array buffers = {std::span<char>(unread)};
-  read_into(socket, buffers);
+  read_into(socket, unread);
 }
 
 Result<Socket> listen_tcp(const std::string& host, std::uint16_t port, int backlog) {

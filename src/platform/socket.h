@@ -39,8 +39,10 @@ struct Transfer {
 
 // Fills the buffers in order, with one system call. `end`: the peer sends nothing more.
 Transfer read_into(const Socket& socket, std::span<const std::span<char>> buffers);
+Transfer read_into(const Socket& socket, std::span<char> buffer);
 // Writes the pieces in order, with one system call; maybe not all of them.
 Transfer write_from(const Socket& socket, std::span<const std::string_view> pieces);
+Transfer write_from(const Socket& socket, std::string_view piece);
 
 // At most this many pieces are written in one call.
 inline constexpr std::size_t kMaxPieces = 64;

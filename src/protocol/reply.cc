@@ -86,6 +86,13 @@ std::size_t ReplyBuffer::pieces(std::span<std::string_view> pieces) const {
   return count;
 }
 
+std::string_view ReplyBuffer::front() const {
+  if (splices_.empty()) return std::string_view(text_).substr(text_taken_);
+  std::string_view first;
+  pieces({&first, 1});
+  return first;
+}
+
 void ReplyBuffer::take(std::size_t count) {
   TUBED_ASSERT(count <= size_);
   size_ -= count;

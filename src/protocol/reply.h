@@ -58,6 +58,8 @@ class ReplyBuffer {
   // The next bytes to write, in order, as up to pieces.size() runs; returns how many. Valid until
   // the next change.
   std::size_t pieces(std::span<std::string_view> pieces) const;
+  // The first of these pieces, or nothing.
+  std::string_view front() const;
   // The first `count` bytes were written. Precondition: count <= size().
   void take(std::size_t count);
 

@@ -9,6 +9,28 @@ namespace {
 // From this size on, the rest of a body is read straight into the job's memory.
 constexpr std::size_t kDirectReadBytes = 4096;
 
+// Text and bodies in turn, gathered from where they lie; `wanted` says how much that was.
+platform::Transfer send_pieces(const platform::Socket& socket, const protocol::ReplyBuffer& replies,
+                               std::size_t sendable, std::size_t& wanted) {
+  std::array<std::string_view, platform::kMaxPieces> pieces;
+  const std::size_t available = replies.pieces(pieces);
+  std::size_t count = 0;
+  for (; count < available && wanted < sendable; ++count) {
+    pieces[count] = pieces[count].substr(0, sendable - wanted);
+    wanted += pieces[count].size();
+  }
+  return platform::write_from(socket, std::span(pieces).first(count));
+}
+
+// The same for as much as one system call takes; mostly all of it is one piece of text.
+platform::Transfer send_front(const platform::Socket& socket, const protocol::ReplyBuffer& replies,
+                              std::size_t sendable, std::size_t& wanted) {
+  const std::string_view front = replies.front();
+  if (front.size() < sendable) return send_pieces(socket, replies, sendable, wanted);
+  wanted = sendable;
+  return platform::write_from(socket, front.substr(0, sendable));
+}
+
 }  // namespace
 
 Client::Client(platform::Loop& loop, platform::Socket socket, commands::Service& service,
@@ -40,9 +62,9 @@ bool Client::read() {
   const std::span<char> space = conversation_.body_space();
   const bool direct = space.size() >= kDirectReadBytes;
   const std::span<char> buffer = host_.read_buffer();
-  const std::array buffers = {direct ? space : buffer, buffer};
-  const auto transfer =
-      platform::read_into(stream_.socket(), std::span(buffers).first(direct ? 2 : 1));
+  const std::array both = {space, buffer};
+  const auto transfer = direct ? platform::read_into(stream_.socket(), both)
+                               : platform::read_into(stream_.socket(), buffer);
   switch (transfer.kind) {
     case platform::Transfer::Kind::done: {
       received_ = true;
@@ -67,8 +89,7 @@ bool Client::read() {
 }
 
 void Client::discard_input() {
-  const std::array buffers = {host_.read_buffer()};
-  const auto transfer = platform::read_into(stream_.socket(), buffers);
+  const auto transfer = platform::read_into(stream_.socket(), host_.read_buffer());
   const bool gone = transfer.kind == platform::Transfer::Kind::end ||
                     transfer.kind == platform::Transfer::Kind::failed;
   if (gone) broken_ = true;
@@ -80,15 +101,8 @@ bool Client::write(const LogState& log) {
   std::size_t sendable = gate_.pass(replies.size(), log);
   held_bytes_ = replies.size() - sendable;
   while (sendable > 0 && !broken_) {
-    std::array<std::string_view, platform::kMaxPieces> pieces;
-    const std::size_t available = replies.pieces(pieces);
     std::size_t wanted = 0;
-    std::size_t count = 0;
-    for (; count < available && wanted < sendable; ++count) {
-      pieces[count] = pieces[count].substr(0, sendable - wanted);
-      wanted += pieces[count].size();
-    }
-    const auto transfer = platform::write_from(stream_.socket(), std::span(pieces).first(count));
+    const auto transfer = send_front(stream_.socket(), replies, sendable, wanted);
     if (transfer.kind == platform::Transfer::Kind::failed) broken_ = true;
     if (transfer.bytes == 0) break;
     replies.take(transfer.bytes);

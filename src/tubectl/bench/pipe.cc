@@ -1,0 +1,101 @@
+#include "tubectl/bench/pipe.h"
+
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace tubed::tubectl::bench {
+namespace {
+
+constexpr std::size_t kEnoughBytes = 64 * 1024;  // for one send
+
+std::uint64_t nanoseconds_of(Clock::time_point time) {
+  return static_cast<std::uint64_t>(std::chrono::nanoseconds(time.time_since_epoch()).count());
+}
+
+}  // namespace
+
+Pipe::Pipe(const Plan& plan, Clock::time_point start, Tally& tally)
+    : Workload(plan, tally),
+      start_(start),
+      put_request_(put_request(plan)),
+      stamp_at_(put_request_.find('\n') + 1),
+      to_put_(plan.jobs > 0 ? plan.jobs : UINT64_MAX),
+      room_since_(start),
+      held_(plan.clients) {}
+
+Clock::time_point Pipe::due_time(Clock::time_point now) const {
+  if (plan_.rate <= 0) return now;
+  const double nanoseconds = static_cast<double>(put_) * 1e9 / plan_.rate;
+  return start_ + std::chrono::nanoseconds(std::llround(nanoseconds));
+}
+
+std::optional<Clock::time_point> Pipe::due() const {
+  if (plan_.rate <= 0 || to_put_ == 0 || !has_room()) return std::nullopt;
+  return due_time(start_);
+}
+
+std::string_view Pipe::next(std::size_t client, Clock::time_point now) {
+  return client < plan_.producers ? next_puts(client, now) : next_reserve(client, now);
+}
+
+std::string_view Pipe::next_puts(std::size_t client, Clock::time_point now) {
+  request_.clear();
+  while (to_put_ > 0 && in_flight(client) < plan_.in_flight && request_.size() < kEnoughBytes) {
+    const Clock::time_point due = due_time(now);
+    if (due > now) break;
+    const auto stamp = put_request_.begin() + static_cast<std::ptrdiff_t>(stamp_at_);
+    fmt::format_to(stamp, "{:016x}", nanoseconds_of(due < room_since_ ? due : now));
+    request_ += put_request_;
+    --to_put_;
+    ++put_;
+    sent(client, Command::put, 1, now);
+  }
+  return request_;
+}
+
+std::string_view Pipe::next_reserve(std::size_t client, Clock::time_point now) {
+  JobId& held = held_[client];
+  if (held == 0 && in_flight(client) > 0) return {};
+  request_.clear();
+  if (held != 0) {
+    append_delete(request_, held);
+    sent(client, Command::remove, 1, now);
+    held = 0;
+  }
+  request_ += kReserveLine;
+  sent(client, Command::reserve, 1, now);
+  return request_;
+}
+
+Result<void> Pipe::answered(std::size_t client, const Answer& answer) {
+  switch (answer.command) {
+    case Command::put:
+      if (!has_room()) room_since_ = answer.came;
+      ++answered_;
+      return {};
+    case Command::reserve:
+      held_[client] = answer.reply.id;
+      return consumed(answer);
+    case Command::remove:
+      ++deleted_;
+      return {};
+  }
+  return {};
+}
+
+Result<void> Pipe::consumed(const Answer& answer) {
+  const std::string_view stamp = answer.reply.head;
+  std::uint64_t begun = 0;
+  const char* const end = stamp.data() + stamp.size();
+  const auto read = std::from_chars(stamp.data(), end, begun, 16);
+  if (read.ec != std::errc() || read.ptr != end || stamp.size() != kLeastBodyBytes ||
+      begun < nanoseconds_of(start_) || begun > nanoseconds_of(answer.came)) {
+    return Error{"a job was reserved that this run has not put: its tubes have to be empty"};
+  }
+  tally_.count(std::chrono::nanoseconds(nanoseconds_of(answer.came) - begun));
+  return {};
+}
+
+}  // namespace tubed::tubectl::bench

@@ -1,0 +1,52 @@
+#include "tubectl/bench/workload.h"
+
+#include <iterator>
+
+#include <fmt/format.h>
+
+namespace tubed::tubectl::bench {
+namespace {
+
+Reply::Kind wanted_reply(Command command) {
+  switch (command) {
+    case Command::put:
+      return Reply::Kind::inserted;
+    case Command::reserve:
+      return Reply::Kind::reserved;
+    case Command::remove:
+      return Reply::Kind::deleted;
+  }
+  return Reply::Kind::other;
+}
+
+}  // namespace
+
+Workload::Workload(const Plan& plan, Tally& tally)
+    : plan_(plan), tally_(tally), in_flight_(plan.clients) {}
+
+Result<void> Workload::take(std::size_t client, const Reply& reply, Clock::time_point now) {
+  InFlight& in_flight = in_flight_[client];
+  if (in_flight.empty()) return Error{fmt::format("the server said {:?} unasked", reply.line)};
+  const InFlight::Oldest oldest = in_flight.take_oldest();
+  if (reply.kind != wanted_reply(oldest.command)) {
+    return Error{fmt::format("a {} was answered {:?}", name_of(oldest.command), reply.line)};
+  }
+  --unanswered_;
+  return answered(client, Answer{oldest.command, oldest.sent, now, reply});
+}
+
+void Workload::sent(std::size_t client, Command command, std::size_t count, Clock::time_point now) {
+  in_flight_[client].sent(command, count, now);
+  unanswered_ += count;
+}
+
+std::string put_request(const Plan& plan) {
+  return fmt::format("put {} {} {} {}\r\n{}\r\n", plan.priority, plan.delay_seconds,
+                     plan.ttr_seconds, plan.body_bytes, std::string(plan.body_bytes, 'x'));
+}
+
+void append_delete(std::string& text, JobId id) {
+  fmt::format_to(std::back_inserter(text), "delete {}\r\n", id);
+}
+
+}  // namespace tubed::tubectl::bench

@@ -1,0 +1,83 @@
+// Workload: what the clients of a run send, and what they do with the replies.
+//
+// It has no sockets and no clock: bench/load.h moves the bytes, and says what time it is. Any reply
+// but the one that is due ends the run, as what is measured would be something else.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "tubectl/bench/in_flight.h"
+#include "tubectl/bench/plan.h"
+#include "tubectl/reply_reader.h"
+
+namespace tubed::tubectl::bench {
+
+// What was done, and whether it counts now.
+struct Tally {
+  Figures figures;
+  bool measuring = false;
+
+  void count(Clock::duration taken) {
+    ++figures.all;
+    if (!measuring) return;
+    ++figures.measured;
+    figures.latencies.add(taken);
+  }
+};
+
+class Workload {
+ public:
+  // `plan` and `tally` outlive it.
+  Workload(const Plan& plan, Tally& tally);
+  Workload(const Workload&) = delete;
+  Workload& operator=(const Workload&) = delete;
+  virtual ~Workload() = default;
+
+  // What that client sends next, whole commands, valid until the next call. Empty: nothing before
+  // something is answered, or due.
+  virtual std::string_view next(std::size_t client, Clock::time_point now) = 0;
+  // A reply that has come to that client.
+  Result<void> take(std::size_t client, const Reply& reply, Clock::time_point now);
+  // Nothing new is begun; what is under way is brought to its end.
+  virtual void stop() = 0;
+  virtual bool finished() const { return unanswered_ == 0; }
+
+  // When a client may send more although nothing has come; the first `timed_clients` are meant.
+  virtual std::optional<Clock::time_point> due() const { return std::nullopt; }
+  virtual std::size_t timed_clients() const { return 0; }
+
+  // Of a server that says nothing: commands whose answer should have come.
+  virtual std::uint64_t overdue() const { return unanswered_; }
+
+ protected:
+  struct Answer {
+    Command command;
+    Clock::time_point sent;
+    Clock::time_point came;
+    const Reply& reply;
+  };
+  // The reply is of the kind that the command asks for.
+  virtual Result<void> answered(std::size_t client, const Answer& answer) = 0;
+
+  void sent(std::size_t client, Command command, std::size_t count, Clock::time_point now);
+  std::size_t in_flight(std::size_t client) const { return in_flight_[client].size(); }
+
+  const Plan& plan_;
+  Tally& tally_;
+
+ private:
+  std::vector<InFlight> in_flight_;
+  std::uint64_t unanswered_ = 0;
+};
+
+inline constexpr std::string_view kReserveLine = "reserve\r\n";
+std::string put_request(const Plan& plan);
+void append_delete(std::string& text, JobId id);
+
+}  // namespace tubed::tubectl::bench
