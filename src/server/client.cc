@@ -8,6 +8,9 @@ namespace {
 
 // From this size on, the rest of a body is read straight into the job's memory.
 constexpr std::size_t kDirectReadBytes = 4096;
+// One read brings so much at most, and more only behind a large body: then what follows are large
+// ones too, most likely, so that few commands make much input.
+constexpr std::size_t kReadBytes = 64 * 1024;
 
 // Text and bodies in turn, gathered from where they lie; `wanted` says how much that was.
 platform::Transfer send_pieces(const platform::Socket& socket, const protocol::ReplyBuffer& replies,
@@ -63,8 +66,9 @@ bool Client::read() {
   const bool direct = space.size() >= kDirectReadBytes;
   const std::span<char> buffer = host_.read_buffer();
   const std::array both = {space, buffer};
+  const std::span<char> little = buffer.first(std::min(buffer.size(), kReadBytes));
   const auto transfer = direct ? platform::read_into(stream_.socket(), both)
-                               : platform::read_into(stream_.socket(), buffer);
+                               : platform::read_into(stream_.socket(), little);
   switch (transfer.kind) {
     case platform::Transfer::Kind::done: {
       received_ = true;

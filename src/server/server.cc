@@ -17,7 +17,6 @@ using platform::Log;
 
 namespace {
 
-constexpr std::size_t kReadBufferBytes = 64 * 1024;
 constexpr std::chrono::seconds kStopSlack{5};
 // What a connection that was just taken has to say is on its way: it is waited for so long.
 constexpr std::chrono::milliseconds kStopGrace{200};
@@ -51,7 +50,6 @@ Server::Server(platform::Loop& loop, Log& log, const Settings& settings, Reload 
       settings_(settings),
       reload_(std::move(reload)),
       service_(settings.queue, identify(), cpu_times),
-      read_buffer_(kReadBufferBytes),
       turn_(
           loop, [this] { end_turn(); }, [this] { do_left_over(); }),
       delay_timer_(loop, [this] { begin_turn(); }),

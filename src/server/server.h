@@ -45,9 +45,11 @@ class Server final : public ClientHost, public platform::ListenerOwner, public D
   bool run();
 
  private:
+  static constexpr std::size_t kReadBufferBytes = 256 * 1024;
+
   void begin_turn() override;
   void look_after(Client& client) override;
-  std::span<char> read_buffer() override { return read_buffer_; }
+  std::span<char> read_buffer() override { return {read_buffer_.get(), kReadBufferBytes}; }
   bool takes_input() const override { return !input_held_ && !input_must_wait(); }
   void journal_moved() override;
   void journal_failed() override;
@@ -95,7 +97,8 @@ class Server final : public ClientHost, public platform::ListenerOwner, public D
   std::size_t waiting_count_ = 0;   // of clients that are closed last
   std::uint64_t output_bytes_ = 0;  // of replies that clients have not taken
   Patience patience_;
-  std::vector<char> read_buffer_;
+  // Not filled with zeros: what is never read into takes no memory.
+  std::unique_ptr<char[]> read_buffer_ = std::make_unique_for_overwrite<char[]>(kReadBufferBytes);
 
   bool in_turn_ = false;
   bool asked_to_stop_ = false;
