@@ -62,6 +62,7 @@ Result<Figures> run_bare(const BarePlan& plan) {
 
   const std::string record(plan.bytes, 'x');
   Figures figures;
+  figures.latencies = tubectl::bench::Latencies(plan.each_latency);
   std::size_t at = 0;
   const Clock::time_point start = Clock::now();
   Clock::time_point now = start;
@@ -72,13 +73,14 @@ Result<Figures> run_bare(const BarePlan& plan) {
     }
     if (::fdatasync(file.descriptor()) != 0) return failure("sync", plan.file);
     const Clock::time_point done = Clock::now();
-    figures.latencies.push_back(latency(done - now));
+    figures.latencies.add(done - now);
+    ++figures.all;
     now = done;
     at += record.size();
     if (plan.space != Space::growing && at + record.size() > kAheadBytes) at = 0;
   }
   figures.time = now - start;
-  figures.all = figures.measured = figures.latencies.size();
+  figures.measured = figures.all;
   return figures;
 }
 

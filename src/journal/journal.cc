@@ -161,10 +161,11 @@ bool Journal::end_turn() {
   return more && !committing_now_;
 }
 
-// Only a sync is worth sharing so much that one waits for others.
+// Whether the facts that are there should wait for company.
 bool Journal::gathers(Time now) {
-  return options_.sync == Duration() && !stopped_ && pending_bytes_ < kMaxGatheredBytes &&
-         gathering_.waits(newest_ - committing_, now);
+  if (stopped_ || pending_bytes_ >= kMaxGatheredBytes) return false;
+  if (options_.sync != Duration()) return second_look_.waits();
+  return gathering_.waits(newest_ - committing_, now);
 }
 
 Time Journal::next_deadline() const {
@@ -240,6 +241,7 @@ void Journal::commit_written() {
   commit_.clear();
   ++counts_.commits;
   const Time now = host_.journal_time();
+  second_look_.committed(commit_facts_);
   gathering_.committed(commit_facts_, newest_ - committing_, now - commit_began_, now);
   if (syncs_by_interval() && sync_at_ == kNever && synced_ < written_) {
     sync_at_ = now + options_.sync;

@@ -187,6 +187,7 @@ class Journal final : public FactSink {
   std::uint64_t commit_facts_ = 0;
   Time commit_began_;
   Gathering gathering_;
+  SecondLook second_look_;
   bool committing_now_ = false;
   bool starved_ = false;      // the part has no place yet
   bool refused_ = false;      // the disk had no room for the part

@@ -28,7 +28,7 @@ std::string to_string(const Address& address);
 // Reads HOST, HOST:PORT, [IPV6], [IPV6]:PORT, unix:PATH or an absolute path.
 Result<Address> parse_address(std::string_view text);
 
-// A socket that blocks, but gives up after `kPatience`: to connect, to send and to receive.
+// A socket that blocks, but gives up after so long: to connect, to send and to receive.
 inline constexpr int kPatienceSeconds = 30;
 Result<Descriptor> connect_to(const Address& address);
 

@@ -234,7 +234,7 @@ Subcommand add_bench(CLI::App& parent) {
       ->type_name("WORKLOAD")
       ->required();
   app.add_option("-s,--server", options->server,
-                 "HOST:PORT, [IPV6]:PORT, unix:PATH or an absolute path; HOST is a number or "
+                 "HOST:PORT, [IPV6]:PORT, unix:PATH or an absolute path; HOST is numeric or "
                  "localhost")
       ->type_name("ADDRESS")
       ->envname("TUBED_SERVER")

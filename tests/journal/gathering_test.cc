@@ -73,3 +73,15 @@ TEST_CASE("to have waited for good reason ends that") {
   gathering.committed(10, 0, 100us, kNow);
   CHECK(gathering.waits(1, kNow));
 }
+
+TEST_CASE("a commit that is not synced waits until the loop has looked once more, and not longer") {
+  SecondLook look;
+  CHECK_FALSE(look.waits());  // the first one knows nobody
+  look.committed(31);
+  int times = 0;
+  while (look.waits()) ++times;
+  CHECK(times == 4);
+  CHECK_FALSE(look.waits());
+  look.committed(1);  // a client that is alone
+  CHECK_FALSE(look.waits());
+}

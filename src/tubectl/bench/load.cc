@@ -14,6 +14,7 @@
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 
+#include "protocol/reply.h"
 #include "tubectl/bench/cycles.h"
 #include "tubectl/bench/pipe.h"
 #include "tubectl/bench/puts.h"
@@ -65,12 +66,12 @@ Result<Descriptor> connect_client(const Plan& plan, std::size_t client) {
   return descriptor;
 }
 
-// How many jobs that nobody has put in this run are ready there; none: the server does not tell.
+// How many jobs are ready there; nothing: the server does not tell.
 Result<std::optional<std::uint64_t>> ready_jobs(int descriptor, const std::string& tube) {
   constexpr std::string_view kKey = "\ncurrent-jobs-ready: ";
   const auto reply = ask(descriptor, "stats-tube " + tube);
   if (!reply) return reply.error();
-  if (reply.value().line == "NOT_FOUND") return std::optional<std::uint64_t>(0);
+  if (reply.value().line == protocol::word::kNotFound) return std::optional<std::uint64_t>(0);
   const std::string& body = reply.value().body;
   const std::size_t key = body.find(kKey);
   if (key == body.npos) return std::optional<std::uint64_t>();
@@ -263,7 +264,6 @@ Result<void> Load::turn() {
   if (ready < 0 && errno != EINTR) return system_error("cannot wait");
   now_ = Clock::now();
   const auto patience = std::chrono::seconds(kPatienceSeconds + plan_.delay_seconds);
-  if (ready > 0) heard_ = now_;
   if (now_ - heard_ >= patience && workload_->overdue() > 0) {
     return Error{fmt::format("the server has been silent for {} s", patience.count())};
   }
@@ -293,6 +293,7 @@ Result<void> Load::handle(const epoll_event& event) {
 
 Result<void> Load::attend(std::size_t client, std::uint32_t events) {
   Member& member = members_[client];
+  heard_ = now_;
   if ((events & EPOLLOUT) != 0) {
     if (auto flushed = member.connection.flush(); !flushed) return flushed;
   }
@@ -341,7 +342,7 @@ Result<void> Load::pump_timed() {
     timed_next_ = (timed_next_ + 1) % clients;
     if (auto pumped = pump(timed_next_, now); !pumped) return pumped;
   }
-  armed_.reset();  // it has rung, and does not again
+  armed_ = Clock::time_point::min();  // it has rung, and rings until it is set anew
   return {};
 }
 
@@ -374,9 +375,11 @@ void Load::take_signal() {
 void Load::show_progress() {
   const std::uint64_t count = tally_->figures.all - shown_count_;
   const double seconds = std::chrono::duration<double>(now_ - shown_).count();
-  fmt::print(stderr, "\r\033[K{} {:.0f} s: {:.0f} operations/s", name_of(plan_.work),
-             std::chrono::duration<double>(now_ - start_).count(),
-             static_cast<double>(count) / seconds);
+  const double elapsed = std::chrono::duration<double>(now_ - start_).count();
+  std::fputs(fmt::format("\r\033[K{} {:.0f} s: {:.0f} operations/s", name_of(plan_.work), elapsed,
+                         static_cast<double>(count) / seconds)
+                 .c_str(),
+             stderr);
   std::fflush(stderr);
   shown_ = now_;
   shown_count_ = tally_->figures.all;

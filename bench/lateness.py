@@ -1,0 +1,140 @@
+"""The row about lateness: how long after it was due a job reaches a client that waits for it.
+
+When a server took a command lies between the moment before the command was sent and the moment at
+which its reply was read, and so does, a second later, what it made due. What is judged is the time
+from the earliest moment at which a job may have been due; a job before that came too early.
+"""
+
+import contextlib
+import gc
+import statistics
+import sys
+import time
+
+import servers
+import wire
+from load_rows import both, row
+from rounds import judged
+
+SECOND = 1_000_000_000
+CHUNK = 100  # commands that are sent together
+COLUMNS = ("p50 ms", "p99 ms", "most ms", "p99 at least", "early")
+
+
+class Due:
+    """For each job the earliest and the latest ns at which it may be due."""
+
+    def __init__(self):
+        self.bounds = {}
+
+    def ask(self, connection, requests, count, lines, word, jobs=None):
+        """Sends `count` commands, each of which makes a job due in a second. The replies tell which
+        jobs, if `jobs` does not."""
+        before = time.monotonic_ns()
+        arrived = connection.arrivals(requests, lines)
+        bounds = (before + SECOND, arrived[-1][0] + SECOND)
+        data = b"".join(chunk for _, chunk in arrived)
+        for job in jobs or wire.identities(data, word, count):
+            self.bounds[job] = bounds
+
+    def wait(self, connection, requests, lines):
+        """Sends `requests`, which wait for the jobs, and returns for each job the ns since it was
+        due at the earliest and at the latest."""
+        if time.monotonic_ns() >= min(first for first, _ in self.bounds.values()):
+            sys.exit("lateness: it took longer to ask for the jobs than until they were due")
+        late, rest = [], b""
+        for moment, chunk in connection.arrivals(requests, lines):
+            *whole, rest = (rest + chunk).split(b"\r\n")
+            for line in whole:
+                if line.startswith(b"RESERVED "):
+                    first, last = self.bounds.pop(int(line.split()[1]))
+                    late.append((moment - first, moment - last))
+        if self.bounds:
+            sys.exit(f"lateness: {len(self.bounds)} jobs did not come")
+        return late
+
+
+def delays(server, count):
+    """Jobs that are put with a delay."""
+    due = Due()
+    with wire.Connection(server.port) as producer, wire.Connection(server.port) as waiting:
+        for _ in range(count // CHUNK):
+            due.ask(producer, wire.put(delay=1) * CHUNK, CHUNK, CHUNK, b"INSERTED")
+        return due.wait(waiting, b"reserve\r\n" * count, 2 * count)
+
+
+def ttrs(server, count):
+    """Jobs that clients hold until their time is over."""
+    due = Due()
+    with contextlib.ExitStack() as stack:
+        waiting = stack.enter_context(wire.Connection(server.port))
+        jobs = wire.identities(waiting.exchange(wire.put(ttr=1) * count, count), b"INSERTED", count)
+        for _ in range(count // CHUNK):
+            holder = stack.enter_context(wire.Connection(server.port))
+            due.ask(holder, b"reserve\r\n" * CHUNK, CHUNK, 2 * CHUNK, b"RESERVED")
+        # Who waits must not hold jobs that are themselves soon over, so it deletes each at once. It
+        # knows which one comes: they were taken in the order of their ids, and so they come back.
+        return due.wait(waiting, b"".join(b"reserve\r\ndelete %d\r\n" % job for job in jobs),
+                        3 * count)
+
+
+def pauses(server, count):
+    """A job each in tubes that are paused; a tenth as many as of the others."""
+    count //= 10
+    due = Due()
+    names = [b"late-%d" % number for number in range(count)]
+    with wire.Connection(server.port) as producer, wire.Connection(server.port) as waiting:
+        puts = b"".join(b"use %s\r\n" % name + wire.put() for name in names)
+        lines = producer.exchange(puts, 2 * count).split(b"\r\n")[1::2]
+        jobs = [int(line.split()[1]) for line in lines]
+        waiting.exchange(b"".join(b"watch %s\r\n" % name for name in names), count)
+        for begin in range(0, count, CHUNK):
+            some = names[begin:begin + CHUNK]
+            due.ask(producer, b"".join(b"pause-tube %s 1\r\n" % name for name in some), len(some),
+                    len(some), b"PAUSED", jobs[begin:begin + CHUNK])
+        return due.wait(waiting, b"reserve\r\n" * count, 2 * count)
+
+
+def _figures(late):
+    """In milliseconds, beside how many came early."""
+    at_most = sorted(most / 1e6 for most, _ in late)
+    at_least = sorted(least / 1e6 for _, least in late)
+    p99 = len(late) * 99 // 100
+    return [at_most[len(late) // 2], at_most[p99], at_most[-1], at_least[p99],
+            sum(each < 0 for each in at_most)]
+
+
+def lateness(options):
+    count = options.scaled(10_000)
+    parts = {"delay": delays, "TTR": ttrs, "pause": pauses}
+    contenders = both(options)
+    figures = {part: {each.name: [] for each in contenders if part != "TTR" or each.name == "tubed"}
+               for part in parts}
+    for number in range(min(options.rounds, 3)):
+        servers.tell(f"lateness: round {number + 1}")
+        for each in servers.in_turn(contenders, number):
+            for part, measure in parts.items():
+                if each.name not in figures[part]:
+                    continue
+                with servers.fresh(each.name, each.command, options.directory) as server:
+                    server.start()
+                    gc.collect()
+                    gc.disable()  # which would be the lateness
+                    figures[part][each.name].append(_figures(measure(server, count)))
+                    gc.enable()
+    tables, claims, early = [], [], 0
+    for part, each in figures.items():
+        of = f"{count // 10:,} tubes" if part == "pause" else f"{count:,} jobs"
+        middle = {who: [statistics.median(column) for column in zip(*rounds)]
+                  for who, rounds in each.items()}
+        tables.append({"title": f"lateness of {of}: {part} of a second", "columns": list(COLUMNS),
+                       "keys": ["p50", "p99", "most", "p99_at_least", "early"], "rows": middle})
+        p99s = [one[1] for one in each["tubed"]]
+        claims.append(judged(f"lateness, p99: {part}", middle["tubed"][1], 3, "ms",
+                             least=min(p99s), most=max(p99s), value=middle["tubed"][1],
+                             beside=middle.get("beanstalkd", [None, None])[1], figures_in="ms"))
+        early += sum(one[-1] for one in each["tubed"])
+    claims.append(judged("jobs that came too early", early, 0, "jobs"))
+    notes = ["No TTRs of beanstalkd 1.12: of 100 jobs that one connection holds, most are not back "
+             "3 s after their time is over."]
+    return row("how late jobs are", tables, claims, notes)

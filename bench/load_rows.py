@@ -1,0 +1,286 @@
+"""The rows that `tubectl bench` (for Redis: redis-benchmark) loads, in turns.
+
+A row is a function of the options. It returns {title, tables, claims, notes}; report.py prints
+that, pictures.py draws it.
+"""
+
+import contextlib
+import csv
+import io
+import sys
+import time
+
+import servers
+import wire
+from rounds import Contender, claim, load, table, take_turns
+from servers import beanstalkd, tubed
+
+CLIENTS = ("--clients", 50)
+
+
+def do_nothing(options):
+    return lambda port, folder: [options.do_nothing, "--port", port]
+
+
+def redis(options):
+    return lambda port, folder: [options.redis, "--bind", "127.0.0.1", "--port", port,
+                                 "--save", "", "--appendonly", "no", "--dir", folder]
+
+
+def both(options):
+    return [Contender("tubed", tubed(options)), Contender("beanstalkd", beanstalkd(options))]
+
+
+def all_three(options):
+    return [*both(options), Contender("do-nothing", do_nothing(options))]
+
+
+def row(title, tables, claims, notes=()):
+    return {"title": title, "tables": tables, "claims": claims, "notes": list(notes)}
+
+
+# --- CPU an operation -----------------------------------------------------------------------------
+
+def cpu_row(options, name, title, workload, in_flight, bounds):
+    operation = "put" if workload == "put" else "command"
+    steps = {"": load(options, workload, *CLIENTS, "--in-flight", in_flight)}
+    tallies = take_turns(options, name, all_three(options), steps)[""]
+    claims = [claim(f"server CPU a {operation}", tallies["tubed"], tallies[other], "cpu", bound,
+                    of=other)
+              for other, bound in bounds.items()]
+    return row(title, [table(title, tallies, ("cpu", "rate", "p50", "p99"), operation)], claims)
+
+
+def put_1(options):
+    return cpu_row(options, "put-1", "50 clients, one put in flight each", "put", 1,
+                   {"beanstalkd": 0.78, "do-nothing": 1.15})
+
+
+def cycle_1(options):
+    return cpu_row(options, "cycle-1", "50 clients: put, reserve, delete in turn", "cycle", 1,
+                   {"beanstalkd": 0.75})
+
+
+def put_16(options):
+    return cpu_row(options, "put-16", "50 clients, 16 puts in flight each", "put", 16,
+                   {"beanstalkd": 0.09, "do-nothing": 1.8})
+
+
+def cycle_30(options):
+    return cpu_row(options, "cycle-30", "50 clients: 10 puts, 10 reserves, 10 deletes in flight",
+                   "cycle", 30, {"beanstalkd": 0.10})
+
+
+def single(options):
+    title = "one client, one put in flight"
+    tallies = take_turns(options, "single", all_three(options),
+                         {"": load(options, "put", "--clients", 1, "--in-flight", 1)})[""]
+    claims = [claim("round trip, p50", tallies["tubed"], tallies["beanstalkd"], "p50", 1.0,
+                    of="beanstalkd")]
+    return row(title, [table(title, tallies, ("p50", "p99", "cpu", "rate"), "put")], claims)
+
+
+def large(options):
+    # By count, not by time: all of it is in memory at once, and both shall have the same.
+    jobs = options.scaled(20_000)
+    of_16_kib = (*CLIENTS, "--in-flight", 16, "--body", 16384, "--jobs", jobs)
+    tallies = take_turns(options, "large", both(options), {
+        "put": load(options, "put", *of_16_kib, timed=False),
+        "reserve, delete": load(options, "reserve", *of_16_kib, "--no-fill", timed=False)})
+    tables = [table(f"bodies of 16 KiB, 50 clients, 16 in flight: {label}", each,
+                    ("cpu", "rate", "p50", "p99"), "command") for label, each in tallies.items()]
+    claims = [claim(f"server CPU a command: {label}", each["tubed"], each["beanstalkd"], "cpu", 0.6,
+                    of="beanstalkd") for label, each in tallies.items()]
+    return row("bodies of 16 KiB, 16 in flight", tables, claims)
+
+
+WAITERS = 1000
+RATE = 5000
+
+
+def waiters(options):
+    pipe = ("pipe", "--producers", 10, "--consumers", options.scaled(WAITERS))
+    tallies = take_turns(options, "waiters", both(options), {
+        f"at {RATE} puts a second": load(options, *pipe, "--rate", RATE),
+        "as fast as it goes": load(options, *pipe)})
+    tables = [table(f"{options.scaled(WAITERS)} clients waiting in reserve on one tube, "
+                    f"from put to worker, {label}", each, ("p50", "p99", "cpu", "rate"), "job")
+              for label, each in tallies.items()]
+    bounds = zip(tallies.items(), (0.7, None))
+    claims = [claim(f"from put to worker, p99, {label}", each["tubed"], each["beanstalkd"], "p99",
+                    bound, of="beanstalkd") for (label, each), bound in bounds]
+    return row(f"{options.scaled(WAITERS)} clients waiting in reserve", tables, claims)
+
+
+# --- Crowds ---------------------------------------------------------------------------------------
+
+def _want(server, name, least):
+    """The crowd is really there."""
+    there = server.figure(name)
+    if there < least:
+        sys.exit(f"{server.name} has {name}: {there}, and {least} are wanted")
+
+
+@contextlib.contextmanager
+def many_tubes(server, count):
+    with wire.Connection(server.port) as connection:
+        wire.put_many(connection, (b"use crowd-%d\r\n" % number + wire.put()
+                                   for number in range(count)))
+    _want(server, "current-tubes", count)
+    yield
+
+
+@contextlib.contextmanager
+def many_waiters(server, count):
+    with contextlib.ExitStack() as stack:
+        for _ in range(count):
+            connection = stack.enter_context(wire.Connection(server.port))
+            connection.exchange(b"watch crowd\r\nignore default\r\nreserve\r\n", 2)
+        _want(server, "current-waiting", count)
+        yield
+
+
+def many_delayed(options):
+    @contextlib.contextmanager
+    def prepare(server, count):
+        servers.run_bench(options.tubectl, server, "put", "--clients", 4, "--in-flight", 250,
+                          "--body", 16, "--delay", 100_000, "--jobs", count)
+        _want(server, "current-jobs-delayed", count)
+        yield
+    return prepare
+
+
+def crowd(options):
+    crowds = (("other tubes", 50_000, many_tubes), ("other idle waiters", 10_000, many_waiters),
+              ("delayed jobs", 1_000_000, many_delayed(options)))
+    steps = {"": load(options, "cycle", *CLIENTS, "--in-flight", 1)}
+    tables, claims = [], []
+    command = tubed(options, "--limits-connections", 20_000)
+    for name, wanted, prepare in crowds:
+        count = options.scaled(wanted)
+        label = f"beside {count:,} {name}"
+        contenders = [Contender("alone", command),
+                      Contender(label, command, lambda server, prepare=prepare, count=count:
+                                prepare(server, count))]
+        tallies = take_turns(options, f"crowd, {name}", contenders, steps)[""]
+        tables.append(table(f"50 clients: put, reserve, delete in turn, {label}", tallies,
+                            ("cpu", "rate", "p50", "p99"), "command"))
+        claims.append(claim(f"server CPU a command, {label}", tallies[label], tallies["alone"],
+                            "cpu", 1.2, of="alone"))
+    return row("the same work in a crowd", tables, claims)
+
+
+class Watcher:
+    """One client that takes jobs from one tube and watches others beside it."""
+
+    def __init__(self, connection, tubes):
+        self.connection = connection
+        watch = b"".join(b"watch watched-%d\r\n" % number for number in range(tubes))
+        connection.exchange(b"watch watched-0\r\nignore default\r\n" + watch, tubes + 2)
+        connection.exchange(b"use watched-%d\r\n" % (tubes // 2), 1)
+
+    def work(self, batch, seconds):
+        """put, reserve, delete for so long, with `batch` of the same in flight."""
+        puts = wire.put() * batch
+        reserves = b"reserve\r\n" * batch
+        start = time.monotonic()
+        done = 0
+        while time.monotonic() - start < seconds:
+            wire.identities(self.connection.exchange(puts, batch), b"INSERTED", batch)
+            taken = wire.identities(self.connection.exchange(reserves, 2 * batch), b"RESERVED",
+                                    batch)
+            deletes = b"".join(b"delete %d\r\n" % job for job in taken)
+            wire.replies(self.connection.exchange(deletes, batch), b"DELETED", batch)
+            done += batch
+        return {"all": done, "measured": done, "seconds": time.monotonic() - start}
+
+
+def watch(options):
+    many = options.scaled(10_000)
+    title = f"one client that watches {many:,} tubes"
+
+    def watching(tubes):
+        @contextlib.contextmanager
+        def prepare(server):
+            with wire.Connection(server.port) as connection:
+                yield Watcher(connection, tubes)
+        return prepare
+
+    contenders = [Contender(f"{name}, {label}", command, watching(count))
+                  for name, command in (("tubed", tubed(options)),
+                                        ("beanstalkd", beanstalkd(options)))
+                  for label, count in (("one tube", 1), ("many tubes", many))]
+    tallies = take_turns(options, "watch", contenders, {
+        label: lambda server, watcher, length, batch=batch: watcher.work(batch, length)
+        for label, batch in (("one command in flight", 1), ("10 in flight", 10))})
+    tables, claims = [], []
+    for label, each in tallies.items():
+        tables.append(table(f"{title}: put, reserve, delete, {label}", each, ("cpu",), "cycle"))
+        for name, bound in (("tubed", 3), ("beanstalkd", None)):
+            claims.append(claim(f"{name}: server CPU a cycle, {label}", each[f"{name}, many tubes"],
+                                each[f"{name}, one tube"], "cpu", bound, of="watching one tube"))
+    return row(title, tables, claims)
+
+
+# --- The journal, and Redis -----------------------------------------------------------------------
+
+def journal(options):
+    title = "50 clients, one put in flight each, with a journal"
+    contenders = [Contender("in memory", tubed(options)),
+                  Contender("synced every 50 ms", tubed(options, "-f", 50, journal=True))]
+
+    def step(server, prepared, length):
+        run = load(options, "put", *CLIENTS, "--in-flight", 1)(server, prepared, length)
+        # What is still to be synced is this slice's work too.
+        time.sleep(0.06)
+        return run
+
+    tallies = take_turns(options, "journal", contenders, {"": step})[""]
+    claims = [claim("server CPU a put, journal synced every 50 ms", tallies["synced every 50 ms"],
+                    tallies["in memory"], "cpu", 1.25, of="in memory")]
+    return row(title, [table(title, tallies, ("cpu", "rate", "p50", "p99"), "put")], claims)
+
+
+def redis_load(options, command, pipelined, count):
+    def step(server, _, length):
+        told = servers.run_load([options.redis_benchmark, "-p", server.port, "-t", command,
+                                 "-c", 50, "-P", pipelined, "-d", 100, "-n", count, "--csv"],
+                                length, options.pin)
+        line = next(csv.DictReader(io.StringIO(told)))
+        return {"all": count, "measured": count, "seconds": count / float(line["rps"]),
+                "latency_us": {name: float(line[f"{name}_latency_ms"]) * 1000
+                               for name in ("p50", "p99")}}
+    return step
+
+
+def jobs_load(options, workload, in_flight, count, *more):
+    """An operation is a job, though taking it is two commands, reserve and delete."""
+    of_tubed = load(options, workload, *CLIENTS, "--in-flight", in_flight, "--jobs", count, *more,
+                    timed=False)
+
+    def step(server, prepared, length):
+        return of_tubed(server, prepared, length) | {"all": count, "measured": count}
+    return step
+
+
+def redis_row(options):
+    contenders = [Contender("tubed", tubed(options)), Contender("Redis", redis(options))]
+    steps = {}
+    for in_flight, wanted in ((1, 50_000), (16, 400_000)):
+        count = options.scaled(wanted)
+        for label, of_tubed, of_redis in (
+                (f"put / LPUSH, 50 x {in_flight}",
+                 jobs_load(options, "put", in_flight, count),
+                 redis_load(options, "lpush", in_flight, count)),
+                (f"reserve and delete / RPOP, 50 x {in_flight}",
+                 jobs_load(options, "reserve", in_flight, count, "--no-fill"),
+                 redis_load(options, "rpop", in_flight, count))):
+            steps[label] = lambda server, prepared, length, ours=of_tubed, theirs=of_redis: (
+                ours if server.name == "tubed" else theirs)(server, prepared, length)
+    tallies = take_turns(options, "redis", contenders, steps)
+    tables = [table(label, each, ("cpu", "rate"), "job") for label, each in tallies.items()]
+    claims = [claim(f"server CPU a job, {label}", each["tubed"], each["Redis"], "cpu", None,
+                    of="Redis") for label, each in tallies.items()]
+    notes = ["Redis keeps a list and no reservations, delays or priorities; it is loaded by "
+             "redis-benchmark, so only the servers' CPU compares."]
+    return row("beside Redis's lists", tables, claims, notes)

@@ -1,0 +1,158 @@
+// A connection without its socket: bytes in, replies out, the whole way through parser, queue and
+// reply writer.
+#include "commands/conversation.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <benchmark/benchmark.h>
+
+#include "commands/service.h"
+
+namespace {
+
+using namespace tubed;
+using commands::Conversation;
+using commands::Service;
+
+constexpr int kPipelined = 16;
+constexpr std::string_view kReserve = "reserve\r\n";
+
+std::string put_command(std::size_t body_bytes) {
+  return "put 10 0 3600 " + std::to_string(body_bytes) + "\r\n" + std::string(body_bytes, 'x') +
+         "\r\n";
+}
+
+std::string repeated(std::string_view command) {
+  std::string all;
+  for (int i = 0; i < kPipelined; ++i) all += command;
+  return all;
+}
+
+// One client of a queue that nobody else uses.
+class Talk {
+ public:
+  // Gives it these bytes in a turn of their own and takes the replies; returns their length.
+  std::size_t say(std::string_view bytes) {
+    now_ += std::chrono::microseconds(10);
+    service_.begin_turn(now_);
+    conversation_.receive(bytes);
+    const std::size_t replied = conversation_.replies().size();
+    conversation_.replies().take(replied);
+    return replied;
+  }
+  std::uint64_t ready() const { return service_.engine().info().jobs.ready; }
+  // The deletes of the next 16 jobs from `first` on.
+  static void write_deletes(std::string& text, JobId first) {
+    text.clear();
+    for (JobId id = first; id < first + kPipelined; ++id) {
+      text.append("delete ").append(std::to_string(id)).append("\r\n");
+    }
+  }
+
+ private:
+  Time now_{std::chrono::hours(1)};
+  Service service_{Limits{}, {}, [] { return commands::CpuTimes{}; }};
+  Conversation conversation_{service_};
+};
+
+void expect(benchmark::State& state, bool right) {
+  if (!right) state.SkipWithError("the client was told something else");
+  state.SetItemsProcessed(state.iterations() * kPipelined);
+}
+
+// Only what the name says is measured; the rest keeps the queue as it is.
+void conversation_puts(benchmark::State& state) {
+  Talk talk;
+  const std::string puts = repeated(put_command(static_cast<std::size_t>(state.range(0))));
+  std::string deletes;
+  JobId next = 1;
+  bool right = true;
+  for (auto _ : state) {
+    talk.say(puts);
+    state.PauseTiming();
+    Talk::write_deletes(deletes, next);
+    next += kPipelined;
+    right &= talk.say(deletes) == repeated("DELETED\r\n").size();
+    state.ResumeTiming();
+  }
+  expect(state, right);
+}
+
+void conversation_deletes(benchmark::State& state) {
+  Talk talk;
+  const std::string puts = repeated(put_command(100));
+  std::string deletes;
+  JobId next = 1;
+  bool right = true;
+  for (auto _ : state) {
+    state.PauseTiming();
+    talk.say(puts);
+    Talk::write_deletes(deletes, next);
+    next += kPipelined;
+    state.ResumeTiming();
+    right &= talk.say(deletes) == repeated("DELETED\r\n").size();
+  }
+  expect(state, right);
+}
+
+void conversation_reserves(benchmark::State& state) {
+  Talk talk;
+  const std::string puts = repeated(put_command(100));
+  const std::string reserves = repeated(kReserve);
+  std::string deletes;
+  JobId next = 1;
+  bool right = true;
+  for (auto _ : state) {
+    state.PauseTiming();
+    talk.say(puts);
+    state.ResumeTiming();
+    talk.say(reserves);
+    state.PauseTiming();
+    right &= talk.ready() == 0;
+    Talk::write_deletes(deletes, next);
+    next += kPipelined;
+    right &= talk.say(deletes) == repeated("DELETED\r\n").size();
+    state.ResumeTiming();
+  }
+  expect(state, right);
+}
+
+// All three, without the clock being stopped in between.
+void conversation_cycle(benchmark::State& state) {
+  Talk talk;
+  const std::string puts_and_reserves = repeated(put_command(100)) + repeated(kReserve);
+  std::string deletes;
+  JobId next = 1;
+  bool right = true;
+  for (auto _ : state) {
+    talk.say(puts_and_reserves);
+    Talk::write_deletes(deletes, next);
+    next += kPipelined;
+    right &= talk.say(deletes) == repeated("DELETED\r\n").size();
+  }
+  expect(state, right);
+}
+
+// A body that comes byte by byte is the worst case of a client.
+void conversation_put_bytewise(benchmark::State& state) {
+  Talk talk;
+  const std::string put = put_command(100);
+  JobId next = 1;
+  bool right = true;
+  for (auto _ : state) {
+    for (const char& byte : put) talk.say({&byte, 1});
+    const std::string line = "delete " + std::to_string(next++) + "\r\n";
+    right &= talk.say(line) == std::string_view("DELETED\r\n").size();
+  }
+  if (!right) state.SkipWithError("the client was told something else");
+}
+
+BENCHMARK(conversation_puts)->ArgName("bytes")->Arg(100)->Arg(16 * 1024);
+BENCHMARK(conversation_deletes);
+BENCHMARK(conversation_reserves);
+BENCHMARK(conversation_cycle);
+BENCHMARK(conversation_put_bytewise);
+
+}  // namespace

@@ -1,0 +1,222 @@
+"""A server process that is measured: its start, its processor time, its memory, its end.
+
+durable_puts and compare share this. A server gets a folder of its own, which is gone when it ends.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import platform
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PATIENCE = 60  # seconds for what takes far less
+
+
+def tell(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+# Who may be run: functions of the port and the folder for a journal, as Server takes them.
+
+def tubed(options, *flags, journal=False):
+    """Without its bound on memory, which the others do not have either."""
+    return lambda port, folder: [options.tubed, "-l", f"127.0.0.1:{port}",
+                                 "--limits-job-memory", "1048576GiB",
+                                 *(("-b", folder) if journal else ()), *flags]
+
+
+def beanstalkd(options, *flags, journal=False):
+    return lambda port, folder: [options.beanstalkd, "-l", "127.0.0.1", "-p", port,
+                                 *(("-b", folder) if journal else ()), *flags]
+
+
+class Server:
+    """One server process in a folder of its own. Which server it is makes no difference: `command`
+    is one of the above."""
+
+    def __init__(self, name, command, folder, pinned=False):
+        self.name = name
+        self.folder = folder
+        self.journal = folder / "journal"
+        self.journal.mkdir(parents=True)
+        self.process = None
+        self.port = None
+        self._command = command
+        self._pinned = pinned
+
+    def launch(self):
+        """Starts the process and does not wait until it serves."""
+        self.port = free_port()
+        pinned = ["taskset", "--cpu-list", "0"] if self._pinned else []
+        command = [*pinned, *map(str, self._command(self.port, self.journal))]
+        with open(self.folder / "log", "ab") as log:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=log)
+
+    def start(self):
+        self.launch()
+        self.wait_for("PING")
+
+    def wait_for(self, command, wanted="", seconds=PATIENCE, pause=0.001):
+        """Until it answers this command, with `wanted` in the answer. Every server here answers an
+        unknown command, if only with an error."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                break
+            with contextlib.suppress(OSError):
+                if wanted in self.ask(command):
+                    return
+            time.sleep(pause)
+        log = (self.folder / "log").read_text(encoding="utf-8", errors="replace")
+        sys.exit(f"{self.name} did not answer {command} with {wanted!r}; its log:\n{log[-2000:]}")
+
+    def wait_for_ready_jobs(self, count, seconds=PATIENCE):
+        self.wait_for("stats", f"\ncurrent-jobs-ready: {count}\n", seconds)
+
+    def ask(self, command):
+        """The answer to a command on a connection of its own: a line, or with `OK` a body too."""
+        # From another address: on its own, a connection to a port where nobody listens yet may
+        # happen to get that very port, and connect to itself.
+        with socket.create_connection(("127.0.0.1", self.port), PATIENCE,
+                                      ("127.0.0.2", 0)) as connection:
+            connection.sendall(command.encode() + b"\r\n")
+            reply = b""
+            while not reply.endswith(b"\n\r\n" if reply.startswith(b"OK") else b"\r\n"):
+                chunk = connection.recv(65536)
+                if not chunk:
+                    raise ConnectionResetError
+                reply += chunk
+            return reply.decode()
+
+    def figure(self, name):
+        """A number of `stats`."""
+        for line in self.ask("stats").splitlines():
+            if line.startswith(f"{name}: "):
+                return int(line.split(": ")[1])
+        sys.exit(f"{self.name} has no {name} in its stats")
+
+    def cpu_seconds(self):
+        """User's and system's, of all its threads, to the nanosecond while it is idle."""
+        told = pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
+        return sum(int(path.read_text(encoding="ascii").split()[0]) for path in told) / 1e9
+
+    def resident_bytes(self):
+        path = pathlib.Path(f"/proc/{self.process.pid}/status")
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
+        sys.exit(f"{self.name} has no memory: it has ended")
+
+    def stop(self, number=signal.SIGKILL):
+        """A process that ends otherwise, or before, makes what was measured doubtful."""
+        if self.process is None:
+            return
+        ended = self.process.poll()
+        if ended is None:
+            self.process.send_signal(number)
+            self.process.wait(PATIENCE)
+        self.process = None
+        if ended is not None:
+            sys.exit(f"{self.name} ended by itself, with {ended}; see its log")
+
+
+@contextlib.contextmanager
+def fresh(name, command, directory, pinned=False):
+    """A server that was not started yet, with an empty journal. All of it is gone at the end."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="tubed-bench-", dir=directory))
+    server = Server(name, command, folder, pinned)
+    try:
+        yield server
+    finally:
+        try:
+            server.stop()
+        finally:
+            shutil.rmtree(folder)
+
+
+def run_load(command, seconds, pinned=False):
+    """Runs a load generator to its end and returns what it prints."""
+    command = [*(["taskset", "--cpu-list", "1"] if pinned else []), *map(str, command)]
+    try:
+        # It gives a silent server up by itself; this is for a server that is very slow.
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              check=False, timeout=600 + 10 * seconds)
+    except subprocess.TimeoutExpired:
+        sys.exit(f"{' '.join(command)} does not end")
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)} failed: {done.stderr.strip()}")
+    return done.stdout
+
+
+def run_bench(tubectl, server, *arguments, seconds=0.0, pinned=False):
+    """Runs `tubectl bench`; returns its figures."""
+    command = [tubectl, "bench", arguments[0], "-s", f"127.0.0.1:{server.port}", *arguments[1:],
+               "--json"]
+    return json.loads(run_load(command, seconds, pinned))
+
+
+def in_turn(names, number):
+    """Every other time backwards, so that nobody always comes after the same one."""
+    return list(names) if number % 2 == 0 else list(reversed(names))
+
+
+# --- What was measured where, and what is asked for -----------------------------------------------
+
+def file_system_of(directory):
+    told = subprocess.run(["df", "--output=fstype", directory], capture_output=True, text=True,
+                          check=True)
+    return told.stdout.split()[-1]
+
+
+def machine():
+    model = platform.machine()
+    for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            model = line.split(":", 1)[1].strip()
+            break
+    return f"Linux {platform.release()}, {os.cpu_count()} x {model}"
+
+
+def one_of(possible):
+    def split(text):
+        chosen = [part.strip() for part in text.split(",")]
+        for part in chosen:
+            if part not in possible:
+                raise argparse.ArgumentTypeError(f"{part!r} is none of {', '.join(possible)}")
+        return chosen
+    return split
+
+
+def program_in_path(name):
+    return pathlib.Path(shutil.which(name) or name)
+
+
+def end_with_what_was_started():
+    """An end from outside ends what was started here too."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda ended_by, _: sys.exit(128 + ended_by))
+
+
+def print_table(title, columns, rows):
+    print(f"\n{title}\n")
+    widths = [max(len(row[i]) for row in [columns, *rows]) for i in range(len(columns))]
+    for row in [columns, *rows]:
+        first = row[0].ljust(widths[0])
+        print("  ".join(["  " + first, *(cell.rjust(width) for cell, width
+                                         in zip(row[1:], widths[1:]))]).rstrip())

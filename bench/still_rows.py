@@ -1,0 +1,151 @@
+"""The rows about what a server holds and how soon it is there: memory, connections, start.
+
+A row is a function of the options, as in load_rows.py.
+"""
+
+import contextlib
+import os
+import resource
+import signal
+import statistics
+import sys
+import time
+
+import servers
+import wire
+from load_rows import row
+from rounds import judged
+from servers import beanstalkd, tubed
+
+MIB = 1 << 20
+KEPT_DESCRIPTORS = 100  # what a server and this program need beside the clients
+
+
+def medians(figures):
+    """{who: [[a, b, …], one a round]} to {who: [a, b, …]}."""
+    return {who: [statistics.median(column) for column in zip(*rounds)]
+            for who, rounds in figures.items()}
+
+
+# --- Memory ---------------------------------------------------------------------------------------
+
+def _million_jobs(options, server, jobs):
+    """Returns (MiB at the beginning, bytes a job, MiB when all are deleted, MiB a second later)."""
+    load = ("--clients", 4, "--body", 16, "--in-flight", 250)
+    for count in (4000, jobs):  # first a few: buffers and code are there before what is measured
+        begun = server.resident_bytes()
+        servers.run_bench(options.tubectl, server, "put", *load, "--jobs", count)
+        server.wait_for_ready_jobs(count)
+        full = server.resident_bytes()
+        servers.run_bench(options.tubectl, server, "reserve", *load, "--jobs", count, "--no-fill")
+        server.wait_for_ready_jobs(0)
+    empty = server.resident_bytes()
+    time.sleep(1)
+    return begun / MIB, (full - begun) / jobs, empty / MIB, server.resident_bytes() / MIB
+
+
+def memory(options):
+    jobs = options.scaled(1_000_000)
+    commands = {"tubed": tubed(options), "beanstalkd": beanstalkd(options)}
+    figures = {who: [] for who in commands}
+    for number in range(min(options.rounds, 3)):
+        servers.tell(f"memory: round {number + 1}")
+        for who in servers.in_turn(commands, number):
+            with servers.fresh(who, commands[who], options.directory) as server:
+                server.start()
+                figures[who].append(_million_jobs(options, server, jobs))
+    ratios = [ours[1] / theirs[1] for ours, theirs in zip(figures["tubed"], figures["beanstalkd"])]
+    middle = medians(figures)
+    begun, _, _, later = middle["tubed"]
+    table = {"title": f"{jobs:,} ready jobs with bodies of 16 bytes",
+             "columns": ["MiB before", "bytes a job", "MiB when deleted", "MiB 1 s later"],
+             "keys": ["begun", "a_job", "deleted", "later"], "rows": middle}
+    claims = [judged("memory a job", statistics.median(ratios), 0.6, of="beanstalkd",
+                     least=min(ratios), most=max(ratios), value=middle["tubed"][1],
+                     beside=middle["beanstalkd"][1], figures_in="bytes"),
+              judged("memory 1 s after all are deleted", later / begun, 1.2, of="before",
+                     value=later, beside=begun, figures_in="MiB")]
+    return row("a million ready jobs", [table], claims)
+
+
+# --- Connections ----------------------------------------------------------------------------------
+
+def _idle_connections(server, wanted):
+    """Returns KiB a connection."""
+    with contextlib.ExitStack() as stack:
+        with wire.Connection(server.port) as first:  # what one alone needs is there before
+            first.exchange(b"list-tube-used\r\n", 1)
+        before = server.resident_bytes()
+        for number in range(wanted):
+            source = f"127.0.0.{2 + number // 5000}"
+            connection = stack.enter_context(wire.Connection(server.port, source))
+            connection.exchange(b"list-tube-used\r\n", 1)
+        held = server.resident_bytes() - before
+        there = server.figure("current-connections")
+    if there < wanted:
+        sys.exit(f"{server.name} holds {there} connections, and {wanted} are wanted")
+    return held / wanted / 1024
+
+
+def connections(options):
+    possible = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - KEPT_DESCRIPTORS
+    wanted = options.scaled(20_000)
+    count = min(wanted, possible)
+    notes = [] if count == wanted else [f"{count:,} instead of {wanted:,}: no more descriptors are "
+                                        f"allowed here (ulimit -Hn)."]
+    commands = {"tubed": tubed(options, "--limits-connections", 30_000),
+                "beanstalkd": beanstalkd(options)}
+    figures = {who: [] for who in commands}
+    for number in range(min(options.rounds, 3)):
+        servers.tell(f"connections: round {number + 1}")
+        for who in servers.in_turn(commands, number):
+            with servers.fresh(who, commands[who], options.directory) as server:
+                server.start()
+                figures[who].append([_idle_connections(server, count)])
+    middle = medians(figures)
+    table = {"title": f"{count:,} idle connections that have sent one command each",
+             "columns": ["KiB each"], "keys": ["kib"], "rows": middle}
+    claims = [judged("memory a connection", middle["tubed"][0], 1.5, "KiB")]
+    return row("idle connections", [table], claims, notes)
+
+
+# --- Start ----------------------------------------------------------------------------------------
+
+def _start_ms(server):
+    begun = time.monotonic()
+    server.launch()
+    server.wait_for("PING", pause=0.00005)
+    return (time.monotonic() - begun) * 1000
+
+
+def _starts(options):
+    """Who starts, and whether the journal's folder was used before."""
+    starts = {}
+    for name, command in (("tubed", tubed), ("beanstalkd", beanstalkd)):
+        with_journal = command(options, journal=True)
+        starts |= {name: (command(options), False), f"{name}, new journal": (with_journal, False),
+                   f"{name}, empty journal": (with_journal, True)}
+    return starts
+
+
+def start(options):
+    starts = _starts(options)
+    times = {who: [] for who in starts}
+    servers.tell("start")
+    for number in range(3 if options.quick else 20):
+        for who in servers.in_turn(starts, number):
+            command, used = starts[who]
+            with servers.fresh(who, command, options.directory) as server:
+                if used:
+                    server.start()
+                    server.stop(signal.SIGTERM)
+                os.sync()  # nobody waits for what the one before left to be written
+                times[who].append([_start_ms(server)])
+    middle = medians(times)
+    table = {"title": "from the start of the process to its first reply",
+             "columns": ["ms", "least", "most"], "keys": ["ms", "least", "most"],
+             "rows": {who: [middle[who][0], *min(each), *max(each)] for who, each in times.items()}}
+    claims = [judged(who.replace("tubed", "start", 1), middle[who][0], 10, "ms",
+                     least=min(each)[0], most=max(each)[0])
+              for who, each in times.items() if who.startswith("tubed")]
+    return row("from nothing to the first reply", [table], claims)

@@ -1,0 +1,49 @@
+"""Runs a program under valgrind's callgrind and reads what it has counted."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+from typing import NamedTuple
+
+# The same whatever the environment and the processor are: libc's functions for strings and memory
+# are those that every amd64 has (where it copies with `rep movsb`, each byte would count as an
+# instruction), and no symbol is looked up in the middle of a measurement.
+ENVIRONMENT = {
+    "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+    "LD_BIND_NOW": "1",
+    "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-AVX512F,-AVX512VL,-ERMS,-FSRM,-SSSE3,-SSE4_1,-SSE4_2"
+                      ",-AVX_Fast_Unaligned_Load",
+}
+
+
+class Profile(NamedTuple):
+    name: str  # as CALLGRIND_DUMP_STATS_AT was given it; empty at the end of the process
+    instructions: int
+
+
+def read_profile(text):
+    name = re.search(r"^desc: Trigger: Client Request: (.*)$", text, re.M)
+    return Profile(name.group(1) if name else "",
+                   int(re.search(r"^totals: (\d+)", text, re.M).group(1)))
+
+
+def run(binary, make_arguments, instrument_at_start):
+    """Standard output, and a profile for each dump of each process of it. make_arguments is called
+    with a folder for sockets and files, and gives the arguments. Nothing is collected until the
+    program asks for it."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder, "out")
+        scratch = pathlib.Path(folder, "scratch")
+        out.mkdir()
+        scratch.mkdir()
+        command = ["valgrind", "--tool=callgrind", "--collect-atstart=no",
+                   "--instr-atstart=" + ("yes" if instrument_at_start else "no"),
+                   f"--callgrind-out-file={out}/%p", binary, *map(str, make_arguments(scratch))]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=500, env=ENVIRONMENT)
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(command)}\nended with {done.returncode}:\n"
+                     f"{done.stdout}{done.stderr}")
+        return done.stdout, [read_profile(file.read_text()) for file in sorted(out.iterdir())]

@@ -1,0 +1,230 @@
+// instructions FOLDER: what commands cost the server in user space, each on its own.
+//
+// To be run under callgrind, which gets one dump for each measured step; standard output says how
+// many commands each dump covers. Journal and sockets are made in FOLDER. Each step leaves as many
+// jobs as it found, in the order of their ids; only the journal's keep what they put, so that there
+// is nothing to compact.
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include <valgrind/callgrind.h>
+
+#include "hosted_server.h"
+
+namespace {
+
+using namespace tubed;
+using namespace tubed::instructions;
+
+constexpr int kRounds = 320;
+// What is done once, or once in a while, such as the growth of a buffer, is mostly done by then.
+constexpr int kWarmUp = 160;
+// Always there, so that heaps have some depth. More than one batch takes.
+constexpr int kReadyJobs = 1000;
+constexpr int kPipelined = 16;
+constexpr int kCycles = 10;
+constexpr std::size_t kBodyBytes = 100;
+constexpr std::size_t kLargeBodyBytes = 16 * 1024;
+
+// Calls step(Collect), and gives callgrind what it collects under this name. One call of it makes
+// so many commands.
+template <class Step>
+void measure(const char* name, int commands, Step step) {
+  for (int i = 0; i < kWarmUp; ++i) step(Collect::no);
+  CALLGRIND_ZERO_STATS;
+  for (int i = 0; i < kRounds; ++i) step(Collect::yes);
+  CALLGRIND_DUMP_STATS_AT(name);
+  std::printf("%d %s\n", kRounds * commands, name);
+}
+
+std::uint64_t number_in(std::string_view text) {
+  std::uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// A client whose every answer is checked.
+class Asker {
+ public:
+  explicit Asker(HostedServer& server) : client_(server) {}
+
+  void expect(std::string_view reply, std::string_view command, Collect collect = Collect::no) {
+    const std::string line = std::string(command) + "\r\n";
+    if (client_.ask(line, 1, collect) != std::string(reply) + "\r\n") fail("wrong answer: " + line);
+  }
+  // An answer with a body, beginning with `word`.
+  void expect_body(std::string_view word, std::string_view command, Collect collect) {
+    const std::string line = std::string(command) + "\r\n";
+    const std::string reply = client_.ask(line, 1, collect);
+    if (!reply.starts_with(std::string(word) + " ")) fail("wrong answer: " + line);
+  }
+
+  static std::string put_command(std::size_t bytes = kBodyBytes, int priority = 10) {
+    return "put " + std::to_string(priority) + " 0 3600 " + std::to_string(bytes) + "\r\n" +
+           std::string(bytes, 'x') + "\r\n";
+  }
+  void put(Collect collect = Collect::no) { puts(put_command(), 1, collect); }
+  // `commands` are that many puts.
+  void puts(std::string_view commands, int count, Collect collect = Collect::no) {
+    if (!client_.ask(commands, static_cast<std::size_t>(count), collect).starts_with("INSERTED ")) {
+      fail("not inserted");
+    }
+  }
+  // The job that is first now.
+  std::string reserve(Collect collect = Collect::no) {
+    const std::string reply = client_.ask("reserve\r\n", 1, collect);
+    if (!reply.starts_with("RESERVED ")) fail("not reserved");
+    return std::to_string(number_in(std::string_view(reply).substr(9)));
+  }
+  void release(const std::string& id, Collect collect = Collect::no) {
+    expect("RELEASED", "release " + id + " 10 0", collect);
+  }
+  void take_out(int jobs = 1) {
+    for (int i = 0; i < jobs; ++i) expect("DELETED", "delete " + reserve());
+  }
+  std::string first_ready() {
+    const std::string reply = client_.ask("peek-ready\r\n", 1);
+    if (!reply.starts_with("FOUND ")) fail("nothing ready");
+    return std::to_string(number_in(std::string_view(reply).substr(6)));
+  }
+
+  Client& client() { return client_; }
+
+ private:
+  Client client_;
+};
+
+void measure_puts(Asker& asker) {
+  measure("put", 1, [&](Collect collect) {
+    asker.put(collect);
+    asker.take_out();
+  });
+  std::string batch;
+  for (int i = 0; i < kPipelined; ++i) batch += Asker::put_command();
+  measure("put, 16 pipelined", kPipelined, [&](Collect collect) {
+    asker.puts(batch, kPipelined, collect);
+    asker.take_out(kPipelined);
+  });
+}
+
+// Most urgent, so that it is the one that is taken out again; its id is missing among the others'.
+void measure_large_put(Asker& asker) {
+  const std::string put = Asker::put_command(kLargeBodyBytes, 5);
+  measure("put of 16 KiB", 1, [&](Collect collect) {
+    asker.puts(put, 1, collect);
+    asker.take_out();
+  });
+}
+
+void measure_reservations(Asker& asker) {
+  measure("reserve", 1, [&](Collect collect) { asker.release(asker.reserve(collect)); });
+  measure("release", 1, [&](Collect collect) { asker.release(asker.reserve(), collect); });
+  measure("touch", 1, [&](Collect collect) {
+    const std::string id = asker.reserve();
+    asker.expect("TOUCHED", "touch " + id, collect);
+    asker.release(id);
+  });
+  measure("bury", 1, [&](Collect collect) {
+    const std::string id = asker.reserve();
+    asker.expect("BURIED", "bury " + id + " 10", collect);
+    asker.expect("KICKED", "kick-job " + id);
+  });
+  measure("kick-job", 1, [&](Collect collect) {
+    const std::string id = asker.reserve();
+    asker.expect("BURIED", "bury " + id + " 10");
+    asker.expect("KICKED", "kick-job " + id, collect);
+  });
+  measure("delete", 1, [&](Collect collect) {
+    asker.put();
+    asker.expect("DELETED", "delete " + asker.reserve(), collect);
+  });
+}
+
+// Ten puts, ten reserves and the deletes of what they reserve, in one go.
+void measure_cycle(Asker& asker) {
+  measure("put, reserve, delete, 30 pipelined", 3 * kCycles, [&](Collect collect) {
+    // Jobs stand in the order of their ids, and there are no gaps.
+    const std::uint64_t first = number_in(asker.first_ready());
+    std::string batch;
+    for (int i = 0; i < kCycles; ++i) batch += Asker::put_command();
+    for (int i = 0; i < kCycles; ++i) batch += "reserve\r\n";
+    std::string deletes;
+    for (std::uint64_t i = 0; i < kCycles; ++i) {
+      deletes += "delete " + std::to_string(first + i) + "\r\n";
+    }
+    const std::string replies = asker.client().ask(batch + deletes, 3 * kCycles, collect);
+    if (!replies.ends_with("\r\nDELETED\r\nDELETED\r\n")) fail("not deleted");
+  });
+}
+
+// A worker that waits, and the put that ends its wait.
+void measure_waiting(HostedServer& server) {
+  Asker worker(server);
+  Asker producer(server);
+  worker.expect("WATCHING 2", "watch waiting");
+  worker.expect("WATCHING 1", "ignore default");
+  producer.expect("USING waiting", "use waiting");
+  measure("reserve that waits, and its put", 1, [&](Collect collect) {
+    worker.client().tell("reserve\r\n", collect);
+    producer.put(collect);
+    const std::string reply = worker.client().take();
+    if (!reply.starts_with("RESERVED ")) fail("the worker was not served");
+    worker.expect("DELETED",
+                  "delete " + std::to_string(number_in(std::string_view(reply).substr(9))));
+  });
+}
+
+void measure_questions(Asker& asker) {
+  const std::string first = asker.first_ready();
+  measure("peek", 1,
+          [&](Collect collect) { asker.expect_body("FOUND", "peek " + first, collect); });
+  measure("stats-job", 1,
+          [&](Collect collect) { asker.expect_body("OK", "stats-job " + first, collect); });
+  measure("stats", 1, [&](Collect collect) { asker.expect_body("OK", "stats", collect); });
+  measure("watch and ignore", 1, [&](Collect collect) {
+    asker.expect("WATCHING 2", "watch other", collect);
+    asker.expect("WATCHING 1", "ignore other", collect);
+  });
+}
+
+// What the loop's thread does for it; the pool's threads are not collected. Its files do not sync
+// and hardly grow meanwhile, for both would happen at a moment that the clock decides.
+void measure_journal(const std::string& folder) {
+  Settings settings;
+  settings.journal_directory = folder + "/journal";
+  settings.journal_sync = std::chrono::hours(1);
+  std::filesystem::create_directory(settings.journal_directory);
+  HostedServer server(settings, folder + "/journaled");
+  {
+    Asker asker(server);
+    measure("put, with a journal", 1, [&](Collect collect) { asker.put(collect); });
+    std::string batch;
+    for (int i = 0; i < kPipelined; ++i) batch += Asker::put_command();
+    measure("put, with a journal, 16 pipelined", kPipelined,
+            [&](Collect collect) { asker.puts(batch, kPipelined, collect); });
+  }
+  server.stop();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) fail("usage: instructions FOLDER");
+  const std::string folder = argv[1];
+  {
+    HostedServer server(Settings(), folder + "/plain");
+    Asker asker(server);
+    for (int i = 0; i < kReadyJobs; ++i) asker.put();
+    measure_puts(asker);
+    measure_reservations(asker);
+    measure_cycle(asker);
+    measure_waiting(server);
+    measure_questions(asker);
+    measure_large_put(asker);
+  }
+  measure_journal(folder);
+}

@@ -1,0 +1,161 @@
+#include "hosted_server.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <valgrind/callgrind.h>
+
+namespace tubed::instructions {
+
+namespace {
+
+// Far longer than anything here takes.
+constexpr int kPatienceMs = 30'000;
+
+Settings listening_on(Settings settings, const std::string& path) {
+  settings.listeners.resize(1);
+  settings.listeners.front().kind = Listen::Kind::unix_socket;
+  settings.listeners.front().path = path;
+  return settings;
+}
+
+// The length of the reply that `text` begins with, with its body; nothing if it is not all there.
+std::optional<std::size_t> reply_length(std::string_view text) {
+  const std::size_t line = text.find("\r\n");
+  if (line == std::string_view::npos) return std::nullopt;
+  const std::string_view words = text.substr(0, line);
+  const bool has_body =
+      words.starts_with("OK ") || words.starts_with("RESERVED ") || words.starts_with("FOUND ");
+  if (!has_body) return line + 2;
+  std::size_t bytes = 0;
+  const std::string_view last = words.substr(words.rfind(' ') + 1);
+  std::from_chars(last.data(), last.data() + last.size(), bytes);
+  const std::size_t length = line + 2 + bytes + 2;
+  if (text.size() < length) return std::nullopt;
+  return length;
+}
+
+// Every thread but this one waits for work.
+bool others_rest() {
+  const std::string self = std::to_string(::gettid());
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (task.path().filename() == self) continue;
+    std::ifstream file(task.path() / "syscall");
+    if (!file) fail("the kernel does not tell which call a thread is in");
+    long call = 0;
+    file >> call;  // fails while the thread runs
+    if (!file || call != SYS_futex) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void fail(std::string_view what) {
+  std::fprintf(stderr, "%.*s\n", static_cast<int>(what.size()), what.data());
+  std::exit(1);
+}
+
+int connect_to(const std::string& path) {
+  const int descriptor = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) fail("the socket's path is too long");
+  std::ranges::copy(path, address.sun_path);
+  if (::connect(descriptor, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+    fail("cannot connect");
+  }
+  return descriptor;
+}
+
+void send_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t sent = ::send(descriptor, text.data(), text.size(), MSG_NOSIGNAL);
+    if (sent <= 0) fail("cannot send");
+    text.remove_prefix(static_cast<std::size_t>(sent));
+  }
+}
+
+HostedServer::HostedServer(Settings settings, const std::string& path)
+    : log_([](std::string_view) { return true; }, [] { return Duration(); }),
+      settings_(listening_on(std::move(settings), path)),
+      server_(loop_, log_, settings_, [this] { return Result<Settings>(settings_); }) {
+  if (auto listening = server_.listen({}); !listening) fail(listening.error().message);
+  if (auto recovered = server_.recover(); !recovered) fail(recovered.error().message);
+}
+
+void HostedServer::turn(Collect collect) {
+  if (collect == Collect::no) {
+    uv_run(loop_.uv(), UV_RUN_ONCE);
+    return;
+  }
+  wait_for_event();
+  CALLGRIND_TOGGLE_COLLECT;
+  uv_run(loop_.uv(), UV_RUN_ONCE);
+  CALLGRIND_TOGGLE_COLLECT;
+}
+
+// A thread of the pool that has just told the loop of its work may not be done with telling: the
+// loop would spin until it is, for as long as the scheduler decides.
+void HostedServer::wait_for_event() {
+  pollfd events{.fd = uv_backend_fd(loop_.uv()), .events = POLLIN, .revents = 0};
+  if (::poll(&events, 1, kPatienceMs) != 1) fail("the server has nothing to do");
+  while (!others_rest()) ::sched_yield();
+}
+
+void HostedServer::stop() {
+  std::raise(SIGTERM);
+  if (!server_.run()) fail("the journal has failed");
+}
+
+Client::Client(HostedServer& server) : server_(server), descriptor_(connect_to(server.path())) {}
+
+Client::~Client() {
+  ::close(descriptor_);
+}
+
+std::string Client::ask(std::string_view commands, std::size_t replies, Collect collect) {
+  send_all(descriptor_, commands);
+  std::string text;
+  std::size_t complete = 0;  // bytes of whole replies
+  for (std::size_t seen = 0; seen < replies;) {
+    server_.turn(collect);
+    text += take();
+    while (const auto length = reply_length(std::string_view(text).substr(complete))) {
+      complete += *length;
+      ++seen;
+    }
+  }
+  return text;
+}
+
+void Client::tell(std::string_view commands, Collect collect) {
+  send_all(descriptor_, commands);
+  server_.turn(collect);
+}
+
+std::string Client::take() {
+  std::string text;
+  std::array<char, 65536> buffer;
+  for (;;) {
+    const ssize_t got = ::recv(descriptor_, buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (got == 0) fail("the server closed the connection");
+    if (got < 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+}
+
+}  // namespace tubed::instructions

@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "tubectl/bench/cycles.h"
+#include "tubectl/bench/pipe.h"
+#include "tubectl/bench/puts.h"
+#include "tubectl/bench/reserves.h"
+
+namespace tubed::tubectl::bench {
+namespace {
+
+using std::chrono::milliseconds;
+
+const Clock::time_point kStart = Clock::time_point(std::chrono::hours(1));
+
+Plan plan_of(Work work, std::size_t clients, std::size_t in_flight, std::uint64_t jobs) {
+  Plan plan;
+  plan.work = work;
+  plan.clients = clients;
+  plan.in_flight = in_flight;
+  plan.jobs = jobs;
+  plan.body_bytes = 16;
+  return plan;
+}
+
+constexpr std::string_view kPut = "put 0 0 60 16\r\nxxxxxxxxxxxxxxxx\r\n";
+
+Reply inserted() {
+  return {Reply::Kind::inserted, 0, "INSERTED 1", {}};
+}
+Reply reserved(JobId id, std::string_view head = {}) {
+  return {Reply::Kind::reserved, id, "RESERVED", head};
+}
+Reply deleted() {
+  return {Reply::Kind::deleted, 0, "DELETED", {}};
+}
+
+std::string times(std::size_t count, std::string_view text) {
+  std::string all;
+  for (std::size_t i = 0; i < count; ++i) all += text;
+  return all;
+}
+
+// The stamp in the only put of a request.
+Clock::time_point stamp_of(std::string_view request) {
+  const std::string text(request.substr(request.find('\n') + 1, 16));
+  return Clock::time_point(std::chrono::nanoseconds(std::stoll(text, nullptr, 16)));
+}
+
+}  // namespace
+
+TEST_CASE("puts: so many in flight, and no more than the jobs") {
+  const Plan plan = plan_of(Work::put, 2, 3, 5);
+  Tally tally;
+  tally.measuring = true;
+  Puts puts(plan, plan.in_flight, tally);
+  CHECK(puts.next(0, kStart) == times(3, kPut));
+  CHECK(puts.next(0, kStart) == "");
+  CHECK(puts.next(1, kStart) == times(2, kPut));
+  CHECK(puts.overdue() == 5);
+  for (int i = 0; i < 3; ++i) REQUIRE(puts.take(0, inserted(), kStart + milliseconds(2)));
+  CHECK(puts.next(0, kStart) == "");
+  CHECK_FALSE(puts.finished());
+  for (int i = 0; i < 2; ++i) REQUIRE(puts.take(1, inserted(), kStart + milliseconds(2)));
+  CHECK(puts.finished());
+  CHECK(puts.in_tubes() == std::vector<std::uint64_t>{5});
+  CHECK(tally.figures.measured == 5);
+  CHECK(tally.figures.latencies.histogram().max() == 2'000'000);
+}
+
+TEST_CASE("any other reply ends the run, and tells what was answered") {
+  const Plan plan = plan_of(Work::put, 1, 1, 1);
+  Tally tally;
+  Puts puts(plan, 1, tally);
+  puts.next(0, kStart);
+  const auto taken = puts.take(0, Reply{Reply::Kind::other, 0, "OUT_OF_MEMORY", {}}, kStart);
+  REQUIRE_FALSE(taken);
+  CHECK(taken.error().message == "a put was answered \"OUT_OF_MEMORY\"");
+  const auto unasked = puts.take(0, deleted(), kStart);
+  REQUIRE_FALSE(unasked);
+  CHECK(unasked.error().message == "the server said \"DELETED\" unasked");
+}
+
+TEST_CASE("reserves: none is asked for that is not there, and each is deleted, tube by tube") {
+  Plan plan = plan_of(Work::reserve, 2, 2, 3);
+  plan.tubes = 2;
+  Tally tally;
+  Reserves reserves(plan, {1, 2}, tally);
+  CHECK(reserves.next(0, kStart) == "reserve\r\n");
+  CHECK(reserves.next(1, kStart) == "reserve\r\nreserve\r\n");
+  REQUIRE(reserves.take(1, reserved(8), kStart));
+  CHECK(reserves.next(1, kStart) == "delete 8\r\n");
+  REQUIRE(reserves.take(0, reserved(7), kStart));
+  CHECK(reserves.next(0, kStart) == "delete 7\r\n");
+  REQUIRE(reserves.take(0, deleted(), kStart));
+  REQUIRE(reserves.take(1, reserved(9), kStart));
+  CHECK(reserves.next(1, kStart) == "delete 9\r\n");
+  REQUIRE(reserves.take(1, deleted(), kStart));
+  CHECK_FALSE(reserves.finished());
+  REQUIRE(reserves.take(1, deleted(), kStart));
+  CHECK(reserves.finished());
+  CHECK(tally.figures.all == 6);
+}
+
+TEST_CASE("cycles, one command in flight: put, reserve, delete, also when it is over") {
+  const Plan plan = plan_of(Work::cycle, 1, 1, 0);
+  Tally tally;
+  Cycles cycles(plan, tally);
+  CHECK(cycles.next(0, kStart) == kPut);
+  CHECK(cycles.next(0, kStart) == "");
+  cycles.stop();
+  REQUIRE(cycles.take(0, inserted(), kStart));
+  CHECK(cycles.next(0, kStart) == "reserve\r\n");
+  REQUIRE(cycles.take(0, reserved(4), kStart));
+  CHECK(cycles.next(0, kStart) == "delete 4\r\n");
+  REQUIRE(cycles.take(0, deleted(), kStart));
+  CHECK(cycles.next(0, kStart) == "");
+  CHECK(cycles.finished());
+}
+
+TEST_CASE("cycles, many in flight: behind a batch come the deletes of the one before") {
+  const Plan plan = plan_of(Work::cycle, 1, 8, 3);  // two jobs a batch
+  Tally tally;
+  Cycles cycles(plan, tally);
+  CHECK(cycles.next(0, kStart) == times(2, kPut) + "reserve\r\nreserve\r\n");
+  for (int i = 0; i < 2; ++i) REQUIRE(cycles.take(0, inserted(), kStart));
+  REQUIRE(cycles.take(0, reserved(1), kStart));
+  CHECK(cycles.next(0, kStart) == "");
+  REQUIRE(cycles.take(0, reserved(2), kStart));
+  CHECK(cycles.next(0, kStart) == times(1, kPut) + "reserve\r\ndelete 1\r\ndelete 2\r\n");
+  REQUIRE(cycles.take(0, inserted(), kStart));
+  REQUIRE(cycles.take(0, reserved(3), kStart));
+  for (int i = 0; i < 2; ++i) REQUIRE(cycles.take(0, deleted(), kStart));
+  CHECK(cycles.next(0, kStart) == "delete 3\r\n");
+  REQUIRE(cycles.take(0, deleted(), kStart));
+  CHECK(cycles.finished());
+  CHECK(tally.figures.all == 9);
+}
+
+TEST_CASE("a pipe measures from the put to the consumer, and waits until all is consumed") {
+  Plan plan = plan_of(Work::pipe, 2, 1, 1);
+  plan.producers = 1;
+  Tally tally;
+  tally.measuring = true;
+  Pipe pipe(plan, kStart, tally);
+  const std::string put(pipe.next(0, kStart + milliseconds(1)));
+  CHECK(stamp_of(put) == kStart + milliseconds(1));
+  CHECK(pipe.next(1, kStart) == "reserve\r\n");
+  CHECK(pipe.next(1, kStart) == "");
+  const std::string_view head = std::string_view(put).substr(put.find('\n') + 1, 16);
+  REQUIRE(pipe.take(1, reserved(5, head), kStart + milliseconds(4)));
+  CHECK(tally.figures.latencies.histogram().max() == 3'000'000);
+  CHECK(pipe.next(1, kStart) == "delete 5\r\nreserve\r\n");
+  REQUIRE(pipe.take(1, deleted(), kStart));
+  CHECK_FALSE(pipe.finished());
+  REQUIRE(pipe.take(0, inserted(), kStart));
+  CHECK(pipe.finished());
+  CHECK(pipe.overdue() == 0);
+}
+
+TEST_CASE("a pipe does not take jobs of others for its own") {
+  Plan plan = plan_of(Work::pipe, 2, 1, 0);
+  plan.producers = 1;
+  Tally tally;
+  for (const std::string_view head : {"xxxxxxxxxxxxxxxx", "1", "", "0000000000000001"}) {
+    Pipe pipe(plan, kStart, tally);
+    pipe.next(1, kStart);
+    CAPTURE(head);
+    CHECK_FALSE(pipe.take(1, reserved(5, head), kStart + milliseconds(1)));
+  }
+}
+
+TEST_CASE("with a rate puts are due at even distances, and what is late counts from then") {
+  Plan plan = plan_of(Work::pipe, 2, 1, 0);
+  plan.producers = 1;
+  plan.rate = 100;  // one in 10 ms
+  Tally tally;
+  Pipe pipe(plan, kStart, tally);
+  CHECK(pipe.due() == kStart);
+  CHECK(stamp_of(pipe.next(0, kStart)) == kStart);
+  CHECK_FALSE(pipe.due());  // the only producer waits
+  REQUIRE(pipe.take(0, inserted(), kStart + milliseconds(3)));
+  CHECK(pipe.due() == kStart + milliseconds(10));
+  CHECK(pipe.next(0, kStart + milliseconds(9)) == "");
+  // Noticed late, but nobody was kept from it.
+  CHECK(stamp_of(pipe.next(0, kStart + milliseconds(11))) == kStart + milliseconds(11));
+  REQUIRE(pipe.take(0, inserted(), kStart + milliseconds(25)));
+  CHECK(stamp_of(pipe.next(0, kStart + milliseconds(26))) == kStart + milliseconds(20));
+}
+
+}  // namespace tubed::tubectl::bench
