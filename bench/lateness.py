@@ -18,6 +18,7 @@ from rounds import judged
 
 SECOND = 1_000_000_000
 CHUNK = 100  # commands that are sent together
+SHARE = 20  # paused tubes that one client waits at
 COLUMNS = ("p50 ms", "p99 ms", "most ms", "p99 at least", "early")
 
 
@@ -37,14 +38,14 @@ class Due:
         for job in jobs or wire.identities(data, word, count):
             self.bounds[job] = bounds
 
-    def wait(self, connection, requests, lines):
-        """Sends `requests`, which wait for the jobs, and returns for each job the ns since it was
-        due at the earliest and at the latest."""
+    def wait(self, asked):
+        """`asked` is a list of (connection, requests that wait for jobs, lines). Sends them, and
+        returns for each job the ns since it was due at the earliest and at the latest."""
         if time.monotonic_ns() >= min(first for first, _ in self.bounds.values()):
             sys.exit("lateness: it took longer to ask for the jobs than until they were due")
-        late, rest = [], b""
-        for moment, chunk in connection.arrivals(requests, lines):
-            *whole, rest = (rest + chunk).split(b"\r\n")
+        late, rests = [], [b""] * len(asked)
+        for moment, place, chunk in wire.arrivals_at(asked):
+            *whole, rests[place] = (rests[place] + chunk).split(b"\r\n")
             for line in whole:
                 if line.startswith(b"RESERVED "):
                     first, last = self.bounds.pop(int(line.split()[1]))
@@ -60,7 +61,7 @@ def delays(server, count):
     with wire.Connection(server.port) as producer, wire.Connection(server.port) as waiting:
         for _ in range(count // CHUNK):
             due.ask(producer, wire.put(delay=1) * CHUNK, CHUNK, CHUNK, b"INSERTED")
-        return due.wait(waiting, b"reserve\r\n" * count, 2 * count)
+        return due.wait([(waiting, b"reserve\r\n" * count, 2 * count)])
 
 
 def ttrs(server, count):
@@ -74,25 +75,29 @@ def ttrs(server, count):
             due.ask(holder, b"reserve\r\n" * CHUNK, CHUNK, 2 * CHUNK, b"RESERVED")
         # Who waits must not hold jobs that are themselves soon over, so it deletes each at once. It
         # knows which one comes: they were taken in the order of their ids, and so they come back.
-        return due.wait(waiting, b"".join(b"reserve\r\ndelete %d\r\n" % job for job in jobs),
-                        3 * count)
+        requests = b"".join(b"reserve\r\ndelete %d\r\n" % job for job in jobs)
+        return due.wait([(waiting, requests, 3 * count)])
 
 
 def pauses(server, count):
-    """A job each in tubes that are paused; a tenth as many as of the others."""
-    count //= 10
+    """A job each in tubes that are paused; each client waits at some of them."""
     due = Due()
     names = [b"late-%d" % number for number in range(count)]
-    with wire.Connection(server.port) as producer, wire.Connection(server.port) as waiting:
+    shares = [names[begin:begin + SHARE] for begin in range(0, count, SHARE)]
+    with contextlib.ExitStack() as stack:
+        producer = stack.enter_context(wire.Connection(server.port))
         puts = b"".join(b"use %s\r\n" % name + wire.put() for name in names)
         lines = producer.exchange(puts, 2 * count).split(b"\r\n")[1::2]
         jobs = [int(line.split()[1]) for line in lines]
-        waiting.exchange(b"".join(b"watch %s\r\n" % name for name in names), count)
-        for begin in range(0, count, CHUNK):
-            some = names[begin:begin + CHUNK]
+        waiting = [stack.enter_context(wire.Connection(server.port)) for _ in shares]
+        for connection, some in zip(waiting, shares):
+            watches = b"".join(b"watch %s\r\n" % name for name in some)
+            connection.exchange(watches + b"ignore default\r\n", len(some) + 1)
+        for number, some in enumerate(shares):
             due.ask(producer, b"".join(b"pause-tube %s 1\r\n" % name for name in some), len(some),
-                    len(some), b"PAUSED", jobs[begin:begin + CHUNK])
-        return due.wait(waiting, b"reserve\r\n" * count, 2 * count)
+                    len(some), b"PAUSED", jobs[number * SHARE:][:len(some)])
+        return due.wait([(connection, b"reserve\r\n" * len(some), 2 * len(some))
+                         for connection, some in zip(waiting, shares)])
 
 
 def _figures(late):
@@ -124,7 +129,7 @@ def lateness(options):
                     gc.enable()
     tables, claims, early = [], [], 0
     for part, each in figures.items():
-        of = f"{count // 10:,} tubes" if part == "pause" else f"{count:,} jobs"
+        of = f"{count:,} tubes" if part == "pause" else f"{count:,} jobs"
         middle = {who: [statistics.median(column) for column in zip(*rounds)]
                   for who, rounds in each.items()}
         tables.append({"title": f"lateness of {of}: {part} of a second", "columns": list(COLUMNS),

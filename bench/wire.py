@@ -37,30 +37,61 @@ class Connection:
     def arrivals(self, requests, lines):
         """Sends `requests` while it reads, until so many lines have come. Returns a list of
         (time.monotonic_ns() when they were read, bytes)."""
-        rest = memoryview(requests)
-        self.socket.setblocking(False)
-        waiting = select.poll()
-        waiting.register(self.socket, select.POLLIN | select.POLLOUT)
-        arrived = []
-        while rest or lines > 0:
-            events = waiting.poll(PATIENCE * 1000)
-            if not events:
-                sys.exit(f"the server has been silent for {PATIENCE} s; lines still due: {lines}")
-            if events[0][1] & ~select.POLLOUT:
-                chunk = self.socket.recv(1 << 16)
-                arrived.append((time.monotonic_ns(), chunk))
-                if not chunk:
-                    sys.exit(f"the server closed a connection; lines still due on it: {lines}")
-                lines -= chunk.count(b"\n")
-            if rest and events[0][1] & select.POLLOUT:
-                rest = rest[self.socket.send(rest[:1 << 18]):]
-            if not rest:
-                waiting.modify(self.socket, select.POLLIN)
-        return arrived
+        return [(moment, chunk) for moment, _, chunk in arrivals_at([(self, requests, lines)])]
 
     def exchange(self, requests, lines):
         """The same; returns the bytes as one."""
         return b"".join(chunk for _, chunk in self.arrivals(requests, lines))
+
+
+class _Asked:
+    """What is still to be sent on a connection, and to come on it."""
+
+    def __init__(self, connection, requests, lines):
+        self.socket = connection.socket
+        self.rest = memoryview(requests)
+        self.lines = lines
+
+    def receive(self):
+        chunk = self.socket.recv(1 << 16)
+        if not chunk:
+            sys.exit(f"the server closed a connection; lines still due on it: {self.lines}")
+        self.lines -= chunk.count(b"\n")
+        return chunk
+
+    def send(self):
+        self.rest = self.rest[self.socket.send(self.rest[:1 << 18]):]
+
+
+def arrivals_at(asked):
+    """The same at many connections at once: `asked` is a list of (connection, requests, lines), and
+    what is returned of (ns, the connection's place in the list, bytes)."""
+    waiting = select.poll()
+    open_asks = {}
+    for place, ask in enumerate(asked):
+        one = _Asked(*ask)
+        one.socket.setblocking(False)
+        waiting.register(one.socket, select.POLLIN | (select.POLLOUT if one.rest else 0))
+        open_asks[one.socket.fileno()] = (place, one)
+    arrived = []
+    while open_asks:
+        events = waiting.poll(PATIENCE * 1000)
+        if not events:
+            due = sum(one.lines for _, one in open_asks.values())
+            sys.exit(f"the server has been silent for {PATIENCE} s; lines still due: {due}")
+        for number, event in events:
+            place, one = open_asks[number]
+            if event & ~select.POLLOUT:
+                chunk = one.receive()
+                arrived.append((time.monotonic_ns(), place, chunk))
+            if one.rest and event & select.POLLOUT:
+                one.send()
+                if not one.rest:
+                    waiting.modify(number, select.POLLIN)
+            if not one.rest and one.lines <= 0:
+                waiting.unregister(number)
+                del open_asks[number]
+    return arrived
 
 
 def put(body=b"x", delay=0, ttr=60):

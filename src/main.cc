@@ -38,7 +38,6 @@ void warn_of_few_descriptors(platform::Log& log, const Settings& settings) {
 
 int serve(const CommandLine& line, const Settings& settings) {
   platform::exit_when_out_of_memory();
-  platform::keep_heap_small();
   auto inherited = platform::inherited_sockets();
   if (!inherited) return fail(server::kExitCannotListen, inherited.error().message);
   platform::Log log;
@@ -63,6 +62,7 @@ int serve(const CommandLine& line, const Settings& settings) {
   if (auto recovered = server.recover(); !recovered) {
     return fail(server::kExitJournal, recovered.error().message);
   }
+  platform::keep_heap_small();
   if (server.run()) return 0;
   // A disk that has failed may not answer either: nothing waits for it.
   platform::exit_now(server::kExitJournalFailed);

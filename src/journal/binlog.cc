@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/zeros.h"
 #include "journal/little_endian.h"
 
 namespace tubed::journal {
@@ -51,7 +52,7 @@ T load(std::string_view bytes, std::size_t at) {
 }
 
 bool zeros_from(std::string_view bytes, std::size_t at) {
-  return bytes.find_first_not_of('\0', at) == std::string_view::npos;
+  return at >= bytes.size() || all_zeros(bytes.substr(at));
 }
 
 // A name that a client can use in a command. One that begins with '-' was let in at times.

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/crc32c.h"
+#include "base/zeros.h"
 #include "journal/little_endian.h"
 
 namespace tubed::journal {
@@ -196,9 +197,7 @@ class Reader {
     return text;
   }
   // Whether bytes that no field has are as they must be.
-  bool zeros(std::size_t bytes) {
-    return text(bytes).find_first_not_of('\0') == std::string_view::npos;
-  }
+  bool zeros(std::size_t bytes) { return all_zeros(text(bytes)); }
 
   JobCounters counters() {
     JobCounters counters;
@@ -439,7 +438,7 @@ Parsed parse_record(std::string_view bytes, std::uint32_t seed, const WallClock&
     return parsed;
   };
   if (bytes.size() < kRecordHeaderBytes) {
-    return bytes.find_first_not_of('\0') == std::string_view::npos ? parsed : bad(kCutShort);
+    return all_zeros(bytes) ? parsed : bad(kCutShort);
   }
   if (load_little<std::uint64_t>(bytes.data()) == 0) return parsed;
   const auto checksum = load_little<std::uint32_t>(bytes.data());
@@ -451,7 +450,7 @@ Parsed parse_record(std::string_view bytes, std::uint32_t seed, const WallClock&
   if (crc32c(seed, checked) != checksum) return bad(kBadChecksum);
   const std::string_view padding =
       bytes.substr(kRecordHeaderBytes + payload, parsed.bytes - kRecordHeaderBytes - payload);
-  if (padding.find_first_not_of('\0') != std::string_view::npos) return bad(kNotZero);
+  if (!all_zeros(padding)) return bad(kNotZero);
   const std::string_view reason =
       read_payload(bytes.substr(kRecordHeaderBytes, payload), clock, parsed.record);
   if (!reason.empty()) return bad(reason);

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/zeros.h"
+
 namespace tubed::journal {
 
 namespace {
@@ -107,7 +109,7 @@ class Examiner {
     if (!ended_) return {};
     gather_evidence(reader);
     const std::string_view records = std::string_view(*image).substr(kSegmentHeaderBytes);
-    if (records.find_first_not_of('\0') != std::string_view::npos) last_touched_ = index;
+    if (!all_zeros(records)) last_touched_ = index;
     return {};
   }
 
@@ -132,7 +134,7 @@ class Examiner {
     const bool at_end = parsed.kind == Parsed::Kind::end;
     if (at_end) {
       const std::string_view rest = image.substr(std::min<std::size_t>(offset, image.size()));
-      if (rest.find_first_not_of('\0') != std::string_view::npos) {
+      if (!all_zeros(rest)) {
         return "nothing is written here, but something behind it";
       }
     }

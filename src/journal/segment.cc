@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/crc32c.h"
+#include "base/zeros.h"
 #include "journal/little_endian.h"
 
 namespace tubed::journal {
@@ -92,8 +93,7 @@ Result<SegmentHeader> decode_header(std::string_view image, std::uint64_t sequen
   }
   const char* const at = image.data();
   const std::string_view reserved = image.substr(kReservedAt, kChecksumAt - kReservedAt);
-  if (load_little<std::uint32_t>(at + kBytesAt) != kSegmentHeaderBytes ||
-      reserved.find_first_not_of('\0') != std::string_view::npos) {
+  if (load_little<std::uint32_t>(at + kBytesAt) != kSegmentHeaderBytes || !all_zeros(reserved)) {
     return Error{"has a header with fields that its version does not have"};
   }
   const SegmentHeader header = {.directory = load_little<std::uint64_t>(at + kDirectoryAt),

@@ -74,6 +74,7 @@ void keep_heap_small() {
   // 64 MiB: then the arrays of a queue that was once long would stay in the process.
   ::mallopt(M_MMAP_THRESHOLD, 1024 * 1024);
   ::mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
+  ::malloc_trim(0);
 }
 
 std::uint64_t raise_descriptor_limit() {

@@ -38,6 +38,7 @@ inline constexpr int kExitNoMemory = 71;
 void exit_when_out_of_memory();
 
 // From now on the heap gives back to the system what it does not need, whatever sizes were freed.
+// Recovery comes before: it reads one large file after the other into the same memory.
 void keep_heap_small();
 
 // Raises the soft limit of open descriptors to the hard one; returns the limit now in force.
