@@ -111,8 +111,9 @@ void HostedServer::turn(Collect collect) {
 // A thread of the pool that has just told the loop of its work may not be done with telling: the
 // loop would spin until it is, for as long as the scheduler decides.
 void HostedServer::wait_for_event() {
+  const bool has_more_to_do = uv_backend_timeout(loop_.uv()) == 0;  // it would not wait itself
   pollfd events{.fd = uv_backend_fd(loop_.uv()), .events = POLLIN, .revents = 0};
-  if (::poll(&events, 1, kPatienceMs) != 1) fail("the server has nothing to do");
+  if (!has_more_to_do && ::poll(&events, 1, kPatienceMs) != 1) fail("the server has nothing to do");
   while (!others_rest()) ::sched_yield();
 }
 
