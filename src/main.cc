@@ -62,7 +62,7 @@ int serve(const CommandLine& line, const Settings& settings) {
   if (auto recovered = server.recover(); !recovered) {
     return fail(server::kExitJournal, recovered.error().message);
   }
-  platform::keep_heap_small();
+  platform::give_back_heap();  // what recovery had read
   if (server.run()) return 0;
   // A disk that has failed may not answer either: nothing waits for it.
   platform::exit_now(server::kExitJournalFailed);

@@ -10,8 +10,12 @@ namespace tubed {
 
 namespace {
 
+// Few sizes, and the smaller part of what their jobs take: should a body stay in each page when the
+// others go, in one size after the other, the pages kept are still few beside the jobs.
+constexpr std::size_t kMaxBytesInSlot = 64;
+
 void* take(std::size_t bytes) {
-  return bytes <= kMaxSlotBytes ? take_slot(bytes) : std::malloc(bytes);
+  return bytes <= kMaxBytesInSlot ? take_slot(bytes) : std::malloc(bytes);
 }
 
 }  // namespace
@@ -32,7 +36,7 @@ Bytes Bytes::copy_of(std::string_view text) {
 
 void Bytes::release(Block* block) {
   const std::size_t bytes = sizeof(Block) + block->size;
-  if (bytes > kMaxSlotBytes) return std::free(block);
+  if (bytes > kMaxBytesInSlot) return std::free(block);
   give_slot(block, bytes);
 }
 

@@ -40,6 +40,13 @@ class IndexSet {
 
   void set(std::uint32_t index, bool wanted) { wanted ? insert(index) : erase(index); }
 
+  // How many numbers there are. O(largest / 64).
+  std::size_t count() const {
+    std::size_t bits = 0;
+    for (const std::uint64_t word : words_) bits += static_cast<std::size_t>(std::popcount(word));
+    return bits;
+  }
+
   // Calls visit(index) for each number that both have, in ascending order.
   // O(largest / 4096 + words that both have).
   template <class Visit>

@@ -1,5 +1,6 @@
 #include "base/slots.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -24,11 +25,17 @@
 namespace tubed {
 namespace {
 
+// A multiple of the kernel's own pages, which are 4 KiB on these machines and up to 64 KiB
+// elsewhere.
+#if defined(__x86_64__) || defined(__i386__)
 constexpr std::size_t kPageBytes = 16 * 1024;
+#else
+constexpr std::size_t kPageBytes = 64 * 1024;
+#endif
 // Address space is taken in pieces of this size and never given back; memory in it is, by page.
 constexpr std::size_t kRegionBytes = 32 * 1024 * 1024;
-// So many free pages are kept for the next one who asks.
-constexpr std::size_t kSparePages = 16;
+// So much of free pages is kept for the next one who asks.
+constexpr std::size_t kSparePages = 256 * 1024 / kPageBytes;
 
 // The sanitizer knows objects in slots, too, and what is not to be touched between them.
 void forbid([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
@@ -43,7 +50,7 @@ void permit([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
 #endif
 }
 
-// Pages of 16 KiB, each at a multiple of its size.
+// Pages, each at a multiple of its size.
 class Pages {
  public:
   // Null if there is no memory.
@@ -58,14 +65,11 @@ class Pages {
 
   void give(char* page) {
     bytes_ -= kPageBytes;
-    if (spare_.size() < kSparePages) {
-      spare_.push_back(page);
-      return;
-    }
-    // Keeps the addresses: mappings stay few however the pages come back.
     permit(page, kPageBytes);
-    ::madvise(page, kPageBytes, MADV_DONTNEED);
-    returned_.push_back(page);
+    // Keeps the addresses: mappings stay few however the pages come back.
+    const bool is_spare =
+        spare_.size() < kSparePages || ::madvise(page, kPageBytes, MADV_DONTNEED) != 0;
+    (is_spare ? spare_ : returned_).push_back(page);
   }
 
   std::size_t bytes() const { return bytes_; }
@@ -120,17 +124,18 @@ static_assert(sizeof(Page) <= kFirstSlot);
 // All slots of one size.
 class SizeClass {
  public:
-  void* take(Pages& pages, std::size_t bytes) {
+  // `asked` of the slot's bytes will be used.
+  void* take(Pages& pages, std::size_t bytes, std::size_t asked) {
     if (first_ == nullptr && !add_page(pages)) return nullptr;
     Page* const page = first_;
     void* slot = page->free;
     if (slot != nullptr) {
-      permit(slot, bytes);
+      permit(slot, std::max(asked, sizeof(FreeSlot)));
       page->free = page->free->next;
     } else {
       slot = reinterpret_cast<char*>(page) + page->fresh;
       page->fresh += static_cast<std::uint32_t>(bytes);
-      permit(slot, bytes);
+      permit(slot, asked);
     }
     ++page->used;
     if (is_full(*page, bytes)) unlink(page);
@@ -142,6 +147,7 @@ class SizeClass {
     auto* const page = reinterpret_cast<Page*>(static_cast<char*>(slot) - offset);
     TUBED_ASSERT(page->used > 0 && offset >= kFirstSlot && offset < page->fresh);
     if (is_full(*page, bytes)) link(page);
+    permit(slot, bytes);
     page->free = new (slot) FreeSlot{page->free};
     forbid(slot, bytes);
     // The last page with room stays: one job that comes and goes must not cost a page each time.
@@ -184,19 +190,16 @@ class SizeClass {
   Page* first_ = nullptr;
 };
 
-// Sizes rise in steps of 8 bytes up to 128, and in steps of an eighth or less from there.
-struct Rounded {
-  std::size_t size_class;
-  std::size_t bytes;
-};
+// Sizes rise in steps of so many bytes.
+constexpr std::size_t kStep = 8;
+constexpr std::size_t kClasses = kMaxSlotBytes / kStep;
 
-constexpr Rounded round_up(std::size_t bytes) {
-  if (bytes <= 128) return {(bytes + 7) / 8 - 1, (bytes + 7) / 8 * 8};
-  if (bytes <= 256) return {15 + (bytes - 128 + 15) / 16, (bytes + 15) / 16 * 16};
-  if (bytes <= 512) return {23 + (bytes - 256 + 31) / 32, (bytes + 31) / 32 * 32};
-  return {31 + (bytes - 512 + 63) / 64, (bytes + 63) / 64 * 64};
+constexpr std::size_t class_of(std::size_t bytes) {
+  return (bytes - 1) / kStep;
 }
-constexpr std::size_t kClasses = round_up(kMaxSlotBytes).size_class + 1;
+constexpr std::size_t bytes_of(std::size_t size_class) {
+  return (size_class + 1) * kStep;
+}
 
 struct Slots {
   Pages pages;
@@ -213,16 +216,16 @@ Slots& slots() {
 
 void* take_slot(std::size_t bytes) {
   TUBED_ASSERT(bytes > 0 && bytes <= kMaxSlotBytes);
-  const Rounded rounded = round_up(bytes);
+  const std::size_t size_class = class_of(bytes);
   Slots& all = slots();
-  return all.classes[rounded.size_class].take(all.pages, rounded.bytes);
+  return all.classes[size_class].take(all.pages, bytes_of(size_class), bytes);
 }
 
 void give_slot(void* slot, std::size_t bytes) {
   if (slot == nullptr) return;
-  const Rounded rounded = round_up(bytes);
+  const std::size_t size_class = class_of(bytes);
   Slots& all = slots();
-  all.classes[rounded.size_class].give(all.pages, slot, rounded.bytes);
+  all.classes[size_class].give(all.pages, slot, bytes_of(size_class));
 }
 
 void* take_slot_or_fail(std::size_t bytes) {

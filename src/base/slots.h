@@ -1,9 +1,9 @@
-// Slots: memory for very many small objects, as malloc is for objects of any size.
+// Slots: memory for very many small objects of few sizes, as malloc is for objects of any size.
 //
-// Slots of one size stand side by side in pages of 16 KiB, without a header on each, so that a job
-// costs its own bytes and no more. A page whose slots are all free goes back to the system at once:
-// what a queue took when it was long it gives back when it is short. Without these a million jobs
-// would cost a quarter more, and the one job that stays would keep the heap of all the others.
+// Slots of one size stand side by side in pages, without a header on each, so that a job costs its
+// own bytes and no more. A page whose slots are all free goes back to the system at once: what a
+// queue took when it was long it gives back when it is short. An object that stays keeps its page,
+// and only for objects of its own size; that is why large and manifold things do not belong here.
 //
 // It owns its pages and never the objects. It belongs to the process, as malloc does, and to one
 // thread: objects in slots are made and freed on the loop's.
@@ -16,7 +16,7 @@
 namespace tubed {
 
 // The largest object that has a slot.
-inline constexpr std::size_t kMaxSlotBytes = 1024;
+inline constexpr std::size_t kMaxSlotBytes = 256;
 
 // A slot of that many bytes, 8-byte aligned; null if there is no memory. O(1).
 // Precondition: 0 < bytes <= kMaxSlotBytes.

@@ -110,6 +110,8 @@ class Engine {
   static std::uint64_t job_memory(std::uint32_t body_bytes);
   // False: there is no room for a job with a body of that size. O(1).
   bool claim_memory(std::uint32_t body_bytes);
+  // What all jobs count as, and bodies that are still arriving.
+  std::uint64_t memory_bytes() const { return memory_bytes_; }
   // The body did not arrive. Precondition: it was claimed.
   void return_memory(std::uint32_t body_bytes);
 

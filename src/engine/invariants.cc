@@ -82,6 +82,7 @@ void check_session(const Session& session, std::uint32_t short_watch_list) {
   });
   TUBED_ASSERT((session.watched != nullptr) == (session.watches.size() > short_watch_list));
   if (session.watched != nullptr) {
+    TUBED_ASSERT(session.watched->count() == session.watches.size());
     for (const Watch& watch : session.watches) {
       TUBED_ASSERT(session.watched->contains(watch.tube->index));
     }
@@ -119,6 +120,10 @@ void Engine::check_invariants() const {
   }
   TUBED_ASSERT(in_tubes == jobs_.size());
   TUBED_ASSERT(watching == watch_count_ && users == counts_.sessions);
+
+  std::size_t giving = 0;
+  for (const auto& tube : tubes_.all()) giving += tube->gives_jobs() ? 1 : 0;
+  TUBED_ASSERT(giving_tubes_.count() == giving);
 
   std::uint64_t open = 0;
   std::uint64_t waiting = 0;

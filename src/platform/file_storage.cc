@@ -222,12 +222,14 @@ Result<Descriptor> take_lock(int directory, const std::string& path) {
 
 // Memory that is about to be filled gets its pages at once, where the kernel can do that: each by
 // itself would cost more than what is read into it.
-void take_pages(char* memory, std::size_t bytes) {
+void take_pages([[maybe_unused]] char* memory, [[maybe_unused]] std::size_t bytes) {
+#ifdef MADV_POPULATE_WRITE
   constexpr std::uintptr_t kPageBytes = 4096;
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
   const std::uintptr_t first = (begin + kPageBytes - 1) / kPageBytes * kPageBytes;
   const std::uintptr_t last = (begin + bytes) / kPageBytes * kPageBytes;
   if (last > first) ::madvise(memory + (first - begin), last - first, MADV_POPULATE_WRITE);
+#endif
 }
 
 bool is_plain(std::string_view name) {

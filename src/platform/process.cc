@@ -69,11 +69,7 @@ void exit_when_out_of_memory() {
   });
 }
 
-void keep_heap_small() {
-  // Fixed, not left to glibc, which raises both with each large block that is freed, up to 32 and
-  // 64 MiB: then the arrays of a queue that was once long would stay in the process.
-  ::mallopt(M_MMAP_THRESHOLD, 1024 * 1024);
-  ::mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
+void give_back_heap() {
   ::malloc_trim(0);
 }
 

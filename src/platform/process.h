@@ -37,9 +37,9 @@ std::string random_instance_id();
 inline constexpr int kExitNoMemory = 71;
 void exit_when_out_of_memory();
 
-// From now on the heap gives back to the system what it does not need, whatever sizes were freed.
-// Recovery comes before: it reads one large file after the other into the same memory.
-void keep_heap_small();
+// Gives free memory of the heap back to the system: glibc keeps tens of megabytes once large blocks
+// were freed. O(what is free).
+void give_back_heap();
 
 // Raises the soft limit of open descriptors to the hard one; returns the limit now in force.
 std::uint64_t raise_descriptor_limit();

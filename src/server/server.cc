@@ -21,6 +21,9 @@ constexpr std::chrono::seconds kStopSlack{5};
 // What a connection that was just taken has to say is on its way: it is waited for so long.
 constexpr std::chrono::milliseconds kStopGrace{200};
 
+// What jobs must once have taken for memory to be given back.
+constexpr std::uint64_t kLongQueueBytes = 1 << 20;
+
 commands::Identity identify() {
   platform::MachineNames names = platform::machine_names();
   return {.process_id = platform::process_id(),
@@ -232,6 +235,7 @@ void Server::end_turn() {
   // Who was closed gave jobs back.
   const bool journal_has_more = durability_ != nullptr && durability_->end_turn();
   hold_input(input_must_wait());
+  give_back_memory();
   arm_timers();
   turn_.ask_for_left_over(journal_has_more || (!left_over_.empty() && !input_held_));
   in_turn_ = false;
@@ -333,6 +337,15 @@ void Server::do_left_over() {
     client->conversation().resume();
     look_after(*client);
   }
+}
+
+// A queue that was long and is short: bodies and arrays that have gone are still in the heap.
+void Server::give_back_memory() {
+  const std::uint64_t now = service_.engine().memory_bytes();
+  most_job_memory_ = std::max(most_job_memory_, now);
+  if (most_job_memory_ < kLongQueueBytes || now > most_job_memory_ / 8) return;
+  platform::give_back_heap();
+  most_job_memory_ = now;
 }
 
 void Server::arm_timers() {

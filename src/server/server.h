@@ -77,6 +77,7 @@ class Server final : public ClientHost, public platform::ListenerOwner, public D
   void drain(bool draining);
   void limit_drain();
   bool is_drained() const;
+  void give_back_memory();
   void asked_to_stop();
   void stop();
   bool dismiss_waiting();
@@ -94,8 +95,9 @@ class Server final : public ClientHost, public platform::ListenerOwner, public D
   std::vector<std::unique_ptr<platform::Listener>> listeners_;
   std::vector<std::unique_ptr<Client>> clients_;  // by session
   std::size_t client_count_ = 0;
-  std::size_t waiting_count_ = 0;   // of clients that are closed last
-  std::uint64_t output_bytes_ = 0;  // of replies that clients have not taken
+  std::size_t waiting_count_ = 0;      // of clients that are closed last
+  std::uint64_t output_bytes_ = 0;     // of replies that clients have not taken
+  std::uint64_t most_job_memory_ = 0;  // since memory was last given back
   Patience patience_;
   // Not filled with zeros: what is never read into takes no memory.
   std::unique_ptr<char[]> read_buffer_ = std::make_unique_for_overwrite<char[]>(kReadBufferBytes);

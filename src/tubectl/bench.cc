@@ -88,6 +88,9 @@ Result<void> check_workload(const Options& options) {
     }
   }
   const Plan& plan = options.plan;
+  if (options.given("--warm-up") && (options.given("--jobs") || plan.work == Work::reserve)) {
+    return Error{"--warm-up is only for a run that ends by time"};
+  }
   if (plan.work == Work::cycle && plan.in_flight > 1 &&
       plan.in_flight < bench::Cycles::kLeastBatch) {
     return Error{"cycle has one command in flight, or three and more"};
@@ -193,7 +196,8 @@ void add_length_options(CLI::App& app, Options& options) {
                  "reserve: how many jobs there are [100000]")
       ->type_name("N")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000'000}));
-  app.add_option("--warm-up", options.warm_up, "Do not measure the first seconds; not with --jobs")
+  app.add_option("--warm-up", options.warm_up,
+                 "Do not measure the first seconds; not with --jobs or reserve")
       ->type_name("S")
       ->check(CLI::Range(0.0, kLongest))
       ->capture_default_str();

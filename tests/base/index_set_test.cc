@@ -62,6 +62,7 @@ TEST_CASE("what two sets have in common comes in ascending order, like that of t
     }
     CHECK(common(one, other) == wanted_common);
     CHECK(common(other, one) == wanted_common);
+    CHECK(one.count() == plain_one.size());
   }
   CHECK(common(one, IndexSet()).empty());
 }

@@ -267,6 +267,7 @@ class CommandLine(unittest.TestCase):
                           ["bench", "put", "--no-fill"], ["bench", "cycle", "--rate", "5"],
                           ["bench", "reserve", "--consumers", "5"],
                           ["bench", "cycle", "--in-flight", "2"],
+                          ["bench", "put", "--warm-up", "1", "--jobs", "5"],
                           ["bench", "pipe", "--body", "15"],
                           ["bench", "pipe", "--tubes", "3", "--producers", "3", "--consumers", "2"],
                           ["bench", "put", "--server", "example.org:11300"]):

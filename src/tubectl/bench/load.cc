@@ -264,7 +264,8 @@ Result<void> Load::turn() {
   if (ready < 0 && errno != EINTR) return system_error("cannot wait");
   now_ = Clock::now();
   const auto patience = std::chrono::seconds(kPatienceSeconds + plan_.delay_seconds);
-  if (now_ - heard_ >= patience && workload_->overdue() > 0) {
+  if (workload_->overdue() == 0) heard_ = now_;
+  if (ready == 0 && now_ - heard_ >= patience) {
     return Error{fmt::format("the server has been silent for {} s", patience.count())};
   }
   const bool over = is_measured_ && begin_ && plan_.time && now_ - *begin_ >= *plan_.time;
@@ -274,7 +275,7 @@ Result<void> Load::turn() {
   }
   if (!is_measured_) return {};
   if ((over || interrupted_) && !end_) end_ = now_;
-  if (!begin_ && now_ - start_ >= plan_.warm_up) begin_ = now_;
+  if (!begin_ && !end_ && now_ - start_ >= plan_.warm_up) begin_ = now_;
   tally_->measuring = begin_ && !end_;
   if (plan_.progress && now_ - shown_ >= std::chrono::seconds(shown_ == start_ ? 2 : 1)) {
     show_progress();

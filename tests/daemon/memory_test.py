@@ -1,0 +1,48 @@
+"""What jobs take of the machine's memory: little, bounded, and given back."""
+
+import unittest
+
+from harness import DaemonTest
+
+MIB = 1 << 20
+BATCH = 500
+
+
+def put(client, count, size):
+    """Returns the jobs' ids."""
+    last = int(client.put_many(count, size=size).split()[1])
+    return range(last - count + 1, last + 1)
+
+
+def delete(client, ids):
+    for begin in range(0, len(ids), BATCH):
+        some = ids[begin:begin + BATCH]
+        client.pump(b"".join(b"delete %d\r\n" % each for each in some), len(some))
+
+
+class Memory(DaemonTest):
+    def test_a_queue_that_was_long_gives_back_what_it_took(self):
+        daemon = self.start()
+        client = self.connect(daemon)
+        delete(client, put(client, 1000, 16))
+        begun = daemon.resident_bytes()
+        ids = put(client, 200_000, 16)
+        self.assertLess((daemon.resident_bytes() - begun) / len(ids), 131)
+        delete(client, ids)
+        self.assertLess(daemon.resident_bytes(), 1.2 * begun)
+
+    def test_jobs_of_many_sizes_that_stay_do_not_keep_the_memory_of_those_that_go(self):
+        limit = 8 * MIB
+        daemon = self.start("--limits-job-memory", str(limit))
+        client = self.connect(daemon)
+        begun = daemon.resident_bytes()
+        for size in [*range(1000, 100, -100), *range(96, 8, -8)]:
+            room = limit - client.stats()["job-memory"]
+            ids = put(client, room // (size + 256), size)
+            delete(client, [each for number, each in enumerate(ids) if number % 100])
+        # Twice what is allowed, as malloc too would keep something of it.
+        self.assertLess(daemon.resident_bytes() - begun, 2 * limit + 4 * MIB)
+
+
+if __name__ == "__main__":
+    unittest.main()
