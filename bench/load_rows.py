@@ -106,9 +106,8 @@ def waiters(options):
     tables = [table(f"{options.scaled(WAITERS)} clients waiting in reserve on one tube, "
                     f"from put to worker, {label}", each, ("p50", "p99", "cpu", "rate"), "job")
               for label, each in tallies.items()]
-    bounds = zip(tallies.items(), (0.7, None))
     claims = [claim(f"from put to worker, p99, {label}", each["tubed"], each["beanstalkd"], "p99",
-                    bound, of="beanstalkd") for (label, each), bound in bounds]
+                    0.7, of="beanstalkd") for label, each in tallies.items()]
     return row(f"{options.scaled(WAITERS)} clients waiting in reserve", tables, claims)
 
 
