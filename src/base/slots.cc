@@ -191,14 +191,14 @@ class SizeClass {
 };
 
 // Sizes rise in steps of so many bytes.
-constexpr std::size_t kStep = 8;
-constexpr std::size_t kClasses = kMaxSlotBytes / kStep;
+constexpr std::size_t kSlotStep = 8;
+constexpr std::size_t kClasses = kMaxSlotBytes / kSlotStep;
 
 constexpr std::size_t class_of(std::size_t bytes) {
-  return (bytes - 1) / kStep;
+  return (bytes - 1) / kSlotStep;
 }
 constexpr std::size_t bytes_of(std::size_t size_class) {
-  return (size_class + 1) * kStep;
+  return (size_class + 1) * kSlotStep;
 }
 
 struct Slots {
