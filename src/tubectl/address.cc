@@ -12,6 +12,9 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
+#include "platform/descriptor.h"
+#include "tubectl/system_error.h"
+
 namespace tubed::tubectl {
 namespace {
 
@@ -106,13 +109,13 @@ Result<Address> parse_address(std::string_view text) {
   return internet_address(AF_INET, text.substr(0, colon), text.substr(colon));
 }
 
-Result<Descriptor> connect_to(const Address& address) {
+Result<platform::Descriptor> connect_to(const Address& address) {
   const auto failed = [&address] {
     // What connect() says when its time is up.
     if (errno == EINPROGRESS) errno = ETIMEDOUT;
     return system_error(fmt::format("cannot connect to {}", to_string(address)));
   };
-  Descriptor descriptor(::socket(address.family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  platform::Descriptor descriptor(::socket(address.family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!descriptor) return failed();
   const timeval patience{kPatienceSeconds, 0};
   const int number = descriptor.number();

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 
 #include "base/result.h"
-#include "tubectl/descriptor.h"
+#include "platform/descriptor.h"
 
 namespace tubed::tubectl {
 
@@ -30,6 +30,6 @@ Result<Address> parse_address(std::string_view text);
 
 // A socket that blocks, but gives up after so long: to connect, to send and to receive.
 inline constexpr int kPatienceSeconds = 30;
-Result<Descriptor> connect_to(const Address& address);
+Result<platform::Descriptor> connect_to(const Address& address);
 
 }  // namespace tubed::tubectl

@@ -13,6 +13,7 @@
 #include "tubectl/bench/report.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/subcommand.h"
+#include "tubectl/system_error.h"
 
 namespace tubed::tubectl {
 namespace {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 
-#include "tubectl/descriptor.h"
+#include "tubectl/system_error.h"
 
 namespace tubed::tubectl {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "tubectl/descriptor.h"
+#include "tubectl/system_error.h"
 
 namespace tubed::tubectl::bench {
 

@@ -14,6 +14,7 @@
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 
+#include "platform/descriptor.h"
 #include "protocol/reply.h"
 #include "tubectl/bench/cycles.h"
 #include "tubectl/bench/pipe.h"
@@ -21,6 +22,7 @@
 #include "tubectl/bench/reserves.h"
 #include "tubectl/connection.h"
 #include "tubectl/exchange.h"
+#include "tubectl/system_error.h"
 
 namespace tubed::tubectl::bench {
 namespace {
@@ -49,7 +51,7 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);  // if not, a socket says so
 }
 
-Result<Descriptor> connect_client(const Plan& plan, std::size_t client) {
+Result<platform::Descriptor> connect_client(const Plan& plan, std::size_t client) {
   auto descriptor = connect_to(plan.server);
   if (!descriptor || plan.tubes == 1) return descriptor;
   const std::string tube = tube_name(plan, plan.tube_of(client));
@@ -88,7 +90,7 @@ class Load {
 
  private:
   struct Member {
-    explicit Member(Descriptor descriptor) : connection(std::move(descriptor)) {}
+    explicit Member(platform::Descriptor descriptor) : connection(std::move(descriptor)) {}
 
     Connection connection;
     ReplyReader reader;
@@ -115,9 +117,9 @@ class Load {
 
   const Plan& plan_;
   std::vector<char> buffer_;
-  Descriptor epoll_;
-  Descriptor timer_;
-  Descriptor signals_;
+  platform::Descriptor epoll_;
+  platform::Descriptor timer_;
+  platform::Descriptor signals_;
   std::deque<Member> members_;  // they do not move
   Workload* workload_ = nullptr;
   Tally* tally_ = nullptr;
@@ -174,8 +176,8 @@ Result<void> Load::connect() {
     if (!descriptor) return descriptor.error();
     members_.emplace_back(std::move(*descriptor));
   }
-  epoll_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
-  timer_ = Descriptor(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  epoll_ = platform::Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  timer_ = platform::Descriptor(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   if (!epoll_ || !timer_) return system_error("no epoll or timer");
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const int descriptor = members_[i].connection.number();
@@ -199,7 +201,7 @@ Result<void> Load::watch(int operation, int descriptor, std::uint64_t what, std:
 
 Result<void> Load::watch_signals() {
   const sigset_t set = end_signals();
-  signals_ = Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  signals_ = platform::Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_ || ::sigprocmask(SIG_BLOCK, &set, nullptr) != 0) {
     return system_error("cannot wait for signals");
   }
