@@ -27,6 +27,19 @@ def medians(figures):
             for who, rounds in figures.items()}
 
 
+def in_rounds(options, row_name, commands, measure):
+    """Three rounds at most, in each a fresh server of each kind: {who: [measure(server), one a
+    round]}."""
+    figures = {who: [] for who in commands}
+    for number in range(min(options.rounds, 3)):
+        servers.tell(f"{row_name}: round {number + 1}")
+        for who in servers.in_turn(commands, number):
+            with servers.fresh(who, commands[who], options.directory) as server:
+                server.start()
+                figures[who].append(measure(server))
+    return figures
+
+
 # --- Memory ---------------------------------------------------------------------------------------
 
 def _million_jobs(options, server, jobs):
@@ -47,13 +60,8 @@ def _million_jobs(options, server, jobs):
 def memory(options):
     jobs = options.scaled(1_000_000)
     commands = {"tubed": tubed(options), "beanstalkd": beanstalkd(options)}
-    figures = {who: [] for who in commands}
-    for number in range(min(options.rounds, 3)):
-        servers.tell(f"memory: round {number + 1}")
-        for who in servers.in_turn(commands, number):
-            with servers.fresh(who, commands[who], options.directory) as server:
-                server.start()
-                figures[who].append(_million_jobs(options, server, jobs))
+    figures = in_rounds(options, "memory", commands,
+                        lambda server: _million_jobs(options, server, jobs))
     ratios = [ours[1] / theirs[1] for ours, theirs in zip(figures["tubed"], figures["beanstalkd"])]
     kept = [later / begun for begun, _, _, later in figures["tubed"]]
     middle = medians(figures)
@@ -96,14 +104,8 @@ def connections(options):
                                         f"allowed here (ulimit -Hn)."]
     commands = {"tubed": tubed(options, "--limits-connections", 30_000),
                 "beanstalkd": beanstalkd(options)}
-    figures = {who: [] for who in commands}
-    for number in range(min(options.rounds, 3)):
-        servers.tell(f"connections: round {number + 1}")
-        for who in servers.in_turn(commands, number):
-            with servers.fresh(who, commands[who], options.directory) as server:
-                server.start()
-                figures[who].append([_idle_connections(server, count)])
-    middle = medians(figures)
+    middle = medians(in_rounds(options, "connections", commands,
+                               lambda server: [_idle_connections(server, count)]))
     table = {"title": f"{count:,} idle connections that have sent one command each",
              "columns": ["KiB each"], "keys": ["kib"], "rows": middle}
     claims = [judged("memory a connection", middle["tubed"][0], 1.5, "KiB")]

@@ -18,6 +18,7 @@ using commands::Service;
 
 constexpr int kPipelined = 16;
 constexpr std::string_view kReserve = "reserve\r\n";
+constexpr std::string_view kDeleted = "DELETED\r\n";
 
 std::string put_command(std::size_t body_bytes) {
   return "put 10 0 3600 " + std::to_string(body_bytes) + "\r\n" + std::string(body_bytes, 'x') +
@@ -43,18 +44,22 @@ class Talk {
     return replied;
   }
   std::uint64_t ready() const { return service_.engine().info().jobs.ready; }
-  // The deletes of the next 16 jobs from `first` on.
-  static void write_deletes(std::string& text, JobId first) {
-    text.clear();
-    for (JobId id = first; id < first + kPipelined; ++id) {
-      text.append("delete ").append(std::to_string(id)).append("\r\n");
+  // Makes ready to delete the next 16 jobs, in the order in which they were put.
+  void write_deletes() {
+    deletes_.clear();
+    for (const JobId end = next_ + kPipelined; next_ < end; ++next_) {
+      deletes_.append("delete ").append(std::to_string(next_)).append("\r\n");
     }
   }
+  // Deletes them. False: they were not all there.
+  bool say_deletes() { return say(deletes_) == kPipelined * kDeleted.size(); }
 
  private:
   Time now_{std::chrono::hours(1)};
   Service service_{Limits{}, {}, [] { return commands::CpuTimes{}; }};
   Conversation conversation_{service_};
+  JobId next_ = 1;  // to delete
+  std::string deletes_;
 };
 
 void expect(benchmark::State& state, bool right) {
@@ -66,15 +71,12 @@ void expect(benchmark::State& state, bool right) {
 void conversation_puts(benchmark::State& state) {
   Talk talk;
   const std::string puts = repeated(put_command(static_cast<std::size_t>(state.range(0))));
-  std::string deletes;
-  JobId next = 1;
   bool right = true;
   for (auto _ : state) {
     talk.say(puts);
     state.PauseTiming();
-    Talk::write_deletes(deletes, next);
-    next += kPipelined;
-    right &= talk.say(deletes) == repeated("DELETED\r\n").size();
+    talk.write_deletes();
+    right &= talk.say_deletes();
     state.ResumeTiming();
   }
   expect(state, right);
@@ -83,16 +85,13 @@ void conversation_puts(benchmark::State& state) {
 void conversation_deletes(benchmark::State& state) {
   Talk talk;
   const std::string puts = repeated(put_command(100));
-  std::string deletes;
-  JobId next = 1;
   bool right = true;
   for (auto _ : state) {
     state.PauseTiming();
     talk.say(puts);
-    Talk::write_deletes(deletes, next);
-    next += kPipelined;
+    talk.write_deletes();
     state.ResumeTiming();
-    right &= talk.say(deletes) == repeated("DELETED\r\n").size();
+    right &= talk.say_deletes();
   }
   expect(state, right);
 }
@@ -101,8 +100,6 @@ void conversation_reserves(benchmark::State& state) {
   Talk talk;
   const std::string puts = repeated(put_command(100));
   const std::string reserves = repeated(kReserve);
-  std::string deletes;
-  JobId next = 1;
   bool right = true;
   for (auto _ : state) {
     state.PauseTiming();
@@ -111,9 +108,8 @@ void conversation_reserves(benchmark::State& state) {
     talk.say(reserves);
     state.PauseTiming();
     right &= talk.ready() == 0;
-    Talk::write_deletes(deletes, next);
-    next += kPipelined;
-    right &= talk.say(deletes) == repeated("DELETED\r\n").size();
+    talk.write_deletes();
+    right &= talk.say_deletes();
     state.ResumeTiming();
   }
   expect(state, right);
@@ -123,14 +119,11 @@ void conversation_reserves(benchmark::State& state) {
 void conversation_cycle(benchmark::State& state) {
   Talk talk;
   const std::string puts_and_reserves = repeated(put_command(100)) + repeated(kReserve);
-  std::string deletes;
-  JobId next = 1;
   bool right = true;
   for (auto _ : state) {
     talk.say(puts_and_reserves);
-    Talk::write_deletes(deletes, next);
-    next += kPipelined;
-    right &= talk.say(deletes) == repeated("DELETED\r\n").size();
+    talk.write_deletes();
+    right &= talk.say_deletes();
   }
   expect(state, right);
 }
@@ -144,7 +137,7 @@ void conversation_put_bytewise(benchmark::State& state) {
   for (auto _ : state) {
     for (const char& byte : put) talk.say({&byte, 1});
     const std::string line = "delete " + std::to_string(next++) + "\r\n";
-    right &= talk.say(line) == std::string_view("DELETED\r\n").size();
+    right &= talk.say(line) == kDeleted.size();
   }
   if (!right) state.SkipWithError("the client was told something else");
 }
