@@ -4,9 +4,11 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <memory>
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/time.h>
@@ -40,11 +42,23 @@ Result<std::uint16_t> parse_port(std::string_view text) {
   return port;
 }
 
+// Letters, digits, dots and hyphens, and not a number that went wrong.
+bool is_host_name(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789.";
+  constexpr std::string_view kLetters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+  return !text.empty() && text.find_first_not_of(kLetters) == text.npos &&
+         text.find_first_not_of(kDigits) != text.npos;
+}
+
 Result<Address> internet_address(int family, std::string_view host, std::string_view port) {
   Address address{family, std::string(host == "localhost" ? "127.0.0.1" : host), kDefaultPort};
   std::array<unsigned char, sizeof(in6_addr)> bytes{};
   if (::inet_pton(family, address.host.c_str(), bytes.data()) != 1) {
-    return Error{fmt::format("\"{}\" is neither a numeric address nor localhost", host)};
+    if (family != AF_INET || !is_host_name(host)) {
+      return Error{fmt::format("\"{}\" is neither an address nor a host's name", host)};
+    }
+    address.family = AF_UNSPEC;
   }
   if (port.empty()) return address;
   auto number = parse_port(port.substr(1));
@@ -53,32 +67,60 @@ Result<Address> internet_address(int family, std::string_view host, std::string_
   return address;
 }
 
-struct SocketAddress {
-  sockaddr_storage storage{};
-  socklen_t size = 0;
+Error cannot_connect(const Address& address) {
+  // What connect() says when its time is up.
+  if (errno == EINPROGRESS) errno = ETIMEDOUT;
+  return system_error(fmt::format("cannot connect to {}", to_string(address)));
+}
+
+Result<platform::Descriptor> connect_one(const Address& address, const sockaddr* target,
+                                         socklen_t size) {
+  platform::Descriptor descriptor(::socket(target->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!descriptor) return cannot_connect(address);
+  const timeval patience{kPatienceSeconds, 0};
+  const int number = descriptor.number();
+  if (::setsockopt(number, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) != 0 ||
+      ::setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0 ||
+      ::connect(number, target, size) != 0) {
+    return cannot_connect(address);
+  }
+  const int on = 1;
+  if (target->sa_family != AF_UNIX &&
+      ::setsockopt(number, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) {
+    return cannot_connect(address);
+  }
+  return descriptor;
+}
+
+Result<platform::Descriptor> connect_local(const Address& address) {
+  sockaddr_un local{};
+  local.sun_family = AF_UNIX;
+  std::memcpy(local.sun_path, address.host.c_str(), address.host.size() + 1);
+  return connect_one(address, reinterpret_cast<const sockaddr*>(&local), sizeof local);
+}
+
+struct FreeAddresses {
+  void operator()(addrinfo* first) const { ::freeaddrinfo(first); }
 };
 
-SocketAddress socket_address(const Address& address) {
-  SocketAddress result;
-  if (address.family == AF_UNIX) {
-    auto& local = reinterpret_cast<sockaddr_un&>(result.storage);
-    local.sun_family = AF_UNIX;
-    std::memcpy(local.sun_path, address.host.c_str(), address.host.size() + 1);
-    result.size = sizeof local;
-  } else if (address.family == AF_INET6) {
-    auto& internet = reinterpret_cast<sockaddr_in6&>(result.storage);
-    internet.sin6_family = AF_INET6;
-    internet.sin6_port = htons(address.port);
-    ::inet_pton(AF_INET6, address.host.c_str(), &internet.sin6_addr);
-    result.size = sizeof internet;
-  } else {
-    auto& internet = reinterpret_cast<sockaddr_in&>(result.storage);
-    internet.sin_family = AF_INET;
-    internet.sin_port = htons(address.port);
-    ::inet_pton(AF_INET, address.host.c_str(), &internet.sin_addr);
-    result.size = sizeof internet;
+// All addresses of a name are tried, in the order in which the resolver gives them.
+Result<platform::Descriptor> connect_internet(const Address& address) {
+  addrinfo hints{};
+  hints.ai_family = address.family;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error =
+      ::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
+  if (error != 0) {
+    return Error{
+        fmt::format("cannot connect to {}: {}", to_string(address), ::gai_strerror(error))};
   }
-  return result;
+  const std::unique_ptr<addrinfo, FreeAddresses> first(found);
+  Result<platform::Descriptor> connected = Error{"the name has no address"};
+  for (const addrinfo* one = first.get(); one != nullptr && !connected; one = one->ai_next) {
+    connected = connect_one(address, one->ai_addr, one->ai_addrlen);
+  }
+  return connected;
 }
 
 }  // namespace
@@ -110,29 +152,7 @@ Result<Address> parse_address(std::string_view text) {
 }
 
 Result<platform::Descriptor> connect_to(const Address& address) {
-  const auto failed = [&address] {
-    // What connect() says when its time is up.
-    if (errno == EINPROGRESS) errno = ETIMEDOUT;
-    return system_error(fmt::format("cannot connect to {}", to_string(address)));
-  };
-  platform::Descriptor descriptor(::socket(address.family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!descriptor) return failed();
-  const timeval patience{kPatienceSeconds, 0};
-  const int number = descriptor.number();
-  if (::setsockopt(number, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) != 0 ||
-      ::setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0) {
-    return failed();
-  }
-  const SocketAddress target = socket_address(address);
-  if (::connect(number, reinterpret_cast<const sockaddr*>(&target.storage), target.size) != 0) {
-    return failed();
-  }
-  const int on = 1;
-  if (address.family != AF_UNIX &&
-      ::setsockopt(number, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) {
-    return failed();
-  }
-  return descriptor;
+  return address.family == AF_UNIX ? connect_local(address) : connect_internet(address);
 }
 
 }  // namespace tubed::tubectl

@@ -1,6 +1,6 @@
 // Address: where the server is.
 //
-// Never resolves a name: a host is numeric, or "localhost", which is 127.0.0.1.
+// A host is numeric or a name, which connect_to() resolves; "localhost" is 127.0.0.1.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace tubed::tubectl {
 inline constexpr std::uint16_t kDefaultPort = 11300;
 
 struct Address {
-  int family = AF_INET;            // or AF_INET6 or AF_UNIX
-  std::string host = "127.0.0.1";  // numeric, without brackets; of AF_UNIX the path
+  int family = AF_INET;            // or AF_INET6, AF_UNIX, or AF_UNSPEC of a name
+  std::string host = "127.0.0.1";  // without brackets; of AF_UNIX the path
   std::uint16_t port = kDefaultPort;
 };
 

@@ -1,7 +1,6 @@
 // tubectl bench: load, and what the server made of it.
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <memory>
 
 #include <fmt/format.h>
@@ -13,7 +12,6 @@
 #include "tubectl/bench/report.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/subcommand.h"
-#include "tubectl/system_error.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -48,7 +46,7 @@ examples:
 struct Options {
   Plan plan;
   std::string work;
-  std::string server = "127.0.0.1:11300";
+  Server server;
   std::size_t producers = 0;
   std::size_t consumers = 0;
   double seconds = kSeconds;
@@ -122,8 +120,8 @@ Result<Plan> make_plan(Options& options) {
   auto work = work_of(options.work);
   if (!work) return work.error();
   plan.work = *work;
-  auto server = parse_address(options.server);
-  if (!server) return Error{"--server: " + server.error().message};
+  auto server = parse_address(options.server.text);
+  if (!server) return server.error();
   plan.server = std::move(*server);
   if (auto checked = check_workload(options); !checked) return checked.error();
   if (auto shared = share_out_clients(options); !shared) return shared.error();
@@ -145,12 +143,10 @@ int run_bench(Options& options) {
   if (!figures) return fail(kExitFailure, figures.error().message);
   const auto text = options.json ? bench::as_json(plan.value(), figures.value())
                                  : bench::as_table(plan.value(), figures.value());
-  if (std::fputs(text.c_str(), stdout) == EOF || std::fflush(stdout) != 0) {
-    return fail(kExitFailure, system_error("cannot write the figures").message);
-  }
+  if (const int code = print(text); code != 0) return code;
   if (options.latencies.empty()) return 0;
   const auto written = figures.value().latencies.write(options.latencies);
-  return written ? 0 : fail(kExitFailure, written.error().message);
+  return written ? 0 : fail(kExitIo, written.error().message);
 }
 
 void add_load_options(CLI::App& app, Options& options) {
@@ -221,7 +217,7 @@ void add_workload_options(CLI::App& app, Options& options) {
 }
 
 void add_output_options(CLI::App& app, Options& options) {
-  app.add_flag("--json", options.json, "Print one line of JSON instead of a table");
+  add_json_flag(app, options.json);
   app.add_option("--latencies", options.latencies,
                  "Write each measured latency to this file, as 4 bytes of nanoseconds")
       ->type_name("FILE");
@@ -238,12 +234,7 @@ Subcommand add_bench(CLI::App& parent) {
   app.add_option("workload", options->work, "put, reserve, cycle or pipe")
       ->type_name("WORKLOAD")
       ->required();
-  app.add_option("-s,--server", options->server,
-                 "HOST:PORT, [IPV6]:PORT, unix:PATH or an absolute path; HOST is numeric or "
-                 "localhost")
-      ->type_name("ADDRESS")
-      ->envname("TUBED_SERVER")
-      ->capture_default_str();
+  add_server_option(app, options->server);
   add_load_options(app, *options);
   add_length_options(app, *options);
   add_workload_options(app, *options);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <exception>
 #include <string>
 #include <vector>
@@ -43,15 +42,11 @@ int parse_and_run(int argc, const char* const* argv) {
   }
   const auto asked = std::ranges::find_if(
       subcommands, [](const Subcommand& subcommand) { return subcommand.app->parsed(); });
-  return asked->run();
+  const auto ended = asked->run();
+  return ended ? ended.value() : fail(kExitUnavailable, ended.error().message);
 }
 
 }  // namespace
-
-int fail(int code, const std::string& reason) {
-  std::fprintf(stderr, "tubectl: %s\n", reason.c_str());
-  return code;
-}
 
 int run(int argc, const char* const* argv) {
   try {

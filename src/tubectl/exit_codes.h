@@ -1,9 +1,14 @@
-// How tubectl ends, as in <sysexits.h> where that has a word for it.
+// How tubectl ends, as in <sysexits.h> where that has a word for it. tubectl(1) tells the same.
 #pragma once
 
 namespace tubed::tubectl {
 
-inline constexpr int kExitFailure = 1;
-inline constexpr int kExitUsage = 64;  // EX_USAGE
+inline constexpr int kExitFailure = 1;       // the server refused, or something was not there
+inline constexpr int kExitUsage = 64;        // EX_USAGE
+inline constexpr int kExitBadInput = 65;     // EX_DATAERR: what was read is not what it should be
+inline constexpr int kExitUnavailable = 69;  // EX_UNAVAILABLE: no server, or it went away
+inline constexpr int kExitIo = 74;           // EX_IOERR: a file, a pipe or the terminal
+inline constexpr int kExitTimedOut = 75;     // EX_TEMPFAIL: it did not come in time
+inline constexpr int kExitNotAllowed = 77;   // EX_NOPERM
 
 }  // namespace tubed::tubectl

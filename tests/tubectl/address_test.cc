@@ -12,6 +12,8 @@ TEST_CASE("addresses are read, and written as they are read") {
   CHECK(shown("10.1.2.3") == "10.1.2.3:11300");
   CHECK(shown("localhost:1") == "127.0.0.1:1");
   CHECK(shown("localhost") == "127.0.0.1:11300");
+  CHECK(shown("queue.example.org") == "queue.example.org:11300");
+  CHECK(shown("queue-1:7") == "queue-1:7");
   CHECK(shown("[::1]:65535") == "[::1]:65535");
   CHECK(shown("[fe80::1]") == "[fe80::1]:11300");
   CHECK(shown("unix:/run/tubed.sock") == "unix:/run/tubed.sock");
@@ -24,8 +26,9 @@ TEST_CASE("what is no address is refused") {
   for (const char* const text : {"",
                                  ":",
                                  ":11300",
-                                 "example.org:11300",
+                                 "exam ple.org:11300",
                                  "127.0.0.1:",
+                                 "1.2.3.4.5",
                                  "127.0.0.1:0",
                                  "127.0.0.1:65536",
                                  "127.0.0.1:-1",

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <deque>
@@ -20,8 +19,9 @@
 #include "tubectl/bench/pipe.h"
 #include "tubectl/bench/puts.h"
 #include "tubectl/bench/reserves.h"
+#include "tubectl/client.h"
 #include "tubectl/connection.h"
-#include "tubectl/exchange.h"
+#include "tubectl/stats.h"
 #include "tubectl/system_error.h"
 
 namespace tubed::tubectl::bench {
@@ -51,35 +51,29 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);  // if not, a socket says so
 }
 
-Result<platform::Descriptor> connect_client(const Plan& plan, std::size_t client) {
-  auto descriptor = connect_to(plan.server);
-  if (!descriptor || plan.tubes == 1) return descriptor;
+Result<Client> connect_client(const Plan& plan, std::size_t client) {
+  auto connected = Client::connect(plan.server);
+  if (!connected || plan.tubes == 1) return connected;
   const std::string tube = tube_name(plan, plan.tube_of(client));
   using Asked = std::pair<std::string, std::string_view>;
   for (const auto& [command, wanted] :
        {Asked{"use " + tube, "USING "}, Asked{"watch " + tube, "WATCHING "},
         Asked{"ignore default", "WATCHING "}}) {
-    const auto reply = ask(descriptor->number(), command);
+    const auto reply = connected->ask(command);
     if (!reply) return reply.error();
     if (!reply.value().line.starts_with(wanted)) {
       return Error{fmt::format("{} was answered {:?}", command, reply.value().line)};
     }
   }
-  return descriptor;
+  return connected;
 }
 
 // How many jobs are ready there; nothing: the server does not tell.
-Result<std::optional<std::uint64_t>> ready_jobs(int descriptor, const std::string& tube) {
-  constexpr std::string_view kKey = "\ncurrent-jobs-ready: ";
-  const auto reply = ask(descriptor, "stats-tube " + tube);
+Result<std::optional<std::uint64_t>> ready_jobs(Client& client, const std::string& tube) {
+  const auto reply = client.ask("stats-tube " + tube);
   if (!reply) return reply.error();
   if (reply.value().line == protocol::word::kNotFound) return std::optional<std::uint64_t>(0);
-  const std::string& body = reply.value().body;
-  const std::size_t key = body.find(kKey);
-  if (key == body.npos) return std::optional<std::uint64_t>();
-  std::uint64_t jobs = 0;
-  std::from_chars(body.data() + key + kKey.size(), body.data() + body.size(), jobs);
-  return std::optional<std::uint64_t>(jobs);
+  return Stats(reply.value().body).number("current-jobs-ready");
 }
 
 class Load {
@@ -90,7 +84,7 @@ class Load {
 
  private:
   struct Member {
-    explicit Member(platform::Descriptor descriptor) : connection(std::move(descriptor)) {}
+    explicit Member(Connection connected) : connection(std::move(connected)) {}
 
     Connection connection;
     ReplyReader reader;
@@ -172,9 +166,9 @@ Result<Figures> Load::run() {
 Result<void> Load::connect() {
   raise_descriptor_limit();
   for (std::size_t i = 0; i < plan_.clients; ++i) {
-    auto descriptor = connect_client(plan_, i);
-    if (!descriptor) return descriptor.error();
-    members_.emplace_back(std::move(*descriptor));
+    auto client = connect_client(plan_, i);
+    if (!client) return client.error();
+    members_.emplace_back(std::move(*client).release());
   }
   epoll_ = platform::Descriptor(::epoll_create1(EPOLL_CLOEXEC));
   timer_ = platform::Descriptor(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
@@ -219,12 +213,12 @@ Result<std::vector<std::uint64_t>> Load::fill() {
 
 // A reserve in vain would wait for ever, so nobody asks for more than there is.
 Result<std::vector<std::uint64_t>> Load::jobs_that_are_there() {
-  const auto descriptor = connect_to(plan_.server);
-  if (!descriptor) return descriptor.error();
+  auto client = Client::connect(plan_.server);
+  if (!client) return client.error();
   std::vector<std::uint64_t> jobs(plan_.tubes);
   std::uint64_t left = plan_.jobs;
   for (std::size_t tube = 0; tube < plan_.tubes; ++tube) {
-    auto ready = ready_jobs(descriptor.value().number(), tube_name(plan_, tube));
+    auto ready = ready_jobs(*client, tube_name(plan_, tube));
     if (!ready) return ready.error();
     // A server that does not tell is believed to have them in equal parts.
     const std::uint64_t most = ready->value_or(left / (plan_.tubes - tube));

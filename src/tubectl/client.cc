@@ -1,0 +1,147 @@
+#include "tubectl/client.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include "engine/types.h"
+#include "tubectl/system_error.h"
+
+namespace tubed::tubectl {
+namespace {
+
+constexpr std::string_view kCrLf = "\r\n";
+// A reply's line is a word and a few numbers, or USING and a tube.
+constexpr std::size_t kLongestLine = 1024;
+
+bool has_body(std::string_view word) {
+  return word == "OK" || word == "FOUND" || word == "RESERVED";
+}
+
+// The last number of a line, which is how long the body is.
+std::optional<std::size_t> last_number(std::string_view line) {
+  const std::string_view text = line.substr(line.rfind(' ') + 1);
+  std::size_t number = 0;
+  const auto end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return number;
+}
+
+Error no_beanstalk(std::string_view line) {
+  return Error{fmt::format("this is no beanstalk server: it answered \"{}\"",
+                           line.substr(0, std::min<std::size_t>(line.size(), 60)))};
+}
+
+}  // namespace
+
+std::uint64_t Answer::number() const {
+  const auto space = line.find(' ');
+  if (space == line.npos) return 0;
+  std::uint64_t number = 0;
+  std::from_chars(line.data() + space + 1, line.data() + line.size(), number);
+  return number;
+}
+
+Result<Client> Client::connect(const Address& server) {
+  auto socket = connect_to(server);
+  if (!socket) return socket.error();
+  return Client(Connection(std::move(*socket)));
+}
+
+Result<void> Client::send(std::string_view commands) {
+  if (auto sent = connection_.send(commands); !sent) return sent;
+  while (connection_.blocked()) {
+    if (auto ready = wait(POLLIN | POLLOUT, kPatience); !ready) return ready;
+    if (auto got = receive_some(); !got) return got.error();
+    if (auto sent = connection_.flush(); !sent) return sent;
+  }
+  return {};
+}
+
+Result<Answer> Client::receive(Duration patience) {
+  for (;;) {
+    auto answer = parse();
+    if (!answer) return answer.error();
+    if (answer->has_value()) return std::move(**answer);
+    if (auto ready = wait(POLLIN, patience); !ready) return ready.error();
+    if (auto got = receive_some(); !got) return got.error();
+  }
+}
+
+Result<std::optional<Answer>> Client::take() {
+  for (;;) {
+    auto answer = parse();
+    if (!answer || answer->has_value()) return answer;
+    const auto got = receive_some();
+    if (!got) return got.error();
+    if (!got.value()) return std::optional<Answer>();
+  }
+}
+
+Result<Answer> Client::ask(std::string_view command) {
+  if (auto sent = send(fmt::format("{}\r\n", command)); !sent) return sent.error();
+  return receive();
+}
+
+Result<void> Client::wait(short events, Duration patience) {
+  const Duration longest = std::chrono::hours(24);
+  pollfd polled{.fd = descriptor(), .events = events, .revents = 0};
+  for (;;) {
+    const auto part = std::min(patience, longest);
+    const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(part).count();
+    const int ready = ::poll(&polled, 1, static_cast<int>(milliseconds));
+    if (ready > 0) return {};
+    if (ready < 0 && errno != EINTR) return system_error("cannot wait for the server");
+    if (ready == 0 && patience <= longest) {
+      return Error{fmt::format("the server was silent for {} s",
+                               std::chrono::duration_cast<std::chrono::seconds>(patience).count())};
+    }
+  }
+}
+
+// False: nothing was there.
+Result<bool> Client::receive_some() {
+  std::array<char, 64 * 1024> buffer;
+  const auto got = connection_.receive(buffer);
+  if (!got) return got.error();
+  if (taken_ > 0) {
+    input_.erase(0, taken_);
+    taken_ = 0;
+  }
+  input_.append(got.value());
+  return !got.value().empty();
+}
+
+Result<std::optional<Answer>> Client::parse() {
+  const std::string_view input = std::string_view(input_).substr(taken_);
+  const auto end = input.find(kCrLf);
+  if (end == input.npos) {
+    if (input.size() > kLongestLine) return no_beanstalk(input);
+    return std::optional<Answer>();
+  }
+  Answer answer{std::string(input.substr(0, end)), {}};
+  std::size_t size = end + kCrLf.size();
+  if (has_body(answer.word())) {
+    const auto bytes = last_number(answer.line);
+    if (!bytes) return no_beanstalk(answer.line);
+    if (input.size() < size + *bytes + kCrLf.size()) return std::optional<Answer>();
+    answer.body = input.substr(size, *bytes);
+    size += *bytes + kCrLf.size();
+  }
+  taken_ += size;
+  return std::optional<Answer>(std::move(answer));
+}
+
+void append_put(const NewJob& job, std::string& commands) {
+  fmt::format_to(std::back_inserter(commands), "put {} {} {} {}\r\n", job.priority,
+                 job.delay_seconds, job.ttr_seconds, job.body.size());
+  commands.append(job.body).append(kCrLf);
+}
+
+}  // namespace tubed::tubectl

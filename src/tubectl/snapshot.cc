@@ -1,0 +1,71 @@
+#include "tubectl/snapshot.h"
+
+#include <algorithm>
+
+#include "tubectl/pipelined.h"
+
+namespace tubed::tubectl {
+namespace {
+
+TubeCounts counts_of(const Stats& stats) {
+  return {.name = std::string(stats.text("name").value_or("")),
+          .ready = stats.count("current-jobs-ready"),
+          .urgent = stats.count("current-jobs-urgent"),
+          .reserved = stats.count("current-jobs-reserved"),
+          .delayed = stats.count("current-jobs-delayed"),
+          .buried = stats.count("current-jobs-buried"),
+          .using_it = stats.count("current-using"),
+          .watching = stats.count("current-watching"),
+          .waiting = stats.count("current-waiting"),
+          .pause_seconds_left = stats.count("pause-time-left"),
+          .total_jobs = stats.count("total-jobs"),
+          .deleted_jobs = stats.count("cmd-delete")};
+}
+
+double rate(std::uint64_t before, std::uint64_t after, double seconds) {
+  const std::uint64_t more = after >= before ? after - before : after;
+  return seconds > 0 ? static_cast<double>(more) / seconds : 0;
+}
+
+}  // namespace
+
+const TubeCounts* Snapshot::find(std::string_view tube) const {
+  const auto found = std::ranges::lower_bound(tubes, tube, {}, &TubeCounts::name);
+  return found != tubes.end() && found->name == tube ? &*found : nullptr;
+}
+
+Result<Snapshot> take_snapshot(Client& client, const std::vector<std::string>& only) {
+  Snapshot snapshot;
+  auto stats = client.ask("stats");
+  if (!stats) return stats.error();
+  snapshot.server = Stats(stats->body);
+  std::vector<std::string> names = only;
+  if (names.empty()) {
+    auto list = client.ask("list-tubes");
+    if (!list) return list.error();
+    names = list_items(list->body);
+  }
+  auto next = names.begin();
+  const auto make = [&](std::string& commands) {
+    if (next == names.end()) return false;
+    commands.append("stats-tube ").append(*next++).append("\r\n");
+    return true;
+  };
+  const auto take = [&](Answer answer) -> Result<void> {
+    if (answer.is("OK")) snapshot.tubes.push_back(counts_of(Stats(answer.body)));
+    return {};
+  };
+  if (auto done = pipelined(client, make, take); !done) return done.error();
+  snapshot.taken = std::chrono::steady_clock::now();
+  std::ranges::sort(snapshot.tubes, {}, &TubeCounts::name);
+  return snapshot;
+}
+
+Rates rates_between(const TubeCounts* before, const TubeCounts& after, double seconds) {
+  const TubeCounts nothing;
+  const TubeCounts& from = before == nullptr ? nothing : *before;
+  return {rate(from.total_jobs, after.total_jobs, seconds),
+          rate(from.deleted_jobs, after.deleted_jobs, seconds)};
+}
+
+}  // namespace tubed::tubectl

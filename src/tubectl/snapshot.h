@@ -1,0 +1,56 @@
+// Snapshot: what a server and its tubes were like at one moment, and how fast they moved since
+// another one.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "tubectl/client.h"
+#include "tubectl/stats.h"
+
+namespace tubed::tubectl {
+
+// The numbers of a tube, named as in stats-tube.
+struct TubeCounts {
+  std::string name;
+  std::uint64_t ready = 0;
+  std::uint64_t urgent = 0;
+  std::uint64_t reserved = 0;
+  std::uint64_t delayed = 0;
+  std::uint64_t buried = 0;
+  std::uint64_t using_it = 0;
+  std::uint64_t watching = 0;
+  std::uint64_t waiting = 0;
+  std::uint64_t pause_seconds_left = 0;
+  std::uint64_t total_jobs = 0;    // put since the tube was created
+  std::uint64_t deleted_jobs = 0;  // since then
+};
+
+struct Snapshot {
+  std::chrono::steady_clock::time_point taken;
+  Stats server;
+  std::vector<TubeCounts> tubes;  // by name
+
+  // Null: there was no such tube. O(log tubes).
+  const TubeCounts* find(std::string_view tube) const;
+};
+
+// Jobs a second.
+struct Rates {
+  double puts = 0;
+  double deletes = 0;
+};
+
+// Of all tubes, or of those that are named; names that no tube has are left out. Asks for many at a
+// time. An Error: the server went away.
+Result<Snapshot> take_snapshot(Client& client, const std::vector<std::string>& only = {});
+
+// Between two looks at the same tube. A tube that was gone meanwhile counts from its new beginning;
+// `before` null: it was not there.
+Rates rates_between(const TubeCounts* before, const TubeCounts& after, double seconds);
+
+}  // namespace tubed::tubectl

@@ -1,0 +1,58 @@
+#include "tubectl/stats.h"
+
+#include <charconv>
+
+namespace tubed::tubectl {
+namespace {
+
+// Calls visit(line) for each line but the one that begins the block.
+template <class Visit>
+void for_each_line(std::string_view block, Visit visit) {
+  while (!block.empty()) {
+    const auto end = block.find('\n');
+    const std::string_view line = block.substr(0, end);
+    if (!line.empty() && line != "---") visit(line);
+    if (end == block.npos) break;
+    block.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+Stats::Stats(std::string_view block) {
+  for_each_line(block, [this](std::string_view line) {
+    const auto colon = line.find(": ");
+    if (colon == line.npos) return;
+    std::string_view value = line.substr(colon + 2);
+    const bool quoted = value.size() >= 2 && value.front() == '"' && value.back() == '"';
+    if (quoted) value = value.substr(1, value.size() - 2);
+    lines_.push_back({std::string(line.substr(0, colon)), std::string(value), quoted});
+  });
+}
+
+std::optional<std::string_view> Stats::text(std::string_view key) const {
+  for (const Line& line : lines_) {
+    if (line.key == key) return line.value;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> Stats::number(std::string_view key) const {
+  const auto value = text(key);
+  if (!value) return std::nullopt;
+  std::uint64_t number = 0;
+  const char* const end = value->data() + value->size();
+  const auto read = std::from_chars(value->data(), end, number);
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return number;
+}
+
+std::vector<std::string> list_items(std::string_view block) {
+  std::vector<std::string> items;
+  for_each_line(block, [&items](std::string_view line) {
+    if (line.starts_with("- ")) items.emplace_back(line.substr(2));
+  });
+  return items;
+}
+
+}  // namespace tubed::tubectl

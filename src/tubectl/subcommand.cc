@@ -1,0 +1,86 @@
+#include "tubectl/subcommand.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "protocol/arguments.h"
+#include "protocol/reply.h"
+#include "tubectl/exit_codes.h"
+#include "tubectl/system_error.h"
+
+namespace tubed::tubectl {
+namespace {
+
+namespace word = protocol::word;
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kMeanings{{
+    {word::kNotFound, "there is no such job, or another client has it"},
+    {word::kDraining, "the server is draining: it takes no jobs"},
+    {word::kOutOfMemory, "the server has no room"},
+    {word::kJobTooBig, "the job is larger than the server takes"},
+    {word::kTimedOut, "nothing came in time"},
+    {word::kDeadlineSoon, "a job that is held is about to run out of time"},
+    {word::kBadFormat, "the server does not understand it"},
+    {word::kUnknownCommand, "the server does not know that command"},
+}};
+
+}  // namespace
+
+void add_server_option(CLI::App& app, Server& server) {
+  app.add_option("-s,--server", server.text,
+                 "HOST, HOST:PORT, [IPV6]:PORT, unix:PATH or an absolute path")
+      ->type_name("ADDRESS")
+      ->envname("TUBED_SERVER")
+      ->check([](const std::string& text) {
+        const auto address = parse_address(text);
+        return address ? std::string() : address.error().message;
+      })
+      ->capture_default_str();
+}
+
+Result<Client> connect(const Server& server) {
+  auto address = parse_address(server.text);
+  if (!address) return address.error();
+  return Client::connect(*address);
+}
+
+void add_json_flag(CLI::App& app, bool& json) {
+  app.add_flag("--json", json, "Print JSON");
+}
+
+CLI::Validator is_tube() {
+  return CLI::Validator(
+      [](std::string& text) {
+        return protocol::is_tube_name(text) ? std::string()
+                                            : fmt::format("\"{}\" is not a tube's name", text);
+      },
+      "TUBE");
+}
+
+int fail(int code, const std::string& reason) {
+  std::fprintf(stderr, "tubectl: %s\n", reason.c_str());
+  return code;
+}
+
+int refused(const std::string& attempt, const Answer& answer) {
+  const auto meaning = std::ranges::find(kMeanings, std::string_view(answer.line),
+                                         &std::pair<std::string_view, std::string_view>::first);
+  const std::string reason = meaning == kMeanings.end()
+                                 ? fmt::format("the server answered \"{}\"", answer.line)
+                                 : fmt::format("{} ({})", meaning->second, answer.line);
+  return fail(kExitFailure, fmt::format("{}: {}", attempt, reason));
+}
+
+int print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
+    return 0;
+  }
+  return fail(kExitIo, system_error("cannot write to standard output").message);
+}
+
+}  // namespace tubed::tubectl
