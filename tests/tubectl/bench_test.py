@@ -8,19 +8,14 @@ moment, and what the server counted meanwhile.
 import array
 import json
 import os
-import pathlib
 import signal
 import socket
 import subprocess
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "daemon"))
+from programs import SECONDS, TUBECTL, Client, DaemonTest, until
 
-from harness import SECONDS, Client, DaemonTest, until  # noqa: E402
-
-TUBECTL = str(pathlib.Path(os.environ.get("TUBECTL_PROGRAM",
-                                          "build/dev/src/tubectl/tubectl")).resolve())
 DO_NOTHING = os.environ.get("DO_NOTHING_PROGRAM")
 IN_FLIGHT = (1, 16, 30)
 CYCLE_BATCH = 3  # commands of one job
@@ -270,7 +265,7 @@ class CommandLine(unittest.TestCase):
                           ["bench", "put", "--warm-up", "1", "--jobs", "5"],
                           ["bench", "pipe", "--body", "15"],
                           ["bench", "pipe", "--tubes", "3", "--producers", "3", "--consumers", "2"],
-                          ["bench", "put", "--server", "example.org:11300"]):
+                          ["bench", "put", "--server", "exam ple.org:11300"]):
             with self.subTest(arguments=arguments):
                 done = subprocess.run([TUBECTL, *arguments], check=False, capture_output=True,
                                       text=True, timeout=SECONDS)

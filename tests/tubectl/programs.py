@@ -1,0 +1,97 @@
+"""What the tests of tubectl share: the program, run to its end, and the servers that it speaks to.
+
+  TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
+    python3 tests/tubectl/inspect_test.py
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "daemon"))
+
+from harness import SECONDS, Client, DaemonTest, until  # noqa: E402
+
+TUBECTL = str(pathlib.Path(os.environ.get("TUBECTL_PROGRAM",
+                                          "build/dev/src/tubectl/tubectl")).resolve())
+BEANSTALKD = shutil.which("beanstalkd", path=os.environ["PATH"] + ":/usr/bin:/usr/sbin")
+
+# How it ends, as tubectl(1) has it.
+DONE, FAILURE, USAGE, BAD_INPUT, UNAVAILABLE, IO, TIMED_OUT, NOT_ALLOWED = (
+    0, 1, 64, 65, 69, 74, 75, 77)
+
+
+class TubectlTest(DaemonTest):
+    """Each test is for both servers unless it says otherwise: `for server in self.servers():`."""
+
+    def tubed(self, *flags):
+        """The address of a tubed of its own."""
+        return self.start(*flags).addresses[0]
+
+    def beanstalkd(self, *flags):
+        """The address of a beanstalkd of its own: a unix socket, so that it needs no port."""
+        self.assertIsNotNone(BEANSTALKD, "Debian's beanstalkd is needed")
+        path = self.directory / f"beanstalkd-{len(list(self.directory.iterdir()))}.sock"
+        process = subprocess.Popen([BEANSTALKD, "-l", f"unix:{path}", *flags],
+                                   stdin=subprocess.DEVNULL)
+
+        def end():
+            process.terminate()
+            process.wait(SECONDS)
+        self.addCleanup(end)
+
+        def connects():
+            with socket.socket(socket.AF_UNIX) as client:
+                return client.connect_ex(str(path)) == 0
+        until("beanstalkd to listen", connects)
+        return f"unix:{path}"
+
+    def servers(self):
+        """A tubed and then a beanstalkd, each as a subtest."""
+        for name, start in (("tubed", self.tubed), ("beanstalkd", self.beanstalkd)):
+            with self.subTest(server=name):
+                yield start()
+
+    def client(self, address):
+        client = Client(address)
+        self.addCleanup(client.close)
+        return client
+
+    def popen(self, server, *arguments, environment=None, **options):
+        return subprocess.Popen([TUBECTL, *map(str, arguments)],
+                                env=os.environ | {"TUBED_SERVER": server} | (environment or {}),
+                                **options)
+
+    def run_tubectl(self, server, *arguments, stdin=b"", environment=None):
+        """(exit code, stdout, stderr), both as text."""
+        process = self.popen(server, *arguments, environment=environment, stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        with process:
+            try:
+                output, errors = process.communicate(stdin, timeout=3 * SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+        return (process.returncode, output.decode(errors="surrogateescape"),
+                errors.decode(errors="surrogateescape"))
+
+    def tubectl(self, server, *arguments, stdin=b""):
+        """What it prints; it succeeds without a word on stderr."""
+        code, output, errors = self.run_tubectl(server, *arguments, stdin=stdin)
+        self.assertEqual((code, errors), (DONE, ""), f"{arguments}: {output}")
+        return output
+
+    def tubectl_json(self, server, *arguments, stdin=b""):
+        return json.loads(self.tubectl(server, *arguments, "--json", stdin=stdin))
+
+    def refused(self, code, server, *arguments, stdin=b""):
+        """The one line on stderr of a run that ends with that code."""
+        got, output, errors = self.run_tubectl(server, *arguments, stdin=stdin)
+        self.assertEqual(got, code, (output, errors))
+        self.assertEqual(errors.count("\n"), 1, errors)
+        self.assertTrue(errors.startswith("tubectl: "), errors)
+        return errors
