@@ -27,7 +27,7 @@ int fail(int code, const std::string& message) {
 }
 
 void warn_of_few_descriptors(platform::Log& log, const Settings& settings) {
-  constexpr std::uint64_t kOwnDescriptors = 32;  // listeners, the loop, the log
+  constexpr std::uint64_t kOwnDescriptors = 64;  // listeners, the loop, the log, HTTP
   const std::uint64_t limit = platform::raise_descriptor_limit();
   if (limit < settings.connections + kOwnDescriptors) {
     log.warning(

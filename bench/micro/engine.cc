@@ -57,7 +57,7 @@ void engine_put_reserve_delete(benchmark::State& state) {
   bool right = true;
   for (auto _ : state) {
     filled.put();
-    right &= filled.engine.remove(filled.session, filled.reserve(), filled.out);
+    right &= filled.engine.remove(filled.session, kNow, filled.reserve(), filled.out);
   }
   expect(state, right);
 }
@@ -65,7 +65,8 @@ void engine_put_reserve_delete(benchmark::State& state) {
 void engine_put_delete(benchmark::State& state) {
   FilledEngine filled(state);
   bool right = true;
-  for (auto _ : state) right &= filled.engine.remove(filled.session, filled.put(), filled.out);
+  for (auto _ : state)
+    right &= filled.engine.remove(filled.session, kNow, filled.put(), filled.out);
   expect(state, right);
 }
 

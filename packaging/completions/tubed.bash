@@ -59,6 +59,9 @@ _tubed() {
       --timeouts-stall | \
       --timeouts-shutdown | \
       --drain-timeout | \
+      --http-listen | \
+      --http-max-tubes | \
+      --http-tube-linger | \
       --tcp-keepalive | \
       --tcp-backlog) ;;
     *)
@@ -101,6 +104,9 @@ _tubed() {
         --timeouts-shutdown
         --drain-exit
         --drain-timeout
+        --http-listen
+        --http-max-tubes
+        --http-tube-linger
         --tcp-keepalive
         --tcp-backlog
         --log-level

@@ -120,6 +120,7 @@ class Supervised(Daemon):
         self.expected_code = 0
         self.lines = []
         self.addresses = []
+        self.http_addresses = []
         self.changed = threading.Condition()
         read_end, write_end = os.pipe()
         self.process = subprocess.Popen([*command, *flags], stdin=subprocess.DEVNULL,
@@ -212,6 +213,34 @@ class Sockets(ManagerTest):
         self.end(self.check([local, tcp], ["local", "tcp"]))
         # They were the manager's, and still are.
         self.assertTrue((self.directory / "local.sock").exists())
+
+    def test_one_for_http_is_no_client_s(self):
+        tcp, local = self.tcp(), self.local()
+        web, path = self.tcp(), self.local("http.sock")
+        mine = str(self.directory / "mine.sock")
+        for flags in ((), ("--http-listen", f"unix:{mine}")):
+            daemon = self.supervise(*flags, sockets=[web, tcp, path, local],
+                                    names=["http", "tcp", "http", "local"], listeners=2)
+            self.assertEqual(set(daemon.addresses), {address_of(tcp), address_of(local)})
+            self.assertEqual(set(daemon.http_addresses), {address_of(web), address_of(path)})
+            for listener in (web, path):
+                client = Client(address_of(listener))
+                client.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+                self.assertIn(b" 200 OK\r\n", client.rest())
+                client.close()
+            self.assertEqual(self.ask_at(address_of(tcp)), "USING default")
+            replaced = daemon.lines_with("configured listener replaced")
+            self.assertEqual(len(replaced), len(flags) // 2, replaced)
+            self.end(daemon)
+        # They were the manager's, and still are; what was not opened has left nothing.
+        self.assertTrue((self.directory / "http.sock").exists())
+        self.assertFalse(os.path.exists(mine))
+
+    def test_one_for_http_alone_replaces_no_listener(self):
+        daemon = self.supervise("--listen", "127.0.0.1:0", sockets=[self.tcp()], names=["http"],
+                                listeners=1)
+        self.assertEqual((len(daemon.addresses), len(daemon.http_addresses)), (1, 1))
+        self.assertEqual(self.ask_at(daemon.addresses[0]), "USING default")
 
     def test_several_of_a_kind(self):
         self.check([self.tcp(), self.local("a"), self.tcp(), self.local("b")],

@@ -43,7 +43,8 @@ Outcome reserve_job(Context& context, const JobArguments& arguments) {
 }
 
 Outcome remove(Context& context, const JobArguments& arguments) {
-  const bool done = context.engine.remove(context.session, arguments.id, context.service);
+  const bool done =
+      context.engine.remove(context.session, context.now, arguments.id, context.service);
   return answer(context, done, word::kDeleted);
 }
 
@@ -65,7 +66,7 @@ Outcome touch(Context& context, const JobArguments& arguments) {
 }
 
 Outcome watch(Context& context, const TubeArguments& arguments) {
-  if (context.engine.watch(context.session, arguments.tube.text)) {
+  if (context.engine.watch(context.session, context.now, arguments.tube.text)) {
     answer_watching(context);
   } else {
     context.replies.line(word::kOutOfMemory);
@@ -74,7 +75,7 @@ Outcome watch(Context& context, const TubeArguments& arguments) {
 }
 
 Outcome ignore(Context& context, const TubeArguments& arguments) {
-  if (context.engine.ignore(context.session, arguments.tube.text, context.service)) {
+  if (context.engine.ignore(context.session, context.now, arguments.tube.text, context.service)) {
     answer_watching(context);
   } else {
     context.replies.line(word::kNotIgnored);

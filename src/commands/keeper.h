@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/histogram.h"
 #include "engine/fact.h"
 
 namespace tubed::commands {
@@ -19,6 +20,10 @@ struct KeeperCounts {
   std::uint64_t live_bytes = 0;
   std::uint64_t max_file_bytes = 0;  // as set; 0: no bound
   std::uint64_t commits = 0;
+  HistogramView commit_times;  // valid until the keeper's next change, as is the next
+  HistogramView commit_records;
+  Duration recovery{};  // how long it took to have the jobs back
+  bool full = false;    // writing waits for room
 };
 
 class Keeper : public FactSink {

@@ -52,7 +52,7 @@ Outcome put(Context& context, const PutArguments& arguments) {
 }
 
 Outcome use(Context& context, const TubeArguments& arguments) {
-  if (context.engine.use(context.session, arguments.tube.text, context.service)) {
+  if (context.engine.use(context.session, context.now, arguments.tube.text, context.service)) {
     context.replies.line("USING", arguments.tube.text);
   } else {
     context.replies.line(word::kOutOfMemory);

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "commands/metrics.h"
 #include "commands/stats.h"
 #include "commands/table.h"
 
@@ -72,6 +73,29 @@ std::string stats_markdown() {
   append_stats("stats-tube", tube_stats_texts(), page);
   append_stats("stats-job", job_stats_texts(), page);
   page.pop_back();
+  return page;
+}
+
+std::string metrics_markdown() {
+  std::string page(kGenerated);
+  page.append(
+      "# Metrics\n\nThe families of `/metrics`, in order. How to switch it on: "
+      "[metrics.md](../metrics.md).\n\n"
+      "- Counters count since the start; those of a tube begin anew when the tube was gone for "
+      "longer "
+      "than `http.tube_linger`.\n"
+      "- `http.max_tubes` tubes have their own `tube` label, decided when a tube begins. All "
+      "others "
+      "together are `tube=\"other\"`, which is also where a tube of that name is counted. There a "
+      "connection that waits for several tubes counts once for each.\n"
+      "- A tube's histograms are left out while they have counted nothing.\n"
+      "- Without a journal there is no `tubed_journal_` family and no `tubed_recovery_seconds`.\n\n"
+      "| family | type | labels | meaning |\n|---|---|---|---|\n");
+  for (const MetricText& text : metric_texts()) {
+    page.append("| `").append(text.family).append("` | ").append(text.type).append(" | ");
+    page.append(text.labels).append(text.labels.empty() ? "| " : " | ").append(text.help);
+    page.append(" |\n");
+  }
   return page;
 }
 

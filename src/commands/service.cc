@@ -6,11 +6,11 @@
 
 namespace tubed::commands {
 
-Service::Service(const Limits& limits, Identity identity, std::function<CpuTimes()> cpu_times)
+Service::Service(const Limits& limits, Identity identity, Process process)
     : engine_(limits),
       now_(identity.started),
       identity_(std::move(identity)),
-      cpu_times_(std::move(cpu_times)) {}
+      process_(std::move(process)) {}
 
 void Service::begin_turn(Time now) {
   now_ = std::max(now_, now);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/histogram.h"
 #include "commands/keeper.h"
 #include "commands/table.h"
 #include "engine/engine.h"
@@ -34,6 +35,7 @@ struct Identity {
   std::string os;
   std::string platform;
   Time started;
+  Duration started_at{};  // the same since 1970
 };
 
 struct CpuTimes {
@@ -41,9 +43,15 @@ struct CpuTimes {
   Duration system{};
 };
 
+// What is asked of the operating system when it is wanted.
+struct Process {
+  std::function<CpuTimes()> cpu_times;
+  std::function<std::uint64_t()> resident_bytes = [] { return std::uint64_t{0}; };
+};
+
 class Service final : public engine::Output {
  public:
-  Service(const Limits& limits, Identity identity, std::function<CpuTimes()> cpu_times);
+  Service(const Limits& limits, Identity identity, Process process);
 
   // A turn: the time stands still until the next one. What is due happens first.
   void begin_turn(Time now);
@@ -75,13 +83,22 @@ class Service final : public engine::Output {
   void closed(SessionId session);
   void count(const Command& command) { ++command_counts_[index_of(command)]; }
 
+  // For who runs it: what its connections carry, and how long its turns took.
+  void count_received(std::uint64_t bytes) { received_bytes_ += bytes; }
+  void count_sent(std::uint64_t bytes) { sent_bytes_ += bytes; }
+  void count_turn(Duration took) { turn_times_.add(took); }
+
   // For stats.
   std::uint64_t command_count(std::size_t index) const { return command_counts_[index]; }
   std::uint64_t total_connections() const { return total_connections_; }
   std::uint64_t refused_connections() const { return refused_connections_; }
   void count_refused_connection(std::uint64_t times = 1) { refused_connections_ += times; }
   const Identity& identity() const { return identity_; }
-  CpuTimes cpu_times() const { return cpu_times_(); }
+  CpuTimes cpu_times() const { return process_.cpu_times(); }
+  std::uint64_t resident_bytes() const { return process_.resident_bytes(); }
+  std::uint64_t received_bytes() const { return received_bytes_; }
+  std::uint64_t sent_bytes() const { return sent_bytes_; }
+  HistogramView turn_times() const { return turn_times_.view(); }
 
   void fact(const Fact& fact) override;
   void notice(const engine::Notice& notice) override;
@@ -97,8 +114,11 @@ class Service final : public engine::Output {
   std::array<std::uint64_t, kCommandCount> command_counts_{};
   std::uint64_t total_connections_ = 0;
   std::uint64_t refused_connections_ = 0;
+  std::uint64_t received_bytes_ = 0;
+  std::uint64_t sent_bytes_ = 0;
+  ShortTimes turn_times_;
   Identity identity_;
-  std::function<CpuTimes()> cpu_times_;
+  Process process_;
 };
 
 }  // namespace tubed::commands

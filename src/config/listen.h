@@ -14,6 +14,7 @@
 namespace tubed {
 
 inline constexpr std::uint16_t kDefaultPort = 11300;
+inline constexpr std::uint16_t kDefaultHttpPort = 11380;
 
 struct Listen {
   enum class Kind : std::uint8_t { tcp, unix_socket };

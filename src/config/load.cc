@@ -58,6 +58,13 @@ Result<void> check_journal(const Settings& settings) {
                   settings.journal_max_bytes, kFewestSegments, least)};
 }
 
+Result<void> check_http(const Settings& settings) {
+  const auto taken = [&](const Listen& listen) { return clash(listen, *settings.http_listen); };
+  if (!settings.http_listen || std::ranges::none_of(settings.listeners, taken)) return {};
+  return Error{
+      fmt::format("http.listen: clients already connect to {}", to_string(*settings.http_listen))};
+}
+
 }  // namespace
 
 Result<Settings> load_settings(const CommandLine& line) {
@@ -75,6 +82,8 @@ Result<Settings> load_settings(const CommandLine& line) {
   const auto chosen = choose_listeners(line, settings);
   if (!chosen) return chosen.error();
   if (settings.listeners.empty()) settings.listeners.resize(1);
+  const auto apart = check_http(settings);
+  if (!apart) return apart.error();
   return settings;
 }
 

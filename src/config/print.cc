@@ -50,12 +50,17 @@ Listen example_listener() {
   return listen;
 }
 
-std::string setting_comment(const config::Setting& row) {
+enum class Audience : std::uint8_t { anyone, service };
+
+std::string setting_comment(const config::Setting& row, Audience audience) {
   auto notes = config::bounds(row.type);
   if (!row.reloadable) {
     notes += fmt::format("{}a change needs a restart", notes.empty() ? "" : "; ");
   }
   auto result = comment(row.doc);
+  if (audience == Audience::service && !row.service_hint.empty()) {
+    result += comment(row.service_hint);
+  }
   if (!notes.empty()) result += comment(fmt::format("({})", notes));
   return result;
 }
@@ -71,7 +76,8 @@ std::string listen_comment() {
 }
 
 // Every key with its comment; what is at its default is commented out.
-std::string commented_config(const Settings& settings, std::string_view introduction) {
+std::string commented_config(const Settings& settings, Audience audience,
+                             std::string_view introduction) {
   const Settings defaults;
   auto result = comment(introduction);
   result += comment(
@@ -85,7 +91,7 @@ std::string commented_config(const Settings& settings, std::string_view introduc
       result += fmt::format("\n[{}]\n", section);
     }
     const auto value = row.get(settings);
-    result += fmt::format("\n{}{}{} = {}\n", setting_comment(row),
+    result += fmt::format("\n{}{}{} = {}\n", setting_comment(row, audience),
                           value == row.default_value() ? "#" : "", row.name(),
                           config::to_toml(row.type, value));
   }
@@ -112,7 +118,7 @@ std::string print_settings(const Settings& settings) {
 }
 
 std::string default_config() {
-  return commented_config(Settings(),
+  return commented_config(Settings(), Audience::anyone,
                           "The settings of tubed. What is commented out is the default.") +
          print_listener(example_listener(), "#");
 }
@@ -123,7 +129,7 @@ std::string packaged_config() {
   settings.journal_sync = kSyncAlways;
   settings.listeners.push_back(example_listener());
   return commented_config(
-      settings,
+      settings, Audience::service,
       "The settings of the service tubed. What is commented out is the default. \"systemctl reload "
       "tubed\" reads them again. The sockets are those of tubed.socket and tubed-local.socket, "
       "whatever stands below: tubed(8), ADDRESSES.");

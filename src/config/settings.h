@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,7 +47,8 @@ struct Settings {
   Duration stall_timeout{};
   Duration shutdown_timeout{};
   DrainExit drain_exit{};
-  Duration drain_timeout{};  // zero: for ever
+  Duration drain_timeout{};           // zero: for ever
+  std::optional<Listen> http_listen;  // none: no HTTP endpoint
   Duration tcp_keepalive{};
   std::uint32_t tcp_backlog = 0;
   LogLevel log_level{};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -15,6 +16,9 @@ using namespace std::chrono_literals;
 
 Value to_value(const std::string& text) {
   return text;
+}
+Value to_value(const std::optional<Listen>& listen) {
+  return listen ? to_string(*listen) : std::string();
 }
 Value to_value(Duration duration) {
   return std::int64_t{duration.count()};
@@ -36,6 +40,13 @@ const std::string& text_in(const Value& value) {
 
 void assign(std::string& member, const Value& value) {
   member = text_in(value);
+}
+void assign(std::optional<Listen>& member, const Value& value) {
+  member.reset();
+  if (text_in(value).empty()) return;
+  auto parsed = parse_listen(text_in(value));
+  TUBED_ASSERT(parsed);
+  member = std::move(*parsed);
 }
 void assign(Duration& member, const Value& value) {
   member = Duration(number_in(value));
@@ -230,6 +241,27 @@ constexpr auto kSettings = std::to_array<Setting>({
          .standard = standard(5min),
          .doc = "With drain.exit, end the server after this long in drain mode, whatever is left; "
                 "0 is to wait for ever. Without a journal what is left is lost."}),
+    row<&Settings::http_listen>(
+        {.key = "http.listen",
+         .type = {.kind = Kind::address, .port = kDefaultHttpPort, .may_be_empty = true},
+         .standard_text = "",
+         .reloadable = false,
+         .takes_empty_flag = false,
+         .doc = "Answer /metrics, /healthz and /readyz over HTTP at HOST:PORT, [HOST]:PORT or "
+                "unix:PATH. A host is numeric; without a port it gets 11380. Empty: nowhere.",
+         .service_hint = "With the service: systemctl enable tubed-http.socket instead."}),
+    row<&Settings::queue, &Limits::tallied_tubes>(
+        {.key = "http.max_tubes",
+         .type = count("tubes", 0, 1'000'000),
+         .standard = 1'000,
+         .doc = "Tubes with metrics of their own. What further tubes count goes to the name "
+                "\"other\"."}),
+    row<&Settings::queue, &Limits::tally_linger>(
+        {.key = "http.tube_linger",
+         .type = duration(0s, 24h * 7),
+         .standard = standard(10min),
+         .doc = "How long the metrics of a tube stay when it is gone. If it is back in time it "
+                "goes on counting."}),
     row<&Settings::tcp_keepalive>(
         {.key = "tcp.keepalive",
          .type = duration(1s, 2h),
@@ -378,7 +410,7 @@ static_assert(sections_stand_together());
 }  // namespace
 
 Value Setting::default_value() const {
-  if (type.kind == Kind::text) return std::string(standard_text);
+  if (type.kind == Kind::text || type.kind == Kind::address) return std::string(standard_text);
   return standard;
 }
 

@@ -21,11 +21,12 @@ struct Setting {
   char short_flag = '\0';  // beanstalkd's, if it has one
   Type type;
   std::int64_t standard = 0;            // the default, in the unit of Value
-  std::string_view standard_text = {};  // the default of free text
+  std::string_view standard_text = {};  // the default of a text or an address
   bool reloadable = true;
   // False: an empty argument is a slip, as of an unset variable in a script, and not a wish.
   bool takes_empty_flag = true;
-  std::string_view doc;  // the first sentence stands alone in --help
+  std::string_view doc;                // the first sentence stands alone in --help
+  std::string_view service_hint = {};  // only in the settings of the packages' service
   Value (*get)(const Settings&) = nullptr;
   void (*set)(Settings&, const Value&) = nullptr;  // Precondition: a value of `type`
 

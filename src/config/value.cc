@@ -10,7 +10,6 @@
 #include <fmt/ranges.h>
 
 #include "base/assert.h"
-#include "config/listen.h"
 #include "config/settings.h"
 
 namespace tubed::config {
@@ -194,7 +193,8 @@ Result<Value> value_from_text(const Type& type, std::string_view text) {
     case Kind::mode:
       return mode_from_text(type, text);
     case Kind::address: {
-      const auto listen = parse_listen(text);
+      if (text.empty() && type.may_be_empty) return Value(std::string());
+      const auto listen = parse_listen(text, type.port);
       if (!listen) return listen.error();
       return Value(to_string(listen.value()));
     }
@@ -239,7 +239,7 @@ std::string expected(const Type& type) {
     case Kind::text:
       return "a string";
     case Kind::address:
-      return "an address such as \"127.0.0.1:11300\"";
+      return fmt::format("an address such as \"127.0.0.1:{}\"", type.port);
     case Kind::mode:
       return "an octal mode such as \"0660\"";
   }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "config/listen.h"
 
 namespace tubed::config {
 
@@ -40,6 +41,8 @@ struct Type {
   std::int64_t minimum = 0;
   std::int64_t maximum = 0;
   std::span<const std::string_view> choices = {};
+  std::uint16_t port = kDefaultPort;  // of an address: where a host without a port is meant to be
+  bool may_be_empty = false;          // of an address: there may be none
 };
 
 // Reads an integer of TOML: bytes for sizes, seconds for durations; a sync of 0 is always. The

@@ -72,13 +72,13 @@ void Engine::replay(const Fact& fact, Time now) {
   TUBED_ASSERT(counts_.sessions == 0);
   if (const auto* added = std::get_if<Added>(&fact)) return replay_added(*added, now);
   if (const auto* placed = std::get_if<Placed>(&fact)) return replay_placed(*placed, now);
-  if (const auto* removed = std::get_if<Removed>(&fact)) return replay_removed(*removed);
+  if (const auto* removed = std::get_if<Removed>(&fact)) return replay_removed(*removed, now);
   if (const auto* paused = std::get_if<Paused>(&fact)) return replay_paused(*paused, now);
 }
 
 void Engine::replay_added(const Added& added, Time now) {
   Tube* tube = tubes_.find(added.tube);
-  if (tube == nullptr) tube = tubes_.add(added.tube);  // what was accepted outweighs the limit
+  if (tube == nullptr) tube = add_tube(added.tube, now);  // what was accepted outweighs the limit
   Job* job = jobs_.add(added.id);
   job->tube = tube;
   job->body = added.body;
@@ -98,7 +98,7 @@ void Engine::replay_placed(const Placed& placed, Time now) {
   attach_placed(job, placed.place, now);
 }
 
-void Engine::replay_removed(const Removed& removed) {
+void Engine::replay_removed(const Removed& removed, Time now) {
   next_job_id_ = std::max(next_job_id_, removed.id + 1);
   Job* job = jobs_.find(removed.id);
   if (job == nullptr) return;
@@ -106,7 +106,7 @@ void Engine::replay_removed(const Removed& removed) {
   detach(job);
   memory_bytes_ -= job_memory(job->body.size());
   jobs_.remove(removed.id);
-  if (tube != default_tube_ && !tube->wanted()) tubes_.remove(tube);
+  if (tube != default_tube_ && !tube->wanted()) remove_tube(tube, now);
 }
 
 void Engine::replay_paused(const Paused& paused, Time now) {
@@ -114,14 +114,14 @@ void Engine::replay_paused(const Paused& paused, Time now) {
   Tube* tube = tubes_.find(paused.tube);
   if (tube == nullptr) {
     if (!holds) return;
-    tube = tubes_.add(paused.tube);
+    tube = add_tube(paused.tube, now);
   }
   tube->pause = holds ? paused.duration : Seconds{};
   tube->pause_until = paused.until;
-  paused_tubes_.set(holds, {paused.until, tube->number}, tube);
+  set_paused(tube, holds);
   note_giving(tube);
   tube->restored = holds;  // whoever kept it alive is gone; the pause holds all the same
-  if (tube != default_tube_ && !tube->wanted()) tubes_.remove(tube);
+  if (tube != default_tube_ && !tube->wanted()) remove_tube(tube, now);
 }
 
 void Engine::attach_placed(Job* job, const Placement& place, Time now) {

@@ -7,14 +7,15 @@ namespace tubed::engine {
 namespace {
 
 // What a job costs beside its body: its record and its history, its heap entry, its place in the
-// job table, its body's header, and the rounding of sizes. One that has no history costs 72 bytes
+// job table, its body's header, and the rounding of sizes. One that has no history costs 80 bytes
 // less, one that has outlived all its neighbours in the table 150 bytes more.
 constexpr std::uint64_t kJobOverheadBytes = sizeof(Job) + sizeof(JobHistory) + sizeof(ReadyKey) +
                                             sizeof(void*) + JobTable::kBytesPerJob + 16;
 
 }  // namespace
 
-Engine::Engine(const Limits& limits) : limits_(limits), default_tube_(tubes_.add(kDefaultTube)) {}
+Engine::Engine(const Limits& limits)
+    : limits_(limits), default_tube_(add_tube(kDefaultTube, Time())) {}
 
 Engine::~Engine() = default;
 
@@ -57,11 +58,11 @@ void Engine::close(SessionId id, Time now, Output& out) {
   if (session.producer) --counts_.producers;
   if (session.worker) --counts_.workers;
   --session.used->using_count;
-  remove_if_unwanted(session.used, out);
+  remove_if_unwanted(session.used, now, out);
   watch_count_ -= session.watches.size();
   for (const Watch& watch : session.watches) {
     --watch.tube->watching_count;
-    remove_if_unwanted(watch.tube, out);
+    remove_if_unwanted(watch.tube, now, out);
   }
   session.watches.clear();
   session.watched.reset();
@@ -101,41 +102,59 @@ void Engine::watch_deadlines(Session& session) {
 
 // --- Tubes
 
-Tube* Engine::find_or_add_tube(std::string_view name) {
+Tube* Engine::find_or_add_tube(std::string_view name, Time now) {
   Tube* tube = tubes_.find(name);
   if (tube != nullptr) return tube;
-  return tubes_.size() >= limits_.tubes ? nullptr : tubes_.add(name);
+  return tubes_.size() >= limits_.tubes ? nullptr : add_tube(name, now);
 }
 
-void Engine::remove_if_unwanted(Tube* tube, FactSink& out) {
-  if (tube == default_tube_ || tube->wanted()) return;
-  if (tube->paused()) {
-    // The pause dies with the tube: a later tube of this name must not inherit it from the log.
-    paused_tubes_.erase(tube);
-    out.fact(Paused{.tube = tube->name, .duration = {}, .until = {}});
-  }
+Tube* Engine::add_tube(std::string_view name, Time now) {
+  Tube* tube = tubes_.add(name);
+  tube->tally = tallies_.open(name, tube, limits_, now);
+  return tube;
+}
+
+void Engine::remove_tube(Tube* tube, Time now) {
+  tallies_.close(tube->tally, limits_, now);
   tubes_.remove(tube);
 }
 
-bool Engine::use(SessionId id, std::string_view name, Output& out) {
+void Engine::remove_if_unwanted(Tube* tube, Time now, FactSink& out) {
+  if (tube == default_tube_ || tube->wanted()) return;
+  if (tube->paused()) {
+    // The pause dies with the tube: a later tube of this name must not inherit it from the log.
+    set_paused(tube, false);
+    out.fact(Paused{.tube = tube->name, .duration = {}, .until = {}});
+  }
+  remove_tube(tube, now);
+}
+
+// In step with `pause_until`.
+void Engine::set_paused(Tube* tube, bool paused) {
+  if (tube->paused()) --tube->tally->paused_count;
+  if (paused) ++tube->tally->paused_count;
+  paused_tubes_.set(paused, {tube->pause_until, tube->number}, tube);
+}
+
+bool Engine::use(SessionId id, Time now, std::string_view name, Output& out) {
   Session& session = session_of(id);
-  Tube* tube = find_or_add_tube(name);
+  Tube* tube = find_or_add_tube(name, now);
   if (tube == nullptr) return false;
   ++tube->using_count;
   --session.used->using_count;
-  remove_if_unwanted(session.used, out);
+  remove_if_unwanted(session.used, now, out);
   session.used = tube;
   return true;
 }
 
-bool Engine::watch(SessionId id, std::string_view name) {
+bool Engine::watch(SessionId id, Time now, std::string_view name) {
   Session& session = session_of(id);
   TUBED_ASSERT(!session.waiting);
   const Tube* known = tubes_.find(name);
   if (known != nullptr && find_watch(session, known) != session.watches.end()) return true;
   if (session.watches.size() >= limits_.session_watches) return false;
   if (watch_count_ >= limits_.watches) return false;
-  Tube* tube = find_or_add_tube(name);
+  Tube* tube = find_or_add_tube(name, now);
   if (tube == nullptr) return false;
   session.watches.push_back({.tube = tube, .session = &session, .waiting_links = {}});
   ++tube->watching_count;
@@ -149,7 +168,7 @@ bool Engine::watch(SessionId id, std::string_view name) {
   return true;
 }
 
-bool Engine::ignore(SessionId id, std::string_view name, Output& out) {
+bool Engine::ignore(SessionId id, Time now, std::string_view name, Output& out) {
   Session& session = session_of(id);
   TUBED_ASSERT(!session.waiting);
   auto& watches = session.watches;
@@ -166,7 +185,7 @@ bool Engine::ignore(SessionId id, std::string_view name, Output& out) {
   }
   --tube->watching_count;
   --watch_count_;
-  remove_if_unwanted(tube, out);
+  remove_if_unwanted(tube, now, out);
   return true;
 }
 
@@ -193,14 +212,14 @@ bool Engine::pause(std::string_view name, Seconds duration, Time now, Output& ou
   tube->pause = duration;
   tube->pause_until = now + duration;
   const bool paused = duration.count > 0;
-  paused_tubes_.set(paused, {tube->pause_until, tube->number}, tube);
+  set_paused(tube, paused);
   note_giving(tube);
   out.fact(Paused{.tube = tube->name, .duration = duration, .until = tube->pause_until});
   may_serve(tube);
   serve_waiting(now, out);
   if (!paused) {
     tube->restored = false;
-    remove_if_unwanted(tube, out);
+    remove_if_unwanted(tube, now, out);
   }
   return true;
 }
@@ -227,30 +246,37 @@ void Engine::return_memory(std::uint32_t body_bytes) {
 
 void Engine::detach(Job* job) {
   Tube* tube = job->tube;
+  Tally& tally = *tube->tally;
   switch (job->state) {
     case JobState::ready:
       tube->ready.erase(job);
       note_giving(tube);
       --counts_.jobs.ready;
+      --tally.jobs.ready;
+      tally.ready_ages.leave(job->created);
       if (job->urgent()) {
         --tube->urgent_count;
+        --tally.jobs.urgent;
         --counts_.jobs.urgent;
       }
       break;
     case JobState::delayed:
       tube->delayed.erase(job);
       --counts_.jobs.delayed;
+      --tally.jobs.delayed;
       watch_delays(tube);
       break;
     case JobState::buried:
       tube->buried.erase(&job->history());
       --counts_.jobs.buried;
+      --tally.jobs.buried;
       break;
     case JobState::reserved: {
       Session* holder = std::exchange(job->history().holder, nullptr);
       holder->held.erase(job);
       --tube->reserved_count;
       --counts_.jobs.reserved;
+      --tally.jobs.reserved;
       watch_deadlines(*holder);
       break;
     }
@@ -268,12 +294,16 @@ void Engine::note_giving(const Tube* tube) {
 
 void Engine::attach_ready(Job* job) {
   Tube* tube = job->tube;
+  Tally& tally = *tube->tally;
   job->state = job->resting_state = JobState::ready;
   tube->ready.push({job->priority, job->id}, job);
   note_giving(tube);
   ++counts_.jobs.ready;
+  ++tally.jobs.ready;
+  tally.ready_ages.enter(job->created);
   if (job->urgent()) {
     ++tube->urgent_count;
+    ++tally.jobs.urgent;
     ++counts_.jobs.urgent;
   }
 }
@@ -283,6 +313,7 @@ void Engine::attach_delayed(Job* job, Time until) {
   job->deadline = job->history().resting_until = until;
   job->tube->delayed.push({until, job->id}, job);
   ++counts_.jobs.delayed;
+  ++job->tube->tally->jobs.delayed;
   watch_delays(job->tube);
 }
 
@@ -297,17 +328,23 @@ void Engine::attach_buried(Job* job, std::uint64_t order) {
   while (before != nullptr && before->bury_order > order) before = buried.previous(before);
   buried.insert_after(before, &history);
   ++counts_.jobs.buried;
+  ++job->tube->tally->jobs.buried;
 }
 
 void Engine::attach_reserved(Job* job, Session& holder, Time now) {
   job->state = JobState::reserved;
   JobHistory& history = job->history();
   history.holder = &holder;
-  ++history.counters.reserves;
+  history.reserved_at = now;
+  Tally& tally = *job->tube->tally;
+  // One of a journal from another clock may have been put later than now.
+  const Duration age = std::max(now - job->created, Duration::zero());
+  if (history.counters.reserves++ == 0) tally.put_to_reserve.add(age);
   job->deadline = now + job->ttr;
   holder.held.push({job->deadline, job->id}, job);
   ++job->tube->reserved_count;
   ++counts_.jobs.reserved;
+  ++tally.jobs.reserved;
   watch_deadlines(holder);
 }
 
@@ -345,6 +382,7 @@ JobId Engine::put(SessionId id, Time now, NewJob request, Output& out) {
   job->set_delay(request.delay);
   job->ttr = Seconds{std::max(request.ttr.count, 1U)};
   ++job->tube->total_jobs;
+  ++job->tube->tally->put_count;
   ++counts_.total_jobs;
   if (request.delay.count > 0) {
     attach_delayed(job, now + request.delay);
@@ -358,17 +396,22 @@ JobId Engine::put(SessionId id, Time now, NewJob request, Output& out) {
   return job_id;
 }
 
-bool Engine::remove(SessionId id, JobId job_id, Output& out) {
+bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {
   Job* job = jobs_.find(job_id);
   if (job == nullptr) return false;
   if (job->state == JobState::reserved && job->holder() != &session_of(id)) return false;
   Tube* tube = job->tube;
+  Tally& tally = *tube->tally;
+  if (job->state == JobState::reserved) {
+    tally.reserve_to_delete.add(now - job->history().reserved_at);
+  }
   detach(job);
   return_memory(job->body.size());
   jobs_.remove(job_id);
   ++tube->delete_count;
+  ++tally.delete_count;
   out.fact(Removed{.id = job_id});
-  remove_if_unwanted(tube, out);
+  remove_if_unwanted(tube, now, out);
   return true;
 }
 

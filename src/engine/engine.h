@@ -22,6 +22,7 @@
 #include "engine/job.h"
 #include "engine/job_table.h"
 #include "engine/output.h"
+#include "engine/tally.h"
 #include "engine/tube_table.h"
 #include "engine/types.h"
 
@@ -70,7 +71,8 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // New bounds hold from now on; what already exceeds them stays.
+  // New bounds hold from now on; what already exceeds them stays. More tallies are for tubes to
+  // come; of fewer, those beyond go when their tubes do.
   void set_limits(const Limits& limits) { limits_ = limits; }
   const Limits& limits() const { return limits_; }
 
@@ -85,11 +87,11 @@ class Engine {
   // --- Tubes. [protocol: use, watch, ignore, list-tubes*, pause-tube]
 
   // False: too many tubes. O(log tubes).
-  bool use(SessionId session, std::string_view tube, Output& out);
+  bool use(SessionId session, Time now, std::string_view tube, Output& out);
   // False: too many tubes or watches. O(watched).
-  bool watch(SessionId session, std::string_view tube);
+  bool watch(SessionId session, Time now, std::string_view tube);
   // False: it is the only one watched. Ignoring what is not watched is true. O(watched).
-  bool ignore(SessionId session, std::string_view tube, Output& out);
+  bool ignore(SessionId session, Time now, std::string_view tube, Output& out);
   std::size_t watched_count(SessionId session) const;
   // How many entries of watch lists all commands so far have walked, whoever's they were: what
   // those commands cost that are O(watched).
@@ -132,7 +134,7 @@ class Engine {
   // n).
   std::optional<JobBody> reserve_job(SessionId session, Time now, JobId id);
   // False: no such job, or another session holds it. O(log n). [protocol: delete]
-  bool remove(SessionId session, JobId id, Output& out);
+  bool remove(SessionId session, Time now, JobId id, Output& out);
   // False for each of these three: the session does not hold the job. O(log n).
   bool release(SessionId session, Time now, JobId id, Priority priority, Seconds delay,
                Output& out);
@@ -167,6 +169,10 @@ class Engine {
   std::optional<TubeInfo> tube_info(std::string_view tube, Time now) const;
   std::optional<JobInfo> job_info(JobId id, Time now) const;
 
+  // What is tallied of tubes; limits() says how many have a tally of their own. Valid until the
+  // engine's next change.
+  const TallyBook& tallies() const { return tallies_; }
+
   // --- Durable state.
 
   // Applies a fact that was once emitted. Precondition: no session is open. O(log n).
@@ -184,8 +190,11 @@ class Engine {
   const Session& session_of(SessionId id) const;
   Job* held_by(SessionId session, JobId id);
 
-  Tube* find_or_add_tube(std::string_view name);
-  void remove_if_unwanted(Tube* tube, FactSink& out);
+  Tube* find_or_add_tube(std::string_view name, Time now);
+  Tube* add_tube(std::string_view name, Time now);
+  void remove_tube(Tube* tube, Time now);
+  void remove_if_unwanted(Tube* tube, Time now, FactSink& out);
+  void set_paused(Tube* tube, bool paused);
   std::vector<Watch>::iterator find_watch(Session& session, const Tube* tube);
 
   // A job's moves. detach() takes it out of wherever it is; the others put it somewhere.
@@ -223,13 +232,14 @@ class Engine {
 
   void replay_added(const Added& added, Time now);
   void replay_placed(const Placed& placed, Time now);
-  void replay_removed(const Removed& removed);
+  void replay_removed(const Removed& removed, Time now);
   void replay_paused(const Paused& paused, Time now);
   void attach_placed(Job* job, const Placement& place, Time now);
 
   Limits limits_;
   JobTable jobs_;
   TubeTable tubes_;
+  TallyBook tallies_;
   Tube* default_tube_;
   std::vector<std::unique_ptr<Session>> sessions_;
   std::vector<SessionId> free_sessions_;

@@ -1,4 +1,6 @@
 // Engine: everything the structures promise, checked by walking all of it.
+#include <map>
+
 #include "engine/engine.h"
 
 namespace tubed::engine {
@@ -94,10 +96,45 @@ void check_session(const Session& session, std::uint32_t short_watch_list) {
   TUBED_ASSERT((session.wait_index != kNotInHeap) == ends_by_time);
 }
 
+// What a tally tells of its tubes now.
+struct Told {
+  StateCounts jobs;
+  std::uint64_t waiting = 0;
+  std::uint64_t paused = 0;
+  friend bool operator==(const Told&, const Told&) = default;
+};
+
+// A tally tells what its tubes say: one, or all that have none of their own.
+void check_tallies(const TubeTable& tubes, const TallyBook& tallies) {
+  tallies.check_invariants();
+  std::map<const Tally*, Told> told;
+  for (const auto& tube : tubes.all()) {
+    const Tally& tally = *tube->tally;
+    TUBED_ASSERT(&tally == &tallies.other() || tally.tube == tube.get());
+    TUBED_ASSERT(&tally == &tallies.other() || tally.name == tube->name);
+    Told& sum = told[&tally];
+    sum.jobs.urgent += tube->urgent_count;
+    sum.jobs.ready += tube->ready.size();
+    sum.jobs.reserved += tube->reserved_count;
+    sum.jobs.delayed += tube->delayed.size();
+    sum.jobs.buried += tube->buried.size();
+    sum.waiting += tube->waiting.size();
+    sum.paused += tube->paused() ? 1 : 0;
+    tube->ready.for_each([&](const ReadyKey&, const Job* job) {
+      TUBED_ASSERT(tally.ready_ages.covers(job->created));
+    });
+  }
+  for (const auto& [tally, sum] : told) {
+    TUBED_ASSERT(sum == (Told{tally->jobs, tally->waiting_count, tally->paused_count}));
+    TUBED_ASSERT(tally->ready_ages.count() == sum.jobs.ready);
+  }
+}
+
 }  // namespace
 
 void Engine::check_invariants() const {
   TUBED_ASSERT(to_serve_.empty());
+  check_tallies(tubes_, tallies_);
   delayed_tubes_.check_invariants();
   paused_tubes_.check_invariants();
   holders_.check_invariants();

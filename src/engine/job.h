@@ -19,6 +19,7 @@
 
 namespace tubed::engine {
 
+struct Tally;
 struct Tube;
 struct Session;
 
@@ -32,6 +33,7 @@ struct JobHistory : InSlot {
   Job* job;
   Session* holder = nullptr;  // reserved only
   Time resting_until;         // where it last came to rest, for a job reserved meanwhile
+  Time reserved_at;           // reserved only
   std::uint64_t bury_order = 0;
   Seconds delay;
   JobCounters counters;
@@ -100,6 +102,7 @@ struct Tube {
   std::string name;
   std::uint64_t number = 0;  // order of creation: breaks ties between tubes
   std::uint32_t index = 0;   // dense, reused when the tube is gone
+  Tally* tally = nullptr;    // its own, or that of all others
   ReadyHeap ready;
   DeadlineHeap delayed;
   IntrusiveList<JobHistory, &JobHistory::buried_links> buried;

@@ -29,7 +29,10 @@ void Engine::reserve(SessionId id, Time now, Wait wait, Output& out) {
   session.arrival = next_arrival_++;
   session.wait_until = wait.limit == Wait::kForever ? kNever : now + wait.limit;
   watches_walked_ += session.watches.size();
-  for (Watch& watch : session.watches) watch.tube->waiting.push_back(&watch);
+  for (Watch& watch : session.watches) {
+    watch.tube->waiting.push_back(&watch);
+    ++watch.tube->tally->waiting_count;
+  }
   ++counts_.waiting;
   watch_deadlines(session);
 }
@@ -75,7 +78,10 @@ Job* Engine::best_ready(const Session& session) {
 
 void Engine::end_wait(Session& session) {
   watches_walked_ += session.watches.size();
-  for (Watch& watch : session.watches) watch.tube->waiting.erase(&watch);
+  for (Watch& watch : session.watches) {
+    watch.tube->waiting.erase(&watch);
+    --watch.tube->tally->waiting_count;
+  }
   session.waiting = false;
   --counts_.waiting;
   watch_deadlines(session);
@@ -158,6 +164,7 @@ void Engine::end_reservations(Time now, Output& out) {
     Job* job = holders_.top()->held.top();
     ++job->history().counters.timeouts;
     ++counts_.timeouts;
+    ++job->tube->tally->timeout_count;
     give_back(job, out);
   }
 }
@@ -173,12 +180,12 @@ void Engine::end_pauses(Time now, Output& out) {
   std::uint32_t budget = limits_.work_per_turn;
   while (!paused_tubes_.empty() && paused_tubes_.top_key().deadline <= now && budget-- > 0) {
     Tube* tube = paused_tubes_.top();
-    paused_tubes_.erase(tube);
+    set_paused(tube, false);
     note_giving(tube);
     tube->pause = {};
     tube->restored = false;
     may_serve(tube);
-    remove_if_unwanted(tube, out);
+    remove_if_unwanted(tube, now, out);
   }
 }
 

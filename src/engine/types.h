@@ -63,6 +63,9 @@ struct Limits {
   // A longer watch list is also kept as a set of one bit a tube, and a reserve does not walk it.
   // Never changed in an engine's life.
   std::uint32_t short_watch_list = 256;
+  // Tubes that are tallied by name; what happens in the others is tallied together.
+  std::uint32_t tallied_tubes = 0;
+  Duration tally_linger = std::chrono::minutes(10);  // a tally outlives its tube so long
 };
 
 }  // namespace tubed

@@ -183,7 +183,6 @@ void Journal::begin_commit() {
   commit_.swap(pending_);
   commit_bytes_ = std::exchange(pending_bytes_, 0);
   part_index_ = 0;
-  commit_began_ = host_.journal_time();
   commit_facts_ = newest_ - committing_;
   committing_ = newest_;
   committing_now_ = true;
@@ -199,12 +198,14 @@ void Journal::write_part() {
   refused_ = false;
   catching_up_ = false;
   part.says_durable = synced_;
+  const Time now = host_.journal_time();
+  if (part_index_ == 0) commit_began_ = now;
   part.batch.finish({.directory = directory_,
                      .offset = part.offset,
                      .number = part.number,
                      .durable = part.says_durable,
                      .next_job_id = part.next_job_id,
-                     .written = options_.clock.to_wall(host_.journal_time()),
+                     .written = options_.clock.to_wall(now),
                      .facts = part.facts(),
                      .jobs = part.jobs,
                      .clean = part.clean});
@@ -241,6 +242,8 @@ void Journal::commit_written() {
   commit_.clear();
   ++counts_.commits;
   const Time now = host_.journal_time();
+  commit_times_.add(now - commit_began_);
+  commit_records_.add(static_cast<std::int64_t>(commit_facts_));
   second_look_.committed(commit_facts_);
   gathering_.committed(commit_facts_, newest_ - committing_, now - commit_began_, now);
   if (syncs_by_interval() && sync_at_ == kNever && synced_ < written_) {
@@ -338,6 +341,9 @@ JournalCounts Journal::counts() const {
   counts.current_segment = head_.segment;
   counts.file_bytes = file_bytes();
   counts.live_bytes = ledger_.live_bytes();
+  counts.commit_times = commit_times_.view();
+  counts.commit_records = commit_records_.view();
+  counts.full = full_;
   return counts;
 }
 

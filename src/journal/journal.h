@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "base/histogram.h"
 #include "journal/batch.h"
 #include "journal/gathering.h"
 #include "journal/ledger.h"
@@ -62,6 +63,10 @@ struct JournalCounts {
   std::uint64_t file_bytes = 0;
   std::uint64_t live_bytes = 0;
   std::uint64_t commits = 0;
+  // Valid until the journal's next change, as is the next.
+  HistogramView commit_times;  // from a group's write until it is as durable as options say
+  HistogramView commit_records;
+  bool full = false;  // writing waits for room
 };
 
 class Journal final : public FactSink {
@@ -223,6 +228,8 @@ class Journal final : public FactSink {
   std::function<void()> stopped_;
   bool stop_written_ = false;
 
+  ShortTimes commit_times_;
+  Counts commit_records_;
   JournalCounts counts_;
 };
 

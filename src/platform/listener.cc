@@ -43,6 +43,16 @@ Listener::~Listener() {
   if (!path_.empty()) remove_unix_path(socket_, path_);
 }
 
+void Listener::pause() {
+  paused_ = true;
+  resume_.disarm();
+  uv_poll_stop(handle_.get());
+}
+
+void Listener::resume() {
+  if (std::exchange(paused_, false)) start();
+}
+
 void Listener::start() {
   uv_poll_start(handle_.get(), UV_READABLE, &Listener::on_poll);
 }
@@ -53,7 +63,7 @@ void Listener::on_poll(uv_poll_t* handle, int, int) {
 
 void Listener::accept_some() {
   for (int i = 0; i < kConnectionsPerTurn; ++i) {
-    if (!accept_one()) return;
+    if (paused_ || !accept_one()) return;
   }
 }
 

@@ -30,6 +30,10 @@ class Listener {
            ListenerOwner& owner);
   ~Listener();
 
+  // In between, connections wait in the kernel. on_connection() may call it.
+  void pause();
+  void resume();
+
   const Socket& socket() const { return socket_; }
 
  private:
@@ -44,6 +48,7 @@ class Listener {
   std::string path_;
   std::string_view refusal_;  // what a connection is told that no descriptor is left for
   Socket spare_;
+  bool paused_ = false;
   Timer resume_;
   Handle<uv_poll_t> handle_;
 };

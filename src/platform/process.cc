@@ -1,9 +1,11 @@
 #include "platform/process.h"
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <new>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
 #include <malloc.h>
@@ -41,6 +43,19 @@ ProcessTimes process_times() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   return {.user = as_duration(usage.ru_utime), .system = as_duration(usage.ru_stime)};
+}
+
+std::uint64_t resident_bytes() {
+  const Descriptor file(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
+  char text[128];
+  const ssize_t got = file ? ::read(file.number(), text, sizeof text) : -1;
+  if (got <= 0) return 0;
+  // The size of all, and then what is resident, in pages.
+  const std::string_view words(text, static_cast<std::size_t>(got));
+  const std::size_t second = words.find(' ') + 1;
+  std::uint64_t pages = 0;
+  std::from_chars(words.data() + second, words.data() + words.size(), pages);
+  return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 std::uint64_t random_number() {

@@ -23,6 +23,8 @@ struct ProcessTimes {
   Duration system{};
 };
 ProcessTimes process_times();
+// Memory that the process has in use, as /proc/self/statm tells it; 0 where there is none.
+std::uint64_t resident_bytes();
 
 // Never 0.
 std::uint64_t random_number();

@@ -40,6 +40,7 @@ Client::Client(platform::Loop& loop, platform::Socket socket, commands::Service&
                ClientHost& host)
     : last_active(service.now()),
       host_(host),
+      service_(service),
       conversation_(service),
       stream_(loop, std::move(socket), *this) {
   update_interest();
@@ -71,6 +72,7 @@ bool Client::read() {
                                : platform::read_into(stream_.socket(), little);
   switch (transfer.kind) {
     case platform::Transfer::Kind::done: {
+      service_.count_received(transfer.bytes);
       received_ = true;
       spoken_ = true;
       const std::size_t into_body = direct ? std::min(transfer.bytes, space.size()) : 0;
@@ -109,6 +111,7 @@ bool Client::write(const LogState& log) {
     const auto transfer = send_front(stream_.socket(), replies, sendable, wanted);
     if (transfer.kind == platform::Transfer::Kind::failed) broken_ = true;
     if (transfer.bytes == 0) break;
+    service_.count_sent(transfer.bytes);
     replies.take(transfer.bytes);
     gate_.take(transfer.bytes);
     sendable -= transfer.bytes;

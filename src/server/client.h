@@ -92,6 +92,7 @@ class Client final : public platform::StreamOwner {
   bool wants_input() const;
 
   ClientHost& host_;
+  commands::Service& service_;
   commands::Conversation conversation_;
   platform::Stream stream_;
   ReplyGate gate_;

@@ -95,6 +95,7 @@ Result<void> Durability::recover() {
   if (!opened) return opened.error();
   journal_ = std::move(*opened);
   service_.keep_facts_in(this);
+  recovery_ = platform::monotonic_now() - begin;
   return {};
 }
 
@@ -146,7 +147,11 @@ commands::KeeperCounts Durability::counts() const {
           .file_bytes = counts.file_bytes,
           .live_bytes = counts.live_bytes,
           .max_file_bytes = settings_.journal_max_bytes,
-          .commits = counts.commits};
+          .commits = counts.commits,
+          .commit_times = counts.commit_times,
+          .commit_records = counts.commit_records,
+          .recovery = recovery_,
+          .full = counts.full};
 }
 
 void Durability::journal_failed(const std::string& reason) {

@@ -77,6 +77,7 @@ class Durability final : public commands::Keeper, public journal::JournalHost {
   std::unique_ptr<journal::Journal> journal_;
   journal::WallClock clock_;
   std::uint64_t new_directory_ = 0;
+  Duration recovery_{};  // how long it took to have the jobs back
 };
 
 }  // namespace tubed::server

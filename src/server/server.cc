@@ -9,6 +9,7 @@
 #include "platform/clock.h"
 #include "platform/process.h"
 #include "protocol/reply.h"
+#include "server/door.h"
 #include "server/exit_codes.h"
 
 namespace tubed::server {
@@ -31,7 +32,8 @@ commands::Identity identify() {
           .hostname = std::move(names.hostname),
           .os = std::move(names.os),
           .platform = std::move(names.platform),
-          .started = platform::monotonic_now()};
+          .started = platform::monotonic_now(),
+          .started_at = platform::wall_time()};
 }
 
 commands::CpuTimes cpu_times() {
@@ -52,7 +54,8 @@ Server::Server(platform::Loop& loop, Log& log, const Settings& settings, Reload 
       log_(log),
       settings_(settings),
       reload_(std::move(reload)),
-      service_(settings.queue, identify(), cpu_times),
+      service_(settings.queue, identify(),
+               {.cpu_times = cpu_times, .resident_bytes = platform::resident_bytes}),
       turn_(
           loop, [this] { end_turn(); }, [this] { do_left_over(); }),
       delay_timer_(loop, [this] { begin_turn(); }),
@@ -88,6 +91,10 @@ Server::~Server() {
 // --- The door
 
 Result<void> Server::listen(std::vector<platform::InheritedSocket> inherited) {
+  auto endpoint = Endpoint::open(loop_, log_, settings_, inherited, service_, *this);
+  if (!endpoint) return endpoint.error();
+  endpoint_ = std::move(*endpoint);
+  set_limits();
   std::vector<std::string> addresses;
   std::array<bool, 2> replaced{};  // TCP, unix
   for (platform::InheritedSocket& one : inherited) {
@@ -99,19 +106,16 @@ Result<void> Server::listen(std::vector<platform::InheritedSocket> inherited) {
   for (const Listen& wanted : settings_.listeners) {
     const bool is_unix = wanted.kind == Listen::Kind::unix_socket;
     if (replaced[is_unix]) {
-      const std::string address = to_string(wanted);
       // The default may stand there just because nobody said anything.
       const bool wished = wanted != Settings().listeners.front();
-      if (wished && std::ranges::find(addresses, address) == addresses.end()) {
-        log_.warning("configured listener replaced by inherited sockets", {{"address", address}});
+      if (wished && std::ranges::find(addresses, to_string(wanted)) == addresses.end()) {
+        tell_replaced(log_, wanted);
       }
       continue;
     }
-    const int backlog = static_cast<int>(settings_.tcp_backlog);
-    auto socket = is_unix ? platform::listen_unix(wanted.path, {wanted.mode, wanted.group}, backlog)
-                          : platform::listen_tcp(wanted.host, wanted.port, backlog);
+    auto socket = open_door(wanted, settings_.tcp_backlog);
     if (!socket) return socket.error();
-    add_listener(std::move(*socket), is_unix ? wanted.path : "", "");
+    add_listener(std::move(*socket), wanted.path, "");
   }
   return {};
 }
@@ -121,12 +125,7 @@ void Server::add_listener(platform::Socket socket, const std::string& path,
                           const std::string& inherited) {
   // Connections inherit these from their listener.
   platform::tune_connection(socket, settings_.tcp_keepalive);
-  const std::string address = platform::local_address(socket);
-  if (inherited.empty()) {
-    log_.info("listening", {{"address", address}});
-  } else {
-    log_.info("listening", {{"address", address}, {"inherited", inherited}});
-  }
+  tell_door(log_, "listening", socket, inherited);
   listeners_.push_back(std::make_unique<platform::Listener>(loop_, std::move(socket), path,
                                                             protocol::word::kOutOfMemory, *this));
 }
@@ -238,6 +237,10 @@ void Server::end_turn() {
   give_back_memory();
   arm_timers();
   turn_.ask_for_left_over(journal_has_more || (!left_over_.empty() && !input_held_));
+  // Nobody else asks for it, and the clock costs something each turn.
+  if (endpoint_ != nullptr && in_turn_ && !queue_closed_) {
+    service_.count_turn(platform::monotonic_now() - service_.now());
+  }
   in_turn_ = false;
 }
 
@@ -382,8 +385,7 @@ void Server::close_impatient() {
 
 void Server::apply(const Settings& settings) {
   settings_ = settings;
-  service_.set_limits(settings.queue,
-                      {.line_bytes = settings.line_bytes, .output_bytes = settings.output_bytes});
+  set_limits();
   patience_.set_limits({.idle = settings.idle_timeout, .stall = settings.stall_timeout});
   log_.configure(static_cast<Log::Level>(settings.log_level),
                  static_cast<Log::Format>(settings.log_format));
@@ -391,6 +393,13 @@ void Server::apply(const Settings& settings) {
   for (const auto& listener : listeners_) {
     platform::tune_connection(listener->socket(), settings.tcp_keepalive);
   }
+}
+
+void Server::set_limits() {
+  Limits queue = settings_.queue;
+  if (endpoint_ == nullptr) queue.tallied_tubes = 0;  // nobody asks for them
+  service_.set_limits(queue,
+                      {.line_bytes = settings_.line_bytes, .output_bytes = settings_.output_bytes});
 }
 
 void Server::reload() {
@@ -451,11 +460,17 @@ bool Server::is_drained() const {
 // What an operator sees at one glance.
 std::string Server::status() const {
   const auto jobs = service_.engine().info().jobs;
-  const std::string_view doing = stopping_             ? "stopping"
-                                 : service_.draining() ? "draining"
-                                                       : "serving";
-  return fmt::format("{}: {} ready jobs, {} reserved, {} connections", doing, jobs.ready,
+  return fmt::format("{}: {} ready jobs, {} reserved, {} connections", doing(), jobs.ready,
                      jobs.reserved, client_count_);
+}
+
+std::string_view Server::doing() const {
+  return stopping_ ? "stopping" : service_.draining() ? "draining" : "serving";
+}
+
+std::string_view Server::unready() const {
+  if (stopping_ || service_.draining()) return doing();
+  return durability_ != nullptr && durability_->counts().full ? "the journal has no space" : "";
 }
 
 // Once is a wish, and twice an order; that it has drained meanwhile is nobody's signal.
@@ -552,6 +567,7 @@ bool Server::run() {
   loop_.run();
   if (journal_failed_) {
     listeners_.clear();  // their paths go with them
+    endpoint_.reset();
   } else {
     log_.info("stopped");
   }

@@ -20,12 +20,16 @@
 #include "server/client.h"
 #include "server/deadlines.h"
 #include "server/durability.h"
+#include "server/endpoint.h"
 #include "server/patience.h"
 #include "server/supervision.h"
 
 namespace tubed::server {
 
-class Server final : public ClientHost, public platform::ListenerOwner, public DurabilityHost {
+class Server final : public ClientHost,
+                     public platform::ListenerOwner,
+                     public DurabilityHost,
+                     public EndpointHost {
  public:
   // Reads the settings again, for SIGHUP.
   using Reload = std::function<Result<Settings>()>;
@@ -54,12 +58,14 @@ class Server final : public ClientHost, public platform::ListenerOwner, public D
   void journal_moved() override;
   void journal_failed() override;
   Time journal_time() override;
+  std::string_view unready() const override;
   void on_connection(platform::Socket socket) override;
   void on_accept_trouble(const std::string& reason, std::uint64_t refused) override;
 
   void end_turn();
   void add_listener(platform::Socket socket, const std::string& path, const std::string& inherited);
   std::string status() const;
+  std::string_view doing() const;
   void attend(Client& client);
   void let_gated_through();
   bool input_must_wait() const;
@@ -73,6 +79,7 @@ class Server final : public ClientHost, public platform::ListenerOwner, public D
   Client* client_of(SessionId session);
 
   void apply(const Settings& settings);
+  void set_limits();
   void reload();
   void drain(bool draining);
   void limit_drain();
@@ -93,6 +100,7 @@ class Server final : public ClientHost, public platform::ListenerOwner, public D
   commands::Service service_;
   std::unique_ptr<Durability> durability_;  // null: jobs are in memory only
   std::vector<std::unique_ptr<platform::Listener>> listeners_;
+  std::unique_ptr<Endpoint> endpoint_;            // null: nothing listens for HTTP
   std::vector<std::unique_ptr<Client>> clients_;  // by session
   std::size_t client_count_ = 0;
   std::size_t waiting_count_ = 0;      // of clients that are closed last

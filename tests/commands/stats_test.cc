@@ -127,6 +127,8 @@ TEST_CASE("the server's lines tell what is there") {
   talk.advance(std::chrono::seconds(1));
   talk.service.set_draining(true);
   talk.service.count_refused_connection();
+  talk.service.count_received(40);
+  talk.service.count_sent(50);
   worker.reset();
   values = stats(*watcher);
   CHECK(values.at("job-timeouts") == "1");
@@ -137,6 +139,8 @@ TEST_CASE("the server's lines tell what is there") {
   CHECK(values.at("uptime") == "1");
   CHECK(values.at("draining") == "true");
   CHECK(values.at("refused-connections") == "1");
+  CHECK(values.at("received-bytes") == "40");
+  CHECK(values.at("sent-bytes") == "50");
 }
 
 TEST_CASE("the tube's and the job's lines tell what is there") {

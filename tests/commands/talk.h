@@ -18,16 +18,20 @@ inline Identity test_identity() {
           .hostname = "host",
           .os = "#1",
           .platform = "x86_64",
-          .started = kStart};
+          .started = kStart,
+          .started_at = std::chrono::milliseconds(1'700'000'000'250)};
 }
 
 class Talk {
  public:
   explicit Talk(const Limits& limits = {})
-      : service(limits, test_identity(), [] {
-          return CpuTimes{.user = std::chrono::milliseconds(1500),
-                          .system = std::chrono::microseconds(20)};
-        }) {}
+      : service(limits, test_identity(),
+                {.cpu_times =
+                     [] {
+                       return CpuTimes{.user = std::chrono::milliseconds(1500),
+                                       .system = std::chrono::microseconds(20)};
+                     },
+                 .resident_bytes = [] { return std::uint64_t{12'345'678}; }}) {}
 
   std::unique_ptr<Conversation> connect() { return std::make_unique<Conversation>(service); }
 

@@ -230,5 +230,21 @@ TEST_CASE("-V raises the level of the file or the flag, at most to debug") {
             .log_level == LogLevel::info);
 }
 
+TEST_CASE("http.listen is an address of its own, with a port of its own") {
+  CHECK_FALSE(load("").value().http_listen);
+  CHECK_FALSE(load("[http]\nlisten = \"\"\n").value().http_listen);
+  CHECK(to_string(*load("[http]\nlisten = \"::1\"\n").value().http_listen) == "[::1]:11380");
+  CHECK(to_string(*load("", accept({"--http-listen", "0.0.0.0"})).value().http_listen) ==
+        "0.0.0.0:11380");
+  for (const std::string address : {"127.0.0.1:11300", "127.0.0.1:11380", "unix:/run/a"}) {
+    const std::string http = "[http]\nlisten = \"" + address + "\"\n";
+    const std::string listener = "[[listen]]\naddress = \"" + address + "\"\n";
+    CHECK(load_error(http + listener) == "http.listen: clients already connect to " + address);
+  }
+  // The listener that nobody wrote down counts as well.
+  CHECK(load_error("[http]\nlisten = \"127.0.0.1:11300\"\n").find("http.listen") == 0);
+  CHECK(load("[http]\nlisten = \"127.0.0.1:0\"\n[[listen]]\naddress = \"127.0.0.1:0\"\n").ok());
+}
+
 }  // namespace
 }  // namespace tubed::config_test

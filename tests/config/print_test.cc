@@ -29,6 +29,8 @@ TEST_CASE("printed settings load back to the same") {
     for (const auto& row : config::settings_table()) {
       if (row.type.kind == config::Kind::text) {
         row.set(settings, std::string("\"a\\b\" = '# \xc3\xa4"));
+      } else if (row.type.kind == config::Kind::address) {
+        row.set(settings, std::string(is_maximum ? "[::1]:65535" : "unix:/a \"b\" \\d"));
       } else if (row.type.kind == config::Kind::choice) {
         row.set(settings, static_cast<std::int64_t>(is_maximum ? row.type.choices.size() - 1 : 0));
       } else {

@@ -14,7 +14,10 @@ Settings with_change(Settings settings, const config::Setting& row) {
   const auto other = is_choice                          ? std::int64_t{1}
                      : row.standard != row.type.maximum ? row.type.maximum
                                                         : row.type.minimum;
-  row.set(settings, is_text ? config::Value("other") : config::Value(other));
+  const auto is_address = row.type.kind == config::Kind::address;
+  row.set(settings, is_address ? config::Value("127.0.0.1:7")
+                    : is_text  ? config::Value("other")
+                               : config::Value(other));
   return settings;
 }
 

@@ -52,6 +52,10 @@ std::vector<Value> good_values(const Setting& row) {
     values.emplace_back(static_cast<std::int64_t>(i));
   }
   if (row.type.kind == Kind::text) values.emplace_back(std::string("a \"quoted\" \\ n\xc3\xa4me"));
+  if (row.type.kind == Kind::address) {
+    values.insert(values.end(), {std::string("[::1]:0"), std::string("unix:/a \"b\" \\c"),
+                                 std::string("10.0.0.1:65535")});
+  }
   // Within the row's bounds, but refused beside the default of another row.
   if (row.key == "journal.max_bytes") std::erase(values, Value(row.type.minimum + 1));
   return values;
@@ -88,6 +92,11 @@ std::vector<BadValue> bad_values(const Setting& row) {
   if (row.type.kind == Kind::choice) {
     values.push_back({"\"\"", "", "is not one of "});
     values.push_back({"\"nonsense\"", "nonsense", "\"nonsense\" is not one of "});
+  }
+  if (row.type.kind == Kind::address) {
+    values.push_back({"\"localhost:1\"", "localhost:1", "is not a numeric address"});
+    values.push_back({"\"127.0.0.1:65536\"", "127.0.0.1:65536", "is not a port"});
+    values.push_back({"\"unix:\"", "unix:", "has no path"});
   }
   if (row.type.kind == Kind::text) {
     values.push_back({"\"a\\nb\"", "a\nb", "control characters"});
@@ -198,8 +207,9 @@ TEST_CASE("defaults are the documented ones, and the queue's are the engine's") 
 }
 
 TEST_CASE("only the user, the journal's files, the backlog and the listeners need a restart") {
-  constexpr auto kFixed = std::to_array<std::string_view>(
-      {"user", "pid_file", "journal.directory", "journal.segment_size", "tcp.backlog"});
+  constexpr auto kFixed =
+      std::to_array<std::string_view>({"user", "pid_file", "journal.directory",
+                                       "journal.segment_size", "http.listen", "tcp.backlog"});
   for (const auto& row : settings_table()) {
     CAPTURE(row.key);
     CHECK(row.reloadable == (std::ranges::count(kFixed, row.key) == 0));

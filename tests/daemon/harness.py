@@ -74,6 +74,7 @@ class Daemon:
         self.expected_code = 0  # how it is to end
         self.lines = []
         self.addresses = []
+        self.http_addresses = []  # told before the others
         self.changed = threading.Condition()
         command = [PROGRAM, *flags]
         if descriptors:  # hard and soft
@@ -100,9 +101,9 @@ class Daemon:
                 line = line.rstrip("\n")
                 with self.changed:
                     self.lines.append(line)
-                    told = re.search(r'listening.*address"?[=:]"?([^" ]+)', line)
+                    told = re.search(r'listening( for HTTP)?.*address"?[=:]"?([^" ]+)', line)
                     if told:
-                        self.addresses.append(told[1])
+                        (self.http_addresses if told[1] else self.addresses).append(told[2])
                     self.changed.notify_all()
         with self.changed:
             self.changed.notify_all()

@@ -116,7 +116,7 @@ TEST_CASE("the pause of a tube that dies is told to be over") {
   world.remove(other, job);
   CHECK(world.facts() == Lines{"removed 1", "paused a for 0 until 0s"});
   CHECK(world.next_deadline() == kNever);
-  world.engine.use(other, "a", world.said);
+  world.engine.use(other, world.now, "a", world.said);
   CHECK(world.tube("a").pause_left == 0s);
 }
 
@@ -131,9 +131,9 @@ TEST_CASE("what changes nothing durable tells no fact") {
   world.engine.reserve_job(session, world.now, 2);
   world.engine.peek(1);
   world.engine.peek_ready(session);
-  world.engine.use(session, "a", world.said);
-  world.engine.watch(session, "b");
-  world.engine.ignore(session, "b", world.said);
+  world.engine.use(session, world.now, "a", world.said);
+  world.engine.watch(session, world.now, "b");
+  world.engine.ignore(session, world.now, "b", world.said);
   world.reserve(session, 1s);
   world.engine.cancel_wait(session);
   world.remove(session, 99);

@@ -74,7 +74,7 @@ TEST_CASE("tube_info tells a tube's jobs, parties and counters") {
   World world;
   const SessionId producer = world.open("a");
   const SessionId worker = world.open();
-  world.engine.watch(worker, "a");
+  world.engine.watch(worker, world.now, "a");
   world.put(producer, {.delay = 9});
   world.put_and_bury(producer);
   world.remove(producer, world.put(producer));

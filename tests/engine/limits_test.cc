@@ -22,12 +22,12 @@ TEST_CASE("no more tubes are made than the limit says") {
   limits.tubes = 2;
   World world(limits);
   const SessionId session = world.open();
-  CHECK(world.engine.use(session, "a", world.said));
-  CHECK_FALSE(world.engine.use(session, "b", world.said));
-  CHECK_FALSE(world.engine.watch(session, "b"));
+  CHECK(world.engine.use(session, world.now, "a", world.said));
+  CHECK_FALSE(world.engine.use(session, world.now, "b", world.said));
+  CHECK_FALSE(world.engine.watch(session, world.now, "b"));
   CHECK(world.engine.used_tube(session) == "a");
   CHECK(world.engine.watched_count(session) == 1);
-  CHECK(world.engine.watch(session, "a"));
+  CHECK(world.engine.watch(session, world.now, "a"));
   CHECK(world.engine.info().tubes == 2);
 }
 
@@ -37,14 +37,14 @@ TEST_CASE("no more watches are made than the limit says, and a known one needs n
   World world(limits);
   const SessionId first = world.open();
   const SessionId second = world.open();
-  CHECK(world.engine.watch(first, "a"));
-  CHECK_FALSE(world.engine.watch(second, "a"));
-  CHECK_FALSE(world.engine.watch(second, "b"));
+  CHECK(world.engine.watch(first, world.now, "a"));
+  CHECK_FALSE(world.engine.watch(second, world.now, "a"));
+  CHECK_FALSE(world.engine.watch(second, world.now, "b"));
   CHECK_FALSE(world.has_tube("b"));
-  CHECK(world.engine.watch(first, "a"));
+  CHECK(world.engine.watch(first, world.now, "a"));
   CHECK(world.engine.info().watches == 3);
   world.close(first);
-  CHECK(world.engine.watch(second, "a"));
+  CHECK(world.engine.watch(second, world.now, "a"));
 }
 
 TEST_CASE("a watch list is no longer than the limit says, whatever the others have") {
@@ -53,12 +53,12 @@ TEST_CASE("a watch list is no longer than the limit says, whatever the others ha
   World world(limits);
   const SessionId first = world.open();
   const SessionId second = world.open();
-  CHECK(world.engine.watch(first, "a"));
-  CHECK_FALSE(world.engine.watch(first, "b"));
-  CHECK(world.engine.watch(first, "a"));
-  CHECK(world.engine.watch(second, "b"));
-  CHECK(world.engine.ignore(first, "a", world.said));
-  CHECK(world.engine.watch(first, "b"));
+  CHECK(world.engine.watch(first, world.now, "a"));
+  CHECK_FALSE(world.engine.watch(first, world.now, "b"));
+  CHECK(world.engine.watch(first, world.now, "a"));
+  CHECK(world.engine.watch(second, world.now, "b"));
+  CHECK(world.engine.ignore(first, world.now, "a", world.said));
+  CHECK(world.engine.watch(first, world.now, "b"));
 }
 
 TEST_CASE("memory is claimed before a job is put, and comes back when it is deleted") {
@@ -82,7 +82,7 @@ TEST_CASE("lowered limits hold from now on, and what exceeds them stays") {
   world.put(session);
   world.engine.set_limits({.job_memory_bytes = 1, .tubes = 1, .watches = 0});
   CHECK_FALSE(world.engine.claim_memory(0));
-  CHECK_FALSE(world.engine.use(session, "b", world.said));
+  CHECK_FALSE(world.engine.use(session, world.now, "b", world.said));
   CHECK(world.has_tube("a"));
   CHECK(world.take(session) == 1);
 }

@@ -127,7 +127,7 @@ TEST_CASE("peeks show the job that comes next in its state, of the used tube") {
   CHECK(world.engine.peek_delayed(session)->id == delayed);
   CHECK(world.engine.peek_buried(session)->id == buried);
   CHECK(world.engine.peek(buried)->id == buried);
-  world.engine.use(session, "b", world.said);
+  world.engine.use(session, world.now, "b", world.said);
   CHECK_FALSE(world.engine.peek_ready(session));
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("a paused tube gives no jobs, and other tubes do") {
   World world;
   const SessionId worker = world.open();
   const SessionId producer = world.open("a");
-  world.engine.watch(worker, "a");
+  world.engine.watch(worker, world.now, "a");
   const JobId held_back = world.put(producer, {.priority = 0});
   const JobId other = world.put(worker, {.priority = 9});
   CHECK(world.pause("a", 10));
@@ -200,12 +200,12 @@ TEST_CASE("a tube lives while somebody uses or watches it or it has jobs") {
   const SessionId user = world.open();
   const SessionId watcher = world.open();
   CHECK_FALSE(world.has_tube("a"));
-  world.engine.use(user, "a", world.said);
-  world.engine.watch(watcher, "a");
+  world.engine.use(user, world.now, "a", world.said);
+  world.engine.watch(watcher, world.now, "a");
   const JobId job = world.put(user);
-  world.engine.use(user, "default", world.said);
+  world.engine.use(user, world.now, "default", world.said);
   CHECK(world.has_tube("a"));
-  CHECK(world.engine.ignore(watcher, "a", world.said));
+  CHECK(world.engine.ignore(watcher, world.now, "a", world.said));
   CHECK(world.has_tube("a"));
   CHECK(world.engine.reserve_job(user, world.now, job));
   CHECK(world.has_tube("a"));
@@ -216,10 +216,10 @@ TEST_CASE("a tube lives while somebody uses or watches it or it has jobs") {
 TEST_CASE("a closed session lets go of the tubes it used and watched") {
   World world;
   const SessionId session = world.open();
-  world.engine.use(session, "a", world.said);
-  world.engine.watch(session, "a");
-  world.engine.watch(session, "b");
-  world.engine.use(session, "c", world.said);
+  world.engine.use(session, world.now, "a", world.said);
+  world.engine.watch(session, world.now, "a");
+  world.engine.watch(session, world.now, "b");
+  world.engine.use(session, world.now, "c", world.said);
   world.close(session);
   CHECK(tubes_of(world) == Lines{"default"});
 }
@@ -234,13 +234,13 @@ TEST_CASE("the tube default lives always") {
 TEST_CASE("the last watched tube cannot be ignored, and ignoring what is not watched is fine") {
   World world;
   const SessionId session = world.open();
-  CHECK_FALSE(world.engine.ignore(session, "default", world.said));
-  CHECK(world.engine.ignore(session, "a", world.said));
-  CHECK(world.engine.watch(session, "a"));
-  CHECK(world.engine.watch(session, "a"));
+  CHECK_FALSE(world.engine.ignore(session, world.now, "default", world.said));
+  CHECK(world.engine.ignore(session, world.now, "a", world.said));
+  CHECK(world.engine.watch(session, world.now, "a"));
+  CHECK(world.engine.watch(session, world.now, "a"));
   CHECK(world.engine.watched_count(session) == 2);
-  CHECK(world.engine.ignore(session, "default", world.said));
-  CHECK_FALSE(world.engine.ignore(session, "a", world.said));
+  CHECK(world.engine.ignore(session, world.now, "default", world.said));
+  CHECK_FALSE(world.engine.ignore(session, world.now, "a", world.said));
   CHECK(world.engine.watched_count(session) == 1);
 }
 

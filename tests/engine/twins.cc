@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 
 #include <doctest/doctest.h>
@@ -42,7 +43,9 @@ Limits Twins::some_limits() {
           .tubes = static_cast<std::uint32_t>(2 + below(5)),
           .watches = static_cast<std::uint32_t>((crowded_ ? 20 : 4) + below(12)),
           .work_per_turn = kWork[below(kWork.size())],
-          .short_watch_list = seed_ % 2 == 0 ? 1U : 256U};
+          .short_watch_list = seed_ % 2 == 0 ? 1U : 256U,
+          .tallied_tubes = static_cast<std::uint32_t>(below(5)),
+          .tally_linger = some_seconds(6)};
 }
 
 std::string Twins::some_tube() {
@@ -114,7 +117,8 @@ void Twins::use() {
   const SessionId id = some_session();
   const std::string tube = some_tube();
   told(text(id) + " use " + tube);
-  expect_equal("use", engine_->use(id, tube, engine_says_), model_.use(id, tube, model_says_));
+  expect_equal("use", engine_->use(id, now_, tube, engine_says_),
+               model_.use(id, tube, model_says_));
 }
 
 void Twins::watch() {
@@ -122,7 +126,7 @@ void Twins::watch() {
   if (model_.waits(id)) return;
   const std::string tube = some_tube();
   told(text(id) + " watch " + tube);
-  expect_equal("watch", engine_->watch(id, tube), model_.watch(id, tube));
+  expect_equal("watch", engine_->watch(id, now_, tube), model_.watch(id, tube));
 }
 
 void Twins::ignore() {
@@ -130,7 +134,7 @@ void Twins::ignore() {
   if (model_.waits(id)) return;
   const std::string tube = some_tube();
   told(text(id) + " ignore " + tube);
-  expect_equal("ignore", engine_->ignore(id, tube, engine_says_),
+  expect_equal("ignore", engine_->ignore(id, now_, tube, engine_says_),
                model_.ignore(id, tube, model_says_));
 }
 
@@ -215,7 +219,7 @@ void Twins::remove() {
   const SessionId id = some_session();
   const JobId job = some_job();
   told(text(id) + " delete " + text(job));
-  expect_equal("remove", engine_->remove(id, job, engine_says_),
+  expect_equal("remove", engine_->remove(id, now_, job, engine_says_),
                model_.remove(id, job, model_says_));
 }
 
@@ -356,6 +360,7 @@ void Twins::step() {
   compare_whole();
   compare_sessions();
   compare_tubes();
+  compare_ages();
   compare_jobs();
   engine_->check_invariants();
 }
@@ -397,6 +402,40 @@ void Twins::compare_sessions() const {
     same_job("peek_delayed", engine_->peek_delayed(id), model_.peek(id, JobState::delayed));
     same_job("peek_buried", engine_->peek_buried(id), model_.peek(id, JobState::buried));
   }
+}
+
+// What the tallies tell of ready jobs, against all of them.
+void Twins::compare_ages() const {
+  std::map<std::string, std::optional<Duration>> oldest;  // by the tally's name
+  std::map<std::string, std::uint64_t> ready;
+  const auto name_of_tally = [&](const std::string& tube) {
+    return oldest.contains(tube) ? tube : std::string(TallyBook::kOther);
+  };
+  const TallyBook& tallies = engine_->tallies();
+  tallies.visit_behind("", limits_, now_, [&](const Tally& tally, bool over) {
+    if (!over) oldest[tally.name];
+    return true;
+  });
+  for (const Model::Job& job : model_.jobs()) {
+    if (job.state != JobState::ready) continue;
+    const std::string tally = name_of_tally(job.tube);
+    ++ready[tally];
+    auto& age = oldest[tally];
+    age = std::max(age.value_or(Duration{}), now_ - job.created);
+  }
+  const auto compare = [&](const Tally& tally, bool over) {
+    if (over) return true;
+    const std::string& name = tally.name;
+    expect_equal("ready jobs of a tally", tally.jobs.ready, ready[name]);
+    // Too old by an eighth at most; where the next job is the oldest it is exact.
+    const Duration right = oldest[name].value_or(Duration{});
+    const Duration told = tally.oldest_ready_age(now_);
+    const Duration most = std::max<Duration>(ReadyAges::kGrain, told / 8);
+    expect(right >= told - most && right <= told + most, "the oldest job of " + name);
+    return true;
+  };
+  tallies.visit_behind("", limits_, now_, compare);
+  compare(tallies.other(), false);
 }
 
 void Twins::compare_tubes() const {

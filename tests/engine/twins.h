@@ -81,6 +81,7 @@ class Twins {
 
   void compare_sessions() const;
   void compare_tubes() const;
+  void compare_ages() const;
   void compare_jobs() const;
   void compare_whole() const;
   void settle(Engine& engine) const;

@@ -36,9 +36,9 @@ class World {
   SessionId open(std::string_view tube) {
     const SessionId id = engine.open();
     if (tube == kDefaultTube) return id;
-    engine.use(id, tube, said);
-    engine.watch(id, tube);
-    engine.ignore(id, kDefaultTube, said);
+    engine.use(id, now, tube, said);
+    engine.watch(id, now, tube);
+    engine.ignore(id, now, kDefaultTube, said);
     return id;
   }
 
@@ -97,7 +97,7 @@ class World {
   }
 
   bool remove(SessionId id, JobId job) {
-    const bool removed = engine.remove(id, job, said);
+    const bool removed = engine.remove(id, now, job, said);
     engine.check_invariants();
     return removed;
   }

@@ -1,4 +1,6 @@
 // The commit: when facts are durable, what one turn costs, and what a failure does.
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "tests/journal/kept_queue.h"
@@ -53,6 +55,41 @@ TEST_CASE("nothing is durable before the disk has it") {
   CHECK(queue->journal().durable() == 1);
   queue->settle();
   CHECK(queue->journal().durable() == 2);
+}
+
+TEST_CASE("how long commits take, and how many facts they carry") {
+  TestDisk disk;
+  const auto queue = opened(disk);
+  const auto commit = [&](int facts, Duration takes) {
+    for (int i = 0; i < facts; ++i) queue->put(10);
+    while (queue->journal().end_turn()) {
+      queue->let_time_pass(1ms);  // it may wait for company
+    }
+    REQUIRE(queue->journal().committing() == queue->journal().newest());
+    queue->let_time_pass(takes);
+    queue->settle();
+  };
+  const auto nothing = queue->journal().counts();
+  commit(1, 150us);
+  commit(3, 30ms);
+  commit(30, 3s);
+  const auto counts = queue->journal().counts();
+  CHECK(counts.commits == nothing.commits + 3);
+  const auto in = [](const HistogramView& view, std::int64_t bound) {
+    const auto place = std::find(view.bounds.begin(), view.bounds.end(), bound);
+    return view.counts[static_cast<std::size_t>(place - view.bounds.begin())];
+  };
+  CHECK(counts.commit_times.total() == 3);
+  CHECK(counts.commit_times.sum == doctest::Approx(3'030'150'000.0));
+  CHECK(in(counts.commit_times, 200'000) == 1);
+  CHECK(in(counts.commit_times, 50'000'000) == 1);
+  CHECK(counts.commit_times.counts.back() == 1);
+  CHECK(counts.commit_records.total() == 3);
+  CHECK(counts.commit_records.sum == 34);
+  CHECK(in(counts.commit_records, 1) == 1);
+  CHECK(in(counts.commit_records, 5) == 1);
+  CHECK(in(counts.commit_records, 50) == 1);
+  CHECK_FALSE(counts.full);
 }
 
 TEST_CASE("what always has acknowledged survives a power loss") {

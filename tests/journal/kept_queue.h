@@ -33,6 +33,8 @@ class KeptQueue final : public engine::Output, public JournalHost {
 
   // Time passes, and what is due is done, the journal's part too.
   void pass(Duration duration);
+  // The same, and nobody has noticed yet.
+  void let_time_pass(Duration duration) { now_ += duration; }
   // The end of a turn, and then all that the disk has to do.
   void settle();
 
@@ -40,7 +42,7 @@ class KeptQueue final : public engine::Output, public JournalHost {
   JobId put_body(const std::string& body, Priority priority = 0, Seconds delay = {});
   // The newest job that a reserve gave; 0: none.
   JobId reserve();
-  void remove(JobId id) { engine_.remove(session_, id, *this); }
+  void remove(JobId id) { engine_.remove(session_, now_, id, *this); }
 
   // The durable state as one text, for comparisons. Without times that pass.
   std::string state();

@@ -148,7 +148,7 @@ void ScriptedLoad::reserve_job(Client& client) {
 
 void ScriptedLoad::remove(Client& client) {
   const JobId id = some_held_job(client);
-  if (!engine_->remove(client.session, id, *this)) return;
+  if (!engine_->remove(client.session, now_, id, *this)) return;
   std::erase(jobs_, id);
   told_.push_back({.id = id, .removed = true});
 }
@@ -180,9 +180,9 @@ void ScriptedLoad::pause(Client& /*client*/) {
 }
 
 void ScriptedLoad::choose_tubes(Client& client) {
-  engine_->use(client.session, some_tube(), *this);
-  engine_->watch(client.session, some_tube());
-  if (one_in(2)) engine_->ignore(client.session, some_tube(), *this);
+  engine_->use(client.session, now_, some_tube(), *this);
+  engine_->watch(client.session, now_, some_tube());
+  if (one_in(2)) engine_->ignore(client.session, now_, some_tube(), *this);
 }
 
 void ScriptedLoad::reconnect(Client& client) {

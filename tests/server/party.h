@@ -36,7 +36,7 @@ struct House {
   House() { platform::ignore_broken_pipes(); }
 
   platform::Loop loop;
-  commands::Service service{Limits{}, commands::Identity{}, [] { return commands::CpuTimes{}; }};
+  commands::Service service{Limits{}, commands::Identity{}, {[] { return commands::CpuTimes{}; }}};
   Host host;
 };
 

@@ -31,7 +31,7 @@ commands::Identity identity() {
 }  // namespace
 
 InProcessDriver::InProcessDriver(const Options& options)
-    : service_(limits_of(options), identity(), [] { return commands::CpuTimes{}; }),
+    : service_(limits_of(options), identity(), {[] { return commands::CpuTimes{}; }}),
       own_(service_) {}
 
 InProcessDriver::~InProcessDriver() {

@@ -12,9 +12,10 @@ import subprocess
 import time
 
 from harness import Client, until
-from machine import (CONFIG, LOCAL, SOCKETS, TCP, UNIT, Hammer, Trials, ask, check_sandbox,
-                     delete_all, drop_in, equal, journal, restart_under_load, run, show,
-                     sockets_are_open, state, stats, systemctl, true, wait_for_state)
+from machine import (CONFIG, LOCAL, SOCKETS, TCP, UNIT, Hammer, Trials, ask, check_http,
+                     check_sandbox, delete_all, drop_in, enable_http, equal,
+                     http_is_enabled_and_answers, http_is_gone, journal, restart_under_load, run,
+                     show, sockets_are_open, state, stats, systemctl, true, wait_for_state)
 
 FIRST, *NEWER = sorted(glob.glob("tubed_*.deb"), key=lambda name: ("+upgrade" in name, name))
 SEEN = CONFIG.with_name("seen")
@@ -72,6 +73,10 @@ def put_reserve_delete_and_what_status_says():
     true("TriggeredBy" in shown and "active (running)" in shown, shown)
     client.close()
     delete_all()
+
+
+def the_http_socket():
+    check_http()
 
 
 def the_sandbox_as_applied():
@@ -183,11 +188,14 @@ def five_restarts_under_a_connect_loop():
 def two_upgrades_under_a_connect_loop():
     text = CONFIG.read_text(encoding="utf-8")
     CONFIG.write_text(text + "# mine\n", encoding="utf-8")
+    # It stays so from here to the removal.
+    enable_http()
     told = restart_under_load(2, lambda i: run("dpkg", "-i", NEWER[i]))
     equal(CONFIG.read_text(encoding="utf-8"), text + "# mine\n")
     true("upgrade2" in run("dpkg-query", "-W", "tubed"), "not the newest")
     for unit in (*SOCKETS, UNIT):
         equal((unit, systemctl("is-enabled", unit).strip()), (unit, "enabled"))
+    http_is_enabled_and_answers()
     return told
 
 
@@ -294,6 +302,7 @@ def removal_under_load_and_what_stays():
         true(state(unit) in ("inactive", "failed"), unit)
     equal(run("pgrep", "-x", "tubed", code=1), "")
     equal(run("ss", "-Hltn", "sport = :11300"), "")
+    http_is_gone()
     true(not os.path.exists("/run/tubed/tubed.sock"), "the unix socket is still there")
     true(os.listdir("/var/lib/tubed"), "the journal has gone with the package")
     true(CONFIG.exists(), "the settings have gone with the package")
@@ -316,7 +325,8 @@ def purge():
 
 Trials().run(
     install, activation_by_tcp_and_by_unix_socket, put_reserve_delete_and_what_status_says,
-    the_sandbox_as_applied, jobs_survive_kill_and_restart, reload_and_a_reload_with_a_mistake,
+    the_http_socket, the_sandbox_as_applied,
+    jobs_survive_kill_and_restart, reload_and_a_reload_with_a_mistake,
     flags_in_etc_default, drain_by_signal_and_back, drain_until_idle_and_exit,
     five_restarts_under_a_connect_loop, two_upgrades_under_a_connect_loop,
     a_stuck_server_is_killed_by_the_watchdog, a_crash_loop_keeps_the_sockets_open,

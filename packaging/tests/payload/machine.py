@@ -10,6 +10,8 @@ import sys
 import threading
 import time
 import traceback
+import urllib.error
+import urllib.request
 
 from harness import Client, until
 
@@ -17,6 +19,8 @@ TCP = "127.0.0.1:11300"
 LOCAL = "unix:/run/tubed/tubed.sock"
 UNIT = "tubed.service"
 SOCKETS = ("tubed.socket", "tubed-local.socket")
+HTTP = "127.0.0.1:11380"
+HTTP_SOCKET = "tubed-http.socket"
 CONFIG = pathlib.Path("/etc/tubed/tubed.toml")
 DROP_IN = pathlib.Path("/run/systemd/system/tubed.service.d/test.conf")
 
@@ -209,6 +213,67 @@ def check_sandbox():
     equal(len(table.splitlines()), 1)  # its heading: no TCP socket can be made in there
     equal(re.findall(r"^  \w+:", pathlib.Path(f"/proc/{process}/net/dev").read_text(
         encoding="utf-8"), re.MULTILINE), [])
+
+
+def fetch(path):
+    """(status, body) of a page of the HTTP socket."""
+    try:
+        with urllib.request.urlopen(f"http://{HTTP}{path}", timeout=30) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def enable_http():
+    # Beside a service that runs systemd opens no socket of it: it is opened in between.
+    systemctl("enable", HTTP_SOCKET)
+    systemctl("restart", UNIT)
+
+
+def http_is_enabled_and_answers():
+    equal(systemctl("is-enabled", HTTP_SOCKET).strip(), "enabled")
+    equal(state(HTTP_SOCKET), "active")
+    equal(fetch("/readyz"), (200, "ready\n"))
+
+
+def http_is_gone():
+    equal(state(HTTP_SOCKET), "inactive")
+    equal(run("ss", "-Hltn", "sport = :11380"), "")
+
+
+def check_http():
+    """The third socket: off as installed, on when enabled, and off again."""
+    equal(systemctl("is-enabled", HTTP_SOCKET, code=None).strip(), "disabled")
+    equal(state(HTTP_SOCKET), "inactive")
+    try:
+        fetch("/healthz")
+        raise AssertionError("something answers there already")
+    except urllib.error.URLError:
+        pass
+    enable_http()
+    sockets_are_open()
+    equal(fetch("/healthz"), (200, "ok\n"))
+    systemctl("stop", UNIT)
+    # A question starts the server like any connection.
+    equal(fetch("/healthz"), (200, "ok\n"))
+    equal(fetch("/readyz"), (200, "ready\n"))
+    equal(state(), "active")
+    status, page = fetch("/metrics")
+    equal(status, 200)
+    true("\ntubed_journal_commits_total " in page and 'tube="default"' in page, page)
+    resident = re.findall(r"^tubed_resident_memory_bytes (\d+)$", page, re.MULTILINE)
+    true(len(resident) == 1 and int(resident[0]) > 0, resident)
+    true(f"listening for HTTP address={HTTP} inherited=http" in journal("-u", UNIT), "not told")
+    ask("list-tube-used")
+    check_sandbox()
+    systemctl("kill", "--kill-whom=main", "-s", "SIGUSR1", UNIT)
+    until("the drain", lambda: fetch("/readyz") == (503, "draining\n"))
+    systemctl("restart", UNIT)
+    equal(fetch("/readyz"), (200, "ready\n"))
+    systemctl("disable", "--now", HTTP_SOCKET)
+    systemctl("restart", UNIT)
+    ask("list-tube-used")
 
 
 class Trials:

@@ -7,7 +7,8 @@ import os
 import pwd
 
 from harness import Client, until
-from machine import (CONFIG, LOCAL, SOCKETS, TCP, UNIT, Trials, ask, check_sandbox, equal, journal,
+from machine import (CONFIG, LOCAL, SOCKETS, TCP, UNIT, Trials, ask, check_http, check_sandbox,
+                     enable_http, equal, http_is_enabled_and_answers, http_is_gone, journal,
                      restart_under_load, run, show, sockets_are_open, state, stats, systemctl, true)
 
 STUB = glob.glob("stub-base-*.rpm")
@@ -40,6 +41,10 @@ def activation_by_tcp_and_by_unix_socket():
     true("inherited=tcp" in told and "inherited=local" in told, told)
 
 
+def the_http_socket():
+    check_http()
+
+
 def the_sandbox_as_applied():
     check_sandbox()
 
@@ -54,6 +59,8 @@ def flags_in_etc_sysconfig():
 def two_upgrades_under_a_connect_loop():
     text = CONFIG.read_text(encoding="utf-8") + "# mine\n"
     CONFIG.write_text(text, encoding="utf-8")
+    # It stays so from here to the removal.
+    enable_http()
 
     def upgrade(i):
         before = show("MainPID")
@@ -66,6 +73,7 @@ def two_upgrades_under_a_connect_loop():
     equal(rpm("-q", "--qf", "%{release}", "tubed"), "3")
     for unit in (*SOCKETS, UNIT):
         equal((unit, systemctl("is-enabled", unit).strip()), (unit, "enabled"))
+    http_is_enabled_and_answers()
     return told
 
 
@@ -82,6 +90,7 @@ def removal():
         equal((unit, state(unit)), (unit, "inactive"))
     equal(run("pgrep", "-x", "tubed", code=1), "")
     equal(run("ss", "-Hltn", "sport = :11300"), "")
+    http_is_gone()
     true(not os.path.exists("/run/tubed/tubed.sock"), "the unix socket is still there")
     true(os.listdir("/var/lib/tubed"), "the journal has gone with the package")
     # What was edited stays, under a name that says so.
@@ -90,5 +99,6 @@ def removal():
 
 
 Trials().run(
-    install, activation_by_tcp_and_by_unix_socket, the_sandbox_as_applied, flags_in_etc_sysconfig,
+    install, activation_by_tcp_and_by_unix_socket, the_http_socket,
+    the_sandbox_as_applied, flags_in_etc_sysconfig,
     two_upgrades_under_a_connect_loop, nothing_has_failed_on_the_way, removal)

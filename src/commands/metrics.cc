@@ -1,0 +1,356 @@
+#include "commands/metrics.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "commands/rows.h"
+
+namespace tubed::commands {
+
+using engine::Tally;
+using engine::TubeInfo;
+
+namespace {
+
+// To look at a tally that has nothing to tell costs time as well.
+constexpr std::size_t kTalliesAtOnce = 1000;
+
+// --- Text
+
+template <class Number>
+void append_number(Number value, std::string& text) {
+  char digits[32];
+  const auto result = std::to_chars(digits, digits + sizeof digits, value);
+  text.append(digits, result.ptr);
+}
+
+// Without an exponent: a bound is a label, which queries name.
+void append_fixed(double value, std::string& text) {
+  char digits[32];
+  const auto result =
+      std::to_chars(digits, digits + sizeof digits, value, std::chars_format::fixed);
+  text.append(digits, result.ptr);
+}
+
+// All of it, which may be more than a double holds.
+void append_seconds(Duration duration, std::string& text) {
+  constexpr std::int64_t kNanoseconds = 1'000'000'000;
+  const std::int64_t total = duration.count();
+  if (total < 0) text.push_back('-');
+  const std::uint64_t size =
+      total < 0 ? 0 - static_cast<std::uint64_t>(total) : static_cast<std::uint64_t>(total);
+  append_number(size / kNanoseconds, text);
+  std::uint64_t fraction = size % kNanoseconds;
+  if (fraction == 0) return;
+  text.push_back('.');
+  for (std::uint64_t unit = kNanoseconds / 10; fraction > 0; unit /= 10) {
+    text.push_back(static_cast<char>('0' + fraction / unit));
+    fraction %= unit;
+  }
+}
+
+void append_label_value(std::string_view value, std::string& text) {
+  for (const char c : value) {
+    if (c == '\n') {
+      text.append("\\n");
+      continue;
+    }
+    if (c == '"' || c == '\\') text.push_back('\\');
+    text.push_back(c);
+  }
+}
+
+void begin_family(const Metric& metric, std::string_view help, std::string& text) {
+  text.append("# HELP ").append(metric.family).append(" ").append(help);
+  text.append("\n# TYPE ").append(metric.family).append(" ").append(name_of(metric.type));
+  text.push_back('\n');
+}
+
+// What stands around the name of a tube, up to the value; a line of the whole server has no name.
+struct LineWords {
+  std::string before;
+  std::string after;
+
+  // `label` is one beside that of the tube, or empty.
+  LineWords(std::string_view sample, std::string_view label, bool of_tube) : before(sample) {
+    if (of_tube) {
+      before.append("{tube=\"");
+      after.append("\"");
+      if (!label.empty()) after.append(",").append(label);
+      after.append("} ");
+    } else if (label.empty()) {
+      after = " ";
+    } else {
+      after.append("{").append(label).append("} ");
+    }
+  }
+
+  // No tube's name has a character that would have to be escaped. [protocol: Name convention]
+  void begin(std::string_view tube, std::string& text) const {
+    text.append(before).append(tube).append(after);
+  }
+};
+
+// The lines of each histogram of a family.
+struct HistogramWords {
+  HistogramWords(std::string_view family, const HistogramView& any, bool of_tube)
+      : sum(std::string(family) + "_sum", {}, of_tube),
+        count(std::string(family) + "_count", {}, of_tube) {
+    const std::string bucket = std::string(family) + "_bucket";
+    for (const std::int64_t bound : any.bounds) {
+      std::string label = "le=\"";
+      append_fixed(static_cast<double>(bound) / any.per_unit, label);
+      buckets.emplace_back(bucket, label + '"', of_tube);
+    }
+    buckets.emplace_back(bucket, "le=\"+Inf\"", of_tube);
+  }
+
+  LineWords sum;
+  LineWords count;
+  std::vector<LineWords> buckets;
+};
+
+void append_histogram(const HistogramWords& words, std::string_view tube,
+                      const HistogramView& histogram, std::string& text) {
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < histogram.counts.size(); ++i) {
+    count += histogram.counts[i];
+    words.buckets[i].begin(tube, text);
+    append_number(count, text);
+    text.push_back('\n');
+  }
+  words.sum.begin(tube, text);
+  append_number(histogram.sum / histogram.per_unit, text);
+  text.push_back('\n');
+  words.count.begin(tube, text);
+  append_number(count, text);
+  text.push_back('\n');
+}
+
+// One row's line. Not of a histogram.
+template <class State>
+void append_row(const Row<State>& row, const LineWords& words, std::string_view tube,
+                const State& state, std::string& text) {
+  words.begin(tube, text);
+  if (row.number != nullptr) append_number(row.number(state), text);
+  if (row.flag != nullptr) text.push_back(row.flag(state) ? '1' : '0');
+  if (row.seconds != nullptr) append_seconds(row.seconds(state), text);
+  text.push_back('\n');
+}
+
+// --- The server as a whole
+
+void append_info(const ServerState& state, std::string& text) {
+  begin_family(kInfoMetric, kInfoMetric.help, text);
+  text.append(kInfoMetric.family).push_back('{');
+  bool first = true;
+  for (const Row<ServerState>& row : beanstalkd_rows()) {
+    if (row.info_label.empty()) continue;
+    if (!std::exchange(first, false)) text.push_back(',');
+    text.append(row.info_label).append("=\"");
+    append_label_value(row.quoted != nullptr ? row.quoted(state) : row.plain(state), text);
+    text.push_back('"');
+  }
+  text.append("} 1\n");
+}
+
+void append_server_rows(Rows<ServerState> rows, const ServerState& state, std::string& text) {
+  std::string_view family;
+  for (const Row<ServerState>& row : rows) {
+    if (row.metric.family.empty() || (is_of_journal(row) && !state.has_journal)) continue;
+    if (row.metric.family != family) begin_family(row.metric, row.help(), text);
+    family = row.metric.family;
+    if (row.histogram == nullptr) {
+      append_row(row, LineWords(family, row.metric.label, false), {}, state, text);
+    } else {
+      const HistogramView histogram = row.histogram(state);
+      append_histogram(HistogramWords(family, histogram, false), {}, histogram, text);
+    }
+  }
+}
+
+void append_command_counts(const Service& service, std::string& text) {
+  begin_family(kCommandMetric, kCommandMetric.help, text);
+  for (const Command& command : command_table()) {
+    text.append(kCommandMetric.family).append("{command=\"").append(command.name).append("\"} ");
+    append_number(service.command_count(index_of(command)), text);
+    text.push_back('\n');
+  }
+}
+
+void append_server(const Service& service, std::string& text) {
+  const ServerState state(service);
+  append_info(state, text);
+  append_server_rows(job_rows(), state, text);
+  append_command_counts(service, text);
+  append_server_rows(beanstalkd_rows(), state, text);
+  append_server_rows(own_rows(), state, text);
+}
+
+// --- Tubes
+
+// The rows of one family of tubes: some of one of the two tables, the other is empty.
+struct TubeFamily {
+  Rows<TubeInfo> tube;
+  Rows<TallyState> tally;
+
+  const Metric& metric() const { return tube.empty() ? tally[0].metric : tube[0].metric; }
+  std::string_view help() const { return tube.empty() ? tally[0].help() : tube[0].help(); }
+};
+
+template <class State>
+bool take_family(Rows<State> rows, std::size_t& index, Rows<State>& family) {
+  for (std::size_t first = 0; first < rows.size();) {
+    std::size_t end = first + 1;
+    const std::string_view name = rows[first].metric.family;
+    while (end < rows.size() && rows[end].metric.family == name) ++end;
+    if (!name.empty() && index-- == 0) {
+      family = rows.subspan(first, end - first);
+      return true;
+    }
+    first = end;
+  }
+  return false;
+}
+
+// Both tables one behind the other. False: there are not so many.
+bool family_at(std::size_t index, TubeFamily& family) {
+  return take_family(tube_rows(), index, family.tube) ||
+         take_family(tally_rows(), index, family.tally);
+}
+
+// Writes what tallies have to tell in one family.
+class TubeWriter {
+ public:
+  TubeWriter(const TubeFamily& family, const Tally& any, Time now, std::string& text)
+      : family_(family), now_(now), text_(text) {
+    const auto add_words = [this](const auto& row) {
+      words_.emplace_back(row.metric.family, row.metric.label, true);
+    };
+    for (const auto& row : family.tube) add_words(row);
+    for (const auto& row : family.tally) {
+      add_words(row);
+      if (row.histogram == nullptr) continue;
+      histogram_words_.emplace(row.metric.family, row.histogram({any, now}), true);
+    }
+  }
+
+  void append(const Tally& tally) {
+    const TallyState state{tally, now_};
+    if (histogram_words_) {
+      // One that has counted nothing is left out: with many tubes it would be most of them.
+      const HistogramView histogram = family_.tally[0].histogram(state);
+      if (histogram.total() == 0) return;
+      return append_histogram(*histogram_words_, tally.name, histogram, text_);
+    }
+    auto words = words_.begin();
+    if (!family_.tube.empty()) {
+      const TubeInfo tube = tally.tube_info();
+      for (const auto& row : family_.tube) append_row(row, *words++, tally.name, tube, text_);
+    }
+    for (const auto& row : family_.tally) append_row(row, *words++, tally.name, state, text_);
+  }
+
+ private:
+  const TubeFamily& family_;
+  Time now_;
+  std::string& text_;
+  std::vector<LineWords> words_;                   // of each row
+  std::optional<HistogramWords> histogram_words_;  // of a family of histograms, which has one row
+};
+
+// --- The reference
+
+// The name of a label, and the values that its family has.
+std::string label_text(std::string_view label) {
+  const std::size_t equals = label.find('=');
+  return std::string(label.substr(0, equals)) + ": " +
+         std::string(label.substr(equals + 2, label.size() - equals - 3));
+}
+
+template <class State>
+void append_metric_texts(Rows<State> rows, std::string_view common,
+                         std::vector<MetricText>& texts) {
+  for (const Row<State>& row : rows) {
+    const Metric& metric = row.metric;
+    if (metric.family.empty()) continue;
+    if (!texts.empty() && texts.back().family == metric.family) {
+      texts.back().labels.append(", ").append(
+          label_text(metric.label).substr(metric.label.find('=') + 2));
+      continue;
+    }
+    std::string labels(common);
+    if (!metric.label.empty()) {
+      labels.append(labels.empty() ? "" : "; ").append(label_text(metric.label));
+    }
+    texts.push_back({std::string(metric.family), std::string(name_of(metric.type)),
+                     std::move(labels), std::string(row.help())});
+  }
+}
+
+MetricText metric_text(const Metric& metric, std::string labels) {
+  return {std::string(metric.family), std::string(name_of(metric.type)), std::move(labels),
+          std::string(metric.help)};
+}
+
+}  // namespace
+
+std::vector<MetricText> metric_texts() {
+  std::vector<MetricText> texts;
+  std::string info_labels;
+  for (const Row<ServerState>& row : beanstalkd_rows()) {
+    if (row.info_label.empty()) continue;
+    info_labels.append(info_labels.empty() ? "" : "; ").append(row.info_label);
+  }
+  texts.push_back(metric_text(kInfoMetric, std::move(info_labels)));
+  append_metric_texts(job_rows(), "", texts);
+  texts.push_back(metric_text(kCommandMetric, "command"));
+  append_metric_texts(beanstalkd_rows(), "", texts);
+  append_metric_texts(own_rows(), "", texts);
+  append_metric_texts(tube_rows(), "tube", texts);
+  append_metric_texts(tally_rows(), "tube", texts);
+  return texts;
+}
+
+bool MetricsPage::append_piece(std::size_t bytes, std::string& text) {
+  TUBED_ASSERT(bytes > 0);
+  if (given_ == made_.size()) {
+    made_.clear();
+    given_ = 0;
+  }
+  const bool has_more = made_.size() - given_ >= bytes || make_more(bytes);
+  const std::size_t piece = std::min(bytes, made_.size() - given_);
+  text.append(made_, given_, piece);
+  given_ += piece;
+  return piece > 0 || has_more;
+}
+
+// Until `bytes` bytes stand ready, or as many tallies were looked at as are at once. False: it is
+// at the page's end.
+bool MetricsPage::make_more(std::size_t bytes) {
+  made_.erase(0, std::exchange(given_, 0));
+  if (!std::exchange(began_, true)) append_server(service_, made_);
+  const engine::TallyBook& tallies = service_.engine().tallies();
+  const Limits& limits = service_.engine().limits();
+  std::size_t left = kTalliesAtOnce;
+  for (TubeFamily family; family_at(family_, family); family = {}) {
+    if (made_.size() >= bytes || left == 0) return true;
+    if (behind_.empty()) begin_family(family.metric(), family.help(), made_);
+    TubeWriter writer(family, tallies.other(), service_.now(), made_);
+    bool finished = true;
+    tallies.visit_behind(behind_, limits, service_.now(), [&](const Tally& tally, bool over) {
+      if (!over) writer.append(tally);
+      finished = made_.size() < bytes && --left > 0;
+      if (!finished) behind_ = tally.name;
+      return finished;
+    });
+    if (!finished) return true;
+    writer.append(tallies.other());
+    behind_.clear();
+    ++family_;
+  }
+  return false;
+}
+
+}  // namespace tubed::commands

@@ -1,0 +1,273 @@
+#include "commands/rows.h"
+
+namespace tubed::commands {
+
+namespace {
+
+constexpr Row<ServerState> kJobs[] = {
+    {.key = "current-jobs-urgent",
+     .meaning = "Ready jobs with a priority below 1024.",
+     .number = [](const ServerState& s) { return s.queue.jobs.urgent; },
+     .metric = {.family = "tubed_urgent_jobs"}},
+    {.key = "current-jobs-ready",
+     .meaning = "Ready jobs.",
+     .number = [](const ServerState& s) { return s.queue.jobs.ready; },
+     .metric = {.family = "tubed_jobs", .label = "state=\"ready\"", .help = "Jobs by state."}},
+    {.key = "current-jobs-reserved",
+     .meaning = "Jobs that clients hold.",
+     .number = [](const ServerState& s) { return s.queue.jobs.reserved; },
+     .metric = {.family = "tubed_jobs", .label = "state=\"reserved\""}},
+    {.key = "current-jobs-delayed",
+     .meaning = "Delayed jobs.",
+     .number = [](const ServerState& s) { return s.queue.jobs.delayed; },
+     .metric = {.family = "tubed_jobs", .label = "state=\"delayed\""}},
+    {.key = "current-jobs-buried",
+     .meaning = "Buried jobs.",
+     .number = [](const ServerState& s) { return s.queue.jobs.buried; },
+     .metric = {.family = "tubed_jobs", .label = "state=\"buried\""}},
+};
+
+constexpr Row<ServerState> kBeanstalkd[] = {
+    {.key = "job-timeouts",
+     .meaning = "Reservations whose TTR passed.",
+     .number = [](const ServerState& s) { return s.queue.timeouts; },
+     .metric = {.family = "tubed_job_timeouts_total", .type = MetricType::counter}},
+    {.key = "total-jobs",
+     .meaning = "Jobs put since the start.",
+     .number = [](const ServerState& s) { return s.queue.total_jobs; },
+     .metric = {.family = "tubed_jobs_put_total",
+                .type = MetricType::counter,
+                .help = "Jobs put."}},
+    {.key = "max-job-size",
+     .meaning = "limits.job_bytes.",
+     .number = [](const ServerState& s) -> std::uint64_t {
+       return s.service.engine().limits().job_bytes;
+     },
+     .metric = {.family = "tubed_job_size_limit_bytes"}},
+    {.key = "current-tubes",
+     .meaning = "Tubes.",
+     .number = [](const ServerState& s) { return s.queue.tubes; },
+     .metric = {.family = "tubed_tubes"}},
+    {.key = "current-connections",
+     .meaning = "Open connections.",
+     .number = [](const ServerState& s) { return s.queue.sessions; },
+     .metric = {.family = "tubed_connections"}},
+    {.key = "current-producers",
+     .meaning = "Open connections that have put.",
+     .number = [](const ServerState& s) { return s.queue.producers; },
+     .metric = {.family = "tubed_producers"}},
+    {.key = "current-workers",
+     .meaning = "Open connections that have reserved.",
+     .number = [](const ServerState& s) { return s.queue.workers; },
+     .metric = {.family = "tubed_workers"}},
+    {.key = "current-waiting",
+     .meaning = "Open connections that wait in a reserve.",
+     .number = [](const ServerState& s) { return s.queue.waiting; },
+     .metric = {.family = "tubed_waiting_connections"}},
+    {.key = "total-connections",
+     .meaning = "Connections since the start.",
+     .number = [](const ServerState& s) { return s.service.total_connections(); },
+     .metric = {.family = "tubed_connections_total",
+                .type = MetricType::counter,
+                .help = "Connections taken."}},
+    {.key = "pid",
+     .meaning = "The server's process id.",
+     .number = [](const ServerState& s) { return s.service.identity().process_id; }},
+    {.key = "version",
+     .meaning = "The server's version.",
+     .quoted = [](const ServerState&) -> std::string_view { return TUBED_VERSION; },
+     .info_label = "version"},
+    {.key = "rusage-utime",
+     .meaning = "CPU seconds in user mode.",
+     .seconds = [](const ServerState& s) { return s.cpu.user; },
+     .metric = {.family = "tubed_cpu_seconds_total",
+                .type = MetricType::counter,
+                .label = "mode=\"user\"",
+                .help = "CPU time used, in user mode and in the kernel."}},
+    {.key = "rusage-stime",
+     .meaning = "CPU seconds in the kernel.",
+     .seconds = [](const ServerState& s) { return s.cpu.system; },
+     .metric = {.family = "tubed_cpu_seconds_total",
+                .type = MetricType::counter,
+                .label = "mode=\"system\""}},
+    {.key = "uptime",
+     .meaning = "Seconds since the start.",
+     .number =
+         [](const ServerState& s) {
+           return whole_seconds_of(s.service.now() - s.service.identity().started);
+         }},
+    {.key = "binlog-oldest-index",
+     .meaning = "The oldest segment of the journal; 0 without one, as the next four.",
+     .number = [](const ServerState& s) { return s.journal.oldest_segment; },
+     .metric = {.family = "tubed_journal_oldest_segment",
+                .help = "The number of the oldest segment of the journal."}},
+    {.key = "binlog-current-index",
+     .meaning = "The segment being written.",
+     .number = [](const ServerState& s) { return s.journal.current_segment; },
+     .metric = {.family = "tubed_journal_current_segment",
+                .help = "The number of the segment being written."}},
+    {.key = "binlog-records-migrated",
+     .meaning = "Records that compaction has copied since the start.",
+     .number = [](const ServerState& s) { return s.journal.records_migrated; },
+     .metric = {.family = "tubed_journal_records_migrated_total",
+                .type = MetricType::counter,
+                .help = "Records that compaction has copied."}},
+    {.key = "binlog-records-written",
+     .meaning = "Changes recorded since the start.",
+     .number = [](const ServerState& s) { return s.journal.records_written; },
+     .metric = {.family = "tubed_journal_records_written_total",
+                .type = MetricType::counter,
+                .help = "Changes recorded."}},
+    {.key = "binlog-max-size",
+     .meaning = "journal.segment_size.",
+     .number = [](const ServerState& s) { return s.journal.segment_bytes; },
+     .metric = {.family = "tubed_journal_segment_size_bytes"}},
+    {.key = "draining",
+     .meaning = "Whether puts are refused (SIGUSR1 starts that, SIGUSR2 ends it).",
+     .flag = [](const ServerState& s) { return s.service.draining(); },
+     .metric = {.family = "tubed_draining",
+                .help = "1 while puts are refused (SIGUSR1 starts that, SIGUSR2 ends it)."}},
+    {.key = "id",
+     .meaning = "A random id of this run of the server.",
+     .plain = [](const ServerState& s) -> std::string_view {
+       return s.service.identity().instance;
+     },
+     .info_label = "id"},
+    {.key = "hostname",
+     .meaning = "The machine's name.",
+     .quoted = [](const ServerState& s) -> std::string_view {
+       return s.service.identity().hostname;
+     },
+     .info_label = "hostname"},
+    {.key = "os",
+     .meaning = "The kernel's version.",
+     .quoted = [](const ServerState& s) -> std::string_view { return s.service.identity().os; },
+     .info_label = "os"},
+    {.key = "platform",
+     .meaning = "The machine's architecture.",
+     .quoted = [](const ServerState& s) -> std::string_view {
+       return s.service.identity().platform;
+     },
+     .info_label = "platform"},
+};
+
+// Behind beanstalkd's lines and the counters of the commands that it does not count.
+constexpr Row<ServerState> kOwn[] = {
+    {.key = "refused-connections",
+     .meaning =
+         "Connections refused since the start, beyond limits.connections or the descriptors.",
+     .number = [](const ServerState& s) { return s.service.refused_connections(); },
+     .metric = {.family = "tubed_refused_connections_total",
+                .type = MetricType::counter,
+                .help = "Connections refused, beyond limits.connections or the descriptors."}},
+    {.key = "current-watches",
+     .meaning = "Entries of all watch lists (limits.watches).",
+     .number = [](const ServerState& s) { return s.queue.watches; },
+     .metric = {.family = "tubed_watches"}},
+    {.key = "job-memory",
+     .meaning = "Bytes that jobs count as, bodies still arriving included.",
+     .number = [](const ServerState& s) { return s.queue.memory_bytes; },
+     .metric = {.family = "tubed_job_memory_bytes"}},
+    {.key = "max-job-memory",
+     .meaning = "limits.job_memory in bytes.",
+     .number = [](const ServerState& s) { return s.service.engine().limits().job_memory_bytes; },
+     .metric = {.family = "tubed_job_memory_limit_bytes", .help = "limits.job_memory."}},
+    {.key = "journal-bytes",
+     .meaning = "Bytes of the journal's files, room ahead included; 0 without one.",
+     .number = [](const ServerState& s) { return s.journal.file_bytes; },
+     .metric = {.family = "tubed_journal_bytes",
+                .help = "Bytes of the journal's files, room ahead included."}},
+    {.key = "journal-live-bytes",
+     .meaning = "Bytes that a journal of today's jobs alone would take.",
+     .number = [](const ServerState& s) { return s.journal.live_bytes; },
+     .metric = {.family = "tubed_journal_live_bytes"}},
+    {.key = "journal-max-bytes",
+     .meaning = "journal.max_bytes; 0: no bound.",
+     .number = [](const ServerState& s) { return s.journal.max_file_bytes; },
+     .metric = {.family = "tubed_journal_limit_bytes"}},
+    {.key = "journal-commits",
+     .meaning = "Writes of the journal since the start, each with all that one turn changed.",
+     .number = [](const ServerState& s) { return s.journal.commits; },
+     .metric = {.family = "tubed_journal_commits_total",
+                .type = MetricType::counter,
+                .help = "Writes of the journal, each with all that one turn changed."}},
+    {.key = "received-bytes",
+     .meaning = "Bytes read from connections since the start.",
+     .number = [](const ServerState& s) { return s.service.received_bytes(); },
+     .metric = {.family = "tubed_received_bytes_total",
+                .type = MetricType::counter,
+                .help = "Bytes read from connections."}},
+    {.key = "sent-bytes",
+     .meaning = "Bytes written to connections since the start.",
+     .number = [](const ServerState& s) { return s.service.sent_bytes(); },
+     .metric = {.family = "tubed_sent_bytes_total",
+                .type = MetricType::counter,
+                .help = "Bytes written to connections."}},
+    // Metrics only.
+    {.key = "",
+     .meaning = "When the server was started, in seconds since 1970.",
+     .seconds = [](const ServerState& s) { return s.service.identity().started_at; },
+     .metric = {.family = "tubed_start_time_seconds"}},
+    {.key = "",
+     .meaning = "Memory of the process.",
+     .number = [](const ServerState& s) { return s.service.resident_bytes(); },
+     .metric = {.family = "tubed_resident_memory_bytes"}},
+    {.key = "",
+     .meaning = "How long a turn of the loop took: what an event waits for another at most.",
+     .histogram = [](const ServerState& s) { return s.service.turn_times(); },
+     .metric = {.family = "tubed_loop_turn_seconds", .type = MetricType::histogram}},
+    {.key = "",
+     .meaning = "1 while writing waits for room and puts are refused.",
+     .flag = [](const ServerState& s) { return s.journal.full; },
+     .metric = {.family = "tubed_journal_full"}},
+    {.key = "",
+     .meaning =
+         "How long a commit took: until the disk had it, or, if journal.sync is not always, the "
+         "kernel.",
+     .histogram = [](const ServerState& s) { return s.journal.commit_times; },
+     .metric = {.family = "tubed_journal_commit_seconds", .type = MetricType::histogram}},
+    {.key = "",
+     .meaning = "How many changes a commit carried.",
+     .histogram = [](const ServerState& s) { return s.journal.commit_records; },
+     .metric = {.family = "tubed_journal_commit_records", .type = MetricType::histogram}},
+    {.key = "",
+     .meaning = "How long it took to have the jobs back at the start.",
+     .seconds = [](const ServerState& s) { return s.journal.recovery; },
+     .metric = {.family = "tubed_recovery_seconds"}},
+};
+
+}  // namespace
+
+ServerState::ServerState(const Service& of)
+    : service(of),
+      queue(of.engine().info()),
+      has_journal(of.keeper() != nullptr),
+      journal(has_journal ? of.keeper()->counts() : KeeperCounts{}),
+      cpu(of.cpu_times()) {}
+
+Rows<ServerState> job_rows() {
+  return kJobs;
+}
+
+Rows<ServerState> beanstalkd_rows() {
+  return kBeanstalkd;
+}
+
+Rows<ServerState> own_rows() {
+  return kOwn;
+}
+
+bool is_of_journal(const Row<ServerState>& row) {
+  return row.metric.family.starts_with("tubed_journal_") ||
+         row.metric.family == "tubed_recovery_seconds";
+}
+
+std::string counter_key(const Command& command) {
+  return "cmd-" + std::string(command.name);
+}
+
+std::string counter_meaning(const Command& command) {
+  return "Well-formed " + std::string(command.name) + " commands since the start.";
+}
+
+}  // namespace tubed::commands

@@ -1,0 +1,103 @@
+#include "commands/rows.h"
+
+namespace tubed::commands {
+
+using engine::TubeInfo;
+
+namespace {
+
+constexpr Row<TubeInfo> kTube[] = {
+    {.key = "name",
+     .meaning = "The tube's name.",
+     .quoted = [](const TubeInfo& t) { return t.name; }},
+    {.key = "current-jobs-urgent",
+     .meaning = "Ready jobs with a priority below 1024.",
+     .number = [](const TubeInfo& t) { return t.jobs.urgent; }},
+    {.key = "current-jobs-ready",
+     .meaning = "Ready jobs.",
+     .number = [](const TubeInfo& t) { return t.jobs.ready; },
+     .metric = {.family = "tubed_tube_jobs",
+                .label = "state=\"ready\"",
+                .help = "The tube's jobs by state."}},
+    {.key = "current-jobs-reserved",
+     .meaning = "Jobs that clients hold.",
+     .number = [](const TubeInfo& t) { return t.jobs.reserved; },
+     .metric = {.family = "tubed_tube_jobs", .label = "state=\"reserved\""}},
+    {.key = "current-jobs-delayed",
+     .meaning = "Delayed jobs.",
+     .number = [](const TubeInfo& t) { return t.jobs.delayed; },
+     .metric = {.family = "tubed_tube_jobs", .label = "state=\"delayed\""}},
+    {.key = "current-jobs-buried",
+     .meaning = "Buried jobs.",
+     .number = [](const TubeInfo& t) { return t.jobs.buried; },
+     .metric = {.family = "tubed_tube_jobs", .label = "state=\"buried\""}},
+    {.key = "total-jobs",
+     .meaning = "Jobs put since the tube was created.",
+     .number = [](const TubeInfo& t) { return t.total_jobs; },
+     .metric = {.family = "tubed_tube_jobs_put_total",
+                .type = MetricType::counter,
+                .help = "Jobs put into the tube."}},
+    {.key = "current-using",
+     .meaning = "Connections whose puts go there.",
+     .number = [](const TubeInfo& t) { return t.using_count; }},
+    {.key = "current-watching",
+     .meaning = "Connections that watch it.",
+     .number = [](const TubeInfo& t) { return t.watching_count; }},
+    {.key = "current-waiting",
+     .meaning = "Connections that watch it and wait in a reserve.",
+     .number = [](const TubeInfo& t) { return t.waiting_count; },
+     .metric = {.family = "tubed_tube_waiting_connections",
+                .help = "Connections that watch the tube and wait in a reserve."}},
+    {.key = "cmd-delete",
+     .meaning = "Jobs deleted since the tube was created.",
+     .number = [](const TubeInfo& t) { return t.delete_count; },
+     .metric = {.family = "tubed_tube_jobs_deleted_total",
+                .type = MetricType::counter,
+                .help = "Jobs deleted from the tube."}},
+    {.key = "cmd-pause-tube",
+     .meaning = "Pauses since the tube was created.",
+     .number = [](const TubeInfo& t) { return t.pause_count; }},
+    {.key = "pause",
+     .meaning = "The length of the pause in seconds, 0 when it is not paused.",
+     .number = [](const TubeInfo& t) -> std::uint64_t { return t.pause.count; }},
+    {.key = "pause-time-left",
+     .meaning = "Seconds until the pause ends.",
+     .number = [](const TubeInfo& t) { return whole_seconds_of(t.pause_left); }},
+};
+
+constexpr Row<TallyState> kTally[] = {
+    {.key = "",
+     .meaning = "Reservations of the tube's jobs whose TTR passed.",
+     .number = [](const TallyState& t) { return t.tally.timeout_count; },
+     .metric = {.family = "tubed_tube_job_timeouts_total", .type = MetricType::counter}},
+    {.key = "",
+     .meaning = "1 while the tube is paused; of all others, how many are.",
+     .number = [](const TallyState& t) { return t.tally.paused_count; },
+     .metric = {.family = "tubed_tube_paused"}},
+    {.key = "",
+     .meaning = "About how long ago the oldest ready job was put, delays included (exact where "
+                "jobs are taken in order; else within a quarter, or a tenth of a second); 0 if "
+                "none is ready.",
+     .seconds = [](const TallyState& t) { return t.tally.oldest_ready_age(t.now); },
+     .metric = {.family = "tubed_tube_oldest_ready_job_age_seconds"}},
+    {.key = "",
+     .meaning = "From a job's put to its first reservation, delays included.",
+     .histogram = [](const TallyState& t) { return t.tally.put_to_reserve.view(); },
+     .metric = {.family = "tubed_tube_put_to_reserve_seconds", .type = MetricType::histogram}},
+    {.key = "",
+     .meaning = "From a job's last reservation to its delete by who held it.",
+     .histogram = [](const TallyState& t) { return t.tally.reserve_to_delete.view(); },
+     .metric = {.family = "tubed_tube_reserve_to_delete_seconds", .type = MetricType::histogram}},
+};
+
+}  // namespace
+
+Rows<TubeInfo> tube_rows() {
+  return kTube;
+}
+
+Rows<TallyState> tally_rows() {
+  return kTally;
+}
+
+}  // namespace tubed::commands

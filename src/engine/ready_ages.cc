@@ -1,0 +1,122 @@
+#include "engine/ready_ages.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tubed::engine {
+
+namespace {
+
+// A span may be that part of its age wide: first one sixteenth, and more only for want of room.
+// At a half there is room for sure, for then each pair of spans has half the age of the one before.
+constexpr std::array<std::int64_t, 6> kNarrowness = {16, 11, 8, 6, 4, 2};
+
+// So many are to be left when room is made, so that it is not made each time.
+constexpr std::size_t kSpansLeft = ReadyAges::kMaxSpans - ReadyAges::kMaxSpans / 8;
+
+}  // namespace
+
+// The first span that begins after `created`.
+std::size_t ReadyAges::behind(Time created) const {
+  const auto from = spans_.begin() + static_cast<std::ptrdiff_t>(first_);
+  const auto found = std::upper_bound(
+      from, spans_.end(), created, [](Time time, const Span& span) { return time < span.begin; });
+  return static_cast<std::size_t>(found - spans_.begin());
+}
+
+void ReadyAges::enter_elsewhere(Time created) {
+  if (span_count() == kMaxSpans) make_room();
+  const std::size_t next = behind(created);
+  if (next > first_) {
+    Span& before = spans_[next - 1];
+    if (created <= before.last || created - before.begin <= kGrain) {
+      before.last = std::max(before.last, created);
+      ++before.count;
+      return;
+    }
+  }
+  if (next < spans_.size() && spans_[next].last - created <= kGrain) {
+    spans_[next].begin = created;
+    ++spans_[next].count;
+    return;
+  }
+  insert(next, created);
+}
+
+void ReadyAges::insert(std::size_t place, Time created) {
+  const Span span{.begin = created, .last = created, .count = 1};
+  if (place == first_ && first_ > 0) {
+    spans_[--first_] = span;
+  } else {
+    spans_.insert(spans_.begin() + static_cast<std::ptrdiff_t>(place), span);
+  }
+}
+
+void ReadyAges::leave_elsewhere(Time created) {
+  const std::size_t place = behind(created) - 1;
+  TUBED_ASSERT(place > first_ && place < spans_.size() && created <= spans_[place].last);
+  if (--spans_[place].count > 0) return;
+  spans_.erase(spans_.begin() + static_cast<std::ptrdiff_t>(place));
+}
+
+void ReadyAges::drop_first() {
+  ++first_;
+  if (2 * first_ >= spans_.size()) close_gap();
+}
+
+// What has gone at the front is given back, O(1) for each that went.
+void ReadyAges::close_gap() {
+  if (empty() && spans_.capacity() > kKeptSpans) {
+    std::vector<Span>().swap(spans_);
+  } else {
+    spans_.erase(spans_.begin(), spans_.begin() + static_cast<std::ptrdiff_t>(first_));
+  }
+  first_ = 0;
+}
+
+void ReadyAges::make_room() {
+  close_gap();
+  for (const std::int64_t narrowness : kNarrowness) {
+    if (merge(narrowness, kSpansLeft)) return;
+  }
+}
+
+// Joins neighbours, oldest first, while a span is at most one `narrowness`th of its age wide. Ages
+// are seen from the newest job: seen from now they are greater, and the widths count less. True:
+// `enough` are left, or fewer.
+bool ReadyAges::merge(std::int64_t narrowness, std::size_t enough) {
+  const Time newest = spans_.back().last;
+  std::size_t kept = 0;
+  for (std::size_t i = 1; i < spans_.size(); ++i) {
+    Span& span = spans_[kept];
+    if (spans_[i].last - span.begin <= (newest - span.begin) / narrowness) {
+      span.last = spans_[i].last;
+      span.count += spans_[i].count;
+    } else {
+      spans_[++kept] = spans_[i];
+    }
+  }
+  spans_.resize(kept + 1);
+  return spans_.size() <= enough;
+}
+
+std::uint64_t ReadyAges::count() const {
+  std::uint64_t count = 0;
+  for (std::size_t i = first_; i < spans_.size(); ++i) count += spans_[i].count;
+  return count;
+}
+
+bool ReadyAges::covers(Time created) const {
+  const std::size_t next = behind(created);
+  return next > first_ && created <= spans_[next - 1].last;
+}
+
+void ReadyAges::check_invariants() const {
+  TUBED_ASSERT(first_ <= spans_.size() && span_count() <= kMaxSpans);
+  for (std::size_t i = first_; i < spans_.size(); ++i) {
+    TUBED_ASSERT(spans_[i].count > 0 && spans_[i].begin <= spans_[i].last);
+    TUBED_ASSERT(i == first_ || spans_[i - 1].last < spans_[i].begin);
+  }
+}
+
+}  // namespace tubed::engine

@@ -1,0 +1,94 @@
+// Tally: what is counted of a tube for those who look from afar, and outlives the tube; TallyBook:
+// all of them.
+//
+// A tube that begins gets a tally of its own as long as there is a place, and else shares the one
+// of all others: that is decided then and stays. When it vanishes its tally lingers, and a tube of
+// the same name goes on with it, so that its counters never go back; when nobody came it is
+// forgotten, as soon as its place is wanted. Time is told.
+//
+// The book owns the tallies. Invariant: a named tally has one tube, or lingers.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/histogram.h"
+#include "base/intrusive_list.h"
+#include "engine/info.h"
+#include "engine/ready_ages.h"
+#include "engine/types.h"
+
+namespace tubed::engine {
+
+struct Tube;
+
+struct Tally {
+  std::string name;
+  const Tube* tube = nullptr;  // null: it lingers, or is that of all others
+  // Counted since it began.
+  std::uint64_t put_count = 0;
+  std::uint64_t delete_count = 0;
+  std::uint64_t timeout_count = 0;
+  LongTimes put_to_reserve;     // a job's first reservation
+  LongTimes reserve_to_delete;  // by its holder
+  // As it is now.
+  StateCounts jobs;
+  std::uint64_t waiting_count = 0;
+  std::uint64_t paused_count = 0;
+  ReadyAges ready_ages;
+
+  // These and the counters as stats-tube tells them of a tube; what is not tallied is 0.
+  TubeInfo tube_info() const;
+  // Of the job that was put first, within what ready_ages promises; 0 if none is ready.
+  Duration oldest_ready_age(Time now) const;
+
+  Time gone;  // lingering: since when
+  ListLinks<Tally> lingering_links;
+};
+
+class TallyBook {
+ public:
+  // The name under which the others are summed up. A tube of this name never has its own.
+  static constexpr std::string_view kOther = "other";
+
+  TallyBook() { other_.name = kOther; }
+
+  // The tally of a tube that begins. O(log tallies).
+  Tally* open(std::string_view name, const Tube* tube, const Limits& limits, Time now);
+  // Its tube has gone. O(1) amortised. Precondition: it tells of no job, no wait and no pause.
+  void close(Tally* tally, const Limits& limits, Time now);
+
+  // What became of all tubes that have none of their own.
+  const Tally& other() const { return other_; }
+  // Named ones, those included that are about to be forgotten.
+  std::size_t size() const { return by_name_.size(); }
+
+  // Calls visit(const Tally&, bool over) for each named tally behind `name` in the order of their
+  // names, until visit() returns false; `over`: its time is, it is about to be forgotten.
+  // O(log tallies + visited).
+  template <class Visit>
+  void visit_behind(std::string_view name, const Limits& limits, Time now, Visit visit) const {
+    for (auto at = by_name_.upper_bound(name); at != by_name_.end(); ++at) {
+      const Tally& tally = *at->second;
+      if (!visit(tally, is_over(tally, limits, now))) return;
+    }
+  }
+
+  // Walks everything.
+  void check_invariants() const;
+
+ private:
+  static bool is_over(const Tally& tally, const Limits& limits, Time now) {
+    return tally.tube == nullptr && now - tally.gone >= limits.tally_linger;
+  }
+  void forget_some(const Limits& limits, Time now);
+  void forget(Tally* tally);
+
+  Tally other_;
+  std::map<std::string_view, std::unique_ptr<Tally>> by_name_;  // keys live in the tallies
+  IntrusiveList<Tally, &Tally::lingering_links> lingering_;     // the oldest first
+};
+
+}  // namespace tubed::engine

@@ -1,0 +1,389 @@
+// The page of metrics: its values against what was done, its shape, and its pieces.
+#include "commands/metrics.h"
+
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "tests/commands/talk.h"
+
+using namespace tubed;
+using namespace tubed::commands;
+using namespace std::chrono_literals;
+
+namespace {
+
+Limits tallying(std::uint32_t tubes) {
+  Limits limits;
+  limits.tallied_tubes = tubes;
+  return limits;
+}
+
+std::string page_of(const Service& service, std::size_t bytes = 4096) {
+  MetricsPage page(service);
+  std::string text;
+  for (std::size_t before = 0; page.append_piece(bytes, text); before = text.size()) {
+    CHECK(text.size() - before <= bytes);
+  }
+  return text;
+}
+
+// The samples of a page by name and labels; fails on anything that Prometheus would not take.
+class Samples {
+ public:
+  explicit Samples(const std::string& page) {
+    std::istringstream lines(page);
+    for (std::string line; std::getline(lines, line);) read(line);
+    CHECK(page.ends_with('\n'));
+    for (const auto& [name, last] : last_bucket_) check_histogram(name, last);
+  }
+
+  double at(const std::string& series) const {
+    CAPTURE(series);
+    REQUIRE(values_.contains(series));
+    return std::stod(values_.at(series));
+  }
+  const std::string& text_at(const std::string& series) const { return values_.at(series); }
+  bool has(const std::string& series) const { return values_.contains(series); }
+  bool has_family(const std::string& family) const { return types_.contains(family); }
+  const std::map<std::string, std::string>& types() const { return types_; }
+
+ private:
+  void read(const std::string& line) {
+    CAPTURE(line);
+    if (line.starts_with("# HELP ")) {
+      family_ = line.substr(7, line.find(' ', 7) - 7);
+      CHECK(families_.insert(family_).second);  // each stands in one place
+      CHECK(line.size() > 8 + family_.size());  // it says something
+      return;
+    }
+    if (line.starts_with("# TYPE ")) {
+      CHECK(line.starts_with("# TYPE " + family_ + " "));
+      types_[family_] = line.substr(8 + family_.size());
+      return;
+    }
+    const std::size_t space = line.rfind(' ');
+    REQUIRE(space != std::string::npos);
+    const std::string series = line.substr(0, space);
+    std::size_t read = 0;
+    const double value = std::stod(line.substr(space + 1), &read);
+    CHECK(read == line.size() - space - 1);
+    const std::string name = series.substr(0, series.find('{'));
+    const bool of_histogram = types_[family_] == "histogram";
+    if (of_histogram) {
+      const std::string part = name.substr(family_.size());
+      CHECK((part == "_bucket" || part == "_sum" || part == "_count"));
+    }
+    CHECK((of_histogram ? name.starts_with(family_) : name == family_));
+    CHECK(values_.emplace(series, line.substr(space + 1)).second);  // nothing is told twice
+    if (of_histogram && name.ends_with("_bucket")) read_bucket(series, value);
+  }
+
+  // Cumulative: within a histogram they never fall.
+  void read_bucket(const std::string& series, double value) {
+    const std::size_t le = series.rfind("le=\"");
+    std::string labels = series.substr(series.find('{') + 1, le - series.find('{') - 1);
+    if (labels.ends_with(',')) labels.pop_back();
+    auto& last = last_bucket_[family_ + "{" + labels + "}"];
+    CHECK(value >= last.second);
+    last = {series.substr(le), value};
+  }
+
+  void check_histogram(const std::string& name, const std::pair<std::string, double>& last) {
+    CHECK(last.first == "le=\"+Inf\"}");
+    const std::size_t brace = name.find('{');
+    std::string labels = name.substr(brace);
+    if (labels == "{}") labels.clear();
+    CHECK(at(name.substr(0, brace) + "_count" + labels) == last.second);
+    CHECK(has(name.substr(0, brace) + "_sum" + labels));
+  }
+
+  std::string family_;
+  std::set<std::string> families_;
+  std::map<std::string, std::string> types_;
+  std::map<std::string, std::string> values_;
+  std::map<std::string, std::pair<std::string, double>> last_bucket_;
+};
+
+class FakeKeeper final : public Keeper {
+ public:
+  bool has_room_for_job(std::size_t, std::size_t) const override { return true; }
+  bool congested() const override { return false; }
+  KeeperCounts counts() const override {
+    return {.oldest_segment = 3,
+            .current_segment = 9,
+            .records_migrated = 11,
+            .records_written = 12,
+            .segment_bytes = 13,
+            .file_bytes = 14,
+            .live_bytes = 15,
+            .max_file_bytes = 16,
+            .commits = 2,
+            .commit_times = times.view(),
+            .commit_records = records.view(),
+            .recovery = 1500ms,
+            .full = true};
+  }
+  std::uint64_t segment_of(JobId) const override { return 3; }
+  void fact(const Fact&) override {}
+
+  ShortTimes times;
+  Counts records;
+};
+
+}  // namespace
+
+TEST_CASE("the server's metrics tell what is there") {
+  Limits limits = tallying(10);
+  limits.job_memory_bytes = 1 << 20;
+  Talk talk(limits);
+  auto producer = talk.connect();
+  auto worker = talk.connect();
+  auto waiting = talk.connect();
+  Talk::say(*producer,
+            "use t\r\nput 1023 0 60 1\r\na\r\nput 1024 0 60 1\r\nb\r\n"
+            "put 0 9 60 1\r\nc\r\nput 0 0 1 1\r\nd\r\nput 0 0 60 1\r\ne\r\n");
+  Talk::say(*worker, "watch t\r\nreserve\r\nreserve\r\nbury 5 0\r\n");
+  waiting->receive("watch u\r\nreserve\r\n");
+  talk.service.count_received(70);
+  talk.service.count_received(7);
+  talk.service.count_sent(1234);
+  talk.service.count_turn(150us);
+  talk.service.count_turn(3ms);
+  talk.service.count_refused_connection(4);
+  const Samples samples(page_of(talk.service));
+  CHECK(samples.at(R"(tubed_jobs{state="ready"})") == 2);
+  CHECK(samples.at(R"(tubed_jobs{state="reserved"})") == 1);
+  CHECK(samples.at(R"(tubed_jobs{state="delayed"})") == 1);
+  CHECK(samples.at(R"(tubed_jobs{state="buried"})") == 1);
+  CHECK(samples.at("tubed_urgent_jobs") == 1);
+  CHECK(samples.at("tubed_jobs_put_total") == 5);
+  CHECK(samples.at("tubed_job_timeouts_total") == 0);
+  CHECK(samples.at(R"(tubed_commands_total{command="put"})") == 5);
+  CHECK(samples.at(R"(tubed_commands_total{command="reserve"})") == 3);
+  CHECK(samples.at(R"(tubed_commands_total{command="reserve-job"})") == 0);
+  for (const Command& command : command_table()) {
+    CHECK(samples.has("tubed_commands_total{command=\"" + std::string(command.name) + "\"}"));
+  }
+  CHECK(samples.at("tubed_tubes") == 3);
+  CHECK(samples.at("tubed_connections") == 3);
+  CHECK(samples.at("tubed_producers") == 1);
+  CHECK(samples.at("tubed_workers") == 2);
+  CHECK(samples.at("tubed_waiting_connections") == 1);
+  CHECK(samples.at("tubed_connections_total") == 3);
+  CHECK(samples.at("tubed_refused_connections_total") == 4);
+  CHECK(samples.at("tubed_received_bytes_total") == 77);
+  CHECK(samples.at("tubed_sent_bytes_total") == 1234);
+  CHECK(samples.at("tubed_job_memory_bytes") ==
+        static_cast<double>(5 * engine::Engine::job_memory(1)));
+  CHECK(samples.at("tubed_job_memory_limit_bytes") == 1 << 20);
+  CHECK(samples.at("tubed_job_size_limit_bytes") == 65'535);
+  CHECK(samples.at("tubed_watches") == 5);
+  CHECK(samples.at("tubed_draining") == 0);
+  CHECK(samples.text_at(R"(tubed_cpu_seconds_total{mode="user"})") == "1.5");
+  CHECK(samples.text_at(R"(tubed_cpu_seconds_total{mode="system"})") == "0.00002");
+  CHECK(samples.text_at("tubed_start_time_seconds") == "1700000000.25");
+  CHECK(samples.at("tubed_resident_memory_bytes") == 12'345'678);
+  CHECK(samples.at(R"(tubed_loop_turn_seconds_bucket{le="0.0001"})") == 0);
+  CHECK(samples.at(R"(tubed_loop_turn_seconds_bucket{le="0.0002"})") == 1);
+  CHECK(samples.at(R"(tubed_loop_turn_seconds_bucket{le="0.005"})") == 2);
+  CHECK(samples.text_at("tubed_loop_turn_seconds_sum") == "0.00315");
+  CHECK_FALSE(samples.has_family("tubed_journal_bytes"));
+  CHECK_FALSE(samples.has_family("tubed_recovery_seconds"));
+  const std::string page = page_of(talk.service);
+  CHECK(page.find("id=\"0123456789abcdef\",hostname=\"host\",os=\"#1\",platform=\"x86_64\"} 1\n") !=
+        std::string::npos);
+  CHECK(page.find("tubed_info{version=\"") != std::string::npos);
+
+  talk.service.set_draining(true);
+  talk.advance(1s);
+  const Samples later(page_of(talk.service));
+  CHECK(later.at("tubed_draining") == 1);
+  CHECK(later.at("tubed_job_timeouts_total") == 1);
+  CHECK(later.at(R"(tubed_tube_job_timeouts_total{tube="t"})") == 1);
+}
+
+TEST_CASE("the journal's metrics are there with a journal") {
+  Talk talk;
+  FakeKeeper keeper;
+  keeper.times.add(3ms);
+  keeper.times.add(2s);
+  keeper.records.add(1);
+  keeper.records.add(70);
+  talk.service.keep_facts_in(&keeper);
+  const Samples samples(page_of(talk.service));
+  CHECK(samples.at("tubed_journal_oldest_segment") == 3);
+  CHECK(samples.at("tubed_journal_current_segment") == 9);
+  CHECK(samples.at("tubed_journal_records_migrated_total") == 11);
+  CHECK(samples.at("tubed_journal_records_written_total") == 12);
+  CHECK(samples.at("tubed_journal_segment_size_bytes") == 13);
+  CHECK(samples.at("tubed_journal_bytes") == 14);
+  CHECK(samples.at("tubed_journal_live_bytes") == 15);
+  CHECK(samples.at("tubed_journal_limit_bytes") == 16);
+  CHECK(samples.at("tubed_journal_commits_total") == 2);
+  CHECK(samples.at("tubed_journal_full") == 1);
+  CHECK(samples.text_at("tubed_recovery_seconds") == "1.5");
+  CHECK(samples.at(R"(tubed_journal_commit_seconds_bucket{le="0.002"})") == 0);
+  CHECK(samples.at(R"(tubed_journal_commit_seconds_bucket{le="0.005"})") == 1);
+  CHECK(samples.at(R"(tubed_journal_commit_seconds_bucket{le="1"})") == 1);
+  CHECK(samples.at("tubed_journal_commit_seconds_count") == 2);
+  CHECK(samples.at(R"(tubed_journal_commit_records_bucket{le="1"})") == 1);
+  CHECK(samples.at(R"(tubed_journal_commit_records_bucket{le="100"})") == 2);
+  CHECK(samples.text_at("tubed_journal_commit_records_sum") == "71");
+}
+
+TEST_CASE("a tube's metrics tell what was done, and the others are summed up") {
+  Talk talk(tallying(2));  // "default" and the first one
+  auto a = talk.connect();
+  auto b = talk.connect();
+  auto c = talk.connect();
+  auto waiting = talk.connect();
+  Talk::say(*a, "use a\r\nwatch a\r\nput 0 0 60 1\r\nx\r\nput 0 0 60 1\r\nx\r\n");
+  talk.advance(20ms);
+  Talk::say(*a, "reserve\r\nput 5 0 60 1\r\nx\r\nput 0 5 60 1\r\nx\r\n");
+  talk.advance(2s);
+  Talk::say(*a, "delete 1\r\nreserve\r\nbury 2 0\r\npause-tube a 60\r\n");
+  Talk::say(*b, "use b\r\nput 0 0 60 1\r\nx\r\n");
+  talk.advance(1s);
+  Talk::say(*c, "use other\r\nput 0 0 60 1\r\nx\r\npause-tube b 9\r\npause-tube other 9\r\n");
+  waiting->receive("watch b\r\nreserve\r\n");
+  talk.advance(500ms);
+  const Samples samples(page_of(talk.service));
+  CHECK(samples.at(R"(tubed_tube_jobs{tube="a",state="ready"})") == 1);
+  CHECK(samples.at(R"(tubed_tube_jobs{tube="a",state="reserved"})") == 0);
+  CHECK(samples.at(R"(tubed_tube_jobs{tube="a",state="delayed"})") == 1);
+  CHECK(samples.at(R"(tubed_tube_jobs{tube="a",state="buried"})") == 1);
+  CHECK(samples.at(R"(tubed_tube_jobs{tube="other",state="ready"})") == 2);
+  CHECK(samples.at(R"(tubed_tube_jobs{tube="default",state="ready"})") == 0);
+  CHECK(samples.at(R"(tubed_tube_jobs_put_total{tube="a"})") == 4);
+  CHECK(samples.at(R"(tubed_tube_jobs_put_total{tube="other"})") == 2);
+  CHECK(samples.at(R"(tubed_tube_jobs_deleted_total{tube="a"})") == 1);
+  CHECK(samples.at(R"(tubed_tube_waiting_connections{tube="default"})") == 1);
+  CHECK(samples.at(R"(tubed_tube_waiting_connections{tube="other"})") == 1);
+  CHECK(samples.at(R"(tubed_tube_paused{tube="a"})") == 1);
+  CHECK(samples.at(R"(tubed_tube_paused{tube="other"})") == 2);
+  CHECK(samples.text_at(R"(tubed_tube_oldest_ready_job_age_seconds{tube="a"})") == "3.5");
+  CHECK(samples.text_at(R"(tubed_tube_oldest_ready_job_age_seconds{tube="other"})") == "1.5");
+  CHECK(samples.text_at(R"(tubed_tube_oldest_ready_job_age_seconds{tube="default"})") == "0");
+  CHECK(samples.at(R"(tubed_tube_put_to_reserve_seconds_bucket{tube="a",le="0.01"})") == 0);
+  CHECK(samples.at(R"(tubed_tube_put_to_reserve_seconds_bucket{tube="a",le="0.1"})") == 1);
+  CHECK(samples.at(R"(tubed_tube_put_to_reserve_seconds_count{tube="a"})") == 2);
+  CHECK(samples.text_at(R"(tubed_tube_put_to_reserve_seconds_sum{tube="a"})") == "2.04");
+  CHECK(samples.at(R"(tubed_tube_reserve_to_delete_seconds_count{tube="a"})") == 1);
+  CHECK(samples.text_at(R"(tubed_tube_reserve_to_delete_seconds_sum{tube="a"})") == "2");
+  CHECK_FALSE(samples.has(R"(tubed_tube_put_to_reserve_seconds_count{tube="other"})"));
+  // Gone, but not forgotten.
+  Talk::say(*a, "pause-tube a 0\r\nuse default\r\nignore a\r\n");
+  Talk::say(*a, "delete 2\r\ndelete 3\r\ndelete 4\r\n");
+  CHECK_FALSE(talk.service.engine().tube_info("a", talk.service.now()).has_value());
+  const Samples gone(page_of(talk.service));
+  CHECK(gone.at(R"(tubed_tube_jobs{tube="a",state="ready"})") == 0);
+  CHECK(gone.at(R"(tubed_tube_paused{tube="a"})") == 0);
+  CHECK(gone.at(R"(tubed_tube_jobs_deleted_total{tube="a"})") == 4);
+  talk.advance(10min);
+  CHECK_FALSE(Samples(page_of(talk.service)).has(R"(tubed_tube_paused{tube="a"})"));
+}
+
+TEST_CASE("pieces of any size give the same page, and each is as long as was asked for") {
+  Talk talk(tallying(100));
+  auto client = talk.connect();
+  for (int i = 0; i < 40; ++i) {
+    const std::string tube = "tube-" + std::to_string(i);
+    Talk::say(*client,
+              "use " + tube + "\r\nwatch " + tube + "\r\nput 0 0 60 1\r\nx\r\nreserve\r\n");
+  }
+  const std::string whole = page_of(talk.service, 1 << 30);
+  CHECK(Samples(whole).at(R"(tubed_tube_put_to_reserve_seconds_count{tube="tube-39"})") == 1);
+  for (const std::size_t bytes : {1, 2, 7, 64, 100, 4096, 32'768}) {
+    CHECK(page_of(talk.service, bytes) == whole);
+    MetricsPage page(talk.service);
+    std::string text;
+    while (whole.size() - text.size() >= bytes) {
+      const std::size_t before = text.size();
+      REQUIRE(page.append_piece(bytes, text));
+      REQUIRE(text.size() == before + bytes);
+    }
+  }
+  MetricsPage page(talk.service);
+  std::string text;
+  while (page.append_piece(1000, text)) {
+  }
+  CHECK_FALSE(page.append_piece(1000, text));
+  CHECK(text == whole);
+}
+
+TEST_CASE("many tubes that have nothing to tell are passed over a thousand at a time") {
+  Talk talk(tallying(5000));
+  auto client = talk.connect();
+  for (int i = 0; i < 3500; ++i) {
+    Talk::say(*client, "watch t" + std::to_string(i) + "\r\n");
+  }
+  MetricsPage page(talk.service);
+  std::string text;
+  int empty_pieces = 0;
+  for (std::size_t before = 0; page.append_piece(1U << 20, text); before = text.size()) {
+    if (text.size() == before) ++empty_pieces;
+  }
+  // Two families of histograms: each has at least two pieces without a line.
+  CHECK(empty_pieces >= 4);
+  CHECK(text == page_of(talk.service));
+}
+
+TEST_CASE("tubes that are about to be forgotten are passed over a thousand at a time, too") {
+  Talk talk(tallying(5000));
+  {
+    auto client = talk.connect();
+    for (int i = 0; i < 3500; ++i) {
+      Talk::say(*client, "watch t" + std::to_string(i) + "\r\n");
+    }
+  }
+  talk.advance(11min);
+  MetricsPage page(talk.service);
+  std::string text;
+  int pieces = 0;
+  while (page.append_piece(1U << 20, text)) ++pieces;
+  CHECK(pieces >= 20);
+  CHECK(text.find("t1234") == std::string::npos);
+}
+
+TEST_CASE("the queue may change between two pieces, and nothing is told twice") {
+  Talk talk(tallying(30));
+  auto client = talk.connect();
+  std::string text;
+  MetricsPage page(talk.service);
+  std::uint64_t state = 1;
+  for (int i = 0; page.append_piece(150, text); ++i) {
+    REQUIRE(i < 100'000);
+    state = state * 6364136223846793005 + 1442695040888963407;
+    const std::string tube = "t" + std::to_string((state >> 33) % 50);
+    Talk::say(*client, "use " + tube + "\r\nput 0 0 60 1\r\nx\r\n");
+    if (i % 3 == 0) Talk::say(*client, "watch " + tube + "\r\nreserve-with-timeout 0\r\n");
+    if (i % 5 == 0) Talk::say(*client, "peek-ready\r\nignore " + tube + "\r\n");
+    for (int id = i - 20; id < i && id > 0; id += 2) {
+      Talk::say(*client, "delete " + std::to_string(id) + "\r\n");
+    }
+    if (i % 7 == 0) talk.advance(1min);
+  }
+  const Samples samples(text);
+  CHECK(samples.has(R"(tubed_tube_jobs_put_total{tube="default"})"));
+  CHECK(samples.has(R"(tubed_tube_oldest_ready_job_age_seconds{tube="other"})"));
+}
+
+TEST_CASE("every family of the page is in the reference, and the other way round") {
+  Talk talk(tallying(5));
+  FakeKeeper keeper;
+  talk.service.keep_facts_in(&keeper);
+  auto client = talk.connect();
+  Talk::say(*client, "put 0 0 60 1\r\nx\r\nreserve\r\ndelete 1\r\n");
+  const Samples samples(page_of(talk.service));
+  std::map<std::string, std::string> types;
+  for (const MetricText& text : metric_texts()) {
+    CHECK(types.emplace(text.family, text.type).second);
+    CHECK(text.help.ends_with('.'));
+    CHECK(text.family.ends_with("_total") == (text.type == "counter"));
+  }
+  CHECK(samples.types() == types);
+}

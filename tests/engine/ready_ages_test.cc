@@ -1,0 +1,110 @@
+// What the ages of ready jobs tell, against all of them in a multiset.
+#include "engine/ready_ages.h"
+
+#include <random>
+#include <set>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+namespace tubed::engine {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Time kBegin{std::chrono::hours(1000)};
+
+// Both at once.
+struct Both {
+  void enter(Time created) {
+    ages.enter(created);
+    naive.insert(created);
+  }
+  void leave(std::multiset<Time>::iterator who) {
+    ages.leave(*who);
+    naive.erase(who);
+  }
+  // The oldest is in the first span, and that is not wider than promised: seen at `now` the begin
+  // of the span is one `narrowness`th of the age too old at most.
+  void check(Time now, std::int64_t narrowness) const {
+    ages.check_invariants();
+    REQUIRE(ages.count() == naive.size());
+    REQUIRE(ages.empty() == naive.empty());
+    if (naive.empty()) return;
+    const ReadyAges::Span& first = ages.first();
+    REQUIRE(first.begin <= *naive.begin());
+    REQUIRE(*naive.begin() <= first.last);
+    const Duration told = now - first.begin;
+    const Duration most = std::max<Duration>(ReadyAges::kGrain, told / narrowness);
+    REQUIRE(now - *naive.begin() >= told - most);
+  }
+
+  ReadyAges ages;
+  std::multiset<Time> naive;
+};
+
+}  // namespace
+
+TEST_CASE("a queue that is taken from in order") {
+  Both both;
+  Time now = kBegin;
+  for (int i = 0; i < 3000; ++i) {
+    now += 70ms;
+    both.enter(now);
+    if (i >= 900) both.leave(both.naive.begin());
+    both.check(now, 8);
+  }
+  while (!both.naive.empty()) {
+    both.leave(both.naive.begin());
+    both.check(now, 8);
+  }
+}
+
+TEST_CASE("a queue that is taken from at random, and gets old jobs back") {
+  std::mt19937_64 random(7);
+  for (int life = 0; life < 20; ++life) {
+    Both both;
+    Time now = kBegin;
+    std::vector<Time> held;
+    for (int i = 0; i < 4000; ++i) {
+      now += std::chrono::milliseconds(random() % 500);
+      both.enter(now);
+      if (random() % 2 == 0) {
+        const auto who = std::next(both.naive.begin(),
+                                   static_cast<std::ptrdiff_t>(random() % both.naive.size()));
+        held.push_back(*who);
+        both.leave(who);
+      }
+      if (!held.empty() && random() % 3 == 0) {
+        const std::size_t which = random() % held.size();
+        both.enter(held[which]);
+        held.erase(held.begin() + static_cast<std::ptrdiff_t>(which));
+      }
+      both.check(now, 8);
+    }
+  }
+}
+
+TEST_CASE("ages from seconds to days side by side, and one leaves after the other") {
+  Both both;
+  for (Duration age = 1s; age < 24h * 30; age += age / 40) both.enter(kBegin - age);
+  CHECK(both.ages.span_count() <= ReadyAges::kMaxSpans);
+  while (!both.naive.empty()) {
+    both.check(kBegin, 4);
+    both.leave(both.naive.begin());
+  }
+}
+
+TEST_CASE("jobs of one moment share a span") {
+  ReadyAges ages;
+  for (int i = 0; i < 1000; ++i) ages.enter(kBegin + i * 100us);
+  CHECK(ages.span_count() == 1);
+  ages.enter(kBegin + 200ms);
+  CHECK(ages.span_count() == 2);
+  CHECK(ages.count() == 1001);
+  CHECK(ages.covers(kBegin + 50ms));
+  CHECK_FALSE(ages.covers(kBegin + 150ms));
+}
+
+}  // namespace tubed::engine
