@@ -74,10 +74,10 @@ Error cannot_connect(const Address& address) {
 }
 
 Result<platform::Descriptor> connect_one(const Address& address, const sockaddr* target,
-                                         socklen_t size) {
+                                         socklen_t size, int patience_seconds) {
   platform::Descriptor descriptor(::socket(target->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!descriptor) return cannot_connect(address);
-  const timeval patience{kPatienceSeconds, 0};
+  const timeval patience{patience_seconds, 0};
   const int number = descriptor.number();
   if (::setsockopt(number, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) != 0 ||
       ::setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0 ||
@@ -92,11 +92,12 @@ Result<platform::Descriptor> connect_one(const Address& address, const sockaddr*
   return descriptor;
 }
 
-Result<platform::Descriptor> connect_local(const Address& address) {
+Result<platform::Descriptor> connect_local(const Address& address, int patience_seconds) {
   sockaddr_un local{};
   local.sun_family = AF_UNIX;
   std::memcpy(local.sun_path, address.host.c_str(), address.host.size() + 1);
-  return connect_one(address, reinterpret_cast<const sockaddr*>(&local), sizeof local);
+  return connect_one(address, reinterpret_cast<const sockaddr*>(&local), sizeof local,
+                     patience_seconds);
 }
 
 struct FreeAddresses {
@@ -104,7 +105,7 @@ struct FreeAddresses {
 };
 
 // All addresses of a name are tried, in the order in which the resolver gives them.
-Result<platform::Descriptor> connect_internet(const Address& address) {
+Result<platform::Descriptor> connect_internet(const Address& address, int patience_seconds) {
   addrinfo hints{};
   hints.ai_family = address.family;
   hints.ai_socktype = SOCK_STREAM;
@@ -118,7 +119,7 @@ Result<platform::Descriptor> connect_internet(const Address& address) {
   const std::unique_ptr<addrinfo, FreeAddresses> first(found);
   Result<platform::Descriptor> connected = Error{"the name has no address"};
   for (const addrinfo* one = first.get(); one != nullptr && !connected; one = one->ai_next) {
-    connected = connect_one(address, one->ai_addr, one->ai_addrlen);
+    connected = connect_one(address, one->ai_addr, one->ai_addrlen, patience_seconds);
   }
   return connected;
 }
@@ -151,8 +152,9 @@ Result<Address> parse_address(std::string_view text) {
   return internet_address(AF_INET, text.substr(0, colon), text.substr(colon));
 }
 
-Result<platform::Descriptor> connect_to(const Address& address) {
-  return address.family == AF_UNIX ? connect_local(address) : connect_internet(address);
+Result<platform::Descriptor> connect_to(const Address& address, int patience_seconds) {
+  return address.family == AF_UNIX ? connect_local(address, patience_seconds)
+                                   : connect_internet(address, patience_seconds);
 }
 
 }  // namespace tubed::tubectl

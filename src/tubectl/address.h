@@ -30,6 +30,7 @@ Result<Address> parse_address(std::string_view text);
 
 // A socket that blocks, but gives up after so long: to connect, to send and to receive.
 inline constexpr int kPatienceSeconds = 30;
-Result<platform::Descriptor> connect_to(const Address& address);
+Result<platform::Descriptor> connect_to(const Address& address,
+                                        int patience_seconds = kPatienceSeconds);
 
 }  // namespace tubed::tubectl

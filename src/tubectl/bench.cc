@@ -231,8 +231,9 @@ Subcommand add_bench(CLI::App& parent) {
   CLI::App& app =
       *parent.add_subcommand("bench", "Load a server, and measure throughput and latencies");
   options->app = &app;
-  app.add_option("workload", options->work, "put, reserve, cycle or pipe")
+  app.add_option("workload", options->work, "What it does; see below")
       ->type_name("WORKLOAD")
+      ->check(CLI::IsMember({"put", "reserve", "cycle", "pipe"}))
       ->required();
   add_server_option(app, options->server);
   add_load_options(app, *options);

@@ -10,6 +10,7 @@
 #include <poll.h>
 
 #include "engine/types.h"
+#include "tubectl/reply_reader.h"
 #include "tubectl/system_error.h"
 
 namespace tubed::tubectl {
@@ -18,6 +19,8 @@ namespace {
 constexpr std::string_view kCrLf = "\r\n";
 // A reply's line is a word and a few numbers, or USING and a tube.
 constexpr std::size_t kLongestLine = 1024;
+// A job's, or a list of a great many tubes.
+constexpr std::size_t kLongestBody = std::size_t{2} << 30;
 
 bool has_body(std::string_view word) {
   return word == "OK" || word == "FOUND" || word == "RESERVED";
@@ -33,11 +36,6 @@ std::optional<std::size_t> last_number(std::string_view line) {
   return number;
 }
 
-Error no_beanstalk(std::string_view line) {
-  return Error{fmt::format("this is no beanstalk server: it answered \"{}\"",
-                           line.substr(0, std::min<std::size_t>(line.size(), 60)))};
-}
-
 }  // namespace
 
 std::uint64_t Answer::number() const {
@@ -48,8 +46,8 @@ std::uint64_t Answer::number() const {
   return number;
 }
 
-Result<Client> Client::connect(const Address& server) {
-  auto socket = connect_to(server);
+Result<Client> Client::connect(const Address& server, int patience_seconds) {
+  auto socket = connect_to(server, patience_seconds);
   if (!socket) return socket.error();
   return Client(Connection(std::move(*socket)));
 }
@@ -126,11 +124,17 @@ Result<std::optional<Answer>> Client::parse() {
     return std::optional<Answer>();
   }
   Answer answer{std::string(input.substr(0, end)), {}};
+  // No reply has any other bytes in its line, and a terminal might obey them.
+  if (!std::ranges::all_of(answer.line, [](char c) { return c >= ' ' && c <= '~'; })) {
+    return no_beanstalk(answer.line);
+  }
   std::size_t size = end + kCrLf.size();
   if (has_body(answer.word())) {
     const auto bytes = last_number(answer.line);
-    if (!bytes) return no_beanstalk(answer.line);
+    if (!bytes || *bytes > kLongestBody) return no_beanstalk(answer.line);
     if (input.size() < size + *bytes + kCrLf.size()) return std::optional<Answer>();
+    // One that is off by a byte would have every later answer taken for another command's.
+    if (input.substr(size + *bytes, kCrLf.size()) != kCrLf) return no_beanstalk(answer.line);
     answer.body = input.substr(size, *bytes);
     size += *bytes + kCrLf.size();
   }

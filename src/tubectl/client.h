@@ -32,7 +32,7 @@ inline constexpr Duration kPatience = std::chrono::seconds(kPatienceSeconds);
 
 class Client {
  public:
-  static Result<Client> connect(const Address& server);
+  static Result<Client> connect(const Address& server, int patience_seconds = kPatienceSeconds);
 
   // Commands, whole, with their line ends. Waits until the socket has taken all.
   Result<void> send(std::string_view commands);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
 
 #include "tubectl/client.h"
 
@@ -39,6 +40,23 @@ Result<void> pipelined(Client& client, Make make, Take take) {
     }
   }
   return {};
+}
+
+// The same for a number of commands that is known: write(i, commands) appends the one, and
+// take(i, Answer&&) is given its answer.
+template <class Write, class Take>
+Result<void> ask_each(Client& client, std::size_t count, Write write, Take take) {
+  std::size_t asked = 0;
+  std::size_t answered = 0;
+  const auto make = [&](std::string& commands) {
+    if (asked == count) return false;
+    write(asked++, commands);
+    return true;
+  };
+  return pipelined(client, make, [&](Answer&& answer) -> Result<void> {
+    take(answered++, std::move(answer));
+    return {};
+  });
 }
 
 }  // namespace tubed::tubectl

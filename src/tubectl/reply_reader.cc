@@ -15,11 +15,11 @@ constexpr std::string_view kInserted = "INSERTED ";
 constexpr std::string_view kReserved = "RESERVED ";
 constexpr std::size_t kMaxLineBytes = 1024;
 
+}  // namespace
+
 Error no_beanstalk(std::string_view line) {
   return {fmt::format("the server does not speak beanstalk: {:?}", line.substr(0, 60))};
 }
-
-}  // namespace
 
 Result<bool> ReplyReader::next(Reply& reply) {
   if (body_left_ == 0) {

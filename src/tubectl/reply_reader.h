@@ -15,6 +15,9 @@
 
 namespace tubed::tubectl {
 
+// What came instead of a reply: its beginning is told.
+Error no_beanstalk(std::string_view line);
+
 struct Reply {
   enum class Kind : std::uint8_t { inserted, reserved, deleted, other };
 

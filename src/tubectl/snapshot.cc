@@ -1,8 +1,13 @@
 #include "tubectl/snapshot.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "tubectl/pipelined.h"
+#include "tubectl/subcommand.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -22,6 +27,10 @@ TubeCounts counts_of(const Stats& stats) {
           .deleted_jobs = stats.count("cmd-delete")};
 }
 
+Error no_stats(const char* command, const Answer& answer) {
+  return Error{fmt::format("{}: {}", command, meaning_of(answer))};
+}
+
 double rate(std::uint64_t before, std::uint64_t after, double seconds) {
   const std::uint64_t more = after >= before ? after - before : after;
   return seconds > 0 ? static_cast<double>(more) / seconds : 0;
@@ -38,24 +47,30 @@ Result<Snapshot> take_snapshot(Client& client, const std::vector<std::string>& o
   Snapshot snapshot;
   auto stats = client.ask("stats");
   if (!stats) return stats.error();
+  if (!stats->is("OK")) return no_stats("stats", *stats);
   snapshot.server = Stats(stats->body);
   std::vector<std::string> names = only;
   if (names.empty()) {
     auto list = client.ask("list-tubes");
     if (!list) return list.error();
+    if (!list->is("OK")) return no_stats("list-tubes", *list);
     names = list_items(list->body);
   }
-  auto next = names.begin();
-  const auto make = [&](std::string& commands) {
-    if (next == names.end()) return false;
-    commands.append("stats-tube ").append(*next++).append("\r\n");
-    return true;
-  };
-  const auto take = [&](Answer answer) -> Result<void> {
-    if (answer.is("OK")) snapshot.tubes.push_back(counts_of(Stats(answer.body)));
-    return {};
-  };
-  if (auto done = pipelined(client, make, take); !done) return done.error();
+  std::optional<Error> failed;
+  const auto done = ask_each(
+      client, names.size(),
+      [&](std::size_t i, std::string& commands) {
+        commands.append("stats-tube ").append(names[i]).append("\r\n");
+      },
+      [&](std::size_t, const Answer& answer) {
+        if (answer.is("OK")) {
+          snapshot.tubes.push_back(counts_of(Stats(answer.body)));
+        } else if (!answer.is("NOT_FOUND")) {
+          failed = no_stats("stats-tube", answer);
+        }
+      });
+  if (!done) return done.error();
+  if (failed) return *failed;
   snapshot.taken = std::chrono::steady_clock::now();
   std::ranges::sort(snapshot.tubes, {}, &TubeCounts::name);
   return snapshot;

@@ -46,7 +46,7 @@ struct Rates {
 };
 
 // Of all tubes, or of those that are named; names that no tube has are left out. Asks for many at a
-// time. An Error: the server went away.
+// time. An Error: the server went away, or does not tell, as one with too many connections.
 Result<Snapshot> take_snapshot(Client& client, const std::vector<std::string>& only = {});
 
 // Between two looks at the same tube. A tube that was gone meanwhile counts from its new beginning;

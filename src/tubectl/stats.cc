@@ -1,9 +1,18 @@
 #include "tubectl/stats.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace tubed::tubectl {
 namespace {
+
+// A server's text goes to terminals, which might obey what is no letter.
+std::string harmless(std::string_view text) {
+  std::string result(text);
+  std::ranges::replace_if(
+      result, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }, '?');
+  return result;
+}
 
 // Calls visit(line) for each line but the one that begins the block.
 template <class Visit>
@@ -26,7 +35,7 @@ Stats::Stats(std::string_view block) {
     std::string_view value = line.substr(colon + 2);
     const bool quoted = value.size() >= 2 && value.front() == '"' && value.back() == '"';
     if (quoted) value = value.substr(1, value.size() - 2);
-    lines_.push_back({std::string(line.substr(0, colon)), std::string(value), quoted});
+    lines_.push_back({harmless(line.substr(0, colon)), harmless(value), quoted});
   });
 }
 
@@ -50,7 +59,7 @@ std::optional<std::uint64_t> Stats::number(std::string_view key) const {
 std::vector<std::string> list_items(std::string_view block) {
   std::vector<std::string> items;
   for_each_line(block, [&items](std::string_view line) {
-    if (line.starts_with("- ")) items.emplace_back(line.substr(2));
+    if (line.starts_with("- ")) items.push_back(harmless(line.substr(2)));
   });
   return items;
 }

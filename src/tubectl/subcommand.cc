@@ -8,9 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "engine/types.h"
 #include "protocol/arguments.h"
 #include "protocol/reply.h"
 #include "tubectl/exit_codes.h"
+#include "tubectl/stats.h"
 #include "tubectl/system_error.h"
 
 namespace tubed::tubectl {
@@ -18,7 +20,8 @@ namespace {
 
 namespace word = protocol::word;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kMeanings{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kMeanings{{
+    {word::kBuried, "the server had no memory to queue the job, and has buried it"},
     {word::kNotFound, "there is no such job, or another client has it"},
     {word::kDraining, "the server is draining: it takes no jobs"},
     {word::kOutOfMemory, "the server has no room"},
@@ -59,7 +62,7 @@ CLI::Validator is_tube() {
         return protocol::is_tube_name(text) ? std::string()
                                             : fmt::format("\"{}\" is not a tube's name", text);
       },
-      "TUBE");
+      "");
 }
 
 int fail(int code, const std::string& reason) {
@@ -67,13 +70,29 @@ int fail(int code, const std::string& reason) {
   return code;
 }
 
-int refused(const std::string& attempt, const Answer& answer) {
-  const auto meaning = std::ranges::find(kMeanings, std::string_view(answer.line),
+std::string meaning_of(const Answer& answer) {
+  const auto meaning = std::ranges::find(kMeanings, answer.word(),
                                          &std::pair<std::string_view, std::string_view>::first);
-  const std::string reason = meaning == kMeanings.end()
-                                 ? fmt::format("the server answered \"{}\"", answer.line)
-                                 : fmt::format("{} ({})", meaning->second, answer.line);
-  return fail(kExitFailure, fmt::format("{}: {}", attempt, reason));
+  return meaning == kMeanings.end() ? fmt::format("the server answered \"{}\"", answer.line)
+                                    : fmt::format("{} ({})", meaning->second, answer.line);
+}
+
+int refused(const std::string& attempt, const Answer& answer) {
+  return fail(kExitFailure, fmt::format("{}: {}", attempt, meaning_of(answer)));
+}
+
+Result<int> demand(Client& client, const std::string& command, std::string_view due) {
+  const auto answer = client.ask(command);
+  if (!answer) return answer.error();
+  return answer.value().is(due) ? 0 : refused(command, answer.value());
+}
+
+Result<std::variant<std::uint64_t, Answer>> ask_largest_job(Client& client) {
+  using Outcome = std::variant<std::uint64_t, Answer>;
+  auto answer = client.ask("stats");
+  if (!answer) return answer.error();
+  if (!answer->is("OK")) return Outcome(std::move(*answer));
+  return Outcome(Stats(answer->body).number("max-job-size").value_or(kMaxJobBytesCeiling));
 }
 
 int print(std::string_view text) {

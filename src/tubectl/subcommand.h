@@ -1,8 +1,11 @@
 // A subcommand of tubectl: one file each, and one row in command_line.cc.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <variant>
 
 #include <CLI/CLI.hpp>
 
@@ -12,13 +15,33 @@
 namespace tubed::tubectl {
 
 struct Subcommand {
-  const CLI::App* app = nullptr;
+  CLI::App* app = nullptr;
   // When it was asked for; returns the exit code. An Error: there is no server any more.
   std::function<Result<int>()> run;
 };
 
 // Each adds itself to `parent`.
 Subcommand add_bench(CLI::App& parent);
+Subcommand add_bury(CLI::App& parent);
+Subcommand add_clear(CLI::App& parent);
+Subcommand add_delete(CLI::App& parent);
+Subcommand add_drain(CLI::App& parent);
+Subcommand add_export(CLI::App& parent);
+Subcommand add_import(CLI::App& parent);
+Subcommand add_job(CLI::App& parent);
+Subcommand add_kick(CLI::App& parent);
+Subcommand add_move(CLI::App& parent);
+Subcommand add_pause(CLI::App& parent);
+Subcommand add_peek(CLI::App& parent);
+Subcommand add_put(CLI::App& parent);
+Subcommand add_release(CLI::App& parent);
+Subcommand add_reserve(CLI::App& parent);
+Subcommand add_stats(CLI::App& parent);
+Subcommand add_top(CLI::App& parent);
+Subcommand add_tubes(CLI::App& parent);
+Subcommand add_undrain(CLI::App& parent);
+Subcommand add_wait_idle(CLI::App& parent);
+Subcommand add_work(CLI::App& parent);
 
 // --- What they share
 
@@ -38,9 +61,17 @@ CLI::Validator is_tube();
 
 // Tells why on stderr, in one line, and returns `code`.
 int fail(int code, const std::string& reason);
-// The server's answer is not the one that was due: says so, in words where the protocol has only a
-// word, and returns kExitFailure. "put": what was attempted.
+// An answer that was not the one that was due, in words where the protocol has only a word.
+std::string meaning_of(const Answer& answer);
+// Says so, and returns kExitFailure. "put": what was attempted.
 int refused(const std::string& attempt, const Answer& answer);
+// Asks, and returns 0 if the answer is the one that is due; else says so, and returns
+// kExitFailure. For a use or a watch: what comes behind one that was refused would go to the wrong
+// tube.
+Result<int> demand(Client& client, const std::string& command, std::string_view due);
+// How many bytes of a job the server takes: what is larger need not be read. An Answer: the server
+// refused to tell.
+Result<std::variant<std::uint64_t, Answer>> ask_largest_job(Client& client);
 // Writes it all to standard output; returns 0, or says why not.
 int print(std::string_view text);
 

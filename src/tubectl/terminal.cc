@@ -38,13 +38,16 @@ std::string_view sequence_of(Style style) {
 
 }  // namespace
 
-Paint Paint::for_descriptor(int descriptor) {
+bool colours_unwanted() {
   // [no-color.org] counts when it is set and not empty.
   const char* const no_color = std::getenv("NO_COLOR");
+  return no_color != nullptr && *no_color != '\0';
+}
+
+Paint Paint::for_descriptor(int descriptor) {
   const char* const terminal = std::getenv("TERM");
-  const bool refused = no_color != nullptr && *no_color != '\0';
   const bool dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
-  return Paint(!refused && !dumb && ::isatty(descriptor) == 1);
+  return Paint(!colours_unwanted() && !dumb && ::isatty(descriptor) == 1);
 }
 
 std::string Paint::operator()(Style style, std::string_view text) const {

@@ -13,6 +13,9 @@ namespace tubed::tubectl {
 // Colours are for a terminal whose user has not set NO_COLOR.
 enum class Style : std::uint8_t { plain, bold, dim, red, green, yellow, cyan };
 
+// That user did.
+bool colours_unwanted();
+
 class Paint {
  public:
   // Paints if `descriptor` is such a terminal.

@@ -7,14 +7,16 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
 import sys
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "daemon"))
 
-from harness import SECONDS, Client, DaemonTest, until  # noqa: E402
+from harness import SANITIZED, SECONDS, Client, DaemonTest, until  # noqa: E402
 
 TUBECTL = str(pathlib.Path(os.environ.get("TUBECTL_PROGRAM",
                                           "build/dev/src/tubectl/tubectl")).resolve())
@@ -23,6 +25,51 @@ BEANSTALKD = shutil.which("beanstalkd", path=os.environ["PATH"] + ":/usr/bin:/us
 # How it ends, as tubectl(1) has it.
 DONE, FAILURE, USAGE, BAD_INPUT, UNAVAILABLE, IO, TIMED_OUT, NOT_ALLOWED = (
     0, 1, 64, 65, 69, 74, 75, 77)
+
+
+class ScriptedServer:
+    """Says to each command, whatever it is, the next of `answers`; None closes the connection. For
+    what no real server can be brought to say."""
+
+    def __init__(self, answers):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener.settimeout(SECONDS)
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.answers = answers
+        self.commands = []  # their lines, without bodies
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def serve(self):
+        answers = iter(self.answers)
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:  # closed
+                return
+            with connection, connection.makefile("rb") as commands:
+                while line := commands.readline():
+                    words = line.split()
+                    self.commands.append(line.decode().strip())
+                    if words[0] == b"put":
+                        commands.read(int(words[-1]) + 2)
+                    answer = next(answers, None)
+                    if answer is None:
+                        break
+                    connection.sendall(answer)
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.thread.join(SECONDS)
+
+
+def subcommands():
+    """As the help has them, in its order."""
+    text = subprocess.run([TUBECTL, "--help"], capture_output=True, text=True, check=True,
+                          timeout=SECONDS).stdout
+    between = text.partition("--version")[2].partition("\nA server is")[0]
+    return re.findall(r"^  ([a-z][a-z-]*)  ", between, re.MULTILINE)
 
 
 class TubectlTest(DaemonTest):

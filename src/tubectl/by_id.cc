@@ -1,0 +1,261 @@
+// tubectl delete, release, bury, kick: what becomes of jobs that are named.
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "tubectl/body_json.h"
+#include "tubectl/exit_codes.h"
+#include "tubectl/job_options.h"
+#include "tubectl/pipelined.h"
+#include "tubectl/stats.h"
+#include "tubectl/subcommand.h"
+
+namespace tubed::tubectl {
+namespace {
+
+// How many jobs are held at a time, to be released or buried: few enough that none runs out of
+// time.
+constexpr std::size_t kHeldAtOnce = 64;
+
+struct ByIdOptions {
+  Server server;
+  std::vector<std::string> ids;
+  std::optional<Priority> priority;
+  std::uint32_t delay = 0;
+  std::string tube;
+  bool all = false;
+  bool json = false;
+};
+
+struct Deeds {
+  std::uint64_t done = 0;
+  std::uint64_t failed = 0;
+
+  void take(JobId id, const Answer& answer, std::string_view expected) {
+    if (answer.is(expected)) {
+      ++done;
+    } else {
+      refuse(id, answer);
+    }
+  }
+  void refuse(JobId id, const Answer& answer) {
+    ++failed;
+    refused(fmt::format("job {}", id), answer);
+  }
+};
+
+int tell_deeds(const Deeds& deeds, const char* what, bool json) {
+  if (json) {
+    const Json told = {{what, deeds.done}, {"failed", deeds.failed}};
+    if (const int code = print(to_line(told) + "\n"); code != 0) return code;
+  }
+  return deeds.failed == 0 ? 0 : kExitFailure;
+}
+
+// One command for each job, many in flight.
+Result<int> for_each_id(const ByIdOptions& options, std::string_view command,
+                        std::string_view expected, const char* what) {
+  const auto ids = read_ids(options.ids);
+  if (!ids) return fail(kExitBadInput, ids.error().message);
+  auto client = connect(options.server);
+  if (!client) return client.error();
+  Deeds deeds;
+  const auto done = ask_each(
+      *client, ids.value().size(),
+      [&](std::size_t i, std::string& commands) {
+        commands += fmt::format("{} {}\r\n", command, ids.value()[i]);
+      },
+      [&](std::size_t i, const Answer& answer) { deeds.take(ids.value()[i], answer, expected); });
+  if (!done) return done.error();
+  return tell_deeds(deeds, what, options.json);
+}
+
+// Only who holds a job may release or bury it, so it is reserved first.
+struct HeldDeed {
+  std::string_view expected;
+  const char* what;
+  // The command for a job of that priority.
+  std::function<std::string(JobId, std::uint64_t)> command;
+};
+
+// Asks for what the batch needs, and appends the commands for those that are held now to
+// `commands`.
+Result<std::vector<JobId>> hold(Client& client, std::span<const JobId> batch, const HeldDeed& deed,
+                                std::string& commands, Deeds& deeds) {
+  std::string asked;
+  for (const JobId id : batch) asked += fmt::format("reserve-job {0}\r\nstats-job {0}\r\n", id);
+  if (auto sent = client.send(asked); !sent) return sent.error();
+  std::vector<JobId> held;
+  for (const JobId id : batch) {
+    const auto reserved = client.receive();
+    if (!reserved) return reserved.error();
+    const auto job = client.receive();
+    if (!job) return job.error();
+    const Stats stats(job.value().body);
+    if (reserved.value().is("RESERVED")) {
+      if (!job.value().is("OK")) {
+        // Its priority is not known, so it goes back as it is when the connection ends.
+        deeds.refuse(id, job.value());
+        continue;
+      }
+      held.push_back(id);
+      commands += deed.command(id, stats.count("pri"));
+    } else if (stats.text("state") == "reserved") {
+      ++deeds.failed;
+      fail(kExitFailure, fmt::format("job {}: another client holds it", id));
+    } else {
+      deeds.refuse(id, reserved.value());
+    }
+  }
+  return held;
+}
+
+Result<int> for_each_held(const ByIdOptions& options, const HeldDeed& deed) {
+  const auto ids = read_ids(options.ids);
+  if (!ids) return fail(kExitBadInput, ids.error().message);
+  auto client = connect(options.server);
+  if (!client) return client.error();
+  Deeds deeds;
+  std::span<const JobId> rest = ids.value();
+  while (!rest.empty()) {
+    const auto batch = rest.first(std::min(rest.size(), kHeldAtOnce));
+    rest = rest.subspan(batch.size());
+    std::string commands;
+    const auto held = hold(*client, batch, deed, commands, deeds);
+    if (!held) return held.error();
+    if (auto sent = client->send(commands); !sent) return sent.error();
+    for (const JobId id : held.value()) {
+      const auto answer = client->receive();
+      if (!answer) return answer.error();
+      deeds.take(id, answer.value(), deed.expected);
+    }
+  }
+  return tell_deeds(deeds, deed.what, options.json);
+}
+
+Result<int> run_release(const ByIdOptions& options) {
+  return for_each_held(options, {"RELEASED", "released", [&options](JobId id, std::uint64_t own) {
+                                   return fmt::format("release {} {} {}\r\n", id,
+                                                      options.priority.value_or(own),
+                                                      options.delay);
+                                 }});
+}
+
+Result<int> run_bury(const ByIdOptions& options) {
+  return for_each_held(options, {"BURIED", "buried", [&options](JobId id, std::uint64_t own) {
+                                   return fmt::format("bury {} {}\r\n", id,
+                                                      options.priority.value_or(own));
+                                 }});
+}
+
+// What stands for ids is one number here.
+std::optional<std::uint32_t> kick_bound(const ByIdOptions& options) {
+  if (options.all) return options.ids.empty() ? std::optional(UINT32_MAX) : std::nullopt;
+  if (options.ids.size() != 1) return std::nullopt;
+  const std::string& text = options.ids.front();
+  std::uint32_t bound = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), bound);
+  return read.ec == std::errc() ? std::optional(bound) : std::nullopt;
+}
+
+Result<int> kick_tube(const ByIdOptions& options) {
+  const auto bound = kick_bound(options);
+  if (!bound) {
+    return fail(kExitUsage, "say how many jobs of the tube, or --all; try tubectl kick --help");
+  }
+  auto client = connect(options.server);
+  if (!client) return client.error();
+  const auto used = demand(*client, fmt::format("use {}", options.tube), "USING");
+  if (!used || used.value() != 0) return used;
+  const auto answer = client->ask(fmt::format("kick {}", *bound));
+  if (!answer) return answer.error();
+  if (!answer.value().is("KICKED")) return refused("kick", answer.value());
+  const std::uint64_t kicked = answer.value().number();
+  const Json told = {{"kicked", kicked}};
+  return print(options.json ? to_line(told) + "\n" : fmt::format("{}\n", kicked));
+}
+
+Result<int> run_kick(const ByIdOptions& options) {
+  if (!options.tube.empty()) return kick_tube(options);
+  if (options.ids.empty() || options.all) {
+    return fail(kExitUsage, "say which jobs, or which --tube; try tubectl kick --help");
+  }
+  return for_each_id(options, "kick-job", "KICKED", "kicked");
+}
+
+// What the four have in common.
+CLI::App& add_by_id(CLI::App& parent, const char* name, const char* meaning, const char* footer,
+                    ByIdOptions& options) {
+  CLI::App& app = *parent.add_subcommand(name, meaning);
+  add_ids(app, options.ids);
+  add_server_option(app, options.server);
+  add_json_flag(app, options.json);
+  app.footer(footer);
+  return app;
+}
+
+}  // namespace
+
+Subcommand add_delete(CLI::App& parent) {
+  const auto options = std::make_shared<ByIdOptions>();
+  CLI::App& app = add_by_id(parent, "delete", "Delete jobs",
+                            R"(A job that another client holds is not deleted.
+
+examples:
+  tubectl delete 3
+  tubectl delete 7 8
+  echo 12 13 | tubectl delete -)",
+                            *options);
+  app.get_option("ids")->required();
+  return Subcommand{&app,
+                    [options] { return for_each_id(*options, "delete", "DELETED", "deleted"); }};
+}
+
+Subcommand add_release(CLI::App& parent) {
+  const auto options = std::make_shared<ByIdOptions>();
+  CLI::App& app = add_by_id(parent, "release", "Make jobs that nobody holds ready, or delay them",
+                            R"(examples:
+  tubectl release 3
+  tubectl release 7 8 --delay 3600
+  echo 12 13 | tubectl release --priority 0 -)",
+                            *options);
+  app.get_option("ids")->required();
+  add_priority_option(app, options->priority, "A new priority [the job's own]");
+  add_delay_option(app, options->delay, "Make them ready after so long [at once]");
+  return Subcommand{&app, [options] { return run_release(*options); }};
+}
+
+Subcommand add_bury(CLI::App& parent) {
+  const auto options = std::make_shared<ByIdOptions>();
+  CLI::App& app = add_by_id(parent, "bury", "Bury jobs that nobody holds",
+                            R"(examples:
+  tubectl bury 3
+  tubectl bury 7 8 --priority 100)",
+                            *options);
+  app.get_option("ids")->required();
+  add_priority_option(app, options->priority, "A new priority [the job's own]");
+  return Subcommand{&app, [options] { return run_bury(*options); }};
+}
+
+Subcommand add_kick(CLI::App& parent) {
+  const auto options = std::make_shared<ByIdOptions>();
+  CLI::App& app =
+      add_by_id(parent, "kick", "Make buried and delayed jobs ready",
+                R"(With --tube the number that follows is how many jobs, not an id. Buried jobs
+are kicked as long as the tube has any, and only then delayed ones; it prints
+how many it were.
+
+examples:
+  tubectl kick 4
+  tubectl kick --tube mail 10
+  tubectl kick -t images --all)",
+                *options);
+  add_tube_option(app, options->tube, "Kick so many jobs of this tube");
+  app.add_flag("--all", options->all, "With --tube: all buried jobs, or else all delayed ones");
+  return Subcommand{&app, [options] { return run_kick(*options); }};
+}
+
+}  // namespace tubed::tubectl

@@ -1,0 +1,182 @@
+// tubectl clear: deletes the jobs of a tube that no worker has.
+#include <map>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "tubectl/exit_codes.h"
+#include "tubectl/free_jobs.h"
+#include "tubectl/job_scan.h"
+#include "tubectl/job_source.h"
+#include "tubectl/subcommand.h"
+#include "tubectl/terminal.h"
+
+namespace tubed::tubectl {
+namespace {
+
+constexpr std::string_view kClearFooter =
+    R"(Jobs that a worker has reserved are left, and so is what is put meanwhile.
+
+examples:
+  tubectl clear --yes work
+  tubectl clear --yes --state buried work mail
+  tubectl clear --yes --state buried --older-than 604800 work)";
+
+struct ClearOptions {
+  Server server;
+  std::vector<std::string> tubes;
+  StateChoice states;
+  std::uint64_t older_than = 0;
+  std::optional<JobId> to;
+  bool yes = false;
+  bool json = false;
+};
+
+class Clear {
+ public:
+  Clear(const ClearOptions& options, Client& client) : options_(options), client_(client) {}
+
+  Result<int> run() {
+    auto before = take_snapshot(client_, options_.tubes);
+    if (!before) return before.error();
+    FreeCounts all;
+    for (const TubeCounts& tube : before->tubes) all += options_.states.of(FreeCounts(tube));
+    if (const int code = ask(all); code != 0) return code;
+    Progress progress("clearing", all.total());
+    progress_ = &progress;
+    for (const TubeCounts& tube : before->tubes) deleted_.emplace(tube.name, FreeCounts());
+    auto code = options_.older_than > 0 ? clear_old() : clear_all(before->tubes);
+    if (!code) return code;
+    std::string text;
+    for (const auto& [tube, deleted] : deleted_) {
+      auto line = tell(tube, deleted);
+      if (!line) return line.error();
+      text += *line;
+    }
+    if (const int printed = print(text); printed != 0) return printed;
+    for (const std::string& tube : options_.tubes) {
+      if (before->find(tube) == nullptr) code = fail(kExitFailure, "there is no tube " + tube);
+    }
+    return code;
+  }
+
+ private:
+  // 0: go on.
+  int ask(const FreeCounts& all) const {
+    if (options_.yes || all.total() == 0) return 0;
+    const std::string old = options_.older_than > 0 ? " that are old enough" : "";
+    const auto confirmed = confirm(fmt::format("Delete {}{}?", all.words(), old));
+    if (!confirmed) {
+      return fail(kExitUsage, fmt::format("{}; --yes deletes unasked", confirmed.error().message));
+    }
+    return confirmed.value() ? 0 : fail(kExitFailure, "nothing was deleted");
+  }
+
+  // As many as there were, so that it ends while others put.
+  Result<int> clear_all(const std::vector<TubeCounts>& tubes) {
+    for (const TubeCounts& tube : tubes) {
+      for (const JobState state : kFreeStates) {
+        std::uint64_t left = options_.states.of(FreeCounts(tube))[state];
+        JobSource source(client_, tube.name, state, JobSource::Wanted::ids);
+        while (left > 0) {
+          const auto jobs = source.next(left);
+          if (!jobs) return jobs.error();
+          if (jobs.value().empty()) break;
+          if (auto done = delete_all(jobs.value()); !done) return done.error();
+          left -= jobs.value().size();
+        }
+        if (!source.refusal().line.empty()) return refused("clear", source.refusal());
+      }
+    }
+    return 0;
+  }
+
+  // One scan for all tubes.
+  Result<int> clear_old() {
+    JobId last = options_.to.value_or(0);
+    if (!options_.to) {
+      auto next = next_id(client_);
+      if (!next) return next.error();
+      if (const auto* const answer = std::get_if<Answer>(&*next)) return no_next_id(*answer);
+      last = std::get<JobId>(*next);
+    }
+    const auto scanned =
+        scan_jobs(client_, 1, last, [this](std::vector<JobRecord> jobs, JobId) -> Result<bool> {
+          std::erase_if(jobs, [this](const JobRecord& job) { return !is_old(job); });
+          if (auto done = delete_all(jobs); !done) return done.error();
+          return true;
+        });
+    if (!scanned) return scanned.error();
+    return 0;
+  }
+
+  bool is_old(const JobRecord& job) const {
+    return deleted_.contains(job.tube) && job.state != JobState::reserved &&
+           options_.states.has(job.state) && job.age_seconds >= options_.older_than;
+  }
+
+  Result<void> delete_all(const std::vector<JobRecord>& jobs) {
+    const auto deleted = delete_jobs(client_, jobs);
+    if (!deleted) return deleted.error();
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      if (!deleted.value()[i]) continue;
+      ++deleted_[jobs[i].tube][jobs[i].state];
+      ++done_;
+    }
+    progress_->show(done_);
+    return {};
+  }
+
+  Result<std::string> tell(const std::string& tube, const FreeCounts& deleted) {
+    auto after = take_snapshot(client_, {tube});
+    if (!after) return after.error();
+    const TubeCounts* const left = after->find(tube);
+    const std::uint64_t reserved = left == nullptr ? 0 : left->reserved;
+    if (options_.json) {
+      const Json told{{"tube", tube}, {"deleted", deleted.json()}, {"left_reserved", reserved}};
+      return to_line(told) + "\n";
+    }
+    const std::string rest =
+        reserved == 0 ? "" : fmt::format("; {} left to workers", jobs_in_words(reserved));
+    return fmt::format("{}: deleted {}{}\n", tube, deleted.words(), rest);
+  }
+
+  const ClearOptions& options_;
+  Client& client_;
+  Progress* progress_ = nullptr;
+  std::uint64_t done_ = 0;
+  std::map<std::string, FreeCounts> deleted_;  // of each tube that was there
+};
+
+}  // namespace
+
+Subcommand add_clear(CLI::App& parent) {
+  const auto options = std::make_shared<ClearOptions>();
+  CLI::App& app = *parent.add_subcommand("clear", "Delete the jobs of a tube that no worker has");
+  app.add_option("tubes", options->tubes, "Whose jobs")
+      ->type_name("TUBE")
+      ->required()
+      ->check(is_tube());
+  add_server_option(app, options->server);
+  options->states.add_to(app);
+  CLI::Option* const older_than =
+      app.add_option("--older-than", options->older_than,
+                     "Only jobs that were put so long ago; looks at every id")
+          ->type_name("SECONDS")
+          ->check(CLI::NonNegativeNumber);
+  app.add_option("--to", options->to, "With --older-than: end with this id [the newest]")
+      ->type_name("ID")
+      ->needs(older_than)
+      ->check(CLI::PositiveNumber);
+  app.add_flag("-y,--yes", options->yes, "Do not ask");
+  add_json_flag(app, options->json);
+  app.footer(std::string(kClearFooter));
+  return Subcommand{&app, [options]() -> Result<int> {
+                      auto client = connect(options->server);
+                      if (!client) return client.error();
+                      return Clear(*options, *client).run();
+                    }};
+}
+
+}  // namespace tubed::tubectl

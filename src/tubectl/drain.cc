@@ -1,0 +1,194 @@
+// tubectl drain, undrain: the protocol has no word for it, so the server is sent a signal.
+//
+// A signal goes to a process that is surely the server: one of this machine, that stats names, and
+// that is called like the server. SIGUSR2 kills beanstalkd, and is only sent to a tubed.
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "platform/descriptor.h"
+#include "tubectl/exit_codes.h"
+#include "tubectl/stats.h"
+#include "tubectl/subcommand.h"
+
+namespace tubed::tubectl {
+namespace {
+
+constexpr std::chrono::seconds kDrainPatience{10};
+constexpr std::chrono::milliseconds kDrainPause{10};
+
+struct DrainOptions {
+  Server server;
+  bool drains = true;
+
+  int signal() const { return drains ? SIGUSR1 : SIGUSR2; }
+  const char* signal_name() const { return drains ? "USR1" : "USR2"; }
+  const char* state() const { return drains ? "true" : "false"; }
+};
+
+// tubed has this line, and beanstalkd does not.
+bool is_tubed(const Stats& stats) {
+  return stats.number("max-job-memory").has_value();
+}
+
+const char* program_of(const Stats& stats) {
+  return is_tubed(stats) ? "tubed" : "beanstalkd";
+}
+
+// The address of a socket's end; 127.0.0.0/8 is one address.
+std::string host_of(const sockaddr_storage& end) {
+  if (end.ss_family == AF_INET) {
+    in_addr host{};
+    std::memcpy(&host, &reinterpret_cast<const sockaddr_in&>(end).sin_addr, sizeof(host));
+    if ((ntohl(host.s_addr) >> 24) == IN_LOOPBACKNET) host.s_addr = htonl(INADDR_LOOPBACK);
+    return std::string(reinterpret_cast<const char*>(&host), sizeof(host));
+  }
+  if (end.ss_family == AF_INET6) {
+    const in6_addr& host = reinterpret_cast<const sockaddr_in6&>(end).sin6_addr;
+    return std::string(reinterpret_cast<const char*>(&host), sizeof(host));
+  }
+  return {};  // a unix socket
+}
+
+// Who connects to an address of its own machine has that address too.
+bool is_local(int connection) {
+  sockaddr_storage here{};
+  sockaddr_storage there{};
+  socklen_t here_bytes = sizeof(here);
+  socklen_t there_bytes = sizeof(there);
+  return ::getsockname(connection, reinterpret_cast<sockaddr*>(&here), &here_bytes) == 0 &&
+         ::getpeername(connection, reinterpret_cast<sockaddr*>(&there), &there_bytes) == 0 &&
+         host_of(here) == host_of(there);
+}
+
+std::string our_hostname() {
+  utsname names{};
+  return ::uname(&names) == 0 ? names.nodename : "";
+}
+
+// The name of the process; empty: there is none that can be seen.
+std::string name_of_process(std::uint64_t process) {
+  std::ifstream file(fmt::format("/proc/{}/comm", process));
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+// Why the server's process is not to be signalled; empty: it may be.
+std::string doubt(const Stats& stats, int connection) {
+  const auto hostname = stats.text("hostname");
+  const std::uint64_t process = stats.count("pid");
+  if (!hostname || process == 0 || !stats.text("draining")) {
+    return "the server does not tell its hostname, its pid and whether it drains";
+  }
+  if (*hostname != our_hostname() || !is_local(connection)) {
+    return fmt::format("the server is on {}, or in a container, and not here", *hostname);
+  }
+  const std::string name = name_of_process(process);
+  if (name == program_of(stats)) return {};
+  return fmt::format("process {} is no {} here", process, program_of(stats));
+}
+
+// What to do instead.
+std::string advice(const Stats& stats, const DrainOptions& options) {
+  return fmt::format(
+      "where it runs, try systemctl kill --kill-whom=main -s SIG{} {}, or kill -{} PID",
+      options.signal_name(), program_of(stats), options.signal_name());
+}
+
+// Until the server says that it drains, or drains no more.
+Result<int> wait_for_state(Client& client, const DrainOptions& options, int process) {
+  const auto end = std::chrono::steady_clock::now() + kDrainPatience;
+  for (;;) {
+    const auto answer = client.ask("stats");
+    if (!answer) {
+      // tubed can be told to end when it has drained.
+      pollfd ended{.fd = process, .events = POLLIN, .revents = 0};
+      constexpr int kMilliseconds = 1000;
+      if (options.drains && ::poll(&ended, 1, kMilliseconds) == 1) return 0;
+      return answer.error();
+    }
+    if (Stats(answer.value().body).text("draining") == options.state()) return 0;
+    if (std::chrono::steady_clock::now() >= end) {
+      return fail(kExitTimedOut,
+                  fmt::format("after {} s the server still says draining: {}",
+                              kDrainPatience.count(), options.drains ? "false" : "true"));
+    }
+    std::this_thread::sleep_for(kDrainPause);
+  }
+}
+
+Result<int> run_drain(const DrainOptions& options) {
+  auto client = connect(options.server);
+  if (!client) return client.error();
+  const auto answer = client->ask("stats");
+  if (!answer) return answer.error();
+  const Stats stats(answer.value().body);
+  if (stats.text("draining") == options.state()) return 0;
+  if (!options.drains && !is_tubed(stats)) {
+    return fail(kExitFailure, "this server drains until it is restarted: only tubed can end it");
+  }
+  // From here on the number cannot become that of another process.
+  const std::uint64_t number = stats.count("pid");
+  const platform::Descriptor process(
+      static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(number), 0)));
+  if (const auto reason = doubt(stats, client->descriptor()); !reason.empty() || !process) {
+    const auto why = reason.empty() ? fmt::format("there is no process {} here", number) : reason;
+    return fail(kExitFailure, fmt::format("{}: {}", why, advice(stats, options)));
+  }
+  if (::syscall(SYS_pidfd_send_signal, process.number(), options.signal(), nullptr, 0) != 0) {
+    const bool not_allowed = errno == EPERM;
+    return fail(not_allowed ? kExitNotAllowed : kExitFailure,
+                fmt::format("cannot signal process {}: {}{}", number, platform::error_text(errno),
+                            not_allowed ? "; run this as root or as the server's user" : ""));
+  }
+  return wait_for_state(*client, options, process.number());
+}
+
+Subcommand add_drain_or_not(CLI::App& parent, bool drains, const char* name, const char* meaning,
+                            const char* footer) {
+  const auto options = std::make_shared<DrainOptions>();
+  options->drains = drains;
+  CLI::App& app = *parent.add_subcommand(name, meaning);
+  add_server_option(app, options->server);
+  app.footer(footer);
+  return Subcommand{&app, [options] { return run_drain(*options); }};
+}
+
+}  // namespace
+
+Subcommand add_drain(CLI::App& parent) {
+  return add_drain_or_not(parent, true, "drain", "Have a server of this machine take no more jobs",
+                          R"(It sends SIGUSR1, and waits until the server says that it drains.
+
+examples:
+  tubectl drain
+  sudo tubectl drain -s unix:/run/tubed/tubed.sock
+  tubectl drain && tubectl wait-idle --held)");
+}
+
+Subcommand add_undrain(CLI::App& parent) {
+  return add_drain_or_not(
+      parent, false, "undrain", "Have a tubed of this machine take jobs again",
+      R"(It sends SIGUSR2, and waits until the server says that it does not drain.
+beanstalkd drains until it is restarted.
+
+examples:
+  tubectl undrain
+  sudo tubectl undrain -s unix:/run/tubed/tubed.sock)");
+}
+
+}  // namespace tubed::tubectl

@@ -1,0 +1,89 @@
+#include "tubectl/job_options.h"
+
+#include <cctype>
+#include <charconv>
+#include <cstdio>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "tubectl/subcommand.h"
+#include "tubectl/system_error.h"
+
+namespace tubed::tubectl {
+namespace {
+
+constexpr std::string_view kStandardInput = "-";
+
+std::optional<JobId> id_of(std::string_view text) {
+  JobId id = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, id);
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return id;
+}
+
+Error no_id(std::string_view text) {
+  return Error{fmt::format("\"{}\" is not a job's id", text.substr(0, 40))};
+}
+
+// Calls take(word) for each word on standard input, as long as it returns true.
+template <class Take>
+Result<void> for_each_word(Take take) {
+  std::string word;
+  constexpr std::size_t kLongest = 64;  // what is longer is no id
+  for (int byte = std::getchar();; byte = std::getchar()) {
+    if (byte != EOF && std::isspace(byte) == 0) {
+      if (word.size() < kLongest) word.push_back(static_cast<char>(byte));
+      continue;
+    }
+    if (!word.empty() && !take(word)) return no_id(word);
+    word.clear();
+    if (byte == EOF) break;
+  }
+  if (std::ferror(stdin) != 0) return system_error("cannot read standard input");
+  return {};
+}
+
+}  // namespace
+
+CLI::Option* add_tube_option(CLI::App& app, std::string& tube, const std::string& meaning) {
+  return app.add_option("-t,--tube", tube, meaning)->check(is_tube())->type_name("TUBE");
+}
+
+CLI::Option* add_priority_option(CLI::App& app, std::optional<Priority>& priority,
+                                 const std::string& meaning) {
+  return app.add_option("-p,--priority", priority, meaning)->type_name("N");
+}
+
+CLI::Option* add_delay_option(CLI::App& app, std::uint32_t& seconds, const std::string& meaning) {
+  return app.add_option("-d,--delay", seconds, meaning)->type_name("SECONDS");
+}
+
+CLI::Option* add_ids(CLI::App& app, std::vector<std::string>& ids) {
+  return app.add_option("ids", ids, "Jobs; - stands for ids on standard input")
+      ->check([](const std::string& text) {
+        return text == kStandardInput || id_of(text) ? std::string() : no_id(text).message;
+      })
+      ->type_name("ID");
+}
+
+Result<std::vector<JobId>> read_ids(const std::vector<std::string>& ids) {
+  std::vector<JobId> all;
+  std::unordered_set<JobId> seen;
+  const auto take = [&](std::string_view text) {
+    const auto id = id_of(text);
+    if (id && seen.insert(*id).second) all.push_back(*id);
+    return id.has_value();
+  };
+  for (const std::string& text : ids) {
+    if (text != kStandardInput) {
+      take(text);
+    } else if (auto read = for_each_word(take); !read) {
+      return read.error();
+    }
+  }
+  return all;
+}
+
+}  // namespace tubed::tubectl

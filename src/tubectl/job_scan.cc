@@ -1,0 +1,70 @@
+#include "tubectl/job_scan.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "tubectl/exit_codes.h"
+#include "tubectl/pipelined.h"
+#include "tubectl/subcommand.h"
+
+namespace tubed::tubectl {
+namespace {
+
+constexpr JobId kSlice = 4096;
+
+}  // namespace
+
+Result<std::variant<JobId, Answer>> next_id(Client& client) {
+  using Outcome = std::variant<JobId, Answer>;
+  auto used = client.ask("use tubectl-export");
+  if (!used) return used.error();
+  if (!used->is("USING")) return Outcome(std::move(*used));
+  std::string put;
+  append_put({.priority = UINT32_MAX, .delay_seconds = 24 * 3600, .ttr_seconds = 1, .body = {}},
+             put);
+  if (auto sent = client.send(put); !sent) return sent.error();
+  auto inserted = client.receive();
+  if (!inserted) return inserted.error();
+  const JobId id = inserted->number();
+  if (id > 0) {
+    if (auto deleted = client.ask(fmt::format("delete {}", id)); !deleted) return deleted.error();
+  }
+  if (!inserted->is("INSERTED")) return Outcome(std::move(*inserted));
+  return Outcome(id);
+}
+
+int no_next_id(const Answer& refusal) {
+  return fail(kExitFailure,
+              fmt::format("cannot learn the newest id: {}; with --to ID it need not be learnt",
+                          meaning_of(refusal)));
+}
+
+Result<void> scan_jobs(
+    Client& client, JobId from, JobId to,
+    const std::function<Result<bool>(std::vector<JobRecord> jobs, JobId seen)>& visit) {
+  for (JobId first = from; first <= to;) {
+    const JobId count = std::min(kSlice, to - first + 1);
+    std::vector<JobRecord> jobs;
+    const auto asked = ask_each(
+        client, count,
+        [&](std::size_t i, std::string& commands) {
+          fmt::format_to(std::back_inserter(commands), "stats-job {}\r\n", first + i);
+        },
+        [&](std::size_t, const Answer& answer) {
+          if (!answer.is("OK")) return;
+          if (auto job = record_of(Stats(answer.body))) jobs.push_back(std::move(*job));
+        });
+    if (!asked) return asked;
+    const JobId last = first + count - 1;
+    const auto more = visit(std::move(jobs), last);
+    if (!more) return more.error();
+    if (!more.value() || last == to) return {};
+    first = last + 1;
+  }
+  return {};
+}
+
+}  // namespace tubed::tubectl

@@ -1,0 +1,120 @@
+#include "tubectl/line_input.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tubectl/system_error.h"
+
+namespace tubed::tubectl {
+namespace {
+
+constexpr std::size_t kPieceBytes = 256 * 1024;
+
+}  // namespace
+
+Result<LineInput> LineInput::open(const std::string& path) {
+  if (path == "-") return LineInput("standard input", platform::Descriptor());
+  platform::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return system_error(fmt::format("cannot open {}", path));
+  return LineInput(path, std::move(file));
+}
+
+LineInput::LineInput(std::string name, platform::Descriptor file)
+    : name_(std::move(name)), file_(std::move(file)) {
+  struct stat status {};
+  stream_ = ::fstat(descriptor(), &status) != 0 || !S_ISREG(status.st_mode);
+}
+
+int LineInput::descriptor() const {
+  return file_ ? file_.number() : STDIN_FILENO;
+}
+
+Result<bool> LineInput::read() {
+  drop_taken();
+  const std::size_t size = input_.size();
+  input_.resize(size + kPieceBytes);
+  ssize_t got = 0;
+  do {
+    got = ::read(descriptor(), input_.data() + size, kPieceBytes);
+  } while (got < 0 && errno == EINTR);
+  input_.resize(size + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  if (got < 0) return system_error(fmt::format("cannot read {}", name_));
+  return got > 0;
+}
+
+void LineInput::drop_taken() {
+  input_.erase(0, taken_);
+  taken_ = 0;
+}
+
+Result<std::optional<LineInput::Line>> LineInput::next(std::size_t most) {
+  if (auto dropped = drop_cut(); !dropped) return dropped.error();
+  std::size_t searched = 0;
+  for (;;) {
+    const std::string_view input = std::string_view(input_).substr(taken_);
+    const auto end = input.find('\n', searched);
+    if (end <= most || input.size() > most) {
+      ++number_;
+      const bool too_long = end > most;
+      cut_ = too_long;
+      taken_ += too_long ? most : end + 1;
+      return std::optional(Line{input.substr(0, too_long ? most : end), too_long});
+    }
+    searched = input.size();
+    const auto more = read();
+    if (!more) return more.error();
+    if (more.value()) continue;
+    if (input_.empty()) return std::optional<Line>();
+    ++number_;
+    taken_ = input_.size();
+    return std::optional(Line{input_, false});
+  }
+}
+
+Result<void> LineInput::drop_cut() {
+  while (cut_) {
+    const auto end = input_.find('\n', taken_);
+    cut_ = end == input_.npos;
+    taken_ = cut_ ? input_.size() : end + 1;
+    if (!cut_) break;
+    const auto more = read();
+    if (!more) return more.error();
+    cut_ = more.value();
+  }
+  return {};
+}
+
+Result<void> LineInput::pass_over(std::uint64_t lines) {
+  if (number_ >= lines) return {};
+  while (number_ < lines) {
+    const auto line = next(kPieceBytes);
+    if (!line) return line.error();
+    if (!line.value()) break;
+  }
+  return drop_cut();
+}
+
+bool LineInput::ready() const {
+  if (input_.find('\n', taken_) != input_.npos) return true;
+  pollfd polled{.fd = descriptor(), .events = POLLIN, .revents = 0};
+  return ::poll(&polled, 1, 0) > 0;
+}
+
+Result<void> LineInput::rest(const std::function<Result<void>(std::string_view piece)>& visit) {
+  cut_ = false;
+  for (;;) {
+    if (auto done = visit(std::string_view(input_).substr(taken_)); !done) return done;
+    taken_ = input_.size();
+    const auto more = read();
+    if (!more) return more.error();
+    if (!more.value()) return {};
+  }
+}
+
+}  // namespace tubed::tubectl

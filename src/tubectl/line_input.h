@@ -1,0 +1,59 @@
+// LineInput: lines of a file or of standard input, one after the other, in bounded memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "platform/descriptor.h"
+
+namespace tubed::tubectl {
+
+class LineInput {
+ public:
+  // "-" is standard input.
+  static Result<LineInput> open(const std::string& path);
+
+  struct Line {
+    std::string_view text;  // without its end; valid until the next call
+    bool too_long = false;  // then it is only the beginning; the next line is the one behind it
+  };
+  // The next line of `most` bytes at most; the last one may lack its end. Waits for it. Nothing:
+  // the input has ended.
+  Result<std::optional<Line>> next(std::size_t most);
+  // As if next() had been called until the line with that number.
+  Result<void> pass_over(std::uint64_t lines);
+  // The number of the line that next() gave last; the first is 1.
+  std::uint64_t number() const { return number_; }
+  // next() will not wait for long: there is more.
+  bool ready() const;
+  // What can be read only once, as a pipe.
+  bool is_stream() const { return stream_; }
+  // Gives visit() all that stands behind the last line, in pieces. What that line had beyond `most`
+  // comes first.
+  Result<void> rest(const std::function<Result<void>(std::string_view piece)>& visit);
+
+ private:
+  LineInput(std::string name, platform::Descriptor file);
+
+  int descriptor() const;
+  // False: it has ended.
+  Result<bool> read();
+  void drop_taken();
+  // Passes over what the last line had beyond its `most`.
+  Result<void> drop_cut();
+
+  std::string name_;
+  platform::Descriptor file_;  // none: standard input
+  bool stream_;
+  std::string input_;
+  std::size_t taken_ = 0;  // of input_
+  bool cut_ = false;       // taken_ is within a line
+  std::uint64_t number_ = 0;
+};
+
+}  // namespace tubed::tubectl

@@ -1,0 +1,171 @@
+// tubectl move: the jobs of one tube into another.
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "tubectl/exit_codes.h"
+#include "tubectl/free_jobs.h"
+#include "tubectl/interruption.h"
+#include "tubectl/job_putter.h"
+#include "tubectl/job_source.h"
+#include "tubectl/subcommand.h"
+#include "tubectl/terminal.h"
+
+namespace tubed::tubectl {
+namespace {
+
+constexpr std::string_view kMoveFooter =
+    R"(A job keeps its body, priority, TTR, state and what is left of its delay; its id,
+age and counters begin anew. It is deleted in FROM when it is in TO, so that none
+is lost. Jobs that a worker has reserved are left.
+
+examples:
+  tubectl move mail mail-slow
+  tubectl move --state buried --count 100 mail mail-again)";
+
+struct MoveOptions {
+  Server server;
+  std::string from;
+  std::string to;
+  StateChoice states;
+  std::uint64_t count = std::numeric_limits<std::uint64_t>::max();
+  bool json = false;
+};
+
+class Move {
+ public:
+  // They are two clients of the same server.
+  Move(const MoveOptions& options, Client& source, Client& target)
+      : options_(options), source_(source), target_(target), putter_(target) {}
+
+  Result<int> run() {
+    stop_on_signals();
+    auto before = take_snapshot(source_, {options_.from});
+    if (!before) return before.error();
+    const TubeCounts* const tube = before->find(options_.from);
+    if (tube == nullptr) return fail(kExitFailure, "there is no tube " + options_.from);
+    const FreeCounts there = options_.states.of(FreeCounts(*tube));
+    left_ = std::min(there.total(), options_.count);
+    {
+      Progress progress("moving", left_);
+      for (const JobState state : kFreeStates) {
+        if (auto done = move(state, there[state], progress); !done) return done.error();
+      }
+    }
+    if (const int code = tell(tube->reserved); code != 0) return code;
+    if (!refusal_.line.empty()) return refused("move", refusal_);
+    return stop_asked() ? fail(kExitFailure, "interrupted: the other jobs are where they were") : 0;
+  }
+
+ private:
+  Result<void> move(JobState state, std::uint64_t there, Progress& progress) {
+    JobSource source(source_, options_.from, state, JobSource::Wanted::records);
+    there = std::min(there, left_);
+    while (there > 0 && refusal_.line.empty() && !stop_asked()) {
+      auto jobs = source.next(there);
+      if (!jobs) return jobs.error();
+      if (jobs->empty()) break;
+      there -= jobs->size();
+      left_ -= jobs->size();
+      if (auto done = move_batch(*jobs); !done) return done;
+      progress.show(moved_.total());
+    }
+    if (!source.refusal().line.empty()) refusal_ = source.refusal();
+    return {};
+  }
+
+  // What is refused and reserved goes back, as it was, when the connection ends.
+  Result<void> move_batch(std::vector<JobRecord>& jobs) {
+    for (JobRecord& job : jobs) job.tube = options_.to;
+    const auto outcomes = putter_.put(jobs);
+    if (!outcomes) return outcomes.error();
+    std::vector<JobRecord> originals;
+    std::vector<JobRecord> copies;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      const PutOutcome& outcome = outcomes.value()[i];
+      if (outcome.id == 0) {
+        refusal_ = outcome.refusal;
+        continue;
+      }
+      copies.emplace_back().id = outcome.id;
+      originals.push_back(std::move(jobs[i]));
+    }
+    return settle(originals, std::move(copies));
+  }
+
+  // Deletes the originals. Where somebody was quicker it is his job, and the copy goes.
+  Result<void> settle(const std::vector<JobRecord>& originals, std::vector<JobRecord> copies) {
+    const auto deleted = delete_jobs(source_, originals);
+    if (!deleted) return deleted.error();
+    std::vector<JobRecord> unwanted;
+    for (std::size_t i = 0; i < originals.size(); ++i) {
+      if (deleted.value()[i]) {
+        ++moved_[originals[i].state];
+      } else {
+        unwanted.push_back(std::move(copies[i]));
+      }
+    }
+    const auto undone = delete_jobs(target_, unwanted);
+    return undone ? Result<void>() : undone.error();
+  }
+
+  int tell(std::uint64_t reserved) const {
+    if (options_.json) {
+      const Json told{{"from", options_.from},
+                      {"to", options_.to},
+                      {"moved", moved_.json()},
+                      {"left_reserved", reserved}};
+      return print(to_line(told) + "\n");
+    }
+    const std::string rest =
+        reserved == 0 ? "" : fmt::format("; {} left to workers", jobs_in_words(reserved));
+    return print(fmt::format("moved {} from {} to {}{}\n", moved_.words(), options_.from,
+                             options_.to, rest));
+  }
+
+  const MoveOptions& options_;
+  Client& source_;
+  Client& target_;
+  JobPutter putter_;
+  std::uint64_t left_ = 0;
+  FreeCounts moved_;
+  Answer refusal_;
+};
+
+Result<int> run_move(const MoveOptions& options) {
+  if (options.from == options.to) {
+    return fail(kExitUsage, "FROM and TO are the same tube; try tubectl move --help");
+  }
+  auto source = connect(options.server);
+  if (!source) return source.error();
+  auto target = connect(options.server);
+  if (!target) return target.error();
+  return Move(options, *source, *target).run();
+}
+
+}  // namespace
+
+Subcommand add_move(CLI::App& parent) {
+  const auto options = std::make_shared<MoveOptions>();
+  CLI::App& app = *parent.add_subcommand("move", "Move the jobs of a tube into another");
+  app.add_option("from", options->from, "Whose jobs")
+      ->type_name("TUBE")
+      ->required()
+      ->check(is_tube());
+  app.add_option("to", options->to, "Where they go")
+      ->type_name("TUBE")
+      ->required()
+      ->check(is_tube());
+  add_server_option(app, options->server);
+  options->states.add_to(app);
+  app.add_option("--count", options->count, "Move so many at most [all]")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  add_json_flag(app, options->json);
+  app.footer(std::string(kMoveFooter));
+  return Subcommand{&app, [options] { return run_move(*options); }};
+}
+
+}  // namespace tubed::tubectl

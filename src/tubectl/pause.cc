@@ -1,0 +1,55 @@
+// tubectl pause: no jobs of a tube for a while.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "tubectl/exit_codes.h"
+#include "tubectl/subcommand.h"
+
+namespace tubed::tubectl {
+namespace {
+
+struct PauseOptions {
+  Server server;
+  std::string tube;
+  std::uint32_t seconds = 0;
+  bool end = false;
+};
+
+Result<int> run_pause(const PauseOptions& options) {
+  auto client = connect(options.server);
+  if (!client) return client.error();
+  const auto answer = client->ask(fmt::format("pause-tube {} {}", options.tube, options.seconds));
+  if (!answer) return answer.error();
+  if (answer.value().is("PAUSED")) return 0;
+  if (answer.value().is("NOT_FOUND")) {
+    return fail(kExitFailure, fmt::format("there is no tube {}", options.tube));
+  }
+  return refused("pause", answer.value());
+}
+
+}  // namespace
+
+Subcommand add_pause(CLI::App& parent) {
+  const auto options = std::make_shared<PauseOptions>();
+  CLI::App& app = *parent.add_subcommand("pause", "Let nobody reserve jobs of a tube for a while");
+  app.add_option("tube", options->tube, "The tube")
+      ->check(is_tube())
+      ->type_name("TUBE")
+      ->required();
+  CLI::Option* const seconds =
+      app.add_option("seconds", options->seconds, "For how long; 0 ends it")->type_name("SECONDS");
+  app.add_flag("--end", options->end, "End the pause now")->excludes(seconds);
+  add_server_option(app, options->server);
+  app.footer(R"(examples:
+  tubectl pause mail 3600
+  tubectl pause mail --end)");
+  return Subcommand{&app, [options, seconds]() -> Result<int> {
+                      if (seconds->empty() && !options->end) {
+                        return fail(kExitUsage, "pause for how many seconds, or --end?");
+                      }
+                      return run_pause(*options);
+                    }};
+}
+
+}  // namespace tubed::tubectl

@@ -1,0 +1,163 @@
+// tubectl peek, job: a job's body, and what the server knows of it.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "tubectl/exit_codes.h"
+#include "tubectl/job_options.h"
+#include "tubectl/pipelined.h"
+#include "tubectl/stats_json.h"
+#include "tubectl/subcommand.h"
+
+namespace tubed::tubectl {
+namespace {
+
+struct PeekOptions {
+  Server server;
+  std::vector<std::string> ids;
+  std::string tube = std::string(kDefaultTube);
+  bool ready = false;
+  bool delayed = false;
+  bool buried = false;
+  bool body = false;
+  bool json = false;
+};
+
+// What is asked for each job.
+struct Wanted {
+  bool stats = false;
+  bool body = false;
+};
+
+// Asks for each job, and gives what was answered to show(stats, peek), in order; what was not asked
+// for is empty there. Returns how many jobs were not there, with a line for each, or the exit code
+// of a show() that failed.
+template <class Show>
+Result<int> look_at(Client& client, const std::vector<JobId>& ids, Wanted wanted, Show show) {
+  // The answers of a job come one behind the other, so the last one completes it.
+  const std::size_t parts = wanted.stats && wanted.body ? 2 : 1;
+  std::size_t asked = 0;
+  std::size_t answered = 0;
+  int code = 0;
+  int shown = 0;
+  Answer stats;
+  const auto is_stats = [&](std::size_t at) { return wanted.stats && at % parts == 0; };
+  const auto make = [&](std::string& commands) {
+    if (asked == ids.size() * parts || shown != 0) return false;
+    const char* const command = is_stats(asked) ? "stats-job" : "peek";
+    commands += fmt::format("{} {}\r\n", command, ids[asked++ / parts]);
+    return true;
+  };
+  const auto take = [&](Answer answer) -> Result<void> {
+    const std::size_t at = answered++;
+    if (is_stats(at)) stats = answer;
+    if (at % parts + 1 < parts || shown != 0) return {};
+    if ((!wanted.stats || stats.is("OK")) && (!wanted.body || answer.is("FOUND"))) {
+      shown = show(stats, answer);
+    } else {
+      code = refused(fmt::format("job {}", ids[at / parts]), answer);
+    }
+    return {};
+  };
+  if (auto done = pipelined(client, make, take); !done) return done.error();
+  return shown != 0 ? shown : code;
+}
+
+Result<int> show_bodies(Client& client, const std::vector<JobId>& ids, bool json) {
+  const Wanted wanted{.stats = json, .body = true};
+  return look_at(client, ids, wanted, [&](const Answer& stats, Answer& peeked) {
+    if (!json) return print(ids.size() > 1 ? peeked.body + "\n" : peeked.body);
+    Json job = job_json(Stats(stats.body));
+    set_body(job, peeked.body);
+    return print(to_line(job) + "\n");
+  });
+}
+
+Result<int> peek_by_state(const PeekOptions& options) {
+  const char* const state = options.ready ? "ready" : options.delayed ? "delayed" : "buried";
+  auto client = connect(options.server);
+  if (!client) return client.error();
+  const auto used = demand(*client, fmt::format("use {}", options.tube), "USING");
+  if (!used || used.value() != 0) return used;
+  const auto answer = client->ask(fmt::format("peek-{}", state));
+  if (!answer) return answer.error();
+  if (answer.value().is("NOT_FOUND")) {
+    return fail(kExitFailure, fmt::format("there is no {} job in {}", state, options.tube));
+  }
+  if (!answer.value().is("FOUND")) return refused("peek", answer.value());
+  if (!options.json) return print(answer.value().body);
+  return show_bodies(*client, {answer.value().number()}, true);
+}
+
+Result<int> run_peek(const PeekOptions& options) {
+  const int states = int{options.ready} + int{options.delayed} + int{options.buried};
+  if (states + int{!options.ids.empty()} != 1) {
+    return fail(kExitUsage, "say which jobs, or one of --ready, --delayed and --buried");
+  }
+  if (states == 1) return peek_by_state(options);
+  const auto ids = read_ids(options.ids);
+  if (!ids) return fail(kExitBadInput, ids.error().message);
+  auto client = connect(options.server);
+  if (!client) return client.error();
+  return show_bodies(*client, ids.value(), options.json);
+}
+
+Result<int> run_job(const PeekOptions& options) {
+  const auto ids = read_ids(options.ids);
+  if (!ids) return fail(kExitBadInput, ids.error().message);
+  auto client = connect(options.server);
+  if (!client) return client.error();
+  bool first = true;
+  const Wanted wanted{.stats = true, .body = options.body};
+  return look_at(*client, ids.value(), wanted, [&](const Answer& stats, Answer& peeked) {
+    Json job = job_json(Stats(stats.body));
+    if (options.json) {
+      if (options.body) set_body(job, peeked.body);
+      return print(to_line(job) + "\n");
+    }
+    std::string text = (first ? "" : "\n") + aligned_lines(job);
+    if (options.body) text += "\n" + peeked.body + "\n";
+    first = false;
+    return print(text);
+  });
+}
+
+}  // namespace
+
+Subcommand add_peek(CLI::App& parent) {
+  const auto options = std::make_shared<PeekOptions>();
+  CLI::App& app = *parent.add_subcommand("peek", "Show the bodies of jobs, which stay as they are");
+  add_ids(app, options->ids);
+  add_server_option(app, options->server);
+  app.add_flag("--ready", options->ready, "The job that would be reserved next");
+  app.add_flag("--delayed", options->delayed, "The job whose delay ends next");
+  app.add_flag("--buried", options->buried, "The job that would be kicked next");
+  CLI::Option* const tube =
+      add_tube_option(app, options->tube, "Of this tube")->capture_default_str();
+  tube->excludes("ids");
+  add_json_flag(app, options->json);
+  app.footer(R"(The bytes of a body are printed as they are; of several jobs each body is
+followed by a line end.
+
+examples:
+  tubectl peek 3
+  tubectl peek --ready --tube mail
+  tubectl peek --buried --json)");
+  return Subcommand{&app, [options] { return run_peek(*options); }};
+}
+
+Subcommand add_job(CLI::App& parent) {
+  const auto options = std::make_shared<PeekOptions>();
+  CLI::App& app = *parent.add_subcommand("job", "Show what the server knows of jobs");
+  add_ids(app, options->ids)->required();
+  add_server_option(app, options->server);
+  app.add_flag("--body", options->body, "The bodies as well");
+  add_json_flag(app, options->json);
+  app.footer(R"(examples:
+  tubectl job 3
+  tubectl job 7 8 --json
+  tubectl job 3 --body)");
+  return Subcommand{&app, [options] { return run_job(*options); }};
+}
+
+}  // namespace tubed::tubectl

@@ -1,0 +1,264 @@
+// tubectl put: one job, or a job a line.
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "tubectl/body_json.h"
+#include "tubectl/exit_codes.h"
+#include "tubectl/free_jobs.h"
+#include "tubectl/job_options.h"
+#include "tubectl/job_record.h"
+#include "tubectl/line_input.h"
+#include "tubectl/pipelined.h"
+#include "tubectl/subcommand.h"
+#include "tubectl/terminal.h"
+
+namespace tubed::tubectl {
+namespace {
+
+struct PutOptions {
+  Server server;
+  std::string body;
+  std::string file = "-";
+  std::string tube = std::string(kDefaultTube);
+  std::optional<Priority> priority;
+  std::uint32_t delay = 0;
+  std::uint32_t ttr = kUsualTtrSeconds;
+  bool has_body = false;
+  bool lines = false;
+  bool ids = false;
+  bool json = false;
+
+  NewJob job(std::string_view of_body) const {
+    return {.priority = priority.value_or(kUsualPriority),
+            .delay_seconds = delay,
+            .ttr_seconds = ttr,
+            .body = of_body};
+  }
+};
+
+std::string too_large(std::uint64_t largest) {
+  return fmt::format("the job is larger than the {} bytes that the server takes", largest);
+}
+
+// Calls put(client), with the tube in use. Returns the exit code.
+template <class Put>
+Result<int> put_into_tube(const PutOptions& options, Put put) {
+  auto client = connect(options.server);
+  if (!client) return client.error();
+  if (options.tube != kDefaultTube) {
+    const auto used = demand(*client, fmt::format("use {}", options.tube), "USING");
+    if (!used || used.value() != 0) return used;
+  }
+  return put(*client);
+}
+
+// The lines of an input as puts, pipelined.
+class PutLines {
+ public:
+  PutLines(const PutOptions& options, Client& client, std::uint64_t largest)
+      : options_(options), client_(client), largest_(largest), progress_("putting", 0) {}
+
+  // Until the end, or until a line is refused. Returns the exit code.
+  Result<int> run(LineInput& input) {
+    const auto code = put_all(input);
+    if (code) return code;
+    return Error{fmt::format("{}; {} inserted before", code.error().message, jobs_were(inserted_))};
+  }
+
+ private:
+  Result<int> put_all(LineInput& input) {
+    std::string commands;
+    std::size_t gathered = 0;
+    bool more = true;
+    while (more && why_.empty() && unprinted_ == 0) {
+      more = add_line(input, commands);
+      ++gathered;
+      const bool at_once = more && input.ready();
+      const bool full = gathered == kCommandsInFlight || commands.size() >= kBytesInFlight;
+      if (at_once && !full) continue;
+      if (auto sent = client_.send(commands); !sent) return sent.error();
+      commands.clear();
+      gathered = 0;
+      // While lines come at once the server is kept busy; else nothing stays unanswered meanwhile.
+      if (auto taken = take_answers(at_once ? kCommandsInFlight : 0); !taken) return taken.error();
+    }
+    // What is on its way behind a line that was refused counts, too.
+    if (auto taken = take_answers(0); !taken) return taken.error();
+    if (unprinted_ != 0) return unprinted_;
+    return why_.empty() ? tell_inserted() : tell_refused();
+  }
+
+  // False: it was the last one, or it cannot be put.
+  bool add_line(LineInput& input, std::string& commands) {
+    const auto line = input.next(largest_);
+    if (!line) {
+      why_ = line.error().message;
+      refused_ = sent_ + 1;
+      code_ = kExitIo;
+      return false;
+    }
+    if (!line.value()) return false;
+    if (line.value()->too_long) {
+      refuse_line(input.number(), too_large(largest_));
+      return false;
+    }
+    append_put(options_.job(line.value()->text), commands);
+    ++sent_;
+    return true;
+  }
+
+  Result<void> take_answers(std::uint64_t keep) {
+    while (sent_ - answered_ > keep) {
+      const auto answer = client_.receive();
+      if (!answer) return answer.error();
+      ++answered_;
+      if (answer.value().is("INSERTED")) {
+        ++inserted_;
+        if (!why_.empty() && answered_ > refused_) ++behind_;
+        if (options_.ids && unprinted_ == 0) unprinted_ = print_id(answer.value().number());
+      } else {
+        refuse_line(answered_, meaning_of(answer.value()));
+      }
+      progress_.show(inserted_);
+    }
+    return {};
+  }
+
+  // The first one counts: nothing is sent behind it.
+  void refuse_line(std::uint64_t line, std::string reason) {
+    if (!why_.empty() && line > refused_) return;
+    if (!why_.empty()) behind_ = 0;
+    refused_ = line;
+    code_ = kExitFailure;
+    why_ = fmt::format("line {}: {}", line, std::move(reason));
+  }
+
+  int print_id(std::uint64_t id) const {
+    return print(options_.json ? to_line({{"id", id}}) + "\n" : fmt::format("{}\n", id));
+  }
+
+  int tell_inserted() const {
+    if (options_.ids) return 0;
+    const Json told = {{"inserted", inserted_}};
+    return print(options_.json ? to_line(told) + "\n" : fmt::format("{}\n", inserted_));
+  }
+
+  int tell_refused() const {
+    std::string told = fmt::format("{}; {} inserted before", why_, jobs_were(inserted_ - behind_));
+    if (behind_ > 0) told += fmt::format(", and {} behind it, which were on their way", behind_);
+    return fail(code_, told);
+  }
+
+  const PutOptions& options_;
+  Client& client_;
+  const std::uint64_t largest_;
+  Progress progress_;
+  std::uint64_t sent_ = 0;
+  std::uint64_t answered_ = 0;
+  std::uint64_t inserted_ = 0;
+  std::uint64_t behind_ = 0;   // inserted behind the line that was refused
+  std::uint64_t refused_ = 0;  // which line
+  std::string why_;            // empty: nothing ended it
+  int code_ = kExitFailure;
+  int unprinted_ = 0;  // the exit code, when standard output takes no more
+};
+
+Result<int> put_lines(const PutOptions& options) {
+  auto input = LineInput::open(options.file);
+  if (!input) return fail(kExitIo, input.error().message);
+  return put_into_tube(options, [&](Client& client) -> Result<int> {
+    auto largest = ask_largest_job(client);
+    if (!largest) return largest.error();
+    if (const auto* const answer = std::get_if<Answer>(&*largest)) return refused("put", *answer);
+    return PutLines(options, client, std::get<std::uint64_t>(*largest)).run(*input);
+  });
+}
+
+Result<int> put_one(const PutOptions& options, std::string_view body) {
+  return put_into_tube(options, [&](Client& client) -> Result<int> {
+    std::string command;
+    append_put(options.job(body), command);
+    if (auto sent = client.send(command); !sent) return sent.error();
+    const auto answer = client.receive();
+    if (!answer) return answer.error();
+    if (!answer.value().is("INSERTED")) return refused("put", answer.value());
+    const std::uint64_t id = answer.value().number();
+    return print(options.json ? to_line({{"id", id}}) + "\n" : fmt::format("{}\n", id));
+  });
+}
+
+Result<int> put_whole(const PutOptions& options) {
+  auto input = LineInput::open(options.file);
+  if (!input) return fail(kExitIo, input.error().message);
+  std::uint64_t largest = 0;
+  {
+    // A connection of its own: what is read may take long to come.
+    auto client = connect(options.server);
+    if (!client) return client.error();
+    auto told = ask_largest_job(*client);
+    if (!told) return told.error();
+    if (const auto* const answer = std::get_if<Answer>(&*told)) return refused("put", *answer);
+    largest = std::get<std::uint64_t>(*told);
+  }
+  std::string body;
+  bool too_big = false;
+  const auto read = input->rest([&](std::string_view piece) -> Result<void> {
+    too_big = body.size() + piece.size() > largest;
+    if (too_big) return Error{too_large(largest)};
+    body += piece;
+    return {};
+  });
+  if (!read) return fail(too_big ? kExitFailure : kExitIo, "put: " + read.error().message);
+  return put_one(options, body);
+}
+
+Result<int> run_put(const PutOptions& options) {
+  if (options.ids && !options.lines) return fail(kExitUsage, "--ids is only for --lines");
+  if (options.lines) return put_lines(options);
+  return options.has_body ? put_one(options, options.body) : put_whole(options);
+}
+
+constexpr const char* kPutFooter =
+    R"(Prints the job's id; with --lines how many jobs were put, or with --ids the id
+of each. A line that is empty is a job, too. Lines are put as they come; the first
+that the server refuses ends it.
+
+examples:
+  tubectl put hello
+  tubectl put --tube mail --delay 60 --ttr 300 hello
+  date | tubectl put --tube mail
+  tubectl put --tube mail --lines --file jobs.txt)";
+
+}  // namespace
+
+Subcommand add_put(CLI::App& parent) {
+  const auto options = std::make_shared<PutOptions>();
+  CLI::App& app = *parent.add_subcommand("put", "Put a job, or a job for each line");
+  CLI::Option* const body =
+      app.add_option("body", options->body, "The job; without it, or -, all of standard input")
+          ->type_name("BODY");
+  add_server_option(app, options->server);
+  add_tube_option(app, options->tube, "Into this tube")->capture_default_str();
+  add_priority_option(app, options->priority,
+                      fmt::format("Smaller is more urgent [{}]", kUsualPriority));
+  add_delay_option(app, options->delay, "Ready after so long")->capture_default_str();
+  app.add_option("--ttr", options->ttr, "How long a client may hold it")
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  app.add_option("-f,--file", options->file, "The job is this file; with --lines, its lines are")
+      ->type_name("FILE")
+      ->excludes(body);
+  app.add_flag("-l,--lines", options->lines, "Each line is a job, without its line end")
+      ->excludes(body);
+  app.add_flag("--ids", options->ids, "With --lines: print the id of each job");
+  add_json_flag(app, options->json);
+  app.footer(kPutFooter);
+  return Subcommand{&app, [options, body] {
+                      options->has_body = !body->empty() && options->body != "-";
+                      return run_put(*options);
+                    }};
+}
+
+}  // namespace tubed::tubectl

@@ -1,0 +1,201 @@
+// tubectl reserve: takes jobs, prints them, and says what becomes of them.
+#include <algorithm>
+#include <memory>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "tubectl/exit_codes.h"
+#include "tubectl/job_options.h"
+#include "tubectl/stats_json.h"
+#include "tubectl/subcommand.h"
+
+namespace tubed::tubectl {
+namespace {
+
+struct ReserveOptions {
+  Server server;
+  std::vector<std::string> tubes;
+  std::optional<std::uint32_t> timeout;
+  std::uint64_t count = 1;
+  bool deletes = false;
+  bool releases = false;
+  bool buries = false;
+  std::optional<Priority> priority;
+  std::uint32_t delay = 0;
+  bool json = false;
+
+  // The job's own priority, or what is printed of it, stands in stats-job.
+  bool wants_stats() const { return json || ((releases || buries) && !priority); }
+};
+
+struct HeldJob {
+  JobId id = 0;
+  std::uint64_t priority = 0;
+};
+
+// Watches those tubes and no others. Returns the exit code.
+Result<int> watch_tubes(Client& client, const std::vector<std::string>& tubes) {
+  for (const std::string& tube : tubes) {
+    const auto watched = demand(client, fmt::format("watch {}", tube), "WATCHING");
+    if (!watched || watched.value() != 0) return watched;
+  }
+  if (tubes.empty() || std::ranges::find(tubes, kDefaultTube) != tubes.end()) return 0;
+  return demand(client, fmt::format("ignore {}", kDefaultTube), "WATCHING");
+}
+
+// The answer to a command about a job that is held.
+Result<int> decide(Client& client, JobId id, const std::string& command, std::string_view due) {
+  const auto answer = client.ask(command);
+  if (!answer) return answer.error();
+  if (answer.value().is(due)) return 0;
+  if (!answer.value().is("NOT_FOUND")) return refused(fmt::format("job {}", id), answer.value());
+  return fail(kExitFailure,
+              fmt::format("job {}: its time to run is over, and it went back (NOT_FOUND)", id));
+}
+
+class Reservations {
+ public:
+  Reservations(const ReserveOptions& options, Client& client)
+      : options_(options), client_(client) {}
+
+  // Returns the exit code.
+  Result<int> run() {
+    int code = 0;
+    for (std::uint64_t i = 0; i < options_.count && code == 0; ++i) {
+      auto reserved = reserve();
+      if (!reserved) return reserved.error();
+      if (reserved->is("RESERVED") && held_.contains(reserved->number())) {
+        code = fail(kExitTimedOut, fmt::format("job {}: its time to run was over before the last "
+                                               "job came, and it came again",
+                                               reserved->number()));
+      } else if (reserved->is("RESERVED")) {
+        const auto done = take(*reserved);
+        if (!done) return done;
+        code = done.value();
+      } else if (reserved->is("TIMED_OUT") || reserved->is("DEADLINE_SOON")) {
+        code = fail(kExitTimedOut, meaning_of(*reserved));
+      } else {
+        code = refused("reserve", *reserved);
+      }
+    }
+    const auto released = release_all();
+    return !released || code == 0 ? released : code;
+  }
+
+ private:
+  Result<Answer> reserve() {
+    const auto timeout = options_.timeout;
+    const std::string command =
+        timeout ? fmt::format("reserve-with-timeout {}\r\n", *timeout) : "reserve\r\n";
+    if (auto sent = client_.send(command); !sent) return sent.error();
+    return client_.receive(timeout ? std::chrono::seconds(*timeout) + kPatience : Duration::max());
+  }
+
+  // Prints it, and lets it go only when that was done.
+  Result<int> take(const Answer& reserved) {
+    HeldJob job{reserved.number(), options_.priority.value_or(0)};
+    Json told = {{"id", job.id}};
+    if (options_.wants_stats()) {
+      const auto stats = client_.ask(fmt::format("stats-job {}", job.id));
+      if (!stats) return stats.error();
+      if (!stats.value().is("OK")) return refused(fmt::format("job {}", job.id), stats.value());
+      told = job_json(Stats(stats.value().body));
+      if (!options_.priority) job.priority = told["priority"].get<std::uint64_t>();
+    }
+    if (const int code = show(reserved.body, std::move(told)); code != 0) return code;
+    if (options_.deletes) {
+      return decide(client_, job.id, fmt::format("delete {}", job.id), "DELETED");
+    }
+    if (options_.buries) {
+      const auto command = fmt::format("bury {} {}", job.id, job.priority);
+      return decide(client_, job.id, command, "BURIED");
+    }
+    held_.insert(job.id);
+    // Released now, it would be the one that is reserved next.
+    if (options_.releases) to_release_.push_back(job);
+    return 0;
+  }
+
+  int show(const std::string& body, Json job) const {
+    if (options_.json) {
+      set_body(job, body);
+      return print(to_line(job) + "\n");
+    }
+    return print(options_.count > 1 ? body + "\n" : body);
+  }
+
+  Result<int> release_all() {
+    int code = 0;
+    for (const HeldJob& job : to_release_) {
+      const auto command = fmt::format("release {} {} {}", job.id, job.priority, options_.delay);
+      const auto done = decide(client_, job.id, command, "RELEASED");
+      if (!done) return done;
+      code = std::max(code, done.value());
+    }
+    return code;
+  }
+
+  const ReserveOptions& options_;
+  Client& client_;
+  std::unordered_set<JobId> held_;
+  std::vector<HeldJob> to_release_;
+};
+
+Result<int> run_reserve(const ReserveOptions& options) {
+  auto client = connect(options.server);
+  if (!client) return client.error();
+  const auto watched = watch_tubes(*client, options.tubes);
+  if (!watched || watched.value() != 0) return watched;
+  return Reservations(options, *client).run();
+}
+
+constexpr const char* kReserveFooter =
+    R"(Without --delete, --release or --bury a job goes back when tubectl ends, with the
+priority that it had. A body is printed as it is; with --count each is followed
+by a line end. A job is deleted, buried or released only after it was printed.
+
+examples:
+  tubectl reserve --timeout 5
+  tubectl reserve -t mail -t images --delete
+  tubectl reserve -t mail --count 100 --timeout 0 --json || test $? = 75
+  tubectl reserve --timeout 0 --release --delay 600)";
+
+}  // namespace
+
+Subcommand add_reserve(CLI::App& parent) {
+  const auto options = std::make_shared<ReserveOptions>();
+  CLI::App& app = *parent.add_subcommand("reserve", "Take jobs, and print them");
+  add_server_option(app, options->server);
+  app.add_option("-t,--tube", options->tubes, "From this tube; may be given again [default]")
+      ->check(is_tube())
+      ->type_name("TUBE")
+      ->allow_extra_args(false);
+  app.add_option("--timeout", options->timeout,
+                 "Wait so long for each job; 0 only looks [for ever]")
+      ->type_name("SECONDS");
+  app.add_option("-n,--count", options->count, "So many jobs")
+      ->type_name("N")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{UINT32_MAX}))
+      ->capture_default_str();
+  CLI::Option* const deletes = app.add_flag("--delete", options->deletes, "Then delete them");
+  CLI::Option* const releases =
+      app.add_flag("--release", options->releases, "At the end, release them")->excludes(deletes);
+  CLI::Option* const buries = app.add_flag("--bury", options->buries, "Then bury them")
+                                  ->excludes(deletes)
+                                  ->excludes(releases);
+  CLI::Option* const priority = add_priority_option(
+      app, options->priority, "With --release or --bury: a new priority [the job's own]");
+  add_delay_option(app, options->delay, "With --release: ready after so long [at once]")
+      ->needs(releases);
+  add_json_flag(app, options->json);
+  app.footer(kReserveFooter);
+  return Subcommand{&app, [options, priority, buries, releases]() -> Result<int> {
+                      if (!priority->empty() && buries->empty() && releases->empty()) {
+                        return fail(kExitUsage, "--priority is only for --release and --bury");
+                      }
+                      return run_reserve(*options);
+                    }};
+}
+
+}  // namespace tubed::tubectl

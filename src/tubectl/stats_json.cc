@@ -1,0 +1,71 @@
+#include "tubectl/stats_json.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include <fmt/format.h>
+
+namespace tubed::tubectl {
+namespace {
+
+// Servers do not quote all of their text, and an id or a tube may look like a number.
+constexpr std::array<std::string_view, 7> kTexts{"id", "name",     "hostname", "version",
+                                                 "os", "platform", "tube"};
+
+template <class Number, class... Format>
+bool read_whole(const std::string& text, Number& number, Format... format) {
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number, format...);
+  return read.ec == std::errc() && read.ptr == end;
+}
+
+Json value_of(const Stats::Line& line) {
+  if (line.quoted || std::ranges::find(kTexts, line.key) != kTexts.end()) return line.value;
+  if (line.value == "true") return true;
+  if (line.value == "false") return false;
+  // Whole numbers stay exact as long as 64 bits hold them.
+  std::uint64_t whole = 0;
+  if (read_whole(line.value, whole)) return whole;
+  double fraction = 0;
+  if (read_whole(line.value, fraction, std::chars_format::fixed)) return fraction;
+  return line.value;
+}
+
+}  // namespace
+
+Json stats_json(const Stats& stats) {
+  Json object = Json::object();
+  for (const Stats::Line& line : stats.lines()) object[line.key] = value_of(line);
+  return object;
+}
+
+Json job_json(const Stats& job) {
+  return {{"id", job.count("id")},
+          {"tube", job.text("tube").value_or("")},
+          {"state", job.text("state").value_or("")},
+          {"priority", job.count("pri")},
+          {"age", job.count("age")},
+          {"delay", job.count("delay")},
+          {"ttr", job.count("ttr")},
+          {"time_left", job.count("time-left")},
+          {"reserves", job.count("reserves")},
+          {"timeouts", job.count("timeouts")},
+          {"releases", job.count("releases")},
+          {"buries", job.count("buries")},
+          {"kicks", job.count("kicks")}};
+}
+
+std::string aligned_lines(const Json& object) {
+  std::size_t width = 0;
+  for (const auto& item : object.items()) width = std::max(width, item.key().size());
+  std::string text;
+  for (const auto& item : object.items()) {
+    const Json& value = item.value();
+    text += fmt::format("{:<{}}  {}\n", item.key(), width,
+                        value.is_string() ? value.get<std::string>() : to_line(value));
+  }
+  return text;
+}
+
+}  // namespace tubed::tubectl

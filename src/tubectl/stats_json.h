@@ -1,0 +1,21 @@
+// What stats, stats-tube and stats-job tell, as JSON and as lines for a person.
+#pragma once
+
+#include <string>
+
+#include "tubectl/body_json.h"
+#include "tubectl/stats.h"
+
+namespace tubed::tubectl {
+
+// Keys as the server names them; numbers and truth values are no text.
+Json stats_json(const Stats& stats);
+
+// Of stats-job, with the keys that all of tubectl uses: id, tube, state, priority, age, delay, ttr,
+// time_left, reserves, timeouts, releases, buries, kicks.
+Json job_json(const Stats& job);
+
+// A line for each key, the values one below the other.
+std::string aligned_lines(const Json& object);
+
+}  // namespace tubed::tubectl

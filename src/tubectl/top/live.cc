@@ -1,0 +1,209 @@
+#include "tubectl/top/live.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "platform/descriptor.h"
+#include "tubectl/exit_codes.h"
+#include "tubectl/system_error.h"
+#include "tubectl/top/frame.h"
+#include "tubectl/top/screen.h"
+#include "tubectl/top/view.h"
+#include "tubectl/top/watcher.h"
+
+namespace tubed::tubectl::top {
+namespace {
+
+using std::chrono::steady_clock;
+
+// How often a server that is gone is looked for, and one that is silent is told of.
+constexpr std::chrono::seconds kRetry{1};
+// A server that takes longer to answer is called silent.
+constexpr std::chrono::seconds kSilence{3};
+// How long what was said stays.
+constexpr std::chrono::seconds kMessageTime{5};
+
+// The signals that end it, and that of the window's size, as something to poll.
+Result<platform::Descriptor> catch_signals() {
+  sigset_t caught;
+  sigemptyset(&caught);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH}) {
+    sigaddset(&caught, number);
+  }
+  ::pthread_sigmask(SIG_BLOCK, &caught, nullptr);
+  platform::Descriptor signals(::signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals) return system_error("cannot wait for signals");
+  return signals;
+}
+
+class Live {
+ public:
+  struct Parts {
+    platform::Descriptor signals;
+    Watcher watcher;
+    Screen screen;
+  };
+
+  Live(Model model, const Glyphs& glyphs, steady_clock::duration interval, Parts parts)
+      : interval_(interval),
+        glyphs_(glyphs),
+        signals_(std::move(parts.signals)),
+        watcher_(std::move(parts.watcher)),
+        screen_(std::move(parts.screen)),
+        model_(std::move(model)) {}
+
+  Result<int> run(Snapshot first) {
+    model_.update(std::move(first));
+    asked_ = steady_clock::now();
+    while (!ends_) {
+      ask_if_due();
+      screen_.draw(compose(model_, view_, glyphs_, screen_.size()));
+      if (auto waited = wait(); !waited) return waited.error();
+    }
+    return 0;
+  }
+
+ private:
+  // When something is to be done though nothing comes.
+  steady_clock::time_point next() const {
+    if (watcher_.busy()) return steady_clock::now() + kRetry;
+    if (view_.frozen() && !order_) return steady_clock::now() + std::chrono::hours(1);
+    return asked_ +
+           (model_.trouble() ? std::max<steady_clock::duration>(kRetry, interval_) : interval_);
+  }
+
+  void ask_if_due() {
+    const auto now = steady_clock::now();
+    forget_message(now);
+    if (watcher_.busy()) {
+      const auto silent = std::chrono::duration_cast<std::chrono::seconds>(now - asked_);
+      if (silent >= kSilence) {
+        model_.lost(fmt::format("the server has not answered for {} s", silent.count()));
+        drop_order();
+      }
+      return;
+    }
+    const bool wants_details = view_.page() == View::Page::details &&
+                               (!model_.details || model_.details->tube != view_.tube());
+    if (!order_ && now < next() && !(wants_details && !model_.trouble())) return;
+    asked_ = now;
+    const bool details = view_.page() == View::Page::details;
+    ordered_ = order_.has_value();
+    watcher_.ask({std::exchange(order_, std::nullopt), details ? view_.tube() : ""});
+  }
+
+  Result<void> wait() {
+    std::array<pollfd, 3> polled{{{STDIN_FILENO, POLLIN, 0},
+                                  {signals_.number(), POLLIN, 0},
+                                  {watcher_.descriptor(), POLLIN, 0}}};
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next() - steady_clock::now());
+    const auto timeout = std::max<std::chrono::milliseconds::rep>(left.count(), 0);
+    if (::poll(polled.data(), polled.size(), static_cast<int>(timeout)) < 0 && errno != EINTR) {
+      return system_error("cannot wait for keys");
+    }
+    take_signals();
+    while (const auto key = screen_.read()) {
+      if (view_.press(*key, model_)) ends_ = true;
+    }
+    if (auto order = view_.take_order()) take_order(std::move(*order));
+    // The terminal is gone.
+    if ((polled[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) ends_ = true;
+    take_look();
+    return {};
+  }
+
+  void take_order(Order order) {
+    if (model_.trouble()) {
+      view_.say("there is no server to tell");
+    } else if (order_) {
+      view_.say("not done: wait until the server has answered");
+    } else {
+      order_ = std::move(order);
+    }
+  }
+
+  // Nobody wants an order carried out long after it was given.
+  void drop_order() {
+    if (std::exchange(order_, std::nullopt)) view_.say("not done: there is no server to tell");
+  }
+
+  void take_signals() {
+    signalfd_siginfo signal{};
+    while (::read(signals_.number(), &signal, sizeof signal) == sizeof signal) {
+      if (signal.ssi_signo == SIGWINCH) {
+        screen_.resize();
+      } else {
+        ends_ = true;
+      }
+    }
+  }
+
+  void take_look() {
+    auto look = watcher_.take();
+    if (!look) return;
+    if (!*look) {
+      model_.lost(fmt::format("{}; trying again", look->error().message));
+      if (ordered_) view_.say("the server went away: nobody knows whether that was done");
+      drop_order();
+      return;
+    }
+    Look& seen = look->value();
+    model_.update(std::move(seen.snapshot));
+    if (seen.details) model_.details = std::move(seen.details);
+    if (!seen.said.empty()) view_.say(std::move(seen.said));
+  }
+
+  // What was said has been there long enough to be read.
+  void forget_message(steady_clock::time_point now) {
+    if (view_.message() != message_) {
+      message_ = view_.message();
+      message_since_ = now;
+    } else if (now - message_since_ >= kMessageTime) {
+      view_.say("");
+    }
+  }
+
+  steady_clock::duration interval_;
+  Glyphs glyphs_;
+  platform::Descriptor signals_;
+  Watcher watcher_;
+  Screen screen_;
+  Model model_;
+  View view_;
+  std::optional<Order> order_;  // not given to the server yet
+  bool ordered_ = false;        // the server was given one the last time
+  steady_clock::time_point asked_;
+  std::string message_;  // of the view, and since when
+  steady_clock::time_point message_since_;
+  bool ends_ = false;
+};
+
+}  // namespace
+
+Result<int> run_live(const Server& server, Model model, const Glyphs& glyphs,
+                     steady_clock::duration interval) {
+  auto client = connect(server);
+  if (!client) return client.error();
+  auto first = take_snapshot(*client);
+  if (!first) return first.error();
+  auto signals = catch_signals();
+  if (!signals) return fail(kExitFailure, signals.error().message);
+  auto watcher = Watcher::start(server, std::move(*client));
+  if (!watcher) return fail(kExitFailure, watcher.error().message);
+  auto screen = Screen::open();
+  if (!screen) return fail(kExitUsage, screen.error().message);
+  Live live(std::move(model), glyphs, interval,
+            {std::move(*signals), std::move(*watcher), std::move(*screen)});
+  return live.run(std::move(*first));
+}
+
+}  // namespace tubed::tubectl::top

@@ -1,0 +1,66 @@
+#include "tubectl/top/model.h"
+
+#include <charconv>
+
+namespace tubed::tubectl::top {
+namespace {
+
+std::uint64_t counter(const Stats& stats, Flow flow) {
+  switch (flow) {
+    case Flow::puts:
+      return stats.count("total-jobs");
+    case Flow::reserves:
+      return stats.count("cmd-reserve") + stats.count("cmd-reserve-with-timeout") +
+             stats.count("cmd-reserve-job");
+    case Flow::deletes:
+      return stats.count("cmd-delete");
+    case Flow::timeouts:
+      return stats.count("job-timeouts");
+  }
+  return 0;
+}
+
+double decimal(const Stats& stats, std::string_view key) {
+  const std::string_view text = stats.text(key).value_or("");
+  double number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+double processor_seconds(const Stats& stats) {
+  return decimal(stats, "rusage-utime") + decimal(stats, "rusage-stime");
+}
+
+}  // namespace
+
+void Model::update(Snapshot snapshot) {
+  std::optional<double> seconds;
+  if (taken_ && snapshot.taken > *taken_) {
+    seconds = std::chrono::duration<double>(snapshot.taken - *taken_).count();
+  }
+  for (std::size_t index = 0; index < kFlows; ++index) {
+    const auto flow = static_cast<Flow>(index);
+    rates_[index].reset();
+    if (!seconds) continue;
+    const std::uint64_t before = counter(server_, flow);
+    const std::uint64_t after = counter(snapshot.server, flow);
+    rates_[index] = after > before ? static_cast<double>(after - before) / *seconds : 0;
+    histories_[index].add(*rates_[index]);
+  }
+  cpu_percent_.reset();
+  if (seconds) {
+    cpu_percent_ =
+        100 * (processor_seconds(snapshot.server) - processor_seconds(server_)) / *seconds;
+  }
+  server_ = std::move(snapshot.server);
+  tubes.update(std::move(snapshot.tubes), seconds);
+  taken_ = snapshot.taken;
+  trouble_.reset();
+}
+
+void Model::lost(std::string reason) {
+  trouble_ = std::move(reason);
+  taken_.reset();
+}
+
+}  // namespace tubed::tubectl::top

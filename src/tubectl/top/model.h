@@ -1,0 +1,76 @@
+// Model: what is known of the server: its last answers, how fast it works, and whether it is there.
+//
+// It never asks: looks and losses are handed in, and each look knows when it was taken.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tubectl/snapshot.h"
+#include "tubectl/stats.h"
+#include "tubectl/top/tube_list.h"
+
+namespace tubed::tubectl::top {
+
+// What happens so and so often a second.
+enum class Flow : std::uint8_t { puts, reserves, deletes, timeouts };
+inline constexpr std::size_t kFlows = 4;
+
+// The job that comes next in its state.
+struct HeadJob {
+  std::string state;  // ready, delayed or buried
+  std::uint64_t id = 0;
+  std::size_t bytes = 0;
+  std::string body;  // the beginning of it
+  Stats stats;
+};
+
+// A tube with all that the server tells of it.
+struct Details {
+  std::string tube;
+  bool there = false;
+  Stats stats;
+  std::vector<HeadJob> jobs;
+};
+
+class Model {
+ public:
+  // "127.0.0.1:11300": as the screen says it.
+  explicit Model(std::string address) : address_(std::move(address)) {}
+
+  // The server was looked at. Rates are those since the last look, unless it was lost meanwhile.
+  void update(Snapshot snapshot);
+  // It went away; what was known stays.
+  void lost(std::string reason);
+
+  const std::string& address() const { return address_; }
+  // Empty until the first update.
+  const Stats& server() const { return server_; }
+  // Why there is no server now.
+  const std::optional<std::string>& trouble() const { return trouble_; }
+  // Nothing until there were two looks.
+  std::optional<double> rate(Flow flow) const { return rates_[static_cast<std::size_t>(flow)]; }
+  const History& history(Flow flow) const { return histories_[static_cast<std::size_t>(flow)]; }
+  // Of one processor.
+  std::optional<double> cpu_percent() const { return cpu_percent_; }
+
+  TubeList tubes;
+  std::optional<Details> details;
+
+ private:
+  using Moment = std::chrono::steady_clock::time_point;
+
+  std::string address_;
+  Stats server_;
+  std::optional<Moment> taken_;  // of the look that rates count from
+  std::optional<std::string> trouble_;
+  std::array<std::optional<double>, kFlows> rates_;
+  std::array<History, kFlows> histories_{History(256), History(256), History(256), History(256)};
+  std::optional<double> cpu_percent_;
+};
+
+}  // namespace tubed::tubectl::top

@@ -1,0 +1,157 @@
+// The table of the tubes.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tubectl/top/frame.h"
+
+namespace tubed::tubectl::top {
+namespace {
+
+// A name may be cut to this before a column is left out.
+constexpr std::size_t kLeastName = 16;
+constexpr std::size_t kLeastGraph = 12;
+constexpr std::size_t kMostGraph = 64;
+
+struct Column {
+  SortKey key;
+  std::string_view title;
+  std::size_t columns;  // without the blank before it
+  int rank;             // those with the largest go first when there is no room
+  Style style;          // of what is not 0
+};
+
+// As they stand; the name is before them, and the graph behind.
+constexpr std::array<Column, 10> kColumns{{{SortKey::ready, "READY", 6, 0, Style::green},
+                                           {SortKey::urgent, "URGENT", 6, 10, Style::bold},
+                                           {SortKey::reserved, "RESERVED", 8, 1, Style::cyan},
+                                           {SortKey::delayed, "DELAYED", 7, 3, Style::yellow},
+                                           {SortKey::buried, "BURIED", 6, 2, Style::red},
+                                           {SortKey::waiting, "WAITING", 7, 6, Style::plain},
+                                           {SortKey::watching, "WATCHING", 8, 9, Style::plain},
+                                           {SortKey::paused, "PAUSED", 6, 7, Style::yellow},
+                                           {SortKey::puts, "PUTS/S", 6, 4, Style::plain},
+                                           {SortKey::deletes, "DELETES/S", 9, 5, Style::plain}}};
+constexpr int kGraphRank = 8;
+
+struct Layout {
+  std::vector<Column> columns;
+  std::size_t name = 0;
+  std::size_t graph = 0;  // 0: there is none
+};
+
+Layout lay_out(std::size_t longest_name, std::size_t columns) {
+  Layout layout;
+  // The widest choice that leaves room for the name.
+  for (int kept = static_cast<int>(kColumns.size()); kept >= 0; --kept) {
+    layout.columns.clear();
+    std::size_t used = kept >= kGraphRank ? 1 + kLeastGraph : 0;
+    for (const Column& column : kColumns) {
+      if (column.rank > kept) continue;
+      layout.columns.push_back(column);
+      used += 1 + column.columns;
+    }
+    if (used + kLeastName > columns && kept > 0) continue;
+    // The mark of the selected row, too.
+    const std::size_t room = columns - used;
+    layout.name = kept >= kGraphRank ? std::clamp(longest_name + 2, kLeastName, room) : room;
+    if (kept >= kGraphRank) layout.graph = std::min(kLeastGraph + room - layout.name, kMostGraph);
+    return layout;
+  }
+  return layout;
+}
+
+std::string cell(const TubeRow& row, SortKey key) {
+  const TubeCounts& counts = row.counts;
+  switch (key) {
+    case SortKey::name:
+      break;  // has its own width
+    case SortKey::ready:
+      return shortened(counts.ready);
+    case SortKey::urgent:
+      return shortened(counts.urgent);
+    case SortKey::reserved:
+      return shortened(counts.reserved);
+    case SortKey::delayed:
+      return shortened(counts.delayed);
+    case SortKey::buried:
+      return shortened(counts.buried);
+    case SortKey::waiting:
+      return shortened(counts.waiting);
+    case SortKey::watching:
+      return shortened(counts.watching);
+    case SortKey::paused:
+      return counts.pause_seconds_left == 0 ? "" : shortened(counts.pause_seconds_left) + "s";
+    case SortKey::puts:
+      return row.rates ? shortened_rate(row.rates->puts) : "-";
+    case SortKey::deletes:
+      return row.rates ? shortened_rate(row.rates->deletes) : "-";
+  }
+  return {};
+}
+
+Line title_line(const TubeList& tubes, const Layout& layout, const Glyphs& glyphs) {
+  const auto mark = [&](SortKey key) -> std::string_view {
+    if (key != tubes.sorted_by()) return " ";
+    return tubes.ascending() ? glyphs.ascending() : glyphs.descending();
+  };
+  Line line("  TUBE", Style::bold);
+  line.add(std::string(mark(SortKey::name)), Style::bold);
+  line.pad_to(layout.name);
+  for (const Column& column : layout.columns) {
+    line.add_right(fmt::format("{}{}", mark(column.key), column.title), column.columns + 1,
+                   Style::bold);
+  }
+  if (layout.graph > 0) {
+    constexpr std::string_view kLong = "READY, OVER TIME";
+    const std::string_view title = layout.graph >= kLong.size() ? kLong : "OVER TIME";
+    line.add_right(std::string(title), layout.graph + 1, Style::bold);
+  }
+  return line;
+}
+
+Line tube_line(const TubeRow& row, bool selected, const Layout& layout, const Glyphs& glyphs) {
+  const bool paused = row.counts.pause_seconds_left > 0;
+  Line line(selected ? fmt::format("{} ", glyphs.selected()) : "  ", Style::cyan);
+  line.add(glyphs.shorten(row.counts.name, layout.name - 2), paused ? Style::yellow : Style::plain);
+  line.pad_to(layout.name);
+  for (const Column& column : layout.columns) {
+    std::string text = cell(row, column.key);
+    const Style style = text == "0" || text == "-" ? Style::dim : column.style;
+    line.add_right(std::move(text), column.columns + 1, style);
+  }
+  if (selected) line.reverse();
+  if (layout.graph > 0) {
+    line.add(" ");
+    line.add(glyphs.sparkline(row.ready.values(), layout.graph), Style::green);
+  }
+  return line;
+}
+
+}  // namespace
+
+std::vector<Line> compose_table(const TubeList& tubes, bool selects, const Glyphs& glyphs,
+                                std::size_t columns, std::size_t rows) {
+  const Layout layout = lay_out(tubes.longest_name(), columns);
+  std::vector<Line> lines{title_line(tubes, layout, glyphs)};
+  lines.front().pad_to(columns);
+  lines.front().reverse();
+  for (std::size_t index = tubes.first(); index < tubes.size() && lines.size() < rows; ++index) {
+    const bool selected = selects && index == tubes.selected_index();
+    lines.push_back(tube_line(tubes[index], selected, layout, glyphs));
+  }
+  if (tubes.size() == 0 && lines.size() < rows) {
+    lines.emplace_back(
+        tubes.all() == 0
+            ? "  no tubes"
+            : glyphs.shorten(fmt::format("  no tube has \"{}\" in its name", tubes.filter()),
+                             columns),
+        Style::dim);
+  }
+  return lines;
+}
+
+}  // namespace tubed::tubectl::top

@@ -1,0 +1,151 @@
+#include "tubectl/top/tube_list.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tubed::tubectl::top {
+namespace {
+
+constexpr std::array<std::string_view, kSortKeys> kSortNames{
+    "name",    "ready",    "urgent", "reserved", "delayed", "buried",
+    "waiting", "watching", "paused", "puts",     "deletes"};
+
+}  // namespace
+
+double sort_value(const TubeCounts& counts, const std::optional<Rates>& rates, SortKey key) {
+  const auto number = [](std::uint64_t value) { return static_cast<double>(value); };
+  switch (key) {
+    case SortKey::name:
+      return 0;
+    case SortKey::ready:
+      return number(counts.ready);
+    case SortKey::urgent:
+      return number(counts.urgent);
+    case SortKey::reserved:
+      return number(counts.reserved);
+    case SortKey::delayed:
+      return number(counts.delayed);
+    case SortKey::buried:
+      return number(counts.buried);
+    case SortKey::waiting:
+      return number(counts.waiting);
+    case SortKey::watching:
+      return number(counts.watching);
+    case SortKey::paused:
+      return number(counts.pause_seconds_left);
+    case SortKey::puts:
+      return rates ? rates->puts : 0;
+    case SortKey::deletes:
+      return rates ? rates->deletes : 0;
+  }
+  return 0;
+}
+
+void History::add(double value) {
+  if (values_.size() == longest_) values_.erase(values_.begin());
+  values_.push_back(static_cast<float>(value));
+}
+
+std::string_view name_of(SortKey key) {
+  return kSortNames[static_cast<std::size_t>(key)];
+}
+
+std::vector<std::string> sort_names() {
+  return {kSortNames.begin(), kSortNames.end()};
+}
+
+std::optional<SortKey> sort_key_of(std::string_view name) {
+  const auto found = std::ranges::find(kSortNames, name);
+  if (found == kSortNames.end()) return std::nullopt;
+  return static_cast<SortKey>(found - kSortNames.begin());
+}
+
+void TubeList::update(std::vector<TubeCounts> tubes, std::optional<double> seconds) {
+  std::vector<TubeRow> rows;
+  rows.reserve(tubes.size());
+  auto before = rows_.begin();
+  for (TubeCounts& tube : tubes) {
+    while (before != rows_.end() && before->counts.name < tube.name) ++before;
+    const bool known = before != rows_.end() && before->counts.name == tube.name;
+    TubeRow row;
+    if (known) row.ready = std::move(before->ready);
+    if (seconds) row.rates = rates_between(known ? &before->counts : nullptr, tube, *seconds);
+    row.ready.add(static_cast<double>(tube.ready));
+    row.counts = std::move(tube);
+    rows.push_back(std::move(row));
+  }
+  rows_ = std::move(rows);
+  arrange();
+}
+
+void TubeList::sort_by(SortKey key) {
+  key_ = key;
+  reversed_ = false;
+  arrange();
+}
+
+void TubeList::reverse() {
+  reversed_ = !reversed_;
+  arrange();
+}
+
+void TubeList::filter(std::string text) {
+  filter_ = std::move(text);
+  arrange();
+}
+
+const TubeRow* TubeList::find(std::string_view tube) const {
+  const auto name = [](const TubeRow& row) -> std::string_view { return row.counts.name; };
+  const auto found = std::ranges::lower_bound(rows_, tube, {}, name);
+  return found != rows_.end() && found->counts.name == tube ? &*found : nullptr;
+}
+
+void TubeList::move(std::ptrdiff_t rows) {
+  if (shown_.empty()) return;
+  const auto last = static_cast<std::ptrdiff_t>(shown_.size()) - 1;
+  const auto from = static_cast<std::ptrdiff_t>(selected_);
+  const auto to = rows < 0 ? std::max(from + std::max(rows, -from), std::ptrdiff_t{0})
+                           : from + std::min(rows, last - from);
+  selected_ = static_cast<std::size_t>(to);
+  followed_ = selected()->counts.name;
+}
+
+void TubeList::fit(std::size_t rows) {
+  page_ = std::max<std::size_t>(rows, 1);
+  if (selected_ < first_) first_ = selected_;
+  if (selected_ >= first_ + page_) first_ = selected_ + 1 - page_;
+  // No empty rows below while there are tubes above.
+  first_ = std::min(first_, shown_.size() > page_ ? shown_.size() - page_ : 0);
+}
+
+void TubeList::arrange() {
+  shown_.clear();
+  longest_name_ = 0;
+  for (std::size_t index = 0; index < rows_.size(); ++index) {
+    const std::string& name = rows_[index].counts.name;
+    if (name.find(filter_) == name.npos) continue;
+    shown_.push_back(static_cast<std::uint32_t>(index));
+    longest_name_ = std::max(longest_name_, name.size());
+  }
+  // By name they are already, and a stable sort leaves equals so.
+  if (key_ != SortKey::name) {
+    std::vector<double> values(rows_.size());
+    for (const std::uint32_t index : shown_) {
+      values[index] = sort_value(rows_[index].counts, rows_[index].rates, key_);
+    }
+    std::ranges::stable_sort(shown_, [&values, this](std::uint32_t one, std::uint32_t other) {
+      return reversed_ ? values[one] < values[other] : values[one] > values[other];
+    });
+  } else if (reversed_) {
+    std::ranges::reverse(shown_);
+  }
+  selected_ = std::min(selected_, shown_.empty() ? 0 : shown_.size() - 1);
+  if (!followed_.empty()) {
+    const auto found = std::ranges::find_if(
+        shown_, [this](std::uint32_t index) { return rows_[index].counts.name == followed_; });
+    if (found != shown_.end()) selected_ = static_cast<std::size_t>(found - shown_.begin());
+  }
+  fit(page_);
+}
+
+}  // namespace tubed::tubectl::top

@@ -1,0 +1,110 @@
+// TubeList: the tubes of a server as a table: what was last seen of each, how fast it moves, which
+// of them are shown, in which order, which one is selected, and from which one on they are shown.
+//
+// Invariant: shown() holds each tube that the filter lets through once; the selected one and the
+// first one are less than its size, or 0 when it is empty. It never asks the server.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tubectl/snapshot.h"
+
+namespace tubed::tubectl::top {
+
+// The last values of a number, the oldest first.
+class History {
+ public:
+  explicit History(std::size_t longest) : longest_(longest) {}
+
+  void add(double value);  // O(longest)
+  std::span<const float> values() const { return values_; }
+
+ private:
+  std::size_t longest_;
+  std::vector<float> values_;
+};
+
+// In the order in which the keys go through them.
+enum class SortKey : std::uint8_t {
+  name,
+  ready,
+  urgent,
+  reserved,
+  delayed,
+  buried,
+  waiting,
+  watching,
+  paused,
+  puts,
+  deletes
+};
+inline constexpr std::size_t kSortKeys = 11;
+// What --sort takes, and the screen says.
+std::string_view name_of(SortKey key);
+std::vector<std::string> sort_names();
+std::optional<SortKey> sort_key_of(std::string_view name);
+// The larger ones come first; 0 of all by name. Without rates puts and deletes are 0.
+double sort_value(const TubeCounts& counts, const std::optional<Rates>& rates, SortKey key);
+
+struct TubeRow {
+  TubeCounts counts;
+  std::optional<Rates> rates;  // nothing: it was looked at once
+  History ready{64};
+};
+
+class TubeList {
+ public:
+  // What was seen: sorted by name, `seconds` after the look before; nothing: there was none.
+  // O(tubes log tubes), as all that changes the order.
+  void update(std::vector<TubeCounts> tubes, std::optional<double> seconds);
+
+  void sort_by(SortKey key);
+  // Names upwards, numbers downwards; reversed the other way.
+  void reverse();
+  SortKey sorted_by() const { return key_; }
+  bool ascending() const { return (key_ == SortKey::name) != reversed_; }
+  // Shows only tubes with this in their names; empty: all.
+  void filter(std::string text);
+  const std::string& filter() const { return filter_; }
+
+  std::size_t all() const { return rows_.size(); }
+  std::size_t size() const { return shown_.size(); }
+  const TubeRow& operator[](std::size_t index) const { return rows_[shown_[index]]; }
+  // Shown or not; null: there is none. O(log tubes).
+  const TubeRow* find(std::string_view tube) const;
+  // The length of the longest name that is shown.
+  std::size_t longest_name() const { return longest_name_; }
+
+  // Null: no tube is shown. Once it was moved the selection stays with its tube.
+  const TubeRow* selected() const { return shown_.empty() ? nullptr : &(*this)[selected_]; }
+  std::size_t selected_index() const { return selected_; }
+  // So many rows down, or up; stops at the ends.
+  void move(std::ptrdiff_t rows);
+
+  // There is room for so many rows: scrolls so far that the selected one is among them.
+  void fit(std::size_t rows);
+  std::size_t first() const { return first_; }
+  std::size_t page() const { return page_; }
+
+ private:
+  void arrange();
+
+  std::vector<TubeRow> rows_;         // by name
+  std::vector<std::uint32_t> shown_;  // indices into rows_
+  SortKey key_ = SortKey::ready;
+  bool reversed_ = false;
+  std::string filter_;
+  std::string followed_;  // the selected tube's name, once the selection was moved
+  std::size_t longest_name_ = 0;
+  std::size_t selected_ = 0;
+  std::size_t first_ = 0;
+  std::size_t page_ = 1;
+};
+
+}  // namespace tubed::tubectl::top

@@ -1,0 +1,197 @@
+#include "tubectl/top/watcher.h"
+
+#include <array>
+#include <condition_variable>
+#include <csignal>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "platform/descriptor.h"
+#include "protocol/reply.h"
+#include "tubectl/system_error.h"
+
+namespace tubed::tubectl::top {
+namespace {
+
+// Of the body of a head job: what a screen can show.
+constexpr std::size_t kBodyBytes = 4096;
+
+std::string said_of(const Order& order, const Answer& answer) {
+  if (answer.is("PAUSED")) {
+    return order.number == 0 ? fmt::format("{} is not paused any more", order.tube)
+                             : fmt::format("paused {} for {} s", order.tube, order.number);
+  }
+  if (answer.is("KICKED")) {
+    const std::uint64_t jobs = answer.number();
+    return fmt::format("kicked {} job{} of {}", jobs, jobs == 1 ? "" : "s", order.tube);
+  }
+  if (answer.is(protocol::word::kNotFound)) {
+    return fmt::format("there is no tube {} any more", order.tube);
+  }
+  return fmt::format("the server answered \"{}\"", answer.line);
+}
+
+// To use a tube creates it; so only while it is there, and not for longer than it takes.
+Result<std::string> carry_out(Client& client, const Order& order) {
+  if (order.kind == Order::Kind::pause) {
+    auto paused = client.ask(fmt::format("pause-tube {} {}", order.tube, order.number));
+    if (!paused) return paused.error();
+    return said_of(order, *paused);
+  }
+  auto there = client.ask(fmt::format("stats-tube {}", order.tube));
+  if (!there) return there.error();
+  if (!there->is("OK")) return said_of(order, *there);
+  auto used = client.ask(fmt::format("use {}", order.tube));
+  if (!used) return used.error();
+  if (!used->is("USING")) return said_of(order, *used);
+  auto kicked = client.ask(fmt::format("kick {}", order.number));
+  if (!kicked) return kicked.error();
+  if (auto left = client.ask("use default"); !left) return left.error();
+  return said_of(order, *kicked);
+}
+
+Result<Details> details_of(Client& client, const std::string& tube) {
+  Details details;
+  details.tube = tube;
+  auto stats = client.ask(fmt::format("stats-tube {}", tube));
+  if (!stats) return stats.error();
+  details.there = stats->is("OK");
+  if (!details.there) return details;
+  details.stats = Stats(stats->body);
+  auto used = client.ask(fmt::format("use {}", tube));
+  if (!used) return used.error();
+  // The tube is gone since, and the server lets nobody create one.
+  if (!used->is("USING")) return details;
+  for (const char* const state : {"ready", "delayed", "buried"}) {
+    auto found = client.ask(fmt::format("peek-{}", state));
+    if (!found) return found.error();
+    if (!found->is("FOUND")) continue;
+    HeadJob job{state, found->number(), found->body.size(), found->body.substr(0, kBodyBytes), {}};
+    auto told = client.ask(fmt::format("stats-job {}", job.id));
+    if (!told) return told.error();
+    if (told->is("OK")) job.stats = Stats(told->body);
+    details.jobs.push_back(std::move(job));
+  }
+  if (auto left = client.ask("use default"); !left) return left.error();
+  return details;
+}
+
+Result<Look> fulfil(Client& client, const Wish& wish) {
+  Look look;
+  if (wish.order) {
+    auto said = carry_out(client, *wish.order);
+    if (!said) return said.error();
+    look.said = std::move(*said);
+  }
+  auto snapshot = take_snapshot(client);
+  if (!snapshot) return snapshot.error();
+  look.snapshot = std::move(*snapshot);
+  if (!wish.details_of.empty()) {
+    auto details = details_of(client, wish.details_of);
+    if (!details) return details.error();
+    look.details = std::move(*details);
+  }
+  return look;
+}
+
+// Connects first if there is no connection. Nobody could catch what leaves the thread: the program
+// would end with the terminal as it is.
+Result<Look> try_to_fulfil(const Server& server, std::optional<Client>& client, const Wish& wish) {
+  try {
+    if (!client) {
+      auto connected = connect(server);
+      if (!connected) return connected.error();
+      client.emplace(std::move(*connected));
+    }
+    return fulfil(*client, wish);
+  } catch (const std::exception& error) {
+    return Error{error.what()};
+  }
+}
+
+}  // namespace
+
+struct Watcher::Shared {
+  explicit Shared(platform::Descriptor event) : ready(std::move(event)) {}
+
+  platform::Descriptor ready;  // an eventfd
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::optional<Wish> wish;
+  std::optional<Result<Look>> answer;
+  bool ends = false;
+};
+
+Result<Watcher> Watcher::start(const Server& server, Client client) {
+  platform::Descriptor event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!event) return system_error("cannot watch the server");
+  const auto shared = std::make_shared<Shared>(std::move(event));
+  // Signals are for the thread that has the screen.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::optional<Error> failed;
+  try {
+    std::thread(work, shared, server, std::optional<Client>(std::move(client))).detach();
+  } catch (const std::system_error& error) {
+    failed = Error{fmt::format("cannot watch the server: {}", error.what())};
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (failed) return *failed;
+  return Watcher(shared);
+}
+
+Watcher::~Watcher() {
+  if (shared_ == nullptr) return;
+  const std::lock_guard lock(shared_->mutex);
+  shared_->ends = true;
+  shared_->changed.notify_one();
+}
+
+void Watcher::ask(Wish wish) {
+  busy_ = true;
+  const std::lock_guard lock(shared_->mutex);
+  shared_->wish = std::move(wish);
+  shared_->changed.notify_one();
+}
+
+std::optional<Result<Look>> Watcher::take() {
+  const std::lock_guard lock(shared_->mutex);
+  if (!shared_->answer) return std::nullopt;
+  std::uint64_t count = 0;
+  // Nothing to read is no error: it only wakes.
+  [[maybe_unused]] const auto got = ::read(descriptor(), &count, sizeof count);
+  busy_ = false;
+  return std::exchange(shared_->answer, std::nullopt);
+}
+
+int Watcher::descriptor() const {
+  return shared_->ready.number();
+}
+
+void Watcher::work(const std::shared_ptr<Shared>& shared, const Server& server,
+                   std::optional<Client> client) {
+  std::unique_lock lock(shared->mutex);
+  for (;;) {
+    shared->changed.wait(lock, [&] { return shared->wish || shared->ends; });
+    if (shared->ends) return;
+    const Wish wish = *std::exchange(shared->wish, std::nullopt);
+    lock.unlock();
+    Result<Look> answer = try_to_fulfil(server, client, wish);
+    if (!answer) client.reset();
+    lock.lock();
+    shared->answer.emplace(std::move(answer));
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(shared->ready.number(), &one, sizeof one);
+  }
+}
+
+}  // namespace tubed::tubectl::top

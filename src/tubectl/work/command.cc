@@ -1,0 +1,173 @@
+#include "tubectl/work/command.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <optional>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "tubectl/exit_codes.h"
+#include "tubectl/system_error.h"
+
+namespace tubed::tubectl::work {
+namespace {
+
+constexpr int kExitNotExecutable = 126;
+constexpr int kExitNotFound = 127;
+
+CannotRun cannot_execute(const std::string& program, int error) {
+  return {error == ENOENT ? kExitNotFound : kExitNotExecutable,
+          fmt::format("cannot run {}: {}", program, platform::error_text(error))};
+}
+
+CannotRun cannot_start(const std::string& attempt) {
+  return {kExitFailure, system_error(attempt).message};
+}
+
+// A file in memory that holds the body: who does not read it blocks nobody.
+std::optional<platform::Descriptor> make_input(std::string_view body) {
+  platform::Descriptor file(::memfd_create("tubed-job", MFD_CLOEXEC));
+  if (!file) return std::nullopt;
+  while (!body.empty()) {
+    const ssize_t written = ::write(file.number(), body.data(), body.size());
+    if (written < 0) return std::nullopt;
+    body.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (::lseek(file.number(), 0, SEEK_SET) != 0) return std::nullopt;
+  return file;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::vector<std::string> environment_with(const Variables& variables) {
+  std::vector<std::string> result;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text(*variable);
+    bool replaced = false;
+    for (const auto& [name, value] : variables) {
+      replaced = replaced || (text.starts_with(name) && text.substr(name.size()).starts_with('='));
+    }
+    if (!replaced) result.emplace_back(text);
+  }
+  for (const auto& [name, value] : variables) result.push_back(name + '=' + value);
+  return result;
+}
+
+// What the child does until it is the program; it returns if that cannot be, with errno.
+void become_program(const CommandLine& command_line, pid_t parent, int input, char* const* words,
+                    char* const* environment) {
+  rlimit limit{};
+  if (::setpgid(0, 0) != 0 || ::prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) return;
+  if (::getppid() != parent) ::raise(SIGKILL);  // it died before it could be told
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = command_line.descriptor_limit;
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0 || ::dup2(input, STDIN_FILENO) < 0 ||
+      ::sigprocmask(SIG_SETMASK, &command_line.signal_mask, nullptr) != 0) {
+    return;
+  }
+  ::execvpe(words[0], words, environment);
+}
+
+// The error that the child has met; 0: it is the program now.
+int read_error(int pipe) {
+  int error = 0;
+  ssize_t got = 0;
+  do {
+    got = ::read(pipe, &error, sizeof error);
+  } while (got < 0 && errno == EINTR);
+  return got == sizeof error ? error : 0;
+}
+
+bool is_program(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return false;
+  errno = EACCES;
+  return S_ISREG(status.st_mode) && ::access(path.c_str(), X_OK) == 0;
+}
+
+}  // namespace
+
+std::variant<Command, CannotRun> Command::start(const CommandLine& command_line,
+                                                std::string_view body, const Variables& variables) {
+  const auto input = make_input(body);
+  if (!input) return cannot_start("cannot keep the body for the command");
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return cannot_start("cannot start a command");
+  platform::Descriptor read_end(ends[0]);
+  platform::Descriptor write_end(ends[1]);
+  // The child allocates nothing.
+  auto words = command_line.words;
+  auto environment = environment_with(variables);
+  const auto word_pointers = pointers_to(words);
+  const auto environment_pointers = pointers_to(environment);
+  const pid_t parent = ::getpid();
+  const pid_t id = ::fork();
+  if (id < 0) return cannot_start("cannot start a command");
+  if (id == 0) {
+    become_program(command_line, parent, input->number(), word_pointers.data(),
+                   environment_pointers.data());
+    const int error = errno;
+    const ssize_t told = ::write(write_end.number(), &error, sizeof error);
+    ::_exit(told == sizeof error ? kExitNotFound : kExitNotExecutable);
+  }
+  write_end = platform::Descriptor();
+  if (const int error = read_error(read_end.number()); error != 0) {
+    ::waitpid(id, nullptr, 0);
+    return cannot_execute(command_line.words.front(), error);
+  }
+  // The header of glibc 2.36 has it for C only.
+  platform::Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, id, 0)));
+  if (!process) {
+    const CannotRun reason = cannot_start("cannot watch a command");
+    ::kill(-id, SIGKILL);
+    ::waitpid(id, nullptr, 0);
+    return reason;
+  }
+  return Command(id, std::move(process));
+}
+
+Ending Command::end() {
+  siginfo_t status{};
+  int done = 0;
+  do {
+    done = ::waitid(P_PIDFD, static_cast<id_t>(process_.number()), &status, WEXITED);
+  } while (done != 0 && errno == EINTR);
+  TUBED_ASSERT(done == 0);
+  if (status.si_code == CLD_EXITED) return {status.si_status, 0};
+  return {0, status.si_status};
+}
+
+std::optional<CannotRun> look_for(const std::string& program) {
+  if (program.find('/') != program.npos) {
+    if (is_program(program)) return std::nullopt;
+    return cannot_execute(program, errno);
+  }
+  const char* const path = std::getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "/bin:/usr/bin";
+  int error = ENOENT;
+  for (;;) {
+    const auto colon = rest.find(':');
+    const std::string_view directory = rest.substr(0, colon);
+    const std::string file = fmt::format("{}/{}", directory.empty() ? "." : directory, program);
+    if (is_program(file)) return std::nullopt;
+    if (errno == EACCES) error = EACCES;
+    if (colon == rest.npos) return cannot_execute(program, error);
+    rest.remove_prefix(colon + 1);
+  }
+}
+
+}  // namespace tubed::tubectl::work

@@ -1,0 +1,63 @@
+// Command: the process that works on a job.
+//
+// It leads a process group of its own, so that Ctrl-C at the terminal does not reach it, has the
+// body on its standard input, and is sent SIGTERM by the kernel should tubectl die. What it leaves
+// running when it ends is left alone.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "platform/descriptor.h"
+#include "tubectl/work/verdict.h"
+
+namespace tubed::tubectl::work {
+
+// The operator's mistake, or the machine's trouble; never the job's.
+struct CannotRun {
+  int exit_code;  // as a shell has it: 127 not found, 126 cannot be executed
+  std::string reason;
+};
+
+// What a command is started with besides the job.
+struct CommandLine {
+  std::vector<std::string> words;  // the program and its arguments
+  sigset_t signal_mask;            // of the process, before tubectl blocked signals
+  rlim_t descriptor_limit;         // and before tubectl raised it
+};
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+class Command {
+ public:
+  // Waits until the program has taken over from tubectl, or could not. `variables` are added to
+  // the environment.
+  static std::variant<Command, CannotRun> start(const CommandLine& command_line,
+                                                std::string_view body, const Variables& variables);
+
+  // For poll(): readable when it has ended.
+  int descriptor() const { return process_.number(); }
+  // To its whole process group. Precondition: end() was not called.
+  void signal(int number) const { ::kill(-id_, number); }
+  // How it ended. Precondition: it has; to be called once.
+  Ending end();
+
+ private:
+  Command(pid_t id, platform::Descriptor process) : id_(id), process_(std::move(process)) {}
+
+  pid_t id_;
+  platform::Descriptor process_;  // pidfd
+};
+
+// Why start() would not find that program; nothing if it would.
+std::optional<CannotRun> look_for(const std::string& program);
+
+}  // namespace tubed::tubectl::work

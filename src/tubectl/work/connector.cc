@@ -1,0 +1,78 @@
+#include "tubectl/work/connector.h"
+
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "tubectl/system_error.h"
+
+namespace tubed::tubectl::work {
+namespace {
+
+constexpr int kConnectSeconds = 2;  // of each address of a name
+
+// Nobody could catch what leaves a thread.
+Result<Client> try_to_connect(const Address& server) {
+  try {
+    return Client::connect(server, kConnectSeconds);
+  } catch (const std::exception& error) {
+    return Error{error.what()};
+  }
+}
+
+}  // namespace
+
+struct Connector::Attempt {
+  explicit Attempt(platform::Descriptor event) : done(std::move(event)) {}
+
+  platform::Descriptor done;  // an eventfd
+  std::mutex mutex;
+  std::optional<Result<Client>> outcome;
+};
+
+Result<void> Connector::start() {
+  TUBED_ASSERT(!busy());
+  platform::Descriptor event(::eventfd(0, EFD_CLOEXEC));
+  if (!event) return system_error("cannot connect");
+  const auto attempt = std::make_shared<Attempt>(std::move(event));
+  try {
+    // The address is its own: it may outlive who started it.
+    std::thread([attempt, server = server_] {
+      auto outcome = try_to_connect(server);
+      const std::lock_guard lock(attempt->mutex);
+      attempt->outcome.emplace(std::move(outcome));
+      const std::uint64_t one = 1;
+      [[maybe_unused]] const auto written = ::write(attempt->done.number(), &one, sizeof one);
+    }).detach();
+  } catch (const std::system_error& error) {
+    return Error{fmt::format("cannot connect: {}", error.what())};
+  }
+  attempt_ = attempt;
+  return {};
+}
+
+std::optional<Result<Client>> Connector::take() {
+  TUBED_ASSERT(busy());
+  std::optional<Result<Client>> outcome;
+  {
+    const std::lock_guard lock(attempt_->mutex);
+    if (!attempt_->outcome) return std::nullopt;
+    outcome = std::exchange(attempt_->outcome, std::nullopt);
+  }
+  attempt_.reset();
+  return outcome;
+}
+
+int Connector::descriptor() const {
+  return busy() ? attempt_->done.number() : -1;
+}
+
+}  // namespace tubed::tubectl::work

@@ -1,0 +1,38 @@
+// Connector: connects to the server beside the commands, so that no touch waits for a machine that
+// is silent, or for its name.
+//
+// One attempt is under way at a time, on a thread of its own. Whoever destroys it does not wait:
+// the thread ends by itself, with the attempt or the program.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "base/result.h"
+#include "platform/descriptor.h"
+#include "tubectl/address.h"
+#include "tubectl/client.h"
+
+namespace tubed::tubectl::work {
+
+class Connector {
+ public:
+  explicit Connector(const Address& server) : server_(server) {}
+
+  // Precondition: !busy(). An Error: no attempt can be made now.
+  Result<void> start();
+  // From start() until take() has given what came of it.
+  bool busy() const { return attempt_ != nullptr; }
+  // Nothing: it is not there yet.
+  std::optional<Result<Client>> take();
+  // For poll(): readable when take() has something; -1: not busy.
+  int descriptor() const;
+
+ private:
+  struct Attempt;
+
+  const Address& server_;
+  std::shared_ptr<Attempt> attempt_;
+};
+
+}  // namespace tubed::tubectl::work

@@ -1,0 +1,44 @@
+// Report: what `tubectl work` says on standard error, a line each, for people or as JSON.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/types.h"
+#include "tubectl/work/verdict.h"
+
+namespace tubed::tubectl::work {
+
+// A job that was worked on, and what has become of it.
+struct JobReport {
+  JobId id = 0;
+  std::string tube;
+  // "deleted", "released", "buried"; "lost": the server gives it to somebody else, or has done so;
+  // "returned": it goes back as it was.
+  std::string_view outcome;
+  std::optional<Ending> ending;  // nothing: the command did not run
+  double seconds = 0;
+  std::uint64_t delay_seconds = 0;  // of "released"
+  std::string_view why;             // of "lost" and "returned"
+
+  bool is_failure() const { return outcome == "lost" || (ending && !ending->succeeded()); }
+};
+
+class Report {
+ public:
+  enum class Loudness : std::uint8_t { quiet, failures, all };
+
+  Report(Loudness loudness, bool json) : loudness_(loudness), json_(json) {}
+
+  void job(const JobReport& job) const;
+  // What is no job's: "disconnected", and the words for it.
+  void event(std::string_view event, const std::string& words) const;
+
+ private:
+  Loudness loudness_;
+  bool json_;
+};
+
+}  // namespace tubed::tubectl::work

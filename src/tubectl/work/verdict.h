@@ -1,0 +1,42 @@
+// Verdict: what becomes of a job once its command has ended. Pure: it knows no server, no process
+// and no clock.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tubed::tubectl::work {
+
+// How a command ended.
+struct Ending {
+  int exit_code = 0;     // without a signal
+  int signal = 0;        // that killed it; 0: none
+  bool overran = false;  // it was ended because it ran too long, however it ended then
+
+  bool succeeded() const { return exit_code == 0 && signal == 0 && !overran; }
+};
+
+enum class Fate : std::uint8_t { delete_job, release, bury };
+
+// What the user wants for jobs whose command failed.
+struct Policy {
+  Fate on_failure = Fate::release;
+  std::uint64_t retries = 10;  // with Fate::release: bury who was released so often
+  std::uint64_t first_delay_seconds = 1;
+  std::uint64_t longest_delay_seconds = 3600;
+  std::vector<int> bury_codes;  // exit codes that bury whatever else is said
+};
+
+struct Verdict {
+  Fate fate = Fate::delete_job;
+  std::uint64_t delay_seconds = 0;  // of Fate::release
+};
+
+// `releases`: how often the job was released before. The delay doubles with each of them.
+Verdict judge(const Policy& policy, const Ending& ending, std::uint64_t releases);
+
+// "exit code 3", "killed by SIGKILL", "ran too long".
+std::string describe(const Ending& ending);
+
+}  // namespace tubed::tubectl::work

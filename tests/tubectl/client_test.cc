@@ -1,0 +1,257 @@
+// A server of a few lines on a listener of its own: what it says is cut where it hurts.
+#include "tubectl/client.h"
+
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "platform/descriptor.h"
+#include "tubectl/pipelined.h"
+
+namespace tubed::tubectl {
+namespace {
+
+// Takes one client, and runs its part of the conversation in a thread.
+class Peer {
+ public:
+  explicit Peer(std::function<void(int descriptor)> converse)
+      : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    REQUIRE(::bind(listener_.number(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(::listen(listener_.number(), 1) == 0);
+    socklen_t size = sizeof address;
+    ::getsockname(listener_.number(), reinterpret_cast<sockaddr*>(&address), &size);
+    name_ = fmt::format("127.0.0.1:{}", ntohs(address.sin_port));
+    thread_ = std::thread([this, converse = std::move(converse)] {
+      const platform::Descriptor client(::accept(listener_.number(), nullptr, nullptr));
+      converse(client.number());
+    });
+  }
+  ~Peer() { thread_.join(); }
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  Client connect() const {
+    auto client = Client::connect(parse_address(name_).value());
+    REQUIRE(client);
+    return std::move(*client);
+  }
+
+ private:
+  platform::Descriptor listener_;
+  std::string name_;
+  std::thread thread_;
+};
+
+void say(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t done = ::send(descriptor, text.data(), text.size(), MSG_NOSIGNAL);
+    if (done <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(done));
+  }
+}
+
+// So many line ends; false: the client has gone.
+bool hear(int descriptor, std::size_t lines) {
+  char byte = 0;
+  while (lines > 0) {
+    if (::recv(descriptor, &byte, 1, 0) != 1) return false;
+    if (byte == '\n') --lines;
+  }
+  return true;
+}
+
+constexpr std::string_view kStream =
+    "INSERTED 18446744073709551615\r\nFOUND 7 4\r\n\r\n\r\n\r\nRESERVED 8 0\r\n\r\nNOT_FOUND\r\n"
+    "OK 9\r\n---\na: 1\n\r\nUSING a b\r\n";
+
+void check_stream(Client& client) {
+  const auto next = [&client] {
+    auto answer = client.receive();
+    REQUIRE(answer);
+    return std::move(*answer);
+  };
+  const Answer inserted = next();
+  CHECK(inserted.is("INSERTED"));
+  CHECK(inserted.number() == UINT64_MAX);
+  const Answer found = next();
+  CHECK(found.line == "FOUND 7 4");
+  CHECK(found.number() == 7);
+  CHECK(found.body == "\r\n\r\n");
+  const Answer reserved = next();
+  CHECK(reserved.number() == 8);
+  CHECK(reserved.body.empty());
+  const Answer missing = next();
+  CHECK(missing.word() == "NOT_FOUND");
+  CHECK(missing.number() == 0);
+  CHECK(next().body == "---\na: 1\n");
+  const Answer used = next();
+  CHECK(used.line == "USING a b");
+  CHECK_FALSE(used.is("USIN"));
+  CHECK(used.number() == 0);
+}
+
+}  // namespace
+
+TEST_CASE("answers are the same whole, cut at every byte, and byte by byte") {
+  // In one conversation: each piece leaves when the client has asked for it.
+  Peer peer([](int descriptor) {
+    for (std::size_t cut = 0; cut <= kStream.size(); ++cut) {
+      say(descriptor, kStream.substr(0, cut));
+      if (!hear(descriptor, 1)) return;
+      say(descriptor, kStream.substr(cut));
+      if (!hear(descriptor, 1)) return;
+    }
+    for (const char byte : kStream) say(descriptor, std::string_view(&byte, 1));
+  });
+  Client client = peer.connect();
+  for (std::size_t cut = 0; cut <= kStream.size(); ++cut) {
+    CAPTURE(cut);
+    REQUIRE(client.send("next\n"));
+    check_stream(client);
+    REQUIRE(client.send("again\n"));
+  }
+  check_stream(client);
+}
+
+TEST_CASE("take() waits for nothing, and gives no half answer") {
+  Peer peer([](int descriptor) {
+    say(descriptor, "FOUND 1 5\r\nhel");
+    if (hear(descriptor, 1)) say(descriptor, "lo\r\nDELETED\r\n");
+    hear(descriptor, 1);
+  });
+  Client client = peer.connect();
+  auto taken = client.take();
+  REQUIRE(taken);
+  CHECK_FALSE(taken->has_value());
+  REQUIRE(client.send("go on\n"));
+  CHECK(client.receive()->body == "hello");
+  CHECK(client.receive()->line == "DELETED");
+  taken = client.take();
+  REQUIRE(taken);
+  CHECK_FALSE(taken->has_value());
+}
+
+TEST_CASE("what is no beanstalk server is an error") {
+  for (const std::string& text :
+       {std::string(2000, 'x'), std::string("OK\r\n"), std::string("FOUND 1 x\r\n"),
+        std::string("RESERVED 1 99999999999999999999\r\n"), std::string("FOUND 1 2\r\nabcd\r\n"),
+        std::string("USING \x1b]0;title\a\r\n")}) {
+    CAPTURE(text);
+    Peer peer([&text](int descriptor) {
+      say(descriptor, text);
+      hear(descriptor, 1);
+    });
+    Client client = peer.connect();
+    const auto answer = client.receive();
+    REQUIRE_FALSE(answer);
+    CHECK(answer.error().message.find("beanstalk") != std::string::npos);
+  }
+}
+
+TEST_CASE("a server that goes away, or is silent, is an error") {
+  Peer gone([](int descriptor) { say(descriptor, "FOUND 1 5\r\nhel"); });
+  Client client = gone.connect();
+  CHECK(client.receive().error().message == "the server closed a connection");
+
+  Peer silent([](int descriptor) { hear(descriptor, 1); });
+  Client patient = silent.connect();
+  CHECK(patient.receive(std::chrono::milliseconds(1)).error().message ==
+        "the server was silent for 0 s");
+}
+
+TEST_CASE("a put is its line and its body") {
+  std::string commands = "use a\r\n";
+  append_put({.priority = 1, .delay_seconds = 2, .ttr_seconds = 3, .body = "x\r\ny"}, commands);
+  append_put({.priority = 4, .delay_seconds = 5, .ttr_seconds = 6, .body = ""}, commands);
+  CHECK(commands == "use a\r\nput 1 2 3 4\r\nx\r\ny\r\nput 4 5 6 0\r\n\r\n");
+}
+
+TEST_CASE("pipelining: every answer in its place, and no more in flight than is allowed") {
+  constexpr std::size_t kCommands = 10'000;
+  Peer peer([](int descriptor) {
+    for (std::size_t i = 0; i < kCommands && hear(descriptor, 1); ++i) {
+      say(descriptor, fmt::format("INSERTED {}\r\n", i));
+    }
+  });
+  Client client = peer.connect();
+  std::size_t asked = 0;
+  std::size_t answered = 0;
+  std::size_t most = 0;
+  const auto done = ask_each(
+      client, kCommands,
+      [&](std::size_t i, std::string& commands) {
+        REQUIRE(i == asked++);
+        most = std::max(most, asked - answered);
+        commands += "anything\r\n";
+      },
+      [&](std::size_t i, Answer&& answer) {
+        REQUIRE(i == answered++);
+        REQUIRE(answer.number() == i);
+      });
+  REQUIRE(done);
+  CHECK(answered == kCommands);
+  CHECK(most <= kCommandsInFlight);
+  CHECK(most > kCommandsInFlight / 2);
+}
+
+TEST_CASE("pipelining: large commands and large answers do not wait for each other") {
+  constexpr std::size_t kCommands = 100;
+  const std::string large(200'000, 'x');
+  Peer peer([&large](int descriptor) {
+    // It answers each before it reads the next, and never more than it was asked.
+    for (std::size_t i = 0; i < kCommands && hear(descriptor, 1); ++i) {
+      say(descriptor, fmt::format("FOUND {} {}\r\n{}\r\n", i, large.size(), large));
+    }
+  });
+  Client client = peer.connect();
+  std::size_t bytes = 0;
+  REQUIRE(ask_each(
+      client, kCommands, [&](std::size_t, std::string& commands) { commands += large + "\n"; },
+      [&](std::size_t, const Answer& answer) { bytes += answer.body.size(); }));
+  CHECK(bytes == kCommands * large.size());
+}
+
+TEST_CASE("pipelining: nothing to ask, an error of the caller, and a server that goes away") {
+  Peer peer([](int descriptor) {
+    if (hear(descriptor, 2)) say(descriptor, "DELETED\r\nDELETED\r\n");
+    hear(descriptor, 1);
+  });
+  Client client = peer.connect();
+  CHECK(ask_each(
+      client, 0, [](std::size_t, std::string&) { FAIL("asked"); },
+      [](std::size_t, const Answer&) { FAIL("answered"); }));
+  int commands_left = 2;
+  const auto make = [&](std::string& commands) {
+    if (commands_left == 0) return false;
+    --commands_left;
+    commands += "delete 1\r\n";
+    return true;
+  };
+  int taken = 0;
+  const auto stopped = pipelined(client, make, [&](const Answer&) -> Result<void> {
+    ++taken;
+    return Error{"enough"};
+  });
+  REQUIRE_FALSE(stopped);
+  CHECK(stopped.error().message == "enough");
+  CHECK(taken == 1);
+
+  Peer short_lived([](int descriptor) { hear(descriptor, 1); });
+  Client left_alone = short_lived.connect();
+  CHECK_FALSE(ask_each(
+      left_alone, 10, [](std::size_t, std::string& commands) { commands += "delete 1\r\n"; },
+      [](std::size_t, const Answer&) { FAIL("answered"); }));
+}
+
+}  // namespace tubed::tubectl

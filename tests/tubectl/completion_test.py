@@ -1,0 +1,194 @@
+"""The completions of tubectl in a real bash and a real zsh, with tubes of a server that runs.
+
+  TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
+    python3 tests/tubectl/completion_test.py
+"""
+
+import os
+import pathlib
+import pty
+import re
+import socket
+import subprocess
+import threading
+import time
+import unittest
+
+from programs import SECONDS, TUBECTL, TubectlTest, subcommands, until
+
+COMPLETIONS = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "completions"
+# Legal names that a shell would run, if it were to evaluate them.
+TUBES = ["emails", "emails-later", "faxes", "$(touch-me)", "a;b", "x/y"]
+NOBODY = "unix:/no/such/socket"
+
+BASH = r"""
+set -u
+[[ ${WITH_LIBRARY} ]] && { set +u; source /usr/share/bash-completion/bash_completion; }
+source "$SCRIPT"
+COMP_LINE=$LINE COMP_POINT=${#LINE}
+mapfile -t COMP_WORDS <<<"$WORDS"
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) COMPREPLY=()
+function=$(complete -p tubectl | sed -n 's/.*-F \([^ ]*\).*/\1/p')
+"$function" tubectl "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]}"
+((${#COMPREPLY[@]} == 0)) || printf '%s\n' "${COMPREPLY[@]}"
+"""
+
+# What would be offered goes to a file, and END when that is all.
+ZSHRC = r"""
+PROMPT= fpath=("$COMPLETIONS" $fpath)
+autoload -Uz compinit && compinit -u -D
+compadd() {
+  if [[ ${@[1,(i)(-|--)]} == *-[OAD]* ]]; then builtin compadd "$@"; return; fi
+  local -a hits
+  builtin compadd -A hits "$@"
+  (( $#hits )) && print -rl -- $hits >>$HITS
+  builtin compadd "$@"
+}
+offer() { _main_complete; print -r -- END >>$HITS; compstate[insert]= compstate[list]= }
+zle -C offer complete-word offer
+bindkey '^I' offer
+: >$HITS.ready
+"""
+
+
+def cut_as_bash(line):
+    """COMP_WORDS as readline has them: cut at blanks, = and :."""
+    words = re.findall(r"[^\s=:]+|[=:]+", line)
+    return words + [""] if line[-1].isspace() else words
+
+
+class CompletionTest(TubectlTest):
+    def setUp(self):
+        super().setUp()
+        self.programs = self.directory / "programs"
+        self.programs.mkdir()
+        (self.programs / "tubectl").symlink_to(TUBECTL)
+        self.tubed_address = self.tubed()
+        client = self.client(self.tubed_address)
+        for tube in TUBES:
+            client.ask(f"use {tube}")
+            client.put(b"x")
+
+    def environment(self, server):
+        environment = {key: value for key, value in os.environ.items() if key != "TUBED_SERVER"}
+        environment["PATH"] = f"{self.programs}:{environment['PATH']}"
+        return environment | ({"TUBED_SERVER": server} if server else {})
+
+    def bash(self, line, server=None, library=""):
+        done = subprocess.run(
+            ["bash", "--norc", "-c", BASH], capture_output=True, text=True, timeout=3 * SECONDS,
+            check=False, cwd=self.directory, env=self.environment(server) | {
+                "SCRIPT": str(COMPLETIONS / "tubectl.bash"), "LINE": line,
+                "WORDS": "\n".join(cut_as_bash(line)), "WITH_LIBRARY": library})
+        self.assertEqual(done.stderr, "", line)
+        return sorted(done.stdout.split("\n")[:-1])
+
+    def zsh(self, line, server=None):
+        home = self.directory / "zsh"
+        home.mkdir(exist_ok=True)
+        (home / ".zshrc").write_text(ZSHRC, encoding="utf-8")
+        hits = home / "hits"
+        for old in home.glob("hits*"):
+            old.unlink()
+        environment = self.environment(server) | {
+            "ZDOTDIR": str(home), "COMPLETIONS": str(COMPLETIONS), "HITS": str(hits),
+            "TERM": "dumb"}
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.directory)
+            os.execvpe("zsh", ["zsh", "-d", "-i"], environment)
+        shown = bytearray()
+
+        def drain():
+            try:
+                while chunk := os.read(terminal, 4096):
+                    shown.extend(chunk)
+            except OSError:  # the shell has ended
+                pass
+        reader = threading.Thread(target=drain)
+        reader.start()
+        try:
+            until("zsh to be ready", lambda: pathlib.Path(f"{hits}.ready").exists(), 3 * SECONDS)
+            os.write(terminal, line.encode() + b"\t")
+            until(f"zsh to complete {line!r}: {shown!r}", lambda: hits.exists() and
+                  hits.read_text("utf-8").endswith("END\n"), 3 * SECONDS)
+        finally:
+            os.kill(pid, 9)
+            os.waitpid(pid, 0)
+            reader.join(SECONDS)
+            os.close(terminal)
+        self.assertNotIn(b"tubectl: ", shown)
+        return sorted(set(hits.read_text("utf-8").split("\n")[:-2]))
+
+    def shells(self):
+        for name, complete in (("bash", self.bash), ("zsh", self.zsh)):
+            with self.subTest(shell=name):
+                yield name, complete
+
+
+class Completion(CompletionTest):
+    def options(self, subcommand):
+        """Those with two hyphens, as the help has them."""
+        text = self.tubectl(NOBODY, subcommand, "--help").split("\nexamples:")[0]
+        return sorted(set(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", text, re.MULTILINE)))
+
+    def test_subcommands(self):
+        for _, complete in self.shells():
+            self.assertEqual(complete("tubectl "), sorted(subcommands()))
+            self.assertEqual(complete("tubectl ben"), ["bench"])
+
+    def test_options_of_every_subcommand(self):
+        for subcommand in subcommands():
+            wanted = self.options(subcommand)
+            self.assertIn("--help", wanted)
+            self.assertEqual(self.bash(f"tubectl {subcommand} --"), wanted)
+            self.assertLessEqual(set(wanted),
+                                 {name.rstrip("=") for name in self.zsh(f"tubectl {subcommand} --")})
+
+    def test_tubes_of_the_server_that_is_meant(self):
+        address = self.tubed_address
+        for name, complete in self.shells():
+            for line, server in (
+                    ("tubectl work -t ", address), ("tubectl work --tube ", address),
+                    ("tubectl work --tube=", address), (f"tubectl work -s {address} -t ", NOBODY),
+                    (f"tubectl work --server {address} -t ", NOBODY),
+                    (f"tubectl work --server={address} -v -t ", NOBODY),
+                    (f"tubectl work -s{address} -t ", None),
+                    (f"tubectl work -t faxes -s {address} -t ", None)):
+                with self.subTest(line=line):
+                    got = [tube.replace("\\", "") for tube in complete(line, server)]
+                    self.assertEqual(got, sorted(["default", *TUBES]), name)
+            self.assertEqual(complete("tubectl work -t em", address), ["emails", "emails-later"])
+            self.assertEqual(complete("tubectl pause fa", address), ["faxes"])
+
+    def test_names_that_a_shell_would_run_are_quoted(self):
+        self.assertIn(r"\$\(touch-me\)", self.bash("tubectl work -t ", self.tubed_address))
+        self.assertIn(r"a\;b", self.bash("tubectl work -t ", self.tubed_address))
+
+    def test_beside_the_library_of_bash(self):
+        self.assertEqual(self.bash("tubectl work -t em", self.tubed_address, library="yes"),
+                         ["emails", "emails-later"])
+
+    def test_without_a_server_there_are_none_and_no_words(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            mute = f"127.0.0.1:{silent.getsockname()[1]}"
+            for _, complete in self.shells():
+                for server in (NOBODY, "127.0.0.1:1", mute):
+                    begin = time.monotonic()
+                    self.assertEqual(complete("tubectl work -t ", server), [])
+                    # tubectl itself would wait for 30 s for one that is silent.
+                    self.assertLess(time.monotonic() - begin, 15)
+
+    def test_choices_files_and_commands(self):
+        (self.directory / "some-file").touch()
+        for _, complete in self.shells():
+            self.assertEqual(complete("tubectl work --on-failure "), ["bury", "delete", "release"])
+            self.assertEqual(complete("tubectl bench --latencies some-f"), ["some-file"])
+            self.assertEqual(complete("tubectl work --retries "), [])
+            self.assertIn("tubectl", complete("tubectl work -t x -j 3 -- tubec"))
+            # What follows COMMAND is not tubectl's.
+            self.assertIn("some-file", complete("tubectl work -- cat some-f"))
+
+
+if __name__ == "__main__":
+    unittest.main()

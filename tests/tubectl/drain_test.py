@@ -1,0 +1,139 @@
+"""`tubectl drain` and `undrain`: the signal goes to the server and to nobody else.
+
+  TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
+    python3 tests/tubectl/drain_test.py
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from programs import (DONE, FAILURE, NOT_ALLOWED, SECONDS, TIMED_OUT, TUBECTL, UNAVAILABLE, USAGE,
+                      ScriptedServer, TubectlTest)
+
+NOBODY = 65534
+
+
+def stats_reply(**values):
+    lines = (f"{key.replace('_', '-')}: {value}\n" for key, value in values.items())
+    block = "---\n" + "".join(lines)
+    return f"OK {len(block)}\r\n{block}\r\n".encode()
+
+
+class Drain(TubectlTest):
+    def draining(self, server):
+        return self.client(server).stats()["draining"]
+
+    def scripted(self, *answers):
+        server = ScriptedServer(answers)
+        self.addCleanup(server.close)
+        return server.address
+
+    def bystander(self):
+        """A process that is no server: SIGUSR1 and SIGUSR2 would end it."""
+        process = subprocess.Popen(["sleep", "1000"])
+
+        def end():
+            self.assertIsNone(process.poll(), "the bystander was signalled")
+            process.kill()
+            process.wait(SECONDS)
+        self.addCleanup(end)
+        return process.pid
+
+    def test_drain(self):
+        for server in self.servers():
+            self.assertEqual(self.tubectl(server, "drain"), "")
+            # It is done when tubectl ends, not some time later.
+            self.assertEqual(self.draining(server), "true")
+            self.tubectl(server, "drain")
+
+    def test_undrain_of_tubed(self):
+        server = self.tubed()
+        self.tubectl(server, "undrain")
+        self.tubectl(server, "drain")
+        self.assertEqual(self.tubectl(server, "undrain"), "")
+        self.assertEqual(self.draining(server), "false")
+
+    def test_undrain_never_kills_beanstalkd(self):
+        server = self.beanstalkd()
+        self.tubectl(server, "undrain")
+        self.tubectl(server, "drain")
+        self.assertIn("until it is restarted", self.refused(FAILURE, server, "undrain"))
+        self.assertEqual(self.draining(server), "true")
+
+    def test_a_unix_socket(self):
+        path = f"unix:{self.directory}/tubed.sock"
+        self.start(listen=path)
+        self.tubectl(path, "drain")
+        self.assertEqual(self.draining(path), "true")
+
+    def test_a_server_that_ends_when_it_is_drained(self):
+        daemon = self.start("--drain-exit", "when-empty")
+        self.tubectl(daemon.addresses[0], "drain")
+        self.assertEqual(daemon.wait(), DONE)
+
+    def test_nobody_else_is_signalled(self):
+        here = os.uname().nodename
+        process = self.bystander()
+        tubed = {"max_job_memory": 1, "draining": "false"}
+        for values, why in (
+                (tubed | {"hostname": here, "pid": process}, "is no tubed here"),
+                ({"draining": "false", "hostname": here, "pid": process}, "is no beanstalkd here"),
+                (tubed | {"hostname": "elsewhere", "pid": process}, "the server is on elsewhere"),
+                (tubed | {"hostname": here, "pid": 0}, "does not tell"),
+                (tubed | {"hostname": here}, "does not tell"),
+                (tubed | {"pid": process}, "does not tell"),
+                ({"max_job_memory": 1, "hostname": here, "pid": process}, "does not tell"),
+                (tubed | {"hostname": here, "pid": 2**22 + 5}, "is no tubed here"),
+                (tubed | {"hostname": here, "pid": 2**32 + process}, "is no tubed here"),
+                (tubed | {"hostname": here, "pid": 2**64 - 1}, "is no tubed here")):
+            with self.subTest(values=values):
+                told = self.refused(FAILURE, self.scripted(stats_reply(**values)), "drain")
+                self.assertIn(why, told)
+                self.assertIn("SIGUSR1", told)
+                if "draining" in values and "max_job_memory" in values:
+                    drains = self.scripted(stats_reply(**(values | {"draining": "true"})))
+                    told = self.refused(FAILURE, drains, "undrain")
+                    self.assertIn("SIGUSR2", told)
+
+    def test_a_beanstalkd_that_looks_like_tubed_is_not_killed(self):
+        server = self.beanstalkd()
+        stats = self.client(server).stats()
+        reply = stats_reply(hostname=stats["hostname"], pid=stats["pid"], draining="true",
+                            max_job_memory=5)
+        self.refused(FAILURE, self.scripted(reply), "undrain")
+        self.assertEqual(self.draining(server), "false")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can run it as somebody else")
+    def test_the_server_of_another_user(self):
+        with tempfile.TemporaryDirectory() as directory:
+            os.chmod(directory, 0o755)
+            program = pathlib.Path(directory, "tubectl")
+            shutil.copy(TUBECTL, program)
+            server = self.tubed()
+            done = subprocess.run([program, "drain", "-s", server], user=NOBODY, check=False,
+                                  capture_output=True, text=True, timeout=SECONDS)
+        self.assertEqual(done.returncode, NOT_ALLOWED, done.stderr)
+        self.assertRegex(done.stderr, "^tubectl: cannot signal process .* as root .*\n$")
+        self.assertEqual(self.draining(server), "false")
+
+    def test_a_server_that_does_not_do_it_in_time(self):
+        # The process is a tubed, and drains, but who answers is another that never says so.
+        daemon = self.start()
+        reply = stats_reply(hostname=os.uname().nodename, pid=daemon.pid, draining="false",
+                            max_job_memory=5)
+        code, _, errors = self.run_tubectl(self.scripted(*[reply] * 5000), "drain")
+        self.assertEqual(code, TIMED_OUT)
+        self.assertIn("still says draining: false", errors)
+
+    def test_mistakes_and_no_server(self):
+        for name in ("drain", "undrain"):
+            self.refused(UNAVAILABLE, f"unix:{self.directory}/nobody", name)
+            self.refused(USAGE, f"unix:{self.directory}/nobody", name, "now")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,360 @@
+"""What shows a server, its tubes and its jobs: peek, job, tubes, stats; pause, and wait-idle.
+
+  TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
+    python3 tests/tubectl/inspect_test.py
+"""
+
+import json
+import os
+import pty
+import subprocess
+import time
+import unittest
+
+from programs import (DONE, FAILURE, SECONDS, TIMED_OUT, UNAVAILABLE, USAGE,
+                      ScriptedServer, TubectlTest, until)
+
+JOB_KEYS = ["id", "tube", "state", "priority", "age", "delay", "ttr", "time_left", "reserves",
+            "timeouts", "releases", "buries", "kicks"]
+TUBE_KEYS = ["name", "ready", "urgent", "reserved", "delayed", "buried", "waiting", "watching",
+             "paused"]
+
+
+class InspectTest(TubectlTest):
+    def queues(self):
+        """Servers; in the tube mail 1 is ready, 2 delayed, 3 buried and 4 held by the client."""
+        for server in self.servers():
+            client = self.client(server)
+            client.ask("use mail")
+            for body, delay in ((b"a", 0), (b"\xff", 1000), (b"c", 0), (b"d", 0)):
+                client.put(body, priority=7, delay=delay)
+            for job in (3, 4):
+                client.reserve(f"reserve-job {job}")
+            client.ask("bury 3 2000")
+            yield server, client
+
+    def json_lines(self, server, *arguments):
+        output = self.tubectl(server, *arguments, "--json")
+        return [json.loads(line) for line in output.splitlines()]
+
+
+class Jobs(InspectTest):
+    def test_peek_by_id(self):
+        for server, _ in self.queues():
+            self.assertEqual(self.tubectl(server, "peek", 4), "d")
+            self.assertEqual(self.tubectl(server, "peek", 3, 1), "c\na\n")
+            first, second = self.json_lines(server, "peek", 2, 3)
+            self.assertEqual(list(first), [*JOB_KEYS, "body_base64"])
+            self.assertEqual((first["id"], first["state"], first["delay"], first["body_base64"]),
+                             (2, "delayed", 1000, "/w=="))
+            self.assertEqual((second["id"], second["state"], second["priority"], second["body"]),
+                             (3, "buried", 2000, "c"))
+
+    def test_peek_by_state(self):
+        for server, _ in self.queues():
+            for state, job, body in (("ready", 1, "a"), ("delayed", 2, "\udcff"),
+                                     ("buried", 3, "c")):
+                self.assertEqual(self.tubectl(server, "peek", f"--{state}", "-t", "mail"), body)
+                told = self.tubectl_json(server, "peek", f"--{state}", "--tube", "mail")
+                self.assertEqual((told["id"], told["state"], told["tube"]), (job, state, "mail"))
+                self.assertIn(f"there is no {state} job in default",
+                              self.refused(FAILURE, server, "peek", f"--{state}"))
+
+    def test_peek_in_a_tube_that_the_server_refuses(self):
+        server = self.tubed("--limits-tubes", "1")
+        self.client(server).put(b"a")
+        why = self.refused(FAILURE, server, "peek", "--ready", "-t", "mail")
+        self.assertIn("use mail: the server has no room (OUT_OF_MEMORY)", why)
+
+    def test_job(self):
+        for server, _ in self.queues():
+            told = self.tubectl_json(server, "job", 4)
+            self.assertEqual(list(told), JOB_KEYS)
+            self.assertEqual((told["state"], told["reserves"], told["ttr"]), ("reserved", 1, 100))
+            self.assertLessEqual(told["time_left"], 100)
+            lines = self.tubectl(server, "job", 4).splitlines()
+            self.assertEqual(lines[:4], ["id         4", "tube       mail", "state      reserved",
+                                         "priority   7"])
+            self.assertEqual(len(lines), len(JOB_KEYS))
+
+    def test_job_with_its_body(self):
+        for server, _ in self.queues():
+            told = self.json_lines(server, "job", 4, 1, "--body")
+            self.assertEqual([job["body"] for job in told], ["d", "a"])
+            blocks = self.tubectl(server, "job", 4, 1, "--body").split("\n\n")
+            self.assertEqual((len(blocks), blocks[1], blocks[3]), (4, "d", "a\n"))
+
+    def test_jobs_that_are_not_there(self):
+        for server, _ in self.queues():
+            for name, shown in (("peek", "a\n"), ("job", "id         1\n")):
+                code, output, errors = self.run_tubectl(server, name, 98, 1, 99)
+                self.assertEqual((code, output[:len(shown)]), (FAILURE, shown))
+                self.assertRegex(errors, r"^tubectl: job 98: there is no such job.*\n"
+                                         r"tubectl: job 99: .*\n$")
+                self.refused(FAILURE, server, name, 99, "--json")
+
+    def test_many_jobs(self):
+        for server, client in self.queues():
+            client.put_many(2000)
+            ids = b"\n".join(b"%d" % job for job in range(5, 2005))
+            output = self.tubectl(server, "peek", "-", "--json", stdin=ids)
+            self.assertEqual([json.loads(line)["id"] for line in output.splitlines()],
+                             list(range(5, 2005)))
+
+    def test_mistakes(self):
+        nowhere = f"unix:{self.directory}/nobody"
+        for arguments in (("--ready", 1), ("--ready", "--buried"), ("-t", "mail", 1),
+                          ("-t", "mail"), ("--ready", "-t", "")):
+            with self.subTest(arguments=arguments):
+                self.refused(USAGE, nowhere, "peek", *arguments)
+        self.refused(UNAVAILABLE, nowhere, "peek", "--ready")
+        self.refused(USAGE, nowhere, "job", "--ready")
+
+
+class Tubes(InspectTest):
+    def test_the_table(self):
+        for server, client in self.queues():
+            client.ask("pause-tube mail 1000")
+            lines = self.tubectl(server, "tubes", "--interval", 0).splitlines()
+            self.assertEqual([line.split() for line in lines],
+                             # Those who watch default are the client and tubectl.
+                             [TUBE_KEYS, ["default", *"00000020"],
+                              ["mail", *"1111100", lines[2].split()[-1]]])
+            self.assertIn(int(lines[2].split()[-1]), range(900, 1001))
+            self.assertEqual(len({len(line) for line in lines}), 1)
+
+    def test_json(self):
+        for server, _ in self.queues():
+            default, mail = self.json_lines(server, "tubes", "--interval", 0)
+            self.assertEqual(list(mail), [*TUBE_KEYS, "total_jobs"])
+            self.assertEqual((default["name"], default["total_jobs"]), ("default", 0))
+            self.assertEqual([mail[key] for key in TUBE_KEYS],
+                             ["mail", 1, 1, 1, 1, 1, 0, 0, 0])
+            self.assertEqual(mail["total_jobs"], 4)
+
+    def test_rates(self):
+        for server, client in self.queues():
+            before = client.stats()["cmd-list-tubes"]
+            process = self.popen(server, "tubes", "--interval", 0.5, "--json",
+                                 stdout=subprocess.PIPE)
+            with process:
+                until("the first look",
+                      lambda: client.stats()["cmd-list-tubes"] > before
+                      and client.stats()["cmd-stats-tube"] >= 2)
+                client.put_many(100)
+                for job in range(5, 55):
+                    client.ask(f"delete {job}")
+                output, _ = process.communicate(timeout=SECONDS)
+            default, mail = map(json.loads, output.splitlines())
+            self.assertEqual((default["puts_per_second"], default["deletes_per_second"]), (0, 0))
+            # In half a second, or longer on a busy machine.
+            self.assertLessEqual(mail["puts_per_second"], 200)
+            self.assertGreater(mail["puts_per_second"], 0)
+            self.assertAlmostEqual(mail["puts_per_second"], 2 * mail["deletes_per_second"])
+            titles = self.tubectl(server, "tubes", "--interval", 0.01).splitlines()[0].split()
+            self.assertEqual(titles, [*TUBE_KEYS, "puts/s", "deletes/s"])
+
+    def test_sort(self):
+        for server, client in self.queues():
+            client.ask("use images")
+            client.put_many(3)
+            client.ask("pause-tube images 1000")
+
+            def names(*key, server=server):
+                return [told["name"] for told in
+                        self.json_lines(server, "tubes", "--interval", 0, *key)]
+            self.assertEqual(names(), ["default", "images", "mail"])
+            self.assertEqual(names("--sort", "name"), ["default", "images", "mail"])
+            for key, order in (("ready", ["images", "mail", "default"]),
+                               ("urgent", ["images", "mail", "default"]),
+                               ("buried", ["mail", "default", "images"]),
+                               ("reserved", ["mail", "default", "images"]),
+                               ("delayed", ["mail", "default", "images"]),
+                               ("watching", ["default", "images", "mail"]),
+                               ("waiting", ["default", "images", "mail"]),
+                               ("puts", ["default", "images", "mail"]),
+                               ("deletes", ["default", "images", "mail"]),
+                               ("paused", ["images", "default", "mail"])):
+                self.assertEqual(names("--sort", key), order, key)
+
+    def test_some_tubes_and_tubes_that_are_not_there(self):
+        for server, _ in self.queues():
+            told = self.json_lines(server, "tubes", "mail", "--interval", 0)
+            self.assertEqual([tube["name"] for tube in told], ["mail"])
+            code, output, errors = self.run_tubectl(server, "tubes", "none", "mail", "nothing",
+                                                    "--interval", "0")
+            self.assertEqual((code, len(output.splitlines())), (FAILURE, 2))
+            self.assertEqual(errors, "tubectl: there is no tube none\n"
+                                     "tubectl: there is no tube nothing\n")
+            code, output, _ = self.run_tubectl(server, "tubes", "none", "--interval", "0")
+            self.assertEqual((code, output), (FAILURE, ""))
+
+    def test_names(self):
+        for server, _ in self.queues():
+            self.assertEqual(self.tubectl(server, "tubes", "--names"), "default\nmail\n")
+            self.assertEqual(self.json_lines(server, "tubes", "--names"),
+                             [{"name": "default"}, {"name": "mail"}])
+
+    def test_colours_only_on_a_terminal(self):
+        def on_terminal(server, environment):
+            leader, follower = pty.openpty()
+            process = self.popen(server, "tubes", "--interval", 0, stdout=follower,
+                                 environment=environment)
+            process.wait(SECONDS)
+            os.close(follower)
+            output = b""
+            try:
+                while chunk := os.read(leader, 1 << 16):
+                    output += chunk
+            except OSError:  # so a terminal ends
+                pass
+            os.close(leader)
+            self.assertEqual(process.returncode, DONE)
+            return output.decode()
+        for server, client in self.queues():
+            client.ask("pause-tube mail 1000")
+            painted = on_terminal(server, {"TERM": "xterm", "NO_COLOR": ""})
+            self.assertIn("\x1b[31m1\x1b[0m", painted)  # one buried job, in red
+            self.assertRegex(painted, "\x1b\\[33m(1000|99\\d)\x1b\\[0m")
+            self.assertNotIn("\x1b", on_terminal(server, {"TERM": "xterm", "NO_COLOR": "1"}))
+            self.assertNotIn("\x1b", self.tubectl(server, "tubes", "--interval", 0))
+
+    def test_mistakes_and_no_server(self):
+        nowhere = f"unix:{self.directory}/nobody"
+        self.refused(UNAVAILABLE, nowhere, "tubes")
+        self.refused(UNAVAILABLE, nowhere, "tubes", "--names")
+        stats, full = b"OK 8\r\n---\na: 1\r\n", b"OUT_OF_MEMORY\r\n"
+        for answers, tubes in (([full], ()), ([stats, full], ()), ([stats, full], ("mail",))):
+            server = ScriptedServer(answers)
+            self.addCleanup(server.close)
+            why = self.refused(UNAVAILABLE, server.address, "tubes", *tubes, "--interval", 0)
+            self.assertIn("the server has no room", why)
+        for arguments in (("--interval", -1), ("--sort", "age"), ("--names", "mail"), ("a b",)):
+            with self.subTest(arguments=arguments):
+                self.refused(USAGE, nowhere, "tubes", *arguments)
+
+
+class StatsAndPause(InspectTest):
+    def test_stats(self):
+        for server, client in self.queues():
+            shown = client.stats()
+            told = self.tubectl_json(server, "stats")
+            self.assertEqual(list(told), list(shown))
+            for key in ("pid", "current-jobs-ready", "cmd-put", "total-jobs"):
+                self.assertEqual(told[key], shown[key])
+            self.assertIs(told["draining"], False)
+            self.assertIsInstance(told["rusage-utime"], float)
+            for key in ("id", "version", "hostname", "platform"):
+                self.assertIsInstance(told[key], str)
+            lines = self.tubectl(server, "stats").splitlines()
+            self.assertEqual([line.split()[0] for line in lines], list(told))
+            self.assertEqual({len(line) - len(line.split(maxsplit=1)[1]) for line in lines},
+                             {len(max(told, key=len)) + 2})
+            self.assertIn(["total-jobs", "4"], [line.split() for line in lines])
+
+    def test_stats_of_a_tube(self):
+        for server, client in self.queues():
+            client.ask("use 123")
+            client.put()
+            told = self.tubectl_json(server, "stats", "-t", "123")
+            self.assertEqual((told["name"], told["current-jobs-ready"]), ("123", 1))
+            first = self.tubectl(server, "stats", "--tube", "mail").splitlines()[0]
+            self.assertEqual(first.split(), ["name", "mail"])
+            self.assertIn("there is no tube none",
+                          self.refused(FAILURE, server, "stats", "-t", "none"))
+            self.refused(FAILURE, server, "stats", "-t", "none", "--json")
+            self.refused(USAGE, server, "stats", "-t", "-")
+
+    def test_pause(self):
+        for server, client in self.queues():
+            def left(client=client):
+                return client.stats("stats-tube mail")["pause-time-left"]
+            self.assertEqual(self.tubectl(server, "pause", "mail", 1000), "")
+            self.assertIn(left(), range(900, 1001))
+            self.tubectl(server, "pause", "mail", "--end")
+            self.assertEqual(left(), 0)
+            self.tubectl(server, "pause", "mail", 1000)
+            self.tubectl(server, "pause", "mail", 0)
+            self.assertEqual(left(), 0)
+            why = self.refused(FAILURE, server, "pause", "none", 5)
+            self.assertIn("there is no tube none", why)
+            for arguments in ((), ("mail",), ("mail", "x"), ("mail", 5, "--end"), ("mail", -1),
+                              ("mail", 4294967296), ("a b", 5)):
+                self.refused(USAGE, server, "pause", *arguments)
+
+    def test_no_server(self):
+        nowhere = f"unix:{self.directory}/nobody"
+        for arguments in (("stats",), ("pause", "mail", 5), ("wait-idle",)):
+            self.refused(UNAVAILABLE, nowhere, *arguments)
+
+
+class WaitIdle(InspectTest):
+    def test_idle_at_once(self):
+        for server in self.servers():
+            client = self.client(server)
+            client.put(delay=1000)
+            job = client.put()
+            client.reserve(f"reserve-job {job}")
+            client.ask(f"bury {job} 0")
+            self.assertEqual(self.tubectl(server, "wait-idle"), "")
+            self.tubectl(server, "wait-idle", "default", "nothing")
+            client.put()
+            self.tubectl(server, "wait-idle", "--held", "--timeout", 0)
+            client.reserve()
+            client.ask("delete 3")
+            self.assertIn("0 ready, 0 reserved, 1 delayed",
+                          self.refused(TIMED_OUT, server, "wait-idle", "--all", "--timeout", 0))
+
+    def test_a_server_that_does_not_tell_is_not_idle(self):
+        for tubes in ((), ("mail",)):
+            server = ScriptedServer([b"OUT_OF_MEMORY\r\n"])
+            self.addCleanup(server.close)
+            self.assertIn("wait-idle: the server has no room",
+                          self.refused(FAILURE, server.address, "wait-idle", *tubes))
+
+    def test_a_server_with_too_many_connections_is_not_idle(self):
+        server = self.tubed("--limits-connections", "1")
+        client = self.client(server)
+        client.put()
+        for tubes in ((), ("default",)):
+            code, _, errors = self.run_tubectl(server, "wait-idle", *tubes)
+            # Either it comes to read why, or the connection is gone before.
+            self.assertIn(code, (FAILURE, UNAVAILABLE), errors)
+
+    def test_what_is_left(self):
+        for server, _ in self.queues():
+            self.assertIn("after 0 s there are left: 1 ready, 1 reserved\n",
+                          self.refused(TIMED_OUT, server, "wait-idle", "--timeout", 0))
+            self.assertIn("after 0.2 s there are left: 1 reserved\n",
+                          self.refused(TIMED_OUT, server, "wait-idle", "--held", "--timeout", 0.2))
+            self.refused(TIMED_OUT, server, "wait-idle", "default", "mail", "--timeout", 0)
+            self.tubectl(server, "wait-idle", "default")
+
+    def test_it_waits(self):
+        for server, client in self.queues():
+            process = self.popen(server, "wait-idle", "mail")
+            looked = client.stats()["cmd-stats-tube"]
+            until("two looks", lambda: client.stats()["cmd-stats-tube"] >= looked + 2)
+            self.assertIsNone(process.poll())
+            client.ask("delete 1")
+            looked = client.stats()["cmd-stats-tube"]
+            until("one more look", lambda: client.stats()["cmd-stats-tube"] > looked + 1)
+            self.assertIsNone(process.poll())
+            client.ask("delete 4")
+            self.assertEqual(process.wait(SECONDS), DONE)
+
+    def test_the_time_out_ends_it(self):
+        for server, _ in self.queues():
+            begin = time.monotonic()
+            self.refused(TIMED_OUT, server, "wait-idle", "--timeout", 0.3)
+            self.assertGreaterEqual(time.monotonic() - begin, 0.3)
+
+    def test_mistakes(self):
+        nowhere = f"unix:{self.directory}/nobody"
+        for arguments in (("--held", "--all"), ("--timeout", -1), ("--timeout", "x"), ("a b",)):
+            with self.subTest(arguments=arguments):
+                self.refused(USAGE, nowhere, "wait-idle", *arguments)
+
+
+if __name__ == "__main__":
+    unittest.main()

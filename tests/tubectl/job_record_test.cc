@@ -1,0 +1,134 @@
+#include "tubectl/job_record.h"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+namespace tubed::tubectl {
+namespace {
+
+JobRecord full_record() {
+  JobRecord job;
+  job.id = UINT64_MAX;
+  job.tube = "a-b+c/d;e.f$g_h(i)";
+  job.state = JobState::delayed;
+  job.priority = UINT32_MAX;
+  job.delay_seconds = 17;
+  job.ttr_seconds = 99;
+  job.age_seconds = 1000;
+  job.reserves = 1;
+  job.timeouts = 2;
+  job.releases = 3;
+  job.buries = 4;
+  job.kicks = 5;
+  job.body = "hello";
+  return job;
+}
+
+std::string error_of(std::string_view line) {
+  const auto read = read_record(line);
+  return read ? "" : read.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("a record is one line, with its keys in a fixed order") {
+  CHECK(to_line(as_json(full_record())) ==
+        R"json({"id":18446744073709551615,"tube":"a-b+c/d;e.f$g_h(i)","state":"delayed",)json"
+        R"json("priority":4294967295,"delay":17,"ttr":99,"age":1000,"reserves":1,"timeouts":2,)json"
+        R"json("releases":3,"buries":4,"kicks":5,"body":"hello"})json");
+}
+
+TEST_CASE("what is written is read back, whatever the body is") {
+  for (const std::string& body :
+       {std::string(), std::string("a\r\nb\"\\"), std::string("\0\xff", 2),
+        std::string(100'000, '\x80'), std::string("\xc3\xa4")}) {
+    JobRecord job = full_record();
+    job.body = body;
+    const auto read = read_record(to_line(as_json(job)));
+    REQUIRE(read);
+    CHECK(read.value().body == body);
+    CHECK(as_json(read.value()) == as_json(job));
+  }
+}
+
+TEST_CASE("a body is enough, and keys that nobody knows are passed over") {
+  const auto read = read_record(R"({"body":"x","colour":["red",1.5]})");
+  REQUIRE(read);
+  const JobRecord& job = read.value();
+  CHECK(job.body == "x");
+  CHECK(job.tube == "default");
+  CHECK(job.state == JobState::ready);
+  CHECK(job.priority == 1024);
+  CHECK(job.delay_seconds == 0);
+  CHECK(job.ttr_seconds == 60);
+}
+
+TEST_CASE("what is wrong with a line is said") {
+  for (const char* const line : {"", "{", "[]", "1", "\"x\"", "{} {}", "{\"body\":\"\xff\"}"}) {
+    CAPTURE(line);
+    CHECK(error_of(line) == "it is no JSON object");
+  }
+  CHECK(error_of("{}") == "it has neither or both of \"body\" and \"body_base64\"");
+  CHECK(error_of(R"({"body":1})") == "its body is not text");
+  CHECK(error_of(R"({"body_base64":"A"})") == "its base64 is damaged");
+  CHECK(error_of(R"({"body":"","tube":"-x"})") == "its \"tube\" is no tube's name");
+  CHECK(error_of(R"({"body":"","tube":7})") == "its \"tube\" is no tube's name");
+  for (const char* const state : {"\"kicked\"", "\"\"", "1", "null"}) {
+    CAPTURE(state);
+    CHECK(error_of(std::string(R"({"body":"","state":)") + state + "}") ==
+          "its \"state\" is not ready, delayed, buried or reserved");
+  }
+  for (const char* const number : {"-1", "1.0", "4294967296", "\"1\"", "null", "1e3"}) {
+    for (const char* const key : {"priority", "delay", "ttr"}) {
+      CAPTURE(key);
+      CAPTURE(number);
+      CHECK(error_of(std::string(R"({"body":"",")") + key + "\":" + number + "}") ==
+            std::string("its \"") + key + "\" is no whole number from 0 to 4294967295");
+    }
+  }
+  CHECK(error_of(R"({"body":"","age":18446744073709551616})") ==
+        "its \"age\" is no whole number from 0 to 18446744073709551615");
+}
+
+TEST_CASE("stats-job tells all but the body") {
+  const auto record = record_of(Stats(
+      "---\nid: 7\ntube: \"1.0\"\nstate: delayed\npri: 3\nage: 5\ndelay: 60\nttr: 9\n"
+      "time-left: 41\nfile: 0\nreserves: 1\ntimeouts: 2\nreleases: 3\nburies: 4\nkicks: 5\n"));
+  REQUIRE(record);
+  JobRecord expected;
+  expected.id = 7;
+  expected.tube = "1.0";
+  expected.state = JobState::delayed;
+  expected.priority = 3;
+  expected.delay_seconds = 41;
+  expected.ttr_seconds = 9;
+  expected.age_seconds = 5;
+  expected.reserves = 1;
+  expected.timeouts = 2;
+  expected.releases = 3;
+  expected.buries = 4;
+  expected.kicks = 5;
+  CHECK(as_json(*record) == as_json(expected));
+}
+
+TEST_CASE("only a delayed job has a delay, and it keeps a second to the last") {
+  const auto delay = [](const char* state, const char* left) {
+    return record_of(Stats(std::string("id: 7\ntube: t\nstate: ") + state +
+                           "\ndelay: 60\ntime-left: " + left + "\n"))
+        ->delay_seconds;
+  };
+  CHECK(delay("delayed", "0") == 1);
+  CHECK(delay("delayed", "4294967296") == UINT32_MAX);
+  CHECK(delay("ready", "0") == 0);
+  CHECK(delay("reserved", "30") == 0);
+  CHECK(delay("buried", "30") == 0);
+}
+
+TEST_CASE("stats of something else are no job") {
+  CHECK_FALSE(record_of(Stats()));
+  CHECK_FALSE(record_of(Stats("---\nid: 0123456789abcdef\nversion: 1.12\n")));
+  CHECK_FALSE(record_of(Stats("---\nid: 7\ntube: t\nstate: lost\n")));
+}
+
+}  // namespace tubed::tubectl

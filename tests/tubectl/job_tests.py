@@ -1,0 +1,187 @@
+"""What the tests of clear, move, export and import share: jobs in every state, and what is there."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import threading
+
+from programs import DONE, SECONDS, TUBECTL, Client, TubectlTest, until
+STATES = ("ready", "delayed", "buried")
+LONG = 1000  # a delay that no test outlives
+BODIES = [b"", b"plain", b"\r\n", bytes(range(256)), "größer".encode(), b"\xff" * 65535,
+          b"x" * 65535]
+TUBES = ["default", "a-b+c/d;e.f$g_h(i)", "1.0", "t" * 200]
+LEAST_LINE = 150  # bytes that export writes for a job
+
+
+class Gate:
+    """Stands before a server. Before it passes on the first command that has `mark` in it, it does
+    what it is told, once: so something happens in the middle of a run, however fast that is."""
+
+    def __init__(self, server, mark):
+        self.server = server
+        self.mark = mark
+        self.reached = None  # to be set before the first byte comes
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:  # closed
+                return
+            server = Client(self.server).socket
+            for source, target, mark in ((client, server, self.mark), (server, client, None)):
+                threading.Thread(target=self.pass_on, args=(source, target, mark),
+                                 daemon=True).start()
+
+    def pass_on(self, source, target, mark):
+        last = b""
+        try:
+            while data := source.recv(1 << 16):
+                if mark and self.reached and mark in last + data:
+                    reached, self.reached = self.reached, None
+                    reached()
+                last = (last + data)[-len(mark):] if mark else b""
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+        except OSError:  # one side has gone
+            pass
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+class JobTest(TubectlTest):
+    def signalled(self, server, number, mark, *arguments):
+        """A run that gets that signal before the server gets the first command with `mark` in it:
+        (exit code, stdout, stderr)."""
+        gate = Gate(server, mark)
+        self.addCleanup(gate.close)
+        started = threading.Event()
+        process = None
+
+        def reached():
+            started.wait(SECONDS)
+            process.send_signal(number)
+        gate.reached = reached
+        process = self.popen(gate.address, *arguments, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+        started.set()
+        output, errors = process.communicate(timeout=SECONDS)
+        return process.returncode, output, errors
+
+    def put_in(self, client, tube, state, body=b"x", priority=10, delay=LONG, ttr=77):
+        """A job in that state; its id."""
+        client.ask(f"use {tube}")
+        job = client.put(body, priority, delay if state == "delayed" else 0, ttr)
+        if state in ("buried", "reserved"):
+            client.reserve(f"reserve-job {job}")
+        if state == "buried":
+            self.assertEqual(client.ask(f"bury {job} {priority}"), "BURIED")
+        return job
+
+    def fill(self, address, tube, ready=0, delayed=0, buried=0):
+        """So many jobs, bodies "STATE N"; the ids by state."""
+        client = self.client(address)
+        counts = {"ready": ready, "delayed": delayed, "buried": buried}
+        return {state: [self.put_in(client, tube, state, f"{state} {i}".encode(), priority=i)
+                        for i in range(count)] for state, count in counts.items()}
+
+    def counts(self, address, tube):
+        """How many are ready, delayed, buried and reserved."""
+        client = Client(address)
+        try:
+            client.send(f"stats-tube {tube}\r\n".encode())
+            if client.line() == "NOT_FOUND":
+                return (0, 0, 0, 0)
+        finally:
+            client.close()
+        stats = self.client(address).stats(f"stats-tube {tube}")
+        return tuple(stats[f"current-jobs-{state}"] for state in (*STATES, "reserved"))
+
+    def job(self, client, job):
+        """(state, priority, ttr, delay that is left, body)."""
+        stats = client.stats(f"stats-job {job}")
+        client.send(b"peek %d\r\n" % job)
+        body = client.body()[1]
+        left = stats["time-left"] if stats["state"] == "delayed" else 0
+        return stats["state"], stats["pri"], stats["ttr"], left, body
+
+    def jobs(self, address, newest):
+        """All jobs up to that id: {tube: [job(), by id]}."""
+        client = self.client(address)
+        found = {}
+        for job in range(1, newest + 1):
+            client.send(b"stats-job %d\r\n" % job)
+            line = client.line()
+            if line == "NOT_FOUND":
+                continue
+            block = client.read(int(line.split()[1]) + 2).decode()
+            tube = re.search(r'^tube: "?([^"\n]*)"?$', block, re.MULTILINE)[1]
+            found.setdefault(tube, []).append(self.job(client, job))
+        return found
+
+    def drain(self, daemon):
+        """Sends that tubed into drain mode."""
+        client = self.connect(daemon)
+        daemon.signal(signal.SIGUSR1)
+        until("drain mode", lambda: client.stats()["draining"] == "true")
+
+    def records(self, output):
+        return [json.loads(line) for line in output.splitlines()]
+
+    def assert_examples_run(self, server, name):
+        """Those of the subcommand's help, in a shell, in a directory of their own."""
+        text = self.tubectl(server, name, "--help")
+        examples = [line.strip() for line in text.split("examples:")[1].splitlines() if line.strip()]
+        self.assertGreaterEqual(len(examples), 2)
+        path = f"{pathlib.Path(TUBECTL).parent}:{os.environ['PATH']}"
+        for example in examples:
+            if name == "clear" and "--yes" not in example:
+                example += " --yes"  # nobody is there to answer
+            done = subprocess.run(["bash", "-o", "pipefail", "-c", example], cwd=self.directory,
+                                  env=os.environ | {"TUBED_SERVER": server, "PATH": path},
+                                  stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS,
+                                  check=False)
+            self.assertEqual((done.returncode, done.stderr), (DONE, b""), example)
+
+
+class TransferTest(JobTest):
+    def export(self, server, *arguments):
+        """The records of a run without a word on stderr."""
+        return self.records(self.tubectl(server, "export", *arguments))
+
+    def fill_with_all(self, server):
+        """Each body in each state, over odd tubes; the newest id."""
+        client = self.client(server)
+        newest = 0
+        for i, body in enumerate(BODIES):
+            for j, state in enumerate(STATES):
+                newest = self.put_in(client, TUBES[(i + j) % len(TUBES)], state, body,
+                                     priority=(0, 4294967295, 1024)[(i + j) % 3],
+                                     delay=LONG + i, ttr=(1, 60, 4294967295)[i % 3])
+        return newest
+
+    def assert_same_jobs(self, before, after):
+        """The same in each tube and in the same order, but for a second or two that passed."""
+        self.assertEqual(sorted(before), sorted(after))
+        for tube, jobs in before.items():
+            # By state: --remove takes one after the other.
+            for state in STATES:
+                old = [job for job in jobs if job[0] == state]
+                new = [job for job in after[tube] if job[0] == state]
+                if state == "ready":  # in the order in which workers get them
+                    old.sort(key=lambda job: job[1])
+                    new.sort(key=lambda job: job[1])
+                self.assertEqual([job[:3] + job[4:] for job in old],
+                                 [job[:3] + job[4:] for job in new])
+                for left, right in zip(old, new):
+                    self.assertAlmostEqual(left[3], right[3], delta=2)

@@ -1,0 +1,145 @@
+"""tubectl(1) and --help against the program: each subcommand is described, and each example of the
+page and of each subcommand's help runs."""
+
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+from programs import DONE, SECONDS, TUBECTL, TubectlTest, subcommands
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "packaging/man/tubectl.1"
+# Where examples say that a server is, and what stands for it here.
+OTHERS = ("old.example.org:11300", "new.example.org:11300")
+ESCAPES = {r"\&": "", r"\e": "\\", r"\-": "-", r"\(aq": "'", r"\(dq": '"', r"\(ti": "~",
+           r"\(ha": "^", r"\(ga": "`"}
+# An example in which these stand looks at a terminal, and is not run. top_test.py runs it.
+WANTS_TERMINAL = re.compile(r"^\s*tubectl top(?!.*--once)")
+# An example of work that goes on until it is told to end.
+ENDLESS = re.compile(r"^tubectl work (?!.*(--exit-when-idle|--count|-h))")
+# Its server is a service here, which a test has not.
+WANTS_SERVICE = re.compile(r"unix:/run/tubed/tubed.sock|systemctl")
+
+
+def plain(text):
+    for escape, character in ESCAPES.items():
+        text = text.replace(escape, character)
+    return text
+
+
+def sections(page):
+    """The lines of each subcommand: they begin with `.Ss Cm NAME`."""
+    found, name = {}, None
+    for line in page.splitlines():
+        if line.startswith(".Sh "):
+            name = None
+        elif line.startswith(".Ss Cm "):
+            name = line.split()[2]
+            found.setdefault(name, [])
+        if name:
+            found[name].append(line)
+    return found
+
+
+def page_examples(lines):
+    """What stands in `.Dl` and between `.Bd -literal` and `.Ed`."""
+    examples, literal = [], False
+    for line in lines:
+        if line.startswith(".Bd -literal"):
+            literal = True
+        elif line.startswith(".Ed"):
+            literal = False
+        elif literal:
+            examples.append(plain(line))
+        elif line.startswith(".Dl "):
+            examples.append(plain(line[len(".Dl "):]))
+    return examples
+
+
+def help_examples(text):
+    """The lines behind `examples:`, without what is said of them behind a `#`."""
+    _, _, rest = text.partition("examples:\n")
+    return [line.strip() for line in rest.splitlines() if line.strip()]
+
+
+class ManualTest(TubectlTest):
+    @staticmethod
+    def fill(client):
+        """Jobs in each state, in the tubes that examples name."""
+        for tube in ("default", "mail", "images", "work"):
+            client.ask(f"use {tube}")
+            for delay in (0, 0, 0, 1000):
+                client.put(b"hello", delay=delay)
+            client.ask(f"watch {tube}")
+        job, _ = client.reserve()
+        client.ask(f"bury {job} 0")
+
+    def run_examples(self, lines, fill=True):
+        """All of them, in one shell and one directory, with jobs for them to find."""
+        lines = [line for line in lines
+                 if not WANTS_TERMINAL.search(line) and not WANTS_SERVICE.search(line)]
+        self.assertTrue(lines, "an example that a test can run")
+        server = self.tubed()
+        script = "\n".join("timeout --preserve-status -s TERM 2 " + line if ENDLESS.match(line)
+                           else line for line in lines)
+        for name in OTHERS:
+            if name in script:
+                script = script.replace(name, self.tubed())
+        if fill:
+            self.fill(self.client(server))
+        with tempfile.TemporaryDirectory(prefix="tubectl-manual-") as directory:
+            pathlib.Path(directory, "jobs.txt").write_text("one\ntwo\n", encoding="utf-8")
+            pathlib.Path(directory, "jobs.jsonl").write_text(
+                '{"body":"one"}\n{"body":"two","tube":"mail"}\n', encoding="utf-8")
+            for command in ("send-mail", "convert"):
+                path = pathlib.Path(directory, command)
+                path.write_text("#!/bin/sh\ncat >/dev/null\n", encoding="utf-8")
+                path.chmod(0o755)
+            environment = os.environ | {
+                "TUBED_SERVER": server, "PATH": f"{pathlib.Path(TUBECTL).parent}:/usr/bin:/bin"}
+            done = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", script], check=False,
+                                  cwd=directory, env=environment, stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=3 * SECONDS)
+        self.assertEqual(done.returncode, DONE, f"{script}\n{done.stdout}{done.stderr}")
+
+    def run_all(self, name, examples):
+        if name != "bench":
+            return self.run_examples(examples)
+        # Each has the server for itself, but for one that wants what the one before has put.
+        scripts = []
+        for line in examples:
+            if "--no-fill" in line:
+                scripts[-1].append(line)
+            elif not WANTS_SERVICE.search(line):
+                scripts.append([line])
+        for script in scripts:
+            self.run_examples(script, fill=False)
+
+    def test_the_page_has_each_subcommand_and_no_other(self):
+        names = subcommands()
+        self.assertGreater(len(names), 20)
+        self.assertEqual(sorted(sections(PAGE.read_text(encoding="utf-8"))), sorted(names))
+
+    def test_the_examples_of_the_page(self):
+        for name, lines in sections(PAGE.read_text(encoding="utf-8")).items():
+            with self.subTest(subcommand=name):
+                examples = page_examples(lines)
+                self.assertTrue(any(f"tubectl {name}" in line for line in examples), examples)
+                if name != "top" or any("--once" in line for line in examples):
+                    self.run_all(name, examples)
+
+    def test_the_examples_of_the_first_help(self):
+        text = self.tubectl("127.0.0.1:1", "--help").partition("\ntubectl SUBCOMMAND")[0]
+        self.run_examples(help_examples(text), fill=False)
+
+    def test_the_examples_of_the_help(self):
+        for name in subcommands():
+            with self.subTest(subcommand=name):
+                text = self.tubectl("127.0.0.1:1", name, "--help")
+                self.run_all(name, help_examples(text))
+
+
+if __name__ == "__main__":
+    unittest.main()

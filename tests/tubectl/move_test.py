@@ -1,0 +1,223 @@
+"""tubectl move, on tubed and on beanstalkd.
+
+  TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
+    python3 tests/tubectl/move_test.py
+"""
+
+import signal
+import threading
+import unittest
+
+from job_tests import LONG, JobTest
+from programs import FAILURE, SECONDS, UNAVAILABLE, USAGE, ScriptedServer, until
+
+
+class MoveTest(JobTest):
+    def move(self, server, *arguments):
+        return self.tubectl(server, "move", *arguments)
+
+    def test_a_job_keeps_what_it_is(self):
+        for server in self.servers():
+            client = self.client(server)
+            binary = bytes(range(256)) * 10
+            self.put_in(client, "from", "ready", b"", priority=0, ttr=1)
+            self.put_in(client, "from", "ready", binary, priority=4294967295, ttr=77)
+            self.put_in(client, "from", "delayed", b"\r\n", priority=7, ttr=4294967295)
+            self.put_in(client, "from", "buried", b"x" * 65535, priority=8, ttr=1)
+            newest = self.put_in(client, "other", "buried")
+            before = self.jobs(server, newest)
+            self.assertEqual(self.move(server, "from", "to"),
+                             "moved 2 ready, 1 delayed, 1 buried from from to to\n")
+            after = self.jobs(server, 4 * newest)
+            self.assertNotIn("from", after)
+            self.assertEqual(after["other"], before["other"])
+            self.assert_same(before["from"], after["to"])
+
+    def assert_same(self, before, after):
+        """The same jobs in the same order, but for a second that passed."""
+        self.assertEqual([job[:3] + job[4:] for job in before],
+                         [job[:3] + job[4:] for job in after])
+        for old, new in zip(before, after):
+            self.assertAlmostEqual(old[3], new[3], delta=1 if old[3] == 0 else 2)
+
+    def test_ready_ones_keep_their_order(self):
+        for server in self.servers():
+            client = self.client(server)
+            client.ask("use from")
+            for i in range(1000):
+                client.put(b"%d" % i, priority=i * 7 % 5)
+            self.move(server, "from", "to")
+            client.ask("watch to")
+            order = [int(client.reserve()[1]) for _ in range(1000)]
+            self.assertEqual(order, sorted(range(1000), key=lambda i: (i * 7 % 5, i)))
+
+    def test_states_and_count(self):
+        for server in self.servers():
+            self.fill(server, "from", ready=5, delayed=5, buried=5)
+            self.move(server, "from", "to", "--state", "buried", "--count", 3)
+            self.assertEqual(self.counts(server, "from"), (5, 5, 2, 0))
+            self.assertEqual(self.counts(server, "to"), (0, 0, 3, 0))
+            self.move(server, "from", "to", "--state", "ready", "--state", "delayed", "--count", 7)
+            self.assertEqual(self.counts(server, "from"), (0, 3, 2, 0))
+            self.assertEqual(self.counts(server, "to"), (5, 2, 3, 0))
+
+    def test_as_json_and_what_workers_have(self):
+        for server in self.servers():
+            self.fill(server, "from", ready=2, delayed=1)
+            worker = self.client(server)
+            self.put_in(worker, "from", "reserved")
+            self.assertEqual(self.tubectl_json(server, "move", "from", "to"),
+                             {"from": "from", "to": "to",
+                              "moved": {"ready": 2, "delayed": 1, "buried": 0},
+                              "left_reserved": 1})
+            self.assertEqual(self.move(server, "from", "to"),
+                             "moved no jobs from from to to; 1 job left to workers\n")
+
+    def test_out_of_and_into_a_paused_tube(self):
+        for server in self.servers():
+            self.fill(server, "from", ready=300)
+            client = self.client(server)
+            client.ask("watch to")
+            for tube in ("from", "to"):
+                self.assertEqual(client.ask(f"pause-tube {tube} {LONG}"), "PAUSED")
+            self.assertEqual(self.move(server, "from", "to"), "moved 300 ready from from to to\n")
+            self.assertEqual(self.counts(server, "to"), (300, 0, 0, 0))
+
+    def test_large_jobs(self):
+        for flags in (("-z", "3000000"),):
+            for server in (self.tubed(*flags), self.beanstalkd(*flags)):
+                client = self.client(server)
+                for i in range(10):
+                    self.put_in(client, "from", ("ready", "delayed", "buried")[i % 3],
+                                b"%d" % i * 3_000_000)
+                self.assertEqual(self.move(server, "from", "to"),
+                                 "moved 4 ready, 3 delayed, 3 buried from from to to\n")
+                jobs = self.jobs(server, 20)["to"]
+                self.assertEqual(sorted(job[4][:1] for job in jobs), [b"%d" % i for i in range(10)])
+                self.assertEqual({len(job[4]) for job in jobs}, {3_000_000})
+
+    def test_what_is_refused_stays_as_it_is(self):
+        daemon = self.start()
+        server = daemon.addresses[0]
+        self.fill(server, "from", ready=3, delayed=3, buried=3)
+        newest = 9
+        before = self.jobs(server, newest)["from"]
+        self.client(server).ask("watch to")
+        self.drain(daemon)
+        for states in ((), ("--state", "delayed"), ("--state", "buried")):
+            code, output, errors = self.run_tubectl(server, "move", "from", "to", *states)
+            self.assertEqual((code, output), (FAILURE, "moved no jobs from from to to\n"))
+            self.assertEqual(errors, "tubectl: move: the server is draining: it takes no jobs "
+                                     "(DRAINING)\n")
+            # What was reserved goes back when the connection ends.
+            until("the jobs to be back", lambda: self.counts(server, "from") == (3, 3, 3, 0))
+        after = self.jobs(server, 100)["from"]
+        self.assertEqual([job[:3] + job[4:] for job in before], [job[:3] + job[4:] for job in after])
+        self.assertEqual({self.client(server).stats(f"stats-job {job}")["releases"]
+                          for job in range(1, newest + 1)}, {0})
+
+    def test_a_tube_that_cannot_be_made(self):
+        server = self.tubed("--limits-tubes", "2")
+        self.fill(server, "from", ready=3, buried=1)
+        self.assertIn("OUT_OF_MEMORY", self.run_tubectl(server, "move", "from", "to")[2])
+        until("the jobs to be back", lambda: self.counts(server, "from") == (3, 0, 1, 0))
+        self.assertEqual(self.counts(server, "default"), (0, 0, 0, 0))
+
+    def test_a_tube_that_the_server_refuses(self):
+        stats = b"---\nname: from\ncurrent-jobs-buried: 1\n"
+        server = ScriptedServer([b"OK 4\r\n---\n\r\n", b"OK %d\r\n%s\r\n" % (len(stats), stats),
+                                 b"OUT_OF_MEMORY\r\n"])
+        try:
+            code, output, errors = self.run_tubectl(server.address, "move", "from", "to")
+        finally:
+            server.close()
+        self.assertEqual((code, output, errors),
+                         (FAILURE, "moved no jobs from from to to\n",
+                          "tubectl: move: the server has no room (OUT_OF_MEMORY)\n"))
+        self.assertEqual(server.commands[-1], "use from")
+
+    def test_no_room_for_more(self):
+        server = self.tubed("--limits-job-memory", "1MiB")
+        client = self.client(server)
+        client.ask("use from")
+        put = 0
+        while True:
+            client.send(b"put 0 0 60 60000\r\n" + b"x" * 60000 + b"\r\n")
+            if not client.line().startswith("INSERTED"):
+                break
+            put += 1
+        code, _, errors = self.run_tubectl(server, "move", "from", "to")
+        self.assertEqual(code, FAILURE)
+        self.assertIn("OUT_OF_MEMORY", errors)
+        until("all to be there", lambda: sum(self.counts(server, tube)[0]
+                                             for tube in ("from", "to")) == put)
+
+    def test_no_job_is_lost_or_done_twice_beside_workers(self):
+        for server in self.servers():
+            self.fill(server, "from", ready=2000)
+            stop = threading.Event()
+            seen = []
+
+            def consume(tube, server=server, stop=stop, seen=seen):
+                worker = self.client(server)
+                worker.ask(f"watch {tube}")
+                while True:
+                    over = stop.is_set()
+                    worker.send(b"reserve-with-timeout 0\r\n")
+                    words = worker.line().split()
+                    if words[0] != "RESERVED":
+                        if over:
+                            return
+                        continue
+                    body = worker.read(int(words[2]) + 2)[:-2]
+                    if worker.ask(f"delete {words[1]}") == "DELETED":
+                        seen.append(body)
+            workers = [threading.Thread(target=consume, args=(tube,)) for tube in ("from", "to")]
+            for worker in workers:
+                worker.start()
+            try:
+                self.move(server, "from", "to")
+            finally:
+                stop.set()
+                for worker in workers:
+                    worker.join(SECONDS)
+            self.assertEqual(sorted(seen), sorted(b"ready %d" % i for i in range(2000)))
+
+    def test_a_signal_ends_it_between_two_batches(self):
+        for server in self.servers():
+            total = 20_000
+            client = self.client(server)
+            client.ask("use from")
+            client.put_many(total)
+            code, output, errors = self.signalled(server, signal.SIGTERM, b"delete ", "move",
+                                                  "from", "to")
+            self.assertEqual((code, errors),
+                             (FAILURE, "tubectl: interrupted: the other jobs are where they were\n"))
+            moved = int(output.split()[1])
+            self.assertGreater(moved, 0)
+            self.assertLess(moved, 1000)  # what was under way, and no batch more
+            self.assertEqual(self.counts(server, "from")[0], total - moved)
+            self.assertEqual(self.counts(server, "to")[0], moved)
+
+    def test_what_cannot_be_done(self):
+        for server in self.servers():
+            self.assertEqual(self.refused(FAILURE, server, "move", "from", "to"),
+                             "tubectl: there is no tube from\n")
+            self.assertEqual(self.refused(USAGE, server, "move", "a", "a"),
+                             "tubectl: FROM and TO are the same tube; try tubectl move --help\n")
+            for arguments in ((), ("a",), ("a", "-b"), ("a", "b", "c"), ("a", "b", "--count", "0"),
+                              ("a", "b", "--state", "reserved")):
+                self.refused(USAGE, server, "move", *arguments)
+        self.refused(UNAVAILABLE, f"unix:{self.directory}/none", "move", "a", "b")
+
+    def test_the_examples(self):
+        for server in self.servers():
+            self.fill(server, "mail", ready=1, buried=1)
+            keeper = self.client(server)
+            keeper.ask("watch mail")  # so that it is there for the second one too
+            self.assert_examples_run(server, "move")
+            self.assertEqual(self.counts(server, "mail-slow"), (1, 0, 1, 0))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,239 @@
+"""`tubectl put`: one job, and a job a line.
+
+  TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
+    python3 tests/tubectl/produce_test.py
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import unittest
+
+from programs import (DONE, FAILURE, IO, SANITIZED, SECONDS, UNAVAILABLE, USAGE,
+                      ScriptedServer, TubectlTest, until)
+
+LARGEST = 65535  # what both servers take unless they are told otherwise
+ODD_BYTES = b"\0\xff\r\n\r\n \n"
+
+
+class Put(TubectlTest):
+    def job(self, server, job, tube="default"):
+        """The body, and what stats-job tells."""
+        client = self.client(server)
+        client.send(b"peek %d\r\n" % job)
+        _, body = client.body()
+        stats = client.stats(f"stats-job {job}")
+        self.assertEqual(str(stats["tube"]).strip('"'), tube)
+        return body, stats
+
+    def bodies(self, server, count, tube="default"):
+        """Of that many jobs; there are no more."""
+        client = self.client(server)
+        client.ask(f"watch {tube}")
+        bodies = [client.reserve("reserve-with-timeout 0")[1] for _ in range(count)]
+        self.assertEqual(client.ask("reserve-with-timeout 0"), "TIMED_OUT")
+        return bodies
+
+    def test_an_argument(self):
+        for server in self.servers():
+            self.assertEqual(self.tubectl(server, "put", "hello"), "1\n")
+            body, stats = self.job(server, 1)
+            self.assertEqual((body, stats["pri"], stats["delay"], stats["ttr"], stats["state"]),
+                             (b"hello", 1024, 0, 60, "ready"))
+
+    def test_an_argument_that_is_empty_and_one_that_begins_with_a_dash(self):
+        for server in self.servers():
+            self.assertEqual(self.tubectl(server, "put", ""), "1\n")
+            self.assertEqual(self.tubectl(server, "put", "--", "-x y"), "2\n")
+            self.assertEqual([self.job(server, job)[0] for job in (1, 2)], [b"", b"-x y"])
+
+    def test_tube_priority_delay_and_ttr(self):
+        for server in self.servers():
+            told = self.tubectl_json(server, "put", "-t", "mail", "-p", 7, "-d", 90, "--ttr", 33,
+                                     "x")
+            self.assertEqual(told, {"id": 1})
+            _, stats = self.job(server, 1, tube="mail")
+            self.assertEqual((stats["pri"], stats["delay"], stats["ttr"], stats["state"]),
+                             (7, 90, 33, "delayed"))
+            self.tubectl(server, "put", "--tube", "mail", "--priority", 8, "--delay", 91, "x")
+            _, stats = self.job(server, 2, tube="mail")
+            self.assertEqual((stats["pri"], stats["delay"]), (8, 91))
+
+    def test_standard_input_and_a_file_are_one_job_with_all_bytes(self):
+        for server in self.servers():
+            path = self.directory / "body"
+            path.write_bytes(ODD_BYTES)
+            self.assertEqual(self.tubectl(server, "put", stdin=ODD_BYTES), "1\n")
+            self.assertEqual(self.tubectl(server, "put", "-", stdin=b"x" * LARGEST), "2\n")
+            self.assertEqual(self.tubectl(server, "put", "--file", path), "3\n")
+            self.assertEqual(self.tubectl(server, "put", stdin=b""), "4\n")
+            self.assertEqual([self.job(server, job)[0] for job in (1, 2, 3, 4)],
+                             [ODD_BYTES, b"x" * LARGEST, ODD_BYTES, b""])
+
+    def test_each_line_is_a_job(self):
+        for server in self.servers():
+            lines = b"one\n\ntwo\r\nth\0ree"
+            self.assertEqual(self.tubectl(server, "put", "--lines", stdin=lines), "4\n")
+            path = self.directory / "lines"
+            path.write_bytes(b"five\nsix\n")
+            told = self.tubectl_json(server, "put", "-l", "-t", "mail", "--file", path)
+            self.assertEqual(told, {"inserted": 2})
+            self.assertEqual(self.tubectl_json(server, "put", "-l", stdin=b""), {"inserted": 0})
+            self.assertEqual(self.bodies(server, 6, tube="mail"),
+                             [b"one", b"", b"two\r", b"th\0ree", b"five", b"six"])
+
+    def test_ids_of_lines(self):
+        for server in self.servers():
+            self.assertEqual(self.tubectl(server, "put", "--lines", "--ids", stdin=b"a\nb\n"),
+                             "1\n2\n")
+            told = self.tubectl(server, "put", "--lines", "--ids", "--json", stdin=b"a\nb\n")
+            self.assertEqual([json.loads(line) for line in told.splitlines()],
+                             [{"id": 3}, {"id": 4}])
+
+    def test_many_lines_arrive_in_order(self):
+        count = 5_000 if SANITIZED else 50_000
+        for server in self.servers():
+            lines = b"".join(b"%d\n" % i for i in range(count))
+            self.assertEqual(self.tubectl(server, "put", "--lines", stdin=lines), f"{count}\n")
+            self.assertEqual(self.client(server).stats()["current-jobs-ready"], count)
+            last = f"{count}"
+            self.assertEqual(self.tubectl(server, "peek", last), str(count - 1))
+
+    def test_a_line_is_put_before_the_next_one_comes(self):
+        for server in self.servers():
+            process = self.popen(server, "put", "--lines", stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE)
+            with process:
+                client = self.client(server)
+                for body in (b"first", b"second"):
+                    process.stdin.write(body + b"\n")
+                    process.stdin.flush()
+                    self.assertEqual(client.reserve("reserve-with-timeout 20")[1], body)
+                output, _ = process.communicate(timeout=SECONDS)
+            self.assertEqual((process.returncode, output), (DONE, b"2\n"))
+
+    def test_much_input_needs_little_memory(self):
+        for server in self.servers():
+            process = self.popen(server, "put", "--lines", "-t", "mail", stdin=subprocess.PIPE,
+                                 stdout=subprocess.DEVNULL)
+            line = b"x" * 999 + b"\n"
+            with process:
+                for _ in range(300):
+                    process.stdin.write(line * 100)
+                process.stdin.flush()
+                with open(f"/proc/{process.pid}/status", encoding="utf-8") as status:
+                    peak = next(row for row in status if row.startswith("VmHWM"))
+                process.communicate(timeout=SECONDS)
+            self.assertEqual(process.returncode, DONE)
+            if not SANITIZED:
+                self.assertLess(int(peak.split()[1]), 20_000)  # kB, for 30 MB
+
+    def test_a_job_that_is_too_big(self):
+        for server in self.servers():
+            large = "x" * (LARGEST + 1)
+            self.assertIn("JOB_TOO_BIG", self.refused(FAILURE, server, "put", large))
+            why = self.refused(FAILURE, server, "put", stdin=large.encode())
+            self.assertIn(f"larger than the {LARGEST} bytes", why)
+            lines = b"a\nb\n" + large.encode() + b"\nd\n"
+            why = self.refused(FAILURE, server, "put", "--lines", stdin=lines)
+            self.assertRegex(why, f"line 3: .* {LARGEST} bytes .*; 2 jobs were inserted before\n")
+            # Without an end the line is as long.
+            self.refused(FAILURE, server, "put", "--lines", stdin=large.encode())
+            self.assertEqual(self.bodies(server, 2), [b"a", b"b"])
+
+    def test_a_server_that_drains(self):
+        for server in self.servers():
+            os.kill(self.client(server).stats()["pid"], signal.SIGUSR1)
+            until("draining", lambda: self.client(server).stats()["draining"] == "true")
+            self.assertIn("DRAINING", self.refused(FAILURE, server, "put", "x"))
+            why = self.refused(FAILURE, server, "put", "--lines", stdin=b"a\nb\n")
+            self.assertRegex(why, r"line 1: the server is draining.*; "
+                                  r"0 jobs were inserted before\n")
+
+    def test_a_server_without_memory(self):
+        server = self.tubed("--limits-job-memory", "1MiB")
+        lines = (b"x" * 60_000 + b"\n") * 30
+        why = self.refused(FAILURE, server, "put", "--lines", stdin=lines)
+        self.assertRegex(why, r"line 1\d: the server has no room \(OUT_OF_MEMORY\); 1\d jobs were")
+        self.assertIn("OUT_OF_MEMORY", self.refused(FAILURE, server, "put", "x" * 60_000))
+
+    def test_a_tube_that_the_server_refuses(self):
+        server = self.tubed("--limits-tubes", "1")
+        for arguments in (("hello",), (), ("--lines",)):
+            why = self.refused(FAILURE, server, "put", "-t", "mail", *arguments, stdin=b"a\nb\n")
+            self.assertIn("use mail: the server has no room (OUT_OF_MEMORY)", why)
+        self.assertEqual(self.client(server).stats()["total-jobs"], 0)
+        self.assertEqual(self.tubectl(server, "put", "-t", "default", "hello"), "1\n")
+
+    def test_a_server_that_does_not_tell_its_largest_job(self):
+        for arguments in ((), ("--lines",)):
+            server = ScriptedServer([b"OUT_OF_MEMORY\r\n"])
+            self.addCleanup(server.close)
+            why = self.refused(FAILURE, server.address, "put", *arguments, stdin=b"a\n")
+            self.assertIn("put: the server has no room", why)
+            self.assertEqual(server.commands, ["stats"])
+
+    def test_all_that_was_on_its_way_behind_a_line_that_is_refused(self):
+        server = self.tubed("--limits-job-memory", "4MiB", "--limits-job-bytes", "8MiB")
+        lines = [b"a\n"] * 100_000
+        lines[299] = b"x" * (5 << 20) + b"\n"
+        why = self.refused(FAILURE, server, "put", "--lines", stdin=b"".join(lines))
+        told = re.search(r"line 300: .*OUT_OF_MEMORY\); 299 jobs were inserted before"
+                         r"(?:, and (\d+) behind it)?", why)
+        self.assertIsNotNone(told, why)
+        behind = int(told[1] or 0)
+        self.assertEqual(self.client(server).stats()["current-jobs-ready"], 299 + behind)
+        self.assertLessEqual(behind, 512)
+
+    def test_what_was_on_its_way_behind_a_line_that_is_refused(self):
+        stats = b"OK 22\r\n---\nmax-job-size: 100\n\r\n"
+        server = ScriptedServer([stats, b"INSERTED 1\r\n", b"BURIED 2\r\n", b"INSERTED 3\r\n"])
+        self.addCleanup(server.close)
+        why = self.refused(FAILURE, server.address, "put", "--lines", stdin=b"a\nb\nc\n")
+        self.assertRegex(why, r"line 2: .* has buried it \(BURIED 2\); 1 job was inserted "
+                              "before, and 1 behind it")
+
+    def test_one_job_that_was_buried(self):
+        server = ScriptedServer([b"BURIED 9\r\n"])
+        self.addCleanup(server.close)
+        self.assertIn("(BURIED 9)", self.refused(FAILURE, server.address, "put", "x"))
+
+    def test_a_server_that_goes_away(self):
+        stats = b"OK 22\r\n---\nmax-job-size: 100\n\r\n"
+        server = ScriptedServer([stats, b"INSERTED 1\r\n", None])
+        self.addCleanup(server.close)
+        why = self.refused(UNAVAILABLE, server.address, "put", "--lines", stdin=b"a\nb\nc\n")
+        self.assertIn("; 1 job was inserted before", why)
+
+    def test_no_server(self):
+        nowhere = f"unix:{self.directory}/nobody"
+        for arguments in (("put", "x"), ("put",), ("put", "--lines")):
+            self.refused(UNAVAILABLE, nowhere, *arguments)
+
+    def test_input_that_cannot_be_read(self):
+        for server in self.servers():
+            self.assertIn("No such file", self.refused(IO, server, "put", "-f", "/nonexistent"))
+            for lines in ((), ("--lines",)):
+                why = self.refused(IO, server, "put", *lines, "--file", self.directory)
+                self.assertIn("Is a directory", why)
+
+    def test_output_that_cannot_be_written(self):
+        for server in self.servers():
+            with open("/dev/full", "wb") as full:
+                process = self.popen(server, "put", "x", stdout=full, stderr=subprocess.PIPE)
+                _, errors = process.communicate(timeout=SECONDS)
+            self.assertEqual(process.returncode, IO, errors)
+
+    def test_mistakes_in_the_command_line(self):
+        nowhere = f"unix:{self.directory}/nobody"
+        for arguments in (("--ids", "x"), ("--lines", "x"), ("--file", "f", "x"), ("x", "y"),
+                          ("-t", "a b", "x"), ("-p", "4294967296", "x"), ("-d", "-1", "x"),
+                          ("--ttr", "a", "x"), ("--nonsense",)):
+            with self.subTest(arguments=arguments):
+                self.refused(USAGE, nowhere, "put", *arguments)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,54 @@
+#include "tubectl/stats.h"
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+namespace tubed::tubectl {
+
+TEST_CASE("stats are keys and values, in their order") {
+  const Stats stats("---\nname: \"1.0\"\ncurrent-jobs-ready: 17\nrusage-utime: 0.5\nempty: \n");
+  REQUIRE(stats.lines().size() == 4);
+  CHECK(stats.lines()[0].key == "name");
+  CHECK(stats.lines()[0].value == "1.0");
+  CHECK(stats.lines()[0].quoted);
+  CHECK_FALSE(stats.lines()[1].quoted);
+  CHECK(stats.text("name") == "1.0");
+  CHECK(stats.number("current-jobs-ready") == 17);
+  CHECK(stats.count("current-jobs-ready") == 17);
+  CHECK(stats.text("empty") == "");
+}
+
+TEST_CASE("what is there is not always a number, and not always there") {
+  const Stats stats(
+      "---\na: 1.5\nb: -1\nc: 18446744073709551615\nd: 18446744073709551616\ne: 1x\n");
+  CHECK_FALSE(stats.number("a"));
+  CHECK_FALSE(stats.number("b"));
+  CHECK(stats.number("c") == UINT64_MAX);
+  CHECK_FALSE(stats.number("d"));
+  CHECK_FALSE(stats.number("e"));
+  CHECK_FALSE(stats.text("f"));
+  CHECK(stats.count("a") == 0);
+  CHECK(stats.count("f") == 0);
+}
+
+TEST_CASE("lines that are none are passed over, and the last may lack its end") {
+  CHECK(Stats("").lines().empty());
+  CHECK(Stats("---").lines().empty());
+  CHECK(Stats("---\n\nnothing\n").lines().empty());
+  CHECK(Stats("a: 1").count("a") == 1);
+  CHECK(Stats("a: b: c\n").text("a") == "b: c");
+  CHECK(Stats("a: \"\n").text("a") == "\"");
+  CHECK(Stats("a: \"\"\n").text("a") == "");
+}
+
+TEST_CASE("the lists are names") {
+  using Names = std::vector<std::string>;
+  CHECK(list_items("---\n- default\n- a-b\n- 1.0\n") == Names{"default", "a-b", "1.0"});
+  CHECK(list_items("---\n").empty());
+  CHECK(list_items("").empty());
+  CHECK(list_items("---\nname: x\n- last") == Names{"last"});
+}
+
+}  // namespace tubed::tubectl

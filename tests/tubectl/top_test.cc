@@ -1,0 +1,404 @@
+// The frames of tubectl top at many sizes, and what keys do to them; time and looks are made up.
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "tubectl/top/frame.h"
+#include "tubectl/top/model.h"
+#include "tubectl/top/text.h"
+#include "tubectl/top/view.h"
+
+using tubed::tubectl::Snapshot;
+using tubed::tubectl::Stats;
+using tubed::tubectl::TubeCounts;
+using namespace tubed::tubectl::top;
+
+namespace {
+
+const Glyphs kAscii(false);
+
+std::string server_block(std::uint64_t puts, double cpu_seconds) {
+  return fmt::format(
+      "---\ncurrent-jobs-ready: 12345\ncurrent-jobs-buried: 2\ntotal-jobs: {}\ncmd-delete: 50\n"
+      "cmd-reserve: 30\ncmd-reserve-with-timeout: 40\njob-timeouts: 0\ncurrent-connections: 7\n"
+      "current-workers: 3\ncurrent-waiting: 1\nversion: \"2.0.0\"\nuptime: 90061\n"
+      "draining: false\nrusage-utime: {}\nrusage-stime: 0.5\njob-memory: 512\n"
+      "max-job-memory: 1024\njournal-bytes: 95\njournal-max-bytes: 100\n",
+      puts, cpu_seconds);
+}
+
+TubeCounts tube(std::string name, std::uint64_t ready, std::uint64_t buried = 0) {
+  TubeCounts counts;
+  counts.name = std::move(name);
+  counts.ready = ready;
+  counts.buried = buried;
+  return counts;
+}
+
+// A look `at` milliseconds.
+Snapshot look(int at, std::vector<TubeCounts> tubes, std::uint64_t puts = 100, double cpu = 1) {
+  Snapshot snapshot;
+  snapshot.taken = std::chrono::steady_clock::time_point() + std::chrono::milliseconds(at);
+  snapshot.server = Stats(server_block(puts, cpu));
+  snapshot.tubes = std::move(tubes);
+  std::ranges::sort(snapshot.tubes, {}, &TubeCounts::name);
+  return snapshot;
+}
+
+std::vector<std::string> shown(Model& model, View& view, Size size, const Glyphs& glyphs = kAscii) {
+  const Frame frame = compose(model, view, glyphs, size);
+  CHECK(frame.lines.size() <= size.rows);
+  std::vector<std::string> lines;
+  for (const Line& line : frame.lines) {
+    CHECK(line.width() <= size.columns);
+    CHECK(line.width() == width_of(line.text()));
+    lines.push_back(line.text());
+  }
+  return lines;
+}
+
+// The index of the first line with that text; the number of lines: there is none.
+std::size_t line_with(const std::vector<std::string>& lines, const std::string& text) {
+  const auto found = std::ranges::find_if(
+      lines, [&](const std::string& line) { return line.find(text) != line.npos; });
+  return static_cast<std::size_t>(found - lines.begin());
+}
+
+bool has(const std::vector<std::string>& lines, const std::string& text) {
+  return line_with(lines, text) < lines.size();
+}
+
+void press(View& view, Model& model, const std::string& characters) {
+  for (const char character : characters) {
+    CHECK_FALSE(view.press({Key::Kind::character, character}, model));
+  }
+}
+
+void press(View& view, Model& model, Key::Kind kind) {
+  CHECK_FALSE(view.press({kind}, model));
+}
+
+Model with_tubes(std::vector<TubeCounts> tubes) {
+  Model model("127.0.0.1:11300");
+  model.update(look(0, std::move(tubes)));
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("numbers are short") {
+  CHECK(shortened(0) == "0");
+  CHECK(shortened(9999) == "9999");
+  CHECK(shortened(12'345) == "12.3k");
+  CHECK(shortened(99'960) == "100k");
+  CHECK(shortened(999'499) == "999k");
+  CHECK(shortened(999'950) == "1.0M");
+  CHECK(shortened(4'500'000) == "4.5M");
+  CHECK(shortened(18'446'744'073'709'551'615U) == "18.4E");
+  CHECK(shortened_rate(0) == "0");
+  CHECK(shortened_rate(0.01) == "<0.1");
+  CHECK(shortened_rate(0.5) == "0.5");
+  CHECK(shortened_rate(99.96) == "100");
+  CHECK(shortened_rate(9999.7) == "10.0k");
+  CHECK(bytes_in_words(1023) == "1023 B");
+  CHECK(bytes_in_words(1536) == "1.5 KiB");
+  CHECK(bytes_in_words(1'048'575) == "1.0 MiB");
+  CHECK(seconds_in_words(59) == "00:00:59");
+  CHECK(seconds_in_words(90'061) == "1 d 01:01");
+}
+
+TEST_CASE("text of others cannot move the cursor, and is cut with a sign") {
+  CHECK(clean("a\x1b[2J\nb\tc", 20) == "a?[2J?b c");
+  CHECK(clean("\xff\xc3", 20) == "??");
+  CHECK(clean("abcdef", 3) == "abc");
+  CHECK(kAscii.shorten("abcdef", 6) == "abcdef");
+  CHECK(kAscii.shorten("abcdef", 5) == "abcd~");
+  CHECK(Glyphs(true).shorten("abcdef", 5) == "abcd…");
+}
+
+TEST_CASE("graphs") {
+  const std::vector<float> values{9, 0, 1, 4, 8};
+  CHECK(kAscii.sparkline(values, 4) == "_.=#");
+  CHECK(Glyphs(true).sparkline(values, 4) == "▁▂▅█");
+  CHECK(kAscii.sparkline(values, 7) == "  #_.-*");
+  CHECK(kAscii.sparkline({}, 3) == "   ");
+  const auto bar = kAscii.bar(0.5, 4);
+  CHECK(bar.filled == "##");
+  CHECK(bar.rest == "..");
+  CHECK(kAscii.bar(7, 4).rest.empty());
+}
+
+TEST_CASE("80 x 24 has all of the head, and a table without the columns that matter less") {
+  Model model = with_tubes({tube("mail", 7), tube("default", 0, 3)});
+  model.update(look(2000, {tube("mail", 9), tube("default", 0, 3)}, 300, 2));
+  View view;
+  const auto lines = shown(model, view, {80, 24});
+  CHECK(lines.size() == 24);
+  CHECK(lines[0] == "127.0.0.1:11300  serving  version 2.0.0  up 1 d 01:01");
+  CHECK(lines[1] == "connections  7  workers 3  waiting 1  tubes 2  CPU 50 %  producers 0");
+  CHECK(lines[2].starts_with("jobs         ready 12.3k  reserved 0  delayed 0  buried 2"));
+  CHECK(lines[3].starts_with("puts/s        100"));
+  CHECK(lines[4].starts_with("deletes/s       0"));
+  CHECK(lines[5].starts_with("memory ########........ 512 B of 1.0 KiB  journal ######"));
+  CHECK(lines[6] ==
+        "  TUBE            vREADY RESERVED DELAYED BURIED WAITING PAUSED PUTS/S DELETES/S");
+  CHECK(lines[7].starts_with("> mail                 9        0       0      0"));
+  CHECK(lines[8].starts_with("  default              0        0       0      3"));
+  CHECK(lines[23].starts_with("q quit  ? help"));
+}
+
+TEST_CASE("200 x 50 has all columns and graphs, and 40 x 8 what matters most") {
+  Model model = with_tubes({tube("mail", 7)});
+  View view;
+  const auto wide = shown(model, view, {200, 50});
+  CHECK(wide.size() == 50);
+  for (const char* const title :
+       {"URGENT", "WATCHING", "PAUSED", "DELETES/S", "READY, OVER TIME"}) {
+    CHECK(has(wide, title));
+  }
+  const auto small = shown(model, view, {40, 8});
+  CHECK(small.size() == 8);
+  CHECK(small[0].starts_with("127.0.0.1:11300  serving"));
+  CHECK(small[1].starts_with("jobs"));
+  CHECK(small[2].ends_with("READY RESERVED BURIED"));
+  CHECK(small[3].starts_with("> mail"));
+  CHECK(shown(model, view, {39, 8}).size() == 1);
+  CHECK(has(shown(model, view, {80, 7}), "top wants 40 x 8"));
+}
+
+TEST_CASE("every size from nothing to large is kept to, on every page and with every question") {
+  std::vector<TubeCounts> tubes{tube(std::string(200, 'n'), ~0ULL, ~0ULL)};
+  tubes[0].pause_seconds_left = ~0ULL;
+  for (int index = 0; index < 100; ++index) tubes.push_back(tube(fmt::format("t{}", index), 5));
+  for (const bool blocks : {false, true}) {
+    for (const char* const keys : {"", "\n", "?", "/x", "p123", "K"}) {
+      Model model("unix:/" + std::string(300, 'a'));
+      model.update(look(0, tubes));
+      model.update(look(100, tubes, ~0ULL));
+      View view;
+      for (const char key : std::string(keys)) {
+        view.press(key == '\n' ? Key{Key::Kind::enter} : Key{Key::Kind::character, key}, model);
+      }
+      for (std::size_t columns = 0; columns < 210; columns += 7) {
+        for (std::size_t rows = 0; rows < 60; rows += 3) {
+          shown(model, view, {columns, rows}, Glyphs(blocks));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("no tubes, and none that the filter lets through") {
+  Model model = with_tubes({});
+  View view;
+  CHECK(has(shown(model, view, {80, 24}), "no tubes"));
+  press(view, model, Key::Kind::enter);
+  CHECK(view.page() == View::Page::tubes);
+  press(view, model, "pK");
+  CHECK(view.question() == View::Question::none);
+  model.update(look(1000, {tube("mail", 1)}));
+  model.tubes.filter("x");
+  CHECK(has(shown(model, view, {80, 24}), "no tube has \"x\" in its name"));
+}
+
+TEST_CASE("sorting, by key and reversed") {
+  Model model = with_tubes({tube("a", 1, 9), tube("b", 3), tube("c", 2)});
+  View view;
+  const auto order = [&] {
+    std::string names;
+    for (std::size_t index = 0; index < model.tubes.size(); ++index) {
+      names += model.tubes[index].counts.name;
+    }
+    return names;
+  };
+  CHECK(order() == "bca");
+  press(view, model, "r");
+  CHECK(order() == "acb");
+  press(view, model, Key::Kind::left);
+  CHECK(model.tubes.sorted_by() == SortKey::name);
+  CHECK(order() == "abc");
+  press(view, model, "r");
+  CHECK(order() == "cba");
+  press(view, model, ">ssss");
+  CHECK(model.tubes.sorted_by() == SortKey::buried);
+  CHECK(order() == "abc");
+  CHECK(has(shown(model, view, {80, 24}), "sorted by buried"));
+  press(view, model, "<<<<<<");
+  CHECK(model.tubes.sorted_by() == SortKey::deletes);
+  for (std::size_t key = 0; key < kSortKeys; ++key) {
+    const auto one = static_cast<SortKey>(key);
+    CHECK(sort_key_of(name_of(one)) == one);
+  }
+  CHECK_FALSE(sort_key_of("size"));
+}
+
+TEST_CASE("the selection stays with its tube, and scrolls the table") {
+  std::vector<TubeCounts> tubes;
+  for (std::uint64_t index = 0; index < 10'000; ++index) {
+    tubes.push_back(tube(fmt::format("t{:05}", index), index));
+  }
+  Model model = with_tubes(tubes);
+  View view;
+  CHECK(has(shown(model, view, {80, 24}), "> t09999"));
+  press(view, model, "jj");
+  CHECK(has(shown(model, view, {80, 24}), "> t09997"));
+  tubes[0].ready = 20'000;
+  model.update(look(1000, tubes));
+  CHECK(model.tubes.selected()->counts.name == "t09997");
+  press(view, model, Key::Kind::end);
+  auto lines = shown(model, view, {80, 24});
+  CHECK(lines[22].starts_with("> t00001"));
+  press(view, model, Key::Kind::page_up);
+  CHECK(has(shown(model, view, {80, 24}), "> t00017"));
+  press(view, model, Key::Kind::home);
+  lines = shown(model, view, {80, 24});
+  CHECK(lines[7].starts_with("> t00000"));
+  press(view, model, "k");
+  CHECK(model.tubes.selected_index() == 0);
+  // Fewer than before: the table fills its room.
+  press(view, model, Key::Kind::end);
+  tubes.resize(30);
+  model.update(look(2000, tubes));
+  lines = shown(model, view, {80, 24});
+  CHECK(lines[22].starts_with("> t00001"));
+}
+
+TEST_CASE("a filter is typed live") {
+  Model model = with_tubes({tube("mail", 1), tube("maps", 2), tube("urgent-mail", 3)});
+  View view;
+  press(view, model, "/mai");
+  CHECK(model.tubes.size() == 2);
+  auto frame = compose(model, view, kAscii, {80, 24});
+  CHECK(frame.lines.back().text() == "only tubes with: mai");
+  CHECK(frame.cursor == 20U);
+  press(view, model, Key::Kind::backspace);
+  CHECK(model.tubes.size() == 3);
+  press(view, model, "p");
+  press(view, model, Key::Kind::enter);
+  CHECK(model.tubes.filter() == "map");
+  CHECK(has(shown(model, view, {80, 24}), "tubes 1 of 3"));
+  press(view, model, Key::Kind::escape);
+  CHECK(model.tubes.size() == 3);
+  press(view, model, "/x");
+  press(view, model, Key::Kind::escape);
+  CHECK(model.tubes.size() == 3);
+}
+
+TEST_CASE("pause and kick ask before they order") {
+  Model model = with_tubes({tube("mail", 5, 4), tube("slow", 1)});
+  View view;
+  press(view, model, "p");
+  CHECK(has(shown(model, view, {80, 24}), "pause mail, seconds (0 ends it): "));
+  press(view, model, "6a0");
+  CHECK_FALSE(view.take_order());
+  press(view, model, Key::Kind::enter);
+  auto order = view.take_order();
+  REQUIRE(order);
+  CHECK(order->kind == Order::Kind::pause);
+  CHECK(order->tube == "mail");
+  CHECK(order->number == 60);
+  CHECK_FALSE(view.take_order());
+
+  press(view, model, "p");
+  press(view, model, Key::Kind::enter);
+  CHECK_FALSE(view.take_order());
+  press(view, model, "p5");
+  press(view, model, Key::Kind::escape);
+  CHECK_FALSE(view.take_order());
+  press(view, model, "p4294967296");
+  press(view, model, Key::Kind::enter);
+  CHECK_FALSE(view.take_order());
+  CHECK(view.message() == "4294967296 is more than a server takes");
+
+  press(view, model, "K");
+  CHECK(has(shown(model, view, {80, 24}), "kick buried jobs of mail, how many (all): "));
+  press(view, model, Key::Kind::enter);
+  order = view.take_order();
+  REQUIRE(order);
+  CHECK(order->kind == Order::Kind::kick);
+  CHECK(order->number == 4'294'967'295U);
+  press(view, model, "K2");
+  press(view, model, Key::Kind::enter);
+  CHECK(view.take_order()->number == 2);
+}
+
+TEST_CASE("a tube's details, the help, and back") {
+  Model model = with_tubes({tube("mail", 5)});
+  View view;
+  press(view, model, Key::Kind::enter);
+  CHECK(has(shown(model, view, {80, 24}), "asking the server"));
+  Details details;
+  details.tube = "mail";
+  model.details = details;
+  CHECK(has(shown(model, view, {80, 24}), "there is no such tube now"));
+  model.details->there = true;
+  model.details->stats = Stats("---\nname: mail\ncurrent-jobs-ready: 5\n");
+  CHECK(has(shown(model, view, {80, 24}), "no job is ready, delayed or buried"));
+  model.details->jobs.push_back(
+      {"ready", 17, 12, "hello\nworld!", Stats("---\nid: 17\npri: 3\nage: 9\n")});
+  auto lines = shown(model, view, {80, 24});
+  CHECK(has(lines, "  current-jobs-ready    5"));
+  CHECK(has(lines, "next ready job  17  priority 3  age 9"));
+  CHECK(has(lines, "  world!"));
+  CHECK(has(lines, "12 bytes in all"));
+  press(view, model, "K");
+  CHECK(view.asked_tube() == "mail");
+  press(view, model, Key::Kind::escape);
+  press(view, model, "?");
+  CHECK(has(shown(model, view, {80, 24}), "show only tubes with a text"));
+  press(view, model, Key::Kind::end);
+  CHECK(has(shown(model, view, {40, 10}), "graphs"));
+  CHECK_FALSE(has(shown(model, view, {40, 10}), "KEYS"));
+  press(view, model, "?");
+  CHECK(view.page() == View::Page::details);
+  press(view, model, Key::Kind::escape);
+  CHECK(view.page() == View::Page::tubes);
+  CHECK(view.press({Key::Kind::character, 'q'}, model));
+}
+
+TEST_CASE("a paused tube, a drained, a frozen and a lost server") {
+  Model model("127.0.0.1:11300");
+  Snapshot snapshot = look(0, {tube("mail", 1)});
+  snapshot.tubes[0].pause_seconds_left = 42;
+  snapshot.server = Stats("---\ndraining: true\n");
+  model.update(snapshot);
+  View view;
+  auto lines = shown(model, view, {80, 24});
+  CHECK(has(lines, "draining"));
+  CHECK(has(lines, "    42s"));
+  // As beanstalkd: it does not tell of memory.
+  CHECK_FALSE(has(lines, "memory"));
+  press(view, model, " ");
+  CHECK(has(shown(model, view, {80, 24}), "FROZEN"));
+  press(view, model, " ");
+  model.lost("cannot connect; trying again");
+  lines = shown(model, view, {80, 24});
+  CHECK(has(lines, "NO SERVER"));
+  CHECK(has(lines, "mail"));
+  CHECK(lines.back() == "cannot connect; trying again");
+}
+
+TEST_CASE("rates are those since the look before, and begin anew after a loss") {
+  Model model("127.0.0.1:11300");
+  model.update(look(0, {tube("mail", 1)}, 100));
+  CHECK_FALSE(model.rate(Flow::puts));
+  CHECK_FALSE(model.tubes[0].rates);
+  TubeCounts mail = tube("mail", 3);
+  mail.total_jobs = 8;
+  model.update(look(500, {mail}, 150, 1.25));
+  CHECK(*model.rate(Flow::puts) == doctest::Approx(100));
+  CHECK(*model.rate(Flow::reserves) == 0);
+  CHECK(*model.cpu_percent() == doctest::Approx(50));
+  CHECK(model.tubes[0].rates->puts == doctest::Approx(16));
+  CHECK(model.tubes[0].ready.values().size() == 2);
+  model.lost("gone");
+  model.update(look(1000, {tube("mail", 1)}, 3));
+  CHECK_FALSE(model.trouble());
+  CHECK_FALSE(model.rate(Flow::puts));
+  model.update(look(2000, {tube("mail", 1)}, 5));
+  CHECK(*model.rate(Flow::puts) == doctest::Approx(2));
+}

@@ -1,0 +1,248 @@
+"""`tubectl work`: servers that go away or are silent, and what it tells of jobs.
+
+  TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
+    python3 tests/tubectl/work_outages_test.py
+"""
+
+import errno
+import json
+import signal
+import socket
+import subprocess
+import time
+import unittest
+from itertools import pairwise
+
+from programs import BEANSTALKD, DONE, SECONDS, UNAVAILABLE, Client, ScriptedServer, until
+from work_tests import SHORT_TTR, WorkTest, is_alive, is_pending
+
+
+class Reports(WorkTest):
+    def test_in_words(self):
+        for server in self.servers():
+            client = self.client(server)
+            job = client.put(b"x")
+            code, _, errors = self.work(server, "--count", 1, "-v", "--", "true")
+            self.assertEqual(code, DONE)
+            self.assertRegex(errors, rf"^tubectl: job {job} of default: deleted, exit code 0 after "
+                                     r"[0-9]+\.[0-9]{3} s\n$")
+            client.put(b"x")
+            self.assertEqual(self.work(server, "--count", 1, "-q", "--", "false"), (DONE, "", ""))
+
+    def test_as_json(self):
+        for server in self.servers():
+            client = self.client(server)
+            expected = []
+            for script, told in (
+                    ("exit 0", {"outcome": "deleted", "exit_code": 0}),
+                    ("exit 3", {"outcome": "released", "exit_code": 3, "delay": 7}),
+                    ("kill -9 $$", {"outcome": "released", "signal": 9, "delay": 7}),
+                    ("exit 4", {"outcome": "buried", "exit_code": 4})):
+                job = client.put(script.encode())
+                expected.append({"event": "job", "id": job, "tube": "default"} | told)
+            code, _, errors = self.work(server, "--count", len(expected), "--json", "--verbose",
+                                        "--retry-delay", 7, "--bury-codes", 4, "--", "sh")
+            self.assertEqual(code, DONE)
+            lines = [json.loads(line) for line in errors.splitlines()]
+            for line in lines:
+                self.assertGreaterEqual(line.pop("seconds"), 0)
+            self.assertEqual(lines, expected)
+
+
+class Outages(WorkTest):
+    """On a unix socket, which the next server can have again; and so for beanstalkd and tubed."""
+
+    def start_server(self, name):
+        """Returns (its address, a function that ends it as a crash does)."""
+        path = self.files / f"{name}.sock"
+        if name == "tubed":
+            daemon = self.start(listen=f"unix:{path}")
+            return f"unix:{path}", daemon.kill
+        path.unlink(missing_ok=True)
+        process = subprocess.Popen([BEANSTALKD, "-l", f"unix:{path}"], stdin=subprocess.DEVNULL)
+
+        def kill():
+            process.kill()
+            process.wait(SECONDS)
+        self.addCleanup(kill)
+
+        def connects():
+            try:
+                Client(f"unix:{path}").close()
+            except OSError:
+                return False
+            return True
+        until("beanstalkd to listen", connects)
+        return f"unix:{path}", kill
+
+    def both(self):
+        for name in ("tubed", "beanstalkd"):
+            with self.subTest(server=name):
+                yield name
+
+    def test_it_comes_back_to_a_server_that_comes_back(self):
+        for name in self.both():
+            address, kill = self.start_server(name)
+            process = self.start_work(address, "-j", 3, "--count", 3, "--json", "--", "cat",
+                                      stdout=subprocess.PIPE)
+            client = self.client(address)
+            until("all to wait", lambda: client.stats()["current-waiting"] == 3)
+            kill()
+            line = json.loads(process.stderr.readline())
+            self.assertEqual(line["event"], "disconnected")
+            address, _ = self.start_server(name)
+            client = self.client(address)
+            for _ in range(3):
+                client.put(b"after all\n")
+            output, errors = process.communicate(timeout=SECONDS)
+            self.assertEqual((process.returncode, output), (DONE, b"after all\n" * 3))
+            self.assertEqual(json.loads(errors)["event"], "connected")
+
+    def test_a_command_goes_on_without_its_server(self):
+        for name in self.both():
+            address, kill = self.start_server(name)
+            job = self.client(address).put(b"x", ttr=SHORT_TTR)
+            gate = self.path("gate")
+            process = self.start_work(
+                address, "--", "sh", "-c",
+                f"echo $$ > {self.path('pid')}; while ! [ -e {gate} ]; do sleep 0.01; done")
+            pid = self.wait_for_pid("pid")
+            kill()
+            self.assertIn(b"trying again", process.stderr.readline())
+            self.start_server(name)
+            self.assertTrue(is_alive(pid))
+            gate.touch()
+            self.assertRegex(process.stderr.readline().decode(),
+                             rf"job {job} of default: lost, exit code 0 after .*: the connection "
+                             "was lost while the command ran\n")
+            self.assertEqual(process.stderr.readline(), b"tubectl: connected again\n")
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(self.wait_for_end(process), (DONE, ""))
+            gate.unlink()
+            self.path("pid").unlink()
+
+    def test_it_can_be_ended_while_there_is_no_server(self):
+        for name in self.both():
+            address, kill = self.start_server(name)
+            process = self.start_work(address, "--", "true")
+            client = self.client(address)
+            until("it to wait", lambda: client.stats()["current-waiting"] == 1)
+            kill()
+            process.stderr.readline()
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(self.wait_for_end(process), (DONE, ""))
+
+    def test_when_idle_it_does_not_wait_for_a_server(self):
+        for name in self.both():
+            address, kill = self.start_server(name)
+            process = self.start_work(address, "--exit-when-idle", 1, "--quiet", "--", "true")
+            client = self.client(address)
+            until("it to wait", lambda: client.stats()["current-waiting"] == 1)
+            kill()
+            code, errors = self.wait_for_end(process)
+            self.assertEqual((code, errors),
+                             (UNAVAILABLE, "tubectl: there is no server any more\n"))
+
+    def test_it_waits_for_the_first_server_if_it_is_told_so(self):
+        for name in self.both():
+            address = f"unix:{self.files / f'{name}.sock'}"
+            process = self.start_work(address, "--wait", "--count", 1, "--", "true")
+            self.assertIn(b"cannot connect", process.stderr.readline())
+            self.start_server(name)
+            self.client(address).put(b"x")
+            self.assertEqual(self.wait_for_end(process), (DONE, "tubectl: connected again\n"))
+
+
+class SilentServer:
+    """On a unix socket that takes no more connections once it is told so. Gives one job, and notes
+    when it is touched."""
+
+    def __init__(self, path, body):
+        self.path = str(path)
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen(0)
+        self.listener.settimeout(SECONDS)
+        self.body = body
+        self.touches = []
+        self.waiting = []
+
+    def accept(self):
+        """A worker's connection, once it waits in a reserve."""
+        connection, _ = self.listener.accept()
+        connection.settimeout(SECONDS)
+        commands = connection.makefile("rb")
+        while (line := commands.readline()) != b"reserve\r\n":
+            assert line.split()[0] in (b"watch", b"ignore"), line
+            connection.sendall(b"WATCHING 1\r\n")
+        return connection, commands
+
+    def be_full(self):
+        """Who connects now waits for as long as it has patience."""
+        while True:
+            client = socket.socket(socket.AF_UNIX)
+            client.setblocking(False)
+            self.waiting.append(client)
+            if client.connect_ex(self.path) == errno.EAGAIN:
+                return
+
+    def give_job(self, connection, commands, touches, ttr=1, time_left=0):
+        connection.sendall(b"RESERVED 7 %d\r\n%s\r\n" % (len(self.body), self.body))
+        stats = b"---\nid: 7\ntube: default\nstate: reserved\npri: 0\nttr: %d\ntime-left: %d\n"
+        stats %= (ttr, time_left)
+        while len(self.touches) < touches:
+            command = commands.readline().split()[0]
+            if command == b"touch":
+                self.touches.append(time.monotonic())
+                connection.sendall(b"TOUCHED\r\n")
+            elif command == b"stats-job":
+                connection.sendall(b"OK %d\r\n%s\r\n" % (len(stats), stats))
+
+    def close(self):
+        for one in (self.listener, *self.waiting):
+            one.close()
+
+
+class Connections(WorkTest):
+    def test_who_connects_holds_up_no_touches(self):
+        server = SilentServer(self.files / "silent.sock", b"x")
+        self.addCleanup(server.close)
+        process = self.start_work(f"unix:{server.path}", "-j", 2, "--", *self.sleeper())
+        connection, commands = server.accept()
+        other, other_commands = server.accept()
+        with connection, commands, other, other_commands:
+            server.be_full()
+            other.shutdown(socket.SHUT_RDWR)
+            # A connect gives up after 2 s: the job's TTR would be over.
+            server.give_job(connection, commands, touches=12)
+            gaps = [after - before for before, after in pairwise(server.touches)]
+            self.assertLess(max(gaps), 1.5)
+            self.assertIn(b"trying again", process.stderr.readline())
+
+    def test_a_job_that_waited_for_long_is_touched_at_once(self):
+        server = SilentServer(self.files / "silent.sock", b"x")
+        self.addCleanup(server.close)
+        self.start_work(f"unix:{server.path}", "--", *self.sleeper())
+        connection, commands = server.accept()
+        with connection, commands:
+            server.give_job(connection, commands, touches=1, ttr=1000, time_left=1)
+
+    def test_a_second_signal_reports_what_the_server_has_not_settled(self):
+        server = ScriptedServer([
+            b"WATCHING 1\r\n", b"RESERVED 7 1\r\nx\r\n",
+            b"OK 57\r\n---\ntube: default\nstate: reserved\nttr: 100\ntime-left: 99\n\r\n", b""])
+        self.addCleanup(server.close)
+        process = self.start_work(server.address, "--", "true")
+        until("its delete", lambda: server.commands[-1:] == ["delete 7"])
+        process.send_signal(signal.SIGTERM)
+        until("the signal to be taken", lambda: not is_pending(process, signal.SIGTERM))
+        self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGINT)
+        code, errors = self.wait_for_end(process)
+        self.assertEqual(code, DONE)
+        self.assertRegex(errors, r"^tubectl: job 7 of default: lost, exit code 0 after [0-9.]+ s: "
+                                 "tubectl was told to end before the server had answered\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()
