@@ -58,13 +58,18 @@ TEST_CASE("port 0 is any free one, and the address tells which") {
 
 TEST_CASE("an IPv6 address is told in brackets, and leaves its port to IPv4") {
   if (!has_ipv6()) return;
-  const auto socket = listen_tcp("::", 0, 16);
-  REQUIRE(socket.ok());
-  const std::string address = local_address(socket.value());
-  REQUIRE(address.starts_with("[::]:"));
-  const std::string port = address.substr(5);
-  CHECK(connect_to("[::1]:" + port));
-  CHECK(listen_tcp("127.0.0.1", static_cast<std::uint16_t>(std::stoi(port)), 16).ok());
+  // Somebody else may have the port under IPv4, but hardly so often.
+  bool left_it = false;
+  for (int tries = 0; tries < 20 && !left_it; ++tries) {
+    const auto socket = listen_tcp("::", 0, 16);
+    REQUIRE(socket.ok());
+    const std::string address = local_address(socket.value());
+    REQUIRE(address.starts_with("[::]:"));
+    const std::string port = address.substr(5);
+    CHECK(connect_to("[::1]:" + port));
+    left_it = listen_tcp("127.0.0.1", static_cast<std::uint16_t>(std::stoi(port)), 16).ok();
+  }
+  CHECK(left_it);
 }
 
 TEST_CASE("a taken port, or what is no numeric address, is told with the address") {
