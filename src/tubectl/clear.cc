@@ -94,13 +94,10 @@ class Clear {
 
   // One scan for all tubes.
   Result<int> clear_old() {
-    JobId last = options_.to.value_or(0);
-    if (!options_.to) {
-      auto next = next_id(client_);
-      if (!next) return next.error();
-      if (const auto* const answer = std::get_if<Answer>(&*next)) return no_next_id(*answer);
-      last = std::get<JobId>(*next);
-    }
+    const auto told = last_id(client_, options_.to);
+    if (!told) return told.error();
+    if (!told.value()) return kExitFailure;
+    const JobId last = *told.value();
     const auto scanned =
         scan_jobs(client_, 1, last, [this](std::vector<JobRecord> jobs, JobId) -> Result<bool> {
           std::erase_if(jobs, [this](const JobRecord& job) { return !is_old(job); });

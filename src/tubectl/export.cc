@@ -140,13 +140,10 @@ class Export {
   }
 
   Result<int> look_at_all() {
-    JobId last = options_.to.value_or(0);
-    if (!options_.to) {
-      auto next = next_id(client_);
-      if (!next) return next.error();
-      if (const auto* const answer = std::get_if<Answer>(&*next)) return no_next_id(*answer);
-      last = std::get<JobId>(*next);
-    }
+    const auto told = last_id(client_, options_.to);
+    if (!told) return told.error();
+    if (!told.value()) return kExitFailure;
+    const JobId last = *told.value();
     Progress progress("looking at ids", last < options_.from ? 0 : last - options_.from + 1);
     const auto scanned = scan_jobs(client_, options_.from, last,
                                    [&](std::vector<JobRecord> jobs, JobId seen) -> Result<bool> {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -15,8 +16,7 @@ namespace {
 
 constexpr JobId kSlice = 4096;
 
-}  // namespace
-
+// The id that a put gets now. An Answer: the server refused.
 Result<std::variant<JobId, Answer>> next_id(Client& client) {
   using Outcome = std::variant<JobId, Answer>;
   auto used = client.ask("use tubectl-export");
@@ -36,10 +36,18 @@ Result<std::variant<JobId, Answer>> next_id(Client& client) {
   return Outcome(id);
 }
 
-int no_next_id(const Answer& refusal) {
-  return fail(kExitFailure,
-              fmt::format("cannot learn the newest id: {}; with --to ID it need not be learnt",
-                          meaning_of(refusal)));
+}  // namespace
+
+Result<std::optional<JobId>> last_id(Client& client, std::optional<JobId> to) {
+  if (to) return to;
+  const auto next = next_id(client);
+  if (!next) return next.error();
+  const auto* const refusal = std::get_if<Answer>(&next.value());
+  if (refusal == nullptr) return std::optional<JobId>(std::get<JobId>(next.value()));
+  fail(kExitFailure,
+       fmt::format("cannot learn the newest id: {}; with --to ID it need not be learnt",
+                   meaning_of(*refusal)));
+  return std::optional<JobId>();
 }
 
 Result<void> scan_jobs(

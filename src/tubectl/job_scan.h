@@ -2,7 +2,7 @@
 #pragma once
 
 #include <functional>
-#include <variant>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -11,12 +11,10 @@
 
 namespace tubed::tubectl {
 
-// The id that a put gets now: all jobs that are there have a smaller one. To learn it, a job with a
-// long delay is put into the tube tubectl-export and deleted at once. An Answer: the server
-// refused.
-Result<std::variant<JobId, Answer>> next_id(Client& client);
-// Tells that it refused, and returns the exit code.
-int no_next_id(const Answer& refusal);
+// The last id to look at: `to`, or else the one that a put gets now, for all jobs that are there
+// have a smaller one. To learn it, a job with a long delay is put into the tube tubectl-export and
+// deleted at once. Nothing: the server refused, and that is told.
+Result<std::optional<JobId>> last_id(Client& client, std::optional<JobId> to);
 
 // Looks at the ids from `from` to `to`, both included, some thousand at a time, and gives visit()
 // the jobs that are there, by id, without their bodies. visit() returns false to end it. O(ids).
