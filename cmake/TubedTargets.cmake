@@ -17,6 +17,13 @@ if(TUBED_FUZZ)
   target_compile_options(tubed_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+# tubed_not_hot(target): to optimize it takes longer than all of its runs in a build for developers.
+function(tubed_not_hot target)
+  if(TUBED_QUICK_BUILD)
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+endfunction()
+
 # tubed_library(folder SOURCES… DEPENDS…): the library tubed_<folder>.
 function(tubed_library folder)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
@@ -25,9 +32,10 @@ function(tubed_library folder)
   target_link_libraries(tubed_${folder} PUBLIC ${arg_DEPENDS} PRIVATE tubed_options)
 endfunction()
 
-# tubed_test(name SOURCES… DEPENDS…): a doctest binary, registered with ctest.
+# tubed_test(name [HOT] SOURCES… DEPENDS…): a doctest binary, registered with ctest. HOT: it runs for
+# longer than it takes to optimize it.
 function(tubed_test name)
-  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "HOT" "" "SOURCES;DEPENDS" ${ARGN})
   # doctest itself takes longer to compile than most tests: all binaries share it.
   if(NOT TARGET tubed_doctest_main)
     add_library(tubed_doctest_main OBJECT ${PROJECT_SOURCE_DIR}/tests/doctest_main.cc)
@@ -36,5 +44,8 @@ function(tubed_test name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} tubed_doctest_main tubed_options)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  if(NOT arg_HOT)
+    tubed_not_hot(${name})
+  endif()
   add_test(NAME ${name} COMMAND ${name})
 endfunction()

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <optional>
 
 #include "commands/rows.h"
@@ -18,13 +19,6 @@ constexpr std::size_t kTalliesAtOnce = 1000;
 
 // --- Text
 
-template <class Number>
-void append_number(Number value, std::string& text) {
-  char digits[32];
-  const auto result = std::to_chars(digits, digits + sizeof digits, value);
-  text.append(digits, result.ptr);
-}
-
 // Without an exponent: a bound is a label, which queries name.
 void append_fixed(double value, std::string& text) {
   char digits[32];
@@ -33,19 +27,47 @@ void append_fixed(double value, std::string& text) {
   text.append(digits, result.ptr);
 }
 
-// All of it, which may be more than a double holds.
-void append_seconds(Duration duration, std::string& text) {
+// A line in the making. Its room is not asked for word by word, as a string's is: a page has
+// hundreds of thousands.
+class Line {
+ public:
+  void word(std::string_view word) {
+    TUBED_ASSERT(word.size() <= room());
+    std::memcpy(end_, word.data(), word.size());
+    end_ += word.size();
+  }
+  template <class Number>
+  void number(Number value) {
+    const auto result = std::to_chars(end_, text_ + sizeof text_, value);
+    TUBED_ASSERT(result.ec == std::errc());
+    end_ = result.ptr;
+  }
+  // All of it, which may be more than a double holds.
+  void seconds(Duration duration);
+  void append_to(std::string& text) {
+    word("\n");
+    text.append(text_, end_);
+  }
+
+ private:
+  std::size_t room() const { return static_cast<std::size_t>(text_ + sizeof text_ - end_); }
+
+  char text_[512];  // a tube's name has 200 bytes, a family's with its labels less
+  char* end_ = text_;
+};
+
+void Line::seconds(Duration duration) {
   constexpr std::int64_t kNanoseconds = 1'000'000'000;
   const std::int64_t total = duration.count();
-  if (total < 0) text.push_back('-');
+  if (total < 0) word("-");
   const std::uint64_t size =
       total < 0 ? 0 - static_cast<std::uint64_t>(total) : static_cast<std::uint64_t>(total);
-  append_number(size / kNanoseconds, text);
+  number(size / kNanoseconds);
   std::uint64_t fraction = size % kNanoseconds;
   if (fraction == 0) return;
-  text.push_back('.');
+  word(".");
   for (std::uint64_t unit = kNanoseconds / 10; fraction > 0; unit /= 10) {
-    text.push_back(static_cast<char>('0' + fraction / unit));
+    number(fraction / unit);
     fraction %= unit;
   }
 }
@@ -87,8 +109,10 @@ struct LineWords {
   }
 
   // No tube's name has a character that would have to be escaped. [protocol: Name convention]
-  void begin(std::string_view tube, std::string& text) const {
-    text.append(before).append(tube).append(after);
+  void begin(std::string_view tube, Line& line) const {
+    line.word(before);
+    line.word(tube);
+    line.word(after);
   }
 };
 
@@ -111,32 +135,35 @@ struct HistogramWords {
   std::vector<LineWords> buckets;
 };
 
+template <class Number>
+void append_number(const LineWords& words, std::string_view tube, Number value, std::string& text) {
+  Line line;
+  words.begin(tube, line);
+  line.number(value);
+  line.append_to(text);
+}
+
 void append_histogram(const HistogramWords& words, std::string_view tube,
                       const HistogramView& histogram, std::string& text) {
   std::uint64_t count = 0;
   for (std::size_t i = 0; i < histogram.counts.size(); ++i) {
     count += histogram.counts[i];
-    words.buckets[i].begin(tube, text);
-    append_number(count, text);
-    text.push_back('\n');
+    append_number(words.buckets[i], tube, count, text);
   }
-  words.sum.begin(tube, text);
-  append_number(histogram.sum / histogram.per_unit, text);
-  text.push_back('\n');
-  words.count.begin(tube, text);
-  append_number(count, text);
-  text.push_back('\n');
+  append_number(words.sum, tube, histogram.sum / histogram.per_unit, text);
+  append_number(words.count, tube, count, text);
 }
 
 // One row's line. Not of a histogram.
 template <class State>
 void append_row(const Row<State>& row, const LineWords& words, std::string_view tube,
                 const State& state, std::string& text) {
-  words.begin(tube, text);
-  if (row.number != nullptr) append_number(row.number(state), text);
-  if (row.flag != nullptr) text.push_back(row.flag(state) ? '1' : '0');
-  if (row.seconds != nullptr) append_seconds(row.seconds(state), text);
-  text.push_back('\n');
+  Line line;
+  words.begin(tube, line);
+  if (row.number != nullptr) line.number(row.number(state));
+  if (row.flag != nullptr) line.word(row.flag(state) ? "1" : "0");
+  if (row.seconds != nullptr) line.seconds(row.seconds(state));
+  line.append_to(text);
 }
 
 // --- The server as a whole
@@ -173,9 +200,9 @@ void append_server_rows(Rows<ServerState> rows, const ServerState& state, std::s
 void append_command_counts(const Service& service, std::string& text) {
   begin_family(kCommandMetric, kCommandMetric.help, text);
   for (const Command& command : command_table()) {
-    text.append(kCommandMetric.family).append("{command=\"").append(command.name).append("\"} ");
-    append_number(service.command_count(index_of(command)), text);
-    text.push_back('\n');
+    const std::string label = "command=\"" + std::string(command.name) + '"';
+    append_number(LineWords(kCommandMetric.family, label, false), {},
+                  service.command_count(index_of(command)), text);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "engine/tally.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "engine/job.h"
 
@@ -34,7 +35,7 @@ Duration Tally::oldest_ready_age(Time now) const {
 
 Tally* TallyBook::open(std::string_view name, const Tube* tube, const Limits& limits, Time now) {
   if (const auto found = by_name_.find(name); found != by_name_.end()) {
-    Tally* tally = found->second.get();
+    Tally* tally = &found->second;
     TUBED_ASSERT(tally->tube == nullptr);
     const bool over = is_over(*tally, limits, now);
     if (!over) {
@@ -46,11 +47,11 @@ Tally* TallyBook::open(std::string_view name, const Tube* tube, const Limits& li
   }
   forget_some(limits, now);
   if (by_name_.size() >= limits.tallied_tubes || name == kOther) return &other_;
-  auto added = std::make_unique<Tally>();
-  Tally* tally = added.get();
-  tally->name = name;
+  const auto added = by_name_.try_emplace(std::string(name)).first;
+  Tally* tally = &added->second;
+  tally->name = added->first;
   tally->tube = tube;
-  by_name_.emplace(tally->name, std::move(added));
+  in_order_.insert_after(added == by_name_.begin() ? nullptr : &std::prev(added)->second, tally);
   return tally;
 }
 
@@ -74,21 +75,26 @@ void TallyBook::forget_some(const Limits& limits, Time now) {
 
 void TallyBook::forget(Tally* tally) {
   lingering_.erase(tally);
-  by_name_.erase(tally->name);
+  in_order_.erase(tally);
+  by_name_.erase(by_name_.find(tally->name));
 }
 
 void TallyBook::check_invariants() const {
   lingering_.check_invariants();
+  in_order_.check_invariants();
   std::size_t with_tube = 0;
+  const Tally* next = in_order_.first();
   for (const auto& [name, tally] : by_name_) {
-    TUBED_ASSERT(name == tally->name && name != kOther);
-    tally->ready_ages.check_invariants();
-    if (tally->tube != nullptr) ++with_tube;
-    if (tally->tube == nullptr) {
-      TUBED_ASSERT(tally->jobs == StateCounts{} && tally->ready_ages.empty());
-      TUBED_ASSERT(tally->waiting_count == 0 && tally->paused_count == 0);
+    TUBED_ASSERT(name == tally.name && name != kOther && next == &tally);
+    next = InOrder::next(next);
+    tally.ready_ages.check_invariants();
+    if (tally.tube != nullptr) ++with_tube;
+    if (tally.tube == nullptr) {
+      TUBED_ASSERT(tally.jobs == StateCounts{} && tally.ready_ages.empty());
+      TUBED_ASSERT(tally.waiting_count == 0 && tally.paused_count == 0);
     }
   }
+  TUBED_ASSERT(next == nullptr);
   TUBED_ASSERT(with_tube + lingering_.size() == by_name_.size());
   TUBED_ASSERT(other_.tube == nullptr);
   other_.ready_ages.check_invariants();

@@ -297,7 +297,7 @@ TEST_CASE("pieces of any size give the same page, and each is as long as was ask
   }
   const std::string whole = page_of(talk.service, 1 << 30);
   CHECK(Samples(whole).at(R"(tubed_tube_put_to_reserve_seconds_count{tube="tube-39"})") == 1);
-  for (const std::size_t bytes : {1, 2, 7, 64, 100, 4096, 32'768}) {
+  for (const std::size_t bytes : {1U, 2U, 7U, 64U, 100U, 4096U, 32'768U}) {
     CHECK(page_of(talk.service, bytes) == whole);
     MetricsPage page(talk.service);
     std::string text;

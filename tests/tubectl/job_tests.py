@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 
 from programs import DONE, SECONDS, TUBECTL, Client, TubectlTest, until
 STATES = ("ready", "delayed", "buried")
@@ -108,12 +109,12 @@ class JobTest(TubectlTest):
         return tuple(stats[f"current-jobs-{state}"] for state in (*STATES, "reserved"))
 
     def job(self, client, job):
-        """(state, priority, ttr, delay that is left, body)."""
+        """(state, priority, ttr, when it is due or 0, body)."""
         stats = client.stats(f"stats-job {job}")
         client.send(b"peek %d\r\n" % job)
         body = client.body()[1]
-        left = stats["time-left"] if stats["state"] == "delayed" else 0
-        return stats["state"], stats["pri"], stats["ttr"], left, body
+        due = time.monotonic() + stats["time-left"] if stats["state"] == "delayed" else 0
+        return stats["state"], stats["pri"], stats["ttr"], due, body
 
     def jobs(self, address, newest):
         """All jobs up to that id: {tube: [job(), by id]}."""

@@ -18,6 +18,9 @@ from programs import DONE, SECONDS, TUBECTL, UNAVAILABLE, USAGE, until
 from work_tests import SHORT_TTR, WorkTest, is_alive, is_pending
 
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
+# In seconds, of a job that is touched for the first time only after its tubectl was stopped:
+# beanstalkd 1.12 lets one that was touched, and then never again, expire no more.
+UNTOUCHED_TTR = 5
 
 
 class Jobs(WorkTest):
@@ -290,7 +293,7 @@ class Touches(WorkTest):
     def test_who_has_lost_its_job_is_ended(self):
         for server in self.servers():
             client = self.client(server)
-            job = client.put(b"x", ttr=3)  # not touched before it is stopped
+            job = client.put(b"x", ttr=UNTOUCHED_TTR)
             process = self.start_work(server, "--count", 1, "--", *self.sleeper())
             pid = self.wait_for_pid("pid")
             os.kill(process.pid, signal.SIGSTOP)  # it cannot touch
@@ -308,7 +311,7 @@ class Touches(WorkTest):
     def test_a_job_that_was_lost_while_nobody_looked(self):
         for server in self.servers():
             client = self.client(server)
-            job = client.put(b"x", ttr=3)  # not touched before it is stopped
+            job = client.put(b"x", ttr=UNTOUCHED_TTR)
             gate = self.path("gate")
             process = self.start_work(
                 server, "--count", 1, "--", "sh", "-c",
