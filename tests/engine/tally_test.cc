@@ -18,7 +18,7 @@ Lines named(const World& world) {
   Lines names;
   world.engine.tallies().visit_behind("", world.engine.limits(), world.now,
                                       [&](const Tally& tally, bool over) {
-                                        if (!over) names.push_back(tally.name);
+                                        if (!over) names.emplace_back(tally.name);
                                         return true;
                                       });
   return names;

@@ -413,7 +413,7 @@ void Twins::compare_ages() const {
   };
   const TallyBook& tallies = engine_->tallies();
   tallies.visit_behind("", limits_, now_, [&](const Tally& tally, bool over) {
-    if (!over) oldest[tally.name];
+    if (!over) oldest[std::string(tally.name)];
     return true;
   });
   for (const Model::Job& job : model_.jobs()) {
@@ -425,7 +425,7 @@ void Twins::compare_ages() const {
   }
   const auto compare = [&](const Tally& tally, bool over) {
     if (over) return true;
-    const std::string& name = tally.name;
+    const std::string name(tally.name);
     expect_equal("ready jobs of a tally", tally.jobs.ready, ready[name]);
     // Too old by an eighth at most; where the next job is the oldest it is exact.
     const Duration right = oldest[name].value_or(Duration{});
