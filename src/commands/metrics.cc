@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <optional>
 
 #include "commands/rows.h"
@@ -33,8 +32,7 @@ class Line {
  public:
   void word(std::string_view word) {
     TUBED_ASSERT(word.size() <= room());
-    std::memcpy(end_, word.data(), word.size());
-    end_ += word.size();
+    end_ = std::copy(word.begin(), word.end(), end_);
   }
   template <class Number>
   void number(Number value) {
