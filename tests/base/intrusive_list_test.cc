@@ -9,21 +9,22 @@ namespace tubed {
 
 namespace {
 
-struct Item {
-  ListLinks<Item> links;
+struct ListItem {
+  ListLinks<ListItem> links;
 };
 
-using List = IntrusiveList<Item, &Item::links>;
+using ItemList = IntrusiveList<ListItem, &ListItem::links>;
 
-std::vector<Item*> forwards(const List& list) {
-  std::vector<Item*> items;
-  for (Item* item = list.first(); item != nullptr; item = List::next(item)) items.push_back(item);
+std::vector<ListItem*> forwards(const ItemList& list) {
+  std::vector<ListItem*> items;
+  for (ListItem* item = list.first(); item != nullptr; item = ItemList::next(item))
+    items.push_back(item);
   return items;
 }
 
-std::vector<Item*> backwards(const List& list) {
-  std::vector<Item*> items;
-  for (Item* item = list.last(); item != nullptr; item = List::previous(item)) {
+std::vector<ListItem*> backwards(const ItemList& list) {
+  std::vector<ListItem*> items;
+  for (ListItem* item = list.last(); item != nullptr; item = ItemList::previous(item)) {
     items.insert(items.begin(), item);
   }
   return items;
@@ -33,15 +34,15 @@ std::vector<Item*> backwards(const List& list) {
 
 TEST_CASE("an intrusive list holds what a vector would, whatever is inserted and erased") {
   std::mt19937_64 random(1);
-  std::vector<Item> items(40);
-  std::vector<Item*> outside;
-  for (Item& item : items) outside.push_back(&item);
-  std::vector<Item*> expected;
-  List list;
+  std::vector<ListItem> items(40);
+  std::vector<ListItem*> outside;
+  for (ListItem& item : items) outside.push_back(&item);
+  std::vector<ListItem*> expected;
+  ItemList list;
   for (int step = 0; step < 5000; ++step) {
     const bool insert = !outside.empty() && (expected.empty() || random() % 2 == 0);
     if (insert) {
-      Item* item = outside.back();
+      ListItem* item = outside.back();
       outside.pop_back();
       const std::size_t place = random() % (expected.size() + 1);
       if (place == expected.size() && random() % 2 == 0) {
@@ -51,7 +52,7 @@ TEST_CASE("an intrusive list holds what a vector would, whatever is inserted and
       }
       expected.insert(expected.begin() + static_cast<std::ptrdiff_t>(place), item);
     } else {
-      Item* item = expected[random() % expected.size()];
+      ListItem* item = expected[random() % expected.size()];
       list.erase(item);
       std::erase(expected, item);
       outside.push_back(item);

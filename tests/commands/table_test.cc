@@ -15,14 +15,14 @@ using namespace tubed::commands;
 namespace {
 
 // Texts that a field of this type takes, and texts that it does not.
-struct Samples {
+struct Examples {
   std::vector<std::string> good;
   std::vector<std::string> bad;
 };
 
-Samples samples_of(std::string_view type) {
+Examples samples_of(std::string_view type) {
   const std::vector<std::string> not_numbers = {"-1", "+1", "x", "1x", "1.0", "", "0x1", "\t1"};
-  Samples samples{{"0", "1", "007", "  2"}, not_numbers};
+  Examples samples{{"0", "1", "007", "  2"}, not_numbers};
   if (type.find("2^64") != std::string_view::npos) {
     samples.good.push_back("18446744073709551615");
     samples.bad.push_back("18446744073709551616");

@@ -4,13 +4,10 @@
 #include <fmt/format.h>
 
 #include "config/table.h"
+#include "tests/config/mentions.h"
 
 namespace tubed {
 namespace {
-
-bool mentions(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
 
 TEST_CASE("bash and zsh know every flag") {
   const auto bash = bash_completion();

@@ -4,13 +4,10 @@
 #include <fmt/format.h>
 
 #include "config/table.h"
+#include "tests/config/mentions.h"
 
 namespace tubed {
 namespace {
-
-bool mentions(const std::string& page, std::string_view text) {
-  return page.find(text) != std::string::npos;
-}
 
 TEST_CASE("prose has a sentence a line, and nothing in it is a request or an escape") {
   CHECK(mdoc_text("") == "");

@@ -4,13 +4,10 @@
 #include <fmt/format.h>
 
 #include "config/table.h"
+#include "tests/config/mentions.h"
 
 namespace tubed {
 namespace {
-
-bool mentions(const std::string& page, std::string_view text) {
-  return page.find(text) != std::string::npos;
-}
 
 TEST_CASE("the reference page has every row of every table") {
   const auto page = settings_markdown();

@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::size_t kHistory = 25;
 
-std::string text(std::uint64_t number) {
-  return std::to_string(number);
-}
-
 Bytes body_of_size(std::uint64_t size) {
   return Bytes::copy_of(std::string(size, static_cast<char>('a' + size)));
 }
@@ -67,7 +63,8 @@ Priority Twins::some_priority() {
 // --- Agreeing
 
 std::string Twins::story() const {
-  std::string story = "seed " + text(seed_) + ", step " + text(steps_) + ", at " + describe(now_);
+  std::string story = "seed " + std::to_string(seed_) + ", step " + std::to_string(steps_) +
+                      ", at " + describe(now_);
   for (const std::string& operation : history_) story += "\n  " + operation;
   return story + "\n";
 }
@@ -99,14 +96,14 @@ void Twins::expect_same(std::string_view what, const Lines& engine, const Lines&
 void Twins::open() {
   if (sessions_.size() >= session_count_) return;
   const SessionId id = engine_->open();
-  told("open " + text(id));
+  told("open " + std::to_string(id));
   expect(model_.open(id), "the id of a new session");
   sessions_.push_back(id);
 }
 
 void Twins::close() {
   const SessionId id = some_session();
-  told("close " + text(id));
+  told("close " + std::to_string(id));
   std::erase(sessions_, id);
   std::erase_if(kicks_, [&](const OpenKick& kick) { return kick.session == id; });
   engine_->close(id, now_, engine_says_);
@@ -116,7 +113,7 @@ void Twins::close() {
 void Twins::use() {
   const SessionId id = some_session();
   const std::string tube = some_tube();
-  told(text(id) + " use " + tube);
+  told(std::to_string(id) + " use " + tube);
   expect_equal("use", engine_->use(id, now_, tube, engine_says_),
                model_.use(id, tube, model_says_));
 }
@@ -125,7 +122,7 @@ void Twins::watch() {
   const SessionId id = some_session();
   if (model_.waits(id)) return;
   const std::string tube = some_tube();
-  told(text(id) + " watch " + tube);
+  told(std::to_string(id) + " watch " + tube);
   expect_equal("watch", engine_->watch(id, now_, tube), model_.watch(id, tube));
 }
 
@@ -133,7 +130,7 @@ void Twins::ignore() {
   const SessionId id = some_session();
   if (model_.waits(id)) return;
   const std::string tube = some_tube();
-  told(text(id) + " ignore " + tube);
+  told(std::to_string(id) + " ignore " + tube);
   expect_equal("ignore", engine_->ignore(id, now_, tube, engine_says_),
                model_.ignore(id, tube, model_says_));
 }
@@ -141,14 +138,14 @@ void Twins::ignore() {
 void Twins::pause() {
   const std::string tube = some_tube();
   const Seconds duration = some_seconds(time_grain_);
-  told("pause " + tube + " " + text(duration.count));
+  told("pause " + tube + " " + std::to_string(duration.count));
   expect_equal("pause", engine_->pause(tube, duration, now_, engine_says_),
                model_.pause(tube, duration, now_, model_says_));
 }
 
 void Twins::claim() {
   const auto size = static_cast<std::uint32_t>(below(4));
-  told("claim " + text(size));
+  told("claim " + std::to_string(size));
   const bool claimed = engine_->claim_memory(size);
   expect_equal("claim_memory", claimed, model_.claim_memory(size));
   if (claimed) claims_.push_back(size);
@@ -158,7 +155,7 @@ void Twins::return_claim() {
   if (claims_.empty()) return;
   const std::uint32_t size = claims_.back();
   claims_.pop_back();
-  told("return claim " + text(size));
+  told("return claim " + std::to_string(size));
   engine_->return_memory(size);
   model_.return_memory(size);
 }
@@ -176,7 +173,8 @@ void Twins::put() {
   const bool at_once = one_in(crowded_ ? 6 : 2);
   const Seconds delay = at_once ? Seconds{} : some_seconds(time_grain_);
   const Seconds ttr = some_seconds(time_grain_);
-  told(text(id) + " put " + text(priority) + " " + text(delay.count) + " " + text(ttr.count));
+  told(std::to_string(id) + " put " + std::to_string(priority) + " " + std::to_string(delay.count) +
+       " " + std::to_string(ttr.count));
   Model::Job job;
   job.priority = priority;
   job.delay = delay;
@@ -193,7 +191,8 @@ void Twins::reserve() {
   std::optional<Duration> limit;
   const bool forever = crowded_ ? !one_in(6) : one_in(3);
   if (!forever) limit = some_seconds(time_grain_);
-  told(text(id) + " reserve " + (limit ? text(std::uint64_t(limit->count())) + "ns" : "forever"));
+  told(std::to_string(id) + " reserve " +
+       (limit ? std::to_string(std::uint64_t(limit->count())) + "ns" : "forever"));
   engine_->reserve(id, now_, {.limit = limit.value_or(Wait::kForever)}, engine_says_);
   model_.reserve(id, now_, limit, model_says_);
 }
@@ -201,7 +200,7 @@ void Twins::reserve() {
 void Twins::cancel_wait() {
   const SessionId id = some_session();
   if (!model_.waits(id)) return;
-  told(text(id) + " cancel wait");
+  told(std::to_string(id) + " cancel wait");
   engine_->cancel_wait(id);
   model_.cancel_wait(id);
 }
@@ -209,7 +208,7 @@ void Twins::cancel_wait() {
 void Twins::reserve_job() {
   const SessionId id = some_session();
   const JobId job = some_job();
-  told(text(id) + " reserve job " + text(job));
+  told(std::to_string(id) + " reserve job " + std::to_string(job));
   const auto reserved = engine_->reserve_job(id, now_, job);
   expect_equal("reserve_job", reserved.has_value(), model_.reserve_job(id, now_, job));
   if (reserved) expect_equal("the job reserved", reserved->id, job);
@@ -218,7 +217,7 @@ void Twins::reserve_job() {
 void Twins::remove() {
   const SessionId id = some_session();
   const JobId job = some_job();
-  told(text(id) + " delete " + text(job));
+  told(std::to_string(id) + " delete " + std::to_string(job));
   expect_equal("remove", engine_->remove(id, now_, job, engine_says_),
                model_.remove(id, job, model_says_));
 }
@@ -228,7 +227,8 @@ void Twins::release() {
   const JobId job = some_job();
   const Priority priority = some_priority();
   const Seconds delay = some_seconds(time_grain_);
-  told(text(id) + " release " + text(job) + " " + text(priority) + " " + text(delay.count));
+  told(std::to_string(id) + " release " + std::to_string(job) + " " + std::to_string(priority) +
+       " " + std::to_string(delay.count));
   expect_equal("release", engine_->release(id, now_, job, priority, delay, engine_says_),
                model_.release(id, now_, job, priority, delay, model_says_));
 }
@@ -237,7 +237,7 @@ void Twins::bury() {
   const SessionId id = some_session();
   const JobId job = some_job();
   const Priority priority = some_priority();
-  told(text(id) + " bury " + text(job) + " " + text(priority));
+  told(std::to_string(id) + " bury " + std::to_string(job) + " " + std::to_string(priority));
   expect_equal("bury", engine_->bury(id, job, priority, engine_says_),
                model_.bury(id, job, priority, model_says_));
 }
@@ -245,13 +245,13 @@ void Twins::bury() {
 void Twins::touch() {
   const SessionId id = some_session();
   const JobId job = some_job();
-  told(text(id) + " touch " + text(job));
+  told(std::to_string(id) + " touch " + std::to_string(job));
   expect_equal("touch", engine_->touch(id, now_, job), model_.touch(id, now_, job));
 }
 
 void Twins::kick_job() {
   const JobId job = some_job();
-  told("kick job " + text(job));
+  told("kick job " + std::to_string(job));
   expect_equal("kick_job", engine_->kick_job(now_, job, engine_says_),
                model_.kick_job(now_, job, model_says_));
 }
@@ -259,7 +259,7 @@ void Twins::kick_job() {
 void Twins::begin_kick() {
   const SessionId id = some_session();
   const std::uint64_t bound = below(8);
-  told(text(id) + " begin kick " + text(bound));
+  told(std::to_string(id) + " begin kick " + std::to_string(bound));
   const OpenKick kick{id, engine_->begin_kick(id, bound), model_.begin_kick(id, bound)};
   expect_equal("what a kick takes", kick.engine.buried, kick.model.buried);
   expect_equal("how many a kick takes", kick.engine.left, kick.model.left);
@@ -270,7 +270,7 @@ void Twins::begin_kick() {
 void Twins::go_on_kicking() {
   if (kicks_.empty()) return;
   OpenKick& kick = kicks_.back();
-  told(text(kick.session) + " kick");
+  told(std::to_string(kick.session) + " kick");
   expect_equal("kicked", engine_->kick(kick.session, kick.engine, now_, engine_says_),
                model_.kick(kick.session, kick.model, now_, model_says_));
   expect_equal("left to kick", kick.engine.left, kick.model.left);
@@ -292,8 +292,9 @@ void Twins::advance() {
 
 void Twins::set_limits() {
   limits_ = some_limits();
-  told("limits: tubes " + text(limits_.tubes) + ", watches " + text(limits_.watches) + ", memory " +
-       text(limits_.job_memory_bytes) + ", work " + text(limits_.work_per_turn));
+  told("limits: tubes " + std::to_string(limits_.tubes) + ", watches " +
+       std::to_string(limits_.watches) + ", memory " + std::to_string(limits_.job_memory_bytes) +
+       ", work " + std::to_string(limits_.work_per_turn));
   engine_->set_limits(limits_);
   model_.set_limits(limits_);
 }
@@ -392,7 +393,7 @@ void Twins::compare_sessions() const {
     expect_equal(what, found ? found->id : 0, id);
   };
   for (const SessionId id : sessions_) {
-    expect(engine_->used_tube(id) == model_.used(id), "the tube used by " + text(id));
+    expect(engine_->used_tube(id) == model_.used(id), "the tube used by " + std::to_string(id));
     Lines watched;
     engine_->for_each_watched(id, [&](std::string_view name) { watched.emplace_back(name); });
     expect_same("tubes watched", watched, model_.watched(id));
@@ -461,7 +462,7 @@ void Twins::compare_tubes() const {
 void Twins::compare_jobs() const {
   for (const Model::Job& job : model_.jobs()) {
     const std::optional<JobInfo> engine = engine_->job_info(job.id, now_);
-    const std::string what = "job " + text(job.id);
+    const std::string what = "job " + std::to_string(job.id);
     expect(engine.has_value(), what);
     const JobInfo model = model_.job_info(job, now_);
     expect(engine->id == model.id && engine->tube == model.tube, what);

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "journal/segment.h"
-#include "tests/journal/kept_queue.h"
+#include "tests/journal/opened.h"
 
 using namespace tubed;
 using namespace tubed::journal;
@@ -12,13 +12,6 @@ using namespace tubed::journal;
 namespace {
 
 constexpr std::uint64_t kSegment = 16 << 10;
-
-std::unique_ptr<KeptQueue> opened(TestDisk& disk) {
-  auto queue = KeptQueue::open(disk, {.segment_bytes = kSegment});
-  REQUIRE(queue.ok());
-  (*queue)->settle();
-  return std::move(*queue);
-}
 
 // Lets something happen in the middle of a backup: before each read, and each look at the names.
 class Disturbed final : public Storage {
@@ -62,7 +55,7 @@ class Disturbed final : public Storage {
 
 TEST_CASE("a backup of a journal at rest is the same queue") {
   TestDisk disk;
-  const auto queue = opened(disk);
+  const auto queue = opened(disk, {.segment_bytes = kSegment});
   for (int i = 0; i < 300; ++i) queue->put(100);
   queue->remove(17);
   queue->settle();
@@ -76,7 +69,7 @@ TEST_CASE("a backup of a journal at rest is the same queue") {
 
 TEST_CASE("a backup of an empty journal is an empty journal") {
   TestDisk disk;
-  const auto queue = opened(disk);
+  const auto queue = opened(disk, {.segment_bytes = kSegment});
   TestDisk copy;
   REQUIRE(back_up(disk, copy).ok());
   CHECK(opened(copy)->state() == queue->state());
@@ -92,7 +85,7 @@ TEST_CASE("while the log is written and compacted a backup has all that was ther
   for (int churn = 1; churn < 60; churn += 3) {
     CAPTURE(churn);
     TestDisk disk;
-    const auto queue = opened(disk);
+    const auto queue = opened(disk, {.segment_bytes = kSegment});
     for (int i = 0; i < 200; ++i) queue->put(100, 10);
     queue->settle();
     const JobId last = queue->put(1, 10);
@@ -113,7 +106,7 @@ TEST_CASE("while the log is written and compacted a backup has all that was ther
 
 TEST_CASE("a damaged journal is not copied as if it were whole") {
   TestDisk disk;
-  const auto queue = opened(disk);
+  const auto queue = opened(disk, {.segment_bytes = kSegment});
   for (int i = 0; i < 5; ++i) {
     queue->put(100);
     queue->settle();
@@ -127,7 +120,7 @@ TEST_CASE("a damaged journal is not copied as if it were whole") {
 
 TEST_CASE("a job's body that looks like a group ends nothing") {
   TestDisk disk;
-  const auto queue = opened(disk);
+  const auto queue = opened(disk, {.segment_bytes = kSegment});
   std::string body(kGroupBytes, '\0');
   // Where it will stand: behind the header, the group, and the head of its own record.
   const std::uint64_t at = kSegmentHeaderBytes + kGroupBytes + added_bytes(7, 0) / 8 * 8;

@@ -3,20 +3,13 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/journal/kept_queue.h"
+#include "tests/journal/opened.h"
 
 using namespace tubed;
 using namespace tubed::journal;
 using namespace std::chrono_literals;
 
 namespace {
-
-std::unique_ptr<KeptQueue> opened(TestDisk& disk, const KeptQueue::Settings& settings = {}) {
-  auto queue = KeptQueue::open(disk, settings);
-  REQUIRE(queue.ok());
-  (*queue)->settle();  // the first segment is there
-  return std::move(*queue);
-}
 
 std::string state_after(TestDisk& disk, Fate fate) {
   Random random(1);

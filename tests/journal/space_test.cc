@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/journal/kept_queue.h"
+#include "tests/journal/opened.h"
 
 using namespace tubed;
 using namespace tubed::journal;
@@ -15,13 +15,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::uint64_t kSegment = 64 << 10;
-
-std::unique_ptr<KeptQueue> opened(TestDisk& disk, const KeptQueue::Settings& settings) {
-  auto queue = KeptQueue::open(disk, settings);
-  REQUIRE(queue.ok());
-  (*queue)->settle();
-  return std::move(*queue);
-}
 
 void check_bound(TestDisk& disk, KeptQueue& queue) {
   const JournalCounts counts = queue.journal().counts();

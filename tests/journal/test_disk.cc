@@ -12,10 +12,6 @@ namespace {
 constexpr std::uint64_t kStepBytes = 512;
 constexpr const char* kOffReason = "the machine is off";
 
-bool coin(Random& random) {
-  return random() % 2 == 0;
-}
-
 std::string_view word_of(Operation operation) {
   constexpr std::array<std::string_view, kOperations> kWords = {
       "list", "open",   "read",     "truncate", "sync", "store", "remove",

@@ -9,10 +9,6 @@ namespace {
 
 constexpr std::uint64_t kSectorBytes = 512;
 
-bool coin(Random& random) {
-  return random() % 2 == 0;
-}
-
 }  // namespace
 
 void TestFile::resize(ChangeNumber number, std::uint64_t bytes) {

@@ -11,6 +11,10 @@ namespace tubed::journal {
 
 using Random = std::mt19937_64;
 
+inline bool coin(Random& random) {
+  return random() % 2 == 0;
+}
+
 class TestFile {
  public:
   // Numbers grow from change to change, over all files.

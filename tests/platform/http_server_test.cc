@@ -106,7 +106,7 @@ std::string body_of(const std::string& answer) {
   return end == std::string::npos ? "no end of the header" : answer.substr(end + 4);
 }
 
-std::string status_of(const std::string& answer) {
+std::string status_in(const std::string& answer) {
   return answer.substr(0, answer.find("\r\n"));
 }
 
@@ -132,7 +132,7 @@ std::string without_chunks(std::string body) {
 TEST_CASE("a path is answered, and the connection closed") {
   Shop shop;
   const auto answer = shop.ask(get("/here?and=there"));
-  CHECK(status_of(answer) == "HTTP/1.1 200 OK");
+  CHECK(status_in(answer) == "HTTP/1.1 200 OK");
   CHECK(has_line(answer, "Content-Type: text/plain; charset=utf-8"));
   CHECK(has_line(answer, "Content-Length: 11"));
   CHECK(has_line(answer, "Connection: close"));
@@ -147,7 +147,7 @@ TEST_CASE("HEAD gets the header only") {
   CHECK(has_line(answer, "Content-Length: 11"));
   CHECK(body_of(answer).empty());
   answer = shop.ask("HEAD /long HTTP/1.1\r\nHost: x\r\n\r\n");
-  CHECK(status_of(answer) == "HTTP/1.1 200 OK");
+  CHECK(status_in(answer) == "HTTP/1.1 200 OK");
   CHECK(body_of(answer).empty());
   CHECK(shop.library.open_pages == 0);
 }
@@ -158,7 +158,7 @@ TEST_CASE("other methods and bodies are refused") {
        {"POST", "PUT", "DELETE", "OPTIONS", "TRACE", "get", "NONSENSE"}) {
     CAPTURE(method);
     const auto answer = shop.ask(method + " /here HTTP/1.1\r\nHost: x\r\n\r\n");
-    CHECK(status_of(answer) == "HTTP/1.1 405 Method Not Allowed");
+    CHECK(status_in(answer) == "HTTP/1.1 405 Method Not Allowed");
     CHECK(has_line(answer, "Allow: GET, HEAD"));
   }
   for (const std::string header : {"Content-Length: 5", "Transfer-Encoding: chunked"}) {
@@ -167,7 +167,7 @@ TEST_CASE("other methods and bodies are refused") {
       const Socket client = shop.connect();
       write_all(client, "GET /here HTTP/1.1\r\nHost: x\r\n" + header + "\r\n\r\n" + body);
       if (body.empty()) half_close(client);
-      CHECK(status_of(shop.take_all(client)).starts_with("HTTP/1.1 413 "));
+      CHECK(status_in(shop.take_all(client)).starts_with("HTTP/1.1 413 "));
     }
   }
   CHECK(shop.library.asked.empty());
@@ -302,7 +302,7 @@ TEST_CASE("without a descriptor a connection is refused, and taken again later")
   const Socket client = shop.connect();
   {
     const NoDescriptors none;
-    CHECK(status_of(shop.take_all(client)) == "HTTP/1.1 503 Service Unavailable");
+    CHECK(status_in(shop.take_all(client)) == "HTTP/1.1 503 Service Unavailable");
   }
   CHECK(shop.library.troubles == std::vector<std::string>{"Too many open files"});
   CHECK(body_of(shop.ask(get("/here"))) == "it is /here");

@@ -35,7 +35,7 @@ pid_t fork_into(Work work) {
   return child;
 }
 
-int status_of(pid_t child) {
+int exit_status_of(pid_t child) {
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
   return status;
@@ -43,7 +43,7 @@ int status_of(pid_t child) {
 
 // What a process finds that is not ours: a record lock never keeps out its own process.
 bool another_agrees(const std::function<bool()>& condition) {
-  return status_of(fork_into(condition)) == 0;
+  return exit_status_of(fork_into(condition)) == 0;
 }
 
 }  // namespace
@@ -107,7 +107,7 @@ TEST_CASE("a process is told a signal, and its end is waited for") {
     return true;
   });
   REQUIRE(platform::signal_process(static_cast<std::uint64_t>(child), SIGKILL, true).ok());
-  const int status = status_of(child);
+  const int status = exit_status_of(child);
   CHECK(WIFSIGNALED(status));
   CHECK(WTERMSIG(status) == SIGKILL);
   CHECK_FALSE(platform::signal_process(static_cast<std::uint64_t>(child), 0, false).ok());

@@ -27,13 +27,13 @@ Socket accepted(const Socket& listener) {
   return Socket(::accept4(listener.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
-Socket listening() {
+Socket some_listener() {
   auto socket = listen_tcp("127.0.0.1", 0, 16);
   REQUIRE(socket.ok());
   return std::move(*socket);
 }
 
-struct stat status_of(const std::string& path) {
+struct stat file_status_of(const std::string& path) {
   struct stat status {};
   REQUIRE(::lstat(path.c_str(), &status) == 0);
   return status;
@@ -47,7 +47,7 @@ std::string failure_of(const Result<Socket>& result) {
 }  // namespace
 
 TEST_CASE("port 0 is any free one, and the address tells which") {
-  const Socket socket = listening();
+  const Socket socket = some_listener();
   const std::string address = local_address(socket);
   CHECK(address.starts_with("127.0.0.1:"));
   CHECK(address != "127.0.0.1:0");
@@ -73,7 +73,7 @@ TEST_CASE("an IPv6 address is told in brackets, and leaves its port to IPv4") {
 }
 
 TEST_CASE("a taken port, or what is no numeric address, is told with the address") {
-  const Socket socket = listening();
+  const Socket socket = some_listener();
   const std::string address = local_address(socket);
   const auto port = static_cast<std::uint16_t>(std::stoi(address.substr(10)));
   CHECK(failure_of(listen_tcp("127.0.0.1", port, 16)) ==
@@ -83,7 +83,7 @@ TEST_CASE("a taken port, or what is no numeric address, is told with the address
 }
 
 TEST_CASE("an accepted connection has its listener's options") {
-  const Socket socket = listening();
+  const Socket socket = some_listener();
   tune_connection(socket, 100s);
   const Socket client = connect_to(local_address(socket));
   const Socket connection = accepted(socket);
@@ -96,7 +96,7 @@ TEST_CASE("an accepted connection has its listener's options") {
 }
 
 TEST_CASE("a short keepalive is whole seconds, one at least; a unix socket has none") {
-  const Socket socket = listening();
+  const Socket socket = some_listener();
   tune_connection(socket, 1ms);
   CHECK(option_of(socket, IPPROTO_TCP, TCP_KEEPIDLE) == 1);
   CHECK(option_of(socket, IPPROTO_TCP, TCP_KEEPINTVL) == 1);
@@ -111,7 +111,7 @@ TEST_CASE("a unix socket gets the mode and the group that were asked for") {
   for (const unsigned mode : {0600U, 0660U, 0666U, 0620U}) {
     const auto socket = listen_unix(path, {.mode = mode, .group = {}}, 16);
     REQUIRE(socket.ok());
-    CHECK((status_of(path).st_mode & 07777U) == mode);
+    CHECK((file_status_of(path).st_mode & 07777U) == mode);
     CHECK(local_address(socket.value()) == "unix:" + path);
     CHECK(connect_to("unix:" + path));
   }
@@ -119,7 +119,7 @@ TEST_CASE("a unix socket gets the mode and the group that were asked for") {
   REQUIRE(own != nullptr);
   const auto socket = listen_unix(path, {.mode = {}, .group = own->gr_name}, 16);
   REQUIRE(socket.ok());
-  CHECK(status_of(path).st_gid == ::getegid());
+  CHECK(file_status_of(path).st_gid == ::getegid());
 }
 
 TEST_CASE("without a mode the umask decides, and it is left as it was") {
@@ -129,8 +129,8 @@ TEST_CASE("without a mode the umask decides, and it is left as it was") {
   const auto by_mode = listen_unix(directory.file("two"), {.mode = 0666, .group = {}}, 16);
   const mode_t after = ::umask(before);
   CHECK(after == 027);
-  CHECK((status_of(directory.file("one")).st_mode & 0777U) == 0750);
-  CHECK((status_of(directory.file("two")).st_mode & 0777U) == 0666);
+  CHECK((file_status_of(directory.file("one")).st_mode & 0777U) == 0750);
+  CHECK((file_status_of(directory.file("two")).st_mode & 0777U) == 0666);
 }
 
 TEST_CASE("a unix socket that nobody serves is replaced, a served one is not") {
@@ -189,7 +189,7 @@ TEST_CASE("a path is removed by the socket that it belongs to") {
 }
 
 TEST_CASE("a refused connection gets its line and the end, whatever it has sent") {
-  const Socket socket = listening();
+  const Socket socket = some_listener();
   for (const std::string& sent :
        {std::string(), std::string("stats\r\n"), std::string(4000, 'x')}) {
     const Socket client = connect_to(local_address(socket));

@@ -9,7 +9,6 @@ import resource
 import signal
 import subprocess
 import threading
-import time
 import unittest
 
 from job_tests import BODIES, LEAST_LINE, LONG, STATES, TransferTest
@@ -44,7 +43,7 @@ class ImportTest(TransferTest):
             jobs = self.jobs(server, 5)["t"]
             self.assertEqual([job[0] for job in jobs], ["ready", "delayed", "buried", "ready"])
             self.assertEqual({job[1:3] for job in jobs}, {(3, 9)})
-            self.assertAlmostEqual(jobs[1][3] - time.monotonic(), LONG, delta=2)
+            self.assertEqual(jobs[1][3], LONG)
 
     def test_a_file_a_tube_of_its_own_and_skipped_lines(self):
         for server in self.servers():
@@ -183,15 +182,15 @@ class ImportTest(TransferTest):
     @unittest.skipIf(SANITIZED, "a sanitizer takes terabytes of addresses")
     def test_memory_is_bounded(self):
         for server in self.servers():
-            most = 128 << 20
+            most = 32 << 20
             process = self.popen(
                 server, "import", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)))
             text = line(body="x" * 65_000) * 16
-            for _ in range(200):
+            for _ in range(50):
                 process.stdin.write(text)
             output, _ = process.communicate(timeout=SECONDS)
-            self.assertEqual((process.returncode, output), (DONE, b"imported 3200 ready\n"))
+            self.assertEqual((process.returncode, output), (DONE, b"imported 800 ready\n"))
 
     def test_what_it_does_not_understand(self):
         for arguments in (("-t", "a b"), ("--skip", "-1"), ("--skip", "x"), ("a", "b")):

@@ -29,7 +29,7 @@ Result<void> read(ReplyReader& reader, std::string_view piece, std::vector<Seen>
   }
 }
 
-const std::string kStream =
+const std::string kReplyStream =
     "INSERTED 12\r\n"
     "RESERVED 7 5\r\na\r\nb\n\r\n"
     "DELETED\r\n"
@@ -51,7 +51,7 @@ const std::vector<Seen> kSeen{
 }  // namespace
 
 TEST_CASE("replies are the same whole, cut at every byte, and byte by byte") {
-  const std::string_view stream = kStream;
+  const std::string_view stream = kReplyStream;
   for (std::size_t cut = 0; cut <= stream.size(); ++cut) {
     CAPTURE(cut);
     ReplyReader reader;

@@ -8,10 +8,8 @@
 namespace tubed::wire {
 namespace {
 
-using Outcome = Match::Outcome;
-
-constexpr Match kNo{Outcome::no, 0};
-constexpr Match kNeedsMore{Outcome::needs_more, 0};
+constexpr Match kNo{Match::Outcome::no, 0};
+constexpr Match kNeedsMore{Match::Outcome::needs_more, 0};
 
 Match match_from(std::span<const PatternPiece> pieces, std::string_view bytes, std::size_t at);
 
@@ -35,14 +33,14 @@ Match match_any(std::span<const PatternPiece> pieces, std::string_view bytes, st
   Match best = kNo;
   for (std::size_t end = line_end;; --end) {
     const Match tried = match_from(pieces.subspan(1), bytes, end);
-    if (tried.outcome == Outcome::yes) return tried;
-    if (tried.outcome == Outcome::needs_more) best = tried;
+    if (tried.outcome == Match::Outcome::yes) return tried;
+    if (tried.outcome == Match::Outcome::needs_more) best = tried;
     if (end == at) return best;
   }
 }
 
 Match match_from(std::span<const PatternPiece> pieces, std::string_view bytes, std::size_t at) {
-  if (pieces.empty()) return {Outcome::yes, at};
+  if (pieces.empty()) return {Match::Outcome::yes, at};
   switch (pieces.front().kind) {
     case PatternPiece::Kind::literal:
       return match_literal(pieces, bytes, at);

@@ -1,0 +1,12 @@
+// What the tests of texts ask.
+#pragma once
+
+#include <string_view>
+
+namespace tubed {
+
+inline bool mentions(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+}  // namespace tubed
