@@ -24,6 +24,16 @@ function(tubed_not_hot target)
   endif()
 endfunction()
 
+# tubed_small(target): what is run seldom is built for its size, each file by itself. The headers of
+# command lines and of settings make much code of which nobody feels a thing.
+function(tubed_small target)
+  if(TUBED_QUICK_BUILD)
+    tubed_not_hot(${target})
+  else()
+    target_compile_options(${target} PRIVATE -Os -fno-lto)
+  endif()
+endfunction()
+
 # tubed_library(folder SOURCES… DEPENDS…): the library tubed_<folder>.
 function(tubed_library folder)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
