@@ -27,9 +27,8 @@ endfunction()
 # tubed_small(target): what is run seldom is built for its size, each file by itself. The headers of
 # command lines and of settings make much code of which nobody feels a thing.
 function(tubed_small target)
-  if(TUBED_QUICK_BUILD)
-    tubed_not_hot(${target})
-  else()
+  tubed_not_hot(${target})
+  if(NOT TUBED_QUICK_BUILD)
     target_compile_options(${target} PRIVATE -Os -fno-lto)
   endif()
 endfunction()

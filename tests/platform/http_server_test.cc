@@ -65,10 +65,9 @@ struct Shop {
   explicit Shop(Duration idle_timeout = std::chrono::seconds(10),
                 Duration whole_timeout = std::chrono::seconds(60))
       : server(std::make_unique<HttpServer>(loop, library, idle_timeout, whole_timeout)) {
-    auto socket = platform::listen_tcp("127.0.0.1", 0, 4096);
-    REQUIRE(socket.ok());
-    address = platform::local_address(*socket);
-    server->listen(std::move(*socket), "");
+    Socket socket = listening();
+    address = platform::local_address(socket);
+    server->listen(std::move(socket), "");
   }
 
   Socket connect() const {

@@ -27,12 +27,6 @@ struct Door final : platform::ListenerOwner {
   }
 };
 
-Socket listening() {
-  auto socket = platform::listen_tcp("127.0.0.1", 0, 4096);
-  REQUIRE(socket.ok());
-  return std::move(*socket);
-}
-
 std::vector<Socket> crowd_at(const Listener& listener, int count) {
   std::vector<Socket> clients;
   for (int i = 0; i < count; ++i) {

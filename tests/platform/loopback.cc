@@ -56,6 +56,12 @@ std::pair<Socket, Socket> connected_pair() {
   return {Socket(ends[0]), Socket(ends[1])};
 }
 
+Socket listening() {
+  auto socket = platform::listen_tcp("127.0.0.1", 0, 4096);
+  REQUIRE(socket.ok());
+  return std::move(*socket);
+}
+
 Socket connect_to(const std::string& address) {
   if (address.starts_with("unix:")) {
     sockaddr_un name{};

@@ -18,6 +18,9 @@ namespace tubed::platform_test {
 // Two connected unix sockets.
 std::pair<platform::Socket, platform::Socket> connected_pair();
 
+// On a port of its own, with room for a crowd.
+platform::Socket listening();
+
 // A connection to what local_address() told, non-blocking. An empty Socket: refused.
 platform::Socket connect_to(const std::string& address);
 

@@ -27,12 +27,6 @@ Socket accepted(const Socket& listener) {
   return Socket(::accept4(listener.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
-Socket some_listener() {
-  auto socket = listen_tcp("127.0.0.1", 0, 16);
-  REQUIRE(socket.ok());
-  return std::move(*socket);
-}
-
 struct stat file_status_of(const std::string& path) {
   struct stat status {};
   REQUIRE(::lstat(path.c_str(), &status) == 0);
@@ -47,7 +41,7 @@ std::string failure_of(const Result<Socket>& result) {
 }  // namespace
 
 TEST_CASE("port 0 is any free one, and the address tells which") {
-  const Socket socket = some_listener();
+  const Socket socket = listening();
   const std::string address = local_address(socket);
   CHECK(address.starts_with("127.0.0.1:"));
   CHECK(address != "127.0.0.1:0");
@@ -73,7 +67,7 @@ TEST_CASE("an IPv6 address is told in brackets, and leaves its port to IPv4") {
 }
 
 TEST_CASE("a taken port, or what is no numeric address, is told with the address") {
-  const Socket socket = some_listener();
+  const Socket socket = listening();
   const std::string address = local_address(socket);
   const auto port = static_cast<std::uint16_t>(std::stoi(address.substr(10)));
   CHECK(failure_of(listen_tcp("127.0.0.1", port, 16)) ==
@@ -83,7 +77,7 @@ TEST_CASE("a taken port, or what is no numeric address, is told with the address
 }
 
 TEST_CASE("an accepted connection has its listener's options") {
-  const Socket socket = some_listener();
+  const Socket socket = listening();
   tune_connection(socket, 100s);
   const Socket client = connect_to(local_address(socket));
   const Socket connection = accepted(socket);
@@ -96,7 +90,7 @@ TEST_CASE("an accepted connection has its listener's options") {
 }
 
 TEST_CASE("a short keepalive is whole seconds, one at least; a unix socket has none") {
-  const Socket socket = some_listener();
+  const Socket socket = listening();
   tune_connection(socket, 1ms);
   CHECK(option_of(socket, IPPROTO_TCP, TCP_KEEPIDLE) == 1);
   CHECK(option_of(socket, IPPROTO_TCP, TCP_KEEPINTVL) == 1);
@@ -189,7 +183,7 @@ TEST_CASE("a path is removed by the socket that it belongs to") {
 }
 
 TEST_CASE("a refused connection gets its line and the end, whatever it has sent") {
-  const Socket socket = some_listener();
+  const Socket socket = listening();
   for (const std::string& sent :
        {std::string(), std::string("stats\r\n"), std::string(4000, 'x')}) {
     const Socket client = connect_to(local_address(socket));

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import unittest
 
-from job_tests import LEAST_LINE, TransferTest, about
+from job_tests import LEAST_LINE, TransferTest, left_of
 from programs import DONE, FAILURE, IO, SECONDS, UNAVAILABLE, USAGE, ScriptedServer, until
 
 KEYS = ["id", "tube", "state", "priority", "delay", "ttr", "age", "reserves", "timeouts",
@@ -32,7 +32,8 @@ class ExportTest(TransferTest):
                 body = (record["body"].encode() if "body" in record
                         else base64.b64decode(record["body_base64"]))
                 by_tube.setdefault(record["tube"], []).append(
-                    (record["state"], record["priority"], record["ttr"], about(record["delay"]), body))
+                    (record["state"], record["priority"], record["ttr"],
+                     left_of(record["state"], record["delay"]), body))
             self.assert_same_jobs(before, by_tube)
             self.assertNotIn(b"tubectl-export", self.client(server).ask("list-tubes").encode())
 

@@ -11,7 +11,7 @@ import subprocess
 import threading
 import unittest
 
-from job_tests import BODIES, LEAST_LINE, LONG, STATES, TransferTest
+from job_tests import BODIES, LEAST_LINE, LONG, STATES, Left, TransferTest
 from programs import (BAD_INPUT, DONE, FAILURE, IO, SECONDS, UNAVAILABLE, USAGE,
                       ScriptedServer, until)
 
@@ -43,7 +43,7 @@ class ImportTest(TransferTest):
             jobs = self.jobs(server, 5)["t"]
             self.assertEqual([job[0] for job in jobs], ["ready", "delayed", "buried", "ready"])
             self.assertEqual({job[1:3] for job in jobs}, {(3, 9)})
-            self.assertEqual(jobs[1][3], LONG)
+            self.assertEqual(jobs[1][3], Left(LONG))
 
     def test_a_file_a_tube_of_its_own_and_skipped_lines(self):
         for server in self.servers():
