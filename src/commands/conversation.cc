@@ -95,7 +95,8 @@ bool Conversation::wants_input() const {
 }
 
 bool Conversation::in_body() const {
-  return stage_ != Stage::line && stage_ != Stage::skipped_line;
+  const bool answered = stage_ == Stage::dropped && refusal_.empty();
+  return stage_ != Stage::line && stage_ != Stage::skipped_line && !answered;
 }
 
 bool Conversation::idle() const {
@@ -202,7 +203,7 @@ std::size_t Conversation::take_dropped(std::string_view input) {
   body_left_ -= count;
   if (body_left_ == 0) {
     stage_ = Stage::line;
-    replies_.line(refusal_);
+    if (!refusal_.empty()) replies_.line(refusal_);
   } else {
     stop_ = Stop::starved;
   }
@@ -270,16 +271,14 @@ void Conversation::run_line(std::string_view line) {
   }
 }
 
-// A malformed line whose body's length could be read takes its body with it: otherwise the body
-// would be run as commands. Compat: put-body-swallowed
+// A malformed line is answered at once, since its client may not send a body. If the body's length
+// can be read, the body is discarded: otherwise it would be run as commands.
+// Compat: put-body-swallowed
 void Conversation::refuse_line(const Command* command, std::string_view text) {
   BodySize size;
   const bool has_body = command != nullptr && command->begin_body != nullptr;
-  if (has_body && salvage_body_size(text, size)) {
-    drop_body(size.bytes, word::kBadFormat);
-  } else {
-    replies_.line(word::kBadFormat);
-  }
+  replies_.line(word::kBadFormat);
+  if (has_body && salvage_body_size(text, size)) drop_body(size.bytes, {});
 }
 
 Context Conversation::context() {

@@ -56,7 +56,8 @@ class Conversation {
   bool wants_input() const;
   // Nothing more will be answered: once replies() is empty the connection can be closed.
   bool finished() const { return quit_ || (input_ended_ && stop_ == Stop::starved); }
-  // A body is arriving.
+  // A body is arriving that has to be answered. (After a malformed put is answered, its client may
+  // never send one.)
   bool in_body() const;
   // Holds no job, and neither waits for anything nor owes anything. (The middle of a line or a body
   // is no excuse: a body that does not come holds memory.)
@@ -75,7 +76,7 @@ class Conversation {
     line,
     body,
     skipped_body,  // of a put that is turned away
-    dropped,       // a body and its end, of a line that was wrong
+    dropped,       // a body and its end, of a line that was wrong or announced too much
     body_end,
     skipped_line,
   };
@@ -120,7 +121,7 @@ class Conversation {
   Slices slices_;
   Bytes body_;
   std::uint64_t body_left_ = 0;
-  std::string_view refusal_;     // the answer when a skipped or dropped body ends
+  std::string_view refusal_;     // the answer when a skipped or dropped body ends; may be none
   std::string_view line_reply_;  // the answer at the end of a line that is being skipped
 };
 

@@ -76,7 +76,7 @@ bool salvage_body_size(std::string_view text, BodySize& size) {
     text.remove_prefix(std::min(text.find(' '), text.size()));
     skip_spaces(text);
   }
-  return take_number(text, size.bytes);
+  return take_number(text, size.bytes) && (text.empty() || text.front() == ' ');
 }
 
 }  // namespace tubed::protocol

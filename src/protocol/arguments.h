@@ -87,8 +87,8 @@ bool parse_arguments(std::string_view text, Arguments& arguments) {
   return all && cursor.at_end();
 }
 
-// The announced body length of a put line that is otherwise malformed: the digits that begin its
-// fourth field. False if it cannot be read. [compat: put-body-swallowed]
+// The announced body length of a put line that is otherwise malformed: its fourth field. False if
+// that is not a number of 32 bits. [compat: put-body-swallowed]
 bool salvage_body_size(std::string_view text, BodySize& size);
 
 // What the reference says of a field of this type.

@@ -100,14 +100,15 @@ TEST_CASE("tube names are 1 to 200 allowed characters and do not begin with a hy
 
 TEST_CASE("the body size of a malformed put is read where it can be") {
   BodySize size;
-  for (const char* text : {"x y z 7", "1 2 3 7 junk", "-1 0 0 7", "1 2 3 7x", "  1   2   3   7",
-                           "99999999999 1 1 7"}) {
+  for (const char* text :
+       {"x y z 7", "1 2 3 7 junk", "-1 0 0 7", "  1   2   3   7", "99999999999 1 1 7"}) {
     CAPTURE(text);
     size.bytes = 0;
     CHECK(salvage_body_size(text, size));
     CHECK(size.bytes == 7);
   }
-  for (const char* text : {"", "1 2 3", "1 2 3 ", "1 2 3 x7", "1 2 3 -7", "1 2 3 4294967296"}) {
+  for (const char* text : {"", "1 2 3", "1 2 3 ", "1 2 3 x7", "1 2 3 -7", "1 2 3 7x", "1 2 3 10b",
+                           "1 2 3 4294967296"}) {
     CAPTURE(text);
     CHECK_FALSE(salvage_body_size(text, size));
   }

@@ -139,6 +139,16 @@ TEST_CASE("replies that wait make nobody idle: only the one time counts") {
   CHECK(room.overdue(at(60s)) == "1s23");
 }
 
+TEST_CASE("a client whose malformed put is answered owes no body") {
+  Room room({.idle = 0s, .stall = 60s});
+  room.first.says("put x 0 100 5\r\n");
+  CHECK(room.first.takes() == "BAD_FORMAT\r\n");
+  room.patience.moved(room.first.client, true, true, at(5s));
+  CHECK(room.patience.next_deadline() == kNever);
+  room.first.says("hello\r\nlist-tube-used\r\n");
+  CHECK(room.first.takes() == "USING default\r\n");
+}
+
 TEST_CASE("who does not finish a body is overdue, unless some of it comes") {
   Room room({.idle = 0s, .stall = 60s});
   for (Party* party : {&room.first, &room.second}) {
