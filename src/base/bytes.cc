@@ -29,7 +29,10 @@ Bytes Bytes::allocate(std::uint32_t size) {
 
 Bytes Bytes::copy_of(std::string_view text) {
   Bytes bytes = allocate(static_cast<std::uint32_t>(text.size()));
-  TUBED_ASSERT(bytes);
+  if (!bytes) {
+    if (const auto out_of_memory = std::get_new_handler()) out_of_memory();
+    TUBED_ASSERT(bytes);
+  }
   if (!text.empty()) std::memcpy(bytes.block_->data(), text.data(), text.size());
   return bytes;
 }

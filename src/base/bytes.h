@@ -32,7 +32,7 @@ class Bytes {
   // `size` uninitialised bytes, or an empty handle (operator bool is false) if there is no memory.
   static Bytes allocate(std::uint32_t size);
 
-  // A copy of `text`. Precondition: there is memory (for tests and small texts).
+  // A copy of `text`. Without memory the process ends as it does everywhere (the new-handler).
   static Bytes copy_of(std::string_view text);
 
   // False for a default-constructed handle; a body of no bytes is true.

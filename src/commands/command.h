@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <new>
 #include <span>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include <type_traits>
 
 #include "base/bytes.h"
+#include "commands/tube_list.h"
 #include "engine/engine.h"
 #include "protocol/arguments.h"
 #include "protocol/reply.h"
@@ -26,6 +28,7 @@ enum class Outcome : std::uint8_t {
   done,        // answered
   waiting,     // a notice will answer
   unfinished,  // did one slice of its work; to be run again in a later turn
+  more,        // wrote a part of a long reply; to be run again as budget and output bounds allow
   quit,        // the conversation is over
 };
 
@@ -33,6 +36,7 @@ enum class Outcome : std::uint8_t {
 struct Slices {
   engine::Kick rest;
   std::uint64_t done = 0;
+  std::shared_ptr<const TubeList::Snapshot> list;  // of which `done` parts are written
   bool begun = false;
 };
 

@@ -14,8 +14,8 @@ constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::size_t kReplyBytesPerWork = 256;
 // So do as many entries of watch lists.
 constexpr std::uint64_t kWatchesPerWork = 64;
-// What an idle connection may keep of an input buffer that was once full.
-constexpr std::size_t kKeptCapacity = 1024;
+// A long list is written so far ahead of what its client takes.
+constexpr std::size_t kListAheadBytes = 128 * 1024;
 
 }  // namespace
 
@@ -26,6 +26,7 @@ Conversation::Conversation(Service& service)
 
 Conversation::~Conversation() {
   abandon_body();
+  service_.count_input(counted_input_, 0);
   service_.closed(session_);
   service_.engine().close(session_, service_.now(), service_);
 }
@@ -35,14 +36,18 @@ Conversation::~Conversation() {
 void Conversation::receive(std::string_view bytes) {
   if (quit_) return;
   if (waiting_ || !pending_.empty() || slices_.begun) {
-    pending_.append(bytes);
+    keep(bytes);
     if (!waiting_) work();
     return;
   }
   // The usual case: whole commands, acted on where they lie.
-  budget_ = service_.engine().limits().work_per_turn;
-  const std::size_t taken = take(bytes);
-  pending_.append(bytes.substr(taken));
+  const std::size_t taken = do_work(bytes);
+  if (taken < bytes.size()) keep(bytes.substr(taken));
+}
+
+void Conversation::keep(std::string_view input) {
+  pending_.append(input);
+  counted_input_ = service_.count_input(counted_input_, pending_.memory());
 }
 
 std::span<char> Conversation::body_space() {
@@ -84,8 +89,14 @@ void Conversation::resume() {
 
 bool Conversation::can_resume() const {
   if (quit_ || waiting_) return false;
-  if (stop_ == Stop::output) return replies_.size() <= service_.conversation_limits().output_bytes;
+  if (stop_ == Stop::output) return replies_.size() <= output_bound();
   return stop_ == Stop::budget;
+}
+
+// More replies than that, and nothing more is done.
+std::size_t Conversation::output_bound() const {
+  const std::size_t bound = service_.conversation_limits().output_bytes;
+  return slices_.list == nullptr ? bound : std::min(bound, kListAheadBytes);
 }
 
 bool Conversation::wants_input() const {
@@ -106,10 +117,16 @@ bool Conversation::idle() const {
 // --- Work
 
 void Conversation::work() {
-  budget_ = service_.engine().limits().work_per_turn;
-  const std::size_t taken = take(pending_);
-  pending_.erase(0, taken);
-  if (pending_.empty() && pending_.capacity() > kKeptCapacity) pending_.shrink_to_fit();
+  pending_.take(do_work(pending_.view()));
+  counted_input_ = service_.count_input(counted_input_, pending_.memory());
+}
+
+std::size_t Conversation::do_work(std::string_view input) {
+  const std::uint32_t quantum = service_.tick_budget().quantum();
+  budget_ = quantum;
+  const std::size_t taken = take(input);
+  service_.tick_budget().spend(quantum - budget_);
+  return taken;
 }
 
 // Acts on the front of `input` as far as it can, and returns how much of it is done with.
@@ -117,12 +134,13 @@ std::size_t Conversation::take(std::string_view input) {
   working_ = true;
   std::size_t total = 0;
   while (may_go_on()) {
+    const std::size_t replies_before = replies_.size();
     if (slices_.begun) {
       run_command();
+      charge(replies_.size() - replies_before, 0);
       continue;
     }
     const std::string_view rest = input.substr(total);
-    const std::size_t replies_before = replies_.size();
     const std::uint64_t walked_before = service_.engine().watches_walked();
     std::size_t taken = 0;
     switch (stage_) {
@@ -159,7 +177,7 @@ bool Conversation::may_go_on() {
     stop_ = Stop::waiting;
     return false;
   }
-  if (replies_.size() > service_.conversation_limits().output_bytes) {
+  if (replies_.size() > output_bound()) {
     stop_ = Stop::output;
     return false;
   }
@@ -321,10 +339,14 @@ void Conversation::run_command() {
   switch (command_->run(context, arguments_)) {
     case Outcome::done:
     case Outcome::waiting:
-      slices_ = {};
+      if (slices_.begun) slices_ = {};
       break;
     case Outcome::unfinished:
+      // A slice is as large in a crowd.
+      service_.tick_budget().spend(service_.engine().limits().work_per_turn);
       budget_ = 0;
+      break;
+    case Outcome::more:
       break;
     case Outcome::quit:
       quit_ = true;

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "commands/command.h"
+#include "commands/input_buffer.h"
 #include "commands/service.h"
 #include "protocol/reply.h"
 
@@ -32,7 +33,7 @@ class Conversation {
   // It waits for a job.
   bool waiting() const { return waiting_; }
 
-  // Bytes from the client; does what they say, as far as one turn's work allows.
+  // Bytes from the client; does what they say, as far as the service's quantum allows.
   void receive(std::string_view bytes);
   // Where the rest of a body that is arriving may be written directly; empty if there is none.
   std::span<char> body_space();
@@ -84,8 +85,11 @@ class Conversation {
   enum class Stop : std::uint8_t { starved, waiting, budget, output };
 
   void work();
+  void keep(std::string_view input);
+  std::size_t do_work(std::string_view input);
   std::size_t take(std::string_view input);
   bool may_go_on();
+  std::size_t output_bound() const;
   std::size_t take_line(std::string_view input);
   std::size_t take_body(std::string_view input);
   std::size_t take_dropped(std::string_view input);
@@ -104,7 +108,8 @@ class Conversation {
   Service& service_;
   SessionId session_;
   protocol::ReplyBuffer replies_;
-  std::string pending_;  // input not acted on yet
+  InputBuffer pending_;  // input not acted on yet
+  std::size_t counted_input_ = 0;
 
   Stage stage_ = Stage::line;
   Stop stop_ = Stop::starved;

@@ -42,6 +42,7 @@ Outcome kick(Context& context, const KickArguments& arguments) {
   if (!slices.begun) {
     slices = {.rest = context.engine.begin_kick(context.session, arguments.bound),
               .done = 0,
+              .list = nullptr,
               .begun = true};
   }
   slices.done += context.engine.kick(context.session, slices.rest, context.now, context.service);
@@ -79,10 +80,28 @@ Outcome stats_tube(Context& context, const TubeArguments& arguments) {
   return Outcome::done;
 }
 
+// First the parts that are out of date are made, a slice of them at a time; what other clients
+// change meanwhile is made with the last slice. Then the list of this moment is written, a part at
+// a time.
 Outcome list_tubes(Context& context, const NoArguments&) {
-  YamlBlock block;
-  context.engine.for_each_tube([&](std::string_view name) { block.item(name); });
-  context.replies.block(block.text());
+  Slices& slices = context.slices;
+  TubeList& tubes = context.service.tube_list();
+  slices.begun = true;
+  if (slices.list == nullptr) {
+    const bool may_slice =
+        slices.done * TubeList::kPartsPerSlice < context.engine.tube_list_parts();
+    if (may_slice && !tubes.refresh(context.engine)) {
+      ++slices.done;
+      return Outcome::unfinished;
+    }
+    slices.done = 0;
+    slices.list = tubes.snapshot(context.engine);
+    context.replies.begin_block(slices.list->bytes);
+  }
+  const auto& parts = slices.list->parts;
+  context.replies.block_part(parts[slices.done++]->text());
+  if (slices.done < parts.size()) return Outcome::more;
+  context.replies.end_block();
   return Outcome::done;
 }
 

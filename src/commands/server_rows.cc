@@ -203,6 +203,10 @@ constexpr Row<ServerState> kOwn[] = {
      .metric = {.family = "tubed_sent_bytes_total",
                 .type = MetricType::counter,
                 .help = "Bytes written to connections."}},
+    {.key = "input-memory",
+     .meaning = "Bytes of input that waits for its turn (limits.input_memory).",
+     .number = [](const ServerState& s) { return s.service.input_bytes(); },
+     .metric = {.family = "tubed_input_memory_bytes"}},
     // Metrics only.
     {.key = "",
      .meaning = "When the server was started, in seconds since 1970.",

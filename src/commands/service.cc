@@ -9,6 +9,7 @@ namespace tubed::commands {
 Service::Service(const Limits& limits, Identity identity, Process process)
     : engine_(limits),
       now_(identity.started),
+      tick_budget_(limits.work_per_turn),
       identity_(std::move(identity)),
       process_(std::move(process)) {}
 
@@ -21,6 +22,7 @@ void Service::begin_turn(Time now) {
 void Service::set_limits(const Limits& limits, const ConversationLimits& conversation) {
   engine_.set_limits(limits);
   conversation_limits_ = conversation;
+  tick_budget_.set_most(limits.work_per_turn);
 }
 
 void Service::opened(SessionId session, Conversation& conversation) {

@@ -5,6 +5,7 @@
 // sessions were answered while they did nothing themselves.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -14,6 +15,8 @@
 #include "base/histogram.h"
 #include "commands/keeper.h"
 #include "commands/table.h"
+#include "commands/tick_budget.h"
+#include "commands/tube_list.h"
 #include "engine/engine.h"
 #include "engine/output.h"
 
@@ -25,6 +28,7 @@ class Conversation;
 struct ConversationLimits {
   std::uint32_t line_bytes = 224;           // a command line with its end [notes: Lines]
   std::uint64_t output_bytes = 1ULL << 20;  // replies not yet sent; beyond, nothing more is done
+  std::uint64_t input_memory = 1ULL << 28;  // input of all conversations that waits
 };
 
 // What stats tells about the process.
@@ -70,6 +74,31 @@ class Service final : public engine::Output {
   bool draining() const { return draining_; }
   void set_draining(bool draining) { draining_ = draining; }
 
+  TickBudget& tick_budget() { return tick_budget_; }
+
+  // How many of `wanted` bytes the next read may bring: fewer in a crowd, and fewer as the input
+  // that waits approaches input_memory. Beyond it they are kLeastReadBytes. One conversation keeps
+  // one read's input and an unfinished line at most, so that input_memory + connections *
+  // kLeastReadBytes bounds them all.
+  std::size_t read_bytes(std::size_t wanted) const {
+    const std::uint64_t bound = conversation_limits_.input_memory;
+    const std::uint64_t room = bound > input_bytes_ ? bound - input_bytes_ : 0;
+    const std::uint64_t share =
+        std::min(room / kReadShare, tick_budget_.quantum() * kReadBytesPerWork);
+    return wanted <= share ? wanted
+                           : std::min<std::size_t>(wanted, std::max(share, kLeastReadBytes));
+  }
+  // Input that waits, of all conversations, in bytes of memory.
+  std::uint64_t input_bytes() const { return input_bytes_; }
+  // A conversation that has kept `before` now keeps `now`; returns `now`.
+  std::size_t count_input(std::size_t before, std::size_t now) {
+    input_bytes_ += now - before;
+    return now;
+  }
+
+  TubeList& tube_list() { return tube_list_; }
+  const TubeList& tube_list() const { return tube_list_; }
+
   // Swaps `sessions` with the list of those that were answered since the last call while they were
   // not at work themselves: their replies are to be sent, and they may go on. One may have closed
   // since.
@@ -104,6 +133,12 @@ class Service final : public engine::Output {
   void notice(const engine::Notice& notice) override;
 
  private:
+  static constexpr std::uint64_t kLeastReadBytes = 2048;
+  // One read takes this part of the room that is left, at most.
+  static constexpr std::uint64_t kReadShare = 64;
+  // More than most commands have.
+  static constexpr std::uint64_t kReadBytesPerWork = 256;
+
   engine::Engine engine_;
   ConversationLimits conversation_limits_;
   Time now_;
@@ -111,6 +146,9 @@ class Service final : public engine::Output {
   Keeper* keeper_ = nullptr;
   std::vector<Conversation*> conversations_;  // by session
   std::vector<SessionId> woken_;
+  TickBudget tick_budget_;
+  std::uint64_t input_bytes_ = 0;
+  TubeList tube_list_;
   std::array<std::uint64_t, kCommandCount> command_counts_{};
   std::uint64_t total_connections_ = 0;
   std::uint64_t refused_connections_ = 0;

@@ -43,6 +43,7 @@ struct Settings {
   std::uint32_t line_bytes = 0;     // with the line end
   std::uint64_t output_bytes = 0;   // buffered for one client
   std::uint64_t output_memory = 0;  // for all clients together
+  std::uint64_t input_memory = 0;   // the same
   Duration idle_timeout{};          // zero: never
   Duration stall_timeout{};
   Duration shutdown_timeout{};

@@ -206,6 +206,12 @@ constexpr auto kSettings = std::to_array<Setting>({
          .standard = kGiB,
          .doc = "Replies buffered for all clients together. Beyond it the client that has not read "
                 "for longest is closed."}),
+    row<&Settings::input_memory>(
+        {.key = "limits.input_memory",
+         .type = bytes(kMiB, kPiB),
+         .standard = 256 * kMiB,
+         .doc = "Input of all clients together that waits for its turn. The nearer it comes, the "
+                "less is read at a time."}),
     row<&Settings::queue, &Limits::work_per_turn>(
         {.key = "limits.work_per_turn",
          .type = count("jobs or commands", 1, 1'000'000),

@@ -101,6 +101,13 @@ class Engine {
   // Their names in list order, each given to visit(std::string_view).
   template <class Visit>
   void for_each_tube(Visit visit) const;
+  // The same for one part of the list. A part's number of its last change is new whenever the part
+  // has changed, as is the whole list's. O(1) but for the visits.
+  std::size_t tube_list_parts() const { return tubes_.list_parts(); }
+  std::uint64_t tube_list_change(std::size_t part) const { return tubes_.list_change(part); }
+  std::uint64_t tube_list_change() const { return tubes_.list_change(); }
+  template <class Visit>
+  void for_each_tube(std::size_t part, Visit visit) const;
   template <class Visit>
   void for_each_watched(SessionId session, Visit visit) const;
   // The tube gives no jobs for that long, counted from now; 0 ends a pause. False: no such tube.
@@ -275,6 +282,11 @@ class Engine {
 template <class Visit>
 void Engine::for_each_tube(Visit visit) const {
   for (const auto& tube : tubes_.all()) visit(std::string_view(tube->name));
+}
+
+template <class Visit>
+void Engine::for_each_tube(std::size_t part, Visit visit) const {
+  for (const auto& tube : tubes_.list_part(part)) visit(std::string_view(tube->name));
 }
 
 template <class Visit>

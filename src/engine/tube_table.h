@@ -1,8 +1,10 @@
 // TubeTable: owns every tube, finds it by name, and keeps the order that list-tubes shows.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +31,7 @@ class TubeTable {
     tube->index = free_index();
     by_index_[tube->index] = tube;
     tube->list_index = static_cast<std::uint32_t>(tubes_.size() - 1);
+    list_changed(tube->list_index);
     by_name_.emplace(tube->name, tube);
     return tube;
   }
@@ -39,6 +42,8 @@ class TubeTable {
     free_indices_.push_back(tube->index);
     by_name_.erase(tube->name);
     const std::uint32_t place = tube->list_index;
+    list_changed(place);
+    list_changed(tubes_.size() - 1);
     if (place + 1 != tubes_.size()) {
       tubes_[place] = std::move(tubes_.back());
       tubes_[place]->list_index = place;
@@ -52,7 +57,26 @@ class TubeTable {
   // In the order of list-tubes.
   const std::vector<std::unique_ptr<Tube>>& all() const { return tubes_; }
 
+  // The list in parts of kListPart places. A number that is new whenever the part has changed, or,
+  // without a part, the list; never 0 for what is not empty. O(1).
+  std::size_t list_parts() const { return (tubes_.size() + kListPart - 1) / kListPart; }
+  std::uint64_t list_change(std::size_t part) const { return part_changes_[part]; }
+  std::uint64_t list_change() const { return last_change_; }
+  // The tubes of one part. O(1).
+  std::span<const std::unique_ptr<Tube>> list_part(std::size_t part) const {
+    const std::size_t begin = part * kListPart;
+    return std::span(tubes_).subspan(begin, std::min(kListPart, tubes_.size() - begin));
+  }
+
  private:
+  static constexpr std::size_t kListPart = 256;
+
+  void list_changed(std::size_t place) {
+    const std::size_t part = place / kListPart;
+    if (part >= part_changes_.size()) part_changes_.resize(part + 1);
+    part_changes_[part] = ++last_change_;
+  }
+
   std::uint32_t free_index() {
     if (free_indices_.empty()) {
       by_index_.push_back(nullptr);
@@ -69,6 +93,8 @@ class TubeTable {
   // A tree, not a hash: clients choose the names, and could choose them to collide.
   std::map<std::string_view, Tube*> by_name_;  // keys live in the tubes
   std::uint64_t next_number_ = 0;
+  std::vector<std::uint64_t> part_changes_;
+  std::uint64_t last_change_ = 0;
 };
 
 }  // namespace tubed::engine

@@ -15,6 +15,13 @@ struct Readiness {
   bool writable = false;
   bool half_closed = false;  // the peer sends nothing more; told once
   bool broken = false;       // the connection is gone
+
+  void add(const Readiness& other) {
+    readable |= other.readable;
+    writable |= other.writable;
+    half_closed |= other.half_closed;
+    broken |= other.broken;
+  }
 };
 
 class StreamOwner {

@@ -64,7 +64,7 @@ void ReplyBuffer::job(std::string_view word, JobId id, const Bytes& bytes) {
 }
 
 void ReplyBuffer::block(std::string_view block) {
-  line("OK", block.size());
+  begin_block(block.size());
   line(block);
 }
 

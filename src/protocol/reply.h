@@ -54,6 +54,10 @@ class ReplyBuffer {
   void job(std::string_view word, JobId id, const Bytes& body);
   // OK SP `bytes` CRLF `block` CRLF
   void block(std::string_view block);
+  // The same for a block that comes in parts: its length first, then each part, then its end.
+  void begin_block(std::uint64_t bytes) { line("OK", bytes); }
+  void block_part(const Bytes& part) { body(part); }
+  void end_block() { line(""); }
 
   // The next bytes to write, in order, as up to pieces.size() runs; returns how many. Valid until
   // the next change.

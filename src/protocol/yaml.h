@@ -12,7 +12,10 @@ namespace tubed::protocol {
 
 class YamlBlock {
  public:
-  YamlBlock() : text_("---\n") {}
+  // What every block begins with.
+  static constexpr std::string_view kBegin = "---\n";
+
+  YamlBlock() : text_(kBegin) {}
 
   // `key: value`
   void number(std::string_view key, std::uint64_t value);

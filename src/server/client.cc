@@ -48,6 +48,10 @@ Client::Client(platform::Loop& loop, platform::Socket socket, commands::Service&
 
 void Client::on_ready(platform::Readiness ready) {
   host_.begin_turn();
+  if (deferred || (service_.tick_budget().is_spent() && !lingering_)) {
+    unhandled_.add(ready);
+    return host_.defer(*this);
+  }
   if (ready.readable && lingering_) discard_input();
   if (ready.readable && !lingering_) read();
   if (ready.broken) {
@@ -60,16 +64,23 @@ void Client::on_ready(platform::Readiness ready) {
   host_.look_after(*this);
 }
 
+void Client::go_on() {
+  conversation_.resume();
+  platform::Readiness ready = std::exchange(unhandled_, {});
+  if (finishing_ && !lingering_) ready.readable = false;  // nothing more is read
+  on_ready(ready);
+}
+
 // True if there may be more to read.
 bool Client::read() {
   if (!conversation_.wants_input() || !host_.takes_input()) return false;
   const std::span<char> space = conversation_.body_space();
   const bool direct = space.size() >= kDirectReadBytes;
-  const std::span<char> buffer = host_.read_buffer();
-  const std::array both = {space, buffer};
-  const std::span<char> little = buffer.first(std::min(buffer.size(), kReadBytes));
-  const auto transfer = direct ? platform::read_into(stream_.socket(), both)
-                               : platform::read_into(stream_.socket(), little);
+  const std::span<char> whole = host_.read_buffer();
+  const std::span<char> buffer =
+      whole.first(service_.read_bytes(direct ? whole.size() : kReadBytes));
+  const auto transfer = direct ? platform::read_into(stream_.socket(), std::array{space, buffer})
+                               : platform::read_into(stream_.socket(), buffer);
   switch (transfer.kind) {
     case platform::Transfer::Kind::done: {
       service_.count_received(transfer.bytes);

@@ -25,6 +25,8 @@ class ClientHost {
   virtual std::span<char> read_buffer() = 0;
   // False: so much waits for the disk that nothing more is read for now.
   virtual bool takes_input() const = 0;
+  // Client::go_on() is to be called when its turn has come.
+  virtual void defer(Client& client) = 0;
 
  protected:
   ~ClientHost() = default;
@@ -64,12 +66,16 @@ class Client final : public platform::StreamOwner {
   // too.
   void finish() { finishing_ = true; }
   bool finishing() const { return finishing_; }
+  // What it sent last was done in one turn. Not known of a client that has sent nothing yet.
+  bool asks_little() const { return spoken_ && conversation_.wants_input(); }
   // Something has come from it.
   bool has_spoken() const { return spoken_; }
   // The connection can be closed.
   bool done() const;
 
   void on_ready(platform::Readiness ready) override;
+  // Does what was deferred: reads, or goes on with what was read.
+  void go_on();
 
   // For the server's lists.
   ListLinks<Client> activity_links;
@@ -82,7 +88,7 @@ class Client final : public platform::StreamOwner {
   bool looked_after = false;
   bool in_gated_list = false;
   bool in_held_list = false;
-  bool has_left_over = false;
+  bool deferred = false;
   bool waits_to_the_end = false;  // it waited in a reserve when the server was to stop
 
  private:
@@ -96,7 +102,8 @@ class Client final : public platform::StreamOwner {
   commands::Conversation conversation_;
   platform::Stream stream_;
   ReplyGate gate_;
-  std::size_t held_bytes_ = 0;  // the last ones of the buffered replies wait for the journal
+  platform::Readiness unhandled_;  // of a client that was deferred before it was read from
+  std::size_t held_bytes_ = 0;     // the last ones of the buffered replies wait for the journal
   bool received_ = false;
   bool spoken_ = false;
   bool broken_ = false;

@@ -57,7 +57,7 @@ Server::Server(platform::Loop& loop, Log& log, const Settings& settings, Reload 
       service_(settings.queue, identify(),
                {.cpu_times = cpu_times, .resident_bytes = platform::resident_bytes}),
       turn_(
-          loop, [this] { end_turn(); }, [this] { do_left_over(); }),
+          loop, [this] { end_turn(); }, [this] { serve_deferred(); }),
       delay_timer_(loop, [this] { begin_turn(); }),
       ttr_timer_(loop, [this] { begin_turn(); }),
       pause_timer_(loop, [this] { begin_turn(); }),
@@ -189,12 +189,15 @@ void Server::close(Client& client, std::string_view reason) {
 void Server::begin_turn() {
   if (in_turn_) return;
   in_turn_ = true;
+  const Time now = platform::monotonic_now();
   // When the queue is closed its time stands still.
-  if (!queue_closed_) service_.begin_turn(platform::monotonic_now());
+  if (!queue_closed_) service_.begin_turn(now);
+  service_.tick_budget().begin(now, deferred_.empty() ? 0 : deferred_.size());
 }
 
 void Server::look_after(Client& client) {
   patience_.active(client, service_.now());
+  charge_tick(client);
   if (std::exchange(client.looked_after, true)) return;
   to_look_after_.push_back(client.session());
 }
@@ -236,7 +239,7 @@ void Server::end_turn() {
   hold_input(input_must_wait());
   give_back_memory();
   arm_timers();
-  turn_.ask_for_left_over(journal_has_more || (!left_over_.empty() && !input_held_));
+  turn_.ask_for_left_over(journal_has_more || (has_deferred() && !input_held_));
   // Nobody else asks for it, and the clock costs something each turn.
   if (endpoint_ != nullptr && in_turn_ && !queue_closed_) {
     service_.count_turn(platform::monotonic_now() - service_.now());
@@ -251,9 +254,7 @@ void Server::attend(Client& client) {
   if (client.done()) return close(client, "done");
   patience_.moved(client, took, client.take_received(), service_.now());
   count_output(client, client.conversation().replies().size());
-  if (client.conversation().can_resume() && !std::exchange(client.has_left_over, true)) {
-    left_over_.push_back(client.session());
-  }
+  if (client.conversation().can_resume()) defer(client);
   if (client.is_gated() && !std::exchange(client.in_gated_list, true)) {
     gated_.push_back(client.session());
   }
@@ -312,10 +313,16 @@ void Server::count_output(Client& client, std::size_t bytes) {
   output_bytes_ += bytes - std::exchange(client.counted_output, bytes);
 }
 
-// Replies that nobody takes hold memory, and bodies of jobs that are long deleted: for all clients
-// together there is a bound, and who has been slowest pays.
+// Replies and lists that clients have not taken. A body or a part of a list that several replies
+// refer to counts in each of them.
+std::uint64_t Server::buffered_output() const {
+  return output_bytes_ + service_.tube_list().pinned_bytes();
+}
+
+// Replies that no client takes hold memory, and bodies of jobs that are long deleted: for all
+// clients together there is a bound, and the slowest client is closed.
 void Server::shed_output() {
-  while (output_bytes_ > settings_.output_memory) {
+  while (buffered_output() > settings_.output_memory) {
     Client* slowest = patience_.slowest_taker();
     if (slowest == nullptr) return;
     log_.limited(Log::Level::warning, service_.now(), "closing a client",
@@ -324,22 +331,49 @@ void Server::shed_output() {
   }
 }
 
-void Server::do_left_over() {
+// Counts what a client was just served with, and what the tick's end is to send. Replies count as
+// soon as they are made: no more are made in a tick that has reached the bound, and its end sends
+// some or closes the slowest client.
+void Server::charge_tick(Client& client) {
+  const std::size_t replies = client.conversation().replies().size();
+  count_output(client, replies);
+  commands::TickBudget& budget = service_.tick_budget();
+  budget.spend_visit(replies, platform::monotonic_now);
+  if (output_bytes_ > settings_.output_memory) budget.spend_all();
+}
+
+void Server::defer(Client& client) {
+  if (std::exchange(client.deferred, true)) return;
+  (client.asks_little() ? deferred_light_ : deferred_).push_back(client.session());
+}
+
+// Each client that was deferred has one turn, as far as the tick's budget goes; the others are the
+// first in the next tick. Clients that ask for little take turns with the others, so that they do
+// not wait for all of them.
+void Server::serve_deferred() {
   begin_turn();
-  if (input_held_) return;
-  doing_left_over_.clear();
-  doing_left_over_.swap(left_over_);
-  for (const SessionId session : doing_left_over_) {
-    Client* client = client_of(session);
-    if (client == nullptr) continue;
-    if (!takes_input()) {
-      left_over_.push_back(session);
-      continue;
+  std::size_t light = deferred_light_.size();
+  std::size_t heavy = deferred_.size();
+  while (light + heavy > 0) {
+    if (light > 0) {
+      --light;
+      if (!serve_next(deferred_light_)) return;
     }
-    client->has_left_over = false;
-    client->conversation().resume();
-    look_after(*client);
+    if (heavy > 0) {
+      --heavy;
+      if (!serve_next(deferred_)) return;
+    }
   }
+}
+
+// False: the tick is over for them. Precondition: the queue is not empty.
+bool Server::serve_next(std::deque<SessionId>& queue) {
+  if (service_.tick_budget().is_spent() || !takes_input()) return false;
+  Client* client = client_of(queue.front());
+  queue.pop_front();
+  // A client that has closed may have a successor with its session id.
+  if (client != nullptr && std::exchange(client->deferred, false)) client->go_on();
+  return true;
 }
 
 // A queue that was long and is short: bodies and arrays that have gone are still in the heap.
@@ -398,8 +432,9 @@ void Server::apply(const Settings& settings) {
 void Server::set_limits() {
   Limits queue = settings_.queue;
   if (endpoint_ == nullptr) queue.tallied_tubes = 0;  // nobody asks for them
-  service_.set_limits(queue,
-                      {.line_bytes = settings_.line_bytes, .output_bytes = settings_.output_bytes});
+  service_.set_limits(queue, {.line_bytes = settings_.line_bytes,
+                              .output_bytes = settings_.output_bytes,
+                              .input_memory = settings_.input_memory});
 }
 
 void Server::reload() {

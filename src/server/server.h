@@ -5,6 +5,7 @@
 // queue rule.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -55,6 +56,7 @@ class Server final : public ClientHost,
   void look_after(Client& client) override;
   std::span<char> read_buffer() override { return {read_buffer_.get(), kReadBufferBytes}; }
   bool takes_input() const override { return !input_held_ && !input_must_wait(); }
+  void defer(Client& client) override;
   void journal_moved() override;
   void journal_failed() override;
   Time journal_time() override;
@@ -72,7 +74,11 @@ class Server final : public ClientHost,
   void hold_input(bool hold);
   void count_output(Client& client, std::size_t bytes);
   void shed_output();
-  void do_left_over();
+  void charge_tick(Client& client);
+  std::uint64_t buffered_output() const;
+  void serve_deferred();
+  bool serve_next(std::deque<SessionId>& queue);
+  bool has_deferred() const { return !deferred_.empty() || !deferred_light_.empty(); }
   void close_impatient();
   void arm_timers();
   void close(Client& client, std::string_view reason);
@@ -122,9 +128,9 @@ class Server final : public ClientHost,
   std::vector<SessionId> woken_;
   std::vector<SessionId> gated_;  // clients whose replies wait for the journal
   std::vector<SessionId> letting_through_;
-  std::vector<SessionId> held_;  // clients that would be read from
-  std::vector<SessionId> left_over_;
-  std::vector<SessionId> doing_left_over_;
+  std::vector<SessionId> held_;           // clients that would be read from
+  std::deque<SessionId> deferred_;        // clients with work for later ticks, in turn
+  std::deque<SessionId> deferred_light_;  // those that ask for little
 
   platform::Turn turn_;
   DeadlineTimer delay_timer_;

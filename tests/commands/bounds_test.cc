@@ -71,6 +71,59 @@ TEST_CASE("while too much waits to be kept nothing is done, not even what was re
   talk.service.keep_facts_in(nullptr);
 }
 
+TEST_CASE("in a crowd a client does less at a time") {
+  Talk talk({.work_per_turn = 100});
+  auto& budget = talk.service.tick_budget();
+  budget.begin(kStart, 10'000);
+  auto client = talk.connect();
+  client->receive(repeated("list-tube-used\r\n", 40));
+  CHECK(lines_in(protocol::take_replies(client->replies())) == TickBudget::kLeastQuantum);
+  client->resume();
+  CHECK(lines_in(protocol::take_replies(client->replies())) == TickBudget::kLeastQuantum);
+  budget.begin(kStart, 0);
+  client->resume();
+  CHECK(lines_in(protocol::take_replies(client->replies())) == 8);
+}
+
+TEST_CASE("input that waits is counted until it is acted on") {
+  Talk talk;
+  const auto waits = [&] { return talk.service.input_bytes(); };
+  const std::string behind = repeated("list-tube-used\r\n", 1000);
+  auto client = talk.connect();
+  client->receive("reserve\r\n");
+  CHECK(waits() == 0);
+  client->receive(behind);
+  CHECK(waits() >= behind.size());
+  CHECK(waits() < behind.size() + 1000);
+  client->half_close();
+  Talk::hear(*client);
+  CHECK(waits() < 1100);  // what an idle connection keeps of its buffer
+  {
+    auto other = talk.connect();
+    other->receive("reserve\r\n");
+    other->receive(behind);
+    CHECK(waits() >= behind.size());
+  }
+  CHECK(waits() < 1100);
+}
+
+TEST_CASE("the more input waits, the less a read brings") {
+  Talk talk;
+  auto& service = talk.service;
+  service.set_limits({}, {.input_memory = 1 << 20});
+  CHECK(service.read_bytes(65536) == (1 << 20) / 64);
+  CHECK(service.read_bytes(100) == 100);
+  std::vector<std::unique_ptr<Conversation>> clients;
+  for (int i = 0; i < 500; ++i) {
+    clients.push_back(talk.connect());
+    clients.back()->receive("reserve\r\n");
+    clients.back()->receive(std::string(service.read_bytes(65536), 'x'));
+  }
+  CHECK(service.read_bytes(65536) == 2048);
+  CHECK(service.input_bytes() > (1 << 20) * 9 / 10);
+  CHECK(service.input_bytes() < (1 << 20) + 500 * 2048);
+}
+
 TEST_CASE("a long reply counts as much work") {
   Talk talk({.work_per_turn = 100});
   auto client = talk.connect();

@@ -177,6 +177,41 @@ TEST_CASE("one with work left over is not done before it is") {
   CHECK(taken == answers);
 }
 
+TEST_CASE("a client whose tick is spent is deferred, and read from when its turn comes") {
+  House house;
+  Party party(house);
+  auto& budget = house.service.tick_budget();
+  budget.spend_all();
+  write_all(party.peer, "list-tube-used\r\n");
+  half_close(party.peer);
+  auto& deferred = house.host.deferred;
+  REQUIRE(run_until(house.loop, [&] { return !deferred.empty(); }));
+  CHECK(deferred.front() == &party.client);
+  CHECK_FALSE(party.client.asks_little());  // nothing is known of it
+  turn(house.loop, 5);
+  CHECK(party.takes().empty());
+  CHECK(house.host.looked_after.empty());
+  budget.begin({}, 0);
+  party.client.deferred = false;
+  party.client.go_on();
+  CHECK(party.takes() == "USING default\r\n");
+  CHECK(party.client.asks_little());
+  REQUIRE(run_until(house.loop, [&] { return party.client.conversation().finished(); }));
+}
+
+TEST_CASE("a deferred client that finishes is not read from") {
+  House house;
+  Party party(house);
+  house.service.tick_budget().spend_all();
+  write_all(party.peer, "list-tube-used\r\n");
+  REQUIRE(run_until(house.loop, [&] { return !house.host.deferred.empty(); }));
+  house.service.tick_budget().begin({}, 0);
+  party.client.finish();
+  party.client.deferred = false;
+  party.client.go_on();
+  CHECK(party.takes().empty());
+}
+
 TEST_CASE("a client that goes gives its jobs back and ends the stream") {
   House house;
   Party stays(house);

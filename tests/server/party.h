@@ -22,10 +22,15 @@ class Host final : public server::ClientHost {
   void look_after(server::Client& client) override { looked_after.push_back(&client); }
   std::span<char> read_buffer() override { return buffer_; }
   bool takes_input() const override { return reads; }
+  void defer(server::Client& client) override {
+    client.deferred = true;
+    deferred.push_back(&client);
+  }
 
   bool reads = true;
   int turns = 0;
   std::vector<server::Client*> looked_after;
+  std::vector<server::Client*> deferred;
 
  private:
   std::vector<char> buffer_ = std::vector<char>(64 * 1024);

@@ -1,0 +1,74 @@
+// TickBudget: how much work one tick of the loop does for clients, so that none waits long.
+//
+// A tick ends for clients that are not served yet when its work or its time is spent; they are
+// deferred and served in turn. The fewer units a client may use at a time, the more clients have
+// their turn in one tick: the quantum is the tick's work divided among the clients that wait.
+//
+// The unit is about one command. The clock is read only after some work, for a tick that serves one
+// small command must not pay for it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace tubed::commands {
+
+class TickBudget {
+ public:
+  static constexpr std::uint32_t kWork = 8000;
+  // The loop does two such ticks, deferred work and events, before it looks for new events.
+  static constexpr std::chrono::milliseconds kTime{5};
+  // Less at a time would cost more in system calls than in work.
+  static constexpr std::uint32_t kLeastQuantum = 16;
+
+  // No quantum exceeds `most`.
+  explicit TickBudget(std::uint32_t most) { set_most(most); }
+  void set_most(std::uint32_t most) { most_ = quantum_ = most; }
+
+  // A tick begins at `now`, with `waiting` deferred clients.
+  void begin(Time now, std::size_t waiting) {
+    ends_at_ = now + kTime;
+    work_left_ = kWork;
+    clock_below_ = kWork - kWorkPerClock;
+    quantum_ = most_;
+    if (waiting == 0) return;
+    const auto share = static_cast<std::uint32_t>(kWork / (waiting + 1));
+    quantum_ = std::min(most_, std::max(share, kLeastQuantum));
+  }
+
+  // How much work one client may do at a time.
+  std::uint32_t quantum() const { return quantum_; }
+
+  // A client has done that much.
+  void spend(std::uint32_t work) { work_left_ -= work; }
+
+  // A client was served, and has `reply_bytes` to take. clock() gives the time.
+  template <class Clock>
+  void spend_visit(std::size_t reply_bytes, Clock clock) {
+    work_left_ -= static_cast<std::int64_t>(kVisit + reply_bytes / kReplyBytesPerWork);
+    if (work_left_ > clock_below_) return;
+    clock_below_ = work_left_ - kWorkPerClock;
+    if (clock() >= ends_at_) spend_all();
+  }
+
+  void spend_all() { work_left_ = 0; }
+  bool is_spent() const { return work_left_ <= 0; }
+
+ private:
+  // The system calls that read from a client and write to it.
+  static constexpr std::size_t kVisit = 8;
+  // What is to be sent at the end of the tick takes time then.
+  static constexpr std::size_t kReplyBytesPerWork = 1024;
+  static constexpr std::int64_t kWorkPerClock = 128;
+
+  std::int64_t work_left_ = kWork;
+  std::int64_t clock_below_ = kWork - kWorkPerClock;
+  std::uint32_t most_ = 0;
+  std::uint32_t quantum_ = 0;
+  Time ends_at_;
+};
+
+}  // namespace tubed::commands

@@ -1,0 +1,64 @@
+#include "commands/tube_list.h"
+
+#include <cstring>
+
+#include "protocol/yaml.h"
+
+namespace tubed::commands {
+
+TubeList::Part::Part(Bytes text, std::shared_ptr<std::uint64_t> existing_bytes)
+    : text_(std::move(text)), existing_bytes_(std::move(existing_bytes)) {
+  *existing_bytes_ += text_.size();
+}
+
+std::shared_ptr<const TubeList::Part> TubeList::make(const engine::Engine& engine,
+                                                     std::size_t part) const {
+  protocol::YamlBlock block;
+  engine.for_each_tube(part, [&](std::string_view name) { block.item(name); });
+  // Only the first part begins the block.
+  const std::size_t skipped = part == 0 ? 0 : protocol::YamlBlock::kBegin.size();
+  return std::make_shared<const Part>(Bytes::copy_of(block.text().substr(skipped)),
+                                      existing_bytes_);
+}
+
+void TubeList::resize(std::size_t parts) {
+  while (current_.size() > parts) {
+    if (current_.back().part != nullptr) current_bytes_ -= current_.back().part->text().size();
+    current_.pop_back();
+  }
+  current_.resize(parts);
+}
+
+bool TubeList::refresh(const engine::Engine& engine) {
+  resize(engine.tube_list_parts());
+  std::size_t made = 0;
+  for (std::size_t i = 0; i < current_.size(); ++i) {
+    Current& current = current_[i];
+    const std::uint64_t change = engine.tube_list_change(i);
+    if (current.change == change) continue;
+    if (made++ == kPartsPerSlice) return false;
+    if (current.part != nullptr) current_bytes_ -= current.part->text().size();
+    current = {change, make(engine, i)};
+    current_bytes_ += current.part->text().size();
+  }
+  return true;
+}
+
+std::shared_ptr<const TubeList::Snapshot> TubeList::snapshot(const engine::Engine& engine) {
+  if (newest_change_ == engine.tube_list_change()) {
+    if (auto newest = newest_.lock()) return newest;
+  }
+  while (!refresh(engine)) {
+  }
+  auto made = std::make_shared<Snapshot>();
+  made->parts.reserve(current_.size());
+  for (const Current& current : current_) {
+    made->parts.push_back(current.part);
+    made->bytes += current.part->text().size();
+  }
+  newest_ = made;
+  newest_change_ = engine.tube_list_change();
+  return made;
+}
+
+}  // namespace tubed::commands

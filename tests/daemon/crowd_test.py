@@ -1,0 +1,263 @@
+"""A crowd of clients that ask for as much as they can: another client waits little, the watchdog's
+beat goes on, and memory stays within its limits.
+
+The crowd is a process of its own, so that it does not hold up the client that measures. How long
+a client waits is measured in CPU time of the server's thread: what it does for others first. On an
+idle machine that is the time on the clock, which is printed as well.
+"""
+
+import multiprocessing
+import os
+import pathlib
+import selectors
+import socket
+import time
+import unittest
+
+from harness import SANITIZED, SECONDS, DaemonTest, parse_address, raise_descriptor_limit, until
+
+MIB = 1 << 20
+CLIENTS = 100 if SANITIZED else 1000
+TUBES = 5_000 if SANITIZED else 100_000
+SECONDS_OF_LOAD = 2
+PIPELINED_BYTES = 32 * 1024
+# The connection's own memory, and the least that one read may bring.
+CONNECTION_BYTES = 8 * 1024
+# What a client has that is in the middle of a list of its own: where each part is.
+LIST_BYTES = TUBES // 256 * 16
+P99_SECONDS = 0.020
+MAX_SECONDS = 0.050
+# What a sanitizer adds.
+SLOWNESS = 10 if SANITIZED else 1
+
+
+def crowd(address, clients, commands, reads, connected, begin, asked, stop):
+    """Sends `commands` again and again on each connection; takes the replies if `reads`."""
+    raise_descriptor_limit(clients + 100)
+    family, peer = parse_address(address)
+    selector = selectors.EpollSelector()
+    wanted = selectors.EVENT_WRITE | (selectors.EVENT_READ if reads else 0)
+    everyone = [socket.socket(family, socket.SOCK_STREAM) for _ in range(clients)]
+    for one in everyone:
+        one.connect(peer)
+        one.setblocking(False)
+        selector.register(one, wanted)
+    batch = commands * (PIPELINED_BYTES // len(commands) + 1)
+    connected.set()
+    begin.wait()
+    space = bytearray(MIB)
+    for key in selector.get_map().values():  # all have asked before the first is served
+        key.fileobj.send(batch)
+    asked.set()
+    while not stop.is_set():
+        for key, events in selector.select(0.05):
+            try:
+                if events & selectors.EVENT_WRITE:
+                    key.fileobj.send(batch)  # cut anywhere: most of it is whole commands
+                if events & selectors.EVENT_READ and not key.fileobj.recv_into(space):
+                    selector.unregister(key.fileobj)
+            except BlockingIOError:
+                pass
+            except OSError:
+                selector.unregister(key.fileobj)
+    for one in everyone:
+        one.close()
+
+
+class CrowdTest(DaemonTest):
+    def make_tubes(self, daemon, count, name_bytes):
+        """Tubes with names of that length, each with a job that lasts."""
+        client = self.connect(daemon)
+        for first in range(0, count, 2000):
+            names = [b"%d-" % number for number in range(first, min(first + 2000, count))]
+            puts = b"".join(b"use %s\r\nput 0 100000 100 1\r\nx\r\n" % name.ljust(name_bytes, b"n")
+                            for name in names)
+            client.pump(puts, 2 * len(names))
+        client.close()
+
+    def start_crowd(self, daemon, commands, clients=CLIENTS, reads=True):
+        """All ask in the same moment. Returns what ends the crowd."""
+        connected, begin, asked, stop = (multiprocessing.Event() for _ in range(4))
+        process = multiprocessing.Process(
+            target=crowd,
+            args=(daemon.addresses[0], clients, commands, reads, connected, begin, asked, stop))
+        process.start()
+
+        def end():
+            stop.set()
+            process.join(SECONDS)
+            if process.is_alive():
+                process.kill()
+        self.addCleanup(end)
+        self.assertTrue(connected.wait(SECONDS), f"the crowd did not connect within {SECONDS} s")
+        daemon.freeze()
+        begin.set()
+        self.assertTrue(asked.wait(SECONDS), f"the crowd did not ask within {SECONDS} s")
+        daemon.thaw()
+        return end
+
+    def serving(self, *flags, **options):
+        raise_descriptor_limit(2 * CLIENTS + 500)
+        return self.start("--limits-tubes", str(2 * TUBES), *flags, **options)
+
+
+class Probe:
+    """A client in a tube of its own: how long each small thing that it asks for takes."""
+
+    def __init__(self, test, daemon):
+        self.schedstat = pathlib.Path(f"/proc/{daemon.pid}/schedstat")
+        self.client = test.connect(daemon)
+        for command in ("use probe", "watch probe", "ignore default"):
+            self.client.ask(command)
+        self.cpu_times, self.times = [], []
+        test.addCleanup(os.sched_setscheduler, 0, os.sched_getscheduler(0), os.sched_getparam(0))
+        try:  # so that a busy machine does not keep the reply from the one that measures
+            os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+        except PermissionError:
+            pass
+
+    def measured(self, act):
+        cpu, begin = self.cpu_seconds(), time.monotonic()
+        result = act()
+        self.times.append(time.monotonic() - begin)
+        self.cpu_times.append(self.cpu_seconds() - cpu)
+        return result
+
+    def cpu_seconds(self):
+        return int(self.schedstat.read_text(encoding="ascii").split()[0]) / 1e9
+
+    def step(self):
+        job = self.measured(lambda: self.client.put(b"probe"))
+        taken, _ = self.measured(self.client.reserve)
+        assert taken == job
+        self.measured(lambda: self.client.ask(f"delete {job}"))
+
+    def check(self, test, what):
+        summaries = []
+        for times in (self.cpu_times, self.times):
+            ordered = sorted(times)
+            summaries.append((ordered[len(ordered) // 2], ordered[len(ordered) * 99 // 100],
+                              ordered[-1]))
+        print(f"\n{what}: {len(self.times)} round trips: median, p99, max "
+              + "; ".join(f"{median * 1e3:.2f}, {p99 * 1e3:.2f}, {longest * 1e3:.2f} ms {of}"
+                          for (median, p99, longest), of
+                          in zip(summaries, ("of the server's CPU", "on the clock"))))
+        _, p99, longest = summaries[0]
+        test.assertLess(p99, P99_SECONDS * SLOWNESS)
+        test.assertLess(longest, MAX_SECONDS * SLOWNESS)
+
+
+class Waits(CrowdTest):
+    def measure(self, what, commands, prepare=lambda daemon: None):
+        daemon = self.serving()
+        prepare(daemon)
+        probe = Probe(self, daemon)
+        self.start_crowd(daemon, commands)
+        deadline = time.monotonic() + SECONDS_OF_LOAD
+        while time.monotonic() < deadline or len(probe.times) <= 100:
+            probe.step()
+        probe.check(self, f"{CLIENTS} clients that pipeline {what}")
+
+    def test_stats(self):
+        self.measure("stats", b"stats\r\n")
+
+    def test_peek(self):
+        self.measure("peek", b"peek 1\r\n", lambda daemon: self.connect(daemon).put(b"x" * 100))
+
+    def test_put(self):
+        self.measure("put and delete", b"put 0 0 100 1\r\nx\r\nreserve\r\n"
+                     b"put 0 0 100 1\r\nx\r\nput 0 0 100 1\r\nx\r\n")
+
+    def test_list_tubes(self):
+        self.measure("list-tubes", b"list-tubes\r\n",
+                     lambda daemon: self.make_tubes(daemon, TUBES, 190))
+
+    def test_list_tubes_while_tubes_come_and_go(self):
+        commands = b"".join(b"use t%d\r\n" % number for number in range(20)) + b"list-tubes\r\n"
+        self.measure("use and list-tubes", commands,
+                     lambda daemon: self.make_tubes(daemon, TUBES, 190))
+
+
+class Watchdog(CrowdTest):
+    def test_the_beat_goes_on(self):
+        path = str(self.directory / "notify")
+        beats = []
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(path)
+            manager.settimeout(0.1)
+            period = 0.2
+            daemon = self.serving(environment={"NOTIFY_SOCKET": path,
+                                               "WATCHDOG_USEC": str(int(2 * period * 1e6))})
+            self.make_tubes(daemon, TUBES, 190)
+            end_crowd = self.start_crowd(daemon, b"list-tubes\r\n", clients=2 * CLIENTS)
+            began = time.monotonic()
+            while time.monotonic() < began + 2 * SECONDS_OF_LOAD:
+                try:
+                    if b"WATCHDOG=1" in manager.recv(4096):
+                        beats.append(time.monotonic())
+                except TimeoutError:
+                    pass
+            end_crowd()
+        longest = max(after - before for before, after in zip([began, *beats], beats))
+        print(f"\n{2 * CLIENTS} clients: {len(beats)} beats, {longest:.3f} s apart at most")
+        self.assertLess(longest, period + (10 if SANITIZED else 1))
+
+
+@unittest.skipIf(SANITIZED, "a sanitizer's own memory would be counted")
+class Memory(CrowdTest):
+    def grown(self, daemon, base, what, allowed):
+        """Watches what the daemon takes beyond `base` until the crowd can do no more harm."""
+        most = 0
+        deadline = time.monotonic() + SECONDS_OF_LOAD
+        while time.monotonic() < deadline:
+            most = max(most, daemon.resident_bytes() - base)
+            time.sleep(0.01)
+        print(f"\n{what}: {most / MIB:.0f} MiB of {allowed / MIB:.0f} MiB allowed")
+        self.assertLess(most, 1.1 * allowed)
+
+    def test_replies_that_are_not_taken(self):
+        output, waiting = 64 * MIB, 8 * MIB
+        daemon = self.serving("--limits-output-memory", str(output),
+                              "--limits-input-memory", str(waiting))
+        self.make_tubes(daemon, TUBES, 190)
+        base = daemon.resident_bytes()
+        self.start_crowd(daemon, b"list-tubes\r\n", reads=False)
+        self.grown(daemon, base, "list-tubes that is not taken",
+                   output + waiting + TUBES * 193 + CLIENTS * CONNECTION_BYTES)
+        self.assertEqual(self.connect(daemon).ask("use a"), "USING a")
+
+    def test_lists_that_differ_and_are_not_taken(self):
+        output, waiting = 64 * MIB, 8 * MIB
+        daemon = self.serving("--limits-output-memory", str(output),
+                              "--limits-input-memory", str(waiting))
+        self.make_tubes(daemon, TUBES, 190)
+        base = daemon.resident_bytes()
+        commands = b"use a\r\nuse %s\r\nlist-tubes\r\n" % (b"b" * 190)
+        self.start_crowd(daemon, commands, reads=False)
+        self.grown(daemon, base, "lists that differ",
+                   output + waiting + TUBES * 193 + CLIENTS * (CONNECTION_BYTES + LIST_BYTES))
+
+    def test_input_that_waits(self):
+        bound = 32 * MIB
+        daemon = self.serving("--limits-input-memory", str(bound))
+        base = daemon.resident_bytes()
+        self.start_crowd(daemon, b"reserve\r\n" + b"list-tube-used\r\n" * 100, reads=False)
+        self.grown(daemon, base, "input behind a reserve", bound + CLIENTS * CONNECTION_BYTES)
+        stats = self.connect(daemon).stats()
+        self.assertGreater(stats["input-memory"], bound // 2)
+        self.assertLess(stats["input-memory"], bound + CLIENTS * CONNECTION_BYTES)
+        self.assertEqual(stats["current-waiting"], CLIENTS)
+
+    def test_the_server_ends_at_no_number_of_clients(self):
+        """Under a bound on the address space that holds what the limits allow."""
+        daemon = self.serving("--limits-output-memory", str(64 * MIB))
+        self.make_tubes(daemon, TUBES, 190)
+        end_crowd = self.start_crowd(daemon, b"list-tubes\r\n", clients=400, reads=False)
+        probe = self.connect(daemon)
+        until("the crowd to be served", lambda: probe.stats()["cmd-list-tubes"] >= 300)
+        end_crowd()
+        self.assertEqual(probe.ask("use a"), "USING a")
+
+
+if __name__ == "__main__":
+    unittest.main()
