@@ -11,6 +11,7 @@
 #include "protocol/reply.h"
 #include "server/door.h"
 #include "server/exit_codes.h"
+#include "server/identity.h"
 
 namespace tubed::server {
 
@@ -24,22 +25,6 @@ constexpr std::chrono::milliseconds kStopGrace{200};
 
 // What jobs must once have taken for memory to be given back.
 constexpr std::uint64_t kLongQueueBytes = 1 << 20;
-
-commands::Identity identify() {
-  platform::MachineNames names = platform::machine_names();
-  return {.process_id = platform::process_id(),
-          .instance = platform::random_instance_id(),
-          .hostname = std::move(names.hostname),
-          .os = std::move(names.os),
-          .platform = std::move(names.platform),
-          .started = platform::monotonic_now(),
-          .started_at = platform::wall_time()};
-}
-
-commands::CpuTimes cpu_times() {
-  const platform::ProcessTimes times = platform::process_times();
-  return {.user = times.user, .system = times.system};
-}
 
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
