@@ -43,6 +43,8 @@ class Stream {
 
   // What on_ready() is called for, from now on. A half-close is always told.
   void want(bool readable, bool writable);
+  // It is not called at all until the next want().
+  void pause() { start(0); }
 
  private:
   static void on_poll(uv_poll_t* handle, int status, int events);

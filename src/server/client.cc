@@ -50,6 +50,8 @@ void Client::on_ready(platform::Readiness ready) {
   host_.begin_turn();
   if (deferred || (service_.tick_budget().is_spent() && !lingering_)) {
     unhandled_.add(ready);
+    // The kernel says it again in each tick: once is enough.
+    if (deferred) return stream_.pause();
     return host_.defer(*this);
   }
   if (ready.readable && lingering_) discard_input();

@@ -189,6 +189,7 @@ TEST_CASE("a client whose tick is spent is deferred, and read from when its turn
   CHECK(deferred.front() == &party.client);
   CHECK_FALSE(party.client.asks_little());  // nothing is known of it
   turn(house.loop, 5);
+  CHECK(deferred.size() == 1);
   CHECK(party.takes().empty());
   CHECK(house.host.looked_after.empty());
   budget.begin({}, 0);
