@@ -1,10 +1,12 @@
 #include "journal/backup.h"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "base/zeros.h"
 #include "journal/segment.h"
 
 namespace tubed::journal {
@@ -12,26 +14,38 @@ namespace tubed::journal {
 namespace {
 
 constexpr int kAttempts = 20;
+// One more is enough where a write was going on: the write was complete when what follows it was
+// read.
+constexpr int kReads = 3;
 
 struct OpenSegment {
   std::uint64_t sequence;
   FileId file;
 };
 
-// All segments, oldest first. Compaction may remove one between the look and the opening: then the
-// look was in vain.
+std::vector<std::uint64_t> sequences_in(const std::vector<FileInfo>& files) {
+  std::vector<std::uint64_t> sequences;
+  for (const FileInfo& file : files) {
+    if (const auto sequence = sequence_of(file.name)) sequences.push_back(*sequence);
+  }
+  std::ranges::sort(sequences);
+  return sequences;
+}
+
+// All segments, oldest first, without a gap. Compaction may remove one, and growth add one, while
+// the directory is listed and the files are opened: then it is listed again.
 Result<std::vector<OpenSegment>> open_all(Storage& storage) {
   std::string reason = "no segment";
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     auto files = storage.list();
     if (!files) return files.error();
-    std::vector<std::uint64_t> sequences;
-    for (const FileInfo& file : *files) {
-      if (const auto sequence = sequence_of(file.name)) sequences.push_back(*sequence);
-    }
-    std::ranges::sort(sequences);
+    const std::vector<std::uint64_t> sequences = sequences_in(*files);
     std::vector<OpenSegment> segments;
     for (const std::uint64_t sequence : sequences) {
+      if (!segments.empty() && sequence != segments.back().sequence + 1) {
+        reason = fmt::format("{} is missing", segment_name(segments.back().sequence + 1));
+        break;
+      }
       auto file = storage.open(segment_name(sequence));
       if (!file) {
         reason = file.error().message;
@@ -48,20 +62,28 @@ Result<std::vector<OpenSegment>> open_all(Storage& storage) {
 // How far a segment's image holds whole groups that follow each other.
 struct Extent {
   std::uint64_t used = kSegmentHeaderBytes;
+  std::uint64_t broken_at = kSegmentHeaderBytes;  // what stands here does not continue the log
   LogNumber next_number = 0;
-  bool begun = false;  // a whole group was read, and it continues what came before
-  bool hole = false;   // behind the end stands another whole group
+  bool begun = false;      // a whole group was read, and it continues what came before
+  bool ends_here = false;  // nothing is written from broken_at on
+  bool hole = false;       // behind broken_at stands another whole group
 };
+
+bool has_group(SegmentReader& reader, std::uint64_t directory) {
+  while (const auto group = reader.find_group()) {
+    if (group->directory == directory) return true;
+  }
+  return false;
+}
 
 // A group of another identity is no group: a job's body may hold what looks like one.
 Extent measure(std::string_view image, const SegmentHeader& header,
                std::optional<LogNumber> follows) {
   Extent extent;
   SegmentReader reader(image, header.sequence, WallClock{});
-  std::uint64_t broken_at = reader.offset();
   std::optional<LogNumber> expected = follows;
   std::uint32_t lacking = 0;  // facts that the group still has to have
-  for (;; broken_at = reader.offset()) {
+  for (;; extent.broken_at = reader.offset()) {
     const Parsed parsed = reader.next();
     if (parsed.kind != Parsed::Kind::record) break;
     const auto* group = std::get_if<Group>(&parsed.record);
@@ -79,10 +101,10 @@ Extent measure(std::string_view image, const SegmentHeader& header,
     extent.next_number = *expected;
     extent.used = reader.offset();
   }
-  reader.seek(broken_at);
-  while (const auto group = reader.find_group()) {
-    extent.hole = extent.hole || group->directory == header.directory;
-  }
+  const std::size_t end = std::min<std::size_t>(extent.broken_at, image.size());
+  extent.ends_here = lacking == 0 && all_zeros(image.substr(end));
+  reader.seek(extent.broken_at);
+  extent.hole = has_group(reader, header.directory);
   return extent;
 }
 
@@ -90,57 +112,143 @@ Extent measure(std::string_view image, const SegmentHeader& header,
 // that was missing when the files were listed had been removed, and so the groups that made it
 // needless were whole and written by then. They stand in files that were listed, all of which were
 // open before the first was read, so they are in the copy. A segment that goes later is in it too.
+//
+// Where the log seems to end, all later segments are searched. A whole group in one of them means
+// that the log goes on there. Then either a write was going on while a file was read, and reading
+// again, from the segment before, shows what was missing; or the journal is damaged. On a full disk
+// the server reuses the file of a dead segment, so that a file may change after it was opened: when
+// its name is gone, the copy begins again.
 class Backup {
  public:
   Backup(Storage& from, Storage& to) : from_(from), to_(to) {}
 
   Result<BackupReport> run() {
-    auto segments = open_all(from_);
-    if (!segments) return segments.error();
-    Result<void> result;
-    bool goes_on = true;
-    for (const OpenSegment& segment : *segments) {
-      if (goes_on && result) {
-        auto copied = copy(segment);
-        goes_on = copied && *copied;
-        if (!copied) result = copied.error();
-      }
-      from_.close(segment.file);
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      auto segments = open_all(from_);
+      if (!segments) return segments.error();
+      segments_ = std::move(*segments);
+      auto copied = copy_all();
+      for (const OpenSegment& segment : segments_) from_.close(segment.file);
+      if (copied && *copied == Copied::all) return report();
+      // A part of a journal would pass for a whole one.
+      if (auto removed = shrink_to(0); !removed) return removed.error();
+      if (!copied) return copied.error();
     }
-    if (!result) return result.error();
-    return report_;
+    return Error{"segments are reused faster than they can be copied"};
   }
 
  private:
-  // False: the log ends before or in this segment.
-  Result<bool> copy(const OpenSegment& segment) {
+  enum class Copied : std::uint8_t { all, outrun };
+  struct Look {
+    std::string image;
+    SegmentHeader header;
+    Extent extent;
+  };
+  struct Stored {
+    std::uint64_t bytes;
+    std::optional<LogNumber> next_number;  // behind its last group
+  };
+
+  Result<Copied> copy_all() {
+    std::size_t furthest = 0;
+    int reads = 0;  // of the segment that is the furthest
+    while (stored_.size() < segments_.size()) {
+      const std::size_t index = stored_.size();
+      if (index > furthest) reads = 0;
+      furthest = std::max(furthest, index);
+      auto look = look_at(index);
+      if (!look) return give_up(look.error());
+      const Extent extent = look->extent;
+      const bool ends = !extent.begun || !extent.ends_here;
+      auto breaks = ends && !extent.hole ? has_group_behind(index) : Result<bool>(extent.hole);
+      if (!breaks) return give_up(breaks.error());
+      if (!*breaks) {
+        if (index == 0 || extent.begun) {
+          if (auto kept = store(std::move(*look)); !kept) return kept.error();
+        }
+        if (ends) return Copied::all;
+      } else if (index == furthest && ++reads == kReads) {
+        return give_up(
+            {fmt::format("{} is damaged at offset {}: the log breaks off here, and goes "
+                         "on later",
+                         segment_name(segments_[index].sequence), extent.broken_at)});
+      } else if (index > 0 && !extent.begun) {
+        if (auto removed = shrink_to(index - 1); !removed) return removed.error();
+      }
+    }
+    return Copied::all;
+  }
+
+  Result<Look> look_at(std::size_t index) {
+    const OpenSegment& segment = segments_[index];
+    auto image = from_.read(segment.file);
+    if (!image) return image.error();
     const std::string name = segment_name(segment.sequence);
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const auto header = decode_header(*image, segment.sequence);
+    if (!header) return Error{fmt::format("{} {}", name, header.error().message)};
+    if (index == 0) directory_ = header.value().directory;
+    if (header.value().directory != directory_) {
+      return Error{fmt::format("{} belongs to another journal", name)};
+    }
+    const auto follows = index == 0 ? std::nullopt : stored_[index - 1].next_number;
+    const Extent extent = measure(*image, header.value(), follows);
+    return Look{.image = std::move(*image), .header = header.value(), .extent = extent};
+  }
+
+  Result<bool> has_group_behind(std::size_t index) {
+    for (const OpenSegment& segment : std::span(segments_).subspan(index + 1)) {
       auto image = from_.read(segment.file);
       if (!image) return image.error();
-      const auto header = decode_header(*image, segment.sequence);
-      if (!header) {
-        return Error{fmt::format("{} {}", name, header.error().message)};
-      }
-      const Extent extent = measure(*image, header.value(), follows_);
-      const bool first = report_.segments == 0;
-      if (!extent.begun && !first) return false;
-      // A write was going on while the file was read: what was missing is there by now.
-      if (extent.hole) continue;
-      image->resize(extent.used);
-      if (auto stored = to_.store(name, *image); !stored) return stored.error();
-      ++report_.segments;
-      report_.bytes += extent.used;
-      if (extent.begun) follows_ = report_.next_number = extent.next_number;
-      return extent.begun;
+      SegmentReader reader(*image, segment.sequence, WallClock{});
+      if (has_group(reader, directory_)) return true;
     }
-    return Error{fmt::format("{} is damaged", name)};
+    return false;
+  }
+
+  // The error, unless a file was taken away from under the reader.
+  Result<Copied> give_up(const Error& error) {
+    auto files = from_.list();
+    if (!files) return files.error();
+    const std::vector<std::uint64_t> there = sequences_in(*files);
+    const std::size_t copied = stored_.empty() ? 0 : stored_.size() - 1;
+    for (const OpenSegment& segment : std::span(segments_).subspan(copied)) {
+      if (!std::ranges::binary_search(there, segment.sequence)) return Copied::outrun;
+    }
+    return error;
+  }
+
+  Result<void> store(Look look) {
+    const Extent& extent = look.extent;
+    look.image.resize(extent.used);
+    auto kept = to_.store(segment_name(look.header.sequence), look.image);
+    if (!kept) return kept;
+    const auto next = extent.begun ? std::optional(extent.next_number) : std::nullopt;
+    stored_.push_back({extent.used, next});
+    return {};
+  }
+
+  // Newest first: what is left has no gap.
+  Result<void> shrink_to(std::size_t count) {
+    for (; stored_.size() > count; stored_.pop_back()) {
+      const std::uint64_t sequence = segments_[stored_.size() - 1].sequence;
+      if (auto removed = to_.remove_now(segment_name(sequence)); !removed) return removed;
+    }
+    return {};
+  }
+
+  BackupReport report() const {
+    BackupReport report{.segments = stored_.size(),
+                        .bytes = 0,
+                        .next_number = stored_.back().next_number.value_or(0)};
+    for (const Stored& stored : stored_) report.bytes += stored.bytes;
+    return report;
   }
 
   Storage& from_;
   Storage& to_;
-  std::optional<LogNumber> follows_;  // what the next group begins with
-  BackupReport report_;
+  std::vector<OpenSegment> segments_;
+  std::vector<Stored> stored_;   // of the first segments_
+  std::uint64_t directory_ = 0;  // the journal's identity
 };
 
 }  // namespace

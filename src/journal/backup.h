@@ -18,8 +18,9 @@ struct BackupReport {
   LogNumber next_number = 0;  // the copy has all facts before this one
 };
 
-// From `from`, which may be read-only, into `to`, which is empty. O(bytes); holds one segment in
-// memory. The error names the file: damage, or a directory that does not come to rest.
+// From `from`, which may be read-only, into `to`, which is empty, and after an error is empty
+// again. O(bytes); holds one segment in memory. The error names file and offset: damage that the
+// log goes on after, a missing segment, or a directory that does not come to rest.
 Result<BackupReport> back_up(Storage& from, Storage& to);
 
 }  // namespace tubed::journal

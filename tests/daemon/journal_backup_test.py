@@ -170,6 +170,40 @@ class Backup(DaemonTest):
         self.assertEqual(client.stats()["current-jobs-ready"], len(jobs))
         self.assertGreater(client.stats("stats-tube default")["pause-time-left"], 900)
 
+    def refused(self, reason):
+        """A backup of the journal as it is now; no part of it is left, and `--check` agrees."""
+        target = self.directory / "backup"
+        code, output, errors = self.back_up(target)
+        self.assertEqual((code, output), (73, ""))
+        self.assertEqual(len(errors.splitlines()), 1)
+        self.assertIn(reason, errors)
+        self.assertEqual(list(target.glob("journal.*")), [])
+        self.assertEqual(run("--check", str(self.journal))[0], 73)
+        shutil.rmtree(target)
+
+    def test_of_a_damaged_one_is_refused(self):
+        daemon = self.start("-b", str(self.journal), *FLAGS)
+        client = self.connect(daemon)
+        for i in range(400):
+            client.put(b"%d" % i * 40)
+        self.end(daemon)
+        written = [path for path in sorted(self.journal.glob("journal.*"))
+                   if any(path.read_bytes()[64:])]
+        self.assertGreater(len(written), 3)
+        for path in written[:-1]:
+            image = path.read_bytes()
+            damaged = bytearray(image)
+            damaged[64 + 20] ^= 1  # of the first group
+            path.write_bytes(damaged)
+            self.refused(f"{path.name} is damaged at offset 64: ")
+            path.write_bytes(image)
+        for path in written[1:-1]:
+            away = self.directory / "away"
+            path.rename(away)
+            self.refused(f"{path.name} is missing")
+            away.rename(path)
+        self.assertEqual(self.back_up(self.directory / "backup")[0], 0)
+
     def test_onto_what_is_there_is_refused(self):
         daemon = self.start("-b", str(self.journal))
         self.connect(daemon).put(b"x")

@@ -2,6 +2,7 @@
 #include "journal/backup.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "journal/segment.h"
 #include "tests/journal/opened.h"
@@ -50,6 +51,25 @@ class Disturbed final : public Storage {
   TestDisk& disk_;
   std::function<void()> disturb_;
 };
+
+TestDisk several_segments() {
+  TestDisk disk;
+  const auto queue = opened(disk, {.segment_bytes = kSegment});
+  for (int i = 0; i < 300; ++i) {
+    queue->put(200);
+    if (i % 3 == 0) queue->settle();
+  }
+  queue->settle();
+  return TestDisk(disk.files());
+}
+
+// Where its groups begin.
+std::vector<std::uint64_t> groups_of(const std::string& image, std::uint64_t sequence) {
+  std::vector<std::uint64_t> offsets;
+  SegmentReader reader(image, sequence, WallClock{});
+  while (const auto group = reader.find_group()) offsets.push_back(group->offset);
+  return offsets;
+}
 
 }  // namespace
 
@@ -115,7 +135,70 @@ TEST_CASE("a damaged journal is not copied as if it were whole") {
   TestDisk copy;
   const auto report = back_up(disk, copy);
   REQUIRE_FALSE(report.ok());
-  CHECK(report.error().message == "journal.0000000001 is damaged");
+  const std::uint64_t at = kSegmentHeaderBytes + kGroupBytes;  // the record that does not read
+  CHECK(report.error().message ==
+        fmt::format("journal.0000000001 is damaged at offset {}: the log breaks off here, and goes "
+                    "on later",
+                    at));
+  CHECK(copy.names().empty());
+}
+
+TEST_CASE("a flipped bit in the first or last group of a segment that others follow is refused") {
+  const auto journal = several_segments();
+  const auto names = journal.names();
+  REQUIRE(names.size() >= 5);
+  for (std::size_t i = 0; i + 1 < names.size(); ++i) {
+    const auto groups = groups_of(journal.contents(names[i]), *sequence_of(names[i]));
+    if (groups.empty()) continue;  // made ahead of need
+    const bool others_follow =
+        !groups_of(journal.contents(names[i + 1]), *sequence_of(names[i + 1])).empty();
+    if (!others_follow) continue;
+    for (const std::uint64_t group : {groups.front(), groups.back()}) {
+      CAPTURE(names[i]);
+      CAPTURE(group);
+      TestDisk disk(journal.files());
+      disk.flip(names[i], group + 20, 1);
+      TestDisk copy;
+      const auto report = back_up(disk, copy);
+      REQUIRE_FALSE(report.ok());
+      CHECK(report.error().message.find(
+                fmt::format("{} is damaged at offset {}", names[i], group)) == 0);
+      CHECK(copy.names().empty());
+    }
+  }
+}
+
+TEST_CASE("a missing segment between others is refused by its name") {
+  const auto journal = several_segments();
+  const auto names = journal.names();
+  for (std::size_t i = 1; i + 1 < names.size(); ++i) {
+    TestDisk disk(journal.files());
+    disk.lose(names[i]);
+    TestDisk copy;
+    const auto report = back_up(disk, copy);
+    REQUIRE_FALSE(report.ok());
+    CHECK(report.error().message == names[i] + " is missing");
+    CHECK(copy.names().empty());
+  }
+}
+
+TEST_CASE("a write that went on while the last segment was read is read again") {
+  // Each disturbance fills more than a segment, so that what was read last is out of date when the
+  // next file is read.
+  TestDisk disk;
+  const auto queue = opened(disk, {.segment_bytes = kSegment});
+  for (int i = 0; i < 20; ++i) queue->put(100);
+  queue->settle();
+  int reads = 0;
+  Disturbed disturbed(disk, [&] {
+    if (++reads > 8) return;
+    for (int i = 0; i < 30; ++i) queue->put(1000);
+    queue->settle();
+  });
+  TestDisk copy;
+  const auto report = back_up(disturbed, copy);
+  REQUIRE(report.ok());
+  CHECK(opened(copy)->engine().info().jobs.total() >= 20);
 }
 
 TEST_CASE("a job's body that looks like a group ends nothing") {
