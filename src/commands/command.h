@@ -90,6 +90,7 @@ struct Command {
   std::span<const ArgumentText> arguments;
   TextRule text_rule;
   bool in_beanstalkd_stats;  // its cmd-… line stands among beanstalkd's, not among tubed's own
+  bool may_emit_facts;       // it waits while the keeper is congested
 
   bool (*parse)(std::string_view text, ArgumentStorage& storage);
   Outcome (*run)(Context& context, const ArgumentStorage& storage);
@@ -142,6 +143,7 @@ constexpr Command command(const CommandText& text) {
           .text_rule = has_arguments || text.text_rule == TextRule::ignored ? text.text_rule
                                                                             : TextRule::none,
           .in_beanstalkd_stats = text.in_beanstalkd_stats,
+          .may_emit_facts = true,
           .parse =
               [](std::string_view line, ArgumentStorage& storage) {
                 return protocol::parse_arguments(line, *new (storage.bytes.data()) Arguments());
@@ -161,6 +163,12 @@ constexpr Command command_with_body(const CommandText& text) {
   row.begin_body = [](Context& context, const ArgumentStorage& storage) {
     return Begin(context, detail::arguments_in<Arguments>(storage));
   };
+  return row;
+}
+
+// The row of a command that never changes what is durable: it runs while the keeper is congested.
+constexpr Command without_facts(Command row) {
+  row.may_emit_facts = false;
   return row;
 }
 

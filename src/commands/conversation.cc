@@ -90,7 +90,7 @@ void Conversation::resume() {
 bool Conversation::can_resume() const {
   if (quit_ || waiting_) return false;
   if (stop_ == Stop::output) return replies_.size() <= output_bound();
-  return stop_ == Stop::budget;
+  return stop_ == Stop::budget || stop_ == Stop::congested;
 }
 
 // More replies than that, and nothing more is done.
@@ -111,7 +111,8 @@ bool Conversation::in_body() const {
 }
 
 bool Conversation::idle() const {
-  return !waiting_ && !slices_.begun && replies_.empty() && !service_.engine().holds_jobs(session_);
+  return !waiting_ && !slices_.begun && !waits_for_keeper() && replies_.empty() &&
+         !service_.engine().holds_jobs(session_);
 }
 
 // --- Work
@@ -163,7 +164,7 @@ std::size_t Conversation::take(std::string_view input) {
     }
     total += taken;
     charge(replies_.size() - replies_before, service_.engine().watches_walked() - walked_before);
-    if (stop_ == Stop::starved) break;
+    if (stop_ == Stop::starved || stop_ == Stop::congested) break;
   }
   working_ = false;
   return quit_ ? input.size() : total;
@@ -181,9 +182,17 @@ bool Conversation::may_go_on() {
     stop_ = Stop::output;
     return false;
   }
+  if (slices_.begun && command_->may_emit_facts && held_by_keeper()) return false;
   stop_ = Stop::budget;
+  return budget_ > 0;
+}
+
+// True: what comes next may emit a fact, and has to wait until the keeper takes more.
+bool Conversation::held_by_keeper() {
   const Keeper* keeper = service_.keeper();
-  return budget_ > 0 && (keeper == nullptr || !keeper->congested());
+  if (keeper == nullptr || !keeper->congested()) return false;
+  stop_ = Stop::congested;
+  return true;
 }
 
 std::size_t Conversation::take_line(std::string_view input) {
@@ -198,8 +207,7 @@ std::size_t Conversation::take_line(std::string_view input) {
     }
     return 0;
   }
-  run_line(input.substr(0, end));
-  return end + kLineEnd.size();
+  return run_line(input.substr(0, end)) ? end + kLineEnd.size() : 0;
 }
 
 std::size_t Conversation::take_body(std::string_view input) {
@@ -240,6 +248,7 @@ std::size_t Conversation::take_body_end(std::string_view input) {
     replies_.line(word::kExpectedCrlf);
     return 0;
   }
+  if (refusal_.empty() && held_by_keeper()) return 0;
   stage_ = Stage::line;
   if (refusal_.empty()) {
     run_command();
@@ -263,30 +272,38 @@ std::size_t Conversation::take_skipped_line(std::string_view input) {
 
 // --- Commands
 
-void Conversation::run_line(std::string_view line) {
+// False: the command has to wait for the keeper. One with a body waits when its body is here.
+bool Conversation::run_line(std::string_view line) {
   const std::size_t space = line.find(' ');
   const std::string_view name = line.substr(0, space);
   const bool has_text = space != std::string_view::npos;
   const std::string_view text = has_text ? line.substr(space + 1) : std::string_view();
   const Command* command = find_command(name);
-  if (line.find('\0') != std::string_view::npos) return refuse_line(command, text);
-  if (command == nullptr) return replies_.line(word::kUnknownCommand);
-  if (!has_text && command->text_rule == TextRule::needed) {
-    return replies_.line(word::kUnknownCommand);
+  if (line.find('\0') != std::string_view::npos) {
+    refuse_line(command, text);
+    return true;
+  }
+  if (command == nullptr || (!has_text && command->text_rule == TextRule::needed)) {
+    replies_.line(word::kUnknownCommand);
+    return true;
   }
   const bool fits = has_text ? command->text_rule != TextRule::none
                              : command->text_rule != TextRule::needed_word_known;
   const bool ignored = command->text_rule == TextRule::ignored;
   if (!fits || !command->parse(ignored ? std::string_view() : text, arguments_)) {
-    return refuse_line(command, text);
+    refuse_line(command, text);
+    return true;
   }
+  const bool has_body = command->begin_body != nullptr;
+  if (command->may_emit_facts && !has_body && held_by_keeper()) return false;
   command_ = command;
   service_.count(*command);
-  if (command->begin_body != nullptr) {
+  if (has_body) {
     begin_body();
   } else {
     run_command();
   }
+  return true;
 }
 
 // A malformed line is answered at once, since its client may not send a body. If the body's length

@@ -53,6 +53,8 @@ class Conversation {
   // Goes on with work that was left for a later turn.
   void resume();
   bool can_resume() const;
+  // The next command may emit a fact, and the keeper is congested: to be resumed when it is not.
+  bool waits_for_keeper() const { return stop_ == Stop::congested && can_resume(); }
   // False: bytes would only pile up.
   bool wants_input() const;
   // Nothing more will be answered: once replies() is empty the connection can be closed.
@@ -82,7 +84,7 @@ class Conversation {
     skipped_line,
   };
   // Why the last run of work ended.
-  enum class Stop : std::uint8_t { starved, waiting, budget, output };
+  enum class Stop : std::uint8_t { starved, waiting, budget, output, congested };
 
   void work();
   void keep(std::string_view input);
@@ -90,13 +92,14 @@ class Conversation {
   std::size_t take(std::string_view input);
   bool may_go_on();
   std::size_t output_bound() const;
+  bool held_by_keeper();
   std::size_t take_line(std::string_view input);
   std::size_t take_body(std::string_view input);
   std::size_t take_dropped(std::string_view input);
   std::size_t take_body_end(std::string_view input);
   std::size_t take_skipped_line(std::string_view input);
 
-  void run_line(std::string_view line);
+  bool run_line(std::string_view line);
   void refuse_line(const Command* command, std::string_view arguments);
   void begin_body();
   void drop_body(std::uint32_t bytes, std::string_view reply);

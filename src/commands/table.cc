@@ -55,27 +55,28 @@ constexpr ReplyText kPause[] = {{"PAUSED", "The pause counts from now."}, kNoTub
 constexpr std::array<Command, kCommandCount> kCommands = {
     command_with_body<PutArguments, put, begin_put>(
         {"put", "Puts a job into the used tube; the body follows the line.", kPut}),
-    command<JobArguments, peek>({"peek", "Shows a job.", kPeek}),
-    command<NoArguments, peek_ready>(
-        {"peek-ready", "Shows the used tube's next ready job.", kPeekState}),
-    command<NoArguments, peek_delayed>(
+    without_facts(command<JobArguments, peek>({"peek", "Shows a job.", kPeek})),
+    without_facts(command<NoArguments, peek_ready>(
+        {"peek-ready", "Shows the used tube's next ready job.", kPeekState})),
+    without_facts(command<NoArguments, peek_delayed>(
         {"peek-delayed", "Shows the used tube's delayed job with the least time left.",
-         kPeekState}),
-    command<NoArguments, peek_buried>(
-        {"peek-buried", "Shows the used tube's job that was buried first.", kPeekState}),
-    command<NoArguments, reserve>(
+         kPeekState})),
+    without_facts(command<NoArguments, peek_buried>(
+        {"peek-buried", "Shows the used tube's job that was buried first.", kPeekState})),
+    without_facts(command<NoArguments, reserve>(
         {"reserve", "Takes the most urgent job of the watched tubes, waiting for one if need be.",
-         kReserve}),
-    command<TimeoutArguments, reserve_with_timeout>(
+         kReserve})),
+    without_facts(command<TimeoutArguments, reserve_with_timeout>(
         {"reserve-with-timeout", "The same, waiting for so many seconds at most.", kReserveTimeout,
-         TextRule::needed_word_known}),
+         TextRule::needed_word_known})),
     command<JobArguments, remove>(
         {"delete", "Removes a ready, delayed or buried job, or one that the client holds.",
          kDelete}),
     command<ReleaseArguments, release>(
         {"release", "Gives a held job back, with a new priority, ready or delayed.", kRelease}),
     command<TubeArguments, use>({"use", "Sets the tube that puts go to.", kUse}),
-    command<TubeArguments, watch>({"watch", "Adds a tube to those reserved from.", kWatch}),
+    without_facts(
+        command<TubeArguments, watch>({"watch", "Adds a tube to those reserved from.", kWatch})),
     command<TubeArguments, ignore>({"ignore", "Takes a tube away from those again.", kIgnore}),
     command<BuryArguments, bury>({"bury", "Puts a held job aside until it is kicked.", kBury}),
     command<KickArguments, kick>(
@@ -83,26 +84,28 @@ constexpr std::array<Command, kCommandCount> kCommands = {
          "Makes up to so many of the used tube's jobs ready: buried ones, or, if there is "
          "none, delayed ones.",
          kKick}),
-    command<JobArguments, touch>({"touch", "Asks for the whole TTR of a held job again.", kTouch}),
-    command<NoArguments, stats>({"stats", "Tells about the server.", kBlockOnly}),
-    command<JobArguments, stats_job>(
-        {"stats-job", "Tells about a job.", kStatsJob, TextRule::needed_word_known}),
-    command<TubeArguments, stats_tube>(
-        {"stats-tube", "Tells about a tube.", kStatsTube, TextRule::needed_word_known}),
-    command<NoArguments, list_tubes>({"list-tubes", "Lists all tubes.", kBlockOnly}),
-    command<NoArguments, list_tube_used>(
-        {"list-tube-used", "Tells which tube puts go to.", kUsing}),
-    command<NoArguments, list_tubes_watched>(
-        {"list-tubes-watched", "Lists the tubes reserved from.", kBlockOnly}),
+    without_facts(command<JobArguments, touch>(
+        {"touch", "Asks for the whole TTR of a held job again.", kTouch})),
+    without_facts(command<NoArguments, stats>({"stats", "Tells about the server.", kBlockOnly})),
+    without_facts(command<JobArguments, stats_job>(
+        {"stats-job", "Tells about a job.", kStatsJob, TextRule::needed_word_known})),
+    without_facts(command<TubeArguments, stats_tube>(
+        {"stats-tube", "Tells about a tube.", kStatsTube, TextRule::needed_word_known})),
+    without_facts(command<NoArguments, list_tubes>({"list-tubes", "Lists all tubes.", kBlockOnly})),
+    without_facts(command<NoArguments, list_tube_used>(
+        {"list-tube-used", "Tells which tube puts go to.", kUsing})),
+    without_facts(command<NoArguments, list_tubes_watched>(
+        {"list-tubes-watched", "Lists the tubes reserved from.", kBlockOnly})),
     command<PauseArguments, pause_tube>(
         {"pause-tube", "Lets a tube give no jobs for so many seconds; 0 ends a pause.", kPause,
          TextRule::needed_word_known}),
-    command<JobArguments, reserve_job>({"reserve-job",
-                                        "Takes one ready, delayed or buried job by its id.",
-                                        kReserveJob, TextRule::needed_word_known, false}),
+    without_facts(command<JobArguments, reserve_job>(
+        {"reserve-job", "Takes one ready, delayed or buried job by its id.", kReserveJob,
+         TextRule::needed_word_known, false})),
     command<JobArguments, kick_job>(
         {"kick-job", "Makes one buried or delayed job ready.", kKickJob, TextRule::needed, false}),
-    command<NoArguments, quit>({"quit", "Closes the connection.", {}, TextRule::ignored, false}),
+    without_facts(command<NoArguments, quit>(
+        {"quit", "Closes the connection.", {}, TextRule::ignored, false})),
 };
 
 // An open-addressed table of the rows by name, worked out by the compiler.

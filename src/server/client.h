@@ -88,6 +88,7 @@ class Client final : public platform::StreamOwner {
   bool looked_after = false;
   bool in_gated_list = false;
   bool in_held_list = false;
+  bool in_congested_list = false;
   bool deferred = false;
   bool waits_to_the_end = false;  // it waited in a reserve when the server was to stop
 

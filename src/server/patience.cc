@@ -40,7 +40,9 @@ void Patience::active(Client& client, Time now) {
 void Patience::moved(Client& client, bool took, bool sent, Time now) {
   const auto& conversation = client.conversation();
   follow(by_taking_, client, client.taking, client.owes_taking(), took, now);
-  follow(by_sending_, client, client.sending, conversation.in_body(), sent, now);
+  // A body that is all here and waits for the journal is no fault of the client.
+  const bool owes_body = conversation.in_body() && !conversation.waits_for_keeper();
+  follow(by_sending_, client, client.sending, owes_body, sent, now);
 }
 
 void Patience::excuse_senders(Time now) {

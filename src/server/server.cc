@@ -222,6 +222,7 @@ void Server::end_turn() {
   // Who was closed gave jobs back.
   const bool journal_has_more = durability_ != nullptr && durability_->end_turn();
   hold_input(input_must_wait());
+  resume_congested();
   give_back_memory();
   arm_timers();
   turn_.ask_for_left_over(journal_has_more || (has_deferred() && !input_held_));
@@ -239,7 +240,11 @@ void Server::attend(Client& client) {
   if (client.done()) return close(client, "done");
   patience_.moved(client, took, client.take_received(), service_.now());
   count_output(client, client.conversation().replies().size());
-  if (client.conversation().can_resume()) defer(client);
+  if (client.conversation().waits_for_keeper()) {
+    if (!std::exchange(client.in_congested_list, true)) congested_.push_back(client.session());
+  } else if (client.conversation().can_resume()) {
+    defer(client);
+  }
   if (client.is_gated() && !std::exchange(client.in_gated_list, true)) {
     gated_.push_back(client.session());
   }
@@ -261,11 +266,19 @@ void Server::let_gated_through() {
   }
 }
 
-// Too much waits for the disk already: facts, or replies that cannot leave before it is done.
+// Too many replies cannot leave before the disk has done its work. A congested journal is no
+// reason: each client is read from until its next command may emit a fact.
 bool Server::input_must_wait() const {
-  if (durability_ == nullptr) return false;
-  return durability_->congested() ||
-         (!gated_.empty() && output_bytes_ > settings_.output_memory / 2);
+  return durability_ != nullptr && !gated_.empty() && output_bytes_ > settings_.output_memory / 2;
+}
+
+// Commands that waited for the journal go on in the next tick, once it takes more.
+void Server::resume_congested() {
+  if (congested_.empty() || durability_->congested()) return;
+  for (const SessionId session : std::exchange(congested_, {})) {
+    Client* client = client_of(session);
+    if (client != nullptr && std::exchange(client->in_congested_list, false)) defer(*client);
+  }
 }
 
 void Server::hold_input(bool hold) {

@@ -71,6 +71,7 @@ class Server final : public ClientHost,
   void attend(Client& client);
   void let_gated_through();
   bool input_must_wait() const;
+  void resume_congested();
   void hold_input(bool hold);
   void count_output(Client& client, std::size_t bytes);
   void shed_output();
@@ -131,6 +132,7 @@ class Server final : public ClientHost,
   std::vector<SessionId> held_;           // clients that would be read from
   std::deque<SessionId> deferred_;        // clients with work for later ticks, in turn
   std::deque<SessionId> deferred_light_;  // those that ask for little
+  std::vector<SessionId> congested_;      // clients that go on when the journal is not congested
 
   platform::Turn turn_;
   DeadlineTimer delay_timer_;

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "commands/table.h"
 #include "tests/commands/talk.h"
 
 using namespace tubed;
@@ -122,6 +123,97 @@ TEST_CASE("the more input waits, the less a read brings") {
   CHECK(service.read_bytes(65536) == 2048);
   CHECK(service.input_bytes() > (1 << 20) * 9 / 10);
   CHECK(service.input_bytes() < (1 << 20) + 500 * 2048);
+TEST_CASE("while the keeper is congested, commands that emit no fact are answered") {
+  Talk talk;
+  CongestedKeeper keeper;
+  talk.service.keep_facts_in(&keeper);
+  auto client = talk.connect();
+  Talk::say(*client, "put 0 0 9 1\r\na\r\nput 0 0 9 1\r\nb\r\n");
+  CHECK(keeper.congested());
+  const std::string answers = Talk::say(*client,
+                                        "peek 1\r\nreserve\r\nreserve-job 2\r\ntouch 1\r\n"
+                                        "reserve-with-timeout 0\r\nwatch a\r\n"
+                                        "list-tubes-watched\r\nlist-tube-used\r\npeek-buried\r\n");
+  CHECK(answers ==
+        "FOUND 1 1\r\na\r\nRESERVED 1 1\r\na\r\nRESERVED 2 1\r\nb\r\nTOUCHED\r\n"
+        "TIMED_OUT\r\nWATCHING 2\r\nOK 18\r\n---\n- default\n- a\n\r\nUSING default\r\n"
+        "NOT_FOUND\r\n");
+  CHECK(Talk::say(*client, "stats\r\n").starts_with("OK "));
+  CHECK(client->wants_input());
+  CHECK(keeper.facts == 2);
+  CHECK(Talk::say(*client, "quit\r\n").empty());
+  CHECK(client->finished());
+  talk.service.keep_facts_in(nullptr);
+}
+
+TEST_CASE("each row that says that it emits no fact emits none") {
+  for (const Command& command : command_table()) {
+    CAPTURE(command.name);
+    Talk talk;
+    CongestedKeeper keeper;
+    talk.service.keep_facts_in(&keeper);
+    auto client = talk.connect();
+    // A job in each state, held ones too, and a paused tube that only this client uses.
+    Talk::say(*client, "watch p\r\n" + repeated("put 0 0 9 1\r\nx\r\n", 1));
+    const auto prepare = [&](std::string_view line) {
+      keeper.facts = 0;
+      Talk::say(*client, line);
+    };
+    prepare("put 0 100 9 1\r\nx\r\n");
+    prepare("put 0 0 9 1\r\nx\r\n");
+    prepare("put 0 0 9 1\r\nx\r\n");
+    prepare("reserve-job 3\r\nbury 3 0\r\n");
+    prepare("reserve-job 4\r\nuse p\r\n");
+    prepare("pause-tube p 100\r\n");
+    keeper.facts = 2;  // congested
+    std::string line(command.name);
+    for (const ArgumentText& argument : command.arguments) {
+      const bool is_tube = argument.type.find("tube name") != std::string_view::npos;
+      line += is_tube ? " p" : argument.name == "id" ? " 4" : " 1";
+    }
+    line += "\r\n";
+    if (command.begin_body != nullptr) line += "x\r\n";
+    client->receive(line);
+    CHECK(keeper.facts == 2);
+    CHECK(client->waits_for_keeper() == command.may_emit_facts);
+    CHECK(client->replies().empty() == (command.may_emit_facts || command.name == "quit"));
+    if (!command.may_emit_facts) continue;
+    // What follows it is answered later, in order.
+    CHECK_FALSE(client->wants_input());
+    CHECK_FALSE(client->idle());
+    client->resume();
+    CHECK(client->waits_for_keeper());
+    CHECK(client->replies().empty());
+    keeper.facts = 0;
+    client->resume();
+    CHECK_FALSE(client->replies().empty());
+    CHECK_FALSE(client->waits_for_keeper());
+    client.reset();
+    talk.service.keep_facts_in(nullptr);
+  }
+}
+
+TEST_CASE("a kick that works in slices waits for the keeper between two of them") {
+  Talk talk({.work_per_turn = 2});
+  CongestedKeeper keeper;
+  talk.service.keep_facts_in(&keeper);
+  auto client = talk.connect();
+  for (int i = 0; i < 6; ++i) {
+    Talk::say(*client, "put 0 100 9 1\r\nx\r\n");
+    keeper.facts = 0;
+  }
+  client->receive("kick 6\r\npeek 1\r\n");
+  for (int slice = 0; slice < 2; ++slice) {
+    CHECK(keeper.facts == 2);
+    client->resume();
+    CHECK(keeper.facts == 2);
+    CHECK(client->replies().empty());
+    keeper.facts = 0;
+    client->resume();
+  }
+  CHECK(Talk::hear(*client) == "KICKED 6\r\nFOUND 1 1\r\nx\r\n");
+  client.reset();
+  talk.service.keep_facts_in(nullptr);
 }
 
 TEST_CASE("a long reply counts as much work") {
