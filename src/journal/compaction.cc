@@ -81,6 +81,7 @@ std::int64_t Journal::slack_kept_back() const {
 }
 
 bool Journal::has_room_for(std::uint64_t record_bytes) const {
+  if (refused_ || removal_refused_) return false;
   if (!full_ && options_.max_bytes == 0) return true;
   std::uint64_t room = free_bytes();
   if (!full_ && options_.max_bytes > file_bytes()) room += options_.max_bytes - file_bytes();
@@ -136,7 +137,7 @@ void Journal::no_space(const std::string& reason) {
 }
 
 void Journal::has_space() {
-  if (refused_) return;
+  if (refused_ || removal_refused_) return;
   retry_at_ = kNever;
   if (std::exchange(full_, false)) host_.journal_full(false, "");
 }
@@ -240,21 +241,64 @@ void Journal::drop_dead() {
     part_for(0);
     return begin_commit();
   }
+  if (removal_refused_ && retry_at_ != kNever) return;
+  // On a full disk the space of a file that is removed may be gone before another file can have it.
+  const bool within_bound = options_.max_bytes == 0 || file_bytes() <= options_.max_bytes;
+  if (!full_ || !within_bound || removal_refused_) return remove_dead();
+  if (!runway_.growing()) reuse_dead();
+}
+
+// Neither a longer file than others have, for which more would have to be kept back, nor one into
+// which a large record does not fit.
+void Journal::reuse_dead() {
+  const std::uint64_t segment = ledger_.oldest().sequence;
+  const auto untrimmed = untrimmed_.find(segment);
+  const std::uint64_t there =
+      ledger_.oldest().used_bytes + (untrimmed == untrimmed_.end() ? 0 : untrimmed->second);
+  if (there < options_.segment_bytes / 2) return remove_dead();
   removing_ = true;
-  storage_.remove(segment_name(oldest.sequence), [this](const Outcome& outcome) {
-    removing_ = false;
+  runway_.reuse(segment, std::min(there, options_.segment_bytes),
+                options_.clock.to_wall(host_.journal_time()), [this](const Outcome& outcome) {
+                  if (failed_) return;
+                  if (outcome.kind == Outcome::Kind::failed) return fail(outcome.reason);
+                  if (!outcome.ok()) return remove_dead();
+                  dead_is_gone();
+                  leave_segments();
+                  if (starved_) write_part();
+                  go_on_stopping();
+                  host_.journal_moved();
+                });
+}
+
+void Journal::remove_dead() {
+  removing_ = true;
+  storage_.remove(segment_name(ledger_.oldest().sequence), [this](const Outcome& outcome) {
     if (failed_) return;
-    if (!outcome.ok()) return fail(outcome.reason);
-    closed_bytes_ -= ledger_.oldest().used_bytes;
-    ledger_.drop_oldest();
-    run_ = 0;
-    run_offset_ = 0;
-    pause_behind_.clear();
-    dead_since_.reset();
-    if (full_) retry_at_ = host_.journal_time();
+    if (outcome.kind == Outcome::Kind::failed) return fail(outcome.reason);
+    removal_refused_ = !outcome.ok();
+    if (outcome.ok()) {
+      dead_is_gone();
+    } else {
+      removing_ = false;
+      at_own_bound_ = false;
+      no_space(outcome.reason);
+    }
     go_on_stopping();
     host_.journal_moved();
   });
+}
+
+void Journal::dead_is_gone() {
+  removing_ = false;
+  const std::uint64_t segment = ledger_.oldest().sequence;
+  closed_bytes_ -= ledger_.oldest().used_bytes;
+  if (const auto untrimmed = untrimmed_.extract(segment)) closed_bytes_ -= untrimmed.mapped();
+  ledger_.drop_oldest();
+  run_ = 0;
+  run_offset_ = 0;
+  pause_behind_.clear();
+  dead_since_.reset();
+  if (full_) retry_at_ = host_.journal_time();
 }
 
 }  // namespace tubed::journal

@@ -303,13 +303,17 @@ void Journal::trim_left() {
   if (trimming_ || left_.empty() || failed_) return;
   trimming_ = true;
   const Left left = left_.front();
-  storage_.trim(left.strip.file, left.used_bytes, [this, left](const Outcome& outcome) {
+  // On a full disk what is given back may be gone for good: the file keeps it until it is reused.
+  const std::uint64_t wanted = full_ ? left.strip.bytes : left.used_bytes;
+  storage_.trim(left.strip.file, wanted, [this, left, wanted](const Outcome& outcome) {
     trimming_ = false;
     if (failed_) return;
-    if (!outcome.ok()) return fail(outcome.reason);
+    if (outcome.kind == Outcome::Kind::failed) return fail(outcome.reason);
     storage_.close(left.strip.file);
     left_.pop_front();
-    closed_bytes_ -= left.strip.bytes - left.used_bytes;
+    const std::uint64_t bytes = outcome.ok() ? wanted : left.strip.bytes;
+    closed_bytes_ -= left.strip.bytes - bytes;
+    if (bytes > left.used_bytes) untrimmed_[left.strip.segment] = bytes - left.used_bytes;
     synced_ = std::max(synced_, left.end);
     trim_left();
     if (starved_) write_part();

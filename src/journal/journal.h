@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -163,6 +164,9 @@ class Journal final : public FactSink {
   bool compact();
   bool migrate_pauses();
   void drop_dead();
+  void reuse_dead();
+  void remove_dead();
+  void dead_is_gone();
 
   Storage& storage_;
   JournalHost& host_;
@@ -207,6 +211,8 @@ class Journal final : public FactSink {
   std::deque<Left> left_;
   std::deque<LogNumber> ends_;      // of segments behind which the head is, and that are not left
   std::uint64_t closed_bytes_ = 0;  // of files that are not in the runway
+  // Bytes behind the last record of such a file, by segment, if it has any.
+  std::map<std::uint64_t, std::uint64_t> untrimmed_;
   bool trimming_ = false;
   bool syncing_ = false;
   bool sync_wanted_ = false;
@@ -223,6 +229,7 @@ class Journal final : public FactSink {
   std::string pause_behind_;
   std::optional<LogNumber> dead_since_;  // the oldest segment
   bool removing_ = false;
+  bool removal_refused_ = false;  // for want of space, and to be tried again
 
   bool failed_ = false;
   std::function<void()> stopped_;

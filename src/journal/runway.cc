@@ -10,6 +10,7 @@ void Runway::adopt(std::uint64_t segment, FileId file, std::uint64_t bytes) {
   TUBED_ASSERT(strips_.empty() || segment == last_segment_ + 1);
   strips_.push_back({segment, file, bytes});
   last_segment_ = segment;
+  last_is_stuck_ = false;
   bytes_ += bytes;
 }
 
@@ -27,8 +28,8 @@ std::optional<FileId> Runway::file_for(const LogPlace& place) const {
 std::uint64_t Runway::limit_of(std::uint64_t segment) const {
   const std::size_t index = index_of(segment);
   if (index == strips_.size()) return sizes_.segment_bytes;
-  const bool is_last = index + 1 == strips_.size();
-  return is_last ? std::max(sizes_.segment_bytes, strips_[index].bytes) : strips_[index].bytes;
+  const bool grows = index + 1 == strips_.size() && !last_is_stuck_;
+  return grows ? std::max(sizes_.segment_bytes, strips_[index].bytes) : strips_[index].bytes;
 }
 
 std::uint64_t Runway::ahead_of(const LogPlace& place) const {
@@ -48,7 +49,8 @@ Runway::Step Runway::next_step(const LogPlace& needed) const {
     const std::uint64_t chunk = std::min(short_of.bytes + sizes_.chunk_bytes, sizes_.segment_bytes);
     return {.segment = short_of.segment, .from = short_of.bytes, .to = std::max(chunk, needed.end)};
   }
-  if (!strips_.empty() && strips_.back().bytes < sizes_.segment_bytes) {
+  const bool needs_another = needed.segment > last_segment_;
+  if (!strips_.empty() && !needs_another && strips_.back().bytes < sizes_.segment_bytes) {
     const Strip& last = strips_.back();
     return {.segment = last.segment,
             .from = last.bytes,
@@ -65,9 +67,7 @@ void Runway::grow(const Step& step, std::int64_t wall_time,
   TUBED_ASSERT(!growing_);
   growing_ = true;
   if (step.create) {
-    std::string head =
-        encode_header({.directory = directory_, .sequence = step.segment, .created = wall_time});
-    storage_.create(segment_name(step.segment), std::move(head), step.to,
+    storage_.create(segment_name(step.segment), header_of(step.segment, wall_time), step.to,
                     [this, step, grown = std::move(grown)](const Outcome& outcome, FileId file) {
                       growing_ = false;
                       if (outcome.ok()) adopt(step.segment, file, step.to);
@@ -78,12 +78,33 @@ void Runway::grow(const Step& step, std::int64_t wall_time,
   storage_.allocate(strips_[index_of(step.segment)].file, step.from, step.to,
                     [this, step, grown = std::move(grown)](const Outcome& outcome) {
                       growing_ = false;
+                      const std::size_t index = index_of(step.segment);
+                      if (index + 1 == strips_.size()) last_is_stuck_ = !outcome.ok();
                       if (outcome.ok()) {
-                        strips_[index_of(step.segment)].bytes = step.to;
+                        strips_[index].bytes = step.to;
                         bytes_ += step.to - step.from;
                       }
                       grown(outcome);
                     });
+}
+
+void Runway::reuse(std::uint64_t dead, std::uint64_t bytes, std::int64_t wall_time,
+                   std::function<void(const Outcome&)> reused) {
+  TUBED_ASSERT(!growing_);
+  growing_ = true;
+  const std::uint64_t segment = last_segment_ + 1;
+  storage_.reuse(
+      segment_name(dead), segment_name(segment), header_of(segment, wall_time), bytes,
+      [this, segment, bytes, reused = std::move(reused)](const Outcome& outcome, FileId file) {
+        growing_ = false;
+        if (outcome.ok()) adopt(segment, file, bytes);
+        last_is_stuck_ = true;
+        reused(outcome);
+      });
+}
+
+std::string Runway::header_of(std::uint64_t segment, std::int64_t wall_time) const {
+  return encode_header({.directory = directory_, .sequence = segment, .created = wall_time});
 }
 
 Runway::Strip Runway::leave() {

@@ -36,8 +36,8 @@ class Runway {
 
   // The file, if all up to `place.end` has its place on the disk. O(1).
   std::optional<FileId> file_for(const LogPlace& place) const;
-  // How long the segment may become: what is there of it, if another follows, is not made longer.
-  // O(1).
+  // How long the segment may become: it is not made longer if another follows, or if the disk had
+  // no room for that. O(1).
   std::uint64_t limit_of(std::uint64_t segment) const;
   // Bytes that have their place on the disk behind `place`. O(files).
   std::uint64_t ahead_of(const LogPlace& place) const;
@@ -54,6 +54,10 @@ class Runway {
   Step next_step(const LogPlace& needed) const;
   // Takes that step; `grown` is called when it has ended. Precondition: not growing.
   void grow(const Step& step, std::int64_t wall_time, std::function<void(const Outcome&)> grown);
+  // The file of a segment that is dead becomes the next one, with `bytes` of its bytes; likewise.
+  // That is for a full disk: neither it nor the one before is expected to become longer.
+  void reuse(std::uint64_t dead, std::uint64_t bytes, std::int64_t wall_time,
+             std::function<void(const Outcome&)> reused);
   bool growing() const { return growing_; }
 
   struct Strip {
@@ -69,6 +73,7 @@ class Runway {
   Strip leave();
 
  private:
+  std::string header_of(std::uint64_t segment, std::int64_t wall_time) const;
   // Its index in strips_, or strips_.size().
   std::size_t index_of(std::uint64_t segment) const;
 
@@ -79,6 +84,7 @@ class Runway {
   std::uint64_t last_segment_ = 0;  // the newest that was ever there
   std::uint64_t bytes_ = 0;
   bool growing_ = false;
+  bool last_is_stuck_ = false;  // the disk had no room to make the last file longer
 };
 
 }  // namespace tubed::journal

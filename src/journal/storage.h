@@ -33,7 +33,7 @@ struct Outcome {
   enum class Kind : std::uint8_t {
     done,
     // The disk, a quota or a limit of the process. A write may have written a part and can be tried
-    // again as it was; nothing else has changed anything.
+    // again as it was. What else may have changed is said below; otherwise nothing has.
     no_space,
     failed,
   };
@@ -90,10 +90,19 @@ class Storage {
                      Sync sync, Done done) = 0;
   // What writes that were done before the call have written is durable.
   virtual void sync(FileId file, Done done) = 0;
-  // Cuts the file to `bytes` and makes it durable with all that was written to it.
+  // Cuts the file to `bytes` and makes it durable with all that was written to it. no_space: it has
+  // kept its length, and is durable all the same.
   virtual void trim(FileId file, std::uint64_t bytes, Done done) = 0;
-  // Durable. Precondition: it is closed.
+  // Durable. Precondition: it is closed. no_space: it may be gone, though not durably, and can be
+  // removed again.
   virtual void remove(const std::string& name, Done done) = 0;
+  // The file `from`, which is closed and has at least `bytes` bytes, becomes the file `to` of so
+  // many: it begins with `head`, and the rest reads as zeros. It takes no space but its own.
+  // Durable, `to` whole or not at all; `from` is gone, durably, before a byte of it changes.
+  // no_space: `from` is as after a remove() without space, or nothing has changed, and `to` is not
+  // there.
+  virtual void reuse(const std::string& from, const std::string& to, std::string head,
+                     std::uint64_t bytes, Created done) = 0;
 };
 
 }  // namespace tubed::journal

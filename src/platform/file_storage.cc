@@ -18,6 +18,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "platform/file_calls.h"
+
 namespace tubed::platform {
 
 using journal::Created;
@@ -35,131 +37,9 @@ constexpr std::string_view kUnfinished = ".new";
 constexpr mode_t kFileMode = 0600;
 constexpr mode_t kDirectoryMode = 0750;
 
-// What errno says about `what`, as in "write of /journal/x at 64".
-Outcome failure(const std::string& what) {
-  const int error = errno;
-  // Without a descriptor there is no room for another file either, and that passes as well.
-  const bool no_space =
-      error == ENOSPC || error == EDQUOT || error == EFBIG || error == EMFILE || error == ENFILE;
-  return {no_space ? Outcome::Kind::no_space : Outcome::Kind::failed,
-          fmt::format("{}: {}", what, error_text(error))};
-}
-
 Result<void> as_result(Outcome outcome) {
   if (outcome.ok()) return {};
   return Error{std::move(outcome.reason)};
-}
-
-template <class Call>
-auto uninterrupted(Call call) {
-  for (;;) {
-    const auto result = call();
-    if (result != -1 || errno != EINTR) return result;
-  }
-}
-
-// --- One file, on any thread
-
-// Durability: the kernel may drop what it could not write and tell it only once, so a failed sync
-// is never `no_space`, which invites to try again.
-Outcome sync_file(int file, const std::string& path) {
-  if (uninterrupted([&] { return ::fdatasync(file); }) == 0) return {};
-  Outcome outcome = failure("sync of " + path);
-  outcome.kind = Outcome::Kind::failed;
-  return outcome;
-}
-
-Outcome sync_folder(int folder, const std::string& path) {
-  if (uninterrupted([&] { return ::fsync(folder); }) == 0) return {};
-  return failure("sync of the directory " + path);
-}
-
-// `flags` are those of pwritev2.
-Outcome write_all(int file, const std::string& path, std::uint64_t offset,
-                  std::span<const std::string_view> pieces, int flags = 0) {
-  std::array<iovec, IOV_MAX> vectors;
-  std::size_t written = 0;  // of pieces.front()
-  for (;;) {
-    int count = 0;
-    for (std::size_t i = 0; i < pieces.size() && count < IOV_MAX; ++i) {
-      const std::string_view rest = i == 0 ? pieces[0].substr(written) : pieces[i];
-      if (rest.empty()) continue;
-      vectors[static_cast<std::size_t>(count++)] = {.iov_base = const_cast<char*>(rest.data()),
-                                                    .iov_len = rest.size()};
-    }
-    if (count == 0) return {};
-    const ssize_t result = uninterrupted(
-        [&] { return ::pwritev2(file, vectors.data(), count, static_cast<off_t>(offset), flags); });
-    if (result == 0) errno = EIO;  // "no error, but nothing either" would have us try for ever
-    if (result <= 0) return failure(fmt::format("write of {} at {}", path, offset));
-    offset += static_cast<std::uint64_t>(result);
-    written += static_cast<std::size_t>(result);
-    while (!pieces.empty() && written >= pieces.front().size()) {
-      written -= pieces.front().size();
-      pieces = pieces.subspan(1);
-    }
-  }
-}
-
-Outcome write_zeros(int file, const std::string& path, std::uint64_t from, std::uint64_t to) {
-  static constexpr std::array<char, 64 * 1024> kZeros{};
-  while (from < to) {
-    const std::string_view piece(kZeros.data(), std::min<std::uint64_t>(to - from, kZeros.size()));
-    if (Outcome outcome = write_all(file, path, from, {&piece, 1}); !outcome.ok()) return outcome;
-    from += piece.size();
-  }
-  return {};
-}
-
-// Syncs what it writes and nothing else: what others have in the same file's cache meanwhile, zeros
-// ahead for example, need not be waited for.
-Outcome write_synced(int file, const std::string& path, std::uint64_t offset,
-                     std::span<const std::string_view> pieces) {
-  Outcome outcome = write_all(file, path, offset, pieces, RWF_DSYNC);
-  if (outcome.ok()) return outcome;
-  // It may have been the sync that failed, or there is no such flag here. A write tells.
-  const bool no_flag = outcome.reason.ends_with(error_text(EOPNOTSUPP));
-  Outcome plain = write_all(file, path, offset, pieces);
-  if (!plain.ok()) return plain;
-  if (no_flag) return sync_file(file, path);
-  outcome.kind = Outcome::Kind::failed;
-  return outcome;
-}
-
-// Not posix_fallocate(): where the file system cannot, glibc writes one byte a block, which leaves
-// holes when it is wrong about the block, and reads what others may be writing.
-// `fill`: with zeros that the disk has.
-Outcome reserve(int file, const std::string& path, std::uint64_t from, std::uint64_t to,
-                bool fill) {
-  if (from == to) return {};
-  const auto call = [&] {
-    return ::fallocate(file, 0, static_cast<off_t>(from), static_cast<off_t>(to - from));
-  };
-  const bool reserved = uninterrupted(call) == 0;
-  if (reserved && !fill) return {};
-  if (!reserved && errno != EOPNOTSUPP && errno != ENOSYS) {
-    return failure(fmt::format("allocation of {} from {} to {}", path, from, to));
-  }
-  if (Outcome outcome = write_zeros(file, path, from, to); !outcome.ok()) return outcome;
-  return sync_file(file, path);  // such a file system may look for the place only now
-}
-
-Outcome cut(int file, const std::string& path, std::uint64_t bytes) {
-  const auto call = [&] { return ::ftruncate(file, static_cast<off_t>(bytes)); };
-  if (uninterrupted(call) == 0) return sync_file(file, path);
-  return failure(fmt::format("truncation of {} to {}", path, bytes));
-}
-
-// Gives a file another name, which nothing has.
-int rename_to_free(int from_folder, const char* from, int to_folder, const char* to) {
-  const int result = ::renameat2(from_folder, from, to_folder, to, RENAME_NOREPLACE);
-  if (result == 0 || (errno != EINVAL && errno != ENOSYS)) return result;
-  // This file system cannot refuse by itself. The lock keeps others from taking the name meanwhile.
-  if (::faccessat(to_folder, to, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
-    errno = EEXIST;
-    return -1;
-  }
-  return ::renameat(from_folder, from, to_folder, to);
 }
 
 // --- Opening a directory
@@ -230,6 +110,10 @@ void take_pages([[maybe_unused]] char* memory, [[maybe_unused]] std::size_t byte
   const std::uintptr_t last = (begin + bytes) / kPageBytes * kPageBytes;
   if (last > first) ::madvise(memory + (first - begin), last - first, MADV_POPULATE_WRITE);
 #endif
+}
+
+std::string unfinished(const std::string& name) {
+  return name + std::string(kUnfinished);
 }
 
 bool is_plain(std::string_view name) {
@@ -423,17 +307,21 @@ Result<void> FileStorage::move(const std::string& from, const std::string& to) {
 
 Outcome FileStorage::make_file(const std::string& name, std::string_view head, std::uint64_t bytes,
                                bool fill, Descriptor& made) const {
+  return give_name(name, fill_file(unfinished(name), head, bytes, fill, made));
+}
+
+// A file that is whole gets its name; what is left of one that is not goes.
+Outcome FileStorage::give_name(const std::string& name, Outcome filled) const {
   const int directory = directory_.number();
-  const std::string unfinished = name + std::string(kUnfinished);
-  Outcome outcome = fill_file(unfinished, head, bytes, fill, made);
-  if (outcome.ok() && rename_to_free(directory, unfinished.c_str(), directory, name.c_str()) != 0) {
-    outcome = failure(fmt::format("renaming of {} to {}", path_of(unfinished), name));
+  const std::string before = unfinished(name);
+  if (filled.ok() && rename_to_free(directory, before.c_str(), directory, name.c_str()) != 0) {
+    filled = failure(fmt::format("renaming of {} to {}", path_of(before), name));
   }
-  if (!outcome.ok()) {
-    ::unlinkat(directory, unfinished.c_str(), 0);
-    return outcome;
+  if (!filled.ok()) {
+    ::unlinkat(directory, before.c_str(), 0);
+    return filled;
   }
-  outcome = sync_directory();
+  Outcome outcome = sync_directory();
   if (!outcome.ok()) ::unlinkat(directory, name.c_str(), 0);
   return outcome;
 }
@@ -452,9 +340,36 @@ Outcome FileStorage::fill_file(const std::string& name, std::string_view head, s
   if (Outcome outcome = reserve(made.number(), path, head.size(), bytes, fill); !outcome.ok()) {
     return outcome;
   }
-  // Nothing was there before and nothing will be left, so that no_space it may be.
-  if (uninterrupted([&] { return ::fsync(made.number()); }) == 0) return {};
-  return failure("sync of " + path);
+  return sync_new_file(made.number(), path);
+}
+
+// The steps are those of storage.h: the old name goes, durably; then the contents change; then the
+// file is whole and gets its new name. A crash between the first and the last leaves an unfinished
+// file, which the next start removes.
+void FileStorage::reuse_file(const std::string& from, const std::string& to, std::string_view head,
+                             std::uint64_t bytes, Reused& reused) const {
+  const int directory = directory_.number();
+  const std::string name = unfinished(to);
+  const std::string path = path_of(name);
+  Outcome& outcome = reused.outcome;
+  reused.descriptor =
+      Descriptor(::openat(directory, from.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (!reused.descriptor) {
+    outcome = failure("opening of " + path_of(from));
+    return;
+  }
+  ::unlinkat(directory, name.c_str(), 0);
+  if (rename_to_free(directory, from.c_str(), directory, name.c_str()) != 0) {
+    outcome = failure(fmt::format("renaming of {} to {}", path_of(from), name));
+    return;
+  }
+  reused.half_removed = true;
+  outcome = sync_directory();
+  if (outcome.ok()) {
+    reused.half_removed = false;
+    outcome = overwrite(reused.descriptor.number(), path, head, bytes);
+  }
+  outcome = give_name(to, std::move(outcome));
 }
 
 Outcome FileStorage::unlink(const std::string& name) const {
@@ -580,8 +495,49 @@ void FileStorage::trim(FileId file, std::uint64_t bytes, Done done) {
 
 void FileStorage::remove(const std::string& name, Done done) {
   assert_may_change(name);
-  in_background([this, name] { return unlink(name); },
-                [done = std::move(done)](const Outcome& outcome) { done(outcome); });
+  struct Removal {
+    Outcome outcome;
+    bool half_done = false;
+  };
+  in_background(
+      [this, name, half_done = half_removed_.contains(name)] {
+        if (!half_done && ::unlinkat(directory_.number(), name.c_str(), 0) != 0) {
+          return Removal{.outcome = failure("removal of " + path_of(name))};
+        }
+        Outcome outcome = sync_directory();
+        const bool ok = outcome.ok();
+        return Removal{.outcome = std::move(outcome), .half_done = !ok};
+      },
+      [this, name, done = std::move(done)](const Removal& removal) {
+        note_half_removed(name, removal.half_done);
+        done(removal.outcome);
+      });
+}
+
+void FileStorage::reuse(const std::string& from, const std::string& to, std::string head,
+                        std::uint64_t bytes, Created done) {
+  assert_may_change(from);
+  assert_may_change(to);
+  TUBED_ASSERT(head.size() <= bytes);
+  in_background(
+      [this, from, to, head = std::move(head), bytes] {
+        Reused reused;
+        reuse_file(from, to, head, bytes, reused);
+        return reused;
+      },
+      [this, from, to, done = std::move(done)](Reused& reused) {
+        note_half_removed(from, reused.half_removed);
+        const bool ok = reused.outcome.ok();
+        done(reused.outcome, ok ? adopt(std::move(reused.descriptor), to) : FileId{});
+      });
+}
+
+void FileStorage::note_half_removed(const std::string& name, bool half_removed) {
+  if (half_removed) {
+    half_removed_.insert(name);
+  } else {
+    half_removed_.erase(name);
+  }
 }
 
 }  // namespace tubed::platform

@@ -12,8 +12,9 @@
 // it after going into the background.
 //
 // Where storage.h says no_space it means ENOSPC, EDQUOT or EFBIG, or that no descriptor is left. A
-// sync of a file that had contents before is the exception: whatever the reason, what it should
-// have covered may be gone and cannot be tried again, so that is `failed`.
+// sync() of a file that had contents before is the exception: whatever the reason, what it should
+// have covered may be gone and cannot be tried again, so that is `failed`. A synced write can: what
+// it covers is what it writes.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -74,8 +76,15 @@ class FileStorage final : public journal::Storage {
   void sync(journal::FileId file, journal::Done done) override;
   void trim(journal::FileId file, std::uint64_t bytes, journal::Done done) override;
   void remove(const std::string& name, journal::Done done) override;
+  void reuse(const std::string& from, const std::string& to, std::string head, std::uint64_t bytes,
+             journal::Created done) override;
 
  private:
+  struct Reused {
+    journal::Outcome outcome;
+    Descriptor descriptor;
+    bool half_removed = false;  // the old name is gone, though not durably
+  };
   struct File {
     Descriptor descriptor;
     std::string path;
@@ -101,6 +110,9 @@ class FileStorage final : public journal::Storage {
                              bool fill, Descriptor& made) const;
   journal::Outcome fill_file(const std::string& name, std::string_view head, std::uint64_t bytes,
                              bool fill, Descriptor& made) const;
+  journal::Outcome give_name(const std::string& name, journal::Outcome filled) const;
+  void reuse_file(const std::string& from, const std::string& to, std::string_view head,
+                  std::uint64_t bytes, Reused& reused) const;
   journal::Outcome unlink(const std::string& name) const;
 
   // Calls `work` in a thread of the pool, and then `finish` with its result on the loop's.
@@ -108,6 +120,7 @@ class FileStorage final : public journal::Storage {
   void in_background(Work work, Finish finish);
   template <class Work>
   void in_background_on(journal::FileId id, Work work, journal::Done done);
+  void note_half_removed(const std::string& name, bool half_removed);
   static journal::Done when_synced(File& file, journal::Done done);
 
   Loop& loop_;
@@ -117,6 +130,7 @@ class FileStorage final : public journal::Storage {
   const Mode mode_;
   std::unordered_map<journal::FileId, File> files_;  // threads of the pool hold on to elements
   journal::FileId next_file_ = 1;
+  std::unordered_set<std::string> half_removed_;  // names that are gone, though not durably
   std::uint32_t under_way_ = 0;
   bool fills_ahead_ = false;
 };

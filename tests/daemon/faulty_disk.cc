@@ -4,6 +4,9 @@
 //   sync 5        fdatasync, fsync and writes with RWF_DSYNC fail with that errno
 //   write 5       likewise pwrite, pwritev and pwritev2
 //   allocate 5    likewise fallocate
+//   synced-write 28     only writes with RWF_DSYNC, of which the sync fails
+//   truncate 28   likewise ftruncate, unlink 28 unlinkat, rename 28 renameat2
+//   sync-directory 28   fsync of a directory
 //   sync hang     they wait until the text says something else
 //   write short   a few bytes are taken at a time
 // Nothing else is touched, so that whatever the daemon does about it is its own doing.
@@ -15,10 +18,15 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 namespace {
+
+bool is_journal_name(const std::string& name) {
+  return name.compare(0, 8, "journal.") == 0;
+}
 
 bool is_of_journal(int file) {
   char path[PATH_MAX];
@@ -26,7 +34,7 @@ bool is_of_journal(int file) {
   const ssize_t length = ::readlink(link.c_str(), path, sizeof path);
   if (length <= 0) return false;
   const std::string name(path, static_cast<std::size_t>(length));
-  return name.compare(name.rfind('/') + 1, 8, "journal.") == 0;
+  return is_journal_name(name.substr(name.rfind('/') + 1));
 }
 
 // What the file says now; nothing without one.
@@ -41,10 +49,9 @@ std::string fault_now() {
   return {text, length > 0 ? static_cast<std::size_t>(length) : 0};
 }
 
-// What goes wrong with this call on this file, behind its word; nothing: it goes well. Returns
+// What goes wrong with a call, behind its word; nothing: it goes well. Returns
 // when it is known, which with `hang` is not soon.
-std::string fault_of(const std::string& word, int file) {
-  if (!is_of_journal(file)) return {};
+std::string fault_of(const std::string& word) {
   for (;;) {
     const std::string fault = fault_now();
     if (fault.compare(0, word.size() + 1, word + " ") != 0) return {};
@@ -53,12 +60,24 @@ std::string fault_of(const std::string& word, int file) {
   }
 }
 
+std::string fault_of(const std::string& word, int file) {
+  return is_of_journal(file) ? fault_of(word) : std::string();
+}
+
+bool is_directory(int file) {
+  struct stat status {};
+  return ::fstat(file, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 // True: errno is set, and the call is to fail.
-bool fails(const std::string& word, int file) {
-  const std::string fault = fault_of(word, file);
+bool fails_with(const std::string& fault) {
   const int error = std::atoi(fault.c_str());
   if (error != 0) errno = error;
   return error != 0;
+}
+
+bool fails(const std::string& word, int file) {
+  return fails_with(fault_of(word, file));
 }
 
 template <class Function>
@@ -90,7 +109,8 @@ ssize_t write_and_sync(const char* name, int file, const iovec* pieces, int coun
                        int flags) {
   const ssize_t result = write_pieces(name, file, pieces, count, offset);
   if (result <= 0 || (flags & RWF_DSYNC) == 0) return result;
-  const bool failed = fails("sync", file) || next<int(int)>("fdatasync")(file) != 0;
+  const bool failed =
+      fails("sync", file) || fails("synced-write", file) || next<int(int)>("fdatasync")(file) != 0;
   return failed ? -1 : result;
 }
 
@@ -103,6 +123,7 @@ int fdatasync(int file) {
 }
 
 int fsync(int file) {
+  if (is_directory(file) && fails_with(fault_of("sync-directory"))) return -1;
   return fails("sync", file) ? -1 : next<int(int)>("fsync")(file);
 }
 
@@ -125,6 +146,21 @@ ssize_t pwritev2(int file, const iovec* pieces, int count, off_t offset, int fla
 
 ssize_t pwritev64v2(int file, const iovec* pieces, int count, off64_t offset, int flags) {
   return write_and_sync("pwritev64", file, pieces, count, offset, flags);
+}
+
+int ftruncate(int file, off_t bytes) {
+  return fails("truncate", file) ? -1 : next<int(int, off_t)>("ftruncate")(file, bytes);
+}
+
+int unlinkat(int folder, const char* name, int flags) {
+  if (is_journal_name(name) && fails_with(fault_of("unlink"))) return -1;
+  return next<int(int, const char*, int)>("unlinkat")(folder, name, flags);
+}
+
+int renameat2(int folder, const char* from, int to_folder, const char* to, unsigned flags) {
+  if (is_journal_name(from) && fails_with(fault_of("rename"))) return -1;
+  return next<int(int, const char*, int, const char*, unsigned)>("renameat2")(folder, from,
+                                                                              to_folder, to, flags);
 }
 
 int fallocate(int file, int mode, off_t offset, off_t bytes) {

@@ -58,6 +58,13 @@ class FaultyDisk(DaemonTest):
             return stats["journal-bytes"] >= stats["binlog-max-size"] // 2
         until("the journal to rest", grown)
 
+    def let_it_turn(self, daemon):
+        """What was sent before this is acted on: the server has been through two turns since."""
+        for _ in range(2):
+            count = len(daemon.lines_with("not draining"))
+            daemon.signal(signal.SIGUSR2)
+            daemon.wait_for_line("not draining", count + 1)
+
     def expect_failure(self, daemon):
         """It ends by itself, says so once, and has not died of a bug."""
         daemon.expected_code = 74
@@ -128,15 +135,16 @@ class Failing(FaultyDisk):
         self.assertGreaterEqual(len(self.fail_under_load("allocate 5", ("-f", "0"))), 10)
 
     def test_a_full_disk_in_a_sync_is_a_failure_too(self):
-        """Where a new file may be given up for want of room, what was written may not."""
-        daemon = self.start_on_it("-f", "0")
+        """Where a new file may be given up for want of room, what was written may not: a sync
+        covers writes that are done, and cannot be tried again."""
+        daemon = self.start_on_it("-f", "20")
         client = self.connect(daemon)
         kept = client.put(b"kept")
         self.settle(client)
         self.set_fault("sync 28")
         client.send(b"put 0 0 60 1\r\nx\r\n")
         self.expect_failure(daemon)
-        self.assertEqual(client.rest(), b"")
+        self.assertIn(client.rest(), (b"", b"INSERTED 2\r\n"))
         self.assertEqual(self.jobs_of_a_restart()[kept], b"kept")
 
     def test_a_lonely_job_is_synced_in_time_or_the_failure_is_seen(self):
@@ -168,14 +176,96 @@ class Failing(FaultyDisk):
         self.assertEqual(self.jobs_of_a_restart(), {job: b"x"})
 
 
-class Hanging(FaultyDisk):
-    def let_it_turn(self, daemon):
-        """What was sent before this is acted on: the server has been through two turns since."""
-        for _ in range(2):
-            count = len(daemon.lines_with("not draining"))
-            daemon.signal(signal.SIGUSR2)
-            daemon.wait_for_line("not draining", count + 1)
+class NoSpace(FaultyDisk):
+    """Calls that copy-on-write file systems and quotas refuse: the process goes on."""
 
+    ENOSPC, EDQUOT = 28, 122
+    FLAGS = ("-s", "16384", "-z", "1000")
+
+    def churn(self, client, times=1):
+        for _ in range(times):
+            reply = self.put_or_refusal(client)
+            if reply is not None:
+                self.assertEqual(client.ask(f"delete {reply}"), "DELETED")
+
+    def put_or_refusal(self, client):
+        client.send(b"put 0 0 60 900\r\n%s\r\n" % bytes(900))
+        word, *rest = client.line().split()
+        if word == "OUT_OF_MEMORY":
+            return None
+        self.assertEqual(word, "INSERTED")
+        return int(rest[0])
+
+    def all_goes_on(self, daemon, client, kept):
+        """All but puts are answered while the disk refuses, and puts when it no longer does."""
+        self.assertEqual(client.ask(f"peek {kept}"), f"FOUND {kept} 4")
+        self.assertEqual(client.read(6), b"kept\r\n")
+        self.assertEqual(client.ask("kick 1"), "KICKED 0")
+        self.fault.unlink()
+        until("a put to be taken", lambda: self.put_or_refusal(client))
+        self.churn(client, 60)
+        self.assertEqual([line for line in daemon.lines if " error " in line], [])
+        daemon.kill()
+        self.assertEqual(self.jobs_of_a_restart(*self.FLAGS)[kept], b"kept")
+        for old in self.journal.iterdir():
+            old.unlink()
+
+    def refused(self, fault, *flags):
+        for error in (self.ENOSPC, self.EDQUOT):
+            with self.subTest(fault=fault, error=error):
+                daemon = self.start_on_it(*self.FLAGS, *flags)
+                client = self.connect(daemon)
+                kept = client.put(b"kept")
+                self.churn(client, 40)
+                self.set_fault(f"{fault} {error}")
+                until("puts to be refused", lambda c=client: self.put_or_refusal(c) is None)
+                line = daemon.wait_for_line("no room for the journal")
+                self.assertIn(os.strerror(error), line)
+                self.all_goes_on(daemon, client, kept)
+
+    def test_a_removal(self):
+        self.refused("unlink")
+
+    def test_the_sync_of_the_directory_after_a_removal(self):
+        self.refused("sync-directory")
+
+    def test_a_segment_that_cannot_be_cut_keeps_its_length(self):
+        for error in (self.ENOSPC, self.EDQUOT):
+            with self.subTest(error=error):
+                daemon = self.start_on_it(*self.FLAGS)
+                client = self.connect(daemon)
+                kept = client.put(b"kept")
+                self.set_fault(f"truncate {error}")
+                before = client.stats()["binlog-oldest-index"]
+
+                def compacted(client=client, before=before):
+                    self.churn(client, 10)
+                    return client.stats()["binlog-oldest-index"] > before + 2
+                until("segments to be removed", compacted)
+                self.all_goes_on(daemon, client, kept)
+
+    def test_the_sync_of_a_synced_write(self):
+        for error in (self.ENOSPC, self.EDQUOT):
+            with self.subTest(error=error):
+                daemon = self.start_on_it("-f", "0", *self.FLAGS)
+                client, other = self.connect(daemon), self.connect(daemon)
+                kept = client.put(b"kept")
+                self.settle(client)
+                self.set_fault(f"synced-write {error}")
+                client.send(b"put 0 0 60 3\r\nnew\r\n")
+                daemon.wait_for_line("no room for the journal")
+                # Nothing is acknowledged that the disk has not taken, and no put is taken.
+                other.send(b"put 0 0 60 5\r\nother\r\n")
+                self.let_it_turn(daemon)
+                self.assertEqual(select.select([client.socket], [], [], 0)[0], [])
+                self.fault.unlink()
+                self.assertEqual(client.line(), f"INSERTED {kept + 1}")
+                self.assertEqual(other.line(), "OUT_OF_MEMORY")
+                self.set_fault("none")
+                self.all_goes_on(daemon, client, kept)
+
+
+class Hanging(FaultyDisk):
     def silent(self, *clients):
         return not select.select([client.socket for client in clients], [], [], 0)[0]
 

@@ -10,6 +10,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
+import time
 import unittest
 
 from harness import DaemonTest, until
@@ -209,6 +211,93 @@ class FewNames(WhatFullMeans):
     """A file system that has bytes, and no room for another file."""
     mount_options = "size=64m,nr_inodes=8"
     flags = ("-s", "65536", "-z", "1000")
+
+
+EATER = """
+import os, sys, time
+file = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+while True:
+    try:
+        os.write(file, bytes(4096))
+    except OSError:
+        if len(sys.argv) > 2:
+            sys.argv.pop()
+            print("full", flush=True)
+        time.sleep(0.001)
+"""
+
+
+class KeptFull(Full):
+    """Another process takes each byte that is given back. TUBED_FULL_SECONDS: for how long."""
+    mount_options = "size=4m"
+    flags = ("-s", "65536", "-z", "1000")
+    SECONDS = float(os.environ.get("TUBED_FULL_SECONDS", "8"))
+
+    def eat(self):
+        eater = subprocess.Popen([sys.executable, "-c", EATER, self.journal / "another", "report"],
+                                 stdout=subprocess.PIPE)
+        self.addCleanup(eater.stdout.close)
+        self.addCleanup(eater.wait)
+        self.addCleanup(eater.kill)
+        eater.stdout.readline()
+
+    def read_all_the_time(self, daemon):
+        """What emits no fact, by a client of its own; the longest that an answer took."""
+        client = self.connect(daemon)
+        some = list(self.acknowledged)[0]
+        for command in ("watch empty", "ignore default"):
+            self.assertTrue(client.ask(command).startswith("WATCHING"))
+        self.assertEqual(client.ask(f"reserve-job {some}"), f"RESERVED {some} {BODY_BYTES}")
+        client.read(BODY_BYTES + 2)
+
+        def go_on():
+            while not self.done.is_set():
+                for command in (f"peek {some}", "peek-ready", "stats", f"stats-job {some}",
+                                f"touch {some}", "reserve-with-timeout 0", "list-tubes-watched"):
+                    began = time.monotonic()
+                    client.send(command.encode() + b"\r\n")
+                    words = client.line().split()
+                    if words[0] in ("FOUND", "OK"):
+                        client.read(int(words[-1]) + 2)
+                    self.longest = max(self.longest, time.monotonic() - began)
+                    self.reads += 1
+        thread = threading.Thread(target=go_on, daemon=True)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(self.done.set)
+
+    def test_all_but_puts_go_on(self):
+        daemon, client = self.serve()
+        self.fill(client, most=1500)
+        self.eat()
+        self.fill(client)
+        daemon.wait_for_line("no room for the journal")
+        self.done, self.longest, self.reads = threading.Event(), 0.0, 0
+        self.read_all_the_time(daemon)
+        ends = time.monotonic() + self.SECONDS
+        commands = 0
+        moving = {job_id: self.acknowledged[job_id] for job_id in list(self.acknowledged)[-100:]}
+        everything, self.acknowledged = self.acknowledged, moving
+        while time.monotonic() < ends:
+            self.move_all_the_time(client, 600)
+            commands += 600
+        self.acknowledged = everything
+        self.done.set()
+        print(f"{commands} commands and {self.reads} reads, the longest read "
+              f"{self.longest * 1000:.0f} ms", file=sys.stderr)
+        self.assertGreater(self.reads, 10)
+        # Far above 100 ms, which is what it takes where the processors are not shared.
+        self.assertLess(self.longest, 5)
+        daemon.kill()
+        daemon, client = self.serve()
+        self.check_all(client)
+        self.delete(client, len(self.acknowledged))
+        self.put_works_again(client)
+        self.assertEqual([line for line in daemon.lines if " error " in line], [])
+
+
+class KeptFullSynced(KeptFull):
+    flags = ("-s", "65536", "-z", "1000", "-f", "0")
 
 
 class FileSystem(Full):

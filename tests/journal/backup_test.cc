@@ -44,6 +44,9 @@ class Disturbed final : public Storage {
   void sync(FileId, Done) override { FAIL("sync"); }
   void trim(FileId, std::uint64_t, Done) override { FAIL("trim"); }
   void remove(const std::string&, Done) override { FAIL("remove"); }
+  void reuse(const std::string&, const std::string&, std::string, std::uint64_t, Created) override {
+    FAIL("reuse");
+  }
 
  private:
   static Error refuse() { return Error{"a backup changes nothing"}; }

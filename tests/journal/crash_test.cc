@@ -29,6 +29,9 @@ std::uint64_t crashes_wanted(std::uint64_t share) {
   return number_from("TUBED_CRASHES", 20'000) / share;
 }
 
+// Segments that were reused, in all lives.
+std::uint64_t reused = 0;
+
 // An assertion aborts: this tells which life it was.
 std::uint64_t seed_alive = 0;
 
@@ -63,36 +66,41 @@ void set_crash(TestDisk& disk, Random& random) {
 
 void set_fault(JournalLife& life, Random& random) {
   using enum Operation;
-  const auto operation = one_of(random, std::array{write, sync, create, allocate, trim, remove});
+  const auto operation =
+      one_of(random, std::array{write, sync, create, allocate, trim, remove, reuse});
   const auto kind = random() % 2 == 0 ? Outcome::Kind::no_space : Outcome::Kind::failed;
-  const bool may_lack_space = operation != sync && operation != trim && operation != remove;
-  life.disk().fail_after(operation, random() % 40, may_lack_space ? kind : Outcome::Kind::failed,
+  const auto passes = operation == reuse ? random() % 3 : random() % 40;
+  life.disk().fail_after(operation, passes, operation == sync ? Outcome::Kind::failed : kind,
                          "of a fault", 1 + random() % 3);
 }
 
-enum class Trouble : std::uint8_t { none, faults, small_disk };
+enum class Trouble : std::uint8_t { none, faults, small_disk, eaten_disk };
 
 // Crash after crash of one seed; returns how many.
 std::uint64_t live(std::uint64_t seed, Trouble trouble) {
   JournalLife::Nature nature = some_nature(seed);
-  nature.faulty = trouble == Trouble::faults;
+  nature.faulty = trouble == Trouble::faults || trouble == Trouble::eaten_disk;
   Random random(seed);
   if (trouble == Trouble::small_disk && random() % 2 == 0) {
     nature.max_bytes = nature.segment_bytes * (3 + random() % 6);
   }
   JournalLife life(nature);
-  if (trouble == Trouble::small_disk && nature.max_bytes == 0) {
+  const bool small = trouble == Trouble::small_disk && nature.max_bytes == 0;
+  if (small || trouble == Trouble::eaten_disk) {
     life.disk().set_capacity(nature.segment_bytes * (3 + random() % 6));
   }
   for (std::uint64_t generation = 0; generation < kGenerations; ++generation) {
     if (random() % 4 == 0) set_crash(life.disk(), random);  // perhaps while it recovers
     if (life.boot()) {
       if (trouble == Trouble::faults) set_fault(life, random);
+      if (trouble == Trouble::eaten_disk && generation == 1) life.disk().eat_space();
+      if (trouble == Trouble::eaten_disk && random() % 2 == 0) set_fault(life, random);
       if (random() % 8 > 0) set_crash(life.disk(), random);
       for (std::uint64_t turn = 0; turn < kMostTurns && !life.disk().off(); ++turn) life.turn();
       if (random() % 8 == 0) life.stop();
     }
     if (life.problem()) FAIL(life.story());
+    reused += life.disk().count(Operation::reuse);
     life.crash(random() % 3 == 0 ? Fate::kill : Fate::power_loss);
   }
   return kGenerations;
@@ -118,6 +126,13 @@ TEST_CASE("the same holds when an operation has failed before the crash") {
 
 TEST_CASE("the same holds on a disk that is full, or a journal that may not grow") {
   live_through(crashes_wanted(4), Trouble::small_disk);
+}
+
+TEST_CASE(
+    "the same holds where dead segments are reused, because another process takes all space") {
+  reused = 0;
+  live_through(crashes_wanted(4), Trouble::eaten_disk);
+  CHECK(reused > crashes_wanted(4) / 10);
 }
 
 }  // namespace tubed::journal

@@ -37,23 +37,28 @@ std::vector<JobId> fill(KeptQueue& queue, std::size_t body_bytes) {
 // congested, and that must come to an end by itself.
 class FullLife {
  public:
-  explicit FullLife(std::uint64_t seed) : random_(seed) {
+  enum class Others : std::uint8_t { none, take_what_is_free };
+
+  explicit FullLife(std::uint64_t seed, Others others = Others::none) : random_(seed) {
     largest_body_ = 300 + below(3500);
     settings_.sync = Duration::max();
     choose_segment_size(6);
     disk_.set_capacity(settings_.segment_bytes * (6 + below(40)));
     commands_per_turn_ = 1 + below(60);
     queue_ = opened(disk_, settings_);
+    eaten_ = others == Others::take_what_is_free;
   }
 
   void fill() {
     for (std::uint64_t i = 1;; ++i) {
       wait_for_room();
       const std::uint64_t body = below(2) == 0 ? largest_body_ : below(largest_body_);
-      if (!queue_->journal().has_room_for(added_bytes(7, body))) return queue_->settle();
+      if (!queue_->journal().has_room_for(added_bytes(7, body))) break;
       jobs_.push_back(queue_->put(body));
       if (i % commands_per_turn_ == 0) queue_->settle();
     }
+    queue_->settle();
+    if (eaten_) disk_.eat_space();
   }
 
   void move(std::uint64_t commands) {
@@ -90,6 +95,7 @@ class FullLife {
 
   std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
   std::size_t jobs() const { return jobs_.size(); }
+  std::uint64_t reused() const { return disk_.count(Operation::reuse); }
 
  private:
   // With room for eight of the largest jobs, as the settings see to.
@@ -108,6 +114,7 @@ class FullLife {
   KeptQueue::Settings settings_;
   std::uint64_t largest_body_ = 0;
   std::uint64_t commands_per_turn_ = 0;
+  bool eaten_ = false;
   std::unique_ptr<KeptQueue> queue_;
   std::deque<JobId> jobs_;
 };
@@ -128,6 +135,25 @@ TEST_CASE("on a full disk nothing but puts waits, whatever the sizes") {
       life.remove(life.jobs() / 2);
     }
   }
+}
+
+TEST_CASE("nothing but puts waits where another process takes each byte that is given back") {
+  std::uint64_t reused = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    FullLife life(seed, FullLife::Others::take_what_is_free);
+    life.fill();
+    for (int round = 0; round < 3; ++round) {
+      life.move(1500);
+      life.remove(1 + life.below(5));
+      life.fill();
+      life.move(500);
+      life.remove(life.jobs() / 2);
+    }
+    life.remove(life.jobs());
+    reused += life.reused();
+  }
+  CHECK(reused > 500);
 }
 
 TEST_CASE("release and kick of jobs that stay for ever take no space") {
@@ -287,6 +313,49 @@ TEST_CASE("a disk that refuses a write is asked again, and nothing is lost or ac
   CHECK(queue->journal().durable() == 1);
   CHECK_FALSE(queue->full());
   CHECK_FALSE(queue->journal().congested());
+}
+
+TEST_CASE(
+    "a disk that has no room for a removal, a trim or a reuse refuses puts and loses nothing") {
+  for (const Operation operation : {Operation::remove, Operation::trim, Operation::reuse}) {
+    CAPTURE(int(operation));
+    TestDisk disk;
+    // Another process leaves no room, so that segments are reused, or all is well until the fault.
+    if (operation == Operation::reuse) disk.set_capacity(8 * kSegment);
+    const auto queue = opened(disk, {.segment_bytes = kSegment});
+    std::vector<JobId> jobs;
+    if (operation == Operation::reuse) {
+      jobs = fill(*queue, 200);
+      disk.eat_space();
+      REQUIRE(queue->full());
+    }
+    disk.fail_after(operation, 1, Outcome::Kind::no_space, "Disk quota exceeded", 3);
+    const std::uint64_t before = disk.count(operation);
+    bool refused = false;
+    for (int i = 0; i < 4000 && disk.count(operation) < before + 2; ++i) {
+      if (jobs.empty()) {
+        queue->remove(queue->put(300));
+      } else {
+        queue->remove(jobs.back());
+        jobs.pop_back();
+      }
+      queue->settle();
+      refused = refused || queue->full();
+    }
+    REQUIRE(disk.count(operation) >= before + 2);
+    CHECK_FALSE(queue->failed());
+    if (operation == Operation::remove) {
+      CHECK(refused);
+      CHECK_FALSE(queue->journal().has_room_for(1 << 20));
+    }
+    REQUIRE(queue->journal().durable() == queue->journal().newest());
+    for (int i = 0; i < 5; ++i) queue->pass(1s);
+    CHECK_FALSE(queue->failed());
+    if (operation != Operation::reuse) CHECK_FALSE(queue->full());
+    CHECK(queue->journal().counts().file_bytes == disk.total_bytes());
+    const std::string state = queue->state();
+    CHECK(opened(disk, {.segment_bytes = kSegment})->state() == state);
+  }
 }
 
 TEST_CASE("a start on a full disk serves what is there and refuses puts") {

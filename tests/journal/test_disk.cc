@@ -14,8 +14,8 @@ constexpr const char* kOffReason = "the machine is off";
 
 std::string_view word_of(Operation operation) {
   constexpr std::array<std::string_view, kOperations> kWords = {
-      "list", "open",   "read",     "truncate", "sync", "store", "remove",
-      "move", "create", "allocate", "write",    "sync", "trim",  "remove"};
+      "list",   "open",     "read",  "truncate", "sync", "store",  "remove", "move",
+      "create", "allocate", "write", "sync",     "trim", "remove", "reuse"};
   return kWords[static_cast<std::size_t>(operation)];
 }
 
@@ -33,7 +33,7 @@ Outcome refused(Operation operation, const std::string& name, std::string_view w
 struct TestDisk::Task {
   Operation operation = Operation::sync;
   std::string name = {};
-  std::string to = {};  // move: the new name
+  std::string to = {};  // move, reuse: the new name
   FilePointer file = nullptr;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;                    // the new size
@@ -51,6 +51,7 @@ struct TestDisk::Task {
     switch (operation) {
       case Operation::create:
       case Operation::store:
+      case Operation::reuse:
         return 6;
       case Operation::write:
         return ends.size() + (sync == Sync::yes ? 1 : 0);
@@ -123,7 +124,7 @@ Result<void> TestDisk::run_now(Task task) {
 std::optional<Outcome> TestDisk::perform(Task& task) {
   const Outcome begun = begin(task);
   if (!begun.ok()) {
-    if (begun.kind == Outcome::Kind::failed) fail_partly(task);
+    fail_partly(task, begun.kind);
     if (off_) return std::nullopt;
     return begun;
   }
@@ -160,8 +161,13 @@ Outcome TestDisk::begin(const Task& task) {
       break;
     case Operation::remove:
     case Operation::remove_now:
-      if (!has(task.name)) return refused(task.operation, task.name, "No such file or directory");
+      if (!has(task.name) && !half_removed_.contains(task.name)) {
+        return refused(task.operation, task.name, "No such file or directory");
+      }
       break;
+    case Operation::reuse:
+      TUBED_ASSERT(file_called(task.name)->contents().size() >= task.bytes);
+      [[fallthrough]];
     case Operation::move:
       if (!has(task.name)) return refused(task.operation, task.name, "No such file or directory");
       if (has(task.to)) return refused(task.operation, task.to, "File exists");
@@ -170,19 +176,30 @@ Outcome TestDisk::begin(const Task& task) {
       break;
   }
   const std::uint64_t growth = growth_of(task);
+  if (eaten_) capacity_ = std::min(capacity_, total_bytes());
   if (growth == 0 || growth + total_bytes() <= capacity_) return {};
   return refused(task.operation, task.name, "No space left on device", Outcome::Kind::no_space);
 }
 
 std::uint64_t TestDisk::growth_of(const Task& task) const {
+  if (task.operation == Operation::reuse) return 0;
   const std::uint64_t before = task.file == nullptr ? 0 : task.file->contents().size();
   std::uint64_t after = task.bytes;
   if (task.operation == Operation::write) after = task.offset + task.data.size();
   return after > before ? after - before : 0;
 }
 
-void TestDisk::fail_partly(Task& task) {
+void TestDisk::fail_partly(Task& task, Outcome::Kind kind) {
   std::size_t reach = 0;
+  if (kind == Outcome::Kind::no_space) {
+    if (task.operation == Operation::trim && tick()) sync_file(task);
+    const bool removes = task.operation == Operation::remove || task.operation == Operation::reuse;
+    if (removes && has(task.name) && tick()) {
+      change_name({.from = task.name, .to = {}, .file = file_called(task.name)});
+      half_removed_.insert(task.name);
+    }
+    return;
+  }
   if (task.operation == Operation::write) reach = task.ends.size() / 2;
   if (task.operation == Operation::trim || task.operation == Operation::truncate) reach = 1;
   for (; task.step < reach && tick(); ++task.step) do_step(task);
@@ -202,6 +219,8 @@ Outcome TestDisk::do_step(Task& task) {
       if (outcome.ok()) sync_names();
       return outcome;
     }
+    case Operation::reuse:
+      return step_of_reuse(task);
     case Operation::truncate:
     case Operation::trim:
     case Operation::allocate:
@@ -212,7 +231,7 @@ Outcome TestDisk::do_step(Task& task) {
     default:
       if (task.step == 1) {
         sync_names();
-      } else {
+      } else if (half_removed_.erase(task.name) == 0) {
         change_name({.from = task.name, .to = task.to, .file = file_called(task.name)});
       }
       return {};
@@ -237,6 +256,35 @@ Outcome TestDisk::step_of_create(Task& task) {
       return {};
     case 4:
       change_name({.from = unfinished, .to = task.name, .file = task.file});
+      return {};
+    default:
+      sync_names();
+      return {};
+  }
+}
+
+Outcome TestDisk::step_of_reuse(Task& task) {
+  const std::string unfinished = task.to + ".new";
+  switch (task.step) {
+    case 0:
+      task.file = file_called(task.name);
+      change_name({.from = task.name, .to = unfinished, .file = task.file});
+      return {};
+    case 1:
+      sync_names();
+      return {};
+    case 2: {
+      std::string image = task.data;
+      image.resize(task.bytes);
+      task.file->write(next_change_++, 0, image);
+      task.file->resize(next_change_++, task.bytes);
+      return {};
+    }
+    case 3:
+      task.file->sync(next_change_, 0);
+      return {};
+    case 4:
+      change_name({.from = unfinished, .to = task.to, .file = task.file});
       return {};
     default:
       sync_names();
@@ -271,7 +319,7 @@ void TestDisk::complete(const Task& task, const Outcome& outcome) {
   FileId id = 0;
   if (outcome.ok()) {
     id = next_file_++;
-    open_files_[id] = {task.name, task.file};
+    open_files_[id] = {task.to.empty() ? task.name : task.to, task.file};
   }
   task.created(outcome, id);
 }
@@ -292,6 +340,7 @@ TestDisk TestDisk::after_crash(Random& random, Fate fate) {
   next.next_file_ = next_file_ + 1000;  // an id of this disk means nothing on the next
   next.next_change_ = next_change_;
   next.capacity_ = capacity_;
+  next.eaten_ = eaten_;
   std::map<TestFile*, FilePointer> copies;
   const auto copy_of = [&](const FilePointer& file) {
     FilePointer& copy = copies[file.get()];
@@ -425,7 +474,7 @@ void TestDisk::note(const Task& task) {
   if (task.operation == Operation::write) {
     line += " " + std::to_string(task.offset) + "+" + std::to_string(task.data.size());
     if (task.sync == Sync::yes) line += " sync";
-  } else if (task.operation == Operation::move) {
+  } else if (task.operation == Operation::move || task.operation == Operation::reuse) {
     line += " to " + task.to;
   } else if (task.steps() != 1 || task.operation == Operation::allocate) {
     if (task.bytes > 0 || task.file != nullptr) line += " to " + std::to_string(task.bytes);
@@ -562,6 +611,17 @@ void TestDisk::trim(FileId file, std::uint64_t bytes, Done done) {
 void TestDisk::remove(const std::string& name, Done done) {
   Task task = on_name(Operation::remove, name);
   task.done = std::move(done);
+  submit(std::move(task));
+}
+
+void TestDisk::reuse(const std::string& from, const std::string& to, std::string head,
+                     std::uint64_t bytes, Created done) {
+  TUBED_ASSERT(head.size() <= bytes);
+  Task task = on_name(Operation::reuse, from);
+  task.to = to;
+  task.data = std::move(head);
+  task.bytes = bytes;
+  task.created = std::move(done);
   submit(std::move(task));
 }
 

@@ -19,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,8 +47,9 @@ enum class Operation : std::uint8_t {
   sync,
   trim,
   remove,
+  reuse,
 };
-inline constexpr std::size_t kOperations = 14;
+inline constexpr std::size_t kOperations = 15;
 
 enum class Fate : std::uint8_t {
   power_loss,  // what is not durable is kept, lost or torn, piece by piece
@@ -93,7 +95,8 @@ class TestDisk final : public Storage {
   // --- Faults
 
   // The operation of that kind after the next `passes` fails, as do the next `times` in all. The
-  // reason ends in `why`. A write that fails has written a part; one without space, nothing.
+  // reason ends in `why`. A write that fails has written a part; one without space, nothing. A
+  // removal without space has taken the name away, and a trim without space has synced.
   void fail_after(Operation operation, std::uint64_t passes,
                   Outcome::Kind kind = Outcome::Kind::failed,
                   std::string why = "Input/output error", std::uint64_t times = 1);
@@ -101,6 +104,8 @@ class TestDisk final : public Storage {
   void heal(Operation operation) { faults_[index_of(operation)].reset(); }
   // All files together may have that many bytes. What is there stays.
   void set_capacity(std::uint64_t bytes) { capacity_ = bytes; }
+  // From now on another process takes each byte that is free or becomes free.
+  void eat_space() { eaten_ = true; }
 
   // --- What is there
 
@@ -146,6 +151,8 @@ class TestDisk final : public Storage {
   void sync(FileId file, Done done) override;
   void trim(FileId file, std::uint64_t bytes, Done done) override;
   void remove(const std::string& name, Done done) override;
+  void reuse(const std::string& from, const std::string& to, std::string head, std::uint64_t bytes,
+             Created done) override;
 
  private:
   struct Task;
@@ -178,9 +185,10 @@ class TestDisk final : public Storage {
   std::size_t next_to_run();
   Outcome begin(const Task& task);
   std::optional<Outcome> perform(Task& task);
-  void fail_partly(Task& task);
+  void fail_partly(Task& task, Outcome::Kind kind);
   Outcome do_step(Task& task);
   Outcome step_of_create(Task& task);
+  Outcome step_of_reuse(Task& task);
   Outcome step_of_write(Task& task);
   Outcome sync_file(const Task& task);
   void complete(const Task& task, const Outcome& outcome);
@@ -209,7 +217,9 @@ class TestDisk final : public Storage {
   std::array<std::optional<Fault>, kOperations> faults_;
   std::array<std::uint64_t, kOperations> counts_{};
   std::vector<std::string> log_;
+  std::set<std::string> half_removed_;  // names that a removal without space has taken away
   std::uint64_t capacity_ = UINT64_MAX;
+  bool eaten_ = false;
   std::uint64_t steps_ = 0;
   std::uint64_t crash_at_ = UINT64_MAX;
   bool off_ = false;

@@ -236,6 +236,37 @@ TEST_CASE("a stored file is there whole or not at all; moved and removed ones ar
         }) == std::set<TestDisk::Contents>{{{"a", "old"}}, {{"a", "o"}}});
 }
 
+TEST_CASE("a reused file is the old one, nothing, or whole under its new name") {
+  const std::string whole = "hd" + std::string(6, '\0');
+  bool unfinished = false;
+  std::set<TestDisk::Contents> states;
+  const auto found = states_after([](TestDisk& disk) { disk.place("a", "old text"); },
+                                  [](TestDisk& disk) {
+                                    disk.reuse("a", "b", "hd", 8, [](const Outcome&, FileId) {});
+                                    disk.run_all();
+                                  });
+  for (TestDisk::Contents files : found) {
+    unfinished = files.erase("b.new") > 0 || unfinished;
+    states.insert(files);
+  }
+  CHECK(unfinished);
+  CHECK(states == std::set<TestDisk::Contents>{{{"a", "old text"}}, {}, {{"b", whole}}});
+}
+
+TEST_CASE("a removal without space is half done, and is done when it is tried again") {
+  TestDisk disk;
+  disk.place("a", "text");
+  Ends ends;
+  disk.fail_after(Operation::remove, 0, Outcome::Kind::no_space, "No space left on device");
+  disk.remove("a", ends.note("first"));
+  disk.run_all();
+  CHECK_FALSE(disk.has("a"));
+  CHECK(disk.durable_files().contains("a"));
+  disk.remove("a", ends.note("second"));
+  disk.run_all();
+  CHECK(disk.durable_files().empty());
+}
+
 TEST_CASE("an operation that has succeeded is durable at once") {
   TestDisk disk;
   Ends ends;
