@@ -123,6 +123,8 @@ TEST_CASE("the more input waits, the less a read brings") {
   CHECK(service.read_bytes(65536) == 2048);
   CHECK(service.input_bytes() > (1 << 20) * 9 / 10);
   CHECK(service.input_bytes() < (1 << 20) + 500 * 2048);
+}
+
 TEST_CASE("while the keeper is congested, commands that emit no fact are answered") {
   Talk talk;
   CongestedKeeper keeper;

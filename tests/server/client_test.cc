@@ -197,6 +197,7 @@ TEST_CASE("a client whose tick is spent is deferred, and read from when its turn
   party.client.go_on();
   CHECK(party.takes() == "USING default\r\n");
   CHECK(party.client.asks_little());
+  party.client.update_interest();
   REQUIRE(run_until(house.loop, [&] { return party.client.conversation().finished(); }));
 }
 

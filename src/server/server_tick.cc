@@ -1,0 +1,265 @@
+// The ticks of the server: what begins and ends them, and which client is served when.
+//
+// Events fill three kinds of lists, which the end of the tick empties. Clients that were touched
+// are looked after: they get their replies, and are closed, deferred, or wait for more. Clients
+// whose replies wait for the journal are gated; journal_moved() has them looked after again.
+// Clients with more work than the tick has room for are deferred, and served in the next tick
+// before its events.
+#include "platform/clock.h"
+#include "platform/process.h"
+#include "server/server.h"
+
+namespace tubed::server {
+
+using platform::Log;
+
+namespace {
+
+// What jobs must once have taken for memory to be given back.
+constexpr std::uint64_t kLongQueueBytes = 1 << 20;
+
+}  // namespace
+
+void Server::begin_turn() {
+  if (in_turn_) return;
+  in_turn_ = true;
+  const Time now = platform::monotonic_now();
+  // When the queue is closed its time stands still.
+  if (!queue_closed_) service_.begin_turn(now);
+  service_.tick_budget().begin(now, deferred_.empty() ? 0 : deferred_.size());
+}
+
+void Server::look_after(Client& client) {
+  patience_.active(client, service_.now());
+  charge_tick(client);
+  if (std::exchange(client.looked_after, true)) return;
+  to_look_after_.push_back(client.session());
+}
+
+void Server::end_turn() {
+  if (!in_turn_ && !stopping_) return;
+  // What the turn has told goes out first: the disk works while replies are sent.
+  if (durability_ != nullptr) durability_->end_turn();
+  if (std::exchange(journal_moved_, false)) let_gated_through();
+  // To close one client may answer another.
+  for (;;) {
+    service_.take_woken(woken_);
+    for (const SessionId session : woken_) {
+      Client* client = client_of(session);
+      if (client == nullptr) continue;
+      patience_.active(*client, service_.now());
+      attend(*client);
+    }
+    looking_after_.clear();
+    looking_after_.swap(to_look_after_);
+    for (const SessionId session : looking_after_) {
+      Client* client = client_of(session);
+      if (client == nullptr) continue;
+      client->looked_after = false;
+      attend(*client);
+    }
+    shed_output();
+    if (is_drained()) {
+      log_.info("drained");
+      stop();
+    }
+    if (woken_.empty() && to_look_after_.empty() && looking_after_.empty() && !dismiss_waiting()) {
+      break;
+    }
+  }
+  if (stopping_ && client_count_ == 0) close_queue();
+  // Who was closed gave jobs back.
+  const bool journal_has_more = durability_ != nullptr && durability_->end_turn();
+  hold_input(input_must_wait());
+  resume_congested();
+  give_back_memory();
+  arm_timers();
+  turn_.ask_for_left_over(journal_has_more || (has_deferred() && !input_held_));
+  // Nobody else asks for it, and the clock costs something each turn.
+  if (endpoint_ != nullptr && in_turn_ && !queue_closed_) {
+    service_.count_turn(platform::monotonic_now() - service_.now());
+  }
+  in_turn_ = false;
+}
+
+// Sends what there is to send, and closes, goes on later, or waits for more.
+void Server::attend(Client& client) {
+  if (stopping_ && !client.finishing() && may_finish(client)) client.finish();
+  const bool took = client.write(durability_ != nullptr ? durability_->state() : LogState{});
+  if (client.done()) return close(client, "done");
+  patience_.moved(client, took, client.take_received(), service_.now());
+  count_output(client, client.conversation().replies().size());
+  if (client.conversation().waits_for_keeper()) {
+    if (!std::exchange(client.in_congested_list, true)) congested_.push_back(client.session());
+  } else if (client.conversation().can_resume()) {
+    defer(client);
+  }
+  if (client.is_gated() && !std::exchange(client.in_gated_list, true)) {
+    gated_.push_back(client.session());
+  }
+  if (client.is_held_back() && !std::exchange(client.in_held_list, true)) {
+    held_.push_back(client.session());
+  }
+  client.update_interest();
+}
+
+// Replies that waited for the journal leave, as far as it has come.
+void Server::let_gated_through() {
+  letting_through_.clear();
+  letting_through_.swap(gated_);
+  for (const SessionId session : letting_through_) {
+    Client* client = client_of(session);
+    // A session that has gone may have a successor of the same name.
+    if (client == nullptr || !std::exchange(client->in_gated_list, false)) continue;
+    attend(*client);
+  }
+}
+
+// Too many replies cannot leave before the disk has done its work. A congested journal is no
+// reason: each client is read from until its next command may emit a fact.
+bool Server::input_must_wait() const {
+  return durability_ != nullptr && !gated_.empty() && output_bytes_ > settings_.output_memory / 2;
+}
+
+// Commands that waited for the journal go on in the next tick, once it takes more.
+void Server::resume_congested() {
+  if (congested_.empty() || durability_->congested()) return;
+  for (const SessionId session : std::exchange(congested_, {})) {
+    Client* client = client_of(session);
+    if (client != nullptr && std::exchange(client->in_congested_list, false)) defer(*client);
+  }
+}
+
+void Server::hold_input(bool hold) {
+  const bool held = std::exchange(input_held_, hold);
+  if (hold) return;
+  if (held) patience_.excuse_senders(service_.now());
+  for (const SessionId session : std::exchange(held_, {})) {
+    Client* client = client_of(session);
+    if (client == nullptr || !std::exchange(client->in_held_list, false)) continue;
+    client->update_interest();
+  }
+}
+
+void Server::journal_moved() {
+  begin_turn();
+  journal_moved_ = true;
+}
+
+void Server::journal_failed() {
+  journal_failed_ = true;
+  loop_.stop();
+}
+
+Time Server::journal_time() {
+  begin_turn();
+  return queue_closed_ ? platform::monotonic_now() : service_.now();
+}
+
+void Server::count_output(Client& client, std::size_t bytes) {
+  output_bytes_ += bytes - std::exchange(client.counted_output, bytes);
+}
+
+// Replies and lists that clients have not taken. A body or a part of a list that several replies
+// refer to counts in each of them.
+std::uint64_t Server::buffered_output() const {
+  return output_bytes_ + service_.tube_list().pinned_bytes();
+}
+
+// Replies that no client takes hold memory, and bodies of jobs that are long deleted: for all
+// clients together there is a bound, and the slowest client is closed.
+void Server::shed_output() {
+  while (buffered_output() > settings_.output_memory) {
+    Client* slowest = patience_.slowest_taker();
+    if (slowest == nullptr) return;
+    log_.limited(Log::Level::warning, service_.now(), "closing a client",
+                 {{"reason", "limits.output_memory"}});
+    close(*slowest, "output");
+  }
+}
+
+// Counts what a client was just served with, and what the tick's end is to send. Replies count as
+// soon as they are made: no more are made in a tick that has reached the bound, and its end sends
+// some or closes the slowest client.
+void Server::charge_tick(Client& client) {
+  const std::size_t replies = client.conversation().replies().size();
+  count_output(client, replies);
+  commands::TickBudget& budget = service_.tick_budget();
+  budget.spend_visit(replies, platform::monotonic_now);
+  if (output_bytes_ > settings_.output_memory) budget.spend_all();
+}
+
+void Server::defer(Client& client) {
+  if (std::exchange(client.deferred, true)) return;
+  (client.asks_little() ? deferred_light_ : deferred_).push_back(client.session());
+}
+
+// Each client that was deferred has one turn, as far as the tick's budget goes; the others are the
+// first in the next tick. Clients that ask for little take turns with the others, so that they do
+// not wait for all of them.
+void Server::serve_deferred() {
+  begin_turn();
+  std::size_t light = deferred_light_.size();
+  std::size_t heavy = deferred_.size();
+  while (light + heavy > 0) {
+    if (light > 0) {
+      --light;
+      if (!serve_next(deferred_light_)) return;
+    }
+    if (heavy > 0) {
+      --heavy;
+      if (!serve_next(deferred_)) return;
+    }
+  }
+}
+
+// False: the tick is over for them. Precondition: the queue is not empty.
+bool Server::serve_next(std::deque<SessionId>& queue) {
+  if (service_.tick_budget().is_spent() || !takes_input()) return false;
+  Client* client = client_of(queue.front());
+  queue.pop_front();
+  // A client that has closed may have a successor with its session id.
+  if (client != nullptr && std::exchange(client->deferred, false)) client->go_on();
+  return true;
+}
+
+// A queue that was long and is short: bodies and arrays that have gone are still in the heap.
+void Server::give_back_memory() {
+  const std::uint64_t now = service_.engine().memory_bytes();
+  most_job_memory_ = std::max(most_job_memory_, now);
+  if (most_job_memory_ < kLongQueueBytes || now > most_job_memory_ / 8) return;
+  platform::give_back_heap();
+  most_job_memory_ = now;
+}
+
+void Server::arm_timers() {
+  if (queue_closed_) {
+    const Time real = platform::monotonic_now();
+    if (durability_ != nullptr) journal_timer_.arm(durability_->next_deadline(), real);
+    return;
+  }
+  const engine::Deadlines next = service_.engine().next_deadlines();
+  const Time now = service_.now();
+  delay_timer_.arm(next.delay, now);
+  ttr_timer_.arm(next.ttr, now);
+  pause_timer_.arm(next.pause, now);
+  patience_timer_.arm(patience_.next_deadline(), now);
+  if (durability_ != nullptr) journal_timer_.arm(durability_->next_deadline(), now);
+}
+
+void Server::close_impatient() {
+  begin_turn();
+  if (input_held_) patience_.excuse_senders(service_.now());
+  for (const auto& [client, reason] : patience_.overdue(service_.now())) {
+    const bool idle = reason == Patience::Reason::idle;
+    if (idle && input_held_) {
+      patience_.active(*client, service_.now());  // it may have spoken, and nobody has listened
+      continue;
+    }
+    log_.limited(Log::Level::info, service_.now(), "closing a client",
+                 {{"reason", idle ? "timeouts.idle" : "timeouts.stall"}});
+    close(*client, idle ? "idle" : "stall");
+  }
+}
+
+}  // namespace tubed::server
