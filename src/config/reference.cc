@@ -103,13 +103,4 @@ std::string settings_markdown() {
          options_section("Flags of beanstalkd", true);
 }
 
-std::string settings_readme_table() {
-  std::string result = "| key | default | what it does |\n|---|---|---|\n";
-  for (const auto& row : config::settings_table()) {
-    result +=
-        fmt::format("| `{}` | {} | {} |\n", row.key, default_of(row), cell(row.first_sentence()));
-  }
-  return result;
-}
-
 }  // namespace tubed

@@ -8,7 +8,4 @@ namespace tubed {
 // The page docs/reference/settings.md: settings by section, listeners, flags.
 std::string settings_markdown();
 
-// A short table for the README: key, default, what it does.
-std::string settings_readme_table();
-
 }  // namespace tubed

@@ -37,14 +37,5 @@ TEST_CASE("the reference page says what a directory and a sync may be") {
                  "1h | yes |"));
 }
 
-TEST_CASE("the README's table has every setting") {
-  const auto table = settings_readme_table();
-  for (const auto& row : config::settings_table()) {
-    CAPTURE(row.key);
-    CHECK(mentions(table, fmt::format("| `{}` |", row.key)));
-    CHECK(mentions(table, row.first_sentence()));
-  }
-}
-
 }  // namespace
 }  // namespace tubed

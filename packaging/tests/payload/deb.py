@@ -19,6 +19,7 @@ from machine import (CONFIG, LOCAL, SOCKETS, TCP, UNIT, Hammer, Trials, ask, che
 
 FIRST, *NEWER = sorted(glob.glob("tubed_*.deb"), key=lambda name: ("+upgrade" in name, name))
 SEEN = CONFIG.with_name("seen")
+PAGE = pathlib.Path("/usr/share/doc/tubed/docs/second-instance.md")
 
 
 def install():
@@ -277,6 +278,19 @@ def stop_and_start_it_all():
     delete_all()
 
 
+def a_second_instance_by_its_page():
+    """Runs the commands of the installed page: another port, directory and user, beside the first."""
+    text = PAGE.read_text(encoding="utf-8")
+    for task in ("make", "use", "remove"):
+        blocks = re.findall(rf"^<!-- run: {task} -->\n```sh\n(.*?)^```$", text, re.M | re.S)
+        true(blocks, f"the page has no commands to {task} it")
+        run("bash", "-c", "set -e\n" + "".join(blocks))
+        equal((task, state("mailq.service")), (task, "inactive" if task == "remove" else "active"))
+        equal(state(), "active")
+    true(not os.path.exists("/var/lib/mailq"), "its journal is still there")
+    equal(run("ss", "-Hltn", "sport = :11301"), "")
+
+
 def the_tests_that_the_package_brings():
     for test in ("smoke", "activation"):
         run(f"debian-tests/{test}")
@@ -330,5 +344,6 @@ Trials().run(
     flags_in_etc_default, drain_by_signal_and_back, drain_until_idle_and_exit,
     five_restarts_under_a_connect_loop, two_upgrades_under_a_connect_loop,
     a_stuck_server_is_killed_by_the_watchdog, a_crash_loop_keeps_the_sockets_open,
-    so_does_a_mistake_in_the_settings, stop_and_start_it_all, the_tests_that_the_package_brings,
-    nothing_has_failed_on_the_way, removal_under_load_and_what_stays, purge)
+    so_does_a_mistake_in_the_settings, stop_and_start_it_all, a_second_instance_by_its_page,
+    the_tests_that_the_package_brings, nothing_has_failed_on_the_way,
+    removal_under_load_and_what_stays, purge)

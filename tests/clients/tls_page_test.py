@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Runs the recipe of docs/tls.md: its certificates, both configurations of stunnel, and tubed.
+
+  tls_page_test.py --server build/dev/src/tubed
+
+Of the page only the directories and the addresses are replaced: all of them are unix sockets in a
+directory of the test's own, so that no port is needed. A client with a certificate puts and reserves
+a job; a client without one, and a client that expects another host, are refused.
+"""
+
+import argparse
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+import run_client
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "tls.md"
+SECONDS = 60
+
+
+def check(claim, holds):
+    if not holds:
+        raise run_client.Failure(claim)
+    print(f"ok    {claim}")
+
+
+def block(text, pattern):
+    found = re.search(rf"{pattern}(.*?)^```$", text, re.M | re.S)
+    check(f"the page has a block {pattern!r}", found)
+    return found[1]
+
+
+def replaced(text, *pairs):
+    for old, new in pairs:
+        check(f"the page names {old}", old in text)
+        text = text.replace(old, new)
+    return text
+
+
+def connect(path):
+    """A connection to a socket that a program has just been started to listen on."""
+    end = time.monotonic() + SECONDS
+    while True:
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(SECONDS)
+        try:
+            connection.connect(str(path))
+            return connection
+        except OSError as error:
+            connection.close()
+            if time.monotonic() > end:
+                raise run_client.Failure(f"waited {SECONDS} s for {path.name}: {error}") from None
+            time.sleep(0.05)
+
+
+def conversation(path, sent):
+    """All that comes back until the other side closes; nothing when it refuses."""
+    with connect(path) as connection:
+        try:
+            connection.sendall(sent)
+            received = b""
+            while chunk := connection.recv(4096):
+                received += chunk
+            return received
+        except (ConnectionError, BrokenPipeError):
+            return b""
+
+
+class Recipe:
+    def __init__(self, directory, server):
+        self.directory = directory
+        text = PAGE.read_text(encoding="utf-8")
+        self.certificates = "set -e\n" + block(text, r"^```sh\n(?=ec=)")
+        self.server = replaced(
+            block(text, r"^<!-- server -->\n```ini\n"), ("/etc/stunnel/tubed/", f"{directory}/"),
+            (":::11343", f"{directory}/tls"), ("/run/tubed/tubed.sock", f"{directory}/tubed"))
+        self.client = replaced(
+            block(text, r"^<!-- client -->\n```ini\n"), ("/etc/stunnel/tubed/", f"{directory}/"),
+            ("queue.example.org:11343", f"{directory}/tls"), ("127.0.0.1:11300", f"{directory}/client"))
+        self.running = []
+        self.tubed = server
+
+    def make_certificates(self):
+        done = subprocess.run(["bash", "-c", self.certificates], cwd=self.directory, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=SECONDS)
+        check(f"the certificates are made: {done.stdout[-60:]!r}", done.returncode == 0)
+
+    def start(self, *command):
+        self.running.append(subprocess.Popen(command, cwd=self.directory, stdin=subprocess.DEVNULL))
+
+    def stunnel(self, name, settings):
+        (self.directory / f"{name}.conf").write_text(settings, encoding="utf-8")
+        self.start("stunnel", f"{name}.conf")
+
+    def run(self):
+        self.make_certificates()
+        self.start(self.tubed, "-l", f"unix:{self.directory}/tubed")
+        connect(self.directory / "tubed").close()
+        self.stunnel("server", self.server)
+        connect(self.directory / "tls").close()
+        self.stunnel("client", self.client)
+        received = conversation(self.directory / "client",
+                                b"put 0 0 60 5\r\nhello\r\nreserve\r\ndelete 1\r\nquit\r\n")
+        check("a client puts, reserves and deletes a job through both",
+              received == b"INSERTED 1\r\nRESERVED 1 5\r\nhello\r\nDELETED\r\n")
+        stranger = replaced(re.sub(r"^(cert|key) = .*\n", "", self.client, flags=re.M),
+                            (f"{self.directory}/client", f"{self.directory}/stranger"))
+        self.stunnel("stranger", stranger)
+        check("a client without a certificate is refused",
+              conversation(self.directory / "stranger", b"stats\r\n") == b"")
+        elsewhere = replaced(self.client, ("queue.example.org", "other.example.org"),
+                             (f"accept = {self.directory}/client", f"accept = {self.directory}/elsewhere"))
+        self.stunnel("elsewhere", elsewhere)
+        check("a client that expects another host refuses this one",
+              conversation(self.directory / "elsewhere", b"stats\r\n") == b"")
+        received = conversation(self.directory / "client", b"list-tube-used\r\nquit\r\n")
+        check("the first one is served as before", received == b"USING default\r\n")
+
+    def end(self):
+        for process in reversed(self.running):
+            process.terminate()
+        for process in self.running:
+            try:
+                process.wait(SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--server", required=True, type=pathlib.Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="tubed-tls-") as directory:
+        recipe = Recipe(pathlib.Path(directory), str(options.server.resolve()))
+        try:
+            recipe.run()
+        except (run_client.Failure, OSError) as error:
+            print(f"tls_page_test: {error}", file=sys.stderr)
+            return 1
+        finally:
+            recipe.end()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
