@@ -339,11 +339,10 @@ def purge():
 
 Trials().run(
     install, activation_by_tcp_and_by_unix_socket, put_reserve_delete_and_what_status_says,
-    the_http_socket, the_sandbox_as_applied,
+    the_http_socket, the_sandbox_as_applied, a_second_instance_by_its_page,
     jobs_survive_kill_and_restart, reload_and_a_reload_with_a_mistake,
     flags_in_etc_default, drain_by_signal_and_back, drain_until_idle_and_exit,
     five_restarts_under_a_connect_loop, two_upgrades_under_a_connect_loop,
     a_stuck_server_is_killed_by_the_watchdog, a_crash_loop_keeps_the_sockets_open,
-    so_does_a_mistake_in_the_settings, stop_and_start_it_all, a_second_instance_by_its_page,
-    the_tests_that_the_package_brings, nothing_has_failed_on_the_way,
-    removal_under_load_and_what_stays, purge)
+    so_does_a_mistake_in_the_settings, stop_and_start_it_all, the_tests_that_the_package_brings,
+    nothing_has_failed_on_the_way, removal_under_load_and_what_stays, purge)
