@@ -22,7 +22,8 @@ namespace {
 using namespace tubed;
 
 int fail(int code, const std::string& message) {
-  std::fprintf(stderr, "tubed: %s\n", message.c_str());
+  const char* priority = platform::stderr_is_the_journal() ? "<3>" : "";
+  std::fprintf(stderr, "%stubed: %s\n", priority, message.c_str());
   return code;
 }
 

@@ -232,9 +232,17 @@ std::uint64_t Engine::job_memory(std::uint32_t body_bytes) {
 
 bool Engine::claim_memory(std::uint32_t body_bytes) {
   const std::uint64_t cost = job_memory(body_bytes);
-  if (memory_bytes_ + cost > limits_.job_memory_bytes) return false;
+  if (memory_bytes_ + cost > limits_.job_memory_bytes) {
+    refused_memory_ = cost;
+    return false;
+  }
+  refused_memory_ = 0;
   memory_bytes_ += cost;
   return true;
+}
+
+bool Engine::memory_is_short() const {
+  return refused_memory_ != 0 && memory_bytes_ + refused_memory_ > limits_.job_memory_bytes;
 }
 
 void Engine::return_memory(std::uint32_t body_bytes) {

@@ -119,6 +119,8 @@ class Engine {
   static std::uint64_t job_memory(std::uint32_t body_bytes);
   // False: there is no room for a job with a body of that size. O(1).
   bool claim_memory(std::uint32_t body_bytes);
+  // The last claim was refused, and would be refused again. O(1).
+  bool memory_is_short() const;
   // What all jobs count as, and bodies that are still arriving.
   std::uint64_t memory_bytes() const { return memory_bytes_; }
   // The body did not arrive. Precondition: it was claimed.
@@ -276,7 +278,8 @@ class Engine {
   std::uint64_t watch_count_ = 0;
   std::uint64_t watches_walked_ = 0;
   std::uint64_t memory_bytes_ = 0;
-  EngineInfo counts_;  // the counters that no structure gives
+  std::uint64_t refused_memory_ = 0;  // what the last claim asked for; 0: it was granted
+  EngineInfo counts_;                 // the counters that no structure gives
 };
 
 template <class Visit>

@@ -27,14 +27,6 @@ bool write_to_stderr(std::string_view line) {
   return ::write(STDERR_FILENO, line.data(), line.size()) == static_cast<ssize_t>(line.size());
 }
 
-// $JOURNAL_STREAM names the device and inode of the stream that the journal reads.
-bool stderr_is_the_journal() {
-  const char* stream = std::getenv("JOURNAL_STREAM");
-  struct stat status {};
-  if (stream == nullptr || ::fstat(STDERR_FILENO, &status) != 0) return false;
-  return fmt::format("{}:{}", status.st_dev, status.st_ino) == stream;
-}
-
 std::string timestamp(Duration wall_time) {
   const auto milliseconds =
       std::chrono::duration_cast<std::chrono::milliseconds>(wall_time).count();
@@ -91,6 +83,14 @@ std::string json_line(std::string_view level, std::string_view time, std::string
 }
 
 }  // namespace
+
+// $JOURNAL_STREAM names the device and inode of the stream that the journal reads.
+bool stderr_is_the_journal() {
+  const char* stream = std::getenv("JOURNAL_STREAM");
+  struct stat status {};
+  if (stream == nullptr || ::fstat(STDERR_FILENO, &status) != 0) return false;
+  return fmt::format("{}:{}", status.st_dev, status.st_ino) == stream;
+}
 
 Log::Log() : Log(write_to_stderr, wall_time) {}
 

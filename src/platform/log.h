@@ -15,6 +15,9 @@
 
 namespace tubed::platform {
 
+// journald reads stderr: a line may begin with its priority, for example "<3>" for an error.
+bool stderr_is_the_journal();
+
 class Log {
  public:
   enum class Level : std::uint8_t { error, warning, info, debug };

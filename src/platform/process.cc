@@ -17,8 +17,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "platform/descriptor.h"
-
 namespace tubed::platform {
 
 namespace {
@@ -99,16 +97,22 @@ std::uint64_t raise_descriptor_limit() {
   return limit.rlim_cur;
 }
 
-Result<void> signal_process(std::uint64_t process, int signal, bool wait_for_its_end) {
-  // Its number may belong to somebody else tomorrow: the descriptor cannot.
-  const Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
-  if (!handle || ::syscall(SYS_pidfd_send_signal, handle.number(), signal, nullptr, 0) != 0) {
-    return Error{fmt::format("process {}: {}", process, error_text(errno))};
-  }
-  pollfd ended{.fd = handle.number(), .events = POLLIN, .revents = 0};
-  while (wait_for_its_end && ::poll(&ended, 1, -1) != 1) {
+Result<OtherProcess> OtherProcess::open(std::uint64_t number) {
+  Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, number, 0)));
+  if (!handle) return Error{fmt::format("process {}: {}", number, error_text(errno))};
+  return OtherProcess(number, std::move(handle));
+}
+
+Result<void> OtherProcess::signal(int signal) const {
+  if (::syscall(SYS_pidfd_send_signal, handle_.number(), signal, nullptr, 0) == 0) return {};
+  return Error{fmt::format("process {}: {}", number_, error_text(errno))};
+}
+
+Result<void> OtherProcess::wait_for_end() const {
+  pollfd ended{.fd = handle_.number(), .events = POLLIN, .revents = 0};
+  while (::poll(&ended, 1, -1) != 1) {
     if (errno != EINTR) {
-      return Error{fmt::format("waiting for process {}: {}", process, error_text(errno))};
+      return Error{fmt::format("waiting for process {}: {}", number_, error_text(errno))};
     }
   }
   return {};

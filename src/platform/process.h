@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "base/result.h"
 #include "base/time.h"
+#include "platform/descriptor.h"
 
 namespace tubed::platform {
 
@@ -46,9 +48,22 @@ void give_back_heap();
 // Raises the soft limit of open descriptors to the hard one; returns the limit now in force.
 std::uint64_t raise_descriptor_limit();
 
-// Sends the signal to another process and, if asked for, waits until that process has ended. The
-// error is one line.
-Result<void> signal_process(std::uint64_t process, int signal, bool wait_for_its_end);
+// Another process. Its number may be another process's tomorrow; this handle stays the same one's.
+// Errors are one line.
+class OtherProcess {
+ public:
+  static Result<OtherProcess> open(std::uint64_t number);
+  Result<void> signal(int signal) const;
+  // Blocks until the process has ended.
+  Result<void> wait_for_end() const;
+
+ private:
+  OtherProcess(std::uint64_t number, Descriptor handle)
+      : number_(number), handle_(std::move(handle)) {}
+
+  std::uint64_t number_;
+  Descriptor handle_;
+};
 
 // Becomes `user`, with its groups, for good. Does nothing when that is who we are.
 Result<void> become_user(const std::string& user);

@@ -173,6 +173,10 @@ void refuse_connection(Socket socket, std::string_view line) {
   read_into(socket, unread);
 }
 
+bool may_open_tcp() {
+  return static_cast<bool>(open_socket(AF_INET)) || errno != EAFNOSUPPORT;
+}
+
 Result<Socket> listen_tcp(const std::string& host, std::uint16_t port, int backlog) {
   const std::string name = host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
                                                                : fmt::format("[{}]:{}", host, port);

@@ -68,6 +68,9 @@ struct UnixAccess {
   std::string group;             // empty: the process's
 };
 
+// False: this process may not make TCP sockets at all (RestrictAddressFamilies= of systemd).
+bool may_open_tcp();
+
 // A listening socket on a numeric address. Port 0: any free one.
 Result<Socket> listen_tcp(const std::string& host, std::uint16_t port, int backlog);
 // A listening unix socket; takes the place of one that nobody serves any more.

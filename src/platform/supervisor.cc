@@ -122,34 +122,103 @@ void tell_supervisor_alive() {
   tell("WATCHDOG=1");
 }
 
-Result<std::uint64_t> main_process_of(const std::string& unit) {
+namespace {
+
+// Reads the properties of one unit. The first failure is kept, and what follows reads nothing.
+class UnitReader {
+ public:
+  UnitReader(sd_bus* bus, const std::string& unit) : bus_(bus) {
+    sd_bus_message* reply = nullptr;
+    code_ = sd_bus_call_method(bus, kManager, "/org/freedesktop/systemd1",
+                               "org.freedesktop.systemd1.Manager", "GetUnit", &error_.error, &reply,
+                               "s", unit.c_str());
+    reply_.reset(reply);
+    if (code_ >= 0) code_ = sd_bus_message_read(reply, "o", &path_);
+  }
+
+  // Empty if all was read.
+  std::string failure() const {
+    if (code_ >= 0) return "";
+    return error_.error.message != nullptr ? error_.error.message : error_text(-code_);
+  }
+
+  std::string text(const char* interface, const char* name) {
+    char* raw = nullptr;
+    read([&] {
+      return sd_bus_get_property_string(bus_, kManager, path_, interface, name, &error_.error,
+                                        &raw);
+    });
+    const std::unique_ptr<char, Releaser<&std::free>> owned(raw);
+    return raw == nullptr ? "" : raw;
+  }
+
+  std::vector<std::string> texts(const char* interface, const char* name) {
+    char** raw = nullptr;
+    read([&] {
+      return sd_bus_get_property_strv(bus_, kManager, path_, interface, name, &error_.error, &raw);
+    });
+    std::vector<std::string> result;
+    if (raw == nullptr) return result;
+    const std::unique_ptr<char*, FreeNames> owned(raw);
+    for (char** one = raw; *one != nullptr; ++one) result.emplace_back(*one);
+    return result;
+  }
+
+  // `type`: "u", or a structure that begins with a number: "(uo)".
+  std::uint32_t number(const char* interface, const char* name, const char* type) {
+    sd_bus_message* raw = nullptr;
+    read([&] {
+      return sd_bus_get_property(bus_, kManager, path_, interface, name, &error_.error, &raw, type);
+    });
+    const Message message(raw);
+    std::uint32_t value = 0;
+    if (type[0] == '(') read([&] { return sd_bus_message_enter_container(raw, 'r', "uo"); });
+    read([&] { return sd_bus_message_read_basic(raw, 'u', &value); });
+    return value;
+  }
+
+ private:
+  template <class Call>
+  void read(Call call) {
+    if (code_ >= 0) code_ = call();
+  }
+
+  sd_bus* bus_;
+  BusError error_;
+  Message reply_;
+  const char* path_ = nullptr;  // in reply_
+  int code_ = 0;
+};
+
+}  // namespace
+
+Result<UnitState> unit_state(const std::string& unit) {
   sd_bus* raw_bus = nullptr;
   if (const int error = sd_bus_open_system(&raw_bus); error < 0) {
     return Error{fmt::format("systemd cannot be asked for {}: {}", unit, error_text(-error))};
   }
   const Bus bus(raw_bus);
-  const auto refused = [&](const BusError& error, int code) {
-    const char* text = error.error.message;
-    return Error{fmt::format("{}: {}", unit, text != nullptr ? text : error_text(-code))};
-  };
-  BusError error;
-  sd_bus_message* raw_reply = nullptr;
-  int code = sd_bus_call_method(bus.get(), kManager, "/org/freedesktop/systemd1",
-                                "org.freedesktop.systemd1.Manager", "GetUnit", &error.error,
-                                &raw_reply, "s", unit.c_str());
-  const Message reply(raw_reply);
-  if (code < 0) return refused(error, code);
-  const char* path = nullptr;
-  code = sd_bus_message_read(reply.get(), "o", &path);
-  std::uint32_t process = 0;
-  if (code >= 0) {
-    code =
-        sd_bus_get_property_trivial(bus.get(), kManager, path, "org.freedesktop.systemd1.Service",
-                                    "MainPID", &error.error, 'u', &process);
+  constexpr const char* kUnit = "org.freedesktop.systemd1.Unit";
+  constexpr const char* kService = "org.freedesktop.systemd1.Service";
+  UnitReader reader(bus.get(), unit);
+  UnitState state;
+  state.active = reader.text(kUnit, "ActiveState");
+  state.has_job = reader.number(kUnit, "Job", "(uo)") != 0;
+  state.triggered_by = reader.texts(kUnit, "TriggeredBy");
+  if (unit.ends_with(".service")) {
+    state.main_process = reader.number(kService, "MainPID", "u");
+    state.status = reader.text(kService, "StatusText");
   }
-  if (code < 0) return refused(error, code);
-  if (process == 0) return Error{fmt::format("{} is not running", unit)};
-  return std::uint64_t{process};
+  const std::string failure = reader.failure();
+  if (!failure.empty()) return Error{fmt::format("{}: {}", unit, failure)};
+  return state;
+}
+
+Result<std::uint64_t> main_process_of(const std::string& unit) {
+  const auto state = unit_state(unit);
+  if (!state) return state.error();
+  if (state.value().main_process == 0) return Error{fmt::format("{} is not running", unit)};
+  return state.value().main_process;
 }
 
 }  // namespace tubed::platform

@@ -41,7 +41,18 @@ void tell_supervisor_stopping(std::string_view status, Duration at_most);
 Duration watchdog_interval();
 void tell_supervisor_alive();
 
-// The process that serves a unit of the system's manager, for example "tubed.service".
+// A unit of the system's manager, as the manager described it a moment ago.
+struct UnitState {
+  std::string active;                     // ActiveState: "active", "deactivating", "inactive", ...
+  bool has_job = false;                   // it is being started or stopped, or is to be
+  std::vector<std::string> triggered_by;  // names of the units that start it, for example sockets
+  std::uint64_t main_process = 0;         // of a service; 0: it does not run
+  std::string status;                     // of a service: the last STATUS= that it sent
+};
+// `unit` has its suffix, for example "tubed.service". The error is one line.
+Result<UnitState> unit_state(const std::string& unit);
+
+// The process that serves a unit of the system's manager.
 Result<std::uint64_t> main_process_of(const std::string& unit);
 
 }  // namespace tubed::platform

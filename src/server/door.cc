@@ -1,12 +1,25 @@
 #include "server/door.h"
 
+#include <fmt/format.h>
+
 namespace tubed::server {
 
-Result<platform::Socket> open_door(const Listen& wanted, std::uint32_t backlog) {
+const char* socket_unit(const Listen& wanted) {
+  return wanted.kind == Listen::Kind::unix_socket ? kLocalUnit : kTcpUnit;
+}
+
+Result<platform::Socket> open_door(const Listen& wanted, std::uint32_t backlog, const char* unit) {
   const int length = static_cast<int>(backlog);
-  return wanted.kind == Listen::Kind::unix_socket
-             ? platform::listen_unix(wanted.path, {wanted.mode, wanted.group}, length)
-             : platform::listen_tcp(wanted.host, wanted.port, length);
+  if (wanted.kind == Listen::Kind::unix_socket) {
+    return platform::listen_unix(wanted.path, {wanted.mode, wanted.group}, length);
+  }
+  if (!platform::may_open_tcp()) {
+    return Error{fmt::format(
+        "{} is not among the sockets that systemd has passed on, and the service may open none "
+        "itself: see systemctl status {}",
+        to_string(wanted), unit)};
+  }
+  return platform::listen_tcp(wanted.host, wanted.port, length);
 }
 
 void tell_door(platform::Log& log, std::string_view event, const platform::Socket& socket,
@@ -19,9 +32,13 @@ void tell_door(platform::Log& log, std::string_view event, const platform::Socke
   }
 }
 
-void tell_replaced(platform::Log& log, const Listen& wanted) {
+void tell_replaced(platform::Log& log, const Listen& wanted, const char* unit) {
   log.warning("configured listener replaced by inherited sockets",
-              {{"address", to_string(wanted)}});
+              {{"address", to_string(wanted)}, {"to_change", edit_command(unit)}});
+}
+
+std::string edit_command(const char* unit) {
+  return fmt::format("systemctl edit {}", unit);
 }
 
 }  // namespace tubed::server

@@ -5,9 +5,9 @@
 
 namespace tubed::server {
 
-// Finds the server by its pid file or through systemd, puts it into drain mode, and waits for its
-// end if drain.exit ends it. Returns the process's exit code: 0, or kExitNoServer with a line on
-// stderr.
+// Finds the server by its pid file or through systemd, puts it into drain mode, waits for its end
+// if drain.exit ends it, and prints what has happened. Returns the process's exit code: 0, or
+// kExitNoServer with a line on stderr: no server was found, or another serves in its place.
 int drain_server(const Settings& settings);
 
 }  // namespace tubed::server

@@ -42,10 +42,10 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(platform::Loop& loop, platform:
   inherited.erase(first, inherited.end());
   if (!settings.http_listen) return endpoint;
   if (has_inherited) {
-    if (!is_among_them) tell_replaced(log, *settings.http_listen);
+    if (!is_among_them) tell_replaced(log, *settings.http_listen, kHttpUnit);
     return endpoint;
   }
-  auto socket = open_door(*settings.http_listen, settings.tcp_backlog);
+  auto socket = open_door(*settings.http_listen, settings.tcp_backlog, kHttpUnit);
   if (!socket) return socket.error();
   endpoint->add(std::move(*socket), settings.http_listen->path, "");
   return endpoint;

@@ -50,7 +50,7 @@ Server::Server(platform::Loop& loop, Log& log, const Settings& settings, Reload 
       drain_timer_(loop,
                    [this] {
                      log_.warning("drain.timeout is over", {{"status", status()}});
-                     stop();
+                     end_drained();
                    }),
       supervision_(loop, [this] { return status(); }) {
   apply(settings);
@@ -79,6 +79,7 @@ Result<void> Server::listen(std::vector<platform::InheritedSocket> inherited) {
   set_limits();
   std::vector<std::string> addresses;
   std::array<bool, 2> replaced{};  // TCP, unix
+  inherits_ = !inherited.empty();
   for (platform::InheritedSocket& one : inherited) {
     addresses.push_back(platform::local_address(one.socket));
     replaced[one.is_unix] = true;
@@ -91,11 +92,11 @@ Result<void> Server::listen(std::vector<platform::InheritedSocket> inherited) {
       // The default may stand there just because nobody said anything.
       const bool wished = wanted != Settings().listeners.front();
       if (wished && std::ranges::find(addresses, to_string(wanted)) == addresses.end()) {
-        tell_replaced(log_, wanted);
+        tell_replaced(log_, wanted, socket_unit(wanted));
       }
       continue;
     }
-    auto socket = open_door(wanted, settings_.tcp_backlog);
+    auto socket = open_door(wanted, settings_.tcp_backlog, socket_unit(wanted));
     if (!socket) return socket.error();
     add_listener(std::move(*socket), wanted.path, "");
   }
@@ -201,11 +202,20 @@ void Server::reload() {
   const ReloadPlan plan = plan_reload(settings_, *fresh);
   apply(plan.next);
   log_.info("reloaded", {{"changed", joined(plan.changed)}});
-  if (!plan.needs_restart.empty()) {
-    log_.warning("needs a restart", {{"settings", joined(plan.needs_restart)}});
-  }
+  advise_restart(plan.needs_restart);
   if (service_.draining()) limit_drain();
   supervision_.reloaded("");
+}
+
+// A restart changes no address that systemd keeps open.
+void Server::advise_restart(std::vector<std::string> settings) {
+  const auto is_of_a_unit = [&](std::string_view key, const std::string& command) {
+    if (!inherits_ || std::erase(settings, key) == 0) return;
+    log_.warning("the address is set in a unit", {{"setting", key}, {"to_change", command}});
+  };
+  is_of_a_unit("listen", edit_command(kTcpUnit));
+  is_of_a_unit("http.listen", endpoint_ != nullptr ? edit_command(kHttpUnit) : kEnableHttp);
+  if (!settings.empty()) log_.warning("needs a restart", {{"settings", joined(settings)}});
 }
 
 void Server::drain(bool draining) {
@@ -243,20 +253,9 @@ bool Server::is_drained() const {
   return false;
 }
 
-// What an operator sees at one glance.
-std::string Server::status() const {
-  const auto jobs = service_.engine().info().jobs;
-  return fmt::format("{}: {} ready jobs, {} reserved, {} connections", doing(), jobs.ready,
-                     jobs.reserved, client_count_);
-}
-
-std::string_view Server::doing() const {
-  return stopping_ ? "stopping" : service_.draining() ? "draining" : "serving";
-}
-
-std::string_view Server::unready() const {
-  if (stopping_ || service_.draining()) return doing();
-  return durability_ != nullptr && durability_->counts().full ? "the journal has no space" : "";
+void Server::end_drained() {
+  drained_ = true;
+  stop();
 }
 
 // Once is a wish, and twice an order; that it has drained meanwhile is nobody's signal.
@@ -343,6 +342,7 @@ void Server::close_queue() {
   if (queue_closed_) return;
   while (service_.engine().next_deadlines().ttr == Time::min()) service_.begin_turn(service_.now());
   queue_closed_ = true;
+  supervision_.refresh();
   if (durability_ == nullptr) return loop_.stop();
   stop_timer_.arm(settings_.shutdown_timeout);
   durability_->stop([this] { loop_.stop(); });

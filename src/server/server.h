@@ -68,6 +68,7 @@ class Server final : public ClientHost,
   void add_listener(platform::Socket socket, const std::string& path, const std::string& inherited);
   std::string status() const;
   std::string_view doing() const;
+  bool journal_is_full() const;
   void attend(Client& client);
   void let_gated_through();
   bool input_must_wait() const;
@@ -88,9 +89,11 @@ class Server final : public ClientHost,
   void apply(const Settings& settings);
   void set_limits();
   void reload();
+  void advise_restart(std::vector<std::string> settings);
   void drain(bool draining);
   void limit_drain();
   bool is_drained() const;
+  void end_drained();
   void give_back_memory();
   void asked_to_stop();
   void stop();
@@ -107,6 +110,7 @@ class Server final : public ClientHost,
   commands::Service service_;
   std::unique_ptr<Durability> durability_;  // null: jobs are in memory only
   std::vector<std::unique_ptr<platform::Listener>> listeners_;
+  bool inherits_ = false;                         // clients' sockets were passed on
   std::unique_ptr<Endpoint> endpoint_;            // null: nothing listens for HTTP
   std::vector<std::unique_ptr<Client>> clients_;  // by session
   std::size_t client_count_ = 0;
@@ -120,6 +124,7 @@ class Server final : public ClientHost,
   bool in_turn_ = false;
   bool asked_to_stop_ = false;
   bool stopping_ = false;
+  bool drained_ = false;       // drain mode has ended it
   bool queue_closed_ = false;  // no fact may follow
   bool journal_failed_ = false;
   bool journal_moved_ = false;

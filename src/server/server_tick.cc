@@ -61,7 +61,7 @@ void Server::end_turn() {
     shed_output();
     if (is_drained()) {
       log_.info("drained");
-      stop();
+      end_drained();
     }
     if (woken_.empty() && to_look_after_.empty() && looking_after_.empty() && !dismiss_waiting()) {
       break;

@@ -106,11 +106,15 @@ TEST_CASE("a process is told a signal, and its end is waited for") {
     for (;;) ::pause();
     return true;
   });
-  REQUIRE(platform::signal_process(static_cast<std::uint64_t>(child), SIGKILL, true).ok());
+  const auto process = platform::OtherProcess::open(static_cast<std::uint64_t>(child));
+  REQUIRE(process.ok());
+  REQUIRE(process.value().signal(SIGKILL).ok());
+  REQUIRE(process.value().wait_for_end().ok());
   const int status = exit_status_of(child);
   CHECK(WIFSIGNALED(status));
   CHECK(WTERMSIG(status) == SIGKILL);
-  CHECK_FALSE(platform::signal_process(static_cast<std::uint64_t>(child), 0, false).ok());
+  CHECK_FALSE(process.value().signal(0).ok());
+  CHECK_FALSE(platform::OtherProcess::open(static_cast<std::uint64_t>(child)).ok());
 }
 
 }  // namespace tubed::platform_test
