@@ -411,6 +411,24 @@ class Notify(ManagerTest):
         daemon.manager.wait_for("STATUS", "serving: 10 ready jobs, 1 reserved, 2 connections",
                                 after=index)
 
+    def test_status_says_that_puts_are_refused(self):
+        journal = self.directory / "journal"
+        journal.mkdir()
+        for flags, reason in ((("--limits-job-memory", "1MiB"), "limits.job_memory is reached"),
+                              (("-b", str(journal), "-s", "65536", "-z", "4096", "-F",
+                                "--journal-max-bytes", "262144"), "the journal has no space")):
+            # With a watchdog the status is told more often.
+            daemon = self.serve(*flags, environment={"WATCHDOG_USEC": "1000000"})
+            client = self.connect(daemon)
+            jobs = 0
+            while client.ask("put 0 0 60 4096\r\n" + "x" * 4096) != "OUT_OF_MEMORY":
+                jobs += 1
+            text = f"refusing puts, {reason}: {jobs} ready jobs"
+            index, _ = daemon.manager.wait_for("STATUS", text)
+            for job in range(1, jobs + 1):
+                self.assertEqual(client.ask(f"delete {job}"), "DELETED")
+            daemon.manager.wait_for("STATUS", "serving: 0 ready jobs", after=index)
+
     def test_status_is_told_once_a_second_at_most_and_only_when_it_changed(self):
         daemon = self.serve()
         client = self.connect(daemon)
@@ -450,6 +468,20 @@ class Notify(ManagerTest):
             self.assertEqual(client.stats()["max-job-size"], size)
         self.assertEqual(len(daemon.manager.times("RELOADING")), 3)
         self.assertEqual(len(daemon.manager.times("READY")), 4)
+
+
+    def test_an_address_that_is_not_this_file_s_to_change(self):
+        config = self.write_config("")
+        daemon = self.serve("--config", config)
+        self.write_config('[http]\nlisten = "127.0.0.1:0"\n[tcp]\nbacklog = 7\n'
+                          '[[listen]]\naddress = "127.0.0.1:1"\n')
+        daemon.signal(signal.SIGHUP)
+        line = daemon.wait_for_line("needs a restart")
+        self.assertIn("settings=tcp.backlog", line)
+        for setting, command in (("listen", "systemctl edit tubed.socket"),
+                                 ("http.listen", "systemctl enable tubed-http.socket")):
+            line = daemon.wait_for_line(f"the address is set in a unit setting={setting} ")
+            self.assertIn(f'to_change="{command}"', line)
 
 
 class Watchdog(ManagerTest):
@@ -614,6 +646,40 @@ class Drain(ManagerTest):
         self.assertEqual(client.ask(f"release {job} 0 0"), "RELEASED")
         self.assertEqual(daemon.wait(), 0)
 
+    def last_status(self, daemon):
+        self.assertEqual(daemon.wait(), 0)
+        return daemon.manager.statuses()[-1]
+
+    def test_the_last_status_says_what_is_left(self):
+        journal = self.directory / "journal"
+        journal.mkdir()
+        for flags, end in (((), "are lost"), (("-b", str(journal)), "stay in the journal")):
+            daemon = self.serve("--drain-exit", "when-idle", *flags)
+            client = self.connect(daemon)
+            for delay in (0, 0, 1000):
+                client.put(delay=delay)
+            job, _ = client.reserve()
+            self.assertEqual(client.ask(f"bury {job} 0"), "BURIED")
+            daemon.signal(signal.SIGUSR1)
+            self.assertEqual(self.last_status(daemon),
+                             f"drained: 1 ready jobs, 1 delayed, 1 buried {end}")
+
+    def test_after_the_timeout_it_has_drained_too(self):
+        daemon = self.serve("--drain-exit", "when-empty", "--drain-timeout", "100ms")
+        client = self.connect(daemon)
+        client.put()
+        client.reserve()
+        daemon.signal(signal.SIGUSR1)
+        self.assertEqual(self.last_status(daemon),
+                         "drained: 1 ready jobs, 0 delayed, 0 buried are lost")
+
+    def test_a_stop_during_a_drain_is_no_drain(self):
+        daemon = self.serve("--drain-exit", "when-empty")
+        self.connect(daemon).put()
+        self.drain(daemon)
+        daemon.signal(signal.SIGTERM)
+        self.assertRegex(self.last_status(daemon), "^stopping: ")
+
     def test_sigusr2_calls_it_off(self):
         daemon = self.serve("--drain-exit", "when-idle", "--drain-timeout", "400ms")
         client = self.connect(daemon)
@@ -650,7 +716,10 @@ class DrainTask(ManagerTest):
     def test_returns_at_once_if_drain_never_ends_it(self):
         config = self.config("never")
         daemon = self.start("--config", config)
-        self.assertEqual(run("--config", config, "--drain")[0], 0)
+        code, output, errors = run("--config", config, "--drain")
+        self.assertEqual((code, errors), (0, ""))
+        self.assertEqual(output, "The server drains: it refuses puts, and drain.exit is "
+                                 "\"never\", so it does not end.\n")
         client = self.connect(daemon)
         until("it to drain", lambda: client.stats()["draining"] == "true")
 
@@ -661,14 +730,17 @@ class DrainTask(ManagerTest):
         job = client.put()
         client.reserve()
         task = subprocess.Popen([PROGRAM, "--config", config, "--drain"],
-                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                stderr=subprocess.DEVNULL)
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL, text=True)
         try:
             daemon.wait_for_line("draining")
             until("some time", passed(time.monotonic() + 0.2))
             self.assertIsNone(task.poll())
             self.assertEqual(client.ask(f"delete {job}"), "DELETED")
-            self.assertEqual(task.wait(SECONDS), 0)
+            self.assertEqual(task.communicate(timeout=SECONDS)[0],
+                             "The server drains: it refuses puts, and it ends once no job is "
+                             "reserved, or after drain.timeout.\nThe server has ended.\n")
+            self.assertEqual(task.returncode, 0)
             self.assertEqual(daemon.wait(), 0)
         finally:
             if task.poll() is None:

@@ -1,11 +1,13 @@
 """The log's formats, and what never stands in it."""
 
 import json
+import os
 import re
 import signal
+import subprocess
 import unittest
 
-from harness import DaemonTest, until
+from harness import PROGRAM, SECONDS, DaemonTest, until
 
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
 
@@ -70,6 +72,23 @@ class Logs(DaemonTest):
     def test_automatic_on_the_journal(self):
         daemon = self.start_logging(environment={"JOURNAL_STREAM": "STDERR"})
         self.check_prefixes(self.provoke(daemon))
+
+    def test_why_it_does_not_start_is_an_error_in_the_journal(self):
+        code, lines = self.start_refused("-b", str(self.directory / "none"))
+        self.assertEqual(code, 73)
+        self.assertRegex(lines[-1], "^<3>tubed: .*none")
+
+    def start_refused(self, *flags):
+        """(exit code, lines) of one that ends by itself, with the journal on its stderr."""
+        read_end, write_end = os.pipe()
+        status = os.fstat(write_end)
+        done = subprocess.run(
+            [PROGRAM, "--listen", "127.0.0.1:0", *flags], stdin=subprocess.DEVNULL,
+            stderr=write_end, timeout=SECONDS, check=False,
+            env=os.environ | {"JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino}"})
+        os.close(write_end)
+        with os.fdopen(read_end, encoding="utf-8") as stream:
+            return done.returncode, stream.read().splitlines()
 
     def test_automatic_on_something_else(self):
         daemon = self.start_logging(environment={"JOURNAL_STREAM": "1:1"})

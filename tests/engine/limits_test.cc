@@ -76,6 +76,25 @@ TEST_CASE("memory is claimed before a job is put, and comes back when it is dele
   CHECK(world.engine.info().memory_bytes == 0);
 }
 
+TEST_CASE("memory is short while the job that was refused last would be refused again") {
+  Limits limits;
+  limits.job_memory_bytes = 2 * Engine::job_memory(10);
+  World world(limits);
+  const SessionId session = world.open();
+  const JobId job = world.put(session, {.body = "0123456789"});
+  CHECK_FALSE(world.engine.memory_is_short());
+  CHECK_FALSE(world.engine.claim_memory(11));
+  CHECK(world.engine.memory_is_short());
+  // A job that fits was put since.
+  CHECK(world.engine.claim_memory(10));
+  CHECK_FALSE(world.engine.memory_is_short());
+  CHECK_FALSE(world.engine.claim_memory(0));
+  CHECK(world.engine.memory_is_short());
+  // There is room again, before any other put.
+  CHECK(world.remove(session, job));
+  CHECK_FALSE(world.engine.memory_is_short());
+}
+
 TEST_CASE("lowered limits hold from now on, and what exceeds them stays") {
   World world;
   const SessionId session = world.open("a");

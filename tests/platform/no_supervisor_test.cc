@@ -14,6 +14,7 @@ TEST_CASE("a build without systemd tells nobody, and knows no unit") {
   CHECK_FALSE(platform::has_supervisor());
   CHECK(platform::watchdog_interval() == Duration::zero());
   CHECK_FALSE(platform::main_process_of("tubed.service").ok());
+  CHECK_FALSE(platform::unit_state("tubed.service").ok());
   ::unsetenv("NOTIFY_SOCKET");
   ::unsetenv("WATCHDOG_USEC");
 }
