@@ -21,10 +21,14 @@ namespace {
 
 using namespace tubed;
 
-int fail(int code, const std::string& message) {
-  const char* priority = platform::stderr_is_the_journal() ? "<3>" : "";
-  std::fprintf(stderr, "%stubed: %s\n", priority, message.c_str());
+// For the journal of systemd, why a start fails is an error.
+int fail_with_line(int code, const std::string& line) {
+  std::fprintf(stderr, "%s%s", platform::stderr_is_the_journal() ? "<3>" : "", line.c_str());
   return code;
+}
+
+int fail(int code, const std::string& message) {
+  return fail_with_line(code, "tubed: " + message + '\n');
 }
 
 void warn_of_few_descriptors(platform::Log& log, const Settings& settings) {
@@ -75,8 +79,9 @@ int main(int argc, char** argv) {
   const auto args = std::span<const char* const>(argv, static_cast<std::size_t>(argc)).subspan(1);
   auto parsed = parse_command_line(args);
   if (const auto* exit = std::get_if<Exit>(&parsed)) {
-    std::fputs(exit->text.c_str(), exit->code == 0 ? stdout : stderr);
-    return exit->code;
+    if (exit->code != 0) return fail_with_line(exit->code, exit->text);
+    std::fputs(exit->text.c_str(), stdout);
+    return 0;
   }
   const auto& line = std::get<CommandLine>(parsed);
   const auto settings = load_settings(line);

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <systemd/sd-bus.h>
 #include <systemd/sd-daemon.h>
+#include <systemd/sd-login.h>
 
 #include "platform/clock.h"
 #include "platform/descriptor.h"
@@ -212,6 +213,13 @@ Result<UnitState> unit_state(const std::string& unit) {
   const std::string failure = reader.failure();
   if (!failure.empty()) return Error{fmt::format("{}: {}", unit, failure)};
   return state;
+}
+
+std::string unit_of_process(std::uint64_t process) {
+  char* raw = nullptr;
+  if (::sd_pid_get_unit(static_cast<pid_t>(process), &raw) < 0) return "";
+  const std::unique_ptr<char, Releaser<&std::free>> owned(raw);
+  return raw;
 }
 
 Result<std::uint64_t> main_process_of(const std::string& unit) {

@@ -52,6 +52,9 @@ struct UnitState {
 // `unit` has its suffix, for example "tubed.service". The error is one line.
 Result<UnitState> unit_state(const std::string& unit);
 
+// The unit that a process belongs to; empty: none.
+std::string unit_of_process(std::uint64_t process);
+
 // The process that serves a unit of the system's manager.
 Result<std::uint64_t> main_process_of(const std::string& unit);
 

@@ -22,6 +22,7 @@ constexpr const char* kUnit = "tubed.service";
 // After the process systemd ends the unit, which has 30 seconds for that, and then its sockets.
 constexpr std::chrono::minutes kUnitPatience{1};
 constexpr std::chrono::milliseconds kLookEvery{20};
+constexpr std::uint64_t kNoProcess = ~std::uint64_t{0};
 
 // Flushed, for what follows may take minutes.
 void print_line(const std::string& line) {
@@ -71,36 +72,46 @@ Result<UnitState> settled_unit(const std::string& name, std::uint64_t process) {
   }
 }
 
-// Prints what is left of the service whose server has ended.
-Result<void> report_service(std::uint64_t process) {
-  const auto unit = settled_unit(kUnit, process);
-  if (!unit) return unit.error();
-  const UnitState& service = unit.value();
-  if (serves(service)) {
-    return Error{fmt::format("{} has ended and was started again: it takes puts", kUnit)};
-  }
-  if (service.active == "failed") {
-    return Error{fmt::format("{} has failed: see systemctl status {}", kUnit, kUnit)};
-  }
-  if (!service.status.starts_with("drained")) {
-    return Error{fmt::format("{} was stopped before it had drained", kUnit)};
-  }
-  print_line(fmt::format("{} has ended, {}.", kUnit, service.status));
+// Names the sockets that would start the service again, or says that none would.
+void report_sockets(const std::string& name, const UnitState& service) {
   bool wakes = false;
-  for (const std::string& name : service.triggered_by) {
-    const auto socket = settled_unit(name, process);
-    if (!socket || !serves(socket.value())) continue;
+  for (const std::string& socket : service.triggered_by) {
+    const auto state = settled_unit(socket, kNoProcess);
+    if (!state || !serves(state.value())) continue;
     wakes = true;
     fmt::print(stderr,
                "tubed: warning: {} is open: the next connection starts a server that takes puts; "
                "systemctl stop {} closes it\n",
-               name, name);
+               socket, socket);
   }
-  if (!wakes) {
-    print_line("Its sockets are closed, so clients are refused. To serve again: systemctl start " +
-               std::string(kUnit));
+  if (wakes) return;
+  print_line(fmt::format(
+      "Its sockets are closed, so clients are refused. To serve again: systemctl start {}", name));
+}
+
+// Prints what is left of the service `name` whose server, `process`, has ended.
+Result<void> report_service(const std::string& name, std::uint64_t process) {
+  const auto unit = settled_unit(name, process);
+  if (!unit) return unit.error();
+  const UnitState& service = unit.value();
+  if (serves(service)) return Error{name + " has ended and was started again: it takes puts"};
+  if (service.active == "failed") {
+    return Error{fmt::format("{} has failed: see systemctl status {}", name, name)};
   }
+  if (!service.status.starts_with("drained")) {
+    return Error{name + " was stopped before it had drained"};
+  }
+  print_line(fmt::format("{} has ended, {}.", name, service.status));
+  report_sockets(name, service);
   return {};
+}
+
+// The service whose main process that is; empty: it was started otherwise.
+std::string service_of(std::uint64_t process) {
+  const std::string name = platform::unit_of_process(process);
+  if (!name.ends_with(".service")) return "";
+  const auto main_process = platform::main_process_of(name);
+  return main_process && main_process.value() == process ? name : "";
 }
 
 Result<void> drain(const Settings& settings) {
@@ -109,14 +120,12 @@ Result<void> drain(const Settings& settings) {
   if (!number) return number.error();
   const auto process = platform::OtherProcess::open(number.value());
   if (!process) return process.error();
-  // Asked before the end: a server with a pid file may be no service.
-  const auto before = platform::unit_state(kUnit);
-  const bool is_service = before && before.value().main_process == number.value();
+  const std::string service = service_of(number.value());
   if (auto sent = process.value().signal(SIGUSR1); !sent) return sent;
   print_what_follows(settings);
   if (settings.drain_exit == DrainExit::never) return {};
   if (auto ended = process.value().wait_for_end(); !ended) return ended;
-  if (is_service) return report_service(number.value());
+  if (!service.empty()) return report_service(service, number.value());
   print_line("The server has ended.");
   return {};
 }

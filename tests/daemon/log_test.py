@@ -74,9 +74,11 @@ class Logs(DaemonTest):
         self.check_prefixes(self.provoke(daemon))
 
     def test_why_it_does_not_start_is_an_error_in_the_journal(self):
-        code, lines = self.start_refused("-b", str(self.directory / "none"))
-        self.assertEqual(code, 73)
-        self.assertRegex(lines[-1], "^<3>tubed: .*none")
+        for flags, expected in ((("-b", str(self.directory / "none")), 73), (("--none",), 64),
+                                (("-z", "none"), 78)):
+            code, lines = self.start_refused(*flags)
+            self.assertEqual(code, expected, lines)
+            self.assertRegex(lines[-1], "^<3>tubed: .*none")
 
     def start_refused(self, *flags):
         """(exit code, lines) of one that ends by itself, with the journal on its stderr."""

@@ -7,15 +7,17 @@ import pathlib
 import pwd
 import re
 import signal
+import socket
 import stat
 import subprocess
 import time
 
 from harness import Client, until
 from machine import (CONFIG, LOCAL, SOCKETS, TCP, UNIT, Hammer, Trials, ask, check_http,
-                     check_sandbox, delete_all, drop_in, enable_http, equal,
-                     http_is_enabled_and_answers, http_is_gone, journal, restart_under_load, run,
-                     show, sockets_are_open, state, stats, systemctl, true, wait_for_state)
+                     check_sandbox, clients_are_refused, delete_all, drop_in, enable_http, equal,
+                     http_is_enabled_and_answers, http_is_gone, journal, lines_of, paste,
+                     restart_under_load, run, show, sockets_are_open, state, stats, systemctl,
+                     true, wait_for_state)
 
 FIRST, *NEWER = sorted(glob.glob("tubed_*.deb"), key=lambda name: ("+upgrade" in name, name))
 SEEN = CONFIG.with_name("seen")
@@ -129,12 +131,10 @@ def reload_and_a_reload_with_a_mistake():
 
 
 def flags_in_etc_default():
-    flags = pathlib.Path("/etc/default/tubed")
-    before = flags.read_text(encoding="utf-8")
-    flags.write_text('TUBED_OPTIONS="-z 99 -V"\n', encoding="utf-8")
+    flags("-z 99 -V")
     systemctl("restart", UNIT)
     equal(stats()["max-job-size"], 99)
-    flags.write_text(before, encoding="utf-8")
+    flags("")
     systemctl("restart", UNIT)
     equal(stats()["max-job-size"], 65535)
 
@@ -180,6 +180,138 @@ def drain_until_idle_and_exit():
     CONFIG.write_text(CONFIG.read_text(encoding="utf-8").replace('exit = "when-idle"\n', ""),
                       encoding="utf-8")
     systemctl("reload", UNIT)
+
+
+def drain_exit(value):
+    """Sets drain.exit, or takes it out again, and has the service read it."""
+    line = 'exit = "when-idle"\n'
+    if value:
+        set_in("drain", line.rstrip("\n"))
+    else:
+        CONFIG.write_text(CONFIG.read_text(encoding="utf-8").replace(line, ""), encoding="utf-8")
+    systemctl("reload", UNIT)
+
+
+def serves_again(job, body):
+    """As after `systemctl start`: the job that stayed is there, and puts are taken."""
+    sockets_are_open()
+    client = Client(TCP)
+    equal(client.reserve(), (job, body))
+    equal(client.ask(f"delete {job}"), "DELETED")
+    client.put()
+    client.close()
+    delete_all()
+
+
+def a_drained_service_stays_drained():
+    """Clients come all the time, and none of them starts the server again."""
+    delete_all()
+    drain_exit("when-idle")
+    client = Client(TCP)
+    job = client.put(b"held")
+    client.reserve()
+    hammer = Hammer()
+    hammer.more(10)
+    task = subprocess.Popen(["tubed", "--config", str(CONFIG), "--drain"],
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    draining = "told b'DRAINING\\r\\n'"
+    until("puts to be refused", lambda: hammer.counts[draining] >= 10)
+    equal(task.poll(), None)
+    kept = hammer.counts["ok"] + 1
+    equal(client.ask(f"release {job} 0 0"), "RELEASED")
+    lines = task.communicate(timeout=60)[0].splitlines()
+    equal(task.returncode, 0)
+    equal(lines[1:], [
+        f"{UNIT} has ended, drained: {kept} ready jobs, 0 delayed, 0 buried stay in the journal.",
+        "Its sockets are closed, so clients are refused. To serve again: systemctl start " + UNIT])
+    before = hammer.counts["refused"]
+    until("refusals", lambda: hammer.counts["refused"] > before + 200)
+    hammer.end()
+    for unit in (UNIT, *SOCKETS):
+        equal((unit, state(unit)), (unit, "inactive"))
+    true(show("StatusText").startswith("drained: "), show("StatusText"))
+    true("drained: sockets closed" in journal("-u", UNIT, "-n", "10"), "not in the journal")
+    systemctl("start", UNIT)
+    equal(delete_all(), kept)
+    sockets_are_open()
+    drain_exit("")
+
+
+def a_drain_says_what_would_undo_it():
+    """A unit that closes no sockets, a server that serves again, and a stop."""
+    drain_exit("when-idle")
+    drop_in("[Service]\nExecStopPost=\n")
+    told = run("tubed", "--config", str(CONFIG), "--drain")
+    for unit in SOCKETS:
+        true(f"warning: {unit} is open" in told, told)
+    drop_in("[Service]\nExecStopPost=\nRestart=always\nRestartSec=0\n")
+    ask("list-tube-used")
+    told = run("tubed", "--config", str(CONFIG), "--drain", code=75)
+    true(f"{UNIT} has ended and was started again" in told, told)
+    drop_in("")
+    wait_for_state("active")
+    client = Client(TCP)
+    client.put(b"held")
+    client.reserve()
+    task = subprocess.Popen(["tubed", "--config", str(CONFIG), "--drain"],
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    until("the status", lambda: show("StatusText").startswith("draining: "))
+    systemctl("stop", UNIT)
+    true("was stopped before it had drained" in task.communicate(timeout=60)[0], "not told")
+    equal(task.returncode, 75)
+    client.close()
+    systemctl("start", UNIT)
+    delete_all()
+    drain_exit("")
+
+
+def the_lines_of_a_deploy_as_documented():
+    delete_all()
+    client = Client(TCP)
+    job = client.put(b"stays")
+    client.close()
+    drain_exit("when-idle")
+    paste(lines_of("installing.md", "Drain a host"))
+    clients_are_refused()
+    systemctl("start", UNIT)
+    text = lines_of("installing.md", "Deploy over two hosts")
+    package = os.path.basename(FIRST)
+    true(text.count(package) == 1, text)
+    told = paste(text.replace(package, NEWER[0]))
+    true('"serving: 1 ready jobs' in told, told)
+    true("upgrade1" in run("dpkg-query", "-W", "tubed"), "not upgraded")
+    serves_again(job, b"stays")
+    drain_exit("")
+
+
+def the_lines_of_a_backup_and_a_restore_as_documented():
+    delete_all()
+    client = Client(TCP)
+    job = client.put(b"in the copy")
+    page = "operating-the-journal.md"
+    paste(lines_of(page, "Back up the service"))
+    client.put(b"after it")
+    client.close()
+    told = paste(lines_of(page, "Restore the service"))
+    true("jobs=1 " in told, told)
+    serves_again(job, b"in the copy")
+
+
+def the_lines_of_a_rescue_as_documented():
+    client = Client(TCP)
+    client.put(b"is damaged")
+    job = client.put(b"is rescued")
+    client.close()
+    systemctl("stop", *SOCKETS, UNIT)
+    segment = max(glob.glob("/var/lib/tubed/journal.*"))
+    with open(segment, "r+b") as file:
+        file.seek(file.read().index(b"is damaged"))
+        file.write(b"IS DAMAGED")
+    systemctl("start", UNIT, code=1)
+    equal((state(), show("ExecMainStatus")), ("failed", "73"))
+    told = paste(lines_of("operating-the-journal.md", "Rescue the service's journal"))
+    true("journal." in told, told)
+    serves_again(job, b"is rescued")
 
 
 def five_restarts_under_a_connect_loop():
@@ -254,10 +386,84 @@ def a_crash_loop_keeps_the_sockets_open():
         lambda: drop_in(""))
 
 
-def so_does_a_mistake_in_the_settings():
+def flags(text):
+    pathlib.Path("/etc/default/tubed").write_text(f'TUBED_OPTIONS="{text}"\n', encoding="utf-8")
+
+
+def fails_and_stays_so(code, reason):
+    """One start, clients that are refused, and no other start while they come."""
+    wait_for_state("failed")
+    for unit in SOCKETS:
+        until(unit, lambda unit=unit: state(unit) in ("inactive", "failed"))
+    equal(show("ExecMainStatus"), str(code))
+    told = journal("-u", UNIT, "--priority=err", "-n", "5")
+    true(reason in told, told)
+    true(UNIT in systemctl("--failed", "--no-legend"), "not among the failed units")
+    starts = journal_starts()
+    hammer = Hammer()
+    until("200 refusals", lambda: hammer.counts["refused"] >= 200)
+    hammer.end()
+    equal(list(hammer.counts), ["refused"])
+    equal(journal_starts(), starts)
+    clients_are_refused()
+
+
+def what_an_operator_has_to_mend_closes_the_sockets():
     good = CONFIG.read_text(encoding="utf-8")
-    return crash_loop(lambda: append("nonsense = "),
-                      lambda: CONFIG.write_text(good, encoding="utf-8"))
+    for code, reason, break_it in (
+            (78, "tubed.toml:", lambda: append("nonsense = ")),
+            (64, "--nonsense", lambda: flags("--nonsense")),
+            (73, "/srv/none", lambda: flags("-b /srv/none")),
+            (77, "nobody", lambda: flags("-u nobody")),
+            (69, "see systemctl status tubed-http.socket",
+             lambda: set_in("http", 'listen = "127.0.0.1:11380"'))):
+        break_it()
+        systemctl("restart", UNIT, code=1)
+        fails_and_stays_so(code, reason)
+        CONFIG.write_text(good, encoding="utf-8")
+        flags("")
+        systemctl("start", UNIT)
+        sockets_are_open()
+        equal(ask("list-tube-used"), "USING default")
+
+
+def a_port_that_another_process_has():
+    systemctl("stop", *SOCKETS, UNIT)
+    with socket.create_server(("127.0.0.1", 11300)):
+        systemctl("start", UNIT, code=1)
+        wait_for_state("failed")
+        told = journal("-u", UNIT, "--priority=err", "-n", "5")
+        true("see systemctl status tubed.socket" in told, told)
+        told = systemctl("status", SOCKETS[0], code=None)
+        true("Address already in use" in told, told)
+        equal(state(SOCKETS[1]), "inactive")
+    systemctl("start", UNIT)
+    sockets_are_open()
+    equal(ask("list-tube-used"), "USING default")
+
+
+def a_connection_that_finds_such_a_fault_is_closed():
+    systemctl("stop", UNIT)
+    flags("--nonsense")
+    client = Client(TCP)
+    client.send(b"list-tube-used\r\n")
+    equal(client.rest(), b"")
+    client.close()
+    fails_and_stays_so(64, "--nonsense")
+    flags("")
+    systemctl("start", UNIT)
+    sockets_are_open()
+
+
+def an_upgrade_that_finds_such_a_fault():
+    good = CONFIG.read_text(encoding="utf-8")
+    append("nonsense = ")
+    run("dpkg", "-i", NEWER[1])
+    fails_and_stays_so(78, "tubed.toml:")
+    CONFIG.write_text(good, encoding="utf-8")
+    systemctl("start", UNIT)
+    sockets_are_open()
+    equal(ask("list-tube-used"), "USING default")
 
 
 def stop_and_start_it_all():
@@ -342,7 +548,13 @@ Trials().run(
     the_http_socket, the_sandbox_as_applied, a_second_instance_by_its_page,
     jobs_survive_kill_and_restart, reload_and_a_reload_with_a_mistake,
     flags_in_etc_default, drain_by_signal_and_back, drain_until_idle_and_exit,
+    a_drained_service_stays_drained, a_drain_says_what_would_undo_it,
+    the_lines_of_a_deploy_as_documented, the_lines_of_a_backup_and_a_restore_as_documented,
+    the_lines_of_a_rescue_as_documented,
+    what_an_operator_has_to_mend_closes_the_sockets, a_port_that_another_process_has,
+    a_connection_that_finds_such_a_fault_is_closed,
     five_restarts_under_a_connect_loop, two_upgrades_under_a_connect_loop,
     a_stuck_server_is_killed_by_the_watchdog, a_crash_loop_keeps_the_sockets_open,
-    so_does_a_mistake_in_the_settings, stop_and_start_it_all, the_tests_that_the_package_brings,
+    an_upgrade_that_finds_such_a_fault,
+    stop_and_start_it_all, the_tests_that_the_package_brings,
     nothing_has_failed_on_the_way, removal_under_load_and_what_stays, purge)

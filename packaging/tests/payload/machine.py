@@ -22,6 +22,7 @@ SOCKETS = ("tubed.socket", "tubed-local.socket")
 HTTP = "127.0.0.1:11380"
 HTTP_SOCKET = "tubed-http.socket"
 CONFIG = pathlib.Path("/etc/tubed/tubed.toml")
+DOCS = pathlib.Path("/usr/share/doc/tubed/docs")
 DROP_IN = pathlib.Path("/run/systemd/system/tubed.service.d/test.conf")
 
 
@@ -75,6 +76,29 @@ def stats(address=TCP):
         return client.stats()
     finally:
         client.close()
+
+
+def clients_are_refused():
+    for address in (TCP, LOCAL):
+        try:
+            Client(address).close()
+        except (ConnectionRefusedError, FileNotFoundError):
+            continue
+        raise AssertionError(f"{address} is open")
+
+
+def lines_of(page, heading):
+    """The commands below a heading of the packaged pages."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    section = re.search(rf"^(#+) {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", text,
+                        re.MULTILINE | re.DOTALL)
+    true(section, f"{page} has no {heading}")
+    return "".join(re.findall(r"^```sh\n(.*?)^```", section[2], re.MULTILINE | re.DOTALL))
+
+
+def paste(text):
+    """What an operator gets who pastes these lines: all of them succeed."""
+    return run("bash", "-euo", "pipefail", "-c", text)
 
 
 def wait_for_state(wanted, unit=UNIT):
