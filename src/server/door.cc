@@ -10,16 +10,19 @@ const char* socket_unit(const Listen& wanted) {
 
 Result<platform::Socket> open_door(const Listen& wanted, std::uint32_t backlog, const char* unit) {
   const int length = static_cast<int>(backlog);
+  // Of a service whose sockets come from systemd.
+  const bool confined = !platform::may_open_tcp();
   if (wanted.kind == Listen::Kind::unix_socket) {
-    return platform::listen_unix(wanted.path, {wanted.mode, wanted.group}, length);
+    auto opened = platform::listen_unix(wanted.path, {wanted.mode, wanted.group}, length);
+    if (opened || !confined) return opened;
+    return Error{fmt::format("{}; systemd has not passed it on: see systemctl status {}",
+                             opened.error().message, unit)};
   }
-  if (!platform::may_open_tcp()) {
-    return Error{fmt::format(
-        "{} is not among the sockets that systemd has passed on, and the service may open none "
-        "itself: see systemctl status {}",
-        to_string(wanted), unit)};
-  }
-  return platform::listen_tcp(wanted.host, wanted.port, length);
+  if (!confined) return platform::listen_tcp(wanted.host, wanted.port, length);
+  return Error{fmt::format(
+      "{} is not among the sockets that systemd has passed on, and the service may open none "
+      "itself: see systemctl status {}",
+      to_string(wanted), unit)};
 }
 
 void tell_door(platform::Log& log, std::string_view event, const platform::Socket& socket,

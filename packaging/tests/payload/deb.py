@@ -161,7 +161,8 @@ def drain_until_idle_and_exit():
     client.reserve()
     systemctl("stop", *SOCKETS)
     equal(state(), "active")
-    task = subprocess.Popen(["tubed", "--config", str(CONFIG), "--drain"])
+    task = subprocess.Popen(["tubed", "--config", str(CONFIG), "--drain"],
+                            stdout=subprocess.DEVNULL)
     until("the status", lambda: show("StatusText").startswith("draining: "))
     equal(task.poll(), None)
     client.send(b"put 0 0 60 1\r\nx\r\n")
@@ -442,6 +443,17 @@ def a_port_that_another_process_has():
     equal(ask("list-tube-used"), "USING default")
 
 
+def a_socket_unit_that_is_disabled():
+    systemctl("stop", *SOCKETS, UNIT)
+    systemctl("disable", SOCKETS[1])
+    systemctl("start", UNIT, code=1)
+    told = journal("-u", UNIT, "--priority=err", "-n", "5")
+    true("see systemctl status tubed-local.socket" in told, told)
+    systemctl("enable", SOCKETS[1])
+    systemctl("start", UNIT)
+    sockets_are_open()
+
+
 def a_connection_that_finds_such_a_fault_is_closed():
     systemctl("stop", UNIT)
     flags("--nonsense")
@@ -532,6 +544,18 @@ def removal_under_load_and_what_stays():
     client.close()
 
 
+def an_installation_beside_another_server():
+    run("dpkg", "-r", "tubed")
+    with socket.create_server(("127.0.0.1", 11300)):
+        run("dpkg", "-i", FIRST)
+        equal(state(), "failed")
+        told = journal("-u", UNIT, "--priority=err", "-n", "5")
+        true("see systemctl status tubed.socket" in told, told)
+    systemctl("start", UNIT)
+    sockets_are_open()
+    equal(ask("list-tube-used"), "USING default")
+
+
 def purge():
     run("dpkg", "-P", "tubed")
     for path in ("/var/lib/tubed", "/etc/tubed", "/run/tubed", "/etc/default/tubed"):
@@ -552,9 +576,10 @@ Trials().run(
     the_lines_of_a_deploy_as_documented, the_lines_of_a_backup_and_a_restore_as_documented,
     the_lines_of_a_rescue_as_documented,
     what_an_operator_has_to_mend_closes_the_sockets, a_port_that_another_process_has,
-    a_connection_that_finds_such_a_fault_is_closed,
+    a_socket_unit_that_is_disabled, a_connection_that_finds_such_a_fault_is_closed,
     five_restarts_under_a_connect_loop, two_upgrades_under_a_connect_loop,
     a_stuck_server_is_killed_by_the_watchdog, a_crash_loop_keeps_the_sockets_open,
     an_upgrade_that_finds_such_a_fault,
     stop_and_start_it_all, the_tests_that_the_package_brings,
-    nothing_has_failed_on_the_way, removal_under_load_and_what_stays, purge)
+    nothing_has_failed_on_the_way, removal_under_load_and_what_stays,
+    an_installation_beside_another_server, purge)
