@@ -218,46 +218,6 @@ void Server::advise_restart(std::vector<std::string> settings) {
   if (!settings.empty()) log_.warning("needs a restart", {{"settings", joined(settings)}});
 }
 
-void Server::drain(bool draining) {
-  if (stopping_) return;
-  begin_turn();  // it may be drained already
-  log_.info(draining ? "draining" : "not draining");
-  if (service_.draining() != draining) {
-    service_.set_draining(draining);
-    draining_since_ = service_.now();
-    limit_drain();
-  }
-  supervision_.refresh();
-}
-
-void Server::limit_drain() {
-  drain_timer_.disarm();
-  const bool ends = service_.draining() && settings_.drain_exit != DrainExit::never;
-  if (ends && settings_.drain_timeout > Duration::zero()) {
-    drain_timer_.arm(draining_since_ + settings_.drain_timeout - service_.now());
-  }
-}
-
-// Drain mode ends the server here.
-bool Server::is_drained() const {
-  if (!service_.draining() || stopping_) return false;
-  const auto jobs = service_.engine().info().jobs;
-  switch (settings_.drain_exit) {
-    case DrainExit::never:
-      return false;
-    case DrainExit::when_idle:
-      return jobs.reserved == 0;
-    case DrainExit::when_empty:
-      return jobs.total() == 0;
-  }
-  return false;
-}
-
-void Server::end_drained() {
-  drained_ = true;
-  stop();
-}
-
 // Once is a wish, and twice an order; that it has drained meanwhile is nobody's signal.
 void Server::asked_to_stop() {
   if (std::exchange(asked_to_stop_, true)) return stop_now("asked again");
