@@ -2,6 +2,7 @@
 //
 // A signal goes to a process that is surely the server: one of this machine, that stats names, and
 // that is called like the server. SIGUSR2 kills beanstalkd, and is only sent to a tubed.
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -109,20 +110,32 @@ std::string advice(const Stats& stats, const DrainOptions& options) {
       options.signal_name(), program_of(stats), options.signal_name());
 }
 
-// Until the server says that it drains, or drains no more.
+using DrainClock = std::chrono::steady_clock;
+
+// The process of that pidfd has ended by then.
+bool ends_before(int process, DrainClock::time_point end) {
+  pollfd ended{.fd = process, .events = POLLIN, .revents = 0};
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - DrainClock::now());
+    const auto wait = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+    const int ready = ::poll(&ended, 1, wait);
+    if (ready >= 0 || errno != EINTR) return ready == 1;
+  }
+}
+
+// Until the server says that it drains, or drains no more. With drain.exit a tubed may end at any
+// moment after the signal: it closes the connection, and its process ends some time later.
 Result<int> wait_for_state(Client& client, const DrainOptions& options, int process) {
-  const auto end = std::chrono::steady_clock::now() + kDrainPatience;
+  const auto end = DrainClock::now() + kDrainPatience;
   for (;;) {
     const auto answer = client.ask("stats");
     if (!answer) {
-      // tubed can be told to end when it has drained.
-      pollfd ended{.fd = process, .events = POLLIN, .revents = 0};
-      constexpr int kMilliseconds = 1000;
-      if (options.drains && ::poll(&ended, 1, kMilliseconds) == 1) return 0;
-      return answer.error();
+      if (!options.drains) return answer.error();
+      if (ends_before(process, end)) return 0;
+      return Error{fmt::format("{}, and its process has not ended", answer.error().message)};
     }
     if (Stats(answer.value().body).text("draining") == options.state()) return 0;
-    if (std::chrono::steady_clock::now() >= end) {
+    if (DrainClock::now() >= end) {
       return fail(kExitTimedOut,
                   fmt::format("after {} s the server still says draining: {}",
                               kDrainPatience.count(), options.drains ? "false" : "true"));

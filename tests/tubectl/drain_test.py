@@ -8,6 +8,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -15,6 +16,46 @@ from programs import (DONE, FAILURE, NOT_ALLOWED, SECONDS, TIMED_OUT, TUBECTL, U
                       ScriptedServer, TubectlTest)
 
 NOBODY = 65534
+# A process that is called tubed, and speaks as much as drain asks for. After SIGUSR1 it takes the
+# next command, sends what its second argument says, closes, and ends 1.5 s later. With "blind" it
+# closes before it takes that command; with "reset" the connection ends with a reset; with "lives"
+# it goes on.
+FAKE = r"""
+import os, signal, socket, struct, sys, time
+how, rest = sys.argv[1:]
+open("/proc/self/comm", "w").write("tubed")
+drains = []
+signal.signal(signal.SIGUSR1, lambda *_: drains.append(True))
+def reply(draining):
+    lines = f"---\nhostname: {os.uname().nodename}\npid: {os.getpid()}\nmax-job-memory: 1\n"
+    lines += f"draining: {draining}\n"
+    return f"OK {len(lines)}\r\n{lines}\r\n".encode()
+listener = socket.create_server(("127.0.0.1", 0))
+listener.settimeout(60)
+print(listener.getsockname()[1], flush=True)
+connection, _ = listener.accept()
+connection.settimeout(60)
+commands = connection.makefile("rb")
+assert commands.readline() == b"stats\r\n"
+if how != "blind":
+    connection.sendall(reply("false"))
+    while not drains:
+        assert commands.readline() == b"stats\r\n"
+        if not drains:
+            connection.sendall(reply("false"))
+else:
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    connection.sendall(reply("false"))
+    signal.sigwait([signal.SIGUSR1])
+connection.sendall({"nothing": b"", "half": reply("true")[:40], "no": reply("false"),
+                    "yes": reply("true")}[rest])
+if how == "reset":
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+commands.close()
+connection.close()
+listener.close()
+time.sleep(60 if how == "lives" else 1.5)
+"""
 
 
 def stats_reply(**values):
@@ -74,6 +115,28 @@ class Drain(TubectlTest):
         daemon = self.start("--drain-exit", "when-empty")
         self.tubectl(daemon.addresses[0], "drain")
         self.assertEqual(daemon.wait(), DONE)
+
+    def fake(self, *arguments):
+        """The address of a FAKE."""
+        process = subprocess.Popen([sys.executable, "-c", FAKE, *arguments], text=True,
+                                   stdout=subprocess.PIPE)
+
+        def end():
+            process.kill()
+            process.communicate(timeout=SECONDS)
+        self.addCleanup(end)
+        return f"127.0.0.1:{process.stdout.readline().strip()}"
+
+    def test_a_server_that_ends_at_any_moment(self):
+        """It has drained, whether or not it came to answer before its end."""
+        for how in ("reads", "blind", "reset"):
+            for rest in ("nothing", "half", "no", "yes"):
+                with self.subTest(how=how, rest=rest):
+                    self.tubectl(self.fake(how, rest), "drain")
+
+    def test_a_server_that_closes_and_lives_on(self):
+        told = self.refused(UNAVAILABLE, self.fake("lives", "nothing"), "drain")
+        self.assertIn("closed a connection, and its process has not ended", told)
 
     def test_nobody_else_is_signalled(self):
         here = os.uname().nodename
