@@ -14,7 +14,7 @@ import subprocess
 import sys
 import unittest
 
-from programs import SECONDS, TUBECTL, Client, DaemonTest, until
+from programs import SECONDS, TUBECTL, Client, DaemonTest, until, within
 
 DO_NOTHING = os.environ.get("DO_NOTHING_PROGRAM")
 IN_FLIGHT = (1, 16, 30)
@@ -69,7 +69,7 @@ class BenchTest(DaemonTest):
             with process:
                 self.assertEqual(process.wait(SECONDS), 0)
         self.addCleanup(end)
-        word, address = process.stdout.readline().split()
+        word, address = within("its address", process.stdout.readline).split()
         self.assertEqual(word, "listening")
         return address
 
@@ -155,11 +155,11 @@ class OnTubed(BenchTest):
     def test_pipe_with_a_rate_and_many_consumers(self):
         daemon = self.start()
         figures = self.bench(daemon.addresses[0], "pipe", "--producers", 3, "--consumers", 200,
-                             "--rate", 1000, "--jobs", 200)
-        self.assertEqual((figures["clients"], figures["all"]), (203, 200))
-        # The last of them is due 199 ms after the first.
-        self.assertGreater(figures["seconds"], 0.198)
-        self.assert_no_job_is_left(self.stats(daemon), 200)
+                             "--rate", 1000, "--jobs", 600)
+        self.assertEqual((figures["clients"], figures["all"]), (203, 600))
+        # The last of them is due 599 ms after the first, which is late on a busy machine.
+        self.assertGreater(figures["seconds"], 0.5)
+        self.assert_no_job_is_left(self.stats(daemon), 600)
 
     def test_pipe_does_not_take_jobs_of_others(self):
         daemon = self.start()
@@ -244,7 +244,9 @@ class OnTubed(BenchTest):
             process = subprocess.Popen(command(f"127.0.0.1:{port}", "put", "--clients", 1),
                                        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             with process:
+                listener.settimeout(SECONDS)
                 connection, _ = listener.accept()
+                connection.settimeout(SECONDS)
                 with connection:
                     connection.recv(1)
                     connection.shutdown(socket.SHUT_WR)

@@ -12,7 +12,7 @@ import unittest
 
 from job_tests import LONG, STATES, JobTest
 from programs import (DONE, FAILURE, SECONDS, TUBECTL, UNAVAILABLE, USAGE, ScriptedServer,
-                      until)
+                      until, within)
 
 
 class ClearTest(JobTest):
@@ -28,17 +28,21 @@ class ClearTest(JobTest):
                 os.execv(TUBECTL, [TUBECTL, "clear", *arguments])
             finally:
                 os._exit(127)
-        shown = b""
-        try:
-            while b"[y/N]" not in shown:
-                shown += os.read(terminal, 4096)
-            os.write(terminal, answer)
-            while True:
-                shown += os.read(terminal, 4096)
-        except OSError:  # it has ended
-            pass
+        shown = bytearray()
+
+        def converse():
+            try:
+                while b"[y/N]" not in shown:
+                    shown.extend(os.read(terminal, 4096))
+                os.write(terminal, answer)
+                while True:
+                    shown.extend(os.read(terminal, 4096))
+            except OSError:  # it has ended
+                return True
+        within("its question and its end", converse)
         os.close(terminal)
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), shown.decode()
+        code = os.waitstatus_to_exitcode(within("its end", lambda: os.waitpid(child, 0))[1])
+        return code, shown.decode()
 
     def test_all_three_states_and_nothing_else(self):
         for server in self.servers():

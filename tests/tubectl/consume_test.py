@@ -111,12 +111,15 @@ class Reserve(QueueTest):
     def test_nothing_in_time(self):
         for server, client in self.queues():
             self.assertIn("in time", self.refused(TIMED_OUT, server, "reserve", "--timeout", 0))
-            self.refused(TIMED_OUT, server, "reserve", "--timeout", 1, "--json")
+            self.refused(TIMED_OUT, server, "reserve", "--timeout", 0, "--json")
             client.put(b"a", priority=5)
             output, errors = self.failed(server, "reserve", "-n", 3, "--timeout", 0, "--release",
                                          "--delay", 50, code=TIMED_OUT)
             self.assertEqual((output, len(errors)), ("a\n", 1))
             self.assertEqual(self.state(client, 1), ("delayed", 5, 50))
+
+    def test_nothing_within_a_second(self):
+        self.refused(TIMED_OUT, self.tubed(), "reserve", "--timeout", 1, "--json")
 
     def test_it_waits_for_a_job(self):
         for server, client in self.queues():
@@ -128,12 +131,11 @@ class Reserve(QueueTest):
             self.assertEqual((process.returncode, output), (DONE, b"late"))
 
     def test_a_job_that_is_held_runs_out_of_time(self):
-        for server, client in self.queues():
-            client.put(b"a", ttr=1)
-            # With 1 s to run the safety margin begins at once.
-            output, errors = self.failed(server, "reserve", "-n", 2, code=TIMED_OUT)
-            self.assertEqual(output, "a\n")
-            self.assertIn("DEADLINE_SOON", errors[0])
+        server = self.tubed()
+        self.client(server).put(b"a", ttr=2)
+        output, errors = self.failed(server, "reserve", "-n", 2, code=TIMED_OUT)
+        self.assertEqual(output, "a\n")
+        self.assertIn("DEADLINE_SOON", errors[0])
 
     def test_what_was_not_written_is_not_deleted(self):
         for server, client in self.queues():
@@ -155,7 +157,6 @@ class Reserve(QueueTest):
         self.assertEqual(server.commands, ["reserve", "delete 5"])
 
     def test_a_job_that_comes_again_is_not_printed_again(self):
-        # Only of tubed: beanstalkd lets no job run out of its time while it is asked so often.
         server = self.tubed()
         client = self.client(server)
         size = 65_000  # the second one blocks the pipe

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 from programs import (DONE, FAILURE, NOT_ALLOWED, SECONDS, TIMED_OUT, TUBECTL, UNAVAILABLE, USAGE,
-                      ScriptedServer, TubectlTest)
+                      ScriptedServer, TubectlTest, within)
 
 NOBODY = 65534
 # A process that is called tubed, and speaks as much as drain asks for. After SIGUSR1 it takes the
@@ -125,7 +125,7 @@ class Drain(TubectlTest):
             process.kill()
             process.communicate(timeout=SECONDS)
         self.addCleanup(end)
-        return f"127.0.0.1:{process.stdout.readline().strip()}"
+        return f"127.0.0.1:{within('its port', process.stdout.readline).strip()}"
 
     def test_a_server_that_ends_at_any_moment(self):
         """It has drained, whether or not it came to answer before its end."""

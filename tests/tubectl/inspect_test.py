@@ -11,6 +11,7 @@ import subprocess
 import time
 import unittest
 
+from job_tests import Gate
 from programs import (DONE, FAILURE, SECONDS, TIMED_OUT, UNAVAILABLE, USAGE,
                       ScriptedServer, TubectlTest, until)
 
@@ -134,20 +135,21 @@ class Tubes(InspectTest):
 
     def test_rates(self):
         for server, client in self.queues():
-            before = client.stats()["cmd-list-tubes"]
-            process = self.popen(server, "tubes", "--interval", 0.5, "--json",
-                                 stdout=subprocess.PIPE)
-            with process:
-                until("the first look",
-                      lambda: client.stats()["cmd-list-tubes"] > before
-                      and client.stats()["cmd-stats-tube"] >= 2)
+            gate = Gate(server, b"list-tubes")
+            self.addCleanup(gate.close)
+
+            def second_look(client=client):
                 client.put_many(100)
                 for job in range(5, 55):
                     client.ask(f"delete {job}")
-                output, _ = process.communicate(timeout=SECONDS)
+
+            def first_look(gate=gate, second_look=second_look):
+                gate.reached = second_look
+            gate.reached = first_look
+            output = self.tubectl(gate.address, "tubes", "--interval", 0.5, "--json")
             default, mail = map(json.loads, output.splitlines())
             self.assertEqual((default["puts_per_second"], default["deletes_per_second"]), (0, 0))
-            # In half a second, or longer on a busy machine.
+            # Between two looks that are half a second apart, or more on a busy machine.
             self.assertLessEqual(mail["puts_per_second"], 200)
             self.assertGreater(mail["puts_per_second"], 0)
             self.assertAlmostEqual(mail["puts_per_second"], 2 * mail["deletes_per_second"])

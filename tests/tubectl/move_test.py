@@ -20,7 +20,7 @@ class MoveTest(JobTest):
         for server in self.servers():
             client = self.client(server)
             binary = bytes(range(256)) * 10
-            self.put_in(client, "from", "ready", b"", priority=0, ttr=1)
+            self.put_in(client, "from", "ready", b"", priority=0, ttr=20)
             self.put_in(client, "from", "ready", binary, priority=4294967295, ttr=77)
             self.put_in(client, "from", "delayed", b"\r\n", priority=7, ttr=4294967295)
             self.put_in(client, "from", "buried", b"x" * 65535, priority=8, ttr=1)

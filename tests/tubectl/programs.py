@@ -27,6 +27,17 @@ DONE, FAILURE, USAGE, BAD_INPUT, UNAVAILABLE, IO, TIMED_OUT, NOT_ALLOWED = (
     0, 1, 64, 65, 69, 74, 75, 77)
 
 
+def within(what, call, seconds=SECONDS):
+    """What call() returns; it may block, but no longer than that."""
+    results = []
+    thread = threading.Thread(target=lambda: results.append(call()), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not results:
+        raise AssertionError(f"waited {seconds} s in vain for: {what}")
+    return results[0]
+
+
 class ScriptedServer:
     """Says to each command, whatever it is, the next of `answers`; None closes the connection. For
     what no real server can be brought to say."""
@@ -73,7 +84,10 @@ def subcommands():
 
 
 class TubectlTest(DaemonTest):
-    """Each test is for both servers unless it says otherwise: `for server in self.servers():`."""
+    """Each test is for both servers unless it says otherwise: `for server in self.servers():`.
+
+    A test that waits for a timer of the server (a TTR, a delay, the end of a reserve-with-timeout)
+    is for tubed alone: beanstalkd 1.12 loses some of its timers until another command comes."""
 
     def tubed(self, *flags):
         """The address of a tubed of its own."""

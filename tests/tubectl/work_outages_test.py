@@ -9,6 +9,7 @@ import json
 import signal
 import socket
 import subprocess
+import threading
 import time
 import unittest
 from itertools import pairwise
@@ -88,7 +89,7 @@ class Outages(WorkTest):
             client = self.client(address)
             until("all to wait", lambda: client.stats()["current-waiting"] == 3)
             kill()
-            line = json.loads(process.stderr.readline())
+            line = json.loads(self.error_line(process, "the loss of the connection"))
             self.assertEqual(line["event"], "disconnected")
             address, _ = self.start_server(name)
             client = self.client(address)
@@ -108,14 +109,15 @@ class Outages(WorkTest):
                 f"echo $$ > {self.path('pid')}; while ! [ -e {gate} ]; do sleep 0.01; done")
             pid = self.wait_for_pid("pid")
             kill()
-            self.assertIn(b"trying again", process.stderr.readline())
+            self.assertIn("trying again", self.error_line(process, "the loss of the connection"))
             self.start_server(name)
             self.assertTrue(is_alive(pid))
             gate.touch()
-            self.assertRegex(process.stderr.readline().decode(),
+            self.assertRegex(self.error_line(process, "what became of the job"),
                              rf"job {job} of default: lost, exit code 0 after .*: the connection "
                              "was lost while the command ran\n")
-            self.assertEqual(process.stderr.readline(), b"tubectl: connected again\n")
+            self.assertEqual(self.error_line(process, "a connection"),
+                             "tubectl: connected again\n")
             process.send_signal(signal.SIGTERM)
             self.assertEqual(self.wait_for_end(process), (DONE, ""))
             gate.unlink()
@@ -128,14 +130,15 @@ class Outages(WorkTest):
             client = self.client(address)
             until("it to wait", lambda: client.stats()["current-waiting"] == 1)
             kill()
-            process.stderr.readline()
+            self.error_line(process, "the loss of the connection")
             process.send_signal(signal.SIGTERM)
             self.assertEqual(self.wait_for_end(process), (DONE, ""))
 
     def test_when_idle_it_does_not_wait_for_a_server(self):
         for name in self.both():
             address, kill = self.start_server(name)
-            process = self.start_work(address, "--exit-when-idle", 1, "--quiet", "--", "true")
+            # The server is gone before it could be idle for so long, on a busy machine too.
+            process = self.start_work(address, "--exit-when-idle", 4, "--quiet", "--", "true")
             client = self.client(address)
             until("it to wait", lambda: client.stats()["current-waiting"] == 1)
             kill()
@@ -147,10 +150,35 @@ class Outages(WorkTest):
         for name in self.both():
             address = f"unix:{self.files / f'{name}.sock'}"
             process = self.start_work(address, "--wait", "--count", 1, "--", "true")
-            self.assertIn(b"cannot connect", process.stderr.readline())
+            self.assertIn("cannot connect", self.error_line(process, "an attempt to connect"))
             self.start_server(name)
             self.client(address).put(b"x")
             self.assertEqual(self.wait_for_end(process), (DONE, "tubectl: connected again\n"))
+
+
+class Lag:
+    """How late the machine runs what is due: a busy one lets everybody wait now and then."""
+
+    def __init__(self):
+        self.most = 0
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.watch, daemon=True)
+
+    def watch(self):
+        pause = 0.05
+        before = time.monotonic()
+        while not self.ended.wait(pause):
+            now = time.monotonic()
+            self.most = max(self.most, now - before - pause)
+            before = now
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.thread.join(SECONDS)
 
 
 class SilentServer:
@@ -214,10 +242,11 @@ class Connections(WorkTest):
             server.be_full()
             other.shutdown(socket.SHUT_RDWR)
             # A connect gives up after 2 s: the job's TTR would be over.
-            server.give_job(connection, commands, touches=12)
+            with Lag() as lag:
+                server.give_job(connection, commands, touches=12)
             gaps = [after - before for before, after in pairwise(server.touches)]
-            self.assertLess(max(gaps), 1.5)
-            self.assertIn(b"trying again", process.stderr.readline())
+            self.assertLess(max(gaps) - lag.most, 1.5)
+            self.assertIn("trying again", self.error_line(process, "the loss of a connection"))
 
     def test_a_job_that_waited_for_long_is_touched_at_once(self):
         server = SilentServer(self.files / "silent.sock", b"x")
