@@ -236,6 +236,31 @@ TEST_CASE("sorting, by key and reversed") {
   CHECK_FALSE(sort_key_of("size"));
 }
 
+TEST_CASE("the column that is sorted by is always shown") {
+  Model model = with_tubes({tube("a", 1, 9), tube("b", 3)});
+  View view;
+  for (const Size size : {Size{80, 24}, Size{40, 8}}) {
+    for (std::size_t key = 1; key < kSortKeys; ++key) {
+      CAPTURE(key);
+      model.tubes.sort_by(static_cast<SortKey>(key));
+      CHECK(std::ranges::any_of(shown(model, view, size), [](const std::string& line) {
+        const auto title = line.find(" TUBE ");
+        return title != line.npos && line.find('v', title) != line.npos;
+      }));
+    }
+  }
+}
+
+TEST_CASE("the titles do not look like the selected row below them") {
+  Model model = with_tubes({tube("mail", 7)});
+  View view;
+  const Frame frame = compose(model, view, kAscii, {80, 24});
+  const auto is_bar = [](const Line& line) { return line.spans().front().reversed; };
+  CHECK(frame.lines[6].text().starts_with("  TUBE"));
+  CHECK_FALSE(is_bar(frame.lines[6]));
+  CHECK(is_bar(frame.lines[7]));
+}
+
 TEST_CASE("the selection stays with its tube, and scrolls the table") {
   std::vector<TubeCounts> tubes;
   for (std::uint64_t index = 0; index < 10'000; ++index) {

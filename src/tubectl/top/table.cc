@@ -43,14 +43,15 @@ struct Layout {
   std::size_t graph = 0;  // 0: there is none
 };
 
-Layout lay_out(std::size_t longest_name, std::size_t columns) {
+// The column by which the rows are sorted always has its place.
+Layout lay_out(std::size_t longest_name, std::size_t columns, SortKey sorted_by) {
   Layout layout;
   // The widest choice that leaves room for the name.
   for (int kept = static_cast<int>(kColumns.size()); kept >= 0; --kept) {
     layout.columns.clear();
     std::size_t used = kept >= kGraphRank ? 1 + kLeastGraph : 0;
     for (const Column& column : kColumns) {
-      if (column.rank > kept) continue;
+      if (column.rank > kept && column.key != sorted_by) continue;
       layout.columns.push_back(column);
       used += 1 + column.columns;
     }
@@ -135,10 +136,8 @@ Line tube_line(const TubeRow& row, bool selected, const Layout& layout, const Gl
 
 std::vector<Line> compose_table(const TubeList& tubes, bool selects, const Glyphs& glyphs,
                                 std::size_t columns, std::size_t rows) {
-  const Layout layout = lay_out(tubes.longest_name(), columns);
+  const Layout layout = lay_out(tubes.longest_name(), columns, tubes.sorted_by());
   std::vector<Line> lines{title_line(tubes, layout, glyphs)};
-  lines.front().pad_to(columns);
-  lines.front().reverse();
   for (std::size_t index = tubes.first(); index < tubes.size() && lines.size() < rows; ++index) {
     const bool selected = selects && index == tubes.selected_index();
     lines.push_back(tube_line(tubes[index], selected, layout, glyphs));
