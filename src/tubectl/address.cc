@@ -157,4 +157,10 @@ Result<platform::Descriptor> connect_to(const Address& address, int patience_sec
                                    : connect_internet(address, patience_seconds);
 }
 
+bool nothing_listens(const Error& error) {
+  // As system_error() ends.
+  return error.message.ends_with(": " + platform::error_text(ECONNREFUSED)) ||
+         error.message.ends_with(": " + platform::error_text(ENOENT));
+}
+
 }  // namespace tubed::tubectl

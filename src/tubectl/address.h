@@ -32,5 +32,7 @@ Result<Address> parse_address(std::string_view text);
 inline constexpr int kPatienceSeconds = 30;
 Result<platform::Descriptor> connect_to(const Address& address,
                                         int patience_seconds = kPatienceSeconds);
+// True if connect_to() failed because nothing listens there.
+bool nothing_listens(const Error& error);
 
 }  // namespace tubed::tubectl

@@ -12,6 +12,7 @@
 #include "tubectl/bench/report.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/subcommand.h"
+#include "tubectl/values.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -154,30 +155,33 @@ void add_load_options(CLI::App& app, Options& options) {
   constexpr std::size_t kMany = 100'000;
   app.add_option("--clients", plan.clients, "Connections")
       ->type_name("N")
-      ->check(CLI::Range(std::size_t{1}, kMany))
+      ->transform(is_count(1, kMany))
       ->capture_default_str();
   app.add_option("--in-flight", plan.in_flight,
                  "Commands that a client has sent and that are not answered; of pipe: puts")
       ->type_name("N")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000}))
+      ->transform(is_count(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--body", plan.body_bytes, "Size of a job")
-      ->type_name("BYTES")
-      ->check(CLI::Range(std::size_t{0}, std::size_t{kMaxJobBytesCeiling}))
+      ->type_name("SIZE")
+      ->transform(is_size(0, kMaxJobBytesCeiling))
       ->capture_default_str();
   app.add_option("--tubes", plan.tubes,
                  "Spread the clients over the tubes bench-0, bench-1, ...; 1 is the tube default")
       ->type_name("N")
-      ->check(CLI::Range(std::size_t{1}, kMany))
+      ->transform(is_count(1, kMany))
       ->capture_default_str();
   app.add_option("--delay", plan.delay_seconds, "Delay of the jobs")
-      ->type_name("SECONDS")
+      ->type_name("TIME")
+      ->transform(is_seconds())
       ->capture_default_str();
   app.add_option("--priority", plan.priority, "Priority of the jobs")
       ->type_name("N")
+      ->transform(is_count(0, UINT32_MAX))
       ->capture_default_str();
   app.add_option("--ttr", plan.ttr_seconds, "Time to run of the jobs")
-      ->type_name("SECONDS")
+      ->type_name("TIME")
+      ->transform(is_seconds())
       ->capture_default_str();
 }
 
@@ -185,18 +189,18 @@ void add_length_options(CLI::App& app, Options& options) {
   constexpr double kLongest = 1e7;
   app.add_option("--seconds", options.seconds,
                  "Measure for so long (reserve: until all jobs are gone)")
-      ->type_name("S")
-      ->check(CLI::Range(0.001, kLongest))
+      ->type_name("TIME")
+      ->transform(is_time(0.001, kLongest))
       ->capture_default_str();
   app.add_option("--jobs", options.plan.jobs,
                  "End after so many jobs, all of them measured; --seconds may end it sooner. "
                  "reserve: how many jobs there are [100000]")
       ->type_name("N")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000'000}));
+      ->transform(is_count(1, 1'000'000'000'000));
   app.add_option("--warm-up", options.warm_up,
                  "Do not measure the first seconds; not with --jobs or reserve")
-      ->type_name("S")
-      ->check(CLI::Range(0.0, kLongest))
+      ->type_name("TIME")
+      ->transform(is_time(0, kLongest))
       ->capture_default_str();
 }
 
@@ -205,14 +209,14 @@ void add_workload_options(CLI::App& app, Options& options) {
   app.add_flag("--no-fill", options.no_fill, "reserve: the jobs are there, put none first");
   app.add_option("--producers", options.producers, "pipe: clients that put [half of --clients]")
       ->type_name("N")
-      ->check(CLI::Range(std::size_t{1}, kMany));
+      ->transform(is_count(1, kMany));
   app.add_option("--consumers", options.consumers, "pipe: clients that reserve [half of --clients]")
       ->type_name("N")
-      ->check(CLI::Range(std::size_t{1}, kMany));
+      ->transform(is_count(1, kMany));
   app.add_option("--rate", options.plan.rate,
                  "pipe: puts a second, of all producers; 0 is as fast as --in-flight allows")
       ->type_name("N")
-      ->check(CLI::Range(0.0, 1e8))
+      ->transform(is_number(0, 1e8))
       ->capture_default_str();
 }
 
@@ -231,7 +235,7 @@ Subcommand add_bench(CLI::App& parent) {
   CLI::App& app =
       *parent.add_subcommand("bench", "Load a server, and measure throughput and latencies");
   options->app = &app;
-  app.add_option("workload", options->work, "What it does; see below")
+  app.add_option("WORKLOAD", options->work, "What it does; see below")
       ->type_name("WORKLOAD")
       ->check(CLI::IsMember({"put", "reserve", "cycle", "pipe"}))
       ->required();

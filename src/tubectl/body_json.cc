@@ -3,6 +3,10 @@
 #include <array>
 #include <cstdint>
 
+#include <fmt/format.h>
+
+#include "tubectl/utf8.h"
+
 namespace tubed::tubectl {
 namespace {
 
@@ -13,37 +17,8 @@ constexpr const char* kBodyBase64 = "body_base64";
 
 // What dump() takes as text.
 bool is_utf8(std::string_view text) {
-  std::size_t at = 0;
-  const auto continues = [&](std::size_t place, unsigned least, unsigned most) {
-    if (place >= text.size()) return false;
-    const auto byte = static_cast<unsigned char>(text[place]);
-    return byte >= least && byte <= most;
-  };
-  while (at < text.size()) {
-    const auto first = static_cast<unsigned char>(text[at]);
-    // [RFC 3629, section 4]
-    std::size_t length = 1;
-    unsigned least = 0x80;
-    unsigned most = 0xbf;
-    if (first >= 0xf0 && first <= 0xf4) {
-      length = 4;
-      if (first == 0xf0) least = 0x90;
-      if (first == 0xf4) most = 0x8f;
-    } else if (first >= 0xe0 && first < 0xf0) {
-      length = 3;
-      if (first == 0xe0) least = 0xa0;
-      if (first == 0xed) most = 0x9f;
-    } else if (first >= 0xc2 && first < 0xe0) {
-      length = 2;
-    } else if (first >= 0x80) {
-      return false;
-    }
-    for (std::size_t i = 1; i < length; ++i) {
-      if (!continues(at + i, i == 1 ? least : 0x80, i == 1 ? most : 0xbf)) return false;
-    }
-    at += length;
-  }
-  return true;
+  while (const std::size_t bytes = character_bytes(text)) text.remove_prefix(bytes);
+  return text.empty();
 }
 
 }  // namespace
@@ -69,7 +44,21 @@ Result<std::string> body_of(const Json& object) {
 }
 
 std::string to_line(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string line = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  // dump() leaves DEL and U+0080 to U+009F as they are, and a terminal may obey them.
+  if (line.find_first_of("\x7f\xc2") == line.npos) return line;
+  std::string result;
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    const bool second_kind = line[at] == '\xc2' && at + 1 < line.size() &&
+                             static_cast<unsigned char>(line[at + 1]) < 0xa0;
+    if (line[at] != '\x7f' && !second_kind) {
+      result.push_back(line[at]);
+      continue;
+    }
+    if (second_kind) ++at;
+    result += fmt::format("\\u00{:02x}", static_cast<unsigned char>(line[at]));
+  }
+  return result;
 }
 
 std::string to_base64(std::string_view bytes) {

@@ -1,6 +1,5 @@
 // tubectl delete, release, bury, kick: what becomes of jobs that are named.
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <span>
 
@@ -34,16 +33,17 @@ struct Deeds {
   std::uint64_t done = 0;
   std::uint64_t failed = 0;
 
-  void take(JobId id, const Answer& answer, std::string_view expected) {
+  void take(JobId id, const Answer& answer, std::string_view expected,
+            std::string_view not_found = kNoSuchJob) {
     if (answer.is(expected)) {
       ++done;
     } else {
-      refuse(id, answer);
+      refuse(id, answer, not_found);
     }
   }
-  void refuse(JobId id, const Answer& answer) {
+  void refuse(JobId id, const Answer& answer, std::string_view not_found = kNoSuchJob) {
     ++failed;
-    refused(fmt::format("job {}", id), answer);
+    refused(fmt::format("job {}", id), answer, not_found);
   }
 };
 
@@ -55,9 +55,16 @@ int tell_deeds(const Deeds& deeds, const char* what, bool json) {
   return deeds.failed == 0 ? 0 : kExitFailure;
 }
 
+// What for_each_id() does with each job.
+struct IdDeed {
+  std::string_view command;
+  std::string_view expected;
+  const char* what;
+  std::string_view not_found;  // what NOT_FOUND means
+};
+
 // One command for each job, many in flight.
-Result<int> for_each_id(const ByIdOptions& options, std::string_view command,
-                        std::string_view expected, const char* what) {
+Result<int> for_each_id(const ByIdOptions& options, const IdDeed& deed) {
   const auto ids = read_ids(options.ids);
   if (!ids) return fail(kExitBadInput, ids.error().message);
   auto client = connect(options.server);
@@ -66,11 +73,13 @@ Result<int> for_each_id(const ByIdOptions& options, std::string_view command,
   const auto done = ask_each(
       *client, ids.value().size(),
       [&](std::size_t i, std::string& commands) {
-        commands += fmt::format("{} {}\r\n", command, ids.value()[i]);
+        commands += fmt::format("{} {}\r\n", deed.command, ids.value()[i]);
       },
-      [&](std::size_t i, const Answer& answer) { deeds.take(ids.value()[i], answer, expected); });
+      [&](std::size_t i, const Answer& answer) {
+        deeds.take(ids.value()[i], answer, deed.expected, deed.not_found);
+      });
   if (!done) return done.error();
-  return tell_deeds(deeds, what, options.json);
+  return tell_deeds(deeds, deed.what, options.json);
 }
 
 // Only who holds a job may release or bury it, so it is reserved first.
@@ -155,16 +164,17 @@ Result<int> run_bury(const ByIdOptions& options) {
 std::optional<std::uint32_t> kick_bound(const ByIdOptions& options) {
   if (options.all) return options.ids.empty() ? std::optional(UINT32_MAX) : std::nullopt;
   if (options.ids.size() != 1) return std::nullopt;
-  const std::string& text = options.ids.front();
-  std::uint32_t bound = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), bound);
-  return read.ec == std::errc() ? std::optional(bound) : std::nullopt;
+  const auto bound = id_of(options.ids.front());
+  if (!bound || *bound > UINT32_MAX) return std::nullopt;
+  return static_cast<std::uint32_t>(*bound);
 }
 
 Result<int> kick_tube(const ByIdOptions& options) {
   const auto bound = kick_bound(options);
   if (!bound) {
-    return fail(kExitUsage, "say how many jobs of the tube, or --all; try tubectl kick --help");
+    return fail(kExitUsage,
+                "say how many jobs of the tube, from 0 to 4294967295, or --all; "
+                "try tubectl kick --help");
   }
   auto client = connect(options.server);
   if (!client) return client.error();
@@ -178,19 +188,28 @@ Result<int> kick_tube(const ByIdOptions& options) {
   return print(options.json ? to_line(told) + "\n" : fmt::format("{}\n", kicked));
 }
 
-Result<int> run_kick(const ByIdOptions& options) {
+// The first word may be the tube if it is no id.
+void take_tube_from_words(ByIdOptions& options) {
+  if (!options.tube.empty() || options.ids.empty() || is_id_or_stdin(options.ids.front())) return;
+  options.tube = options.ids.front();
+  options.ids.erase(options.ids.begin());
+}
+
+Result<int> run_kick(ByIdOptions& options) {
+  take_tube_from_words(options);
   if (!options.tube.empty()) return kick_tube(options);
-  if (options.ids.empty() || options.all) {
-    return fail(kExitUsage, "say which jobs, or which --tube; try tubectl kick --help");
+  if (options.ids.empty() || options.all || !std::ranges::all_of(options.ids, is_id_or_stdin)) {
+    return fail(kExitUsage, "say which jobs, or which tube; try tubectl kick --help");
   }
-  return for_each_id(options, "kick-job", "KICKED", "kicked");
+  return for_each_id(options, {"kick-job", "KICKED", "kicked",
+                               "there is no such job, or it is neither buried nor delayed"});
 }
 
 // What the four have in common.
 CLI::App& add_by_id(CLI::App& parent, const char* name, const char* meaning, const char* footer,
-                    ByIdOptions& options) {
+                    ByIdOptions& options, bool takes_tube = false) {
   CLI::App& app = *parent.add_subcommand(name, meaning);
-  add_ids(app, options.ids);
+  add_ids(app, options.ids, takes_tube);
   add_server_option(app, options.server);
   add_json_flag(app, options.json);
   app.footer(footer);
@@ -209,20 +228,24 @@ examples:
   tubectl delete 7 8
   echo 12 13 | tubectl delete -)",
                             *options);
-  app.get_option("ids")->required();
-  return Subcommand{&app,
-                    [options] { return for_each_id(*options, "delete", "DELETED", "deleted"); }};
+  app.get_option("ID")->required();
+  return Subcommand{&app, [options] {
+                      return for_each_id(*options,
+                                         {"delete", "DELETED", "deleted",
+                                          "there is no such job, or another client has it"});
+                    }};
 }
 
 Subcommand add_release(CLI::App& parent) {
   const auto options = std::make_shared<ByIdOptions>();
-  CLI::App& app = add_by_id(parent, "release", "Make jobs that nobody holds ready, or delay them",
-                            R"(examples:
+  CLI::App& app =
+      add_by_id(parent, "release", "Make jobs that no client holds ready, or delay them",
+                R"(examples:
   tubectl release 3
   tubectl release 7 8 --delay 3600
   echo 12 13 | tubectl release --priority 0 -)",
-                            *options);
-  app.get_option("ids")->required();
+                *options);
+  app.get_option("ID")->required();
   add_priority_option(app, options->priority, "A new priority [the job's own]");
   add_delay_option(app, options->delay, "Make them ready after so long [at once]");
   return Subcommand{&app, [options] { return run_release(*options); }};
@@ -230,12 +253,12 @@ Subcommand add_release(CLI::App& parent) {
 
 Subcommand add_bury(CLI::App& parent) {
   const auto options = std::make_shared<ByIdOptions>();
-  CLI::App& app = add_by_id(parent, "bury", "Bury jobs that nobody holds",
+  CLI::App& app = add_by_id(parent, "bury", "Bury jobs that no client holds",
                             R"(examples:
   tubectl bury 3
   tubectl bury 7 8 --priority 100)",
                             *options);
-  app.get_option("ids")->required();
+  app.get_option("ID")->required();
   add_priority_option(app, options->priority, "A new priority [the job's own]");
   return Subcommand{&app, [options] { return run_bury(*options); }};
 }
@@ -244,15 +267,15 @@ Subcommand add_kick(CLI::App& parent) {
   const auto options = std::make_shared<ByIdOptions>();
   CLI::App& app =
       add_by_id(parent, "kick", "Make buried and delayed jobs ready",
-                R"(With --tube the number that follows is how many jobs, not an id. Buried jobs
-are kicked as long as the tube has any, and only then delayed ones; it prints
-how many it were.
+                R"(With --tube, or a first word that is a tube and no id, the number that follows is
+how many jobs, not an id. Buried jobs are kicked as long as the tube has any, and only
+then delayed ones; it prints how many it were.
 
 examples:
   tubectl kick 4
   tubectl kick --tube mail 10
-  tubectl kick -t images --all)",
-                *options);
+  tubectl kick images --all)",
+                *options, true);
   add_tube_option(app, options->tube, "Kick so many jobs of this tube");
   app.add_flag("--all", options->all, "With --tube: all buried jobs, or else all delayed ones");
   return Subcommand{&app, [options] { return run_kick(*options); }};

@@ -11,6 +11,7 @@
 #include "tubectl/job_source.h"
 #include "tubectl/subcommand.h"
 #include "tubectl/terminal.h"
+#include "tubectl/values.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -21,7 +22,7 @@ constexpr std::string_view kClearFooter =
 examples:
   tubectl clear --yes work
   tubectl clear --yes --state buried work mail
-  tubectl clear --yes --state buried --older-than 604800 work)";
+  tubectl clear --yes --state buried --older-than 7d work)";
 
 struct ClearOptions {
   Server server;
@@ -151,21 +152,18 @@ class Clear {
 Subcommand add_clear(CLI::App& parent) {
   const auto options = std::make_shared<ClearOptions>();
   CLI::App& app = *parent.add_subcommand("clear", "Delete the jobs of a tube that no worker has");
-  app.add_option("tubes", options->tubes, "Whose jobs")
-      ->type_name("TUBE")
-      ->required()
-      ->check(is_tube());
+  add_tubes(app, options->tubes, "Whose jobs")->required();
   add_server_option(app, options->server);
   options->states.add_to(app);
   CLI::Option* const older_than =
       app.add_option("--older-than", options->older_than,
                      "Only jobs that were put so long ago; looks at every id")
-          ->type_name("SECONDS")
-          ->check(CLI::NonNegativeNumber);
+          ->type_name("TIME")
+          ->transform(is_seconds(UINT64_MAX));
   app.add_option("--to", options->to, "With --older-than: end with this id [the newest]")
       ->type_name("ID")
       ->needs(older_than)
-      ->check(CLI::PositiveNumber);
+      ->transform(is_count(1));
   app.add_flag("-y,--yes", options->yes, "Do not ask");
   add_json_flag(app, options->json);
   app.footer(std::string(kClearFooter));

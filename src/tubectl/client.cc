@@ -19,8 +19,8 @@ namespace {
 constexpr std::string_view kCrLf = "\r\n";
 // A reply's line is a word and a few numbers, or USING and a tube.
 constexpr std::size_t kLongestLine = 1024;
-// A job's, or a list of a great many tubes.
-constexpr std::size_t kLongestBody = std::size_t{2} << 30;
+
+std::uint64_t most_reply_bytes = kMaxReplyBytes;
 
 bool has_body(std::string_view word) {
   return word == "OK" || word == "FOUND" || word == "RESERVED";
@@ -37,6 +37,10 @@ std::optional<std::size_t> last_number(std::string_view line) {
 }
 
 }  // namespace
+
+void limit_replies(std::uint64_t bytes) {
+  most_reply_bytes = bytes;
+}
 
 std::uint64_t Answer::number() const {
   const auto space = line.find(' ');
@@ -131,7 +135,11 @@ Result<std::optional<Answer>> Client::parse() {
   std::size_t size = end + kCrLf.size();
   if (has_body(answer.word())) {
     const auto bytes = last_number(answer.line);
-    if (!bytes || *bytes > kLongestBody) return no_beanstalk(answer.line);
+    if (!bytes) return no_beanstalk(answer.line);
+    if (*bytes > most_reply_bytes) {
+      return Error{fmt::format("the server announces a reply of {} bytes; --max-reply is {}",
+                               *bytes, most_reply_bytes)};
+    }
     if (input.size() < size + *bytes + kCrLf.size()) return std::optional<Answer>();
     // One that is off by a byte would have every later answer taken for another command's.
     if (input.substr(size + *bytes, kCrLf.size()) != kCrLf) return no_beanstalk(answer.line);

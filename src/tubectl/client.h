@@ -28,6 +28,14 @@ struct Answer {
   std::uint64_t number() const;
 };
 
+// A false server may announce a reply of any size, and a client keeps what it has of a reply in
+// memory, twice at its end. This bound is larger than the list of a million tubes of usual names,
+// and than all but the largest jobs; --max-reply changes it.
+inline constexpr std::uint64_t kMaxReplyBytes = std::uint64_t{256} << 20;
+inline constexpr std::uint64_t kMaxReplyBytesCeiling = std::uint64_t{2} << 30;
+// For all clients of this process. Precondition: no thread uses one yet.
+void limit_replies(std::uint64_t bytes);
+
 inline constexpr Duration kPatience = std::chrono::seconds(kPatienceSeconds);
 
 class Client {

@@ -60,10 +60,8 @@ Part part_of(const CLI::App& app, const std::string& name) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) continue;  // hidden
     Argument argument = argument_of(*option);
-    if (option->get_positional()) {
-      part.positionals.push_back(std::move(argument));
-      continue;
-    }
+    if (option->get_positional()) part.positionals.push_back(argument);
+    if (!option->nonpositional()) continue;
     for (const auto& letter : option->get_snames()) argument.names.push_back("-" + letter);
     for (const auto& word : option->get_lnames()) argument.names.push_back("--" + word);
     part.options.push_back(std::move(argument));
@@ -161,6 +159,8 @@ _tubectl_tubes() {
   local -a server tubes
   local expl
   integer i
+  # What stands before the subcommand.
+  if [[ -n $tubectl_server ]]; then server=(-s "${(Q)tubectl_server}"); fi
   for ((i = 2; i < CURRENT; i++)); do
     case $words[i] in
       (-s|--server) server=(-s "${(Q)words[i+1]}") ;;
@@ -174,7 +174,7 @@ _tubectl_tubes() {
 }
 
 _tubectl() {
-  local curcontext=$curcontext state line ret=1 tubectl_program=$words[1]
+  local curcontext=$curcontext state line ret=1 tubectl_program=$words[1] tubectl_server
   typeset -A opt_args
 )zsh";
 
@@ -279,6 +279,7 @@ std::string zsh_completion(const CLI::App& app) {
   result += "  _arguments -C" + zsh_arguments(parts.front(), "    ") +
             " \\\n    '1:subcommand:->subcommand'"
             " \\\n    '*::argument:->arguments' && ret=0\n"
+            "  tubectl_server=${opt_args[-s]:-$opt_args[--server]}\n"
             "  case $state in\n    (subcommand)\n      local -a subcommands=(\n";
   std::string cases;
   for (const Part& part : parts) {

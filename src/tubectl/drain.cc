@@ -123,6 +123,30 @@ bool ends_before(int process, DrainClock::time_point end) {
   }
 }
 
+// The process was started with sockets of systemd, as its environment shows to root and its user.
+bool has_sockets_of_systemd(std::uint64_t process) {
+  std::ifstream file(fmt::format("/proc/{}/environ", process));
+  for (std::string variable; std::getline(file, variable, '\0');) {
+    if (variable.starts_with("LISTEN_FDS=")) return true;
+  }
+  return false;
+}
+
+std::string jobs_left(const Stats& stats) {
+  return fmt::format("jobs left: {} ready, {} reserved, {} delayed, {} buried",
+                     stats.count("current-jobs-ready"), stats.count("current-jobs-reserved"),
+                     stats.count("current-jobs-delayed"), stats.count("current-jobs-buried"));
+}
+
+int report(const DrainOptions& options, const Stats& stats, bool already) {
+  if (!options.drains) {
+    return print(already ? "not draining: the server takes jobs as before\n"
+                         : "not draining any more: the server takes jobs again\n");
+  }
+  return print(fmt::format("draining{}: the server takes no new jobs; {}\n",
+                           already ? " already" : "", jobs_left(stats)));
+}
+
 // Until the server says that it drains, or drains no more. With drain.exit a tubed may end at any
 // moment after the signal: it closes the connection, and its process ends some time later.
 Result<int> wait_for_state(Client& client, const DrainOptions& options, int process) {
@@ -131,10 +155,11 @@ Result<int> wait_for_state(Client& client, const DrainOptions& options, int proc
     const auto answer = client.ask("stats");
     if (!answer) {
       if (!options.drains) return answer.error();
-      if (ends_before(process, end)) return 0;
+      if (ends_before(process, end)) return print("drained: the server has ended\n");
       return Error{fmt::format("{}, and its process has not ended", answer.error().message)};
     }
-    if (Stats(answer.value().body).text("draining") == options.state()) return 0;
+    const Stats stats(answer.value().body);
+    if (stats.text("draining") == options.state()) return report(options, stats, false);
     if (DrainClock::now() >= end) {
       return fail(kExitTimedOut,
                   fmt::format("after {} s the server still says draining: {}",
@@ -150,7 +175,7 @@ Result<int> run_drain(const DrainOptions& options) {
   const auto answer = client->ask("stats");
   if (!answer) return answer.error();
   const Stats stats(answer.value().body);
-  if (stats.text("draining") == options.state()) return 0;
+  if (stats.text("draining") == options.state()) return report(options, stats, true);
   if (!options.drains && !is_tubed(stats)) {
     return fail(kExitFailure, "this server drains until it is restarted: only tubed can end it");
   }
@@ -162,13 +187,20 @@ Result<int> run_drain(const DrainOptions& options) {
     const auto why = reason.empty() ? fmt::format("there is no process {} here", number) : reason;
     return fail(kExitFailure, fmt::format("{}: {}", why, advice(stats, options)));
   }
+  const bool may_start_again = options.drains && has_sockets_of_systemd(number);
   if (::syscall(SYS_pidfd_send_signal, process.number(), options.signal(), nullptr, 0) != 0) {
     const bool not_allowed = errno == EPERM;
     return fail(not_allowed ? kExitNotAllowed : kExitFailure,
                 fmt::format("cannot signal process {}: {}{}", number, platform::error_text(errno),
                             not_allowed ? "; run this as root or as the server's user" : ""));
   }
-  return wait_for_state(*client, options, process.number());
+  auto drained = wait_for_state(*client, options, process.number());
+  if (may_start_again && drained && drained.value() == 0) {
+    fail(0,
+         "systemd holds the server's sockets: unless its unit closes them when it has drained and "
+         "ended, the next connection starts it again, and it takes jobs");
+  }
+  return drained;
 }
 
 Subcommand add_drain_or_not(CLI::App& parent, bool drains, const char* name, const char* meaning,
@@ -184,13 +216,15 @@ Subcommand add_drain_or_not(CLI::App& parent, bool drains, const char* name, con
 }  // namespace
 
 Subcommand add_drain(CLI::App& parent) {
-  return add_drain_or_not(parent, true, "drain", "Have a server of this machine take no more jobs",
-                          R"(It sends SIGUSR1, and waits until the server says that it drains.
+  return add_drain_or_not(
+      parent, true, "drain", "Have a server of this machine take no more jobs",
+      R"(It sends SIGUSR1, waits until the server says that it drains, and prints which
+jobs are left. With drain.exit the server may end at once, which it prints, too.
 
 examples:
   tubectl drain
   sudo tubectl drain -s unix:/run/tubed/tubed.sock
-  tubectl drain && tubectl wait-idle --held)");
+  tubectl drain && tubectl wait-idle --held --draining)");
 }
 
 Subcommand add_undrain(CLI::App& parent) {

@@ -22,6 +22,7 @@
 #include "tubectl/subcommand.h"
 #include "tubectl/system_error.h"
 #include "tubectl/terminal.h"
+#include "tubectl/values.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -286,20 +287,17 @@ Result<int> run_export(const ExportOptions& options) {
 }
 
 void add_choices(CLI::App& app, ExportOptions& options) {
-  app.add_option("-t,--tube", options.tubes, "Only jobs of this tube; several times for more [all]")
-      ->type_name("TUBE")
-      ->allow_extra_args(false)
-      ->check(is_tube());
+  add_tubes(app, options.tubes, "Only jobs of this tube; several times for more [all]");
   options.states.add_to(app);
   CLI::Option* const reserved =
       app.add_flag("--reserved", options.reserved, "Those that a worker has reserved, too");
   CLI::Option* const from = app.add_option("--from", options.from, "Begin with this id")
                                 ->type_name("ID")
-                                ->check(CLI::PositiveNumber)
+                                ->transform(is_count(1))
                                 ->capture_default_str();
   CLI::Option* const to = app.add_option("--to", options.to, "End with this id [the newest]")
                               ->type_name("ID")
-                              ->check(CLI::PositiveNumber);
+                              ->transform(is_count(1));
   app.add_flag("--remove", options.remove, "Delete each job when its line is written")
       ->excludes(reserved)
       ->excludes(from)

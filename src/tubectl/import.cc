@@ -20,6 +20,7 @@
 #include "tubectl/subcommand.h"
 #include "tubectl/system_error.h"
 #include "tubectl/terminal.h"
+#include "tubectl/values.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -131,19 +132,26 @@ class Import {
     }
     int code = tell();
     if (!failure_) return code;
-    std::string hint =
-        fmt::format("go on with --skip {}", std::max(failure_->line - 1, options_.skip));
+    std::string hint = way_on();
     if (rest_.wanted()) {
       const auto saved = save_rest();
       if (!saved) code = fail(kExitIo, saved.error().message);
-      if (rest_.used()) hint = fmt::format("it and what is behind it is in {}", rest_.name());
+      if (rest_.used()) hint = fmt::format(" (it and what is behind it is in {})", rest_.name());
     }
-    fail(failure_->code, fmt::format("line {}: {}; before it {} imported ({})", failure_->line,
+    fail(failure_->code, fmt::format("line {}: {}; before it {} imported{}", failure_->line,
                                      failure_->reason, jobs_were(imported_.total()), hint));
     return code != 0 ? code : failure_->code;
   }
 
  private:
+  // How the rest can be imported; from the first line on it needs no option.
+  std::string way_on() const {
+    const std::uint64_t done = std::max(failure_->line - 1, options_.skip);
+    if (done > 0) return fmt::format(" (go on with --skip {})", done);
+    if (failure_->code != kExitBadInput) return "";
+    return fmt::format(" (--skip {} passes over it)", failure_->line);
+  }
+
   void learn_limits() {
     auto largest = ask_largest_job(client_);
     if (!largest) return give_up(kExitUnavailable, input_.number() + 1, largest.error().message);
@@ -309,14 +317,14 @@ Result<int> run_import(const ImportOptions& options) {
 Subcommand add_import(CLI::App& parent) {
   const auto options = std::make_shared<ImportOptions>();
   CLI::App& app = *parent.add_subcommand("import", "Put the jobs that tubectl export has written");
-  app.add_option("file", options->file, "What to read; - is standard input")
+  app.add_option("FILE", options->file, "What to read; - is standard input")
       ->type_name("FILE")
       ->capture_default_str();
   add_server_option(app, options->server);
   add_tube_option(app, options->tube, "Put all into this tube [their own]");
   app.add_option("--skip", options->skip, "Pass over so many lines at the beginning")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(is_count(0));
   app.add_option("--rest", options->rest, "Write what could not be imported to this new file")
       ->type_name("FILE");
   add_json_flag(app, options->json);

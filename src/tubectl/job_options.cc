@@ -7,21 +7,15 @@
 
 #include <fmt/format.h>
 
+#include "protocol/arguments.h"
 #include "tubectl/subcommand.h"
 #include "tubectl/system_error.h"
+#include "tubectl/values.h"
 
 namespace tubed::tubectl {
 namespace {
 
 constexpr std::string_view kStandardInput = "-";
-
-std::optional<JobId> id_of(std::string_view text) {
-  JobId id = 0;
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, id);
-  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
-  return id;
-}
 
 Error no_id(std::string_view text) {
   return Error{fmt::format("\"{}\" is not a job's id", text.substr(0, 40))};
@@ -47,23 +41,38 @@ Result<void> for_each_word(Take take) {
 
 }  // namespace
 
+std::optional<JobId> id_of(std::string_view text) {
+  JobId id = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, id);
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return id;
+}
+
 CLI::Option* add_tube_option(CLI::App& app, std::string& tube, const std::string& meaning) {
   return app.add_option("-t,--tube", tube, meaning)->check(is_tube())->type_name("TUBE");
 }
 
 CLI::Option* add_priority_option(CLI::App& app, std::optional<Priority>& priority,
                                  const std::string& meaning) {
-  return app.add_option("-p,--priority", priority, meaning)->type_name("N");
+  return app.add_option("-p,--priority", priority, meaning)
+      ->type_name("N")
+      ->transform(is_count(0, UINT32_MAX));
 }
 
 CLI::Option* add_delay_option(CLI::App& app, std::uint32_t& seconds, const std::string& meaning) {
-  return app.add_option("-d,--delay", seconds, meaning)->type_name("SECONDS");
+  return app.add_option("-d,--delay", seconds, meaning)->type_name("TIME")->transform(is_seconds());
 }
 
-CLI::Option* add_ids(CLI::App& app, std::vector<std::string>& ids) {
-  return app.add_option("ids", ids, "Jobs; - stands for ids on standard input")
-      ->check([](const std::string& text) {
-        return text == kStandardInput || id_of(text) ? std::string() : no_id(text).message;
+bool is_id_or_stdin(std::string_view text) {
+  return text == kStandardInput || id_of(text);
+}
+
+CLI::Option* add_ids(CLI::App& app, std::vector<std::string>& ids, bool takes_tube) {
+  return app.add_option("ID", ids, "Jobs; - stands for ids on standard input")
+      ->check([takes_tube](const std::string& text) {
+        const bool is_tube = takes_tube && protocol::is_tube_name(text);
+        return is_id_or_stdin(text) || is_tube ? std::string() : no_id(text).message;
       })
       ->type_name("ID");
 }

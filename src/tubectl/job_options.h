@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -20,8 +21,13 @@ CLI::Option* add_priority_option(CLI::App& app, std::optional<Priority>& priorit
                                  const std::string& meaning);
 CLI::Option* add_delay_option(CLI::App& app, std::uint32_t& seconds, const std::string& meaning);
 
-// Adds ID... ; what it is given is checked when the command line is read.
-CLI::Option* add_ids(CLI::App& app, std::vector<std::string>& ids);
+// The id that is all of `text`; nothing: it is none.
+std::optional<JobId> id_of(std::string_view text);
+// Adds ID... ; what it is given is checked when the command line is read. With `takes_tube` a word
+// may also be a tube's name.
+CLI::Option* add_ids(CLI::App& app, std::vector<std::string>& ids, bool takes_tube = false);
+// True for what read_ids() takes. Precondition of read_ids(): true for each.
+bool is_id_or_stdin(std::string_view text);
 // The ids in their order, each once; "-" stands for those on standard input, with white space
 // between. An error: that is no id, or it cannot be read.
 Result<std::vector<JobId>> read_ids(const std::vector<std::string>& ids);

@@ -12,6 +12,7 @@
 #include "tubectl/job_source.h"
 #include "tubectl/subcommand.h"
 #include "tubectl/terminal.h"
+#include "tubectl/values.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -150,11 +151,11 @@ Result<int> run_move(const MoveOptions& options) {
 Subcommand add_move(CLI::App& parent) {
   const auto options = std::make_shared<MoveOptions>();
   CLI::App& app = *parent.add_subcommand("move", "Move the jobs of a tube into another");
-  app.add_option("from", options->from, "Whose jobs")
+  app.add_option("FROM", options->from, "Whose jobs")
       ->type_name("TUBE")
       ->required()
       ->check(is_tube());
-  app.add_option("to", options->to, "Where they go")
+  app.add_option("TO", options->to, "Where they go")
       ->type_name("TUBE")
       ->required()
       ->check(is_tube());
@@ -162,7 +163,7 @@ Subcommand add_move(CLI::App& parent) {
   options->states.add_to(app);
   app.add_option("--count", options->count, "Move so many at most [all]")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->transform(is_count(1));
   add_json_flag(app, options->json);
   app.footer(std::string(kMoveFooter));
   return Subcommand{&app, [options] { return run_move(*options); }};

@@ -5,6 +5,7 @@
 
 #include "tubectl/exit_codes.h"
 #include "tubectl/subcommand.h"
+#include "tubectl/values.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -33,20 +34,22 @@ Result<int> run_pause(const PauseOptions& options) {
 Subcommand add_pause(CLI::App& parent) {
   const auto options = std::make_shared<PauseOptions>();
   CLI::App& app = *parent.add_subcommand("pause", "Let nobody reserve jobs of a tube for a while");
-  app.add_option("tube", options->tube, "The tube")
+  app.add_option("-t,--tube,TUBE", options->tube, "The tube")
       ->check(is_tube())
       ->type_name("TUBE")
       ->required();
-  CLI::Option* const seconds =
-      app.add_option("seconds", options->seconds, "For how long; 0 ends it")->type_name("SECONDS");
+  CLI::Option* const seconds = app.add_option("TIME", options->seconds, "For how long; 0 ends it")
+                                   ->type_name("TIME")
+                                   ->transform(is_seconds());
   app.add_flag("--end", options->end, "End the pause now")->excludes(seconds);
   add_server_option(app, options->server);
   app.footer(R"(examples:
-  tubectl pause mail 3600
+  tubectl pause mail 1h
   tubectl pause mail --end)");
   return Subcommand{&app, [options, seconds]() -> Result<int> {
                       if (seconds->empty() && !options->end) {
-                        return fail(kExitUsage, "pause for how many seconds, or --end?");
+                        return fail(kExitUsage,
+                                    "say for how long, or --end; try tubectl pause --help");
                       }
                       return run_pause(*options);
                     }};

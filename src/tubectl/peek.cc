@@ -1,4 +1,5 @@
 // tubectl peek, job: a job's body, and what the server knows of it.
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 #include "tubectl/pipelined.h"
 #include "tubectl/stats_json.h"
 #include "tubectl/subcommand.h"
+#include "tubectl/terminal.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -21,6 +23,7 @@ struct PeekOptions {
   bool buried = false;
   bool body = false;
   bool json = false;
+  bool raw = false;
 };
 
 // What is asked for each job.
@@ -63,10 +66,10 @@ Result<int> look_at(Client& client, const std::vector<JobId>& ids, Wanted wanted
   return shown != 0 ? shown : code;
 }
 
-Result<int> show_bodies(Client& client, const std::vector<JobId>& ids, bool json) {
-  const Wanted wanted{.stats = json, .body = true};
+Result<int> show_bodies(Client& client, const std::vector<JobId>& ids, const PeekOptions& options) {
+  const Wanted wanted{.stats = options.json, .body = true};
   return look_at(client, ids, wanted, [&](const Answer& stats, Answer& peeked) {
-    if (!json) return print(ids.size() > 1 ? peeked.body + "\n" : peeked.body);
+    if (!options.json) return print(shown_body(peeked.body, ids.size() > 1, options.raw));
     Json job = job_json(Stats(stats.body));
     set_body(job, peeked.body);
     return print(to_line(job) + "\n");
@@ -85,21 +88,29 @@ Result<int> peek_by_state(const PeekOptions& options) {
     return fail(kExitFailure, fmt::format("there is no {} job in {}", state, options.tube));
   }
   if (!answer.value().is("FOUND")) return refused("peek", answer.value());
-  if (!options.json) return print(answer.value().body);
-  return show_bodies(*client, {answer.value().number()}, true);
+  if (!options.json) return print(shown_body(answer.value().body, false, options.raw));
+  return show_bodies(*client, {answer.value().number()}, options);
 }
 
-Result<int> run_peek(const PeekOptions& options) {
+Result<int> run_peek(PeekOptions& options) {
   const int states = int{options.ready} + int{options.delayed} + int{options.buried};
-  if (states + int{!options.ids.empty()} != 1) {
-    return fail(kExitUsage, "say which jobs, or one of --ready, --delayed and --buried");
+  // With a state one word may be the tube if it is no id.
+  if (states == 1 && options.ids.size() == 1 && !is_id_or_stdin(options.ids.front())) {
+    options.tube = options.ids.front();
+    options.ids.clear();
+  }
+  const bool ids = std::ranges::all_of(options.ids, is_id_or_stdin);
+  if (!ids || states + int{!options.ids.empty()} != 1) {
+    return fail(
+        kExitUsage,
+        "say which jobs, or one of --ready, --delayed and --buried; try tubectl peek --help");
   }
   if (states == 1) return peek_by_state(options);
-  const auto ids = read_ids(options.ids);
-  if (!ids) return fail(kExitBadInput, ids.error().message);
+  const auto jobs = read_ids(options.ids);
+  if (!jobs) return fail(kExitBadInput, jobs.error().message);
   auto client = connect(options.server);
   if (!client) return client.error();
-  return show_bodies(*client, ids.value(), options.json);
+  return show_bodies(*client, jobs.value(), options);
 }
 
 Result<int> run_job(const PeekOptions& options) {
@@ -116,7 +127,7 @@ Result<int> run_job(const PeekOptions& options) {
       return print(to_line(job) + "\n");
     }
     std::string text = (first ? "" : "\n") + aligned_lines(job);
-    if (options.body) text += "\n" + peeked.body + "\n";
+    if (options.body) text += "\n" + shown_body(peeked.body, true, options.raw);
     first = false;
     return print(text);
   });
@@ -127,21 +138,25 @@ Result<int> run_job(const PeekOptions& options) {
 Subcommand add_peek(CLI::App& parent) {
   const auto options = std::make_shared<PeekOptions>();
   CLI::App& app = *parent.add_subcommand("peek", "Show the bodies of jobs, which stay as they are");
-  add_ids(app, options->ids);
+  add_ids(app, options->ids, true);
   add_server_option(app, options->server);
   app.add_flag("--ready", options->ready, "The job that would be reserved next");
   app.add_flag("--delayed", options->delayed, "The job whose delay ends next");
   app.add_flag("--buried", options->buried, "The job that would be kicked next");
   CLI::Option* const tube =
       add_tube_option(app, options->tube, "Of this tube")->capture_default_str();
-  tube->excludes("ids");
+  tube->excludes("ID");
   add_json_flag(app, options->json);
+  add_raw_flag(app, options->raw);
   app.footer(R"(The bytes of a body are printed as they are; of several jobs each body is
-followed by a line end.
+followed by a line end. On a terminal control characters are shown as \x1b, and
+each body ends its line. With --ready, --delayed or --buried a word that is no id
+is the tube.
 
 examples:
   tubectl peek 3
   tubectl peek --ready --tube mail
+  tubectl peek --ready mail
   tubectl peek --buried --json)");
   return Subcommand{&app, [options] { return run_peek(*options); }};
 }
@@ -153,6 +168,7 @@ Subcommand add_job(CLI::App& parent) {
   add_server_option(app, options->server);
   app.add_flag("--body", options->body, "The bodies as well");
   add_json_flag(app, options->json);
+  add_raw_flag(app, options->raw);
   app.footer(R"(examples:
   tubectl job 3
   tubectl job 7 8 --json

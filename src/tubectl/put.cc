@@ -13,6 +13,7 @@
 #include "tubectl/pipelined.h"
 #include "tubectl/subcommand.h"
 #include "tubectl/terminal.h"
+#include "tubectl/values.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -211,6 +212,10 @@ Result<int> put_whole(const PutOptions& options) {
     return {};
   });
   if (!read) return fail(too_big ? kExitFailure : kExitIo, "put: " + read.error().message);
+  if (body.empty()) {
+    const std::string from = options.file == "-" ? "standard input" : options.file;
+    fail(0, fmt::format("{} is empty: the job has no body", from));
+  }
   return put_one(options, body);
 }
 
@@ -227,7 +232,7 @@ that the server refuses ends it.
 
 examples:
   tubectl put hello
-  tubectl put --tube mail --delay 60 --ttr 300 hello
+  tubectl put --tube mail --delay 60 --ttr 5m hello
   date | tubectl put --tube mail
   tubectl put --tube mail --lines --file jobs.txt)";
 
@@ -237,7 +242,7 @@ Subcommand add_put(CLI::App& parent) {
   const auto options = std::make_shared<PutOptions>();
   CLI::App& app = *parent.add_subcommand("put", "Put a job, or a job for each line");
   CLI::Option* const body =
-      app.add_option("body", options->body, "The job; without it, or -, all of standard input")
+      app.add_option("BODY", options->body, "The job; without it, or -, all of standard input")
           ->type_name("BODY");
   add_server_option(app, options->server);
   add_tube_option(app, options->tube, "Into this tube")->capture_default_str();
@@ -245,7 +250,8 @@ Subcommand add_put(CLI::App& parent) {
                       fmt::format("Smaller is more urgent [{}]", kUsualPriority));
   add_delay_option(app, options->delay, "Ready after so long")->capture_default_str();
   app.add_option("--ttr", options->ttr, "How long a client may hold it")
-      ->type_name("SECONDS")
+      ->type_name("TIME")
+      ->transform(is_seconds())
       ->capture_default_str();
   app.add_option("-f,--file", options->file, "The job is this file; with --lines, its lines are")
       ->type_name("FILE")

@@ -9,6 +9,8 @@
 #include "tubectl/job_options.h"
 #include "tubectl/stats_json.h"
 #include "tubectl/subcommand.h"
+#include "tubectl/terminal.h"
+#include "tubectl/values.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -24,6 +26,7 @@ struct ReserveOptions {
   std::optional<Priority> priority;
   std::uint32_t delay = 0;
   bool json = false;
+  bool raw = false;
 
   // The job's own priority, or what is printed of it, stands in stats-job.
   bool wants_stats() const { return json || ((releases || buries) && !priority); }
@@ -122,7 +125,7 @@ class Reservations {
       set_body(job, body);
       return print(to_line(job) + "\n");
     }
-    return print(options_.count > 1 ? body + "\n" : body);
+    return print(shown_body(body, options_.count > 1, options_.raw));
   }
 
   Result<int> release_all() {
@@ -153,7 +156,8 @@ Result<int> run_reserve(const ReserveOptions& options) {
 constexpr const char* kReserveFooter =
     R"(Without --delete, --release or --bury a job goes back when tubectl ends, with the
 priority that it had. A body is printed as it is; with --count each is followed
-by a line end. A job is deleted, buried or released only after it was printed.
+by a line end. On a terminal control characters are shown as \x1b. A job is
+deleted, buried or released only after it was printed.
 
 examples:
   tubectl reserve --timeout 5
@@ -167,16 +171,14 @@ Subcommand add_reserve(CLI::App& parent) {
   const auto options = std::make_shared<ReserveOptions>();
   CLI::App& app = *parent.add_subcommand("reserve", "Take jobs, and print them");
   add_server_option(app, options->server);
-  app.add_option("-t,--tube", options->tubes, "From this tube; may be given again [default]")
-      ->check(is_tube())
-      ->type_name("TUBE")
-      ->allow_extra_args(false);
+  add_tubes(app, options->tubes, "From this tube; may be given again [default]");
   app.add_option("--timeout", options->timeout,
                  "Wait so long for each job; 0 only looks [for ever]")
-      ->type_name("SECONDS");
+      ->type_name("TIME")
+      ->transform(is_seconds());
   app.add_option("-n,--count", options->count, "So many jobs")
       ->type_name("N")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{UINT32_MAX}))
+      ->transform(is_count(1, UINT32_MAX))
       ->capture_default_str();
   CLI::Option* const deletes = app.add_flag("--delete", options->deletes, "Then delete them");
   CLI::Option* const releases =
@@ -189,6 +191,7 @@ Subcommand add_reserve(CLI::App& parent) {
   add_delay_option(app, options->delay, "With --release: ready after so long [at once]")
       ->needs(releases);
   add_json_flag(app, options->json);
+  add_raw_flag(app, options->raw);
   app.footer(kReserveFooter);
   return Subcommand{&app, [options, priority, buries, releases]() -> Result<int> {
                       if (!priority->empty() && buries->empty() && releases->empty()) {

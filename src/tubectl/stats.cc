@@ -6,11 +6,12 @@
 namespace tubed::tubectl {
 namespace {
 
-// A server's text goes to terminals, which might obey what is no letter.
+// A server's text goes to terminals, which might obey what is no letter; no reply has bytes beyond
+// ASCII there.
 std::string harmless(std::string_view text) {
   std::string result(text);
   std::ranges::replace_if(
-      result, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }, '?');
+      result, [](char c) { return c < ' ' || c > '~'; }, '?');
   return result;
 }
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "tubectl/exit_codes.h"
-#include "tubectl/job_options.h"
 #include "tubectl/stats_json.h"
 #include "tubectl/subcommand.h"
 
@@ -37,7 +36,9 @@ Subcommand add_stats(CLI::App& parent) {
   const auto options = std::make_shared<StatsOptions>();
   CLI::App& app = *parent.add_subcommand("stats", "Show the numbers of the server, or of a tube");
   add_server_option(app, options->server);
-  add_tube_option(app, options->tube, "Those of this tube");
+  app.add_option("-t,--tube,TUBE", options->tube, "Those of this tube")
+      ->check(is_tube())
+      ->type_name("TUBE");
   add_json_flag(app, options->json);
   app.footer(R"(examples:
   tubectl stats

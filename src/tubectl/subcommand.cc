@@ -13,16 +13,17 @@
 #include "protocol/reply.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/stats.h"
+#include "tubectl/suggestion.h"
 #include "tubectl/system_error.h"
+#include "tubectl/values.h"
 
 namespace tubed::tubectl {
 namespace {
 
 namespace word = protocol::word;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kMeanings{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kMeanings{{
     {word::kBuried, "the server had no memory to queue the job, and has buried it"},
-    {word::kNotFound, "there is no such job, or another client has it"},
     {word::kDraining, "the server is draining: it takes no jobs"},
     {word::kOutOfMemory, "the server has no room"},
     {word::kJobTooBig, "the job is larger than the server takes"},
@@ -44,6 +45,11 @@ void add_server_option(CLI::App& app, Server& server) {
         return address ? std::string() : address.error().message;
       })
       ->capture_default_str();
+  app.add_option_function<std::uint64_t>(
+         "--max-reply", [](std::uint64_t bytes) { limit_replies(bytes); },
+         "Take no larger reply from the server [256MiB]")
+      ->type_name("SIZE")
+      ->transform(is_size(0, kMaxReplyBytesCeiling));
 }
 
 Result<Client> connect(const Server& server) {
@@ -56,6 +62,10 @@ void add_json_flag(CLI::App& app, bool& json) {
   app.add_flag("--json", json, "Print JSON");
 }
 
+void add_raw_flag(CLI::App& app, bool& raw) {
+  app.add_flag("--raw", raw, "Print bodies byte for byte on a terminal, too");
+}
+
 CLI::Validator is_tube() {
   return CLI::Validator(
       [](std::string& text) {
@@ -65,20 +75,34 @@ CLI::Validator is_tube() {
       "");
 }
 
+CLI::Option* add_tubes(CLI::App& app, std::vector<std::string>& tubes, const std::string& meaning) {
+  return app.add_option("-t,--tube,TUBE", tubes, meaning)->check(is_tube())->type_name("TUBE");
+}
+
+std::string no_such_option(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const std::string name = word.substr(0, word.find('='));
+  return fmt::format("there is no option {}{}", name, did_you_mean(name, names));
+}
+
 int fail(int code, const std::string& reason) {
   std::fprintf(stderr, "tubectl: %s\n", reason.c_str());
   return code;
 }
 
-std::string meaning_of(const Answer& answer) {
+std::string meaning_of(const Answer& answer, std::string_view not_found) {
+  if (answer.is(word::kNotFound)) return fmt::format("{} ({})", not_found, answer.line);
   const auto meaning = std::ranges::find(kMeanings, answer.word(),
                                          &std::pair<std::string_view, std::string_view>::first);
   return meaning == kMeanings.end() ? fmt::format("the server answered \"{}\"", answer.line)
                                     : fmt::format("{} ({})", meaning->second, answer.line);
 }
 
-int refused(const std::string& attempt, const Answer& answer) {
-  return fail(kExitFailure, fmt::format("{}: {}", attempt, meaning_of(answer)));
+int refused(const std::string& attempt, const Answer& answer, std::string_view not_found) {
+  return fail(kExitFailure, fmt::format("{}: {}", attempt, meaning_of(answer, not_found)));
 }
 
 Result<int> demand(Client& client, const std::string& command, std::string_view due) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -49,22 +50,31 @@ Subcommand add_work(CLI::App& parent);
 struct Server {
   std::string text = "127.0.0.1:11300";
 };
-// Adds -s, --server; what it is given is checked when the command line is read.
+// Adds -s, --server and --max-reply; what they are given is checked when the command line is read.
 void add_server_option(CLI::App& app, Server& server);
 // Precondition: the command line was read.
 Result<Client> connect(const Server& server);
 
 // Adds --json.
 void add_json_flag(CLI::App& app, bool& json);
+// Adds --raw, of what prints bodies.
+void add_raw_flag(CLI::App& app, bool& raw);
 // Lets an option take only a tube's name. [protocol: Name convention]
 CLI::Validator is_tube();
+// Adds -t, --tube TUBE, which may be given again; TUBE... as words is the same.
+CLI::Option* add_tubes(CLI::App& app, std::vector<std::string>& tubes, const std::string& meaning);
 
+// "there is no option --dleay (did you mean --delay?)"
+std::string no_such_option(const CLI::App& app, const std::string& word);
 // Tells why on stderr, in one line, and returns `code`.
 int fail(int code, const std::string& reason);
-// An answer that was not the one that was due, in words where the protocol has only a word.
-std::string meaning_of(const Answer& answer);
+// An answer that was not the one that was due, in words where the protocol has only a word;
+// `not_found` is what NOT_FOUND means there.
+inline constexpr std::string_view kNoSuchJob = "there is no such job";
+std::string meaning_of(const Answer& answer, std::string_view not_found = kNoSuchJob);
 // Says so, and returns kExitFailure. "put": what was attempted.
-int refused(const std::string& attempt, const Answer& answer);
+int refused(const std::string& attempt, const Answer& answer,
+            std::string_view not_found = kNoSuchJob);
 // Asks, and returns 0 if the answer is the one that is due; else says so, and returns
 // kExitFailure. For a use or a watch: what comes behind one that was refused would go to the wrong
 // tube.

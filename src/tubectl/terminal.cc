@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "tubectl/utf8.h"
+
 namespace tubed::tubectl {
 namespace {
 
@@ -53,6 +55,13 @@ Paint Paint::for_descriptor(int descriptor) {
 std::string Paint::operator()(Style style, std::string_view text) const {
   if (!paints_ || style == Style::plain) return std::string(text);
   return fmt::format("{}{}\x1b[0m", sequence_of(style), text);
+}
+
+std::string shown_body(std::string body, bool several, bool raw) {
+  const bool to_terminal = !raw && ::isatty(STDOUT_FILENO) == 1;
+  if (to_terminal) body = escaped(body);
+  if (several || (to_terminal && !body.ends_with('\n'))) body.push_back('\n');
+  return body;
 }
 
 Progress::Progress(std::string label, std::uint64_t total)

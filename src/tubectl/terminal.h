@@ -28,6 +28,10 @@ class Paint {
   bool paints_;
 };
 
+// A body as standard output is to have it: its bytes, and a line end if it is one of several. A
+// terminal gets escaped() text that ends its line, unless `raw`.
+std::string shown_body(std::string body, bool several, bool raw);
+
 // A bar on standard error, several times a second; none if that is no terminal, or for a short run.
 class Progress {
  public:

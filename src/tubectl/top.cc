@@ -22,6 +22,7 @@
 #include "tubectl/top/live.h"
 #include "tubectl/top/model.h"
 #include "tubectl/top/text.h"
+#include "tubectl/values.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -132,8 +133,8 @@ Subcommand add_top(CLI::App& parent) {
   CLI::App& app = *parent.add_subcommand("top", "Watch a server and its tubes, live");
   add_server_option(app, options->server);
   app.add_option("--interval", options->interval, "Look so often")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(kLeastInterval, kMostInterval))
+      ->type_name("TIME")
+      ->transform(is_time(kLeastInterval, kMostInterval))
       ->capture_default_str();
   app.add_option("--sort", options->sort, "Sort the tubes by this")
       ->type_name("KEY")

@@ -14,6 +14,7 @@
 #include "tubectl/subcommand.h"
 #include "tubectl/text_table.h"
 #include "tubectl/top/tube_list.h"
+#include "tubectl/values.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -142,14 +143,12 @@ Subcommand add_tubes(CLI::App& parent) {
   const auto options = std::make_shared<TubesOptions>();
   CLI::App& app =
       *parent.add_subcommand("tubes", "Show the tubes, their jobs and how fast they move");
-  CLI::Option* const tubes = app.add_option("tubes", options->tubes, "Only these tubes")
-                                 ->check(is_tube())
-                                 ->type_name("TUBE");
+  CLI::Option* const tubes = add_tubes(app, options->tubes, "Only these tubes");
   add_server_option(app, options->server);
   app.add_option("--interval", options->interval,
                  "Look twice, so far apart, for puts and deletes a second; 0 looks once, without")
-      ->type_name("S")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->type_name("TIME")
+      ->transform(is_time(0, 3600))
       ->capture_default_str();
   app.add_option("--sort", options->sort, "By name, or the largest first")
       ->check(CLI::IsMember(top::sort_names()))

@@ -1,16 +1,23 @@
 // tubectl wait-idle: waits until there is nothing more to do.
+//
+// Only the server that was busy can become idle. A socket unit starts another one for a connection
+// that comes after its end, so a server that this connection has started is not idle, and neither
+// is one that does not drain any more. The end of a server that drains is what was waited for.
 #include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <variant>
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include "tubectl/exit_codes.h"
 #include "tubectl/snapshot.h"
 #include "tubectl/subcommand.h"
+#include "tubectl/values.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -25,6 +32,7 @@ struct IdleOptions {
   std::vector<std::string> tubes;
   bool held = false;
   bool all = false;
+  bool draining = false;  // it was sent into drain mode before
   std::optional<double> timeout;
 };
 
@@ -35,30 +43,34 @@ struct JobsLeft {
   std::uint64_t delayed = 0;
 };
 
-// An Answer: the server refused to tell.
-Result<std::variant<JobsLeft, Answer>> count_left(Client& client, const IdleOptions& options) {
-  using Outcome = std::variant<JobsLeft, Answer>;
+struct IdleLook {
   JobsLeft left;
+  Stats server;
+};
+
+// An Answer: the server refused.
+Result<std::variant<IdleLook, Answer>> look_at_server(Client& client, const IdleOptions& options) {
+  using Outcome = std::variant<IdleLook, Answer>;
+  IdleLook look;
   const auto add = [&](const Stats& stats) {
-    left.reserved += stats.count("current-jobs-reserved");
-    if (!options.held) left.ready += stats.count("current-jobs-ready");
-    if (options.all) left.delayed += stats.count("current-jobs-delayed");
+    look.left.reserved += stats.count("current-jobs-reserved");
+    if (!options.held) look.left.ready += stats.count("current-jobs-ready");
+    if (options.all) look.left.delayed += stats.count("current-jobs-delayed");
   };
-  if (options.tubes.empty()) {
-    auto answer = client.ask("stats");
-    if (!answer) return answer.error();
-    if (!answer->is("OK")) return Outcome(std::move(*answer));
-    add(Stats(answer->body));
-  }
+  auto answer = client.ask("stats");
+  if (!answer) return answer.error();
+  if (!answer->is("OK")) return Outcome(std::move(*answer));
+  look.server = Stats(answer->body);
+  if (options.tubes.empty()) add(look.server);
   for (const std::string& tube : options.tubes) {
-    auto answer = client.ask(fmt::format("stats-tube {}", tube));
-    if (!answer) return answer.error();
+    auto counts = client.ask(fmt::format("stats-tube {}", tube));
+    if (!counts) return counts.error();
     // A tube that is gone is idle: there is nothing to add.
-    if (answer->is("NOT_FOUND")) continue;
-    if (!answer->is("OK")) return Outcome(std::move(*answer));
-    add(Stats(answer->body));
+    if (counts->is("NOT_FOUND")) continue;
+    if (!counts->is("OK")) return Outcome(std::move(*counts));
+    add(Stats(counts->body));
   }
-  return Outcome(left);
+  return Outcome(look);
 }
 
 int tell_left(const JobsLeft& left, const IdleOptions& options) {
@@ -69,30 +81,86 @@ int tell_left(const JobsLeft& left, const IdleOptions& options) {
   return fail(kExitTimedOut, fmt::format("after {} s there are left: {}", *options.timeout, told));
 }
 
-Result<int> run_wait_idle(const IdleOptions& options) {
-  auto client = connect(options.server);
-  if (!client) return client.error();
-  const auto begin = IdleClock::now();
-  IdleClock::duration pause = kFirstPause;
-  for (;;) {
-    auto counted = count_left(*client, options);
-    if (!counted) return counted.error();
-    if (const auto* const answer = std::get_if<Answer>(&*counted)) {
-      return refused("wait-idle", *answer);
+// The server began after the connection did, and no other connection came before: systemd, say, has
+// started it for this one. Its uptime is in whole seconds, so it may have begun up to a second
+// before.
+bool started_by(IdleClock::time_point connected, const Stats& server) {
+  const auto age = std::chrono::duration<double>(IdleClock::now() - connected).count();
+  const auto uptime = server.number("uptime");
+  return uptime && static_cast<double>(*uptime) <= age && server.number("total-connections") == 1;
+}
+
+// The server has closed the connection, and is not just silent.
+bool is_closed(int connection) {
+  pollfd polled{.fd = connection, .events = POLLRDHUP, .revents = 0};
+  return ::poll(&polled, 1, 0) == 1;
+}
+
+class IdleWait {
+ public:
+  IdleWait(const IdleOptions& options, IdleClock::time_point connected)
+      : options_(options), connected_(connected), draining_(options.draining) {}
+
+  Result<int> run(Client& client) {
+    IdleClock::duration pause = kFirstPause;
+    for (;;) {
+      auto seen = look_at_server(client, options_);
+      if (!seen) {
+        if (draining_ && is_closed(client.descriptor())) return ended();
+        return seen.error();
+      }
+      if (const auto* const answer = std::get_if<Answer>(&*seen)) {
+        return refused("wait-idle", *answer);
+      }
+      const auto& look = std::get<IdleLook>(*seen);
+      if (const int code = check_server(look.server); code != 0) return code;
+      if (look.left.ready + look.left.reserved + look.left.delayed == 0) return 0;
+      auto next = pause;
+      if (options_.timeout) {
+        const auto whole = std::chrono::duration<double>(*options_.timeout);
+        const auto end = connected_ + std::chrono::duration_cast<IdleClock::duration>(whole);
+        const auto now = IdleClock::now();
+        if (now >= end) return tell_left(look.left, options_);
+        next = std::min(next, end - now);
+      }
+      std::this_thread::sleep_for(next);
+      pause = std::min<IdleClock::duration>(pause * 3 / 2, kLongestPause);
     }
-    const auto& left = std::get<JobsLeft>(*counted);
-    if (left.ready + left.reserved + left.delayed == 0) return 0;
-    auto next = pause;
-    if (options.timeout) {
-      const auto whole = std::chrono::duration<double>(*options.timeout);
-      const auto end = begin + std::chrono::duration_cast<IdleClock::duration>(whole);
-      const auto now = IdleClock::now();
-      if (now >= end) return tell_left(left, options);
-      next = std::min(next, end - now);
-    }
-    std::this_thread::sleep_for(next);
-    pause = std::min<IdleClock::duration>(pause * 3 / 2, kLongestPause);
   }
+
+  // There is no server any more, and it drained.
+  static int ended() { return print("the server has drained and ended\n"); }
+
+ private:
+  // 0: it is the one that is to become idle.
+  int check_server(const Stats& server) {
+    const bool draining = server.text("draining") == "true";
+    if (std::exchange(first_, false) && started_by(connected_, server)) {
+      return fail(kExitFailure,
+                  "wait-idle: the server has only just started, for this connection: it is not the "
+                  "one that was to become idle");
+    }
+    if (draining_ && !draining) {
+      return fail(
+          kExitFailure,
+          "wait-idle: the server is not draining: it was started again, or takes jobs again");
+    }
+    draining_ = draining;
+    return 0;
+  }
+
+  const IdleOptions& options_;
+  IdleClock::time_point connected_;
+  bool draining_;  // it was draining when it was last seen
+  bool first_ = true;
+};
+
+Result<int> run_wait_idle(const IdleOptions& options) {
+  const auto begin = IdleClock::now();
+  auto client = connect(options.server);
+  if (client) return IdleWait(options, begin).run(*client);
+  if (options.draining && nothing_listens(client.error())) return IdleWait::ended();
+  return client.error();
 }
 
 }  // namespace
@@ -101,22 +169,24 @@ Subcommand add_wait_idle(CLI::App& parent) {
   const auto options = std::make_shared<IdleOptions>();
   CLI::App& app =
       *parent.add_subcommand("wait-idle", "Wait until no job is ready, and none is reserved");
-  app.add_option("tubes", options->tubes, "Only in these tubes")
-      ->check(is_tube())
-      ->type_name("TUBE");
+  add_tubes(app, options->tubes, "Only in these tubes");
   add_server_option(app, options->server);
   CLI::Option* const held =
       app.add_flag("--held", options->held, "Wait only until none is reserved");
   app.add_flag("--all", options->all, "Wait until none is delayed, too")->excludes(held);
+  app.add_flag("--draining", options->draining,
+               "The server was drained before: one that does not drain is another one, and none at "
+               "all has ended");
   app.add_option("--timeout", options->timeout, "Give up after so long; 0 only looks [never]")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, 1e7));
-  app.footer(R"(It looks every 0.1 to 1 s. Buried jobs are not waited for.
+      ->type_name("TIME")
+      ->transform(is_time(0, 1e7));
+  app.footer(R"(It looks every 0.1 to 1 s. Buried jobs are not waited for. A server that drains
+and ends is idle; one that this connection has started is not.
 
 examples:
   tubectl wait-idle --timeout 10 || tubectl tubes --interval 0
   tubectl wait-idle faxes letters
-  tubectl wait-idle --held)");
+  tubectl drain && tubectl wait-idle --held --draining)");
   return Subcommand{&app, [options] { return run_wait_idle(*options); }};
 }
 

@@ -10,6 +10,7 @@
 #include "tubectl/exit_codes.h"
 #include "tubectl/subcommand.h"
 #include "tubectl/system_error.h"
+#include "tubectl/values.h"
 #include "tubectl/work/command.h"
 #include "tubectl/work/crew.h"
 #include "tubectl/work/report.h"
@@ -26,7 +27,6 @@ using work::Report;
 using work::Shift;
 
 constexpr std::size_t kMostSlots = 1000;
-constexpr std::uint64_t kMostSeconds = UINT32_MAX;  // of a delay in the protocol
 // Those of the process itself, and those that come and go when a command is started.
 constexpr rlim_t kSpareDescriptors = 32;
 
@@ -42,7 +42,7 @@ commands are ended too, and their jobs go back.
 examples:
   tubectl work -- sh -c 'cat >> jobs.log'
   tubectl work -t emails -t faxes -j 8 --verbose -- /usr/bin/env
-  tubectl work --retries 3 --retry-delay 60 --bury-codes 64,65 -- ./convert
+  tubectl work --retries 3 --retry-delay 1m --bury-codes 64,65 -- ./convert
   tubectl work --exit-when-idle 0 --on-failure bury -- wc -c)";
 
 struct WorkOptions {
@@ -71,7 +71,7 @@ Result<std::vector<std::string>> command_of(const WorkOptions& options) {
   if (!rest.empty() && rest.front() == "--") {
     rest.erase(rest.begin());
   } else if (!rest.empty() && rest.front().starts_with('-')) {
-    return Error{fmt::format("there is no option {}", rest.front())};
+    return Error{no_such_option(*options.app, rest.front())};
   }
   rest.insert(rest.begin(), options.program);
   return rest;
@@ -94,6 +94,14 @@ Result<void> complete_plan(WorkOptions& options) {
   if (options.app->count("--exit-when-idle") > 0) plan.wait_seconds = options.idle_seconds;
   if (options.app->count("--count") > 0) options.shift.jobs = options.jobs;
   return {};
+}
+
+// For one word that a shell would take apart, as "cat | wc -c".
+std::string hint_at_shell(const std::vector<std::string>& words) {
+  const std::string& word = words.front();
+  if (words.size() > 1 || word.find_first_of(" |&;<>$") == word.npos) return "";
+  if (word.find('\'') != word.npos) return "; a shell takes it after: sh -c";
+  return fmt::format("; a shell takes it as: sh -c '{}'", word);
 }
 
 // Two for each slot, its connection and its command. The commands get back what was before.
@@ -130,7 +138,7 @@ int run_work(WorkOptions& options) {
   }
   CommandLine& command_line = options.plan.command_line;
   if (const auto reason = work::look_for(command_line.words.front())) {
-    return fail(reason->exit_code, reason->reason);
+    return fail(reason->exit_code, reason->reason + hint_at_shell(command_line.words));
   }
   if (auto raised = raise_descriptor_limit(options.shift.slots, command_line); !raised) {
     return fail(kExitUsage, raised.error().message);
@@ -153,40 +161,42 @@ void add_failure_options(CLI::App& app, WorkOptions& options) {
   app.add_option("--retries", policy.retries,
                  "Bury a job that fails when it was released so often before")
       ->type_name("N")
+      ->transform(is_count(0))
       ->capture_default_str();
   app.add_option("--retry-delay", policy.first_delay_seconds,
                  "Delay of the first release; each further one is twice as long")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(std::uint64_t{0}, kMostSeconds))
+      ->type_name("TIME")
+      ->transform(is_seconds())
       ->capture_default_str();
   app.add_option("--max-delay", policy.longest_delay_seconds, "Longest delay of a release")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(std::uint64_t{0}, kMostSeconds))
+      ->type_name("TIME")
+      ->transform(is_seconds())
       ->capture_default_str();
   app.add_option("--bury-codes", policy.bury_codes,
                  "Exit codes of COMMAND that bury the job at once, with commas between")
       ->type_name("CODES")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::Range(1, 255));
+      ->transform(is_count(1, 255));
 }
 
 void add_end_options(CLI::App& app, WorkOptions& options) {
   constexpr double kLongest = 1e8;
   app.add_option("--max-run", options.longest_run, "End a COMMAND that runs longer: it has failed")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(0.001, kLongest));
+      ->type_name("TIME")
+      ->transform(is_time(0.001, kLongest));
   app.add_option("--kill-after", options.kill_after,
                  "From the SIGTERM that ends a COMMAND to the SIGKILL")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, kLongest))
+      ->type_name("TIME")
+      ->transform(is_time(0, kLongest))
       ->capture_default_str();
   app.add_option("--count", options.jobs, "End when COMMAND has run so often")
       ->type_name("N")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000'000}));
+      ->transform(is_count(1, 1'000'000'000'000));
   app.add_option("--exit-when-idle", options.idle_seconds,
                  "End when no job has come for so long; 0: when none is ready")
-      ->type_name("SECONDS");
+      ->type_name("TIME")
+      ->transform(is_seconds());
   app.add_flag("--wait", options.shift.wait_for_server,
                "Wait for the server at the beginning too, as when it goes away later");
 }
@@ -199,7 +209,7 @@ Subcommand add_work(CLI::App& parent) {
   options->app = &app;
   // What follows COMMAND is left as it is: command_of().
   app.prefix_command();
-  app.add_option("command", options->program,
+  app.add_option("COMMAND", options->program,
                  "What to run; write -- before it, its own arguments behind it")
       ->type_name("COMMAND")
       ->required();
@@ -211,7 +221,7 @@ Subcommand add_work(CLI::App& parent) {
       ->check(is_tube());
   app.add_option("-j,--parallel", options->shift.slots, "How many COMMANDs may run at once")
       ->type_name("N")
-      ->check(CLI::Range(std::size_t{1}, kMostSlots))
+      ->transform(is_count(1, kMostSlots))
       ->capture_default_str();
   add_failure_options(app, *options);
   add_end_options(app, *options);

@@ -104,4 +104,11 @@ TEST_CASE("an object has one body, and it is text") {
   CHECK(body_of(Json::parse(R"({"body_base64":""})")).value().empty());
 }
 
+TEST_CASE("a line has no control character, of either kind, and reads back") {
+  const std::string body = "\x01\x7f\xc2\x80\xc2\x9f\xc2\xa0\xc3\xa4";
+  const std::string line = line_with(body);
+  CHECK(line == "{\"body\":\"\\u0001\\u007f\\u0080\\u009f\xc2\xa0\xc3\xa4\"}");
+  CHECK(body_of(Json::parse(line)).value() == body);
+}
+
 }  // namespace tubed::tubectl

@@ -154,6 +154,8 @@ class Completion(CompletionTest):
                     (f"tubectl work --server {address} -t ", NOBODY),
                     (f"tubectl work --server={address} -v -t ", NOBODY),
                     (f"tubectl work -s{address} -t ", None),
+                    (f"tubectl -s {address} work -t ", NOBODY),
+                    (f"tubectl --server={address} stats ", NOBODY),
                     (f"tubectl work -t faxes -s {address} -t ", None)):
                 with self.subTest(line=line):
                     got = [tube.replace("\\", "") for tube in complete(line, server)]

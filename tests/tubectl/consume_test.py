@@ -107,6 +107,9 @@ class Reserve(QueueTest):
             self.assertEqual(self.tubectl(server, *reserve, "images", "-t", "mail"), "mail")
             self.refused(TIMED_OUT, server, *reserve, "images", "-t", "mail")
             self.assertEqual(self.tubectl(server, *reserve, "mail", "-t", "default"), "default")
+            client.ask("use word")
+            client.put(b"word")
+            self.assertEqual(self.tubectl(server, *reserve[:-1], "mail", "word"), "word")
 
     def test_nothing_in_time(self):
         for server, client in self.queues():
@@ -205,7 +208,7 @@ class Reserve(QueueTest):
                           ("--bury", "--release"), ("--delay", 3), ("--bury", "--delay", 3),
                           ("--priority", 3),
                           ("--delete", "--priority", 3), ("--count", 0), ("--timeout", "x"),
-                          ("-t", "-"), ("default",)):
+                          ("-t", "-"), ("a b",)):
             with self.subTest(arguments=arguments):
                 self.refused(USAGE, nowhere, "reserve", *arguments)
 
@@ -324,7 +327,8 @@ class ById(QueueTest):
             self.assertEqual(self.tubectl_json(server, "kick", 3), {"kicked": 1, "failed": 0})
             self.assertEqual(self.states(client, 1, 2, 3, 4), ["ready"] * 3 + ["reserved"])
             _, errors = self.failed(server, "kick", 1, 4, 99)
-            self.assertEqual(len(errors), 3)
+            self.assertEqual(errors, [f"tubectl: job {job}: there is no such job, or it is neither "
+                                      "buried nor delayed (NOT_FOUND)" for job in (1, 4, 99)])
 
     def test_kick_by_tube(self):
         for server, client in self.queues():
@@ -342,6 +346,8 @@ class ById(QueueTest):
             self.assertEqual(told, {"kicked": 1})
             self.assertEqual(self.tubectl(server, "kick", "-t", "mail", "--all"), "2\n")
             self.assertEqual(self.tubectl(server, "kick", "-t", "mail", "--all"), "0\n")
+            self.assertEqual(self.tubectl(server, "kick", "mail", "--all"), "0\n")
+            self.assertEqual(self.tubectl(server, "kick", "mail", 3), "0\n")
             self.assertEqual(self.tubectl(server, "kick", "-t", "nothing", 5), "0\n")
 
     def test_kick_in_a_tube_that_the_server_refuses(self):

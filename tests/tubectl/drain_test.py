@@ -6,16 +6,22 @@
 
 import os
 import pathlib
+import select
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import unittest
 
 from programs import (DONE, FAILURE, NOT_ALLOWED, SECONDS, TIMED_OUT, TUBECTL, UNAVAILABLE, USAGE,
-                      ScriptedServer, TubectlTest, within)
+                      ScriptedServer, TubectlTest, until, within)
+
+from harness import PROGRAM  # noqa: E402  programs.py has made it found
 
 NOBODY = 65534
+DRAINING = ("draining: the server takes no new jobs; "
+            "jobs left: 0 ready, 0 reserved, 0 delayed, 0 buried\n")
 # A process that is called tubed, and speaks as much as drain asks for. After SIGUSR1 it takes the
 # next command, sends what its second argument says, closes, and ends 1.5 s later. With "blind" it
 # closes before it takes that command; with "reset" the connection ends with a reset; with "lives"
@@ -86,16 +92,24 @@ class Drain(TubectlTest):
 
     def test_drain(self):
         for server in self.servers():
-            self.assertEqual(self.tubectl(server, "drain"), "")
+            client = self.client(server)
+            for delay in (0, 0, 1000):
+                client.put(delay=delay)
+            client.reserve()
+            left = ("the server takes no new jobs; "
+                    "jobs left: 1 ready, 1 reserved, 1 delayed, 0 buried\n")
+            self.assertEqual(self.tubectl(server, "drain"), f"draining: {left}")
             # It is done when tubectl ends, not some time later.
             self.assertEqual(self.draining(server), "true")
-            self.tubectl(server, "drain")
+            self.assertEqual(self.tubectl(server, "drain"), f"draining already: {left}")
 
     def test_undrain_of_tubed(self):
         server = self.tubed()
-        self.tubectl(server, "undrain")
+        self.assertEqual(self.tubectl(server, "undrain"),
+                         "not draining: the server takes jobs as before\n")
         self.tubectl(server, "drain")
-        self.assertEqual(self.tubectl(server, "undrain"), "")
+        self.assertEqual(self.tubectl(server, "undrain"),
+                         "not draining any more: the server takes jobs again\n")
         self.assertEqual(self.draining(server), "false")
 
     def test_undrain_never_kills_beanstalkd(self):
@@ -116,10 +130,10 @@ class Drain(TubectlTest):
         self.tubectl(daemon.addresses[0], "drain")
         self.assertEqual(daemon.wait(), DONE)
 
-    def fake(self, *arguments):
+    def fake(self, *arguments, **environment):
         """The address of a FAKE."""
         process = subprocess.Popen([sys.executable, "-c", FAKE, *arguments], text=True,
-                                   stdout=subprocess.PIPE)
+                                   stdout=subprocess.PIPE, env=os.environ | environment)
 
         def end():
             process.kill()
@@ -132,7 +146,18 @@ class Drain(TubectlTest):
         for how in ("reads", "blind", "reset"):
             for rest in ("nothing", "half", "no", "yes"):
                 with self.subTest(how=how, rest=rest):
-                    self.tubectl(self.fake(how, rest), "drain")
+                    shown = self.tubectl(self.fake(how, rest), "drain")
+                    # A reset takes with it what was not read.
+                    if rest != "yes" or how == "reset" and shown != DRAINING:
+                        self.assertEqual(shown, "drained: the server has ended\n")
+                    else:
+                        self.assertEqual(shown, DRAINING)
+
+    def test_sockets_of_systemd_may_start_it_again(self):
+        for rest in ("yes", "nothing"):
+            code, _, errors = self.run_tubectl(self.fake("reads", rest, LISTEN_FDS="1"), "drain")
+            self.assertEqual(code, DONE)
+            self.assertRegex(errors, "^tubectl: systemd holds the server's sockets: .*\n$")
 
     def test_a_server_that_closes_and_lives_on(self):
         told = self.refused(UNAVAILABLE, self.fake("lives", "nothing"), "drain")
@@ -196,6 +221,88 @@ class Drain(TubectlTest):
         for name in ("drain", "undrain"):
             self.refused(UNAVAILABLE, f"unix:{self.directory}/nobody", name)
             self.refused(USAGE, f"unix:{self.directory}/nobody", name, "now")
+
+
+# As systemd starts a server for a connection: the listening socket is descriptor 3.
+ACTIVATE = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+class WaitIdleOfADrain(TubectlTest):
+    """Only the server that was busy becomes idle."""
+
+    def wait_idle(self, answers, *arguments):
+        """(exit code, stdout, stderr) with a server that answers so, and then closes."""
+        server = ScriptedServer([*answers, None])
+        self.addCleanup(server.close)
+        return self.run_tubectl(server.address, "wait-idle", *arguments)
+
+    @staticmethod
+    def busy(draining):
+        return stats_reply(draining=draining, current_jobs_reserved=1)
+
+    def test_a_server_that_drains_and_ends(self):
+        for arguments in ((), ("--held", "--draining")):
+            self.assertEqual(self.wait_idle([self.busy("true")] * 2, *arguments),
+                             (DONE, "the server has drained and ended\n", ""))
+        code, _, errors = self.wait_idle([self.busy("false")])
+        self.assertEqual(code, UNAVAILABLE, errors)
+        code, _, errors = self.wait_idle([self.busy("true"), self.busy("false")])
+        self.assertEqual(code, FAILURE)
+        self.assertIn("the server is not draining", errors)
+
+    def test_a_server_that_was_drained_before(self):
+        for nowhere in ("127.0.0.1:1", f"unix:{self.directory}/nobody"):
+            self.assertEqual(self.tubectl(nowhere, "wait-idle", "--draining"),
+                             "the server has drained and ended\n")
+            self.refused(UNAVAILABLE, nowhere, "wait-idle")
+        for server in self.servers():
+            client = self.client(server)  # so that wait-idle is not the first
+            self.assertIn("the server is not draining",
+                          self.refused(FAILURE, server, "wait-idle", "--draining"))
+            self.tubectl(server, "drain")
+            self.assertEqual(self.tubectl(server, "wait-idle", "--draining"), "")
+            client.close()
+
+    def test_a_server_that_ends_when_its_last_job_is_done(self):
+        daemon = self.start("--drain-exit", "when-idle")
+        server = daemon.addresses[0]
+        client = self.client(server)
+        client.put()
+        client.reserve()
+        self.tubectl(server, "drain")
+        process = self.popen(server, "wait-idle", "--held", "--draining")
+        until("a look at it", lambda: client.stats()["current-connections"] == 2)
+        client.send(b"delete 1\r\n")
+        self.assertEqual(process.wait(SECONDS), DONE)
+        self.assertEqual(daemon.wait(), DONE)
+
+    def test_a_server_that_its_own_connection_has_started(self):
+        path = self.directory / "activated.sock"
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(path))
+            listener.listen()
+            for arguments in ((), ("--draining",), ("nothing", "--held")):
+                process = self.popen(f"unix:{path}", "wait-idle", *arguments,
+                                     stderr=subprocess.PIPE, text=True)
+                self.assertTrue(select.select([listener], [], [], SECONDS)[0], "no connection came")
+                server = subprocess.Popen(
+                    [sys.executable, "-c", ACTIVATE, str(listener.fileno()), PROGRAM],
+                    pass_fds=[listener.fileno()], stderr=subprocess.DEVNULL)
+                try:
+                    _, errors = process.communicate(timeout=SECONDS)
+                    self.assertEqual(process.returncode, FAILURE, errors)
+                    self.assertIn("has only just started, for this connection", errors)
+                    # The next one has not started it.
+                    self.tubectl(f"unix:{path}", "wait-idle")
+                finally:
+                    server.terminate()
+                    server.wait(SECONDS)
 
 
 if __name__ == "__main__":

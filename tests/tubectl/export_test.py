@@ -60,6 +60,7 @@ class ExportTest(TransferTest):
             def exported(*arguments, server=server):
                 return [record["id"] for record in self.export(server, *arguments)]
             self.assertEqual(exported("-t", "b"), sum(ids["b"].values(), []))
+            self.assertEqual(exported("b"), sum(ids["b"].values(), []))
             self.assertEqual(exported("-t", "a", "--tube", "c"),
                              sum(ids["a"].values(), []) + sum(ids["c"].values(), []))
             self.assertEqual(exported("--state", "buried", "--state", "ready", "-t", "b"),
@@ -176,7 +177,7 @@ class ExportTest(TransferTest):
     def test_what_it_does_not_understand(self):
         for arguments in (("-t", "a b"), ("--state", "reserved"), ("--from", "0"), ("--to", "x"),
                           ("--from", "-1"), ("--remove", "--from", "1"), ("--remove", "--to", "1"),
-                          ("--remove", "--reserved"), ("extra",)):
+                          ("--remove", "--reserved"), ("a b",)):
             self.refused(USAGE, "127.0.0.1:1", "export", *arguments)
         self.refused(UNAVAILABLE, f"unix:{self.directory}/none", "export")
 

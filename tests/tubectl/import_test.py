@@ -65,6 +65,15 @@ class ImportTest(TransferTest):
                              (BAD_INPUT, {"imported": {"ready": 2, "delayed": 0, "buried": 0},
                                           "failed_line": 3}))
 
+    def test_a_bad_first_line(self):
+        """There is nothing to go on from."""
+        for server in self.servers():
+            text = b"{oops\n" + line(body="2")
+            self.assertEqual(self.refused(BAD_INPUT, server, "import", stdin=text),
+                             "tubectl: line 1: it is no JSON object; before it 0 jobs were imported "
+                             "(--skip 1 passes over it)\n")
+            self.assertEqual(self.imported(server, text, "--skip", 1), "imported 1 ready\n")
+
     def test_a_job_that_is_too_big(self):
         for server in self.servers():
             text = line(body="1") + line(body="x" * 65536) + line(body="3")
@@ -126,7 +135,7 @@ class ImportTest(TransferTest):
         self.drain(daemon)
         errors = self.refused(FAILURE, daemon.addresses[0], "import", stdin=line(body="x") * 1000)
         self.assertEqual(errors, "tubectl: line 1: the server is draining: it takes no jobs "
-                                 "(DRAINING); before it 0 jobs were imported (go on with --skip 0)\n")
+                                 "(DRAINING); before it 0 jobs were imported\n")
 
     def test_a_server_without_room(self):
         server = self.tubed("--limits-job-memory", "1MiB")

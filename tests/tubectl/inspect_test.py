@@ -5,9 +5,6 @@
 """
 
 import json
-import os
-import pty
-import subprocess
 import time
 import unittest
 
@@ -93,6 +90,48 @@ class Jobs(InspectTest):
                 self.assertRegex(errors, r"^tubectl: job 98: there is no such job.*\n"
                                          r"tubectl: job 99: .*\n$")
                 self.refused(FAILURE, server, name, 99, "--json")
+
+    def test_a_terminal_is_shown_no_control_characters(self):
+        body = b"\x1b]0;title\x07\xc2\x9b31m\xff\x7f\r\n\tt\xc3\xa4b"
+        shown = rb"\x1b]0;title\x07\xc2\x9b31m\xff\x7f\r" + b"\r\n\tt\xc3\xa4b\r\n"
+        for server in self.servers():
+            client = self.client(server)
+            job = client.put(body)
+            for arguments in (("peek", job), ("peek", "--ready"), ("peek", job, job),
+                              ("reserve", "--release")):
+                self.assertEqual(self.on_terminal(server, *arguments), shown, arguments)
+                raw = self.on_terminal(server, *arguments, "--raw")
+                self.assertEqual(raw.rstrip(b"\r\n"), body.replace(b"\n", b"\r\n"), arguments)
+            self.assertTrue(self.on_terminal(server, "job", job, "--body").endswith(
+                b"\r\n\r\n" + shown))
+            self.assertIn(b"\x1b]", self.on_terminal(server, "job", job, "--body", "--raw"))
+            # As JSON they are escaped anyway, and what is no terminal gets each byte.
+            self.assertNotRegex(self.on_terminal(server, "peek", job, "--json"),
+                                rb"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\xff]")
+            self.assertEqual(self.tubectl(server, "peek", job).encode(errors="surrogateescape"),
+                             body)
+
+    def test_a_body_ends_its_line_on_a_terminal(self):
+        for server in self.servers():
+            client = self.client(server)
+            for body in (b"", b"a", b"a\n"):
+                job = client.put(body)
+                self.assertEqual(self.on_terminal(server, "peek", job),
+                                 (body.rstrip() + b"\n").replace(b"\n", b"\r\n"))
+
+    def test_a_terminal_is_shown_no_control_characters_in_names(self):
+        stats = b"---\nname: \x1b[31m\xc2\x9b\n"
+        for answers, arguments in (([b"OK %d\r\n%s\r\n" % (len(stats), stats)], ("stats",)),
+                                   ([b"OK 10\r\n---\n- \x1bc\x9ba\r\n"], ("tubes", "--names"))):
+            server = ScriptedServer(answers)
+            self.addCleanup(server.close)
+            self.assertRegex(self.on_terminal(server.address, *arguments), rb"^[ -~\r\n]+$")
+
+    def test_a_job_that_is_not_there_is_no_other_clients(self):
+        for server, _ in self.queues():
+            for name in ("peek", "job"):
+                self.assertEqual(self.refused(FAILURE, server, name, 99),
+                                 "tubectl: job 99: there is no such job (NOT_FOUND)\n")
 
     def test_many_jobs(self):
         for server, client in self.queues():
@@ -199,20 +238,8 @@ class Tubes(InspectTest):
 
     def test_colours_only_on_a_terminal(self):
         def on_terminal(server, environment):
-            leader, follower = pty.openpty()
-            process = self.popen(server, "tubes", "--interval", 0, stdout=follower,
-                                 environment=environment)
-            process.wait(SECONDS)
-            os.close(follower)
-            output = b""
-            try:
-                while chunk := os.read(leader, 1 << 16):
-                    output += chunk
-            except OSError:  # so a terminal ends
-                pass
-            os.close(leader)
-            self.assertEqual(process.returncode, DONE)
-            return output.decode()
+            return self.on_terminal(server, "tubes", "--interval", 0,
+                                    environment=environment).decode()
         for server, client in self.queues():
             client.ask("pause-tube mail 1000")
             painted = on_terminal(server, {"TERM": "xterm", "NO_COLOR": ""})

@@ -122,6 +122,13 @@ class ManualTest(TubectlTest):
         self.assertGreater(len(names), 20)
         self.assertEqual(sorted(sections(PAGE.read_text(encoding="utf-8"))), sorted(names))
 
+    def test_the_brackets_of_the_page(self):
+        """Op encloses all that follows on its line, so a heading with more behind it needs Oo."""
+        headings = re.findall("^[.]Ss Cm .*", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+        self.assertGreater(len(headings), 20)
+        for heading in headings:
+            self.assertNotRegex(heading, r" Op .* (Op|Oo) ")
+
     def test_the_examples_of_the_page(self):
         for name, lines in sections(PAGE.read_text(encoding="utf-8")).items():
             with self.subTest(subcommand=name):
@@ -131,7 +138,7 @@ class ManualTest(TubectlTest):
                     self.run_all(name, examples)
 
     def test_the_examples_of_the_first_help(self):
-        text = self.tubectl("127.0.0.1:1", "--help").partition("\ntubectl SUBCOMMAND")[0]
+        text = self.tubectl("127.0.0.1:1", "--help").partition("\ntubectl help SUBCOMMAND")[0]
         self.run_examples(help_examples(text), fill=False)
 
     def test_the_examples_of_the_help(self):

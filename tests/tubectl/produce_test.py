@@ -68,9 +68,18 @@ class Put(TubectlTest):
             self.assertEqual(self.tubectl(server, "put", stdin=ODD_BYTES), "1\n")
             self.assertEqual(self.tubectl(server, "put", "-", stdin=b"x" * LARGEST), "2\n")
             self.assertEqual(self.tubectl(server, "put", "--file", path), "3\n")
-            self.assertEqual(self.tubectl(server, "put", stdin=b""), "4\n")
+            self.assertEqual(self.run_tubectl(server, "put", stdin=b""),
+                             (DONE, "4\n", "tubectl: standard input is empty: the job has no body\n"))
             self.assertEqual([self.job(server, job)[0] for job in (1, 2, 3, 4)],
                              [ODD_BYTES, b"x" * LARGEST, ODD_BYTES, b""])
+
+    def test_a_file_that_is_empty(self):
+        path = self.directory / "nothing"
+        path.touch()
+        server = self.tubed()
+        self.assertEqual(self.run_tubectl(server, "put", "--file", path),
+                         (DONE, "1\n", f"tubectl: {path} is empty: the job has no body\n"))
+        self.assertEqual(self.tubectl(server, "put", "--lines", "--file", path), "0\n")
 
     def test_each_line_is_a_job(self):
         for server in self.servers():

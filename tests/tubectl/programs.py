@@ -7,6 +7,7 @@
 import json
 import os
 import pathlib
+import pty
 import re
 import shutil
 import socket
@@ -150,6 +151,25 @@ class TubectlTest(DaemonTest):
 
     def tubectl_json(self, server, *arguments, stdin=b""):
         return json.loads(self.tubectl(server, *arguments, "--json", stdin=stdin))
+
+    def on_terminal(self, server, *arguments, environment=None):
+        """What a terminal is shown, as bytes; it succeeds."""
+        leader, follower = pty.openpty()
+        process = self.popen(server, *arguments, stdout=follower,
+                             environment={"TERM": "xterm"} | (environment or {}))
+        os.close(follower)
+        shown = bytearray()
+
+        def read():
+            try:
+                while chunk := os.read(leader, 1 << 16):
+                    shown.extend(chunk)
+            except OSError:  # so a terminal ends
+                return True
+        within("the end of what the terminal is shown", read)
+        os.close(leader)
+        self.assertEqual(process.wait(SECONDS), DONE)
+        return bytes(shown)
 
     def refused(self, code, server, *arguments, stdin=b""):
         """The one line on stderr of a run that ends with that code."""

@@ -51,4 +51,9 @@ TEST_CASE("the lists are names") {
   CHECK(list_items("---\nname: x\n- last") == Names{"last"});
 }
 
+TEST_CASE("what is no letter of a reply becomes a question mark") {
+  CHECK(list_items("- a\x1b[m\x7f\xc2\x9b\n").front() == "a?[m???");
+  CHECK(Stats("name: \r\x9b\n").text("name") == "??");
+}
+
 }  // namespace tubed::tubectl

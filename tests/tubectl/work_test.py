@@ -466,6 +466,15 @@ class Mistakes(WorkTest):
                 errors = self.refused(code, server, "work", "--", command)
                 self.assertIn(f"cannot run {command}: ", errors)
 
+    def test_a_line_for_a_shell(self):
+        nowhere = f"unix:{self.directory}/nobody"
+        for line in ("cat | wc -c", "echo $HOME"):
+            self.assertIn(f"; a shell takes it as: sh -c '{line}'\n",
+                          self.refused(NOT_FOUND, nowhere, "work", "--", line))
+        self.assertIn("; a shell takes it after: sh -c\n",
+                      self.refused(NOT_FOUND, nowhere, "work", "--", "echo 'a b'"))
+        self.assertNotIn("shell", self.refused(NOT_FOUND, nowhere, "work", "--", "no-such", "|"))
+
     def test_a_command_that_goes_away_stops_it_and_the_job_is_unharmed(self):
         for server in self.servers():
             for code in (NOT_FOUND, NOT_EXECUTABLE):

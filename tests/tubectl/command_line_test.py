@@ -1,0 +1,142 @@
+"""How tubectl reads its command line: help, what was probably meant, ranges and units, and tubes.
+
+  TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
+    python3 tests/tubectl/command_line_test.py
+"""
+
+import unittest
+
+from programs import DONE, FAILURE, UNAVAILABLE, USAGE, ScriptedServer, TubectlTest
+
+NOWHERE = "127.0.0.1:1"
+SECONDS_RANGE = "a time in whole seconds from 0 to 4294967295, as 90, 90s, 5m, 2h or 1d"
+
+
+class CommandLine(TubectlTest):
+    def said(self, *arguments):
+        """The line of a mistake, without its ends."""
+        line = self.refused(USAGE, NOWHERE, *arguments)
+        return line.removeprefix("tubectl: ").removesuffix("\n")
+
+    def test_what_was_probably_meant(self):
+        for words, said in (
+                (("putt",), "there is no subcommand putt (did you mean put?); try tubectl --help"),
+                (("wait-idel",), "there is no subcommand wait-idel (did you mean wait-idle?); "
+                                 "try tubectl --help"),
+                (("hlp",), "there is no subcommand hlp (did you mean help?); try tubectl --help"),
+                (("nonsense",), "there is no subcommand nonsense; try tubectl --help"),
+                (("put", "--dleay=3", "x"),
+                 "there is no option --dleay (did you mean --delay?); try tubectl put --help"),
+                (("stats", "--nonsense"), "there is no option --nonsense; try tubectl stats --help"),
+                (("work", "--retrise", "3", "--", "true"),
+                 "there is no option --retrise (did you mean --retries?); try tubectl work --help"),
+                ((), "a subcommand is missing; try tubectl --help")):
+            self.assertEqual(self.said(*words), said)
+
+    def test_help_and_version(self):
+        version = self.tubectl(NOWHERE, "--version")
+        self.assertRegex(version, r"^tubectl \d+\.\d+\.\d+\n$")
+        for word in ("version", "-v", "-V"):
+            self.assertEqual(self.tubectl(NOWHERE, word), version)
+        self.assertEqual(self.tubectl(NOWHERE, "help"), self.tubectl(NOWHERE, "--help"))
+        self.assertEqual(self.tubectl(NOWHERE, "help", "put"),
+                         self.tubectl(NOWHERE, "put", "--help"))
+        self.assertIn("no subcommand putt (did you mean put?)", self.said("help", "putt"))
+
+    def test_an_address_before_the_subcommand(self):
+        server = self.tubed()
+        for words in (("-s", server), (f"-s{server}",), ("--server", server),
+                      (f"--server={server}",), ("--max-reply", "1MiB", "-s", server)):
+            self.assertEqual(self.tubectl(NOWHERE, *words, "tubes", "--names"), "default\n")
+        self.assertEqual(self.tubectl(NOWHERE, "-s", server, "help", "put"),
+                         self.tubectl(NOWHERE, "put", "--help"))
+        self.assertIn("not a port", self.said("-s", "127.0.0.1:x", "stats"))
+
+    def test_arguments_that_are_too_many_keep_their_order(self):
+        self.assertEqual(self.said("put", "a", "b", "c", "d"),
+                         "there are arguments too many: b c d; try tubectl put --help")
+        self.assertEqual(self.said("drain", "now"),
+                         "there is an argument too many: now; try tubectl drain --help")
+
+    def test_what_is_missing_has_the_name_of_the_help(self):
+        for words, name in ((("job",), "ID"), (("clear",), "TUBE"), (("move", "a"), "TO"),
+                            (("bench",), "WORKLOAD"), (("work",), "COMMAND"), (("pause",), "TUBE")):
+            self.assertEqual(self.said(*words), f"{name} is missing; try tubectl {words[0]} --help")
+
+    def test_numbers_that_are_out_of_range(self):
+        for words, said in (
+                (("move", "a", "b", "--count", "0"), '--count: "0" is not a whole number from 1 on'),
+                (("put", "-p", "4294967296", "x"),
+                 '--priority: "4294967296" is not a whole number from 0 to 4294967295'),
+                (("put", "-d", "4294967296", "x"), f'--delay: "4294967296" is not {SECONDS_RANGE}'),
+                (("put", "--ttr", "1.5", "x"), f'--ttr: "1.5" is not {SECONDS_RANGE}'),
+                (("pause", "mail", "5y"), f'TIME: "5y" is not {SECONDS_RANGE}'),
+                (("work", "-j", "0", "--", "true"),
+                 '--parallel: "0" is not a whole number from 1 to 1000'),
+                (("top", "--interval", "50ms"), '--interval: "50ms" is not a time in seconds from '
+                                                "0.1 to 3600, as 90, 0.5, 50ms, 5m or 2h"),
+                (("wait-idle", "--timeout", "1e9"), '--timeout: "1e9" is not a time in seconds from '
+                                                    "0 to 10000000, as 90, 0.5, 50ms, 5m or 2h"),
+                (("bench", "put", "--body", "2GiB"), '--body: "2GiB" is not a size in bytes from 0 '
+                                                     "to 1073741824, as 65535, 64KiB or 1GiB"),
+                (("import", "--skip", "99999999999999999999"),
+                 '--skip: "99999999999999999999" is not a whole number from 0 on')):
+            with self.subTest(words=words):
+                self.assertEqual(self.said(*words), f"{said}; try tubectl {words[0]} --help")
+
+    def test_times_with_units(self):
+        server = self.tubed()
+        client = self.client(server)
+        for text, seconds in (("90", 90), ("90s", 90), ("5m", 300), ("2h", 7200), ("1d", 86400),
+                              ("4294967295s", 4294967295)):
+            job = self.tubectl(server, "put", "--delay", text, "--ttr", text, "x").strip()
+            stats = client.stats(f"stats-job {job}")
+            self.assertEqual((stats["delay"], stats["ttr"]), (seconds, seconds))
+        self.tubectl(server, "pause", "default", "10m")
+        self.assertEqual(client.stats("stats-tube default")["pause"], 600)
+        self.assertEqual(self.tubectl(server, "clear", "--yes", "--older-than", "1d", "default"),
+                         "default: deleted no jobs\n")
+        for text in ("10ms", "0.01s", "0.01"):
+            self.tubectl(server, "tubes", "--interval", text)
+
+    def test_a_tube_is_an_option_or_a_word(self):
+        for server in self.servers():
+            client = self.client(server)
+            client.ask("watch mail")
+            client.ask("use mail")
+            client.put(b"hello")
+            for subcommand in (("tubes", "--interval", 0), ("stats",), ("wait-idle", "--held"),
+                               ("export",), ("peek", "--ready")):
+                with self.subTest(subcommand=subcommand):
+                    said = self.tubectl(server, *subcommand, "mail")
+                    for option in (("-t", "mail"), ("--tube=mail",)):
+                        same = self.tubectl(server, *subcommand, *option)
+                        if subcommand[0] != "stats":  # which counts its own connections
+                            self.assertEqual(same, said)
+            for arguments in (("mail", "1m"), ("-t", "mail", "1m"), ("--end", "-t", "mail")):
+                self.tubectl(server, "pause", *arguments)
+            self.assertEqual(self.tubectl(server, "reserve", "--timeout", 0, "--bury", "mail"),
+                             "hello")
+            self.assertEqual(self.tubectl(server, "kick", "mail", 1), "1\n")
+            self.assertEqual(self.tubectl(server, "clear", "--yes", "-t", "mail"),
+                             "mail: deleted 1 ready\n")
+
+    def test_a_reply_that_is_too_large(self):
+        """It is refused before any of it is kept."""
+        for size, limit, arguments in ((256 * 2**20 + 1, 256 * 2**20, ()), (11, 10, ("10",))):
+            server = ScriptedServer([b"OK %d\r\n" % size])
+            self.addCleanup(server.close)
+            options = [word for limit_text in arguments for word in ("--max-reply", limit_text)]
+            self.assertEqual(self.refused(UNAVAILABLE, server.address, "stats", *options),
+                             f"tubectl: the server announces a reply of {size} bytes; --max-reply "
+                             f"is {limit}\n")
+        server = self.tubed()
+        self.assertEqual(self.tubectl(server, "put", "x" * 2000), "1\n")
+        self.assertIn("a reply of 2000 bytes",
+                      self.refused(UNAVAILABLE, server, "peek", 1, "--max-reply", "1KiB"))
+        self.assertEqual(self.run_tubectl(server, "peek", 1, "--max-reply", "2KiB")[0], DONE)
+        self.assertIn("NOT_FOUND", self.refused(FAILURE, server, "peek", 2, "--max-reply", "0"))
+
+
+if __name__ == "__main__":
+    unittest.main()

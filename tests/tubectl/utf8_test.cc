@@ -1,0 +1,31 @@
+#include "tubectl/utf8.h"
+
+#include <string_view>
+
+#include <doctest/doctest.h>
+
+namespace tubed::tubectl {
+
+TEST_CASE("a character is whole or none") {
+  CHECK(character_bytes("") == 0);
+  CHECK(character_bytes("ab") == 1);
+  CHECK(character_bytes("\xc3\xa4x") == 2);
+  CHECK(character_bytes("\xe2\x82\xac") == 3);
+  CHECK(character_bytes("\xf0\x9f\x98\x80") == 4);
+  for (const std::string_view none :
+       {"\x80", "\xff", "\xc3", "\xc1\x81", "\xe2\x82", "\xe0\x80\x80", "\xed\xa0\x80",
+        "\xf0\x80\x80\x80", "\xf4\x90\x80\x80"}) {
+    CHECK(character_bytes(none) == 0);
+  }
+}
+
+TEST_CASE("a terminal is given nothing that it obeys") {
+  CHECK(escaped("a\tb\n\xc3\xa4\xe2\x82\xac") == "a\tb\n\xc3\xa4\xe2\x82\xac");
+  CHECK(escaped("\x1b[31m\a\r\n") == "\\x1b[31m\\x07\\r\n");
+  CHECK(escaped(std::string_view("\0\x7f", 2)) == "\\x00\\x7f");
+  CHECK(escaped("\xc2\x9b"
+                "1m\xc2\xa0") == "\\xc2\\x9b1m\xc2\xa0");
+  CHECK(escaped("\x9b\xff\xe2\x82") == "\\x9b\\xff\\xe2\\x82");
+}
+
+}  // namespace tubed::tubectl
