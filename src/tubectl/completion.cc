@@ -276,7 +276,7 @@ std::string bash_tables(const CLI::App& app) {
 std::string zsh_completion(const CLI::App& app) {
   const auto parts = parts_of(app);
   std::string result(kZshHead);
-  result += "  _arguments -C" + zsh_arguments(parts.front(), "    ") +
+  result += "  _arguments -C -A '-*'" + zsh_arguments(parts.front(), "    ") +
             " \\\n    '1:subcommand:->subcommand'"
             " \\\n    '*::argument:->arguments' && ret=0\n"
             "  tubectl_server=${opt_args[-s]:-$opt_args[--server]}\n"

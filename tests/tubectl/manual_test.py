@@ -107,6 +107,8 @@ class ManualTest(TubectlTest):
     def run_all(self, name, examples):
         if name != "bench":
             return self.run_examples(examples)
+        # A tenth of the jobs shows the same, on a busy machine too.
+        examples = [line.replace("--jobs 100000", "--jobs 10000") for line in examples]
         # Each has the server for itself, but for one that wants what the one before has put.
         scripts = []
         for line in examples:
