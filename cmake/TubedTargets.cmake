@@ -1,4 +1,4 @@
-# One library a folder of src/, one test binary a folder of tests/.
+# One library a folder of src/.
 
 add_library(tubed_options INTERFACE)
 target_compile_options(tubed_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
@@ -39,22 +39,4 @@ function(tubed_library folder)
   add_library(tubed_${folder} STATIC ${arg_SOURCES})
   target_include_directories(tubed_${folder} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(tubed_${folder} PUBLIC ${arg_DEPENDS} PRIVATE tubed_options)
-endfunction()
-
-# tubed_test(name [HOT] SOURCES… DEPENDS…): a doctest binary, registered with ctest. HOT: it runs for
-# longer than it takes to optimize it.
-function(tubed_test name)
-  cmake_parse_arguments(arg "HOT" "" "SOURCES;DEPENDS" ${ARGN})
-  # doctest itself takes longer to compile than most tests: all binaries share it.
-  if(NOT TARGET tubed_doctest_main)
-    add_library(tubed_doctest_main OBJECT ${PROJECT_SOURCE_DIR}/tests/doctest_main.cc)
-    target_link_libraries(tubed_doctest_main PUBLIC doctest::doctest PRIVATE tubed_options)
-  endif()
-  add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE ${arg_DEPENDS} tubed_doctest_main tubed_options)
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  if(NOT arg_HOT)
-    tubed_not_hot(${name})
-  endif()
-  add_test(NAME ${name} COMMAND ${name})
 endfunction()

@@ -44,7 +44,8 @@ void live(std::uint64_t seed, std::uint64_t operations) {
 
 }  // namespace
 
-TEST_CASE("the engine does what the model does, whatever happens to it") {
+TEST_CASE("the engine does what the model does, whatever happens to it" *
+          doctest::test_suite("slow")) {
   const std::uint64_t operations = operations_wanted();
   for (std::uint64_t done = 0, seed = 1; done < operations; done += kOperationsPerSeed, ++seed) {
     live(seed, std::min(kOperationsPerSeed, operations - done));

@@ -208,7 +208,8 @@ TEST_CASE("an older file that is cut is damage, unless none of its records is cu
   CHECK(whole.size() == reading.reader.records());
 }
 
-TEST_CASE("whatever byte is another one, the facts make sense or there is an error") {
+TEST_CASE("whatever byte is another one, the facts make sense or there is an error" *
+          doctest::test_suite("slow")) {
   for (const char* name : kGoldenNames) {
     const Golden golden = journal::golden(name);
     for (const auto& [damaged, original] : golden.files) {

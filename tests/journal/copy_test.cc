@@ -101,7 +101,8 @@ TEST_CASE("a record larger than a segment has one of its own") {
   CHECK(found.clean);
 }
 
-TEST_CASE("groups are of a size, and say what was on disk before their segment") {
+TEST_CASE("groups are of a size, and say what was on disk before their segment" *
+          doctest::test_suite("slow")) {
   TestDisk disk;
   LogCopy copy(disk, settings(10U << 20U));
   constexpr std::uint32_t kBody = 300'000;

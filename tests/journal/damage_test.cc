@@ -151,7 +151,7 @@ Tally damage_every_file(
 
 }  // namespace
 
-TEST_CASE("a byte that has changed is noticed, wherever it is") {
+TEST_CASE("a byte that has changed is noticed, wherever it is" * doctest::test_suite("slow")) {
   for (const End end : {End::in_order, End::as_it_is}) {
     Recorded recorded(end == End::in_order ? 1 : 2, end);
     const Tally tally = damage_every_file(
@@ -180,7 +180,8 @@ TEST_CASE("a sector of zeros is noticed") {
   CHECK(tally.refused > 5);
 }
 
-TEST_CASE("a file cut short ends the log there, or is refused if the log went on behind it") {
+TEST_CASE("a file cut short ends the log there, or is refused if the log went on behind it" *
+          doctest::test_suite("slow")) {
   for (const End end : {End::in_order, End::as_it_is}) {
     Recorded recorded(end == End::in_order ? 4 : 5, end);
     Tally tally;

@@ -121,7 +121,8 @@ class FullLife {
 
 }  // namespace
 
-TEST_CASE("on a full disk nothing but puts waits, whatever the sizes") {
+TEST_CASE("on a full disk nothing but puts waits, whatever the sizes" *
+          doctest::test_suite("slow")) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
     FullLife life(seed);
@@ -241,7 +242,8 @@ TEST_CASE("a pause outlives the segment that it was recorded in, and goes when i
   CHECK(queue->state() == state);
 }
 
-TEST_CASE("at journal.max_bytes puts are refused, and everything else goes on for ever") {
+TEST_CASE("at journal.max_bytes puts are refused, and everything else goes on for ever" *
+          doctest::test_suite("slow")) {
   TestDisk disk;
   constexpr std::uint64_t kMax = 20 * kSegment;
   const auto queue = opened(disk, {.segment_bytes = kSegment, .max_bytes = kMax});
@@ -372,7 +374,8 @@ TEST_CASE("a start on a full disk serves what is there and refuses puts") {
   }
 }
 
-TEST_CASE("in no mode does an older segment go before its successor holds a group on the disk") {
+TEST_CASE("in no mode does an older segment go before its successor holds a group on the disk" *
+          doctest::test_suite("slow")) {
   for (const Duration sync : {Duration(0s), Duration(50ms), Duration::max()}) {
     // The first segment's last job goes when the second is filled to different degrees.
     for (std::size_t body = 0; body < 128; body += 8) {

@@ -172,7 +172,7 @@ TEST_CASE("other methods and bodies are refused") {
   CHECK(shop.library.asked.empty());
 }
 
-TEST_CASE("a long page comes in blocks, and whole") {
+TEST_CASE("a long page comes in blocks, and whole" * doctest::test_suite("slow")) {
   for (const std::size_t bytes : {std::size_t{1}, HttpServer::kBlockBytes,
                                   HttpServer::kBlockBytes + 1, std::size_t{3'000'000}}) {
     CAPTURE(bytes);
@@ -207,7 +207,7 @@ TEST_CASE("one turn makes one block at most") {
   CHECK(got > 0);
 }
 
-TEST_CASE("who does not read holds up nobody, and is given up") {
+TEST_CASE("who does not read holds up nobody, and is given up" * doctest::test_suite("slow")) {
   Shop shop(std::chrono::seconds(1));
   shop.library.pages["/long"] = 100'000'000;
   const Socket idle = shop.connect();
@@ -245,7 +245,7 @@ TEST_CASE("who moves a byte now and then keeps no place for ever") {
   CHECK(uv_backend_timeout(shop.loop.uv()) == -1);
 }
 
-TEST_CASE("the loop sleeps while there is nothing to do") {
+TEST_CASE("the loop sleeps while there is nothing to do" * doctest::test_suite("slow")) {
   Shop shop(std::chrono::seconds(3));
   const Socket client = shop.connect();
   write_all(client, "GET /he");
@@ -279,7 +279,7 @@ TEST_CASE("a crowd waits in the kernel, and all are answered") {
   CHECK(shop.library.asked.size() == 100);
 }
 
-TEST_CASE("what is no HTTP ends its connection") {
+TEST_CASE("what is no HTTP ends its connection" * doctest::test_suite("slow")) {
   Shop shop(std::chrono::seconds(1));
   const std::string long_line(100'000, 'x');
   for (const std::string& request :

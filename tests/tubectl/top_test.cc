@@ -170,7 +170,8 @@ TEST_CASE("200 x 50 has all columns and graphs, and 40 x 8 what matters most") {
   CHECK(has(shown(model, view, {80, 7}), "top wants 40 x 8"));
 }
 
-TEST_CASE("every size from nothing to large is kept to, on every page and with every question") {
+TEST_CASE("every size from nothing to large is kept to, on every page and with every question" *
+          doctest::test_suite("slow")) {
   std::vector<TubeCounts> tubes{tube(std::string(200, 'n'), ~0ULL, ~0ULL)};
   tubes[0].pause_seconds_left = ~0ULL;
   for (int index = 0; index < 100; ++index) tubes.push_back(tube(fmt::format("t{}", index), 5));

@@ -59,7 +59,7 @@ TEST_CASE("every transcript passes in process") {
   }
 }
 
-TEST_CASE("every transcript passes byte by byte") {
+TEST_CASE("every transcript passes byte by byte" * doctest::test_suite("slow")) {
   for (const Transcript& transcript : transcripts()) {
     InProcessDriver driver(transcript.options);
     CuttingDriver cutting = CuttingDriver::byte_by_byte(driver);
@@ -67,7 +67,7 @@ TEST_CASE("every transcript passes byte by byte") {
   }
 }
 
-TEST_CASE("every transcript passes cut at every byte") {
+TEST_CASE("every transcript passes cut at every byte" * doctest::test_suite("slow")) {
   std::size_t plays = 0;
   for (const Transcript& transcript : transcripts()) {
     std::size_t bytes = 0;

@@ -1,0 +1,85 @@
+# How a test is registered with ctest. Every test is either `fast` or `slow`:
+#
+# - `fast`: takes at most 1 s of processor time, and waits for little more. It fails at 2 s, as a busy
+#   machine stretches processor time too, and with a sanitizer it does not fail. tools/check runs the
+#   fast tests. A test is fast unless its labels say otherwise.
+# - `slow`: anything longer. tools/test runs both.
+#
+# Other labels: `daemon`, `clients` and `bench` name a group; `real-time` tests look at how late
+# something is, and `slow-under-asan` tests are not run with the address sanitizer.
+
+# The programs that the tests start are those of this build, or for example those of a package:
+#   cmake --preset dev -DTUBED_TESTED_TUBED=/usr/bin/tubed -DTUBED_TESTED_TUBECTL=/usr/bin/tubectl
+set(TUBED_TESTED_TUBED "" CACHE FILEPATH "The tubed that tests start; default: the one built here")
+set(TUBED_TESTED_TUBECTL "" CACHE FILEPATH "The same for tubectl")
+set(tested_tubed $<TARGET_FILE:tubed>)
+set(tested_tubectl $<TARGET_FILE:tubectl>)
+if(TUBED_TESTED_TUBED)
+  set(tested_tubed ${TUBED_TESTED_TUBED})
+endif()
+if(TUBED_TESTED_TUBECTL)
+  set(tested_tubectl ${TUBED_TESTED_TUBECTL})
+endif()
+
+# tubed_add_test(NAME name COMMAND command… [LABELS label…] [ENVIRONMENT variable=value…]
+#   [TIMEOUT seconds] [COST number])
+#
+# The first word of the command may be a target. TIMEOUT is far above what a test takes, so that a
+# hang becomes a failure. The longest tests have a COST, and begin first.
+function(tubed_add_test)
+  cmake_parse_arguments(arg "" "NAME;TIMEOUT;COST" "COMMAND;LABELS;ENVIRONMENT" ${ARGN})
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "tubed_add_test(${arg_NAME}): unknown: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  list(POP_FRONT arg_COMMAND program)
+  if(TARGET ${program})
+    set(program $<TARGET_FILE:${program}>)
+  endif()
+  set(within "")
+  if(NOT slow IN_LIST arg_LABELS)
+    list(APPEND arg_LABELS fast)
+    if(NOT TUBED_SANITIZE)
+      set(within ${PROJECT_SOURCE_DIR}/tests/within 2)
+    endif()
+  endif()
+  add_test(NAME ${arg_NAME} COMMAND ${within} ${program} ${arg_COMMAND})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  if(NOT arg_COST)
+    set(arg_COST 0)
+  endif()
+  set_tests_properties(${arg_NAME} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
+    COST ${arg_COST} ENVIRONMENT "${arg_ENVIRONMENT}")
+endfunction()
+
+# tubed_test(name [HOT] [SLOW | SLOW_CASES] SOURCES… DEPENDS… [ENVIRONMENT…]): a doctest binary.
+# HOT: it runs for longer than it takes to optimize it. SLOW: all of it is slow. SLOW_CASES: some of
+# its cases are of the test suite "slow"; ctest runs these as <name>_slow, beside the others.
+function(tubed_test name)
+  cmake_parse_arguments(arg "HOT;SLOW;SLOW_CASES" "" "SOURCES;DEPENDS;ENVIRONMENT" ${ARGN})
+  # doctest itself takes longer to compile than most tests: all binaries share it.
+  if(NOT TARGET tubed_doctest_main)
+    add_library(tubed_doctest_main OBJECT ${PROJECT_SOURCE_DIR}/tests/doctest_main.cc)
+    target_link_libraries(tubed_doctest_main PUBLIC doctest::doctest PRIVATE tubed_options)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_DEPENDS} tubed_doctest_main tubed_options)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  if(NOT arg_HOT)
+    tubed_not_hot(${name})
+  endif()
+  if(arg_SLOW_CASES)
+    tubed_add_test(NAME ${name} COMMAND ${name} --test-suite-exclude=slow
+      ENVIRONMENT ${arg_ENVIRONMENT})
+    tubed_add_test(NAME ${name}_slow COMMAND ${name} --test-suite=slow LABELS slow COST 100
+      ENVIRONMENT ${arg_ENVIRONMENT})
+    # A suite without cases has not passed.
+    set_tests_properties(${name}_slow PROPERTIES
+      FAIL_REGULAR_EXPRESSION "test cases: +0 ")
+  elseif(arg_SLOW)
+    tubed_add_test(NAME ${name} COMMAND ${name} LABELS slow COST 100 ENVIRONMENT ${arg_ENVIRONMENT})
+  else()
+    tubed_add_test(NAME ${name} COMMAND ${name} ENVIRONMENT ${arg_ENVIRONMENT})
+  endif()
+endfunction()
