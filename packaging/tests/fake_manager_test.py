@@ -23,7 +23,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "daemon"))
 
 from harness import (PROGRAM, SANITIZED, SECONDS, Client, Daemon, DaemonTest,  # noqa: E402
-                     passed, run, until)
+                     passed, run, seconds_without_processor, until)
 
 
 # Takes the place of what systemd does between fork and exec: the sockets become descriptors 3 and
@@ -493,6 +493,7 @@ class Watchdog(ManagerTest):
     def test_pings_come_in_time_under_load(self):
         daemon = self.watched()
         begin = time.monotonic()
+        waited = seconds_without_processor(daemon.pid)
         stop = threading.Event()
 
         def load():
@@ -511,7 +512,9 @@ class Watchdog(ManagerTest):
         for thread in threads:
             thread.join(SECONDS)
         times = daemon.manager.times("WATCHDOG")
-        self.assertLess(max(b - a for a, b in zip(times, times[1:])), self.LIMIT)
+        # A busy machine is not blamed on the daemon.
+        waited = seconds_without_processor(daemon.pid) - waited
+        self.assertLess(max(b - a for a, b in zip(times, times[1:])), self.LIMIT + waited)
         self.assertEqual({sender for _, sender, _ in daemon.manager.messages}, {daemon.pid})
 
     def test_a_server_at_rest_pings_too_and_a_stuck_one_does_not(self):

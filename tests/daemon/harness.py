@@ -39,6 +39,34 @@ def until(what, condition, seconds=SECONDS):
         time.sleep(0.002)
 
 
+def seconds_without_processor(pid):
+    """How long a process has been ready to run while the processors were busy with others."""
+    text = pathlib.Path(f"/proc/{pid}/schedstat").read_text(encoding="utf-8")
+    return int(text.split()[1]) / 1e9
+
+
+class Stopwatch:
+    """Measures what a daemon takes: time by the clock, without the time for which the daemon or this
+    thread was ready to run and had no processor. A busy machine does not stretch it. Without a
+    daemon: time by the clock."""
+
+    def __init__(self, daemon=None):
+        self.processes = (daemon.pid, f"self/task/{threading.get_native_id()}") if daemon else ()
+        self.last = self.now()
+
+    def now(self):
+        waited = sum(seconds_without_processor(process) for process in self.processes)
+        return time.monotonic(), waited
+
+    def lap(self):
+        """The seconds since the last lap."""
+        now = self.now()
+        clock, waited = (after - before for after, before in zip(now, self.last))
+        self.last = now
+        # A wait counts when it is over, and may have begun before the lap.
+        return max(clock - waited, 0)
+
+
 def passed(moment):
     """A condition for until(): that moment of time.monotonic() has passed."""
     return lambda: time.monotonic() >= moment
@@ -115,7 +143,8 @@ class Daemon:
             self.changed.wait_for(there, SECONDS)
         if len(self.addresses) < count:
             self.end()
-            raise AssertionError(f"the daemon did not listen: {self.lines}")
+            raise AssertionError(f"waited {SECONDS} s in vain for {count} listeners of the daemon, "
+                                 f"or it ended: {self.lines}")
 
     @property
     def pid(self):
@@ -201,7 +230,11 @@ class Client:
 
     def receive(self):
         """More input; false at the end of the stream."""
-        chunk = self.socket.recv(1 << 18)
+        try:
+            chunk = self.socket.recv(1 << 18)
+        except TimeoutError:
+            raise AssertionError(f"waited {self.socket.gettimeout()} s in vain for a reply; "
+                                 f"the input ends with {self.input[-200:]!r}") from None
         self.input += chunk
         return bool(chunk)
 

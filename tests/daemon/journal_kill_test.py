@@ -392,7 +392,7 @@ class Kill(DaemonTest):
         killer.start()
         deadline = time.monotonic() + SECONDS
         while selector.get_map():
-            self.assertLess(time.monotonic(), deadline)
+            self.assertLess(time.monotonic(), deadline, "some streams do not end after the kill")
             for key, _ in selector.select(SECONDS):
                 if not key.data.receive():
                     selector.unregister(key.fileobj)
