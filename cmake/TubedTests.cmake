@@ -5,8 +5,9 @@
 #   fast tests. A test is fast unless its labels say otherwise.
 # - `slow`: anything longer. tools/test runs both.
 #
-# Other labels: `daemon`, `clients` and `bench` name a group; `real-time` tests look at how late
-# something is, and `slow-under-asan` tests are not run with the address sanitizer.
+# Other labels: `daemon`, `clients` and `bench` start the programs; `real-time` tests look at how late
+# something is, and count as two for `ctest -j`; `slow-under-asan` tests are not run with the address
+# sanitizer.
 
 # The programs that the tests start are those of this build, or for example those of a package:
 #   cmake --preset dev -DTUBED_TESTED_TUBED=/usr/bin/tubed -DTUBED_TESTED_TUBECTL=/usr/bin/tubectl
@@ -46,11 +47,15 @@ function(tubed_add_test)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
+  set(processors 1)
+  if(real-time IN_LIST arg_LABELS)
+    set(processors 2)
+  endif()
   if(NOT arg_COST)
     set(arg_COST 0)
   endif()
   set_tests_properties(${arg_NAME} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
-    COST ${arg_COST} ENVIRONMENT "${arg_ENVIRONMENT}")
+    COST ${arg_COST} PROCESSORS ${processors} ENVIRONMENT "${arg_ENVIRONMENT}")
 endfunction()
 
 # tubed_test(name [HOT] [SLOW | SLOW_CASES] SOURCES… DEPENDS… [ENVIRONMENT…]): a doctest binary.

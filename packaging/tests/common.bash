@@ -17,6 +17,15 @@ skip() {
   exit 77
 }
 
+# use_compiler_cache: what CMake is run below compiles through ccache, where that is installed. It is
+# named with its directory, as debhelper gives a build a home of its own.
+use_compiler_cache() {
+  if command -v ccache >/dev/null; then
+    CCACHE_DIR=$(ccache --get-config cache_dir)
+    export CCACHE_DIR CCACHE_BASEDIR=$1 CCACHE_NOHASHDIR=1 CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  fi
+}
+
 need_root() {
   if ((EUID != 0)); then skip "$1 needs root"; fi
 }
