@@ -27,7 +27,9 @@ count_step() {
   closing=$(grep -E '^[0-9]+% tests passed, [0-9]+ tests failed out of [0-9]+|^[0-9]+ passed, [0-9]+ failed' \
     "$log" | tail -n 1)
   if [[ $closing =~ ([0-9]+)\ tests\ failed\ out\ of\ ([0-9]+) ]]; then
-    failed=${BASH_REMATCH[1]} passed=$((BASH_REMATCH[2] - BASH_REMATCH[1]))
+    # ctest counts as passed what it lists as skipped.
+    failed=${BASH_REMATCH[1]}
+    passed=$((BASH_REMATCH[2] - failed - $(grep -cE ' \(Skipped\)$' "$log")))
   elif [[ $closing =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed ]]; then
     passed=${BASH_REMATCH[1]} failed=${BASH_REMATCH[2]}
   else
@@ -62,7 +64,8 @@ step() {
     cat "$log"
     printf -- '-- %s: %s, %d s\n' "$title" "$verdict" "$((SECONDS - begin))"
     printf '%s %s %s\n' "$(count_step "$log" "$status")" "$verdict" "$title" >>"$state/verdicts"
-    sed -n "s/.*\(skipped: .*\)/\1 ($title)/p" "$log" >>"$state/skipped"
+    sed -nE -e "s/.*skipped: (.*)/\1 ($title)/p" \
+      -e "s/^[[:space:]]*[0-9]+ - (.*) \(Skipped\)$/\1 ($title)/p" "$log" >>"$state/skipped"
   ) 9>"$state/lock"
   if [[ $verdict == FAILED ]]; then exit 1; fi
 }
@@ -95,12 +98,12 @@ run_lanes() {
 steps_end() {
   local name=$1 status=$2
   echo
-  sort -u "$state/skipped"
+  sort -u "$state/skipped" | sed 's/^/not run: /'
   if ((status != 0)); then
     printf '%s: FAILED: %s\n' "$name" \
       "$(sed -n 's/^[0-9]* [0-9]* FAILED //p' "$state/verdicts" | paste -sd ';')" >&2
   fi
-  printf '%s: %d skipped, %d s\n' "$name" "$(sort -u "$state/skipped" | wc -l)" "$SECONDS"
+  printf '%s: %d s\n' "$name" "$SECONDS"
   awk '{ passed += $1; failed += $2 } END { printf "%d passed, %d failed\n", passed, failed }' \
     "$state/verdicts"
   exit "$((status != 0))"
