@@ -16,6 +16,7 @@ namespace {
 using config::Action;
 using config::Option;
 using config::Setting;
+using config::shown_flag;
 
 Exit usage_error(const std::string& reason) {
   return Exit{kExitUsage, fmt::format("tubed: {}; try tubed --help\n", reason)};
@@ -23,13 +24,6 @@ Exit usage_error(const std::string& reason) {
 
 Exit value_error(const std::string& flag, std::string_view reason) {
   return Exit{kExitConfig, fmt::format("tubed: {}: {}\n", flag, reason)};
-}
-
-// "-z/--limits-job-bytes": one of them was given.
-std::string shown_flag(char short_flag, std::string_view long_flag) {
-  if (!short_flag) return std::string(long_flag);
-  if (long_flag.empty()) return fmt::format("-{}", short_flag);
-  return fmt::format("-{}/{}", short_flag, long_flag);
 }
 
 // The spelling CLI11 wants for the names of one flag.
@@ -165,10 +159,6 @@ std::optional<Exit> early_exit(const Flags& flags) {
 
 const Setting& setting_of(std::string_view key) {
   return *std::ranges::find(config::settings_table(), key, &Setting::key);
-}
-
-std::string shown_flag(const Setting& row) {
-  return shown_flag(row.short_flag, row.flag());
 }
 
 std::optional<Exit> take_setting(const Setting& row, std::string_view text, CommandLine& line) {

@@ -21,21 +21,68 @@ void apply_flags(const CommandLine& line, Settings& settings) {
   settings.log_level = static_cast<LogLevel>(level + steps);
 }
 
-// Settles whose listeners count.
-Result<void> choose_listeners(const CommandLine& line, Settings& settings) {
+// Names the places that the settings come from: the flags replace the file.
+class Places {
+ public:
+  Places(const CommandLine& line, const config::FileLines& lines) : line_(line), lines_(lines) {}
+
+  // Opens an error: "FILE:LINE: KEY" or the flag. The key alone has its default value.
+  std::string key(std::string_view key) const {
+    if (is_flag(key)) return flag(key);
+    const auto in_file = lines_.keys.find(key);
+    return in_file == lines_.keys.end() ? std::string(key)
+                                        : fmt::format("{}: {}", file_line(in_file->second), key);
+  }
+
+  // Inside of an error: "KEY, FILE:LINE", "KEY, FLAG" or "KEY, the default".
+  std::string mention(std::string_view key) const {
+    const auto in_file = lines_.keys.find(key);
+    return fmt::format("{}, {}", key,
+                       is_flag(key)                   ? flag(key)
+                       : in_file != lines_.keys.end() ? file_line(in_file->second)
+                                                      : "the default");
+  }
+
+  // The place of one of settings.listeners.
+  std::string listener(std::size_t index) const {
+    if (!line_.listeners.empty()) return "-l/--listen";
+    if (line_.port) return "-p/--port";
+    return lines_.listeners.empty() ? "the default" : file_line(lines_.listeners[index]);
+  }
+
+ private:
+  bool is_flag(std::string_view key) const {
+    return std::ranges::count(line_.settings, key, [](const auto& one) { return one.first; }) > 0;
+  }
+  static std::string flag(std::string_view key) {
+    return config::shown_flag(
+        *std::ranges::find(config::settings_table(), key, &config::Setting::key));
+  }
+  std::string file_line(std::uint32_t line) const {
+    return fmt::format("{}:{}", config::printable(line_.config_file), line);
+  }
+
+  const CommandLine& line_;
+  const config::FileLines& lines_;
+};
+
+// Decides between the listeners of the flags, of the file, and the default one.
+Result<void> choose_listeners(const CommandLine& line, const config::FileLines& lines,
+                              Settings& settings) {
   if (!line.listeners.empty()) {
     settings.listeners = line.listeners;
     return {};
   }
+  if (settings.listeners.empty()) {
+    settings.listeners.resize(1);
+    if (line.port) settings.listeners.front().port = *line.port;
+    return {};
+  }
   if (!line.port) return {};
   // A port that is silently without effect, or replaces addresses, would surprise either way.
-  if (!settings.listeners.empty()) {
-    return Error{fmt::format("-p/--port: {} has listeners with ports of their own; give -l as well",
-                             config::printable(line.config_file))};
-  }
-  settings.listeners.resize(1);
-  settings.listeners.front().port = *line.port;
-  return {};
+  return Error{
+      fmt::format("-p/--port: {}:{}: listen.address has a port of its own; give -l as well",
+                  config::printable(line.config_file), lines.listeners.front())};
 }
 
 // Which journal a task copies is for the settings to say.
@@ -49,20 +96,27 @@ Result<void> check_task(const CommandLine& line, const Settings& settings) {
 // A journal needs room for the segment it writes, the one it clears, and what it keeps back.
 constexpr std::uint64_t kFewestSegments = 4;
 
-Result<void> check_journal(const Settings& settings) {
-  const std::uint64_t least = kFewestSegments * segment_bytes_in_force(settings);
+Result<void> check_journal(const Settings& settings, const Places& places) {
+  const std::uint64_t segment = segment_bytes_in_force(settings);
+  const std::uint64_t least = kFewestSegments * segment;
   if (settings.journal_max_bytes == 0 || settings.journal_max_bytes >= least) return {};
-  return Error{
-      fmt::format("journal.max_bytes: {} is less than {} segments (journal.segment_size, or eight "
-                  "jobs of limits.job_bytes), {}",
-                  settings.journal_max_bytes, kFewestSegments, least)};
+  const std::string reason = segment == settings.journal_segment_bytes
+                                 ? places.mention("journal.segment_size")
+                                 : "eight jobs of " + places.mention("limits.job_bytes");
+  return Error{fmt::format("{}: {} is less than {}, {} segments of {} bytes ({})",
+                           places.key("journal.max_bytes"), settings.journal_max_bytes, least,
+                           kFewestSegments, segment, reason)};
 }
 
-Result<void> check_http(const Settings& settings) {
-  const auto taken = [&](const Listen& listen) { return clash(listen, *settings.http_listen); };
-  if (!settings.http_listen || std::ranges::none_of(settings.listeners, taken)) return {};
-  return Error{
-      fmt::format("http.listen: clients already connect to {}", to_string(*settings.http_listen))};
+Result<void> check_http(const Settings& settings, const Places& places) {
+  if (!settings.http_listen) return {};
+  const auto& listeners = settings.listeners;
+  const auto taken = std::ranges::find_if(
+      listeners, [&](const Listen& listen) { return clash(listen, *settings.http_listen); });
+  if (taken == listeners.end()) return {};
+  return Error{fmt::format("{}: clients already connect to {} ({})", places.key("http.listen"),
+                           to_string(*settings.http_listen),
+                           places.listener(static_cast<std::size_t>(taken - listeners.begin())))};
 }
 
 }  // namespace
@@ -70,19 +124,20 @@ Result<void> check_http(const Settings& settings) {
 Result<Settings> load_settings(const CommandLine& line) {
   Settings settings;
   settings.listeners.clear();
+  config::FileLines lines;
   if (!line.config_file.empty()) {
-    const auto read = config::read_toml_file(line.config_file, settings);
+    const auto read = config::read_toml_file(line.config_file, settings, lines);
     if (!read) return read.error();
   }
   apply_flags(line, settings);
+  const Places places(line, lines);
   const auto has_journal = check_task(line, settings);
   if (!has_journal) return has_journal.error();
-  const auto has_room = check_journal(settings);
+  const auto has_room = check_journal(settings, places);
   if (!has_room) return has_room.error();
-  const auto chosen = choose_listeners(line, settings);
+  const auto chosen = choose_listeners(line, lines, settings);
   if (!chosen) return chosen.error();
-  if (settings.listeners.empty()) settings.listeners.resize(1);
-  const auto apart = check_http(settings);
+  const auto apart = check_http(settings, places);
   if (!apart) return apart.error();
   return settings;
 }

@@ -457,6 +457,16 @@ std::span<const Option> options_table() {
   return kOptions;
 }
 
+std::string shown_flag(char short_flag, std::string_view long_flag) {
+  if (!short_flag) return std::string(long_flag);
+  if (long_flag.empty()) return fmt::format("-{}", short_flag);
+  return fmt::format("-{}/{}", short_flag, long_flag);
+}
+
+std::string shown_flag(const Setting& row) {
+  return shown_flag(row.short_flag, row.flag());
+}
+
 std::string_view first_sentence_of(std::string_view doc) {
   const auto stop = doc.find(". ");
   return stop == std::string_view::npos ? doc : doc.substr(0, stop + 1);

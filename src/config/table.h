@@ -83,6 +83,10 @@ std::span<const Setting> settings_table();
 std::span<const ListenKey> listen_table();
 std::span<const Option> options_table();
 
+// "-z/--limits-job-bytes": a flag as errors name it.
+std::string shown_flag(char short_flag, std::string_view long_flag);
+std::string shown_flag(const Setting& row);
+
 // Up to the first full stop and space, the stop included.
 std::string_view first_sentence_of(std::string_view doc);
 

@@ -98,7 +98,8 @@ std::string unknown_reason(std::string_view what, std::string_view hint) {
 // Reads one file; the first mistake ends it.
 class Reader {
  public:
-  Reader(const std::string& file, Settings& settings) : file_(file), settings_(settings) {}
+  Reader(const std::string& file, Settings& settings, FileLines& lines)
+      : file_(file), settings_(settings), lines_(lines) {}
 
   Result<void> read(const toml::table& root) {
     std::vector<Entry> entries;
@@ -125,6 +126,7 @@ class Reader {
     const auto value = value_of(row->type, *entry.node);
     if (!value) return error(entry.at, entry.key, value.error().message);
     row->set(settings_, value.value());
+    lines_.keys[entry.key] = entry.at.line;
     return {};
   }
 
@@ -202,14 +204,14 @@ class Reader {
   }
 
   Result<void> add(const Listen& listen, const toml::source_position& at) {
-    for (std::size_t i = 0; i < listen_lines_.size(); ++i) {
+    for (std::size_t i = 0; i < lines_.listeners.size(); ++i) {
       if (!clash(settings_.listeners[i], listen)) continue;
-      return error(
-          at, "listen.address",
-          fmt::format("{} is already listened on (line {})", to_string(listen), listen_lines_[i]));
+      return error(at, "listen.address",
+                   fmt::format("{} is already listened on (line {})", to_string(listen),
+                               lines_.listeners[i]));
     }
     settings_.listeners.push_back(listen);
-    listen_lines_.push_back(at.line);
+    lines_.listeners.push_back(at.line);
     return {};
   }
 
@@ -219,7 +221,7 @@ class Reader {
 
   const std::string& file_;
   Settings& settings_;
-  std::vector<toml::source_index> listen_lines_;  // of settings_.listeners, one each
+  FileLines& lines_;
 };
 
 Result<std::string> contents_of(const std::string& file) {
@@ -239,8 +241,9 @@ Result<std::string> contents_of(const std::string& file) {
 
 }  // namespace
 
-Result<void> read_toml(std::string_view contents, const std::string& file, Settings& settings) {
-  Reader reader(file, settings);
+Result<void> read_toml(std::string_view contents, const std::string& file, Settings& settings,
+                       FileLines& lines) {
+  Reader reader(file, settings, lines);
   settings.listeners.clear();
   try {
     return reader.read(toml::parse(contents));
@@ -251,10 +254,10 @@ Result<void> read_toml(std::string_view contents, const std::string& file, Setti
   }
 }
 
-Result<void> read_toml_file(const std::string& file, Settings& settings) {
+Result<void> read_toml_file(const std::string& file, Settings& settings, FileLines& lines) {
   const auto contents = contents_of(file);
   if (!contents) return contents.error();
-  return read_toml(contents.value(), file, settings);
+  return read_toml(contents.value(), file, settings, lines);
 }
 
 }  // namespace tubed::config

@@ -3,20 +3,30 @@
 // Knows no setting: keys are looked up in config/table.h. No exception leaves it.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "config/settings.h"
 
 namespace tubed::config {
 
+// The lines of the file that assign settings.
+struct FileLines {
+  std::map<std::string, std::uint32_t, std::less<>> keys;  // by key
+  std::vector<std::uint32_t> listeners;  // of the address of each listener, in the file's order
+};
+
 // Writes what the file says over `settings`. settings.listeners becomes the file's listeners, and
 // is empty when it names none. The error is one line, "FILE:LINE: KEY: REASON", for the first
 // mistake in the file.
-Result<void> read_toml_file(const std::string& file, Settings& settings);
+Result<void> read_toml_file(const std::string& file, Settings& settings, FileLines& lines);
 
 // The same for the contents of a file; `file` is its name in errors.
-Result<void> read_toml(std::string_view contents, const std::string& file, Settings& settings);
+Result<void> read_toml(std::string_view contents, const std::string& file, Settings& settings,
+                       FileLines& lines);
 
 }  // namespace tubed::config

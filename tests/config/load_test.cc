@@ -207,17 +207,34 @@ TEST_CASE("-p alone moves the default listener, and is refused beside the file's
   REQUIRE(listeners.size() == 1);
   CHECK(to_string(listeners[0]) == "127.0.0.1:7");
   CHECK(load_error("[[listen]]\naddress = \"::1\"\n", accept({"-p", "7"})) ==
-        "-p/--port: tubed.toml has listeners with ports of their own; give -l as well");
+        "-p/--port: tubed.toml:2: listen.address has a port of its own; give -l as well");
 }
 
 TEST_CASE("a journal that may have less than four segments is refused") {
   CHECK(load_error("journal.max_bytes = \"39MiB\"", accept({})) ==
-        "journal.max_bytes: 40894464 is less than 4 segments (journal.segment_size, or eight "
-        "jobs of limits.job_bytes), 41943040");
+        "tubed.toml:1: journal.max_bytes: 40894464 is less than 41943040, 4 segments of 10485760 "
+        "bytes (journal.segment_size, the default)");
   CHECK(load("journal.max_bytes = \"40MiB\"", accept({})).value().journal_max_bytes == 40U << 20);
   CHECK(load("journal.max_bytes = \"1MiB\"", accept({"-s", "65536", "-z", "1000"}))
             .value()
             .journal_max_bytes == 1U << 20);
+}
+
+TEST_CASE("settings that contradict each other are named with the places of both") {
+  const auto* journal = "[journal]\nmax_bytes = \"1MiB\"\n";
+  CHECK(load_error(std::string(journal) + "segment_size = \"2MiB\"\n") ==
+        "tubed.toml:2: journal.max_bytes: 1048576 is less than 8388608, 4 segments of 2097152 "
+        "bytes (journal.segment_size, tubed.toml:3)");
+  CHECK(load_error(journal, accept({"-s", "2097152"})) ==
+        "tubed.toml:2: journal.max_bytes: 1048576 is less than 8388608, 4 segments of 2097152 "
+        "bytes (journal.segment_size, -s/--journal-segment-size)");
+  CHECK(load_error("\n\n[limits]\njob_bytes = \"2MiB\"\n",
+                   accept({"--journal-max-bytes", "41943040"})) ==
+        "--journal-max-bytes: 41943040 is less than 67125248, 4 segments of 16781312 bytes (eight "
+        "jobs of limits.job_bytes, tubed.toml:4)");
+  // A flag replaces the value of the file.
+  CHECK(load_error(journal, accept({"--journal-max-bytes", "1048576"}))
+            .starts_with("--journal-max-bytes: 1048576 is less than "));
 }
 
 TEST_CASE("-V raises the level of the file or the flag, at most to debug") {
@@ -239,10 +256,18 @@ TEST_CASE("http.listen is an address of its own, with a port of its own") {
   for (const std::string address : {"127.0.0.1:11300", "127.0.0.1:11380", "unix:/run/a"}) {
     const std::string http = "[http]\nlisten = \"" + address + "\"\n";
     const std::string listener = "[[listen]]\naddress = \"" + address + "\"\n";
-    CHECK(load_error(http + listener) == "http.listen: clients already connect to " + address);
+    CHECK(load_error(http + listener) ==
+          "tubed.toml:2: http.listen: clients already connect to " + address + " (tubed.toml:4)");
+    CHECK(load_error(http, accept({"-l", address})) ==
+          "tubed.toml:2: http.listen: clients already connect to " + address + " (-l/--listen)");
+    CHECK(load_error(listener, accept({"--http-listen", address})) ==
+          "--http-listen: clients already connect to " + address + " (tubed.toml:2)");
   }
-  // The listener that nobody wrote down counts as well.
-  CHECK(load_error("[http]\nlisten = \"127.0.0.1:11300\"\n").find("http.listen") == 0);
+  // The default listener counts as well.
+  CHECK(load_error("[http]\nlisten = \"127.0.0.1:11300\"\n") ==
+        "tubed.toml:2: http.listen: clients already connect to 127.0.0.1:11300 (the default)");
+  CHECK(load_error("[http]\nlisten = \"127.0.0.1:7\"\n", accept({"-p", "7"})) ==
+        "tubed.toml:2: http.listen: clients already connect to 127.0.0.1:7 (-p/--port)");
   CHECK(load("[http]\nlisten = \"127.0.0.1:0\"\n[[listen]]\naddress = \"127.0.0.1:0\"\n").ok());
 }
 
