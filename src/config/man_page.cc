@@ -165,8 +165,9 @@ std::string settings_man_page() {
   result += ".Pp\n";
   result += mdoc_text(
       "At SIGHUP the file is read again. With a mistake in it, everything stays as it was; what "
-      "needs a restart is logged and stays. At the start a mistake is named in one line with "
-      "file, line, key and reason, and the exit code is 78.");
+      "needs a restart is logged and stays. Flags and the environment are read only at a start. At "
+      "the start a mistake is named in one line with file, line, key and reason, and the exit code "
+      "is 78.");
   result += ".Sh SETTINGS\n" + settings_list() + listen_list();
   result +=
       ".Sh FILES\n.Bl -tag -width Ds\n.It Pa /etc/tubed/tubed.toml\nThe settings of the service; "

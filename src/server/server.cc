@@ -201,7 +201,8 @@ void Server::reload() {
   }
   const ReloadPlan plan = plan_reload(settings_, *fresh);
   apply(plan.next);
-  log_.info("reloaded", {{"changed", joined(plan.changed)}});
+  log_.info("reloaded", {{"changed", plan.changed.empty() ? "nothing" : joined(plan.changed)},
+                         {"note", "flags and the environment are read only at a start"}});
   advise_restart(plan.needs_restart);
   if (service_.draining()) limit_drain();
   supervision_.reloaded("");

@@ -63,6 +63,14 @@ class Reload(DaemonTest):
         self.assertNotIn("job_bytes", daemon.wait_for_line("reloaded"))
         self.assertEqual(client.stats()["max-job-size"], 150)
 
+    def test_a_reload_that_changes_nothing_says_so(self):
+        self.daemon.signal(signal.SIGHUP)
+        line = self.daemon.wait_for_line(" info reloaded")
+        self.assertIn(" changed=nothing ", line)
+        # The file of the service's flags may have changed as well.
+        self.assertIn("flags and the environment are read only at a start", line)
+        self.assertEqual(self.daemon.lines_with("needs a restart"), [])
+
     def test_a_bad_file_changes_nothing(self):
         for count, bad in enumerate(('[limits]\njob_bytes = 200\nconnections = 0\n', 'job_bytes = {',
                                      '[limits]\njob_bytes = "many"\n'), 1):
