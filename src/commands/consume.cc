@@ -69,6 +69,7 @@ Outcome watch(Context& context, const TubeArguments& arguments) {
   if (context.engine.watch(context.session, context.now, arguments.tube.text)) {
     answer_watching(context);
   } else {
+    context.service.count(Counter::watch_limit);
     context.replies.line(word::kOutOfMemory);
   }
   return Outcome::done;

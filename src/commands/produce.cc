@@ -15,19 +15,28 @@ bool has_disk_room(const Context& context, std::uint32_t body_bytes) {
          keeper->has_room_for_job(context.engine.used_tube(context.session).size(), body_bytes);
 }
 
+std::string_view reply_to(Counter reason) {
+  if (reason == Counter::put_too_big) return word::kJobTooBig;
+  return reason == Counter::put_draining ? word::kDraining : word::kOutOfMemory;
+}
+
 }  // namespace
 
 BodyPlan begin_put(Context& context, const PutArguments& arguments) {
   const std::uint32_t bytes = arguments.size.bytes;
-  if (bytes > context.engine.limits().job_bytes) return {bytes, word::kJobTooBig};
+  const auto refuse = [&](Counter reason) -> BodyPlan {
+    context.service.count(reason);
+    return {bytes, reply_to(reason)};
+  };
+  if (bytes > context.engine.limits().job_bytes) return refuse(Counter::put_too_big);
   context.engine.mark_producer(context.session);
-  if (context.service.draining()) return {bytes, word::kDraining};
-  if (!has_disk_room(context, bytes)) return {bytes, word::kOutOfMemory};
-  if (!context.engine.claim_memory(bytes)) return {bytes, word::kOutOfMemory};
+  if (context.service.draining()) return refuse(Counter::put_draining);
+  if (!has_disk_room(context, bytes)) return refuse(Counter::put_journal_full);
+  if (!context.engine.claim_memory(bytes)) return refuse(Counter::put_job_memory);
   context.body = Bytes::allocate(bytes);
   if (!context.body) {
     context.engine.return_memory(bytes);
-    return {bytes, word::kOutOfMemory};
+    return refuse(Counter::put_job_memory);
   }
   return {bytes, {}};
 }
@@ -38,7 +47,9 @@ Outcome put(Context& context, const PutArguments& arguments) {
   const bool draining = context.service.draining();
   if (draining || !has_disk_room(context, bytes)) {
     context.engine.return_memory(bytes);
-    context.replies.line(draining ? word::kDraining : word::kOutOfMemory);
+    const Counter reason = draining ? Counter::put_draining : Counter::put_journal_full;
+    context.service.count(reason);
+    context.replies.line(reply_to(reason));
     return Outcome::done;
   }
   const JobId id = context.engine.put(context.session, context.now,
@@ -55,6 +66,7 @@ Outcome use(Context& context, const TubeArguments& arguments) {
   if (context.engine.use(context.session, context.now, arguments.tube.text, context.service)) {
     context.replies.line("USING", arguments.tube.text);
   } else {
+    context.service.count(Counter::tube_limit);
     context.replies.line(word::kOutOfMemory);
   }
   return Outcome::done;

@@ -4,6 +4,16 @@ namespace tubed::commands {
 
 namespace {
 
+// A row that only the metrics have. The first row of a family has its meaning.
+template <Counter kCounter>
+constexpr Row<ServerState> counted(std::string_view family, std::string_view label,
+                                   std::string_view meaning = {}) {
+  return {.key = "",
+          .meaning = meaning,
+          .number = [](const ServerState& s) { return s.service.counted(kCounter); },
+          .metric = {.family = family, .type = MetricType::counter, .label = label}};
+}
+
 constexpr Row<ServerState> kJobs[] = {
     {.key = "current-jobs-urgent",
      .meaning = "Ready jobs with a priority below 1024.",
@@ -216,6 +226,35 @@ constexpr Row<ServerState> kOwn[] = {
      .meaning = "Memory of the process.",
      .number = [](const ServerState& s) { return s.service.resident_bytes(); },
      .metric = {.family = "tubed_resident_memory_bytes"}},
+    {.key = "",
+     .meaning = "Descriptors that the process has open: connections, listeners, the journal's "
+                "files.",
+     .number = [](const ServerState& s) { return s.service.open_descriptors(); },
+     .metric = {.family = "tubed_open_descriptors"}},
+    {.key = "",
+     .meaning = "Descriptors that the process may have open (RLIMIT_NOFILE).",
+     .number = [](const ServerState& s) { return s.service.descriptor_limit(); },
+     .metric = {.family = "tubed_descriptor_limit"}},
+    counted<Counter::put_draining>("tubed_refused_puts_total", "reason=\"draining\"",
+                                   "Well-formed puts that were refused."),
+    counted<Counter::put_too_big>("tubed_refused_puts_total", "reason=\"job_too_big\""),
+    counted<Counter::put_job_memory>("tubed_refused_puts_total", "reason=\"job_memory\""),
+    counted<Counter::put_journal_full>("tubed_refused_puts_total", "reason=\"journal_full\""),
+    counted<Counter::tube_limit>("tubed_refused_tubes_total", "command=\"use\"",
+                                 "Commands answered OUT_OF_MEMORY for limits.tubes, limits.watches "
+                                 "or limits.client_watches."),
+    counted<Counter::watch_limit>("tubed_refused_tubes_total", "command=\"watch\""),
+    counted<Counter::bad_format>("tubed_malformed_commands_total", "reply=\"BAD_FORMAT\"",
+                                 "Malformed commands."),
+    counted<Counter::unknown_command>("tubed_malformed_commands_total",
+                                      "reply=\"UNKNOWN_COMMAND\""),
+    counted<Counter::expected_crlf>("tubed_malformed_commands_total", "reply=\"EXPECTED_CRLF\""),
+    counted<Counter::client_idle>("tubed_closed_clients_total", "reason=\"idle\"",
+                                  "Clients that the server closed, for timeouts.idle, "
+                                  "timeouts.stall or limits.output_memory."),
+    counted<Counter::client_stalled>("tubed_closed_clients_total", "reason=\"stall\""),
+    counted<Counter::client_output_memory>("tubed_closed_clients_total",
+                                           "reason=\"output_memory\""),
     {.key = "",
      .meaning = "How long a turn of the loop took: what an event waits for another at most.",
      .histogram = [](const ServerState& s) { return s.service.turn_times(); },

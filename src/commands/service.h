@@ -24,6 +24,28 @@ namespace tubed::commands {
 
 class Conversation;
 
+// What the metrics count beside commands and connections.
+enum class Counter : std::uint8_t {
+  // Well-formed puts that were refused.
+  put_draining,
+  put_too_big,
+  put_job_memory,  // limits.job_memory, or the heap
+  put_journal_full,
+  // Other commands answered OUT_OF_MEMORY.
+  tube_limit,
+  watch_limit,
+  // Malformed commands, by reply.
+  bad_format,
+  unknown_command,
+  expected_crlf,
+  // Clients that the server closed.
+  client_idle,
+  client_stalled,
+  client_output_memory,
+};
+inline constexpr std::size_t kCounterCount = 12;
+static_assert(static_cast<std::size_t>(Counter::client_output_memory) + 1 == kCounterCount);
+
 // Bounds of one conversation.
 struct ConversationLimits {
   std::uint32_t line_bytes = 224;           // a command line with its end [notes: Lines]
@@ -51,6 +73,8 @@ struct CpuTimes {
 struct Process {
   std::function<CpuTimes()> cpu_times;
   std::function<std::uint64_t()> resident_bytes = [] { return std::uint64_t{0}; };
+  std::function<std::uint64_t()> open_descriptors = [] { return std::uint64_t{0}; };
+  std::function<std::uint64_t()> descriptor_limit = [] { return std::uint64_t{0}; };
 };
 
 class Service final : public engine::Output {
@@ -111,6 +135,7 @@ class Service final : public engine::Output {
   void opened(SessionId session, Conversation& conversation);
   void closed(SessionId session);
   void count(const Command& command) { ++command_counts_[index_of(command)]; }
+  void count(Counter counter) { ++counters_[static_cast<std::size_t>(counter)]; }
 
   // For who runs it: what its connections carry, and how long its turns took.
   void count_received(std::uint64_t bytes) { received_bytes_ += bytes; }
@@ -119,12 +144,17 @@ class Service final : public engine::Output {
 
   // For stats.
   std::uint64_t command_count(std::size_t index) const { return command_counts_[index]; }
+  std::uint64_t counted(Counter counter) const {
+    return counters_[static_cast<std::size_t>(counter)];
+  }
   std::uint64_t total_connections() const { return total_connections_; }
   std::uint64_t refused_connections() const { return refused_connections_; }
   void count_refused_connection(std::uint64_t times = 1) { refused_connections_ += times; }
   const Identity& identity() const { return identity_; }
   CpuTimes cpu_times() const { return process_.cpu_times(); }
   std::uint64_t resident_bytes() const { return process_.resident_bytes(); }
+  std::uint64_t open_descriptors() const { return process_.open_descriptors(); }
+  std::uint64_t descriptor_limit() const { return process_.descriptor_limit(); }
   std::uint64_t received_bytes() const { return received_bytes_; }
   std::uint64_t sent_bytes() const { return sent_bytes_; }
   HistogramView turn_times() const { return turn_times_.view(); }
@@ -150,6 +180,7 @@ class Service final : public engine::Output {
   std::uint64_t input_bytes_ = 0;
   TubeList tube_list_;
   std::array<std::uint64_t, kCommandCount> command_counts_{};
+  std::array<std::uint64_t, kCounterCount> counters_{};
   std::uint64_t total_connections_ = 0;
   std::uint64_t refused_connections_ = 0;
   std::uint64_t received_bytes_ = 0;

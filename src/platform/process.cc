@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
@@ -13,6 +14,7 @@
 #include <pwd.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -86,15 +88,32 @@ void give_back_heap() {
   ::malloc_trim(0);
 }
 
+std::uint64_t open_descriptors(const char* directory) {
+  struct stat status {};
+  if (::stat(directory, &status) != 0) return 0;
+  if (status.st_size > 0) return static_cast<std::uint64_t>(status.st_size);
+  DIR* const stream = ::opendir(directory);
+  if (stream == nullptr) return 0;
+  std::uint64_t entries = 0;
+  while (::readdir(stream) != nullptr) ++entries;
+  ::closedir(stream);
+  return entries - 3;  // ".", ".." and the stream itself
+}
+
+std::uint64_t descriptor_limit() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
+}
+
 std::uint64_t raise_descriptor_limit() {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
   if (limit.rlim_cur < limit.rlim_max) {
     limit.rlim_cur = limit.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &limit);
-    ::getrlimit(RLIMIT_NOFILE, &limit);
   }
-  return limit.rlim_cur;
+  return descriptor_limit();
 }
 
 Result<OtherProcess> OtherProcess::open(std::uint64_t number) {

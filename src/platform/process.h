@@ -45,6 +45,12 @@ void exit_when_out_of_memory();
 // were freed. O(what is free).
 void give_back_heap();
 
+// How many descriptors are open. Linux 6.2 and later has the number as the size of `directory`; on
+// an earlier one this lists the directory. O(1), or O(open descriptors).
+std::uint64_t open_descriptors(const char* directory = "/proc/self/fd");
+// How many may be open.
+std::uint64_t descriptor_limit();
+
 // Raises the soft limit of open descriptors to the hard one; returns the limit now in force.
 std::uint64_t raise_descriptor_limit();
 

@@ -5,6 +5,15 @@
 
 namespace tubed::server {
 
+namespace {
+
+commands::CpuTimes cpu_times() {
+  const platform::ProcessTimes times = platform::process_times();
+  return {.user = times.user, .system = times.system};
+}
+
+}  // namespace
+
 commands::Identity identify() {
   platform::MachineNames names = platform::machine_names();
   return {.process_id = platform::process_id(),
@@ -16,9 +25,11 @@ commands::Identity identify() {
           .started_at = platform::wall_time()};
 }
 
-commands::CpuTimes cpu_times() {
-  const platform::ProcessTimes times = platform::process_times();
-  return {.user = times.user, .system = times.system};
+commands::Process this_process() {
+  return {.cpu_times = cpu_times,
+          .resident_bytes = platform::resident_bytes,
+          .open_descriptors = [] { return platform::open_descriptors(); },
+          .descriptor_limit = platform::descriptor_limit};
 }
 
 }  // namespace tubed::server

@@ -8,7 +8,7 @@ namespace tubed::server {
 // Of a server that starts now, with a random id for this run.
 commands::Identity identify();
 
-// CPU time of the process so far.
-commands::CpuTimes cpu_times();
+// What the operating system is asked for when stats or metrics are wanted.
+commands::Process this_process();
 
 }  // namespace tubed::server

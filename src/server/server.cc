@@ -36,8 +36,7 @@ Server::Server(platform::Loop& loop, Log& log, const Settings& settings, Reload 
       log_(log),
       settings_(settings),
       reload_(std::move(reload)),
-      service_(settings.queue, identify(),
-               {.cpu_times = cpu_times, .resident_bytes = platform::resident_bytes}),
+      service_(settings.queue, identify(), this_process()),
       turn_(
           loop, [this] { end_turn(); }, [this] { serve_deferred(); }),
       delay_timer_(loop, [this] { begin_turn(); }),

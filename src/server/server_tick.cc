@@ -174,6 +174,7 @@ void Server::shed_output() {
     if (slowest == nullptr) return;
     log_.limited(Log::Level::warning, service_.now(), "closing a client",
                  {{"reason", "limits.output_memory"}});
+    service_.count(commands::Counter::client_output_memory);
     close(*slowest, "output");
   }
 }
@@ -258,6 +259,7 @@ void Server::close_impatient() {
     }
     log_.limited(Log::Level::info, service_.now(), "closing a client",
                  {{"reason", idle ? "timeouts.idle" : "timeouts.stall"}});
+    service_.count(idle ? commands::Counter::client_idle : commands::Counter::client_stalled);
     close(*client, idle ? "idle" : "stall");
   }
 }

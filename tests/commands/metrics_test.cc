@@ -110,7 +110,7 @@ class Samples {
 
 class FakeKeeper final : public Keeper {
  public:
-  bool has_room_for_job(std::size_t, std::size_t) const override { return true; }
+  bool has_room_for_job(std::size_t, std::size_t) const override { return has_room; }
   bool congested() const override { return false; }
   KeeperCounts counts() const override {
     return {.oldest_segment = 3,
@@ -132,6 +132,7 @@ class FakeKeeper final : public Keeper {
 
   ShortTimes times;
   Counts records;
+  bool has_room = true;
 };
 
 }  // namespace
@@ -187,6 +188,8 @@ TEST_CASE("the server's metrics tell what is there") {
   CHECK(samples.text_at(R"(tubed_cpu_seconds_total{mode="system"})") == "0.00002");
   CHECK(samples.text_at("tubed_start_time_seconds") == "1700000000.25");
   CHECK(samples.at("tubed_resident_memory_bytes") == 12'345'678);
+  CHECK(samples.at("tubed_open_descriptors") == 17);
+  CHECK(samples.at("tubed_descriptor_limit") == 1024);
   CHECK(samples.at(R"(tubed_loop_turn_seconds_bucket{le="0.0001"})") == 0);
   CHECK(samples.at(R"(tubed_loop_turn_seconds_bucket{le="0.0002"})") == 1);
   CHECK(samples.at(R"(tubed_loop_turn_seconds_bucket{le="0.005"})") == 2);
@@ -204,6 +207,73 @@ TEST_CASE("the server's metrics tell what is there") {
   CHECK(later.at("tubed_draining") == 1);
   CHECK(later.at("tubed_job_timeouts_total") == 1);
   CHECK(later.at(R"(tubed_tube_job_timeouts_total{tube="t"})") == 1);
+}
+
+TEST_CASE("puts that are refused are counted by reason") {
+  Limits limits;
+  limits.job_bytes = 1000;
+  limits.job_memory_bytes = engine::Engine::job_memory(1000);
+  Talk talk(limits);
+  FakeKeeper keeper;
+  talk.service.keep_facts_in(&keeper);
+  auto client = talk.connect();
+  const auto refused = [&](const std::string& reason) {
+    return Samples(page_of(talk.service)).at("tubed_refused_puts_total{reason=\"" + reason + "\"}");
+  };
+  for (const char* reason : {"draining", "job_too_big", "job_memory", "journal_full"}) {
+    CHECK(refused(reason) == 0);
+  }
+  CHECK(Talk::say(*client, "put 0 0 60 1001\r\n" + std::string(1001, 'x') + "\r\n") ==
+        "JOB_TOO_BIG\r\n");
+  CHECK(refused("job_too_big") == 1);
+  const std::string large = "put 0 0 60 1000\r\n" + std::string(1000, 'x') + "\r\n";
+  CHECK(Talk::say(*client, large + large + large) ==
+        "INSERTED 1\r\nOUT_OF_MEMORY\r\nOUT_OF_MEMORY\r\n");
+  CHECK(refused("job_memory") == 2);
+  CHECK(Talk::say(*client, "delete 1\r\n") == "DELETED\r\n");
+  const std::string line = "put 0 0 60 1\r\n";
+  keeper.has_room = false;
+  CHECK(Talk::say(*client, line + "x\r\n") == "OUT_OF_MEMORY\r\n");
+  keeper.has_room = true;
+  CHECK(Talk::say(*client, line).empty());
+  keeper.has_room = false;  // while the body arrives
+  CHECK(Talk::say(*client, "x\r\n") == "OUT_OF_MEMORY\r\n");
+  CHECK(refused("journal_full") == 2);
+  keeper.has_room = true;
+  talk.service.set_draining(true);
+  CHECK(Talk::say(*client, line + "x\r\n") == "DRAINING\r\n");
+  talk.service.set_draining(false);
+  CHECK(Talk::say(*client, line).empty());
+  talk.service.set_draining(true);
+  CHECK(Talk::say(*client, "x\r\n") == "DRAINING\r\n");
+  CHECK(refused("draining") == 2);
+  CHECK(refused("job_too_big") == 1);
+  CHECK(refused("job_memory") == 2);
+}
+
+TEST_CASE("a tube too many is counted by the command that wanted it") {
+  Limits limits;
+  limits.tubes = 2;
+  Talk talk(limits);
+  auto client = talk.connect();
+  CHECK(Talk::say(*client, "use a\r\nwatch b\r\nwatch c\r\nuse b\r\n") ==
+        "USING a\r\nOUT_OF_MEMORY\r\nOUT_OF_MEMORY\r\nOUT_OF_MEMORY\r\n");
+  const Samples samples(page_of(talk.service));
+  CHECK(samples.at(R"(tubed_refused_tubes_total{command="use"})") == 1);
+  CHECK(samples.at(R"(tubed_refused_tubes_total{command="watch"})") == 2);
+}
+
+TEST_CASE("malformed commands are counted by reply") {
+  Talk talk;
+  auto client = talk.connect();
+  CHECK(Talk::say(*client, "put 0 0 60 1 \r\nx\r\nkick one\r\n" + std::string(300, 'x') +
+                               "\r\nputt\r\ndelete\r\nput 0 0 60 1\r\nxyz\r\n") ==
+        "BAD_FORMAT\r\nBAD_FORMAT\r\nBAD_FORMAT\r\nUNKNOWN_COMMAND\r\nUNKNOWN_COMMAND\r\n"
+        "EXPECTED_CRLF\r\n");
+  const Samples samples(page_of(talk.service));
+  CHECK(samples.at(R"(tubed_malformed_commands_total{reply="BAD_FORMAT"})") == 3);
+  CHECK(samples.at(R"(tubed_malformed_commands_total{reply="UNKNOWN_COMMAND"})") == 2);
+  CHECK(samples.at(R"(tubed_malformed_commands_total{reply="EXPECTED_CRLF"})") == 1);
 }
 
 TEST_CASE("the journal's metrics are there with a journal") {

@@ -31,7 +31,9 @@ class Talk {
                        return CpuTimes{.user = std::chrono::milliseconds(1500),
                                        .system = std::chrono::microseconds(20)};
                      },
-                 .resident_bytes = [] { return std::uint64_t{12'345'678}; }}) {}
+                 .resident_bytes = [] { return std::uint64_t{12'345'678}; },
+                 .open_descriptors = [] { return std::uint64_t{17}; },
+                 .descriptor_limit = [] { return std::uint64_t{1024}; }}) {}
 
   std::unique_ptr<Conversation> connect() { return std::make_unique<Conversation>(service); }
 

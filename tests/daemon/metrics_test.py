@@ -171,6 +171,54 @@ class Page(HttpTest):
         self.assertIn(str(port), line)
 
 
+class Clients(HttpTest):
+    def closed(self, daemon):
+        told = self.samples(daemon)
+        return {reason: told[f'tubed_closed_clients_total{{reason="{reason}"}}']
+                for reason in ("idle", "stall", "output_memory")}
+
+    def test_closed_for_being_idle_or_stalled(self):
+        daemon = self.serve("--timeouts-idle", "2s", "--timeouts-stall", "1s")
+        self.assertEqual(self.closed(daemon), {"idle": 0, "stall": 0, "output_memory": 0})
+        stalled = self.connect(daemon)
+        stalled.send(b"put 0 0 60 5\r\nhe")
+        self.assertEqual(stalled.rest(), b"")
+        self.assertEqual(self.connect(daemon).rest(), b"")
+        self.assertEqual(self.closed(daemon), {"idle": 1, "stall": 1, "output_memory": 0})
+
+    def test_closed_for_replies_that_they_do_not_take(self):
+        daemon = self.serve("-z", "8MiB", "--limits-output-memory", "16MiB")
+        other = self.connect(daemon)
+        job = other.put(b"l" * (8 << 20))
+        clients = [self.connect(daemon, receive_buffer=4096) for _ in range(10)]
+        for client in clients:
+            client.send(b"peek %d\r\n" % job)
+        until("some to be closed", lambda: other.stats()["current-connections"] <= 8)
+        told = self.closed(daemon)
+        self.assertGreaterEqual(told.pop("output_memory"), 3)
+        self.assertEqual(told, {"idle": 0, "stall": 0})
+
+    def test_descriptors(self):
+        daemon = self.serve()
+
+        def difference():
+            """What the daemon counts beyond its connections; the scrape has one of its own."""
+            told = self.samples(daemon)
+            return told["tubed_open_descriptors"] - told["tubed_connections"]
+
+        own = difference()
+        listed = len(list(pathlib.Path(f"/proc/{daemon.pid}/fd").iterdir()))
+        self.assertIn(own - listed, (0, 1), "the scrape's connection may be open yet")
+        clients = [self.connect(daemon) for _ in range(50)]
+        for client in clients:
+            client.ask("list-tube-used")
+        self.assertEqual(self.samples(daemon)["tubed_connections"], 50)
+        until("the difference to stay", lambda: difference() == own)
+        limits = pathlib.Path(f"/proc/{daemon.pid}/limits").read_text(encoding="utf-8")
+        soft = re.search(r"^Max open files +(\d+)", limits, re.M)[1]
+        self.assertEqual(self.samples(daemon)["tubed_descriptor_limit"], int(soft))
+
+
 class Prometheus(HttpTest):
     def test_it_scrapes_and_answers(self):
         daemon = self.serve()
