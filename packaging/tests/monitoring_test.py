@@ -44,13 +44,32 @@ def unknown_names(text, page):
     return set(re.findall(r"\btubed_\w+", text)) - known
 
 
+def panels_of(dashboard):
+    """Those that show something."""
+    return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+
+
+def queries_of_panel(panel):
+    return [target["expr"] for target in panel["targets"]]
+
+
 def queries_of(dashboard):
-    for panel in dashboard["panels"]:
-        for target in panel.get("targets", []):
-            yield target["expr"]
+    for panel in panels_of(dashboard):
+        yield from queries_of_panel(panel)
     for variable in dashboard["templating"]["list"]:
         if variable["type"] == "query":
             yield variable["definition"]
+
+
+# Bounds of alerts that a panel shows: what stands in the rule, and what the panel asks for.
+SHOWN_BOUNDS = {
+    "> 900": "tubed_tube_oldest_ready_job_age_seconds",
+    "> 0.05": "tubed_loop_turn_seconds_bucket",
+    "> 0.2": "tubed_journal_commit_seconds_bucket",
+    "> 0.8 * tubed_job_memory_limit_bytes": "/ tubed_job_memory_limit_bytes",
+    "> 0.8 * tubed_descriptor_limit": "/ tubed_descriptor_limit",
+    "[30m]) > 2": "changes(tubed_start_time_seconds",
+}
 
 
 class Rules(unittest.TestCase):
@@ -108,6 +127,63 @@ class Names(DaemonTest):
         path.write_text(json.dumps(rules), encoding="utf-8")  # which is YAML as well
         code, told = promtool("check", "rules", path)
         self.assertEqual(code, 0, told)
+
+    def test_every_metric_of_the_server_has_a_panel(self):
+        families = re.findall(r"^# TYPE (tubed_\w+) ", self.page, re.M)
+        queries = "\n".join(query for panel in panels_of(self.dashboard)
+                            for query in queries_of_panel(panel))
+        without = {name for name in families
+                   if not re.search(rf"\b{name}(_bucket)?\b", queries)}
+        # Sizes and numbers that say nothing over time, or that another metric has for each tube.
+        self.assertEqual(without, {
+            "tubed_urgent_jobs", "tubed_jobs_put_total", "tubed_job_size_limit_bytes",
+            "tubed_tubes", "tubed_watches", "tubed_journal_oldest_segment",
+            "tubed_journal_current_segment", "tubed_tube_paused",
+            "tubed_tube_waiting_connections"})
+
+    def test_each_panel_says_what_it_shows(self):
+        for panel in panels_of(self.dashboard):
+            self.assertRegex(panel.get("description", ""), r"^\w.{20,}\.$", panel["title"])
+
+    def test_each_panel_has_thresholds(self):
+        for panel in panels_of(self.dashboard):
+            thresholds = panel["fieldConfig"]["defaults"]["thresholds"]
+            self.assertEqual(thresholds["mode"], "absolute", panel["title"])
+            values = [step["value"] for step in thresholds["steps"]]
+            self.assertIsNone(values[0], panel["title"])
+            self.assertEqual(values[1:], sorted(values[1:]), panel["title"])
+            # A graph shows them only when it is asked to.
+            if panel["type"] == "timeseries" and len(values) > 1:
+                style = panel["fieldConfig"]["defaults"]["custom"]["thresholdsStyle"]
+                self.assertEqual(style, {"mode": "dashed"}, panel["title"])
+
+    def test_thresholds_are_the_bounds_of_the_alerts(self):
+        rules = RULES.read_text(encoding="utf-8")
+        for bound, part in SHOWN_BOUNDS.items():
+            self.assertIn(bound, rules)
+            number = float(re.search(r"> ([0-9.]+)", bound)[1])
+            # "more than 2" of what is counted is 3.
+            wanted = number + 1 if part.startswith("changes(") else number
+            panels = [panel for panel in panels_of(self.dashboard) if panel["type"] != "heatmap"
+                      and any(part in query for query in queries_of_panel(panel))]
+            self.assertTrue(panels, part)
+            for panel in panels:
+                steps = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
+                self.assertIn(wanted, [step["value"] for step in steps], panel["title"])
+
+    def test_flags_are_shown_as_words(self):
+        flags = re.findall(r"^# HELP (tubed_(?!tube_)\w+) 1 while", self.page, re.M)
+        self.assertEqual(set(flags), {"tubed_draining", "tubed_journal_full"})
+        for name in flags:
+            panels = [panel for panel in panels_of(self.dashboard)
+                      if any(re.search(rf"\b{name}\b", query)
+                             for query in queries_of_panel(panel))]
+            self.assertTrue(panels, name)
+            for panel in panels:
+                words = {value: word["text"]
+                         for mapping in panel["fieldConfig"]["defaults"]["mappings"]
+                         for value, word in mapping["options"].items()}
+                self.assertEqual(words.keys(), {"0", "1"}, panel["title"])
 
     def test_panels_stand_apart(self):
         ids = [panel["id"] for panel in self.dashboard["panels"]]
