@@ -88,7 +88,9 @@ Result<void> Durability::recover() {
                           {"facts", found->facts},
                           {"jobs", service_.engine().info().jobs.total()},
                           {"next_id", found->next_job_id},
-                          {"after", found->clean || found->segments.empty() ? "a stop" : "a crash"},
+                          {"after", found->segments.empty() ? "nothing: the journal is new"
+                                    : found->clean          ? "a stop"
+                                                            : "a crash"},
                           {"ms", milliseconds_since(begin)}});
   restorer.finish(*found);
   auto opened = journal::Journal::open(*storage_, *this, options(), std::move(*found));

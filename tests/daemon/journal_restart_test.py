@@ -73,6 +73,13 @@ class Journaled(DaemonTest):
         return sorted(self.journal.glob("journal.*"))
 
 
+class First(Journaled):
+    def test_a_new_journal_is_said_to_be_new(self):
+        daemon = self.start_on_it()
+        self.assertIn(' after="nothing: the journal is new" ', daemon.lines_with("recovered")[0])
+        self.again(daemon)
+
+
 class Survives(Journaled):
     def both_ways(self, prepare, check):
         """prepare(client) before the restart; check(client, what prepare returned) behind it."""
