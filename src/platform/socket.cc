@@ -19,6 +19,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "platform/descriptor.h"
+
 namespace tubed::platform {
 
 namespace {
@@ -84,20 +86,6 @@ bool is_served(Address& address) {
   const Socket probe = open_socket(AF_UNIX);
   if (!probe || ::connect(probe.descriptor(), address.get(), address.length) == 0) return true;
   return errno != ECONNREFUSED && errno != ENOENT;
-}
-
-Result<void> grant_access(const std::string& path, const UnixAccess& access) {
-  if (!access.group.empty()) {
-    const group* entry = ::getgrnam(access.group.c_str());
-    if (entry == nullptr) return Error{fmt::format("{}: no group {}", path, access.group)};
-    if (::chown(path.c_str(), static_cast<uid_t>(-1), entry->gr_gid) != 0) {
-      return system_error("cannot set the group of", path);
-    }
-  }
-  if (access.mode && ::chmod(path.c_str(), *access.mode) != 0) {
-    return system_error("cannot set the mode of", path);
-  }
-  return {};
 }
 
 }  // namespace
@@ -205,18 +193,50 @@ Result<Socket> listen_unix(const std::string& path, const UnixAccess& access, in
   }
   Socket socket = open_socket(AF_UNIX);
   if (!socket) return system_error("cannot open a socket for", name);
-  // Nobody gets in between the bind and the mode that was asked for.
-  const mode_t old_mask = access.mode ? ::umask(0177) : ::umask(0);
+  // A file that bind() makes has the mode of its socket, less the umask. Connections are refused
+  // until the socket listens, so no client connects before the access is as configured.
+  if (access.mode && ::fchmod(socket.descriptor(), *access.mode) != 0) {
+    return system_error("cannot set the mode of", name);
+  }
+  const mode_t old_mask = ::umask(0);
   if (!access.mode) ::umask(old_mask);
   const int bound = ::bind(socket.descriptor(), address.get(), address.length);
-  if (access.mode) ::umask(old_mask);
+  ::umask(old_mask);
   if (bound != 0) return system_error("cannot listen on", name);
   if (auto granted = grant_access(path, access); !granted) {
-    ::unlink(path.c_str());
+    remove_unix_path(socket, path);
     return granted.error();
   }
   if (::listen(socket.descriptor(), backlog) != 0) return system_error("cannot listen on", name);
   return socket;
+}
+
+// By descriptor, never by path: whoever may write the directory can put a symbolic link in the
+// socket's place, and a server that was started as root would follow it.
+Result<void> grant_access(const std::string& path, const UnixAccess& access) {
+  if (access.group.empty() && !access.mode) return {};
+  const Descriptor file(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat there {};
+  if (!file || ::fstat(file.number(), &there) != 0) return system_error("cannot open", path);
+  // Another name would be a hard link to a socket of another server.
+  if (!S_ISSOCK(there.st_mode) || there.st_uid != ::geteuid() || there.st_nlink != 1) {
+    return Error{path + ": another file has taken the socket's place"};
+  }
+  if (!access.group.empty()) {
+    const group* entry = ::getgrnam(access.group.c_str());
+    if (entry == nullptr) return Error{fmt::format("{}: no group {}", path, access.group)};
+    if (::fchownat(file.number(), "", static_cast<uid_t>(-1), entry->gr_gid, AT_EMPTY_PATH) != 0) {
+      return system_error("cannot set the group of", path);
+    }
+  }
+  // bind() has given it the mode, less what a default ACL of the directory takes away. No call
+  // before Linux 6.6 changes the mode by such a descriptor; its name in /proc is that very file.
+  const std::string name = fmt::format("/proc/self/fd/{}", file.number());
+  const bool has_mode = !access.mode || (there.st_mode & 07777U) == *access.mode;
+  if (!has_mode && ::chmod(name.c_str(), *access.mode) != 0) {
+    return system_error("cannot set the mode of", path);
+  }
+  return {};
 }
 
 void remove_unix_path(const Socket& socket, const std::string& path) {

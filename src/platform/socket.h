@@ -75,6 +75,9 @@ bool may_open_tcp();
 Result<Socket> listen_tcp(const std::string& host, std::uint16_t port, int backlog);
 // A listening unix socket; takes the place of one that nobody serves any more.
 Result<Socket> listen_unix(const std::string& path, const UnixAccess& access, int backlog);
+// The step of listen_unix after bind(): gives the socket at `path` its group, and its mode where
+// bind() did not. An error, and nothing is changed, if another file has taken its place.
+Result<void> grant_access(const std::string& path, const UnixAccess& access);
 
 // Removes the path if it is still this socket's.
 void remove_unix_path(const Socket& socket, const std::string& path);

@@ -1,13 +1,15 @@
 """Listening: several addresses at once, unix sockets and their paths, addresses that are taken."""
 
+import contextlib
 import grp
 import os
 import pathlib
 import socket
 import stat
+import subprocess
 import unittest
 
-from harness import DaemonTest, run, until
+from harness import PROGRAM, SECONDS, DaemonTest, run, until
 
 CANNOT_LISTEN = 69
 
@@ -179,6 +181,40 @@ class Privileges(DaemonTest):
         self.assertNotIn("0", daemon.status_field("Groups").split())
         self.assertEqual(int(daemon.status_field("CapEff"), 16), 0)
         self.assertEqual(self.connect(daemon).ask("list-tube-used"), "USING default")
+
+    def test_a_symbolic_link_in_the_place_of_a_socket_is_not_followed(self):
+        """As root, in a directory that another user may write: that user swaps the socket for a
+        symbolic link as soon as it is there."""
+        if os.geteuid() != 0:
+            self.skipTest("not root")
+        path, trap, precious = (self.directory / name for name in ("socket", "trap", "precious"))
+        precious.write_text("precious", encoding="utf-8")
+        precious.chmod(0o600)
+        group = next(entry.gr_name for entry in grp.getgrall() if entry.gr_gid)
+        config = self.write_config(f'[[listen]]\naddress = "unix:{path}"\nmode = "0666"\n'
+                                   f'group = "{group}"\n')
+        swapped = 0
+        for _ in range(12):
+            trap.symlink_to(precious)
+            process = subprocess.Popen([PROGRAM, "--config", config, "-u", "nobody"],
+                                       stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            try:
+                while process.poll() is None and not os.path.lexists(path):
+                    pass
+                with contextlib.suppress(FileNotFoundError):
+                    os.rename(trap, path)
+                    swapped += 1
+                for line in process.stderr:  # it serves, or has ended
+                    if "listening" in line:
+                        break
+            finally:
+                process.terminate()
+                process.communicate(timeout=SECONDS)
+            trap.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+            status = precious.stat()
+            self.assertEqual((stat.S_IMODE(status.st_mode), status.st_gid), (0o600, 0))
+        self.assertGreater(swapped, 0)
 
 
 if __name__ == "__main__":

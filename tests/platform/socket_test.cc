@@ -1,6 +1,7 @@
 #include "platform/socket.h"
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "tests/platform/loopback.h"
@@ -166,6 +168,59 @@ TEST_CASE("a unix socket without its group is not left behind") {
   CHECK(failure_of(listen_unix(path, {.mode = {}, .group = "no-such-group"}, 16)) ==
         path + ": no group no-such-group");
   CHECK_FALSE(std::filesystem::exists(path));
+}
+
+TEST_CASE("a file that takes a unix socket's place keeps its mode and its group") {
+  const Directory directory;
+  const std::string path = directory.file("socket");
+  const std::string precious = directory.file("precious");
+  const auto socket = listen_unix(path, {}, 16);
+  REQUIRE(socket.ok());
+  std::ofstream(precious) << "precious";
+  REQUIRE(::chmod(precious.c_str(), 0600) == 0);
+  const auto other = listen_unix(directory.file("other"), {.mode = 0600, .group = {}}, 16);
+  REQUIRE(other.ok());
+  // Root can give a file any group, so that a change would show.
+  const group* wanted = ::geteuid() == 0 ? ::getgrnam("daemon") : ::getgrgid(::getegid());
+  REQUIRE(wanted != nullptr);
+  const UnixAccess access{.mode = 0666, .group = wanted->gr_name};
+
+  const auto check_refused = [&](const std::string& victim) {
+    const struct stat before = file_status_of(victim);
+    const auto granted = grant_access(path, access);
+    REQUIRE_FALSE(granted.ok());
+    CHECK(granted.error().message == path + ": another file has taken the socket's place");
+    CHECK(file_status_of(victim).st_mode == before.st_mode);
+    CHECK(file_status_of(victim).st_gid == before.st_gid);
+    std::filesystem::remove(path);
+  };
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink(precious, path);
+  check_refused(precious);
+  std::filesystem::create_symlink(directory.file("other"), path);
+  check_refused(directory.file("other"));
+  std::filesystem::create_hard_link(directory.file("other"), path);
+  check_refused(directory.file("other"));
+  std::filesystem::rename(precious, path);
+  check_refused(path);
+  CHECK_FALSE(grant_access(path, access).ok());  // it has gone
+}
+
+TEST_CASE("a default ACL of the directory takes nothing from the mode that was asked for") {
+  const Directory directory;
+  const std::string inside = directory.file("shared");
+  std::filesystem::create_directory(inside);
+  // In the format of the kernel: the owner rwx, the group r, others nothing.
+  const std::array<std::uint16_t, 14> acl = {2, 0,      1,      7,    0xffff, 0xffff, 4,
+                                             4, 0xffff, 0xffff, 0x20, 0,      0xffff, 0xffff};
+  if (::setxattr(inside.c_str(), "system.posix_acl_default", acl.data(), sizeof acl, 0) != 0) {
+    REQUIRE(errno == ENOTSUP);
+    MESSAGE("this file system has no ACLs");
+    return;
+  }
+  const auto socket = listen_unix(inside + "/socket", {.mode = 0666, .group = {}}, 16);
+  REQUIRE(socket.ok());
+  CHECK((file_status_of(inside + "/socket").st_mode & 07777U) == 0666);
 }
 
 TEST_CASE("a path is removed by the socket that it belongs to") {
