@@ -30,6 +30,16 @@ Added as_added(const Job& job) {
           .counters = counters};
 }
 
+Added as_it_rests(const Job& job, Time now) {
+  Added added = as_added(job);
+  // Its time has come, whether or not advance() or its holder has let it go yet.
+  if (added.place.state == JobState::delayed && added.place.until <= now) {
+    added.place.state = JobState::ready;
+    added.place.until = {};
+  }
+  return added;
+}
+
 }  // namespace
 
 void Engine::tell_added(const Job& job, Output& out) {
@@ -40,24 +50,24 @@ void Engine::tell_placed(const Job& job, Output& out) {
   out.fact(Placed{.id = job.id, .place = resting_place(job), .counters = job.counters()});
 }
 
-void Engine::tell_as_it_rests(const Job& job, Time now, FactSink& sink) {
-  Added added = as_added(job);
-  // Its time has come, whether or not advance() or its holder has let it go yet.
-  if (added.place.state == JobState::delayed && added.place.until <= now) {
-    added.place.state = JobState::ready;
-    added.place.until = {};
-  }
-  sink.fact(added);
-}
-
 void Engine::describe(JobId id, Time now, FactSink& sink) const {
   const Job* job = jobs_.find(id);
   TUBED_ASSERT(job != nullptr);
-  tell_as_it_rests(*job, now, sink);
+  sink.fact(as_it_rests(*job, now));
+}
+
+void Engine::describe_delay(JobId id, Time now, FactSink& sink) const {
+  const Job* job = jobs_.find(id);
+  TUBED_ASSERT(job != nullptr);
+  // A job that has become ready by itself keeps the delay that it had, and no fact says so.
+  const bool was_delayed = job->resting_state == JobState::ready && job->delay().count > 0;
+  if (job->resting_state != JobState::delayed && !was_delayed) return;
+  const Added resting = as_it_rests(*job, now);
+  sink.fact(Placed{.id = id, .place = resting.place, .counters = resting.counters});
 }
 
 void Engine::visit_durable(Time now, FactSink& sink) const {
-  jobs_.for_each([&](const Job& job) { tell_as_it_rests(job, now, sink); });
+  jobs_.for_each([&](const Job& job) { sink.fact(as_it_rests(job, now)); });
   for (const auto& tube : tubes_.all()) {
     if (!tube->paused() || tube->pause_until <= now) continue;
     sink.fact(Paused{.tube = tube->name, .duration = tube->pause, .until = tube->pause_until});

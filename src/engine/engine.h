@@ -190,6 +190,10 @@ class Engine {
   void visit_durable(Time now, FactSink& sink) const;
   // Tells the `Added` that gives one job as it rests durably. Precondition: it exists. O(1).
   void describe(JobId id, Time now, FactSink& sink) const;
+  // Emits the `Placed` that gives the job's resting place again if an earlier fact may have named
+  // a time for it: it is delayed, or became ready when its delay ended. Precondition: it exists.
+  // O(1).
+  void describe_delay(JobId id, Time now, FactSink& sink) const;
 
   // Walks everything and asserts what the structures promise. For tests.
   void check_invariants() const;
@@ -213,7 +217,6 @@ class Engine {
   void attach_buried(Job* job, std::uint64_t order);
   void attach_reserved(Job* job, Session& holder, Time now);
   static void tell_added(const Job& job, Output& out);
-  static void tell_as_it_rests(const Job& job, Time now, FactSink& sink);
   static void tell_placed(const Job& job, Output& out);
   void make_ready(Job* job);
   void give_back(Job* job, Output& out);

@@ -112,7 +112,7 @@ void Journal::grow_if_needed() {
   if (at_own_bound_ && !starved_) {
     return no_space("journal.max_bytes is reached");
   }
-  runway_.grow(step, options_.clock.to_wall(host_.journal_time()),
+  runway_.grow(step, clock_.to_wall(host_.journal_time()),
                [this](const Outcome& outcome) { grown(outcome); });
 }
 

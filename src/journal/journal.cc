@@ -40,6 +40,7 @@ Journal::Journal(Storage& storage, JournalHost& host, const Options& options, Ex
     : storage_(storage),
       host_(host),
       options_(options),
+      clock_(options.clock),
       directory_(found.segments.empty() ? options.directory : found.directory),
       ledger_(std::move(found.ledger)),
       runway_(storage, directory_),
@@ -80,7 +81,7 @@ void Journal::fact(const Fact& fact) {
 void Journal::append(const Fact& fact, std::uint64_t record_bytes) {
   use_slack(record_bytes);
   Part& part = part_for(record_bytes);
-  part.batch.add(fact, options_.clock);
+  part.batch.add(fact, clock_);
   head_.end = part.end();
   part.end_number = ++newest_;
   pending_bytes_ += record_bytes;
@@ -148,6 +149,7 @@ bool Journal::end_turn() {
       more = true;
     } else {
       if (!stopped_ && compaction_wanted()) more = compact();
+      if (rewriting_) more = rewrite_deadlines() || more;
       if (!pending_.empty()) begin_commit();
     }
   }
@@ -205,7 +207,7 @@ void Journal::write_part() {
                      .number = part.number,
                      .durable = part.says_durable,
                      .next_job_id = part.next_job_id,
-                     .written = options_.clock.to_wall(now),
+                     .written = clock_.to_wall(now),
                      .facts = part.facts(),
                      .jobs = part.jobs,
                      .clean = part.clean});
@@ -332,6 +334,8 @@ void Journal::stop(std::function<void()> stopped) {
 void Journal::go_on_stopping() {
   if (!stopped_ || failed_ || committing_now_) return;
   if (!stop_written_) {
+    while (pending_.empty() && rewrite_deadlines()) {
+    }
     // The mark has a group of its own, behind the last fact.
     if (pending_.empty()) part_for(0).clean = true;
     return begin_commit();

@@ -36,7 +36,7 @@ struct Options {
   std::uint64_t segment_bytes = 10 << 20;
   std::uint64_t max_bytes = 0;  // of all files; 0: no bound
   std::uint64_t directory = 0;  // the identity of a journal that is new
-  WallClock clock;
+  WallClock clock;              // when it is opened; from then on set_clock() says
 };
 
 // Who runs the journal.
@@ -50,6 +50,9 @@ class JournalHost {
   virtual void journal_full(bool full, const std::string& reason) = 0;
   // Tells the `Added` that gives this job as it is now; the job exists.
   virtual void describe_job(JobId id, FactSink& sink) = 0;
+  // Emits the `Placed` that gives its resting place again, if an earlier fact may have named a time
+  // for it; the job exists.
+  virtual void describe_delay(JobId id, FactSink& sink) = 0;
   virtual Time journal_time() = 0;
 
  protected:
@@ -78,6 +81,10 @@ class Journal final : public FactSink {
                                                const Options& options, Examined found);
 
   void set_options(const Options& options);
+
+  // The wall clock as it is now. If it was stepped, what is written from here on follows it, and
+  // the deadlines that were written by the old one are written again, a slice at each end_turn().
+  void set_clock(const WallClock& clock);
 
   // Keeps it with the others of this turn. O(bytes of the fact).
   void fact(const Fact& fact) override;
@@ -168,9 +175,15 @@ class Journal final : public FactSink {
   void remove_dead();
   void dead_is_gone();
 
+  // A wall clock that was stepped (clock_step.cc)
+  bool rewrite_deadlines();
+  bool rewrite_delays(FactSink& sink);
+  bool rewrite_pauses(FactSink& sink);
+
   Storage& storage_;
   JournalHost& host_;
   Options options_;
+  WallClock clock_;
   std::uint64_t directory_;
   Ledger ledger_;
   Runway runway_;
@@ -230,6 +243,16 @@ class Journal final : public FactSink {
   std::optional<LogNumber> dead_since_;  // the oldest segment
   bool removing_ = false;
   bool removal_refused_ = false;  // for want of space, and to be tried again
+
+  // How far the deadlines are written again.
+  struct Rewriting {
+    std::uint64_t segment = 0;  // of the jobs that are looked at, by their newest `Added`
+    std::size_t run = 0;
+    std::uint64_t run_offset = 0;
+    std::uint64_t last_segment = 0;  // what follows was written by the clock of today
+    std::string pause_after;
+  };
+  std::optional<Rewriting> rewriting_;
 
   bool failed_ = false;
   std::function<void()> stopped_;

@@ -12,4 +12,8 @@ Duration wall_time() {
   return std::chrono::system_clock::now().time_since_epoch();
 }
 
+Duration wall_offset() {
+  return wall_time() - monotonic_now().time_since_epoch();
+}
+
 }  // namespace tubed::platform

@@ -58,12 +58,18 @@ Result<std::unique_ptr<Durability>> Durability::open(platform::Loop& loop, Log& 
   if (!storage) return storage.error();
   durability->storage_ = std::move(*storage);
   durability->storage_->expect_synced_writes(settings.journal_sync == kSyncAlways);
-  durability->clock_.offset = platform::wall_time() - platform::monotonic_now().time_since_epoch();
+  durability->clock_.offset = platform::wall_offset();
   durability->new_directory_ = platform::random_number();
   if (auto recovered = durability->recover(); !recovered) {
     return Error{
         fmt::format("journal {}: {}", settings.journal_directory, recovered.error().message)};
   }
+  // A turn in which nothing is written does not read the wall clock.
+  durability->clock_watch_ =
+      std::make_unique<platform::ClockWatch>(loop, [owner = durability.get()] {
+        owner->host_.journal_time();  // begins a turn, whose end writes the first deadlines
+        owner->read_clock();
+      });
   return durability;
 }
 
@@ -135,6 +141,16 @@ void Durability::apply(const Settings& settings) {
   journal_->set_options(options());
 }
 
+void Durability::read_clock() {
+  clock_is_read_ = true;
+  journal_->set_clock({.offset = platform::wall_offset()});
+}
+
+void Durability::stop(std::function<void()> stopped) {
+  read_clock();
+  journal_->stop(std::move(stopped));
+}
+
 bool Durability::has_room_for_job(std::size_t tube_bytes, std::size_t body_bytes) const {
   return journal_->has_room_for(journal::added_bytes(tube_bytes, body_bytes));
 }
@@ -172,6 +188,10 @@ void Durability::journal_full(bool full, const std::string& reason) {
 
 void Durability::describe_job(JobId id, FactSink& sink) {
   service_.engine().describe(id, service_.now(), sink);
+}
+
+void Durability::describe_delay(JobId id, FactSink& sink) {
+  service_.engine().describe_delay(id, service_.now(), sink);
 }
 
 }  // namespace tubed::server

@@ -12,6 +12,7 @@
 #include "commands/service.h"
 #include "config/settings.h"
 #include "journal/journal.h"
+#include "platform/clock_watch.h"
 #include "platform/file_storage.h"
 #include "platform/log.h"
 #include "server/reply_gate.h"
@@ -40,15 +41,21 @@ class Durability final : public commands::Keeper, public journal::JournalHost {
 
   void apply(const Settings& settings);
 
-  bool end_turn() { return journal_->end_turn(); }
+  bool end_turn() {
+    clock_is_read_ = false;
+    return journal_->end_turn();
+  }
   Time next_deadline() const { return journal_->next_deadline(); }
   LogState state() const {
     return {journal_->newest(), journal_->committing(), journal_->durable()};
   }
   // Everything is durable when `stopped` is called. No fact may follow.
-  void stop(std::function<void()> stopped) { journal_->stop(std::move(stopped)); }
+  void stop(std::function<void()> stopped);
 
-  void fact(const Fact& fact) override { journal_->fact(fact); }
+  void fact(const Fact& fact) override {
+    if (!clock_is_read_) read_clock();
+    journal_->fact(fact);
+  }
   bool has_room_for_job(std::size_t tube_bytes, std::size_t body_bytes) const override;
   bool congested() const override { return journal_->congested(); }
   commands::KeeperCounts counts() const override;
@@ -58,6 +65,7 @@ class Durability final : public commands::Keeper, public journal::JournalHost {
   void journal_failed(const std::string& reason) override;
   void journal_full(bool full, const std::string& reason) override;
   void describe_job(JobId id, FactSink& sink) override;
+  void describe_delay(JobId id, FactSink& sink) override;
   Time journal_time() override { return host_.journal_time(); }
 
  private:
@@ -68,6 +76,7 @@ class Durability final : public commands::Keeper, public journal::JournalHost {
   Result<void> import();
   Result<void> recover();
   journal::Options options() const;
+  void read_clock();
 
   platform::Log& log_;
   Settings settings_;
@@ -75,7 +84,9 @@ class Durability final : public commands::Keeper, public journal::JournalHost {
   DurabilityHost& host_;
   std::unique_ptr<platform::FileStorage> storage_;
   std::unique_ptr<journal::Journal> journal_;
-  journal::WallClock clock_;
+  journal::WallClock clock_;    // when it was opened
+  bool clock_is_read_ = false;  // in this turn
+  std::unique_ptr<platform::ClockWatch> clock_watch_;
   std::uint64_t new_directory_ = 0;
   Duration recovery_{};  // how long it took to have the jobs back
 };

@@ -86,6 +86,18 @@ def run(*arguments, environment=None):
     return done.returncode, done.stdout, done.stderr
 
 
+def preloaded(name, directory):
+    """The environment in which the library of NAME.cc is preloaded. $TUBED_NAME is where it was
+    built; without it this builds one itself."""
+    library = os.environ.get(f"TUBED_{name.upper()}")
+    if not library:
+        library = directory / f"lib{name}.so"
+        source = pathlib.Path(__file__).with_name(f"{name}.cc")
+        subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", source, "-o", library], check=True)
+    return {"LD_PRELOAD": str(library),
+            "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
+
+
 def parse_address(text):
     """What socket.connect() takes, and the family, of an address as the log tells it."""
     if text.startswith("unix:"):

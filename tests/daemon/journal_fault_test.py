@@ -1,29 +1,14 @@
-"""What happens when the disk fails, hangs or takes less than it was given (faulty_disk.cc).
-
-TUBED_FAULTY_DISK names the built library; without it the test builds one itself.
-"""
+"""What happens when the disk fails, hangs or takes less than it was given (faulty_disk.cc)."""
 
 import os
-import pathlib
 import select
 import signal
 import socket
-import subprocess
 import unittest
 
-from harness import DaemonTest, until
+from harness import DaemonTest, preloaded, until
 
 KEPT_SYNC = (("-f", "0"), ("-f", "20"), ("-F",))
-
-
-def faulty_disk(directory):
-    built = os.environ.get("TUBED_FAULTY_DISK")
-    if built:
-        return built
-    library = directory / "libfaulty_disk.so"
-    source = pathlib.Path(__file__).with_name("faulty_disk.cc")
-    subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", source, "-o", library], check=True)
-    return str(library)
 
 
 class FaultyDisk(DaemonTest):
@@ -32,9 +17,8 @@ class FaultyDisk(DaemonTest):
         self.journal = self.directory / "journal"
         self.journal.mkdir()
         self.fault = self.directory / "fault"
-        self.environment = {
-            "LD_PRELOAD": faulty_disk(self.directory), "TUBED_FAULT": str(self.fault),
-            "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
+        self.environment = preloaded("faulty_disk", self.directory) | {
+            "TUBED_FAULT": str(self.fault)}
 
     def start_on_it(self, *flags):
         return self.start("-b", str(self.journal), *flags, environment=self.environment)

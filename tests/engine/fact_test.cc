@@ -173,6 +173,27 @@ TEST_CASE("a job reserved out of a delay rests ready once that delay would have 
         Lines{"added 1 to default at 0s, ttr 60, '': ready 0 delay 5"});
 }
 
+TEST_CASE("a delay is described again, also after it has ended, and nothing else is") {
+  World world;
+  const SessionId session = world.open();
+  const auto described = [&](JobId job) {
+    Recording recording;
+    world.engine.describe_delay(job, world.now, recording);
+    return recording.take_facts();
+  };
+  const JobId delayed = world.put(session, {.priority = 7, .delay = 5});
+  const JobId reserved = world.put(session, {.delay = 6});
+  world.engine.reserve_job(session, world.now, reserved);
+  CHECK(described(delayed) == Lines{"placed 1: delayed 7 delay 5 until 5s"});
+  CHECK(described(reserved) == Lines{"placed 2: delayed 0 delay 6 until 6s"});
+  world.pass(6s);
+  CHECK(described(delayed) == Lines{"placed 1: ready 7 delay 5"});
+  CHECK(described(reserved) == Lines{"placed 2: ready 0 delay 6"});
+  world.bury(session, reserved);
+  CHECK(described(reserved).empty());
+  CHECK(described(world.put(session)).empty());
+}
+
 TEST_CASE("the durable list tells pauses that hold, and the last id used") {
   World world;
   const SessionId session = world.open("a");

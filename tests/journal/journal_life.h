@@ -121,6 +121,9 @@ class JournalLife final : public FactSink, public JournalHost {
   void journal_failed(const std::string& reason) override;
   void journal_full(bool full, const std::string& /*reason*/) override { full_ = full; }
   void describe_job(JobId id, FactSink& sink) override { engine_->describe(id, now(), sink); }
+  void describe_delay(JobId id, FactSink& sink) override {
+    engine_->describe_delay(id, now(), sink);
+  }
   Time journal_time() override { return now(); }
 
  private:

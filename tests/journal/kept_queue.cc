@@ -9,9 +9,6 @@ namespace tubed::journal {
 
 namespace {
 
-// Wall time is far from monotonic time, so that a mix-up shows.
-constexpr WallClock kClock{std::chrono::hours(24 * 365 * 50)};
-
 class StateText final : public FactSink {
  public:
   void fact(const Fact& fact) override {
@@ -40,7 +37,7 @@ Result<std::unique_ptr<KeptQueue>> KeptQueue::open(TestDisk& disk, const Setting
   std::unique_ptr<KeptQueue> queue(new KeptQueue(disk));
   engine::Replay replay(queue->engine_, queue->now_);
   Restorer restorer(replay);
-  auto found = examine(disk, kClock, restorer, nullptr);
+  auto found = examine(disk, settings.clock, restorer, nullptr);
   if (!found) return found.error();
   if (auto repaired = repair(disk, *found); !repaired) return repaired.error();
   queue->found_ = *found;
@@ -57,7 +54,7 @@ Options KeptQueue::options(const Settings& settings) {
           .segment_bytes = settings.segment_bytes,
           .max_bytes = settings.max_bytes,
           .directory = 7,
-          .clock = kClock};
+          .clock = settings.clock};
 }
 
 void KeptQueue::pass(Duration duration) {

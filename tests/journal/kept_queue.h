@@ -13,10 +13,15 @@ namespace tubed::journal {
 
 class KeptQueue final : public engine::Output, public JournalHost {
  public:
+  // Of each queue's own monotonic clock.
+  static constexpr Time kStart{std::chrono::hours(1)};
+
   struct Settings {
     Duration sync = Duration::zero();
     std::uint64_t segment_bytes = 16 << 10;
     std::uint64_t max_bytes = 0;
+    // Wall time is far from monotonic time, so that a mix-up shows.
+    WallClock clock{std::chrono::hours(24 * 365 * 50)};
   };
 
   // Recovers what is on the disk. The error is recovery's.
@@ -27,6 +32,8 @@ class KeptQueue final : public engine::Output, public JournalHost {
   const Examined& found() const { return found_; }
   SessionId session() const { return session_; }
   Time now() const { return now_; }
+  // How many jobs the journal has asked the delay of.
+  std::uint64_t delays_asked() const { return delays_asked_; }
 
   // As a reload does.
   void set(const Settings& settings) { journal_->set_options(options(settings)); }
@@ -35,6 +42,8 @@ class KeptQueue final : public engine::Output, public JournalHost {
   void pass(Duration duration);
   // The same, and nobody has noticed yet.
   void let_time_pass(Duration duration) { now_ += duration; }
+  // All that the disk has to do, without the end of a turn.
+  void disk_work() { disk_.run_all(); }
   // The end of a turn, and then all that the disk has to do.
   void settle();
 
@@ -57,6 +66,10 @@ class KeptQueue final : public engine::Output, public JournalHost {
   void journal_failed(const std::string& reason) override { failure_ = reason; }
   void journal_full(bool full, const std::string&) override { full_ = full; }
   void describe_job(JobId id, FactSink& sink) override { engine_.describe(id, now_, sink); }
+  void describe_delay(JobId id, FactSink& sink) override {
+    ++delays_asked_;
+    engine_.describe_delay(id, now_, sink);
+  }
   Time journal_time() override { return now_; }
 
  private:
@@ -68,8 +81,9 @@ class KeptQueue final : public engine::Output, public JournalHost {
   Examined found_;
   std::unique_ptr<Journal> journal_;
   SessionId session_ = 0;
-  Time now_ = Time(std::chrono::hours(1));
+  Time now_ = kStart;
   JobId reserved_ = 0;
+  std::uint64_t delays_asked_ = 0;
   bool moved_ = false;
   bool full_ = false;
   std::string failure_;

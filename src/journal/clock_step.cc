@@ -1,0 +1,101 @@
+// Journal: a wall clock that was stepped.
+//
+// Deadlines are wall time on disk and monotonic time in memory. An offset ties the two together,
+// and every record is encoded with the one offset in force. When the machine's clock is stepped, or
+// the machine was suspended, that offset is wrong by the step, and so are the deadlines on disk: a
+// restart would let a delay end early or late. Steps:
+//
+// 1. set_clock() gets the offset as it is now. Up to kTolerance it changes nothing.
+// 2. Beyond that it is the offset in force, and every deadline that is older is written again: the
+//    place of each job that is or was delayed, and each pause.
+// 3. rewrite_deadlines() does that a slice at a time, together with what the turn has emitted. It
+//    finds the jobs as compaction does, by the segments that hold their newest `Added`. Whatever is
+//    written meanwhile, also by compaction, has the new offset already.
+//
+// What has ended is written again, too: on disk a delay that is over is only a time that has
+// passed, and a clock that was set back would put it into the future again.
+//
+// A slice waits while there is no room for it. An orderly stop writes all slices first; after a
+// crash in between, the deadlines that were not reached are off by the step.
+#include "journal/journal.h"
+
+namespace tubed::journal {
+
+namespace {
+
+// Clients give delays and pauses in whole seconds: half of one does no harm.
+constexpr std::chrono::milliseconds kTolerance{500};
+
+constexpr std::uint64_t kSliceBytes = 64 << 10;
+constexpr std::uint64_t kLooksPerSlice = 4'096;
+
+}  // namespace
+
+void Journal::set_clock(const WallClock& clock) {
+  if (std::chrono::abs(clock.offset - clock_.offset) <= kTolerance) return;
+  clock_ = clock;
+  rewriting_ = Rewriting{
+      .segment = ledger_.oldest().sequence, .last_segment = head_.segment, .pause_after = {}};
+}
+
+// One slice. True: nothing was found yet, there is more to look at.
+bool Journal::rewrite_deadlines() {
+  struct Rewrite final : FactSink {
+    explicit Rewrite(Journal& owner) : journal(owner) {}
+    void fact(const Fact& fact) override {
+      const std::uint64_t bytes = record_bytes(fact);
+      journal.client_bytes_ += bytes;  // compaction keeps pace with it
+      ++journal.counts_.records_written;
+      journal.append(fact, bytes);
+    }
+    Journal& journal;
+  };
+
+  if (!rewriting_ || !has_room_for(kSliceBytes)) return false;
+  Rewrite rewrite(*this);
+  const LogNumber before = newest_;
+  if (rewrite_delays(rewrite) && rewrite_pauses(rewrite)) rewriting_.reset();
+  return rewriting_ && newest_ == before;
+}
+
+// True: every job was looked at.
+bool Journal::rewrite_delays(FactSink& sink) {
+  const std::uint64_t full = pending_bytes_ + kSliceBytes;
+  Rewriting& at = *rewriting_;
+  std::uint64_t looks = 0;
+  if (const std::uint64_t oldest = ledger_.oldest().sequence; at.segment < oldest) {
+    at.segment = oldest;  // compaction has been there meanwhile
+    at.run = at.run_offset = 0;
+  }
+  for (; at.segment <= at.last_segment; ++at.segment, at.run = 0) {
+    const auto& runs = ledger_.use_of(at.segment).added;
+    for (; at.run < runs.size(); ++at.run, at.run_offset = 0) {
+      while (at.run_offset < runs[at.run].count) {
+        if (pending_bytes_ >= full || ++looks > kLooksPerSlice) return false;
+        const JobId id = runs[at.run].first + at.run_offset++;
+        if (ledger_.home_of(id) == at.segment) host_.describe_delay(id, sink);
+      }
+    }
+  }
+  return true;
+}
+
+// True: every pause was looked at.
+bool Journal::rewrite_pauses(FactSink& sink) {
+  const std::uint64_t full = pending_bytes_ + kSliceBytes;
+  const Time now = host_.journal_time();
+  std::string& at = rewriting_->pause_after;
+  while (pending_bytes_ < full) {
+    const auto next = ledger_.pauses().upper_bound(at);
+    if (next == ledger_.pauses().end()) return true;
+    at = next->first;
+    const PauseInForce pause = next->second;
+    const bool holds = pause.until > now;
+    sink.fact(Paused{.tube = at,
+                     .duration = holds ? pause.duration : Seconds{},
+                     .until = holds ? pause.until : Time()});
+  }
+  return false;
+}
+
+}  // namespace tubed::journal

@@ -1,0 +1,103 @@
+"""A wall clock that is stepped while the server runs: delays and pauses have as much left after a
+restart as without one. The clock of the machine is left alone: a preloaded library steps the one of
+the server."""
+
+import os
+import shutil
+import time
+import unittest
+
+from harness import DaemonTest, preloaded, until
+
+HOUR = 3600
+
+
+class SteppedClock(DaemonTest):
+    def setUp(self):
+        super().setUp()
+        self.journal = self.directory / "journal"
+        self.clock = self.directory / "clock"
+        self.journal.mkdir()
+        self.clock.mkdir()
+        os.mkfifo(self.clock / "steps")
+        self.ahead = 0
+        self.environment = preloaded("stepped_clock", self.directory) | {
+            "TUBED_CLOCK_DIRECTORY": str(self.clock)}
+
+    def serve(self):
+        daemon = self.start("-b", str(self.journal), environment=self.environment)
+        daemon.wait_for_line("recovered")
+        return daemon, self.connect(daemon)
+
+    def step_clock(self, seconds):
+        """The server's wall clock is that much further on, and nothing has reported it yet."""
+        self.ahead += seconds
+        new = self.clock / "offset.new"
+        new.write_text(str(self.ahead), encoding="utf-8")
+        new.rename(self.clock / "offset")
+
+    def prepare(self, client):
+        """Two delays and two pauses, one of each over. The moment that check() counts from."""
+        begin = time.monotonic()
+        for tube, delay, pause in (("slow", 1800, 3000), ("brief", 1, 1)):
+            client.ask(f"use {tube}")
+            client.put(delay=delay)
+            self.assertEqual(client.ask(f"pause-tube {tube} {pause}"), "PAUSED")
+        until("the short delay to end", lambda: client.stats()["current-jobs-ready"] == 1)
+        until("the short pause to end", lambda: client.stats("stats-tube brief")["pause"] == 0)
+        return begin
+
+    def check(self, client, begin):
+        passed = time.monotonic() - begin
+        for name, left, asked in (
+                ("delay", client.stats("stats-job 1")["time-left"], 1800),
+                ("pause", client.stats("stats-tube slow")["pause-time-left"], 3000)):
+            self.assertLess(abs(asked - passed - left), 2.5, name)
+        self.assertEqual(client.stats("stats-job 2")["state"], "ready")
+        self.assertEqual(client.stats("stats-tube brief")["pause-time-left"], 0)
+
+    def both_ways(self, notice, how):
+        """Ahead and back by an hour; notice(client) returns how many records it leads to."""
+        for step in (HOUR, -HOUR):
+            with self.subTest(step=step):
+                shutil.rmtree(self.journal)
+                self.journal.mkdir()
+                daemon, client = self.serve()
+                begin = self.prepare(client)
+                before = client.stats()["binlog-records-written"]
+                self.step_clock(step)
+                expected = before + notice(client)
+                until(f"{expected} records",
+                      lambda: client.stats()["binlog-records-written"] == expected)
+                daemon.kill() if how == "kill" else self.end(daemon)
+                daemon, client = self.serve()
+                self.check(client, begin)
+                self.end(daemon)
+
+    def test_a_command_that_is_written_notices_it(self):
+        def put(client):
+            client.put(delay=600)
+            return 1 + 5  # and all delays and pauses
+        self.both_ways(put, "kill")
+
+    def test_an_idle_server_notices_it(self):
+        def report(_):
+            (self.clock / "steps").write_bytes(b"x" * 8)
+            return 4
+        self.both_ways(report, "kill")
+
+    def test_a_stop_notices_it(self):
+        self.both_ways(lambda _: 0, "stop")
+
+    def test_a_start_with_a_wrong_clock_that_is_set_right_later(self):
+        self.step_clock(-HOUR)
+        daemon, client = self.serve()
+        self.step_clock(HOUR)
+        begin = self.prepare(client)
+        daemon.kill()
+        _, client = self.serve()
+        self.check(client, begin)
+
+
+if __name__ == "__main__":
+    unittest.main()
