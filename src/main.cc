@@ -7,6 +7,7 @@
 #include "config/command_line.h"
 #include "config/load.h"
 #include "config/print.h"
+#include "platform/http_server.h"
 #include "platform/log.h"
 #include "platform/loop.h"
 #include "platform/pid_file.h"
@@ -32,7 +33,8 @@ int fail(int code, const std::string& message) {
 }
 
 void warn_of_few_descriptors(platform::Log& log, const Settings& settings) {
-  constexpr std::uint64_t kOwnDescriptors = 64;  // listeners, the loop, the log, HTTP
+  // Listeners, the loop, the log and the journal; and HTTP.
+  constexpr std::uint64_t kOwnDescriptors = 64 + platform::HttpServer::kMaxConnections;
   const std::uint64_t limit = platform::raise_descriptor_limit();
   if (limit < settings.connections + kOwnDescriptors) {
     log.warning(

@@ -69,6 +69,10 @@ MHD_Result reply(HttpServer& server, MHD_Connection* connection, HttpResponse re
   return MHD_queue_response(connection, response.status, reply.get());
 }
 
+int descriptor_of(MHD_Connection* connection) {
+  return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
 bool has_body(MHD_Connection* connection) {
   const auto header = [&](const char* name) {
     return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
@@ -83,6 +87,7 @@ MHD_Result on_request(void* context, MHD_Connection* connection, const char* url
   auto& server = *static_cast<HttpServer*>(context);
   const std::string_view word = method;
   const bool is_head = word == MHD_HTTP_METHOD_HEAD;
+  server.request_taken(descriptor_of(connection), false);
   if (word != MHD_HTTP_METHOD_GET && !is_head) {
     return reply(server, connection, {.status = 405, .text = "only GET and HEAD\n"}, is_head, true);
   }
@@ -90,14 +95,15 @@ MHD_Result on_request(void* context, MHD_Connection* connection, const char* url
     return reply(server, connection, {.status = 413, .text = "a request has no body here\n"},
                  is_head);
   }
-  return reply(server, connection, server.answer(url), is_head);
+  HttpResponse response = server.answer(url);
+  if (response.next_piece) server.request_taken(descriptor_of(connection), true);
+  return reply(server, connection, std::move(response), is_head);
 }
 
 void on_notice(void* context, MHD_Connection* connection, void**,
                MHD_ConnectionNotificationCode code) {
   auto& server = *static_cast<HttpServer*>(context);
-  const int descriptor =
-      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+  const int descriptor = descriptor_of(connection);
   code == MHD_CONNECTION_NOTIFY_STARTED ? server.connection_opened(descriptor)
                                         : server.connection_closed(descriptor);
 }
@@ -123,7 +129,7 @@ HttpServer::HttpServer(Loop& loop, HttpOwner& owner, Duration idle_timeout, Dura
     : loop_(loop),
       owner_(owner),
       whole_timeout_(whole_timeout),
-      whole_timer_(loop, [this] { end_the_oldest(); }),
+      whole_timer_(loop, [this] { end_the_overdue(); }),
       daemon_(start_daemon(*this, idle_timeout)),
       // What is left over takes its turn, and sees that time has passed as well.
       timer_(loop,
@@ -166,7 +172,7 @@ void HttpServer::on_accept_trouble(const std::string& reason, std::uint64_t) {
 
 std::size_t HttpServer::take_of_block(std::size_t bytes) {
   // Who stands first would else take it all each turn, and the last be closed for being idle.
-  const std::size_t part = kBlockBytes / std::max<std::size_t>(1, connections_.size());
+  const std::size_t part = kBlockBytes / std::max<std::size_t>(1, pages());
   const std::size_t taken = std::min({bytes, part, block_left_});
   block_left_ -= taken;
   return taken;
@@ -177,6 +183,15 @@ void HttpServer::connection_opened(int descriptor) {
   if (connections_.size() == 1) watch_the_oldest();
   if (connections_.size() < kMaxConnections) return;
   for (const auto& listener : listeners_) listener->pause();
+  end_the_oldest_in(Stage::request);  // it makes room for the next one
+}
+
+void HttpServer::request_taken(int descriptor, bool is_page) {
+  const auto found = std::ranges::find(connections_, descriptor, &Open::descriptor);
+  TUBED_ASSERT(found != connections_.end());
+  if (found->stage == Stage::ended) return;
+  found->stage = is_page ? Stage::page : Stage::short_answer;
+  if (pages() > kMaxPages) end_the_oldest_in(Stage::page);
 }
 
 void HttpServer::connection_closed(int descriptor) {
@@ -187,13 +202,28 @@ void HttpServer::connection_closed(int descriptor) {
   for (const auto& listener : listeners_) listener->resume();
 }
 
-// Who sends or takes a byte now and then is never idle, and would keep its place for ever.
-void HttpServer::end_the_oldest() {
+// The daemon sees the end, and closes it.
+void HttpServer::end(Open& connection) {
+  connection.stage = Stage::ended;
+  ::shutdown(connection.descriptor, SHUT_RDWR);
+}
+
+void HttpServer::end_the_oldest_in(Stage stage) {
+  const auto oldest = std::ranges::find(connections_, stage, &Open::stage);
+  if (oldest != connections_.end()) end(*oldest);
+}
+
+std::size_t HttpServer::pages() const {
+  return static_cast<std::size_t>(std::ranges::count(connections_, Stage::page, &Open::stage));
+}
+
+// A client that sends or takes a byte now and then is never idle, and would keep its place.
+void HttpServer::end_the_overdue() {
   const Time now = monotonic_now();
-  for (const Open& one : connections_) {
-    if (now - one.since >= whole_timeout_) ::shutdown(one.descriptor, SHUT_RDWR);
+  for (Open& one : connections_) {
+    if (now - one.since >= whole_timeout_) end(one);
   }
-  // The daemon sees the end, and closes them; one that it still has then is tried again.
+  // One that the daemon still has then is tried again.
   whole_timer_.arm(std::chrono::seconds(1));
 }
 

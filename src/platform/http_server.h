@@ -2,6 +2,11 @@
 //
 // libmicrohttpd does the protocol, without a thread of its own; what it has left to do it does in
 // the next turn, one block of text for all connections. It knows nothing of what it serves.
+// A connection takes part in two contests for room, so that no crowd of slow clients keeps out a
+// health check. Of connections whose request is not whole, the oldest is closed when
+// kMaxConnections are open; of answers in pieces, the oldest is closed when more than kMaxPages are
+// being sent.
+//
 // Invariant: it has at most kMaxConnections; further ones wait in the kernel. None is older than
 // `whole_timeout`.
 #pragma once
@@ -44,7 +49,9 @@ class HttpOwner {
 
 class HttpServer final : public ListenerOwner {
  public:
-  static constexpr std::size_t kMaxConnections = 16;
+  static constexpr std::size_t kMaxConnections = 128;
+  // How many answers in pieces are sent at a time; all other places are for short answers.
+  static constexpr std::size_t kMaxPages = 16;
   // Of all answers together, in one turn of the loop.
   static constexpr std::size_t kBlockBytes = 32 * 1024;
 
@@ -63,7 +70,9 @@ class HttpServer final : public ListenerOwner {
   HttpResponse answer(std::string_view path) { return owner_.answer(path); }
   void connection_opened(int descriptor);
   void connection_closed(int descriptor);
-  // Up to `bytes`, as many as this turn may still make; each connection gets its part.
+  // The request is whole; `is_page`: its answer is made in pieces.
+  void request_taken(int descriptor, bool is_page);
+  // Up to `bytes`, as many as this turn may still make; each page gets its part.
   std::size_t take_of_block(std::size_t bytes);
 
  private:
@@ -75,13 +84,18 @@ class HttpServer final : public ListenerOwner {
   void on_accept_trouble(const std::string& reason, std::uint64_t refused) override;
   void work();
   void work_next_turn(bool asked);
-  void end_the_oldest();
+  void end_the_overdue();
   void watch_the_oldest();
 
+  enum class Stage : std::uint8_t { request, short_answer, page, ended };
   struct Open {
     int descriptor;
     Time since;
+    Stage stage = Stage::request;
   };
+  void end(Open& connection);
+  void end_the_oldest_in(Stage stage);
+  std::size_t pages() const;
 
   Loop& loop_;
   HttpOwner& owner_;

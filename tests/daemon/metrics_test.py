@@ -5,11 +5,13 @@ import json
 import os
 import pathlib
 import re
+import select
 import shutil
 import signal
 import socket
 import statistics
 import subprocess
+import threading
 import time
 import unittest
 import urllib.error
@@ -367,6 +369,40 @@ class Rude(HttpTest):
             self.assertTrue(client.rest().endswith(b"\r\n\r\nok\n"))
         self.assertLess(daemon.cpu_seconds() - cpu, 1 + (time.monotonic() - time_of) / 4)
         self.assertEqual(tubes.ask("list-tube-used")[:6], "USING ")
+
+    def test_half_requests_kept_up_hold_up_no_health_check(self):
+        daemon = self.serve()
+        halves, stop, closed = [], threading.Event(), 0
+
+        def open_one():
+            client = Client(daemon.http_addresses[0])
+            client.send(b"GET /healthz HTTP/1.1\r\nHo")
+            return client
+
+        def keep_up():
+            nonlocal closed
+            while not stop.is_set():
+                ended, _, _ = select.select([half.socket for half in halves], [], [], 0.01)
+                for index, half in enumerate(halves):
+                    if half.socket in ended:
+                        half.close()
+                        halves[index] = open_one()
+                        closed += 1
+
+        halves.extend(open_one() for _ in range(200))
+        attacker = threading.Thread(target=keep_up)
+        attacker.start()
+        try:
+            for _ in range(6):
+                begin = time.monotonic()
+                self.assertEqual(self.fetch(daemon, "/healthz"), (200, "ok\n"))
+                self.assertLess(time.monotonic() - begin, 5)
+        finally:
+            stop.set()
+            attacker.join()
+            for half in halves:
+                half.close()
+        self.assertGreater(closed, 0)
 
     def test_readers_that_go_in_the_middle(self):
         daemon = self.serve("--http-max-tubes", str(TUBES))

@@ -239,7 +239,6 @@ TEST_CASE("who moves a byte now and then keeps no place for ever") {
     write_all(clients.back(), "GET /he");
   }
   turn(shop.loop, 20);
-  // All places are taken: it waits until they are free.
   CHECK(body_of(shop.ask(get("/here"))) == "it is /here");
   for (const Socket& client : clients) CHECK(shop.take_all(client).empty());
   CHECK(uv_backend_timeout(shop.loop.uv()) == -1);
@@ -266,17 +265,76 @@ TEST_CASE("the loop sleeps while there is nothing to do" * doctest::test_suite("
 TEST_CASE("a crowd waits in the kernel, and all are answered") {
   Shop shop;
   std::vector<Socket> clients;
-  for (int i = 0; i < 100; ++i) clients.push_back(shop.connect());
-  turn(shop.loop, 20);
-  // Nobody has asked, so that the first have all the places: the last waits.
-  write_all(clients.back(), get("/last"));
-  turn(shop.loop, 20);
-  CHECK(shop.library.asked.empty());
-  for (const Socket& client : clients) {
-    if (&client != &clients.back()) write_all(client, get("/crowd"));
+  for (int i = 0; i < 300; ++i) {
+    clients.push_back(shop.connect());
+    write_all(clients.back(), get("/crowd"));
   }
-  for (const Socket& client : clients) CHECK(body_of(shop.take_all(client)).starts_with("it is "));
-  CHECK(shop.library.asked.size() == 100);
+  for (const Socket& client : clients) CHECK(body_of(shop.take_all(client)) == "it is /crowd");
+  CHECK(shop.library.asked.size() == 300);
+}
+
+TEST_CASE("a crowd that has not asked yet keeps its places, and nobody waits for it") {
+  Shop shop;
+  std::vector<Socket> clients;
+  for (std::size_t i = 0; i + 2 < HttpServer::kMaxConnections; ++i) {
+    clients.push_back(shop.connect());
+  }
+  turn(shop.loop, 20);
+  CHECK(body_of(shop.ask(get("/last"))) == "it is /last");
+  for (const Socket& client : clients) {
+    write_all(client, get("/crowd"));
+    CHECK(body_of(shop.take_all(client)) == "it is /crowd");
+  }
+}
+
+TEST_CASE("half requests, however many and kept up, keep out no whole one") {
+  Shop shop;
+  std::vector<Socket> halves(2 * HttpServer::kMaxConnections);
+  std::size_t closed = 0;
+  const auto keep_up = [&] {
+    for (Socket& half : halves) {
+      char bytes[100];
+      const bool ended =
+          half && platform::read_into(half, bytes).kind != platform::Transfer::Kind::would_block;
+      if (half && !ended) continue;
+      closed += ended ? 1 : 0;
+      half = shop.connect();
+      write_all(half, "GET /he");
+    }
+    turn(shop.loop);
+  };
+  for (int i = 0; i < 20; ++i) keep_up();
+  for (int i = 0; i < 6; ++i) {
+    const Socket client = shop.connect();
+    write_all(client, get("/here"));
+    std::string got;
+    std::size_t turns = 0;
+    for (bool ended = false; !ended; ++turns) {
+      REQUIRE(turns < 5'000);
+      keep_up();
+      char bytes[1000];
+      const auto transfer = platform::read_into(client, bytes);
+      got.append(bytes, transfer.bytes);
+      ended = transfer.kind == platform::Transfer::Kind::end;
+    }
+    CHECK(body_of(got) == "it is /here");
+  }
+  CHECK(closed > 0);
+}
+
+TEST_CASE("readers that do not read keep out neither a short answer nor a page") {
+  Shop shop;
+  shop.library.pages["/long"] = 50'000'000;
+  shop.library.pages["/page"] = 100'000;
+  std::vector<Socket> slow;
+  for (std::size_t i = 0; i < 2 * HttpServer::kMaxPages; ++i) {
+    slow.push_back(shop.connect());
+    write_all(slow.back(), get("/long"));
+    turn(shop.loop, 20);
+    CHECK(shop.library.open_pages <= static_cast<int>(HttpServer::kMaxPages) + 1);
+  }
+  CHECK(body_of(shop.ask(get("/here"))) == "it is /here");
+  CHECK(without_chunks(body_of(shop.ask(get("/page")))) == text_of_page(100'000));
 }
 
 TEST_CASE("what is no HTTP ends its connection" * doctest::test_suite("slow")) {
