@@ -12,6 +12,7 @@
 #include "platform/loop.h"
 #include "platform/pid_file.h"
 #include "platform/process.h"
+#include "platform/signal.h"
 #include "platform/supervisor.h"
 #include "server/drain.h"
 #include "server/exit_codes.h"
@@ -70,7 +71,9 @@ int serve(const CommandLine& line, const Settings& settings) {
     return fail(server::kExitJournal, recovered.error().message);
   }
   platform::give_back_heap();  // what recovery had read
-  if (server.run()) return 0;
+  const bool stopped = server.run();
+  platform::ignore_signals_to_the_end({SIGHUP, SIGUSR1, SIGUSR2, SIGTERM, SIGINT});
+  if (stopped) return 0;
   // A disk that has failed may not answer either: nothing waits for it.
   platform::exit_now(server::kExitJournalFailed);
 }

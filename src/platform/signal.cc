@@ -1,6 +1,10 @@
 #include "platform/signal.h"
 
+#include <array>
+
 #include <unistd.h>
+
+#include "base/assert.h"
 
 namespace tubed::platform {
 
@@ -23,6 +27,20 @@ ExitAtSignal::ExitAtSignal(std::initializer_list<int> numbers) {
 
 ExitAtSignal::~ExitAtSignal() {
   for (const auto& [number, before] : before_) ::sigaction(number, &before, nullptr);
+}
+
+void ignore_signals_to_the_end(std::initializer_list<int> numbers) {
+  // libuv gives a number back with the last handle that it has for it: these stay.
+  static uv_loop_t loop;
+  static std::array<uv_signal_t, 8> handles;
+  TUBED_ASSERT(numbers.size() <= handles.size());
+  TUBED_ASSERT(uv_loop_init(&loop) == 0);
+  auto handle = handles.begin();
+  for (const int number : numbers) {
+    uv_signal_init(&loop, &*handle);
+    uv_signal_start(
+        &*handle++, [](uv_signal_t*, int) {}, number);
+  }
 }
 
 void ignore_broken_pipes() {

@@ -33,6 +33,10 @@ class ExitAtSignal {
   std::vector<std::pair<int, struct sigaction>> before_;
 };
 
+// From here on these signals change nothing: for the end of the process, when a Signal that goes
+// would give its number back to the kernel, whose default is to kill.
+void ignore_signals_to_the_end(std::initializer_list<int> numbers);
+
 // Writing to a closed connection gives an error instead of ending the process.
 void ignore_broken_pipes();
 

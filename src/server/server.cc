@@ -280,6 +280,7 @@ bool Server::dismiss_waiting() {
 
 void Server::stop_now(std::string_view reason) {
   if (queue_closed_) {
+    if (durability_ == nullptr) return;  // the loop ends already
     // Nobody waits for a reply any more. Without its mark the journal is as after a crash.
     const bool kept = durability_->state().durable == durability_->state().newest;
     if (kept) {

@@ -267,6 +267,16 @@ class Stop(DaemonTest):
             self.assertEqual(client.rest(), b"USING default\r\n")
         self.assertEqual(daemon.wait(), 0)
 
+    def test_no_signal_changes_the_exit_code_once_it_has_stopped(self):
+        for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM):
+            daemon = self.start("--timeouts-shutdown", "1h")
+            self.connect(daemon).put_many(100_000)  # which are freed one by one
+            daemon.signal(signal.SIGTERM)
+            daemon.wait_for_line(" stopped")
+            while daemon.process.poll() is None:
+                daemon.signal(number)
+            self.assertEqual(daemon.wait(), 0, number)
+
     def test_no_time_at_all(self):
         daemon = self.start("-z", "8MiB", "--timeouts-shutdown", "0")
         self.unread_reply(daemon)
