@@ -3,6 +3,7 @@ restart as without one. The clock of the machine is left alone: a preloaded libr
 the server."""
 
 import os
+import pathlib
 import shutil
 import time
 import unittest
@@ -85,6 +86,16 @@ class SteppedClock(DaemonTest):
             (self.clock / "steps").write_bytes(b"x" * 8)
             return 4
         self.both_ways(report, "kill")
+
+    def test_the_kernel_is_to_report_steps(self):
+        """With its own timer, which the preloaded library replaces in the other tests."""
+        self.environment = {}
+        daemon, _ = self.serve()
+        descriptors = pathlib.Path(f"/proc/{daemon.pid}/fdinfo").iterdir()
+        timers = [text for text in (path.read_text() for path in descriptors) if "clockid: 0" in text]
+        self.assertEqual(len(timers), 1)
+        # TFD_TIMER_ABSTIME and TFD_TIMER_CANCEL_ON_SET
+        self.assertIn("settime flags: 03", timers[0])
 
     def test_a_stop_notices_it(self):
         self.both_ways(lambda _: 0, "stop")
