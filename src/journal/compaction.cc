@@ -258,7 +258,7 @@ void Journal::reuse_dead() {
   if (there < options_.segment_bytes / 2) return remove_dead();
   removing_ = true;
   runway_.reuse(segment, std::min(there, options_.segment_bytes),
-                options_.clock.to_wall(host_.journal_time()), [this](const Outcome& outcome) {
+                clock_.to_wall(host_.journal_time()), [this](const Outcome& outcome) {
                   if (failed_) return;
                   if (outcome.kind == Outcome::Kind::failed) return fail(outcome.reason);
                   if (!outcome.ok()) return remove_dead();
