@@ -2,6 +2,7 @@
 // configuration); a bug is an assertion, a client's mistake is a protocol reply.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <variant>
@@ -12,7 +13,14 @@ namespace tubed {
 
 // One line for the operator: what was attempted, on what, and the reason.
 struct Error {
+  // What the operator can do about it, where that differs.
+  enum class Kind : std::uint8_t {
+    other,
+    damaged,  // what is stored is not as it was written, or not all there
+    denied,   // the process may not do it
+  };
   std::string message;
+  Kind kind = Kind::other;
 };
 
 template <class T>

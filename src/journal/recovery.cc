@@ -14,9 +14,16 @@ namespace {
 constexpr std::string_view kUnfinished = ".new";
 constexpr std::uint64_t kMostSegments = UINT32_MAX;  // that a ledger can tell apart
 
+// No journal comes to ids from here on. After the largest number the next id would be 0.
+constexpr JobId kIdsEnd = UINT64_MAX - UINT32_MAX;
+
+Error damage(std::string message) {
+  return {.message = std::move(message), .kind = Error::Kind::damaged};
+}
+
 Error damaged(std::uint64_t segment, std::uint64_t offset, std::string_view reason) {
-  return Error{
-      fmt::format("{} is damaged at offset {}: {}", segment_name(segment), offset, reason)};
+  return damage(
+      fmt::format("{} is damaged at offset {}: {}", segment_name(segment), offset, reason));
 }
 
 // Opens a file for as long as it is read.
@@ -40,6 +47,7 @@ class Examiner {
       bytes_done_ += found_.segments[i].file_bytes;
       if (progress_) progress_(bytes_done_, bytes_total_);
     }
+    if (impossible_) return *impossible_;
     if (ended_) {
       if (auto settled = settle_end(); !settled) return settled.error();
     } else if (begins_late()) {
@@ -78,13 +86,13 @@ class Examiner {
     }
     std::ranges::sort(found_.segments, {}, &FoundSegment::sequence);
     if (!found_.segments.empty() && found_.segments.back().sequence > kMostSegments) {
-      return Error{fmt::format("{} has a number that no journal comes to",
-                               segment_name(found_.segments.back().sequence))};
+      return damage(fmt::format("{} has a number that no journal comes to",
+                                segment_name(found_.segments.back().sequence)));
     }
     for (std::size_t i = 1; i < found_.segments.size(); ++i) {
       const std::uint64_t expected = found_.segments[i - 1].sequence + 1;
       if (found_.segments[i].sequence != expected) {
-        return Error{fmt::format("{} is missing", segment_name(expected))};
+        return damage(fmt::format("{} is missing", segment_name(expected)));
       }
     }
     return {};
@@ -96,10 +104,14 @@ class Examiner {
     if (!image) return image.error();
     const auto header = decode_header(*image, segment.sequence);
     const std::string name = segment_name(segment.sequence);
-    if (!header) return Error{fmt::format("{} {}", name, header.error().message)};
+    if (!header) {
+      const bool other_version = version_of(*image).value_or(kFormatVersion) != kFormatVersion;
+      const std::string message = fmt::format("{} {}", name, header.error().message);
+      return other_version ? Error{message} : damage(message);
+    }
     if (index == 0) found_.directory = header.value().directory;
     if (header.value().directory != found_.directory) {
-      return Error{fmt::format("{} belongs to another journal", name)};
+      return damage(fmt::format("{} belongs to another journal", name));
     }
     SegmentReader reader(*image, segment.sequence, clock_);
     if (!ended_) {
@@ -169,6 +181,9 @@ class Examiner {
   void take_group(std::size_t index) {
     FoundSegment& segment = found_.segments[index];
     const auto& group = std::get<Group>(group_.front().record);
+    if (!is_possible(segment.sequence, group_.front().offset, group.next_job_id)) {
+      return group_.clear();
+    }
     begun_ = true;
     jobs_ = group.jobs;
     found_.current = index;
@@ -187,9 +202,11 @@ class Examiner {
     ledger.use(entry.bytes);
     bool is_copy = false;
     if (const auto* added = std::get_if<Added>(&entry.record)) {
+      if (!is_possible(segment, entry.offset, added->id)) return;
       is_copy = !ledger.added(added->id, entry.bytes);
       found_.next_job_id = std::max(found_.next_job_id, added->id + 1);
     } else if (const auto* removed = std::get_if<Removed>(&entry.record)) {
+      if (!is_possible(segment, entry.offset, removed->id)) return;
       ledger.removed(removed->id);
       found_.next_job_id = std::max(found_.next_job_id, removed->id + 1);
     } else if (const auto* paused = std::get_if<Paused>(&entry.record)) {
@@ -197,6 +214,14 @@ class Examiner {
     }
     if (is_copy) return sink_.copied(segment, entry.offset, entry.bytes, entry.record);
     sink_.record(segment, entry.offset, entry.bytes, entry.record);
+  }
+
+  bool is_possible(std::uint64_t segment, std::uint64_t offset, JobId id) {
+    if (id < kIdsEnd) return true;
+    if (!impossible_) {
+      impossible_ = damaged(segment, offset, fmt::format("no journal comes to id {}", id));
+    }
+    return false;
   }
 
   void open_ledger_up_to(std::uint64_t segment) {
@@ -257,11 +282,11 @@ class Examiner {
                                  end_.reason, given, jobs_));
     }
     const FoundSegment& last = found_.segments[found_.current];
-    return Error{fmt::format(
+    return damage(fmt::format(
         "{} is the oldest segment, and the log from there to offset {} of {} gives {} jobs, "
         "and says that there are {}: older segments are missing, or the end of the log is",
         segment_name(found_.segments.front().sequence), last.used_bytes,
-        segment_name(last.sequence), given, jobs_)};
+        segment_name(last.sequence), given, jobs_));
   }
 
   Storage& storage_;
@@ -278,6 +303,7 @@ class Examiner {
   End end_;
   std::size_t last_touched_ = 0;  // of the segments from the log's end on
   LogNumber durable_ = 0;
+  std::optional<Error> impossible_;  // a record whose checksum is right
 };
 
 // Makes a segment's file and its name durable, cut to what counts.

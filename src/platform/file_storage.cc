@@ -44,6 +44,11 @@ Result<void> as_result(Outcome outcome) {
 
 // --- Opening a directory
 
+Error error_of(std::string message, int error) {
+  const bool denied = error == EACCES || error == EPERM;
+  return {.message = std::move(message), .kind = denied ? Error::Kind::denied : Error::Kind::other};
+}
+
 Error complaint(const std::string& path, int error) {
   const auto reason = [error]() -> std::string {
     switch (error) {
@@ -57,7 +62,7 @@ Error complaint(const std::string& path, int error) {
         return error_text(error);
     }
   };
-  return {fmt::format("journal directory {}: {}", path, reason())};
+  return error_of(fmt::format("journal directory {}: {}", path, reason()), error);
 }
 
 Result<Descriptor> open_directory(const std::string& path) {
@@ -93,8 +98,10 @@ Result<Descriptor> take_lock(int directory, const std::string& path) {
   Descriptor file(
       ::openat(directory, kLockName, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kFileMode));
   if (!file) {
-    return Error{fmt::format("journal directory {}: cannot open its file {}: {}", path, kLockName,
-                             error_text(errno))};
+    const int error = errno;
+    return error_of(fmt::format("journal directory {}: cannot open its file {}: {}", path,
+                                kLockName, error_text(error)),
+                    error);
   }
   if (auto locked = lock_file(file, "journal directory " + path); !locked) return locked.error();
   return file;
@@ -220,7 +227,8 @@ Result<FileId> FileStorage::open(const std::string& name) {
   Descriptor file = open_for(mode_ == Mode::read_only ? O_RDONLY : O_RDWR);
   // Compat: beanstalkd's binlogs are for reading only, and nothing else is asked of them.
   if (!file && errno == EACCES) file = open_for(O_RDONLY);
-  if (!file) return Error{failure("opening of " + path_of(name)).reason};
+  const int error = errno;
+  if (!file) return error_of(failure("opening of " + path_of(name)).reason, error);
   const FileId id = adopt(std::move(file), name);
   file_of(id).plain_asked = file_of(id).plain_done = 1;  // who knows what was written before
   return id;

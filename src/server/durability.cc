@@ -40,6 +40,17 @@ class ProgressReport {
   Time last_ = platform::monotonic_now();
 };
 
+// With what the operator can do about it.
+Error advised(Error error) {
+  if (error.kind == Error::Kind::damaged) {
+    error.message += "; tubed --salvage copies what is whole";
+  } else if (error.kind == Error::Kind::denied) {
+    error.message +=
+        "; the directory and its files must belong to the user that tubed runs as (chown)";
+  }
+  return error;
+}
+
 std::uint64_t milliseconds_since(Time begin) {
   const Duration passed = platform::monotonic_now() - begin;
   return static_cast<std::uint64_t>(
@@ -55,14 +66,14 @@ Result<std::unique_ptr<Durability>> Durability::open(platform::Loop& loop, Log& 
   std::unique_ptr<Durability> durability(new Durability(log, settings, service, host));
   auto storage = platform::FileStorage::open(loop, settings.journal_directory,
                                              platform::FileStorage::Mode::owner);
-  if (!storage) return storage.error();
+  if (!storage) return advised(storage.error());
   durability->storage_ = std::move(*storage);
   durability->storage_->expect_synced_writes(settings.journal_sync == kSyncAlways);
   durability->clock_.offset = platform::wall_offset();
   durability->new_directory_ = platform::random_number();
   if (auto recovered = durability->recover(); !recovered) {
-    return Error{
-        fmt::format("journal {}: {}", settings.journal_directory, recovered.error().message)};
+    return Error{fmt::format("journal {}: {}", settings.journal_directory,
+                             advised(recovered.error()).message)};
   }
   // A turn in which nothing is written does not read the wall clock.
   durability->clock_watch_ =
@@ -79,9 +90,7 @@ Result<void> Durability::recover() {
   engine::Replay replay(service_.engine(), service_.now());
   journal::Restorer restorer(replay);
   auto found = journal::examine(*storage_, clock_, restorer, ProgressReport(log_, "recovering"));
-  if (!found) {
-    return Error{fmt::format("{}; tubed --salvage copies what is whole", found.error().message)};
-  }
+  if (!found) return found.error();
   if (auto repaired = journal::repair(*storage_, *found); !repaired) return repaired;
   if (const auto& cut = found->cut) {
     log_.warning("journal cut at its end", {{"file", journal::segment_name(cut->segment)},

@@ -340,6 +340,26 @@ class Refused(Journaled):
         line = self.start_refused(73, "-b", str(self.journal), *user)
         self.assertIn(str(self.journal), line)
         self.assertIn("permission denied", line)
+        self.assertIn("chown", line)
+        self.assertNotIn("--salvage", line)
+
+    def test_files_that_belong_to_another_user(self):
+        daemon, client = self.serve()
+        client.put(b"x")
+        self.end(daemon)
+        segment = sorted(self.journal.glob("journal.*"))[0]
+        user = []
+        if os.geteuid() == 0:
+            self.directory.chmod(0o755)
+            for path in (self.journal, self.journal / "lock"):
+                shutil.chown(path, "nobody")
+            user = ["-u", "nobody"]
+        else:
+            segment.chmod(0)
+        line = self.start_refused(73, "-b", str(self.journal), *user)
+        self.assertIn(f"{segment}: Permission denied; ", line)
+        self.assertIn("chown", line)
+        self.assertNotIn("--salvage", line)
 
     def test_one_that_is_in_use(self):
         daemon, client = self.serve()

@@ -6,6 +6,7 @@
 #include <map>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "tests/journal/journal_life.h"
 #include "tests/journal/sample.h"
@@ -409,6 +410,34 @@ TEST_CASE("a segment with a number that no journal comes to is refused") {
   const std::uint64_t sequence = 1'000'000'000'000;
   CHECK(error_of({{segment_name(sequence), Image(sequence, 0).group().bytes()}}) ==
         "journal.1000000000000 has a number that no journal comes to");
+}
+
+TEST_CASE("an id that no journal comes to is damage, though its record reads") {
+  const JobId kLast = UINT64_MAX;
+  const auto refusal = [](const sample::Image& image) {
+    TestDisk disk;
+    disk.place(segment_name(1), image.bytes());
+    sample::Kept kept;
+    const auto found = examine(disk, sample::kClock, kept, nullptr);
+    REQUIRE_FALSE(found.ok());
+    CHECK(found.error().kind == Error::Kind::damaged);
+    return found.error().message;
+  };
+  const auto expected = [&](std::size_t offset) {
+    return fmt::format("{} is damaged at offset {}: no journal comes to id {}", segment_name(1),
+                       offset, kLast);
+  };
+  sample::Image added(1, 0);
+  added.group().fact(sample::added(1, "t", "x"));
+  added.group().fact(sample::added(kLast, "t", "x"));
+  CHECK(refusal(added) == expected(added.starts().back()));
+  sample::Image removed(1, 0);
+  removed.group().fact(sample::added(1, "t", "x")).fact(Removed{.id = kLast});
+  CHECK(refusal(removed) == expected(removed.starts().back()));
+  sample::Image used(1, 0);
+  used.group().fact(sample::added(1, "t", "x"));
+  used.use_ids_below(kLast).group();
+  CHECK(refusal(used) == expected(used.starts().back()));
 }
 
 }  // namespace tubed::journal
