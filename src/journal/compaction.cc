@@ -1,6 +1,9 @@
 // Journal: the space it takes. Growth ahead of need, what is kept back for what has to go on when
 // the disk is full, and compaction.
 //
+// A segment that is dead is removed. On a full disk its file becomes the next segment instead, so
+// that the log goes on in the space that it has, whatever other processes take.
+//
 // Compaction frees the oldest segment by writing what is alive in it once more, at the head of the
 // log. With used <= 3/2 live + 1/2 segment as its aim, and four bytes moved for each byte that
 // clients write, all files together stay within twice the live bytes and two segments.
@@ -156,10 +159,11 @@ bool Journal::compaction_wanted() const {
 }
 
 // On a full disk clients must not use up what it takes to free the next segment: they wait until
-// that is done.
+// that is done, unless the disk refuses it.
 bool Journal::compaction_comes_first() const {
   const std::uint64_t needed = room_to_free_oldest() + options_.segment_bytes / 8;
-  return dead_since_.has_value() || (compaction_wanted() && free_bytes() < needed);
+  const bool goes_soon = dead_since_.has_value() && !removal_refused_;
+  return goes_soon || (compaction_wanted() && free_bytes() < needed);
 }
 
 // One slice, which goes out with what the turn has told. True: nothing was found yet, there is more

@@ -213,6 +213,9 @@ class NoSpace(FaultyDisk):
     def test_the_sync_of_the_directory_after_a_removal(self):
         self.refused("sync-directory")
 
+    def test_the_name_of_a_new_segment(self):
+        self.refused("rename")
+
     def test_a_segment_that_cannot_be_cut_keeps_its_length(self):
         for error in (self.ENOSPC, self.EDQUOT):
             with self.subTest(error=error):

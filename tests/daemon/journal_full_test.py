@@ -263,17 +263,18 @@ class KeptFull(Full):
                     self.reads += 1
         thread = threading.Thread(target=go_on, daemon=True)
         thread.start()
-        self.addCleanup(thread.join)
-        self.addCleanup(self.done.set)
+        return thread
 
     def test_all_but_puts_go_on(self):
         daemon, client = self.serve()
-        self.fill(client, most=1500)
+        for _ in range(800):
+            self.acknowledged[client.put(body_of(self.serial))] = body_of(self.serial)
+            self.serial += 1
         self.eat()
         self.fill(client)
         daemon.wait_for_line("no room for the journal")
         self.done, self.longest, self.reads = threading.Event(), 0.0, 0
-        self.read_all_the_time(daemon)
+        reader = self.read_all_the_time(daemon)
         ends = time.monotonic() + self.SECONDS
         commands = 0
         moving = {job_id: self.acknowledged[job_id] for job_id in list(self.acknowledged)[-100:]}
@@ -283,6 +284,8 @@ class KeptFull(Full):
             commands += 600
         self.acknowledged = everything
         self.done.set()
+        reader.join(60)
+        self.assertFalse(reader.is_alive(), "a read is not answered")
         print(f"{commands} commands and {self.reads} reads, the longest read "
               f"{self.longest * 1000:.0f} ms", file=sys.stderr)
         self.assertGreater(self.reads, 10)

@@ -204,6 +204,34 @@ TEST_CASE("a write that went on while the last segment was read is read again") 
   CHECK(opened(copy)->engine().info().jobs.total() >= 20);
 }
 
+TEST_CASE("a file that is reused for another segment while it is read makes the copy begin again") {
+  TestDisk disk;
+  disk.set_capacity(12 * kSegment);
+  const auto queue = opened(disk, {.segment_bytes = kSegment});
+  std::vector<JobId> jobs;
+  while (queue->journal().has_room_for(added_bytes(7, 200))) {
+    jobs.push_back(queue->put(200));
+    queue->settle();
+  }
+  REQUIRE(queue->full());
+  disk.eat_space();
+  int looks = 0;
+  Disturbed disturbed(disk, [&] {
+    // The first look is at the names; when the first file is read all are open.
+    if (++looks != 2) return;
+    const std::uint64_t before = disk.count(Operation::reuse);
+    for (std::size_t i = 0; i + 20 < jobs.size(); ++i) {
+      queue->remove(jobs[i]);
+      queue->settle();
+    }
+    REQUIRE(disk.count(Operation::reuse) > before);
+  });
+  TestDisk copy;
+  const auto report = back_up(disturbed, copy);
+  REQUIRE(report.ok());
+  CHECK(opened(copy)->state() == queue->state());
+}
+
 TEST_CASE("a job's body that looks like a group ends nothing") {
   TestDisk disk;
   const auto queue = opened(disk, {.segment_bytes = kSegment});

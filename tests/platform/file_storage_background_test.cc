@@ -101,6 +101,39 @@ TEST_CASE("a trimmed file is as long as it was asked to be") {
   CHECK(place_of(place.file("file")) < 1 << 20);
 }
 
+TEST_CASE("a reused file has another name, its own place, and nothing of what it held") {
+  Place place;
+  const std::string old(10'000, 'o');
+  for (const std::size_t bytes : {10'000U, 6'000U}) {
+    REQUIRE(place.storage->store("old", old).ok());
+    put_file(place.file("new.new"), "a crash's");
+    const auto inode = status_of(place.file("old")).st_ino;
+    FileId id = 0;
+    const Outcome outcome = place.wait([&](const journal::Done& done) {
+      place.storage->reuse("old", "new", "head", bytes,
+                           [&id, done](const Outcome& reused, FileId file) {
+                             id = file;
+                             done(reused);
+                           });
+    });
+    REQUIRE(outcome.ok());
+    CHECK(place.names() == std::vector<std::string>{"new"});
+    CHECK(contents_of(place.file("new")) == "head" + std::string(bytes - 4, '\0'));
+    CHECK(status_of(place.file("new")).st_ino == inode);
+    CHECK(place.write(id, 4, {"text"}).ok());
+    CHECK(contents_of(place.file("new")).starts_with("headtext"));
+    place.storage->close(id);
+    REQUIRE(place.storage->remove_now("new").ok());
+  }
+  const Outcome none = place.wait([&](const journal::Done& done) {
+    place.storage->reuse("none", "new", "head", 8,
+                         [done](const Outcome& reused, FileId) { done(reused); });
+  });
+  CHECK(none.kind == Outcome::Kind::failed);
+  CHECK(none.reason == "opening of " + place.file("none") + ": No such file or directory");
+  CHECK(place.names().empty());
+}
+
 TEST_CASE("operations run beside each other, and each is completed once") {
   Place place;
   constexpr std::size_t kFiles = 5;
