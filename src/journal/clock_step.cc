@@ -26,8 +26,8 @@ namespace {
 // Clients give delays and pauses in whole seconds: half of one does no harm.
 constexpr std::chrono::milliseconds kTolerance{500};
 
-constexpr std::uint64_t kSliceBytes = 64 << 10;
-constexpr std::uint64_t kLooksPerSlice = 4'096;
+constexpr std::uint64_t kRewrittenBytes = 64 << 10;
+constexpr std::uint64_t kJobsLookedAt = 4'096;
 
 }  // namespace
 
@@ -51,7 +51,7 @@ bool Journal::rewrite_deadlines() {
     Journal& journal;
   };
 
-  if (!rewriting_ || !has_room_for(kSliceBytes)) return false;
+  if (!rewriting_ || !has_room_for(kRewrittenBytes)) return false;
   Rewrite rewrite(*this);
   const LogNumber before = newest_;
   if (rewrite_delays(rewrite) && rewrite_pauses(rewrite)) rewriting_.reset();
@@ -60,7 +60,7 @@ bool Journal::rewrite_deadlines() {
 
 // True: every job was looked at.
 bool Journal::rewrite_delays(FactSink& sink) {
-  const std::uint64_t full = pending_bytes_ + kSliceBytes;
+  const std::uint64_t full = pending_bytes_ + kRewrittenBytes;
   Rewriting& at = *rewriting_;
   std::uint64_t looks = 0;
   if (const std::uint64_t oldest = ledger_.oldest().sequence; at.segment < oldest) {
@@ -71,7 +71,7 @@ bool Journal::rewrite_delays(FactSink& sink) {
     const auto& runs = ledger_.use_of(at.segment).added;
     for (; at.run < runs.size(); ++at.run, at.run_offset = 0) {
       while (at.run_offset < runs[at.run].count) {
-        if (pending_bytes_ >= full || ++looks > kLooksPerSlice) return false;
+        if (pending_bytes_ >= full || ++looks > kJobsLookedAt) return false;
         const JobId id = runs[at.run].first + at.run_offset++;
         if (ledger_.home_of(id) == at.segment) host_.describe_delay(id, sink);
       }
@@ -82,7 +82,7 @@ bool Journal::rewrite_delays(FactSink& sink) {
 
 // True: every pause was looked at.
 bool Journal::rewrite_pauses(FactSink& sink) {
-  const std::uint64_t full = pending_bytes_ + kSliceBytes;
+  const std::uint64_t full = pending_bytes_ + kRewrittenBytes;
   const Time now = host_.journal_time();
   std::string& at = rewriting_->pause_after;
   while (pending_bytes_ < full) {

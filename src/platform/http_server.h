@@ -2,10 +2,9 @@
 //
 // libmicrohttpd does the protocol, without a thread of its own; what it has left to do it does in
 // the next turn, one block of text for all connections. It knows nothing of what it serves.
-// A connection takes part in two contests for room, so that no crowd of slow clients keeps out a
-// health check. Of connections whose request is not whole, the oldest is closed when
-// kMaxConnections are open; of answers in pieces, the oldest is closed when more than kMaxPages are
-// being sent.
+// Slow clients keep out no health check, however many there are. When kMaxConnections are open, the
+// one that has waited longest without a whole request is closed. When more than kMaxPages answers
+// in pieces are being sent, the oldest of them is.
 //
 // Invariant: it has at most kMaxConnections; further ones wait in the kernel. None is older than
 // `whole_timeout`.
