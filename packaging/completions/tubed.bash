@@ -54,6 +54,7 @@ _tubed() {
       --limits-watches | \
       --limits-output-bytes | \
       --limits-output-memory | \
+      --limits-input-memory | \
       --limits-work-per-turn | \
       --timeouts-idle | \
       --timeouts-stall | \
@@ -98,6 +99,7 @@ _tubed() {
         --limits-watches
         --limits-output-bytes
         --limits-output-memory
+        --limits-input-memory
         --limits-work-per-turn
         --timeouts-idle
         --timeouts-stall
