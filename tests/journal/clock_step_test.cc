@@ -151,7 +151,7 @@ TEST_CASE("a clock that drifts is followed when it matters, however small its st
   CHECK(std::chrono::abs(left - 1000s) <= 500ms);
 }
 
-TEST_CASE("no turn writes, or looks at, more than a slice") {
+TEST_CASE("no turn writes, or looks at, more than a slice" * doctest::test_suite("slow")) {
   SteppedQueue queue({.segment_bytes = 1 << 20});
   constexpr std::uint64_t kReady = 30'000;
   constexpr std::uint64_t kDelayed = 20'000;
@@ -241,7 +241,8 @@ TEST_CASE("on a full disk the deadlines wait for room, and a stop does not wait 
   }
 }
 
-TEST_CASE("whatever clients and compaction do meanwhile, each deadline is followed") {
+TEST_CASE("whatever clients and compaction do meanwhile, each deadline is followed" *
+          doctest::test_suite("slow")) {
   for (std::uint32_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);

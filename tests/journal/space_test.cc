@@ -138,7 +138,8 @@ TEST_CASE("on a full disk nothing but puts waits, whatever the sizes" *
   }
 }
 
-TEST_CASE("nothing but puts waits where another process takes each byte that is given back") {
+TEST_CASE("nothing but puts waits where another process takes each byte that is given back" *
+          doctest::test_suite("slow")) {
   std::uint64_t reused = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);

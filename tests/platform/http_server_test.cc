@@ -188,7 +188,7 @@ TEST_CASE("a long page comes in blocks, and whole" * doctest::test_suite("slow")
   }
 }
 
-TEST_CASE("one turn makes one block at most") {
+TEST_CASE("one turn makes one block at most" * doctest::test_suite("slow")) {
   Shop shop;
   shop.library.pages["/long"] = 10'000'000;
   const Socket client = shop.connect();
@@ -287,7 +287,8 @@ TEST_CASE("a crowd that has not asked yet keeps its places, and nobody waits for
   }
 }
 
-TEST_CASE("half requests, however many and kept up, keep out no whole one") {
+TEST_CASE("half requests, however many and kept up, keep out no whole one" *
+          doctest::test_suite("slow")) {
   Shop shop;
   std::vector<Socket> halves(2 * HttpServer::kMaxConnections);
   std::size_t closed = 0;
@@ -322,7 +323,8 @@ TEST_CASE("half requests, however many and kept up, keep out no whole one") {
   CHECK(closed > 0);
 }
 
-TEST_CASE("readers that do not read keep out neither a short answer nor a page") {
+TEST_CASE("readers that do not read keep out neither a short answer nor a page" *
+          doctest::test_suite("slow")) {
   Shop shop;
   shop.library.pages["/long"] = 50'000'000;
   shop.library.pages["/page"] = 100'000;
