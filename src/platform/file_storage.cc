@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "platform/file_calls.h"
+#include "platform/process.h"
 
 namespace tubed::platform {
 
@@ -107,6 +108,22 @@ Result<Descriptor> take_lock(int directory, const std::string& path) {
   return file;
 }
 
+// Writes this boot's id into the lock, and returns whether another one was there, or none. Not
+// synced: what a loss of power destroys is not this boot's id either.
+bool note_boot(const Descriptor& lock) {
+  std::array<char, 64> text;
+  const ssize_t bytes = ::pread(lock.number(), text.data(), text.size(), 0);
+  const std::string boot = boot_id() + "\n";
+  const bool same =
+      bytes > 1 && std::string_view(text.data(), static_cast<std::size_t>(bytes)) == boot;
+  if (same) return false;
+  // On a full disk it fails, and the next start finds none.
+  if (::ftruncate(lock.number(), 0) == 0) {
+    [[maybe_unused]] const ssize_t written = ::pwrite(lock.number(), boot.data(), boot.size(), 0);
+  }
+  return true;
+}
+
 // Memory that is about to be filled gets its pages at once, where the kernel can do that: each by
 // itself would cost more than what is read into it.
 void take_pages([[maybe_unused]] char* memory, [[maybe_unused]] std::size_t bytes) {
@@ -142,8 +159,11 @@ Result<std::unique_ptr<FileStorage>> FileStorage::open(Loop& loop, const std::st
     if (!taken) return taken.error();
     lock = std::move(*taken);
   }
-  return std::unique_ptr<FileStorage>(
+  const bool first_of_boot = mode == Mode::owner && note_boot(lock);
+  std::unique_ptr<FileStorage> storage(
       new FileStorage(loop, std::move(path), std::move(*opened), std::move(lock), mode));
+  storage->first_of_boot_ = first_of_boot;
+  return storage;
 }
 
 FileStorage::FileStorage(Loop& loop, std::string path, Descriptor directory, Descriptor lock,

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <fstream>
 #include <new>
 
 #include <dirent.h>
@@ -33,6 +34,13 @@ MachineNames machine_names() {
   utsname names{};
   ::uname(&names);
   return {.hostname = names.nodename, .os = names.version, .platform = names.machine};
+}
+
+std::string boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
 }
 
 std::uint64_t process_id() {

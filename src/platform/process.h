@@ -17,6 +17,8 @@ struct MachineNames {
   std::string platform;  // the architecture, as uname -m
 };
 MachineNames machine_names();
+// A random id that the kernel chose when it started; empty if it does not say.
+std::string boot_id();
 
 std::uint64_t process_id();
 

@@ -20,6 +20,10 @@ constexpr std::chrono::seconds kProgressEvery{2};
 // What the supervisor is asked for each time: more than any one step takes.
 constexpr std::chrono::minutes kPatience{2};
 
+// More than the ids that a loss of power can have made the journal forget: with an interval or
+// never, jobs that were acknowledged and not synced are gone, and clients may still have their ids.
+constexpr JobId kLostIds = 10'000'000;
+
 // Says every few seconds how far recovery has come.
 class ProgressReport {
  public:
@@ -98,6 +102,8 @@ Result<void> Durability::recover() {
                                             {"reason", cut->reason},
                                             {"lost_groups", cut->lost_groups}});
   }
+  const bool power_lost = !found->clean && !found->segments.empty() && storage_->first_of_boot();
+  if (power_lost) found->next_job_id += kLostIds;
   log_.info("recovered", {{"journal", settings_.journal_directory},
                           {"segments", std::uint64_t{found->segments.size()}},
                           {"facts", found->facts},

@@ -137,7 +137,10 @@ class Failing(FaultyDisk):
         client.put(b"warm")
         self.settle(client)
         self.set_fault("sync 5")
-        client.put(b"x")
+        try:
+            client.put(b"x")
+        except (AssertionError, OSError):
+            pass  # the sync of the first job came late, and has met the fault
         self.expect_failure(daemon)
 
     def test_at_the_start(self):
@@ -191,6 +194,7 @@ class NoSpace(FaultyDisk):
         self.assertEqual([line for line in daemon.lines if " error " in line], [])
         daemon.kill()
         self.assertEqual(self.jobs_of_a_restart(*self.FLAGS)[kept], b"kept")
+        self.end(self.daemons[-1])
         for old in self.journal.iterdir():
             old.unlink()
 

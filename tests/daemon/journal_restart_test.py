@@ -1,6 +1,7 @@
 """What outlives a restart, and which directories are refused, repaired and salvaged."""
 
 import os
+import pathlib
 import shutil
 import signal
 import socket
@@ -225,6 +226,29 @@ class Survives(Journaled):
             self.assertEqual(client.ask(f"delete {expected[0]}"), "DELETED")
             expected[0] += 1
         self.both_ways(prepare, check)
+
+    def test_ids_that_a_loss_of_power_may_have_lost_are_not_given_again(self):
+        boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+        lock = self.journal / "lock"
+        for how, before, gap in (("kill", boot, 0),
+                                 ("kill", "another boot\n", 10_000_000),
+                                 ("kill", "", 10_000_000),  # of a version that wrote none
+                                 ("stop", "another boot\n", 0)):
+            with self.subTest(how=how, before=before):
+                daemon, client = self.serve()
+                self.assertEqual(lock.read_text(encoding="ascii"), boot)
+                last = client.put()
+                if how == "kill":
+                    daemon.kill()
+                else:
+                    self.end(daemon)
+                lock.write_text(before, encoding="ascii")
+                for _ in range(2):  # and once only
+                    daemon, client = self.serve()
+                    last = last + 1 + gap
+                    self.assertEqual(client.put(), last)
+                    gap = 0
+                    self.end(daemon)
 
     def test_a_reserved_job_is_back_where_it_was(self):
         """After a kill; a stop gives it back, as the end of its holder's connection does."""
