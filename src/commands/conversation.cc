@@ -178,11 +178,12 @@ bool Conversation::may_go_on() {
     stop_ = Stop::waiting;
     return false;
   }
-  if (replies_.size() > output_bound()) {
+  const bool slice = slices_.begun;
+  if (replies_.size() > (slice ? output_bound() : service_.conversation_limits().output_bytes)) {
     stop_ = Stop::output;
     return false;
   }
-  if (slices_.begun && command_->may_emit_facts && held_by_keeper()) return false;
+  if (slice && command_->may_emit_facts && held_by_keeper()) return false;
   stop_ = Stop::budget;
   return budget_ > 0;
 }

@@ -41,11 +41,14 @@ void append_command_texts(bool in_beanstalkd, std::vector<StatsText>& texts) {
   }
 }
 
+// Of the server's own: about 1.6 KiB.
+constexpr std::size_t kExpectedBytes = 2048;
+
 }  // namespace
 
 YamlBlock server_stats(const Service& service) {
   const ServerState server(service);
-  YamlBlock block;
+  YamlBlock block(kExpectedBytes);
   write_rows(job_rows(), server, block);
   write_command_counts(service, true, block);
   write_rows(beanstalkd_rows(), server, block);

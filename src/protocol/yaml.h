@@ -15,7 +15,10 @@ class YamlBlock {
   // What every block begins with.
   static constexpr std::string_view kBegin = "---\n";
 
-  YamlBlock() : text_(kBegin) {}
+  // `expected_bytes`: room to have from the beginning.
+  explicit YamlBlock(std::size_t expected_bytes = 0) : text_(kBegin) {
+    if (expected_bytes > 0) text_.reserve(expected_bytes);
+  }
 
   // `key: value`
   void number(std::string_view key, std::uint64_t value);

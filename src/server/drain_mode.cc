@@ -25,7 +25,7 @@ void Server::limit_drain() {
 
 // Drain mode ends the server here.
 bool Server::is_drained() const {
-  if (!service_.draining() || stopping_) return false;
+  if (stopping_) return false;
   const auto jobs = service_.engine().info().jobs;
   switch (settings_.drain_exit) {
     case DrainExit::never:

@@ -151,10 +151,6 @@ void Server::on_accept_trouble(const std::string& reason, std::uint64_t refused)
                {{"reason", reason}, {"refused", refused}});
 }
 
-Client* Server::client_of(SessionId session) {
-  return session < clients_.size() ? clients_[session].get() : nullptr;
-}
-
 void Server::close(Client& client, std::string_view reason) {
   const SessionId session = client.session();
   log_.limited(Log::Level::debug, service_.now(), "closed",

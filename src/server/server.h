@@ -77,14 +77,20 @@ class Server final : public ClientHost,
   void count_output(Client& client, std::size_t bytes);
   void shed_output();
   void charge_tick(Client& client);
-  std::uint64_t buffered_output() const;
+  // Replies and lists that clients have not taken. A body or a part of a list that several replies
+  // refer to counts in each of them.
+  std::uint64_t buffered_output() const {
+    return output_bytes_ + service_.tube_list().pinned_bytes();
+  }
   void serve_deferred();
   bool serve_next(std::deque<SessionId>& queue);
   bool has_deferred() const { return !deferred_.empty() || !deferred_light_.empty(); }
   void close_impatient();
   void arm_timers();
   void close(Client& client, std::string_view reason);
-  Client* client_of(SessionId session);
+  Client* client_of(SessionId session) {
+    return session < clients_.size() ? clients_[session].get() : nullptr;
+  }
 
   void apply(const Settings& settings);
   void set_limits();

@@ -58,20 +58,19 @@ void Server::end_turn() {
       client->looked_after = false;
       attend(*client);
     }
-    shed_output();
-    if (is_drained()) {
+    if (buffered_output() > settings_.output_memory) shed_output();
+    if (service_.draining() && is_drained()) {
       log_.info("drained");
       end_drained();
     }
-    if (woken_.empty() && to_look_after_.empty() && looking_after_.empty() && !dismiss_waiting()) {
-      break;
-    }
+    if (!woken_.empty() || !to_look_after_.empty() || !looking_after_.empty()) continue;
+    if (!stopping_ || !dismiss_waiting()) break;
   }
   if (stopping_ && client_count_ == 0) close_queue();
   // Who was closed gave jobs back.
   const bool journal_has_more = durability_ != nullptr && durability_->end_turn();
   hold_input(input_must_wait());
-  resume_congested();
+  if (!congested_.empty()) resume_congested();
   give_back_memory();
   arm_timers();
   turn_.ask_for_left_over(journal_has_more || (has_deferred() && !input_held_));
@@ -123,7 +122,7 @@ bool Server::input_must_wait() const {
 
 // Commands that waited for the journal go on in the next tick, once it takes more.
 void Server::resume_congested() {
-  if (congested_.empty() || durability_->congested()) return;
+  if (durability_->congested()) return;
   for (const SessionId session : std::exchange(congested_, {})) {
     Client* client = client_of(session);
     if (client != nullptr && std::exchange(client->in_congested_list, false)) defer(*client);
@@ -158,12 +157,6 @@ Time Server::journal_time() {
 
 void Server::count_output(Client& client, std::size_t bytes) {
   output_bytes_ += bytes - std::exchange(client.counted_output, bytes);
-}
-
-// Replies and lists that clients have not taken. A body or a part of a list that several replies
-// refer to counts in each of them.
-std::uint64_t Server::buffered_output() const {
-  return output_bytes_ + service_.tube_list().pinned_bytes();
 }
 
 // Replies that no client takes hold memory, and bodies of jobs that are long deleted: for all

@@ -8,11 +8,11 @@ using commands::TickBudget;
 
 namespace {
 
-constexpr Time kStart{1h};
+constexpr Time kBegin{1h};
 
 // A tick, and a clock that counts how often it is read.
 struct Tick {
-  explicit Tick(std::size_t waiting = 0) { budget.begin(kStart, waiting); }
+  explicit Tick(std::size_t waiting = 0) { budget.begin(kBegin, waiting); }
 
   void visit(std::uint32_t work, std::size_t reply_bytes = 0) {
     budget.spend(work);
@@ -23,7 +23,7 @@ struct Tick {
   }
 
   TickBudget budget{1'000'000};
-  Time now = kStart;
+  Time now = kBegin;
   int looks = 0;
 };
 
@@ -37,7 +37,7 @@ TEST_CASE("a tick is spent when its work is done") {
     tick.visit(1000);
   }
   CHECK(visits == 8);
-  tick.budget.begin(kStart, 0);
+  tick.budget.begin(kBegin, 0);
   CHECK_FALSE(tick.budget.is_spent());
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("what is to be sent counts as work") {
 
 TEST_CASE("a tick is spent when its time is over, as soon as some work shows it") {
   Tick tick;
-  tick.now = kStart + TickBudget::kTime;
+  tick.now = kBegin + TickBudget::kTime;
   int visits = 0;
   for (; !tick.budget.is_spent(); ++visits) {
     REQUIRE(visits < 100);
@@ -77,7 +77,7 @@ TEST_CASE("the clients that wait divide a tick's work among them") {
   CHECK(Tick(99).budget.quantum() == TickBudget::kWork / 100);
   CHECK(Tick(100'000).budget.quantum() == TickBudget::kLeastQuantum);
   TickBudget small(10);
-  small.begin(kStart, 99);
+  small.begin(kBegin, 99);
   CHECK(small.quantum() == 10);
 }
 
