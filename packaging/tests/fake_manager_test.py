@@ -94,6 +94,13 @@ class Manager:
                 raise AssertionError(f"no {key}={text} after {after} of {self.messages[-20:]}")
             return found
 
+    def catch_up(self):
+        """Returns when all that was sent before has been read."""
+        after = self.count()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.sendto(b"CAUGHT_UP=1", self.socket.getsockname())
+        self.wait_for("CAUGHT_UP", after=after)
+
     def times(self, key, after=0):
         with self.changed:
             return [when for when, _, pairs in self.messages[after:] if key in pairs]
@@ -651,6 +658,7 @@ class Drain(ManagerTest):
 
     def last_status(self, daemon):
         self.assertEqual(daemon.wait(), 0)
+        daemon.manager.catch_up()
         return daemon.manager.statuses()[-1]
 
     def test_the_last_status_says_what_is_left(self):

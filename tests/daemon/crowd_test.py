@@ -238,15 +238,16 @@ class Memory(CrowdTest):
                    output + waiting + TUBES * 193 + CLIENTS * (CONNECTION_BYTES + LIST_BYTES))
 
     def test_input_that_waits(self):
-        bound = 32 * MIB
+        bound = 4 * MIB
         daemon = self.serving("--limits-input-memory", str(bound))
         base = daemon.resident_bytes()
         self.start_crowd(daemon, b"reserve\r\n" + b"list-tube-used\r\n" * 100, reads=False)
         self.grown(daemon, base, "input behind a reserve", bound + CLIENTS * CONNECTION_BYTES)
-        stats = self.connect(daemon).stats()
-        self.assertGreater(stats["input-memory"], bound // 2)
+        probe = self.connect(daemon)
+        until("input to wait", lambda: probe.stats()["input-memory"] > bound // 2)
+        until("all clients to wait", lambda: probe.stats()["current-waiting"] == CLIENTS)
+        stats = probe.stats()
         self.assertLess(stats["input-memory"], bound + CLIENTS * CONNECTION_BYTES)
-        self.assertEqual(stats["current-waiting"], CLIENTS)
 
     def test_the_server_ends_at_no_number_of_clients(self):
         """Under a bound on the address space that holds what the limits allow."""

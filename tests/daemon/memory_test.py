@@ -10,7 +10,9 @@ BATCH = 500
 
 def put(client, count, size):
     """Returns the jobs' ids."""
-    last = int(client.put_many(count, size=size).split()[1])
+    last = 0
+    for begin in range(0, count, BATCH):  # so that few replies wait to be taken
+        last = int(client.put_many(min(BATCH, count - begin), size=size).split()[1])
     return range(last - count + 1, last + 1)
 
 

@@ -153,17 +153,17 @@ TEST_CASE("a clock that drifts is followed when it matters, however small its st
 
 TEST_CASE("no turn writes, or looks at, more than a slice" * doctest::test_suite("slow")) {
   SteppedQueue queue({.segment_bytes = 1 << 20});
-  constexpr std::uint64_t kReady = 30'000;
-  constexpr std::uint64_t kDelayed = 20'000;
-  for (std::uint64_t i = 0; i < kReady; ++i) queue->put(1);
-  for (std::uint64_t i = 0; i < kDelayed; ++i) queue->put(1, 0, Seconds{1000});
+  constexpr std::uint64_t kReadyJobs = 30'000;
+  constexpr std::uint64_t kDelayedJobs = 20'000;
+  for (std::uint64_t i = 0; i < kReadyJobs; ++i) queue->put(1);
+  for (std::uint64_t i = 0; i < kDelayedJobs; ++i) queue->put(1, 0, Seconds{1000});
   queue->settle();
   const auto first = records(queue);
   queue.step_clock(1h);
   std::uint64_t most_records = 0;
   std::uint64_t most_looks = 0;
   std::uint64_t turns = 0;
-  for (; records(queue) < first + kDelayed; ++turns) {
+  for (; records(queue) < first + kDelayedJobs; ++turns) {
     REQUIRE(turns < 1000);
     const auto written = records(queue);
     const auto asked = queue->delays_asked();
@@ -176,10 +176,10 @@ TEST_CASE("no turn writes, or looks at, more than a slice" * doctest::test_suite
   CHECK(most_records <= (64 << 10) / kPlacedBytes + 2);
   CHECK(most_looks <= 4096);
   queue->settle();
-  CHECK(records(queue) == first + kDelayed + turns);
+  CHECK(records(queue) == first + kDelayedJobs + turns);
   queue.restart();
-  CHECK(queue->engine().job_info(kReady + 1, queue->now())->time_left == 1000s);
-  CHECK(queue->engine().job_info(kReady + kDelayed, queue->now())->time_left == 1000s);
+  CHECK(queue->engine().job_info(kReadyJobs + 1, queue->now())->time_left == 1000s);
+  CHECK(queue->engine().job_info(kReadyJobs + kDelayedJobs, queue->now())->time_left == 1000s);
 }
 
 TEST_CASE("a step while the last one is still being followed begins again") {
