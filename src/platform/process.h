@@ -17,7 +17,8 @@ struct MachineNames {
   std::string platform;  // the architecture, as uname -m
 };
 MachineNames machine_names();
-// A random id that the kernel chose when it started; empty if it does not say.
+// A random id that the kernel chose when it started: $TUBED_BOOT_ID, for a service whose sandbox
+// hides /proc/sys, or what the kernel says there; empty if it is not known.
 std::string boot_id();
 
 std::uint64_t process_id();
