@@ -71,11 +71,10 @@ int serve(const CommandLine& line, const Settings& settings) {
     return fail(server::kExitJournal, recovered.error().message);
   }
   platform::give_back_heap();  // what recovery had read
-  const bool stopped = server.run();
-  platform::ignore_signals_to_the_end({SIGHUP, SIGUSR1, SIGUSR2, SIGTERM, SIGINT});
-  if (stopped) return 0;
   // A disk that has failed may not answer either: nothing waits for it.
-  platform::exit_now(server::kExitJournalFailed);
+  if (!server.run()) platform::exit_now(server::kExitJournalFailed);
+  platform::ignore_signals_to_the_end({SIGHUP, SIGUSR1, SIGUSR2, SIGTERM, SIGINT});
+  return 0;
 }
 
 }  // namespace

@@ -214,7 +214,9 @@ void Journal::write_part() {
   // Durability: with Sync::yes the reply's facts are on the disk when this is done. A group without
   // facts may be all that a segment begins with, and synced_ does not tell of it: older segments
   // must not go before it is on the disk.
-  part.syncs = options_.sync == Duration() || part.facts() == 0;
+  // The first commit is synced in every mode: where the log on the disk ends with the mark of an
+  // orderly stop, nothing was acknowledged after it.
+  part.syncs = options_.sync == Duration() || part.facts() == 0 || counts_.commits == 0;
   storage_.write(*file, part.offset, part.batch.pieces(), part.syncs ? Sync::yes : Sync::no,
                  [this](const Outcome& outcome) { part_written(outcome); });
 }

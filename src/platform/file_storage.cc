@@ -108,20 +108,20 @@ Result<Descriptor> take_lock(int directory, const std::string& path) {
   return file;
 }
 
-// Writes this boot's id into the lock, and returns whether another one was there, or none. Not
-// synced: what a loss of power destroys is not this boot's id either.
-bool note_boot(const Descriptor& lock) {
+// What the lock says of the directory's last owner.
+constexpr std::string_view kCopyMark = "copy\n";
+
+std::string lock_text(const Descriptor& lock) {
   std::array<char, 64> text;
   const ssize_t bytes = ::pread(lock.number(), text.data(), text.size(), 0);
-  const std::string boot = boot_id() + "\n";
-  const bool same =
-      bytes > 1 && std::string_view(text.data(), static_cast<std::size_t>(bytes)) == boot;
-  if (same) return false;
-  // On a full disk it fails, and the next start finds none.
-  if (::ftruncate(lock.number(), 0) == 0) {
-    [[maybe_unused]] const ssize_t written = ::pwrite(lock.number(), boot.data(), boot.size(), 0);
-  }
-  return true;
+  return std::string(text.data(), static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
+}
+
+// Not synced: what a loss of power destroys is not this boot's id either. On a full disk it fails,
+// and the lock is empty.
+void write_lock(const Descriptor& lock, std::string_view text) {
+  if (::ftruncate(lock.number(), 0) != 0) return;
+  [[maybe_unused]] const ssize_t written = ::pwrite(lock.number(), text.data(), text.size(), 0);
 }
 
 // Memory that is about to be filled gets its pages at once, where the kernel can do that: each by
@@ -159,10 +159,11 @@ Result<std::unique_ptr<FileStorage>> FileStorage::open(Loop& loop, const std::st
     if (!taken) return taken.error();
     lock = std::move(*taken);
   }
-  const bool first_of_boot = mode == Mode::owner && note_boot(lock);
+  const std::string last_owner = mode == Mode::owner ? lock_text(lock) : std::string();
+  if (mode == Mode::create) write_lock(lock, kCopyMark);
   std::unique_ptr<FileStorage> storage(
       new FileStorage(loop, std::move(path), std::move(*opened), std::move(lock), mode));
-  storage->first_of_boot_ = first_of_boot;
+  storage->last_owner_ = last_owner;
   return storage;
 }
 
@@ -173,6 +174,20 @@ FileStorage::FileStorage(Loop& loop, std::string path, Descriptor directory, Des
       directory_(std::move(directory)),
       lock_(std::move(lock)),
       mode_(mode) {}
+
+bool FileStorage::is_copy() const {
+  return last_owner_ == kCopyMark;
+}
+
+bool FileStorage::first_of_boot() const {
+  const std::string boot = boot_id();
+  return boot.empty() || last_owner_ != boot + "\n";
+}
+
+void FileStorage::note_boot() {
+  TUBED_ASSERT(mode_ == Mode::owner);
+  write_lock(lock_, boot_id() + "\n");
+}
 
 FileStorage::~FileStorage() {
   TUBED_ASSERT(!busy());

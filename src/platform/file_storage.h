@@ -48,9 +48,13 @@ class FileStorage final : public journal::Storage {
   // Precondition: not busy(). What is being written must not be freed under a thread's hands.
   ~FileStorage() override;
 
-  // No owner had the directory since the machine was started, as far as its lock shows: what its
-  // last owner wrote and did not sync may be lost. False unless the mode is owner.
-  bool first_of_boot() const { return first_of_boot_; }
+  // The rest of what the lock knows, of an owner. The directory was made by Mode::create, and no
+  // owner has called note_boot() since.
+  bool is_copy() const;
+  // No owner has called note_boot() since the machine was started, as far as is known: what was
+  // written before and not synced may be lost.
+  bool first_of_boot() const;
+  void note_boot();
 
   // Most writes will be synced: what is allocated from now on is filled with zeros and synced
   // ahead, in the background. A synced write into it then changes no metadata, which takes it half
@@ -132,7 +136,7 @@ class FileStorage final : public journal::Storage {
   const Descriptor directory_;
   const Descriptor lock_;  // empty: read_only
   const Mode mode_;
-  bool first_of_boot_ = false;
+  std::string last_owner_;                           // what the lock said when it was taken
   std::unordered_map<journal::FileId, File> files_;  // threads of the pool hold on to elements
   journal::FileId next_file_ = 1;
   std::unordered_set<std::string> half_removed_;  // names that are gone, though not durably

@@ -54,6 +54,10 @@ void Client::on_ready(platform::Readiness ready) {
     if (deferred) return stream_.pause();
     return host_.defer(*this);
   }
+  handle(ready);
+}
+
+void Client::handle(platform::Readiness ready) {
   if (ready.readable && lingering_) discard_input();
   if (ready.readable && !lingering_) read();
   if (ready.broken) {
@@ -70,7 +74,7 @@ void Client::go_on() {
   conversation_.resume();
   platform::Readiness ready = std::exchange(unhandled_, {});
   if (finishing_ && !lingering_) ready.readable = false;  // nothing more is read
-  on_ready(ready);
+  handle(ready);
 }
 
 // True if there may be more to read.

@@ -93,6 +93,7 @@ class Client final : public platform::StreamOwner {
   bool waits_to_the_end = false;  // it waited in a reserve when the server was to stop
 
  private:
+  void handle(platform::Readiness ready);
   bool read();
   void discard_input();
   bool answered() const;

@@ -22,6 +22,7 @@ constexpr std::chrono::minutes kPatience{2};
 
 // More than the ids that a loss of power can have made the journal forget: with an interval or
 // never, jobs that were acknowledged and not synced are gone, and clients may still have their ids.
+// A backup lacks the jobs that came later.
 constexpr JobId kLostIds = 10'000'000;
 
 // Says every few seconds how far recovery has come.
@@ -85,6 +86,7 @@ Result<std::unique_ptr<Durability>> Durability::open(platform::Loop& loop, Log& 
         owner->host_.journal_time();  // begins a turn, whose end writes the first deadlines
         owner->read_clock();
       });
+  durability->read_clock();  // it may have been stepped during the recovery
   return durability;
 }
 
@@ -102,8 +104,8 @@ Result<void> Durability::recover() {
                                             {"reason", cut->reason},
                                             {"lost_groups", cut->lost_groups}});
   }
-  const bool power_lost = !found->clean && !found->segments.empty() && storage_->first_of_boot();
-  if (power_lost) found->next_job_id += kLostIds;
+  const bool lost = storage_->is_copy() || (!found->clean && storage_->first_of_boot());
+  if (lost && !found->segments.empty()) found->next_job_id += kLostIds;
   log_.info("recovered", {{"journal", settings_.journal_directory},
                           {"segments", std::uint64_t{found->segments.size()}},
                           {"facts", found->facts},
@@ -185,6 +187,15 @@ commands::KeeperCounts Durability::counts() const {
           .commit_records = counts.commit_records,
           .recovery = recovery_,
           .full = counts.full};
+}
+
+// The boot is noted when the gap of ids, if there was one, is on the disk: with the first commit.
+void Durability::journal_moved() {
+  if (!boot_noted_ && journal_->counts().commits > 0) {
+    storage_->note_boot();
+    boot_noted_ = true;
+  }
+  host_.journal_moved();
 }
 
 void Durability::journal_failed(const std::string& reason) {

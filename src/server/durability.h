@@ -61,7 +61,7 @@ class Durability final : public commands::Keeper, public journal::JournalHost {
   commands::KeeperCounts counts() const override;
   std::uint64_t segment_of(JobId id) const override { return journal_->segment_of(id); }
 
-  void journal_moved() override { host_.journal_moved(); }
+  void journal_moved() override;
   void journal_failed(const std::string& reason) override;
   void journal_full(bool full, const std::string& reason) override;
   void describe_job(JobId id, FactSink& sink) override;
@@ -88,6 +88,7 @@ class Durability final : public commands::Keeper, public journal::JournalHost {
   bool clock_is_read_ = false;  // in this turn
   std::unique_ptr<platform::ClockWatch> clock_watch_;
   std::uint64_t new_directory_ = 0;
+  bool boot_noted_ = false;
   Duration recovery_{};  // how long it took to have the jobs back
 };
 

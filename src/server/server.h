@@ -75,7 +75,7 @@ class Server final : public ClientHost,
   void resume_congested();
   void hold_input(bool hold);
   void count_output(Client& client, std::size_t bytes);
-  void shed_output();
+  bool shed_output();
   void charge_tick(Client& client);
   // Replies and lists that clients have not taken. A body or a part of a list that several replies
   // refer to counts in each of them.

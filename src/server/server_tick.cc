@@ -26,7 +26,9 @@ void Server::begin_turn() {
   const Time now = platform::monotonic_now();
   // When the queue is closed its time stands still.
   if (!queue_closed_) service_.begin_turn(now);
-  service_.tick_budget().begin(now, deferred_.empty() ? 0 : deferred_.size());
+  // has_deferred() is cheaper than two sizes.
+  const std::size_t waiting = has_deferred() ? deferred_.size() + deferred_light_.size() : 0;
+  service_.tick_budget().begin(now, waiting);
 }
 
 void Server::look_after(Client& client) {
@@ -58,12 +60,12 @@ void Server::end_turn() {
       client->looked_after = false;
       attend(*client);
     }
-    if (buffered_output() > settings_.output_memory) shed_output();
+    const bool shed = buffered_output() > settings_.output_memory && shed_output();
     if (service_.draining() && is_drained()) {
       log_.info("drained");
       end_drained();
     }
-    if (!woken_.empty() || !to_look_after_.empty() || !looking_after_.empty()) continue;
+    if (shed || !woken_.empty() || !to_look_after_.empty() || !looking_after_.empty()) continue;
     if (!stopping_ || !dismiss_waiting()) break;
   }
   if (stopping_ && client_count_ == 0) close_queue();
@@ -161,15 +163,19 @@ void Server::count_output(Client& client, std::size_t bytes) {
 
 // Replies that no client takes hold memory, and bodies of jobs that are long deleted: for all
 // clients together there is a bound, and the slowest client is closed.
-void Server::shed_output() {
+// True if one was closed.
+bool Server::shed_output() {
+  bool closed = false;
   while (buffered_output() > settings_.output_memory) {
     Client* slowest = patience_.slowest_taker();
-    if (slowest == nullptr) return;
+    if (slowest == nullptr) break;
+    closed = true;
     log_.limited(Log::Level::warning, service_.now(), "closing a client",
                  {{"reason", "limits.output_memory"}});
     service_.count(commands::Counter::client_output_memory);
     close(*slowest, "output");
   }
+  return closed;
 }
 
 // Counts what a client was just served with, and what the tick's end is to send. Replies count as

@@ -31,35 +31,43 @@ MAX_SECONDS = 0.050
 SLOWNESS = 10 if SANITIZED else 1
 
 
-def crowd(address, clients, commands, reads, connected, begin, asked, stop):
-    """Sends `commands` again and again on each connection; takes the replies if `reads`."""
+def crowd(address, clients, batch, replies, reads, connected, begin, asked, stop):
+    """Sends `batch` on each connection: again and again, or, with `replies`, when so many bytes of
+    replies to the last one are taken. Takes no replies unless `reads`."""
     raise_descriptor_limit(clients + 100)
     family, peer = parse_address(address)
     selector = selectors.EpollSelector()
-    wanted = selectors.EVENT_WRITE | (selectors.EVENT_READ if reads else 0)
+    wanted = (0 if replies else selectors.EVENT_WRITE) | (selectors.EVENT_READ if reads else 0)
     everyone = [socket.socket(family, socket.SOCK_STREAM) for _ in range(clients)]
+    taken = dict.fromkeys(everyone, 0)
     for one in everyone:
         one.connect(peer)
         one.setblocking(False)
         selector.register(one, wanted)
-    batch = commands * (PIPELINED_BYTES // len(commands) + 1)
     connected.set()
     begin.wait()
     space = bytearray(MIB)
-    for key in selector.get_map().values():  # all have asked before the first is served
-        key.fileobj.send(batch)
+    for one in everyone:  # all have asked before the first is served
+        one.send(batch)
     asked.set()
     while not stop.is_set():
         for key, events in selector.select(0.05):
+            one = key.fileobj
             try:
                 if events & selectors.EVENT_WRITE:
-                    key.fileobj.send(batch)  # cut anywhere: most of it is whole commands
-                if events & selectors.EVENT_READ and not key.fileobj.recv_into(space):
-                    selector.unregister(key.fileobj)
+                    one.send(batch)  # cut anywhere: most of it is whole commands
+                if events & selectors.EVENT_READ:
+                    count = one.recv_into(space)
+                    if not count:
+                        selector.unregister(one)
+                    taken[one] += count
+                if replies and taken[one] >= replies:
+                    taken[one] -= replies
+                    one.send(batch)
             except BlockingIOError:
                 pass
             except OSError:
-                selector.unregister(key.fileobj)
+                selector.unregister(one)
     for one in everyone:
         one.close()
 
@@ -75,12 +83,15 @@ class CrowdTest(DaemonTest):
             client.pump(puts, 2 * len(names))
         client.close()
 
-    def start_crowd(self, daemon, commands, clients=CLIENTS, reads=True):
-        """All ask in the same moment. Returns what ends the crowd."""
+    def start_crowd(self, daemon, commands, clients=CLIENTS, reads=True, replies=0):
+        """All ask in the same moment, for as many of `commands` as fill a pipeline, or, if the size
+        of its `replies` is known, for these alone. Returns what ends the crowd."""
+        batch = commands if replies else commands * (PIPELINED_BYTES // len(commands) + 1)
         connected, begin, asked, stop = (multiprocessing.Event() for _ in range(4))
         process = multiprocessing.Process(
             target=crowd,
-            args=(daemon.addresses[0], clients, commands, reads, connected, begin, asked, stop))
+            args=(daemon.addresses[0], clients, batch, replies, reads,
+                  connected, begin, asked, stop))
         process.start()
 
         def end():
@@ -148,11 +159,11 @@ class Probe:
 
 
 class Waits(CrowdTest):
-    def measure(self, what, commands, prepare=lambda daemon: None):
+    def measure(self, what, commands, prepare=lambda daemon: None, replies=0):
         daemon = self.serving()
         prepare(daemon)
         probe = Probe(self, daemon)
-        self.start_crowd(daemon, commands)
+        self.start_crowd(daemon, commands, replies=replies)
         deadline = time.monotonic() + SECONDS_OF_LOAD
         while time.monotonic() < deadline or len(probe.times) <= 100:
             probe.step()
@@ -161,21 +172,29 @@ class Waits(CrowdTest):
     def test_stats(self):
         self.measure("stats", b"stats\r\n")
 
+    def test_batches(self):
+        """Each is less than what a lone client may do at a time."""
+        self.measure("batches", b"list-tube-used\r\n" * 900,
+                     replies=len(b"USING default\r\n") * 900)
+
     def test_peek(self):
-        self.measure("peek", b"peek 1\r\n", lambda daemon: self.connect(daemon).put(b"x" * 100))
+        self.measure("peek", b"peek 1\r\n",
+                     prepare=lambda daemon: self.connect(daemon).put(b"x" * 100))
 
     def test_put(self):
-        self.measure("put and delete", b"put 0 0 100 1\r\nx\r\nreserve\r\n"
-                     b"put 0 0 100 1\r\nx\r\nput 0 0 100 1\r\nx\r\n")
+        # Bodies of some size keep the number of jobs small: the tables of a long queue grow in one
+        # step.
+        put = b"put 0 0 100 1000\r\n%s\r\n" % bytes(1000)
+        self.measure("put and reserve", put * 3 + b"reserve\r\n")
 
     def test_list_tubes(self):
         self.measure("list-tubes", b"list-tubes\r\n",
-                     lambda daemon: self.make_tubes(daemon, TUBES, 190))
+                     prepare=lambda daemon: self.make_tubes(daemon, TUBES, 190))
 
     def test_list_tubes_while_tubes_come_and_go(self):
         commands = b"".join(b"use t%d\r\n" % number for number in range(20)) + b"list-tubes\r\n"
         self.measure("use and list-tubes", commands,
-                     lambda daemon: self.make_tubes(daemon, TUBES, 190))
+                     prepare=lambda daemon: self.make_tubes(daemon, TUBES, 190))
 
 
 class Watchdog(CrowdTest):

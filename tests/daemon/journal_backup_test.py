@@ -130,7 +130,8 @@ class Backup(DaemonTest):
         self.end(daemon)
 
     def test_of_a_journal_at_work(self):
-        daemon = self.start("-b", str(self.journal), *FLAGS)
+        # Each dead segment costs a sync of the directory: of smaller ones a slow disk would keep many.
+        daemon = self.start("-b", str(self.journal), "-s", "65536", "-z", "1000")
         load = Load(daemon.addresses[0])
         self.addCleanup(load.stop)
         load.start()
