@@ -20,7 +20,7 @@ class TickBudget {
  public:
   static constexpr std::uint32_t kWork = 8000;
   // The loop does two such ticks, deferred work and events, before it looks for new events.
-  static constexpr std::chrono::milliseconds kTime{5};
+  static constexpr std::chrono::milliseconds kTime{3};
   // Less at a time would cost more in system calls than in work.
   static constexpr std::uint32_t kLeastQuantum = 16;
 

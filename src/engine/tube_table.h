@@ -43,8 +43,8 @@ class TubeTable {
     by_name_.erase(tube->name);
     const std::uint32_t place = tube->list_index;
     list_changed(place);
-    list_changed(tubes_.size() - 1);
     if (place + 1 != tubes_.size()) {
+      list_changed(tubes_.size() - 1);
       tubes_[place] = std::move(tubes_.back());
       tubes_[place]->list_index = place;
     }

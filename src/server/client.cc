@@ -92,6 +92,7 @@ bool Client::read() {
       service_.count_received(transfer.bytes);
       received_ = true;
       spoken_ = true;
+      read_all_ = transfer.bytes < buffer.size();
       const std::size_t into_body = direct ? std::min(transfer.bytes, space.size()) : 0;
       if (into_body > 0) conversation_.body_received(into_body);
       if (transfer.bytes > into_body) {

@@ -66,8 +66,8 @@ class Client final : public platform::StreamOwner {
   // too.
   void finish() { finishing_ = true; }
   bool finishing() const { return finishing_; }
-  // What it sent last was done in one turn. Not known of a client that has sent nothing yet.
-  bool asks_little() const { return spoken_ && conversation_.wants_input(); }
+  // The last read took all that it had sent, and that is done. False before the first read.
+  bool asks_little() const { return read_all_ && conversation_.wants_input(); }
   // Something has come from it.
   bool has_spoken() const { return spoken_; }
   // The connection can be closed.
@@ -108,6 +108,7 @@ class Client final : public platform::StreamOwner {
   std::size_t held_bytes_ = 0;     // the last ones of the buffered replies wait for the journal
   bool received_ = false;
   bool spoken_ = false;
+  bool read_all_ = false;
   bool broken_ = false;
   bool finishing_ = false;
   bool lingering_ = false;  // the output has ended, input is read and dropped
