@@ -30,8 +30,8 @@ class Keeper : public FactSink {
  public:
   // False: there is no room for one more such job. O(1).
   virtual bool has_room_for_job(std::size_t tube_bytes, std::size_t body_bytes) const = 0;
-  // So much waits to be kept that no more should be told for now: what may emit a fact waits. Asked
-  // before each such command.
+  // Too many facts wait to be written: a command that may emit one waits. Asked before each such
+  // command.
   virtual bool congested() const = 0;
   virtual KeeperCounts counts() const = 0;
   // The segment in which a job begins. Precondition: there is such a job. O(1).

@@ -40,7 +40,7 @@ void Server::look_after(Client& client) {
 
 void Server::end_turn() {
   if (!in_turn_ && !stopping_) return;
-  // What the turn has told goes out first: the disk works while replies are sent.
+  // The tick's facts are written first: the disk works while replies are sent.
   if (durability_ != nullptr) durability_->end_turn();
   if (std::exchange(journal_moved_, false)) let_gated_through();
   // To close one client may answer another.
@@ -69,7 +69,7 @@ void Server::end_turn() {
     if (!stopping_ || !dismiss_waiting()) break;
   }
   if (stopping_ && client_count_ == 0) close_queue();
-  // Who was closed gave jobs back.
+  // Clients that were closed have given jobs back.
   const bool journal_has_more = durability_ != nullptr && durability_->end_turn();
   hold_input(input_must_wait());
   if (!congested_.empty()) resume_congested();
@@ -104,13 +104,13 @@ void Server::attend(Client& client) {
   client.update_interest();
 }
 
-// Replies that waited for the journal leave, as far as it has come.
+// Sends replies that waited for the journal, up to what is durable now.
 void Server::let_gated_through() {
   letting_through_.clear();
   letting_through_.swap(gated_);
   for (const SessionId session : letting_through_) {
     Client* client = client_of(session);
-    // A session that has gone may have a successor of the same name.
+    // Session ids are reused, so this may be a different client.
     if (client == nullptr || !std::exchange(client->in_gated_list, false)) continue;
     attend(*client);
   }
@@ -218,7 +218,7 @@ bool Server::serve_next(std::deque<SessionId>& queue) {
   if (service_.tick_budget().is_spent() || !takes_input()) return false;
   Client* client = client_of(queue.front());
   queue.pop_front();
-  // A client that has closed may have a successor with its session id.
+  // Session ids are reused, so this may be a different client.
   if (client != nullptr && std::exchange(client->deferred, false)) client->go_on();
   return true;
 }
@@ -253,7 +253,7 @@ void Server::close_impatient() {
   for (const auto& [client, reason] : patience_.overdue(service_.now())) {
     const bool idle = reason == Patience::Reason::idle;
     if (idle && input_held_) {
-      patience_.active(*client, service_.now());  // it may have spoken, and nobody has listened
+      patience_.active(*client, service_.now());  // its input may wait in the kernel
       continue;
     }
     log_.limited(Log::Level::info, service_.now(), "closing a client",
