@@ -406,13 +406,10 @@ void FileStorage::reuse_file(const std::string& from, const std::string& to, std
     outcome = failure(fmt::format("renaming of {} to {}", path_of(from), name));
     return;
   }
-  reused.half_removed = true;
   outcome = sync_directory();
-  if (outcome.ok()) {
-    reused.half_removed = false;
-    outcome = overwrite(reused.descriptor.number(), path, head, bytes);
-  }
+  if (outcome.ok()) outcome = overwrite(reused.descriptor.number(), path, head, bytes);
   outcome = give_name(to, std::move(outcome));
+  reused.half_removed = !outcome.ok();
 }
 
 Outcome FileStorage::unlink(const std::string& name) const {

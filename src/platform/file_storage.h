@@ -91,7 +91,7 @@ class FileStorage final : public journal::Storage {
   struct Reused {
     journal::Outcome outcome;
     Descriptor descriptor;
-    bool half_removed = false;  // the old name is gone, though not durably
+    bool half_removed = false;  // the old name is gone, perhaps not durably
   };
   struct File {
     Descriptor descriptor;

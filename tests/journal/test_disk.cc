@@ -193,8 +193,8 @@ void TestDisk::fail_partly(Task& task, Outcome::Kind kind) {
   std::size_t reach = 0;
   if (kind == Outcome::Kind::no_space) {
     if (task.operation == Operation::trim && tick()) sync_file(task);
-    const bool removes = task.operation == Operation::remove || task.operation == Operation::reuse;
-    if (removes && has(task.name) && tick()) {
+    if (task.operation == Operation::reuse && has(task.name)) fail_reuse(task);
+    if (task.operation == Operation::remove && has(task.name) && tick()) {
       change_name({.from = task.name, .to = {}, .file = file_called(task.name)});
       half_removed_.insert(task.name);
     }
@@ -203,6 +203,19 @@ void TestDisk::fail_partly(Task& task, Outcome::Kind kind) {
   if (task.operation == Operation::write) reach = task.ends.size() / 2;
   if (task.operation == Operation::trim || task.operation == Operation::truncate) reach = 1;
   for (; task.step < reach && tick(); ++task.step) do_step(task);
+}
+
+// The first comes to its first step, the next one further, and so on: each may find no space.
+void TestDisk::fail_reuse(Task& task) {
+  const std::size_t reach = reuses_without_space_++ % (task.steps() - 1) + 1;
+  for (; task.step < reach; ++task.step) {
+    if (!tick()) return;
+    do_step(task);
+  }
+  if (!tick()) return;
+  const std::string name = has(task.to) ? task.to : task.to + ".new";
+  change_name({.from = name, .to = {}, .file = task.file});
+  half_removed_.insert(task.name);
 }
 
 Outcome TestDisk::do_step(Task& task) {

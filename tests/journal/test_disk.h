@@ -96,7 +96,8 @@ class TestDisk final : public Storage {
 
   // The operation of that kind after the next `passes` fails, as do the next `times` in all. The
   // reason ends in `why`. A write that fails has written a part; one without space, nothing. A
-  // removal without space has taken the name away, and a trim without space has synced.
+  // removal without space has taken the name away, as has a reuse, which comes one step further
+  // each time; and a trim without space has synced.
   void fail_after(Operation operation, std::uint64_t passes,
                   Outcome::Kind kind = Outcome::Kind::failed,
                   std::string why = "Input/output error", std::uint64_t times = 1);
@@ -186,6 +187,7 @@ class TestDisk final : public Storage {
   Outcome begin(const Task& task);
   std::optional<Outcome> perform(Task& task);
   void fail_partly(Task& task, Outcome::Kind kind);
+  void fail_reuse(Task& task);
   Outcome do_step(Task& task);
   Outcome step_of_create(Task& task);
   Outcome step_of_reuse(Task& task);
@@ -218,6 +220,7 @@ class TestDisk final : public Storage {
   std::array<std::uint64_t, kOperations> counts_{};
   std::vector<std::string> log_;
   std::set<std::string> half_removed_;  // names that a removal without space has taken away
+  std::size_t reuses_without_space_ = 0;
   std::uint64_t capacity_ = UINT64_MAX;
   bool eaten_ = false;
   std::uint64_t steps_ = 0;

@@ -244,6 +244,24 @@ TEST_CASE("a file that cannot grow as far as it should be cut is without space")
   CHECK(outcome.reason == "truncation of " + place.file("file to 16: File too large"));
 }
 
+TEST_CASE("a reuse that has no space for the new contents leaves nothing, and can be removed") {
+  Place place;
+  REQUIRE(place.storage->store("old", std::string(10'000, 'o')).ok());
+  {
+    const FileSizeLimit limit(4096);
+    const Outcome outcome = place.wait([&](const journal::Done& done) {
+      place.storage->reuse("old", "new", "head", 10'000,
+                           [done](const Outcome& reused, FileId) { done(reused); });
+    });
+    CHECK(outcome.kind == Outcome::Kind::no_space);
+    CHECK(outcome.reason == "write of " + place.file("new.new at 4096: File too large"));
+  }
+  CHECK(place.names().empty());
+  const auto remove = [&](const journal::Done& done) { place.storage->remove("old", done); };
+  CHECK(place.wait(remove).ok());
+  CHECK(place.wait(remove).kind == Outcome::Kind::failed);
+}
+
 // --- Other failures
 
 TEST_CASE("a write that fails for another reason says what, where and why") {
