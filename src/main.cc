@@ -93,6 +93,9 @@ int main(int argc, char** argv) {
   if (line.print_config) std::fputs(print_settings(settings.value()).c_str(), stdout);
   if (line.print_config || line.check_config) return 0;
   if (line.task == Task::drain) return server::drain_server(settings.value());
-  if (line.task != Task::serve) return server::run_task(line, settings.value());
+  if (line.task != Task::serve) {
+    platform::raise_descriptor_limit();  // a backup has all segments open at once
+    return server::run_task(line, settings.value());
+  }
   return serve(line, settings.value());
 }

@@ -78,9 +78,12 @@ def raise_descriptor_limit(wanted):
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard), hard))
 
 
-def run(*arguments, environment=None):
+def run(*arguments, environment=None, descriptors=None):
     """Runs tubed to its end: for calls that do not serve. Returns (exit code, stdout, stderr)."""
-    done = subprocess.run([PROGRAM, *arguments], stdin=subprocess.DEVNULL, capture_output=True,
+    command = [PROGRAM, *arguments]
+    if descriptors:  # soft
+        command = ["sh", "-c", f'ulimit -Sn {descriptors}; exec "$0" "$@"', *command]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True,
                           timeout=SECONDS, check=False, text=True,
                           env=os.environ | (environment or {}))
     return done.returncode, done.stdout, done.stderr

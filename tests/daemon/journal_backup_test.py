@@ -104,8 +104,8 @@ class Backup(DaemonTest):
         self.journal = self.directory / "journal"
         self.journal.mkdir()
 
-    def back_up(self, target):
-        return run("-b", str(self.journal), "--backup", str(target))
+    def back_up(self, target, **how):
+        return run("-b", str(self.journal), "--backup", str(target), **how)
 
     def check_backup(self, target, present, absent, load):
         daemon = self.start("-b", str(target), *FLAGS)
@@ -170,6 +170,18 @@ class Backup(DaemonTest):
         client = self.connect(daemon)
         self.assertEqual(client.stats()["current-jobs-ready"], len(jobs))
         self.assertGreater(client.stats("stats-tube default")["pause-time-left"], 900)
+
+    def test_of_more_segments_than_the_soft_limit_has_descriptors(self):
+        daemon = self.start("-b", str(self.journal), *FLAGS)
+        client = self.connect(daemon)
+        for i in range(400):
+            client.put(b"%d" % i * 300)
+        self.end(daemon)
+        self.assertGreater(len(list(self.journal.glob("journal.*"))), 20)
+        target = self.directory / "backup"
+        code, _, errors = self.back_up(target, descriptors=20)
+        self.assertEqual((code, errors), (0, ""))
+        self.assertEqual(run("--check", str(target))[0], 0)
 
     def refused(self, reason):
         """A backup of the journal as it is now; no part of it is left, and `--check` agrees."""
