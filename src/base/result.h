@@ -16,8 +16,9 @@ struct Error {
   // What the operator can do about it, where that differs.
   enum class Kind : std::uint8_t {
     other,
-    damaged,  // what is stored is not as it was written, or not all there
-    denied,   // the process may not do it
+    damaged,   // what is stored is not as it was written, or not all there
+    denied,    // the process may not do it
+    no_space,  // there is no room for it
   };
   std::string message;
   Kind kind = Kind::other;

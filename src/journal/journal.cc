@@ -52,6 +52,12 @@ Journal::Journal(Storage& storage, JournalHost& host, const Options& options, Ex
       synced_(newest_),
       next_job_id_(found.next_job_id) {
   closed_bytes_ = ledger_.used_bytes() - ledger_.newest().used_bytes;
+  for (std::size_t i = 0; i < found.current; ++i) {
+    const FoundSegment& left = found.segments[i];
+    if (left.file_bytes == left.used_bytes) continue;
+    untrimmed_[left.sequence] = left.file_bytes - left.used_bytes;
+    closed_bytes_ += left.file_bytes - left.used_bytes;
+  }
   runway_.set_sizes({.segment_bytes = options.segment_bytes, .chunk_bytes = chunk_bytes()});
 }
 

@@ -306,14 +306,20 @@ class Examiner {
   std::optional<Error> impossible_;  // a record whose checksum is right
 };
 
+bool lacks_space(const Result<void>& result) {
+  return !result && result.error().kind == Error::Kind::no_space;
+}
+
 // Makes a segment's file and its name durable, cut to what counts.
-Result<void> settle(Storage& storage, const FoundSegment& segment, bool goes_on) {
+Result<void> settle(Storage& storage, FoundSegment& segment, bool goes_on, bool torn) {
   auto file = storage.open(segment_name(segment.sequence));
   if (!file) return file.error();
   Result<void> result;
   // The log has left it and did not come to trim it, or it is torn behind that place.
   if (!goes_on && segment.file_bytes > segment.used_bytes) {
     result = storage.truncate(*file, segment.used_bytes);
+    if (result) segment.file_bytes = segment.used_bytes;
+    if (!torn && lacks_space(result)) result = {};  // it keeps its zeros, as a full disk's may
   }
   if (result) result = storage.sync_now(*file);
   storage.close(*file);
@@ -327,16 +333,18 @@ Result<Examined> examine(Storage& storage, const WallClock& clock, RecordSink& s
   return Examiner(storage, clock, sink, progress).run();
 }
 
-Result<void> repair(Storage& storage, const Examined& examined) {
+Result<void> repair(Storage& storage, Examined& examined) {
   // Newest first: after another crash there is no gap.
   for (const std::string& name : examined.leftovers) {
-    if (auto removed = storage.remove_now(name); !removed) return removed;
+    const auto removed = storage.remove_now(name);
+    const bool may_stay = name.ends_with(kUnfinished) && lacks_space(removed);
+    if (!removed && !may_stay) return removed;
   }
   // A reply may tell of what was read here: the disk must have it, whatever the mode was.
   for (std::size_t i = 0; i < examined.segments.size(); ++i) {
     const bool torn = i == examined.current && examined.cut.has_value();
     const bool goes_on = i >= examined.current && !torn;
-    if (auto done = settle(storage, examined.segments[i], goes_on); !done) return done;
+    if (auto done = settle(storage, examined.segments[i], goes_on, torn); !done) return done;
   }
   return {};
 }

@@ -74,7 +74,8 @@ Result<Examined> examine(Storage& storage, const WallClock& clock, RecordSink& s
                          const Progress& progress);
 
 // Makes the directory what `examined` says, durably: the tail is cut, what lies behind is removed,
-// leftovers are removed, and what was read is on disk.
-Result<void> repair(Storage& storage, const Examined& examined);
+// leftovers are removed, and what was read is on disk. On a full disk an unfinished file may stay,
+// and zeros behind a segment's last group, for the next start; `examined` then has the length.
+Result<void> repair(Storage& storage, Examined& examined);
 
 }  // namespace tubed::journal

@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -43,6 +44,14 @@ struct Outcome {
   bool ok() const { return kind == Kind::done; }
 };
 
+// Of a blocking operation, which ended like that.
+inline Result<void> as_result(Outcome outcome) {
+  if (outcome.ok()) return {};
+  const bool no_space = outcome.kind == Outcome::Kind::no_space;
+  return Error{.message = std::move(outcome.reason),
+               .kind = no_space ? Error::Kind::no_space : Error::Kind::other};
+}
+
 using Done = std::function<void(const Outcome&)>;
 using Created = std::function<void(const Outcome&, FileId)>;
 
@@ -62,14 +71,15 @@ class Storage {
   virtual void close(FileId file) = 0;
   // All bytes of it.
   virtual Result<std::string> read(FileId file) = 0;
-  // Makes it that long, and durable with all that was written to it.
+  // Makes it that long, and durable with all that was written to it. no_space: it has kept its
+  // length.
   virtual Result<void> truncate(FileId file, std::uint64_t bytes) = 0;
   // What was written to it is durable, and so is its name: a process that was killed may have left
   // one that was not.
   virtual Result<void> sync_now(FileId file) = 0;
   // A new file with these contents, durable; after a crash it is there whole or not at all.
   virtual Result<void> store(const std::string& name, std::string_view contents) = 0;
-  // Durable.
+  // Durable. no_space: it may be gone, though not durably.
   virtual Result<void> remove_now(const std::string& name) = 0;
   // Durable. `to` may begin with one folder, which is made if need be: "imported/binlog.1". It
   // refuses to replace a file.

@@ -38,11 +38,6 @@ constexpr std::string_view kUnfinished = ".new";
 constexpr mode_t kFileMode = 0600;
 constexpr mode_t kDirectoryMode = 0750;
 
-Result<void> as_result(Outcome outcome) {
-  if (outcome.ok()) return {};
-  return Error{std::move(outcome.reason)};
-}
-
 // --- Opening a directory
 
 Error error_of(std::string message, int error) {
@@ -373,7 +368,7 @@ Outcome FileStorage::fill_file(const std::string& name, std::string_view head, s
                                bool fill, Descriptor& made) const {
   const std::string path = path_of(name);
   // What a crash has left under this name goes, so that the file begins empty and with its mode.
-  ::unlinkat(directory_.number(), name.c_str(), 0);
+  if (Outcome outcome = clear(name); !outcome.ok()) return outcome;
   made = Descriptor(::openat(directory_.number(), name.c_str(),
                              O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode));
   if (!made) return failure("creation of " + path);
@@ -401,7 +396,8 @@ void FileStorage::reuse_file(const std::string& from, const std::string& to, std
     outcome = failure("opening of " + path_of(from));
     return;
   }
-  ::unlinkat(directory, name.c_str(), 0);
+  outcome = clear(name);
+  if (!outcome.ok()) return;
   if (rename_to_free(directory, from.c_str(), directory, name.c_str()) != 0) {
     outcome = failure(fmt::format("renaming of {} to {}", path_of(from), name));
     return;
@@ -410,6 +406,12 @@ void FileStorage::reuse_file(const std::string& from, const std::string& to, std
   if (outcome.ok()) outcome = overwrite(reused.descriptor.number(), path, head, bytes);
   outcome = give_name(to, std::move(outcome));
   reused.half_removed = !outcome.ok();
+}
+
+// Nothing has the name when it has succeeded, though perhaps not durably.
+Outcome FileStorage::clear(const std::string& name) const {
+  if (::unlinkat(directory_.number(), name.c_str(), 0) == 0 || errno == ENOENT) return {};
+  return failure("removal of " + path_of(name));
 }
 
 Outcome FileStorage::unlink(const std::string& name) const {

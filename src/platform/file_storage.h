@@ -121,6 +121,7 @@ class FileStorage final : public journal::Storage {
   journal::Outcome give_name(const std::string& name, journal::Outcome filled) const;
   void reuse_file(const std::string& from, const std::string& to, std::string_view head,
                   std::uint64_t bytes, Reused& reused) const;
+  journal::Outcome clear(const std::string& name) const;
   journal::Outcome unlink(const std::string& name) const;
 
   // Calls `work` in a thread of the pool, and then `finish` with its result on the loop's.

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "journal/segment.h"
 #include "tests/journal/opened.h"
 
 using namespace tubed;
@@ -373,6 +374,45 @@ TEST_CASE("a start on a full disk serves what is there and refuses puts") {
     queue->settle();
     REQUIRE(queue->journal().durable() == queue->journal().newest());
   }
+}
+
+TEST_CASE("a start on a disk that has no room to give back space leaves what is of no use") {
+  TestDisk disk;
+  auto queue = opened(disk, {.segment_bytes = kSegment});
+  for (int i = 0; i < 300; ++i) {
+    queue->put(1000);
+    queue->settle();
+  }
+  const std::string state = queue->state();
+  queue.reset();
+  const std::string segment = segment_name(2);
+  const std::string image = disk.contents(segment);
+  const std::string unfinished = segment_name(99) + ".new";
+  disk.place(segment, image + std::string(kSegment, '\0'));
+  disk.place(unfinished, "unfinished");
+  for (const Operation operation : {Operation::truncate, Operation::remove_now}) {
+    disk.fail_after(operation, 0, Outcome::Kind::no_space, "No space left on device");
+  }
+  queue = opened(disk, {.segment_bytes = kSegment});
+  CHECK(queue->state() == state);
+  CHECK(disk.contents(segment).size() == image.size() + kSegment);
+  CHECK(disk.has(unfinished));
+  CHECK(queue->journal().counts().file_bytes ==
+        disk.total_bytes() - disk.contents(unfinished).size());
+  queue = opened(disk, {.segment_bytes = kSegment});
+  CHECK(queue->state() == state);
+  CHECK(disk.contents(segment) == image);
+  CHECK_FALSE(disk.has(unfinished));
+  CHECK(queue->journal().counts().file_bytes == disk.total_bytes());
+  queue.reset();
+  // But a torn tail has to go, and another failure is one.
+  disk.place(segment, image + std::string(kSegment, '\0'));
+  disk.fail_after(Operation::truncate, 0);
+  CHECK_FALSE(KeptQueue::open(disk, {.segment_bytes = kSegment}).ok());
+  TestDisk torn(TestDisk::Contents{{segment_name(1), disk.contents(segment_name(1)) + "torn"}});
+  torn.fail_after(Operation::truncate, 0, Outcome::Kind::no_space, "No space left on device");
+  CHECK_FALSE(KeptQueue::open(torn, {.segment_bytes = kSegment}).ok());
+  CHECK(KeptQueue::open(torn, {.segment_bytes = kSegment}).ok());
 }
 
 TEST_CASE("in no mode does an older segment go before its successor holds a group on the disk" *

@@ -116,8 +116,7 @@ Result<void> TestDisk::run_now(Task task) {
   if (off_) return Error{reason(task.operation, task.name, kOffReason)};
   const std::optional<Outcome> outcome = perform(task);
   if (!outcome) return Error{reason(task.operation, task.name, kOffReason)};
-  if (!outcome->ok()) return Error{outcome->reason};
-  return {};
+  return as_result(*outcome);
 }
 
 // Nothing: the machine went off in the middle of it.

@@ -242,6 +242,9 @@ TEST_CASE("a file that cannot grow as far as it should be cut is without space")
       place.wait([&](const journal::Done& done) { place.storage->trim(id, 16, done); });
   CHECK(outcome.kind == Outcome::Kind::no_space);
   CHECK(outcome.reason == "truncation of " + place.file("file to 16: File too large"));
+  const auto truncated = place.storage->truncate(id, 16);
+  REQUIRE_FALSE(truncated.ok());
+  CHECK(truncated.error().kind == Error::Kind::no_space);
 }
 
 TEST_CASE("a reuse that has no space for the new contents leaves nothing, and can be removed") {
