@@ -151,18 +151,27 @@ class Backup {
 
   Result<Copied> copy_all() {
     std::size_t furthest = 0;
-    int reads = 0;  // of the segment that is the furthest
+    std::uint64_t reached = 0;  // in the segment that is the furthest
+    int reads = 0;              // of it, that came no further
     while (stored_.size() < segments_.size()) {
       const std::size_t index = stored_.size();
-      if (index > furthest) reads = 0;
-      furthest = std::max(furthest, index);
       auto look = look_at(index);
       if (!look) return give_up(look.error());
       const Extent extent = look->extent;
+      if (index > furthest || (index == furthest && extent.broken_at > reached)) {
+        reads = 0;
+        reached = extent.broken_at;
+      }
+      furthest = std::max(furthest, index);
       const bool ends = !extent.begun || !extent.ends_here;
       auto breaks = ends && !extent.hole ? has_group_behind(index) : Result<bool>(extent.hole);
       if (!breaks) return give_up(breaks.error());
       if (!*breaks) {
+        // Older segments go only when whole groups say so, and no group is left.
+        if (index == 0 && !extent.begun && segments_[0].sequence > 1) {
+          return give_up({fmt::format("{} is damaged at offset {}: no group is whole here or later",
+                                      segment_name(segments_[0].sequence), extent.broken_at)});
+        }
         if (index == 0 || extent.begun) {
           if (auto kept = store(std::move(*look)); !kept) return kept.error();
         }

@@ -1,6 +1,8 @@
 #include "server/tasks.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 
 #include <fmt/format.h>
@@ -8,6 +10,7 @@
 #include "journal/backup.h"
 #include "journal/dump.h"
 #include "journal/salvage.h"
+#include "journal/segment.h"
 #include "platform/clock.h"
 #include "platform/file_storage.h"
 #include "platform/process.h"
@@ -59,6 +62,28 @@ Result<void> back_up(FileStorage& from, FileStorage& to) {
   return {};
 }
 
+// A server makes the first segment when it starts: without one it is the wrong directory, or the
+// server has never run.
+Result<void> expect_segments(FileStorage& storage, const std::string& directory) {
+  auto files = storage.list();
+  if (!files) return files.error();
+  const auto is_segment = [](const journal::FileInfo& file) {
+    return journal::sequence_of(file.name).has_value();
+  };
+  if (std::ranges::any_of(*files, is_segment)) return {};
+  return Error{
+      fmt::format("journal directory {}: no segment, so there is nothing to copy yet", directory)};
+}
+
+// A second try finds the new directory as the first did, unless there is a part of a copy in it.
+void clear_new_directory(FileStorage& storage, const std::string& directory, bool was_there) {
+  auto files = storage.list();
+  if (!files || !files->empty()) return;
+  std::error_code ignored;
+  std::filesystem::remove(directory + "/lock", ignored);
+  if (!was_there) std::filesystem::remove(directory, ignored);
+}
+
 Result<void> run(const CommandLine& line, const Settings& settings) {
   platform::Loop loop;
   const bool copies = line.task == Task::salvage || line.task == Task::backup;
@@ -70,10 +95,17 @@ Result<void> run(const CommandLine& line, const Settings& settings) {
   if (!from) return from.error();
   if (line.task == Task::dump) return dump(**from);
   if (line.task == Task::check) return check(**from);
+  if (line.task == Task::backup) {
+    if (auto expected = expect_segments(**from, source); !expected) return expected;
+  }
+  std::error_code ignored;
+  const bool was_there = std::filesystem::exists(line.task_directory, ignored);
   OpenStorage to = FileStorage::open(loop, line.task_directory, FileStorage::Mode::create);
   if (!to) return to.error();
-  return line.task == Task::salvage ? salvage(**from, **to, segment_bytes_in_force(settings))
-                                    : back_up(**from, **to);
+  auto done = line.task == Task::salvage ? salvage(**from, **to, segment_bytes_in_force(settings))
+                                         : back_up(**from, **to);
+  if (!done) clear_new_directory(**to, line.task_directory, was_there);
+  return done;
 }
 
 }  // namespace

@@ -190,9 +190,12 @@ class Backup(DaemonTest):
         self.assertEqual((code, output), (73, ""))
         self.assertEqual(len(errors.splitlines()), 1)
         self.assertIn(reason, errors)
-        self.assertEqual(list(target.glob("journal.*")), [])
+        self.assertFalse(target.exists())
+        target.mkdir()
+        self.assertEqual(self.back_up(target), (code, output, errors))
+        self.assertEqual(list(target.iterdir()), [])
+        target.rmdir()
         self.assertEqual(run("--check", str(self.journal))[0], 73)
-        shutil.rmtree(target)
 
     def test_of_a_damaged_one_is_refused(self):
         daemon = self.start("-b", str(self.journal), *FLAGS)
@@ -236,6 +239,8 @@ class Backup(DaemonTest):
         code, _, errors = self.back_up(target)
         self.assertEqual(code, 73, errors)
         self.assertIn("no segment", errors)
+        self.assertIn(str(self.journal), errors)
+        self.assertFalse(target.exists())
         code, _, errors = run("-b", str(self.directory / "none"), "--backup", str(target))
         self.assertEqual(code, 73)
         self.assertIn("none", errors)

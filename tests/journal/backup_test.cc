@@ -171,6 +171,23 @@ TEST_CASE("a flipped bit in the first or last group of a segment that others fol
   }
 }
 
+TEST_CASE("a journal without its first segments and without a whole group is refused") {
+  const auto journal = several_segments();
+  const std::string last = journal.names().back();
+  REQUIRE(last > segment_name(1));
+  const std::string& image = journal.contents(last);
+  for (const std::string& rest : {std::string(), std::string(1000, 'x'), std::string(1000, '\0')}) {
+    CAPTURE(rest.size());
+    TestDisk disk(TestDisk::Contents{{last, image.substr(0, kSegmentHeaderBytes) + rest}});
+    TestDisk copy;
+    const auto report = back_up(disk, copy);
+    REQUIRE_FALSE(report.ok());
+    CHECK(report.error().message.find(last + " is damaged at offset 64: ") == 0);
+    CHECK(copy.names().empty());
+    CHECK_FALSE(KeptQueue::open(disk, {}).ok());
+  }
+}
+
 TEST_CASE("a missing segment between others is refused by its name") {
   const auto journal = several_segments();
   const auto names = journal.names();
@@ -202,6 +219,31 @@ TEST_CASE("a write that went on while the last segment was read is read again") 
   const auto report = back_up(disturbed, copy);
   REQUIRE(report.ok());
   CHECK(opened(copy)->engine().info().jobs.total() >= 20);
+}
+
+TEST_CASE("a segment that comes further each time that it is read is read again") {
+  TestDisk disk;
+  const auto queue = opened(disk, {.segment_bytes = kSegment});
+  for (int i = 0; i < 30; ++i) {
+    queue->put(100);
+    queue->settle();
+  }
+  const auto groups = groups_of(disk.contents(segment_name(1)), 1);
+  REQUIRE(groups.size() > 20);
+  const auto flip = [&](std::size_t group) { disk.flip(segment_name(1), groups[group] + 20, 1); };
+  // A group is not whole yet when it is read, though a later one is; then it is the next group.
+  std::size_t torn = 10;
+  flip(torn);
+  Disturbed disturbed(disk, [&] {
+    if (torn == 20) return;
+    flip(torn);
+    if (++torn < 20) flip(torn);
+  });
+  TestDisk copy;
+  const auto report = back_up(disturbed, copy);
+  CHECK(torn == 20);
+  REQUIRE(report.ok());
+  CHECK(opened(copy)->state() == queue->state());
 }
 
 TEST_CASE("a file that is reused for another segment while it is read makes the copy begin again") {
