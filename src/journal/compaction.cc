@@ -265,7 +265,10 @@ void Journal::reuse_dead() {
                 clock_.to_wall(host_.journal_time()), [this](const Outcome& outcome) {
                   if (failed_) return;
                   if (outcome.kind == Outcome::Kind::failed) return fail(outcome.reason);
-                  if (!outcome.ok()) return remove_dead();
+                  if (!outcome.ok()) {
+                    leave_segments();  // which waited for the runway
+                    return remove_dead();
+                  }
                   dead_is_gone();
                   leave_segments();
                   if (starved_) write_part();
