@@ -38,6 +38,12 @@ void Journal::set_clock(const WallClock& clock) {
       .segment = ledger_.oldest().sequence, .last_segment = head_.segment, .pause_after = {}};
 }
 
+// While the disk has not said no, deadlines must not take what is kept back. A stop has to come to
+// its end, and nothing grows ahead of it.
+bool Journal::rewriting_waits() const {
+  return !stopped_ && congested();
+}
+
 // One slice. True: nothing was found yet, there is more to look at.
 bool Journal::rewrite_deadlines() {
   struct Rewrite final : FactSink {
@@ -52,6 +58,7 @@ bool Journal::rewrite_deadlines() {
   };
 
   if (!rewriting_ || !has_room_for(kRewrittenBytes)) return false;
+  if (rewriting_waits()) return false;
   Rewrite rewrite(*this);
   const LogNumber before = newest_;
   if (rewrite_delays(rewrite) && rewrite_pauses(rewrite)) rewriting_.reset();
@@ -71,7 +78,7 @@ bool Journal::rewrite_delays(FactSink& sink) {
     const auto& runs = ledger_.use_of(at.segment).added;
     for (; at.run < runs.size(); ++at.run, at.run_offset = 0) {
       while (at.run_offset < runs[at.run].count) {
-        if (pending_bytes_ >= full || ++looks > kJobsLookedAt) return false;
+        if (pending_bytes_ >= full || ++looks > kJobsLookedAt || rewriting_waits()) return false;
         const JobId id = runs[at.run].first + at.run_offset++;
         if (ledger_.home_of(id) == at.segment) host_.describe_delay(id, sink);
       }
@@ -85,7 +92,7 @@ bool Journal::rewrite_pauses(FactSink& sink) {
   const std::uint64_t full = pending_bytes_ + kRewrittenBytes;
   const Time now = host_.journal_time();
   std::string& at = rewriting_->pause_after;
-  while (pending_bytes_ < full) {
+  while (pending_bytes_ < full && !rewriting_waits()) {
     const auto next = ledger_.pauses().upper_bound(at);
     if (next == ledger_.pauses().end()) return true;
     at = next->first;

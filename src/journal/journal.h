@@ -176,6 +176,7 @@ class Journal final : public FactSink {
   void dead_is_gone();
 
   // A wall clock that was stepped (clock_step.cc)
+  bool rewriting_waits() const;
   bool rewrite_deadlines();
   bool rewrite_delays(FactSink& sink);
   bool rewrite_pauses(FactSink& sink);

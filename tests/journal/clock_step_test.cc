@@ -241,6 +241,22 @@ TEST_CASE("on a full disk the deadlines wait for room, and a stop does not wait 
   }
 }
 
+TEST_CASE("deadlines leave what is kept back, also while the disk has not said that it is full") {
+  SteppedQueue queue({.segment_bytes = 16 << 10});
+  std::vector<JobId> jobs;
+  for (int i = 0; i < 2'000; ++i) jobs.push_back(queue->put(10, 0, Seconds{1000}));
+  queue->settle();
+  REQUIRE_FALSE(queue->full());
+  queue.disk().set_capacity(queue.disk().total_bytes());
+  queue.step_clock(1h);
+  queue->settle();
+  for (const JobId id : jobs) {
+    queue->remove(id);
+    queue->pass(1s);
+    REQUIRE(queue->journal().durable() == queue->journal().newest());
+  }
+}
+
 TEST_CASE("whatever clients and compaction do meanwhile, each deadline is followed" *
           doctest::test_suite("slow")) {
   for (std::uint32_t seed = 1; seed <= 20; ++seed) {
