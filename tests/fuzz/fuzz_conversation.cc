@@ -108,11 +108,28 @@ class World {
     auto& conversation = clients_[client];
     if (conversation == nullptr) return false;
     heard_[client] += protocol::take_replies(conversation->replies());
+    hide_input_memory(heard_[client]);
     const bool resumed = conversation->can_resume();
     if (resumed) conversation->resume();
     const bool over = conversation->finished() && conversation->replies().empty();
     if (over) conversation.reset();
     return resumed || over;
+  }
+
+  // How much input waits depends on how it is cut.
+  static void hide_input_memory(std::string& heard) {
+    constexpr std::string_view kKey = "input-memory: ";
+    for (std::size_t at = 0; (at = heard.find(kKey, at)) != std::string::npos; ++at) {
+      const std::size_t digits = at + kKey.size();
+      const std::size_t end = std::min(heard.find('\n', digits), heard.size());
+      heard.erase(digits, end - digits);
+    }
+    constexpr std::string_view kBlock = "OK ";  // its length counts the digits
+    for (std::size_t at = 0; (at = heard.find(kBlock, at)) != std::string::npos; ++at) {
+      const std::size_t digits = at + kBlock.size();
+      const std::size_t end = std::min(heard.find('\r', digits), heard.size());
+      heard.erase(digits, end - digits);
+    }
   }
 
   Service service_;
