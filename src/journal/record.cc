@@ -3,7 +3,6 @@
 #include <bit>
 #include <cstring>
 #include <limits>
-#include <new>
 
 #include "base/assert.h"
 #include "base/crc32c.h"
@@ -221,17 +220,6 @@ constexpr std::string_view kBadLength = "the record has a length that its kind c
 constexpr std::string_view kNotZero = "the record has bytes that should be zero and are not";
 constexpr std::string_view kBadState = "the record names no state that a job can rest in";
 
-// Running out of memory must not look like damage: the process ends as it does everywhere.
-Bytes copy_of(std::string_view body) {
-  Bytes copy = Bytes::allocate(static_cast<std::uint32_t>(body.size()));
-  if (!copy) {
-    if (const auto out_of_memory = std::get_new_handler()) out_of_memory();
-    TUBED_ASSERT(copy);
-  }
-  if (!body.empty()) std::memcpy(copy.writable().data(), body.data(), body.size());
-  return copy;
-}
-
 bool is_resting_state(std::uint8_t state) {
   return state <= static_cast<std::uint8_t>(JobState::buried);
 }
@@ -296,7 +284,8 @@ Reason read_added(std::string_view payload, const WallClock& clock, Record& reco
   if (!is_tube_length(tube_bytes) || tube_bytes > texts) return kBadLength;
   if (body_bytes != texts - tube_bytes) return kBadLength;
   added.tube = reader.text(tube_bytes);
-  added.body = copy_of(reader.text(body_bytes));
+  // Without memory the process ends: that must not look like damage.
+  added.body = Bytes::copy_of(reader.text(body_bytes));
   return {};
 }
 
