@@ -68,9 +68,19 @@ Result<Address> internet_address(int family, std::string_view host, std::string_
 }
 
 Error cannot_connect(const Address& address) {
-  // What connect() says when its time is up.
-  if (errno == EINPROGRESS) errno = ETIMEDOUT;
+  // What connect() says when its time is up, and when it waited again after a signal.
+  if (errno == EINPROGRESS || errno == EALREADY) errno = ETIMEDOUT;
   return system_error(fmt::format("cannot connect to {}", to_string(address)));
+}
+
+// With a limit of time the system does not go on by itself after a signal (signal(7)): called
+// again, it waits for the same connection.
+int connect_despite_signals(int number, const sockaddr* target, socklen_t size) {
+  int done = 0;
+  do {
+    done = ::connect(number, target, size);
+  } while (done != 0 && errno == EINTR);
+  return done;
 }
 
 Result<platform::Descriptor> connect_one(const Address& address, const sockaddr* target,
@@ -81,7 +91,7 @@ Result<platform::Descriptor> connect_one(const Address& address, const sockaddr*
   const int number = descriptor.number();
   if (::setsockopt(number, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) != 0 ||
       ::setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0 ||
-      ::connect(number, target, size) != 0) {
+      connect_despite_signals(number, target, size) != 0) {
     return cannot_connect(address);
   }
   const int on = 1;

@@ -2,6 +2,8 @@
 #include "tubectl/client.h"
 
 #include <array>
+#include <atomic>
+#include <csignal>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -13,6 +15,8 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "platform/descriptor.h"
@@ -131,6 +135,48 @@ TEST_CASE("answers are the same whole, cut at every byte, and byte by byte") {
     REQUIRE(client.send("again\n"));
   }
   check_stream(client);
+}
+
+// Signals while a connection waits for its server come to it alone: all other threads block them.
+TEST_CASE("a signal does not end the wait for a connection") {
+  static std::atomic<int> signals;
+  struct sigaction note {};
+  note.sa_handler = [](int) { ++signals; };
+  sigaction(SIGALRM, &note, nullptr);
+  sigset_t alarm;
+  sigemptyset(&alarm);
+  sigaddset(&alarm, SIGALRM);
+  ::pthread_sigmask(SIG_BLOCK, &alarm, nullptr);
+
+  const std::string path = fmt::format("/tmp/tubed-client-test-{}.sock", ::getpid());
+  const platform::Descriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un local{};
+  local.sun_family = AF_UNIX;
+  path.copy(local.sun_path, sizeof local.sun_path - 1);
+  REQUIRE(::bind(listener.number(), reinterpret_cast<sockaddr*>(&local), sizeof local) == 0);
+  REQUIRE(::listen(listener.number(), 0) == 0);
+  const Address address = parse_address(path).value();
+  const auto first = Client::connect(address);
+  REQUIRE(first);
+
+  // The queue of the listener is full.
+  Result<Client> second = Error{"not yet"};
+  std::atomic<bool> returned = false;
+  std::thread connecting([&] {
+    ::pthread_sigmask(SIG_UNBLOCK, &alarm, nullptr);
+    second = Client::connect(address);
+    ::pthread_sigmask(SIG_BLOCK, &alarm, nullptr);
+    returned = true;
+  });
+  const itimerval often{{0, 1000}, {0, 1000}};
+  ::setitimer(ITIMER_REAL, &often, nullptr);
+  while (signals < 20 && !returned) std::this_thread::yield();
+  const itimerval never{};
+  ::setitimer(ITIMER_REAL, &never, nullptr);
+  const platform::Descriptor accepted(::accept(listener.number(), nullptr, nullptr));
+  connecting.join();
+  ::unlink(path.c_str());
+  CHECK(second);
 }
 
 TEST_CASE("take() waits for nothing, and gives no half answer") {
