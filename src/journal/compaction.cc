@@ -95,8 +95,7 @@ bool Journal::has_room_for(std::uint64_t record_bytes) const {
 
 void Journal::grow_if_needed() {
   if (failed_ || runway_.growing() || (stopped_ && !starved_)) return;
-  const std::uint64_t lead =
-      std::clamp(2 * commit_bytes_, options_.segment_bytes / 4, options_.segment_bytes / 2);
+  const std::uint64_t lead = options_.segment_bytes / 2;
   const std::uint64_t free = free_bytes();
   const std::uint64_t reserve = reserve_bytes();
   TUBED_ASSERT(slack_ <= 0 || free >= reserve);
@@ -124,7 +123,9 @@ void Journal::grown(const Outcome& outcome) {
   if (outcome.kind == Outcome::Kind::failed) return fail(outcome.reason);
   leave_segments();
   if (outcome.ok()) {
-    has_space();
+    // The disk may say no the next time. Only when there is as much as before it was full will what
+    // is dead be removed again, and not reused.
+    if (!refused_ && !removal_refused_) retry_at_ = kNever;
     if (starved_) write_part();
   } else {
     at_own_bound_ = false;  // it is the disk now

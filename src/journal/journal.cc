@@ -189,7 +189,7 @@ void Journal::fail(const std::string& reason) {
 
 void Journal::begin_commit() {
   commit_.swap(pending_);
-  commit_bytes_ = std::exchange(pending_bytes_, 0);
+  pending_bytes_ = 0;
   part_index_ = 0;
   commit_facts_ = newest_ - committing_;
   committing_ = newest_;
@@ -314,7 +314,9 @@ void Journal::trim_left() {
   trimming_ = true;
   const Left left = left_.front();
   // On a full disk what is given back may be gone for good: the file keeps it until it is reused.
-  const std::uint64_t wanted = full_ ? left.strip.bytes : left.used_bytes;
+  // No file becomes too short for that.
+  const std::uint64_t kept = full_ ? left.strip.bytes : options_.segment_bytes / 2;
+  const std::uint64_t wanted = std::max(left.used_bytes, std::min(left.strip.bytes, kept));
   storage_.trim(left.strip.file, wanted, [this, left, wanted](const Outcome& outcome) {
     trimming_ = false;
     if (failed_) return;

@@ -206,7 +206,6 @@ class Journal final : public FactSink {
   std::uint64_t client_bytes_ = 0;  // of facts since the last slice of compaction
   std::vector<Part> commit_;        // on its way
   std::size_t part_index_ = 0;
-  std::uint64_t commit_bytes_ = 0;
   std::uint64_t commit_facts_ = 0;
   Time commit_began_;
   Gathering gathering_;

@@ -58,8 +58,11 @@ Runway::Step Runway::next_step(const LogPlace& needed) const {
   }
   const std::uint64_t segment = last_segment_ + 1;
   const std::uint64_t end = segment == needed.segment ? needed.end : 0;
-  const std::uint64_t chunk = std::min(sizes_.chunk_bytes, sizes_.segment_bytes);
-  return {.segment = segment, .create = true, .from = 0, .to = std::max(chunk, end)};
+  // All at once or not at all: a file that the disk stops at less is too short to be reused, so
+  // that its space would be there but once.
+  const std::uint64_t half =
+      std::min(std::max(sizes_.segment_bytes / 2, sizes_.chunk_bytes), sizes_.segment_bytes);
+  return {.segment = segment, .create = true, .from = 0, .to = std::max(half, end)};
 }
 
 void Runway::grow(const Step& step, std::int64_t wall_time,

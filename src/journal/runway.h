@@ -24,7 +24,7 @@ class Runway {
  public:
   struct Sizes {
     std::uint64_t segment_bytes = 0;  // how long a file grows, unless one record needs more
-    std::uint64_t chunk_bytes = 0;    // how much it grows at a time
+    std::uint64_t chunk_bytes = 0;    // how much it grows at a time, once it has half of that
   };
 
   Runway(Storage& storage, std::uint64_t directory) : storage_(storage), directory_(directory) {}

@@ -175,8 +175,11 @@ Outcome TestDisk::begin(const Task& task) {
       break;
   }
   const std::uint64_t growth = growth_of(task);
-  if (eaten_) capacity_ = std::min(capacity_, total_bytes());
-  if (growth == 0 || growth + total_bytes() <= capacity_) return {};
+  if (eaten_) capacity_ = total_bytes() + left_;
+  if (growth == 0 || growth + total_bytes() <= capacity_) {
+    left_ -= std::min(left_, growth);
+    return {};
+  }
   return refused(task.operation, task.name, "No space left on device", Outcome::Kind::no_space);
 }
 
@@ -353,6 +356,7 @@ TestDisk TestDisk::after_crash(Random& random, Fate fate) {
   next.next_change_ = next_change_;
   next.capacity_ = capacity_;
   next.eaten_ = eaten_;
+  next.left_ = left_;
   std::map<TestFile*, FilePointer> copies;
   const auto copy_of = [&](const FilePointer& file) {
     FilePointer& copy = copies[file.get()];

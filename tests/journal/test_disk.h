@@ -107,6 +107,8 @@ class TestDisk final : public Storage {
   void set_capacity(std::uint64_t bytes) { capacity_ = bytes; }
   // From now on another process takes each byte that is free or becomes free.
   void eat_space() { eaten_ = true; }
+  // But it leaves so much more.
+  void leave_space(std::uint64_t bytes) { left_ += bytes; }
 
   // --- What is there
 
@@ -223,6 +225,7 @@ class TestDisk final : public Storage {
   std::size_t reuses_without_space_ = 0;
   std::uint64_t capacity_ = UINT64_MAX;
   bool eaten_ = false;
+  std::uint64_t left_ = 0;  // of what is free, once it is eaten
   std::uint64_t steps_ = 0;
   std::uint64_t crash_at_ = UINT64_MAX;
   bool off_ = false;

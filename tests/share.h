@@ -1,0 +1,14 @@
+// How much of a long test is run.
+#pragma once
+
+namespace tubed {
+
+// A sanitizer makes each step many times as slow. Of places to cut, of seeds and of sizes a build
+// with one tries each fifth, and a build without one tries all.
+#ifdef TUBED_SANITIZED
+inline constexpr unsigned kOneIn = 5;
+#else
+inline constexpr unsigned kOneIn = 1;
+#endif
+
+}  // namespace tubed
