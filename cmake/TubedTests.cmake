@@ -77,6 +77,9 @@ function(tubed_test name)
   if(NOT arg_HOT)
     tubed_not_hot(${name})
   endif()
+  if(TUBED_SANITIZE)
+    target_compile_definitions(${name} PRIVATE TUBED_SANITIZED)  # tests/share.h
+  endif()
   if(arg_SLOW_CASES)
     tubed_add_test(NAME ${name} COMMAND ${name} --test-suite-exclude=slow
       ENVIRONMENT ${arg_ENVIRONMENT})

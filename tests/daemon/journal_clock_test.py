@@ -90,7 +90,8 @@ class SteppedClock(DaemonTest):
     def test_the_kernel_is_to_report_steps(self):
         """With its own timer, which the preloaded library replaces in the other tests."""
         self.environment = {}
-        daemon, _ = self.serve()
+        daemon, client = self.serve()
+        client.stats()  # it has started once it answers
         descriptors = pathlib.Path(f"/proc/{daemon.pid}/fdinfo").iterdir()
         timers = [text for text in (path.read_text() for path in descriptors) if "clockid: 0" in text]
         self.assertEqual(len(timers), 1)

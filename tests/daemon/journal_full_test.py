@@ -231,7 +231,7 @@ class KeptFull(Full):
     """Another process takes each byte that is given back. TUBED_FULL_SECONDS: for how long."""
     mount_options = "size=4m"
     flags = ("-s", "65536", "-z", "1000")
-    SECONDS = float(os.environ.get("TUBED_FULL_SECONDS", "8"))
+    SECONDS = float(os.environ.get("TUBED_FULL_SECONDS", "3"))
 
     def eat(self):
         eater = subprocess.Popen([sys.executable, "-c", EATER, self.journal / "another", "report"],

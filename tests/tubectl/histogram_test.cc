@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/share.h"
+
 namespace tubed::tubectl::bench {
 
 TEST_CASE("an empty histogram has nothing to tell") {
@@ -50,7 +52,8 @@ TEST_CASE("any number is told with three digits, whatever its size") {
 TEST_CASE("buckets follow one another without a gap" * doctest::test_suite("slow")) {
   std::uint64_t before = 0;
   // Each of them: from 2048 on the least width is a 2048th.
-  for (std::uint64_t number = 1; number < (1U << 20); number += std::max(1UL, number / 2048)) {
+  for (std::uint64_t number = 1; number < (1U << 20);
+       number += kOneIn * std::max(1UL, number / 2048)) {
     Histogram histogram;
     histogram.add(number);
     histogram.add(UINT32_MAX);

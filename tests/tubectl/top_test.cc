@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "tests/share.h"
 #include "tubectl/top/frame.h"
 #include "tubectl/top/model.h"
 #include "tubectl/top/text.h"
@@ -184,7 +185,7 @@ TEST_CASE("every size from nothing to large is kept to, on every page and with e
       for (const char key : std::string(keys)) {
         view.press(key == '\n' ? Key{Key::Kind::enter} : Key{Key::Kind::character, key}, model);
       }
-      for (std::size_t columns = 0; columns < 210; columns += 7) {
+      for (std::size_t columns = 0; columns < 210; columns += 7 * tubed::kOneIn) {
         for (std::size_t rows = 0; rows < 60; rows += 3) {
           shown(model, view, {columns, rows}, Glyphs(blocks));
         }
