@@ -1,6 +1,6 @@
 # How a test is registered with ctest. Every test is either `fast` or `slow`:
 #
-# - `fast`: takes at most 1 s of processor time, and waits for little more. It fails at 2 s, as a busy
+# - `fast`: takes at most 1 s of processor time, and waits for little more. It fails at 4 s, as a busy
 #   machine stretches processor time too, and with a sanitizer it does not fail. tools/check runs the
 #   fast tests. A test is fast unless its labels say otherwise.
 # - `slow`: anything longer. tools/test runs both.
@@ -40,7 +40,7 @@ function(tubed_add_test)
   if(NOT slow IN_LIST arg_LABELS)
     list(APPEND arg_LABELS fast)
     if(NOT TUBED_SANITIZE)
-      set(within ${PROJECT_SOURCE_DIR}/tests/within 2)
+      set(within ${PROJECT_SOURCE_DIR}/tests/within 4)
     endif()
   endif()
   add_test(NAME ${arg_NAME} COMMAND ${within} ${program} ${arg_COMMAND})

@@ -231,7 +231,7 @@ TEST_CASE("who does not read holds up nobody, and is given up" * doctest::test_s
   shop.take_all(half);
 }
 
-TEST_CASE("who moves a byte now and then keeps no place for ever") {
+TEST_CASE("who moves a byte now and then keeps no place for ever" * doctest::test_suite("slow")) {
   Shop shop(std::chrono::minutes(1), std::chrono::milliseconds(200));
   std::vector<Socket> clients;
   for (std::size_t i = 0; i < HttpServer::kMaxConnections; ++i) {

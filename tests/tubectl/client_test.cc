@@ -232,7 +232,8 @@ TEST_CASE("a put is its line and its body") {
   CHECK(commands == "use a\r\nput 1 2 3 4\r\nx\r\ny\r\nput 4 5 6 0\r\n\r\n");
 }
 
-TEST_CASE("pipelining: every answer in its place, and no more in flight than is allowed") {
+TEST_CASE("pipelining: every answer in its place, and no more in flight than is allowed" *
+          doctest::test_suite("slow")) {
   constexpr std::size_t kCommands = 10'000;
   Peer peer([](int descriptor) {
     for (std::size_t i = 0; i < kCommands && hear(descriptor, 1); ++i) {
