@@ -25,7 +25,7 @@ constexpr std::chrono::milliseconds kLookEvery{20};
 constexpr std::uint64_t kNoProcess = ~std::uint64_t{0};
 
 // Flushed, for what follows may take minutes.
-void say(const std::string& line) {
+void print_now(const std::string& line) {
   fmt::print("{}\n", line);
   std::fflush(stdout);
 }
@@ -45,8 +45,8 @@ void print_what_follows(const Settings& settings) {
   }
   const bool ends = settings.drain_exit != DrainExit::never;
   const bool in_time = ends && settings.drain_timeout > Duration::zero();
-  say(fmt::format("The server drains: it refuses puts, and {}{}.", end,
-                  in_time ? ", or after drain.timeout" : ""));
+  print_now(fmt::format("The server drains: it refuses puts, and {}{}.", end,
+                        in_time ? ", or after drain.timeout" : ""));
 }
 
 bool is_changing(const UnitState& unit) {
@@ -85,7 +85,7 @@ void report_sockets(const std::string& name, const UnitState& service) {
                socket, socket);
   }
   if (wakes) return;
-  say(fmt::format(
+  print_now(fmt::format(
       "Its sockets are closed, so clients are refused. To serve again: systemctl start {}", name));
 }
 
@@ -101,7 +101,7 @@ Result<void> report_service(const std::string& name, std::uint64_t process) {
   if (!service.status.starts_with("drained")) {
     return Error{name + " was stopped before it had drained"};
   }
-  say(fmt::format("{} has ended, {}.", name, service.status));
+  print_now(fmt::format("{} has ended, {}.", name, service.status));
   report_sockets(name, service);
   return {};
 }
@@ -126,7 +126,7 @@ Result<void> drain(const Settings& settings) {
   if (settings.drain_exit == DrainExit::never) return {};
   if (auto ended = process.value().wait_for_end(); !ended) return ended;
   if (!service.empty()) return report_service(service, number.value());
-  say("The server has ended.");
+  print_now("The server has ended.");
   return {};
 }
 
