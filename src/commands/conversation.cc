@@ -17,6 +17,15 @@ constexpr std::uint64_t kWatchesPerWork = 64;
 // A long list is written so far ahead of what its client takes.
 constexpr std::size_t kListAheadBytes = 128 * 1024;
 
+// As text.find(kLineEnd), in fewer steps where the first CR ends the line.
+std::size_t find_line_end(std::string_view text) {
+  std::size_t at = text.find('\r');
+  while (at != std::string_view::npos && !(at + 1 < text.size() && text[at + 1] == '\n')) {
+    at = text.find('\r', at + 1);
+  }
+  return at;
+}
+
 }  // namespace
 
 Conversation::Conversation(Service& service)
@@ -198,7 +207,7 @@ bool Conversation::held_by_keeper() {
 
 std::size_t Conversation::take_line(std::string_view input) {
   const std::size_t limit = service_.conversation_limits().line_bytes;
-  const std::size_t end = input.substr(0, limit).find(kLineEnd);
+  const std::size_t end = find_line_end(input.substr(0, limit));
   if (end == std::string_view::npos) {
     if (input.size() < limit) {
       stop_ = Stop::starved;
@@ -262,7 +271,7 @@ std::size_t Conversation::take_body_end(std::string_view input) {
 }
 
 std::size_t Conversation::take_skipped_line(std::string_view input) {
-  const std::size_t end = input.find(kLineEnd);
+  const std::size_t end = find_line_end(input);
   if (end == std::string_view::npos) {
     stop_ = Stop::starved;
     // The first half of a line end may be the last byte here.

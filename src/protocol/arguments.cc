@@ -21,6 +21,7 @@ bool is_digit(char c) {
 }
 
 void skip_spaces(std::string_view& text) {
+  if (text.empty() || text.front() != ' ') return;  // as most clients send it
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
 }
 
