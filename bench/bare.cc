@@ -58,7 +58,7 @@ Result<void> prepare(int descriptor, const BarePlan& plan) {
 Result<Figures> run_bare(const BarePlan& plan) {
   const File file(plan.file);
   if (file.descriptor() < 0) return failure("creation", plan.file);
-  if (auto prepared = prepare(file.descriptor(), plan); !prepared) return prepared.error();
+  TRY(prepare(file.descriptor(), plan));
 
   const std::string record(plan.bytes, 'x');
   Figures figures;

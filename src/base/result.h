@@ -34,21 +34,28 @@ class [[nodiscard]] Result {
   explicit operator bool() const { return ok(); }
 
   // Precondition: ok().
-  T& value() {
+  T& value() & {
     TUBED_ASSERT(ok());
     return *std::get_if<0>(&state_);
   }
-  const T& value() const {
+  const T& value() const& {
     TUBED_ASSERT(ok());
     return *std::get_if<0>(&state_);
   }
+  T&& value() && { return std::move(value()); }
   T& operator*() { return value(); }
+  const T& operator*() const { return value(); }
   T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
 
   // Precondition: !ok().
-  const Error& error() const {
+  const Error& error() const& {
     TUBED_ASSERT(!ok());
     return *std::get_if<1>(&state_);
+  }
+  Error&& error() && {
+    TUBED_ASSERT(!ok());
+    return std::move(*std::get_if<1>(&state_));
   }
 
  private:
@@ -64,10 +71,17 @@ class [[nodiscard]] Result<void> {
   bool ok() const { return ok_; }
   explicit operator bool() const { return ok_; }
 
+  // Precondition: ok(). For TRY, which also takes a Result without a value.
+  void value() const { TUBED_ASSERT(ok_); }
+
   // Precondition: !ok().
-  const Error& error() const {
+  const Error& error() const& {
     TUBED_ASSERT(!ok_);
     return error_;
+  }
+  Error&& error() && {
+    TUBED_ASSERT(!ok_);
+    return std::move(error_);
   }
 
  private:
@@ -76,3 +90,19 @@ class [[nodiscard]] Result<void> {
 };
 
 }  // namespace tubed
+
+// The value of a Result; returns its error from the calling function if it has none.
+//   auto file = TRY(storage.open(name));
+//   TRY(storage.sync(file));
+// A statement expression, as g++ and clang have it: C++ has no expression that returns.
+#define TRY(...) TUBED_TRY(TUBED_TRY_NAME(try_result_, __COUNTER__), __VA_ARGS__)
+
+// A name of its own for each, as one may stand in a lambda within another.
+#define TUBED_TRY_NAME(prefix, number) TUBED_TRY_JOIN(prefix, number)
+#define TUBED_TRY_JOIN(prefix, number) prefix##number
+#define TUBED_TRY(name, ...)                        \
+  __extension__({                                   \
+    auto name = (__VA_ARGS__);                      \
+    if (!name.ok()) return std::move(name).error(); \
+    std::move(name).value();                        \
+  })

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <variant>
 
 #include "base/bytes.h"
 #include "commands/tube_list.h"
@@ -32,13 +33,21 @@ enum class Outcome : std::uint8_t {
   quit,        // the conversation is over
 };
 
-// The state of a command that works in slices.
-struct Slices {
+// The state of a command between two of its slices; monostate: no command is between slices.
+struct KickOperation {
   engine::Kick rest;
-  std::uint64_t done = 0;
-  std::shared_ptr<const TubeList::Snapshot> list;  // of which `done` parts are written
-  bool begun = false;
+  std::uint64_t moved = 0;
 };
+struct TubeListOperation {
+  std::uint64_t refreshes = 0;                     // slices that brought the list up to date
+  std::shared_ptr<const TubeList::Snapshot> list;  // null while it is brought up to date
+  std::size_t written = 0;                         // parts of it
+};
+using Operation = std::variant<std::monostate, KickOperation, TubeListOperation>;
+
+inline bool in_progress(const Operation& operation) {
+  return operation.index() != 0;
+}
 
 // What a handler works on.
 struct Context {
@@ -47,16 +56,21 @@ struct Context {
   SessionId session;
   Time now;
   protocol::ReplyBuffer& replies;
-  Slices& slices;
   Bytes body;         // of a command that has one
   bool peer_is_gone;  // the client will send nothing more: it is not made to wait
   bool& waiting;      // set while an answer is owed; a notice clears it
 };
 
-// What is to become of a body whose line was well-formed.
+// What is done with a body whose line was well-formed.
 struct BodyPlan {
+  enum class Kind : std::uint8_t {
+    accept,   // read it into Context::body
+    skip,     // read past it, and answer with `refusal` after its line end
+    discard,  // the same, but do not look at what is in place of its line end
+  };
+  Kind kind = Kind::accept;
   std::uint32_t bytes = 0;
-  std::string_view refusal;  // not empty: the body is swallowed, and this is the answer
+  std::string_view refusal = {};
 };
 
 // Room for the arguments of any command.
@@ -93,7 +107,8 @@ struct Command {
   bool may_emit_facts;       // it waits while the keeper is congested
 
   bool (*parse)(std::string_view text, ArgumentStorage& storage);
-  Outcome (*run)(Context& context, const ArgumentStorage& storage);
+  // `operation` is in progress when the command is run again.
+  Outcome (*run)(Context& context, const ArgumentStorage& storage, Operation& operation);
   BodyPlan (*begin_body)(Context& context, const ArgumentStorage& storage);  // null: has no body
 };
 
@@ -127,11 +142,24 @@ inline constexpr auto kArgumentTexts = std::apply(
     },
     Arguments::fields);
 
-}  // namespace detail
+// Whether a value of this type stays valid when the read that brought it is over. Texts do not:
+// they point into the buffer that all clients share.
+template <class T>
+inline constexpr bool kOutlivesItsRead =
+    std::is_integral_v<T> || std::is_same_v<T, Seconds> || std::is_same_v<T, protocol::BodySize>;
 
-// A row: the type of its arguments is its schema.
-template <class Arguments, Outcome (*Run)(Context&, const Arguments&)>
-constexpr Command command(const CommandText& text) {
+template <class Arguments, auto Member>
+constexpr bool outlives_its_read(const protocol::Field<Member>&) {
+  return kOutlivesItsRead<std::remove_cvref_t<decltype(std::declval<Arguments&>().*Member)>>;
+}
+
+template <class Arguments>
+inline constexpr bool kArgumentsOutliveTheirRead =
+    std::apply([](const auto&... fields) { return (outlives_its_read<Arguments>(fields) && ...); },
+               Arguments::fields);
+
+template <class Arguments>
+constexpr Command row(const CommandText& text) {
   static_assert(std::is_trivially_copyable_v<Arguments>);
   static_assert(sizeof(Arguments) <= sizeof(ArgumentStorage));
   static_assert(alignof(Arguments) <= alignof(ArgumentStorage));
@@ -148,17 +176,42 @@ constexpr Command command(const CommandText& text) {
               [](std::string_view line, ArgumentStorage& storage) {
                 return protocol::parse_arguments(line, *new (storage.bytes.data()) Arguments());
               },
-          .run =
-              [](Context& context, const ArgumentStorage& storage) {
-                return Run(context, detail::arguments_in<Arguments>(storage));
-              },
+          .run = nullptr,
           .begin_body = nullptr};
+}
+
+}  // namespace detail
+
+// A row: the type of its arguments is its schema.
+template <class Arguments, Outcome (*Run)(Context&, const Arguments&)>
+constexpr Command command(const CommandText& text) {
+  Command row = detail::row<Arguments>(text);
+  row.run = [](Context& context, const ArgumentStorage& storage, Operation&) {
+    return Run(context, detail::arguments_in<Arguments>(storage));
+  };
+  return row;
+}
+
+// A row that may work in slices: `Run` keeps in the Operation what the next slice needs, and leaves
+// with `unfinished` or `more`.
+template <class Arguments, Outcome (*Run)(Context&, Operation&, const Arguments&)>
+constexpr Command command_in_slices(const CommandText& text) {
+  static_assert(detail::kArgumentsOutliveTheirRead<Arguments>,
+                "a later slice uses arguments whose read is over: they must own their text");
+  Command row = detail::row<Arguments>(text);
+  row.run = [](Context& context, const ArgumentStorage& storage, Operation& operation) {
+    return Run(context, operation, detail::arguments_in<Arguments>(storage));
+  };
+  return row;
 }
 
 // A row whose line is followed by a body: `Begin` decides about it before it arrives.
 template <class Arguments, Outcome (*Run)(Context&, const Arguments&),
           BodyPlan (*Begin)(Context&, const Arguments&)>
 constexpr Command command_with_body(const CommandText& text) {
+  static_assert(
+      detail::kArgumentsOutliveTheirRead<Arguments>,
+      "the body may arrive after the read of its line: the arguments must own their text");
   Command row = command<Arguments, Run>(text);
   row.begin_body = [](Context& context, const ArgumentStorage& storage) {
     return Begin(context, detail::arguments_in<Arguments>(storage));

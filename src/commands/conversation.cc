@@ -44,7 +44,7 @@ Conversation::~Conversation() {
 
 void Conversation::receive(std::string_view bytes) {
   if (quit_) return;
-  if (waiting_ || !pending_.empty() || slices_.begun) {
+  if (waiting_ || !pending_.empty() || in_progress(operation_)) {
     keep(bytes);
     if (!waiting_) work();
     return;
@@ -105,7 +105,9 @@ bool Conversation::can_resume() const {
 // More replies than that, and nothing more is done.
 std::size_t Conversation::output_bound() const {
   const std::size_t bound = service_.conversation_limits().output_bytes;
-  return slices_.list == nullptr ? bound : std::min(bound, kListAheadBytes);
+  const auto* tubes = std::get_if<TubeListOperation>(&operation_);
+  const bool in_list = tubes != nullptr && tubes->list != nullptr;
+  return in_list ? std::min(bound, kListAheadBytes) : bound;
 }
 
 bool Conversation::wants_input() const {
@@ -120,7 +122,7 @@ bool Conversation::in_body() const {
 }
 
 bool Conversation::idle() const {
-  return !waiting_ && !slices_.begun && !waits_for_keeper() && replies_.empty() &&
+  return !waiting_ && !in_progress(operation_) && !waits_for_keeper() && replies_.empty() &&
          !service_.engine().holds_jobs(session_);
 }
 
@@ -145,7 +147,7 @@ std::size_t Conversation::take(std::string_view input) {
   std::size_t total = 0;
   while (may_go_on()) {
     const std::size_t replies_before = replies_.size();
-    if (slices_.begun) {
+    if (in_progress(operation_)) {
       run_command();
       charge(replies_.size() - replies_before, 0);
       continue;
@@ -187,7 +189,7 @@ bool Conversation::may_go_on() {
     stop_ = Stop::waiting;
     return false;
   }
-  const bool slice = slices_.begun;
+  const bool slice = in_progress(operation_);
   if (replies_.size() > (slice ? output_bound() : service_.conversation_limits().output_bytes)) {
     stop_ = Stop::output;
     return false;
@@ -336,7 +338,6 @@ Context Conversation::context() {
           .session = session_,
           .now = service_.now(),
           .replies = replies_,
-          .slices = slices_,
           .body = {},
           .peer_is_gone = peer_is_gone_,
           .waiting = waiting_};
@@ -345,11 +346,11 @@ Context Conversation::context() {
 void Conversation::begin_body() {
   Context context = this->context();
   const BodyPlan plan = command_->begin_body(context, arguments_);
-  if (plan.refusal == word::kJobTooBig) return drop_body(plan.bytes, plan.refusal);
+  if (plan.kind == BodyPlan::Kind::discard) return drop_body(plan.bytes, plan.refusal);
   body_ = std::move(context.body);
   body_left_ = plan.bytes;
   refusal_ = plan.refusal;
-  stage_ = refusal_.empty() ? Stage::body : Stage::skipped_body;
+  stage_ = plan.kind == BodyPlan::Kind::accept ? Stage::body : Stage::skipped_body;
 }
 
 // Whatever stands where its line end should be goes with it, as in beanstalkd.
@@ -367,10 +368,10 @@ void Conversation::abandon_body() {
 void Conversation::run_command() {
   Context context = this->context();
   context.body = std::move(body_);
-  switch (command_->run(context, arguments_)) {
+  switch (command_->run(context, arguments_, operation_)) {
     case Outcome::done:
     case Outcome::waiting:
-      if (slices_.begun) slices_ = {};
+      if (in_progress(operation_)) operation_ = {};
       break;
     case Outcome::unfinished:
       // A slice is as large in a crowd.

@@ -126,7 +126,7 @@ class Conversation {
   // The command at work, from its line to its answer.
   const Command* command_ = nullptr;
   ArgumentStorage arguments_;
-  Slices slices_;
+  Operation operation_;
   Bytes body_;
   std::uint64_t body_left_ = 0;
   std::string_view refusal_;     // the answer when a skipped or dropped body ends; may be none

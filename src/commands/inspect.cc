@@ -37,17 +37,14 @@ Outcome peek_buried(Context& context, const NoArguments&) {
   return answer_found(context, context.engine.peek_buried(context.session));
 }
 
-Outcome kick(Context& context, const KickArguments& arguments) {
-  Slices& slices = context.slices;
-  if (!slices.begun) {
-    slices = {.rest = context.engine.begin_kick(context.session, arguments.bound),
-              .done = 0,
-              .list = nullptr,
-              .begun = true};
+Outcome kick(Context& context, Operation& operation, const KickArguments& arguments) {
+  if (!in_progress(operation)) {
+    operation = KickOperation{.rest = context.engine.begin_kick(context.session, arguments.bound)};
   }
-  slices.done += context.engine.kick(context.session, slices.rest, context.now, context.service);
-  if (slices.rest.left > 0) return Outcome::unfinished;
-  context.replies.line(word::kKicked, slices.done);
+  auto& [rest, moved] = std::get<KickOperation>(operation);
+  moved += context.engine.kick(context.session, context.now, rest, context.service);
+  if (rest.left > 0) return Outcome::unfinished;
+  context.replies.line(word::kKicked, moved);
   return Outcome::done;
 }
 
@@ -63,7 +60,7 @@ Outcome stats(Context& context, const NoArguments&) {
 }
 
 Outcome stats_job(Context& context, const JobArguments& arguments) {
-  if (const auto info = context.engine.job_info(arguments.id, context.now)) {
+  if (const auto info = context.engine.job_info(context.now, arguments.id)) {
     context.replies.block(job_stats(*info, context.service.keeper()).text());
   } else {
     context.replies.line(word::kNotFound);
@@ -72,7 +69,7 @@ Outcome stats_job(Context& context, const JobArguments& arguments) {
 }
 
 Outcome stats_tube(Context& context, const TubeArguments& arguments) {
-  if (const auto info = context.engine.tube_info(arguments.tube.text, context.now)) {
+  if (const auto info = context.engine.tube_info(context.now, arguments.tube.text)) {
     context.replies.block(tube_stats(*info).text());
   } else {
     context.replies.line(word::kNotFound);
@@ -83,24 +80,21 @@ Outcome stats_tube(Context& context, const TubeArguments& arguments) {
 // First the parts that are out of date are made, a slice of them at a time; what other clients
 // change meanwhile is made with the last slice. Then the list of this moment is written, a part at
 // a time.
-Outcome list_tubes(Context& context, const NoArguments&) {
-  Slices& slices = context.slices;
+Outcome list_tubes(Context& context, Operation& operation, const NoArguments&) {
+  if (!in_progress(operation)) operation = TubeListOperation();
+  auto& [refreshes, list, written] = std::get<TubeListOperation>(operation);
   TubeList& tubes = context.service.tube_list();
-  slices.begun = true;
-  if (slices.list == nullptr) {
-    const bool may_slice =
-        slices.done * TubeList::kPartsPerSlice < context.engine.tube_list_parts();
+  if (list == nullptr) {
+    const bool may_slice = refreshes * TubeList::kPartsPerSlice < context.engine.tube_list_parts();
     if (may_slice && !tubes.refresh(context.engine)) {
-      ++slices.done;
+      ++refreshes;
       return Outcome::unfinished;
     }
-    slices.done = 0;
-    slices.list = tubes.snapshot(context.engine);
-    context.replies.begin_block(slices.list->bytes);
+    list = tubes.snapshot(context.engine);
+    context.replies.begin_block(list->bytes);
   }
-  const auto& parts = slices.list->parts;
-  context.replies.block_part(parts[slices.done++]->text());
-  if (slices.done < parts.size()) return Outcome::more;
+  context.replies.block_part(list->parts[written++]->text());
+  if (written < list->parts.size()) return Outcome::more;
   context.replies.end_block();
   return Outcome::done;
 }
@@ -120,7 +114,7 @@ Outcome list_tubes_watched(Context& context, const NoArguments&) {
 
 Outcome pause_tube(Context& context, const PauseArguments& arguments) {
   const bool done =
-      context.engine.pause(arguments.tube.text, arguments.delay, context.now, context.service);
+      context.engine.pause(context.now, arguments.tube.text, arguments.delay, context.service);
   context.replies.line(done ? word::kPaused : word::kNotFound);
   return Outcome::done;
 }

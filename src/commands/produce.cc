@@ -26,7 +26,9 @@ BodyPlan begin_put(Context& context, const PutArguments& arguments) {
   const std::uint32_t bytes = arguments.size.bytes;
   const auto refuse = [&](Counter reason) -> BodyPlan {
     context.service.count(reason);
-    return {bytes, reply_to(reason)};
+    const auto kind =
+        reason == Counter::put_too_big ? BodyPlan::Kind::discard : BodyPlan::Kind::skip;
+    return {kind, bytes, reply_to(reason)};
   };
   if (bytes > context.engine.limits().job_bytes) return refuse(Counter::put_too_big);
   context.engine.mark_producer(context.session);
@@ -38,7 +40,7 @@ BodyPlan begin_put(Context& context, const PutArguments& arguments) {
     context.engine.return_memory(bytes);
     return refuse(Counter::put_job_memory);
   }
-  return {bytes, {}};
+  return {BodyPlan::Kind::accept, bytes};
 }
 
 Outcome put(Context& context, const PutArguments& arguments) {

@@ -31,6 +31,7 @@ struct Metric {
   MetricType type = MetricType::gauge;
   std::string_view label = {};  // beside that of the tube: `state="ready"`, or nothing
   std::string_view help = {};   // empty: the row's meaning says it
+  bool journal_only = false;    // absent without a journal
 };
 
 // What a row tells of a State. Exactly one of the functions is set.

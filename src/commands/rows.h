@@ -27,8 +27,6 @@ struct ServerState {
 Rows<ServerState> job_rows();
 Rows<ServerState> beanstalkd_rows();
 Rows<ServerState> own_rows();
-// Metrics of a server that keeps a journal.
-bool is_of_journal(const Row<ServerState>& row);
 
 // A counter of the command table. [family: one label a command]
 inline constexpr Metric kCommandMetric = {.family = "tubed_commands_total",

@@ -79,7 +79,7 @@ constexpr std::array<Command, kCommandCount> kCommands = {
         command<TubeArguments, watch>({"watch", "Adds a tube to those reserved from.", kWatch})),
     command<TubeArguments, ignore>({"ignore", "Takes a tube away from those again.", kIgnore}),
     command<BuryArguments, bury>({"bury", "Puts a held job aside until it is kicked.", kBury}),
-    command<KickArguments, kick>(
+    command_in_slices<KickArguments, kick>(
         {"kick",
          "Makes up to so many of the used tube's jobs ready: buried ones, or, if there is "
          "none, delayed ones.",
@@ -91,7 +91,8 @@ constexpr std::array<Command, kCommandCount> kCommands = {
         {"stats-job", "Tells about a job.", kStatsJob, TextRule::needed_word_known})),
     without_facts(command<TubeArguments, stats_tube>(
         {"stats-tube", "Tells about a tube.", kStatsTube, TextRule::needed_word_known})),
-    without_facts(command<NoArguments, list_tubes>({"list-tubes", "Lists all tubes.", kBlockOnly})),
+    without_facts(
+        command_in_slices<NoArguments, list_tubes>({"list-tubes", "Lists all tubes.", kBlockOnly})),
     without_facts(command<NoArguments, list_tube_used>(
         {"list-tube-used", "Tells which tube puts go to.", kUsing})),
     without_facts(command<NoArguments, list_tubes_watched>(

@@ -94,20 +94,17 @@ Result<std::uint16_t> parse_port(std::string_view text) {
 
 Result<Listen> parse_listen(std::string_view address, std::uint16_t port) {
   if (address.starts_with(kUnixPrefix)) return parse_unix(address.substr(kUnixPrefix.size()));
-  auto parts = split(address);
-  if (!parts) return parts.error();
-  const auto host = normalized(parts->family, parts->host);
+  auto parts = TRY(split(address));
+  const auto host = normalized(parts.family, parts.host);
   if (!host) {
     return Error{fmt::format("{} is not a numeric address; names are not resolved",
-                             config::quoted(parts->host))};
+                             config::quoted(parts.host))};
   }
   Listen listen;
   listen.host = *host;
   listen.port = port;
-  if (parts->port) {
-    const auto own_port = parse_port(*parts->port);
-    if (!own_port) return own_port.error();
-    listen.port = own_port.value();
+  if (parts.port) {
+    listen.port = TRY(parse_port(*parts.port));
   }
   return listen;
 }

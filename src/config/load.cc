@@ -69,6 +69,8 @@ class Places {
 // Decides between the listeners of the flags, of the file, and the default one.
 Result<void> choose_listeners(const CommandLine& line, const config::FileLines& lines,
                               Settings& settings) {
+  settings.default_listener =
+      line.listeners.empty() && settings.listeners.empty() && !line.port.has_value();
   if (!line.listeners.empty()) {
     settings.listeners = line.listeners;
     return {};
@@ -125,20 +127,13 @@ Result<Settings> load_settings(const CommandLine& line) {
   Settings settings;
   settings.listeners.clear();
   config::FileLines lines;
-  if (!line.config_file.empty()) {
-    const auto read = config::read_toml_file(line.config_file, settings, lines);
-    if (!read) return read.error();
-  }
+  if (!line.config_file.empty()) TRY(config::read_toml_file(line.config_file, settings, lines));
   apply_flags(line, settings);
   const Places places(line, lines);
-  const auto has_journal = check_task(line, settings);
-  if (!has_journal) return has_journal.error();
-  const auto has_room = check_journal(settings, places);
-  if (!has_room) return has_room.error();
-  const auto chosen = choose_listeners(line, lines, settings);
-  if (!chosen) return chosen.error();
-  const auto apart = check_http(settings, places);
-  if (!apart) return apart.error();
+  TRY(check_task(line, settings));
+  TRY(check_journal(settings, places));
+  TRY(choose_listeners(line, lines, settings));
+  TRY(check_http(settings, places));
   return settings;
 }
 

@@ -55,8 +55,9 @@ struct Settings {
   LogLevel log_level{};
   LogFormat log_format{};
   std::vector<Listen> listeners;  // never empty
+  bool default_listener = true;   // none is configured: `listeners` has the default one
 
-  // Compares row by row, and the listeners.
+  // Compares row by row, and the listeners, whether they are configured or not.
   friend bool operator==(const Settings& one, const Settings& other);
 };
 

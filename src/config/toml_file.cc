@@ -255,9 +255,8 @@ Result<void> read_toml(std::string_view contents, const std::string& file, Setti
 }
 
 Result<void> read_toml_file(const std::string& file, Settings& settings, FileLines& lines) {
-  const auto contents = contents_of(file);
-  if (!contents) return contents.error();
-  return read_toml(contents.value(), file, settings, lines);
+  const auto contents = TRY(contents_of(file));
+  return read_toml(contents, file, settings, lines);
 }
 
 }  // namespace tubed::config

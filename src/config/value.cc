@@ -194,9 +194,8 @@ Result<Value> value_from_text(const Type& type, std::string_view text) {
       return mode_from_text(type, text);
     case Kind::address: {
       if (text.empty() && type.may_be_empty) return Value(std::string());
-      const auto listen = parse_listen(text, type.port);
-      if (!listen) return listen.error();
-      return Value(to_string(listen.value()));
+      const auto listen = TRY(parse_listen(text, type.port));
+      return Value(to_string(listen));
     }
     case Kind::text:
       break;

@@ -1,6 +1,7 @@
 // Engine: telling facts, and building the queue again from them.
 #include <algorithm>
 
+#include "base/overloaded.h"
 #include "engine/engine.h"
 
 namespace tubed::engine {
@@ -50,13 +51,13 @@ void Engine::tell_placed(const Job& job, Output& out) {
   out.fact(Placed{.id = job.id, .place = resting_place(job), .counters = job.counters()});
 }
 
-void Engine::describe(JobId id, Time now, FactSink& sink) const {
+void Engine::describe(Time now, JobId id, FactSink& sink) const {
   const Job* job = jobs_.find(id);
   TUBED_ASSERT(job != nullptr);
   sink.fact(as_it_rests(*job, now));
 }
 
-void Engine::describe_delay(JobId id, Time now, FactSink& sink) const {
+void Engine::describe_delay(Time now, JobId id, FactSink& sink) const {
   const Job* job = jobs_.find(id);
   TUBED_ASSERT(job != nullptr);
   // A job that has become ready by itself keeps the delay that it had, and no fact says so.
@@ -78,17 +79,18 @@ void Engine::visit_durable(Time now, FactSink& sink) const {
   }
 }
 
-void Engine::replay(const Fact& fact, Time now) {
+void Engine::replay(Time now, const Fact& fact) {
   TUBED_ASSERT(counts_.sessions == 0);
-  if (const auto* added = std::get_if<Added>(&fact)) return replay_added(*added, now);
-  if (const auto* placed = std::get_if<Placed>(&fact)) return replay_placed(*placed, now);
-  if (const auto* removed = std::get_if<Removed>(&fact)) return replay_removed(*removed, now);
-  if (const auto* paused = std::get_if<Paused>(&fact)) return replay_paused(*paused, now);
+  std::visit(Overloaded{[&](const Added& added) { replay_added(now, added); },
+                        [&](const Placed& placed) { replay_placed(now, placed); },
+                        [&](const Removed& removed) { replay_removed(now, removed); },
+                        [&](const Paused& paused) { replay_paused(now, paused); }},
+             fact);
 }
 
-void Engine::replay_added(const Added& added, Time now) {
+void Engine::replay_added(Time now, const Added& added) {
   Tube* tube = tubes_.find(added.tube);
-  if (tube == nullptr) tube = add_tube(added.tube, now);  // what was accepted outweighs the limit
+  if (tube == nullptr) tube = add_tube(now, added.tube);  // what was accepted outweighs the limit
   Job* job = jobs_.add(added.id);
   job->tube = tube;
   job->body = added.body;
@@ -97,18 +99,18 @@ void Engine::replay_added(const Added& added, Time now) {
   job->set_counters(added.counters);
   memory_bytes_ += job_memory(job->body.size());
   next_job_id_ = std::max(next_job_id_, added.id + 1);
-  attach_placed(job, added.place, now);
+  attach_placed(now, job, added.place);
 }
 
-void Engine::replay_placed(const Placed& placed, Time now) {
+void Engine::replay_placed(Time now, const Placed& placed) {
   Job* job = jobs_.find(placed.id);
   if (job == nullptr) return;
   detach(job);
   job->set_counters(placed.counters);
-  attach_placed(job, placed.place, now);
+  attach_placed(now, job, placed.place);
 }
 
-void Engine::replay_removed(const Removed& removed, Time now) {
+void Engine::replay_removed(Time now, const Removed& removed) {
   next_job_id_ = std::max(next_job_id_, removed.id + 1);
   Job* job = jobs_.find(removed.id);
   if (job == nullptr) return;
@@ -116,25 +118,25 @@ void Engine::replay_removed(const Removed& removed, Time now) {
   detach(job);
   memory_bytes_ -= job_memory(job->body.size());
   jobs_.remove(removed.id);
-  if (tube != default_tube_ && !tube->wanted()) remove_tube(tube, now);
+  if (tube != default_tube_ && !tube->wanted()) remove_tube(now, tube);
 }
 
-void Engine::replay_paused(const Paused& paused, Time now) {
+void Engine::replay_paused(Time now, const Paused& paused) {
   const bool holds = paused.duration.count > 0 && paused.until > now;
   Tube* tube = tubes_.find(paused.tube);
   if (tube == nullptr) {
     if (!holds) return;
-    tube = add_tube(paused.tube, now);
+    tube = add_tube(now, paused.tube);
   }
   tube->pause = holds ? paused.duration : Seconds{};
   tube->pause_until = paused.until;
   set_paused(tube, holds);
   note_giving(tube);
   tube->restored = holds;  // whoever kept it alive is gone; the pause holds all the same
-  if (tube != default_tube_ && !tube->wanted()) remove_tube(tube, now);
+  if (tube != default_tube_ && !tube->wanted()) remove_tube(now, tube);
 }
 
-void Engine::attach_placed(Job* job, const Placement& place, Time now) {
+void Engine::attach_placed(Time now, Job* job, const Placement& place) {
   job->priority = place.priority;
   job->set_delay(place.delay);
   switch (place.state) {

@@ -15,7 +15,7 @@ constexpr std::uint64_t kJobOverheadBytes = sizeof(Job) + sizeof(JobHistory) + s
 }  // namespace
 
 Engine::Engine(const Limits& limits)
-    : limits_(limits), default_tube_(add_tube(kDefaultTube, Time())) {}
+    : limits_(limits), default_tube_(add_tube(Time(), kDefaultTube)) {}
 
 Engine::~Engine() = default;
 
@@ -58,11 +58,11 @@ void Engine::close(SessionId id, Time now, Output& out) {
   if (session.producer) --counts_.producers;
   if (session.worker) --counts_.workers;
   --session.used->using_count;
-  remove_if_unwanted(session.used, now, out);
+  remove_if_unwanted(now, session.used, out);
   watch_count_ -= session.watches.size();
   for (const Watch& watch : session.watches) {
     --watch.tube->watching_count;
-    remove_if_unwanted(watch.tube, now, out);
+    remove_if_unwanted(now, watch.tube, out);
   }
   session.watches.clear();
   session.watched.reset();
@@ -102,31 +102,31 @@ void Engine::watch_deadlines(Session& session) {
 
 // --- Tubes
 
-Tube* Engine::find_or_add_tube(std::string_view name, Time now) {
+Tube* Engine::find_or_add_tube(Time now, std::string_view name) {
   Tube* tube = tubes_.find(name);
   if (tube != nullptr) return tube;
-  return tubes_.size() >= limits_.tubes ? nullptr : add_tube(name, now);
+  return tubes_.size() >= limits_.tubes ? nullptr : add_tube(now, name);
 }
 
-Tube* Engine::add_tube(std::string_view name, Time now) {
+Tube* Engine::add_tube(Time now, std::string_view name) {
   Tube* tube = tubes_.add(name);
   tube->tally = tallies_.open(name, tube, limits_, now);
   return tube;
 }
 
-void Engine::remove_tube(Tube* tube, Time now) {
+void Engine::remove_tube(Time now, Tube* tube) {
   tallies_.close(tube->tally, limits_, now);
   tubes_.remove(tube);
 }
 
-void Engine::remove_if_unwanted(Tube* tube, Time now, FactSink& out) {
+void Engine::remove_if_unwanted(Time now, Tube* tube, FactSink& out) {
   if (tube == default_tube_ || tube->wanted()) return;
   if (tube->paused()) {
     // The pause dies with the tube: a later tube of this name must not inherit it from the log.
     set_paused(tube, false);
     out.fact(Paused{.tube = tube->name, .duration = {}, .until = {}});
   }
-  remove_tube(tube, now);
+  remove_tube(now, tube);
 }
 
 // In step with `pause_until`.
@@ -138,11 +138,11 @@ void Engine::set_paused(Tube* tube, bool paused) {
 
 bool Engine::use(SessionId id, Time now, std::string_view name, Output& out) {
   Session& session = session_of(id);
-  Tube* tube = find_or_add_tube(name, now);
+  Tube* tube = find_or_add_tube(now, name);
   if (tube == nullptr) return false;
   ++tube->using_count;
   --session.used->using_count;
-  remove_if_unwanted(session.used, now, out);
+  remove_if_unwanted(now, session.used, out);
   session.used = tube;
   return true;
 }
@@ -154,7 +154,7 @@ bool Engine::watch(SessionId id, Time now, std::string_view name) {
   if (known != nullptr && find_watch(session, known) != session.watches.end()) return true;
   if (session.watches.size() >= limits_.session_watches) return false;
   if (watch_count_ >= limits_.watches) return false;
-  Tube* tube = find_or_add_tube(name, now);
+  Tube* tube = find_or_add_tube(now, name);
   if (tube == nullptr) return false;
   session.watches.push_back({.tube = tube, .session = &session, .waiting_links = {}});
   ++tube->watching_count;
@@ -185,7 +185,7 @@ bool Engine::ignore(SessionId id, Time now, std::string_view name, Output& out) 
   }
   --tube->watching_count;
   --watch_count_;
-  remove_if_unwanted(tube, now, out);
+  remove_if_unwanted(now, tube, out);
   return true;
 }
 
@@ -205,7 +205,7 @@ std::string_view Engine::used_tube(SessionId session) const {
   return session_of(session).used->name;
 }
 
-bool Engine::pause(std::string_view name, Seconds duration, Time now, Output& out) {
+bool Engine::pause(Time now, std::string_view name, Seconds duration, Output& out) {
   Tube* tube = tubes_.find(name);
   if (tube == nullptr) return false;
   ++tube->pause_count;
@@ -219,7 +219,7 @@ bool Engine::pause(std::string_view name, Seconds duration, Time now, Output& ou
   serve_waiting(now, out);
   if (!paused) {
     tube->restored = false;
-    remove_if_unwanted(tube, now, out);
+    remove_if_unwanted(now, tube, out);
   }
   return true;
 }
@@ -339,7 +339,7 @@ void Engine::attach_buried(Job* job, std::uint64_t order) {
   ++job->tube->tally->jobs.buried;
 }
 
-void Engine::attach_reserved(Job* job, Session& holder, Time now) {
+void Engine::attach_reserved(Session& holder, Time now, Job* job) {
   job->state = JobState::reserved;
   JobHistory& history = job->history();
   history.holder = &holder;
@@ -419,7 +419,7 @@ bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {
   ++tube->delete_count;
   ++tally.delete_count;
   out.fact(Removed{.id = job_id});
-  remove_if_unwanted(tube, now, out);
+  remove_if_unwanted(now, tube, out);
   return true;
 }
 
@@ -484,7 +484,7 @@ Kick Engine::begin_kick(SessionId session, std::uint64_t bound) const {
   return {.buried = buried, .left = std::min(bound, there)};
 }
 
-std::uint32_t Engine::kick(SessionId session, Kick& kick, Time now, Output& out) {
+std::uint32_t Engine::kick(SessionId session, Time now, Kick& kick, Output& out) {
   Tube& tube = *session_of(session).used;
   std::uint32_t moved = 0;
   for (; kick.left > 0 && moved < limits_.work_per_turn; --kick.left, ++moved) {

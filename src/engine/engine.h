@@ -111,7 +111,7 @@ class Engine {
   template <class Visit>
   void for_each_watched(SessionId session, Visit visit) const;
   // The tube gives no jobs for that long, counted from now; 0 ends a pause. False: no such tube.
-  bool pause(std::string_view tube, Seconds duration, Time now, Output& out);
+  bool pause(Time now, std::string_view tube, Seconds duration, Output& out);
 
   // --- Memory. A body that is still arriving counts against job_memory_bytes.
 
@@ -155,7 +155,7 @@ class Engine {
   // most. Nothing moves yet. O(1). [protocol: kick]
   Kick begin_kick(SessionId session, std::uint64_t bound) const;
   // Moves up to work_per_turn of them and returns how many; kick.left says how many are to come.
-  std::uint32_t kick(SessionId session, Kick& kick, Time now, Output& out);
+  std::uint32_t kick(SessionId session, Time now, Kick& kick, Output& out);
 
   // Nothing: no such job. O(1). [protocol: peek]
   std::optional<JobBody> peek(JobId id) const;
@@ -175,8 +175,8 @@ class Engine {
   // --- What is there. O(log tubes) at most. [protocol: stats, stats-tube, stats-job]
 
   EngineInfo info() const;
-  std::optional<TubeInfo> tube_info(std::string_view tube, Time now) const;
-  std::optional<JobInfo> job_info(JobId id, Time now) const;
+  std::optional<TubeInfo> tube_info(Time now, std::string_view tube) const;
+  std::optional<JobInfo> job_info(Time now, JobId id) const;
 
   // What is tallied of tubes; limits() says how many have a tally of their own. Valid until the
   // engine's next change.
@@ -185,15 +185,15 @@ class Engine {
   // --- Durable state.
 
   // Applies a fact that was once emitted. Precondition: no session is open. O(log n).
-  void replay(const Fact& fact, Time now);
+  void replay(Time now, const Fact& fact);
   // Tells a minimal list of facts that gives this durable state. O(n).
   void visit_durable(Time now, FactSink& sink) const;
   // Tells the `Added` that gives one job as it rests durably. Precondition: it exists. O(1).
-  void describe(JobId id, Time now, FactSink& sink) const;
+  void describe(Time now, JobId id, FactSink& sink) const;
   // Emits the `Placed` that gives the job's resting place again if an earlier fact may have named
   // a time for it: it is delayed, or became ready when its delay ended. Precondition: it exists.
   // O(1).
-  void describe_delay(JobId id, Time now, FactSink& sink) const;
+  void describe_delay(Time now, JobId id, FactSink& sink) const;
 
   // Walks everything and asserts what the structures promise. For tests.
   void check_invariants() const;
@@ -203,10 +203,10 @@ class Engine {
   const Session& session_of(SessionId id) const;
   Job* held_by(SessionId session, JobId id);
 
-  Tube* find_or_add_tube(std::string_view name, Time now);
-  Tube* add_tube(std::string_view name, Time now);
-  void remove_tube(Tube* tube, Time now);
-  void remove_if_unwanted(Tube* tube, Time now, FactSink& out);
+  Tube* find_or_add_tube(Time now, std::string_view name);
+  Tube* add_tube(Time now, std::string_view name);
+  void remove_tube(Time now, Tube* tube);
+  void remove_if_unwanted(Time now, Tube* tube, FactSink& out);
   void set_paused(Tube* tube, bool paused);
   std::vector<Watch>::iterator find_watch(Session& session, const Tube* tube);
 
@@ -215,7 +215,7 @@ class Engine {
   void attach_ready(Job* job);
   void attach_delayed(Job* job, Time until);
   void attach_buried(Job* job, std::uint64_t order);
-  void attach_reserved(Job* job, Session& holder, Time now);
+  void attach_reserved(Session& holder, Time now, Job* job);
   static void tell_added(const Job& job, Output& out);
   static void tell_placed(const Job& job, Output& out);
   void make_ready(Job* job);
@@ -232,7 +232,7 @@ class Engine {
   void may_serve(Tube* tube);
   void serve_waiting(Time now, Output& out);
   void end_wait(Session& session);
-  void give(Session& session, Job* job, Time now, Output& out);
+  void give(Session& session, Time now, Job* job, Output& out);
   void give_back_held(Session& session, std::uint32_t& budget, Output& out);
 
   bool makes_ready(Time now) const;
@@ -242,11 +242,11 @@ class Engine {
   void end_waits(Time now, Output& out);
   void go_on_closing(Output& out);
 
-  void replay_added(const Added& added, Time now);
-  void replay_placed(const Placed& placed, Time now);
-  void replay_removed(const Removed& removed, Time now);
-  void replay_paused(const Paused& paused, Time now);
-  void attach_placed(Job* job, const Placement& place, Time now);
+  void replay_added(Time now, const Added& added);
+  void replay_placed(Time now, const Placed& placed);
+  void replay_removed(Time now, const Removed& removed);
+  void replay_paused(Time now, const Paused& paused);
+  void attach_placed(Time now, Job* job, const Placement& place);
 
   Limits limits_;
   JobTable jobs_;

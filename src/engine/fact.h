@@ -67,6 +67,18 @@ struct Paused {
 
 using Fact = std::variant<Added, Placed, Removed, Paused>;
 
+// The id that a fact uses up, after which it is not given to another job; 0: none. (A job that is
+// placed exists already.)
+inline JobId id_used_by(const Fact& fact) {
+  struct {
+    JobId operator()(const Added& added) const { return added.id; }
+    JobId operator()(const Placed& /*placed*/) const { return 0; }
+    JobId operator()(const Removed& removed) const { return removed.id; }
+    JobId operator()(const Paused& /*paused*/) const { return 0; }
+  } id;
+  return std::visit(id, fact);
+}
+
 class FactSink {
  public:
   virtual void fact(const Fact& fact) = 0;

@@ -13,7 +13,7 @@ EngineInfo Engine::info() const {
   return info;
 }
 
-std::optional<TubeInfo> Engine::tube_info(std::string_view name, Time now) const {
+std::optional<TubeInfo> Engine::tube_info(Time now, std::string_view name) const {
   const Tube* tube = tubes_.find(name);
   if (tube == nullptr) return std::nullopt;
   TubeInfo info{.name = tube->name,
@@ -34,7 +34,7 @@ std::optional<TubeInfo> Engine::tube_info(std::string_view name, Time now) const
   return info;
 }
 
-std::optional<JobInfo> Engine::job_info(JobId id, Time now) const {
+std::optional<JobInfo> Engine::job_info(Time now, JobId id) const {
   const Job* job = jobs_.find(id);
   if (job == nullptr) return std::nullopt;
   JobInfo info{.id = job->id,

@@ -8,7 +8,7 @@ namespace tubed::engine {
 class Replay final : public FactSink {
  public:
   Replay(Engine& engine, Time now) : engine_(engine), now_(now) {}
-  void fact(const Fact& fact) override { engine_.replay(fact, now_); }
+  void fact(const Fact& fact) override { engine_.replay(now_, fact); }
 
  private:
   Engine& engine_;

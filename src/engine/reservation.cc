@@ -13,7 +13,7 @@ void Engine::reserve(SessionId id, Time now, Wait wait, Output& out) {
   mark_worker(session);
   if (Job* job = best_ready(session); job != nullptr) {
     detach(job);
-    give(session, job, now, out);
+    give(session, now, job, out);
     return;
   }
   // A holder is not made to wait through the last second of what it holds.
@@ -49,7 +49,7 @@ std::optional<JobBody> Engine::reserve_job(SessionId id, Time now, JobId job_id)
   if (job == nullptr || job->state == JobState::reserved) return std::nullopt;
   mark_worker(session);  // Compat: only one that got its job
   detach(job);
-  attach_reserved(job, session, now);
+  attach_reserved(session, now, job);
   return JobBody{.id = job->id, .body = job->body};
 }
 
@@ -87,8 +87,8 @@ void Engine::end_wait(Session& session) {
   watch_deadlines(session);
 }
 
-void Engine::give(Session& session, Job* job, Time now, Output& out) {
-  attach_reserved(job, session, now);
+void Engine::give(Session& session, Time now, Job* job, Output& out) {
+  attach_reserved(session, now, job);
   out.notice(
       {.session = session.id, .kind = Notice::Kind::reserved, .job = job->id, .body = job->body});
 }
@@ -123,7 +123,7 @@ void Engine::serve_waiting(Time now, Output& out) {
       Job* job = best_ready(session);
       end_wait(session);
       detach(job);
-      give(session, job, now, out);
+      give(session, now, job, out);
     }
     may_serve(next.tube);
   }
@@ -185,7 +185,7 @@ void Engine::end_pauses(Time now, Output& out) {
     tube->pause = {};
     tube->restored = false;
     may_serve(tube);
-    remove_if_unwanted(tube, now, out);
+    remove_if_unwanted(now, tube, out);
   }
 }
 

@@ -37,9 +37,8 @@ std::vector<std::uint64_t> sequences_in(const std::vector<FileInfo>& files) {
 Result<std::vector<OpenSegment>> open_all(Storage& storage) {
   std::string reason = "no segment";
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    auto files = storage.list();
-    if (!files) return files.error();
-    const std::vector<std::uint64_t> sequences = sequences_in(*files);
+    auto files = TRY(storage.list());
+    const std::vector<std::uint64_t> sequences = sequences_in(files);
     std::vector<OpenSegment> segments;
     for (const std::uint64_t sequence : sequences) {
       if (!segments.empty() && sequence != segments.back().sequence + 1) {
@@ -124,14 +123,12 @@ class Backup {
 
   Result<BackupReport> run() {
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      auto segments = open_all(from_);
-      if (!segments) return segments.error();
-      segments_ = std::move(*segments);
+      segments_ = TRY(open_all(from_));
       auto copied = copy_all();
       for (const OpenSegment& segment : segments_) from_.close(segment.file);
       if (copied && *copied == Copied::all) return report();
       // A part of a journal would pass for a whole one.
-      if (auto removed = shrink_to(0); !removed) return removed.error();
+      TRY(shrink_to(0));
       if (!copied) return copied.error();
     }
     return Error{"segments are reused faster than they can be copied"};
@@ -172,9 +169,7 @@ class Backup {
           return give_up({fmt::format("{} is damaged at offset {}: no group is whole here or later",
                                       segment_name(segments_[0].sequence), extent.broken_at)});
         }
-        if (index == 0 || extent.begun) {
-          if (auto kept = store(std::move(*look)); !kept) return kept.error();
-        }
+        if (index == 0 || extent.begun) TRY(store(std::move(*look)));
         if (ends) return Copied::all;
       } else if (index == furthest && ++reads == kReads) {
         return give_up(
@@ -182,7 +177,7 @@ class Backup {
                          "on later",
                          segment_name(segments_[index].sequence), extent.broken_at)});
       } else if (index > 0 && !extent.begun) {
-        if (auto removed = shrink_to(index - 1); !removed) return removed.error();
+        TRY(shrink_to(index - 1));
       }
     }
     return Copied::all;
@@ -190,25 +185,23 @@ class Backup {
 
   Result<Look> look_at(std::size_t index) {
     const OpenSegment& segment = segments_[index];
-    auto image = from_.read(segment.file);
-    if (!image) return image.error();
+    auto image = TRY(from_.read(segment.file));
     const std::string name = segment_name(segment.sequence);
-    const auto header = decode_header(*image, segment.sequence);
+    const auto header = decode_header(image, segment.sequence);
     if (!header) return Error{fmt::format("{} {}", name, header.error().message)};
     if (index == 0) directory_ = header.value().directory;
     if (header.value().directory != directory_) {
       return Error{fmt::format("{} belongs to another journal", name)};
     }
     const auto follows = index == 0 ? std::nullopt : stored_[index - 1].next_number;
-    const Extent extent = measure(*image, header.value(), follows);
-    return Look{.image = std::move(*image), .header = header.value(), .extent = extent};
+    const Extent extent = measure(image, header.value(), follows);
+    return Look{.image = std::move(image), .header = header.value(), .extent = extent};
   }
 
   Result<bool> has_group_behind(std::size_t index) {
     for (const OpenSegment& segment : std::span(segments_).subspan(index + 1)) {
-      auto image = from_.read(segment.file);
-      if (!image) return image.error();
-      SegmentReader reader(*image, segment.sequence, WallClock{});
+      auto image = TRY(from_.read(segment.file));
+      SegmentReader reader(image, segment.sequence, WallClock{});
       if (has_group(reader, directory_)) return true;
     }
     return false;
@@ -216,9 +209,8 @@ class Backup {
 
   // The error, unless a file was taken away from under the reader.
   Result<Copied> give_up(const Error& error) {
-    auto files = from_.list();
-    if (!files) return files.error();
-    const std::vector<std::uint64_t> there = sequences_in(*files);
+    auto files = TRY(from_.list());
+    const std::vector<std::uint64_t> there = sequences_in(files);
     const std::size_t copied = stored_.empty() ? 0 : stored_.size() - 1;
     for (const OpenSegment& segment : std::span(segments_).subspan(copied)) {
       if (!std::ranges::binary_search(there, segment.sequence)) return Copied::outrun;
@@ -240,7 +232,7 @@ class Backup {
   Result<void> shrink_to(std::size_t count) {
     for (; stored_.size() > count; stored_.pop_back()) {
       const std::uint64_t sequence = segments_[stored_.size() - 1].sequence;
-      if (auto removed = to_.remove_now(segment_name(sequence)); !removed) return removed;
+      TRY(to_.remove_now(segment_name(sequence)));
     }
     return {};
   }

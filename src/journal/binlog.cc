@@ -192,19 +192,18 @@ Result<std::optional<TornBinlog>> BinlogReader::read(std::string_view image, boo
     if (newest) return std::optional(TornBinlog{0, "the file ends in its version"});
     return Error{"is damaged at byte 0: the file ends in its version"};
   }
-  const auto format = format_of(load<std::uint32_t>(image, 0));
-  if (!format) return format.error();
+  const auto format = TRY(format_of(load<std::uint32_t>(image, 0)));
 
   std::size_t offset = kIntBytes;
   while (!zeros_from(image, offset)) {
     const std::string_view rest = image.substr(offset);
-    const Entry entry = Entry::parse(rest, format.value());
+    const Entry entry = Entry::parse(rest, format);
     if (!entry.bad.empty()) {
       const bool zeros_follow = entry.bytes < rest.size() && zeros_from(rest, entry.bytes);
       if (newest || zeros_follow) return std::optional(TornBinlog{offset, entry.bad});
       return Error{fmt::format("is damaged at byte {}: {}", offset, entry.bad)};
     }
-    if (auto told = tell(entry); !told) return told.error();
+    TRY(tell(entry));
     offset += entry.bytes;
   }
   return std::optional<TornBinlog>();

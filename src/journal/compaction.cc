@@ -217,7 +217,7 @@ bool Journal::migrate_pauses() {
     const PauseInForce pause = next->second;
     if (pause.home != oldest) continue;
     if (pause.until <= now) {
-      ledger_.paused({.tube = pause_behind_, .duration = {}, .until = {}}, 0);
+      ledger_.end_pause(pause_behind_);
       continue;
     }
     const Paused fact{.tube = pause_behind_, .duration = pause.duration, .until = pause.until};

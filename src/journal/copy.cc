@@ -26,13 +26,8 @@ void LogCopy::fact(const Fact& fact) {
   if (group_at_ == 0) begin_group();
   append_record(segment_, seed_, fact, settings_.clock);
   ++number_;
-  if (const auto* added = std::get_if<Added>(&fact)) {
-    ledger_.added(added->id, record_bytes(fact));
-    use_ids_below(added->id + 1);
-  } else if (const auto* removed = std::get_if<Removed>(&fact)) {
-    ledger_.removed(removed->id);
-    use_ids_below(removed->id + 1);
-  }
+  ledger_.apply(fact, record_bytes(fact));
+  use_ids_below(id_used_by(fact) + 1);
 }
 
 void LogCopy::use_ids_below(JobId next) {

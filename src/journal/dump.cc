@@ -1,11 +1,15 @@
 #include "journal/dump.h"
 
+#include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/overloaded.h"
+#include "journal/layout.h"
 #include "journal/salvage.h"
 #include "journal/segment.h"
 
@@ -32,49 +36,87 @@ std::string quoted(std::string_view text) {
   return line;
 }
 
-void print_place(Line line, const Placement& place, const WallClock& clock) {
-  fmt::format_to(line, " state={} pri={} delay={}", name_of(place.state), place.priority,
-                 place.delay.count);
-  if (place.state == JobState::delayed) {
-    fmt::format_to(line, " until={}", utc_text(clock.to_wall(place.until)));
+// Prints each field as " key=value", sorted by its order.
+class FieldPrinter {
+ public:
+  FieldPrinter(const WallClock& clock, Bodies bodies) : clock_(clock), bodies_(bodies) {}
+
+  template <auto... Path, class Record>
+  void field(const layout::Value<Path...>& field, const Record& record) {
+    value(field.shown, field.in(record));
   }
-  if (place.state == JobState::buried) fmt::format_to(line, " order={}", place.bury_order);
-}
+  template <auto Path, class Record>
+  void field(const layout::Place<Path>& field, const Record& record) {
+    const Placement& place = field.in(record);
+    if (place.state == JobState::delayed) value({"until", field.shown.order}, place.until);
+    if (place.state == JobState::buried) value({"order", field.shown.order}, place.bury_order);
+  }
+  template <auto Path, class Number, class Record>
+  void field(const layout::Length<Path, Number>& field, const Record& record) {
+    value(field.shown, field.in(record).size());
+  }
+  template <std::size_t Count, class Record>
+  void field(const layout::Zeros<Count>& /*field*/, const Record& /*record*/) {}
+  template <auto Path, class Record>
+  void field(const layout::Text<Path>& field, const Record& record) {
+    add(field.shown, quoted(field.in(record)));
+  }
+  template <auto Path, class Record>
+  void field(const layout::Body<Path>& field, const Record& record) {
+    if (bodies_ == Bodies::text) add(field.shown, quoted(field.in(record).view()));
+  }
 
-void print_counters(Line line, const JobCounters& counters) {
-  fmt::format_to(line, " reserves={} timeouts={} releases={} buries={} kicks={}", counters.reserves,
-                 counters.timeouts, counters.releases, counters.buries, counters.kicks);
-}
+  void print(Line line) {
+    std::ranges::sort(fields_, {}, &PrintedField::order);
+    for (const PrintedField& field : fields_) fmt::format_to(line, " {}", field.text);
+  }
 
-void print_record(Line line, const Group& group) {
-  fmt::format_to(
-      line, "group number={} facts={} jobs={} durable={} next-id={} written={} journal={:016x}{}",
-      group.number, group.facts, group.jobs, group.durable, group.next_job_id,
-      utc_text(group.written), group.directory, group.clean ? " clean" : "");
-}
+ private:
+  struct PrintedField {
+    int order;
+    std::string text;
+  };
 
-void print_record(Line line, const Added& added, const WallClock& clock, Bodies bodies) {
-  fmt::format_to(line, "added id={} tube={}", added.id, quoted(added.tube));
-  print_place(line, added.place, clock);
-  fmt::format_to(line, " ttr={} created={} bytes={}", added.ttr.count,
-                 utc_text(clock.to_wall(added.created)), added.body.size());
-  print_counters(line, added.counters);
-  if (bodies == Bodies::text) fmt::format_to(line, " body={}", quoted(added.body.view()));
-}
+  void add(const layout::Shown& shown, std::string_view value) {
+    if (!shown.key.empty()) add_text(shown.order, fmt::format("{}={}", shown.key, value));
+  }
+  void add_text(int order, std::string text) { fields_.push_back({order, std::move(text)}); }
 
-void print_record(Line line, const Placed& placed, const WallClock& clock) {
-  fmt::format_to(line, "placed id={}", placed.id);
-  print_place(line, placed.place, clock);
-  print_counters(line, placed.counters);
-}
+  template <class T>
+  requires std::is_integral_v<T>
+  void value(const layout::Shown& shown, T number) {
+    switch (shown.form) {
+      case layout::Form::number:
+        return add(shown, fmt::format("{}", number));
+      case layout::Form::hexadecimal:
+        return add(shown, fmt::format("{:016x}", number));
+      case layout::Form::wall_time:
+        return add(shown, utc_text(static_cast<std::int64_t>(number)));
+    }
+  }
+  void value(const layout::Shown& shown, bool flag) {
+    if (flag) add_text(shown.order, std::string(shown.key));
+  }
+  void value(const layout::Shown& shown, Seconds seconds) { value(shown, seconds.count); }
+  void value(const layout::Shown& shown, Time time) { add(shown, utc_text(clock_.to_wall(time))); }
+  void value(const layout::Shown& shown, JobState state) { add(shown, name_of(state)); }
+  void value(const layout::Shown& shown, const JobCounters& counters) {
+    add_text(shown.order, fmt::format("reserves={} timeouts={} releases={} buries={} kicks={}",
+                                      counters.reserves, counters.timeouts, counters.releases,
+                                      counters.buries, counters.kicks));
+  }
 
-void print_record(Line line, const Removed& removed) {
-  fmt::format_to(line, "removed id={}", removed.id);
-}
+  const WallClock& clock_;
+  Bodies bodies_;
+  std::vector<PrintedField> fields_;
+};
 
-void print_record(Line line, const Paused& paused, const WallClock& clock) {
-  fmt::format_to(line, "paused tube={} pause={} until={}", quoted(paused.tube),
-                 paused.duration.count, utc_text(clock.to_wall(paused.until)));
+template <class T>
+void print_record(Line line, const T& record, const WallClock& clock, Bodies bodies) {
+  FieldPrinter printer(clock, bodies);
+  layout::for_each_field<T>([&](const auto& field) { printer.field(field, record); });
+  fmt::format_to(line, "{}", layout::Layout<T>::name);
+  printer.print(line);
 }
 
 // Prints what its header says, and returns what journal its records are to be of.
@@ -97,22 +139,20 @@ void RecordPrinter::record(std::uint64_t segment, std::uint64_t offset, std::siz
                            const Record& record) {
   std::string text = fmt::format("{}:{} ", segment_name(segment), offset);
   const Line line(text);
-  if (const auto* group = std::get_if<Group>(&record)) print_record(line, *group);
-  if (const auto* added = std::get_if<Added>(&record)) print_record(line, *added, clock_, bodies_);
-  if (const auto* placed = std::get_if<Placed>(&record)) print_record(line, *placed, clock_);
-  if (const auto* removed = std::get_if<Removed>(&record)) print_record(line, *removed);
-  if (const auto* paused = std::get_if<Paused>(&record)) print_record(line, *paused, clock_);
+  const auto print = [&](const auto& any) { print_record(line, any, clock_, bodies_); };
+  std::visit(Overloaded{[&](const Group& group) { print(group); },
+                        [&](const Fact& fact) { std::visit(print, fact); }},
+             record);
   print_(text);
 }
 
 Result<void> dump(Storage& storage, const std::function<void(std::string_view)>& print,
                   Bodies bodies) {
   constexpr WallClock kWallTime;
-  auto segments = list_segments(storage);
-  if (!segments) return segments.error();
+  auto segments = TRY(list_segments(storage));
   Result<void> result;
   RecordPrinter printer(kWallTime, bodies, print);
-  for (const SegmentFile& segment : *segments) {
+  for (const SegmentFile& segment : segments) {
     const auto image = read_segment(storage, segment.sequence);
     if (!image) {
       print(fmt::format("{} cannot be read: {}", segment_name(segment.sequence),
@@ -122,7 +162,7 @@ Result<void> dump(Storage& storage, const std::function<void(std::string_view)>&
     }
     const std::uint64_t directory = print_header(image.value(), segment.sequence, print);
     // Another version's records must not be taken for damage.
-    if (version_of(image.value()).value_or(kFormatVersion) != kFormatVersion) continue;
+    if (has_unknown_version(image.value())) continue;
     const auto lost = [&](const LostRange& range) {
       print(fmt::format("{}:{} does not read up to {}: {}", segment_name(segment.sequence),
                         range.from, range.to, range.reason));

@@ -30,10 +30,9 @@ struct Found {
 };
 
 Result<Found> look(Storage& storage) {
-  auto files = storage.list();
-  if (!files) return files.error();
+  auto files = TRY(storage.list());
   Found found;
-  for (FileInfo& file : *files) {
+  for (FileInfo& file : files) {
     if (const auto number = binlog_number(file.name)) {
       found.binlogs.push_back({*number, std::move(file.name), file.bytes});
     } else if (sequence_of(file.name)) {
@@ -87,23 +86,19 @@ class Import {
       : storage_(storage), settings_(settings), log_(log), progress_(progress) {}
 
   Result<std::optional<ImportReport>> run() {
-    auto found = look(storage_);
-    if (!found) return found.error();
-    found_ = std::move(*found);
+    found_ = TRY(look(storage_));
     if (auto error = objection(found_)) return std::move(*error);
     if (found_.done) {
       log_(fmt::format("beanstalkd's binlogs were imported; {} of them are still to be moved to {}",
                        found_.binlogs.size(), kImported));
-      if (auto tidied = tidy(); !tidied) return tidied.error();
+      TRY(tidy());
       return std::optional<ImportReport>();
     }
     if (found_.binlogs.empty()) return std::optional<ImportReport>();
-    if (auto begun = begin(); !begun) return begun.error();
+    TRY(begin());
     if (auto converted = convert(); !converted) return take_back(converted.error());
-    if (auto moved = storage_.move(std::string(kImportBegun), std::string(kImportDone)); !moved) {
-      return moved.error();
-    }
-    if (auto tidied = tidy(); !tidied) return tidied.error();
+    TRY(storage_.move(std::string(kImportBegun), std::string(kImportDone)));
+    TRY(tidy());
     return std::optional(std::move(report_));
   }
 
@@ -118,7 +113,7 @@ class Import {
 
   Result<void> remove_segments(const std::vector<std::string>& names) {
     for (const std::string& name : names) {
-      if (auto removed = storage_.remove_now(name); !removed) return removed;
+      TRY(storage_.remove_now(name));
     }
     return {};
   }
@@ -130,16 +125,15 @@ class Import {
     std::uint64_t total = 0;
     for (const Binlog& binlog : found_.binlogs) total += binlog.bytes;
     for (const Binlog& binlog : found_.binlogs) {
-      auto image = contents(binlog.name);
-      if (!image) return image.error();
-      auto torn = reader.read(*image, &binlog == &found_.binlogs.back());
+      auto image = TRY(contents(binlog.name));
+      auto torn = reader.read(image, &binlog == &found_.binlogs.back());
       if (!torn) return Error{fmt::format("{} {}", binlog.name, torn.error().message)};
       if (*torn) note_torn(binlog, **torn);
       done += binlog.bytes;
       if (progress_) progress_(done, total);
     }
     copy.use_ids_below(reader.next_job_id());
-    if (auto finished = copy.finish(); !finished) return finished;
+    TRY(copy.finish());
     const BinlogJobs jobs = reader.jobs(settings_.clock.to_monotonic(settings_.now));
     report_.files = found_.binlogs.size();
     report_.records = reader.records();
@@ -150,10 +144,9 @@ class Import {
   }
 
   Result<std::string> contents(const std::string& name) {
-    auto file = storage_.open(name);
-    if (!file) return file.error();
-    auto image = storage_.read(*file);
-    storage_.close(*file);
+    auto file = TRY(storage_.open(name));
+    auto image = storage_.read(file);
+    storage_.close(file);
     return image;
   }
 
@@ -174,9 +167,7 @@ class Import {
 
   Result<void> tidy() {
     for (const Binlog& binlog : found_.binlogs) {
-      if (auto moved = storage_.move(binlog.name, std::string(kImported) + binlog.name); !moved) {
-        return moved;
-      }
+      TRY(storage_.move(binlog.name, std::string(kImported) + binlog.name));
     }
     return storage_.remove_now(std::string(kImportDone));
   }

@@ -22,9 +22,8 @@ Result<std::unique_ptr<Journal>> Journal::open(Storage& storage, JournalHost& ho
   const std::size_t current = found.current;
   std::vector<FileId> files;
   for (std::size_t i = current; i < segments.size(); ++i) {
-    auto file = storage.open(segment_name(segments[i].sequence));
-    if (!file) return file.error();
-    files.push_back(*file);
+    auto file = TRY(storage.open(segment_name(segments[i].sequence)));
+    files.push_back(file);
   }
   const bool torn = found.cut.has_value();
   std::unique_ptr<Journal> journal(new Journal(storage, host, options, std::move(found)));
@@ -91,16 +90,8 @@ void Journal::append(const Fact& fact, std::uint64_t record_bytes) {
   head_.end = part.end();
   part.end_number = ++newest_;
   pending_bytes_ += record_bytes;
-  ledger_.use(record_bytes);
-  if (const auto* added = std::get_if<Added>(&fact)) {
-    ledger_.added(added->id, record_bytes);
-    next_job_id_ = std::max(next_job_id_, added->id + 1);
-  } else if (const auto* removed = std::get_if<Removed>(&fact)) {
-    ledger_.removed(removed->id);
-    next_job_id_ = std::max(next_job_id_, removed->id + 1);
-  } else if (const auto* paused = std::get_if<Paused>(&fact)) {
-    ledger_.paused(*paused, record_bytes);
-  }
+  ledger_.apply(fact, record_bytes);
+  next_job_id_ = std::max(next_job_id_, id_used_by(fact) + 1);
   part.jobs = ledger_.jobs();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "base/overloaded.h"
 
 namespace tubed::journal {
 
@@ -29,7 +30,22 @@ void Ledger::use(std::uint64_t bytes) {
   largest_segment_bytes_ = std::max(largest_segment_bytes_, segments_.back().used_bytes);
 }
 
-bool Ledger::added(JobId id, std::uint64_t bytes) {
+Ledger::Applied Ledger::apply(const Fact& fact, std::uint64_t bytes) {
+  use(bytes);
+  return std::visit(Overloaded{[&](const Added& added) { return this->added(added.id, bytes); },
+                               [](const Placed&) { return Applied::once; },
+                               [&](const Removed& removed) {
+                                 this->removed(removed.id);
+                                 return Applied::once;
+                               },
+                               [&](const Paused& paused) {
+                                 this->paused(paused, bytes);
+                                 return Applied::once;
+                               }},
+                    fact);
+}
+
+Ledger::Applied Ledger::added(JobId id, std::uint64_t bytes) {
   Page& page = pages_[id / kPageIds];
   Home& home = page.homes[id % kPageIds];
   const bool is_new = home.segment == 0;
@@ -48,7 +64,7 @@ bool Ledger::added(JobId id, std::uint64_t bytes) {
   } else {
     runs.push_back({id, 1});
   }
-  return is_new;
+  return is_new ? Applied::once : Applied::again;
 }
 
 void Ledger::removed(JobId id) {
@@ -63,15 +79,19 @@ void Ledger::removed(JobId id) {
 }
 
 void Ledger::paused(const Paused& pause, std::uint64_t bytes) {
-  auto found = pauses_.find(pause.tube);
-  if (found != pauses_.end()) leave(found->second.home, found->second.bytes);
-  if (pause.duration.count == 0) {
-    if (found != pauses_.end()) pauses_.erase(found);
-    return;
-  }
-  if (found == pauses_.end()) found = pauses_.try_emplace(std::string(pause.tube)).first;
-  found->second = {pause.duration, pause.until, segments_.back().sequence, bytes};
-  settle(segments_.back().sequence, bytes);
+  end_pause(pause.tube);
+  if (pause.duration.count == 0) return;
+  const std::uint64_t home = segments_.back().sequence;
+  pauses_.try_emplace(std::string(pause.tube),
+                      PauseInForce{pause.duration, pause.until, home, bytes});
+  settle(home, bytes);
+}
+
+void Ledger::end_pause(std::string_view tube) {
+  const auto found = pauses_.find(tube);
+  if (found == pauses_.end()) return;
+  leave(found->second.home, found->second.bytes);
+  pauses_.erase(found);
 }
 
 std::uint64_t Ledger::home_of(JobId id) const {

@@ -58,12 +58,16 @@ class Ledger {
   // The newest segment has grown.
   void use(std::uint64_t bytes);
 
-  // The newest segment is the job's home from now on. `bytes` are the record's. False: it had a
-  // home before.
-  bool added(JobId id, std::uint64_t bytes);
-  void removed(JobId id);
-  // The newest segment is the pause's home from now on; a pause of 0 ends it.
-  void paused(const Paused& pause, std::uint64_t bytes);
+  enum class Applied : std::uint8_t {
+    once,
+    again,  // an `Added` of a job that has a home: compaction has copied it
+  };
+  // A record of `bytes` bytes is at the end of the newest segment. Of an `Added` or a pause that
+  // segment is the home from now on; a `Removed`, or a pause of 0, ends a home. O(1), a pause
+  // O(log pauses).
+  Applied apply(const Fact& fact, std::uint64_t bytes);
+  // The pause is over: no segment is its home.
+  void end_pause(std::string_view tube);
 
   std::uint64_t jobs() const { return jobs_; }
   // The segment that is the job's home; 0: there is no such job. O(1).
@@ -89,6 +93,9 @@ class Ledger {
     std::uint32_t count = 0;
   };
 
+  Applied added(JobId id, std::uint64_t bytes);
+  void removed(JobId id);
+  void paused(const Paused& pause, std::uint64_t bytes);
   SegmentUse& segment(std::uint64_t sequence);
   void settle(std::uint64_t sequence, std::uint64_t bytes);
   void leave(std::uint64_t sequence, std::uint64_t bytes);

@@ -44,7 +44,7 @@ struct Group {
   friend bool operator==(const Group&, const Group&) = default;
 };
 
-using Record = std::variant<Group, Added, Placed, Removed, Paused>;
+using Record = std::variant<Group, Fact>;
 
 inline constexpr std::size_t kRecordAlignment = 8;
 inline constexpr std::size_t kRecordHeaderBytes = 8;
@@ -77,5 +77,7 @@ struct Parsed {
 };
 // O(length of the record).
 Parsed parse_record(std::string_view bytes, std::uint32_t seed, const WallClock& clock);
+// Whether kGroupBytes bytes may be a group's record. Looks at two fields, not at the checksum.
+bool looks_like_group(std::string_view bytes);
 
 }  // namespace tubed::journal

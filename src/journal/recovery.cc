@@ -28,10 +28,9 @@ Error damaged(std::uint64_t segment, std::uint64_t offset, std::string_view reas
 
 // Opens a file for as long as it is read.
 Result<std::string> read_file(Storage& storage, std::uint64_t sequence) {
-  auto file = storage.open(segment_name(sequence));
-  if (!file) return file.error();
-  auto image = storage.read(*file);
-  storage.close(*file);
+  auto file = TRY(storage.open(segment_name(sequence)));
+  auto image = storage.read(file);
+  storage.close(file);
   return image;
 }
 
@@ -41,20 +40,20 @@ class Examiner {
       : storage_(storage), clock_(clock), sink_(sink), progress_(progress) {}
 
   Result<Examined> run() {
-    if (auto listed = list(); !listed) return listed.error();
+    TRY(list());
     for (std::size_t i = 0; i < found_.segments.size(); ++i) {
-      if (auto read = read_segment(i); !read) return read.error();
+      TRY(read_segment(i));
       bytes_done_ += found_.segments[i].file_bytes;
       if (progress_) progress_(bytes_done_, bytes_total_);
     }
     if (impossible_) return *impossible_;
     if (ended_) {
-      if (auto settled = settle_end(); !settled) return settled.error();
+      TRY(settle_end());
     } else if (begins_late()) {
       return damaged(found_.segments.front().sequence, kSegmentHeaderBytes,
                      "nothing is written here");
     }
-    if (auto counted = check_jobs(); !counted) return counted.error();
+    TRY(check_jobs());
     const auto& segments = found_.segments;
     open_ledger_up_to(segments.empty() ? 1 : segments[found_.current].sequence);
     return std::move(found_);
@@ -74,9 +73,8 @@ class Examiner {
   };
 
   Result<void> list() {
-    auto files = storage_.list();
-    if (!files) return files.error();
-    for (const FileInfo& file : *files) {
+    auto files = TRY(storage_.list());
+    for (const FileInfo& file : files) {
       if (const auto sequence = sequence_of(file.name)) {
         found_.segments.push_back({*sequence, file.bytes, kSegmentHeaderBytes});
         bytes_total_ += file.bytes;
@@ -100,27 +98,25 @@ class Examiner {
 
   Result<void> read_segment(std::size_t index) {
     FoundSegment& segment = found_.segments[index];
-    auto image = read_file(storage_, segment.sequence);
-    if (!image) return image.error();
-    const auto header = decode_header(*image, segment.sequence);
+    auto image = TRY(read_file(storage_, segment.sequence));
+    const auto header = decode_header(image, segment.sequence);
     const std::string name = segment_name(segment.sequence);
     if (!header) {
-      const bool other_version = version_of(*image).value_or(kFormatVersion) != kFormatVersion;
       const std::string message = fmt::format("{} {}", name, header.error().message);
-      return other_version ? Error{message} : damage(message);
+      return has_unknown_version(image) ? Error{message} : damage(message);
     }
     if (index == 0) found_.directory = header.value().directory;
     if (header.value().directory != found_.directory) {
       return damage(fmt::format("{} belongs to another journal", name));
     }
-    SegmentReader reader(*image, segment.sequence, clock_);
+    SegmentReader reader(image, segment.sequence, clock_);
     if (!ended_) {
-      read_log(index, reader, *image);
+      read_log(index, reader, image);
       if (ended_) reader.seek(end_.offset);
     }
     if (!ended_) return {};
     gather_evidence(reader);
-    const std::string_view records = std::string_view(*image).substr(kSegmentHeaderBytes);
+    const std::string_view records = std::string_view(image).substr(kSegmentHeaderBytes);
     if (!all_zeros(records)) last_touched_ = index;
     return {};
   }
@@ -198,21 +194,17 @@ class Examiner {
   }
 
   void take(std::uint64_t segment, const Entry& entry) {
-    Ledger& ledger = found_.ledger;
-    ledger.use(entry.bytes);
-    bool is_copy = false;
-    if (const auto* added = std::get_if<Added>(&entry.record)) {
-      if (!is_possible(segment, entry.offset, added->id)) return;
-      is_copy = !ledger.added(added->id, entry.bytes);
-      found_.next_job_id = std::max(found_.next_job_id, added->id + 1);
-    } else if (const auto* removed = std::get_if<Removed>(&entry.record)) {
-      if (!is_possible(segment, entry.offset, removed->id)) return;
-      ledger.removed(removed->id);
-      found_.next_job_id = std::max(found_.next_job_id, removed->id + 1);
-    } else if (const auto* paused = std::get_if<Paused>(&entry.record)) {
-      ledger.paused(*paused, entry.bytes);
+    const auto* fact = std::get_if<Fact>(&entry.record);
+    if (fact == nullptr) {
+      found_.ledger.use(entry.bytes);
+      return sink_.record(segment, entry.offset, entry.bytes, entry.record);
     }
-    if (is_copy) return sink_.copied(segment, entry.offset, entry.bytes, entry.record);
+    const JobId id = id_used_by(*fact);
+    if (!is_possible(segment, entry.offset, id)) return;
+    found_.next_job_id = std::max(found_.next_job_id, id + 1);
+    if (found_.ledger.apply(*fact, entry.bytes) == Ledger::Applied::again) {
+      return sink_.copied(segment, entry.offset, entry.bytes, entry.record);
+    }
     sink_.record(segment, entry.offset, entry.bytes, entry.record);
   }
 
@@ -312,17 +304,16 @@ bool lacks_space(const Result<void>& result) {
 
 // Makes a segment's file and its name durable, cut to what counts.
 Result<void> settle(Storage& storage, FoundSegment& segment, bool goes_on, bool torn) {
-  auto file = storage.open(segment_name(segment.sequence));
-  if (!file) return file.error();
+  auto file = TRY(storage.open(segment_name(segment.sequence)));
   Result<void> result;
   // The log has left it and did not come to trim it, or it is torn behind that place.
   if (!goes_on && segment.file_bytes > segment.used_bytes) {
-    result = storage.truncate(*file, segment.used_bytes);
+    result = storage.truncate(file, segment.used_bytes);
     if (result) segment.file_bytes = segment.used_bytes;
     if (!torn && lacks_space(result)) result = {};  // it keeps its zeros, as a full disk's may
   }
-  if (result) result = storage.sync_now(*file);
-  storage.close(*file);
+  if (result) result = storage.sync_now(file);
+  storage.close(file);
   return result;
 }
 
@@ -344,7 +335,7 @@ Result<void> repair(Storage& storage, Examined& examined) {
   for (std::size_t i = 0; i < examined.segments.size(); ++i) {
     const bool torn = i == examined.current && examined.cut.has_value();
     const bool goes_on = i >= examined.current && !torn;
-    if (auto done = settle(storage, examined.segments[i], goes_on, torn); !done) return done;
+    TRY(settle(storage, examined.segments[i], goes_on, torn));
   }
   return {};
 }

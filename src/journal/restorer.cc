@@ -4,15 +4,12 @@ namespace tubed::journal {
 
 void Restorer::record(std::uint64_t /*segment*/, std::uint64_t /*offset*/, std::size_t /*bytes*/,
                       const Record& record) {
-  if (const auto* added = std::get_if<Added>(&record)) return queue_.fact(*added);
-  if (const auto* placed = std::get_if<Placed>(&record)) return queue_.fact(*placed);
-  if (const auto* removed = std::get_if<Removed>(&record)) return queue_.fact(*removed);
-  if (const auto* paused = std::get_if<Paused>(&record)) return queue_.fact(*paused);
+  if (const auto* fact = std::get_if<Fact>(&record)) queue_.fact(*fact);
 }
 
 void Restorer::copied(std::uint64_t /*segment*/, std::uint64_t /*offset*/, std::size_t /*bytes*/,
                       const Record& record) {
-  const Added& added = std::get<Added>(record);
+  const Added& added = std::get<Added>(std::get<Fact>(record));
   queue_.fact(Placed{.id = added.id, .place = added.place, .counters = added.counters});
 }
 

@@ -76,17 +76,16 @@ class Salvager final : public RecordSink {
       : from_(from), into_(into), clock_(clock), print_(print) {}
 
   Result<SalvageReport> run() {
-    auto segments = list_segments(from_);
-    if (!segments) return segments.error();
-    if (segments->empty()) return Error{"there is no segment of a journal"};
-    if (auto identified = find_identity(*segments); !identified) return identified.error();
-    std::uint64_t expected = segments->front().sequence;
-    for (const SegmentFile& segment : *segments) {
+    auto segments = TRY(list_segments(from_));
+    if (segments.empty()) return Error{"there is no segment of a journal"};
+    TRY(find_identity(segments));
+    std::uint64_t expected = segments.front().sequence;
+    for (const SegmentFile& segment : segments) {
       if (segment.sequence > expected) note_missing(expected, segment.sequence - 1);
       expected = segment.sequence + 1;
       copy(segment);
     }
-    if (auto finished = into_.finish(); !finished) return finished.error();
+    TRY(into_.finish());
     sum_up();
     return std::move(report_);
   }
@@ -95,10 +94,7 @@ class Salvager final : public RecordSink {
               const Record& record) override {
     read_something_ = true;
     if (const auto* group = std::get_if<Group>(&record)) return take(segment, offset, *group);
-    if (const auto* added = std::get_if<Added>(&record)) into_.fact(*added);
-    if (const auto* placed = std::get_if<Placed>(&record)) into_.fact(*placed);
-    if (const auto* removed = std::get_if<Removed>(&record)) into_.fact(*removed);
-    if (const auto* paused = std::get_if<Paused>(&record)) into_.fact(*paused);
+    into_.fact(std::get<Fact>(record));
     ++report_.facts;
     ++next_number_;
   }
@@ -111,8 +107,7 @@ class Salvager final : public RecordSink {
     for (const SegmentFile& segment : segments) {
       const auto image = read_segment(from_, segment.sequence);
       if (!image) continue;  // told of when it is to be copied
-      const auto version = version_of(image.value());
-      if (version && *version != kFormatVersion) {
+      if (has_unknown_version(image.value())) {
         const auto header = decode_header(image.value(), segment.sequence);
         return Error{segment_name(segment.sequence) + " " + header.error().message};
       }

@@ -36,10 +36,10 @@ bool is_whole(std::string_view image) {
   return crc32c(0, image.substr(0, kChecksumAt)) == checksum;
 }
 
-// Cheap, for every place where a group may stand: is it worth a checksum?
-bool looks_like_group(std::string_view at) {
-  return load_little<std::uint32_t>(at.data() + 4) == kGroupBytes - kRecordHeaderBytes &&
-         at[kRecordHeaderBytes] == 1;
+const Format& format_of(std::string_view image) {
+  const auto version = version_of(image);
+  const Format* const format = version ? find_format(*version) : nullptr;
+  return format == nullptr ? current_format() : *format;
 }
 
 }  // namespace
@@ -83,11 +83,16 @@ std::optional<std::uint32_t> version_of(std::string_view image) {
   return load_little<std::uint32_t>(image.data() + kVersionAt);
 }
 
+bool has_unknown_version(std::string_view image) {
+  const auto version = version_of(image);
+  return version && find_format(*version) == nullptr;
+}
+
 Result<SegmentHeader> decode_header(std::string_view image, std::uint64_t sequence) {
   if (!is_segment(image)) return Error{"is not a segment of a tubed journal"};
   const auto version = version_of(image);
   if (!version) return Error{"has a damaged header"};
-  if (*version != kFormatVersion) {
+  if (find_format(*version) == nullptr) {
     return Error{fmt::format("has format version {}; this tubed reads version {}", *version,
                              kFormatVersion)};
   }
@@ -106,10 +111,9 @@ Result<SegmentHeader> decode_header(std::string_view image, std::uint64_t sequen
 }
 
 Result<std::vector<SegmentFile>> list_segments(Storage& storage) {
-  auto files = storage.list();
-  if (!files) return files.error();
+  auto files = TRY(storage.list());
   std::vector<SegmentFile> segments;
-  for (const FileInfo& file : *files) {
+  for (const FileInfo& file : files) {
     if (const auto sequence = sequence_of(file.name)) segments.push_back({*sequence, file.bytes});
   }
   std::ranges::sort(segments, {}, &SegmentFile::sequence);
@@ -117,16 +121,18 @@ Result<std::vector<SegmentFile>> list_segments(Storage& storage) {
 }
 
 Result<std::string> read_segment(Storage& storage, std::uint64_t sequence) {
-  auto file = storage.open(segment_name(sequence));
-  if (!file) return file.error();
-  auto image = storage.read(*file);
-  storage.close(*file);
+  auto file = TRY(storage.open(segment_name(sequence)));
+  auto image = storage.read(file);
+  storage.close(file);
   return image;
 }
 
+SegmentReader::SegmentReader(std::string_view image, std::uint64_t sequence, const WallClock& clock)
+    : SegmentReader(image, sequence, clock, format_of(image)) {}
+
 Parsed SegmentReader::next() {
   if (offset_ >= image_.size()) return {};
-  Parsed parsed = parse_record(image_.substr(offset_), seed_, clock_);
+  Parsed parsed = format_->parse(image_.substr(offset_), seed_, clock_);
   if (parsed.kind != Parsed::Kind::record) return parsed;
   if (const auto* group = std::get_if<Group>(&parsed.record); group && group->offset != offset_) {
     Parsed misplaced;
@@ -141,13 +147,14 @@ Parsed SegmentReader::next() {
 std::optional<Group> SegmentReader::find_group() {
   const std::uint64_t misaligned = offset_ % kRecordAlignment;
   std::uint64_t at = offset_ + (misaligned == 0 ? 0 : kRecordAlignment - misaligned);
-  for (; at < image_.size() && image_.size() - at >= kGroupBytes; at += kRecordAlignment) {
-    const std::string_view bytes = image_.substr(at, kGroupBytes);
-    if (!looks_like_group(bytes)) continue;
-    const Parsed parsed = parse_record(bytes, seed_, clock_);
+  const std::size_t group_bytes = format_->group_bytes;
+  for (; at < image_.size() && image_.size() - at >= group_bytes; at += kRecordAlignment) {
+    const std::string_view bytes = image_.substr(at, group_bytes);
+    if (!format_->may_be_group(bytes)) continue;
+    const Parsed parsed = format_->parse(bytes, seed_, clock_);
     const auto* group = std::get_if<Group>(&parsed.record);
     if (parsed.kind != Parsed::Kind::record || group == nullptr || group->offset != at) continue;
-    offset_ = at + kGroupBytes;
+    offset_ = at + group_bytes;
     return *group;
   }
   return {};

@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "base/result.h"
+#include "journal/format.h"
 #include "journal/record.h"
 #include "journal/storage.h"
 
 namespace tubed::journal {
 
-inline constexpr std::uint32_t kFormatVersion = 1;
 inline constexpr std::size_t kSegmentHeaderBytes = 64;
 
 // "journal.0000000001"; numbers begin at 1.
@@ -38,8 +38,10 @@ std::string encode_header(const SegmentHeader& header);
 // The error says what is wrong with it, to stand behind the file's name: not a segment, another
 // version, damaged, another segment's name.
 Result<SegmentHeader> decode_header(std::string_view image, std::uint64_t sequence);
-// Of a header that is whole, be it of this version or of another.
+// Of a header that is whole, also of a version that this program does not read.
 std::optional<std::uint32_t> version_of(std::string_view image);
+// The header is whole, and of a version that this program does not read: no sign of damage.
+bool has_unknown_version(std::string_view image);
 
 struct SegmentFile {
   std::uint64_t sequence = 0;
@@ -53,9 +55,13 @@ Result<std::string> read_segment(Storage& storage, std::uint64_t sequence);
 // Walks through the records of one segment.
 class SegmentReader {
  public:
-  // `image` is the whole file, with its header, and outlives the reader.
-  SegmentReader(std::string_view image, std::uint64_t sequence, const WallClock& clock)
-      : image_(image), seed_(seed_of(sequence)), clock_(clock) {}
+  // `image` is the whole file, with its header, and outlives the reader. The records are read in
+  // the format that the header names; in the current one if the header is damaged.
+  SegmentReader(std::string_view image, std::uint64_t sequence, const WallClock& clock);
+  // In the format given, which outlives the reader.
+  SegmentReader(std::string_view image, std::uint64_t sequence, const WallClock& clock,
+                const Format& format)
+      : image_(image), seed_(seed_of(sequence)), clock_(clock), format_(&format) {}
 
   // Where the next record is looked for.
   std::uint64_t offset() const { return offset_; }
@@ -74,6 +80,7 @@ class SegmentReader {
   std::string_view image_;
   std::uint32_t seed_;
   WallClock clock_;
+  const Format* format_;
   std::uint64_t offset_ = kSegmentHeaderBytes;
 };
 

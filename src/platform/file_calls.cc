@@ -16,13 +16,60 @@ namespace tubed::platform {
 
 using journal::Outcome;
 
-Outcome failure(const std::string& what) {
-  const int error = errno;
+namespace {
+
+Outcome failure_of(int error, const std::string& what) {
   // Without a descriptor there is no room for another file either, and that passes as well.
   const bool no_space =
       error == ENOSPC || error == EDQUOT || error == EFBIG || error == EMFILE || error == ENFILE;
   return {no_space ? Outcome::Kind::no_space : Outcome::Kind::failed,
           fmt::format("{}: {}", what, error_text(error))};
+}
+
+// Where a write ended.
+struct Written {
+  int error = 0;  // errno; 0: all is written
+  std::uint64_t offset = 0;
+
+  bool ok() const { return error == 0; }
+};
+
+Outcome outcome_of(const Written& written, const std::string& path) {
+  if (written.ok()) return {};
+  return failure_of(written.error, fmt::format("write of {} at {}", path, written.offset));
+}
+
+// `flags` are those of pwritev2.
+Written write_pieces(int file, std::uint64_t offset, std::span<const std::string_view> pieces,
+                     int flags) {
+  std::array<iovec, IOV_MAX> vectors;
+  std::size_t written = 0;  // of pieces.front()
+  for (;;) {
+    int count = 0;
+    for (std::size_t i = 0; i < pieces.size() && count < IOV_MAX; ++i) {
+      const std::string_view rest = i == 0 ? pieces[0].substr(written) : pieces[i];
+      if (rest.empty()) continue;
+      vectors[static_cast<std::size_t>(count++)] = {.iov_base = const_cast<char*>(rest.data()),
+                                                    .iov_len = rest.size()};
+    }
+    if (count == 0) return {.offset = offset};
+    const ssize_t result = uninterrupted(
+        [&] { return ::pwritev2(file, vectors.data(), count, static_cast<off_t>(offset), flags); });
+    if (result == 0) return {EIO, offset};  // no error and no progress would never end
+    if (result < 0) return {errno, offset};
+    offset += static_cast<std::uint64_t>(result);
+    written += static_cast<std::size_t>(result);
+    while (!pieces.empty() && written >= pieces.front().size()) {
+      written -= pieces.front().size();
+      pieces = pieces.subspan(1);
+    }
+  }
+}
+
+}  // namespace
+
+Outcome failure(const std::string& what) {
+  return failure_of(errno, what);
 }
 
 Outcome sync_file(int file, const std::string& path) {
@@ -43,29 +90,8 @@ Outcome sync_folder(int folder, const std::string& path) {
 }
 
 Outcome write_all(int file, const std::string& path, std::uint64_t offset,
-                  std::span<const std::string_view> pieces, int flags) {
-  std::array<iovec, IOV_MAX> vectors;
-  std::size_t written = 0;  // of pieces.front()
-  for (;;) {
-    int count = 0;
-    for (std::size_t i = 0; i < pieces.size() && count < IOV_MAX; ++i) {
-      const std::string_view rest = i == 0 ? pieces[0].substr(written) : pieces[i];
-      if (rest.empty()) continue;
-      vectors[static_cast<std::size_t>(count++)] = {.iov_base = const_cast<char*>(rest.data()),
-                                                    .iov_len = rest.size()};
-    }
-    if (count == 0) return {};
-    const ssize_t result = uninterrupted(
-        [&] { return ::pwritev2(file, vectors.data(), count, static_cast<off_t>(offset), flags); });
-    if (result == 0) errno = EIO;  // "no error, but nothing either" would have us try for ever
-    if (result <= 0) return failure(fmt::format("write of {} at {}", path, offset));
-    offset += static_cast<std::uint64_t>(result);
-    written += static_cast<std::size_t>(result);
-    while (!pieces.empty() && written >= pieces.front().size()) {
-      written -= pieces.front().size();
-      pieces = pieces.subspan(1);
-    }
-  }
+                  std::span<const std::string_view> pieces) {
+  return outcome_of(write_pieces(file, offset, pieces, 0), path);
 }
 
 namespace {
@@ -84,13 +110,13 @@ Outcome write_zeros(int file, const std::string& path, std::uint64_t from, std::
 
 Outcome write_synced(int file, const std::string& path, std::uint64_t offset,
                      std::span<const std::string_view> pieces) {
-  Outcome outcome = write_all(file, path, offset, pieces, RWF_DSYNC);
+  const Written synced = write_pieces(file, offset, pieces, RWF_DSYNC);
+  Outcome outcome = outcome_of(synced, path);
   if (outcome.ok() || outcome.kind == Outcome::Kind::no_space) return outcome;
-  // It may have been the sync that failed, or there is no such flag here. A write tells.
-  const bool no_flag = outcome.reason.ends_with(error_text(EOPNOTSUPP));
+  // Either the sync failed, or the kernel does not know the flag: a write without it shows which.
   Outcome plain = write_all(file, path, offset, pieces);
   if (!plain.ok()) return plain;
-  if (no_flag) return sync_file(file, path);
+  if (synced.error == EOPNOTSUPP) return sync_file(file, path);
   outcome.kind = Outcome::Kind::failed;
   return outcome;
 }

@@ -31,9 +31,8 @@ journal::Outcome sync_file(int file, const std::string& path);
 journal::Outcome sync_new_file(int file, const std::string& path);
 journal::Outcome sync_folder(int folder, const std::string& path);
 
-// `flags` are those of pwritev2.
 journal::Outcome write_all(int file, const std::string& path, std::uint64_t offset,
-                           std::span<const std::string_view> pieces, int flags = 0);
+                           std::span<const std::string_view> pieces);
 // Syncs what it writes and nothing else: what others have in the same file's cache meanwhile, zeros
 // ahead for example, need not be waited for. no_space: to write and sync the same once more makes
 // up for it, also if it was the sync that had no space. Precondition: what was written to the file

@@ -99,7 +99,7 @@ Result<Descriptor> take_lock(int directory, const std::string& path) {
                                 kLockName, error_text(error)),
                     error);
   }
-  if (auto locked = lock_file(file, "journal directory " + path); !locked) return locked.error();
+  TRY(lock_file(file, "journal directory " + path));
   return file;
 }
 
@@ -145,19 +145,16 @@ Result<std::unique_ptr<FileStorage>> FileStorage::open(Loop& loop, const std::st
                                                        Mode mode) {
   std::string path = directory;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  auto opened = mode == Mode::create ? open_new_directory(path) : open_directory(path);
-  if (!opened) return opened.error();
+  auto opened = TRY(mode == Mode::create ? open_new_directory(path) : open_directory(path));
   Descriptor lock;
   if (mode != Mode::read_only) {
     std::signal(SIGXFSZ, SIG_IGN);
-    auto taken = take_lock(opened->number(), path);
-    if (!taken) return taken.error();
-    lock = std::move(*taken);
+    lock = TRY(take_lock(opened.number(), path));
   }
   const std::string last_owner = mode == Mode::owner ? lock_text(lock) : std::string();
   if (mode == Mode::create) write_lock(lock, kCopyMark);
   std::unique_ptr<FileStorage> storage(
-      new FileStorage(loop, std::move(path), std::move(*opened), std::move(lock), mode));
+      new FileStorage(loop, std::move(path), std::move(opened), std::move(lock), mode));
   storage->last_owner_ = last_owner;
   return storage;
 }

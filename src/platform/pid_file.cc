@@ -32,7 +32,7 @@ Result<std::unique_ptr<PidFile>> PidFile::open(const std::string& path) {
   do {
     file = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kMode));
     if (!file) return pid_file_error(path, errno);
-    if (auto locked = lock_file(file, "pid_file " + path); !locked) return locked.error();
+    TRY(lock_file(file, "pid_file " + path));
     // Who kept it may have removed it in between.
   } while (!is_at(path, file));
   const std::string text = fmt::format("{}\n", ::getpid());

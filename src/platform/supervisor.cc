@@ -223,10 +223,9 @@ std::string unit_of_process(std::uint64_t process) {
 }
 
 Result<std::uint64_t> main_process_of(const std::string& unit) {
-  const auto state = unit_state(unit);
-  if (!state) return state.error();
-  if (state.value().main_process == 0) return Error{fmt::format("{} is not running", unit)};
-  return state.value().main_process;
+  const auto state = TRY(unit_state(unit));
+  if (state.main_process == 0) return Error{fmt::format("{} is not running", unit)};
+  return state.main_process;
 }
 
 }  // namespace tubed::platform

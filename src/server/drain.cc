@@ -91,9 +91,8 @@ void report_sockets(const std::string& name, const UnitState& service) {
 
 // Prints what is left of the service `name` whose server, `process`, has ended.
 Result<void> report_service(const std::string& name, std::uint64_t process) {
-  const auto unit = settled_unit(name, process);
-  if (!unit) return unit.error();
-  const UnitState& service = unit.value();
+  const auto unit = TRY(settled_unit(name, process));
+  const UnitState& service = unit;
   if (serves(service)) return Error{name + " has ended and was started again: it takes puts"};
   if (service.active == "failed") {
     return Error{fmt::format("{} has failed: see systemctl status {}", name, name)};
@@ -115,17 +114,16 @@ std::string service_of(std::uint64_t process) {
 }
 
 Result<void> drain(const Settings& settings) {
-  const auto number = settings.pid_file.empty() ? platform::main_process_of(kUnit)
-                                                : platform::process_of_pid_file(settings.pid_file);
-  if (!number) return number.error();
-  const auto process = platform::OtherProcess::open(number.value());
-  if (!process) return process.error();
-  const std::string service = service_of(number.value());
-  if (auto sent = process.value().signal(SIGUSR1); !sent) return sent;
+  const auto number =
+      TRY(settings.pid_file.empty() ? platform::main_process_of(kUnit)
+                                    : platform::process_of_pid_file(settings.pid_file));
+  const auto process = TRY(platform::OtherProcess::open(number));
+  const std::string service = service_of(number);
+  TRY(process.signal(SIGUSR1));
   print_what_follows(settings);
   if (settings.drain_exit == DrainExit::never) return {};
-  if (auto ended = process.value().wait_for_end(); !ended) return ended;
-  if (!service.empty()) return report_service(service, number.value());
+  TRY(process.wait_for_end());
+  if (!service.empty()) return report_service(service, number);
   print_now("The server has ended.");
   return {};
 }

@@ -92,49 +92,46 @@ Result<std::unique_ptr<Durability>> Durability::open(platform::Loop& loop, Log& 
 
 Result<void> Durability::recover() {
   const Time begin = platform::monotonic_now();
-  if (auto imported = import(); !imported) return imported;
+  TRY(import());
   engine::Replay replay(service_.engine(), service_.now());
   journal::Restorer restorer(replay);
-  auto found = journal::examine(*storage_, clock_, restorer, ProgressReport(log_, "recovering"));
-  if (!found) return found.error();
-  if (auto repaired = journal::repair(*storage_, *found); !repaired) return repaired;
-  if (const auto& cut = found->cut) {
+  auto found =
+      TRY(journal::examine(*storage_, clock_, restorer, ProgressReport(log_, "recovering")));
+  TRY(journal::repair(*storage_, found));
+  if (const auto& cut = found.cut) {
     log_.warning("journal cut at its end", {{"file", journal::segment_name(cut->segment)},
                                             {"offset", cut->offset},
                                             {"reason", cut->reason},
                                             {"lost_groups", cut->lost_groups}});
   }
-  const bool lost = storage_->is_copy() || (!found->clean && storage_->first_of_boot());
-  if (lost && !found->segments.empty()) found->next_job_id += kLostIds;
+  const bool lost = storage_->is_copy() || (!found.clean && storage_->first_of_boot());
+  if (lost && !found.segments.empty()) found.next_job_id += kLostIds;
   log_.info("recovered", {{"journal", settings_.journal_directory},
-                          {"segments", std::uint64_t{found->segments.size()}},
-                          {"facts", found->facts},
+                          {"segments", std::uint64_t{found.segments.size()}},
+                          {"facts", found.facts},
                           {"jobs", service_.engine().info().jobs.total()},
-                          {"next_id", found->next_job_id},
-                          {"after", found->segments.empty() ? "nothing: the journal is new"
-                                    : found->clean          ? "a stop"
-                                                            : "a crash"},
+                          {"next_id", found.next_job_id},
+                          {"after", found.segments.empty() ? "nothing: the journal is new"
+                                    : found.clean          ? "a stop"
+                                                           : "a crash"},
                           {"ms", milliseconds_since(begin)}});
-  restorer.finish(*found);
-  auto opened = journal::Journal::open(*storage_, *this, options(), std::move(*found));
-  if (!opened) return opened.error();
-  journal_ = std::move(*opened);
+  restorer.finish(found);
+  journal_ = TRY(journal::Journal::open(*storage_, *this, options(), std::move(found)));
   service_.keep_facts_in(this);
   recovery_ = platform::monotonic_now() - begin;
   return {};
 }
 
 Result<void> Durability::import() {
-  auto report = journal::import_binlogs(
+  auto report = TRY(journal::import_binlogs(
       *storage_,
       {.directory = new_directory_,
        .segment_bytes = segment_bytes_in_force(settings_),
        .clock = clock_,
        .now = platform::wall_time().count()},
-      [this](const std::string& line) { log_.info(line); }, ProgressReport(log_, "importing"));
-  if (!report) return report.error();
-  if (!*report) return {};
-  const journal::ImportReport& imported = **report;
+      [this](const std::string& line) { log_.info(line); }, ProgressReport(log_, "importing")));
+  if (!report) return {};
+  const journal::ImportReport& imported = *report;
   for (const std::string& torn : imported.torn) log_.warning(torn);
   log_.info("imported", {{"files", imported.files},
                          {"records", imported.records},
@@ -213,11 +210,11 @@ void Durability::journal_full(bool full, const std::string& reason) {
 }
 
 void Durability::describe_job(JobId id, FactSink& sink) {
-  service_.engine().describe(id, service_.now(), sink);
+  service_.engine().describe(service_.now(), id, sink);
 }
 
 void Durability::describe_delay(JobId id, FactSink& sink) {
-  service_.engine().describe_delay(id, service_.now(), sink);
+  service_.engine().describe_delay(service_.now(), id, sink);
 }
 
 }  // namespace tubed::server

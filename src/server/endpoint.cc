@@ -45,9 +45,8 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(platform::Loop& loop, platform:
     if (!is_among_them) tell_replaced(log, *settings.http_listen, kHttpUnit);
     return endpoint;
   }
-  auto socket = open_door(*settings.http_listen, settings.tcp_backlog, kHttpUnit);
-  if (!socket) return socket.error();
-  endpoint->add(std::move(*socket), settings.http_listen->path, "");
+  auto socket = TRY(open_door(*settings.http_listen, settings.tcp_backlog, kHttpUnit));
+  endpoint->add(std::move(socket), settings.http_listen->path, "");
   return endpoint;
 }
 

@@ -72,9 +72,7 @@ Server::~Server() {
 // --- The door
 
 Result<void> Server::listen(std::vector<platform::InheritedSocket> inherited) {
-  auto endpoint = Endpoint::open(loop_, log_, settings_, inherited, service_, *this);
-  if (!endpoint) return endpoint.error();
-  endpoint_ = std::move(*endpoint);
+  endpoint_ = TRY(Endpoint::open(loop_, log_, settings_, inherited, service_, *this));
   set_limits();
   std::vector<std::string> addresses;
   std::array<bool, 2> replaced{};  // TCP, unix
@@ -88,16 +86,14 @@ Result<void> Server::listen(std::vector<platform::InheritedSocket> inherited) {
   for (const Listen& wanted : settings_.listeners) {
     const bool is_unix = wanted.kind == Listen::Kind::unix_socket;
     if (replaced[is_unix]) {
-      // The default may stand there just because nobody said anything.
-      const bool wished = wanted != Settings().listeners.front();
-      if (wished && std::ranges::find(addresses, to_string(wanted)) == addresses.end()) {
+      if (!settings_.default_listener &&
+          std::ranges::find(addresses, to_string(wanted)) == addresses.end()) {
         tell_replaced(log_, wanted, socket_unit(wanted));
       }
       continue;
     }
-    auto socket = open_door(wanted, settings_.tcp_backlog, socket_unit(wanted));
-    if (!socket) return socket.error();
-    add_listener(std::move(*socket), wanted.path, "");
+    auto socket = TRY(open_door(wanted, settings_.tcp_backlog, socket_unit(wanted)));
+    add_listener(std::move(socket), wanted.path, "");
   }
   return {};
 }
@@ -116,9 +112,7 @@ Result<void> Server::recover() {
   if (settings_.journal_directory.empty()) return {};
   // Whatever recovery changes survives being cut off.
   const platform::ExitAtSignal exit_at_signal({SIGTERM, SIGINT});
-  auto opened = Durability::open(loop_, log_, settings_, service_, *this);
-  if (!opened) return opened.error();
-  durability_ = std::move(*opened);
+  durability_ = TRY(Durability::open(loop_, log_, settings_, service_, *this));
   return {};
 }
 

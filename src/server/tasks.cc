@@ -38,9 +38,8 @@ Result<void> check(FileStorage& storage) {
   class Ignore final : public journal::RecordSink {
     void record(std::uint64_t, std::uint64_t, std::size_t, const journal::Record&) override {}
   } ignore;
-  auto found = journal::examine(storage, kWallTimeOnly, ignore, nullptr);
-  if (!found) return found.error();
-  fmt::print("{}", journal::describe(*found));
+  auto found = TRY(journal::examine(storage, kWallTimeOnly, ignore, nullptr));
+  fmt::print("{}", journal::describe(found));
   return {};
 }
 
@@ -49,28 +48,25 @@ Result<void> salvage(FileStorage& from, FileStorage& to, std::uint64_t segment_b
                              .segment_bytes = segment_bytes,
                              .clock = kWallTimeOnly,
                              .now = platform::wall_time().count()});
-  auto report = journal::salvage(from, copy, kWallTimeOnly, print_line);
-  if (!report) return report.error();
+  TRY(journal::salvage(from, copy, kWallTimeOnly, print_line));
   return {};
 }
 
 Result<void> back_up(FileStorage& from, FileStorage& to) {
-  auto report = journal::back_up(from, to);
-  if (!report) return report.error();
-  print_line(fmt::format("copied {} segments, {} bytes, {} facts", report->segments, report->bytes,
-                         report->next_number));
+  auto report = TRY(journal::back_up(from, to));
+  print_line(fmt::format("copied {} segments, {} bytes, {} facts", report.segments, report.bytes,
+                         report.next_number));
   return {};
 }
 
 // A server makes the first segment when it starts: without one it is the wrong directory, or the
 // server has never run.
 Result<void> expect_segments(FileStorage& storage, const std::string& directory) {
-  auto files = storage.list();
-  if (!files) return files.error();
+  auto files = TRY(storage.list());
   const auto is_segment = [](const journal::FileInfo& file) {
     return journal::sequence_of(file.name).has_value();
   };
-  if (std::ranges::any_of(*files, is_segment)) return {};
+  if (std::ranges::any_of(files, is_segment)) return {};
   return Error{
       fmt::format("journal directory {}: no segment, so there is nothing to copy yet", directory)};
 }
@@ -89,22 +85,18 @@ Result<void> run(const CommandLine& line, const Settings& settings) {
   const bool copies = line.task == Task::salvage || line.task == Task::backup;
   const std::string& source = copies ? settings.journal_directory : line.task_directory;
   // Whoever salvages must not have a server at work on it; the others only look.
-  OpenStorage from = FileStorage::open(
+  auto from = TRY(FileStorage::open(
       loop, source,
-      line.task == Task::salvage ? FileStorage::Mode::owner : FileStorage::Mode::read_only);
-  if (!from) return from.error();
-  if (line.task == Task::dump) return dump(**from);
-  if (line.task == Task::check) return check(**from);
-  if (line.task == Task::backup) {
-    if (auto expected = expect_segments(**from, source); !expected) return expected;
-  }
+      line.task == Task::salvage ? FileStorage::Mode::owner : FileStorage::Mode::read_only));
+  if (line.task == Task::dump) return dump(*from);
+  if (line.task == Task::check) return check(*from);
+  if (line.task == Task::backup) TRY(expect_segments(*from, source));
   std::error_code ignored;
   const bool was_there = std::filesystem::exists(line.task_directory, ignored);
-  OpenStorage to = FileStorage::open(loop, line.task_directory, FileStorage::Mode::create);
-  if (!to) return to.error();
-  auto done = line.task == Task::salvage ? salvage(**from, **to, segment_bytes_in_force(settings))
-                                         : back_up(**from, **to);
-  if (!done) clear_new_directory(**to, line.task_directory, was_there);
+  auto to = TRY(FileStorage::open(loop, line.task_directory, FileStorage::Mode::create));
+  auto done = line.task == Task::salvage ? salvage(*from, *to, segment_bytes_in_force(settings))
+                                         : back_up(*from, *to);
+  if (!done) clear_new_directory(*to, line.task_directory, was_there);
   return done;
 }
 

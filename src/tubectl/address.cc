@@ -61,9 +61,7 @@ Result<Address> internet_address(int family, std::string_view host, std::string_
     address.family = AF_UNSPEC;
   }
   if (port.empty()) return address;
-  auto number = parse_port(port.substr(1));
-  if (!number) return number.error();
-  address.port = *number;
+  address.port = TRY(parse_port(port.substr(1)));
   return address;
 }
 

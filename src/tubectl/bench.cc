@@ -118,14 +118,11 @@ Result<void> share_out_clients(Options& options) {
 
 Result<Plan> make_plan(Options& options) {
   Plan& plan = options.plan;
-  auto work = work_of(options.work);
-  if (!work) return work.error();
-  plan.work = *work;
-  auto server = parse_address(options.server.text);
-  if (!server) return server.error();
-  plan.server = std::move(*server);
-  if (auto checked = check_workload(options); !checked) return checked.error();
-  if (auto shared = share_out_clients(options); !shared) return shared.error();
+  auto work = TRY(work_of(options.work));
+  plan.work = work;
+  plan.server = TRY(parse_address(options.server.text));
+  TRY(check_workload(options));
+  TRY(share_out_clients(options));
   if (plan.work == Work::reserve && plan.jobs == 0) plan.jobs = kReserveJobs;
   if (plan.jobs == 0 || options.given("--seconds")) plan.time = duration_of(options.seconds);
   if (plan.jobs == 0) plan.warm_up = duration_of(options.warm_up);

@@ -67,18 +67,16 @@ struct IdDeed {
 Result<int> for_each_id(const ByIdOptions& options, const IdDeed& deed) {
   const auto ids = read_ids(options.ids);
   if (!ids) return fail(kExitBadInput, ids.error().message);
-  auto client = connect(options.server);
-  if (!client) return client.error();
+  auto client = TRY(connect(options.server));
   Deeds deeds;
-  const auto done = ask_each(
-      *client, ids.value().size(),
+  TRY(ask_each(
+      client, ids.value().size(),
       [&](std::size_t i, std::string& commands) {
         commands += fmt::format("{} {}\r\n", deed.command, ids.value()[i]);
       },
       [&](std::size_t i, const Answer& answer) {
         deeds.take(ids.value()[i], answer, deed.expected, deed.not_found);
-      });
-  if (!done) return done.error();
+      }));
   return tell_deeds(deeds, deed.what, options.json);
 }
 
@@ -96,18 +94,16 @@ Result<std::vector<JobId>> hold(Client& client, std::span<const JobId> batch, co
                                 std::string& commands, Deeds& deeds) {
   std::string asked;
   for (const JobId id : batch) asked += fmt::format("reserve-job {0}\r\nstats-job {0}\r\n", id);
-  if (auto sent = client.send(asked); !sent) return sent.error();
+  TRY(client.send(asked));
   std::vector<JobId> held;
   for (const JobId id : batch) {
-    const auto reserved = client.receive();
-    if (!reserved) return reserved.error();
-    const auto job = client.receive();
-    if (!job) return job.error();
-    const Stats stats(job.value().body);
-    if (reserved.value().is("RESERVED")) {
-      if (!job.value().is("OK")) {
+    const auto reserved = TRY(client.receive());
+    const auto job = TRY(client.receive());
+    const Stats stats(job.body);
+    if (reserved.is("RESERVED")) {
+      if (!job.is("OK")) {
         // Its priority is not known, so it goes back as it is when the connection ends.
-        deeds.refuse(id, job.value());
+        deeds.refuse(id, job);
         continue;
       }
       held.push_back(id);
@@ -116,7 +112,7 @@ Result<std::vector<JobId>> hold(Client& client, std::span<const JobId> batch, co
       ++deeds.failed;
       fail(kExitFailure, fmt::format("job {}: another client holds it", id));
     } else {
-      deeds.refuse(id, reserved.value());
+      deeds.refuse(id, reserved);
     }
   }
   return held;
@@ -125,21 +121,18 @@ Result<std::vector<JobId>> hold(Client& client, std::span<const JobId> batch, co
 Result<int> for_each_held(const ByIdOptions& options, const HeldDeed& deed) {
   const auto ids = read_ids(options.ids);
   if (!ids) return fail(kExitBadInput, ids.error().message);
-  auto client = connect(options.server);
-  if (!client) return client.error();
+  auto client = TRY(connect(options.server));
   Deeds deeds;
   std::span<const JobId> rest = ids.value();
   while (!rest.empty()) {
     const auto batch = rest.first(std::min(rest.size(), kHeldAtOnce));
     rest = rest.subspan(batch.size());
     std::string commands;
-    const auto held = hold(*client, batch, deed, commands, deeds);
-    if (!held) return held.error();
-    if (auto sent = client->send(commands); !sent) return sent.error();
-    for (const JobId id : held.value()) {
-      const auto answer = client->receive();
-      if (!answer) return answer.error();
-      deeds.take(id, answer.value(), deed.expected);
+    const auto held = TRY(hold(client, batch, deed, commands, deeds));
+    TRY(client.send(commands));
+    for (const JobId id : held) {
+      const auto answer = TRY(client.receive());
+      deeds.take(id, answer, deed.expected);
     }
   }
   return tell_deeds(deeds, deed.what, options.json);
@@ -176,14 +169,12 @@ Result<int> kick_tube(const ByIdOptions& options) {
                 "say how many jobs of the tube, from 0 to 4294967295, or --all; "
                 "try tubectl kick --help");
   }
-  auto client = connect(options.server);
-  if (!client) return client.error();
-  const auto used = demand(*client, fmt::format("use {}", options.tube), "USING");
+  auto client = TRY(connect(options.server));
+  const auto used = demand(client, fmt::format("use {}", options.tube), "USING");
   if (!used || used.value() != 0) return used;
-  const auto answer = client->ask(fmt::format("kick {}", *bound));
-  if (!answer) return answer.error();
-  if (!answer.value().is("KICKED")) return refused("kick", answer.value());
-  const std::uint64_t kicked = answer.value().number();
+  const auto answer = TRY(client.ask(fmt::format("kick {}", *bound)));
+  if (!answer.is("KICKED")) return refused("kick", answer);
+  const std::uint64_t kicked = answer.number();
   const Json told = {{"kicked", kicked}};
   return print(options.json ? to_line(told) + "\n" : fmt::format("{}\n", kicked));
 }

@@ -39,25 +39,23 @@ class Clear {
   Clear(const ClearOptions& options, Client& client) : options_(options), client_(client) {}
 
   Result<int> run() {
-    auto before = take_snapshot(client_, options_.tubes);
-    if (!before) return before.error();
+    auto before = TRY(take_snapshot(client_, options_.tubes));
     FreeCounts all;
-    for (const TubeCounts& tube : before->tubes) all += options_.states.of(FreeCounts(tube));
+    for (const TubeCounts& tube : before.tubes) all += options_.states.of(FreeCounts(tube));
     if (const int code = ask(all); code != 0) return code;
     Progress progress("clearing", all.total());
     progress_ = &progress;
-    for (const TubeCounts& tube : before->tubes) deleted_.emplace(tube.name, FreeCounts());
-    auto code = options_.older_than > 0 ? clear_old() : clear_all(before->tubes);
+    for (const TubeCounts& tube : before.tubes) deleted_.emplace(tube.name, FreeCounts());
+    auto code = options_.older_than > 0 ? clear_old() : clear_all(before.tubes);
     if (!code) return code;
     std::string text;
     for (const auto& [tube, deleted] : deleted_) {
-      auto line = tell(tube, deleted);
-      if (!line) return line.error();
-      text += *line;
+      auto line = TRY(tell(tube, deleted));
+      text += line;
     }
     if (const int printed = print(text); printed != 0) return printed;
     for (const std::string& tube : options_.tubes) {
-      if (before->find(tube) == nullptr) code = fail(kExitFailure, "there is no tube " + tube);
+      if (before.find(tube) == nullptr) code = fail(kExitFailure, "there is no tube " + tube);
     }
     return code;
   }
@@ -81,11 +79,10 @@ class Clear {
         std::uint64_t left = options_.states.of(FreeCounts(tube))[state];
         JobSource source(client_, tube.name, state, JobSource::Wanted::ids);
         while (left > 0) {
-          const auto jobs = source.next(left);
-          if (!jobs) return jobs.error();
-          if (jobs.value().empty()) break;
-          if (auto done = delete_all(jobs.value()); !done) return done.error();
-          left -= jobs.value().size();
+          const auto jobs = TRY(source.next(left));
+          if (jobs.empty()) break;
+          TRY(delete_all(jobs));
+          left -= jobs.size();
         }
         if (!source.refusal().line.empty()) return refused("clear", source.refusal());
       }
@@ -95,17 +92,14 @@ class Clear {
 
   // One scan for all tubes.
   Result<int> clear_old() {
-    const auto told = last_id(client_, options_.to);
-    if (!told) return told.error();
-    if (!told.value()) return kExitFailure;
-    const JobId last = *told.value();
-    const auto scanned =
-        scan_jobs(client_, 1, last, [this](std::vector<JobRecord> jobs, JobId) -> Result<bool> {
-          std::erase_if(jobs, [this](const JobRecord& job) { return !is_old(job); });
-          if (auto done = delete_all(jobs); !done) return done.error();
-          return true;
-        });
-    if (!scanned) return scanned.error();
+    const auto told = TRY(last_id(client_, options_.to));
+    if (!told) return kExitFailure;
+    const JobId last = *told;
+    TRY(scan_jobs(client_, 1, last, [this](std::vector<JobRecord> jobs, JobId) -> Result<bool> {
+      std::erase_if(jobs, [this](const JobRecord& job) { return !is_old(job); });
+      TRY(delete_all(jobs));
+      return true;
+    }));
     return 0;
   }
 
@@ -115,10 +109,9 @@ class Clear {
   }
 
   Result<void> delete_all(const std::vector<JobRecord>& jobs) {
-    const auto deleted = delete_jobs(client_, jobs);
-    if (!deleted) return deleted.error();
+    const auto deleted = TRY(delete_jobs(client_, jobs));
     for (std::size_t i = 0; i < jobs.size(); ++i) {
-      if (!deleted.value()[i]) continue;
+      if (!deleted[i]) continue;
       ++deleted_[jobs[i].tube][jobs[i].state];
       ++done_;
     }
@@ -127,9 +120,8 @@ class Clear {
   }
 
   Result<std::string> tell(const std::string& tube, const FreeCounts& deleted) {
-    auto after = take_snapshot(client_, {tube});
-    if (!after) return after.error();
-    const TubeCounts* const left = after->find(tube);
+    auto after = TRY(take_snapshot(client_, {tube}));
+    const TubeCounts* const left = after.find(tube);
     const std::uint64_t reserved = left == nullptr ? 0 : left->reserved;
     if (options_.json) {
       const Json told{{"tube", tube}, {"deleted", deleted.json()}, {"left_reserved", reserved}};
@@ -168,9 +160,8 @@ Subcommand add_clear(CLI::App& parent) {
   add_json_flag(app, options->json);
   app.footer(std::string(kClearFooter));
   return Subcommand{&app, [options]() -> Result<int> {
-                      auto client = connect(options->server);
-                      if (!client) return client.error();
-                      return Clear(*options, *client).run();
+                      auto client = TRY(connect(options->server));
+                      return Clear(*options, client).run();
                     }};
 }
 

@@ -51,28 +51,26 @@ std::uint64_t Answer::number() const {
 }
 
 Result<Client> Client::connect(const Address& server, int patience_seconds) {
-  auto socket = connect_to(server, patience_seconds);
-  if (!socket) return socket.error();
-  return Client(Connection(std::move(*socket)));
+  auto socket = TRY(connect_to(server, patience_seconds));
+  return Client(Connection(std::move(socket)));
 }
 
 Result<void> Client::send(std::string_view commands) {
-  if (auto sent = connection_.send(commands); !sent) return sent;
+  TRY(connection_.send(commands));
   while (connection_.blocked()) {
-    if (auto ready = wait(POLLIN | POLLOUT, kPatience); !ready) return ready;
-    if (auto got = receive_some(); !got) return got.error();
-    if (auto sent = connection_.flush(); !sent) return sent;
+    TRY(wait(POLLIN | POLLOUT, kPatience));
+    TRY(receive_some());
+    TRY(connection_.flush());
   }
   return {};
 }
 
 Result<Answer> Client::receive(Duration patience) {
   for (;;) {
-    auto answer = parse();
-    if (!answer) return answer.error();
-    if (answer->has_value()) return std::move(**answer);
-    if (auto ready = wait(POLLIN, patience); !ready) return ready.error();
-    if (auto got = receive_some(); !got) return got.error();
+    auto answer = TRY(parse());
+    if (answer.has_value()) return std::move(*answer);
+    TRY(wait(POLLIN, patience));
+    TRY(receive_some());
   }
 }
 
@@ -80,14 +78,13 @@ Result<std::optional<Answer>> Client::take() {
   for (;;) {
     auto answer = parse();
     if (!answer || answer->has_value()) return answer;
-    const auto got = receive_some();
-    if (!got) return got.error();
-    if (!got.value()) return std::optional<Answer>();
+    const auto got = TRY(receive_some());
+    if (!got) return std::optional<Answer>();
   }
 }
 
 Result<Answer> Client::ask(std::string_view command) {
-  if (auto sent = send(fmt::format("{}\r\n", command)); !sent) return sent.error();
+  TRY(send(fmt::format("{}\r\n", command)));
   return receive();
 }
 
@@ -110,14 +107,13 @@ Result<void> Client::wait(short events, Duration patience) {
 // False: nothing was there.
 Result<bool> Client::receive_some() {
   std::array<char, 64 * 1024> buffer;
-  const auto got = connection_.receive(buffer);
-  if (!got) return got.error();
+  const auto got = TRY(connection_.receive(buffer));
   if (taken_ > 0) {
     input_.erase(0, taken_);
     taken_ = 0;
   }
-  input_.append(got.value());
-  return !got.value().empty();
+  input_.append(got);
+  return !got.empty();
 }
 
 Result<std::optional<Answer>> Client::parse() {

@@ -17,17 +17,15 @@ Connection::Connection(platform::Descriptor descriptor) : descriptor_(std::move(
 
 Result<void> Connection::send(std::string_view bytes) {
   TUBED_ASSERT(!blocked());
-  const auto taken = send_some(bytes);
-  if (!taken) return taken.error();
-  unsent_.assign(bytes.substr(taken.value()));
+  const auto taken = TRY(send_some(bytes));
+  unsent_.assign(bytes.substr(taken));
   sent_ = 0;
   return {};
 }
 
 Result<void> Connection::flush() {
-  const auto taken = send_some(std::string_view(unsent_).substr(sent_));
-  if (!taken) return taken.error();
-  sent_ += taken.value();
+  const auto taken = TRY(send_some(std::string_view(unsent_).substr(sent_)));
+  sent_ += taken;
   return {};
 }
 

@@ -170,11 +170,9 @@ Result<int> wait_for_state(Client& client, const DrainOptions& options, int proc
 }
 
 Result<int> run_drain(const DrainOptions& options) {
-  auto client = connect(options.server);
-  if (!client) return client.error();
-  const auto answer = client->ask("stats");
-  if (!answer) return answer.error();
-  const Stats stats(answer.value().body);
+  auto client = TRY(connect(options.server));
+  const auto answer = TRY(client.ask("stats"));
+  const Stats stats(answer.body);
   if (stats.text("draining") == options.state()) return report(options, stats, true);
   if (!options.drains && !is_tubed(stats)) {
     return fail(kExitFailure, "this server drains until it is restarted: only tubed can end it");
@@ -183,7 +181,7 @@ Result<int> run_drain(const DrainOptions& options) {
   const std::uint64_t number = stats.count("pid");
   const platform::Descriptor process(
       static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(number), 0)));
-  if (const auto reason = doubt(stats, client->descriptor()); !reason.empty() || !process) {
+  if (const auto reason = doubt(stats, client.descriptor()); !reason.empty() || !process) {
     const auto why = reason.empty() ? fmt::format("there is no process {} here", number) : reason;
     return fail(kExitFailure, fmt::format("{}: {}", why, advice(stats, options)));
   }
@@ -194,7 +192,7 @@ Result<int> run_drain(const DrainOptions& options) {
                 fmt::format("cannot signal process {}: {}{}", number, platform::error_text(errno),
                             not_allowed ? "; run this as root or as the server's user" : ""));
   }
-  auto drained = wait_for_state(*client, options, process.number());
+  auto drained = wait_for_state(client, options, process.number());
   if (may_start_again && drained && drained.value() == 0) {
     fail(0,
          "systemd holds the server's sockets: unless its unit closes them when it has drained and "

@@ -68,9 +68,7 @@ class LineOutput {
     const int how = O_WRONLY | O_CREAT | O_CLOEXEC | (must_be_new ? O_EXCL : 0);
     const int descriptor = ::open(path.c_str(), how, 0666);
     if (descriptor < 0) return system_error(fmt::format("cannot write {}", path));
-    if (must_be_new) {
-      if (auto synced = sync_directory_of(path); !synced) return synced.error();
-    }
+    if (must_be_new) TRY(sync_directory_of(path));
     LineOutput output(::fdopen(descriptor, "w"), path);
     output.has_old_ = output.is_file_ && !must_be_new;
     return output;
@@ -81,14 +79,14 @@ class LineOutput {
 
   // The number of bytes.
   Result<std::size_t> write(const JobRecord& job) {
-    if (auto dropped = drop_old(); !dropped) return dropped.error();
+    TRY(drop_old());
     const std::string line = to_line(as_json(job)) + "\n";
     if (std::fwrite(line.data(), 1, line.size(), file_) == line.size()) return line.size();
     return cannot();
   }
   // What was written is on the disk, or, if that is no file, has left this process.
   Result<void> sync() {
-    if (auto dropped = drop_old(); !dropped) return dropped;
+    TRY(drop_old());
     if (std::fflush(file_) == 0 && (!is_file_ || ::fsync(::fileno(file_)) == 0)) return {};
     return cannot();
   }
@@ -119,9 +117,8 @@ class Export {
 
   Result<int> run() {
     if (options_.remove) stop_on_signals();
-    auto before = take_snapshot(client_, options_.tubes);
-    if (!before) return before.error();
-    auto done = options_.remove ? remove_all(before->tubes) : look_at_all();
+    auto before = TRY(take_snapshot(client_, options_.tubes));
+    auto done = options_.remove ? remove_all(before.tubes) : look_at_all();
     if (!done) return done;
     if (write_error_) return fail(kExitIo, write_error_->message);
     tell(reserved_, "that workers have reserved", "left out");
@@ -129,7 +126,7 @@ class Export {
     tell(taken_, "that others had before they could be deleted", "may be done twice");
     int code = done.value();
     for (const std::string& tube : options_.tubes) {
-      if (before->find(tube) == nullptr) code = fail(kExitFailure, "there is no tube " + tube);
+      if (before.find(tube) == nullptr) code = fail(kExitFailure, "there is no tube " + tube);
     }
     return code;
   }
@@ -141,19 +138,16 @@ class Export {
   }
 
   Result<int> look_at_all() {
-    const auto told = last_id(client_, options_.to);
-    if (!told) return told.error();
-    if (!told.value()) return kExitFailure;
-    const JobId last = *told.value();
+    const auto told = TRY(last_id(client_, options_.to));
+    if (!told) return kExitFailure;
+    const JobId last = *told;
     Progress progress("looking at ids", last < options_.from ? 0 : last - options_.from + 1);
-    const auto scanned = scan_jobs(client_, options_.from, last,
-                                   [&](std::vector<JobRecord> jobs, JobId seen) -> Result<bool> {
-                                     auto written = write_wanted(std::move(jobs));
-                                     if (!written) return written.error();
-                                     progress.show(seen - options_.from + 1);
-                                     return !write_error_;
-                                   });
-    if (!scanned) return scanned.error();
+    TRY(scan_jobs(client_, options_.from, last,
+                  [&](std::vector<JobRecord> jobs, JobId seen) -> Result<bool> {
+                    TRY(write_wanted(std::move(jobs)));
+                    progress.show(seen - options_.from + 1);
+                    return !write_error_;
+                  }));
     if (!write_error_) keep(output_.sync());
     return 0;
   }
@@ -180,9 +174,7 @@ class Export {
       reserved_ += tube.reserved;
       const FreeCounts counts = options_.states.of(FreeCounts(tube));
       for (const JobState state : kFreeStates) {
-        if (auto done = remove(tube.name, state, counts[state], progress); !done) {
-          return done.error();
-        }
+        TRY(remove(tube.name, state, counts[state], progress));
       }
     }
     if (!refusal_.line.empty()) return refused("export", refusal_);
@@ -197,11 +189,10 @@ class Export {
                       Progress& progress) {
     JobSource source(client_, tube, state, JobSource::Wanted::records);
     while (left > 0 && !write_error_ && refusal_.line.empty() && !stop_asked()) {
-      auto jobs = source.next(left);
-      if (!jobs) return jobs.error();
-      if (jobs->empty()) break;
-      left -= jobs->size();
-      if (auto done = hand_over(std::move(*jobs), source.held(), progress); !done) return done;
+      auto jobs = TRY(source.next(left));
+      if (jobs.empty()) break;
+      left -= jobs.size();
+      TRY(hand_over(std::move(jobs), source.held(), progress));
     }
     if (!source.refusal().line.empty()) refusal_ = source.refusal();
     return {};
@@ -214,14 +205,13 @@ class Export {
     while (!jobs.empty()) {
       if (const auto now = std::chrono::steady_clock::now();
           held && (!touched || now - *touched >= kTouchEvery)) {
-        if (auto done = touch(jobs); !done) return done;
+        TRY(touch(jobs));
         touched = now;
       }
       const std::size_t count = write_piece(jobs);
       if (write_error_) return {};  // those that are held go back when the connection ends
-      const auto deleted = delete_jobs(client_, std::span(jobs).first(count));
-      if (!deleted) return deleted.error();
-      taken_ += static_cast<std::uint64_t>(std::ranges::count(deleted.value(), false));
+      const auto deleted = TRY(delete_jobs(client_, std::span(jobs).first(count)));
+      taken_ += static_cast<std::uint64_t>(std::ranges::count(deleted, false));
       jobs.erase(jobs.begin(), jobs.begin() + static_cast<std::ptrdiff_t>(count));
       done_ += count;
       progress.show(done_);
@@ -231,11 +221,10 @@ class Export {
 
   // Keeps those that are still held, and only those.
   Result<void> touch(std::vector<JobRecord>& jobs) {
-    const auto touched = touch_jobs(client_, jobs);
-    if (!touched) return touched.error();
+    const auto touched = TRY(touch_jobs(client_, jobs));
     std::vector<JobRecord> kept;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
-      if (touched.value()[i]) kept.push_back(std::move(jobs[i]));
+      if (touched[i]) kept.push_back(std::move(jobs[i]));
     }
     run_out_ += jobs.size() - kept.size();
     jobs = std::move(kept);
@@ -279,11 +268,10 @@ class Export {
 };
 
 Result<int> run_export(const ExportOptions& options) {
-  auto client = connect(options.server);
-  if (!client) return client.error();
+  auto client = TRY(connect(options.server));
   auto output = LineOutput::open(options.file, options.remove);
   if (!output) return fail(kExitIo, output.error().message);
-  return Export(options, *client, std::move(*output)).run();
+  return Export(options, client, std::move(*output)).run();
 }
 
 void add_choices(CLI::App& app, ExportOptions& options) {

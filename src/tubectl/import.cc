@@ -110,7 +110,7 @@ class RestFile {
 
 // Writes what was not read yet, without what was to be passed over.
 Result<void> save_behind(const ImportOptions& options, LineInput& input, RestFile& rest) {
-  if (auto passed = input.pass_over(options.skip); !passed) return passed;
+  TRY(input.pass_over(options.skip));
   auto written = input.rest([&](std::string_view piece) { return rest.write(piece); });
   return written ? rest.sync() : written;
 }
@@ -254,9 +254,9 @@ class Import {
   // What was not put, as it was read or as it would be written.
   Result<void> save_rest() {
     for (const JobRecord& job : jobs_) {
-      if (auto written = rest_.write(to_line(as_json(job)) + "\n"); !written) return written;
+      TRY(rest_.write(to_line(as_json(job)) + "\n"));
     }
-    if (auto written = rest_.write(unread_); !written) return written;
+    TRY(rest_.write(unread_));
     return save_behind(options_, input_, rest_);
   }
 

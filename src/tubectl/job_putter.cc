@@ -37,10 +37,10 @@ NewJob new_job(const JobRecord& job) {
 
 Result<std::vector<PutOutcome>> JobPutter::put(std::span<const JobRecord> jobs) {
   std::vector<PutOutcome> outcomes(jobs.size());
-  if (auto done = keep_tubes(jobs, outcomes); !done) return done.error();
-  if (auto done = put_all(jobs, outcomes); !done) return done.error();
-  if (auto done = bury(jobs, outcomes); !done) return done.error();
-  if (auto done = take_back(outcomes); !done) return done.error();
+  TRY(keep_tubes(jobs, outcomes));
+  TRY(put_all(jobs, outcomes));
+  TRY(bury(jobs, outcomes));
+  TRY(take_back(outcomes));
   return outcomes;
 }
 
@@ -55,11 +55,11 @@ Result<void> JobPutter::keep_tubes(std::span<const JobRecord> jobs,
   if (wanted.empty()) return {};
   std::vector<Answer> answers;
   if (kept_.size() + wanted.size() > kMostKeptTubes) {
-    if (auto done = watch_or_ignore("ignore", kept_, answers); !done) return done;
+    TRY(watch_or_ignore("ignore", kept_, answers));
     kept_.clear();
     return keep_tubes(jobs, outcomes);
   }
-  if (auto done = watch_or_ignore("watch", wanted, answers); !done) return done;
+  TRY(watch_or_ignore("watch", wanted, answers));
   std::map<std::string, Answer> refused;
   auto answer = answers.begin();
   for (const std::string& tube : wanted) {

@@ -35,16 +35,16 @@ Result<void> read_number(const Json& object, const char* key, T& number) {
 }
 
 Result<void> read_numbers(const Json& object, JobRecord& job) {
-  if (auto read = read_number(object, "id", job.id); !read) return read;
-  if (auto read = read_number(object, "priority", job.priority); !read) return read;
-  if (auto read = read_number(object, "delay", job.delay_seconds); !read) return read;
-  if (auto read = read_number(object, "ttr", job.ttr_seconds); !read) return read;
+  TRY(read_number(object, "id", job.id));
+  TRY(read_number(object, "priority", job.priority));
+  TRY(read_number(object, "delay", job.delay_seconds));
+  TRY(read_number(object, "ttr", job.ttr_seconds));
   using Counter = std::pair<const char*, std::uint64_t*>;
   for (const auto& [key, counter] :
        {Counter{"age", &job.age_seconds}, Counter{"reserves", &job.reserves},
         Counter{"timeouts", &job.timeouts}, Counter{"releases", &job.releases},
         Counter{"buries", &job.buries}, Counter{"kicks", &job.kicks}}) {
-    if (auto read = read_number(object, key, *counter); !read) return read;
+    TRY(read_number(object, key, *counter));
   }
   return {};
 }
@@ -116,11 +116,9 @@ Result<JobRecord> read_record(std::string_view line) {
   const Json object = Json::parse(line, nullptr, false);
   if (!object.is_object()) return Error{"it is no JSON object"};
   JobRecord job;
-  if (auto read = read_names(object, job); !read) return read.error();
-  if (auto read = read_numbers(object, job); !read) return read.error();
-  auto body = body_of(object);
-  if (!body) return body.error();
-  job.body = std::move(*body);
+  TRY(read_names(object, job));
+  TRY(read_numbers(object, job));
+  job.body = TRY(body_of(object));
   return job;
 }
 

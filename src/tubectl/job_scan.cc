@@ -19,20 +19,16 @@ constexpr JobId kSlice = 4096;
 // The id that a put gets now. An Answer: the server refused.
 Result<std::variant<JobId, Answer>> next_id(Client& client) {
   using Outcome = std::variant<JobId, Answer>;
-  auto used = client.ask("use tubectl-export");
-  if (!used) return used.error();
-  if (!used->is("USING")) return Outcome(std::move(*used));
+  auto used = TRY(client.ask("use tubectl-export"));
+  if (!used.is("USING")) return Outcome(std::move(used));
   std::string put;
   append_put({.priority = UINT32_MAX, .delay_seconds = 24 * 3600, .ttr_seconds = 1, .body = {}},
              put);
-  if (auto sent = client.send(put); !sent) return sent.error();
-  auto inserted = client.receive();
-  if (!inserted) return inserted.error();
-  const JobId id = inserted->number();
-  if (id > 0) {
-    if (auto deleted = client.ask(fmt::format("delete {}", id)); !deleted) return deleted.error();
-  }
-  if (!inserted->is("INSERTED")) return Outcome(std::move(*inserted));
+  TRY(client.send(put));
+  auto inserted = TRY(client.receive());
+  const JobId id = inserted.number();
+  if (id > 0) TRY(client.ask(fmt::format("delete {}", id)));
+  if (!inserted.is("INSERTED")) return Outcome(std::move(inserted));
   return Outcome(id);
 }
 
@@ -40,10 +36,9 @@ Result<std::variant<JobId, Answer>> next_id(Client& client) {
 
 Result<std::optional<JobId>> last_id(Client& client, std::optional<JobId> to) {
   if (to) return to;
-  const auto next = next_id(client);
-  if (!next) return next.error();
-  const auto* const refusal = std::get_if<Answer>(&next.value());
-  if (refusal == nullptr) return std::optional<JobId>(std::get<JobId>(next.value()));
+  const auto next = TRY(next_id(client));
+  const auto* const refusal = std::get_if<Answer>(&next);
+  if (refusal == nullptr) return std::optional<JobId>(std::get<JobId>(next));
   fail(kExitFailure,
        fmt::format("cannot learn the newest id: {}; with --to ID it need not be learnt",
                    meaning_of(*refusal)));
@@ -67,9 +62,8 @@ Result<void> scan_jobs(
         });
     if (!asked) return asked;
     const JobId last = first + count - 1;
-    const auto more = visit(std::move(jobs), last);
-    if (!more) return more.error();
-    if (!more.value() || last == to) return {};
+    const auto more = TRY(visit(std::move(jobs), last));
+    if (!more || last == to) return {};
     first = last + 1;
   }
   return {};

@@ -47,11 +47,10 @@ Result<void> describe_jobs(Client& client, std::vector<JobRecord>& jobs) {
 Result<std::vector<bool>> do_to_each(Client& client, std::span<const JobRecord> jobs,
                                      std::string_view name, std::string_view due) {
   std::vector<bool> done(jobs.size());
-  const auto asked = ask_each(
+  TRY(ask_each(
       client, jobs.size(),
       [&](std::size_t i, std::string& commands) { append_command(commands, name, jobs[i].id); },
-      [&](std::size_t i, const Answer& answer) { done[i] = answer.is(due); });
-  if (!asked) return asked.error();
+      [&](std::size_t i, const Answer& answer) { done[i] = answer.is(due); }));
   return done;
 }
 
@@ -79,9 +78,7 @@ JobSource::JobSource(Client& client, std::string tube, JobState state, Wanted wa
 }
 
 Result<std::vector<JobRecord>> JobSource::next(std::uint64_t most) {
-  if (!begun_) {
-    if (auto done = begin(); !done) return done.error();
-  }
+  if (!begun_) TRY(begin());
   const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(most, batch_));
   if (count == 0 || !refusal_.line.empty()) return std::vector<JobRecord>();
   if (reserves_) {
@@ -103,22 +100,20 @@ Result<void> JobSource::begin() {
   std::vector<std::string> commands{"use " + tube_};
   if (reserves_) {
     commands.push_back("watch " + tube_);
-    auto watched = client_.ask("list-tubes-watched");
-    if (!watched) return watched.error();
+    auto watched = TRY(client_.ask("list-tubes-watched"));
     // Not to know what else is watched would be to take the jobs of other tubes.
-    if (!watched->is("OK")) {
-      refusal_ = std::move(*watched);
+    if (!watched.is("OK")) {
+      refusal_ = std::move(watched);
       return {};
     }
-    for (const std::string& other : list_items(watched->body)) {
+    for (const std::string& other : list_items(watched.body)) {
       if (other != tube_) commands.push_back("ignore " + other);
     }
   }
   for (const std::string& command : commands) {
-    auto answer = client_.ask(command);
-    if (!answer) return answer.error();
-    if (!answer->is("USING") && !answer->is("WATCHING")) {
-      refusal_ = std::move(*answer);
+    auto answer = TRY(client_.ask(command));
+    if (!answer.is("USING") && !answer.is("WATCHING")) {
+      refusal_ = std::move(answer);
       return {};
     }
   }
@@ -127,7 +122,7 @@ Result<void> JobSource::begin() {
 
 Result<std::vector<JobRecord>> JobSource::reserve(std::size_t most) {
   std::vector<JobRecord> jobs;
-  const auto asked = ask_each(
+  TRY(ask_each(
       client_, most,
       [](std::size_t, std::string& commands) { commands += "reserve-with-timeout 0\r\n"; },
       [&](std::size_t, Answer&& answer) {
@@ -136,10 +131,9 @@ Result<std::vector<JobRecord>> JobSource::reserve(std::size_t most) {
         job.id = answer.number();
         job.tube = tube_;
         if (wanted_ == Wanted::records) job.body = std::move(answer.body);
-      });
-  if (!asked) return asked.error();
+      }));
   if (wanted_ == Wanted::ids) return jobs;
-  if (auto described = describe_jobs(client_, jobs); !described) return described.error();
+  TRY(describe_jobs(client_, jobs));
   drop_gone(jobs);
   for (JobRecord& job : jobs) {
     // As it was before it was taken.
@@ -152,18 +146,15 @@ Result<std::vector<JobRecord>> JobSource::reserve(std::size_t most) {
 Result<std::vector<JobRecord>> JobSource::look_around(std::size_t most) {
   std::vector<JobRecord> jobs;
   for (int i = 0; i < kTries && jobs.empty(); ++i) {
-    auto first = client_.ask(fmt::format("peek-{}", name_of(state_)));
-    if (!first) return first.error();
-    if (!first->is("FOUND")) break;
-    auto found = matching_near(first->number(), most);
+    auto first = TRY(client_.ask(fmt::format("peek-{}", name_of(state_))));
+    if (!first.is("FOUND")) break;
+    auto found = matching_near(first.number(), most);
     if (!found) return found;
     if (wanted_ == Wanted::ids) {
       jobs = std::move(*found);
       continue;
     }
-    const auto fetched =
-        for_each_body(client_, *found, [&](JobRecord& job) { jobs.push_back(std::move(job)); });
-    if (!fetched) return fetched.error();
+    TRY(for_each_body(client_, *found, [&](JobRecord& job) { jobs.push_back(std::move(job)); }));
   }
   return jobs;
 }
@@ -173,7 +164,7 @@ Result<std::vector<JobRecord>> JobSource::matching_near(JobId id, std::size_t mo
   const JobId above = std::min(above_, most);
   std::vector<JobRecord> jobs(below + 1 + above);
   for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].id = id - below + i;
-  if (auto described = describe_jobs(client_, jobs); !described) return described.error();
+  TRY(describe_jobs(client_, jobs));
   std::erase_if(jobs, [this](const JobRecord& job) {
     return job.id == 0 || job.state != state_ || job.tube != tube_;
   });

@@ -54,7 +54,7 @@ void LineInput::drop_taken() {
 }
 
 Result<std::optional<LineInput::Line>> LineInput::next(std::size_t most) {
-  if (auto dropped = drop_cut(); !dropped) return dropped.error();
+  TRY(drop_cut());
   std::size_t searched = 0;
   for (;;) {
     const std::string_view input = std::string_view(input_).substr(taken_);
@@ -67,9 +67,8 @@ Result<std::optional<LineInput::Line>> LineInput::next(std::size_t most) {
       return std::optional(Line{input.substr(0, too_long ? most : end), too_long});
     }
     searched = input.size();
-    const auto more = read();
-    if (!more) return more.error();
-    if (more.value()) continue;
+    const auto more = TRY(read());
+    if (more) continue;
     if (input_.empty()) return std::optional<Line>();
     ++number_;
     taken_ = input_.size();
@@ -83,9 +82,7 @@ Result<void> LineInput::drop_cut() {
     cut_ = end == input_.npos;
     taken_ = cut_ ? input_.size() : end + 1;
     if (!cut_) break;
-    const auto more = read();
-    if (!more) return more.error();
-    cut_ = more.value();
+    cut_ = TRY(read());
   }
   return {};
 }
@@ -93,9 +90,8 @@ Result<void> LineInput::drop_cut() {
 Result<void> LineInput::pass_over(std::uint64_t lines) {
   if (number_ >= lines) return {};
   while (number_ < lines) {
-    const auto line = next(kPieceBytes);
-    if (!line) return line.error();
-    if (!line.value()) break;
+    const auto line = TRY(next(kPieceBytes));
+    if (!line) break;
   }
   return drop_cut();
 }
@@ -109,11 +105,10 @@ bool LineInput::ready() const {
 Result<void> LineInput::rest(const std::function<Result<void>(std::string_view piece)>& visit) {
   cut_ = false;
   for (;;) {
-    if (auto done = visit(std::string_view(input_).substr(taken_)); !done) return done;
+    TRY(visit(std::string_view(input_).substr(taken_)));
     taken_ = input_.size();
-    const auto more = read();
-    if (!more) return more.error();
-    if (!more.value()) return {};
+    const auto more = TRY(read());
+    if (!more) return {};
   }
 }
 

@@ -43,16 +43,15 @@ class Move {
 
   Result<int> run() {
     stop_on_signals();
-    auto before = take_snapshot(source_, {options_.from});
-    if (!before) return before.error();
-    const TubeCounts* const tube = before->find(options_.from);
+    auto before = TRY(take_snapshot(source_, {options_.from}));
+    const TubeCounts* const tube = before.find(options_.from);
     if (tube == nullptr) return fail(kExitFailure, "there is no tube " + options_.from);
     const FreeCounts there = options_.states.of(FreeCounts(*tube));
     left_ = std::min(there.total(), options_.count);
     {
       Progress progress("moving", left_);
       for (const JobState state : kFreeStates) {
-        if (auto done = move(state, there[state], progress); !done) return done.error();
+        TRY(move(state, there[state], progress));
       }
     }
     if (const int code = tell(tube->reserved); code != 0) return code;
@@ -65,12 +64,11 @@ class Move {
     JobSource source(source_, options_.from, state, JobSource::Wanted::records);
     there = std::min(there, left_);
     while (there > 0 && refusal_.line.empty() && !stop_asked()) {
-      auto jobs = source.next(there);
-      if (!jobs) return jobs.error();
-      if (jobs->empty()) break;
-      there -= jobs->size();
-      left_ -= jobs->size();
-      if (auto done = move_batch(*jobs); !done) return done;
+      auto jobs = TRY(source.next(there));
+      if (jobs.empty()) break;
+      there -= jobs.size();
+      left_ -= jobs.size();
+      TRY(move_batch(jobs));
       progress.show(moved_.total());
     }
     if (!source.refusal().line.empty()) refusal_ = source.refusal();
@@ -80,12 +78,11 @@ class Move {
   // What is refused and reserved goes back, as it was, when the connection ends.
   Result<void> move_batch(std::vector<JobRecord>& jobs) {
     for (JobRecord& job : jobs) job.tube = options_.to;
-    const auto outcomes = putter_.put(jobs);
-    if (!outcomes) return outcomes.error();
+    const auto outcomes = TRY(putter_.put(jobs));
     std::vector<JobRecord> originals;
     std::vector<JobRecord> copies;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
-      const PutOutcome& outcome = outcomes.value()[i];
+      const PutOutcome& outcome = outcomes[i];
       if (outcome.id == 0) {
         refusal_ = outcome.refusal;
         continue;
@@ -98,11 +95,10 @@ class Move {
 
   // Deletes the originals. Where somebody was quicker it is his job, and the copy goes.
   Result<void> settle(const std::vector<JobRecord>& originals, std::vector<JobRecord> copies) {
-    const auto deleted = delete_jobs(source_, originals);
-    if (!deleted) return deleted.error();
+    const auto deleted = TRY(delete_jobs(source_, originals));
     std::vector<JobRecord> unwanted;
     for (std::size_t i = 0; i < originals.size(); ++i) {
-      if (deleted.value()[i]) {
+      if (deleted[i]) {
         ++moved_[originals[i].state];
       } else {
         unwanted.push_back(std::move(copies[i]));
@@ -139,11 +135,9 @@ Result<int> run_move(const MoveOptions& options) {
   if (options.from == options.to) {
     return fail(kExitUsage, "FROM and TO are the same tube; try tubectl move --help");
   }
-  auto source = connect(options.server);
-  if (!source) return source.error();
-  auto target = connect(options.server);
-  if (!target) return target.error();
-  return Move(options, *source, *target).run();
+  auto source = TRY(connect(options.server));
+  auto target = TRY(connect(options.server));
+  return Move(options, source, target).run();
 }
 
 }  // namespace

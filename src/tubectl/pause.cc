@@ -18,15 +18,14 @@ struct PauseOptions {
 };
 
 Result<int> run_pause(const PauseOptions& options) {
-  auto client = connect(options.server);
-  if (!client) return client.error();
-  const auto answer = client->ask(fmt::format("pause-tube {} {}", options.tube, options.seconds));
-  if (!answer) return answer.error();
-  if (answer.value().is("PAUSED")) return 0;
-  if (answer.value().is("NOT_FOUND")) {
+  auto client = TRY(connect(options.server));
+  const auto answer =
+      TRY(client.ask(fmt::format("pause-tube {} {}", options.tube, options.seconds)));
+  if (answer.is("PAUSED")) return 0;
+  if (answer.is("NOT_FOUND")) {
     return fail(kExitFailure, fmt::format("there is no tube {}", options.tube));
   }
-  return refused("pause", answer.value());
+  return refused("pause", answer);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ Result<int> look_at(Client& client, const std::vector<JobId>& ids, Wanted wanted
     }
     return {};
   };
-  if (auto done = pipelined(client, make, take); !done) return done.error();
+  TRY(pipelined(client, make, take));
   return shown != 0 ? shown : code;
 }
 
@@ -78,18 +78,16 @@ Result<int> show_bodies(Client& client, const std::vector<JobId>& ids, const Pee
 
 Result<int> peek_by_state(const PeekOptions& options) {
   const char* const state = options.ready ? "ready" : options.delayed ? "delayed" : "buried";
-  auto client = connect(options.server);
-  if (!client) return client.error();
-  const auto used = demand(*client, fmt::format("use {}", options.tube), "USING");
+  auto client = TRY(connect(options.server));
+  const auto used = demand(client, fmt::format("use {}", options.tube), "USING");
   if (!used || used.value() != 0) return used;
-  const auto answer = client->ask(fmt::format("peek-{}", state));
-  if (!answer) return answer.error();
-  if (answer.value().is("NOT_FOUND")) {
+  const auto answer = TRY(client.ask(fmt::format("peek-{}", state)));
+  if (answer.is("NOT_FOUND")) {
     return fail(kExitFailure, fmt::format("there is no {} job in {}", state, options.tube));
   }
-  if (!answer.value().is("FOUND")) return refused("peek", answer.value());
-  if (!options.json) return print(shown_body(answer.value().body, false, options.raw));
-  return show_bodies(*client, {answer.value().number()}, options);
+  if (!answer.is("FOUND")) return refused("peek", answer);
+  if (!options.json) return print(shown_body(answer.body, false, options.raw));
+  return show_bodies(client, {answer.number()}, options);
 }
 
 Result<int> run_peek(PeekOptions& options) {
@@ -108,19 +106,17 @@ Result<int> run_peek(PeekOptions& options) {
   if (states == 1) return peek_by_state(options);
   const auto jobs = read_ids(options.ids);
   if (!jobs) return fail(kExitBadInput, jobs.error().message);
-  auto client = connect(options.server);
-  if (!client) return client.error();
-  return show_bodies(*client, jobs.value(), options);
+  auto client = TRY(connect(options.server));
+  return show_bodies(client, jobs.value(), options);
 }
 
 Result<int> run_job(const PeekOptions& options) {
   const auto ids = read_ids(options.ids);
   if (!ids) return fail(kExitBadInput, ids.error().message);
-  auto client = connect(options.server);
-  if (!client) return client.error();
+  auto client = TRY(connect(options.server));
   bool first = true;
   const Wanted wanted{.stats = true, .body = options.body};
-  return look_at(*client, ids.value(), wanted, [&](const Answer& stats, Answer& peeked) {
+  return look_at(client, ids.value(), wanted, [&](const Answer& stats, Answer& peeked) {
     Json job = job_json(Stats(stats.body));
     if (options.json) {
       if (options.body) set_body(job, peeked.body);

@@ -27,16 +27,13 @@ Result<void> pipelined(Client& client, Make make, Take take) {
       more = make(commands);
       if (more) ++in_flight;
     }
-    if (!commands.empty()) {
-      if (auto sent = client.send(commands); !sent) return sent;
-    }
+    if (!commands.empty()) TRY(client.send(commands));
     // Half of them stay in flight, so that the server always has something to do.
     const std::size_t keep = more ? in_flight / 2 : 0;
     while (in_flight > keep) {
-      auto answer = client.receive();
-      if (!answer) return answer.error();
+      auto answer = TRY(client.receive());
       --in_flight;
-      if (auto taken = take(std::move(*answer)); !taken) return taken;
+      TRY(take(std::move(answer)));
     }
   }
   return {};

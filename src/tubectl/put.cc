@@ -46,13 +46,12 @@ std::string too_large(std::uint64_t largest) {
 // Calls put(client), with the tube in use. Returns the exit code.
 template <class Put>
 Result<int> put_into_tube(const PutOptions& options, Put put) {
-  auto client = connect(options.server);
-  if (!client) return client.error();
+  auto client = TRY(connect(options.server));
   if (options.tube != kDefaultTube) {
-    const auto used = demand(*client, fmt::format("use {}", options.tube), "USING");
+    const auto used = demand(client, fmt::format("use {}", options.tube), "USING");
     if (!used || used.value() != 0) return used;
   }
-  return put(*client);
+  return put(client);
 }
 
 // The lines of an input as puts, pipelined.
@@ -79,14 +78,14 @@ class PutLines {
       const bool at_once = more && input.ready();
       const bool full = gathered == kCommandsInFlight || commands.size() >= kBytesInFlight;
       if (at_once && !full) continue;
-      if (auto sent = client_.send(commands); !sent) return sent.error();
+      TRY(client_.send(commands));
       commands.clear();
       gathered = 0;
       // While lines come at once the server is kept busy; else nothing stays unanswered meanwhile.
-      if (auto taken = take_answers(at_once ? kCommandsInFlight : 0); !taken) return taken.error();
+      TRY(take_answers(at_once ? kCommandsInFlight : 0));
     }
     // What is on its way behind a line that was refused counts, too.
-    if (auto taken = take_answers(0); !taken) return taken.error();
+    TRY(take_answers(0));
     if (unprinted_ != 0) return unprinted_;
     return why_.empty() ? tell_inserted() : tell_refused();
   }
@@ -112,15 +111,14 @@ class PutLines {
 
   Result<void> take_answers(std::uint64_t keep) {
     while (sent_ - answered_ > keep) {
-      const auto answer = client_.receive();
-      if (!answer) return answer.error();
+      const auto answer = TRY(client_.receive());
       ++answered_;
-      if (answer.value().is("INSERTED")) {
+      if (answer.is("INSERTED")) {
         ++inserted_;
         if (!why_.empty() && answered_ > refused_) ++behind_;
-        if (options_.ids && unprinted_ == 0) unprinted_ = print_id(answer.value().number());
+        if (options_.ids && unprinted_ == 0) unprinted_ = print_id(answer.number());
       } else {
-        refuse_line(answered_, meaning_of(answer.value()));
+        refuse_line(answered_, meaning_of(answer));
       }
       progress_.show(inserted_);
     }
@@ -170,10 +168,9 @@ Result<int> put_lines(const PutOptions& options) {
   auto input = LineInput::open(options.file);
   if (!input) return fail(kExitIo, input.error().message);
   return put_into_tube(options, [&](Client& client) -> Result<int> {
-    auto largest = ask_largest_job(client);
-    if (!largest) return largest.error();
-    if (const auto* const answer = std::get_if<Answer>(&*largest)) return refused("put", *answer);
-    return PutLines(options, client, std::get<std::uint64_t>(*largest)).run(*input);
+    auto largest = TRY(ask_largest_job(client));
+    if (const auto* const answer = std::get_if<Answer>(&largest)) return refused("put", *answer);
+    return PutLines(options, client, std::get<std::uint64_t>(largest)).run(*input);
   });
 }
 
@@ -181,11 +178,10 @@ Result<int> put_one(const PutOptions& options, std::string_view body) {
   return put_into_tube(options, [&](Client& client) -> Result<int> {
     std::string command;
     append_put(options.job(body), command);
-    if (auto sent = client.send(command); !sent) return sent.error();
-    const auto answer = client.receive();
-    if (!answer) return answer.error();
-    if (!answer.value().is("INSERTED")) return refused("put", answer.value());
-    const std::uint64_t id = answer.value().number();
+    TRY(client.send(command));
+    const auto answer = TRY(client.receive());
+    if (!answer.is("INSERTED")) return refused("put", answer);
+    const std::uint64_t id = answer.number();
     return print(options.json ? to_line({{"id", id}}) + "\n" : fmt::format("{}\n", id));
   });
 }
@@ -196,12 +192,10 @@ Result<int> put_whole(const PutOptions& options) {
   std::uint64_t largest = 0;
   {
     // A connection of its own: what is read may take long to come.
-    auto client = connect(options.server);
-    if (!client) return client.error();
-    auto told = ask_largest_job(*client);
-    if (!told) return told.error();
-    if (const auto* const answer = std::get_if<Answer>(&*told)) return refused("put", *answer);
-    largest = std::get<std::uint64_t>(*told);
+    auto client = TRY(connect(options.server));
+    auto told = TRY(ask_largest_job(client));
+    if (const auto* const answer = std::get_if<Answer>(&told)) return refused("put", *answer);
+    largest = std::get<std::uint64_t>(told);
   }
   std::string body;
   bool too_big = false;

@@ -56,7 +56,7 @@ Result<bool> ReplyReader::take_line(Reply& reply) {
   } else if (line == protocol::word::kDeleted) {
     reply.kind = Reply::Kind::deleted;
   } else if (line.starts_with(kReserved)) {
-    if (auto begun = begin_body(line.substr(kReserved.size())); !begun) return begun.error();
+    TRY(begin_body(line.substr(kReserved.size())));
   }
   return true;
 }

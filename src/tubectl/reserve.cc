@@ -49,10 +49,9 @@ Result<int> watch_tubes(Client& client, const std::vector<std::string>& tubes) {
 
 // The answer to a command about a job that is held.
 Result<int> decide(Client& client, JobId id, const std::string& command, std::string_view due) {
-  const auto answer = client.ask(command);
-  if (!answer) return answer.error();
-  if (answer.value().is(due)) return 0;
-  if (!answer.value().is("NOT_FOUND")) return refused(fmt::format("job {}", id), answer.value());
+  const auto answer = TRY(client.ask(command));
+  if (answer.is(due)) return 0;
+  if (!answer.is("NOT_FOUND")) return refused(fmt::format("job {}", id), answer);
   return fail(kExitFailure,
               fmt::format("job {}: its time to run is over, and it went back (NOT_FOUND)", id));
 }
@@ -66,20 +65,19 @@ class Reservations {
   Result<int> run() {
     int code = 0;
     for (std::uint64_t i = 0; i < options_.count && code == 0; ++i) {
-      auto reserved = reserve();
-      if (!reserved) return reserved.error();
-      if (reserved->is("RESERVED") && held_.contains(reserved->number())) {
+      auto reserved = TRY(reserve());
+      if (reserved.is("RESERVED") && held_.contains(reserved.number())) {
         code = fail(kExitTimedOut, fmt::format("job {}: its time to run was over before the last "
                                                "job came, and it came again",
-                                               reserved->number()));
-      } else if (reserved->is("RESERVED")) {
-        const auto done = take(*reserved);
+                                               reserved.number()));
+      } else if (reserved.is("RESERVED")) {
+        const auto done = take(reserved);
         if (!done) return done;
         code = done.value();
-      } else if (reserved->is("TIMED_OUT") || reserved->is("DEADLINE_SOON")) {
-        code = fail(kExitTimedOut, meaning_of(*reserved));
+      } else if (reserved.is("TIMED_OUT") || reserved.is("DEADLINE_SOON")) {
+        code = fail(kExitTimedOut, meaning_of(reserved));
       } else {
-        code = refused("reserve", *reserved);
+        code = refused("reserve", reserved);
       }
     }
     const auto released = release_all();
@@ -91,7 +89,7 @@ class Reservations {
     const auto timeout = options_.timeout;
     const std::string command =
         timeout ? fmt::format("reserve-with-timeout {}\r\n", *timeout) : "reserve\r\n";
-    if (auto sent = client_.send(command); !sent) return sent.error();
+    TRY(client_.send(command));
     return client_.receive(timeout ? std::chrono::seconds(*timeout) + kPatience : Duration::max());
   }
 
@@ -100,10 +98,9 @@ class Reservations {
     HeldJob job{reserved.number(), options_.priority.value_or(0)};
     Json told = {{"id", job.id}};
     if (options_.wants_stats()) {
-      const auto stats = client_.ask(fmt::format("stats-job {}", job.id));
-      if (!stats) return stats.error();
-      if (!stats.value().is("OK")) return refused(fmt::format("job {}", job.id), stats.value());
-      told = job_json(Stats(stats.value().body));
+      const auto stats = TRY(client_.ask(fmt::format("stats-job {}", job.id)));
+      if (!stats.is("OK")) return refused(fmt::format("job {}", job.id), stats);
+      told = job_json(Stats(stats.body));
       if (!options_.priority) job.priority = told["priority"].get<std::uint64_t>();
     }
     if (const int code = show(reserved.body, std::move(told)); code != 0) return code;
@@ -146,11 +143,10 @@ class Reservations {
 };
 
 Result<int> run_reserve(const ReserveOptions& options) {
-  auto client = connect(options.server);
-  if (!client) return client.error();
-  const auto watched = watch_tubes(*client, options.tubes);
+  auto client = TRY(connect(options.server));
+  const auto watched = watch_tubes(client, options.tubes);
   if (!watched || watched.value() != 0) return watched;
-  return Reservations(options, *client).run();
+  return Reservations(options, client).run();
 }
 
 constexpr const char* kReserveFooter =

@@ -45,19 +45,17 @@ const TubeCounts* Snapshot::find(std::string_view tube) const {
 
 Result<Snapshot> take_snapshot(Client& client, const std::vector<std::string>& only) {
   Snapshot snapshot;
-  auto stats = client.ask("stats");
-  if (!stats) return stats.error();
-  if (!stats->is("OK")) return no_stats("stats", *stats);
-  snapshot.server = Stats(stats->body);
+  auto stats = TRY(client.ask("stats"));
+  if (!stats.is("OK")) return no_stats("stats", stats);
+  snapshot.server = Stats(stats.body);
   std::vector<std::string> names = only;
   if (names.empty()) {
-    auto list = client.ask("list-tubes");
-    if (!list) return list.error();
-    if (!list->is("OK")) return no_stats("list-tubes", *list);
-    names = list_items(list->body);
+    auto list = TRY(client.ask("list-tubes"));
+    if (!list.is("OK")) return no_stats("list-tubes", list);
+    names = list_items(list.body);
   }
   std::optional<Error> failed;
-  const auto done = ask_each(
+  TRY(ask_each(
       client, names.size(),
       [&](std::size_t i, std::string& commands) {
         commands.append("stats-tube ").append(names[i]).append("\r\n");
@@ -68,8 +66,7 @@ Result<Snapshot> take_snapshot(Client& client, const std::vector<std::string>& o
         } else if (!answer.is("NOT_FOUND")) {
           failed = no_stats("stats-tube", answer);
         }
-      });
-  if (!done) return done.error();
+      }));
   if (failed) return *failed;
   snapshot.taken = std::chrono::steady_clock::now();
   std::ranges::sort(snapshot.tubes, {}, &TubeCounts::name);

@@ -17,16 +17,14 @@ struct StatsOptions {
 };
 
 Result<int> run_stats(const StatsOptions& options) {
-  auto client = connect(options.server);
-  if (!client) return client.error();
+  auto client = TRY(connect(options.server));
   const std::string& tube = options.tube;
-  const auto answer = client->ask(tube.empty() ? "stats" : fmt::format("stats-tube {}", tube));
-  if (!answer) return answer.error();
-  if (answer.value().is("NOT_FOUND")) {
+  const auto answer = TRY(client.ask(tube.empty() ? "stats" : fmt::format("stats-tube {}", tube)));
+  if (answer.is("NOT_FOUND")) {
     return fail(kExitFailure, fmt::format("there is no tube {}", tube));
   }
-  if (!answer.value().is("OK")) return refused("stats", answer.value());
-  const Json stats = stats_json(Stats(answer.value().body));
+  if (!answer.is("OK")) return refused("stats", answer);
+  const Json stats = stats_json(Stats(answer.body));
   return print(options.json ? to_line(stats) + "\n" : aligned_lines(stats));
 }
 

@@ -53,9 +53,8 @@ void add_server_option(CLI::App& app, Server& server) {
 }
 
 Result<Client> connect(const Server& server) {
-  auto address = parse_address(server.text);
-  if (!address) return address.error();
-  return Client::connect(*address);
+  auto address = TRY(parse_address(server.text));
+  return Client::connect(address);
 }
 
 void add_json_flag(CLI::App& app, bool& json) {
@@ -106,17 +105,15 @@ int refused(const std::string& attempt, const Answer& answer, std::string_view n
 }
 
 Result<int> demand(Client& client, const std::string& command, std::string_view due) {
-  const auto answer = client.ask(command);
-  if (!answer) return answer.error();
-  return answer.value().is(due) ? 0 : refused(command, answer.value());
+  const auto answer = TRY(client.ask(command));
+  return answer.is(due) ? 0 : refused(command, answer);
 }
 
 Result<std::variant<std::uint64_t, Answer>> ask_largest_job(Client& client) {
   using Outcome = std::variant<std::uint64_t, Answer>;
-  auto answer = client.ask("stats");
-  if (!answer) return answer.error();
-  if (!answer->is("OK")) return Outcome(std::move(*answer));
-  return Outcome(Stats(answer->body).number("max-job-size").value_or(kMaxJobBytesCeiling));
+  auto answer = TRY(client.ask("stats"));
+  if (!answer.is("OK")) return Outcome(std::move(answer));
+  return Outcome(Stats(answer.body).number("max-job-size").value_or(kMaxJobBytesCeiling));
 }
 
 int print(std::string_view text) {

@@ -103,15 +103,13 @@ std::string frame_text(const top::Frame& frame) {
 }
 
 Result<int> print_once(const TopOptions& options, const Glyphs& glyphs) {
-  auto client = connect(options.server);
-  if (!client) return client.error();
+  auto client = TRY(connect(options.server));
   Model model = make_model(options);
   for (int look = 0; look < 2; ++look) {
     // Rates want two looks.
     if (look > 0) std::this_thread::sleep_for(options.pause());
-    auto snapshot = take_snapshot(*client);
-    if (!snapshot) return snapshot.error();
-    model.update(std::move(*snapshot));
+    auto snapshot = TRY(take_snapshot(client));
+    model.update(std::move(snapshot));
   }
   return print(frame_text(top::compose_once(model, glyphs, size_of_output())));
 }

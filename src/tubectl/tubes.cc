@@ -92,10 +92,9 @@ std::string rows_as_json(const std::vector<TubeRow>& rows, bool rates) {
 }
 
 Result<int> print_names(Client& client, bool json) {
-  const auto answer = client.ask("list-tubes");
-  if (!answer) return answer.error();
-  if (!answer.value().is("OK")) return refused("tubes", answer.value());
-  auto names = list_items(answer.value().body);
+  const auto answer = TRY(client.ask("list-tubes"));
+  if (!answer.is("OK")) return refused("tubes", answer);
+  auto names = list_items(answer.body);
   std::ranges::sort(names);
   std::string text;
   for (const std::string& name : names)
@@ -104,25 +103,21 @@ Result<int> print_names(Client& client, bool json) {
 }
 
 Result<int> run_tubes(const TubesOptions& options) {
-  auto client = connect(options.server);
-  if (!client) return client.error();
-  if (options.names) return print_names(*client, options.json);
-  auto before = take_snapshot(*client, options.tubes);
-  if (!before) return before.error();
+  auto client = TRY(connect(options.server));
+  if (options.names) return print_names(client, options.json);
+  auto before = TRY(take_snapshot(client, options.tubes));
   const bool rates = options.interval > 0;
   Snapshot now;
   if (rates) {
     std::this_thread::sleep_for(std::chrono::duration<double>(options.interval));
-    auto after = take_snapshot(*client, options.tubes);
-    if (!after) return after.error();
-    now = std::move(*after);
+    now = TRY(take_snapshot(client, options.tubes));
   } else {
-    now = *before;
+    now = before;
   }
-  const double seconds = std::chrono::duration<double>(now.taken - before->taken).count();
+  const double seconds = std::chrono::duration<double>(now.taken - before.taken).count();
   std::vector<TubeRow> rows;
   for (const TubeCounts& tube : now.tubes) {
-    rows.push_back({&tube, rates_between(before->find(tube.name), tube, seconds)});
+    rows.push_back({&tube, rates_between(before.find(tube.name), tube, seconds)});
   }
   sort_rows(rows, *top::sort_key_of(options.sort));
   int code = 0;

@@ -57,18 +57,16 @@ Result<std::variant<IdleLook, Answer>> look_at_server(Client& client, const Idle
     if (!options.held) look.left.ready += stats.count("current-jobs-ready");
     if (options.all) look.left.delayed += stats.count("current-jobs-delayed");
   };
-  auto answer = client.ask("stats");
-  if (!answer) return answer.error();
-  if (!answer->is("OK")) return Outcome(std::move(*answer));
-  look.server = Stats(answer->body);
+  auto answer = TRY(client.ask("stats"));
+  if (!answer.is("OK")) return Outcome(std::move(answer));
+  look.server = Stats(answer.body);
   if (options.tubes.empty()) add(look.server);
   for (const std::string& tube : options.tubes) {
-    auto counts = client.ask(fmt::format("stats-tube {}", tube));
-    if (!counts) return counts.error();
+    auto counts = TRY(client.ask(fmt::format("stats-tube {}", tube)));
     // A tube that is gone is idle: there is nothing to add.
-    if (counts->is("NOT_FOUND")) continue;
-    if (!counts->is("OK")) return Outcome(std::move(*counts));
-    add(Stats(counts->body));
+    if (counts.is("NOT_FOUND")) continue;
+    if (!counts.is("OK")) return Outcome(std::move(counts));
+    add(Stats(counts.body));
   }
   return Outcome(look);
 }

@@ -79,12 +79,8 @@ Result<std::vector<std::string>> command_of(const WorkOptions& options) {
 
 Result<void> complete_plan(WorkOptions& options) {
   Plan& plan = options.plan;
-  auto words = command_of(options);
-  if (!words) return words.error();
-  plan.command_line.words = std::move(*words);
-  auto server = parse_address(options.server.text);
-  if (!server) return server.error();
-  plan.server = std::move(*server);
+  plan.command_line.words = TRY(command_of(options));
+  plan.server = TRY(parse_address(options.server.text));
   if (plan.tubes.empty()) plan.tubes.emplace_back(kDefaultTube);
   plan.policy.on_failure = options.on_failure == "bury"     ? Fate::bury
                            : options.on_failure == "delete" ? Fate::delete_job

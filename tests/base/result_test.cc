@@ -34,4 +34,40 @@ TEST_CASE("a result of nothing is good unless it has an error") {
   CHECK(bad.error().message == "reason");
 }
 
+namespace {
+
+Result<int> half_of(int number) {
+  if (number % 2 != 0) return Error{"odd", Error::Kind::damaged};
+  return number / 2;
+}
+
+Result<void> check_even(int number) {
+  TRY(half_of(number));
+  return {};
+}
+
+Result<std::string> quarter_of(int number) {
+  TRY(check_even(number));
+  const auto half = TRY(half_of(TRY(half_of(number))));
+  return std::to_string(half);
+}
+
+Result<std::unique_ptr<int>> boxed(int number) {
+  auto box = TRY(Result<std::unique_ptr<int>>(std::make_unique<int>(number)));
+  ++*box;
+  return box;
+}
+
+}  // namespace
+
+TEST_CASE("TRY takes a value, and returns an error with its kind") {
+  CHECK(*quarter_of(8) == "2");
+  const auto odd = quarter_of(6);
+  REQUIRE_FALSE(odd);
+  CHECK(odd.error().message == "odd");
+  CHECK(odd.error().kind == Error::Kind::damaged);
+  CHECK_FALSE(quarter_of(5));
+  CHECK(**boxed(7) == 8);
+}
+
 }  // namespace tubed

@@ -348,7 +348,7 @@ TEST_CASE("a tube's metrics tell what was done, and the others are summed up") {
   // Gone, but not forgotten.
   Talk::say(*a, "pause-tube a 0\r\nuse default\r\nignore a\r\n");
   Talk::say(*a, "delete 2\r\ndelete 3\r\ndelete 4\r\n");
-  CHECK_FALSE(talk.service.engine().tube_info("a", talk.service.now()).has_value());
+  CHECK_FALSE(talk.service.engine().tube_info(talk.service.now(), "a").has_value());
   const Samples gone(page_of(talk.service));
   CHECK(gone.at(R"(tubed_tube_jobs{tube="a",state="ready"})") == 0);
   CHECK(gone.at(R"(tubed_tube_paused{tube="a"})") == 0);

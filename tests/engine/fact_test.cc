@@ -178,7 +178,7 @@ TEST_CASE("a delay is described again, also after it has ended, and nothing else
   const SessionId session = world.open();
   const auto described = [&](JobId job) {
     Recording recording;
-    world.engine.describe_delay(job, world.now, recording);
+    world.engine.describe_delay(world.now, job, recording);
     return recording.take_facts();
   };
   const JobId delayed = world.put(session, {.priority = 7, .delay = 5});
@@ -217,10 +217,10 @@ TEST_CASE("a replayed Placed brings back the place and the counters of its job")
   world.bury(session, first, 2);
   world.release(session, third, 3, 20);
   Engine replayed{Limits()};
-  for (const KeptFact& kept : world.said.log()) replayed.replay(kept.fact(), world.now);
+  for (const KeptFact& kept : world.said.log()) replayed.replay(world.now, kept.fact());
   CHECK(replayed.peek_buried(replayed.open())->id == second);
   for (const JobId job : {first, second, third}) {
-    const JobInfo info = replayed.job_info(job, world.now).value();
+    const JobInfo info = replayed.job_info(world.now, job).value();
     CHECK(info.state == world.state(job));
     CHECK(info.priority == world.job(job).priority);
     CHECK(info.time_left == world.job(job).time_left);
@@ -236,7 +236,7 @@ TEST_CASE("a replay in any order of ids puts buried jobs in the order of their b
   Recording list;
   world.engine.visit_durable(world.now, list);
   World again;
-  for (const KeptFact& kept : list.log()) again.engine.replay(kept.fact(), again.now);
+  for (const KeptFact& kept : list.log()) again.engine.replay(again.now, kept.fact());
   const SessionId other = again.open();
   for (const JobId expected : {3U, 1U, 2U}) {
     CHECK(again.engine.peek_buried(other)->id == expected);
@@ -246,15 +246,15 @@ TEST_CASE("a replay in any order of ids puts buried jobs in the order of their b
 
 TEST_CASE("an id is not used again after a replay") {
   World world;
-  world.engine.replay(Removed{.id = 7}, world.now);
+  world.engine.replay(world.now, Removed{.id = 7});
   CHECK(world.put(world.open()) == 8);
 }
 
 TEST_CASE("a replayed pause holds for what is left of it, and keeps its tube") {
   World world;
   world.pass(4s);
-  world.engine.replay(Paused{.tube = "a", .duration = {10}, .until = Time(10s)}, world.now);
-  world.engine.replay(Paused{.tube = "b", .duration = {3}, .until = Time(4s)}, world.now);
+  world.engine.replay(world.now, Paused{.tube = "a", .duration = {10}, .until = Time(10s)});
+  world.engine.replay(world.now, Paused{.tube = "b", .duration = {3}, .until = Time(4s)});
   CHECK_FALSE(world.has_tube("b"));
   const SessionId session = world.open("a");
   CHECK(world.tube("a").pause_left == 6s);
@@ -273,7 +273,7 @@ TEST_CASE("a replayed job can be reserved, and counts on from its counters") {
                     .body = Bytes::copy_of("old"),
                     .place = {.state = JobState::ready, .priority = 3, .delay = {}, .until = {}},
                     .counters = {.reserves = 4}};
-  world.engine.replay(added, world.now);
+  world.engine.replay(world.now, added);
   CHECK(world.engine.info().memory_bytes == Engine::job_memory(3));
   const SessionId session = world.open("a");
   CHECK(world.take(session) == 5);

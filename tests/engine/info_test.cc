@@ -92,7 +92,7 @@ TEST_CASE("tube_info tells a tube's jobs, parties and counters") {
   CHECK(info.pause_count == 1);
   CHECK(info.pause == Seconds{10});
   CHECK(info.pause_left == 6s);
-  CHECK_FALSE(world.engine.tube_info("b", world.now));
+  CHECK_FALSE(world.engine.tube_info(world.now, "b"));
 }
 
 TEST_CASE("job_info tells a job's state, times and counters") {
@@ -121,7 +121,7 @@ TEST_CASE("job_info tells a job's state, times and counters") {
   CHECK(info.time_left == 6s);
   CHECK(info.age == 9s);
   CHECK(info.counters == JobCounters{.reserves = 1, .releases = 1});
-  CHECK_FALSE(world.engine.job_info(job + 1, world.now));
+  CHECK_FALSE(world.engine.job_info(world.now, job + 1));
 }
 
 TEST_CASE("time left is never negative, though advance may come late") {

@@ -53,7 +53,7 @@ TEST_CASE("a job that a replay brings from later than now has waited for no time
   world.put(world.open("a"));
   World again(tallying(10));
   again.now = world.now - 1h;  // the wall clock was set back between the two
-  for (const KeptFact& kept : world.said.log()) again.engine.replay(kept.fact(), again.now);
+  for (const KeptFact& kept : world.said.log()) again.engine.replay(again.now, kept.fact());
   again.take(again.open("a"));
   CHECK(tally_of(again, "a").put_to_reserve.view().sum == 0);
   CHECK(tally_of(again, "a").put_to_reserve.view().total() == 1);

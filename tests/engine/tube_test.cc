@@ -246,8 +246,8 @@ TEST_CASE("the last watched tube cannot be ignored, and ignoring what is not wat
 
 TEST_CASE("an ended pause lets a restored tube go, whichever way it ends") {
   World world;
-  world.engine.replay(Paused{.tube = "a", .duration = {10}, .until = Time(10s)}, world.now);
-  world.engine.replay(Paused{.tube = "b", .duration = {20}, .until = Time(20s)}, world.now);
+  world.engine.replay(world.now, Paused{.tube = "a", .duration = {10}, .until = Time(10s)});
+  world.engine.replay(world.now, Paused{.tube = "b", .duration = {20}, .until = Time(20s)});
   world.open();
   CHECK(world.has_tube("a"));
   world.pass(10s);

@@ -139,7 +139,7 @@ void Twins::pause() {
   const std::string tube = some_tube();
   const Seconds duration = some_seconds(time_grain_);
   told("pause " + tube + " " + std::to_string(duration.count));
-  expect_equal("pause", engine_->pause(tube, duration, now_, engine_says_),
+  expect_equal("pause", engine_->pause(now_, tube, duration, engine_says_),
                model_.pause(tube, duration, now_, model_says_));
 }
 
@@ -271,7 +271,7 @@ void Twins::go_on_kicking() {
   if (kicks_.empty()) return;
   OpenKick& kick = kicks_.back();
   told(std::to_string(kick.session) + " kick");
-  expect_equal("kicked", engine_->kick(kick.session, kick.engine, now_, engine_says_),
+  expect_equal("kicked", engine_->kick(kick.session, now_, kick.engine, engine_says_),
                model_.kick(kick.session, kick.model, now_, model_says_));
   expect_equal("left to kick", kick.engine.left, kick.model.left);
   if (kick.engine.left == 0) kicks_.pop_back();
@@ -305,7 +305,7 @@ void Twins::restart() {
   what_is_there.set_time(now_);
   engine_->visit_durable(now_, what_is_there);
   engine_ = std::make_unique<Engine>(limits_);
-  for (const KeptFact& kept : what_is_there.log()) engine_->replay(kept.fact(), now_);
+  for (const KeptFact& kept : what_is_there.log()) engine_->replay(now_, kept.fact());
   model_.restart(now_);
   sessions_.clear();
   kicks_.clear();
@@ -444,7 +444,7 @@ void Twins::compare_tubes() const {
   engine_->for_each_tube([&](std::string_view name) { names.emplace_back(name); });
   expect_same("the list of tubes", names, model_.tubes());
   for (const std::string& name : names) {
-    const std::optional<TubeInfo> engine = engine_->tube_info(name, now_);
+    const std::optional<TubeInfo> engine = engine_->tube_info(now_, name);
     expect(engine.has_value() && engine->name == name, "the tube " + name);
     const TubeInfo model = model_.tube_info(name, now_);
     expect(engine->jobs == model.jobs, "the jobs of tube " + name);
@@ -461,7 +461,7 @@ void Twins::compare_tubes() const {
 
 void Twins::compare_jobs() const {
   for (const Model::Job& job : model_.jobs()) {
-    const std::optional<JobInfo> engine = engine_->job_info(job.id, now_);
+    const std::optional<JobInfo> engine = engine_->job_info(now_, job.id);
     const std::string what = "job " + std::to_string(job.id);
     expect(engine.has_value(), what);
     const JobInfo model = model_.job_info(job, now_);
@@ -509,14 +509,14 @@ void Twins::check_replay() {
   Engine as_told(limits_);
   for (const auto* log : {&std::as_const(log_before_), &engine_says_.log()}) {
     for (const KeptFact& kept : *log) {
-      at_once.replay(kept.fact(), now_);
-      as_told.replay(kept.fact(), kept.told());
+      at_once.replay(now_, kept.fact());
+      as_told.replay(kept.told(), kept.fact());
     }
   }
   Engine again(limits_);
   Recording minimal;
   engine_->visit_durable(now_, minimal);
-  for (const KeptFact& kept : minimal.log()) again.replay(kept.fact(), now_);
+  for (const KeptFact& kept : minimal.log()) again.replay(now_, kept.fact());
   for (Engine* replayed : {&at_once, &as_told, &again}) {
     replayed->check_invariants();
     settle(*replayed);

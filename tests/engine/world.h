@@ -106,14 +106,14 @@ class World {
   std::uint64_t kick(SessionId id, std::uint64_t bound) {
     std::uint64_t moved = 0;
     for (Kick kick = engine.begin_kick(id, bound); kick.left > 0;) {
-      moved += engine.kick(id, kick, now, said);
+      moved += engine.kick(id, now, kick, said);
       engine.check_invariants();
     }
     return moved;
   }
 
   bool pause(std::string_view tube, std::uint32_t seconds) {
-    const bool paused = engine.pause(tube, {seconds}, now, said);
+    const bool paused = engine.pause(now, tube, {seconds}, said);
     engine.check_invariants();
     return paused;
   }
@@ -133,10 +133,10 @@ class World {
   }
 
   // Precondition for both: it is there.
-  JobInfo job(JobId id) const { return engine.job_info(id, now).value(); }
-  TubeInfo tube(std::string_view name) const { return engine.tube_info(name, now).value(); }
+  JobInfo job(JobId id) const { return engine.job_info(now, id).value(); }
+  TubeInfo tube(std::string_view name) const { return engine.tube_info(now, name).value(); }
   JobState state(JobId id) const { return job(id).state; }
-  bool has_tube(std::string_view name) const { return engine.tube_info(name, now).has_value(); }
+  bool has_tube(std::string_view name) const { return engine.tube_info(now, name).has_value(); }
 
   Lines notices() { return said.take_notices(); }
   Lines facts() { return said.take_facts(); }

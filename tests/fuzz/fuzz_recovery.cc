@@ -124,9 +124,10 @@ class Builder {
   }
 
   void note(const Parsed& parsed) {
-    if (parsed.kind != Parsed::Kind::record) return;
-    if (const auto* added = std::get_if<Added>(&parsed.record)) jobs_.insert(added->id);
-    if (const auto* removed = std::get_if<Removed>(&parsed.record)) jobs_.erase(removed->id);
+    const auto* fact = std::get_if<Fact>(&parsed.record);
+    if (parsed.kind != Parsed::Kind::record || fact == nullptr) return;
+    if (const auto* added = std::get_if<Added>(fact)) jobs_.insert(added->id);
+    if (const auto* removed = std::get_if<Removed>(fact)) jobs_.erase(removed->id);
   }
 
   TestDisk& disk_;

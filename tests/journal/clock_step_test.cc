@@ -43,7 +43,7 @@ class SteppedQueue {
 
   void pause(std::string_view tube, Seconds duration) {
     queue_->engine().use(queue_->session(), queue_->now(), tube, *queue_);
-    queue_->engine().pause(tube, duration, queue_->now(), *queue_);
+    queue_->engine().pause(queue_->now(), tube, duration, *queue_);
   }
 
   // Of all jobs and pauses: the state, and the whole seconds that are left.
@@ -58,12 +58,12 @@ class SteppedQueue {
     engine.visit_durable(queue_->now(), durable);
     std::string text;
     for (const JobId id : durable.ids) {
-      const auto job = engine.job_info(id, queue_->now());
+      const auto job = engine.job_info(queue_->now(), id);
       text += fmt::format("{} {} {}\n", id, name_of(job->state), whole_seconds(job->time_left));
     }
     std::set<std::string> pauses;  // tubes may be created in another order
     engine.for_each_tube([&](std::string_view name) {
-      const auto left = engine.tube_info(name, queue_->now())->pause_left;
+      const auto left = engine.tube_info(queue_->now(), name)->pause_left;
       if (left > Duration::zero()) pauses.insert(fmt::format("{} {}\n", name, whole_seconds(left)));
     });
     for (const std::string& pause : pauses) text += pause;
@@ -148,7 +148,7 @@ TEST_CASE("a clock that drifts is followed when it matters, however small its st
     queue->settle();
   }
   queue.restart();
-  const Duration left = queue->engine().job_info(1, queue->now())->time_left;
+  const Duration left = queue->engine().job_info(queue->now(), 1)->time_left;
   CHECK(std::chrono::abs(left - 1000s) <= 500ms);
 }
 
@@ -179,8 +179,8 @@ TEST_CASE("no turn writes, or looks at, more than a slice" * doctest::test_suite
   queue->settle();
   CHECK(records(queue) == first + kDelayedJobs + turns);
   queue.restart();
-  CHECK(queue->engine().job_info(kReadyJobs + 1, queue->now())->time_left == 1000s);
-  CHECK(queue->engine().job_info(kReadyJobs + kDelayedJobs, queue->now())->time_left == 1000s);
+  CHECK(queue->engine().job_info(queue->now(), kReadyJobs + 1)->time_left == 1000s);
+  CHECK(queue->engine().job_info(queue->now(), kReadyJobs + kDelayedJobs)->time_left == 1000s);
 }
 
 TEST_CASE("a step while the last one is still being followed begins again") {

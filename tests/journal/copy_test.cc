@@ -62,10 +62,10 @@ TEST_CASE("a copy reads as the facts that were given, with a clean end") {
   CHECK(found.clean);
   CHECK_FALSE(found.cut);
   CHECK(found.leftovers.empty());
-  const std::vector<Record> read = kept.facts();
+  const std::vector<Fact> read = kept.facts();
   REQUIRE(read.size() == facts.size());
   for (std::size_t i = 0; i < facts.size(); ++i) {
-    REQUIRE(sample::same(read[i], sample::record_of(facts[i])));
+    REQUIRE(sample::same(read[i], facts[i]));
   }
   for (const auto& [name, contents] : disk.durable_files()) CHECK(contents.size() <= 8'000);
 }

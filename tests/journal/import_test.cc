@@ -57,9 +57,7 @@ class Recovered final : public RecordSink {
 
   void record(std::uint64_t /*segment*/, std::uint64_t /*offset*/, std::size_t /*bytes*/,
               const Record& record) override {
-    if (const auto* added = std::get_if<Added>(&record)) jobs.fact(*added);
-    if (const auto* placed = std::get_if<Placed>(&record)) jobs.fact(*placed);
-    if (const auto* removed = std::get_if<Removed>(&record)) jobs.fact(*removed);
+    if (const auto* fact = std::get_if<Fact>(&record)) jobs.fact(*fact);
   }
 
   Examined found;

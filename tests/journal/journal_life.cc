@@ -80,9 +80,9 @@ std::unique_ptr<engine::Engine> History::state_at(LogNumber number, const WallCl
   TUBED_ASSERT(number >= first_);
   const Duration by = clock_.offset - clock.offset;
   auto engine = std::make_unique<engine::Engine>(Limits{});
-  for (const engine::KeptFact& kept : before_.log()) engine->replay(shifted(kept.fact(), by), now);
+  for (const engine::KeptFact& kept : before_.log()) engine->replay(now, shifted(kept.fact(), by));
   for (const Told& told : facts_) {
-    if (told.number <= number) engine->replay(shifted(told.fact.fact(), by), now);
+    if (told.number <= number) engine->replay(now, shifted(told.fact.fact(), by));
   }
   return engine;
 }

@@ -120,9 +120,9 @@ class JournalLife final : public FactSink, public JournalHost {
   void journal_moved() override { moved_ = true; }
   void journal_failed(const std::string& reason) override;
   void journal_full(bool full, const std::string& /*reason*/) override { full_ = full; }
-  void describe_job(JobId id, FactSink& sink) override { engine_->describe(id, now(), sink); }
+  void describe_job(JobId id, FactSink& sink) override { engine_->describe(now(), id, sink); }
   void describe_delay(JobId id, FactSink& sink) override {
-    engine_->describe_delay(id, now(), sink);
+    engine_->describe_delay(now(), id, sink);
   }
   Time journal_time() override { return now(); }
 

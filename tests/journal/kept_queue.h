@@ -65,10 +65,10 @@ class KeptQueue final : public engine::Output, public JournalHost {
   void journal_moved() override { moved_ = true; }
   void journal_failed(const std::string& reason) override { failure_ = reason; }
   void journal_full(bool full, const std::string&) override { full_ = full; }
-  void describe_job(JobId id, FactSink& sink) override { engine_.describe(id, now_, sink); }
+  void describe_job(JobId id, FactSink& sink) override { engine_.describe(now_, id, sink); }
   void describe_delay(JobId id, FactSink& sink) override {
     ++delays_asked_;
-    engine_.describe_delay(id, now_, sink);
+    engine_.describe_delay(now_, id, sink);
   }
   Time journal_time() override { return now_; }
 

@@ -6,14 +6,30 @@
 using namespace tubed;
 using namespace tubed::journal;
 
+namespace {
+
+using Applied = Ledger::Applied;
+
+Added job(JobId id) {
+  Added added;
+  added.id = id;
+  return added;
+}
+
+Paused pause(std::uint32_t seconds) {
+  return {.tube = "a", .duration = Seconds{seconds}, .until = Time()};
+}
+
+}  // namespace
+
 TEST_CASE("a job's home is the segment of its newest record") {
   Ledger ledger;
   ledger.open_segment(1, 64);
-  CHECK(ledger.added(10, 100));
-  CHECK(ledger.added(11, 100));
+  CHECK(ledger.apply(job(10), 100) == Applied::once);
+  CHECK(ledger.apply(job(11), 100) == Applied::once);
   CHECK(ledger.home_of(10) == 1);
   ledger.open_segment(2, 64);
-  CHECK_FALSE(ledger.added(10, 120));  // copied
+  CHECK(ledger.apply(job(10), 120) == Applied::again);  // copied
   CHECK(ledger.jobs() == 2);
   CHECK(ledger.home_of(10) == 2);
   CHECK(ledger.oldest().live_records == 1);
@@ -25,10 +41,10 @@ TEST_CASE("a job's home is the segment of its newest record") {
 TEST_CASE("a removed job is nobody's") {
   Ledger ledger;
   ledger.open_segment(1, 64);
-  ledger.added(10, 100);
-  ledger.removed(10);
-  ledger.removed(10);
-  ledger.removed(99);
+  ledger.apply(job(10), 100);
+  ledger.apply(Removed{.id = 10}, 24);
+  ledger.apply(Removed{.id = 10}, 24);
+  ledger.apply(Removed{.id = 99}, 24);
   CHECK(ledger.home_of(10) == 0);
   CHECK(ledger.jobs() == 0);
   CHECK(ledger.oldest().live_records == 0);
@@ -38,8 +54,8 @@ TEST_CASE("a removed job is nobody's") {
 TEST_CASE("consecutive ids are one run") {
   Ledger ledger;
   ledger.open_segment(1, 64);
-  for (JobId id = 5; id < 105; ++id) ledger.added(id, 10);
-  ledger.added(200, 10);
+  for (JobId id = 5; id < 105; ++id) ledger.apply(job(id), 10);
+  ledger.apply(job(200), 10);
   REQUIRE(ledger.oldest().added.size() == 2);
   CHECK(ledger.oldest().added[0].first == 5);
   CHECK(ledger.oldest().added[0].count == 100);
@@ -49,13 +65,13 @@ TEST_CASE("consecutive ids are one run") {
 TEST_CASE("a pause in force is alive until it ends or is recorded anew") {
   Ledger ledger;
   ledger.open_segment(1, 64);
-  ledger.paused({.tube = "a", .duration = Seconds{5}, .until = Time()}, 40);
+  ledger.apply(pause(5), 40);
   CHECK(ledger.oldest().live_records == 1);
   ledger.open_segment(2, 64);
-  ledger.paused({.tube = "a", .duration = Seconds{9}, .until = Time()}, 40);
+  ledger.apply(pause(9), 40);
   CHECK(ledger.oldest().live_records == 0);
   CHECK(ledger.pauses().at("a").duration.count == 9);
-  ledger.paused({.tube = "a", .duration = Seconds{0}, .until = Time()}, 40);
+  ledger.apply(pause(0), 40);
   CHECK(ledger.live_bytes() == 0);
   CHECK(ledger.pauses().empty());
 }

@@ -14,17 +14,9 @@ namespace tubed::journal {
 namespace {
 
 using sample::kClock;
-using sample::record_of;
 using sample::sealed;
 
 constexpr std::uint32_t kSeed = 0x12345678;
-
-Fact fact_of(const Record& record) {
-  if (const auto* added = std::get_if<Added>(&record)) return *added;
-  if (const auto* placed = std::get_if<Placed>(&record)) return *placed;
-  if (const auto* removed = std::get_if<Removed>(&record)) return *removed;
-  return std::get<Paused>(record);
-}
 
 std::string encoded(const Fact& fact, const WallClock& clock = kClock) {
   std::string bytes;
@@ -106,7 +98,7 @@ TEST_CASE("every fact reads as it was written") {
     const Parsed parsed = parse(bytes);
     REQUIRE(parsed.kind == Parsed::Kind::record);
     CHECK(parsed.bytes == bytes.size());
-    CHECK(sample::same(parsed.record, record_of(fact)));
+    CHECK(sample::same(parsed.record, Record(fact)));
   }
 }
 
@@ -125,7 +117,7 @@ TEST_CASE("random facts read as they were written, one behind the other") {
   for (const Fact& fact : facts) {
     const Parsed parsed = parse(rest);
     REQUIRE(parsed.kind == Parsed::Kind::record);
-    REQUIRE(sample::same(parsed.record, record_of(fact)));
+    REQUIRE(sample::same(parsed.record, Record(fact)));
     rest.remove_prefix(parsed.bytes);
   }
   CHECK(parse(rest).kind == Parsed::Kind::end);
@@ -313,7 +305,7 @@ TEST_CASE("garbage that is sealed is bad, or the record that gives the same byte
     if (parsed.kind == Parsed::Kind::bad) continue;
     ++records;
     const auto* group = std::get_if<Group>(&parsed.record);
-    REQUIRE((group ? encoded(*group) : encoded(fact_of(parsed.record), wall_only)) == bytes);
+    REQUIRE((group ? encoded(*group) : encoded(std::get<Fact>(parsed.record), wall_only)) == bytes);
   }
   CHECK(records > 10'000);
 }

@@ -40,8 +40,8 @@ struct Salvaged {
     CHECK(found.value().directory == 99);
     CHECK(found.value().facts == report.facts);
     next_job_id = found.value().next_job_id;
-    for (const Record& record : kept.facts()) {
-      if (const auto* removed = std::get_if<Removed>(&record)) ids.push_back(removed->id);
+    for (const Fact& fact : kept.facts()) {
+      if (const auto* removed = std::get_if<Removed>(&fact)) ids.push_back(removed->id);
     }
   }
 
@@ -102,11 +102,11 @@ TEST_CASE("every kind of fact is kept as it is") {
   for (const Fact& fact : sample::every_fact()) image.fact(fact);
   TestDisk disk(TestDisk::Contents{{name(1), image.bytes()}});
   const Salvaged salvaged(disk);
-  const std::vector<Record> kept = salvaged.kept.facts();
+  const std::vector<Fact> kept = salvaged.kept.facts();
   const std::vector<Fact> facts = sample::every_fact();
   REQUIRE(kept.size() == facts.size());
   for (std::size_t i = 0; i < facts.size(); ++i) {
-    CHECK(sample::same(kept[i], sample::record_of(facts[i])));
+    CHECK(sample::same(kept[i], facts[i]));
   }
 }
 

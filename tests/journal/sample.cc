@@ -40,10 +40,6 @@ bool same_facts(const Paused& a, const Paused& b) {
   return a.tube == b.tube && a.duration == b.duration && a.until == b.until;
 }
 
-bool same_facts(const Group& a, const Group& b) {
-  return a == b;
-}
-
 // --- Any value, with those at the edges more often
 
 template <class T>
@@ -97,7 +93,7 @@ Bytes any_body(std::mt19937_64& random) {
 
 }  // namespace
 
-bool same(const Record& one, const Record& other) {
+bool same(const Fact& one, const Fact& other) {
   return std::visit(
       [&](const auto& a) {
         const auto* b = std::get_if<std::remove_cvref_t<decltype(a)>>(&other);
@@ -106,8 +102,13 @@ bool same(const Record& one, const Record& other) {
       one);
 }
 
-Record record_of(const Fact& fact) {
-  return std::visit([](const auto& each) { return Record(each); }, fact);
+bool same(const Record& one, const Record& other) {
+  const auto* fact = std::get_if<Fact>(&one);
+  const auto* other_fact = std::get_if<Fact>(&other);
+  if (fact != nullptr && other_fact != nullptr) return same(*fact, *other_fact);
+  const auto* group = std::get_if<Group>(&one);
+  const auto* other_group = std::get_if<Group>(&other);
+  return group != nullptr && other_group != nullptr && *group == *other_group;
 }
 
 Added added(JobId id, std::string_view tube, std::string_view body) {
@@ -276,16 +277,17 @@ std::string sealed(std::string_view payload, std::uint32_t seed) {
 void Kept::record(std::uint64_t segment, std::uint64_t offset, std::size_t bytes,
                   const Record& record) {
   Entry entry{segment, offset, bytes, record, {}};
-  if (const auto* added = std::get_if<Added>(&record)) entry.tube = added->tube;
-  if (const auto* paused = std::get_if<Paused>(&record)) entry.tube = paused->tube;
+  if (const auto* added = fact_in<Added>(record)) entry.tube = added->tube;
+  if (const auto* paused = fact_in<Paused>(record)) entry.tube = paused->tube;
   entries_.push_back(std::move(entry));
 }
 
-std::vector<Record> Kept::facts() const {
-  std::vector<Record> facts;
+std::vector<Fact> Kept::facts() const {
+  std::vector<Fact> facts;
   for (const Entry& entry : entries_) {
-    if (std::holds_alternative<Group>(entry.record)) continue;
-    facts.push_back(entry.record);
+    const auto* fact = std::get_if<Fact>(&entry.record);
+    if (fact == nullptr) continue;
+    facts.push_back(*fact);
     if (auto* added = std::get_if<Added>(&facts.back())) added->tube = entry.tube;
     if (auto* paused = std::get_if<Paused>(&facts.back())) paused->tube = entry.tube;
   }

@@ -17,8 +17,14 @@ inline constexpr std::int64_t kNow = 1'700'000'000'000'000'000;
 // Monotonic time began a thousand seconds before kNow.
 inline constexpr WallClock kClock{.offset = Duration(kNow - 1'000'000'000'000)};
 
+bool same(const Fact& one, const Fact& other);
 bool same(const Record& one, const Record& other);
-Record record_of(const Fact& fact);
+// Null: it is not a fact of that kind.
+template <class T>
+const T* fact_in(const Record& record) {
+  const auto* fact = std::get_if<Fact>(&record);
+  return fact == nullptr ? nullptr : std::get_if<T>(fact);
+}
 
 // One of each kind and state, with texts that live for ever.
 std::vector<Fact> every_fact();
@@ -78,7 +84,7 @@ class Kept final : public RecordSink {
               const Record& record) override;
 
   // Valid until the next record comes.
-  std::vector<Record> facts() const;
+  std::vector<Fact> facts() const;
   std::vector<Group> groups() const;
   const std::vector<Entry>& entries() const { return entries_; }
 

@@ -168,7 +168,7 @@ void ScriptedLoad::touch(Client& client) {
 
 void ScriptedLoad::kick(Client& client) {
   engine::Kick kick = engine_->begin_kick(client.session, 1 + below(5));
-  while (kick.left > 0) engine_->kick(client.session, kick, now_, *this);
+  while (kick.left > 0) engine_->kick(client.session, now_, kick, *this);
 }
 
 void ScriptedLoad::kick_job(Client& /*client*/) {
@@ -176,7 +176,7 @@ void ScriptedLoad::kick_job(Client& /*client*/) {
 }
 
 void ScriptedLoad::pause(Client& /*client*/) {
-  engine_->pause(some_tube(), some_seconds(3), now_, *this);
+  engine_->pause(now_, some_tube(), some_seconds(3), *this);
 }
 
 void ScriptedLoad::choose_tubes(Client& client) {

@@ -47,7 +47,8 @@ Walk walk(std::string_view image, std::uint64_t sequence = 3) {
 
 bool is_beginning(const std::vector<Record>& part, const std::vector<Record>& whole) {
   return part.size() <= whole.size() &&
-         std::equal(part.begin(), part.end(), whole.begin(), sample::same);
+         std::equal(part.begin(), part.end(), whole.begin(),
+                    [](const Record& a, const Record& b) { return sample::same(a, b); });
 }
 
 std::string error_of(std::string_view image, std::uint64_t sequence = 3) {
@@ -226,7 +227,50 @@ TEST_CASE("whole groups are found behind anything") {
   // Behind it there is no more, and the reader stays where it is.
   CHECK_FALSE(reader.find_group());
   CHECK(reader.offset() == second + kGroupBytes);
-  CHECK(sample::same(reader.next().record, Record(std::get<Placed>(sample::every_fact()[4]))));
+  CHECK(sample::same(reader.next().record, Record(sample::every_fact()[4])));
+}
+
+TEST_CASE("a segment is read in the format of its version") {
+  REQUIRE(find_format(1) != nullptr);
+  CHECK(find_format(2) == nullptr);
+  CHECK(&current_format() == find_format(kFormatVersion));
+  const Image image = sample_image();
+  REQUIRE(version_of(image.bytes()) == 1);
+  const Walk by_header = walk(image.bytes());
+  SegmentReader reader(image.bytes(), 3, kClock, *find_format(1));
+  for (const Record& record : by_header.records) {
+    REQUIRE(sample::same(reader.next().record, record));
+  }
+}
+
+// As version 1, but that each record is preceded by eight bytes "version2".
+TEST_CASE("another version reads its own records, and leaves those of version 1 to it") {
+  static constexpr std::string_view kMark = "version2";
+  const Format version_2 = {
+      .version = 2,
+      .group_bytes = kMark.size() + kGroupBytes,
+      .parse =
+          [](std::string_view bytes, std::uint32_t seed, const WallClock& clock) {
+            if (!bytes.starts_with(kMark)) return Parsed{};
+            Parsed parsed = parse_record(bytes.substr(kMark.size()), seed, clock);
+            parsed.bytes += kMark.size();
+            return parsed;
+          },
+      .may_be_group = [](std::string_view bytes) { return bytes.starts_with(kMark); }};
+  const Image image = sample_image();
+  const std::string fact(
+      image.bytes().substr(image.starts()[1], image.starts()[2] - image.starts()[1]));
+  std::string group(kGroupBytes, '\0');
+  write_group(group, seed_of(3),
+              {.directory = kDirectory, .offset = kSegmentHeaderBytes, .facts = 1});
+  const std::string bytes = std::string(image.bytes().substr(0, kSegmentHeaderBytes)) +
+                            std::string(kMark) + group + std::string(kMark) + fact;
+  SegmentReader reader(bytes, 3, kClock, version_2);
+  REQUIRE(reader.find_group());
+  CHECK(reader.offset() == kSegmentHeaderBytes + version_2.group_bytes);
+  CHECK(sample::same(reader.next().record, Record(sample::every_fact()[0])));
+  CHECK(reader.next().kind == Parsed::Kind::end);
+  CHECK(walk(bytes).records.empty());
 }
 
 TEST_CASE("groups are found one after the other") {

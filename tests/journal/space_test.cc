@@ -251,7 +251,7 @@ TEST_CASE("a pause outlives the segment that it was recorded in, and goes when i
   auto queue = opened(disk, {.segment_bytes = kSegment});
   REQUIRE(queue->engine().use(queue->session(), queue->now(), "slow", *queue));
   queue->put(10);
-  REQUIRE(queue->engine().pause("slow", Seconds{1000}, queue->now(), *queue));
+  REQUIRE(queue->engine().pause(queue->now(), "slow", Seconds{1000}, *queue));
   REQUIRE(queue->engine().use(queue->session(), queue->now(), "fast", *queue));
   for (int i = 0; i < 3000; ++i) {
     queue->remove(queue->put(300));

@@ -59,10 +59,9 @@ Result<Client> connect_client(const Plan& plan, std::size_t client) {
   for (const auto& [command, wanted] :
        {Asked{"use " + tube, "USING "}, Asked{"watch " + tube, "WATCHING "},
         Asked{"ignore default", "WATCHING "}}) {
-    const auto reply = connected->ask(command);
-    if (!reply) return reply.error();
-    if (!reply.value().line.starts_with(wanted)) {
-      return Error{fmt::format("{} was answered {:?}", command, reply.value().line)};
+    const auto reply = TRY(connected->ask(command));
+    if (!reply.line.starts_with(wanted)) {
+      return Error{fmt::format("{} was answered {:?}", command, reply.line)};
     }
   }
   return connected;
@@ -70,10 +69,9 @@ Result<Client> connect_client(const Plan& plan, std::size_t client) {
 
 // How many jobs are ready there; nothing: the server does not tell.
 Result<std::optional<std::uint64_t>> ready_jobs(Client& client, const std::string& tube) {
-  const auto reply = client.ask("stats-tube " + tube);
-  if (!reply) return reply.error();
-  if (reply.value().line == protocol::word::kNotFound) return std::optional<std::uint64_t>(0);
-  return Stats(reply.value().body).number("current-jobs-ready");
+  const auto reply = TRY(client.ask("stats-tube " + tube));
+  if (reply.line == protocol::word::kNotFound) return std::optional<std::uint64_t>(0);
+  return Stats(reply.body).number("current-jobs-ready");
 }
 
 class Load {
@@ -131,14 +129,12 @@ class Load {
 };
 
 Result<Figures> Load::run() {
-  if (auto connected = connect(); !connected) return connected.error();
+  TRY(connect());
   Tally tally{Figures{0, 0, {}, Latencies(plan_.each_latency)}};
   std::unique_ptr<Workload> workload;
   std::vector<std::uint64_t> jobs;
   if (plan_.work == Work::reserve) {
-    auto there = plan_.fill ? fill() : jobs_that_are_there();
-    if (!there) return there.error();
-    jobs = std::move(*there);
+    jobs = TRY(plan_.fill ? fill() : jobs_that_are_there());
   }
   is_measured_ = true;
   start_ = now_ = Clock::now();
@@ -157,7 +153,7 @@ Result<Figures> Load::run() {
       break;
   }
   tally_ = &tally;
-  if (auto done = run_workload(*workload); !done) return done.error();
+  TRY(run_workload(*workload));
   if (!end_) end_ = now_;
   tally.figures.time = *end_ - begin_.value_or(*end_);
   return std::move(tally.figures);
@@ -166,20 +162,17 @@ Result<Figures> Load::run() {
 Result<void> Load::connect() {
   raise_descriptor_limit();
   for (std::size_t i = 0; i < plan_.clients; ++i) {
-    auto client = connect_client(plan_, i);
-    if (!client) return client.error();
-    members_.emplace_back(std::move(*client).release());
+    auto client = TRY(connect_client(plan_, i));
+    members_.emplace_back(std::move(client).release());
   }
   epoll_ = platform::Descriptor(::epoll_create1(EPOLL_CLOEXEC));
   timer_ = platform::Descriptor(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   if (!epoll_ || !timer_) return system_error("no epoll or timer");
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const int descriptor = members_[i].connection.number();
-    if (auto watched = watch(EPOLL_CTL_ADD, descriptor, i, EPOLLIN); !watched) return watched;
+    TRY(watch(EPOLL_CTL_ADD, descriptor, i, EPOLLIN));
   }
-  if (auto watched = watch(EPOLL_CTL_ADD, timer_.number(), kTimer, EPOLLIN); !watched) {
-    return watched;
-  }
+  TRY(watch(EPOLL_CTL_ADD, timer_.number(), kTimer, EPOLLIN));
   return watch_signals();
 }
 
@@ -207,21 +200,19 @@ Result<std::vector<std::uint64_t>> Load::fill() {
   Tally tally;
   Puts puts(plan_, std::max(plan_.in_flight, kFillInFlight), tally);
   tally_ = &tally;
-  if (auto done = run_workload(puts); !done) return done.error();
+  TRY(run_workload(puts));
   return puts.in_tubes();
 }
 
 // A reserve in vain would wait for ever, so nobody asks for more than there is.
 Result<std::vector<std::uint64_t>> Load::jobs_that_are_there() {
-  auto client = Client::connect(plan_.server);
-  if (!client) return client.error();
+  auto client = TRY(Client::connect(plan_.server));
   std::vector<std::uint64_t> jobs(plan_.tubes);
   std::uint64_t left = plan_.jobs;
   for (std::size_t tube = 0; tube < plan_.tubes; ++tube) {
-    auto ready = ready_jobs(*client, tube_name(plan_, tube));
-    if (!ready) return ready.error();
+    auto ready = TRY(ready_jobs(client, tube_name(plan_, tube)));
     // A server that does not tell is believed to have them in equal parts.
-    const std::uint64_t most = ready->value_or(left / (plan_.tubes - tube));
+    const std::uint64_t most = ready.value_or(left / (plan_.tubes - tube));
     jobs[tube] = std::min(most, left);
     left -= jobs[tube];
   }
@@ -239,10 +230,10 @@ Result<void> Load::run_workload(Workload& workload) {
   tally_->measuring = begin_.has_value();
   if (interrupted_) workload.stop();
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (auto pumped = pump(i, Clock::now()); !pumped) return pumped;
+    TRY(pump(i, Clock::now()));
   }
   while (!workload.finished()) {
-    if (auto result = turn(); !result) return result;
+    TRY(turn());
   }
   if (shown_ != start_) std::fputs("\r\033[K", stderr);
   workload_ = nullptr;
@@ -253,7 +244,7 @@ Result<void> Load::run_workload(Workload& workload) {
 // brings was made before it: so the turn that begins it does not count, and the one that ends it
 // does.
 Result<void> Load::turn() {
-  if (auto armed = arm_timer(); !armed) return armed;
+  TRY(arm_timer());
   std::array<epoll_event, 256> events;
   const int ready =
       ::epoll_wait(epoll_.number(), events.data(), static_cast<int>(events.size()), 1000);
@@ -267,7 +258,7 @@ Result<void> Load::turn() {
   const bool over = is_measured_ && begin_ && plan_.time && now_ - *begin_ >= *plan_.time;
   if (over) workload_->stop();
   for (int i = 0; i < ready; ++i) {
-    if (auto handled = handle(events[static_cast<std::size_t>(i)]); !handled) return handled;
+    TRY(handle(events[static_cast<std::size_t>(i)]));
   }
   if (!is_measured_) return {};
   if ((over || interrupted_) && !end_) end_ = now_;
@@ -291,27 +282,21 @@ Result<void> Load::handle(const epoll_event& event) {
 Result<void> Load::attend(std::size_t client, std::uint32_t events) {
   Member& member = members_[client];
   heard_ = now_;
-  if ((events & EPOLLOUT) != 0) {
-    if (auto flushed = member.connection.flush(); !flushed) return flushed;
-  }
-  if ((events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) {
-    if (auto received = receive(client); !received) return received;
-  }
+  if ((events & EPOLLOUT) != 0) TRY(member.connection.flush());
+  if ((events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) TRY(receive(client));
   return pump(client, Clock::now());
 }
 
 Result<void> Load::receive(std::size_t client) {
   Member& member = members_[client];
-  const auto input = member.connection.receive(buffer_);
-  if (!input) return input.error();
+  const auto input = TRY(member.connection.receive(buffer_));
   const Clock::time_point now = Clock::now();  // not of the turn: others came before
-  member.reader.feed(input.value());
+  member.reader.feed(input);
   Reply reply;
   while (true) {
-    auto whole = member.reader.next(reply);
-    if (!whole) return whole.error();
-    if (!*whole) return {};
-    if (auto taken = workload_->take(client, reply, now); !taken) return taken;
+    auto whole = TRY(member.reader.next(reply));
+    if (!whole) return {};
+    TRY(workload_->take(client, reply, now));
   }
 }
 
@@ -321,7 +306,7 @@ Result<void> Load::pump(std::size_t client, Clock::time_point now) {
   while (!member.connection.blocked()) {
     const std::string_view request = workload_->next(client, now);
     if (request.empty()) break;
-    if (auto sent = member.connection.send(request); !sent) return sent;
+    TRY(member.connection.send(request));
   }
   const bool blocked = member.connection.blocked();
   if (blocked == member.watched_for_room) return {};
@@ -337,7 +322,7 @@ Result<void> Load::pump_timed() {
     const Clock::time_point now = Clock::now();
     if (const auto due = workload_->due(); !due || *due > now) break;
     timed_next_ = (timed_next_ + 1) % clients;
-    if (auto pumped = pump(timed_next_, now); !pumped) return pumped;
+    TRY(pump(timed_next_, now));
   }
   armed_ = Clock::time_point::min();  // it has rung, and rings until it is set anew
   return {};

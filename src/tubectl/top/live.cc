@@ -67,7 +67,7 @@ class Live {
     while (!ends_) {
       ask_if_due();
       screen_.draw(compose(model_, view_, glyphs_, screen_.size()));
-      if (auto waited = wait(); !waited) return waited.error();
+      TRY(wait());
     }
     return 0;
   }
@@ -191,19 +191,17 @@ class Live {
 
 Result<int> run_live(const Server& server, Model model, const Glyphs& glyphs,
                      steady_clock::duration interval) {
-  auto client = connect(server);
-  if (!client) return client.error();
-  auto first = take_snapshot(*client);
-  if (!first) return first.error();
+  auto client = TRY(connect(server));
+  auto first = TRY(take_snapshot(client));
   auto signals = catch_signals();
   if (!signals) return fail(kExitFailure, signals.error().message);
-  auto watcher = Watcher::start(server, std::move(*client));
+  auto watcher = Watcher::start(server, std::move(client));
   if (!watcher) return fail(kExitFailure, watcher.error().message);
   auto screen = Screen::open();
   if (!screen) return fail(kExitUsage, screen.error().message);
   Live live(std::move(model), glyphs, interval,
             {std::move(*signals), std::move(*watcher), std::move(*screen)});
-  return live.run(std::move(*first));
+  return live.run(std::move(first));
 }
 
 }  // namespace tubed::tubectl::top

@@ -41,62 +41,48 @@ std::string said_of(const Order& order, const Answer& answer) {
 // To use a tube creates it; so only while it is there, and not for longer than it takes.
 Result<std::string> carry_out(Client& client, const Order& order) {
   if (order.kind == Order::Kind::pause) {
-    auto paused = client.ask(fmt::format("pause-tube {} {}", order.tube, order.number));
-    if (!paused) return paused.error();
-    return said_of(order, *paused);
+    auto paused = TRY(client.ask(fmt::format("pause-tube {} {}", order.tube, order.number)));
+    return said_of(order, paused);
   }
-  auto there = client.ask(fmt::format("stats-tube {}", order.tube));
-  if (!there) return there.error();
-  if (!there->is("OK")) return said_of(order, *there);
-  auto used = client.ask(fmt::format("use {}", order.tube));
-  if (!used) return used.error();
-  if (!used->is("USING")) return said_of(order, *used);
-  auto kicked = client.ask(fmt::format("kick {}", order.number));
-  if (!kicked) return kicked.error();
-  if (auto left = client.ask("use default"); !left) return left.error();
-  return said_of(order, *kicked);
+  auto there = TRY(client.ask(fmt::format("stats-tube {}", order.tube)));
+  if (!there.is("OK")) return said_of(order, there);
+  auto used = TRY(client.ask(fmt::format("use {}", order.tube)));
+  if (!used.is("USING")) return said_of(order, used);
+  auto kicked = TRY(client.ask(fmt::format("kick {}", order.number)));
+  TRY(client.ask("use default"));
+  return said_of(order, kicked);
 }
 
 Result<Details> details_of(Client& client, const std::string& tube) {
   Details details;
   details.tube = tube;
-  auto stats = client.ask(fmt::format("stats-tube {}", tube));
-  if (!stats) return stats.error();
-  details.there = stats->is("OK");
+  auto stats = TRY(client.ask(fmt::format("stats-tube {}", tube)));
+  details.there = stats.is("OK");
   if (!details.there) return details;
-  details.stats = Stats(stats->body);
-  auto used = client.ask(fmt::format("use {}", tube));
-  if (!used) return used.error();
+  details.stats = Stats(stats.body);
+  auto used = TRY(client.ask(fmt::format("use {}", tube)));
   // The tube is gone since, and the server lets nobody create one.
-  if (!used->is("USING")) return details;
+  if (!used.is("USING")) return details;
   for (const char* const state : {"ready", "delayed", "buried"}) {
-    auto found = client.ask(fmt::format("peek-{}", state));
-    if (!found) return found.error();
-    if (!found->is("FOUND")) continue;
-    HeadJob job{state, found->number(), found->body.size(), found->body.substr(0, kBodyBytes), {}};
-    auto told = client.ask(fmt::format("stats-job {}", job.id));
-    if (!told) return told.error();
-    if (told->is("OK")) job.stats = Stats(told->body);
+    auto found = TRY(client.ask(fmt::format("peek-{}", state)));
+    if (!found.is("FOUND")) continue;
+    HeadJob job{state, found.number(), found.body.size(), found.body.substr(0, kBodyBytes), {}};
+    auto told = TRY(client.ask(fmt::format("stats-job {}", job.id)));
+    if (told.is("OK")) job.stats = Stats(told.body);
     details.jobs.push_back(std::move(job));
   }
-  if (auto left = client.ask("use default"); !left) return left.error();
+  TRY(client.ask("use default"));
   return details;
 }
 
 Result<Look> fulfil(Client& client, const Wish& wish) {
   Look look;
   if (wish.order) {
-    auto said = carry_out(client, *wish.order);
-    if (!said) return said.error();
-    look.said = std::move(*said);
+    look.said = TRY(carry_out(client, *wish.order));
   }
-  auto snapshot = take_snapshot(client);
-  if (!snapshot) return snapshot.error();
-  look.snapshot = std::move(*snapshot);
+  look.snapshot = TRY(take_snapshot(client));
   if (!wish.details_of.empty()) {
-    auto details = details_of(client, wish.details_of);
-    if (!details) return details.error();
-    look.details = std::move(*details);
+    look.details = TRY(details_of(client, wish.details_of));
   }
   return look;
 }
@@ -106,9 +92,8 @@ Result<Look> fulfil(Client& client, const Wish& wish) {
 Result<Look> try_to_fulfil(const Server& server, std::optional<Client>& client, const Wish& wish) {
   try {
     if (!client) {
-      auto connected = connect(server);
-      if (!connected) return connected.error();
-      client.emplace(std::move(*connected));
+      auto connected = TRY(connect(server));
+      client.emplace(std::move(connected));
     }
     return fulfil(*client, wish);
   } catch (const std::exception& error) {

@@ -1,0 +1,14 @@
+// Overloaded: one function object of several, for std::visit with a case for each alternative.
+//   std::visit(Overloaded{[](const Added& added) { … }, [](const auto& other) { … }}, fact);
+#pragma once
+
+namespace tubed {
+
+template <class... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+template <class... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
+
+}  // namespace tubed

@@ -1,0 +1,32 @@
+#include "journal/format.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/assert.h"
+
+namespace tubed::journal {
+
+namespace {
+
+constexpr std::array kFormats = {
+    Format{.version = 1,
+           .group_bytes = kGroupBytes,
+           .parse = parse_record,
+           .may_be_group = looks_like_group},
+};
+
+}  // namespace
+
+const Format* find_format(std::uint32_t version) {
+  const auto* const found = std::ranges::find(kFormats, version, &Format::version);
+  return found == kFormats.end() ? nullptr : found;
+}
+
+const Format& current_format() {
+  const Format* const format = find_format(kFormatVersion);
+  TUBED_ASSERT(format != nullptr);
+  return *format;
+}
+
+}  // namespace tubed::journal

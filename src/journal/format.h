@@ -1,0 +1,33 @@
+// Format: what one version of the journal's format says about records.
+//
+// A segment's header names its version, and SegmentReader reads the records with that version's
+// Format. A new version is a new Format in the table of format.cc; the functions of the older ones
+// stay as they are, since segments of an older version stay until compaction has removed them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "journal/record.h"
+
+namespace tubed::journal {
+
+struct Format {
+  std::uint32_t version = 0;
+  std::size_t group_bytes = 0;  // of a group's record, with its header
+  // As parse_record().
+  Parsed (*parse)(std::string_view bytes, std::uint32_t seed, const WallClock& clock) = nullptr;
+  // False: the `group_bytes` bytes are not a group's record. Cheap, for a search at every place.
+  bool (*may_be_group)(std::string_view bytes) = nullptr;
+};
+
+// The version that is written.
+inline constexpr std::uint32_t kFormatVersion = 1;
+
+// Null: this program does not read that version.
+const Format* find_format(std::uint32_t version);
+// Of kFormatVersion.
+const Format& current_format();
+
+}  // namespace tubed::journal

@@ -1,0 +1,221 @@
+// The layout of each record: the list of its payload's fields, in the order in which they are on
+// disk. docs/journal-format.md shows the same as tables.
+//
+// A layout is data. The size, the encoder and the decoder (record.cc) and the dump (dump.cc) walk
+// through it, so that a field is added in one place. A field that the dump prints has a key and an
+// order: the dump sorts by order, which groups what belongs together for a reader.
+//
+// Every payload begins with its kind, one byte, which is not in the list.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "journal/record.h"
+
+namespace tubed::journal::layout {
+
+// The first byte of a payload. 0 is not used, so that zeros are not a record.
+enum class Kind : std::uint8_t { group = 1, added = 2, placed = 3, removed = 4, paused = 5 };
+
+// How the dump prints a number.
+enum class Form : std::uint8_t { number, hexadecimal, wall_time };
+
+struct Shown {
+  std::string_view key = {};
+  int order = 0;
+  Form form = Form::number;
+};
+
+// How many bytes a value of type T takes on disk. Times are wall time, a state is its number.
+template <class T>
+inline constexpr std::size_t encoded_bytes = sizeof(T);
+template <>
+inline constexpr std::size_t encoded_bytes<Seconds> = 4;
+template <>
+inline constexpr std::size_t encoded_bytes<Time> = 8;
+template <>
+inline constexpr std::size_t encoded_bytes<JobCounters> = 20;
+
+// The member of `record` that a path of pointers to members leads to.
+template <auto First, auto... Rest, class Record>
+constexpr auto& member_of(Record& record) {
+  if constexpr (sizeof...(Rest) == 0) {
+    return record.*First;
+  } else {
+    return member_of<Rest...>(record.*First);
+  }
+}
+
+// A value of fixed length.
+template <auto... Path>
+struct Value {
+  Shown shown;
+
+  template <class Record>
+  using Type = std::remove_cvref_t<decltype(member_of<Path...>(std::declval<Record&>()))>;
+  template <class Record>
+  static constexpr auto& in(Record& record) {
+    return member_of<Path...>(record);
+  }
+  template <class Record>
+  static constexpr std::size_t bytes = encoded_bytes<Type<Record>>;
+};
+
+// 8 bytes whose meaning depends on the state of the Placement: delayed, the wall time until which;
+// buried, the order; ready, 0.
+template <auto Path>
+struct Place {
+  Shown shown;
+
+  template <class Record>
+  static constexpr auto& in(Record& record) {
+    return record.*Path;
+  }
+  template <class Record>
+  static constexpr std::size_t bytes = 8;
+};
+
+// The length of a text or a body, as a Number.
+template <auto Path, class Number>
+struct Length {
+  Shown shown;
+
+  template <class Record>
+  static constexpr auto& in(Record& record) {
+    return record.*Path;
+  }
+  template <class Record>
+  static constexpr std::size_t bytes = sizeof(Number);
+};
+
+template <std::size_t Count>
+struct Zeros {
+  template <class Record>
+  static constexpr std::size_t bytes = Count;
+};
+
+// The name of a tube; its Length is before it.
+template <auto Path>
+struct Text {
+  Shown shown;
+
+  template <class Record>
+  static constexpr auto& in(Record& record) {
+    return record.*Path;
+  }
+  template <class Record>
+  static constexpr std::size_t bytes = 0;
+};
+
+// A job's body, the last field; its Length is before it.
+template <auto Path>
+struct Body {
+  Shown shown;
+
+  template <class Record>
+  static constexpr auto& in(Record& record) {
+    return record.*Path;
+  }
+  template <class Record>
+  static constexpr std::size_t bytes = 0;
+};
+
+template <class Record>
+struct Layout;
+
+template <>
+struct Layout<Group> {
+  static constexpr Kind kind = Kind::group;
+  static constexpr std::string_view name = "group";
+  static constexpr std::tuple fields{
+      Value<&Group::clean>{{"clean", 8}},
+      Zeros<2>{},
+      Value<&Group::facts>{{"facts", 2}},
+      Value<&Group::directory>{{"journal", 7, Form::hexadecimal}},
+      Value<&Group::offset>{},
+      Value<&Group::number>{{"number", 1}},
+      Value<&Group::durable>{{"durable", 4}},
+      Value<&Group::next_job_id>{{"next-id", 5}},
+      Value<&Group::written>{{"written", 6, Form::wall_time}},
+      Value<&Group::jobs>{{"jobs", 3}},
+  };
+};
+
+template <>
+struct Layout<Added> {
+  static constexpr Kind kind = Kind::added;
+  static constexpr std::string_view name = "added";
+  static constexpr std::tuple fields{
+      Value<&Added::place, &Placement::state>{{"state", 3}},
+      Length<&Added::tube, std::uint8_t>{},
+      Zeros<1>{},
+      Value<&Added::place, &Placement::priority>{{"pri", 4}},
+      Value<&Added::id>{{"id", 1}},
+      Value<&Added::place, &Placement::delay>{{"delay", 5}},
+      Value<&Added::ttr>{{"ttr", 7}},
+      Value<&Added::created>{{"created", 8}},
+      Place<&Added::place>{{"place", 6}},
+      Value<&Added::counters>{{"counters", 10}},
+      Length<&Added::body, std::uint32_t>{{"bytes", 9}},
+      Text<&Added::tube>{{"tube", 2}},
+      Body<&Added::body>{{"body", 11}},
+  };
+};
+
+template <>
+struct Layout<Placed> {
+  static constexpr Kind kind = Kind::placed;
+  static constexpr std::string_view name = "placed";
+  static constexpr std::tuple fields{
+      Value<&Placed::place, &Placement::state>{{"state", 2}},
+      Zeros<2>{},
+      Value<&Placed::place, &Placement::priority>{{"pri", 3}},
+      Value<&Placed::id>{{"id", 1}},
+      Place<&Placed::place>{{"place", 5}},
+      Value<&Placed::place, &Placement::delay>{{"delay", 4}},
+      Value<&Placed::counters>{{"counters", 6}},
+  };
+};
+
+template <>
+struct Layout<Removed> {
+  static constexpr Kind kind = Kind::removed;
+  static constexpr std::string_view name = "removed";
+  static constexpr std::tuple fields{
+      Zeros<7>{},
+      Value<&Removed::id>{{"id", 1}},
+  };
+};
+
+template <>
+struct Layout<Paused> {
+  static constexpr Kind kind = Kind::paused;
+  static constexpr std::string_view name = "paused";
+  static constexpr std::tuple fields{
+      Length<&Paused::tube, std::uint8_t>{},  Zeros<2>{},
+      Value<&Paused::duration>{{"pause", 2}}, Value<&Paused::until>{{"until", 3}},
+      Text<&Paused::tube>{{"tube", 1}},
+  };
+};
+
+// Calls `visit(field)` for each field of a Record, in order.
+template <class Record, class Visit>
+constexpr void for_each_field(Visit&& visit) {
+  std::apply([&](const auto&... fields) { (visit(fields), ...); }, Layout<Record>::fields);
+}
+
+// The bytes of a payload before its texts, with its kind.
+template <class Record>
+inline constexpr std::size_t fixed_bytes = [] {
+  std::size_t bytes = 1;
+  for_each_field<Record>(
+      [&bytes]<class Field>(const Field&) { bytes += Field::template bytes<Record>; });
+  return bytes;
+}();
+
+}  // namespace tubed::journal::layout
