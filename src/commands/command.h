@@ -104,7 +104,7 @@ struct Command {
   std::span<const ArgumentText> arguments;
   TextRule text_rule;
   bool in_beanstalkd_stats;  // its cmd-… line stands among beanstalkd's, not among tubed's own
-  bool may_emit_facts;       // it waits while the keeper is congested
+  bool may_emit_facts;       // it waits while the log is congested
 
   bool (*parse)(std::string_view text, ArgumentStorage& storage);
   // `operation` is in progress when the command is run again.
@@ -219,7 +219,7 @@ constexpr Command command_with_body(const CommandText& text) {
   return row;
 }
 
-// The row of a command that never changes what is durable: it runs while the keeper is congested.
+// The row of a command that never changes what is durable: it runs while the log is congested.
 constexpr Command without_facts(Command row) {
   row.may_emit_facts = false;
   return row;

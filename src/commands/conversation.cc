@@ -122,7 +122,7 @@ bool Conversation::in_body() const {
 }
 
 bool Conversation::idle() const {
-  return !waiting_ && !in_progress(operation_) && !waits_for_keeper() && replies_.empty() &&
+  return !waiting_ && !in_progress(operation_) && !waits_for_log() && replies_.empty() &&
          !service_.engine().holds_jobs(session_);
 }
 
@@ -194,15 +194,14 @@ bool Conversation::may_go_on() {
     stop_ = Stop::output;
     return false;
   }
-  if (slice && command_->may_emit_facts && held_by_keeper()) return false;
+  if (slice && command_->may_emit_facts && held_by_log()) return false;
   stop_ = Stop::budget;
   return budget_ > 0;
 }
 
-// True: what comes next may emit a fact, and has to wait until the keeper takes more.
-bool Conversation::held_by_keeper() {
-  const Keeper* keeper = service_.keeper();
-  if (keeper == nullptr || !keeper->congested()) return false;
+// True: what comes next may emit a fact, and has to wait until the log is no longer congested.
+bool Conversation::held_by_log() {
+  if (!service_.log().congested()) return false;
   stop_ = Stop::congested;
   return true;
 }
@@ -262,7 +261,7 @@ std::size_t Conversation::take_body_end(std::string_view input) {
     replies_.line(word::kExpectedCrlf);
     return 0;
   }
-  if (refusal_.empty() && held_by_keeper()) return 0;
+  if (refusal_.empty() && held_by_log()) return 0;
   stage_ = Stage::line;
   if (refusal_.empty()) {
     run_command();
@@ -286,7 +285,7 @@ std::size_t Conversation::take_skipped_line(std::string_view input) {
 
 // --- Commands
 
-// False: the command has to wait for the keeper. One with a body waits when its body is here.
+// False: the command has to wait for the log. One with a body waits when its body is here.
 bool Conversation::run_line(std::string_view line) {
   const std::size_t space = line.find(' ');
   const std::string_view name = line.substr(0, space);
@@ -310,7 +309,7 @@ bool Conversation::run_line(std::string_view line) {
     return true;
   }
   const bool has_body = command->begin_body != nullptr;
-  if (command->may_emit_facts && !has_body && held_by_keeper()) return false;
+  if (command->may_emit_facts && !has_body && held_by_log()) return false;
   command_ = command;
   service_.count(*command);
   if (has_body) {

@@ -53,8 +53,8 @@ class Conversation {
   // Goes on with work that was left for a later turn.
   void resume();
   bool can_resume() const;
-  // The next command may emit a fact, and the keeper is congested: to be resumed when it is not.
-  bool waits_for_keeper() const { return stop_ == Stop::congested && can_resume(); }
+  // The next command may emit a fact, and the log is congested: to be resumed when it is not.
+  bool waits_for_log() const { return stop_ == Stop::congested && can_resume(); }
   // False: bytes would only pile up.
   bool wants_input() const;
   // Nothing more will be answered: once replies() is empty the connection can be closed.
@@ -92,7 +92,7 @@ class Conversation {
   std::size_t take(std::string_view input);
   bool may_go_on();
   std::size_t output_bound() const;
-  bool held_by_keeper();
+  bool held_by_log();
   std::size_t take_line(std::string_view input);
   std::size_t take_body(std::string_view input);
   std::size_t take_dropped(std::string_view input);

@@ -61,7 +61,7 @@ Outcome stats(Context& context, const NoArguments&) {
 
 Outcome stats_job(Context& context, const JobArguments& arguments) {
   if (const auto info = context.engine.job_info(context.now, arguments.id)) {
-    context.replies.block(job_stats(*info, context.service.keeper()).text());
+    context.replies.block(job_stats(*info, context.service.log()).text());
   } else {
     context.replies.line(word::kNotFound);
   }

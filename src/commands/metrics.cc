@@ -183,7 +183,7 @@ void append_info(const ServerState& state, std::string& text) {
 void append_server_rows(Rows<ServerState> rows, const ServerState& state, std::string& text) {
   std::string_view family;
   for (const Row<ServerState>& row : rows) {
-    if (row.metric.family.empty() || (row.metric.journal_only && !state.has_journal)) continue;
+    if (row.metric.family.empty() || (row.metric.journal_only && !state.log.on_disk)) continue;
     if (row.metric.family != family) begin_family(row.metric, row.help(), text);
     family = row.metric.family;
     if (row.histogram == nullptr) {

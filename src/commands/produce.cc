@@ -8,13 +8,6 @@ using namespace protocol;
 
 namespace {
 
-// The journal has room for it.
-bool has_disk_room(const Context& context, std::uint32_t body_bytes) {
-  const Keeper* keeper = context.service.keeper();
-  return keeper == nullptr ||
-         keeper->has_room_for_job(context.engine.used_tube(context.session).size(), body_bytes);
-}
-
 std::string_view reply_to(Counter reason) {
   if (reason == Counter::put_too_big) return word::kJobTooBig;
   return reason == Counter::put_draining ? word::kDraining : word::kOutOfMemory;
@@ -33,7 +26,7 @@ BodyPlan begin_put(Context& context, const PutArguments& arguments) {
   if (bytes > context.engine.limits().job_bytes) return refuse(Counter::put_too_big);
   context.engine.mark_producer(context.session);
   if (context.service.draining()) return refuse(Counter::put_draining);
-  if (!has_disk_room(context, bytes)) return refuse(Counter::put_journal_full);
+  if (!context.service.log().has_room_for(bytes)) return refuse(Counter::put_journal_full);
   if (!context.engine.claim_memory(bytes)) return refuse(Counter::put_job_memory);
   context.body = Bytes::allocate(bytes);
   if (!context.body) {
@@ -47,7 +40,7 @@ Outcome put(Context& context, const PutArguments& arguments) {
   // Drain mode may have begun, or the disk have filled, while the body arrived.
   const std::uint32_t bytes = arguments.size.bytes;
   const bool draining = context.service.draining();
-  if (draining || !has_disk_room(context, bytes)) {
+  if (draining || !context.service.log().has_room_for(bytes)) {
     context.engine.return_memory(bytes);
     const Counter reason = draining ? Counter::put_draining : Counter::put_journal_full;
     context.service.count(reason);

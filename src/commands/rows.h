@@ -17,8 +17,7 @@ struct ServerState {
 
   const Service& service;
   engine::EngineInfo queue;
-  bool has_journal = false;
-  KeeperCounts journal;  // all 0 without one
+  LogStats log;
   CpuTimes cpu;
 };
 

@@ -36,7 +36,7 @@ void Service::closed(SessionId session) {
 }
 
 void Service::fact(const Fact& fact) {
-  if (keeper_ != nullptr) keeper_->fact(fact);
+  log_->fact(fact);
 }
 
 void Service::notice(const engine::Notice& notice) {

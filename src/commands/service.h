@@ -1,7 +1,7 @@
 // Service: what all conversations of a server share: the queue, the time, the counters.
 //
-// It owns the engine and hands out what the engine says: facts to whoever keeps them, notices to
-// the conversation that waits. It never touches a socket: who runs it asks, after each turn, which
+// It owns the engine and passes on what the engine emits: facts to the log, notices to the
+// conversation that waits. It never touches a socket: who runs it asks, after each turn, which
 // sessions were answered while they did nothing themselves.
 #pragma once
 
@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "base/histogram.h"
-#include "commands/keeper.h"
 #include "commands/table.h"
 #include "commands/tick_budget.h"
 #include "commands/tube_list.h"
 #include "engine/engine.h"
+#include "engine/fact_log.h"
 #include "engine/output.h"
 
 namespace tubed::commands {
@@ -88,9 +88,15 @@ class Service final : public engine::Output {
   engine::Engine& engine() { return engine_; }
   const engine::Engine& engine() const { return engine_; }
 
-  // Facts go there; null: nobody keeps them. The keeper outlives the service.
-  void keep_facts_in(Keeper* keeper) { keeper_ = keeper; }
-  const Keeper* keeper() const { return keeper_; }
+  // Where facts go: a NullLog unless another log is set, which outlives the service. `recovery` is
+  // how long it took to restore the jobs from it.
+  void set_log(FactLog& log, Duration recovery = {}) {
+    log_ = &log;
+    recovery_ = recovery;
+  }
+  FactLog& log() { return *log_; }
+  const FactLog& log() const { return *log_; }
+  Duration recovery_time() const { return recovery_; }
 
   void set_limits(const Limits& limits, const ConversationLimits& conversation);
   const ConversationLimits& conversation_limits() const { return conversation_limits_; }
@@ -123,6 +129,8 @@ class Service final : public engine::Output {
   TubeList& tube_list() { return tube_list_; }
   const TubeList& tube_list() const { return tube_list_; }
 
+  // Sessions were answered since the last take_woken() while they were not at work themselves.
+  bool has_woken() const { return !woken_.empty(); }
   // Swaps `sessions` with the list of those that were answered since the last call while they were
   // not at work themselves: their replies are to be sent, and they may go on. One may have closed
   // since.
@@ -173,7 +181,9 @@ class Service final : public engine::Output {
   ConversationLimits conversation_limits_;
   Time now_;
   bool draining_ = false;
-  Keeper* keeper_ = nullptr;
+  NullLog null_log_;
+  FactLog* log_ = &null_log_;
+  Duration recovery_{};
   std::vector<Conversation*> conversations_;  // by session
   std::vector<SessionId> woken_;
   TickBudget tick_budget_;

@@ -63,9 +63,9 @@ YamlBlock tube_stats(const engine::TubeInfo& tube) {
   return block;
 }
 
-YamlBlock job_stats(const engine::JobInfo& job, const Keeper* keeper) {
+YamlBlock job_stats(const engine::JobInfo& job, const FactLog& log) {
   YamlBlock block;
-  write_rows(kept_job_rows(), {job, keeper != nullptr ? keeper->segment_of(job.id) : 0}, block);
+  write_rows(kept_job_rows(), {job, log.segment_of(job.id)}, block);
   return block;
 }
 

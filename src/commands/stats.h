@@ -16,7 +16,7 @@ namespace tubed::commands {
 // tubed's own. O(1). [notes: stats, in order]
 protocol::YamlBlock server_stats(const Service& service);
 protocol::YamlBlock tube_stats(const engine::TubeInfo& tube);
-protocol::YamlBlock job_stats(const engine::JobInfo& job, const Keeper* keeper);
+protocol::YamlBlock job_stats(const engine::JobInfo& job, const FactLog& log);
 
 // For the reference: each line's key and meaning, in order.
 struct StatsText {

@@ -62,7 +62,7 @@ Result<std::vector<OpenSegment>> open_all(Storage& storage) {
 struct Extent {
   std::uint64_t used = kSegmentHeaderBytes;
   std::uint64_t broken_at = kSegmentHeaderBytes;  // what stands here does not continue the log
-  LogNumber next_number = 0;
+  Lsn next_number = 0;
   bool begun = false;      // a whole group was read, and it continues what came before
   bool ends_here = false;  // nothing is written from broken_at on
   bool hole = false;       // behind broken_at stands another whole group
@@ -76,11 +76,10 @@ bool has_group(SegmentReader& reader, std::uint64_t directory) {
 }
 
 // A group of another identity is no group: a job's body may hold what looks like one.
-Extent measure(std::string_view image, const SegmentHeader& header,
-               std::optional<LogNumber> follows) {
+Extent measure(std::string_view image, const SegmentHeader& header, std::optional<Lsn> follows) {
   Extent extent;
   SegmentReader reader(image, header.sequence, WallClock{});
-  std::optional<LogNumber> expected = follows;
+  std::optional<Lsn> expected = follows;
   std::uint32_t lacking = 0;  // facts that the group still has to have
   for (;; extent.broken_at = reader.offset()) {
     const Parsed parsed = reader.next();
@@ -143,7 +142,7 @@ class Backup {
   };
   struct Stored {
     std::uint64_t bytes;
-    std::optional<LogNumber> next_number;  // behind its last group
+    std::optional<Lsn> next_number;  // behind its last group
   };
 
   Result<Copied> copy_all() {

@@ -51,18 +51,18 @@ bool Journal::rewrite_deadlines() {
     void fact(const Fact& fact) override {
       const std::uint64_t bytes = record_bytes(fact);
       journal.client_bytes_ += bytes;  // compaction keeps pace with it
-      ++journal.counts_.records_written;
+      ++journal.records_written_;
       journal.append(fact, bytes);
     }
     Journal& journal;
   };
 
-  if (!rewriting_ || !has_room_for(kRewrittenBytes)) return false;
+  if (!rewriting_ || !has_room_for_bytes(kRewrittenBytes)) return false;
   if (rewriting_waits()) return false;
   Rewrite rewrite(*this);
-  const LogNumber before = newest_;
+  const Lsn before = appended_;
   if (rewrite_delays(rewrite) && rewrite_pauses(rewrite)) rewriting_.reset();
-  return rewriting_ && newest_ == before;
+  return rewriting_ && appended_ == before;
 }
 
 // True: every job was looked at.

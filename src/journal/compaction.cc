@@ -83,7 +83,11 @@ std::int64_t Journal::slack_kept_back() const {
   return static_cast<std::int64_t>(ledger_.largest_bytes() + kBlockBytes);
 }
 
-bool Journal::has_room_for(std::uint64_t record_bytes) const {
+bool Journal::has_room_for(std::size_t body_bytes) const {
+  return has_room_for_bytes(added_bytes(kMaxTubeNameBytes, body_bytes));
+}
+
+bool Journal::has_room_for_bytes(std::uint64_t record_bytes) const {
   if (refused_ || removal_refused_) return false;
   if (!full_ && options_.max_bytes == 0) return true;
   std::uint64_t room = free_bytes();
@@ -173,7 +177,7 @@ bool Journal::compact() {
   struct Migration final : FactSink {
     explicit Migration(Journal& owner) : journal(owner) {}
     void fact(const Fact& fact) override {
-      ++journal.counts_.records_migrated;
+      ++journal.records_migrated_;
       const std::uint64_t bytes = record_bytes(fact);
       moved += bytes;
       journal.append(fact, bytes);
@@ -221,7 +225,7 @@ bool Journal::migrate_pauses() {
       continue;
     }
     const Paused fact{.tube = pause_behind_, .duration = pause.duration, .until = pause.until};
-    ++counts_.records_migrated;
+    ++records_migrated_;
     append(fact, record_bytes(fact));
   }
   return true;
@@ -234,7 +238,7 @@ void Journal::drop_dead() {
                       oldest.sequence == head_.segment ||
                       (!left_.empty() && oldest.sequence >= left_.front().strip.segment);
   if (in_use) return;
-  if (!dead_since_) dead_since_ = newest_;
+  if (!dead_since_) dead_since_ = appended_;
   // Durability: what replaces it, and what made it dead, is on the disk first.
   if (synced_ < *dead_since_) {
     if (written_ >= *dead_since_) sync_wanted_ = true;

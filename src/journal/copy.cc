@@ -60,7 +60,7 @@ void LogCopy::begin_group() {
 
 void LogCopy::end_group(bool clean) {
   // A segment is stored when the one before it is durable, and is itself stored as a whole.
-  const LogNumber durable = clean ? number_ : segment_number_;
+  const Lsn durable = clean ? number_ : segment_number_;
   write_group({segment_.data() + group_at_, kGroupBytes}, seed_,
               {.directory = settings_.directory,
                .offset = group_at_,

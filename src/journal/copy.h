@@ -49,10 +49,10 @@ class LogCopy final : public FactSink {
   std::string segment_;  // the segment's bytes so far; empty: it is not begun
   std::uint64_t sequence_ = 1;
   std::uint32_t seed_ = 0;
-  LogNumber segment_number_ = 0;  // of the segment's first fact: all before are on disk
-  std::size_t group_at_ = 0;      // where the group's record stands; 0: no group is open
-  LogNumber group_number_ = 0;
-  LogNumber number_ = 0;  // of the next fact
+  Lsn segment_number_ = 0;    // of the segment's first fact: all before are on disk
+  std::size_t group_at_ = 0;  // where the group's record stands; 0: no group is open
+  Lsn group_number_ = 0;
+  Lsn number_ = 0;  // of the next fact
   JobId next_job_id_ = 1;
   Result<void> result_;
 };

@@ -36,7 +36,8 @@ Result<std::unique_ptr<Journal>> Journal::open(Storage& storage, JournalHost& ho
 }
 
 Journal::Journal(Storage& storage, JournalHost& host, const Options& options, Examined found)
-    : storage_(storage),
+    : FactLog(found.next_number),
+      storage_(storage),
       host_(host),
       options_(options),
       clock_(options.clock),
@@ -44,11 +45,9 @@ Journal::Journal(Storage& storage, JournalHost& host, const Options& options, Ex
       ledger_(std::move(found.ledger)),
       runway_(storage, directory_),
       head_{ledger_.newest().sequence, ledger_.newest().used_bytes},
-      newest_(found.next_number),
-      committing_(newest_),
-      durable_(newest_),
-      written_(newest_),
-      synced_(newest_),
+      submitted_(appended_),
+      written_(appended_),
+      synced_(appended_),
       next_job_id_(found.next_job_id) {
   closed_bytes_ = ledger_.used_bytes() - ledger_.newest().used_bytes;
   for (std::size_t i = 0; i < found.current; ++i) {
@@ -77,9 +76,10 @@ void Journal::set_options(const Options& options) {
 
 void Journal::fact(const Fact& fact) {
   TUBED_ASSERT(!stopped_);
+  if (!std::exchange(clock_is_read_, true)) set_clock(host_.journal_clock());
   const std::uint64_t bytes = record_bytes(fact);
   client_bytes_ += bytes;
-  ++counts_.records_written;
+  ++records_written_;
   append(fact, bytes);
 }
 
@@ -88,7 +88,7 @@ void Journal::append(const Fact& fact, std::uint64_t record_bytes) {
   Part& part = part_for(record_bytes);
   part.batch.add(fact, clock_);
   head_.end = part.end();
-  part.end_number = ++newest_;
+  part.end_number = ++appended_;
   pending_bytes_ += record_bytes;
   ledger_.apply(fact, record_bytes);
   next_job_id_ = std::max(next_job_id_, id_used_by(fact) + 1);
@@ -102,7 +102,7 @@ Journal::Part& Journal::part_for(std::uint64_t record_bytes) {
   const std::uint64_t needed = record_bytes + (joins ? 0 : kGroupBytes);
   if (head_.end + needed > runway_.limit_of(head_.segment) && head_.end > kSegmentHeaderBytes) {
     joins = false;
-    ends_.push_back(newest_);
+    ends_.push_back(appended_);
     head_ = {head_.segment + 1, kSegmentHeaderBytes};
     slack_ = 0;
     ledger_.open_segment(head_.segment, kSegmentHeaderBytes);
@@ -110,10 +110,10 @@ Journal::Part& Journal::part_for(std::uint64_t record_bytes) {
   if (joins) return pending_.back();
   pending_.push_back({.segment = head_.segment,
                       .offset = head_.end,
-                      .number = newest_,
+                      .number = appended_,
                       .next_job_id = next_job_id_,
                       .batch = Batch(seed_of(head_.segment)),
-                      .end_number = newest_,
+                      .end_number = appended_,
                       .jobs = ledger_.jobs()});
   head_.end += kGroupBytes;
   use_slack(kGroupBytes);
@@ -133,7 +133,8 @@ bool Journal::congested() const {
   return free < reserve;
 }
 
-bool Journal::end_turn() {
+bool Journal::flush() {
+  clock_is_read_ = false;
   if (failed_ || stop_written_) return false;
   const Time now = host_.journal_time();
   if (retry_at_ <= now) {
@@ -142,7 +143,7 @@ bool Journal::end_turn() {
   }
   bool more = false;
   if (!committing_now_) {
-    if (!pending_.empty() && gathers(now)) {
+    if (!pending_.empty() && commit_waits(now)) {
       more = true;
     } else {
       if (!stopped_ && compaction_wanted()) more = compact();
@@ -160,11 +161,9 @@ bool Journal::end_turn() {
   return more && !committing_now_;
 }
 
-// Whether the facts that are there should wait for company.
-bool Journal::gathers(Time now) {
+bool Journal::commit_waits(Time now) {
   if (stopped_ || pending_bytes_ >= kMaxGatheredBytes) return false;
-  if (options_.sync != Duration()) return second_look_.waits();
-  return gathering_.waits(newest_ - committing_, now);
+  return commit_delay_.waits(appended_ - submitted_, now, options_.sync == Duration());
 }
 
 Time Journal::next_deadline() const {
@@ -182,8 +181,8 @@ void Journal::begin_commit() {
   commit_.swap(pending_);
   pending_bytes_ = 0;
   part_index_ = 0;
-  commit_facts_ = newest_ - committing_;
-  committing_ = newest_;
+  commit_facts_ = appended_ - submitted_;
+  submitted_ = appended_;
   committing_now_ = true;
   leave_segments();  // what the log has left may be the room that the next part needs
   write_part();
@@ -213,7 +212,7 @@ void Journal::write_part() {
   // must not go before it is on the disk.
   // The first commit is synced in every mode: where the log on the disk ends with the mark of an
   // orderly stop, nothing was acknowledged after it.
-  part.syncs = options_.sync == Duration() || part.facts() == 0 || counts_.commits == 0;
+  part.syncs = options_.sync == Duration() || part.facts() == 0 || commits_ == 0;
   storage_.write(*file, part.offset, part.batch.pieces(), part.syncs ? Sync::yes : Sync::no,
                  [this](const Outcome& outcome) { part_written(outcome); });
 }
@@ -238,15 +237,14 @@ void Journal::part_written(const Outcome& outcome) {
 
 void Journal::commit_written() {
   committing_now_ = false;
-  durable_ = committing_;
+  durable_ = submitted_;
   if (commit_.back().clean) stop_written_ = true;
   commit_.clear();
-  ++counts_.commits;
+  ++commits_;
   const Time now = host_.journal_time();
   commit_times_.add(now - commit_began_);
   commit_records_.add(static_cast<std::int64_t>(commit_facts_));
-  second_look_.committed(commit_facts_);
-  gathering_.committed(commit_facts_, newest_ - committing_, now - commit_began_, now);
+  commit_delay_.committed(commit_facts_, appended_ - submitted_, now - commit_began_, now);
   if (syncs_by_interval() && sync_at_ == kNever && synced_ < written_) {
     sync_at_ = now + options_.sync;
   }
@@ -327,8 +325,9 @@ void Journal::trim_left() {
 
 // --- The end
 
-void Journal::stop(std::function<void()> stopped) {
-  stopped_ = std::move(stopped);
+void Journal::close(std::function<void()> closed) {
+  if (!std::exchange(clock_is_read_, true)) set_clock(host_.journal_clock());
+  stopped_ = std::move(closed);
   go_on_stopping();
 }
 
@@ -344,16 +343,20 @@ void Journal::go_on_stopping() {
   if (left_.empty() && !syncing_ && !removing_ && !runway_.growing()) stopped_();
 }
 
-JournalCounts Journal::counts() const {
-  JournalCounts counts = counts_;
-  counts.oldest_segment = ledger_.oldest().sequence;
-  counts.current_segment = head_.segment;
-  counts.file_bytes = file_bytes();
-  counts.live_bytes = ledger_.live_bytes();
-  counts.commit_times = commit_times_.view();
-  counts.commit_records = commit_records_.view();
-  counts.full = full_;
-  return counts;
+LogStats Journal::stats() const {
+  return {.on_disk = true,
+          .oldest_segment = ledger_.oldest().sequence,
+          .current_segment = head_.segment,
+          .records_migrated = records_migrated_,
+          .records_written = records_written_,
+          .segment_bytes = options_.segment_bytes,
+          .file_bytes = file_bytes(),
+          .live_bytes = ledger_.live_bytes(),
+          .max_file_bytes = options_.max_bytes,
+          .commits = commits_,
+          .commit_times = commit_times_.view(),
+          .commit_records = commit_records_.view(),
+          .full = full_};
 }
 
 }  // namespace tubed::journal

@@ -1,9 +1,7 @@
-// Journal: keeps the facts, and says how far they are kept.
+// Journal: the log of facts on disk.
 //
-// Facts are numbered as they are told. What one turn of the loop tells goes out in one write, while
-// the next turn runs; durable() follows behind newest(), and a reply may leave when durable() has
-// reached what newest() was when the reply was made (the commit gate). It also keeps the log short
-// (compaction) and keeps room ahead of it (runway). It has one caller, on one thread.
+// The facts of one tick are written in one batch, while the next tick runs. The journal also keeps
+// the log short (compaction) and keeps room ahead of it (runway). It has one caller, on one thread.
 //
 // Invariant: facts become durable in the order in which they were told.
 // Invariant: no segment goes before what replaces it is on the disk.
@@ -21,7 +19,7 @@
 
 #include "base/histogram.h"
 #include "journal/batch.h"
-#include "journal/gathering.h"
+#include "journal/commit_delay.h"
 #include "journal/ledger.h"
 #include "journal/recovery.h"
 #include "journal/runway.h"
@@ -42,7 +40,7 @@ struct Options {
 // Who runs the journal.
 class JournalHost {
  public:
-  // Something has moved (durable() has, or there is room again): end_turn() is to be called soon.
+  // Something has moved (durable() has, or there is room again): flush() is to be called soon.
   virtual void journal_moved() = 0;
   // Nothing more can be made durable; told once.
   virtual void journal_failed(const std::string& reason) = 0;
@@ -54,26 +52,14 @@ class JournalHost {
   // for it; the job exists.
   virtual void describe_delay(JobId id, FactSink& sink) = 0;
   virtual Time journal_time() = 0;
+  // The wall clock as it is now. Asked in each tick that appends a fact, once.
+  virtual WallClock journal_clock() = 0;
 
  protected:
   ~JournalHost() = default;
 };
 
-struct JournalCounts {
-  std::uint64_t oldest_segment = 0;
-  std::uint64_t current_segment = 0;
-  std::uint64_t records_written = 0;   // facts, since the start
-  std::uint64_t records_migrated = 0;  // copied by compaction, since the start
-  std::uint64_t file_bytes = 0;
-  std::uint64_t live_bytes = 0;
-  std::uint64_t commits = 0;
-  // Valid until the journal's next change, as is the next.
-  HistogramView commit_times;  // from a group's write until it is as durable as options say
-  HistogramView commit_records;
-  bool full = false;  // writing waits for room
-};
-
-class Journal final : public FactSink {
+class Journal final : public FactLog {
  public:
   // Goes on where the log ended, `found` by examine() and mended by repair(). `storage` and `host`
   // outlive it; a storage operation that is under way when it goes must never complete.
@@ -83,51 +69,39 @@ class Journal final : public FactSink {
   void set_options(const Options& options);
 
   // The wall clock as it is now. If it was stepped, what is written from here on follows it, and
-  // the deadlines that were written by the old one are written again, a slice at each end_turn().
+  // the deadlines that were written by the old one are written again, a slice at each flush().
   void set_clock(const WallClock& clock);
 
-  // Keeps it with the others of this turn. O(bytes of the fact).
   void fact(const Fact& fact) override;
 
-  LogNumber newest() const { return newest_; }
-  // Facts from here on are not on their way yet.
-  LogNumber committing() const { return committing_; }
-  LogNumber durable() const { return durable_; }
+  // Facts before this one were submitted to the disk.
+  Lsn submitted() const { return submitted_; }
 
-  // False: there is no room for one more job with this record; what has to go on goes on from what
-  // is kept back. O(1) amortised.
-  bool has_room_for(std::uint64_t record_bytes) const;
-  // So much waits to be written that no more should be taken in.
-  bool congested() const;
+  // What must not wait goes on from what is kept back.
+  bool has_room_for(std::size_t body_bytes) const override;
+  bool congested() const override;
+  bool flush() override;
+  Time next_deadline() const override;
+  // Writes the mark of an orderly stop after everything and syncs, whatever the mode.
+  void close(std::function<void()> closed) override;
 
-  // To be called at the end of each turn, and when next_deadline() has come. True: there is more
-  // to do at once.
-  bool end_turn();
-  // When end_turn() has something to do without anything having happened; kNever if none.
-  Time next_deadline() const;
-
-  // Writes the mark of an orderly stop behind everything and syncs, whatever the mode. `stopped` is
-  // called when that is done; not after a failure. No fact may follow.
-  void stop(std::function<void()> stopped);
-
-  JournalCounts counts() const;
-  // The segment that holds the job's newest `Added`; 0: there is no such job.
-  std::uint64_t segment_of(JobId id) const { return ledger_.home_of(id); }
+  LogStats stats() const override;
+  std::uint64_t segment_of(JobId id) const override { return ledger_.home_of(id); }
 
  private:
   // Consecutive records of one segment that are written together.
   struct Part {
     std::uint64_t segment;
     std::uint64_t offset;
-    LogNumber number;   // of its first fact
+    Lsn number;         // of its first fact
     JobId next_job_id;  // before its first fact
     Batch batch;
-    LogNumber end_number;  // behind its last fact
-    std::uint64_t jobs;    // behind its last fact
+    Lsn end_number;      // behind its last fact
+    std::uint64_t jobs;  // behind its last fact
     bool clean = false;
     // Since it is on its way:
     bool syncs = false;
-    LogNumber says_durable = 0;
+    Lsn says_durable = 0;
     std::uint64_t end() const { return offset + batch.bytes(); }
     std::uint32_t facts() const { return static_cast<std::uint32_t>(end_number - number); }
   };
@@ -141,7 +115,7 @@ class Journal final : public FactSink {
   bool syncs_by_interval() const {
     return options_.sync > Duration() && options_.sync != Duration::max();
   }
-  bool gathers(Time now);
+  bool commit_waits(Time now);
   void begin_commit();
   void write_part();
   void part_written(const Outcome& outcome);
@@ -159,6 +133,7 @@ class Journal final : public FactSink {
   std::uint64_t idle_waste() const;
   std::uint64_t room_to_free_oldest() const;
   std::uint64_t reserve_bytes() const;
+  bool has_room_for_bytes(std::uint64_t record_bytes) const;
   void use_slack(std::uint64_t bytes);
   std::int64_t slack_kept_back() const;
   std::uint64_t file_bytes() const { return closed_bytes_ + runway_.bytes(); }
@@ -185,17 +160,16 @@ class Journal final : public FactSink {
   JournalHost& host_;
   Options options_;
   WallClock clock_;
+  bool clock_is_read_ = false;  // in this tick
   std::uint64_t directory_;
   Ledger ledger_;
   Runway runway_;
 
   LogPlace head_;  // where the next record goes
-  LogNumber newest_;
-  LogNumber committing_;
-  LogNumber durable_;
-  LogNumber written_;     // the kernel has what is before it
-  LogNumber synced_;      // the disk has what is before it
-  LogNumber marked_ = 0;  // a group that is written says that the disk has what is before it
+  Lsn submitted_;
+  Lsn written_;     // the kernel has what is before it
+  Lsn synced_;      // the disk has what is before it
+  Lsn marked_ = 0;  // a group that is written says that the disk has what is before it
   JobId next_job_id_;
 
   std::vector<Part> pending_;  // the turn's
@@ -208,8 +182,7 @@ class Journal final : public FactSink {
   std::size_t part_index_ = 0;
   std::uint64_t commit_facts_ = 0;
   Time commit_began_;
-  Gathering gathering_;
-  SecondLook second_look_;
+  CommitDelay commit_delay_;
   bool committing_now_ = false;
   bool starved_ = false;      // the part has no place yet
   bool refused_ = false;      // the disk had no room for the part
@@ -219,10 +192,10 @@ class Journal final : public FactSink {
   struct Left {
     Runway::Strip strip;
     std::uint64_t used_bytes;
-    LogNumber end;
+    Lsn end;
   };
   std::deque<Left> left_;
-  std::deque<LogNumber> ends_;      // of segments behind which the head is, and that are not left
+  std::deque<Lsn> ends_;            // of segments behind which the head is, and that are not left
   std::uint64_t closed_bytes_ = 0;  // of files that are not in the runway
   // Bytes behind the last record of such a file, by segment, if it has any.
   std::map<std::uint64_t, std::uint64_t> untrimmed_;
@@ -240,7 +213,7 @@ class Journal final : public FactSink {
   std::size_t run_ = 0;
   std::uint64_t run_offset_ = 0;
   std::string pause_behind_;
-  std::optional<LogNumber> dead_since_;  // the oldest segment
+  std::optional<Lsn> dead_since_;  // the oldest segment
   bool removing_ = false;
   bool removal_refused_ = false;  // for want of space, and to be tried again
 
@@ -260,7 +233,9 @@ class Journal final : public FactSink {
 
   ShortTimes commit_times_;
   Counts commit_records_;
-  JournalCounts counts_;
+  std::uint64_t records_written_ = 0;
+  std::uint64_t records_migrated_ = 0;
+  std::uint64_t commits_ = 0;
 };
 
 }  // namespace tubed::journal

@@ -12,12 +12,9 @@
 #include <string_view>
 #include <variant>
 
-#include "engine/fact.h"
+#include "engine/fact_log.h"
 
 namespace tubed::journal {
-
-// Facts are numbered from 0 on as they are told; a number of facts is also how far a log goes.
-using LogNumber = std::uint64_t;
 
 // Between the machine's two clocks: on disk time is wall time, in memory it is monotonic.
 struct WallClock {
@@ -33,8 +30,8 @@ struct WallClock {
 struct Group {
   std::uint64_t directory = 0;  // the journal's identity
   std::uint64_t offset = 0;     // of this record in its segment
-  LogNumber number = 0;         // of the first fact behind it
-  LogNumber durable = 0;        // every fact before this one was on disk when this was written
+  Lsn number = 0;               // of the first fact behind it
+  Lsn durable = 0;              // every fact before this one was on disk when this was written
   JobId next_job_id = 0;        // no id from here on was used before this
   std::int64_t written = 0;     // wall clock, nanoseconds since 1970
   std::uint32_t facts = 0;      // in this group

@@ -294,7 +294,7 @@ class Examiner {
   bool ended_ = false;        // by something that does not read
   End end_;
   std::size_t last_touched_ = 0;  // of the segments from the log's end on
-  LogNumber durable_ = 0;
+  Lsn durable_ = 0;
   std::optional<Error> impossible_;  // a record whose checksum is right
 };
 

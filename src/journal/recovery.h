@@ -55,7 +55,7 @@ struct Examined {
   std::uint64_t directory = 0;         // the journal's identity; 0: there is no segment
   std::vector<FoundSegment> segments;  // oldest first, without a gap; the last ones may be unused
   std::size_t current = 0;             // index of the segment where the log ends
-  LogNumber next_number = 0;           // of the next fact
+  Lsn next_number = 0;                 // of the next fact
   JobId next_job_id = 1;
   bool clean = false;  // the last thing written was an orderly stop
   std::optional<Cut> cut;

@@ -187,7 +187,7 @@ class Salvager final : public RecordSink {
   SalvageReport report_;
   std::uint64_t directory_ = 0;
   bool begun_ = false;  // a group was read
-  LogNumber next_number_ = 0;
+  Lsn next_number_ = 0;
   bool read_something_ = false;  // of the segment at hand
 };
 

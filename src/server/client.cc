@@ -119,10 +119,10 @@ void Client::discard_input() {
   if (gone) broken_ = true;
 }
 
-bool Client::write(const LogState& log) {
+bool Client::write(const FactLog& log) {
   bool progress = false;
   auto& replies = conversation_.replies();
-  std::size_t sendable = gate_.pass(replies.size(), log);
+  std::size_t sendable = gate_.sendable(replies.size(), log.appended(), log.durable());
   held_bytes_ = replies.size() - sendable;
   while (sendable > 0 && !broken_) {
     std::size_t wanted = 0;
@@ -131,7 +131,7 @@ bool Client::write(const LogState& log) {
     if (transfer.bytes == 0) break;
     service_.count_sent(transfer.bytes);
     replies.take(transfer.bytes);
-    gate_.take(transfer.bytes);
+    gate_.sent(transfer.bytes);
     sendable -= transfer.bytes;
     progress = true;
     if (transfer.bytes < wanted) break;

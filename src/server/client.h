@@ -8,7 +8,7 @@
 #include "base/intrusive_list.h"
 #include "commands/conversation.h"
 #include "platform/stream.h"
-#include "server/reply_gate.h"
+#include "server/commit_gate.h"
 
 namespace tubed::server {
 
@@ -48,7 +48,7 @@ class Client final : public platform::StreamOwner {
   bool usable() const { return stream_.usable(); }
 
   // Writes what may leave, as far as the socket takes it; true if it took something.
-  bool write(const LogState& log);
+  bool write(const FactLog& log);
   // Replies that may leave and were not taken.
   bool owes_taking() const { return conversation_.replies().size() > held_bytes_; }
   // Replies wait for the journal.
@@ -103,7 +103,7 @@ class Client final : public platform::StreamOwner {
   commands::Service& service_;
   commands::Conversation conversation_;
   platform::Stream stream_;
-  ReplyGate gate_;
+  CommitGate gate_;
   platform::Readiness unhandled_;  // of a client that was deferred before it was read from
   std::size_t held_bytes_ = 0;     // the last ones of the buffered replies wait for the journal
   bool received_ = false;

@@ -8,8 +8,7 @@ DeadlineTimer::DeadlineTimer(platform::Loop& loop, std::function<void()> due)
         due_();
       }) {}
 
-void DeadlineTimer::arm(Time deadline, Time now) {
-  if (deadline >= armed_) return;
+void DeadlineTimer::rearm(Time deadline, Time now) {
   armed_ = deadline;
   // Time::min() stands for work left over; the subtraction must not overflow.
   timer_.arm(deadline <= now ? Duration::zero() : deadline - now);

@@ -15,9 +15,13 @@ class DeadlineTimer {
 
   // Rings at `deadline` at the latest. A later deadline than the one armed leaves the timer as it
   // is: to ring once in vain is cheaper than to be armed anew for each command.
-  void arm(Time deadline, Time now);
+  void arm(Time deadline, Time now) {
+    if (deadline < armed_) rearm(deadline, now);
+  }
 
  private:
+  void rearm(Time deadline, Time now);
+
   Time armed_ = kNever;
   std::function<void()> due_;
   platform::Timer timer_;

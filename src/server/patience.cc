@@ -41,7 +41,7 @@ void Patience::moved(Client& client, bool took, bool sent, Time now) {
   const auto& conversation = client.conversation();
   follow(by_taking_, client, client.taking, client.owes_taking(), took, now);
   // A body that is all here and waits for the journal is no fault of the client.
-  const bool owes_body = conversation.in_body() && !conversation.waits_for_keeper();
+  const bool owes_body = conversation.in_body() && !conversation.waits_for_log();
   follow(by_sending_, client, client.sending, owes_body, sent, now);
 }
 

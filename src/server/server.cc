@@ -112,7 +112,10 @@ Result<void> Server::recover() {
   if (settings_.journal_directory.empty()) return {};
   // Whatever recovery changes survives being cut off.
   const platform::ExitAtSignal exit_at_signal({SIGTERM, SIGINT});
-  durability_ = TRY(Durability::open(loop_, log_, settings_, service_, *this));
+  journal_ = TRY(JournalOwner::open(loop_, log_, settings_, service_,
+                                    {.moved = [this] { journal_moved(); },
+                                     .failed = [this] { journal_failed(); },
+                                     .now = [this] { return journal_time(); }}));
   return {};
 }
 
@@ -164,7 +167,7 @@ void Server::apply(const Settings& settings) {
   patience_.set_limits({.idle = settings.idle_timeout, .stall = settings.stall_timeout});
   log_.configure(static_cast<Log::Level>(settings.log_level),
                  static_cast<Log::Format>(settings.log_format));
-  if (durability_ != nullptr) durability_->apply(settings);
+  if (journal_ != nullptr) journal_->apply(settings);
   for (const auto& listener : listeners_) {
     platform::tune_connection(listener->socket(), settings.tcp_keepalive);
   }
@@ -270,9 +273,9 @@ bool Server::dismiss_waiting() {
 
 void Server::stop_now(std::string_view reason) {
   if (queue_closed_) {
-    if (durability_ == nullptr) return;  // the loop ends already
+    if (log_closed_) return;  // the loop ends already
     // Nobody waits for a reply any more. Without its mark the journal is as after a crash.
-    const bool kept = durability_->state().durable == durability_->state().newest;
+    const bool kept = service_.log().durable() == service_.log().appended();
     if (kept) {
       log_.warning("stopped before the journal had its end", {{"reason", reason}});
     } else {
@@ -294,9 +297,11 @@ void Server::close_queue() {
   while (service_.engine().next_deadlines().ttr == Time::min()) service_.begin_turn(service_.now());
   queue_closed_ = true;
   supervision_.refresh();
-  if (durability_ == nullptr) return loop_.stop();
   stop_timer_.arm(settings_.shutdown_timeout);
-  durability_->stop([this] { loop_.stop(); });
+  service_.log().close([this] {
+    log_closed_ = true;
+    loop_.stop();
+  });
 }
 
 bool Server::run() {

@@ -20,17 +20,14 @@
 #include "platform/turn.h"
 #include "server/client.h"
 #include "server/deadlines.h"
-#include "server/durability.h"
 #include "server/endpoint.h"
+#include "server/journal_owner.h"
 #include "server/patience.h"
 #include "server/supervision.h"
 
 namespace tubed::server {
 
-class Server final : public ClientHost,
-                     public platform::ListenerOwner,
-                     public DurabilityHost,
-                     public EndpointHost {
+class Server final : public ClientHost, public platform::ListenerOwner, public EndpointHost {
  public:
   // Reads the settings again, for SIGHUP.
   using Reload = std::function<Result<Settings>()>;
@@ -57,14 +54,14 @@ class Server final : public ClientHost,
   std::span<char> read_buffer() override { return {read_buffer_.get(), kReadBufferBytes}; }
   bool takes_input() const override { return !input_held_ && !input_must_wait(); }
   void defer(Client& client) override;
-  void journal_moved() override;
-  void journal_failed() override;
-  Time journal_time() override;
   std::string_view unready() const override;
   void on_connection(platform::Socket socket) override;
   void on_accept_trouble(const std::string& reason, std::uint64_t refused) override;
 
   void end_turn();
+  void journal_moved();
+  void journal_failed();
+  Time journal_time();
   void add_listener(platform::Socket socket, const std::string& path, const std::string& inherited);
   std::string status() const;
   std::string_view doing() const;
@@ -114,7 +111,7 @@ class Server final : public ClientHost,
   Settings settings_;
   Reload reload_;
   commands::Service service_;
-  std::unique_ptr<Durability> durability_;  // null: jobs are in memory only
+  std::unique_ptr<JournalOwner> journal_;  // null: jobs are in memory only
   std::vector<std::unique_ptr<platform::Listener>> listeners_;
   bool inherits_ = false;                         // clients' sockets were passed on
   std::unique_ptr<Endpoint> endpoint_;            // null: nothing listens for HTTP
@@ -132,6 +129,7 @@ class Server final : public ClientHost,
   bool stopping_ = false;
   bool drained_ = false;       // drain mode has ended it
   bool queue_closed_ = false;  // no fact may follow
+  bool log_closed_ = false;    // in order
   bool journal_failed_ = false;
   bool journal_moved_ = false;
   bool input_held_ = false;

@@ -41,7 +41,9 @@ void Server::look_after(Client& client) {
 void Server::end_turn() {
   if (!in_turn_ && !stopping_) return;
   // The tick's facts are written first: the disk works while replies are sent.
-  if (durability_ != nullptr) durability_->end_turn();
+  FactLog& log = service_.log();
+  const bool log_has_more = log.flush();
+  const Lsn flushed = log.appended();
   if (std::exchange(journal_moved_, false)) let_gated_through();
   // To close one client may answer another.
   for (;;) {
@@ -65,17 +67,17 @@ void Server::end_turn() {
       log_.info("drained");
       end_drained();
     }
-    if (shed || !woken_.empty() || !to_look_after_.empty() || !looking_after_.empty()) continue;
+    if (shed || service_.has_woken() || !to_look_after_.empty()) continue;
     if (!stopping_ || !dismiss_waiting()) break;
   }
   if (stopping_ && client_count_ == 0) close_queue();
-  // Clients that were closed have given jobs back.
-  const bool journal_has_more = durability_ != nullptr && durability_->end_turn();
   hold_input(input_must_wait());
   if (!congested_.empty()) resume_congested();
   give_back_memory();
   arm_timers();
-  turn_.ask_for_left_over(journal_has_more || (has_deferred() && !input_held_));
+  // Clients that were closed meanwhile have given jobs back.
+  const bool appended_since = log.appended() != flushed;
+  turn_.ask_for_left_over(log_has_more || appended_since || (has_deferred() && !input_held_));
   // Nobody else asks for it, and the clock costs something each turn.
   if (endpoint_ != nullptr && in_turn_ && !queue_closed_) {
     service_.count_turn(platform::monotonic_now() - service_.now());
@@ -86,11 +88,11 @@ void Server::end_turn() {
 // Sends what there is to send, and closes, goes on later, or waits for more.
 void Server::attend(Client& client) {
   if (stopping_ && !client.finishing() && may_finish(client)) client.finish();
-  const bool took = client.write(durability_ != nullptr ? durability_->state() : LogState{});
+  const bool took = client.write(service_.log());
   if (client.done()) return close(client, "done");
   patience_.moved(client, took, client.take_received(), service_.now());
   count_output(client, client.conversation().replies().size());
-  if (client.conversation().waits_for_keeper()) {
+  if (client.conversation().waits_for_log()) {
     if (!std::exchange(client.in_congested_list, true)) congested_.push_back(client.session());
   } else if (client.conversation().can_resume()) {
     defer(client);
@@ -119,12 +121,12 @@ void Server::let_gated_through() {
 // Too many replies cannot leave before the disk has done its work. A congested journal is no
 // reason: each client is read from until its next command may emit a fact.
 bool Server::input_must_wait() const {
-  return durability_ != nullptr && !gated_.empty() && output_bytes_ > settings_.output_memory / 2;
+  return !gated_.empty() && output_bytes_ > settings_.output_memory / 2;
 }
 
 // Commands that waited for the journal go on in the next tick, once it takes more.
 void Server::resume_congested() {
-  if (durability_->congested()) return;
+  if (service_.log().congested()) return;
   for (const SessionId session : std::exchange(congested_, {})) {
     Client* client = client_of(session);
     if (client != nullptr && std::exchange(client->in_congested_list, false)) defer(*client);
@@ -235,7 +237,7 @@ void Server::give_back_memory() {
 void Server::arm_timers() {
   if (queue_closed_) {
     const Time real = platform::monotonic_now();
-    if (durability_ != nullptr) journal_timer_.arm(durability_->next_deadline(), real);
+    journal_timer_.arm(service_.log().next_deadline(), real);
     return;
   }
   const engine::Deadlines next = service_.engine().next_deadlines();
@@ -244,7 +246,7 @@ void Server::arm_timers() {
   ttr_timer_.arm(next.ttr, now);
   pause_timer_.arm(next.pause, now);
   patience_timer_.arm(patience_.next_deadline(), now);
-  if (durability_ != nullptr) journal_timer_.arm(durability_->next_deadline(), now);
+  journal_timer_.arm(service_.log().next_deadline(), now);
 }
 
 void Server::close_impatient() {

@@ -14,7 +14,8 @@ std::string Server::status() const {
   }
   if (jobs.total() == 0) return "drained: no job is left";
   return fmt::format("drained: {} ready jobs, {} delayed, {} buried {}", jobs.ready, jobs.delayed,
-                     jobs.buried, durability_ != nullptr ? "stay in the journal" : "are lost");
+                     jobs.buried,
+                     service_.log().stats().on_disk ? "stay in the journal" : "are lost");
 }
 
 std::string_view Server::doing() const {
@@ -33,7 +34,7 @@ std::string_view Server::unready() const {
 }
 
 bool Server::journal_is_full() const {
-  return durability_ != nullptr && durability_->counts().full;
+  return service_.log().stats().full;
 }
 
 }  // namespace tubed::server

@@ -23,13 +23,10 @@ long lines_in(std::string_view text) {
 }
 
 // Takes two facts at a time.
-class CongestedKeeper final : public Keeper {
+class CongestedLog final : public NullLog {
  public:
   void fact(const Fact&) override { ++facts; }
-  bool has_room_for_job(std::size_t, std::size_t) const override { return true; }
   bool congested() const override { return facts >= 2; }
-  KeeperCounts counts() const override { return {}; }
-  std::uint64_t segment_of(JobId) const override { return 1; }
   int facts = 0;
 };
 
@@ -53,8 +50,8 @@ TEST_CASE("one turn does the work of one turn, and the next ones the rest") {
 
 TEST_CASE("while too much waits to be kept nothing is done, not even what was read already") {
   Talk talk;
-  CongestedKeeper keeper;
-  talk.service.keep_facts_in(&keeper);
+  CongestedLog log;
+  talk.service.set_log(log);
   auto client = talk.connect();
   client->receive(repeated("put 0 0 9 1\r\nx\r\n", 5));
   CHECK(protocol::take_replies(client->replies()) == "INSERTED 1\r\nINSERTED 2\r\n");
@@ -62,14 +59,13 @@ TEST_CASE("while too much waits to be kept nothing is done, not even what was re
   CHECK_FALSE(client->wants_input());
   client->resume();
   CHECK(client->replies().empty());
-  keeper.facts = 0;
+  log.facts = 0;
   client->resume();
   CHECK(protocol::take_replies(client->replies()) == "INSERTED 3\r\nINSERTED 4\r\n");
-  keeper.facts = 0;
+  log.facts = 0;
   client->resume();
   CHECK(protocol::take_replies(client->replies()) == "INSERTED 5\r\n");
   CHECK(client->wants_input());
-  talk.service.keep_facts_in(nullptr);
 }
 
 TEST_CASE("in a crowd a client does less at a time") {
@@ -125,13 +121,13 @@ TEST_CASE("the more input waits, the less a read brings") {
   CHECK(service.input_bytes() < (1 << 20) + 500 * 2048);
 }
 
-TEST_CASE("while the keeper is congested, commands that emit no fact are answered") {
+TEST_CASE("while the log is congested, commands that emit no fact are answered") {
   Talk talk;
-  CongestedKeeper keeper;
-  talk.service.keep_facts_in(&keeper);
+  CongestedLog log;
+  talk.service.set_log(log);
   auto client = talk.connect();
   Talk::say(*client, "put 0 0 9 1\r\na\r\nput 0 0 9 1\r\nb\r\n");
-  CHECK(keeper.congested());
+  CHECK(log.congested());
   const std::string answers = Talk::say(*client,
                                         "peek 1\r\nreserve\r\nreserve-job 2\r\ntouch 1\r\n"
                                         "reserve-with-timeout 0\r\nwatch a\r\n"
@@ -142,23 +138,22 @@ TEST_CASE("while the keeper is congested, commands that emit no fact are answere
         "NOT_FOUND\r\n");
   CHECK(Talk::say(*client, "stats\r\n").starts_with("OK "));
   CHECK(client->wants_input());
-  CHECK(keeper.facts == 2);
+  CHECK(log.facts == 2);
   CHECK(Talk::say(*client, "quit\r\n").empty());
   CHECK(client->finished());
-  talk.service.keep_facts_in(nullptr);
 }
 
 TEST_CASE("each row that says that it emits no fact emits none") {
   for (const Command& command : command_table()) {
     CAPTURE(command.name);
     Talk talk;
-    CongestedKeeper keeper;
-    talk.service.keep_facts_in(&keeper);
+    CongestedLog log;
+    talk.service.set_log(log);
     auto client = talk.connect();
     // A job in each state, held ones too, and a paused tube that only this client uses.
     Talk::say(*client, "watch p\r\n" + repeated("put 0 0 9 1\r\nx\r\n", 1));
     const auto prepare = [&](std::string_view line) {
-      keeper.facts = 0;
+      log.facts = 0;
       Talk::say(*client, line);
     };
     prepare("put 0 100 9 1\r\nx\r\n");
@@ -167,7 +162,7 @@ TEST_CASE("each row that says that it emits no fact emits none") {
     prepare("reserve-job 3\r\nbury 3 0\r\n");
     prepare("reserve-job 4\r\nuse p\r\n");
     prepare("pause-tube p 100\r\n");
-    keeper.facts = 2;  // congested
+    log.facts = 2;  // congested
     std::string line(command.name);
     for (const ArgumentText& argument : command.arguments) {
       const bool is_tube = argument.type.find("tube name") != std::string_view::npos;
@@ -176,46 +171,44 @@ TEST_CASE("each row that says that it emits no fact emits none") {
     line += "\r\n";
     if (command.begin_body != nullptr) line += "x\r\n";
     client->receive(line);
-    CHECK(keeper.facts == 2);
-    CHECK(client->waits_for_keeper() == command.may_emit_facts);
+    CHECK(log.facts == 2);
+    CHECK(client->waits_for_log() == command.may_emit_facts);
     CHECK(client->replies().empty() == (command.may_emit_facts || command.name == "quit"));
     if (!command.may_emit_facts) continue;
     // What follows it is answered later, in order.
     CHECK_FALSE(client->wants_input());
     CHECK_FALSE(client->idle());
     client->resume();
-    CHECK(client->waits_for_keeper());
+    CHECK(client->waits_for_log());
     CHECK(client->replies().empty());
-    keeper.facts = 0;
+    log.facts = 0;
     client->resume();
     CHECK_FALSE(client->replies().empty());
-    CHECK_FALSE(client->waits_for_keeper());
+    CHECK_FALSE(client->waits_for_log());
     client.reset();
-    talk.service.keep_facts_in(nullptr);
   }
 }
 
-TEST_CASE("a kick that works in slices waits for the keeper between two of them") {
+TEST_CASE("a kick that works in slices waits for the log between two of them") {
   Talk talk({.work_per_turn = 2});
-  CongestedKeeper keeper;
-  talk.service.keep_facts_in(&keeper);
+  CongestedLog log;
+  talk.service.set_log(log);
   auto client = talk.connect();
   for (int i = 0; i < 6; ++i) {
     Talk::say(*client, "put 0 100 9 1\r\nx\r\n");
-    keeper.facts = 0;
+    log.facts = 0;
   }
   client->receive("kick 6\r\npeek 1\r\n");
   for (int slice = 0; slice < 2; ++slice) {
-    CHECK(keeper.facts == 2);
+    CHECK(log.facts == 2);
     client->resume();
-    CHECK(keeper.facts == 2);
+    CHECK(log.facts == 2);
     CHECK(client->replies().empty());
-    keeper.facts = 0;
+    log.facts = 0;
     client->resume();
   }
   CHECK(Talk::hear(*client) == "KICKED 6\r\nFOUND 1 1\r\nx\r\n");
   client.reset();
-  talk.service.keep_facts_in(nullptr);
 }
 
 TEST_CASE("a long reply counts as much work") {

@@ -108,12 +108,12 @@ class Samples {
   std::map<std::string, std::pair<std::string, double>> last_bucket_;
 };
 
-class FakeKeeper final : public Keeper {
+class FakeLog final : public NullLog {
  public:
-  bool has_room_for_job(std::size_t, std::size_t) const override { return has_room; }
-  bool congested() const override { return false; }
-  KeeperCounts counts() const override {
-    return {.oldest_segment = 3,
+  bool has_room_for(std::size_t) const override { return has_room; }
+  LogStats stats() const override {
+    return {.on_disk = true,
+            .oldest_segment = 3,
             .current_segment = 9,
             .records_migrated = 11,
             .records_written = 12,
@@ -124,11 +124,9 @@ class FakeKeeper final : public Keeper {
             .commits = 2,
             .commit_times = times.view(),
             .commit_records = records.view(),
-            .recovery = 1500ms,
             .full = true};
   }
   std::uint64_t segment_of(JobId) const override { return 3; }
-  void fact(const Fact&) override {}
 
   ShortTimes times;
   Counts records;
@@ -214,8 +212,8 @@ TEST_CASE("puts that are refused are counted by reason") {
   limits.job_bytes = 1000;
   limits.job_memory_bytes = engine::Engine::job_memory(1000);
   Talk talk(limits);
-  FakeKeeper keeper;
-  talk.service.keep_facts_in(&keeper);
+  FakeLog log;
+  talk.service.set_log(log, 1500ms);
   auto client = talk.connect();
   const auto refused = [&](const std::string& reason) {
     return Samples(page_of(talk.service)).at("tubed_refused_puts_total{reason=\"" + reason + "\"}");
@@ -232,14 +230,14 @@ TEST_CASE("puts that are refused are counted by reason") {
   CHECK(refused("job_memory") == 2);
   CHECK(Talk::say(*client, "delete 1\r\n") == "DELETED\r\n");
   const std::string line = "put 0 0 60 1\r\n";
-  keeper.has_room = false;
+  log.has_room = false;
   CHECK(Talk::say(*client, line + "x\r\n") == "OUT_OF_MEMORY\r\n");
-  keeper.has_room = true;
+  log.has_room = true;
   CHECK(Talk::say(*client, line).empty());
-  keeper.has_room = false;  // while the body arrives
+  log.has_room = false;  // while the body arrives
   CHECK(Talk::say(*client, "x\r\n") == "OUT_OF_MEMORY\r\n");
   CHECK(refused("journal_full") == 2);
-  keeper.has_room = true;
+  log.has_room = true;
   talk.service.set_draining(true);
   CHECK(Talk::say(*client, line + "x\r\n") == "DRAINING\r\n");
   talk.service.set_draining(false);
@@ -278,12 +276,12 @@ TEST_CASE("malformed commands are counted by reply") {
 
 TEST_CASE("the journal's metrics are there with a journal") {
   Talk talk;
-  FakeKeeper keeper;
-  keeper.times.add(3ms);
-  keeper.times.add(2s);
-  keeper.records.add(1);
-  keeper.records.add(70);
-  talk.service.keep_facts_in(&keeper);
+  FakeLog log;
+  log.times.add(3ms);
+  log.times.add(2s);
+  log.records.add(1);
+  log.records.add(70);
+  talk.service.set_log(log, 1500ms);
   const Samples samples(page_of(talk.service));
   CHECK(samples.at("tubed_journal_oldest_segment") == 3);
   CHECK(samples.at("tubed_journal_current_segment") == 9);
@@ -444,8 +442,8 @@ TEST_CASE("the queue may change between two pieces, and nothing is told twice") 
 
 TEST_CASE("every family of the page is in the reference, and the other way round") {
   Talk talk(tallying(5));
-  FakeKeeper keeper;
-  talk.service.keep_facts_in(&keeper);
+  FakeLog log;
+  talk.service.set_log(log, 1500ms);
   auto client = talk.connect();
   Talk::say(*client, "put 0 0 60 1\r\nx\r\nreserve\r\ndelete 1\r\n");
   const Samples samples(page_of(talk.service));

@@ -85,7 +85,7 @@ class Builder {
   }
   void end_segment() { disk_.place(segment_name(sequence_), image_); }
 
-  void group(LogNumber number, Input& input) {
+  void group(Lsn number, Input& input) {
     counts_ = false;
     group_ = {.directory = kDirectory,
               .offset = image_.size(),
@@ -132,7 +132,7 @@ class Builder {
 
   TestDisk& disk_;
   std::uint64_t sequence_ = 1;
-  LogNumber number_ = 0;
+  Lsn number_ = 0;
   std::set<JobId> jobs_;
   Group group_;          // the newest
   bool counts_ = false;  // it says of its facts and jobs what is true
@@ -158,7 +158,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const JobId reserved = queue.reserve();
   if (reserved != 0) queue.remove(reserved);
   queue.settle();
-  TUBED_ASSERT(!queue.failed() && queue.journal().durable() == queue.journal().newest());
+  TUBED_ASSERT(!queue.failed() && queue.journal().durable() == queue.journal().appended());
   queue.engine().check_invariants();
   const auto again = KeptQueue::open(disk, {.segment_bytes = 4096});
   TUBED_ASSERT(again.ok());

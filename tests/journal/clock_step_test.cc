@@ -31,7 +31,7 @@ class SteppedQueue {
   // As the first turn after it notices: nothing is written yet.
   void step_clock(Duration by) {
     settings_.clock.offset += by;
-    queue_->journal().set_clock(settings_.clock);
+    queue_->step_clock(settings_.clock);
   }
 
   // Killed and started again, at the same wall time, on a monotonic clock of its own.
@@ -77,7 +77,7 @@ class SteppedQueue {
 };
 
 std::uint64_t records(SteppedQueue& queue) {
-  return queue->journal().counts().records_written;
+  return queue->journal().stats().records_written;
 }
 
 }  // namespace
@@ -168,7 +168,7 @@ TEST_CASE("no turn writes, or looks at, more than a slice" * doctest::test_suite
     REQUIRE(turns < 1000);
     const auto written = records(queue);
     const auto asked = queue->delays_asked();
-    queue->journal().end_turn();
+    queue->journal().flush();
     most_records = std::max(most_records, records(queue) - written);
     most_looks = std::max(most_looks, queue->delays_asked() - asked);
     queue->put(1);  // others go on meanwhile
@@ -189,7 +189,7 @@ TEST_CASE("a step while the last one is still being followed begins again") {
   queue->settle();
   const std::string before = queue.deadlines();
   queue.step_clock(1h);
-  queue->journal().end_turn();
+  queue->journal().flush();
   queue->disk_work();
   queue.step_clock(-3h);
   queue->settle();
@@ -204,7 +204,7 @@ TEST_CASE("an orderly stop writes the deadlines first") {
   const std::string before = queue.deadlines();
   queue.step_clock(1h);
   bool stopped = false;
-  queue->journal().stop([&] { stopped = true; });
+  queue->journal().close([&] { stopped = true; });
   queue->settle();
   CHECK(stopped);
   queue.restart();
@@ -217,7 +217,7 @@ TEST_CASE("on a full disk the deadlines wait for room, and a stop does not wait 
     SteppedQueue queue({.max_bytes = 256 << 10});
     for (int i = 0; i < 1'000; ++i) queue->put(10, 0, Seconds{1000});
     std::vector<JobId> large;
-    while (queue->journal().has_room_for(added_bytes(7, 1000))) {
+    while (queue->journal().has_room_for(1000)) {
       large.push_back(queue->put(1000));
       queue->settle();
     }
@@ -235,7 +235,7 @@ TEST_CASE("on a full disk the deadlines wait for room, and a stop does not wait 
       CHECK(queue.deadlines() == deadlines);
     } else {
       bool stopped = false;
-      queue->journal().stop([&] { stopped = true; });
+      queue->journal().close([&] { stopped = true; });
       queue->settle();
       CHECK(stopped);
     }
@@ -254,7 +254,7 @@ TEST_CASE("deadlines leave what is kept back, also while the disk has not said t
   for (const JobId id : jobs) {
     queue->remove(id);
     queue->pass(1s);
-    REQUIRE(queue->journal().durable() == queue->journal().newest());
+    REQUIRE(queue->journal().durable() == queue->journal().appended());
   }
 }
 
@@ -284,10 +284,10 @@ TEST_CASE("whatever clients and compaction do meanwhile, each deadline is follow
       if (below(20) == 0) queue.pause(fmt::format("tube{}", below(9)), Seconds{below(3) * 1'000});
       if (below(100) == 0) queue.step_clock(std::chrono::seconds(below(20'000)) - 10'000s);
       if (below(10) == 0) queue->pass(std::chrono::milliseconds(below(5'000)));
-      queue->journal().end_turn();
+      queue->journal().flush();
       if (below(2) == 0) queue->disk_work();
     }
-    CHECK(queue->journal().counts().records_migrated > 0);
+    CHECK(queue->journal().stats().records_migrated > 0);
     queue->settle();
     const std::string before = queue.deadlines();
     queue.restart();

@@ -112,8 +112,8 @@ TEST_CASE("groups are of a size, and say what was on disk before their segment" 
   CHECK(examined(disk, kept).segments.size() == 2);
   std::uint64_t segment = 0;
   std::uint64_t group_at = 0;
-  LogNumber number = 0;
-  LogNumber durable = 0;
+  Lsn number = 0;
+  Lsn durable = 0;
   for (const auto& entry : kept.entries()) {
     if (entry.segment != segment) durable = number;
     segment = entry.segment;

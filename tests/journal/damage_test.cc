@@ -19,7 +19,7 @@ namespace {
 struct FoundGroup {
   std::uint64_t segment;
   std::uint64_t end;  // its last byte is before it
-  LogNumber number;   // of facts up to and with this group
+  Lsn number;         // of facts up to and with this group
 };
 
 // A journal of several segments with all that was told to it.
@@ -49,8 +49,8 @@ class Recorded final : public RecordSink {
   }
 
   // How many facts stand in whole groups before this place.
-  LogNumber facts_before(std::uint64_t segment, std::uint64_t offset) const {
-    LogNumber number = first_number_;
+  Lsn facts_before(std::uint64_t segment, std::uint64_t offset) const {
+    Lsn number = first_number_;
     for (const FoundGroup& group : groups_) {
       const bool before =
           group.segment < segment || (group.segment == segment && group.end <= offset);
@@ -60,15 +60,15 @@ class Recorded final : public RecordSink {
   }
 
   // Recovery of this disk refuses (nothing), or gives the state after the number of facts returned.
-  std::optional<LogNumber> recover(TestDisk& disk, const std::string& damage) {
+  std::optional<Lsn> recover(TestDisk& disk, const std::string& damage) {
     const auto revival = revive(disk, life_.clock(), life_.now());
     if (!revival) {
       const bool names_file = revival.error().message.find("journal.0") != std::string::npos;
       CHECK_MESSAGE(names_file, damage << ": " << revival.error().message);
       return std::nullopt;
     }
-    const LogNumber number = revival.value().found.next_number;
-    if (number > life_.journal().newest()) FAIL(damage << ": facts that were never told");
+    const Lsn number = revival.value().found.next_number;
+    if (number > life_.journal().appended()) FAIL(damage << ": facts that were never told");
     const engine::Lines& expected = state_after(number);
     if (durable_state(*revival.value().engine, life_.now()) != expected) {
       FAIL(damage << ": not the state after " << number << " facts");
@@ -98,11 +98,11 @@ class Recorded final : public RecordSink {
   }
 
   bool has_enough() const {
-    const JournalCounts counts = life_.journal().counts();
+    const LogStats counts = life_.journal().stats();
     return counts.oldest_segment > 1 && counts.current_segment > counts.oldest_segment + 1;
   }
 
-  const engine::Lines& state_after(LogNumber number) {
+  const engine::Lines& state_after(Lsn number) {
     engine::Lines& state = states_[number];
     if (state.empty()) {
       const auto engine = life_.history().state_at(number, life_.clock(), life_.now());
@@ -115,10 +115,10 @@ class Recorded final : public RecordSink {
   TestDisk::Contents files_;
   Examined found_;
   std::vector<FoundGroup> groups_;
-  LogNumber first_number_ = 0;
-  LogNumber number_ = 0;
+  Lsn first_number_ = 0;
+  Lsn number_ = 0;
   Group last_group_;
-  std::map<LogNumber, engine::Lines> states_;
+  std::map<Lsn, engine::Lines> states_;
 };
 
 using End = Recorded::End;
@@ -128,7 +128,7 @@ struct Tally {
   std::uint64_t refused = 0;
   std::uint64_t recovered = 0;
 
-  void add(const std::optional<LogNumber>& number) { ++(number ? recovered : refused); }
+  void add(const std::optional<Lsn>& number) { ++(number ? recovered : refused); }
 };
 
 // Damages the disk in every way that `each_damage` knows for each file, and looks at what recovery
@@ -195,9 +195,8 @@ TEST_CASE("a file cut short ends the log there, or is refused if the log went on
         const std::string damage = name + " cut to " + std::to_string(bytes);
         const auto number = recorded.recover(disk, damage);
         tally.add(number);
-        const LogNumber left = name < recorded.current_name()
-                                   ? recorded.last_group().durable
-                                   : recorded.facts_before(segment, bytes);
+        const Lsn left = name < recorded.current_name() ? recorded.last_group().durable
+                                                        : recorded.facts_before(segment, bytes);
         if (number) CHECK_MESSAGE(*number >= left, damage);
       }
     }

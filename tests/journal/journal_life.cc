@@ -62,8 +62,7 @@ engine::Lines durable_state(const engine::Engine& engine, Time now) {
 
 // --- History
 
-void History::begin(const engine::Engine& engine, LogNumber number, const WallClock& clock,
-                    Time now) {
+void History::begin(const engine::Engine& engine, Lsn number, const WallClock& clock, Time now) {
   first_ = number;
   clock_ = clock;
   before_ = {};
@@ -71,11 +70,11 @@ void History::begin(const engine::Engine& engine, LogNumber number, const WallCl
   facts_.clear();
 }
 
-void History::add(const Fact& fact, LogNumber number, Time now) {
+void History::add(const Fact& fact, Lsn number, Time now) {
   facts_.push_back({engine::KeptFact(fact, now), number});
 }
 
-std::unique_ptr<engine::Engine> History::state_at(LogNumber number, const WallClock& clock,
+std::unique_ptr<engine::Engine> History::state_at(Lsn number, const WallClock& clock,
                                                   Time now) const {
   TUBED_ASSERT(number >= first_);
   const Duration by = clock_.offset - clock.offset;
@@ -89,7 +88,7 @@ std::unique_ptr<engine::Engine> History::state_at(LogNumber number, const WallCl
 
 // --- ClientBooks
 
-void ClientBooks::note(const std::vector<ScriptedLoad::Told>& replies, LogNumber number) {
+void ClientBooks::note(const std::vector<ScriptedLoad::Told>& replies, Lsn number) {
   for (const ScriptedLoad::Told& told : replies) {
     if (told.removed) {
       jobs_[told.id].removed_at = number;
@@ -101,7 +100,7 @@ void ClientBooks::note(const std::vector<ScriptedLoad::Told>& replies, LogNumber
 }
 
 std::optional<std::string> ClientBooks::check(const engine::Engine& engine,
-                                              LogNumber acknowledged) const {
+                                              Lsn acknowledged) const {
   for (const auto& [id, job] : jobs_) {
     const auto found = engine.peek(id);
     const bool put = job.put_at <= acknowledged;
@@ -113,7 +112,7 @@ std::optional<std::string> ClientBooks::check(const engine::Engine& engine,
   return std::nullopt;
 }
 
-void ClientBooks::settle(const engine::Engine& engine, LogNumber acknowledged) {
+void ClientBooks::settle(const engine::Engine& engine, Lsn acknowledged) {
   for (auto entry = jobs_.begin(); entry != jobs_.end();) {
     auto& [id, job] = *entry;
     const bool found = engine.peek(id).has_value();
@@ -122,7 +121,7 @@ void ClientBooks::settle(const engine::Engine& engine, LogNumber acknowledged) {
       continue;
     }
     job.put_at = 0;
-    job.removed_at = found ? std::nullopt : std::optional<LogNumber>(0);
+    job.removed_at = found ? std::nullopt : std::optional<Lsn>(0);
     ++entry;
   }
 }
@@ -177,7 +176,7 @@ bool JournalLife::boot() {
   }
   check_revival(*revival);
   if (problem_) return false;
-  const LogNumber number = revival->found.next_number;
+  const Lsn number = revival->found.next_number;
   remember("recovered " + text(number) + " facts" +
            (revival->found.cut ? ", cut: " + revival->found.cut->reason : ""));
   const auto repaired = repair(disk_, revival->found);
@@ -195,13 +194,13 @@ bool JournalLife::boot() {
   expect(journal.ok(), "the journal does not open: " + (journal ? "" : journal.error().message));
   if (problem_) return false;
   journal_ = std::move(*journal);
-  expect(journal_->newest() == number, "the log does not go on where it ended");
+  expect(journal_->appended() == number, "the log does not go on where it ended");
   load_.meet(*engine_, *this, now());
   return true;
 }
 
 void JournalLife::check_revival(const Revival& revival) {
-  const LogNumber number = revival.found.next_number;
+  const Lsn number = revival.found.next_number;
   expect(number >= acknowledged_, "facts up to " + text(acknowledged_) +
                                       " were acknowledged, and " + text(number) + " are there");
   expect(number >= history_.first(),
@@ -220,7 +219,7 @@ void JournalLife::check_revival(const Revival& revival) {
   expect(!wrong, wrong.value_or(""));
 }
 
-void JournalLife::check_repaired(LogNumber number) {
+void JournalLife::check_repaired(Lsn number) {
   const auto again = revive(disk_, options_.clock, now());
   expect(again.ok(), "refused after a repair: " + (again.ok() ? "" : again.error().message));
   if (!again.ok()) return;
@@ -231,7 +230,7 @@ void JournalLife::check_repaired(LogNumber number) {
 
 void JournalLife::fact(const Fact& fact) {
   journal_->fact(fact);
-  history_.add(fact, journal_->newest(), now());
+  history_.add(fact, journal_->appended(), now());
 }
 
 void JournalLife::journal_failed(const std::string& reason) {
@@ -242,15 +241,15 @@ void JournalLife::journal_failed(const std::string& reason) {
 }
 
 void JournalLife::watch_durable() {
-  const LogNumber durable = journal_->durable();
-  expect(durable >= durable_ && durable <= journal_->newest(),
+  const Lsn durable = journal_->durable();
+  expect(durable >= durable_ && durable <= journal_->appended(),
          "durable goes from " + text(durable_) + " to " + text(durable));
   durable_ = durable;
 }
 
 void JournalLife::end_turn() {
   moved_ = false;
-  for (int i = 0; i < 3 && journal_->end_turn(); ++i) {
+  for (int i = 0; i < 3 && journal_->flush(); ++i) {
   }
   watch_durable();
 }
@@ -258,7 +257,7 @@ void JournalLife::end_turn() {
 void JournalLife::do_disk_work(std::uint64_t operations) {
   for (std::uint64_t i = 0; i < operations; ++i) {
     const bool was_failed = failed_;
-    const LogNumber before = durable_;
+    const Lsn before = durable_;
     if (!disk_.run_one()) return;
     watch_durable();
     expect(!was_failed || durable_ == before, "something became durable after a failure");
@@ -270,13 +269,13 @@ void JournalLife::turn() {
   constexpr std::int64_t kMillisecond = 1'000'000;
   wall_ += static_cast<std::int64_t>(below(12) == 0 ? 3000 : below(300)) * kMillisecond;
   if (!failed_) load_.advance(now());
-  const auto may_put = [&](std::string_view tube, std::uint32_t body_bytes) {
-    return journal_->has_room_for(added_bytes(tube.size(), body_bytes));
+  const auto may_put = [&](std::string_view /*tube*/, std::uint32_t body_bytes) {
+    return journal_->has_room_for(body_bytes);
   };
   for (std::uint64_t commands = below(8); commands > 0; --commands) {
     if (failed_ || journal_->congested()) break;
     load_.step(now(), may_put);
-    books_.note(load_.take_told(), journal_->newest());
+    books_.note(load_.take_told(), journal_->appended());
   }
   end_turn();
   do_disk_work(below(5));
@@ -285,7 +284,7 @@ void JournalLife::turn() {
 
 void JournalLife::stop() {
   bool stopped = false;
-  journal_->stop([&] { stopped = true; });
+  journal_->close([&] { stopped = true; });
   for (int i = 0; i < 1000 && !stopped && !failed_ && !disk_.off(); ++i) {
     end_turn();
     disk_.run_one();
@@ -294,22 +293,23 @@ void JournalLife::stop() {
   if (disk_.off() || failed_) return;
   expect(stopped || full_, "it does not stop");
   if (!stopped) return;
-  expect(journal_->durable() == journal_->newest(), "not all is durable after a stop");
+  expect(journal_->durable() == journal_->appended(), "not all is durable after a stop");
   stopped_in_order_ = true;
 }
 
 void JournalLife::crash(Fate fate) {
   const bool lax = options_.sync != Duration();
   if (journal_ && stopped_in_order_) {
-    acknowledged_ = journal_->newest();
+    acknowledged_ = journal_->appended();
   } else if (fate == Fate::power_loss && lax) {
     acknowledged_ = history_.first();
   } else if (journal_) {
     acknowledged_ = journal_->durable();
   }
   remember(std::string(fate == Fate::kill ? "killed" : "power lost") +
-           (journal_ ? ": durable " + text(journal_->durable()) + " of " + text(journal_->newest())
-                     : std::string(" while it recovered")));
+           (journal_
+                ? ": durable " + text(journal_->durable()) + " of " + text(journal_->appended())
+                : std::string(" while it recovered")));
   TestDisk next = disk_.after_crash(random_, fate);
   journal_.reset();
   engine_.reset();

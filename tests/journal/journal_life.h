@@ -36,23 +36,22 @@ engine::Lines durable_state(const engine::Engine& engine, Time now);
 class History {
  public:
   // From this state on, at which the log has that number.
-  void begin(const engine::Engine& engine, LogNumber number, const WallClock& clock, Time now);
+  void begin(const engine::Engine& engine, Lsn number, const WallClock& clock, Time now);
   // `number` is the log's behind it.
-  void add(const Fact& fact, LogNumber number, Time now);
+  void add(const Fact& fact, Lsn number, Time now);
 
-  LogNumber first() const { return first_; }
-  LogNumber last() const { return facts_.empty() ? first_ : facts_.back().number; }
+  Lsn first() const { return first_; }
+  Lsn last() const { return facts_.empty() ? first_ : facts_.back().number; }
   // Precondition: `number` is not before first(). As a process with that clock sees it.
-  std::unique_ptr<engine::Engine> state_at(LogNumber number, const WallClock& clock,
-                                           Time now) const;
+  std::unique_ptr<engine::Engine> state_at(Lsn number, const WallClock& clock, Time now) const;
 
  private:
   struct Told {
     engine::KeptFact fact;
-    LogNumber number;
+    Lsn number;
   };
 
-  LogNumber first_ = 0;
+  Lsn first_ = 0;
   WallClock clock_;
   engine::Recording before_;
   std::deque<Told> facts_;
@@ -62,19 +61,19 @@ class History {
 class ClientBooks {
  public:
   // Replies were made when the log had that number.
-  void note(const std::vector<ScriptedLoad::Told>& replies, LogNumber number);
+  void note(const std::vector<ScriptedLoad::Told>& replies, Lsn number);
   // Nothing: all is as they were told, up to that number.
-  std::optional<std::string> check(const engine::Engine& engine, LogNumber acknowledged) const;
+  std::optional<std::string> check(const engine::Engine& engine, Lsn acknowledged) const;
   // What they were not told yet is forgotten or becomes known, as the queue has it.
-  void settle(const engine::Engine& engine, LogNumber acknowledged);
+  void settle(const engine::Engine& engine, Lsn acknowledged);
   // What note() has found wrong.
   const std::optional<std::string>& problem() const { return problem_; }
 
  private:
   struct Entry {
     std::string body;
-    LogNumber put_at = 0;
-    std::optional<LogNumber> removed_at = std::nullopt;
+    Lsn put_at = 0;
+    std::optional<Lsn> removed_at = std::nullopt;
   };
 
   std::map<JobId, Entry> jobs_;
@@ -125,12 +124,13 @@ class JournalLife final : public FactSink, public JournalHost {
     engine_->describe_delay(now(), id, sink);
   }
   Time journal_time() override { return now(); }
+  WallClock journal_clock() override { return options_.clock; }
 
  private:
   std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
   void expect(bool agreed, const std::string& what);
   void check_revival(const Revival& revival);
-  void check_repaired(LogNumber number);
+  void check_repaired(Lsn number);
   void end_turn();
   void do_disk_work(std::uint64_t operations);
   void watch_durable();
@@ -146,8 +146,8 @@ class JournalLife final : public FactSink, public JournalHost {
   ScriptedLoad load_;
   History history_;
   ClientBooks books_;
-  LogNumber acknowledged_ = 0;  // at the last crash
-  LogNumber durable_ = 0;       // as last seen
+  Lsn acknowledged_ = 0;  // at the last crash
+  Lsn durable_ = 0;       // as last seen
   bool stopped_in_order_ = false;
   bool moved_ = false;
   bool failed_ = false;

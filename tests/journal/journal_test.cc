@@ -27,23 +27,23 @@ TEST_CASE("all facts of a turn go out in one write and, with always, one sync") 
   const auto writes = disk.count(Operation::write);
   const auto syncs = disk.count(Operation::sync);
   for (int i = 0; i < 20; ++i) queue->put(100);
-  CHECK(queue->journal().newest() == queue->journal().durable() + 20);
+  CHECK(queue->journal().appended() == queue->journal().durable() + 20);
   queue->settle();
   CHECK(disk.count(Operation::write) == writes + 1);
   CHECK(disk.count(Operation::sync) == syncs + 1);
-  CHECK(queue->journal().newest() == queue->journal().durable());
+  CHECK(queue->journal().appended() == queue->journal().durable());
 }
 
 TEST_CASE("nothing is durable before the disk has it") {
   TestDisk disk;
   const auto queue = opened(disk);
   queue->put(100);
-  queue->journal().end_turn();
-  CHECK(queue->journal().committing() == 1);
+  queue->journal().flush();
+  CHECK(queue->journal().submitted() == 1);
   CHECK(queue->journal().durable() == 0);
   queue->put(100);
-  CHECK(queue->journal().newest() == 2);
-  CHECK(queue->journal().committing() == 1);
+  CHECK(queue->journal().appended() == 2);
+  CHECK(queue->journal().submitted() == 1);
   disk.run_all();
   CHECK(queue->journal().durable() == 1);
   queue->settle();
@@ -71,18 +71,18 @@ TEST_CASE("how long commits take, and how many facts they carry") {
   const auto queue = opened(disk);
   const auto commit = [&](int facts, Duration takes) {
     for (int i = 0; i < facts; ++i) queue->put(10);
-    while (queue->journal().end_turn()) {
+    while (queue->journal().flush()) {
       queue->let_time_pass(1ms);  // it may wait for company
     }
-    REQUIRE(queue->journal().committing() == queue->journal().newest());
+    REQUIRE(queue->journal().submitted() == queue->journal().appended());
     queue->let_time_pass(takes);
     queue->settle();
   };
-  const auto nothing = queue->journal().counts();
+  const auto nothing = queue->journal().stats();
   commit(1, 150us);
   commit(3, 30ms);
   commit(30, 3s);
-  const auto counts = queue->journal().counts();
+  const auto counts = queue->journal().stats();
   CHECK(counts.commits == nothing.commits + 3);
   const auto in = [](const HistogramView& view, std::int64_t bound) {
     const auto place = std::find(view.bounds.begin(), view.bounds.end(), bound);
@@ -143,7 +143,7 @@ TEST_CASE("a change to always makes what is older durable first") {
   TestDisk disk;
   const auto queue = opened(disk, {.sync = Duration::max()});
   for (int i = 0; i < 300; ++i) queue->put(100);  // several segments
-  queue->journal().end_turn();
+  queue->journal().flush();
   queue->set({.sync = Duration::zero()});
   queue->settle();
   queue->put(1);
@@ -196,7 +196,7 @@ TEST_CASE("an orderly stop leaves a mark, and the disk has everything in every m
     const auto queue = opened(disk, {.sync = sync});
     for (int i = 0; i < 300; ++i) queue->put(100);
     bool stopped = false;
-    queue->journal().stop([&] { stopped = true; });
+    queue->journal().close([&] { stopped = true; });
     queue->settle();
     CHECK(stopped);
     Random random(1);
@@ -228,5 +228,5 @@ TEST_CASE("the log goes on where it ended, in the same segment") {
     queue = opened(disk);
     CHECK(queue->state() == state);
   }
-  CHECK(queue->journal().counts().current_segment == 1);
+  CHECK(queue->journal().stats().current_segment == 1);
 }

@@ -41,6 +41,7 @@ Result<std::unique_ptr<KeptQueue>> KeptQueue::open(TestDisk& disk, const Setting
   if (!found) return found.error();
   if (auto repaired = repair(disk, *found); !repaired) return repaired.error();
   queue->found_ = *found;
+  queue->clock_ = settings.clock;
   restorer.finish(*found);
   auto journal = Journal::open(disk, *queue, options(settings), std::move(*found));
   if (!journal) return journal.error();
@@ -66,7 +67,7 @@ void KeptQueue::pass(Duration duration) {
 void KeptQueue::settle() {
   do {
     moved_ = false;
-    while (journal_->end_turn()) {
+    while (journal_->flush()) {
     }
     disk_.run_all();
   } while (moved_ && !failed());

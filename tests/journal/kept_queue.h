@@ -71,6 +71,12 @@ class KeptQueue final : public engine::Output, public JournalHost {
     engine_.describe_delay(now_, id, sink);
   }
   Time journal_time() override { return now_; }
+  WallClock journal_clock() override { return clock_; }
+  // As the first tick after a step of the clock notices: nothing is written yet.
+  void step_clock(const WallClock& clock) {
+    clock_ = clock;
+    journal_->set_clock(clock);
+  }
 
  private:
   explicit KeptQueue(TestDisk& disk) : disk_(disk), engine_(Limits{}) {}
@@ -82,6 +88,7 @@ class KeptQueue final : public engine::Output, public JournalHost {
   std::unique_ptr<Journal> journal_;
   SessionId session_ = 0;
   Time now_ = kStart;
+  WallClock clock_;
   JobId reserved_ = 0;
   std::uint64_t delays_asked_ = 0;
   bool moved_ = false;

@@ -202,7 +202,7 @@ std::vector<Fact> removals(JobId first, JobId last) {
   return facts;
 }
 
-Image::Image(std::uint64_t sequence, LogNumber number, std::uint64_t directory)
+Image::Image(std::uint64_t sequence, Lsn number, std::uint64_t directory)
     : sequence_(sequence),
       directory_(directory),
       number_(number),

@@ -34,7 +34,7 @@ Fact random_fact(std::mt19937_64& random);
 // The image of one segment, record by record.
 class Image {
  public:
-  Image(std::uint64_t sequence, LogNumber number, std::uint64_t directory = kDirectory);
+  Image(std::uint64_t sequence, Lsn number, std::uint64_t directory = kDirectory);
 
   // The group's `durable` is its number, as if each was synced alone. Its facts and jobs are
   // counted as they come.
@@ -48,7 +48,7 @@ class Image {
   Image& with_jobs(std::vector<JobId> ids);
 
   const std::string& bytes() const { return bytes_; }
-  LogNumber number() const { return number_; }
+  Lsn number() const { return number_; }
   JobId next_job_id() const { return next_job_id_; }
   std::vector<JobId> jobs() const { return {jobs_.begin(), jobs_.end()}; }
   // Where each record begins.
@@ -59,7 +59,7 @@ class Image {
 
   std::uint64_t sequence_;
   std::uint64_t directory_;
-  LogNumber number_;
+  Lsn number_;
   JobId next_job_id_ = 1;
   std::set<JobId> jobs_;
   Group group_;  // the newest; offset 0: there is none

@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t kSegment = 64 << 10;
 
 void check_bound(TestDisk& disk, KeptQueue& queue) {
-  const JournalCounts counts = queue.journal().counts();
+  const LogStats counts = queue.journal().stats();
   REQUIRE(disk.total_bytes() <= 2 * counts.live_bytes + 2 * kSegment);
   REQUIRE(counts.file_bytes == disk.total_bytes());
 }
@@ -27,7 +27,7 @@ void check_bound(TestDisk& disk, KeptQueue& queue) {
 // Puts until the journal says that there is no room.
 std::vector<JobId> fill(KeptQueue& queue, std::size_t body_bytes) {
   std::vector<JobId> jobs;
-  while (queue.journal().has_room_for(added_bytes(7, body_bytes))) {
+  while (queue.journal().has_room_for(body_bytes)) {
     jobs.push_back(queue.put(body_bytes));
     queue.settle();
     REQUIRE(jobs.size() < 100'000);
@@ -56,7 +56,7 @@ class FullLife {
     for (std::uint64_t i = 1;; ++i) {
       wait_for_room();
       const std::uint64_t body = below(2) == 0 ? largest_body_ : below(largest_body_);
-      if (!queue_->journal().has_room_for(added_bytes(7, body))) break;
+      if (!queue_->journal().has_room_for(body)) break;
       jobs_.push_back(queue_->put(body));
       if (i % commands_per_turn_ == 0) queue_->settle();
     }
@@ -201,7 +201,7 @@ TEST_CASE("release and kick of jobs that stay for ever take no space") {
         check_bound(disk, *queue);
       }
     }
-    CHECK(queue->journal().counts().records_migrated > 0);
+    CHECK(queue->journal().stats().records_migrated > 0);
   }
 }
 
@@ -258,7 +258,7 @@ TEST_CASE("a pause outlives the segment that it was recorded in, and goes when i
     if (i % 9 == 0) queue->settle();
   }
   queue->settle();
-  CHECK(queue->journal().counts().oldest_segment > 1);
+  CHECK(queue->journal().stats().oldest_segment > 1);
   const std::string state = queue->state();
   CHECK(state.find("paused slow 1000") != std::string::npos);
   queue = opened(disk, {.segment_bytes = kSegment});
@@ -280,16 +280,16 @@ TEST_CASE("at journal.max_bytes puts are refused, and everything else goes on fo
     queue->settle();
     REQUIRE(disk.total_bytes() <= kMax);
     REQUIRE_FALSE(queue->journal().congested());
-    REQUIRE(queue->journal().durable() == queue->journal().newest());
+    REQUIRE(queue->journal().durable() == queue->journal().appended());
   }
   for (const JobId id : jobs) {
     queue->remove(id);
     queue->settle();
-    REQUIRE(queue->journal().durable() == queue->journal().newest());
+    REQUIRE(queue->journal().durable() == queue->journal().appended());
   }
   queue->pass(1s);
   CHECK_FALSE(queue->full());
-  CHECK(queue->journal().has_room_for(added_bytes(7, 200)));
+  CHECK(queue->journal().has_room_for(200));
 }
 
 TEST_CASE("on a full disk deletes go on, and with the space puts come back") {
@@ -301,7 +301,7 @@ TEST_CASE("on a full disk deletes go on, and with the space puts come back") {
   for (const JobId id : jobs) {
     queue->remove(id);
     queue->settle();
-    REQUIRE(queue->journal().durable() == queue->journal().newest());
+    REQUIRE(queue->journal().durable() == queue->journal().appended());
   }
   queue->pass(1s);
   CHECK_FALSE(queue->full());
@@ -319,7 +319,7 @@ TEST_CASE("puts come back when somebody else makes room on the disk") {
   CHECK(queue->full());
   queue->pass(1ms);
   CHECK_FALSE(queue->full());
-  CHECK(queue->journal().has_room_for(added_bytes(7, 200)));
+  CHECK(queue->journal().has_room_for(200));
 }
 
 TEST_CASE("a disk that refuses a write is asked again, and nothing is lost or acknowledged early") {
@@ -373,11 +373,11 @@ TEST_CASE(
       CHECK(refused);
       CHECK_FALSE(queue->journal().has_room_for(1 << 20));
     }
-    REQUIRE(queue->journal().durable() == queue->journal().newest());
+    REQUIRE(queue->journal().durable() == queue->journal().appended());
     for (int i = 0; i < 5; ++i) queue->pass(1s);
     CHECK_FALSE(queue->failed());
     if (operation != Operation::reuse) CHECK_FALSE(queue->full());
-    CHECK(queue->journal().counts().file_bytes == disk.total_bytes());
+    CHECK(queue->journal().stats().file_bytes == disk.total_bytes());
     const std::string state = queue->state();
     CHECK(opened(disk, {.segment_bytes = kSegment})->state() == state);
   }
@@ -389,11 +389,11 @@ TEST_CASE("a start on a full disk serves what is there and refuses puts") {
   auto queue = opened(disk, {.segment_bytes = kSegment});
   const auto jobs = fill(*queue, 200);
   queue = opened(disk, {.segment_bytes = kSegment});
-  CHECK_FALSE(queue->journal().has_room_for(added_bytes(7, 200)));
+  CHECK_FALSE(queue->journal().has_room_for(200));
   for (const JobId id : jobs) {
     queue->remove(id);
     queue->settle();
-    REQUIRE(queue->journal().durable() == queue->journal().newest());
+    REQUIRE(queue->journal().durable() == queue->journal().appended());
   }
 }
 
@@ -418,13 +418,13 @@ TEST_CASE("a start on a disk that has no room to give back space leaves what is 
   CHECK(queue->state() == state);
   CHECK(disk.contents(segment).size() == image.size() + kSegment);
   CHECK(disk.has(unfinished));
-  CHECK(queue->journal().counts().file_bytes ==
+  CHECK(queue->journal().stats().file_bytes ==
         disk.total_bytes() - disk.contents(unfinished).size());
   queue = opened(disk, {.segment_bytes = kSegment});
   CHECK(queue->state() == state);
   CHECK(disk.contents(segment) == image);
   CHECK_FALSE(disk.has(unfinished));
-  CHECK(queue->journal().counts().file_bytes == disk.total_bytes());
+  CHECK(queue->journal().stats().file_bytes == disk.total_bytes());
   queue.reset();
   // But a torn tail has to go, and another failure is one.
   disk.place(segment, image + std::string(kSegment, '\0'));

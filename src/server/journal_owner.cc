@@ -1,4 +1,4 @@
-#include "server/durability.h"
+#include "server/journal_owner.h"
 
 #include <fmt/format.h>
 
@@ -64,33 +64,32 @@ std::uint64_t milliseconds_since(Time begin) {
 
 }  // namespace
 
-Result<std::unique_ptr<Durability>> Durability::open(platform::Loop& loop, Log& log,
-                                                     const Settings& settings,
-                                                     commands::Service& service,
-                                                     DurabilityHost& host) {
-  std::unique_ptr<Durability> durability(new Durability(log, settings, service, host));
+Result<std::unique_ptr<JournalOwner>> JournalOwner::open(platform::Loop& loop, Log& log,
+                                                         const Settings& settings,
+                                                         commands::Service& service,
+                                                         Events events) {
+  std::unique_ptr<JournalOwner> owner(new JournalOwner(log, settings, service, std::move(events)));
   auto storage = platform::FileStorage::open(loop, settings.journal_directory,
                                              platform::FileStorage::Mode::owner);
   if (!storage) return advised(storage.error());
-  durability->storage_ = std::move(*storage);
-  durability->storage_->expect_synced_writes(settings.journal_sync == kSyncAlways);
-  durability->clock_.offset = platform::wall_offset();
-  durability->new_directory_ = platform::random_number();
-  if (auto recovered = durability->recover(); !recovered) {
+  owner->storage_ = std::move(*storage);
+  owner->storage_->expect_synced_writes(settings.journal_sync == kSyncAlways);
+  owner->clock_.offset = platform::wall_offset();
+  owner->new_directory_ = platform::random_number();
+  if (auto recovered = owner->recover(); !recovered) {
     return Error{fmt::format("journal {}: {}", settings.journal_directory,
                              advised(recovered.error()).message)};
   }
-  // A turn in which nothing is written does not read the wall clock.
-  durability->clock_watch_ =
-      std::make_unique<platform::ClockWatch>(loop, [owner = durability.get()] {
-        owner->host_.journal_time();  // begins a turn, whose end writes the first deadlines
-        owner->read_clock();
-      });
-  durability->read_clock();  // it may have been stepped during the recovery
-  return durability;
+  // A tick in which nothing is written does not read the wall clock.
+  owner->clock_watch_ = std::make_unique<platform::ClockWatch>(loop, [watched = owner.get()] {
+    watched->events_.now();  // begins a tick, whose end writes the first deadlines
+    watched->journal_->set_clock(watched->journal_clock());
+  });
+  owner->journal_->set_clock(owner->journal_clock());  // it may have been stepped meanwhile
+  return owner;
 }
 
-Result<void> Durability::recover() {
+Result<void> JournalOwner::recover() {
   const Time begin = platform::monotonic_now();
   TRY(import());
   engine::Replay replay(service_.engine(), service_.now());
@@ -117,12 +116,11 @@ Result<void> Durability::recover() {
                           {"ms", milliseconds_since(begin)}});
   restorer.finish(found);
   journal_ = TRY(journal::Journal::open(*storage_, *this, options(), std::move(found)));
-  service_.keep_facts_in(this);
-  recovery_ = platform::monotonic_now() - begin;
+  service_.set_log(*journal_, platform::monotonic_now() - begin);
   return {};
 }
 
-Result<void> Durability::import() {
+Result<void> JournalOwner::import() {
   auto report = TRY(journal::import_binlogs(
       *storage_,
       {.directory = new_directory_,
@@ -141,7 +139,7 @@ Result<void> Durability::import() {
   return {};
 }
 
-journal::Options Durability::options() const {
+journal::Options JournalOwner::options() const {
   return {.sync = settings_.journal_sync,
           .segment_bytes = segment_bytes_in_force(settings_),
           .max_bytes = settings_.journal_max_bytes,
@@ -149,58 +147,31 @@ journal::Options Durability::options() const {
           .clock = clock_};
 }
 
-void Durability::apply(const Settings& settings) {
+void JournalOwner::apply(const Settings& settings) {
   settings_ = settings;
   storage_->expect_synced_writes(settings.journal_sync == kSyncAlways);
   journal_->set_options(options());
 }
 
-void Durability::read_clock() {
-  clock_is_read_ = true;
-  journal_->set_clock({.offset = platform::wall_offset()});
-}
-
-void Durability::stop(std::function<void()> stopped) {
-  read_clock();
-  journal_->stop(std::move(stopped));
-}
-
-bool Durability::has_room_for_job(std::size_t tube_bytes, std::size_t body_bytes) const {
-  return journal_->has_room_for(journal::added_bytes(tube_bytes, body_bytes));
-}
-
-commands::KeeperCounts Durability::counts() const {
-  const journal::JournalCounts counts = journal_->counts();
-  return {.oldest_segment = counts.oldest_segment,
-          .current_segment = counts.current_segment,
-          .records_migrated = counts.records_migrated,
-          .records_written = counts.records_written,
-          .segment_bytes = segment_bytes_in_force(settings_),
-          .file_bytes = counts.file_bytes,
-          .live_bytes = counts.live_bytes,
-          .max_file_bytes = settings_.journal_max_bytes,
-          .commits = counts.commits,
-          .commit_times = counts.commit_times,
-          .commit_records = counts.commit_records,
-          .recovery = recovery_,
-          .full = counts.full};
+journal::WallClock JournalOwner::journal_clock() {
+  return {.offset = platform::wall_offset()};
 }
 
 // The boot is noted when the gap of ids, if there was one, is on the disk: with the first commit.
-void Durability::journal_moved() {
-  if (!boot_noted_ && journal_->counts().commits > 0) {
+void JournalOwner::journal_moved() {
+  if (!boot_noted_ && journal_->stats().commits > 0) {
     storage_->note_boot();
     boot_noted_ = true;
   }
-  host_.journal_moved();
+  events_.moved();
 }
 
-void Durability::journal_failed(const std::string& reason) {
+void JournalOwner::journal_failed(const std::string& reason) {
   log_.error("journal failed: nothing more can be made durable", {{"reason", reason}});
-  host_.journal_failed();
+  events_.failed();
 }
 
-void Durability::journal_full(bool full, const std::string& reason) {
+void JournalOwner::journal_full(bool full, const std::string& reason) {
   if (full) {
     log_.limited(Log::Level::warning, service_.now(), "no room for the journal: puts are refused",
                  {{"reason", reason}});
@@ -209,11 +180,11 @@ void Durability::journal_full(bool full, const std::string& reason) {
   }
 }
 
-void Durability::describe_job(JobId id, FactSink& sink) {
+void JournalOwner::describe_job(JobId id, FactSink& sink) {
   service_.engine().describe(service_.now(), id, sink);
 }
 
-void Durability::describe_delay(JobId id, FactSink& sink) {
+void JournalOwner::describe_delay(JobId id, FactSink& sink) {
   service_.engine().describe_delay(service_.now(), id, sink);
 }
 

@@ -1,0 +1,90 @@
+// FactLog: where the engine's facts go. A server always has one: NullLog keeps jobs in memory only,
+// the Journal writes them to disk.
+//
+// Facts are numbered in the order in which they are appended. A reply that was made while
+// appended() was n may be sent when durable() has reached n (law L4, the commit gate). What durable
+// means is the log's business.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "base/histogram.h"
+#include "base/time.h"
+#include "engine/fact.h"
+
+namespace tubed {
+
+// A position in the log of facts: how many facts are before it.
+using Lsn = std::uint64_t;
+
+// For stats and metrics. Segments are files; bytes are those of files.
+struct LogStats {
+  bool on_disk = false;  // false: jobs are in memory only, and all else is 0
+  std::uint64_t oldest_segment = 0;
+  std::uint64_t current_segment = 0;
+  std::uint64_t records_migrated = 0;  // copied by compaction, since the start
+  std::uint64_t records_written = 0;   // facts, since the start
+  std::uint64_t segment_bytes = 0;     // as configured, or more if the largest job needs it
+  std::uint64_t file_bytes = 0;
+  std::uint64_t live_bytes = 0;
+  std::uint64_t max_file_bytes = 0;  // as configured; 0: no bound
+  std::uint64_t commits = 0;
+  // Valid until the log's next change, as is the next.
+  HistogramView commit_times;    // from a batch's write until it is durable
+  HistogramView commit_records;  // facts in a batch
+  bool full = false;             // writing waits for room
+};
+
+class FactLog : public FactSink {
+ public:
+  virtual ~FactLog() = default;
+
+  // Appends a fact. Its texts need not outlive the call. O(bytes of the fact).
+  void fact(const Fact& fact) override = 0;
+
+  // How many facts were appended.
+  Lsn appended() const { return appended_; }
+  // How many of them are durable, the first ones: replies up to here may be sent.
+  Lsn durable() const { return durable_; }
+
+  // False: there is no room for one more job with such a body, whatever its tube. O(1) amortised.
+  virtual bool has_room_for(std::size_t body_bytes) const = 0;
+  // True: so much waits to be written that a command that may emit a fact has to wait. Asked before
+  // each such command.
+  virtual bool congested() const = 0;
+  // At the end of a tick, once: writes what the tick has appended, or lets it wait for more. True:
+  // it is to be called again in the next tick, without waiting for an event.
+  virtual bool flush() = 0;
+  // When flush() has something to do although nothing has happened; kNever: never.
+  virtual Time next_deadline() const = 0;
+  // Makes everything durable, marks the log as closed in order, and calls `closed`; not after a
+  // failure. No fact may follow. flush() is called on until then.
+  virtual void close(std::function<void()> closed) = 0;
+
+  virtual LogStats stats() const = 0;
+  // The segment in which the record of a job is; 0: none. O(1).
+  virtual std::uint64_t segment_of(JobId id) const = 0;
+
+ protected:
+  explicit FactLog(Lsn begin = 0) : appended_(begin), durable_(begin) {}
+
+  Lsn appended_;
+  Lsn durable_;
+};
+
+// NullLog: jobs are in memory only. Everything is durable at once, as there is nothing to wait for.
+class NullLog : public FactLog {
+ public:
+  void fact(const Fact& /*fact*/) override {}
+  bool has_room_for(std::size_t /*body_bytes*/) const override { return true; }
+  bool congested() const override { return false; }
+  bool flush() override { return false; }
+  Time next_deadline() const override { return kNever; }
+  void close(std::function<void()> closed) override { closed(); }
+  LogStats stats() const override { return {}; }
+  std::uint64_t segment_of(JobId /*id*/) const override { return 0; }
+};
+
+}  // namespace tubed
