@@ -8,9 +8,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "base/assert.h"
+#include "base/growing_array.h"
 
 namespace tubed {
 
@@ -135,14 +135,11 @@ class IndexedHeap {
   // A heap that was once large keeps no large array; halving at a quarter keeps it amortised O(1).
   void give_back_memory() {
     if (entries_.capacity() > kKeptCapacity && entries_.size() < entries_.capacity() / 4) {
-      std::vector<Entry> smaller;
-      smaller.reserve(entries_.capacity() / 2);
-      smaller.assign(entries_.begin(), entries_.end());
-      entries_.swap(smaller);
+      entries_.set_capacity(entries_.capacity() / 2);
     }
   }
 
-  std::vector<Entry> entries_;
+  GrowingArray<Entry> entries_;
 };
 
 }  // namespace tubed
