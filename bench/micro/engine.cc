@@ -34,10 +34,7 @@ class FilledEngine {
     return engine.put(session, kNow, {.priority = 10, .delay = {}, .ttr = kTtr, .body = body_},
                       out);
   }
-  JobId reserve() {
-    engine.reserve(session, kNow, {}, out);
-    return out.job;
-  }
+  JobId reserve() { return engine.reserve(session, kNow, {})->job; }
 
   LastNotice out;
   Engine engine{Limits{}};

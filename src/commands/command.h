@@ -17,20 +17,31 @@
 #include "base/bytes.h"
 #include "commands/tube_list.h"
 #include "engine/engine.h"
+#include "protocol/answer.h"
 #include "protocol/arguments.h"
-#include "protocol/reply.h"
 
 namespace tubed::commands {
 
 class Service;
 
-// How a handler left its command.
-enum class Outcome : std::uint8_t {
-  done,        // answered
-  waiting,     // a notice will answer
-  unfinished,  // did one slice of its work; to be run again in a later turn
-  more,        // wrote a part of a long reply; to be run again as budget and output bounds allow
-  quit,        // the conversation is over
+using protocol::Answer;
+
+// What a command does, for authorization.
+enum class Access : std::uint8_t {
+  any,      // needs no permission
+  produce,  // puts jobs
+  work,     // takes jobs and ends them
+  inspect,  // shows jobs and counts
+  admin,    // moves the jobs of others
+};
+
+// The tube that a command concerns.
+enum class Concerns : std::uint8_t {
+  no_tube,
+  argument,  // the tube that it names
+  used,      // the tube that the session uses
+  watched,   // the tubes that the session watches
+  job,       // the tube of the job that it names
 };
 
 // The state of a command between two of its slices; monostate: no command is between slices.
@@ -55,10 +66,8 @@ struct Context {
   engine::Engine& engine;
   SessionId session;
   Time now;
-  protocol::ReplyBuffer& replies;
   Bytes body;         // of a command that has one
   bool peer_is_gone;  // the client will send nothing more: it is not made to wait
-  bool& waiting;      // set while an answer is owed; a notice clears it
 };
 
 // What is done with a body whose line was well-formed.
@@ -70,7 +79,7 @@ struct BodyPlan {
   };
   Kind kind = Kind::accept;
   std::uint32_t bytes = 0;
-  std::string_view refusal = {};
+  protocol::Status refusal = {};
 };
 
 // Room for the arguments of any command.
@@ -102,13 +111,15 @@ struct Command {
   std::string_view summary;
   std::span<const ReplyText> replies;
   std::span<const ArgumentText> arguments;
+  Access access;
+  Concerns concerns;
   TextRule text_rule;
   bool in_beanstalkd_stats;  // its cmd-… line stands among beanstalkd's, not among tubed's own
   bool may_emit_facts;       // it waits while the log is congested
 
   bool (*parse)(std::string_view text, ArgumentStorage& storage);
   // `operation` is in progress when the command is run again.
-  Outcome (*run)(Context& context, const ArgumentStorage& storage, Operation& operation);
+  Answer (*run)(Context& context, const ArgumentStorage& storage, Operation& operation);
   BodyPlan (*begin_body)(Context& context, const ArgumentStorage& storage);  // null: has no body
 };
 
@@ -117,6 +128,8 @@ struct CommandText {
   std::string_view name;
   std::string_view summary;
   std::span<const ReplyText> replies;
+  Access access;
+  Concerns concerns;
   TextRule text_rule = TextRule::needed;  // a command without arguments has none, or ignores it
   bool in_beanstalkd_stats = true;
 };
@@ -168,6 +181,8 @@ constexpr Command row(const CommandText& text) {
           .summary = text.summary,
           .replies = text.replies,
           .arguments = detail::kArgumentTexts<Arguments>,
+          .access = text.access,
+          .concerns = text.concerns,
           .text_rule = has_arguments || text.text_rule == TextRule::ignored ? text.text_rule
                                                                             : TextRule::none,
           .in_beanstalkd_stats = text.in_beanstalkd_stats,
@@ -183,7 +198,7 @@ constexpr Command row(const CommandText& text) {
 }  // namespace detail
 
 // A row: the type of its arguments is its schema.
-template <class Arguments, Outcome (*Run)(Context&, const Arguments&)>
+template <class Arguments, Answer (*Run)(Context&, const Arguments&)>
 constexpr Command command(const CommandText& text) {
   Command row = detail::row<Arguments>(text);
   row.run = [](Context& context, const ArgumentStorage& storage, Operation&) {
@@ -192,9 +207,9 @@ constexpr Command command(const CommandText& text) {
   return row;
 }
 
-// A row that may work in slices: `Run` keeps in the Operation what the next slice needs, and leaves
-// with `unfinished` or `more`.
-template <class Arguments, Outcome (*Run)(Context&, Operation&, const Arguments&)>
+// A row that may work in slices: `Run` keeps in the Operation what the next slice needs, and
+// answers Unfinished, or a BlockPart that is not the last.
+template <class Arguments, Answer (*Run)(Context&, Operation&, const Arguments&)>
 constexpr Command command_in_slices(const CommandText& text) {
   static_assert(detail::kArgumentsOutliveTheirRead<Arguments>,
                 "a later slice uses arguments whose read is over: they must own their text");
@@ -206,7 +221,7 @@ constexpr Command command_in_slices(const CommandText& text) {
 }
 
 // A row whose line is followed by a body: `Begin` decides about it before it arrives.
-template <class Arguments, Outcome (*Run)(Context&, const Arguments&),
+template <class Arguments, Answer (*Run)(Context&, const Arguments&),
           BodyPlan (*Begin)(Context&, const Arguments&)>
 constexpr Command command_with_body(const CommandText& text) {
   static_assert(

@@ -8,80 +8,86 @@ using namespace protocol;
 
 namespace {
 
-Outcome answer(Context& context, bool done, std::string_view word) {
-  context.replies.line(done ? word : word::kNotFound);
-  return Outcome::done;
+Status done_or_not_found(bool done, std::string_view word) {
+  return {done ? word : word::kNotFound};
 }
 
-Outcome reserve_within(Context& context, engine::Wait wait) {
+Answer reserve_within(Context& context, engine::Wait wait) {
   // A client that will send nothing more is not waited for. [protocol: reserve, TIMED_OUT]
   if (context.peer_is_gone) wait.limit = Duration::zero();
-  context.waiting = true;
-  context.engine.reserve(context.session, context.now, wait, context.service);
-  return context.waiting ? Outcome::waiting : Outcome::done;
+  auto notice = context.engine.reserve(context.session, context.now, wait);
+  if (!notice) return Waiting{};
+  return answer_of(std::move(*notice));
 }
 
-void answer_watching(Context& context) {
-  context.replies.line("WATCHING", context.engine.watched_count(context.session));
+Number watching(Context& context) {
+  return {"WATCHING", context.engine.watched_count(context.session)};
 }
 
 }  // namespace
 
-Outcome reserve(Context& context, const NoArguments&) {
+Answer answer_of(engine::Notice notice) {
+  switch (notice.kind) {
+    case engine::Notice::Kind::reserved:
+      return JobAnswer{"RESERVED", notice.job, std::move(notice.body)};
+    case engine::Notice::Kind::timed_out:
+      return Status{word::kTimedOut};
+    case engine::Notice::Kind::deadline_soon:
+      return Status{word::kDeadlineSoon};
+  }
+  return Close{};
+}
+
+Answer reserve(Context& context, const NoArguments&) {
   return reserve_within(context, {});
 }
 
-Outcome reserve_with_timeout(Context& context, const TimeoutArguments& arguments) {
+Answer reserve_with_timeout(Context& context, const TimeoutArguments& arguments) {
   return reserve_within(context, {.limit = arguments.timeout});
 }
 
-Outcome reserve_job(Context& context, const JobArguments& arguments) {
-  const auto job = context.engine.reserve_job(context.session, context.now, arguments.id);
-  if (!job) return answer(context, false, {});
-  context.replies.job("RESERVED", job->id, job->body);
-  return Outcome::done;
+Answer reserve_job(Context& context, const JobArguments& arguments) {
+  auto job = context.engine.reserve_job(context.session, context.now, arguments.id);
+  if (!job) return Status{word::kNotFound};
+  return JobAnswer{"RESERVED", job->id, std::move(job->body)};
 }
 
-Outcome remove(Context& context, const JobArguments& arguments) {
+Answer remove(Context& context, const JobArguments& arguments) {
   const bool done =
       context.engine.remove(context.session, context.now, arguments.id, context.service);
-  return answer(context, done, word::kDeleted);
+  return done_or_not_found(done, word::kDeleted);
 }
 
-Outcome release(Context& context, const ReleaseArguments& arguments) {
+Answer release(Context& context, const ReleaseArguments& arguments) {
   const bool done = context.engine.release(context.session, context.now, arguments.id,
                                            arguments.priority, arguments.delay, context.service);
-  return answer(context, done, word::kReleased);
+  return done_or_not_found(done, word::kReleased);
 }
 
-Outcome bury(Context& context, const BuryArguments& arguments) {
+Answer bury(Context& context, const BuryArguments& arguments) {
   const bool done =
       context.engine.bury(context.session, arguments.id, arguments.priority, context.service);
-  return answer(context, done, word::kBuried);
+  return done_or_not_found(done, word::kBuried);
 }
 
-Outcome touch(Context& context, const JobArguments& arguments) {
+Answer touch(Context& context, const JobArguments& arguments) {
   const bool done = context.engine.touch(context.session, context.now, arguments.id);
-  return answer(context, done, word::kTouched);
+  return done_or_not_found(done, word::kTouched);
 }
 
-Outcome watch(Context& context, const TubeArguments& arguments) {
+Answer watch(Context& context, const TubeArguments& arguments) {
   if (context.engine.watch(context.session, context.now, arguments.tube.text)) {
-    answer_watching(context);
-  } else {
-    context.service.count(Counter::watch_limit);
-    context.replies.line(word::kOutOfMemory);
+    return watching(context);
   }
-  return Outcome::done;
+  context.service.count(Counter::watch_limit);
+  return Status{word::kOutOfMemory};
 }
 
-Outcome ignore(Context& context, const TubeArguments& arguments) {
+Answer ignore(Context& context, const TubeArguments& arguments) {
   if (context.engine.ignore(context.session, context.now, arguments.tube.text, context.service)) {
-    answer_watching(context);
-  } else {
-    context.replies.line(word::kNotIgnored);
+    return watching(context);
   }
-  return Outcome::done;
+  return Status{word::kNotIgnored};
 }
 
 }  // namespace tubed::commands

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "commands/handlers.h"
+
 namespace tubed::commands {
 
 using namespace protocol;
@@ -336,19 +338,17 @@ Context Conversation::context() {
           .engine = service_.engine(),
           .session = session_,
           .now = service_.now(),
-          .replies = replies_,
           .body = {},
-          .peer_is_gone = peer_is_gone_,
-          .waiting = waiting_};
+          .peer_is_gone = peer_is_gone_};
 }
 
 void Conversation::begin_body() {
   Context context = this->context();
   const BodyPlan plan = command_->begin_body(context, arguments_);
-  if (plan.kind == BodyPlan::Kind::discard) return drop_body(plan.bytes, plan.refusal);
+  if (plan.kind == BodyPlan::Kind::discard) return drop_body(plan.bytes, plan.refusal.word);
   body_ = std::move(context.body);
   body_left_ = plan.bytes;
-  refusal_ = plan.refusal;
+  refusal_ = plan.refusal.word;
   stage_ = plan.kind == BodyPlan::Kind::accept ? Stage::body : Stage::skipped_body;
 }
 
@@ -367,22 +367,24 @@ void Conversation::abandon_body() {
 void Conversation::run_command() {
   Context context = this->context();
   context.body = std::move(body_);
-  switch (command_->run(context, arguments_, operation_)) {
-    case Outcome::done:
-    case Outcome::waiting:
-      if (in_progress(operation_)) operation_ = {};
-      break;
-    case Outcome::unfinished:
-      // A slice is as large in a crowd.
-      service_.tick_budget().spend(service_.engine().limits().work_per_turn);
-      budget_ = 0;
-      break;
-    case Outcome::more:
-      break;
-    case Outcome::quit:
-      quit_ = true;
-      break;
+  const Answer answer = command_->run(context, arguments_, operation_);
+  render(answer, replies_);
+  if (!is_whole_reply(answer) && !ends_command(answer)) return;
+  if (in_progress(operation_)) operation_ = {};
+}
+
+// Of an answer that is not a whole reply: true, the command has come to its end all the same.
+bool Conversation::ends_command(const Answer& answer) {
+  if (const auto* part = std::get_if<BlockPart>(&answer)) return part->last;
+  if (std::holds_alternative<Unfinished>(answer)) {
+    // A slice is as large in a crowd.
+    service_.tick_budget().spend(service_.engine().limits().work_per_turn);
+    budget_ = 0;
+    return false;
   }
+  if (std::holds_alternative<Waiting>(answer)) waiting_ = true;
+  if (std::holds_alternative<Close>(answer)) quit_ = true;
+  return true;
 }
 
 // What was just done, in units of one command.
@@ -396,17 +398,7 @@ void Conversation::charge(std::size_t reply_bytes, std::uint64_t watches_walked)
 bool Conversation::answer(const engine::Notice& notice) {
   TUBED_ASSERT(waiting_);
   waiting_ = false;
-  switch (notice.kind) {
-    case engine::Notice::Kind::reserved:
-      replies_.job("RESERVED", notice.job, notice.body);
-      break;
-    case engine::Notice::Kind::timed_out:
-      replies_.line(word::kTimedOut);
-      break;
-    case engine::Notice::Kind::deadline_soon:
-      replies_.line(word::kDeadlineSoon);
-      break;
-  }
+  render(answer_of(notice), replies_);
   if (working_) return false;
   // What it had pipelined behind the reserve can go on.
   stop_ = pending_.empty() ? Stop::starved : Stop::budget;

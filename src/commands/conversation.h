@@ -105,6 +105,7 @@ class Conversation {
   void drop_body(std::uint32_t bytes, std::string_view reply);
   void abandon_body();
   void run_command();
+  bool ends_command(const Answer& answer);
   void charge(std::size_t reply_bytes, std::uint64_t watches_walked);
   Context context();
 

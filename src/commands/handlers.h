@@ -67,34 +67,37 @@ struct PauseArguments {
 
 // Producing [protocol: Producer Commands]
 BodyPlan begin_put(Context& context, const PutArguments& arguments);
-Outcome put(Context& context, const PutArguments& arguments);
-Outcome use(Context& context, const TubeArguments& arguments);
+Answer put(Context& context, const PutArguments& arguments);
+Answer use(Context& context, const TubeArguments& arguments);
 
 // Consuming [protocol: Worker Commands; notes: reserve-job]
-Outcome reserve(Context& context, const NoArguments& arguments);
-Outcome reserve_with_timeout(Context& context, const TimeoutArguments& arguments);
-Outcome reserve_job(Context& context, const JobArguments& arguments);
-Outcome remove(Context& context, const JobArguments& arguments);
-Outcome release(Context& context, const ReleaseArguments& arguments);
-Outcome bury(Context& context, const BuryArguments& arguments);
-Outcome touch(Context& context, const JobArguments& arguments);
-Outcome watch(Context& context, const TubeArguments& arguments);
-Outcome ignore(Context& context, const TubeArguments& arguments);
+Answer reserve(Context& context, const NoArguments& arguments);
+Answer reserve_with_timeout(Context& context, const TimeoutArguments& arguments);
+Answer reserve_job(Context& context, const JobArguments& arguments);
+Answer remove(Context& context, const JobArguments& arguments);
+Answer release(Context& context, const ReleaseArguments& arguments);
+Answer bury(Context& context, const BuryArguments& arguments);
+Answer touch(Context& context, const JobArguments& arguments);
+Answer watch(Context& context, const TubeArguments& arguments);
+Answer ignore(Context& context, const TubeArguments& arguments);
+
+// The reply to a reserve.
+Answer answer_of(engine::Notice notice);
 
 // Inspecting and steering [protocol: Other Commands]
-Outcome peek(Context& context, const JobArguments& arguments);
-Outcome peek_ready(Context& context, const NoArguments& arguments);
-Outcome peek_delayed(Context& context, const NoArguments& arguments);
-Outcome peek_buried(Context& context, const NoArguments& arguments);
-Outcome kick(Context& context, Operation& operation, const KickArguments& arguments);
-Outcome kick_job(Context& context, const JobArguments& arguments);
-Outcome stats(Context& context, const NoArguments& arguments);
-Outcome stats_job(Context& context, const JobArguments& arguments);
-Outcome stats_tube(Context& context, const TubeArguments& arguments);
-Outcome list_tubes(Context& context, Operation& operation, const NoArguments& arguments);
-Outcome list_tube_used(Context& context, const NoArguments& arguments);
-Outcome list_tubes_watched(Context& context, const NoArguments& arguments);
-Outcome pause_tube(Context& context, const PauseArguments& arguments);
-Outcome quit(Context& context, const NoArguments& arguments);
+Answer peek(Context& context, const JobArguments& arguments);
+Answer peek_ready(Context& context, const NoArguments& arguments);
+Answer peek_delayed(Context& context, const NoArguments& arguments);
+Answer peek_buried(Context& context, const NoArguments& arguments);
+Answer kick(Context& context, Operation& operation, const KickArguments& arguments);
+Answer kick_job(Context& context, const JobArguments& arguments);
+Answer stats(Context& context, const NoArguments& arguments);
+Answer stats_job(Context& context, const JobArguments& arguments);
+Answer stats_tube(Context& context, const TubeArguments& arguments);
+Answer list_tubes(Context& context, Operation& operation, const NoArguments& arguments);
+Answer list_tube_used(Context& context, const NoArguments& arguments);
+Answer list_tubes_watched(Context& context, const NoArguments& arguments);
+Answer pause_tube(Context& context, const PauseArguments& arguments);
+Answer quit(Context& context, const NoArguments& arguments);
 
 }  // namespace tubed::commands

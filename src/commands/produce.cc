@@ -8,9 +8,9 @@ using namespace protocol;
 
 namespace {
 
-std::string_view reply_to(Counter reason) {
-  if (reason == Counter::put_too_big) return word::kJobTooBig;
-  return reason == Counter::put_draining ? word::kDraining : word::kOutOfMemory;
+Status reply_to(Counter reason) {
+  if (reason == Counter::put_too_big) return {word::kJobTooBig};
+  return {reason == Counter::put_draining ? word::kDraining : word::kOutOfMemory};
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ BodyPlan begin_put(Context& context, const PutArguments& arguments) {
   return {BodyPlan::Kind::accept, bytes};
 }
 
-Outcome put(Context& context, const PutArguments& arguments) {
+Answer put(Context& context, const PutArguments& arguments) {
   // Drain mode may have begun, or the disk have filled, while the body arrived.
   const std::uint32_t bytes = arguments.size.bytes;
   const bool draining = context.service.draining();
@@ -44,8 +44,7 @@ Outcome put(Context& context, const PutArguments& arguments) {
     context.engine.return_memory(bytes);
     const Counter reason = draining ? Counter::put_draining : Counter::put_journal_full;
     context.service.count(reason);
-    context.replies.line(reply_to(reason));
-    return Outcome::done;
+    return reply_to(reason);
   }
   const JobId id = context.engine.put(context.session, context.now,
                                       {.priority = arguments.priority,
@@ -53,18 +52,15 @@ Outcome put(Context& context, const PutArguments& arguments) {
                                        .ttr = arguments.ttr,
                                        .body = std::move(context.body)},
                                       context.service);
-  context.replies.line("INSERTED", id);
-  return Outcome::done;
+  return Number{"INSERTED", id};
 }
 
-Outcome use(Context& context, const TubeArguments& arguments) {
+Answer use(Context& context, const TubeArguments& arguments) {
   if (context.engine.use(context.session, context.now, arguments.tube.text, context.service)) {
-    context.replies.line("USING", arguments.tube.text);
-  } else {
-    context.service.count(Counter::tube_limit);
-    context.replies.line(word::kOutOfMemory);
+    return Name{"USING", arguments.tube.text};
   }
-  return Outcome::done;
+  context.service.count(Counter::tube_limit);
+  return Status{word::kOutOfMemory};
 }
 
 }  // namespace tubed::commands

@@ -54,59 +54,78 @@ constexpr ReplyText kPause[] = {{"PAUSED", "The pause counts from now."}, kNoTub
 
 constexpr std::array<Command, kCommandCount> kCommands = {
     command_with_body<PutArguments, put, begin_put>(
-        {"put", "Puts a job into the used tube; the body follows the line.", kPut}),
-    without_facts(command<JobArguments, peek>({"peek", "Shows a job.", kPeek})),
-    without_facts(command<NoArguments, peek_ready>(
-        {"peek-ready", "Shows the used tube's next ready job.", kPeekState})),
+        {"put", "Puts a job into the used tube; the body follows the line.", kPut, Access::produce,
+         Concerns::used}),
+    without_facts(command<JobArguments, peek>(
+        {"peek", "Shows a job.", kPeek, Access::inspect, Concerns::job})),
+    without_facts(
+        command<NoArguments, peek_ready>({"peek-ready", "Shows the used tube's next ready job.",
+                                          kPeekState, Access::inspect, Concerns::used})),
     without_facts(command<NoArguments, peek_delayed>(
-        {"peek-delayed", "Shows the used tube's delayed job with the least time left.",
-         kPeekState})),
+        {"peek-delayed", "Shows the used tube's delayed job with the least time left.", kPeekState,
+         Access::inspect, Concerns::used})),
     without_facts(command<NoArguments, peek_buried>(
-        {"peek-buried", "Shows the used tube's job that was buried first.", kPeekState})),
+        {"peek-buried", "Shows the used tube's job that was buried first.", kPeekState,
+         Access::inspect, Concerns::used})),
     without_facts(command<NoArguments, reserve>(
         {"reserve", "Takes the most urgent job of the watched tubes, waiting for one if need be.",
-         kReserve})),
+         kReserve, Access::work, Concerns::watched})),
     without_facts(command<TimeoutArguments, reserve_with_timeout>(
         {"reserve-with-timeout", "The same, waiting for so many seconds at most.", kReserveTimeout,
-         TextRule::needed_word_known})),
+         Access::work, Concerns::watched, TextRule::needed_word_known})),
     command<JobArguments, remove>(
-        {"delete", "Removes a ready, delayed or buried job, or one that the client holds.",
-         kDelete}),
+        {"delete", "Removes a ready, delayed or buried job, or one that the client holds.", kDelete,
+         Access::work, Concerns::job}),
     command<ReleaseArguments, release>(
-        {"release", "Gives a held job back, with a new priority, ready or delayed.", kRelease}),
-    command<TubeArguments, use>({"use", "Sets the tube that puts go to.", kUse}),
-    without_facts(
-        command<TubeArguments, watch>({"watch", "Adds a tube to those reserved from.", kWatch})),
-    command<TubeArguments, ignore>({"ignore", "Takes a tube away from those again.", kIgnore}),
-    command<BuryArguments, bury>({"bury", "Puts a held job aside until it is kicked.", kBury}),
+        {"release", "Gives a held job back, with a new priority, ready or delayed.", kRelease,
+         Access::work, Concerns::job}),
+    command<TubeArguments, use>(
+        {"use", "Sets the tube that puts go to.", kUse, Access::produce, Concerns::argument}),
+    without_facts(command<TubeArguments, watch>({"watch", "Adds a tube to those reserved from.",
+                                                 kWatch, Access::work, Concerns::argument})),
+    command<TubeArguments, ignore>({"ignore", "Takes a tube away from those again.", kIgnore,
+                                    Access::work, Concerns::argument}),
+    command<BuryArguments, bury>(
+        {"bury", "Puts a held job aside until it is kicked.", kBury, Access::work, Concerns::job}),
     command_in_slices<KickArguments, kick>(
         {"kick",
          "Makes up to so many of the used tube's jobs ready: buried ones, or, if there is "
          "none, delayed ones.",
-         kKick}),
-    without_facts(command<JobArguments, touch>(
-        {"touch", "Asks for the whole TTR of a held job again.", kTouch})),
-    without_facts(command<NoArguments, stats>({"stats", "Tells about the server.", kBlockOnly})),
-    without_facts(command<JobArguments, stats_job>(
-        {"stats-job", "Tells about a job.", kStatsJob, TextRule::needed_word_known})),
-    without_facts(command<TubeArguments, stats_tube>(
-        {"stats-tube", "Tells about a tube.", kStatsTube, TextRule::needed_word_known})),
+         kKick, Access::admin, Concerns::used}),
     without_facts(
-        command_in_slices<NoArguments, list_tubes>({"list-tubes", "Lists all tubes.", kBlockOnly})),
-    without_facts(command<NoArguments, list_tube_used>(
-        {"list-tube-used", "Tells which tube puts go to.", kUsing})),
+        command<JobArguments, touch>({"touch", "Asks for the whole TTR of a held job again.",
+                                      kTouch, Access::work, Concerns::job})),
+    without_facts(command<NoArguments, stats>(
+        {"stats", "Tells about the server.", kBlockOnly, Access::inspect, Concerns::no_tube})),
+    without_facts(command<JobArguments, stats_job>({"stats-job", "Tells about a job.", kStatsJob,
+                                                    Access::inspect, Concerns::job,
+                                                    TextRule::needed_word_known})),
+    without_facts(command<TubeArguments, stats_tube>(
+        {"stats-tube", "Tells about a tube.", kStatsTube, Access::inspect, Concerns::argument,
+         TextRule::needed_word_known})),
+    without_facts(command_in_slices<NoArguments, list_tubes>(
+        {"list-tubes", "Lists all tubes.", kBlockOnly, Access::inspect, Concerns::no_tube})),
+    without_facts(
+        command<NoArguments, list_tube_used>({"list-tube-used", "Tells which tube puts go to.",
+                                              kUsing, Access::inspect, Concerns::no_tube})),
     without_facts(command<NoArguments, list_tubes_watched>(
-        {"list-tubes-watched", "Lists the tubes reserved from.", kBlockOnly})),
+        {"list-tubes-watched", "Lists the tubes reserved from.", kBlockOnly, Access::inspect,
+         Concerns::no_tube})),
     command<PauseArguments, pause_tube>(
         {"pause-tube", "Lets a tube give no jobs for so many seconds; 0 ends a pause.", kPause,
-         TextRule::needed_word_known}),
+         Access::admin, Concerns::argument, TextRule::needed_word_known}),
     without_facts(command<JobArguments, reserve_job>(
         {"reserve-job", "Takes one ready, delayed or buried job by its id.", kReserveJob,
-         TextRule::needed_word_known, false})),
-    command<JobArguments, kick_job>(
-        {"kick-job", "Makes one buried or delayed job ready.", kKickJob, TextRule::needed, false}),
-    without_facts(command<NoArguments, quit>(
-        {"quit", "Closes the connection.", {}, TextRule::ignored, false})),
+         Access::work, Concerns::job, TextRule::needed_word_known, false})),
+    command<JobArguments, kick_job>({"kick-job", "Makes one buried or delayed job ready.", kKickJob,
+                                     Access::admin, Concerns::job, TextRule::needed, false}),
+    without_facts(command<NoArguments, quit>({"quit",
+                                              "Closes the connection.",
+                                              {},
+                                              Access::any,
+                                              Concerns::no_tube,
+                                              TextRule::ignored,
+                                              false})),
 };
 
 // An open-addressed table of the rows by name, worked out by the compiler.

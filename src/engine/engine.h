@@ -133,10 +133,10 @@ class Engine {
   // Puts into the tube that the session uses. The memory was claimed before and now belongs to the
   // job. O(log n). [protocol: put]
   JobId put(SessionId session, Time now, NewJob job, Output& out);
-  // Asks for a job; the answer is a notice, now or later. Precondition: the session is not waiting.
-  // O(watched tubes that have ready jobs) for a long watch list, O(watched) for a short one, and if
-  // it has to wait. [protocol: reserve, reserve-with-timeout]
-  void reserve(SessionId session, Time now, Wait wait, Output& out);
+  // Asks for a job. Nothing: the session waits, and a notice answers it later. Precondition: it is
+  // not waiting. O(watched tubes that have ready jobs) for a long watch list, O(watched) for a
+  // short one, and if it has to wait. [protocol: reserve, reserve-with-timeout]
+  std::optional<Notice> reserve(SessionId session, Time now, Wait wait);
   // Ends a wait without a notice. Precondition: the session is waiting. O(watched).
   void cancel_wait(SessionId session);
   // Reserves one ready, delayed or buried job. Nothing: no such job, or somebody holds it. O(log
@@ -232,7 +232,7 @@ class Engine {
   void may_serve(Tube* tube);
   void serve_waiting(Time now, Output& out);
   void end_wait(Session& session);
-  void give(Session& session, Time now, Job* job, Output& out);
+  Notice give(Session& session, Time now, Job* job);
   void give_back_held(Session& session, std::uint32_t& budget, Output& out);
 
   bool makes_ready(Time now) const;

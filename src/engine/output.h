@@ -7,7 +7,7 @@
 
 namespace tubed::engine {
 
-// The answer to a session's reserve: at once, or when its wait ends.
+// The answer to a session's reserve: Engine::reserve() returns it, or it comes when the wait ends.
 struct Notice {
   enum class Kind : std::uint8_t { reserved, timed_out, deadline_soon };
 

@@ -7,23 +7,20 @@ namespace tubed::engine {
 
 // --- Reserving and waiting
 
-void Engine::reserve(SessionId id, Time now, Wait wait, Output& out) {
+std::optional<Notice> Engine::reserve(SessionId id, Time now, Wait wait) {
   Session& session = session_of(id);
   TUBED_ASSERT(!session.waiting);
   mark_worker(session);
   if (Job* job = best_ready(session); job != nullptr) {
     detach(job);
-    give(session, now, job, out);
-    return;
+    return give(session, now, job);
   }
   // A holder is not made to wait through the last second of what it holds.
   if (!session.held.empty() && session.held.top_key().deadline - kSafetyMargin <= now) {
-    out.notice({.session = id, .kind = Notice::Kind::deadline_soon, .job = 0, .body = {}});
-    return;
+    return Notice{.session = id, .kind = Notice::Kind::deadline_soon, .job = 0, .body = {}};
   }
   if (wait.limit <= Duration::zero()) {
-    out.notice({.session = id, .kind = Notice::Kind::timed_out, .job = 0, .body = {}});
-    return;
+    return Notice{.session = id, .kind = Notice::Kind::timed_out, .job = 0, .body = {}};
   }
   session.waiting = true;
   session.arrival = next_arrival_++;
@@ -35,6 +32,7 @@ void Engine::reserve(SessionId id, Time now, Wait wait, Output& out) {
   }
   ++counts_.waiting;
   watch_deadlines(session);
+  return {};
 }
 
 void Engine::cancel_wait(SessionId id) {
@@ -87,10 +85,9 @@ void Engine::end_wait(Session& session) {
   watch_deadlines(session);
 }
 
-void Engine::give(Session& session, Time now, Job* job, Output& out) {
+Notice Engine::give(Session& session, Time now, Job* job) {
   attach_reserved(session, now, job);
-  out.notice(
-      {.session = session.id, .kind = Notice::Kind::reserved, .job = job->id, .body = job->body});
+  return {.session = session.id, .kind = Notice::Kind::reserved, .job = job->id, .body = job->body};
 }
 
 namespace {
@@ -123,7 +120,7 @@ void Engine::serve_waiting(Time now, Output& out) {
       Job* job = best_ready(session);
       end_wait(session);
       detach(job);
-      give(session, now, job, out);
+      out.notice(give(session, now, job));
     }
     may_serve(next.tube);
   }

@@ -75,7 +75,6 @@ class ReplyBuffer {
   };
 
   void text(std::string_view text);
-  void number(std::uint64_t number);
   void body(const Bytes& body);
   void drop_taken();
   void clear();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/time.h"
 
@@ -31,6 +32,8 @@ class YamlBlock {
   void item(std::string_view value);
 
   std::string_view text() const { return text_; }
+  // The text, which the block then no longer has.
+  std::string take() && { return std::move(text_); }
 
  private:
   std::string text_;

@@ -193,7 +193,8 @@ void Twins::reserve() {
   if (!forever) limit = some_seconds(time_grain_);
   told(std::to_string(id) + " reserve " +
        (limit ? std::to_string(std::uint64_t(limit->count())) + "ns" : "forever"));
-  engine_->reserve(id, now_, {.limit = limit.value_or(Wait::kForever)}, engine_says_);
+  const auto given = engine_->reserve(id, now_, {.limit = limit.value_or(Wait::kForever)});
+  if (given) engine_says_.notice(*given);
   model_.reserve(id, now_, limit, model_says_);
 }
 

@@ -82,7 +82,7 @@ class World {
   }
 
   void reserve(SessionId id, Duration limit = Wait::kForever) {
-    engine.reserve(id, now, {.limit = limit}, said);
+    if (const auto given = engine.reserve(id, now, {.limit = limit})) said.notice(*given);
     engine.check_invariants();
   }
 

@@ -87,7 +87,9 @@ JobId KeptQueue::put_body(const std::string& body, Priority priority, Seconds de
 
 JobId KeptQueue::reserve() {
   reserved_ = 0;
-  engine_.reserve(session_, now_, {.limit = Duration::zero()}, *this);
+  if (const auto given = engine_.reserve(session_, now_, {.limit = Duration::zero()})) {
+    notice(*given);
+  }
   engine_.advance(now_, *this);
   return reserved_;
 }

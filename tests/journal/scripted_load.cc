@@ -138,7 +138,8 @@ void ScriptedLoad::put(Client& client) {
 
 void ScriptedLoad::reserve(Client& client) {
   client.waits = true;
-  engine_->reserve(client.session, now_, {.limit = some_seconds(3)}, *this);
+  const auto given = engine_->reserve(client.session, now_, {.limit = some_seconds(3)});
+  if (given) notice(*given);
 }
 
 void ScriptedLoad::reserve_job(Client& client) {

@@ -1,0 +1,101 @@
+// Answer: what a command has to say, as a value. render() writes it as protocol text; a test
+// compares it.
+//
+// A word is one of the literals of protocol/reply.h. Names refer to text that the engine or the
+// command's line owns: an Answer is rendered before anything else happens.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+
+#include "base/bytes.h"
+#include "engine/types.h"
+#include "protocol/reply.h"
+
+namespace tubed::protocol {
+
+// DELETED
+struct Status {
+  std::string_view word;
+
+  friend bool operator==(const Status&, const Status&) = default;
+};
+
+// INSERTED 1
+struct Number {
+  std::string_view word;
+  std::uint64_t value = 0;
+
+  friend bool operator==(const Number&, const Number&) = default;
+};
+
+// USING default
+struct Name {
+  std::string_view word;
+  std::string_view name;
+
+  friend bool operator==(const Name&, const Name&) = default;
+};
+
+// RESERVED 1 5, and the body
+struct JobAnswer {
+  std::string_view word;
+  JobId id = 0;
+  Bytes body;
+
+  friend bool operator==(const JobAnswer& a, const JobAnswer& b) {
+    return a.word == b.word && a.id == b.id && a.body.view() == b.body.view();
+  }
+};
+
+// OK 100, and the text
+struct TextBlock {
+  std::string text;
+
+  friend bool operator==(const TextBlock&, const TextBlock&) = default;
+};
+
+// A part of a TextBlock that comes in parts. Until the last one the command is to be run again.
+struct BlockPart {
+  std::optional<std::uint64_t> block_bytes;  // of the whole block, with the first part
+  Bytes text;
+  bool last = false;
+
+  friend bool operator==(const BlockPart& a, const BlockPart& b) {
+    return a.block_bytes == b.block_bytes && a.text.view() == b.text.view() && a.last == b.last;
+  }
+};
+
+// The engine's notice will answer.
+struct Waiting {
+  friend bool operator==(Waiting, Waiting) = default;
+};
+
+// One slice of the work is done; the command is to be run again in a later tick.
+struct Unfinished {
+  friend bool operator==(Unfinished, Unfinished) = default;
+};
+
+// The connection is to be closed.
+struct Close {
+  friend bool operator==(Close, Close) = default;
+};
+
+using Answer =
+    std::variant<Status, Number, Name, JobAnswer, TextBlock, BlockPart, Waiting, Unfinished, Close>;
+
+// True: a reply, and nothing more is to come. The alternatives that are one stand first.
+inline bool is_whole_reply(const Answer& answer) {
+  static_assert(std::is_same_v<std::variant_alternative_t<5, Answer>, BlockPart>);
+  return answer.index() < 5;
+}
+
+// Appends the answer as protocol text; nothing for Waiting, Unfinished and Close. Each form is that
+// of the reply of the same name. [protocol: each command's responses]
+void render(const Answer& answer, ReplyBuffer& replies);
+
+}  // namespace tubed::protocol
