@@ -84,7 +84,7 @@ class Manager:
         def search():
             for index in range(after, len(self.messages)):
                 pairs = self.messages[index][2]
-                if text in pairs.get(key, "\0"):
+                if key in pairs and text in pairs[key]:
                     return index, pairs
             return None
 
