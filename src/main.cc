@@ -1,4 +1,4 @@
-// tubed: reads its settings, opens its doors, and serves.
+// tubed: reads its settings, opens its listeners, and serves.
 #include <cstdio>
 #include <memory>
 #include <span>

@@ -15,8 +15,7 @@ Service::Service(const Limits& limits, Identity identity, Process process)
 
 void Service::begin_turn(Time now) {
   now_ = std::max(now_, now);
-  const engine::Deadlines due = engine_.next_deadlines();
-  if (std::min({due.delay, due.ttr, due.pause}) <= now_) engine_.advance(now_, *this);
+  if (engine_.next_deadlines().due(now_)) engine_.advance(now_, *this);
 }
 
 void Service::set_limits(const Limits& limits, const ConversationLimits& conversation) {

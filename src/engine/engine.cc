@@ -252,39 +252,53 @@ void Engine::return_memory(std::uint32_t body_bytes) {
 
 // --- A job's moves
 
+// Counts a job in its state, wherever states are counted. `kBy`: 1 after it has entered the state,
+// -1 before it leaves it.
+template <JobState kState, int kBy>
+void Engine::count_state(const Job& job) {
+  Tube& tube = *job.tube;
+  Tally& tally = *tube.tally;
+  const auto count = [&](std::uint64_t StateCounts::*state) {
+    counts_.jobs.*state += static_cast<std::uint64_t>(kBy);
+    tally.jobs.*state += static_cast<std::uint64_t>(kBy);
+  };
+  if constexpr (kState == JobState::delayed) count(&StateCounts::delayed);
+  if constexpr (kState == JobState::buried) count(&StateCounts::buried);
+  if constexpr (kState == JobState::reserved) {
+    count(&StateCounts::reserved);
+    tube.reserved_count += static_cast<std::uint32_t>(kBy);
+  }
+  if constexpr (kState == JobState::ready) {
+    count(&StateCounts::ready);
+    if constexpr (kBy > 0) tally.ready_ages.enter(job.created);
+    if constexpr (kBy < 0) tally.ready_ages.leave(job.created);
+    if (!job.urgent()) return;
+    count(&StateCounts::urgent);
+    tube.urgent_count += static_cast<std::uint32_t>(kBy);
+  }
+}
+
 void Engine::detach(Job* job) {
   Tube* tube = job->tube;
-  Tally& tally = *tube->tally;
   switch (job->state) {
     case JobState::ready:
+      count_state<JobState::ready, -1>(*job);
       tube->ready.erase(job);
       note_giving(tube);
-      --counts_.jobs.ready;
-      --tally.jobs.ready;
-      tally.ready_ages.leave(job->created);
-      if (job->urgent()) {
-        --tube->urgent_count;
-        --tally.jobs.urgent;
-        --counts_.jobs.urgent;
-      }
       break;
     case JobState::delayed:
+      count_state<JobState::delayed, -1>(*job);
       tube->delayed.erase(job);
-      --counts_.jobs.delayed;
-      --tally.jobs.delayed;
       watch_delays(tube);
       break;
     case JobState::buried:
+      count_state<JobState::buried, -1>(*job);
       tube->buried.erase(&job->history());
-      --counts_.jobs.buried;
-      --tally.jobs.buried;
       break;
     case JobState::reserved: {
+      count_state<JobState::reserved, -1>(*job);
       Session* holder = std::exchange(job->history().holder, nullptr);
       holder->held.erase(job);
-      --tube->reserved_count;
-      --counts_.jobs.reserved;
-      --tally.jobs.reserved;
       watch_deadlines(*holder);
       break;
     }
@@ -302,26 +316,17 @@ void Engine::note_giving(const Tube* tube) {
 
 void Engine::attach_ready(Job* job) {
   Tube* tube = job->tube;
-  Tally& tally = *tube->tally;
   job->state = job->resting_state = JobState::ready;
   tube->ready.push({job->priority, job->id}, job);
   note_giving(tube);
-  ++counts_.jobs.ready;
-  ++tally.jobs.ready;
-  tally.ready_ages.enter(job->created);
-  if (job->urgent()) {
-    ++tube->urgent_count;
-    ++tally.jobs.urgent;
-    ++counts_.jobs.urgent;
-  }
+  count_state<JobState::ready, 1>(*job);
 }
 
 void Engine::attach_delayed(Job* job, Time until) {
   job->state = job->resting_state = JobState::delayed;
   job->deadline = job->history().resting_until = until;
   job->tube->delayed.push({until, job->id}, job);
-  ++counts_.jobs.delayed;
-  ++job->tube->tally->jobs.delayed;
+  count_state<JobState::delayed, 1>(*job);
   watch_delays(job->tube);
 }
 
@@ -335,8 +340,7 @@ void Engine::attach_buried(Job* job, std::uint64_t order) {
   JobHistory* before = buried.last();
   while (before != nullptr && before->bury_order > order) before = buried.previous(before);
   buried.insert_after(before, &history);
-  ++counts_.jobs.buried;
-  ++job->tube->tally->jobs.buried;
+  count_state<JobState::buried, 1>(*job);
 }
 
 void Engine::attach_reserved(Session& holder, Time now, Job* job) {
@@ -350,9 +354,7 @@ void Engine::attach_reserved(Session& holder, Time now, Job* job) {
   if (history.counters.reserves++ == 0) tally.put_to_reserve.add(age);
   job->deadline = now + job->ttr;
   holder.held.push({job->deadline, job->id}, job);
-  ++job->tube->reserved_count;
-  ++counts_.jobs.reserved;
-  ++tally.jobs.reserved;
+  count_state<JobState::reserved, 1>(*job);
   watch_deadlines(holder);
 }
 

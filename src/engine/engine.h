@@ -59,9 +59,13 @@ struct Kick {
 
 // The next moment at which advance() has something to do; kNever if none.
 struct Deadlines {
-  Time delay = kNever;  // a delayed job becomes ready
-  Time ttr = kNever;    // a reservation or a wait ends; Time::min() while work is left over
-  Time pause = kNever;  // a tube gives jobs again
+  Time delay = kNever;   // a delayed job becomes ready
+  Time ttr = kNever;     // a reservation or a wait ends
+  Time pause = kNever;   // a tube gives jobs again
+  bool closing = false;  // sessions that have closed still have jobs to give back: at once
+
+  // Whether advance() has something to do now.
+  bool due(Time now) const { return closing || delay <= now || ttr <= now || pause <= now; }
 };
 
 class Engine {
@@ -212,6 +216,8 @@ class Engine {
 
   // A job's moves. detach() takes it out of wherever it is; the others put it somewhere.
   void detach(Job* job);
+  template <JobState kState, int kBy>
+  void count_state(const Job& job);
   void attach_ready(Job* job);
   void attach_delayed(Job* job, Time until);
   void attach_buried(Job* job, std::uint64_t order);

@@ -134,7 +134,7 @@ Deadlines Engine::next_deadlines() const {
   if (!paused_tubes_.empty()) next.pause = paused_tubes_.top_key().deadline;
   if (!holders_.empty()) next.ttr = holders_.top_key().deadline;
   if (!waits_.empty()) next.ttr = std::min(next.ttr, waits_.top_key().deadline);
-  if (!closing_.empty()) next.ttr = Time::min();
+  next.closing = !closing_.empty();
   return next;
 }
 

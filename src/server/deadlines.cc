@@ -10,7 +10,6 @@ DeadlineTimer::DeadlineTimer(platform::Loop& loop, std::function<void()> due)
 
 void DeadlineTimer::rearm(Time deadline, Time now) {
   armed_ = deadline;
-  // Time::min() stands for work left over; the subtraction must not overflow.
   timer_.arm(deadline <= now ? Duration::zero() : deadline - now);
 }
 

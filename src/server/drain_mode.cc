@@ -4,7 +4,7 @@
 namespace tubed::server {
 
 void Server::drain(bool draining) {
-  if (stopping_) return;
+  if (stopping()) return;
   begin_turn();  // it may be drained already
   log_.info(draining ? "draining" : "not draining");
   if (service_.draining() != draining) {
@@ -25,7 +25,7 @@ void Server::limit_drain() {
 
 // Drain mode ends the server here.
 bool Server::is_drained() const {
-  if (stopping_) return false;
+  if (stopping()) return false;
   const auto jobs = service_.engine().info().jobs;
   switch (settings_.drain_exit) {
     case DrainExit::never:

@@ -3,16 +3,13 @@
 // It answers from the loop, so that an answer shows that the loop turns. It changes nothing.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "commands/service.h"
-#include "config/settings.h"
 #include "platform/http_server.h"
 #include "platform/log.h"
-#include "platform/supervisor.h"
 
 namespace tubed::server {
 
@@ -30,21 +27,17 @@ class EndpointHost {
 
 class Endpoint final : public platform::HttpOwner {
  public:
-  // Takes the sockets of the name "http" out of `inherited`; without one it opens http.listen. Null
-  // when there is neither. All that is referred to outlives the endpoint.
-  static Result<std::unique_ptr<Endpoint>> open(platform::Loop& loop, platform::Log& log,
-                                                const Settings& settings,
-                                                std::vector<platform::InheritedSocket>& inherited,
-                                                const commands::Service& service,
-                                                EndpointHost& host);
-
- private:
+  // All that is referred to outlives the endpoint.
   Endpoint(platform::Loop& loop, platform::Log& log, const commands::Service& service,
            EndpointHost& host)
       : log_(log), service_(service), host_(host), http_(loop, *this) {}
 
-  void add(platform::Socket socket, const std::string& path, const std::string& inherited);
+  // Answers on this socket too. `path`: to be removed at the end, or empty.
+  void listen(platform::Socket socket, const std::string& path) {
+    http_.listen(std::move(socket), path);
+  }
 
+ private:
   platform::HttpResponse answer(std::string_view path) override;
   void on_http_trouble(const std::string& reason) override;
   platform::HttpResponse metrics();

@@ -1,7 +1,6 @@
 #include "server/server.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
@@ -9,7 +8,6 @@
 #include "platform/clock.h"
 #include "platform/process.h"
 #include "protocol/reply.h"
-#include "server/door.h"
 #include "server/exit_codes.h"
 #include "server/identity.h"
 
@@ -69,43 +67,23 @@ Server::~Server() {
   clients_.clear();
 }
 
-// --- The door
+// --- Listeners
 
 Result<void> Server::listen(std::vector<platform::InheritedSocket> inherited) {
-  endpoint_ = TRY(Endpoint::open(loop_, log_, settings_, inherited, service_, *this));
-  set_limits();
-  std::vector<std::string> addresses;
-  std::array<bool, 2> replaced{};  // TCP, unix
-  inherits_ = !inherited.empty();
-  for (platform::InheritedSocket& one : inherited) {
-    addresses.push_back(platform::local_address(one.socket));
-    replaced[one.is_unix] = true;
-    // Whoever made it removes its path.
-    add_listener(std::move(one.socket), "", one.name);
-  }
-  for (const Listen& wanted : settings_.listeners) {
-    const bool is_unix = wanted.kind == Listen::Kind::unix_socket;
-    if (replaced[is_unix]) {
-      if (!settings_.default_listener &&
-          std::ranges::find(addresses, to_string(wanted)) == addresses.end()) {
-        tell_replaced(log_, wanted, socket_unit(wanted));
-      }
+  auto opened = TRY(open_listeners(log_, settings_, std::move(inherited)));
+  for (OpenListener& one : opened) {
+    if (one.info.protocol == Protocol::http) {
+      if (endpoint_ == nullptr)
+        endpoint_ = std::make_unique<Endpoint>(loop_, log_, service_, *this);
+      endpoint_->listen(std::move(one.socket), one.path);
       continue;
     }
-    auto socket = TRY(open_door(wanted, settings_.tcp_backlog, socket_unit(wanted)));
-    add_listener(std::move(socket), wanted.path, "");
+    inherits_ = inherits_ || !one.info.inherited.empty();
+    listeners_.push_back(std::make_unique<platform::Listener>(
+        loop_, std::move(one.socket), one.path, protocol::word::kOutOfMemory, *this));
   }
+  set_limits();
   return {};
-}
-
-// `inherited`: the name that the socket was passed on with, or empty.
-void Server::add_listener(platform::Socket socket, const std::string& path,
-                          const std::string& inherited) {
-  // Connections inherit these from their listener.
-  platform::tune_connection(socket, settings_.tcp_keepalive);
-  tell_door(log_, "listening", socket, inherited);
-  listeners_.push_back(std::make_unique<platform::Listener>(loop_, std::move(socket), path,
-                                                            protocol::word::kOutOfMemory, *this));
 }
 
 Result<void> Server::recover() {
@@ -182,7 +160,7 @@ void Server::set_limits() {
 }
 
 void Server::reload() {
-  if (stopping_) return;
+  if (stopping()) return;
   begin_turn();
   supervision_.reloading();
   auto fresh = reload_();
@@ -218,9 +196,9 @@ void Server::asked_to_stop() {
 }
 
 void Server::stop() {
-  if (stopping_) return;
+  if (stopping()) return;
   begin_turn();
-  stopping_ = true;
+  phase_ = Phase::stopping;
   log_.info("stopping", {{"connections", std::uint64_t{client_count_}}});
   listeners_.clear();
   drain_timer_.disarm();
@@ -261,7 +239,7 @@ void Server::finish_silent() {
 // When only those are left that waited in a reserve, it is their turn to be closed: who waits comes
 // back at once, and until here there was still somebody to be answered.
 bool Server::dismiss_waiting() {
-  if (!stopping_ || waiting_count_ == 0 || client_count_ > waiting_count_) return false;
+  if (!stopping() || waiting_count_ == 0 || client_count_ > waiting_count_) return false;
   for (const auto& client : clients_) {
     if (client == nullptr || !std::exchange(client->waits_to_the_end, false)) continue;
     client->finish();
@@ -272,8 +250,8 @@ bool Server::dismiss_waiting() {
 }
 
 void Server::stop_now(std::string_view reason) {
-  if (queue_closed_) {
-    if (log_closed_) return;  // the loop ends already
+  if (queue_closed()) {
+    if (phase_ == Phase::closed) return;  // the loop ends already
     // Nobody waits for a reply any more. Without its mark the journal is as after a crash.
     const bool kept = service_.log().durable() == service_.log().appended();
     if (kept) {
@@ -293,13 +271,13 @@ void Server::stop_now(std::string_view reason) {
 
 // Nobody is left: every job that was held goes back, and the journal gets its end.
 void Server::close_queue() {
-  if (queue_closed_) return;
-  while (service_.engine().next_deadlines().ttr == Time::min()) service_.begin_turn(service_.now());
-  queue_closed_ = true;
+  if (queue_closed()) return;
+  while (service_.engine().next_deadlines().closing) service_.begin_turn(service_.now());
+  phase_ = Phase::closing;
   supervision_.refresh();
   stop_timer_.arm(settings_.shutdown_timeout);
   service_.log().close([this] {
-    log_closed_ = true;
+    phase_ = Phase::closed;
     loop_.stop();
   });
 }

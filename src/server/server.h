@@ -22,6 +22,7 @@
 #include "server/deadlines.h"
 #include "server/endpoint.h"
 #include "server/journal_owner.h"
+#include "server/listeners.h"
 #include "server/patience.h"
 #include "server/supervision.h"
 
@@ -49,6 +50,16 @@ class Server final : public ClientHost, public platform::ListenerOwner, public E
  private:
   static constexpr std::size_t kReadBufferBytes = 256 * 1024;
 
+  // Each follows the one before it.
+  enum class Phase : std::uint8_t {
+    serving,
+    stopping,  // no new connection; each client is closed when its input is answered
+    closing,   // every client is closed, and no fact may follow; the log is being closed
+    closed,    // the log is closed, and the loop ends
+  };
+  bool stopping() const { return phase_ >= Phase::stopping; }
+  bool queue_closed() const { return phase_ >= Phase::closing; }
+
   void begin_turn() override;
   void look_after(Client& client) override;
   std::span<char> read_buffer() override { return {read_buffer_.get(), kReadBufferBytes}; }
@@ -62,7 +73,6 @@ class Server final : public ClientHost, public platform::ListenerOwner, public E
   void journal_moved();
   void journal_failed();
   Time journal_time();
-  void add_listener(platform::Socket socket, const std::string& path, const std::string& inherited);
   std::string status() const;
   std::string_view doing() const;
   bool journal_is_full() const;
@@ -126,10 +136,8 @@ class Server final : public ClientHost, public platform::ListenerOwner, public E
 
   bool in_turn_ = false;
   bool asked_to_stop_ = false;
-  bool stopping_ = false;
-  bool drained_ = false;       // drain mode has ended it
-  bool queue_closed_ = false;  // no fact may follow
-  bool log_closed_ = false;    // in order
+  bool drained_ = false;  // drain mode has ended it
+  Phase phase_ = Phase::serving;
   bool journal_failed_ = false;
   bool journal_moved_ = false;
   bool input_held_ = false;

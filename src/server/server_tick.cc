@@ -25,7 +25,7 @@ void Server::begin_turn() {
   in_turn_ = true;
   const Time now = platform::monotonic_now();
   // When the queue is closed its time stands still.
-  if (!queue_closed_) service_.begin_turn(now);
+  if (!queue_closed()) service_.begin_turn(now);
   // has_deferred() is cheaper than two sizes.
   const std::size_t waiting = has_deferred() ? deferred_.size() + deferred_light_.size() : 0;
   service_.tick_budget().begin(now, waiting);
@@ -39,7 +39,7 @@ void Server::look_after(Client& client) {
 }
 
 void Server::end_turn() {
-  if (!in_turn_ && !stopping_) return;
+  if (!in_turn_ && !stopping()) return;
   // The tick's facts are written first: the disk works while replies are sent.
   FactLog& log = service_.log();
   const bool log_has_more = log.flush();
@@ -68,9 +68,9 @@ void Server::end_turn() {
       end_drained();
     }
     if (shed || service_.has_woken() || !to_look_after_.empty()) continue;
-    if (!stopping_ || !dismiss_waiting()) break;
+    if (!stopping() || !dismiss_waiting()) break;
   }
-  if (stopping_ && client_count_ == 0) close_queue();
+  if (stopping() && client_count_ == 0) close_queue();
   hold_input(input_must_wait());
   if (!congested_.empty()) resume_congested();
   give_back_memory();
@@ -79,7 +79,7 @@ void Server::end_turn() {
   const bool appended_since = log.appended() != flushed;
   turn_.ask_for_left_over(log_has_more || appended_since || (has_deferred() && !input_held_));
   // Nobody else asks for it, and the clock costs something each turn.
-  if (endpoint_ != nullptr && in_turn_ && !queue_closed_) {
+  if (endpoint_ != nullptr && in_turn_ && !queue_closed()) {
     service_.count_turn(platform::monotonic_now() - service_.now());
   }
   in_turn_ = false;
@@ -87,7 +87,7 @@ void Server::end_turn() {
 
 // Sends what there is to send, and closes, goes on later, or waits for more.
 void Server::attend(Client& client) {
-  if (stopping_ && !client.finishing() && may_finish(client)) client.finish();
+  if (stopping() && !client.finishing() && may_finish(client)) client.finish();
   const bool took = client.write(service_.log());
   if (client.done()) return close(client, "done");
   patience_.moved(client, took, client.take_received(), service_.now());
@@ -156,7 +156,7 @@ void Server::journal_failed() {
 
 Time Server::journal_time() {
   begin_turn();
-  return queue_closed_ ? platform::monotonic_now() : service_.now();
+  return queue_closed() ? platform::monotonic_now() : service_.now();
 }
 
 void Server::count_output(Client& client, std::size_t bytes) {
@@ -235,7 +235,7 @@ void Server::give_back_memory() {
 }
 
 void Server::arm_timers() {
-  if (queue_closed_) {
+  if (queue_closed()) {
     const Time real = platform::monotonic_now();
     journal_timer_.arm(service_.log().next_deadline(), real);
     return;
@@ -243,7 +243,7 @@ void Server::arm_timers() {
   const engine::Deadlines next = service_.engine().next_deadlines();
   const Time now = service_.now();
   delay_timer_.arm(next.delay, now);
-  ttr_timer_.arm(next.ttr, now);
+  ttr_timer_.arm(next.closing ? now : next.ttr, now);
   pause_timer_.arm(next.pause, now);
   patience_timer_.arm(patience_.next_deadline(), now);
   journal_timer_.arm(service_.log().next_deadline(), now);

@@ -8,7 +8,7 @@ namespace tubed::server {
 // packaging/systemd/close-sockets reads the word "drained" at its beginning.
 std::string Server::status() const {
   const auto jobs = service_.engine().info().jobs;
-  if (!queue_closed_ || !drained_) {
+  if (!queue_closed() || !drained_) {
     return fmt::format("{}: {} ready jobs, {} reserved, {} connections", doing(), jobs.ready,
                        jobs.reserved, client_count_);
   }
@@ -19,7 +19,7 @@ std::string Server::status() const {
 }
 
 std::string_view Server::doing() const {
-  if (stopping_) return drained_ ? "drained" : "stopping";
+  if (stopping()) return drained_ ? "drained" : "stopping";
   if (service_.draining()) return "draining";
   if (journal_is_full()) return "refusing puts, the journal has no space";
   if (service_.engine().memory_is_short()) return "refusing puts, limits.job_memory is reached";
@@ -28,7 +28,7 @@ std::string_view Server::doing() const {
 
 // For lack of memory alone a server stays ready: the workers that make room come the same way.
 std::string_view Server::unready() const {
-  if (stopping_) return "stopping";
+  if (stopping()) return "stopping";
   if (service_.draining()) return "draining";
   return journal_is_full() ? "the journal has no space" : "";
 }

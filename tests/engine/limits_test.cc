@@ -149,12 +149,12 @@ TEST_CASE("a close gives work_per_turn jobs back at once and the others in advan
   world.close(holder);
   CHECK(world.facts().size() == kWork);
   CHECK(world.engine.info().jobs.ready == kWork);
-  CHECK(world.engine.next_deadlines().ttr <= world.now);
+  CHECK(world.engine.next_deadlines().closing);
   CHECK(world.open() == 2);  // its id is not free yet
   CHECK_FALSE(world.remove(other, 8));
   world.engine.advance(world.now, world.said);
   CHECK(world.engine.info().jobs.ready == 2 * kWork);
-  CHECK(world.engine.next_deadlines().ttr <= world.now);
+  CHECK(world.engine.next_deadlines().closing);
   world.engine.advance(world.now, world.said);
   CHECK(world.engine.info().jobs.ready == 8);
   CHECK(world.next_deadline() == kNever);

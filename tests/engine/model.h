@@ -27,6 +27,7 @@ class Model {
     Time delay = kNever;
     Time ttr = kNever;
     Time pause = kNever;
+    bool closing = false;
   };
   struct Job {
     JobId id = 0;

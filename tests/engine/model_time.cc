@@ -111,7 +111,7 @@ Model::Deadlines Model::next_deadlines() const {
   for (const Session& session : sessions_) {
     if (session.waiting) next.ttr = std::min(next.ttr, wait_end(session));
   }
-  if (!closing_.empty()) next.ttr = Time::min();
+  next.closing = !closing_.empty();
   return next;
 }
 

@@ -387,6 +387,7 @@ void Twins::compare_whole() const {
   expect(next.delay == model_next.delay, "the next delay to end");
   expect(next.ttr == model_next.ttr, "the next reservation or wait to end");
   expect(next.pause == model_next.pause, "the next pause to end");
+  expect(next.closing == model_next.closing, "whether sessions are closing");
 }
 
 void Twins::compare_sessions() const {
@@ -485,8 +486,7 @@ void Twins::settle(Engine& engine) const {
   Recording ignored;
   for (;;) {
     engine.advance(now_, ignored);
-    const Deadlines next = engine.next_deadlines();
-    if (std::min({next.delay, next.ttr, next.pause}) > now_) return;
+    if (!engine.next_deadlines().due(now_)) return;
   }
 }
 

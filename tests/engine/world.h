@@ -129,7 +129,7 @@ class World {
 
   Time next_deadline() const {
     const Deadlines next = engine.next_deadlines();
-    return std::min({next.delay, next.ttr, next.pause});
+    return next.closing ? now : std::min({next.delay, next.ttr, next.pause});
   }
 
   // Precondition for both: it is there.

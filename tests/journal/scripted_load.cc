@@ -51,8 +51,7 @@ void ScriptedLoad::advance(Time now) {
   now_ = now;
   for (;;) {
     engine_->advance(now, *this);
-    const engine::Deadlines next = engine_->next_deadlines();
-    if (std::min({next.delay, next.ttr, next.pause}) > now) return;
+    if (!engine_->next_deadlines().due(now)) return;
   }
 }
 

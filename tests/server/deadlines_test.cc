@@ -70,7 +70,7 @@ TEST_CASE("never is never") {
   CHECK(alarm.rung == 0);
 }
 
-TEST_CASE("what is over, or stands for work left over, rings at once") {
+TEST_CASE("what is over rings at once, however long it is over") {
   Alarm alarm;
   const Time now = monotonic_now();
   alarm.timer.arm(now, now);

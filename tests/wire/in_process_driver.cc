@@ -99,7 +99,7 @@ void InProcessDriver::advance(Duration time) {
   const Time target = service_.now() + time;
   for (;;) {
     const engine::Deadlines due = service_.engine().next_deadlines();
-    const Time next = std::min({due.delay, due.ttr, due.pause});
+    const Time next = due.closing ? service_.now() : std::min({due.delay, due.ttr, due.pause});
     if (next > target) break;
     service_.begin_turn(next);
     settle();
