@@ -9,6 +9,7 @@ idle machine that is the time on the clock, which is printed as well.
 import multiprocessing
 import os
 import pathlib
+import resource
 import selectors
 import socket
 import time
@@ -271,6 +272,8 @@ class Memory(CrowdTest):
     def test_the_server_ends_at_no_number_of_clients(self):
         """Under a bound on the address space that holds what the limits allow."""
         daemon = self.serving("--limits-output-memory", str(64 * MIB))
+        if not SANITIZED:  # a sanitizer takes terabytes of addresses
+            resource.prlimit(daemon.process.pid, resource.RLIMIT_AS, (1024 * MIB, 1024 * MIB))
         self.make_tubes(daemon, TUBES, 190)
         end_crowd = self.start_crowd(daemon, b"list-tubes\r\n", clients=400, reads=False)
         probe = self.connect(daemon)

@@ -134,7 +134,7 @@ class WhatFullMeans(Full):
             self.put_works_again(client)
             self.assertGreater(self.fill(client), 20)
             self.move_all_the_time(client, 600)
-        self.assertTrue(daemon.lines_with("room for the journal again"))
+        daemon.wait_for_line("room for the journal again")
         self.check_all(client)
 
     def test_a_kill_while_it_is_full(self):

@@ -58,6 +58,7 @@ class Import(DaemonTest):
                     daemon = self.start("-b", str(directory))
                     client = self.connect(daemon)
                     self.check(client, jobs)
+                    daemon.wait_for_line("recovered")  # which comes last
                     self.assertEqual(len(daemon.lines_with("imported")), 1 - turn)
                     new = client.put(b"new")
                     self.assertGreater(new, max(jobs))

@@ -77,7 +77,7 @@ class Journaled(DaemonTest):
 class First(Journaled):
     def test_a_new_journal_is_said_to_be_new(self):
         daemon = self.start_on_it()
-        self.assertIn(' after="nothing: the journal is new" ', daemon.lines_with("recovered")[0])
+        self.assertIn(' after="nothing: the journal is new" ', daemon.wait_for_line("recovered"))
         self.connect(daemon).put()  # so that there is a segment when it stops
         self.again(daemon)
 
