@@ -51,8 +51,9 @@ class FieldPrinter {
     if (place.state == JobState::delayed) value({"until", field.shown.order}, place.until);
     if (place.state == JobState::buried) value({"order", field.shown.order}, place.bury_order);
   }
-  template <auto Path, class Number, class Record>
-  void field(const layout::Length<Path, Number>& field, const Record& record) {
+  template <auto Path, class Number, std::size_t Bytes, class Record>
+  void field(const layout::Member<layout::LengthTag<Number>, Path, Bytes>& field,
+             const Record& record) {
     value(field.shown, field.in(record).size());
   }
   template <std::size_t Count, class Record>

@@ -66,63 +66,42 @@ struct Value {
   static constexpr std::size_t bytes = encoded_bytes<Type<Record>>;
 };
 
+// A member that takes `Bytes` bytes before the texts; what they are, the tag says.
+template <class Tag, auto Path, std::size_t Bytes>
+struct Member {
+  Shown shown;
+
+  template <class Record>
+  static constexpr auto& in(Record& record) {
+    return record.*Path;
+  }
+  template <class Record>
+  static constexpr std::size_t bytes = Bytes;
+};
+
 // 8 bytes whose meaning depends on the state of the Placement: delayed, the wall time until which;
 // buried, the order; ready, 0.
 template <auto Path>
-struct Place {
-  Shown shown;
-
-  template <class Record>
-  static constexpr auto& in(Record& record) {
-    return record.*Path;
-  }
-  template <class Record>
-  static constexpr std::size_t bytes = 8;
-};
+using Place = Member<struct PlaceTag, Path, 8>;
 
 // The length of a text or a body, as a Number.
+template <class Number>
+struct LengthTag;
 template <auto Path, class Number>
-struct Length {
-  Shown shown;
+using Length = Member<LengthTag<Number>, Path, sizeof(Number)>;
 
-  template <class Record>
-  static constexpr auto& in(Record& record) {
-    return record.*Path;
-  }
-  template <class Record>
-  static constexpr std::size_t bytes = sizeof(Number);
-};
+// The name of a tube; its Length is before it.
+template <auto Path>
+using Text = Member<struct TextTag, Path, 0>;
+
+// A job's body, the last field; its Length is before it.
+template <auto Path>
+using Body = Member<struct BodyTag, Path, 0>;
 
 template <std::size_t Count>
 struct Zeros {
   template <class Record>
   static constexpr std::size_t bytes = Count;
-};
-
-// The name of a tube; its Length is before it.
-template <auto Path>
-struct Text {
-  Shown shown;
-
-  template <class Record>
-  static constexpr auto& in(Record& record) {
-    return record.*Path;
-  }
-  template <class Record>
-  static constexpr std::size_t bytes = 0;
-};
-
-// A job's body, the last field; its Length is before it.
-template <auto Path>
-struct Body {
-  Shown shown;
-
-  template <class Record>
-  static constexpr auto& in(Record& record) {
-    return record.*Path;
-  }
-  template <class Record>
-  static constexpr std::size_t bytes = 0;
 };
 
 template <class Record>

@@ -117,8 +117,9 @@ class Writer {
         return value(std::uint64_t{0});
     }
   }
-  template <auto Path, class Number, class Record>
-  void field(const layout::Length<Path, Number>& field, const Record& record) {
+  template <auto Path, class Number, std::size_t Bytes, class Record>
+  void field(const layout::Member<layout::LengthTag<Number>, Path, Bytes>& field,
+             const Record& record) {
     const std::size_t length = field.in(record).size();
     TUBED_ASSERT(length <= std::numeric_limits<Number>::max());
     value(static_cast<Number>(length));
@@ -241,8 +242,9 @@ class Reader {
     if (place.state == JobState::buried) return value(place.bury_order);
     if (number<std::uint64_t>() != 0) refuse(kNotZero);
   }
-  template <auto Path, class Number, class Record>
-  void field(const layout::Length<Path, Number>& /*field*/, Record& /*record*/) {
+  template <auto Path, class Number, std::size_t Bytes, class Record>
+  void field(const layout::Member<layout::LengthTag<Number>, Path, Bytes>& /*field*/,
+             Record& /*record*/) {
     std::size_t& length = std::is_same_v<Number, std::uint8_t> ? text_bytes_ : body_bytes_;
     length = number<Number>();
   }

@@ -85,10 +85,11 @@ class Client final : public platform::StreamOwner {
   Stall taking;   // replies wait for it to take them
   Stall sending;  // a body that it began to send is not all here
   std::size_t counted_output = 0;
-  bool looked_after = false;
-  bool in_gated_list = false;
-  bool in_held_list = false;
-  bool in_congested_list = false;
+  // In which of the server's queues it is (client_queue.h).
+  bool dirty = false;
+  bool gated = false;
+  bool held = false;
+  bool congested = false;
   bool deferred = false;
   bool waits_to_the_end = false;  // it waited in a reserve when the server was to stop
 

@@ -5,7 +5,6 @@
 // queue rule.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "platform/supervisor.h"
 #include "platform/turn.h"
 #include "server/client.h"
+#include "server/client_queue.h"
 #include "server/deadlines.h"
 #include "server/endpoint.h"
 #include "server/journal_owner.h"
@@ -90,7 +90,7 @@ class Server final : public ClientHost, public platform::ListenerOwner, public E
     return output_bytes_ + service_.tube_list().pinned_bytes();
   }
   void serve_deferred();
-  bool serve_next(std::deque<SessionId>& queue);
+  bool serve_next(ClientQueue& queue);
   bool has_deferred() const { return !deferred_.empty() || !deferred_light_.empty(); }
   void close_impatient();
   void arm_timers();
@@ -98,6 +98,11 @@ class Server final : public ClientHost, public platform::ListenerOwner, public E
   Client* client_of(SessionId session) {
     return session < clients_.size() ? clients_[session].get() : nullptr;
   }
+  // For the queues of clients.
+  struct FindClient {
+    Server& server;
+    Client* operator()(SessionId session) const { return server.client_of(session); }
+  };
 
   void apply(const Settings& settings);
   void set_limits();
@@ -141,15 +146,14 @@ class Server final : public ClientHost, public platform::ListenerOwner, public E
   bool journal_failed_ = false;
   bool journal_moved_ = false;
   bool input_held_ = false;
-  std::vector<SessionId> to_look_after_;
-  std::vector<SessionId> looking_after_;
+  FindClient find_client_{*this};
   std::vector<SessionId> woken_;
-  std::vector<SessionId> gated_;  // clients whose replies wait for the journal
-  std::vector<SessionId> letting_through_;
-  std::vector<SessionId> held_;           // clients that would be read from
-  std::deque<SessionId> deferred_;        // clients with work for later ticks, in turn
-  std::deque<SessionId> deferred_light_;  // those that ask for little
-  std::vector<SessionId> congested_;      // clients that go on when the journal is not congested
+  ClientQueue dirty_{&Client::dirty};              // to be attended at the end of the tick
+  ClientQueue gated_{&Client::gated};              // their replies wait for the log
+  ClientQueue held_{&Client::held};                // they would be read from
+  ClientQueue congested_{&Client::congested};      // they go on when the log is not congested
+  ClientQueue deferred_{&Client::deferred};        // with work for later ticks, in turn
+  ClientQueue deferred_light_{&Client::deferred};  // those that ask for little
 
   platform::Turn turn_;
   DeadlineTimer delay_timer_;

@@ -1,10 +1,10 @@
 // The ticks of the server: what begins and ends them, and which client is served when.
 //
-// Events fill three kinds of lists, which the end of the tick empties. Clients that were touched
-// are looked after: they get their replies, and are closed, deferred, or wait for more. Clients
-// whose replies wait for the journal are gated; journal_moved() has them looked after again.
-// Clients with more work than the tick has room for are deferred, and served in the next tick
-// before its events.
+// Events fill queues of clients (client_queue.h), which the end of the tick empties. Clients that
+// were touched are dirty: they get their replies, and are closed, deferred, or wait for more.
+// Clients whose replies wait for the journal are gated; journal_moved() has them looked after
+// again. Clients with more work than the tick has room for are deferred, and served in the next
+// tick before its events.
 #include "platform/clock.h"
 #include "platform/process.h"
 #include "server/server.h"
@@ -34,8 +34,7 @@ void Server::begin_turn() {
 void Server::look_after(Client& client) {
   patience_.active(client, service_.now());
   charge_tick(client);
-  if (std::exchange(client.looked_after, true)) return;
-  to_look_after_.push_back(client.session());
+  dirty_.add(client);
 }
 
 void Server::end_turn() {
@@ -54,20 +53,13 @@ void Server::end_turn() {
       patience_.active(*client, service_.now());
       attend(*client);
     }
-    looking_after_.clear();
-    looking_after_.swap(to_look_after_);
-    for (const SessionId session : looking_after_) {
-      Client* client = client_of(session);
-      if (client == nullptr) continue;
-      client->looked_after = false;
-      attend(*client);
-    }
+    dirty_.take_all(find_client_, [this](Client& client) { attend(client); });
     const bool shed = buffered_output() > settings_.output_memory && shed_output();
     if (service_.draining() && is_drained()) {
       log_.info("drained");
       end_drained();
     }
-    if (shed || service_.has_woken() || !to_look_after_.empty()) continue;
+    if (shed || service_.has_woken() || !dirty_.empty()) continue;
     if (!stopping() || !dismiss_waiting()) break;
   }
   if (stopping() && client_count_ == 0) close_queue();
@@ -93,29 +85,18 @@ void Server::attend(Client& client) {
   patience_.moved(client, took, client.take_received(), service_.now());
   count_output(client, client.conversation().replies().size());
   if (client.conversation().waits_for_log()) {
-    if (!std::exchange(client.in_congested_list, true)) congested_.push_back(client.session());
+    congested_.add(client);
   } else if (client.conversation().can_resume()) {
     defer(client);
   }
-  if (client.is_gated() && !std::exchange(client.in_gated_list, true)) {
-    gated_.push_back(client.session());
-  }
-  if (client.is_held_back() && !std::exchange(client.in_held_list, true)) {
-    held_.push_back(client.session());
-  }
+  if (client.is_gated()) gated_.add(client);
+  if (client.is_held_back()) held_.add(client);
   client.update_interest();
 }
 
 // Sends replies that waited for the journal, up to what is durable now.
 void Server::let_gated_through() {
-  letting_through_.clear();
-  letting_through_.swap(gated_);
-  for (const SessionId session : letting_through_) {
-    Client* client = client_of(session);
-    // Session ids are reused, so this may be a different client.
-    if (client == nullptr || !std::exchange(client->in_gated_list, false)) continue;
-    attend(*client);
-  }
+  gated_.take_all(find_client_, [this](Client& client) { attend(client); });
 }
 
 // Too many replies cannot leave before the disk has done its work. A congested journal is no
@@ -127,21 +108,14 @@ bool Server::input_must_wait() const {
 // Commands that waited for the journal go on in the next tick, once it takes more.
 void Server::resume_congested() {
   if (service_.log().congested()) return;
-  for (const SessionId session : std::exchange(congested_, {})) {
-    Client* client = client_of(session);
-    if (client != nullptr && std::exchange(client->in_congested_list, false)) defer(*client);
-  }
+  congested_.take_all(find_client_, [this](Client& client) { defer(client); });
 }
 
 void Server::hold_input(bool hold) {
   const bool held = std::exchange(input_held_, hold);
   if (hold) return;
   if (held) patience_.excuse_senders(service_.now());
-  for (const SessionId session : std::exchange(held_, {})) {
-    Client* client = client_of(session);
-    if (client == nullptr || !std::exchange(client->in_held_list, false)) continue;
-    client->update_interest();
-  }
+  held_.take_all(find_client_, [](Client& client) { client.update_interest(); });
 }
 
 void Server::journal_moved() {
@@ -192,8 +166,7 @@ void Server::charge_tick(Client& client) {
 }
 
 void Server::defer(Client& client) {
-  if (std::exchange(client.deferred, true)) return;
-  (client.asks_little() ? deferred_light_ : deferred_).push_back(client.session());
+  (client.asks_little() ? deferred_light_ : deferred_).add(client);
 }
 
 // Each client that was deferred has one turn, as far as the tick's budget goes; the others are the
@@ -216,12 +189,9 @@ void Server::serve_deferred() {
 }
 
 // False: the tick is over for them. Precondition: the queue is not empty.
-bool Server::serve_next(std::deque<SessionId>& queue) {
+bool Server::serve_next(ClientQueue& queue) {
   if (service_.tick_budget().is_spent() || !takes_input()) return false;
-  Client* client = client_of(queue.front());
-  queue.pop_front();
-  // Session ids are reused, so this may be a different client.
-  if (client != nullptr && std::exchange(client->deferred, false)) client->go_on();
+  if (Client* const client = queue.take_first(find_client_)) client->go_on();
   return true;
 }
 

@@ -1,0 +1,13 @@
+// The distance between two words, for suggestions.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace tubed {
+
+// How many bytes are to be inserted, removed or replaced to turn one word into the other.
+// O(product of the lengths).
+std::size_t edit_distance(std::string_view one, std::string_view other);
+
+}  // namespace tubed
