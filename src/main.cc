@@ -7,13 +7,13 @@
 #include "config/command_line.h"
 #include "config/load.h"
 #include "config/print.h"
-#include "platform/http_server.h"
-#include "platform/log.h"
-#include "platform/loop.h"
-#include "platform/pid_file.h"
-#include "platform/process.h"
-#include "platform/signal.h"
-#include "platform/supervisor.h"
+#include "loop/http_server.h"
+#include "loop/loop.h"
+#include "loop/signal.h"
+#include "os/log.h"
+#include "os/pid_file.h"
+#include "os/process.h"
+#include "os/service_manager.h"
 #include "server/drain.h"
 #include "server/exit_codes.h"
 #include "server/server.h"
@@ -25,7 +25,7 @@ using namespace tubed;
 
 // For the journal of systemd, why a start fails is an error.
 int fail_with_line(int code, const std::string& line) {
-  std::fprintf(stderr, "%s%s", platform::stderr_is_the_journal() ? "<3>" : "", line.c_str());
+  std::fprintf(stderr, "%s%s", os::stderr_is_the_journal() ? "<3>" : "", line.c_str());
   return code;
 }
 
@@ -33,10 +33,10 @@ int fail(int code, const std::string& message) {
   return fail_with_line(code, "tubed: " + message + '\n');
 }
 
-void warn_of_few_descriptors(platform::Log& log, const Settings& settings) {
+void warn_of_few_descriptors(os::Log& log, const Settings& settings) {
   // Listeners, the loop, the log and the journal; and HTTP.
-  constexpr std::uint64_t kOwnDescriptors = 64 + platform::HttpServer::kMaxConnections;
-  const std::uint64_t limit = platform::raise_descriptor_limit();
+  constexpr std::uint64_t kOwnDescriptors = 64 + loop::HttpServer::kMaxConnections;
+  const std::uint64_t limit = os::raise_descriptor_limit();
   if (limit < settings.connections + kOwnDescriptors) {
     log.warning(
         "fewer file descriptors than connections",
@@ -45,35 +45,35 @@ void warn_of_few_descriptors(platform::Log& log, const Settings& settings) {
 }
 
 int serve(const CommandLine& line, const Settings& settings) {
-  platform::exit_when_out_of_memory();
-  auto inherited = platform::inherited_sockets();
+  os::exit_when_out_of_memory();
+  auto inherited = os::inherited_sockets();
   if (!inherited) return fail(server::kExitCannotListen, inherited.error().message);
-  platform::Log log;
-  platform::Loop loop;
+  os::Log log;
+  loop::Loop loop;
   server::Server server(loop, log, settings, [&line] { return load_settings(line); });
   for (const std::string& warning : line.warnings) log.warning(warning);
   warn_of_few_descriptors(log, settings);
   if (auto listening = server.listen(std::move(*inherited)); !listening) {
     return fail(server::kExitCannotListen, listening.error().message);
   }
-  std::unique_ptr<platform::PidFile> pid_file;
+  std::unique_ptr<os::PidFile> pid_file;
   if (!settings.pid_file.empty()) {
-    auto opened = platform::PidFile::open(settings.pid_file);
+    auto opened = os::PidFile::open(settings.pid_file);
     if (!opened) return fail(server::kExitJournal, opened.error().message);
     pid_file = std::move(*opened);
   }
   if (!settings.user.empty()) {
-    if (auto changed = platform::become_user(settings.user); !changed) {
+    if (auto changed = os::become_user(settings.user); !changed) {
       return fail(server::kExitNoUser, changed.error().message);
     }
   }
   if (auto recovered = server.recover(); !recovered) {
     return fail(server::kExitJournal, recovered.error().message);
   }
-  platform::give_back_heap();  // what recovery had read
+  os::give_back_heap();  // what recovery had read
   // A disk that has failed may not answer either: nothing waits for it.
-  if (!server.run()) platform::exit_now(server::kExitJournalFailed);
-  platform::ignore_signals_to_the_end({SIGHUP, SIGUSR1, SIGUSR2, SIGTERM, SIGINT});
+  if (!server.run()) os::exit_now(server::kExitJournalFailed);
+  loop::ignore_signals_to_the_end({SIGHUP, SIGUSR1, SIGUSR2, SIGTERM, SIGINT});
   return 0;
 }
 
@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
   if (line.print_config || line.check_config) return 0;
   if (line.task == Task::drain) return server::drain_server(settings.value());
   if (line.task != Task::serve) {
-    platform::raise_descriptor_limit();  // a backup has all segments open at once
+    os::raise_descriptor_limit();  // a backup has all segments open at once
     return server::run_task(line, settings.value());
   }
   return serve(line, settings.value());

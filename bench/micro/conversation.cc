@@ -37,7 +37,7 @@ class Talk {
   // Gives it these bytes in a turn of their own and takes the replies; returns their length.
   std::size_t say(std::string_view bytes) {
     now_ += std::chrono::microseconds(10);
-    service_.begin_turn(now_);
+    service_.begin_tick(now_);
     conversation_.receive(bytes);
     const std::size_t replied = conversation_.replies().size();
     conversation_.replies().take(replied);

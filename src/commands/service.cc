@@ -13,7 +13,7 @@ Service::Service(const Limits& limits, Identity identity, Process process)
       identity_(std::move(identity)),
       process_(std::move(process)) {}
 
-void Service::begin_turn(Time now) {
+void Service::begin_tick(Time now) {
   now_ = std::max(now_, now);
   if (engine_.next_deadlines().due(now_)) engine_.advance(now_, *this);
 }

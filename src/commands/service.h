@@ -82,7 +82,7 @@ class Service final : public engine::Output {
   Service(const Limits& limits, Identity identity, Process process);
 
   // A turn: the time stands still until the next one. What is due happens first.
-  void begin_turn(Time now);
+  void begin_tick(Time now);
   Time now() const { return now_; }
 
   engine::Engine& engine() { return engine_; }
@@ -148,7 +148,7 @@ class Service final : public engine::Output {
   // For who runs it: what its connections carry, and how long its turns took.
   void count_received(std::uint64_t bytes) { received_bytes_ += bytes; }
   void count_sent(std::uint64_t bytes) { sent_bytes_ += bytes; }
-  void count_turn(Duration took) { turn_times_.add(took); }
+  void count_tick(Duration took) { turn_times_.add(took); }
 
   // For stats.
   std::uint64_t command_count(std::size_t index) const { return command_counts_[index]; }

@@ -2,7 +2,7 @@
 //
 // Two kinds of operations. Those of the first kind block: they serve start-up and tools. Those of
 // the second kind run in the background, beside each other, and call `done` later on the caller's
-// thread, never from within the call. platform/file_storage is the real one; tests have one that
+// thread, never from within the call. loop/file_storage is the real one; tests have one that
 // tears, loses and refuses.
 //
 // Durability: what an operation says is durable survives a power loss once it has succeeded. All

@@ -13,31 +13,30 @@ constexpr std::size_t kDirectReadBytes = 4096;
 constexpr std::size_t kReadBytes = 64 * 1024;
 
 // Text and bodies in turn, gathered from where they lie; `wanted` says how much that was.
-platform::Transfer send_pieces(const platform::Socket& socket, const protocol::ReplyBuffer& replies,
-                               std::size_t sendable, std::size_t& wanted) {
-  std::array<std::string_view, platform::kMaxPieces> pieces;
+os::Transfer send_pieces(const os::Socket& socket, const protocol::ReplyBuffer& replies,
+                         std::size_t sendable, std::size_t& wanted) {
+  std::array<std::string_view, os::kMaxPieces> pieces;
   const std::size_t available = replies.pieces(pieces);
   std::size_t count = 0;
   for (; count < available && wanted < sendable; ++count) {
     pieces[count] = pieces[count].substr(0, sendable - wanted);
     wanted += pieces[count].size();
   }
-  return platform::write_from(socket, std::span(pieces).first(count));
+  return os::write_from(socket, std::span(pieces).first(count));
 }
 
 // The same for as much as one system call takes; mostly all of it is one piece of text.
-platform::Transfer send_front(const platform::Socket& socket, const protocol::ReplyBuffer& replies,
-                              std::size_t sendable, std::size_t& wanted) {
+os::Transfer send_front(const os::Socket& socket, const protocol::ReplyBuffer& replies,
+                        std::size_t sendable, std::size_t& wanted) {
   const std::string_view front = replies.front();
   if (front.size() < sendable) return send_pieces(socket, replies, sendable, wanted);
   wanted = sendable;
-  return platform::write_from(socket, front.substr(0, sendable));
+  return os::write_from(socket, front.substr(0, sendable));
 }
 
 }  // namespace
 
-Client::Client(platform::Loop& loop, platform::Socket socket, commands::Service& service,
-               ClientHost& host)
+Client::Client(loop::Loop& loop, os::Socket socket, commands::Service& service, ClientHost& host)
     : last_active(service.now()),
       host_(host),
       service_(service),
@@ -46,8 +45,8 @@ Client::Client(platform::Loop& loop, platform::Socket socket, commands::Service&
   update_interest();
 }
 
-void Client::on_ready(platform::Readiness ready) {
-  host_.begin_turn();
+void Client::on_ready(loop::Readiness ready) {
+  host_.begin_tick();
   if (deferred || (service_.tick_budget().is_spent() && !lingering_)) {
     unhandled_.add(ready);
     // The kernel says it again in each tick: once is enough.
@@ -57,7 +56,7 @@ void Client::on_ready(platform::Readiness ready) {
   handle(ready);
 }
 
-void Client::handle(platform::Readiness ready) {
+void Client::handle(loop::Readiness ready) {
   if (ready.readable && lingering_) discard_input();
   if (ready.readable && !lingering_) read();
   if (ready.broken) {
@@ -72,7 +71,7 @@ void Client::handle(platform::Readiness ready) {
 
 void Client::go_on() {
   conversation_.resume();
-  platform::Readiness ready = std::exchange(unhandled_, {});
+  loop::Readiness ready = std::exchange(unhandled_, {});
   if (finishing_ && !lingering_) ready.readable = false;  // nothing more is read
   handle(ready);
 }
@@ -85,10 +84,10 @@ bool Client::read() {
   const std::span<char> whole = host_.read_buffer();
   const std::span<char> buffer =
       whole.first(service_.read_bytes(direct ? whole.size() : kReadBytes));
-  const auto transfer = direct ? platform::read_into(stream_.socket(), std::array{space, buffer})
-                               : platform::read_into(stream_.socket(), buffer);
+  const auto transfer = direct ? os::read_into(stream_.socket(), std::array{space, buffer})
+                               : os::read_into(stream_.socket(), buffer);
   switch (transfer.kind) {
-    case platform::Transfer::Kind::done: {
+    case os::Transfer::Kind::done: {
       service_.count_received(transfer.bytes);
       received_ = true;
       spoken_ = true;
@@ -100,22 +99,22 @@ bool Client::read() {
       }
       break;
     }
-    case platform::Transfer::Kind::would_block:
+    case os::Transfer::Kind::would_block:
       break;
-    case platform::Transfer::Kind::end:
+    case os::Transfer::Kind::end:
       conversation_.end_input();
       break;
-    case platform::Transfer::Kind::failed:
+    case os::Transfer::Kind::failed:
       broken_ = true;
       break;
   }
-  return transfer.kind == platform::Transfer::Kind::done;
+  return transfer.kind == os::Transfer::Kind::done;
 }
 
 void Client::discard_input() {
-  const auto transfer = platform::read_into(stream_.socket(), host_.read_buffer());
-  const bool gone = transfer.kind == platform::Transfer::Kind::end ||
-                    transfer.kind == platform::Transfer::Kind::failed;
+  const auto transfer = os::read_into(stream_.socket(), host_.read_buffer());
+  const bool gone =
+      transfer.kind == os::Transfer::Kind::end || transfer.kind == os::Transfer::Kind::failed;
   if (gone) broken_ = true;
 }
 
@@ -127,7 +126,7 @@ bool Client::write(const FactLog& log) {
   while (sendable > 0 && !broken_) {
     std::size_t wanted = 0;
     const auto transfer = send_front(stream_.socket(), replies, sendable, wanted);
-    if (transfer.kind == platform::Transfer::Kind::failed) broken_ = true;
+    if (transfer.kind == os::Transfer::Kind::failed) broken_ = true;
     if (transfer.bytes == 0) break;
     service_.count_sent(transfer.bytes);
     replies.take(transfer.bytes);
@@ -142,7 +141,7 @@ bool Client::write(const FactLog& log) {
 void Client::update_interest() {
   if (finishing_ && answered() && !lingering_) {
     lingering_ = true;
-    platform::end_output(stream_.socket());
+    os::end_output(stream_.socket());
   }
   stream_.want(wants_input() && !is_held_back(), owes_taking());
 }
@@ -163,7 +162,7 @@ bool Client::answered() const {
 bool Client::done() const {
   if (broken_) return true;
   if (waits_to_the_end) return false;
-  if (finishing_) return answered() && !lingering_ && !platform::has_unread(stream_.socket());
+  if (finishing_) return answered() && !lingering_ && !os::has_unread(stream_.socket());
   return conversation_.replies().empty() && conversation_.finished();
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/intrusive_list.h"
 #include "commands/conversation.h"
-#include "platform/stream.h"
+#include "loop/channel.h"
 #include "server/commit_gate.h"
 
 namespace tubed::server {
@@ -18,7 +18,7 @@ class Client;
 class ClientHost {
  public:
   // Something is about to happen: the time is read, and what is due is done.
-  virtual void begin_turn() = 0;
+  virtual void begin_tick() = 0;
   // The client has to be looked at when the turn ends.
   virtual void look_after(Client& client) = 0;
   // One buffer serves all clients: it is filled and emptied within one callback.
@@ -38,10 +38,9 @@ struct Stall {
   Time since;
 };
 
-class Client final : public platform::StreamOwner {
+class Client final : public loop::ChannelOwner {
  public:
-  Client(platform::Loop& loop, platform::Socket socket, commands::Service& service,
-         ClientHost& host);
+  Client(loop::Loop& loop, os::Socket socket, commands::Service& service, ClientHost& host);
 
   SessionId session() const { return conversation_.session(); }
   commands::Conversation& conversation() { return conversation_; }
@@ -73,7 +72,7 @@ class Client final : public platform::StreamOwner {
   // The connection can be closed.
   bool done() const;
 
-  void on_ready(platform::Readiness ready) override;
+  void on_ready(loop::Readiness ready) override;
   // Does what was deferred: reads, or goes on with what was read.
   void go_on();
 
@@ -94,7 +93,7 @@ class Client final : public platform::StreamOwner {
   bool waits_to_the_end = false;  // it waited in a reserve when the server was to stop
 
  private:
-  void handle(platform::Readiness ready);
+  void handle(loop::Readiness ready);
   bool read();
   void discard_input();
   bool answered() const;
@@ -103,10 +102,10 @@ class Client final : public platform::StreamOwner {
   ClientHost& host_;
   commands::Service& service_;
   commands::Conversation conversation_;
-  platform::Stream stream_;
+  loop::Channel stream_;
   CommitGate gate_;
-  platform::Readiness unhandled_;  // of a client that was deferred before it was read from
-  std::size_t held_bytes_ = 0;     // the last ones of the buffered replies wait for the journal
+  loop::Readiness unhandled_;   // of a client that was deferred before it was read from
+  std::size_t held_bytes_ = 0;  // the last ones of the buffered replies wait for the journal
   bool received_ = false;
   bool spoken_ = false;
   bool read_all_ = false;

@@ -2,7 +2,7 @@
 
 namespace tubed::server {
 
-DeadlineTimer::DeadlineTimer(platform::Loop& loop, std::function<void()> due)
+DeadlineTimer::DeadlineTimer(loop::Loop& loop, std::function<void()> due)
     : due_(std::move(due)), timer_(loop, [this] {
         armed_ = kNever;
         due_();

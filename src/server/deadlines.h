@@ -2,8 +2,8 @@
 // waits, pauses; the server one of its own for patience. Never one a job.
 #pragma once
 
-#include "platform/clock.h"
-#include "platform/timer.h"
+#include "loop/timer.h"
+#include "os/clock.h"
 
 namespace tubed::server {
 
@@ -11,7 +11,7 @@ class DeadlineTimer {
  public:
   // `due` is called at the moment armed for or a little earlier or later; it looks itself what is
   // due, and arms again.
-  DeadlineTimer(platform::Loop& loop, std::function<void()> due);
+  DeadlineTimer(loop::Loop& loop, std::function<void()> due);
 
   // Rings at `deadline` at the latest. A later deadline than the one armed leaves the timer as it
   // is: to ring once in vain is cheaper than to be armed anew for each command.
@@ -24,7 +24,7 @@ class DeadlineTimer {
 
   Time armed_ = kNever;
   std::function<void()> due_;
-  platform::Timer timer_;
+  loop::Timer timer_;
 };
 
 }  // namespace tubed::server

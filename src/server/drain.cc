@@ -5,18 +5,18 @@
 
 #include <fmt/format.h>
 
-#include "platform/clock.h"
-#include "platform/pid_file.h"
-#include "platform/process.h"
-#include "platform/signal.h"
-#include "platform/supervisor.h"
+#include "loop/signal.h"
+#include "os/clock.h"
+#include "os/pid_file.h"
+#include "os/process.h"
+#include "os/service_manager.h"
 #include "server/exit_codes.h"
 
 namespace tubed::server {
 
 namespace {
 
-using platform::UnitState;
+using os::UnitState;
 
 constexpr const char* kUnit = "tubed.service";
 // After the process systemd ends the unit, which has 30 seconds for that, and then its sockets.
@@ -59,12 +59,12 @@ bool serves(const UnitState& unit) {
 
 // The unit, once systemd has seen the end of `process` and has done what follows from it.
 Result<UnitState> settled_unit(const std::string& name, std::uint64_t process) {
-  const Time deadline = platform::monotonic_now() + kUnitPatience;
+  const Time deadline = os::monotonic_now() + kUnitPatience;
   for (;;) {
-    auto unit = platform::unit_state(name);
+    auto unit = os::unit_state(name);
     if (!unit) return unit;
     if (unit->main_process != process && !is_changing(*unit)) return unit;
-    if (platform::monotonic_now() > deadline) {
+    if (os::monotonic_now() > deadline) {
       return Error{
           fmt::format("{}: still {} a minute after the server has ended", name, unit->active)};
     }
@@ -107,17 +107,16 @@ Result<void> report_service(const std::string& name, std::uint64_t process) {
 
 // The service whose main process that is; empty: it was started otherwise.
 std::string service_of(std::uint64_t process) {
-  const std::string name = platform::unit_of_process(process);
+  const std::string name = os::unit_of_process(process);
   if (!name.ends_with(".service")) return "";
-  const auto main_process = platform::main_process_of(name);
+  const auto main_process = os::main_process_of(name);
   return main_process && main_process.value() == process ? name : "";
 }
 
 Result<void> drain(const Settings& settings) {
-  const auto number =
-      TRY(settings.pid_file.empty() ? platform::main_process_of(kUnit)
-                                    : platform::process_of_pid_file(settings.pid_file));
-  const auto process = TRY(platform::OtherProcess::open(number));
+  const auto number = TRY(settings.pid_file.empty() ? os::main_process_of(kUnit)
+                                                    : os::process_of_pid_file(settings.pid_file));
+  const auto process = TRY(os::OtherProcess::open(number));
   const std::string service = service_of(number);
   TRY(process.signal(SIGUSR1));
   print_what_follows(settings);

@@ -5,7 +5,7 @@ namespace tubed::server {
 
 void Server::drain(bool draining) {
   if (stopping()) return;
-  begin_turn();  // it may be drained already
+  begin_tick();  // it may be drained already
   log_.info(draining ? "draining" : "not draining");
   if (service_.draining() != draining) {
     service_.set_draining(draining);

@@ -4,7 +4,7 @@
 
 namespace tubed::server {
 
-using platform::HttpResponse;
+using loop::HttpResponse;
 
 namespace {
 
@@ -14,7 +14,7 @@ constexpr const char* kPaths = "tubed answers /metrics, /healthz and /readyz\n";
 }  // namespace
 
 HttpResponse Endpoint::answer(std::string_view path) {
-  host_.begin_turn();
+  host_.begin_tick();
   if (path == "/metrics") return metrics();
   if (path == "/healthz") return {.text = "ok\n"};
   if (path == "/readyz") {
@@ -31,15 +31,15 @@ HttpResponse Endpoint::metrics() {
   response.content_type = kMetricsType;
   response.next_piece = [this, page = commands::MetricsPage(service_)](std::size_t bytes,
                                                                        std::string& text) mutable {
-    host_.begin_turn();
+    host_.begin_tick();
     return page.append_piece(bytes, text);
   };
   return response;
 }
 
 void Endpoint::on_http_trouble(const std::string& reason) {
-  host_.begin_turn();
-  log_.limited(platform::Log::Level::error, service_.now(), "cannot take HTTP connections",
+  host_.begin_tick();
+  log_.limited(os::Log::Level::error, service_.now(), "cannot take HTTP connections",
                {{"reason", reason}});
 }
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "commands/service.h"
-#include "platform/http_server.h"
-#include "platform/log.h"
+#include "loop/http_server.h"
+#include "os/log.h"
 
 namespace tubed::server {
 
@@ -17,7 +17,7 @@ namespace tubed::server {
 class EndpointHost {
  public:
   // A question is an event like any other: the time is read, and what is due is done.
-  virtual void begin_turn() = 0;
+  virtual void begin_tick() = 0;
   // In a few words why this takes no new work; empty: it does.
   virtual std::string_view unready() const = 0;
 
@@ -25,27 +25,24 @@ class EndpointHost {
   ~EndpointHost() = default;
 };
 
-class Endpoint final : public platform::HttpOwner {
+class Endpoint final : public loop::HttpOwner {
  public:
   // All that is referred to outlives the endpoint.
-  Endpoint(platform::Loop& loop, platform::Log& log, const commands::Service& service,
-           EndpointHost& host)
+  Endpoint(loop::Loop& loop, os::Log& log, const commands::Service& service, EndpointHost& host)
       : log_(log), service_(service), host_(host), http_(loop, *this) {}
 
   // Answers on this socket too. `path`: to be removed at the end, or empty.
-  void listen(platform::Socket socket, const std::string& path) {
-    http_.listen(std::move(socket), path);
-  }
+  void listen(os::Socket socket, const std::string& path) { http_.listen(std::move(socket), path); }
 
  private:
-  platform::HttpResponse answer(std::string_view path) override;
+  loop::HttpResponse answer(std::string_view path) override;
   void on_http_trouble(const std::string& reason) override;
-  platform::HttpResponse metrics();
+  loop::HttpResponse metrics();
 
-  platform::Log& log_;
+  os::Log& log_;
   const commands::Service& service_;
   EndpointHost& host_;
-  platform::HttpServer http_;
+  loop::HttpServer http_;
 };
 
 }  // namespace tubed::server

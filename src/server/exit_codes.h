@@ -1,5 +1,5 @@
 // How the process ends, as in <sysexits.h> where that has a word for it. config/command_line.h has
-// those of a bad command line and bad settings, platform/process.h that of no memory.
+// those of a bad command line and bad settings, os/process.h that of no memory.
 #pragma once
 
 namespace tubed::server {

@@ -6,13 +6,13 @@
 #include "journal/copy.h"
 #include "journal/import.h"
 #include "journal/restorer.h"
-#include "platform/clock.h"
-#include "platform/process.h"
-#include "platform/supervisor.h"
+#include "os/clock.h"
+#include "os/process.h"
+#include "os/service_manager.h"
 
 namespace tubed::server {
 
-using platform::Log;
+using os::Log;
 
 namespace {
 
@@ -31,18 +31,18 @@ class ProgressReport {
   ProgressReport(Log& log, std::string doing) : log_(log), doing_(std::move(doing)) {}
 
   void operator()(std::uint64_t done, std::uint64_t total) {
-    const Time now = platform::monotonic_now();
+    const Time now = os::monotonic_now();
     if (now - last_ < kProgressEvery) return;
     last_ = now;
     log_.info(doing_, {{"bytes", done}, {"of", total}});
-    platform::tell_supervisor_starting(
-        fmt::format("{}: {} of {} MiB read", doing_, done >> 20, total >> 20), kPatience);
+    os::notify_starting(fmt::format("{}: {} of {} MiB read", doing_, done >> 20, total >> 20),
+                        kPatience);
   }
 
  private:
   Log& log_;
   std::string doing_;
-  Time last_ = platform::monotonic_now();
+  Time last_ = os::monotonic_now();
 };
 
 // With what the operator can do about it.
@@ -57,31 +57,31 @@ Error advised(Error error) {
 }
 
 std::uint64_t milliseconds_since(Time begin) {
-  const Duration passed = platform::monotonic_now() - begin;
+  const Duration passed = os::monotonic_now() - begin;
   return static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::milliseconds>(passed).count());
 }
 
 }  // namespace
 
-Result<std::unique_ptr<JournalOwner>> JournalOwner::open(platform::Loop& loop, Log& log,
+Result<std::unique_ptr<JournalOwner>> JournalOwner::open(loop::Loop& loop, Log& log,
                                                          const Settings& settings,
                                                          commands::Service& service,
                                                          Events events) {
   std::unique_ptr<JournalOwner> owner(new JournalOwner(log, settings, service, std::move(events)));
-  auto storage = platform::FileStorage::open(loop, settings.journal_directory,
-                                             platform::FileStorage::Mode::owner);
+  auto storage =
+      loop::FileStorage::open(loop, settings.journal_directory, loop::FileStorage::Mode::owner);
   if (!storage) return advised(storage.error());
   owner->storage_ = std::move(*storage);
   owner->storage_->expect_synced_writes(settings.journal_sync == kSyncAlways);
-  owner->clock_.offset = platform::wall_offset();
-  owner->new_directory_ = platform::random_number();
+  owner->clock_.offset = os::wall_offset();
+  owner->new_directory_ = os::random_number();
   if (auto recovered = owner->recover(); !recovered) {
     return Error{fmt::format("journal {}: {}", settings.journal_directory,
                              advised(recovered.error()).message)};
   }
   // A tick in which nothing is written does not read the wall clock.
-  owner->clock_watch_ = std::make_unique<platform::ClockWatch>(loop, [watched = owner.get()] {
+  owner->clock_watch_ = std::make_unique<loop::ClockWatch>(loop, [watched = owner.get()] {
     watched->events_.now();  // begins a tick, whose end writes the first deadlines
     watched->journal_->set_clock(watched->journal_clock());
   });
@@ -90,7 +90,7 @@ Result<std::unique_ptr<JournalOwner>> JournalOwner::open(platform::Loop& loop, L
 }
 
 Result<void> JournalOwner::recover() {
-  const Time begin = platform::monotonic_now();
+  const Time begin = os::monotonic_now();
   TRY(import());
   engine::Replay replay(service_.engine(), service_.now());
   journal::Restorer restorer(replay);
@@ -116,7 +116,7 @@ Result<void> JournalOwner::recover() {
                           {"ms", milliseconds_since(begin)}});
   restorer.finish(found);
   journal_ = TRY(journal::Journal::open(*storage_, *this, options(), std::move(found)));
-  service_.set_log(*journal_, platform::monotonic_now() - begin);
+  service_.set_log(*journal_, os::monotonic_now() - begin);
   return {};
 }
 
@@ -126,7 +126,7 @@ Result<void> JournalOwner::import() {
       {.directory = new_directory_,
        .segment_bytes = segment_bytes_in_force(settings_),
        .clock = clock_,
-       .now = platform::wall_time().count()},
+       .now = os::wall_time().count()},
       [this](const std::string& line) { log_.info(line); }, ProgressReport(log_, "importing")));
   if (!report) return {};
   const journal::ImportReport& imported = *report;
@@ -154,7 +154,7 @@ void JournalOwner::apply(const Settings& settings) {
 }
 
 journal::WallClock JournalOwner::journal_clock() {
-  return {.offset = platform::wall_offset()};
+  return {.offset = os::wall_offset()};
 }
 
 // The boot is noted when the gap of ids, if there was one, is on the disk: with the first commit.

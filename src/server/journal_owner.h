@@ -9,9 +9,9 @@
 #include "commands/service.h"
 #include "config/settings.h"
 #include "journal/journal.h"
-#include "platform/clock_watch.h"
-#include "platform/file_storage.h"
-#include "platform/log.h"
+#include "loop/clock_watch.h"
+#include "loop/file_storage.h"
+#include "os/log.h"
 
 namespace tubed::server {
 
@@ -27,7 +27,7 @@ class JournalOwner final : public journal::JournalHost {
   // Opens the directory, restores the jobs into the engine of `service` (beanstalkd's binlogs
   // first, if there are any), and makes the journal the log of `service`. It blocks, and logs its
   // progress. The error is one line. All that is given outlives the owner.
-  static Result<std::unique_ptr<JournalOwner>> open(platform::Loop& loop, platform::Log& log,
+  static Result<std::unique_ptr<JournalOwner>> open(loop::Loop& loop, os::Log& log,
                                                     const Settings& settings,
                                                     commands::Service& service, Events events);
 
@@ -43,22 +43,21 @@ class JournalOwner final : public journal::JournalHost {
   journal::WallClock journal_clock() override;
 
  private:
-  JournalOwner(platform::Log& log, const Settings& settings, commands::Service& service,
-               Events events)
+  JournalOwner(os::Log& log, const Settings& settings, commands::Service& service, Events events)
       : log_(log), settings_(settings), service_(service), events_(std::move(events)) {}
 
   Result<void> import();
   Result<void> recover();
   journal::Options options() const;
 
-  platform::Log& log_;
+  os::Log& log_;
   Settings settings_;
   commands::Service& service_;
   Events events_;
-  std::unique_ptr<platform::FileStorage> storage_;
+  std::unique_ptr<loop::FileStorage> storage_;
   std::unique_ptr<journal::Journal> journal_;
   journal::WallClock clock_;  // when it was opened
-  std::unique_ptr<platform::ClockWatch> clock_watch_;
+  std::unique_ptr<loop::ClockWatch> clock_watch_;
   std::uint64_t new_directory_ = 0;
   bool boot_noted_ = false;
 };

@@ -9,7 +9,7 @@
 
 namespace tubed::server {
 
-using platform::InheritedSocket;
+using os::InheritedSocket;
 
 namespace {
 
@@ -25,28 +25,27 @@ const char* socket_unit(Protocol protocol, const Listen& wanted) {
 
 // `backlog`: connections that the kernel queues. `unit`: what an operator is to look at where the
 // service may open no socket.
-Result<platform::Socket> open_socket(const Listen& wanted, std::uint32_t backlog,
-                                     const char* unit) {
+Result<os::Socket> open_socket(const Listen& wanted, std::uint32_t backlog, const char* unit) {
   const int length = static_cast<int>(backlog);
   // Of a service whose sockets come from systemd.
-  const bool confined = !platform::may_open_tcp();
+  const bool confined = !os::may_open_tcp();
   if (wanted.kind == Listen::Kind::unix_socket) {
-    auto opened = platform::listen_unix(wanted.path, {wanted.mode, wanted.group}, length);
+    auto opened = os::listen_unix(wanted.path, {wanted.mode, wanted.group}, length);
     if (opened || !confined) return opened;
     return Error{fmt::format("{}; systemd has not passed it on: see systemctl status {}",
                              opened.error().message, unit)};
   }
-  if (!confined) return platform::listen_tcp(wanted.host, wanted.port, length);
+  if (!confined) return os::listen_tcp(wanted.host, wanted.port, length);
   return Error{fmt::format(
       "{} is not among the sockets that systemd has passed on, and the service may open none "
       "itself: see systemctl status {}",
       to_string(wanted), unit)};
 }
 
-void log_listening(platform::Log& log, const OpenListener& listener) {
+void log_listening(os::Log& log, const OpenListener& listener) {
   const std::string_view event =
       listener.info.protocol == Protocol::http ? "listening for HTTP" : "listening";
-  const std::string address = platform::local_address(listener.socket);
+  const std::string address = os::local_address(listener.socket);
   if (listener.info.inherited.empty()) {
     log.info(event, {{"address", address}});
   } else {
@@ -56,11 +55,11 @@ void log_listening(platform::Log& log, const OpenListener& listener) {
 
 class Opener {
  public:
-  Opener(platform::Log& log, const Settings& settings) : log_(log), settings_(settings) {}
+  Opener(os::Log& log, const Settings& settings) : log_(log), settings_(settings) {}
   // After an error: nothing stays of what was opened.
   ~Opener() {
     for (const OpenListener& listener : listeners_) {
-      if (!listener.path.empty()) platform::remove_unix_path(listener.socket, listener.path);
+      if (!listener.path.empty()) os::remove_unix_path(listener.socket, listener.path);
     }
   }
   Opener(const Opener&) = delete;
@@ -77,7 +76,7 @@ class Opener {
     std::vector<std::string> addresses;
     for (InheritedSocket& one : inherited) {
       replaced[static_cast<std::size_t>(kind_of(one.is_unix))] = true;
-      addresses.push_back(platform::local_address(one.socket));
+      addresses.push_back(os::local_address(one.socket));
       // Whoever made it removes its path.
       add({std::move(one.socket), "", {protocol, one.name}});
     }
@@ -100,20 +99,20 @@ class Opener {
   void add(OpenListener listener) {
     // Connections inherit these from their listener.
     if (listener.info.protocol == Protocol::beanstalk) {
-      platform::tune_connection(listener.socket, settings_.tcp_keepalive);
+      os::tune_connection(listener.socket, settings_.tcp_keepalive);
     }
     log_listening(log_, listener);
     listeners_.push_back(std::move(listener));
   }
 
-  platform::Log& log_;
+  os::Log& log_;
   const Settings& settings_;
   std::vector<OpenListener> listeners_;
 };
 
 }  // namespace
 
-Result<std::vector<OpenListener>> open_listeners(platform::Log& log, const Settings& settings,
+Result<std::vector<OpenListener>> open_listeners(os::Log& log, const Settings& settings,
                                                  std::vector<InheritedSocket> inherited) {
   const auto of_clients =
       std::stable_partition(inherited.begin(), inherited.end(),

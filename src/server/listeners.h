@@ -12,9 +12,9 @@
 
 #include "base/result.h"
 #include "config/settings.h"
-#include "platform/log.h"
-#include "platform/socket.h"
-#include "platform/supervisor.h"
+#include "os/log.h"
+#include "os/service_manager.h"
+#include "os/socket.h"
 
 namespace tubed::server {
 
@@ -28,7 +28,7 @@ struct ListenerInfo {
 };
 
 struct OpenListener {
-  platform::Socket socket;
+  os::Socket socket;
   std::string path;  // of a unix socket that was opened here, to be removed with it; else empty
   ListenerInfo info;
 };
@@ -42,8 +42,8 @@ inline constexpr const char* kEnableHttp = "systemctl enable tubed-http.socket";
 // that is opened: HTTP first, then those of clients in the order of the settings. Logs each, and
 // configured listeners that are replaced. The error is one line that names the address; sockets
 // that were opened before it are closed.
-Result<std::vector<OpenListener>> open_listeners(platform::Log& log, const Settings& settings,
-                                                 std::vector<platform::InheritedSocket> inherited);
+Result<std::vector<OpenListener>> open_listeners(os::Log& log, const Settings& settings,
+                                                 std::vector<os::InheritedSocket> inherited);
 
 // How an operator changes the address of an inherited socket.
 std::string edit_command(const char* unit);

@@ -5,15 +5,15 @@
 #include <fmt/format.h>
 
 #include "config/reload.h"
-#include "platform/clock.h"
-#include "platform/process.h"
+#include "os/clock.h"
+#include "os/process.h"
 #include "protocol/reply.h"
 #include "server/exit_codes.h"
 #include "server/identity.h"
 
 namespace tubed::server {
 
-using platform::Log;
+using os::Log;
 
 namespace {
 
@@ -29,19 +29,19 @@ std::string joined(const std::vector<std::string>& words) {
 
 }  // namespace
 
-Server::Server(platform::Loop& loop, Log& log, const Settings& settings, Reload reload)
+Server::Server(loop::Loop& loop, Log& log, const Settings& settings, Reload reload)
     : loop_(loop),
       log_(log),
       settings_(settings),
       reload_(std::move(reload)),
       service_(settings.queue, identify(), this_process()),
       turn_(
-          loop, [this] { end_turn(); }, [this] { serve_deferred(); }),
-      delay_timer_(loop, [this] { begin_turn(); }),
-      ttr_timer_(loop, [this] { begin_turn(); }),
-      pause_timer_(loop, [this] { begin_turn(); }),
+          loop, [this] { end_tick(); }, [this] { serve_deferred(); }),
+      delay_timer_(loop, [this] { begin_tick(); }),
+      ttr_timer_(loop, [this] { begin_tick(); }),
+      pause_timer_(loop, [this] { begin_tick(); }),
       patience_timer_(loop, [this] { close_impatient(); }),
-      journal_timer_(loop, [this] { begin_turn(); }),
+      journal_timer_(loop, [this] { begin_tick(); }),
       stop_timer_(loop, [this] { stop_now("time is up"); }),
       grace_timer_(loop, [this] { finish_silent(); }),
       drain_timer_(loop,
@@ -51,9 +51,9 @@ Server::Server(platform::Loop& loop, Log& log, const Settings& settings, Reload 
                    }),
       supervision_(loop, [this] { return status(); }) {
   apply(settings);
-  platform::ignore_broken_pipes();
+  loop::ignore_broken_pipes();
   const auto on = [&](int number, std::function<void()> arrived) {
-    signals_.push_back(std::make_unique<platform::Signal>(loop, number, std::move(arrived)));
+    signals_.push_back(std::make_unique<loop::Signal>(loop, number, std::move(arrived)));
   };
   on(SIGUSR1, [this] { drain(true); });
   on(SIGUSR2, [this] { drain(false); });
@@ -69,7 +69,7 @@ Server::~Server() {
 
 // --- Listeners
 
-Result<void> Server::listen(std::vector<platform::InheritedSocket> inherited) {
+Result<void> Server::listen(std::vector<os::InheritedSocket> inherited) {
   auto opened = TRY(open_listeners(log_, settings_, std::move(inherited)));
   for (OpenListener& one : opened) {
     if (one.info.protocol == Protocol::http) {
@@ -79,8 +79,8 @@ Result<void> Server::listen(std::vector<platform::InheritedSocket> inherited) {
       continue;
     }
     inherits_ = inherits_ || !one.info.inherited.empty();
-    listeners_.push_back(std::make_unique<platform::Listener>(
-        loop_, std::move(one.socket), one.path, protocol::word::kOutOfMemory, *this));
+    listeners_.push_back(std::make_unique<loop::Listener>(loop_, std::move(one.socket), one.path,
+                                                          protocol::word::kOutOfMemory, *this));
   }
   set_limits();
   return {};
@@ -89,7 +89,7 @@ Result<void> Server::listen(std::vector<platform::InheritedSocket> inherited) {
 Result<void> Server::recover() {
   if (settings_.journal_directory.empty()) return {};
   // Whatever recovery changes survives being cut off.
-  const platform::ExitAtSignal exit_at_signal({SIGTERM, SIGINT});
+  const loop::ExitAtSignal exit_at_signal({SIGTERM, SIGINT});
   journal_ = TRY(JournalOwner::open(loop_, log_, settings_, service_,
                                     {.moved = [this] { journal_moved(); },
                                      .failed = [this] { journal_failed(); },
@@ -97,11 +97,11 @@ Result<void> Server::recover() {
   return {};
 }
 
-void Server::on_connection(platform::Socket socket) {
-  begin_turn();
+void Server::on_connection(os::Socket socket) {
+  begin_tick();
   if (client_count_ >= settings_.connections) {
     service_.count_refused_connection();
-    platform::refuse_connection(std::move(socket), protocol::word::kOutOfMemory);
+    os::refuse_connection(std::move(socket), protocol::word::kOutOfMemory);
     log_.limited(Log::Level::warning, service_.now(), "connection refused",
                  {{"limits.connections", std::uint64_t{settings_.connections}}});
     return;
@@ -120,7 +120,7 @@ void Server::on_connection(platform::Socket socket) {
 }
 
 void Server::on_accept_trouble(const std::string& reason, std::uint64_t refused) {
-  begin_turn();
+  begin_tick();
   service_.count_refused_connection(refused);
   log_.limited(Log::Level::error, service_.now(), "cannot take connections",
                {{"reason", reason}, {"refused", refused}});
@@ -147,7 +147,7 @@ void Server::apply(const Settings& settings) {
                  static_cast<Log::Format>(settings.log_format));
   if (journal_ != nullptr) journal_->apply(settings);
   for (const auto& listener : listeners_) {
-    platform::tune_connection(listener->socket(), settings.tcp_keepalive);
+    os::tune_connection(listener->socket(), settings.tcp_keepalive);
   }
 }
 
@@ -161,7 +161,7 @@ void Server::set_limits() {
 
 void Server::reload() {
   if (stopping()) return;
-  begin_turn();
+  begin_tick();
   supervision_.reloading();
   auto fresh = reload_();
   if (!fresh) {
@@ -197,7 +197,7 @@ void Server::asked_to_stop() {
 
 void Server::stop() {
   if (stopping()) return;
-  begin_turn();
+  begin_tick();
   phase_ = Phase::stopping;
   log_.info("stopping", {{"connections", std::uint64_t{client_count_}}});
   listeners_.clear();
@@ -228,7 +228,7 @@ bool Server::may_finish(const Client& client) const {
 }
 
 void Server::finish_silent() {
-  begin_turn();
+  begin_tick();
   for (const auto& client : clients_) {
     if (client == nullptr || client->waits_to_the_end || client->finishing()) continue;
     client->finish();
@@ -259,11 +259,11 @@ void Server::stop_now(std::string_view reason) {
     } else {
       log_.error("stopped while the journal was being written", {{"reason", reason}});
     }
-    platform::exit_now(kept ? 0 : kExitJournalFailed);
+    os::exit_now(kept ? 0 : kExitJournalFailed);
   }
   log_.warning("stopped with connections open",
                {{"reason", reason}, {"connections", std::uint64_t{client_count_}}});
-  begin_turn();
+  begin_tick();
   for (const auto& client : clients_) {
     if (client != nullptr) close(*client, "stopped");
   }
@@ -272,7 +272,7 @@ void Server::stop_now(std::string_view reason) {
 // Nobody is left: every job that was held goes back, and the journal gets its end.
 void Server::close_queue() {
   if (queue_closed()) return;
-  while (service_.engine().next_deadlines().closing) service_.begin_turn(service_.now());
+  while (service_.engine().next_deadlines().closing) service_.begin_tick(service_.now());
   phase_ = Phase::closing;
   supervision_.refresh();
   stop_timer_.arm(settings_.shutdown_timeout);

@@ -11,12 +11,12 @@
 
 #include "commands/service.h"
 #include "config/settings.h"
-#include "platform/listener.h"
-#include "platform/log.h"
-#include "platform/loop.h"
-#include "platform/signal.h"
-#include "platform/supervisor.h"
-#include "platform/turn.h"
+#include "loop/listener.h"
+#include "loop/loop.h"
+#include "loop/signal.h"
+#include "loop/tick.h"
+#include "os/log.h"
+#include "os/service_manager.h"
 #include "server/client.h"
 #include "server/client_queue.h"
 #include "server/deadlines.h"
@@ -28,18 +28,18 @@
 
 namespace tubed::server {
 
-class Server final : public ClientHost, public platform::ListenerOwner, public EndpointHost {
+class Server final : public ClientHost, public loop::ListenerOwner, public EndpointHost {
  public:
   // Reads the settings again, for SIGHUP.
   using Reload = std::function<Result<Settings>()>;
 
   // `loop` and `log` outlive the server.
-  Server(platform::Loop& loop, platform::Log& log, const Settings& settings, Reload reload);
+  Server(loop::Loop& loop, os::Log& log, const Settings& settings, Reload reload);
   ~Server();
 
   // Takes the sockets that it was started with, in place of the settings' listeners of their kind,
   // and opens the others, or says which one cannot be opened.
-  Result<void> listen(std::vector<platform::InheritedSocket> inherited);
+  Result<void> listen(std::vector<os::InheritedSocket> inherited);
   // With a journal: takes its directory and gets the jobs back. It blocks; connections wait
   // meanwhile.
   Result<void> recover();
@@ -60,16 +60,16 @@ class Server final : public ClientHost, public platform::ListenerOwner, public E
   bool stopping() const { return phase_ >= Phase::stopping; }
   bool queue_closed() const { return phase_ >= Phase::closing; }
 
-  void begin_turn() override;
+  void begin_tick() override;
   void look_after(Client& client) override;
   std::span<char> read_buffer() override { return {read_buffer_.get(), kReadBufferBytes}; }
   bool takes_input() const override { return !input_held_ && !input_must_wait(); }
   void defer(Client& client) override;
   std::string_view unready() const override;
-  void on_connection(platform::Socket socket) override;
+  void on_connection(os::Socket socket) override;
   void on_accept_trouble(const std::string& reason, std::uint64_t refused) override;
 
-  void end_turn();
+  void end_tick();
   void journal_moved();
   void journal_failed();
   Time journal_time();
@@ -121,13 +121,13 @@ class Server final : public ClientHost, public platform::ListenerOwner, public E
   void stop_now(std::string_view reason);
   void close_queue();
 
-  platform::Loop& loop_;
-  platform::Log& log_;
+  loop::Loop& loop_;
+  os::Log& log_;
   Settings settings_;
   Reload reload_;
   commands::Service service_;
   std::unique_ptr<JournalOwner> journal_;  // null: jobs are in memory only
-  std::vector<std::unique_ptr<platform::Listener>> listeners_;
+  std::vector<std::unique_ptr<loop::Listener>> listeners_;
   bool inherits_ = false;                         // clients' sockets were passed on
   std::unique_ptr<Endpoint> endpoint_;            // null: nothing listens for HTTP
   std::vector<std::unique_ptr<Client>> clients_;  // by session
@@ -139,7 +139,7 @@ class Server final : public ClientHost, public platform::ListenerOwner, public E
   // Not filled with zeros: what is never read into takes no memory.
   std::unique_ptr<char[]> read_buffer_ = std::make_unique_for_overwrite<char[]>(kReadBufferBytes);
 
-  bool in_turn_ = false;
+  bool in_tick_ = false;
   bool asked_to_stop_ = false;
   bool drained_ = false;  // drain mode has ended it
   Phase phase_ = Phase::serving;
@@ -155,18 +155,18 @@ class Server final : public ClientHost, public platform::ListenerOwner, public E
   ClientQueue deferred_{&Client::deferred};        // with work for later ticks, in turn
   ClientQueue deferred_light_{&Client::deferred};  // those that ask for little
 
-  platform::Turn turn_;
+  loop::Tick turn_;
   DeadlineTimer delay_timer_;
   DeadlineTimer ttr_timer_;
   DeadlineTimer pause_timer_;
   DeadlineTimer patience_timer_;
   DeadlineTimer journal_timer_;
-  platform::Timer stop_timer_;
-  platform::Timer grace_timer_;
-  platform::Timer drain_timer_;
+  loop::Timer stop_timer_;
+  loop::Timer grace_timer_;
+  loop::Timer drain_timer_;
   Time draining_since_;
   Supervision supervision_;
-  std::vector<std::unique_ptr<platform::Signal>> signals_;
+  std::vector<std::unique_ptr<loop::Signal>> signals_;
 };
 
 }  // namespace tubed::server

@@ -5,13 +5,13 @@
 // Clients whose replies wait for the journal are gated; journal_moved() has them looked after
 // again. Clients with more work than the tick has room for are deferred, and served in the next
 // tick before its events.
-#include "platform/clock.h"
-#include "platform/process.h"
+#include "os/clock.h"
+#include "os/process.h"
 #include "server/server.h"
 
 namespace tubed::server {
 
-using platform::Log;
+using os::Log;
 
 namespace {
 
@@ -20,12 +20,12 @@ constexpr std::uint64_t kLongQueueBytes = 1 << 20;
 
 }  // namespace
 
-void Server::begin_turn() {
-  if (in_turn_) return;
-  in_turn_ = true;
-  const Time now = platform::monotonic_now();
+void Server::begin_tick() {
+  if (in_tick_) return;
+  in_tick_ = true;
+  const Time now = os::monotonic_now();
   // When the queue is closed its time stands still.
-  if (!queue_closed()) service_.begin_turn(now);
+  if (!queue_closed()) service_.begin_tick(now);
   // has_deferred() is cheaper than two sizes.
   const std::size_t waiting = has_deferred() ? deferred_.size() + deferred_light_.size() : 0;
   service_.tick_budget().begin(now, waiting);
@@ -37,8 +37,8 @@ void Server::look_after(Client& client) {
   dirty_.add(client);
 }
 
-void Server::end_turn() {
-  if (!in_turn_ && !stopping()) return;
+void Server::end_tick() {
+  if (!in_tick_ && !stopping()) return;
   // The tick's facts are written first: the disk works while replies are sent.
   FactLog& log = service_.log();
   const bool log_has_more = log.flush();
@@ -69,12 +69,12 @@ void Server::end_turn() {
   arm_timers();
   // Clients that were closed meanwhile have given jobs back.
   const bool appended_since = log.appended() != flushed;
-  turn_.ask_for_left_over(log_has_more || appended_since || (has_deferred() && !input_held_));
+  turn_.set_deferred_work(log_has_more || appended_since || (has_deferred() && !input_held_));
   // Nobody else asks for it, and the clock costs something each turn.
-  if (endpoint_ != nullptr && in_turn_ && !queue_closed()) {
-    service_.count_turn(platform::monotonic_now() - service_.now());
+  if (endpoint_ != nullptr && in_tick_ && !queue_closed()) {
+    service_.count_tick(os::monotonic_now() - service_.now());
   }
-  in_turn_ = false;
+  in_tick_ = false;
 }
 
 // Sends what there is to send, and closes, goes on later, or waits for more.
@@ -119,7 +119,7 @@ void Server::hold_input(bool hold) {
 }
 
 void Server::journal_moved() {
-  begin_turn();
+  begin_tick();
   journal_moved_ = true;
 }
 
@@ -129,8 +129,8 @@ void Server::journal_failed() {
 }
 
 Time Server::journal_time() {
-  begin_turn();
-  return queue_closed() ? platform::monotonic_now() : service_.now();
+  begin_tick();
+  return queue_closed() ? os::monotonic_now() : service_.now();
 }
 
 void Server::count_output(Client& client, std::size_t bytes) {
@@ -161,7 +161,7 @@ void Server::charge_tick(Client& client) {
   const std::size_t replies = client.conversation().replies().size();
   count_output(client, replies);
   commands::TickBudget& budget = service_.tick_budget();
-  budget.spend_visit(replies, platform::monotonic_now);
+  budget.spend_visit(replies, os::monotonic_now);
   if (output_bytes_ > settings_.output_memory) budget.spend_all();
 }
 
@@ -173,7 +173,7 @@ void Server::defer(Client& client) {
 // first in the next tick. Clients that ask for little take turns with the others, so that they do
 // not wait for all of them.
 void Server::serve_deferred() {
-  begin_turn();
+  begin_tick();
   std::size_t light = deferred_light_.size();
   std::size_t heavy = deferred_.size();
   while (light + heavy > 0) {
@@ -200,13 +200,13 @@ void Server::give_back_memory() {
   const std::uint64_t now = service_.engine().memory_bytes();
   most_job_memory_ = std::max(most_job_memory_, now);
   if (most_job_memory_ < kLongQueueBytes || now > most_job_memory_ / 8) return;
-  platform::give_back_heap();
+  os::give_back_heap();
   most_job_memory_ = now;
 }
 
 void Server::arm_timers() {
   if (queue_closed()) {
-    const Time real = platform::monotonic_now();
+    const Time real = os::monotonic_now();
     journal_timer_.arm(service_.log().next_deadline(), real);
     return;
   }
@@ -220,7 +220,7 @@ void Server::arm_timers() {
 }
 
 void Server::close_impatient() {
-  begin_turn();
+  begin_tick();
   if (input_held_) patience_.excuse_senders(service_.now());
   for (const auto& [client, reason] : patience_.overdue(service_.now())) {
     const bool idle = reason == Patience::Reason::idle;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "platform/supervisor.h"
+#include "os/service_manager.h"
 
 namespace tubed::server {
 
@@ -13,19 +13,19 @@ constexpr std::chrono::seconds kStatusEvery{5};
 
 }  // namespace
 
-Supervision::Supervision(platform::Loop& loop, std::function<std::string()> status)
+Supervision::Supervision(loop::Loop& loop, std::function<std::string()> status)
     : status_(std::move(status)), timer_(loop, [this] { beat(); }) {
-  const Duration watchdog = platform::watchdog_interval();
+  const Duration watchdog = os::watchdog_interval();
   has_watchdog_ = watchdog > Duration::zero();
   // Half of it, as sd_watchdog_enabled(3) recommends.
   period_ = has_watchdog_ ? std::min<Duration>(watchdog / 2, kStatusEvery) : kStatusEvery;
 }
 
 void Supervision::ready() {
-  if (!platform::has_supervisor()) return;
+  if (!os::has_service_manager()) return;
   ready_ = true;
   told_ = status_();
-  platform::tell_supervisor_ready(told_);
+  os::notify_ready(told_);
   timer_.arm(period_);
 }
 
@@ -34,28 +34,28 @@ void Supervision::refresh() {
   std::string status = status_();
   if (status == told_) return;
   told_ = std::move(status);
-  platform::tell_supervisor_status(told_);
+  os::notify_status(told_);
 }
 
 void Supervision::reloading() {
-  if (ready_) platform::tell_supervisor_reloading();
+  if (ready_) os::notify_reloading();
 }
 
 void Supervision::reloaded(const std::string& note) {
   if (!ready_) return;
   told_ = status_();
   if (!note.empty()) told_ = note + "; " + told_;
-  platform::tell_supervisor_ready(told_);
+  os::notify_ready(told_);
 }
 
 void Supervision::stopping(Duration at_most) {
   if (!ready_) return;
   told_ = status_();
-  platform::tell_supervisor_stopping(told_, at_most);
+  os::notify_stopping(told_, at_most);
 }
 
 void Supervision::beat() {
-  if (has_watchdog_) platform::tell_supervisor_alive();
+  if (has_watchdog_) os::notify_alive();
   refresh();
   timer_.arm(period_);
 }

@@ -6,15 +6,15 @@
 #include <functional>
 #include <string>
 
-#include "platform/loop.h"
-#include "platform/timer.h"
+#include "loop/loop.h"
+#include "loop/timer.h"
 
 namespace tubed::server {
 
 class Supervision {
  public:
   // `status`: one line of what is going on.
-  Supervision(platform::Loop& loop, std::function<std::string()> status);
+  Supervision(loop::Loop& loop, std::function<std::string()> status);
 
   // It serves from now on.
   void ready();
@@ -34,7 +34,7 @@ class Supervision {
   bool has_watchdog_;
   bool ready_ = false;
   std::string told_;
-  platform::Timer timer_;
+  loop::Timer timer_;
 };
 
 }  // namespace tubed::server

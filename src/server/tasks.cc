@@ -11,16 +11,16 @@
 #include "journal/dump.h"
 #include "journal/salvage.h"
 #include "journal/segment.h"
-#include "platform/clock.h"
-#include "platform/file_storage.h"
-#include "platform/process.h"
+#include "loop/file_storage.h"
+#include "os/clock.h"
+#include "os/process.h"
 #include "server/exit_codes.h"
 
 namespace tubed::server {
 
 namespace {
 
-using platform::FileStorage;
+using loop::FileStorage;
 using OpenStorage = Result<std::unique_ptr<FileStorage>>;
 
 void print_line(std::string_view line) {
@@ -44,10 +44,10 @@ Result<void> check(FileStorage& storage) {
 }
 
 Result<void> salvage(FileStorage& from, FileStorage& to, std::uint64_t segment_bytes) {
-  journal::LogCopy copy(to, {.directory = platform::random_number(),
+  journal::LogCopy copy(to, {.directory = os::random_number(),
                              .segment_bytes = segment_bytes,
                              .clock = kWallTimeOnly,
-                             .now = platform::wall_time().count()});
+                             .now = os::wall_time().count()});
   TRY(journal::salvage(from, copy, kWallTimeOnly, print_line));
   return {};
 }
@@ -81,7 +81,7 @@ void clear_new_directory(FileStorage& storage, const std::string& directory, boo
 }
 
 Result<void> run(const CommandLine& line, const Settings& settings) {
-  platform::Loop loop;
+  loop::Loop loop;
   const bool copies = line.task == Task::salvage || line.task == Task::backup;
   const std::string& source = copies ? settings.journal_directory : line.task_directory;
   // Whoever salvages must not have a server at work on it; the others only look.

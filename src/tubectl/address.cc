@@ -14,7 +14,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
-#include "platform/descriptor.h"
+#include "os/descriptor.h"
 #include "tubectl/system_error.h"
 
 namespace tubed::tubectl {
@@ -81,9 +81,9 @@ int connect_despite_signals(int number, const sockaddr* target, socklen_t size) 
   return done;
 }
 
-Result<platform::Descriptor> connect_one(const Address& address, const sockaddr* target,
-                                         socklen_t size, int patience_seconds) {
-  platform::Descriptor descriptor(::socket(target->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+Result<os::Descriptor> connect_one(const Address& address, const sockaddr* target, socklen_t size,
+                                   int patience_seconds) {
+  os::Descriptor descriptor(::socket(target->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!descriptor) return cannot_connect(address);
   const timeval patience{patience_seconds, 0};
   const int number = descriptor.number();
@@ -100,7 +100,7 @@ Result<platform::Descriptor> connect_one(const Address& address, const sockaddr*
   return descriptor;
 }
 
-Result<platform::Descriptor> connect_local(const Address& address, int patience_seconds) {
+Result<os::Descriptor> connect_local(const Address& address, int patience_seconds) {
   sockaddr_un local{};
   local.sun_family = AF_UNIX;
   std::memcpy(local.sun_path, address.host.c_str(), address.host.size() + 1);
@@ -113,7 +113,7 @@ struct FreeAddresses {
 };
 
 // All addresses of a name are tried, in the order in which the resolver gives them.
-Result<platform::Descriptor> connect_internet(const Address& address, int patience_seconds) {
+Result<os::Descriptor> connect_internet(const Address& address, int patience_seconds) {
   addrinfo hints{};
   hints.ai_family = address.family;
   hints.ai_socktype = SOCK_STREAM;
@@ -125,7 +125,7 @@ Result<platform::Descriptor> connect_internet(const Address& address, int patien
         fmt::format("cannot connect to {}: {}", to_string(address), ::gai_strerror(error))};
   }
   const std::unique_ptr<addrinfo, FreeAddresses> first(found);
-  Result<platform::Descriptor> connected = Error{"the name has no address"};
+  Result<os::Descriptor> connected = Error{"the name has no address"};
   for (const addrinfo* one = first.get(); one != nullptr && !connected; one = one->ai_next) {
     connected = connect_one(address, one->ai_addr, one->ai_addrlen, patience_seconds);
   }
@@ -160,15 +160,15 @@ Result<Address> parse_address(std::string_view text) {
   return internet_address(AF_INET, text.substr(0, colon), text.substr(colon));
 }
 
-Result<platform::Descriptor> connect_to(const Address& address, int patience_seconds) {
+Result<os::Descriptor> connect_to(const Address& address, int patience_seconds) {
   return address.family == AF_UNIX ? connect_local(address, patience_seconds)
                                    : connect_internet(address, patience_seconds);
 }
 
 bool nothing_listens(const Error& error) {
   // As system_error() ends.
-  return error.message.ends_with(": " + platform::error_text(ECONNREFUSED)) ||
-         error.message.ends_with(": " + platform::error_text(ENOENT));
+  return error.message.ends_with(": " + os::error_text(ECONNREFUSED)) ||
+         error.message.ends_with(": " + os::error_text(ENOENT));
 }
 
 }  // namespace tubed::tubectl

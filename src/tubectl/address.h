@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 
 #include "base/result.h"
-#include "platform/descriptor.h"
+#include "os/descriptor.h"
 
 namespace tubed::tubectl {
 
@@ -30,8 +30,7 @@ Result<Address> parse_address(std::string_view text);
 
 // A socket that blocks, but gives up after so long: to connect, to send and to receive.
 inline constexpr int kPatienceSeconds = 30;
-Result<platform::Descriptor> connect_to(const Address& address,
-                                        int patience_seconds = kPatienceSeconds);
+Result<os::Descriptor> connect_to(const Address& address, int patience_seconds = kPatienceSeconds);
 // True if connect_to() failed because nothing listens there.
 bool nothing_listens(const Error& error);
 

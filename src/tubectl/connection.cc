@@ -5,12 +5,12 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
-#include "platform/descriptor.h"
+#include "os/descriptor.h"
 #include "tubectl/system_error.h"
 
 namespace tubed::tubectl {
 
-Connection::Connection(platform::Descriptor descriptor) : descriptor_(std::move(descriptor)) {
+Connection::Connection(os::Descriptor descriptor) : descriptor_(std::move(descriptor)) {
   const int flags = ::fcntl(number(), F_GETFL);
   TUBED_ASSERT(flags >= 0 && ::fcntl(number(), F_SETFL, flags | O_NONBLOCK) == 0);
 }

@@ -8,14 +8,14 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "platform/descriptor.h"
+#include "os/descriptor.h"
 
 namespace tubed::tubectl {
 
 class Connection {
  public:
   // Makes `descriptor` one that does not block.
-  explicit Connection(platform::Descriptor descriptor);
+  explicit Connection(os::Descriptor descriptor);
 
   int number() const { return descriptor_.number(); }
   // Some of what was to be sent waits for the socket to take it.
@@ -32,7 +32,7 @@ class Connection {
   // How many bytes the socket took; it may take none.
   Result<std::size_t> send_some(std::string_view bytes);
 
-  platform::Descriptor descriptor_;
+  os::Descriptor descriptor_;
   std::string unsent_;
   std::size_t sent_ = 0;  // of unsent_
 };

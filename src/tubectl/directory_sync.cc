@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "platform/descriptor.h"
+#include "os/descriptor.h"
 #include "tubectl/system_error.h"
 
 namespace tubed::tubectl {
@@ -12,7 +12,7 @@ namespace tubed::tubectl {
 Result<void> sync_directory_of(const std::string& file) {
   const auto slash = file.rfind('/');
   const std::string name = slash == file.npos ? "." : file.substr(0, slash + 1);
-  const platform::Descriptor directory(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const os::Descriptor directory(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory && ::fsync(directory.number()) == 0) return {};
   return system_error(fmt::format("cannot sync the directory {}", name));
 }

@@ -20,7 +20,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "platform/descriptor.h"
+#include "os/descriptor.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/stats.h"
 #include "tubectl/subcommand.h"
@@ -179,7 +179,7 @@ Result<int> run_drain(const DrainOptions& options) {
   }
   // From here on the number cannot become that of another process.
   const std::uint64_t number = stats.count("pid");
-  const platform::Descriptor process(
+  const os::Descriptor process(
       static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(number), 0)));
   if (const auto reason = doubt(stats, client.descriptor()); !reason.empty() || !process) {
     const auto why = reason.empty() ? fmt::format("there is no process {} here", number) : reason;
@@ -189,7 +189,7 @@ Result<int> run_drain(const DrainOptions& options) {
   if (::syscall(SYS_pidfd_send_signal, process.number(), options.signal(), nullptr, 0) != 0) {
     const bool not_allowed = errno == EPERM;
     return fail(not_allowed ? kExitNotAllowed : kExitFailure,
-                fmt::format("cannot signal process {}: {}{}", number, platform::error_text(errno),
+                fmt::format("cannot signal process {}: {}{}", number, os::error_text(errno),
                             not_allowed ? "; run this as root or as the server's user" : ""));
   }
   auto drained = wait_for_state(client, options, process.number());

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "platform/descriptor.h"
+#include "os/descriptor.h"
 #include "tubectl/directory_sync.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/free_jobs.h"
@@ -80,8 +80,7 @@ class RestFile {
 
   Result<void> open(const std::string& name) {
     name_ = name;
-    file_ =
-        platform::Descriptor(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    file_ = os::Descriptor(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     return file_ ? sync_directory_of(name) : cannot();
   }
   bool wanted() const { return static_cast<bool>(file_); }
@@ -104,7 +103,7 @@ class RestFile {
   Error cannot() const { return system_error(fmt::format("cannot write {}", name_)); }
 
   std::string name_;
-  platform::Descriptor file_;
+  os::Descriptor file_;
   bool used_ = false;
 };
 

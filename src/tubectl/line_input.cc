@@ -19,13 +19,13 @@ constexpr std::size_t kPieceBytes = 256 * 1024;
 }  // namespace
 
 Result<LineInput> LineInput::open(const std::string& path) {
-  if (path == "-") return LineInput("standard input", platform::Descriptor());
-  platform::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (path == "-") return LineInput("standard input", os::Descriptor());
+  os::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return system_error(fmt::format("cannot open {}", path));
   return LineInput(path, std::move(file));
 }
 
-LineInput::LineInput(std::string name, platform::Descriptor file)
+LineInput::LineInput(std::string name, os::Descriptor file)
     : name_(std::move(name)), file_(std::move(file)) {
   struct stat status {};
   stream_ = ::fstat(descriptor(), &status) != 0 || !S_ISREG(status.st_mode);

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "platform/descriptor.h"
+#include "os/descriptor.h"
 
 namespace tubed::tubectl {
 
@@ -38,7 +38,7 @@ class LineInput {
   Result<void> rest(const std::function<Result<void>(std::string_view piece)>& visit);
 
  private:
-  LineInput(std::string name, platform::Descriptor file);
+  LineInput(std::string name, os::Descriptor file);
 
   int descriptor() const;
   // False: it has ended.
@@ -48,7 +48,7 @@ class LineInput {
   Result<void> drop_cut();
 
   std::string name_;
-  platform::Descriptor file_;  // none: standard input
+  os::Descriptor file_;  // none: standard input
   bool stream_;
   std::string input_;
   std::size_t taken_ = 0;  // of input_

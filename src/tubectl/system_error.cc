@@ -2,12 +2,12 @@
 
 #include <cerrno>
 
-#include "platform/descriptor.h"
+#include "os/descriptor.h"
 
 namespace tubed::tubectl {
 
 Error system_error(const std::string& attempt) {
-  return {attempt + ": " + platform::error_text(errno)};
+  return {attempt + ": " + os::error_text(errno)};
 }
 
 }  // namespace tubed::tubectl

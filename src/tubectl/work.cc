@@ -115,7 +115,7 @@ Result<void> raise_descriptor_limit(std::size_t slots, CommandLine& command_line
   return {};
 }
 
-Result<platform::Descriptor> take_signals(CommandLine& command_line) {
+Result<os::Descriptor> take_signals(CommandLine& command_line) {
   sigset_t taken;
   sigemptyset(&taken);
   sigaddset(&taken, SIGINT);
@@ -123,7 +123,7 @@ Result<platform::Descriptor> take_signals(CommandLine& command_line) {
   if (::sigprocmask(SIG_BLOCK, &taken, &command_line.signal_mask) != 0) {
     return system_error("cannot block signals");
   }
-  platform::Descriptor signals(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
+  os::Descriptor signals(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals) return system_error("cannot take signals");
   return signals;
 }

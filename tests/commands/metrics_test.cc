@@ -150,8 +150,8 @@ TEST_CASE("the server's metrics tell what is there") {
   talk.service.count_received(70);
   talk.service.count_received(7);
   talk.service.count_sent(1234);
-  talk.service.count_turn(150us);
-  talk.service.count_turn(3ms);
+  talk.service.count_tick(150us);
+  talk.service.count_tick(3ms);
   talk.service.count_refused_connection(4);
   const Samples samples(page_of(talk.service));
   CHECK(samples.at(R"(tubed_jobs{state="ready"})") == 2);

@@ -52,7 +52,7 @@ class Talk {
     return hear(conversation);
   }
 
-  void advance(Duration time) { service.begin_turn(service.now() + time); }
+  void advance(Duration time) { service.begin_tick(service.now() + time); }
 
   Service service;
 };

@@ -57,10 +57,10 @@ class World {
     constexpr unsigned kActions = 8;
     switch (action % kActions) {
       case 0:
-        service_.begin_turn(service_.now() + std::chrono::milliseconds(300));
+        service_.begin_tick(service_.now() + std::chrono::milliseconds(300));
         break;
       case 1:
-        service_.begin_turn(service_.now() + std::chrono::seconds(2));
+        service_.begin_tick(service_.now() + std::chrono::seconds(2));
         break;
       case 2:
         clients_[client].reset();

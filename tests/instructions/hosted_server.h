@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "config/settings.h"
-#include "platform/log.h"
-#include "platform/loop.h"
+#include "loop/loop.h"
+#include "os/log.h"
 #include "server/server.h"
 
 namespace tubed::instructions {
@@ -42,8 +42,8 @@ class HostedServer {
  private:
   void wait_for_event();
 
-  platform::Log log_;
-  platform::Loop loop_;
+  os::Log log_;
+  loop::Loop loop_;
   Settings settings_;
   server::Server server_;
 };

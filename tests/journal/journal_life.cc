@@ -247,7 +247,7 @@ void JournalLife::watch_durable() {
   durable_ = durable;
 }
 
-void JournalLife::end_turn() {
+void JournalLife::end_tick() {
   moved_ = false;
   for (int i = 0; i < 3 && journal_->flush(); ++i) {
   }
@@ -261,7 +261,7 @@ void JournalLife::do_disk_work(std::uint64_t operations) {
     if (!disk_.run_one()) return;
     watch_durable();
     expect(!was_failed || durable_ == before, "something became durable after a failure");
-    if (moved_) end_turn();
+    if (moved_) end_tick();
   }
 }
 
@@ -277,7 +277,7 @@ void JournalLife::turn() {
     load_.step(now(), may_put);
     books_.note(load_.take_told(), journal_->appended());
   }
-  end_turn();
+  end_tick();
   do_disk_work(below(5));
   expect(!books_.problem(), books_.problem().value_or(""));
 }
@@ -286,7 +286,7 @@ void JournalLife::stop() {
   bool stopped = false;
   journal_->close([&] { stopped = true; });
   for (int i = 0; i < 1000 && !stopped && !failed_ && !disk_.off(); ++i) {
-    end_turn();
+    end_tick();
     disk_.run_one();
     wall_ += kSecond / 10;
   }

@@ -131,7 +131,7 @@ class JournalLife final : public FactSink, public JournalHost {
   void expect(bool agreed, const std::string& what);
   void check_revival(const Revival& revival);
   void check_repaired(Lsn number);
-  void end_turn();
+  void end_tick();
   void do_disk_work(std::uint64_t operations);
   void watch_durable();
   void remember(const std::string& event);

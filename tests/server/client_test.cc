@@ -4,12 +4,12 @@
 
 namespace tubed::server_test {
 
-using platform_test::half_close;
-using platform_test::read_some;
-using platform_test::read_to_end;
-using platform_test::run_until;
-using platform_test::turn;
-using platform_test::write_all;
+using loop_test::half_close;
+using loop_test::read_some;
+using loop_test::read_to_end;
+using loop_test::run_until;
+using loop_test::turn;
+using loop_test::write_all;
 
 namespace {
 
@@ -90,7 +90,7 @@ TEST_CASE("it is done when the connection breaks, whatever was still to be said"
   Party party(house);
   write_all(party.peer, "list-tube-used\r\n");
   hear(party);
-  party.peer = platform::Socket();
+  party.peer = os::Socket();
   party.client.write(NullLog());
   CHECK(party.client.done());
 }

@@ -2,19 +2,19 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/platform/loopback.h"
+#include "tests/loop/loopback.h"
 
 namespace tubed::server_test {
 
 using namespace std::chrono_literals;
-using platform::monotonic_now;
-using platform_test::run_until;
+using loop_test::run_until;
+using os::monotonic_now;
 using server::DeadlineTimer;
 
 namespace {
 
 struct Alarm {
-  platform::Loop loop;
+  loop::Loop loop;
   int rung = 0;
   DeadlineTimer timer{loop, [this] { ++rung; }};
 
@@ -23,7 +23,7 @@ struct Alarm {
   }
   void turn_for(Duration duration) {
     const Time begin = monotonic_now();
-    while (monotonic_now() - begin < duration) platform_test::turn(loop);
+    while (monotonic_now() - begin < duration) loop_test::turn(loop);
   }
 };
 

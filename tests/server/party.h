@@ -9,16 +9,16 @@
 
 #include <doctest/doctest.h>
 
-#include "platform/signal.h"
+#include "loop/signal.h"
 #include "server/client.h"
-#include "tests/platform/loopback.h"
+#include "tests/loop/loopback.h"
 #include "tests/protocol/take_replies.h"
 
 namespace tubed::server_test {
 
 class Host final : public server::ClientHost {
  public:
-  void begin_turn() override { ++turns; }
+  void begin_tick() override { ++turns; }
   void look_after(server::Client& client) override { looked_after.push_back(&client); }
   std::span<char> read_buffer() override { return buffer_; }
   bool takes_input() const override { return reads; }
@@ -38,16 +38,16 @@ class Host final : public server::ClientHost {
 
 // The loop, the queue and the host that clients share.
 struct House {
-  House() { platform::ignore_broken_pipes(); }
+  House() { loop::ignore_broken_pipes(); }
 
-  platform::Loop loop;
+  loop::Loop loop;
   commands::Service service{Limits{}, commands::Identity{}, {[] { return commands::CpuTimes{}; }}};
   Host host;
 };
 
 // One client and its other end.
 struct Party {
-  explicit Party(House& shared) : Party(shared, platform_test::connected_pair()) {}
+  explicit Party(House& shared) : Party(shared, loop_test::connected_pair()) {}
 
   // What the client says, as if it had arrived and been read.
   void says(std::string_view text) { client.conversation().receive(text); }
@@ -55,11 +55,11 @@ struct Party {
   std::string takes() { return protocol::take_replies(client.conversation().replies()); }
 
   House& house;
-  platform::Socket peer;
+  os::Socket peer;
   server::Client client;
 
  private:
-  Party(House& shared, std::pair<platform::Socket, platform::Socket> ends)
+  Party(House& shared, std::pair<os::Socket, os::Socket> ends)
       : house(shared),
         peer(std::move(ends.second)),
         client(shared.loop, std::move(ends.first), shared.service, shared.host) {}

@@ -4,23 +4,23 @@
 #include <doctest/doctest.h>
 
 #include "server/server.h"
-#include "tests/platform/loopback.h"
+#include "tests/loop/loopback.h"
 
 using namespace tubed;
-using namespace tubed::platform_test;
+using namespace tubed::loop_test;
 
 TEST_CASE("a signal after the last client of a server without a journal has gone is no crash") {
   struct Watcher {
-    platform::Handle<uv_prepare_t> prepare{this};
-    platform::Socket client;
+    loop::Handle<uv_prepare_t> prepare{this};
+    os::Socket client;
     int turns = 0;
     bool asked_again = false;
 
-    explicit Watcher(platform::Loop& loop) {
+    explicit Watcher(loop::Loop& loop) {
       uv_prepare_init(loop.uv(), prepare.get());
       // Started first, it is called last: behind the end of the server's turn, before its events.
       uv_prepare_start(prepare.get(), [](uv_prepare_t* handle) {
-        platform::owner_of<Watcher>(handle).before_events();
+        loop::owner_of<Watcher>(handle).before_events();
       });
     }
     void before_events() {
@@ -30,20 +30,20 @@ TEST_CASE("a signal after the last client of a server without a journal has gone
       // The end of the stream: the server has closed its last client in the turn that has just
       // ended.
       char bytes[100];
-      const auto transfer = platform::read_into(client, bytes);
-      if (transfer.kind == platform::Transfer::Kind::end) asked_again = std::raise(SIGTERM) == 0;
+      const auto transfer = os::read_into(client, bytes);
+      if (transfer.kind == os::Transfer::Kind::end) asked_again = std::raise(SIGTERM) == 0;
     }
   };
 
   const Directory directory;
   std::vector<std::string> lines;
-  platform::Log log(
+  os::Log log(
       [&](std::string_view line) {
         lines.emplace_back(line);
         return true;
       },
       [] { return Duration(); });
-  platform::Loop loop;
+  loop::Loop loop;
   Watcher watcher(loop);
   Settings settings;
   settings.listeners.front().kind = Listen::Kind::unix_socket;

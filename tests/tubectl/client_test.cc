@@ -19,7 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "platform/descriptor.h"
+#include "os/descriptor.h"
 #include "tubectl/pipelined.h"
 
 namespace tubed::tubectl {
@@ -39,7 +39,7 @@ class Peer {
     ::getsockname(listener_.number(), reinterpret_cast<sockaddr*>(&address), &size);
     name_ = fmt::format("127.0.0.1:{}", ntohs(address.sin_port));
     thread_ = std::thread([this, converse = std::move(converse)] {
-      const platform::Descriptor client(::accept(listener_.number(), nullptr, nullptr));
+      const os::Descriptor client(::accept(listener_.number(), nullptr, nullptr));
       converse(client.number());
     });
   }
@@ -54,7 +54,7 @@ class Peer {
   }
 
  private:
-  platform::Descriptor listener_;
+  os::Descriptor listener_;
   std::string name_;
   std::thread thread_;
 };
@@ -149,7 +149,7 @@ TEST_CASE("a signal does not end the wait for a connection") {
   ::pthread_sigmask(SIG_BLOCK, &alarm, nullptr);
 
   const std::string path = fmt::format("/tmp/tubed-client-test-{}.sock", ::getpid());
-  const platform::Descriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const os::Descriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un local{};
   local.sun_family = AF_UNIX;
   path.copy(local.sun_path, sizeof local.sun_path - 1);
@@ -173,7 +173,7 @@ TEST_CASE("a signal does not end the wait for a connection") {
   while (signals < 20 && !returned) std::this_thread::yield();
   const itimerval never{};
   ::setitimer(ITIMER_REAL, &never, nullptr);
-  const platform::Descriptor accepted(::accept(listener.number(), nullptr, nullptr));
+  const os::Descriptor accepted(::accept(listener.number(), nullptr, nullptr));
   connecting.join();
   ::unlink(path.c_str());
   CHECK(second);

@@ -101,10 +101,10 @@ void InProcessDriver::advance(Duration time) {
     const engine::Deadlines due = service_.engine().next_deadlines();
     const Time next = due.closing ? service_.now() : std::min({due.delay, due.ttr, due.pause});
     if (next > target) break;
-    service_.begin_turn(next);
+    service_.begin_tick(next);
     settle();
   }
-  service_.begin_turn(target);
+  service_.begin_tick(target);
   settle();
 }
 

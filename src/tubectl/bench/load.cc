@@ -13,7 +13,7 @@
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 
-#include "platform/descriptor.h"
+#include "os/descriptor.h"
 #include "protocol/reply.h"
 #include "tubectl/bench/cycles.h"
 #include "tubectl/bench/pipe.h"
@@ -109,9 +109,9 @@ class Load {
 
   const Plan& plan_;
   std::vector<char> buffer_;
-  platform::Descriptor epoll_;
-  platform::Descriptor timer_;
-  platform::Descriptor signals_;
+  os::Descriptor epoll_;
+  os::Descriptor timer_;
+  os::Descriptor signals_;
   std::deque<Member> members_;  // they do not move
   Workload* workload_ = nullptr;
   Tally* tally_ = nullptr;
@@ -165,8 +165,8 @@ Result<void> Load::connect() {
     auto client = TRY(connect_client(plan_, i));
     members_.emplace_back(std::move(client).release());
   }
-  epoll_ = platform::Descriptor(::epoll_create1(EPOLL_CLOEXEC));
-  timer_ = platform::Descriptor(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  epoll_ = os::Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  timer_ = os::Descriptor(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   if (!epoll_ || !timer_) return system_error("no epoll or timer");
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const int descriptor = members_[i].connection.number();
@@ -188,7 +188,7 @@ Result<void> Load::watch(int operation, int descriptor, std::uint64_t what, std:
 
 Result<void> Load::watch_signals() {
   const sigset_t set = end_signals();
-  signals_ = platform::Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  signals_ = os::Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_ || ::sigprocmask(SIG_BLOCK, &set, nullptr) != 0) {
     return system_error("cannot wait for signals");
   }

@@ -12,7 +12,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "platform/descriptor.h"
+#include "os/descriptor.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/system_error.h"
 #include "tubectl/top/frame.h"
@@ -33,14 +33,14 @@ constexpr std::chrono::seconds kSilence{3};
 constexpr std::chrono::seconds kMessageTime{5};
 
 // The signals that end it, and that of the window's size, as something to poll.
-Result<platform::Descriptor> catch_signals() {
+Result<os::Descriptor> catch_signals() {
   sigset_t caught;
   sigemptyset(&caught);
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH}) {
     sigaddset(&caught, number);
   }
   ::pthread_sigmask(SIG_BLOCK, &caught, nullptr);
-  platform::Descriptor signals(::signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK));
+  os::Descriptor signals(::signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals) return system_error("cannot wait for signals");
   return signals;
 }
@@ -48,7 +48,7 @@ Result<platform::Descriptor> catch_signals() {
 class Live {
  public:
   struct Parts {
-    platform::Descriptor signals;
+    os::Descriptor signals;
     Watcher watcher;
     Screen screen;
   };
@@ -174,7 +174,7 @@ class Live {
 
   steady_clock::duration interval_;
   Glyphs glyphs_;
-  platform::Descriptor signals_;
+  os::Descriptor signals_;
   Watcher watcher_;
   Screen screen_;
   Model model_;

@@ -13,7 +13,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "platform/descriptor.h"
+#include "os/descriptor.h"
 #include "protocol/reply.h"
 #include "tubectl/system_error.h"
 
@@ -104,9 +104,9 @@ Result<Look> try_to_fulfil(const Server& server, std::optional<Client>& client, 
 }  // namespace
 
 struct Watcher::Shared {
-  explicit Shared(platform::Descriptor event) : ready(std::move(event)) {}
+  explicit Shared(os::Descriptor event) : ready(std::move(event)) {}
 
-  platform::Descriptor ready;  // an eventfd
+  os::Descriptor ready;  // an eventfd
   std::mutex mutex;
   std::condition_variable changed;
   std::optional<Wish> wish;
@@ -115,7 +115,7 @@ struct Watcher::Shared {
 };
 
 Result<Watcher> Watcher::start(const Server& server, Client client) {
-  platform::Descriptor event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  os::Descriptor event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!event) return system_error("cannot watch the server");
   const auto shared = std::make_shared<Shared>(std::move(event));
   // Signals are for the thread that has the screen.

@@ -26,7 +26,7 @@ constexpr int kExitNotFound = 127;
 
 CannotRun cannot_execute(const std::string& program, int error) {
   return {error == ENOENT ? kExitNotFound : kExitNotExecutable,
-          fmt::format("cannot run {}: {}", program, platform::error_text(error))};
+          fmt::format("cannot run {}: {}", program, os::error_text(error))};
 }
 
 CannotRun cannot_start(const std::string& attempt) {
@@ -34,8 +34,8 @@ CannotRun cannot_start(const std::string& attempt) {
 }
 
 // A file in memory that holds the body: who does not read it blocks nobody.
-std::optional<platform::Descriptor> make_input(std::string_view body) {
-  platform::Descriptor file(::memfd_create("tubed-job", MFD_CLOEXEC));
+std::optional<os::Descriptor> make_input(std::string_view body) {
+  os::Descriptor file(::memfd_create("tubed-job", MFD_CLOEXEC));
   if (!file) return std::nullopt;
   while (!body.empty()) {
     const ssize_t written = ::write(file.number(), body.data(), body.size());
@@ -107,8 +107,8 @@ std::variant<Command, CannotRun> Command::start(const CommandLine& command_line,
   if (!input) return cannot_start("cannot keep the body for the command");
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return cannot_start("cannot start a command");
-  platform::Descriptor read_end(ends[0]);
-  platform::Descriptor write_end(ends[1]);
+  os::Descriptor read_end(ends[0]);
+  os::Descriptor write_end(ends[1]);
   // The child allocates nothing.
   auto words = command_line.words;
   auto environment = environment_with(variables);
@@ -124,13 +124,13 @@ std::variant<Command, CannotRun> Command::start(const CommandLine& command_line,
     const ssize_t told = ::write(write_end.number(), &error, sizeof error);
     ::_exit(told == sizeof error ? kExitNotFound : kExitNotExecutable);
   }
-  write_end = platform::Descriptor();
+  write_end = os::Descriptor();
   if (const int error = read_error(read_end.number()); error != 0) {
     ::waitpid(id, nullptr, 0);
     return cannot_execute(command_line.words.front(), error);
   }
   // The header of glibc 2.36 has it for C only.
-  platform::Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, id, 0)));
+  os::Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, id, 0)));
   if (!process) {
     const CannotRun reason = cannot_start("cannot watch a command");
     ::kill(-id, SIGKILL);

@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-#include "platform/descriptor.h"
+#include "os/descriptor.h"
 #include "tubectl/work/verdict.h"
 
 namespace tubed::tubectl::work {
@@ -51,10 +51,10 @@ class Command {
   Ending end();
 
  private:
-  Command(pid_t id, platform::Descriptor process) : id_(id), process_(std::move(process)) {}
+  Command(pid_t id, os::Descriptor process) : id_(id), process_(std::move(process)) {}
 
   pid_t id_;
-  platform::Descriptor process_;  // pidfd
+  os::Descriptor process_;  // pidfd
 };
 
 // Why start() would not find that program; nothing if it would.

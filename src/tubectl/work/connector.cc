@@ -31,16 +31,16 @@ Result<Client> try_to_connect(const Address& server) {
 }  // namespace
 
 struct Connector::Attempt {
-  explicit Attempt(platform::Descriptor event) : done(std::move(event)) {}
+  explicit Attempt(os::Descriptor event) : done(std::move(event)) {}
 
-  platform::Descriptor done;  // an eventfd
+  os::Descriptor done;  // an eventfd
   std::mutex mutex;
   std::optional<Result<Client>> outcome;
 };
 
 Result<void> Connector::start() {
   TUBED_ASSERT(!busy());
-  platform::Descriptor event(::eventfd(0, EFD_CLOEXEC));
+  os::Descriptor event(::eventfd(0, EFD_CLOEXEC));
   if (!event) return system_error("cannot connect");
   const auto attempt = std::make_shared<Attempt>(std::move(event));
   try {

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "base/result.h"
-#include "platform/descriptor.h"
+#include "os/descriptor.h"
 #include "tubectl/address.h"
 #include "tubectl/client.h"
 

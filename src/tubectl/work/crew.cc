@@ -44,7 +44,7 @@ Crew::Crew(const Plan& plan, const Shift& shift, const Report& report)
   for (std::size_t i = 0; i < shift.slots; ++i) slots_.emplace_back(plan, report);
 }
 
-int Crew::run(const platform::Descriptor& signals) {
+int Crew::run(const os::Descriptor& signals) {
   now_ = connect_at_ = Clock::now();
   pause_ = kFirstPause;
   for (;;) {
@@ -91,7 +91,7 @@ std::optional<int> Crew::ended() {
   return std::nullopt;
 }
 
-void Crew::turn(const platform::Descriptor& signals) {
+void Crew::turn(const os::Descriptor& signals) {
   polled_[0] = {signals.number(), POLLIN, 0};
   polled_[1] = {connector_.descriptor(), POLLIN, 0};
   for (std::size_t i = 0; i < slots_.size(); ++i) {

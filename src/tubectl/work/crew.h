@@ -9,7 +9,7 @@
 
 #include <poll.h>
 
-#include "platform/descriptor.h"
+#include "os/descriptor.h"
 #include "tubectl/work/connector.h"
 #include "tubectl/work/report.h"
 #include "tubectl/work/slot.h"
@@ -30,7 +30,7 @@ class Crew {
 
   // Until it is told to end or has nothing more to do; returns the exit code. Precondition:
   // `signals` gives SIGTERM and SIGINT.
-  int run(const platform::Descriptor& signals);
+  int run(const os::Descriptor& signals);
 
  private:
   // Each does what has become possible since the last turn.
@@ -40,7 +40,7 @@ class Crew {
   // The exit code, once there is nothing more to do.
   std::optional<int> ended();
   // Waits for what comes next, and attends to it.
-  void turn(const platform::Descriptor& signals);
+  void turn(const os::Descriptor& signals);
   void attend_slots();
   void take_connection();
   void attend(Slot& slot, bool connection_ready, bool command_ended);

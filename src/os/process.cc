@@ -1,0 +1,165 @@
+#include "os/process.h"
+
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <new>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <grp.h>
+#include <malloc.h>
+#include <poll.h>
+#include <pwd.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+namespace tubed::os {
+
+namespace {
+
+Duration as_duration(const timeval& time) {
+  return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
+}
+
+}  // namespace
+
+MachineNames machine_names() {
+  utsname names{};
+  ::uname(&names);
+  return {.hostname = names.nodename, .os = names.version, .platform = names.machine};
+}
+
+std::string boot_id() {
+  std::string id;
+  if (const char* given = std::getenv("TUBED_BOOT_ID"); given != nullptr) {
+    id = given;
+  } else {
+    std::ifstream file("/proc/sys/kernel/random/boot_id");
+    std::getline(file, id);
+  }
+  std::erase(id, '-');  // systemd writes it without them
+  return id;
+}
+
+std::uint64_t process_id() {
+  return static_cast<std::uint64_t>(::getpid());
+}
+
+ProcessTimes process_times() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return {.user = as_duration(usage.ru_utime), .system = as_duration(usage.ru_stime)};
+}
+
+std::uint64_t resident_bytes() {
+  const Descriptor file(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
+  char text[128];
+  const ssize_t got = file ? ::read(file.number(), text, sizeof text) : -1;
+  if (got <= 0) return 0;
+  // The size of all, and then what is resident, in pages.
+  const std::string_view words(text, static_cast<std::size_t>(got));
+  const std::size_t second = words.find(' ') + 1;
+  std::uint64_t pages = 0;
+  std::from_chars(words.data() + second, words.data() + words.size(), pages);
+  return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+std::uint64_t random_number() {
+  std::uint64_t number = 0;
+  while (number == 0) {
+    // A few bytes, after boot: it neither blocks nor fails.
+    const ssize_t got = ::getrandom(&number, sizeof number, 0);
+    TUBED_ASSERT(got == sizeof number);
+  }
+  return number;
+}
+
+std::string random_instance_id() {
+  return fmt::format("{:016x}", random_number());
+}
+
+void exit_now(int code) {
+  ::_exit(code);
+}
+
+void exit_when_out_of_memory() {
+  std::set_new_handler([] {
+    constexpr std::string_view kMessage = "tubed: out of memory; lower limits.job_memory\n";
+    [[maybe_unused]] const auto said = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+    ::_exit(kExitNoMemory);
+  });
+}
+
+void give_back_heap() {
+  ::malloc_trim(0);
+}
+
+std::uint64_t open_descriptors(const char* directory) {
+  struct stat status {};
+  if (::stat(directory, &status) != 0) return 0;
+  if (status.st_size > 0) return static_cast<std::uint64_t>(status.st_size);
+  DIR* const stream = ::opendir(directory);
+  if (stream == nullptr) return 0;
+  std::uint64_t entries = 0;
+  while (::readdir(stream) != nullptr) ++entries;
+  ::closedir(stream);
+  return entries - 3;  // ".", ".." and the stream itself
+}
+
+std::uint64_t descriptor_limit() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
+}
+
+std::uint64_t raise_descriptor_limit() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  return descriptor_limit();
+}
+
+Result<OtherProcess> OtherProcess::open(std::uint64_t number) {
+  Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, number, 0)));
+  if (!handle) return Error{fmt::format("process {}: {}", number, error_text(errno))};
+  return OtherProcess(number, std::move(handle));
+}
+
+Result<void> OtherProcess::signal(int signal) const {
+  if (::syscall(SYS_pidfd_send_signal, handle_.number(), signal, nullptr, 0) == 0) return {};
+  return Error{fmt::format("process {}: {}", number_, error_text(errno))};
+}
+
+Result<void> OtherProcess::wait_for_end() const {
+  pollfd ended{.fd = handle_.number(), .events = POLLIN, .revents = 0};
+  while (::poll(&ended, 1, -1) != 1) {
+    if (errno != EINTR) {
+      return Error{fmt::format("waiting for process {}: {}", number_, error_text(errno))};
+    }
+  }
+  return {};
+}
+
+Result<void> become_user(const std::string& user) {
+  const passwd* entry = ::getpwnam(user.c_str());
+  if (entry == nullptr) return Error{fmt::format("no user {}", user)};
+  if (entry->pw_uid == ::geteuid()) return {};
+  if (::initgroups(user.c_str(), entry->pw_gid) != 0 || ::setgid(entry->pw_gid) != 0 ||
+      ::setuid(entry->pw_uid) != 0) {
+    return Error{fmt::format("cannot become user {}: {}", user, std::strerror(errno))};
+  }
+  return {};
+}
+
+}  // namespace tubed::os

@@ -1,0 +1,278 @@
+#include "os/socket.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <grp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "os/descriptor.h"
+
+namespace tubed::os {
+
+namespace {
+
+Error system_error(std::string_view what, const std::string& on) {
+  return {fmt::format("{} {}: {}", what, on, std::strerror(errno))};
+}
+
+Transfer as_transfer(ssize_t result) {
+  if (result > 0) return {Transfer::Kind::done, static_cast<std::size_t>(result)};
+  if (result == 0) return {Transfer::Kind::end, 0};
+  const bool later = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+  return {later ? Transfer::Kind::would_block : Transfer::Kind::failed, 0};
+}
+
+void set_option(const Socket& socket, int level, int option, int value) {
+  ::setsockopt(socket.descriptor(), level, option, &value, sizeof value);
+}
+
+Socket open_socket(int family) {
+  return Socket(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+// The address of any family, for the calls that take one.
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof(sockaddr_storage);
+
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+  template <class T>
+  T& as() {
+    return *reinterpret_cast<T*>(&storage);
+  }
+};
+
+bool tcp_address(const std::string& host, std::uint16_t port, Address& address) {
+  auto& v4 = address.as<sockaddr_in>();
+  if (::inet_pton(AF_INET, host.c_str(), &v4.sin_addr) == 1) {
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(port);
+    address.length = sizeof v4;
+    return true;
+  }
+  auto& v6 = address.as<sockaddr_in6>();
+  if (::inet_pton(AF_INET6, host.c_str(), &v6.sin6_addr) != 1) return false;
+  v6.sin6_family = AF_INET6;
+  v6.sin6_port = htons(port);
+  address.length = sizeof v6;
+  return true;
+}
+
+bool unix_address(const std::string& path, Address& address) {
+  auto& name = address.as<sockaddr_un>();
+  if (path.size() >= sizeof name.sun_path) return false;
+  name.sun_family = AF_UNIX;
+  std::memcpy(name.sun_path, path.c_str(), path.size() + 1);
+  address.length = sizeof name;
+  return true;
+}
+
+// True unless it is certain that nobody answers on that path: a socket that nobody serves refuses.
+bool is_served(Address& address) {
+  const Socket probe = open_socket(AF_UNIX);
+  if (!probe || ::connect(probe.descriptor(), address.get(), address.length) == 0) return true;
+  return errno != ECONNREFUSED && errno != ENOENT;
+}
+
+}  // namespace
+
+Socket::~Socket() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void make_our_own(const Socket& socket) {
+  const int flags = ::fcntl(socket.descriptor(), F_GETFL);
+  ::fcntl(socket.descriptor(), F_SETFL, flags | O_NONBLOCK);
+  ::fcntl(socket.descriptor(), F_SETFD, FD_CLOEXEC);
+}
+
+// One piece goes through recv and send: the kernel has less to do than for readv and writev.
+Transfer read_into(const Socket& socket, std::span<char> buffer) {
+  return as_transfer(::recv(socket.descriptor(), buffer.data(), buffer.size(), 0));
+}
+
+Transfer write_from(const Socket& socket, std::string_view piece) {
+  return as_transfer(::send(socket.descriptor(), piece.data(), piece.size(), MSG_NOSIGNAL));
+}
+
+Transfer read_into(const Socket& socket, std::span<const std::span<char>> buffers) {
+  std::array<iovec, 2> vectors;
+  TUBED_ASSERT(buffers.size() <= vectors.size());
+  std::transform(buffers.begin(), buffers.end(), vectors.begin(), [](std::span<char> buffer) {
+    return iovec{.iov_base = buffer.data(), .iov_len = buffer.size()};
+  });
+  return as_transfer(
+      ::readv(socket.descriptor(), vectors.data(), static_cast<int>(buffers.size())));
+}
+
+Transfer write_from(const Socket& socket, std::span<const std::string_view> pieces) {
+  std::array<iovec, kMaxPieces> vectors;
+  const std::size_t count = std::min(pieces.size(), vectors.size());
+  std::transform(pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(count),
+                 vectors.begin(), [](std::string_view piece) {
+                   return iovec{.iov_base = const_cast<char*>(piece.data()),
+                                .iov_len = piece.size()};
+                 });
+  return as_transfer(::writev(socket.descriptor(), vectors.data(), static_cast<int>(count)));
+}
+
+bool has_unread(const Socket& socket) {
+  int bytes = 0;
+  return ::ioctl(socket.descriptor(), FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
+void end_output(const Socket& socket) {
+  ::shutdown(socket.descriptor(), SHUT_WR);
+}
+
+void tune_connection(const Socket& socket, Duration keepalive_idle) {
+  Address address;
+  if (::getsockname(socket.descriptor(), address.get(), &address.length) != 0) return;
+  if (address.storage.ss_family == AF_UNIX) return;
+  constexpr int kProbes = 4;
+  const auto idle = std::chrono::ceil<std::chrono::seconds>(keepalive_idle);
+  set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(idle.count()));
+  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL,
+             std::max(1, static_cast<int>(idle.count()) / kProbes));
+  set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, kProbes);
+}
+
+void refuse_connection(Socket socket, std::string_view line) {
+  const std::array pieces = {line, std::string_view("\r\n")};
+  write_from(socket, pieces);
+  // Unread input would turn the close into a reset, and the line could be lost.
+  std::array<char, 4096> unread;
+  read_into(socket, unread);
+}
+
+bool may_open_tcp() {
+  return static_cast<bool>(open_socket(AF_INET)) || errno != EAFNOSUPPORT;
+}
+
+Result<Socket> listen_tcp(const std::string& host, std::uint16_t port, int backlog) {
+  const std::string name = host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
+                                                               : fmt::format("[{}]:{}", host, port);
+  Address address;
+  if (!tcp_address(host, port, address)) return Error{name + ": not a numeric address"};
+  Socket socket = open_socket(address.storage.ss_family);
+  if (!socket) return system_error("cannot open a socket for", name);
+  set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1);
+  if (address.storage.ss_family == AF_INET6) set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+  if (::bind(socket.descriptor(), address.get(), address.length) != 0 ||
+      ::listen(socket.descriptor(), backlog) != 0) {
+    return system_error("cannot listen on", name);
+  }
+  return socket;
+}
+
+Result<Socket> listen_unix(const std::string& path, const UnixAccess& access, int backlog) {
+  const std::string name = "unix:" + path;
+  Address address;
+  if (!unix_address(path, address)) return Error{name + ": the path is too long"};
+  struct stat there {};
+  if (::lstat(path.c_str(), &there) == 0) {
+    if (!S_ISSOCK(there.st_mode)) return Error{name + ": exists and is not a socket"};
+    if (is_served(address)) return Error{name + ": another server listens there"};
+    ::unlink(path.c_str());
+  }
+  Socket socket = open_socket(AF_UNIX);
+  if (!socket) return system_error("cannot open a socket for", name);
+  // A file that bind() makes has the mode of its socket, less the umask. Connections are refused
+  // until the socket listens, so no client connects before the access is as configured.
+  if (access.mode && ::fchmod(socket.descriptor(), *access.mode) != 0) {
+    return system_error("cannot set the mode of", name);
+  }
+  const mode_t old_mask = ::umask(0);
+  if (!access.mode) ::umask(old_mask);
+  const int bound = ::bind(socket.descriptor(), address.get(), address.length);
+  ::umask(old_mask);
+  if (bound != 0) return system_error("cannot listen on", name);
+  if (auto granted = grant_access(path, access); !granted) {
+    remove_unix_path(socket, path);
+    return granted.error();
+  }
+  if (::listen(socket.descriptor(), backlog) != 0) return system_error("cannot listen on", name);
+  return socket;
+}
+
+// By descriptor, never by path: whoever may write the directory can put a symbolic link in the
+// socket's place, and a server that was started as root would follow it.
+Result<void> grant_access(const std::string& path, const UnixAccess& access) {
+  if (access.group.empty() && !access.mode) return {};
+  const Descriptor file(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat there {};
+  if (!file || ::fstat(file.number(), &there) != 0) return system_error("cannot open", path);
+  // Another name would be a hard link to a socket of another server.
+  if (!S_ISSOCK(there.st_mode) || there.st_uid != ::geteuid() || there.st_nlink != 1) {
+    return Error{path + ": another file has taken the socket's place"};
+  }
+  if (!access.group.empty()) {
+    const group* entry = ::getgrnam(access.group.c_str());
+    if (entry == nullptr) return Error{fmt::format("{}: no group {}", path, access.group)};
+    if (::fchownat(file.number(), "", static_cast<uid_t>(-1), entry->gr_gid, AT_EMPTY_PATH) != 0) {
+      return system_error("cannot set the group of", path);
+    }
+  }
+  // bind() has given it the mode, less what a default ACL of the directory takes away. No call
+  // before Linux 6.6 changes the mode by such a descriptor; its name in /proc is that very file.
+  const std::string name = fmt::format("/proc/self/fd/{}", file.number());
+  const bool has_mode = !access.mode || (there.st_mode & 07777U) == *access.mode;
+  if (!has_mode && ::chmod(name.c_str(), *access.mode) != 0) {
+    return system_error("cannot set the mode of", path);
+  }
+  return {};
+}
+
+void remove_unix_path(const Socket& socket, const std::string& path) {
+  // The descriptor and the path have different inodes; whether the path is still ours shows in
+  // whether somebody else serves it.
+  Address address;
+  if (!unix_address(path, address)) return;
+  struct stat there {};
+  if (::lstat(path.c_str(), &there) != 0 || !S_ISSOCK(there.st_mode)) return;
+  ::shutdown(socket.descriptor(), SHUT_RDWR);
+  if (!is_served(address)) ::unlink(path.c_str());
+}
+
+std::string local_address(const Socket& socket) {
+  Address address;
+  if (::getsockname(socket.descriptor(), address.get(), &address.length) != 0) return "?";
+  char host[INET6_ADDRSTRLEN] = "";
+  switch (address.storage.ss_family) {
+    case AF_INET: {
+      const auto& v4 = address.as<sockaddr_in>();
+      ::inet_ntop(AF_INET, &v4.sin_addr, host, sizeof host);
+      return fmt::format("{}:{}", host, ntohs(v4.sin_port));
+    }
+    case AF_INET6: {
+      const auto& v6 = address.as<sockaddr_in6>();
+      ::inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof host);
+      return fmt::format("[{}]:{}", host, ntohs(v6.sin6_port));
+    }
+    default: {
+      const char* name = address.as<sockaddr_un>().sun_path;
+      const std::size_t bytes = address.length - offsetof(sockaddr_un, sun_path);
+      const bool is_abstract = bytes > 1 && name[0] == '\0';
+      return is_abstract ? fmt::format("unix:@{}", std::string_view(name + 1, bytes - 1))
+                         : fmt::format("unix:{}", name);
+    }
+  }
+}
+
+}  // namespace tubed::os

@@ -1,0 +1,343 @@
+#include <array>
+#include <climits>
+#include <cstddef>
+
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/loop/storage_place.h"
+
+namespace tubed::loop_test {
+
+using journal::FileId;
+using journal::Outcome;
+using journal::Sync;
+
+TEST_CASE("a new file begins with its head, reads as zeros behind it and has its place") {
+  Place place;
+  FileId id = 0;
+  REQUIRE(place.create("file", "head", 1 << 20, &id).ok());
+  CHECK(contents_of(place.file("file")) == "head" + std::string((1 << 20) - 4, '\0'));
+  CHECK(place_of(place.file("file")) >= 1 << 20);
+  CHECK(mode_of(place.file("file")) == 0600);
+  CHECK(place.names() == std::vector<std::string>{"file"});
+  CHECK(place.write(id, 4, {"body"}).ok());
+  CHECK(place.storage->read(id).value().starts_with("headbody"));
+}
+
+TEST_CASE("a new file does not replace one, and a failed one leaves nothing") {
+  Place place;
+  REQUIRE(place.storage->store("file", "old").ok());
+  FileId id = 77;
+  const Outcome outcome = place.create("file", "head", 100, &id);
+  CHECK(outcome.kind == Outcome::Kind::failed);
+  CHECK(outcome.reason ==
+        fmt::format("renaming of {} to file: File exists", place.file("file.new")));
+  CHECK(id == 0);
+  CHECK(contents_of(place.file("file")) == "old");
+  CHECK(place.names() == std::vector<std::string>{"file"});
+}
+
+TEST_CASE("a file never gets the id of another") {
+  Place place;
+  FileId first = 0;
+  FileId second = 0;
+  REQUIRE(place.create("file", "x", 1, &first).ok());
+  place.storage->close(first);
+  REQUIRE(place.create("other", "x", 1, &second).ok());
+  CHECK(first != second);
+  CHECK(place.opened("file") > second);
+}
+
+TEST_CASE("an allocated part reads as zeros and has its place") {
+  Place place;
+  REQUIRE(place.storage->store("file", "0123").ok());
+  const FileId id = place.opened("file");
+  REQUIRE(place.allocate(id, 4, 1 << 20).ok());
+  CHECK(contents_of(place.file("file")) == "0123" + std::string((1 << 20) - 4, '\0'));
+  CHECK(place_of(place.file("file")) >= 1 << 20);
+  CHECK(place.allocate(id, 1 << 20, 1 << 20).ok());
+}
+
+TEST_CASE("a write puts all its pieces one after the other, more than one call takes too") {
+  Place place;
+  REQUIRE(place.storage->store("file", "0123").ok());
+  const FileId id = place.opened("file");
+  std::string text;
+  for (int i = 0; i < 3 * IOV_MAX + 7; ++i) text += fmt::format("{},", i);
+  std::vector<std::string_view> pieces;
+  const std::string_view whole = text;
+  std::size_t at = 0;
+  while (at < whole.size()) {  // a number, its comma, and a piece of nothing now and then
+    const std::size_t comma = whole.find(',', at);
+    pieces.push_back(whole.substr(at, comma - at));
+    pieces.push_back(whole.substr(comma, 1));
+    if (at % 5 == 0) pieces.push_back({});
+    at = comma + 1;
+  }
+  REQUIRE(pieces.size() > 6 * IOV_MAX);
+  for (const Sync sync : {Sync::no, Sync::yes}) {
+    CHECK(place.storage->truncate(id, 4).ok());
+    CHECK(place.write(id, 2, pieces, sync).ok());
+    CHECK(contents_of(place.file("file")) == "01" + text);
+  }
+  CHECK(place.write(id, 0, {}).ok());
+  CHECK(place.write(id, 0, std::vector<std::string_view>(2 * IOV_MAX)).ok());
+  CHECK(contents_of(place.file("file")) == "01" + text);
+  CHECK(place.wait([&](const journal::Done& done) { place.storage->sync(id, done); }).ok());
+}
+
+TEST_CASE("a trimmed file is as long as it was asked to be") {
+  Place place;
+  FileId id = 0;
+  REQUIRE(place.create("file", "head", 1 << 20, &id).ok());
+  CHECK(place.wait([&](const journal::Done& done) { place.storage->trim(id, 8, done); }).ok());
+  CHECK(contents_of(place.file("file")) == std::string("head\0\0\0\0", 8));
+  CHECK(place_of(place.file("file")) < 1 << 20);
+}
+
+TEST_CASE("a reused file has another name, its own place, and nothing of what it held") {
+  Place place;
+  const std::string old(10'000, 'o');
+  for (const std::size_t bytes : {10'000U, 6'000U}) {
+    REQUIRE(place.storage->store("old", old).ok());
+    put_file(place.file("new.new"), "a crash's");
+    const auto inode = status_of(place.file("old")).st_ino;
+    FileId id = 0;
+    const Outcome outcome = place.wait([&](const journal::Done& done) {
+      place.storage->reuse("old", "new", "head", bytes,
+                           [&id, done](const Outcome& reused, FileId file) {
+                             id = file;
+                             done(reused);
+                           });
+    });
+    REQUIRE(outcome.ok());
+    CHECK(place.names() == std::vector<std::string>{"new"});
+    CHECK(contents_of(place.file("new")) == "head" + std::string(bytes - 4, '\0'));
+    CHECK(status_of(place.file("new")).st_ino == inode);
+    CHECK(place.write(id, 4, {"text"}).ok());
+    CHECK(contents_of(place.file("new")).starts_with("headtext"));
+    place.storage->close(id);
+    REQUIRE(place.storage->remove_now("new").ok());
+  }
+  const Outcome none = place.wait([&](const journal::Done& done) {
+    place.storage->reuse("none", "new", "head", 8,
+                         [done](const Outcome& reused, FileId) { done(reused); });
+  });
+  CHECK(none.kind == Outcome::Kind::failed);
+  CHECK(none.reason == "opening of " + place.file("none") + ": No such file or directory");
+  CHECK(place.names().empty());
+}
+
+TEST_CASE("operations run beside each other, and each is completed once") {
+  Place place;
+  constexpr std::size_t kFiles = 5;
+  constexpr std::size_t kWrites = 40;
+  std::vector<FileId> ids(kFiles);
+  for (std::size_t i = 0; i < kFiles; ++i) {
+    REQUIRE(place.create(fmt::format("file{}", i), "", kWrites, &ids[i]).ok());
+  }
+  const std::string letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN";
+  std::vector<int> completed(kFiles * kWrites);
+  for (std::size_t i = 0; i < completed.size(); ++i) {
+    const std::size_t at = i / kFiles;
+    place.storage->write(ids[i % kFiles], at, {std::string_view(letters).substr(at, 1)},
+                         i % 7 == 0 ? Sync::yes : Sync::no, [&completed, i](const Outcome& told) {
+                           CHECK(told.ok());
+                           ++completed[i];
+                         });
+  }
+  place.storage->store("blocking", "beside").ok();
+  REQUIRE(run_until(place.loop, [&] { return !place.storage->busy(); }));
+  CHECK(completed == std::vector<int>(completed.size(), 1));
+  for (std::size_t i = 0; i < kFiles; ++i) {
+    CHECK(contents_of(place.file(fmt::format("file{}", i))) == letters);
+  }
+}
+
+TEST_CASE("a completion may close the file, ask for more, and let the storage go") {
+  Place place;
+  REQUIRE(place.storage->store("file", "0123").ok());
+  const FileId id = place.opened("file");
+  bool gone = false;
+  place.storage->write(id, 0, {"abcd"}, Sync::yes, [&](const Outcome&) {
+    place.storage->close(id);
+    place.storage->remove("file", [&](const Outcome& outcome) {
+      CHECK(outcome.ok());
+      CHECK_FALSE(place.storage->busy());
+      place.storage.reset();
+      gone = true;
+    });
+  });
+  REQUIRE(run_until(place.loop, [&] { return gone; }));
+  place.open();
+  CHECK(place.names().empty());
+}
+
+// --- No space
+
+TEST_CASE("a write beyond the limit of a file's size is without space, and can be tried again") {
+  Place place;
+  REQUIRE(place.storage->store("file", "0123").ok());
+  const FileId id = place.opened("file");
+  {
+    const FileSizeLimit limit(8);
+    const Outcome outcome = place.write(id, 4, {"ab", "cdef"});
+    CHECK(outcome.kind == Outcome::Kind::no_space);
+    CHECK(outcome.reason == "write of " + place.file("file at 8: File too large"));
+  }
+  CHECK(place.write(id, 4, {"ab", "cdef"}).ok());
+  CHECK(contents_of(place.file("file")) == "0123abcdef");
+}
+
+TEST_CASE("an allocation without space leaves the file as it was") {
+  Place place;
+  REQUIRE(place.storage->store("file", "0123").ok());
+  const FileId id = place.opened("file");
+  {
+    const FileSizeLimit limit(4096);
+    const Outcome outcome = place.allocate(id, 4, 1 << 20);
+    CHECK(outcome.kind == Outcome::Kind::no_space);
+    CHECK(outcome.reason ==
+          fmt::format("allocation of {} from 4 to 1048576: File too large", place.file("file")));
+  }
+  CHECK(contents_of(place.file("file")) == "0123");
+  CHECK(place.allocate(id, 4, 1 << 20).ok());
+}
+
+TEST_CASE("a new file without space is not there, neither for its head nor for its length") {
+  Place place;
+  for (const rlim_t bytes : {2U, 4096U}) {
+    const FileSizeLimit limit(bytes);
+    CHECK(place.create("file", "head", 1 << 20).kind == Outcome::Kind::no_space);
+    CHECK(place.names().empty());
+    CHECK_FALSE(place.storage->store("file", std::string(8192, 'x')).ok());
+    CHECK(place.names().empty());
+  }
+  CHECK(place.create("file", "head", 1 << 20).ok());
+}
+
+TEST_CASE("a new file that no descriptor is left for is without space, and can be tried again") {
+  Place place;
+  {
+    NoDescriptors none;
+    const Outcome outcome = place.create("file", "head", 100);
+    CHECK(outcome.kind == Outcome::Kind::no_space);
+    CHECK(outcome.reason.ends_with("Too many open files"));
+  }
+  CHECK(place.create("file", "head", 100).ok());
+}
+
+TEST_CASE("a file that cannot grow as far as it should be cut is without space") {
+  Place place;
+  REQUIRE(place.storage->store("file", "0123").ok());
+  const FileId id = place.opened("file");
+  const FileSizeLimit limit(8);
+  const Outcome outcome =
+      place.wait([&](const journal::Done& done) { place.storage->trim(id, 16, done); });
+  CHECK(outcome.kind == Outcome::Kind::no_space);
+  CHECK(outcome.reason == "truncation of " + place.file("file to 16: File too large"));
+  const auto truncated = place.storage->truncate(id, 16);
+  REQUIRE_FALSE(truncated.ok());
+  CHECK(truncated.error().kind == Error::Kind::no_space);
+}
+
+TEST_CASE("a reuse that has no space for the new contents leaves nothing, and can be removed") {
+  Place place;
+  REQUIRE(place.storage->store("old", std::string(10'000, 'o')).ok());
+  {
+    const FileSizeLimit limit(4096);
+    const Outcome outcome = place.wait([&](const journal::Done& done) {
+      place.storage->reuse("old", "new", "head", 10'000,
+                           [done](const Outcome& reused, FileId) { done(reused); });
+    });
+    CHECK(outcome.kind == Outcome::Kind::no_space);
+    CHECK(outcome.reason == "write of " + place.file("new.new at 4096: File too large"));
+  }
+  CHECK(place.names().empty());
+  const auto remove = [&](const journal::Done& done) { place.storage->remove("old", done); };
+  CHECK(place.wait(remove).ok());
+  CHECK(place.wait(remove).kind == Outcome::Kind::failed);
+}
+
+// --- Other failures
+
+TEST_CASE("a write that fails for another reason says what, where and why") {
+  Place place;
+  REQUIRE(std::filesystem::create_directory(place.file("folder")));
+  CHECK(failure_of(place.storage->open("folder")) ==
+        "opening of " + place.file("folder: Is a directory"));
+  REQUIRE(place.storage->store("file", "0123").ok());
+  const FileId id = place.opened("file");
+  // Larger than any file may be.
+  const Outcome outcome = place.write(id, INT64_MAX - 1, {"abcd"});
+  CHECK_FALSE(outcome.ok());
+  CHECK(outcome.reason.starts_with(
+      fmt::format("write of {} at {}: ", place.file("file"), INT64_MAX - 1)));
+}
+
+TEST_CASE("a directory that was removed refuses new files") {
+  Place place;
+  std::filesystem::remove_all(place.path);
+  const Outcome outcome = place.create("file", "head", 100);
+  CHECK(outcome.kind == Outcome::Kind::failed);
+  CHECK(outcome.reason == "creation of " + place.file("file.new") + ": No such file or directory");
+}
+
+// --- Without fallocate
+
+namespace {
+
+// This process and its threads to come have no fallocate() any more.
+bool lose_fallocate() {
+  std::array<sock_filter, 4> rules = {{
+      {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
+      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, __NR_fallocate},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EOPNOTSUPP},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+  }};
+  const sock_fprog program = {.len = rules.size(), .filter = rules.data()};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("fallocate is lost" * doctest::skip()) {
+  REQUIRE(lose_fallocate());
+  REQUIRE(::fallocate(0, 0, 0, 1) != 0);
+  REQUIRE(errno == EOPNOTSUPP);
+  Place place;
+  constexpr std::size_t kBytes = (1 << 20) + 77;
+  FileId id = 0;
+  REQUIRE(place.create("file", "head", kBytes, &id).ok());
+  CHECK(contents_of(place.file("file")) == "head" + std::string(kBytes - 4, '\0'));
+  REQUIRE(place.allocate(id, kBytes, 2 * kBytes).ok());
+  CHECK(contents_of(place.file("file")) == "head" + std::string(2 * kBytes - 4, '\0'));
+  CHECK(place_of(place.file("file")) >= 2 * kBytes);
+  const FileSizeLimit limit(3 * kBytes - 100);
+  CHECK(place.allocate(id, 2 * kBytes, 3 * kBytes).kind == Outcome::Kind::no_space);
+  CHECK(status_of(place.file("file")).st_size == 2 * kBytes);
+  CHECK(place.create("other", "head", 3 * kBytes).kind == Outcome::Kind::no_space);
+  CHECK(place.names() == std::vector<std::string>{"file"});
+}
+
+TEST_CASE("a file system without fallocate gets its zeros written") {
+  // In a process of its own: what is lost does not come back.
+  const pid_t pid = ::fork();
+  REQUIRE(pid >= 0);
+  if (pid == 0) {
+    ::execl("/proc/self/exe", "loop_test", "--no-skip", "--test-case=fallocate is lost", nullptr);
+    ::_exit(127);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(pid, &status, 0) == pid);
+  CHECK(status == 0);
+}
+
+}  // namespace tubed::loop_test

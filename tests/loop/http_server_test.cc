@@ -1,0 +1,391 @@
+#include "loop/http_server.h"
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "tests/loop/loopback.h"
+
+namespace tubed::loop_test {
+
+using loop::HttpResponse;
+using loop::HttpServer;
+using loop::Loop;
+using os::Socket;
+
+namespace {
+
+// Answers every path with "it is PATH", and those in `pages` with so many bytes of a long text.
+struct Library final : loop::HttpOwner {
+  std::vector<std::string> asked;
+  std::vector<std::string> troubles;
+  std::map<std::string, std::size_t> pages;
+  std::size_t made = 0;    // bytes of all pages
+  std::size_t pieces = 0;  // of all pages
+  int open_pages = 0;
+
+  HttpResponse answer(std::string_view path) override {
+    asked.emplace_back(path);
+    const auto page = pages.find(std::string(path));
+    if (page == pages.end()) return {.text = "it is " + asked.back()};
+    HttpResponse response;
+    response.content_type = "text/long";
+    ++open_pages;
+    const std::shared_ptr<void> open(nullptr, [this](void*) { --open_pages; });
+    response.next_piece = [this, open, left = page->second](std::size_t bytes,
+                                                            std::string& text) mutable {
+      if (left == 0) return false;
+      ++pieces;
+      const std::size_t more = std::min(left, std::min<std::size_t>(bytes, 5000));
+      for (std::size_t i = 0; i < more; ++i) text += static_cast<char>('a' + (left - i) % 26);
+      left -= more;
+      made += more;
+      return true;
+    };
+    return response;
+  }
+  void on_http_trouble(const std::string& reason) override { troubles.push_back(reason); }
+};
+
+std::string text_of_page(std::size_t bytes) {
+  std::string text;
+  for (std::size_t left = bytes; left > 0; --left) text += static_cast<char>('a' + left % 26);
+  return text;
+}
+
+struct Shop {
+  Loop loop;
+  Library library;
+  std::unique_ptr<HttpServer> server;
+  std::string address;
+
+  explicit Shop(Duration idle_timeout = std::chrono::seconds(10),
+                Duration whole_timeout = std::chrono::seconds(60))
+      : server(std::make_unique<HttpServer>(loop, library, idle_timeout, whole_timeout)) {
+    os::Socket socket = listening();
+    address = os::local_address(socket);
+    server->listen(std::move(socket), "");
+  }
+
+  os::Socket connect() const {
+    os::Socket client = connect_to(address);
+    REQUIRE(client);
+    return client;
+  }
+
+  // All that comes until the server closes the connection.
+  std::string take_all(const os::Socket& client) {
+    std::string got;
+    REQUIRE(run_until(loop, [&] {
+      char bytes[65536];
+      const auto transfer = os::read_into(client, bytes);
+      got.append(bytes, transfer.bytes);
+      return transfer.kind == os::Transfer::Kind::end ||
+             transfer.kind == os::Transfer::Kind::failed;
+    }));
+    return got;
+  }
+
+  std::string ask(std::string_view request) {
+    const os::Socket client = connect();
+    write_all(client, request);
+    return take_all(client);
+  }
+};
+
+std::string get(std::string_view path) {
+  return "GET " + std::string(path) + " HTTP/1.1\r\nHost: x\r\n\r\n";
+}
+
+std::string body_of(const std::string& answer) {
+  const auto end = answer.find("\r\n\r\n");
+  return end == std::string::npos ? "no end of the header" : answer.substr(end + 4);
+}
+
+std::string status_in(const std::string& answer) {
+  return answer.substr(0, answer.find("\r\n"));
+}
+
+bool has_line(const std::string& answer, const std::string& line) {
+  return answer.find("\r\n" + line + "\r\n") != std::string::npos;
+}
+
+std::string without_chunks(std::string body) {
+  std::string text;
+  for (;;) {
+    const auto end = body.find("\r\n");
+    REQUIRE(end != std::string::npos);
+    const auto bytes = std::stoul(body.substr(0, end), nullptr, 16);
+    if (bytes == 0) return text;
+    REQUIRE(body.size() >= end + bytes + 4);
+    text += body.substr(end + 2, bytes);
+    body.erase(0, end + bytes + 4);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a path is answered, and the connection closed") {
+  Shop shop;
+  const auto answer = shop.ask(get("/here?and=there"));
+  CHECK(status_in(answer) == "HTTP/1.1 200 OK");
+  CHECK(has_line(answer, "Content-Type: text/plain; charset=utf-8"));
+  CHECK(has_line(answer, "Content-Length: 11"));
+  CHECK(has_line(answer, "Connection: close"));
+  CHECK(body_of(answer) == "it is /here");
+  CHECK(shop.library.asked == std::vector<std::string>{"/here"});
+}
+
+TEST_CASE("HEAD gets the header only") {
+  Shop shop;
+  shop.library.pages["/long"] = 100'000;
+  auto answer = shop.ask("HEAD /here HTTP/1.1\r\nHost: x\r\n\r\n");
+  CHECK(has_line(answer, "Content-Length: 11"));
+  CHECK(body_of(answer).empty());
+  answer = shop.ask("HEAD /long HTTP/1.1\r\nHost: x\r\n\r\n");
+  CHECK(status_in(answer) == "HTTP/1.1 200 OK");
+  CHECK(body_of(answer).empty());
+  CHECK(shop.library.open_pages == 0);
+}
+
+TEST_CASE("other methods and bodies are refused") {
+  Shop shop;
+  for (const std::string method :
+       {"POST", "PUT", "DELETE", "OPTIONS", "TRACE", "get", "NONSENSE"}) {
+    CAPTURE(method);
+    const auto answer = shop.ask(method + " /here HTTP/1.1\r\nHost: x\r\n\r\n");
+    CHECK(status_in(answer) == "HTTP/1.1 405 Method Not Allowed");
+    CHECK(has_line(answer, "Allow: GET, HEAD"));
+  }
+  for (const std::string header : {"Content-Length: 5", "Transfer-Encoding: chunked"}) {
+    CAPTURE(header);
+    for (const std::string body : {"", "hello", "5\r\nhello\r\n0\r\n\r\n"}) {
+      const os::Socket client = shop.connect();
+      write_all(client, "GET /here HTTP/1.1\r\nHost: x\r\n" + header + "\r\n\r\n" + body);
+      if (body.empty()) half_close(client);
+      CHECK(status_in(shop.take_all(client)).starts_with("HTTP/1.1 413 "));
+    }
+  }
+  CHECK(shop.library.asked.empty());
+}
+
+TEST_CASE("a long page comes in blocks, and whole" * doctest::test_suite("slow")) {
+  for (const std::size_t bytes : {std::size_t{1}, HttpServer::kBlockBytes,
+                                  HttpServer::kBlockBytes + 1, std::size_t{3'000'000}}) {
+    CAPTURE(bytes);
+    Shop shop;
+    shop.library.pages["/long"] = bytes;
+    auto answer = shop.ask(get("/long"));
+    CHECK(has_line(answer, "Content-Type: text/long"));
+    CHECK(has_line(answer, "Transfer-Encoding: chunked"));
+    CHECK(without_chunks(body_of(answer)) == text_of_page(bytes));
+    answer = shop.ask("GET /long HTTP/1.0\r\n\r\n");
+    CHECK(body_of(answer) == text_of_page(bytes));
+    CHECK(shop.library.open_pages == 0);
+  }
+}
+
+TEST_CASE("one turn makes one block at most" * doctest::test_suite("slow")) {
+  Shop shop;
+  shop.library.pages["/long"] = 10'000'000;
+  const os::Socket client = shop.connect();
+  write_all(client, get("/long"));
+  std::size_t got = 0;
+  std::size_t most = 0;
+  REQUIRE(run_until(shop.loop, [&] {
+    const std::size_t before = shop.library.made;
+    turn(shop.loop);
+    most = std::max(most, shop.library.made - before);
+    got += read_some(client).size();
+    return shop.library.made == 10'000'000 && shop.library.open_pages == 0;
+  }));
+  CHECK(most > 0);
+  CHECK(most <= HttpServer::kBlockBytes);
+  CHECK(got > 0);
+}
+
+TEST_CASE("who does not read holds up nobody, and is given up" * doctest::test_suite("slow")) {
+  Shop shop(std::chrono::seconds(1));
+  shop.library.pages["/long"] = 100'000'000;
+  const os::Socket idle = shop.connect();
+  const os::Socket half = shop.connect();
+  write_all(half, "GET /here HTTP/1.1\r\nHo");
+  const os::Socket client = shop.connect();
+  write_all(client, get("/long"));
+  std::size_t made = 0;
+  REQUIRE(run_until(shop.loop, [&] {
+    const bool stands = shop.library.made > 0 && made == shop.library.made;
+    made = shop.library.made;
+    turn(shop.loop, 10);
+    return stands;
+  }));
+  CHECK(made < 50'000'000);
+  CHECK(body_of(shop.ask(get("/here"))) == "it is /here");
+  // Nothing is asked of the page any more, and the loop sleeps until the time is up.
+  CHECK(run_until(shop.loop, [&] { return shop.library.open_pages == 0; }));
+  CHECK(shop.library.made == made);
+  CHECK(shop.take_all(idle).empty());
+  shop.take_all(half);
+}
+
+TEST_CASE("who moves a byte now and then keeps no place for ever" * doctest::test_suite("slow")) {
+  Shop shop(std::chrono::minutes(1), std::chrono::milliseconds(200));
+  std::vector<os::Socket> clients;
+  for (std::size_t i = 0; i < HttpServer::kMaxConnections; ++i) {
+    clients.push_back(shop.connect());
+    write_all(clients.back(), "GET /he");
+  }
+  turn(shop.loop, 20);
+  CHECK(body_of(shop.ask(get("/here"))) == "it is /here");
+  for (const os::Socket& client : clients) CHECK(shop.take_all(client).empty());
+  CHECK(uv_backend_timeout(shop.loop.uv()) == -1);
+}
+
+TEST_CASE("the loop sleeps while there is nothing to do" * doctest::test_suite("slow")) {
+  Shop shop(std::chrono::seconds(3));
+  const os::Socket client = shop.connect();
+  write_all(client, "GET /he");
+  turn(shop.loop, 20);
+  CHECK(uv_backend_timeout(shop.loop.uv()) > 1000);
+  const os::Socket silent = shop.connect();
+  write_all(silent, std::string_view("\0\r\n\r\n", 5));
+  half_close(silent);
+  turn(shop.loop, 20);
+  CHECK(uv_backend_timeout(shop.loop.uv()) > 1000);
+  write_all(client, "re HTTP/1.1\r\nHost: x\r\n\r\n");
+  CHECK(body_of(shop.take_all(client)) == "it is /here");
+  shop.take_all(silent);
+  turn(shop.loop, 20);
+  CHECK(uv_backend_timeout(shop.loop.uv()) == -1);
+}
+
+TEST_CASE("a crowd waits in the kernel, and all are answered") {
+  Shop shop;
+  std::vector<os::Socket> clients;
+  for (int i = 0; i < 300; ++i) {
+    clients.push_back(shop.connect());
+    write_all(clients.back(), get("/crowd"));
+  }
+  for (const os::Socket& client : clients) CHECK(body_of(shop.take_all(client)) == "it is /crowd");
+  CHECK(shop.library.asked.size() == 300);
+}
+
+TEST_CASE("a crowd that has not asked yet keeps its places, and nobody waits for it") {
+  Shop shop;
+  std::vector<os::Socket> clients;
+  for (std::size_t i = 0; i + 2 < HttpServer::kMaxConnections; ++i) {
+    clients.push_back(shop.connect());
+  }
+  turn(shop.loop, 20);
+  CHECK(body_of(shop.ask(get("/last"))) == "it is /last");
+  for (const os::Socket& client : clients) {
+    write_all(client, get("/crowd"));
+    CHECK(body_of(shop.take_all(client)) == "it is /crowd");
+  }
+}
+
+TEST_CASE("half requests, however many and kept up, keep out no whole one" *
+          doctest::test_suite("slow")) {
+  Shop shop;
+  std::vector<os::Socket> halves(2 * HttpServer::kMaxConnections);
+  std::size_t closed = 0;
+  const auto keep_up = [&] {
+    for (os::Socket& half : halves) {
+      char bytes[100];
+      const bool ended = half && os::read_into(half, bytes).kind != os::Transfer::Kind::would_block;
+      if (half && !ended) continue;
+      closed += ended ? 1 : 0;
+      half = shop.connect();
+      write_all(half, "GET /he");
+    }
+    turn(shop.loop);
+  };
+  for (int i = 0; i < 20; ++i) keep_up();
+  for (int i = 0; i < 6; ++i) {
+    const os::Socket client = shop.connect();
+    write_all(client, get("/here"));
+    std::string got;
+    std::size_t turns = 0;
+    for (bool ended = false; !ended; ++turns) {
+      REQUIRE(turns < 5'000);
+      keep_up();
+      char bytes[1000];
+      const auto transfer = os::read_into(client, bytes);
+      got.append(bytes, transfer.bytes);
+      ended = transfer.kind == os::Transfer::Kind::end;
+    }
+    CHECK(body_of(got) == "it is /here");
+  }
+  CHECK(closed > 0);
+}
+
+TEST_CASE("readers that do not read keep out neither a short answer nor a page" *
+          doctest::test_suite("slow")) {
+  Shop shop;
+  shop.library.pages["/long"] = 50'000'000;
+  shop.library.pages["/page"] = 100'000;
+  std::vector<os::Socket> slow;
+  for (std::size_t i = 0; i < 2 * HttpServer::kMaxPages; ++i) {
+    slow.push_back(shop.connect());
+    write_all(slow.back(), get("/long"));
+    turn(shop.loop, 20);
+    CHECK(shop.library.open_pages <= static_cast<int>(HttpServer::kMaxPages) + 1);
+  }
+  CHECK(body_of(shop.ask(get("/here"))) == "it is /here");
+  CHECK(without_chunks(body_of(shop.ask(get("/page")))) == text_of_page(100'000));
+}
+
+TEST_CASE("what is no HTTP ends its connection" * doctest::test_suite("slow")) {
+  Shop shop(std::chrono::seconds(1));
+  const std::string long_line(100'000, 'x');
+  for (const std::string& request :
+       {std::string("put 0 0 60 5\r\nhello\r\n"), std::string("\0\1\2\r\n\r\n", 7),
+        "GET /" + long_line + " HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: x\r\nX: " + long_line + "\r\n\r\n", long_line}) {
+    CAPTURE(request.substr(0, 30));
+    const os::Socket client = shop.connect();
+    write_all(client, request);
+    half_close(client);
+    CHECK(shop.take_all(client).find(" 200 ") == std::string::npos);
+  }
+  CHECK(shop.library.asked.empty());
+  CHECK(body_of(shop.ask(get("/here"))) == "it is /here");
+}
+
+TEST_CASE("without a descriptor a connection is refused, and taken again later") {
+  Shop shop;
+  const os::Socket client = shop.connect();
+  {
+    const NoDescriptors none;
+    CHECK(status_in(shop.take_all(client)) == "HTTP/1.1 503 Service Unavailable");
+  }
+  CHECK(shop.library.troubles == std::vector<std::string>{"Too many open files"});
+  CHECK(body_of(shop.ask(get("/here"))) == "it is /here");
+}
+
+TEST_CASE("it ends in the middle of everything") {
+  const Directory directory;
+  const std::string path = directory.file("socket");
+  Shop shop;
+  auto socket = os::listen_unix(path, {}, 16);
+  REQUIRE(socket.ok());
+  shop.server->listen(std::move(*socket), path);
+  shop.library.pages["/long"] = 10'000'000;
+  const os::Socket idle = shop.connect();
+  const os::Socket half = shop.connect();
+  write_all(half, "GET /here HT");
+  const os::Socket local = connect_to("unix:" + path);
+  write_all(local, get("/long"));
+  REQUIRE(run_until(shop.loop, [&] { return shop.library.open_pages == 1; }));
+  std::vector<os::Socket> others;
+  for (int i = 0; i < 20; ++i) others.push_back(shop.connect());
+  turn(shop.loop, 5);
+  shop.server.reset();
+  CHECK(shop.library.open_pages == 0);
+  CHECK_FALSE(std::filesystem::exists(path));
+}
+
+}  // namespace tubed::loop_test

@@ -1,0 +1,122 @@
+#include "os/pid_file.h"
+
+#include <csignal>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/process.h"
+#include "tests/loop/loopback.h"
+
+namespace tubed::os_test {
+
+using namespace loop_test;
+
+using os::PidFile;
+using os::process_of_pid_file;
+
+namespace {
+
+// Not for the process that keeps the file: closing it would end the lock.
+std::string contents(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Another process, which runs `work` and ends with what it returns.
+template <class Work>
+pid_t fork_into(Work work) {
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) ::_exit(work() ? 0 : 1);
+  return child;
+}
+
+int exit_status_of(pid_t child) {
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  return status;
+}
+
+// What a process finds that is not ours: a record lock never keeps out its own process.
+bool another_agrees(const std::function<bool()>& condition) {
+  return exit_status_of(fork_into(condition)) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("a pid file tells who keeps it, and goes with it") {
+  Directory directory;
+  const std::string path = directory.file("tubed.pid");
+  {
+    auto file = PidFile::open(path);
+    REQUIRE(file.ok());
+    const auto we = static_cast<std::uint64_t>(::getpid());
+    CHECK(another_agrees([&] { return contents(path) == std::to_string(we) + "\n"; }));
+    CHECK(another_agrees([&] {
+      auto found = process_of_pid_file(path);
+      return found.ok() && *found == we;
+    }));
+    CHECK(another_agrees([&] {
+      auto second = PidFile::open(path);
+      return !second.ok() &&
+             second.error().message.find("is in use by process ") != std::string::npos;
+    }));
+    CHECK(another_agrees([&] { return contents(path) == std::to_string(we) + "\n"; }));
+  }
+  CHECK(::access(path.c_str(), F_OK) != 0);
+}
+
+TEST_CASE("a pid file that is left over names nobody, and is taken over") {
+  Directory directory;
+  const std::string path = directory.file("tubed.pid");
+  std::ofstream(path) << "1234567890\n";
+  auto nobody = process_of_pid_file(path);
+  REQUIRE_FALSE(nobody.ok());
+  CHECK(nobody.error().message == "pid_file " + path + ": no server keeps it");
+  auto file = PidFile::open(path);
+  REQUIRE(file.ok());
+  CHECK(contents(path) == std::to_string(::getpid()) + "\n");
+}
+
+TEST_CASE("a pid file that somebody else has put there since stays") {
+  Directory directory;
+  const std::string path = directory.file("tubed.pid");
+  {
+    auto file = PidFile::open(path);
+    REQUIRE(file.ok());
+    REQUIRE(::unlink(path.c_str()) == 0);
+    std::ofstream(path) << "another\n";
+  }
+  CHECK(contents(path) == "another\n");
+}
+
+TEST_CASE("a path where no file can be is named") {
+  Directory directory;
+  const auto file = PidFile::open(directory.file("nowhere/tubed.pid"));
+  REQUIRE_FALSE(file.ok());
+  CHECK(file.error().message.find("No such file or directory") != std::string::npos);
+}
+
+TEST_CASE("a process is told a signal, and its end is waited for") {
+  const pid_t child = fork_into([] {
+    for (;;) ::pause();
+    return true;
+  });
+  const auto process = os::OtherProcess::open(static_cast<std::uint64_t>(child));
+  REQUIRE(process.ok());
+  REQUIRE(process.value().signal(SIGKILL).ok());
+  REQUIRE(process.value().wait_for_end().ok());
+  const int status = exit_status_of(child);
+  CHECK(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGKILL);
+  CHECK_FALSE(process.value().signal(0).ok());
+  CHECK_FALSE(os::OtherProcess::open(static_cast<std::uint64_t>(child)).ok());
+}
+
+}  // namespace tubed::os_test

@@ -1,0 +1,38 @@
+#include "os/process.h"
+
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "os/descriptor.h"
+
+namespace tubed::os_test {
+
+using os::Descriptor;
+using os::open_descriptors;
+
+TEST_CASE("open descriptors are counted, also where the kernel has no number of them") {
+  // A directory with the same entries, of which no kernel has the number.
+  constexpr const char* kListed = "/proc/self/fdinfo";
+  const std::uint64_t before = open_descriptors();
+  CHECK(before >= 3);
+  CHECK(open_descriptors(kListed) == before);
+  std::vector<Descriptor> opened;
+  for (int i = 0; i < 100; ++i) opened.emplace_back(::dup(0));
+  CHECK(open_descriptors() == before + 100);
+  CHECK(open_descriptors(kListed) == before + 100);
+  opened.erase(opened.begin(), opened.begin() + 40);  // the numbers have holes
+  CHECK(open_descriptors() == before + 60);
+  CHECK(open_descriptors(kListed) == before + 60);
+  CHECK(open_descriptors("/nowhere") == 0);
+}
+
+TEST_CASE("the limit of descriptors is the one in force") {
+  rlimit limit{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  CHECK(os::descriptor_limit() == limit.rlim_cur);
+}
+
+}  // namespace tubed::os_test

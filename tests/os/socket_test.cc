@@ -1,0 +1,333 @@
+#include "os/socket.h"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <grp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "tests/loop/loopback.h"
+
+namespace tubed::os_test {
+
+using namespace loop_test;
+
+using namespace std::chrono_literals;
+using namespace os;
+
+namespace {
+
+Socket accepted(const Socket& listener) {
+  return Socket(::accept4(listener.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+
+struct stat file_status_of(const std::string& path) {
+  struct stat status {};
+  REQUIRE(::lstat(path.c_str(), &status) == 0);
+  return status;
+}
+
+std::string failure_of(const Result<Socket>& result) {
+  REQUIRE_FALSE(result.ok());
+  return result.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("port 0 is any free one, and the address tells which") {
+  const Socket socket = listening();
+  const std::string address = local_address(socket);
+  CHECK(address.starts_with("127.0.0.1:"));
+  CHECK(address != "127.0.0.1:0");
+  const Socket client = connect_to(address);
+  CHECK(client);
+  CHECK(accepted(socket));
+}
+
+TEST_CASE("an IPv6 address is told in brackets, and leaves its port to IPv4") {
+  if (!has_ipv6()) return;
+  // Somebody else may have the port under IPv4, but hardly so often.
+  bool left_it = false;
+  for (int tries = 0; tries < 20 && !left_it; ++tries) {
+    const auto socket = listen_tcp("::", 0, 16);
+    REQUIRE(socket.ok());
+    const std::string address = local_address(socket.value());
+    REQUIRE(address.starts_with("[::]:"));
+    const std::string port = address.substr(5);
+    CHECK(connect_to("[::1]:" + port));
+    left_it = listen_tcp("127.0.0.1", static_cast<std::uint16_t>(std::stoi(port)), 16).ok();
+  }
+  CHECK(left_it);
+}
+
+TEST_CASE("a taken port, or what is no numeric address, is told with the address") {
+  const Socket socket = listening();
+  const std::string address = local_address(socket);
+  const auto port = static_cast<std::uint16_t>(std::stoi(address.substr(10)));
+  CHECK(failure_of(listen_tcp("127.0.0.1", port, 16)) ==
+        "cannot listen on " + address + ": Address already in use");
+  CHECK(failure_of(listen_tcp("localhost", 1, 16)) == "localhost:1: not a numeric address");
+  CHECK(failure_of(listen_tcp("192.0.2.1", 0, 16)).starts_with("cannot listen on 192.0.2.1:0: "));
+}
+
+TEST_CASE("an accepted connection has its listener's options") {
+  const Socket socket = listening();
+  tune_connection(socket, 100s);
+  const Socket client = connect_to(local_address(socket));
+  const Socket connection = accepted(socket);
+  REQUIRE(connection);
+  CHECK(option_of(connection, IPPROTO_TCP, TCP_NODELAY) == 1);
+  CHECK(option_of(connection, SOL_SOCKET, SO_KEEPALIVE) == 1);
+  CHECK(option_of(connection, IPPROTO_TCP, TCP_KEEPIDLE) == 100);
+  CHECK(option_of(connection, IPPROTO_TCP, TCP_KEEPINTVL) == 25);
+  CHECK(option_of(connection, IPPROTO_TCP, TCP_KEEPCNT) == 4);
+}
+
+TEST_CASE("a short keepalive is whole seconds, one at least; a unix socket has none") {
+  const Socket socket = listening();
+  tune_connection(socket, 1ms);
+  CHECK(option_of(socket, IPPROTO_TCP, TCP_KEEPIDLE) == 1);
+  CHECK(option_of(socket, IPPROTO_TCP, TCP_KEEPINTVL) == 1);
+  const auto [one, other] = connected_pair();
+  tune_connection(one, 100s);
+  CHECK(option_of(one, SOL_SOCKET, SO_KEEPALIVE) == 0);
+}
+
+TEST_CASE("a unix socket gets the mode and the group that were asked for") {
+  const Directory directory;
+  const std::string path = directory.file("socket");
+  for (const unsigned mode : {0600U, 0660U, 0666U, 0620U}) {
+    const auto socket = listen_unix(path, {.mode = mode, .group = {}}, 16);
+    REQUIRE(socket.ok());
+    CHECK((file_status_of(path).st_mode & 07777U) == mode);
+    CHECK(local_address(socket.value()) == "unix:" + path);
+    CHECK(connect_to("unix:" + path));
+  }
+  const group* own = ::getgrgid(::getegid());
+  REQUIRE(own != nullptr);
+  const auto socket = listen_unix(path, {.mode = {}, .group = own->gr_name}, 16);
+  REQUIRE(socket.ok());
+  CHECK(file_status_of(path).st_gid == ::getegid());
+}
+
+TEST_CASE("without a mode the umask decides, and it is left as it was") {
+  const Directory directory;
+  const mode_t before = ::umask(027);
+  const auto by_umask = listen_unix(directory.file("one"), {}, 16);
+  const auto by_mode = listen_unix(directory.file("two"), {.mode = 0666, .group = {}}, 16);
+  const mode_t after = ::umask(before);
+  CHECK(after == 027);
+  CHECK((file_status_of(directory.file("one")).st_mode & 0777U) == 0750);
+  CHECK((file_status_of(directory.file("two")).st_mode & 0777U) == 0666);
+}
+
+TEST_CASE("a unix socket that nobody serves is replaced, a served one is not") {
+  const Directory directory;
+  const std::string path = directory.file("socket");
+  { const auto stale = listen_unix(path, {}, 16); }
+  REQUIRE(std::filesystem::exists(path));
+  const auto served = listen_unix(path, {}, 16);
+  REQUIRE(served.ok());
+  CHECK(failure_of(listen_unix(path, {}, 16)) == "unix:" + path + ": another server listens there");
+  CHECK(connect_to("unix:" + path));
+}
+
+TEST_CASE("a served unix socket whose backlog is full is served") {
+  const Directory directory;
+  const std::string path = directory.file("socket");
+  const auto served = listen_unix(path, {}, 0);
+  REQUIRE(served.ok());
+  const Socket fills_the_backlog = connect_to("unix:" + path);
+  REQUIRE(fills_the_backlog);
+  CHECK(failure_of(listen_unix(path, {}, 16)) == "unix:" + path + ": another server listens there");
+}
+
+TEST_CASE("what is no socket, or cannot be one, is left alone") {
+  const Directory directory;
+  const std::string path = directory.file("file");
+  std::ofstream(path) << "precious";
+  CHECK(failure_of(listen_unix(path, {}, 16)) == "unix:" + path + ": exists and is not a socket");
+  CHECK(std::filesystem::file_size(path) == 8);
+  CHECK(failure_of(listen_unix("/" + std::string(107, 'x'), {}, 16)).find("too long") !=
+        std::string::npos);
+  CHECK(
+      failure_of(listen_unix(directory.file("none/socket"), {}, 16)).starts_with("cannot listen"));
+}
+
+TEST_CASE("a unix socket without its group is not left behind") {
+  const Directory directory;
+  const std::string path = directory.file("socket");
+  CHECK(failure_of(listen_unix(path, {.mode = {}, .group = "no-such-group"}, 16)) ==
+        path + ": no group no-such-group");
+  CHECK_FALSE(std::filesystem::exists(path));
+}
+
+TEST_CASE("a file that takes a unix socket's place keeps its mode and its group") {
+  const Directory directory;
+  const std::string path = directory.file("socket");
+  const std::string precious = directory.file("precious");
+  const auto socket = listen_unix(path, {}, 16);
+  REQUIRE(socket.ok());
+  std::ofstream(precious) << "precious";
+  REQUIRE(::chmod(precious.c_str(), 0600) == 0);
+  const auto other = listen_unix(directory.file("other"), {.mode = 0600, .group = {}}, 16);
+  REQUIRE(other.ok());
+  // Root can give a file any group, so that a change would show.
+  const group* wanted = ::geteuid() == 0 ? ::getgrnam("daemon") : ::getgrgid(::getegid());
+  REQUIRE(wanted != nullptr);
+  const UnixAccess access{.mode = 0666, .group = wanted->gr_name};
+
+  const auto check_refused = [&](const std::string& victim) {
+    const struct stat before = file_status_of(victim);
+    const auto granted = grant_access(path, access);
+    REQUIRE_FALSE(granted.ok());
+    CHECK(granted.error().message == path + ": another file has taken the socket's place");
+    CHECK(file_status_of(victim).st_mode == before.st_mode);
+    CHECK(file_status_of(victim).st_gid == before.st_gid);
+    std::filesystem::remove(path);
+  };
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink(precious, path);
+  check_refused(precious);
+  std::filesystem::create_symlink(directory.file("other"), path);
+  check_refused(directory.file("other"));
+  std::filesystem::create_hard_link(directory.file("other"), path);
+  check_refused(directory.file("other"));
+  std::filesystem::rename(precious, path);
+  check_refused(path);
+  CHECK_FALSE(grant_access(path, access).ok());  // it has gone
+}
+
+TEST_CASE("a default ACL of the directory takes nothing from the mode that was asked for") {
+  const Directory directory;
+  const std::string inside = directory.file("shared");
+  std::filesystem::create_directory(inside);
+  // In the format of the kernel: the owner rwx, the group r, others nothing.
+  const std::array<std::uint16_t, 14> acl = {2, 0,      1,      7,    0xffff, 0xffff, 4,
+                                             4, 0xffff, 0xffff, 0x20, 0,      0xffff, 0xffff};
+  if (::setxattr(inside.c_str(), "system.posix_acl_default", acl.data(), sizeof acl, 0) != 0) {
+    REQUIRE(errno == ENOTSUP);
+    MESSAGE("this file system has no ACLs");
+    return;
+  }
+  const auto socket = listen_unix(inside + "/socket", {.mode = 0666, .group = {}}, 16);
+  REQUIRE(socket.ok());
+  CHECK((file_status_of(inside + "/socket").st_mode & 07777U) == 0666);
+}
+
+TEST_CASE("a path is removed by the socket that it belongs to") {
+  const Directory directory;
+  const std::string path = directory.file("socket");
+  const auto first = listen_unix(path, {}, 16);
+  REQUIRE(first.ok());
+  std::filesystem::remove(path);
+  const auto second = listen_unix(path, {}, 16);
+  REQUIRE(second.ok());
+  remove_unix_path(first.value(), path);
+  CHECK(std::filesystem::exists(path));
+  remove_unix_path(second.value(), path);
+  CHECK_FALSE(std::filesystem::exists(path));
+}
+
+TEST_CASE("a refused connection gets its line and the end, whatever it has sent") {
+  const Socket socket = listening();
+  for (const std::string& sent :
+       {std::string(), std::string("stats\r\n"), std::string(4000, 'x')}) {
+    const Socket client = connect_to(local_address(socket));
+    if (!sent.empty()) write_all(client, sent);
+    refuse_connection(accepted(socket), "OUT_OF_MEMORY");
+    CHECK(read_to_end(client) == "OUT_OF_MEMORY\r\n");
+  }
+}
+
+TEST_CASE("a read fills the buffers in order and tells when there is nothing or no more") {
+  auto [one, other] = connected_pair();
+  std::array<char, 3> first{};
+  std::array<char, 10> second{};
+  const std::array buffers = {std::span<char>(first), std::span<char>(second)};
+  CHECK(read_into(one, buffers).kind == Transfer::Kind::would_block);
+  write_all(other, "abcdefg");
+  const Transfer transfer = read_into(one, buffers);
+  CHECK(transfer.kind == Transfer::Kind::done);
+  CHECK(transfer.bytes == 7);
+  CHECK(std::string_view(first.data(), 3) == "abc");
+  CHECK(std::string_view(second.data(), 4) == "defg");
+  half_close(other);
+  CHECK(read_into(one, buffers).kind == Transfer::Kind::end);
+}
+
+TEST_CASE("a write takes the pieces in order, and at most as many as one call can") {
+  const auto [one, other] = connected_pair();
+  const std::array<std::string_view, 3> pieces = {"ab", "", "cde"};
+  CHECK(write_from(one, pieces).bytes == 5);
+  CHECK(read_some(other) == "abcde");
+  const std::vector<std::string_view> many(kMaxPieces + 10, "x");
+  CHECK(write_from(one, many).bytes == kMaxPieces);
+}
+
+TEST_CASE("a write to nobody fails, and does so without a signal") {
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  auto [one, other] = connected_pair();
+  other = Socket();
+  const std::array<std::string_view, 1> pieces = {"x"};
+  CHECK(write_from(one, pieces).kind == Transfer::Kind::failed);
+  std::signal(SIGPIPE, before);
+}
+
+TEST_CASE("a write into a full connection is for later") {
+  const auto [one, other] = connected_pair();
+  const std::string much(1 << 20, 'x');
+  const std::array<std::string_view, 1> pieces = {much};
+  std::size_t written = 0;
+  for (;;) {
+    const Transfer transfer = write_from(one, pieces);
+    if (transfer.kind == Transfer::Kind::would_block) break;
+    REQUIRE(transfer.kind == Transfer::Kind::done);
+    written += transfer.bytes;
+  }
+  CHECK(written > 0);
+  CHECK(read_exactly(other, written).size() == written);
+}
+
+TEST_CASE("what has arrived and was not read is there") {
+  const auto [one, other] = connected_pair();
+  CHECK_FALSE(has_unread(one));
+  write_all(other, "abc");
+  CHECK(has_unread(one));
+  read_some(one);
+  CHECK_FALSE(has_unread(one));
+  half_close(other);
+  CHECK_FALSE(has_unread(one));  // an end is nothing to read
+}
+
+TEST_CASE("output that has ended leaves the input open") {
+  const auto [one, other] = connected_pair();
+  const std::array<std::string_view, 1> pieces = {"last"};
+  write_from(one, pieces);
+  end_output(one);
+  CHECK(read_to_end(other) == "last");
+  write_all(other, "abc");
+  CHECK(read_exactly(one, 3) == "abc");
+}
+
+TEST_CASE("a socket has one owner") {
+  auto [one, other] = connected_pair();
+  const int descriptor = one.descriptor();
+  Socket moved(std::move(one));
+  CHECK(moved.descriptor() == descriptor);
+  CHECK_FALSE(one);
+  moved = Socket();
+  CHECK(read_to_end(other).empty());
+}
+
+}  // namespace tubed::os_test
