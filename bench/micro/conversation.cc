@@ -56,7 +56,7 @@ class Talk {
 
  private:
   Time now_{std::chrono::hours(1)};
-  Service service_{Limits{}, {}, {.cpu_times = [] { return commands::CpuTimes{}; }}};
+  Service service_{Limits{}, {}, {.cpu_times = [] { return stats::CpuTimes{}; }}};
   Conversation conversation_{service_};
   JobId next_ = 1;  // to delete
   std::string deletes_;

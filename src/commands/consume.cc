@@ -79,7 +79,7 @@ Answer watch(Context& context, const TubeArguments& arguments) {
   if (context.engine.watch(context.session, context.now, arguments.tube.text)) {
     return watching(context);
   }
-  context.service.count(Counter::watch_limit);
+  context.service.counters().count(stats::Counter::watch_limit);
   return Status{word::kOutOfMemory};
 }
 

@@ -217,7 +217,7 @@ std::size_t Conversation::take_line(std::string_view input) {
     } else {
       stage_ = Stage::skipped_line;
       line_reply_ = word::kBadFormat;
-      service_.count(Counter::bad_format);
+      service_.counters().count(stats::Counter::bad_format);
     }
     return 0;
   }
@@ -259,7 +259,7 @@ std::size_t Conversation::take_body_end(std::string_view input) {
     // What follows is anybody's guess up to the next line end. Compat: expected-crlf-resync
     stage_ = Stage::skipped_line;
     abandon_body();
-    service_.count(Counter::expected_crlf);
+    service_.counters().count(stats::Counter::expected_crlf);
     replies_.line(word::kExpectedCrlf);
     return 0;
   }
@@ -299,7 +299,7 @@ bool Conversation::run_line(std::string_view line) {
     return true;
   }
   if (command == nullptr || (!has_text && command->text_rule == TextRule::needed)) {
-    service_.count(Counter::unknown_command);
+    service_.counters().count(stats::Counter::unknown_command);
     replies_.line(word::kUnknownCommand);
     return true;
   }
@@ -328,7 +328,7 @@ bool Conversation::run_line(std::string_view line) {
 void Conversation::refuse_line(const Command* command, std::string_view text) {
   BodySize size;
   const bool has_body = command != nullptr && command->begin_body != nullptr;
-  service_.count(Counter::bad_format);
+  service_.counters().count(stats::Counter::bad_format);
   replies_.line(word::kBadFormat);
   if (has_body && salvage_body_size(text, size)) drop_body(size.bytes, {});
 }

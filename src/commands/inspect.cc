@@ -1,8 +1,8 @@
 // Commands that look at the queue and steer it.
 #include "commands/handlers.h"
 #include "commands/service.h"
-#include "commands/stats.h"
 #include "protocol/yaml.h"
+#include "stats/stats.h"
 
 namespace tubed::commands {
 
@@ -49,19 +49,19 @@ Answer kick_job(Context& context, const JobArguments& arguments) {
 }
 
 Answer stats(Context& context, const NoArguments&) {
-  return TextBlock{server_stats(context.service).take()};
+  return TextBlock{stats::server_stats(context.service.server_state()).take()};
 }
 
 Answer stats_job(Context& context, const JobArguments& arguments) {
   if (const auto info = context.engine.job_info(context.now, arguments.id)) {
-    return TextBlock{job_stats(*info, context.service.log()).take()};
+    return TextBlock{stats::job_stats(*info, context.service.log()).take()};
   }
   return Status{word::kNotFound};
 }
 
 Answer stats_tube(Context& context, const TubeArguments& arguments) {
   if (const auto info = context.engine.tube_info(context.now, arguments.tube.text)) {
-    return TextBlock{tube_stats(*info).take()};
+    return TextBlock{stats::tube_stats(*info).take()};
   }
   return Status{word::kNotFound};
 }

@@ -2,9 +2,9 @@
 
 #include <set>
 
-#include "commands/metrics.h"
-#include "commands/stats.h"
 #include "commands/table.h"
+#include "stats/metrics.h"
+#include "stats/stats.h"
 
 namespace tubed::commands {
 
@@ -37,9 +37,10 @@ void append_command(const Command& command, std::string& page) {
   page.append("\n");
 }
 
-void append_stats(std::string_view title, const std::vector<StatsText>& texts, std::string& page) {
+void append_stats(std::string_view title, const std::vector<stats::StatsText>& texts,
+                  std::string& page) {
   page.append("## ").append(title).append("\n\n| key | meaning |\n|---|---|\n");
-  for (const StatsText& text : texts) {
+  for (const stats::StatsText& text : texts) {
     page.append("| `").append(text.key).append("` | ").append(text.meaning).append(" |\n");
   }
   page.append("\n");
@@ -69,9 +70,9 @@ std::string stats_markdown() {
       "# Stats\n\nThe lines of each block, in order. They are beanstalkd 1.13's; those that it "
       "does "
       "not have come last.\n\n");
-  append_stats("stats", server_stats_texts(), page);
-  append_stats("stats-tube", tube_stats_texts(), page);
-  append_stats("stats-job", job_stats_texts(), page);
+  append_stats("stats", stats::server_stats_texts(command_counts()), page);
+  append_stats("stats-tube", stats::tube_stats_texts(), page);
+  append_stats("stats-job", stats::job_stats_texts(), page);
   page.pop_back();
   return page;
 }
@@ -91,7 +92,7 @@ std::string metrics_markdown() {
       "- A tube's histograms are left out while they have counted nothing.\n"
       "- Without a journal there is no `tubed_journal_` family and no `tubed_recovery_seconds`.\n\n"
       "| family | type | labels | meaning |\n|---|---|---|---|\n");
-  for (const MetricText& text : metric_texts()) {
+  for (const stats::MetricText& text : stats::metric_texts()) {
     page.append("| `").append(text.family).append("` | ").append(text.type).append(" | ");
     page.append(text.labels).append(text.labels.empty() ? "| " : " | ").append(text.help);
     page.append(" |\n");

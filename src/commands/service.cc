@@ -6,7 +6,7 @@
 
 namespace tubed::commands {
 
-Service::Service(const Limits& limits, Identity identity, Process process)
+Service::Service(const Limits& limits, stats::Identity identity, stats::ProcessProbe process)
     : engine_(limits),
       now_(identity.started),
       tick_budget_(limits.work_per_turn),
@@ -27,11 +27,25 @@ void Service::set_limits(const Limits& limits, const ConversationLimits& convers
 void Service::opened(SessionId session, Conversation& conversation) {
   if (session >= conversations_.size()) conversations_.resize(session + 1);
   conversations_[session] = &conversation;
-  ++total_connections_;
+  counters_.count(stats::Counter::connection);
 }
 
 void Service::closed(SessionId session) {
   conversations_[session] = nullptr;
+}
+
+stats::ServerState Service::server_state() const {
+  return {.limits = engine_.limits(),
+          .counters = counters_,
+          .commands = command_counts_,
+          .identity = identity_,
+          .process = process_,
+          .queue = engine_.info(),
+          .log = log_->stats(),
+          .cpu = process_.cpu_times(),
+          .uptime = now_ - identity_.started,
+          .input_bytes = input_bytes_,
+          .draining = draining_};
 }
 
 void Service::fact(const Fact& fact) {

@@ -6,45 +6,22 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <functional>
-#include <string>
 #include <vector>
 
-#include "base/histogram.h"
 #include "commands/table.h"
 #include "commands/tick_budget.h"
 #include "commands/tube_list.h"
 #include "engine/engine.h"
 #include "engine/fact_log.h"
 #include "engine/output.h"
+#include "stats/counters.h"
+#include "stats/process.h"
+#include "stats/rows.h"
 
 namespace tubed::commands {
 
 class Conversation;
-
-// What the metrics count beside commands and connections.
-enum class Counter : std::uint8_t {
-  // Well-formed puts that were refused.
-  put_draining,
-  put_too_big,
-  put_job_memory,  // limits.job_memory, or the heap
-  put_journal_full,
-  // Other commands answered OUT_OF_MEMORY.
-  tube_limit,
-  watch_limit,
-  // Malformed commands, by reply.
-  bad_format,
-  unknown_command,
-  expected_crlf,
-  // Clients that the server closed.
-  client_idle,
-  client_stalled,
-  client_output_memory,
-};
-inline constexpr std::size_t kCounterCount = 12;
-static_assert(static_cast<std::size_t>(Counter::client_output_memory) + 1 == kCounterCount);
 
 // Bounds of one conversation.
 struct ConversationLimits {
@@ -53,33 +30,9 @@ struct ConversationLimits {
   std::uint64_t input_memory = 1ULL << 28;  // input of all conversations that waits
 };
 
-// What stats tells about the process.
-struct Identity {
-  std::uint64_t process_id = 0;
-  std::string instance;  // a random id of this run
-  std::string hostname;
-  std::string os;
-  std::string platform;
-  Time started;
-  Duration started_at{};  // the same since 1970
-};
-
-struct CpuTimes {
-  Duration user{};
-  Duration system{};
-};
-
-// What is asked of the operating system when it is wanted.
-struct Process {
-  std::function<CpuTimes()> cpu_times;
-  std::function<std::uint64_t()> resident_bytes = [] { return std::uint64_t{0}; };
-  std::function<std::uint64_t()> open_descriptors = [] { return std::uint64_t{0}; };
-  std::function<std::uint64_t()> descriptor_limit = [] { return std::uint64_t{0}; };
-};
-
 class Service final : public engine::Output {
  public:
-  Service(const Limits& limits, Identity identity, Process process);
+  Service(const Limits& limits, stats::Identity identity, stats::ProcessProbe process);
 
   // A turn: the time stands still until the next one. What is due happens first.
   void begin_tick(Time now);
@@ -88,15 +41,10 @@ class Service final : public engine::Output {
   engine::Engine& engine() { return engine_; }
   const engine::Engine& engine() const { return engine_; }
 
-  // Where facts go: a NullLog unless another log is set, which outlives the service. `recovery` is
-  // how long it took to restore the jobs from it.
-  void set_log(FactLog& log, Duration recovery = {}) {
-    log_ = &log;
-    recovery_ = recovery;
-  }
+  // Where facts go: a NullLog unless another log is set, which outlives the service.
+  void set_log(FactLog& log) { log_ = &log; }
   FactLog& log() { return *log_; }
   const FactLog& log() const { return *log_; }
-  Duration recovery_time() const { return recovery_; }
 
   void set_limits(const Limits& limits, const ConversationLimits& conversation);
   const ConversationLimits& conversation_limits() const { return conversation_limits_; }
@@ -142,30 +90,11 @@ class Service final : public engine::Output {
   // For conversations.
   void opened(SessionId session, Conversation& conversation);
   void closed(SessionId session);
-  void count(const Command& command) { ++command_counts_[index_of(command)]; }
-  void count(Counter counter) { ++counters_[static_cast<std::size_t>(counter)]; }
+  void count(const Command& command) { ++command_counts_[index_of(command)].count; }
 
-  // For who runs it: what its connections carry, and how long its turns took.
-  void count_received(std::uint64_t bytes) { received_bytes_ += bytes; }
-  void count_sent(std::uint64_t bytes) { sent_bytes_ += bytes; }
-  void count_tick(Duration took) { turn_times_.add(took); }
-
-  // For stats.
-  std::uint64_t command_count(std::size_t index) const { return command_counts_[index]; }
-  std::uint64_t counted(Counter counter) const {
-    return counters_[static_cast<std::size_t>(counter)];
-  }
-  std::uint64_t total_connections() const { return total_connections_; }
-  std::uint64_t refused_connections() const { return refused_connections_; }
-  void count_refused_connection(std::uint64_t times = 1) { refused_connections_ += times; }
-  const Identity& identity() const { return identity_; }
-  CpuTimes cpu_times() const { return process_.cpu_times(); }
-  std::uint64_t resident_bytes() const { return process_.resident_bytes(); }
-  std::uint64_t open_descriptors() const { return process_.open_descriptors(); }
-  std::uint64_t descriptor_limit() const { return process_.descriptor_limit(); }
-  std::uint64_t received_bytes() const { return received_bytes_; }
-  std::uint64_t sent_bytes() const { return sent_bytes_; }
-  HistogramView turn_times() const { return turn_times_.view(); }
+  stats::ServerCounters& counters() { return counters_; }
+  // What the rows of stats and of the metrics read, at this moment. O(1).
+  stats::ServerState server_state() const;
 
   void fact(const Fact& fact) override;
   void notice(const engine::Notice& notice) override;
@@ -183,21 +112,15 @@ class Service final : public engine::Output {
   bool draining_ = false;
   NullLog null_log_;
   FactLog* log_ = &null_log_;
-  Duration recovery_{};
   std::vector<Conversation*> conversations_;  // by session
   std::vector<SessionId> woken_;
   TickBudget tick_budget_;
   std::uint64_t input_bytes_ = 0;
   TubeList tube_list_;
-  std::array<std::uint64_t, kCommandCount> command_counts_{};
-  std::array<std::uint64_t, kCounterCount> counters_{};
-  std::uint64_t total_connections_ = 0;
-  std::uint64_t refused_connections_ = 0;
-  std::uint64_t received_bytes_ = 0;
-  std::uint64_t sent_bytes_ = 0;
-  ShortTimes turn_times_;
-  Identity identity_;
-  Process process_;
+  CommandCountTable command_counts_ = command_counts();
+  stats::ServerCounters counters_;
+  stats::Identity identity_;
+  stats::ProcessProbe process_;
 };
 
 }  // namespace tubed::commands

@@ -189,4 +189,12 @@ std::size_t index_of(const Command& command) {
   return static_cast<std::size_t>(&command - kCommands.data());
 }
 
+CommandCountTable command_counts() {
+  CommandCountTable counts;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    counts[i] = {kCommands[i].name, kCommands[i].in_beanstalkd_stats};
+  }
+  return counts;
+}
+
 }  // namespace tubed::commands

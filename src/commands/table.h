@@ -1,10 +1,12 @@
 // The command table: one row a command, in the order of the cmd-… lines in stats.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string_view>
 
 #include "commands/command.h"
+#include "stats/counters.h"
 
 namespace tubed::commands {
 
@@ -17,5 +19,9 @@ const Command* find_command(std::string_view name);
 
 // The place of a row in the table, which is also its place among the counters.
 std::size_t index_of(const Command& command);
+
+// One counter for each row, all of them zero.
+using CommandCountTable = std::array<stats::CommandCount, kCommandCount>;
+CommandCountTable command_counts();
 
 }  // namespace tubed::commands

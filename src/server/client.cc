@@ -88,7 +88,7 @@ bool Client::read() {
                                : os::read_into(stream_.socket(), buffer);
   switch (transfer.kind) {
     case os::Transfer::Kind::done: {
-      service_.count_received(transfer.bytes);
+      service_.counters().add_received_bytes(transfer.bytes);
       received_ = true;
       spoken_ = true;
       read_all_ = transfer.bytes < buffer.size();
@@ -128,7 +128,7 @@ bool Client::write(const FactLog& log) {
     const auto transfer = send_front(stream_.socket(), replies, sendable, wanted);
     if (transfer.kind == os::Transfer::Kind::failed) broken_ = true;
     if (transfer.bytes == 0) break;
-    service_.count_sent(transfer.bytes);
+    service_.counters().add_sent_bytes(transfer.bytes);
     replies.take(transfer.bytes);
     gate_.sent(transfer.bytes);
     sendable -= transfer.bytes;

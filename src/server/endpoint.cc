@@ -1,6 +1,6 @@
 #include "server/endpoint.h"
 
-#include "commands/metrics.h"
+#include "stats/metrics.h"
 
 namespace tubed::server {
 
@@ -29,10 +29,11 @@ HttpResponse Endpoint::answer(std::string_view path) {
 HttpResponse Endpoint::metrics() {
   HttpResponse response;
   response.content_type = kMetricsType;
-  response.next_piece = [this, page = commands::MetricsPage(service_)](std::size_t bytes,
-                                                                       std::string& text) mutable {
+  stats::MetricsPage page(service_.server_state(), service_.engine());
+  response.next_piece = [this, page = std::move(page)](std::size_t bytes,
+                                                       std::string& text) mutable {
     host_.begin_tick();
-    return page.append_piece(bytes, text);
+    return page.append_piece(service_.now(), bytes, text);
   };
   return response;
 }

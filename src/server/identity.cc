@@ -7,14 +7,14 @@ namespace tubed::server {
 
 namespace {
 
-commands::CpuTimes cpu_times() {
+stats::CpuTimes cpu_times() {
   const os::ProcessTimes times = os::process_times();
   return {.user = times.user, .system = times.system};
 }
 
 }  // namespace
 
-commands::Identity identify() {
+stats::Identity identify() {
   os::MachineNames names = os::machine_names();
   return {.process_id = os::process_id(),
           .instance = os::random_instance_id(),
@@ -25,7 +25,7 @@ commands::Identity identify() {
           .started_at = os::wall_time()};
 }
 
-commands::Process this_process() {
+stats::ProcessProbe this_process() {
   return {.cpu_times = cpu_times,
           .resident_bytes = os::resident_bytes,
           .open_descriptors = [] { return os::open_descriptors(); },

@@ -116,7 +116,8 @@ Result<void> JournalOwner::recover() {
                           {"ms", milliseconds_since(begin)}});
   restorer.finish(found);
   journal_ = TRY(journal::Journal::open(*storage_, *this, options(), std::move(found)));
-  service_.set_log(*journal_, os::monotonic_now() - begin);
+  service_.set_log(*journal_);
+  service_.counters().set_recovery_time(os::monotonic_now() - begin);
   return {};
 }
 

@@ -100,7 +100,7 @@ Result<void> Server::recover() {
 void Server::on_connection(os::Socket socket) {
   begin_tick();
   if (client_count_ >= settings_.connections) {
-    service_.count_refused_connection();
+    service_.counters().count(stats::Counter::refused_connection);
     os::refuse_connection(std::move(socket), protocol::word::kOutOfMemory);
     log_.limited(Log::Level::warning, service_.now(), "connection refused",
                  {{"limits.connections", std::uint64_t{settings_.connections}}});
@@ -121,7 +121,7 @@ void Server::on_connection(os::Socket socket) {
 
 void Server::on_accept_trouble(const std::string& reason, std::uint64_t refused) {
   begin_tick();
-  service_.count_refused_connection(refused);
+  service_.counters().count(stats::Counter::refused_connection, refused);
   log_.limited(Log::Level::error, service_.now(), "cannot take connections",
                {{"reason", reason}, {"refused", refused}});
 }

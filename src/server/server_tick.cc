@@ -72,7 +72,7 @@ void Server::end_tick() {
   turn_.set_deferred_work(log_has_more || appended_since || (has_deferred() && !input_held_));
   // Nobody else asks for it, and the clock costs something each turn.
   if (endpoint_ != nullptr && in_tick_ && !queue_closed()) {
-    service_.count_tick(os::monotonic_now() - service_.now());
+    service_.counters().add_tick(os::monotonic_now() - service_.now());
   }
   in_tick_ = false;
 }
@@ -148,7 +148,7 @@ bool Server::shed_output() {
     closed = true;
     log_.limited(Log::Level::warning, service_.now(), "closing a client",
                  {{"reason", "limits.output_memory"}});
-    service_.count(commands::Counter::client_output_memory);
+    service_.counters().count(stats::Counter::client_output_memory);
     close(*slowest, "output");
   }
   return closed;
@@ -230,7 +230,7 @@ void Server::close_impatient() {
     }
     log_.limited(Log::Level::info, service_.now(), "closing a client",
                  {{"reason", idle ? "timeouts.idle" : "timeouts.stall"}});
-    service_.count(idle ? commands::Counter::client_idle : commands::Counter::client_stalled);
+    service_.counters().count(idle ? stats::Counter::client_idle : stats::Counter::client_stalled);
     close(*client, idle ? "idle" : "stall");
   }
 }

@@ -119,7 +119,7 @@ TEST_CASE("every row refuses what its schema does not take, and counts nothing")
       client->receive(line);
       if (command.begin_body != nullptr) client->receive("\r\n\r\n");  // a body of 0 or 1
       CHECK(is_error(Talk::hear(*client)));
-      CHECK(talk.service.command_count(index_of(command)) == 0);
+      CHECK(talk.service.server_state().commands[index_of(command)].count == 0);
     }
   }
 }

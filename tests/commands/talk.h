@@ -12,7 +12,7 @@ namespace tubed::commands {
 
 inline constexpr Time kStart{std::chrono::hours(1)};
 
-inline Identity test_identity() {
+inline stats::Identity test_identity() {
   return {.process_id = 7,
           .instance = "0123456789abcdef",
           .hostname = "host",
@@ -28,8 +28,8 @@ class Talk {
       : service(limits, test_identity(),
                 {.cpu_times =
                      [] {
-                       return CpuTimes{.user = std::chrono::milliseconds(1500),
-                                       .system = std::chrono::microseconds(20)};
+                       return stats::CpuTimes{.user = std::chrono::milliseconds(1500),
+                                              .system = std::chrono::microseconds(20)};
                      },
                  .resident_bytes = [] { return std::uint64_t{12'345'678}; },
                  .open_descriptors = [] { return std::uint64_t{17}; },

@@ -34,7 +34,7 @@ class World {
                   .tubes = 8,
                   .watches = 24,
                   .work_per_turn = 50},
-                 {.started = kStart, .started_at = {}}, {[] { return CpuTimes{}; }}),
+                 {.started = kStart, .started_at = {}}, {[] { return stats::CpuTimes{}; }}),
         one_client_(one_client),
         byte_by_byte_(byte_by_byte) {
     service_.set_limits(service_.engine().limits(), {.output_bytes = 4096});

@@ -41,7 +41,7 @@ struct House {
   House() { loop::ignore_broken_pipes(); }
 
   loop::Loop loop;
-  commands::Service service{Limits{}, commands::Identity{}, {[] { return commands::CpuTimes{}; }}};
+  commands::Service service{Limits{}, stats::Identity{}, {[] { return stats::CpuTimes{}; }}};
   Host host;
 };
 

@@ -19,7 +19,7 @@ Limits limits_of(const Options& options) {
   return limits;
 }
 
-commands::Identity identity() {
+stats::Identity identity() {
   return {.process_id = 1,
           .instance = "0123456789abcdef",
           .hostname = "host",
@@ -31,7 +31,7 @@ commands::Identity identity() {
 }  // namespace
 
 InProcessDriver::InProcessDriver(const Options& options)
-    : service_(limits_of(options), identity(), {[] { return commands::CpuTimes{}; }}),
+    : service_(limits_of(options), identity(), {[] { return stats::CpuTimes{}; }}),
       own_(service_) {}
 
 InProcessDriver::~InProcessDriver() {

@@ -1,5 +1,5 @@
 // The page of metrics: its values against what was done, its shape, and its pieces.
-#include "commands/metrics.h"
+#include "stats/metrics.h"
 
 #include <map>
 #include <set>
@@ -11,7 +11,10 @@
 #include "tests/commands/talk.h"
 
 using namespace tubed;
-using namespace tubed::commands;
+using namespace tubed::stats;
+using commands::Conversation;
+using commands::Service;
+using commands::Talk;
 using namespace std::chrono_literals;
 
 namespace {
@@ -23,9 +26,10 @@ Limits tallying(std::uint32_t tubes) {
 }
 
 std::string page_of(const Service& service, std::size_t bytes = 4096) {
-  MetricsPage page(service);
+  MetricsPage page(service.server_state(), service.engine());
   std::string text;
-  for (std::size_t before = 0; page.append_piece(bytes, text); before = text.size()) {
+  for (std::size_t before = 0; page.append_piece(service.now(), bytes, text);
+       before = text.size()) {
     CHECK(text.size() - before <= bytes);
   }
   return text;
@@ -147,12 +151,12 @@ TEST_CASE("the server's metrics tell what is there") {
             "put 0 9 60 1\r\nc\r\nput 0 0 1 1\r\nd\r\nput 0 0 60 1\r\ne\r\n");
   Talk::say(*worker, "watch t\r\nreserve\r\nreserve\r\nbury 5 0\r\n");
   waiting->receive("watch u\r\nreserve\r\n");
-  talk.service.count_received(70);
-  talk.service.count_received(7);
-  talk.service.count_sent(1234);
-  talk.service.count_tick(150us);
-  talk.service.count_tick(3ms);
-  talk.service.count_refused_connection(4);
+  talk.service.counters().add_received_bytes(70);
+  talk.service.counters().add_received_bytes(7);
+  talk.service.counters().add_sent_bytes(1234);
+  talk.service.counters().add_tick(150us);
+  talk.service.counters().add_tick(3ms);
+  talk.service.counters().count(Counter::refused_connection, 4);
   const Samples samples(page_of(talk.service));
   CHECK(samples.at(R"(tubed_jobs{state="ready"})") == 2);
   CHECK(samples.at(R"(tubed_jobs{state="reserved"})") == 1);
@@ -164,7 +168,7 @@ TEST_CASE("the server's metrics tell what is there") {
   CHECK(samples.at(R"(tubed_commands_total{command="put"})") == 5);
   CHECK(samples.at(R"(tubed_commands_total{command="reserve"})") == 3);
   CHECK(samples.at(R"(tubed_commands_total{command="reserve-job"})") == 0);
-  for (const Command& command : command_table()) {
+  for (const commands::Command& command : commands::command_table()) {
     CHECK(samples.has("tubed_commands_total{command=\"" + std::string(command.name) + "\"}"));
   }
   CHECK(samples.at("tubed_tubes") == 3);
@@ -213,7 +217,8 @@ TEST_CASE("puts that are refused are counted by reason") {
   limits.job_memory_bytes = engine::Engine::job_memory(1000);
   Talk talk(limits);
   FakeLog log;
-  talk.service.set_log(log, 1500ms);
+  talk.service.set_log(log);
+  talk.service.counters().set_recovery_time(1500ms);
   auto client = talk.connect();
   const auto refused = [&](const std::string& reason) {
     return Samples(page_of(talk.service)).at("tubed_refused_puts_total{reason=\"" + reason + "\"}");
@@ -281,7 +286,8 @@ TEST_CASE("the journal's metrics are there with a journal") {
   log.times.add(2s);
   log.records.add(1);
   log.records.add(70);
-  talk.service.set_log(log, 1500ms);
+  talk.service.set_log(log);
+  talk.service.counters().set_recovery_time(1500ms);
   const Samples samples(page_of(talk.service));
   CHECK(samples.at("tubed_journal_oldest_segment") == 3);
   CHECK(samples.at("tubed_journal_current_segment") == 9);
@@ -367,19 +373,19 @@ TEST_CASE("pieces of any size give the same page, and each is as long as was ask
   CHECK(Samples(whole).at(R"(tubed_tube_put_to_reserve_seconds_count{tube="tube-39"})") == 1);
   for (const std::size_t bytes : {1U, 2U, 7U, 64U, 100U, 4096U, 32'768U}) {
     CHECK(page_of(talk.service, bytes) == whole);
-    MetricsPage page(talk.service);
+    MetricsPage page(talk.service.server_state(), talk.service.engine());
     std::string text;
     while (whole.size() - text.size() >= bytes) {
       const std::size_t before = text.size();
-      REQUIRE(page.append_piece(bytes, text));
+      REQUIRE(page.append_piece(talk.service.now(), bytes, text));
       REQUIRE(text.size() == before + bytes);
     }
   }
-  MetricsPage page(talk.service);
+  MetricsPage page(talk.service.server_state(), talk.service.engine());
   std::string text;
-  while (page.append_piece(1000, text)) {
+  while (page.append_piece(talk.service.now(), 1000, text)) {
   }
-  CHECK_FALSE(page.append_piece(1000, text));
+  CHECK_FALSE(page.append_piece(talk.service.now(), 1000, text));
   CHECK(text == whole);
 }
 
@@ -389,10 +395,11 @@ TEST_CASE("many tubes that have nothing to tell are passed over a thousand at a 
   for (int i = 0; i < 3500; ++i) {
     Talk::say(*client, "watch t" + std::to_string(i) + "\r\n");
   }
-  MetricsPage page(talk.service);
+  MetricsPage page(talk.service.server_state(), talk.service.engine());
   std::string text;
   int empty_pieces = 0;
-  for (std::size_t before = 0; page.append_piece(1U << 20, text); before = text.size()) {
+  for (std::size_t before = 0; page.append_piece(talk.service.now(), 1U << 20, text);
+       before = text.size()) {
     if (text.size() == before) ++empty_pieces;
   }
   // Two families of histograms: each has at least two pieces without a line.
@@ -409,10 +416,10 @@ TEST_CASE("tubes that are about to be forgotten are passed over a thousand at a 
     }
   }
   talk.advance(11min);
-  MetricsPage page(talk.service);
+  MetricsPage page(talk.service.server_state(), talk.service.engine());
   std::string text;
   int pieces = 0;
-  while (page.append_piece(1U << 20, text)) ++pieces;
+  while (page.append_piece(talk.service.now(), 1U << 20, text)) ++pieces;
   CHECK(pieces >= 20);
   CHECK(text.find("t1234") == std::string::npos);
 }
@@ -421,9 +428,9 @@ TEST_CASE("the queue may change between two pieces, and nothing is told twice") 
   Talk talk(tallying(30));
   auto client = talk.connect();
   std::string text;
-  MetricsPage page(talk.service);
+  MetricsPage page(talk.service.server_state(), talk.service.engine());
   std::uint64_t state = 1;
-  for (int i = 0; page.append_piece(150, text); ++i) {
+  for (int i = 0; page.append_piece(talk.service.now(), 150, text); ++i) {
     REQUIRE(i < 100'000);
     state = state * 6364136223846793005 + 1442695040888963407;
     const std::string tube = "t" + std::to_string((state >> 33) % 50);
@@ -443,7 +450,8 @@ TEST_CASE("the queue may change between two pieces, and nothing is told twice") 
 TEST_CASE("every family of the page is in the reference, and the other way round") {
   Talk talk(tallying(5));
   FakeLog log;
-  talk.service.set_log(log, 1500ms);
+  talk.service.set_log(log);
+  talk.service.counters().set_recovery_time(1500ms);
   auto client = talk.connect();
   Talk::say(*client, "put 0 0 60 1\r\nx\r\nreserve\r\ndelete 1\r\n");
   const Samples samples(page_of(talk.service));

@@ -1,6 +1,6 @@
-#include "commands/rows.h"
+#include "stats/rows.h"
 
-namespace tubed::commands {
+namespace tubed::stats {
 
 using engine::TubeInfo;
 
@@ -100,4 +100,4 @@ Rows<TallyState> tally_rows() {
   return kTally;
 }
 
-}  // namespace tubed::commands
+}  // namespace tubed::stats

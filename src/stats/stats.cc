@@ -1,8 +1,6 @@
-#include "commands/stats.h"
+#include "stats/stats.h"
 
-#include "commands/rows.h"
-
-namespace tubed::commands {
+namespace tubed::stats {
 
 using protocol::YamlBlock;
 
@@ -27,15 +25,16 @@ void append_texts(Rows<State> rows, std::vector<StatsText>& texts) {
   }
 }
 
-void write_command_counts(const Service& service, bool in_beanstalkd, YamlBlock& block) {
-  for (const Command& command : command_table()) {
+void write_command_counts(CommandCounts commands, bool in_beanstalkd, YamlBlock& block) {
+  for (const CommandCount& command : commands) {
     if (command.in_beanstalkd_stats != in_beanstalkd) continue;
-    block.number(counter_key(command), service.command_count(index_of(command)));
+    block.number(counter_key(command), command.count);
   }
 }
 
-void append_command_texts(bool in_beanstalkd, std::vector<StatsText>& texts) {
-  for (const Command& command : command_table()) {
+void append_command_texts(CommandCounts commands, bool in_beanstalkd,
+                          std::vector<StatsText>& texts) {
+  for (const CommandCount& command : commands) {
     if (command.in_beanstalkd_stats != in_beanstalkd) continue;
     texts.push_back({counter_key(command), counter_meaning(command)});
   }
@@ -46,13 +45,12 @@ constexpr std::size_t kExpectedBytes = 2048;
 
 }  // namespace
 
-YamlBlock server_stats(const Service& service) {
-  const ServerState server(service);
+YamlBlock server_stats(const ServerState& server) {
   YamlBlock block(kExpectedBytes);
   write_rows(job_rows(), server, block);
-  write_command_counts(service, true, block);
+  write_command_counts(server.commands, true, block);
   write_rows(beanstalkd_rows(), server, block);
-  write_command_counts(service, false, block);
+  write_command_counts(server.commands, false, block);
   write_rows(own_rows(), server, block);
   return block;
 }
@@ -69,12 +67,12 @@ YamlBlock job_stats(const engine::JobInfo& job, const FactLog& log) {
   return block;
 }
 
-std::vector<StatsText> server_stats_texts() {
+std::vector<StatsText> server_stats_texts(CommandCounts commands) {
   std::vector<StatsText> texts;
   append_texts(job_rows(), texts);
-  append_command_texts(true, texts);
+  append_command_texts(commands, true, texts);
   append_texts(beanstalkd_rows(), texts);
-  append_command_texts(false, texts);
+  append_command_texts(commands, false, texts);
   append_texts(own_rows(), texts);
   return texts;
 }
@@ -91,4 +89,4 @@ std::vector<StatsText> job_stats_texts() {
   return texts;
 }
 
-}  // namespace tubed::commands
+}  // namespace tubed::stats

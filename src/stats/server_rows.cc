@@ -1,6 +1,6 @@
-#include "commands/rows.h"
+#include "stats/rows.h"
 
-namespace tubed::commands {
+namespace tubed::stats {
 
 namespace {
 
@@ -10,7 +10,7 @@ constexpr Row<ServerState> counted(std::string_view family, std::string_view lab
                                    std::string_view meaning = {}) {
   return {.key = "",
           .meaning = meaning,
-          .number = [](const ServerState& s) { return s.service.counted(kCounter); },
+          .number = [](const ServerState& s) { return s.counters.count_of(kCounter); },
           .metric = {.family = family, .type = MetricType::counter, .label = label}};
 }
 
@@ -50,9 +50,7 @@ constexpr Row<ServerState> kBeanstalkd[] = {
                 .help = "Jobs put."}},
     {.key = "max-job-size",
      .meaning = "limits.job_bytes.",
-     .number = [](const ServerState& s) -> std::uint64_t {
-       return s.service.engine().limits().job_bytes;
-     },
+     .number = [](const ServerState& s) -> std::uint64_t { return s.limits.job_bytes; },
      .metric = {.family = "tubed_job_size_limit_bytes"}},
     {.key = "current-tubes",
      .meaning = "Tubes.",
@@ -76,13 +74,13 @@ constexpr Row<ServerState> kBeanstalkd[] = {
      .metric = {.family = "tubed_waiting_connections"}},
     {.key = "total-connections",
      .meaning = "Connections since the start.",
-     .number = [](const ServerState& s) { return s.service.total_connections(); },
+     .number = [](const ServerState& s) { return s.counters.count_of(Counter::connection); },
      .metric = {.family = "tubed_connections_total",
                 .type = MetricType::counter,
                 .help = "Connections taken."}},
     {.key = "pid",
      .meaning = "The server's process id.",
-     .number = [](const ServerState& s) { return s.service.identity().process_id; }},
+     .number = [](const ServerState& s) { return s.identity.process_id; }},
     {.key = "version",
      .meaning = "The server's version.",
      .quoted = [](const ServerState&) -> std::string_view { return TUBED_VERSION; },
@@ -102,10 +100,7 @@ constexpr Row<ServerState> kBeanstalkd[] = {
                 .label = "mode=\"system\""}},
     {.key = "uptime",
      .meaning = "Seconds since the start.",
-     .number =
-         [](const ServerState& s) {
-           return whole_seconds_of(s.service.now() - s.service.identity().started);
-         }},
+     .number = [](const ServerState& s) { return whole_seconds_of(s.uptime); }},
     {.key = "binlog-oldest-index",
      .meaning = "The oldest segment of the journal; 0 without one, as the next four.",
      .number = [](const ServerState& s) { return s.log.oldest_segment; },
@@ -138,30 +133,24 @@ constexpr Row<ServerState> kBeanstalkd[] = {
      .metric = {.family = "tubed_journal_segment_size_bytes", .journal_only = true}},
     {.key = "draining",
      .meaning = "Whether puts are refused (SIGUSR1 starts that, SIGUSR2 ends it).",
-     .flag = [](const ServerState& s) { return s.service.draining(); },
+     .flag = [](const ServerState& s) { return s.draining; },
      .metric = {.family = "tubed_draining",
                 .help = "1 while puts are refused (SIGUSR1 starts that, SIGUSR2 ends it)."}},
     {.key = "id",
      .meaning = "A random id of this run of the server.",
-     .plain = [](const ServerState& s) -> std::string_view {
-       return s.service.identity().instance;
-     },
+     .plain = [](const ServerState& s) -> std::string_view { return s.identity.instance; },
      .info_label = "id"},
     {.key = "hostname",
      .meaning = "The machine's name.",
-     .quoted = [](const ServerState& s) -> std::string_view {
-       return s.service.identity().hostname;
-     },
+     .quoted = [](const ServerState& s) -> std::string_view { return s.identity.hostname; },
      .info_label = "hostname"},
     {.key = "os",
      .meaning = "The kernel's version.",
-     .quoted = [](const ServerState& s) -> std::string_view { return s.service.identity().os; },
+     .quoted = [](const ServerState& s) -> std::string_view { return s.identity.os; },
      .info_label = "os"},
     {.key = "platform",
      .meaning = "The machine's architecture.",
-     .quoted = [](const ServerState& s) -> std::string_view {
-       return s.service.identity().platform;
-     },
+     .quoted = [](const ServerState& s) -> std::string_view { return s.identity.platform; },
      .info_label = "platform"},
 };
 
@@ -170,7 +159,8 @@ constexpr Row<ServerState> kOwn[] = {
     {.key = "refused-connections",
      .meaning =
          "Connections refused since the start, beyond limits.connections or the descriptors.",
-     .number = [](const ServerState& s) { return s.service.refused_connections(); },
+     .number =
+         [](const ServerState& s) { return s.counters.count_of(Counter::refused_connection); },
      .metric = {.family = "tubed_refused_connections_total",
                 .type = MetricType::counter,
                 .help = "Connections refused, beyond limits.connections or the descriptors."}},
@@ -184,7 +174,7 @@ constexpr Row<ServerState> kOwn[] = {
      .metric = {.family = "tubed_job_memory_bytes"}},
     {.key = "max-job-memory",
      .meaning = "limits.job_memory in bytes.",
-     .number = [](const ServerState& s) { return s.service.engine().limits().job_memory_bytes; },
+     .number = [](const ServerState& s) { return s.limits.job_memory_bytes; },
      .metric = {.family = "tubed_job_memory_limit_bytes", .help = "limits.job_memory."}},
     {.key = "journal-bytes",
      .meaning = "Bytes of the journal's files, room ahead included; 0 without one.",
@@ -209,37 +199,37 @@ constexpr Row<ServerState> kOwn[] = {
                 .journal_only = true}},
     {.key = "received-bytes",
      .meaning = "Bytes read from connections since the start.",
-     .number = [](const ServerState& s) { return s.service.received_bytes(); },
+     .number = [](const ServerState& s) { return s.counters.received_bytes(); },
      .metric = {.family = "tubed_received_bytes_total",
                 .type = MetricType::counter,
                 .help = "Bytes read from connections."}},
     {.key = "sent-bytes",
      .meaning = "Bytes written to connections since the start.",
-     .number = [](const ServerState& s) { return s.service.sent_bytes(); },
+     .number = [](const ServerState& s) { return s.counters.sent_bytes(); },
      .metric = {.family = "tubed_sent_bytes_total",
                 .type = MetricType::counter,
                 .help = "Bytes written to connections."}},
     {.key = "input-memory",
      .meaning = "Bytes of input that waits for its turn (limits.input_memory).",
-     .number = [](const ServerState& s) { return s.service.input_bytes(); },
+     .number = [](const ServerState& s) { return s.input_bytes; },
      .metric = {.family = "tubed_input_memory_bytes"}},
     // Metrics only.
     {.key = "",
      .meaning = "When the server was started, in seconds since 1970.",
-     .seconds = [](const ServerState& s) { return s.service.identity().started_at; },
+     .seconds = [](const ServerState& s) { return s.identity.started_at; },
      .metric = {.family = "tubed_start_time_seconds"}},
     {.key = "",
      .meaning = "Memory of the process.",
-     .number = [](const ServerState& s) { return s.service.resident_bytes(); },
+     .number = [](const ServerState& s) { return s.process.resident_bytes(); },
      .metric = {.family = "tubed_resident_memory_bytes"}},
     {.key = "",
      .meaning = "Descriptors that the process has open: connections, listeners, the journal's "
                 "files.",
-     .number = [](const ServerState& s) { return s.service.open_descriptors(); },
+     .number = [](const ServerState& s) { return s.process.open_descriptors(); },
      .metric = {.family = "tubed_open_descriptors"}},
     {.key = "",
      .meaning = "Descriptors that the process may have open (RLIMIT_NOFILE).",
-     .number = [](const ServerState& s) { return s.service.descriptor_limit(); },
+     .number = [](const ServerState& s) { return s.process.descriptor_limit(); },
      .metric = {.family = "tubed_descriptor_limit"}},
     counted<Counter::put_draining>("tubed_refused_puts_total", "reason=\"draining\"",
                                    "Well-formed puts that were refused."),
@@ -263,7 +253,7 @@ constexpr Row<ServerState> kOwn[] = {
                                            "reason=\"output_memory\""),
     {.key = "",
      .meaning = "How long a turn of the loop took: what an event waits for another at most.",
-     .histogram = [](const ServerState& s) { return s.service.turn_times(); },
+     .histogram = [](const ServerState& s) { return s.counters.tick_times(); },
      .metric = {.family = "tubed_loop_turn_seconds", .type = MetricType::histogram}},
     {.key = "",
      .meaning = "1 while writing waits for room and puts are refused.",
@@ -285,14 +275,11 @@ constexpr Row<ServerState> kOwn[] = {
                 .journal_only = true}},
     {.key = "",
      .meaning = "How long it took to have the jobs back at the start.",
-     .seconds = [](const ServerState& s) { return s.service.recovery_time(); },
+     .seconds = [](const ServerState& s) { return s.counters.recovery_time(); },
      .metric = {.family = "tubed_recovery_seconds", .journal_only = true}},
 };
 
 }  // namespace
-
-ServerState::ServerState(const Service& of)
-    : service(of), queue(of.engine().info()), log(of.log().stats()), cpu(of.cpu_times()) {}
 
 Rows<ServerState> job_rows() {
   return kJobs;
@@ -306,12 +293,12 @@ Rows<ServerState> own_rows() {
   return kOwn;
 }
 
-std::string counter_key(const Command& command) {
-  return "cmd-" + std::string(command.name);
+std::string counter_key(const CommandCount& command) {
+  return "cmd-" + std::string(command.command);
 }
 
-std::string counter_meaning(const Command& command) {
-  return "Well-formed " + std::string(command.name) + " commands since the start.";
+std::string counter_meaning(const CommandCount& command) {
+  return "Well-formed " + std::string(command.command) + " commands since the start.";
 }
 
-}  // namespace tubed::commands
+}  // namespace tubed::stats

@@ -1,6 +1,6 @@
-#include "commands/rows.h"
+#include "stats/rows.h"
 
-namespace tubed::commands {
+namespace tubed::stats {
 
 namespace {
 
@@ -53,4 +53,4 @@ Rows<KeptJob> kept_job_rows() {
   return kJob;
 }
 
-}  // namespace tubed::commands
+}  // namespace tubed::stats

@@ -6,15 +6,16 @@
 #include <string_view>
 #include <vector>
 
-#include "commands/service.h"
+#include "engine/fact_log.h"
 #include "engine/info.h"
 #include "protocol/yaml.h"
+#include "stats/rows.h"
 
-namespace tubed::commands {
+namespace tubed::stats {
 
 // The blocks, without the OK line: the lines of beanstalkd 1.13 in its order and quoting, then
 // tubed's own. O(1). [notes: stats, in order]
-protocol::YamlBlock server_stats(const Service& service);
+protocol::YamlBlock server_stats(const ServerState& server);
 protocol::YamlBlock tube_stats(const engine::TubeInfo& tube);
 protocol::YamlBlock job_stats(const engine::JobInfo& job, const FactLog& log);
 
@@ -23,8 +24,8 @@ struct StatsText {
   std::string key;
   std::string meaning;
 };
-std::vector<StatsText> server_stats_texts();
+std::vector<StatsText> server_stats_texts(CommandCounts commands);
 std::vector<StatsText> tube_stats_texts();
 std::vector<StatsText> job_stats_texts();
 
-}  // namespace tubed::commands
+}  // namespace tubed::stats

@@ -1,12 +1,10 @@
-#include "commands/metrics.h"
+#include "stats/metrics.h"
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
 
-#include "commands/rows.h"
-
-namespace tubed::commands {
+namespace tubed::stats {
 
 using engine::Tally;
 using engine::TubeInfo;
@@ -195,20 +193,18 @@ void append_server_rows(Rows<ServerState> rows, const ServerState& state, std::s
   }
 }
 
-void append_command_counts(const Service& service, std::string& text) {
+void append_command_counts(CommandCounts commands, std::string& text) {
   begin_family(kCommandMetric, kCommandMetric.help, text);
-  for (const Command& command : command_table()) {
-    const std::string label = "command=\"" + std::string(command.name) + '"';
-    append_number(LineWords(kCommandMetric.family, label, false), {},
-                  service.command_count(index_of(command)), text);
+  for (const CommandCount& command : commands) {
+    const std::string label = "command=\"" + std::string(command.command) + '"';
+    append_number(LineWords(kCommandMetric.family, label, false), {}, command.count, text);
   }
 }
 
-void append_server(const Service& service, std::string& text) {
-  const ServerState state(service);
+void append_server(const ServerState& state, std::string& text) {
   append_info(state, text);
   append_server_rows(job_rows(), state, text);
-  append_command_counts(service, text);
+  append_command_counts(state.commands, text);
   append_server_rows(beanstalkd_rows(), state, text);
   append_server_rows(own_rows(), state, text);
 }
@@ -338,13 +334,18 @@ std::vector<MetricText> metric_texts() {
   return texts;
 }
 
-bool MetricsPage::append_piece(std::size_t bytes, std::string& text) {
+MetricsPage::MetricsPage(const ServerState& server, const engine::Engine& engine)
+    : engine_(engine) {
+  append_server(server, made_);
+}
+
+bool MetricsPage::append_piece(Time now, std::size_t bytes, std::string& text) {
   TUBED_ASSERT(bytes > 0);
   if (given_ == made_.size()) {
     made_.clear();
     given_ = 0;
   }
-  const bool has_more = made_.size() - given_ >= bytes || make_more(bytes);
+  const bool has_more = made_.size() - given_ >= bytes || make_more(now, bytes);
   const std::size_t piece = std::min(bytes, made_.size() - given_);
   text.append(made_, given_, piece);
   given_ += piece;
@@ -353,18 +354,17 @@ bool MetricsPage::append_piece(std::size_t bytes, std::string& text) {
 
 // Until `bytes` bytes stand ready, or as many tallies were looked at as are at once. False: it is
 // at the page's end.
-bool MetricsPage::make_more(std::size_t bytes) {
+bool MetricsPage::make_more(Time now, std::size_t bytes) {
   made_.erase(0, std::exchange(given_, 0));
-  if (!std::exchange(began_, true)) append_server(service_, made_);
-  const engine::TallyBook& tallies = service_.engine().tallies();
-  const Limits& limits = service_.engine().limits();
+  const engine::TallyBook& tallies = engine_.tallies();
+  const Limits& limits = engine_.limits();
   std::size_t left = kTalliesAtOnce;
   for (TubeFamily family; family_at(family_, family); family = {}) {
     if (made_.size() >= bytes || left == 0) return true;
     if (behind_.empty()) begin_family(family.metric(), family.help(), made_);
-    TubeWriter writer(family, tallies.other(), service_.now(), made_);
+    TubeWriter writer(family, tallies.other(), now, made_);
     bool finished = true;
-    tallies.visit_behind(behind_, limits, service_.now(), [&](const Tally& tally, bool over) {
+    tallies.visit_behind(behind_, limits, now, [&](const Tally& tally, bool over) {
       if (!over) writer.append(tally);
       finished = made_.size() < bytes && --left > 0;
       if (!finished) behind_ = tally.name;
@@ -378,4 +378,4 @@ bool MetricsPage::make_more(std::size_t bytes) {
   return false;
 }
 
-}  // namespace tubed::commands
+}  // namespace tubed::stats

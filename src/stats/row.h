@@ -9,7 +9,7 @@
 #include "base/histogram.h"
 #include "base/time.h"
 
-namespace tubed::commands {
+namespace tubed::stats {
 
 enum class MetricType : std::uint8_t { gauge, counter, histogram };
 
@@ -59,4 +59,4 @@ inline std::uint64_t whole_seconds_of(Duration duration) {
 template <class State>
 using Rows = std::span<const Row<State>>;
 
-}  // namespace tubed::commands
+}  // namespace tubed::stats

@@ -1,5 +1,5 @@
 // Each counter of stats against what was done.
-#include "commands/stats.h"
+#include "stats/stats.h"
 
 #include <map>
 #include <sstream>
@@ -10,7 +10,10 @@
 #include "tests/commands/talk.h"
 
 using namespace tubed;
-using namespace tubed::commands;
+using namespace tubed::stats;
+using commands::Conversation;
+using commands::Service;
+using commands::Talk;
 
 namespace {
 
@@ -26,7 +29,7 @@ Values values_of(const std::string& reply) {
   return values;
 }
 
-Values stats(Conversation& client, const std::string& command = "stats") {
+Values stats_of(Conversation& client, const std::string& command = "stats") {
   return values_of(Talk::say(client, command + "\r\n"));
 }
 
@@ -60,7 +63,7 @@ TEST_CASE("every command counts in its own line and in no other") {
       {"kick-job", "kick-job 99\r\n"},
       {"quit", "quit\r\n"},
   };
-  CHECK(lines.size() == kCommandCount);
+  CHECK(lines.size() == commands::kCommandCount);
   for (const auto& entry : lines) {
     const std::string& name = entry.first;
     const std::string& line = entry.second;
@@ -68,12 +71,12 @@ TEST_CASE("every command counts in its own line and in no other") {
     auto client = talk.connect();
     auto watcher = talk.connect();
     if (name == "reserve") Talk::say(*watcher, "put 0 0 60 1\r\nz\r\n");
-    const Values before = stats(*watcher);
+    const Values before = stats_of(*watcher);
     for (int i = 0; i < 3; ++i) {
       if (i == 0 || (name != "reserve" && name != "quit")) Talk::say(*client, line);
     }
-    const Values after = stats(*watcher);
-    for (const Command& command : command_table()) {
+    const Values after = stats_of(*watcher);
+    for (const commands::Command& command : commands::command_table()) {
       const std::string key = "cmd-" + std::string(command.name);
       long expected = command.name == name ? (name == "reserve" || name == "quit" ? 1 : 3) : 0;
       if (command.name == "stats") ++expected;  // the look itself
@@ -96,7 +99,7 @@ TEST_CASE("the server's lines tell what is there") {
   Talk::say(*worker, "watch t\r\nreserve\r\nreserve\r\nbury 5 0\r\n");
   waiting->receive("watch u\r\nreserve\r\n");
   talk.advance(std::chrono::milliseconds(500));
-  Values values = stats(*watcher);
+  Values values = stats_of(*watcher);
   CHECK(values.at("current-jobs-urgent") == "1");
   CHECK(values.at("current-jobs-ready") == "2");
   CHECK(values.at("current-jobs-reserved") == "1");
@@ -126,11 +129,11 @@ TEST_CASE("the server's lines tell what is there") {
 
   talk.advance(std::chrono::seconds(1));
   talk.service.set_draining(true);
-  talk.service.count_refused_connection();
-  talk.service.count_received(40);
-  talk.service.count_sent(50);
+  talk.service.counters().count(Counter::refused_connection);
+  talk.service.counters().add_received_bytes(40);
+  talk.service.counters().add_sent_bytes(50);
   worker.reset();
-  values = stats(*watcher);
+  values = stats_of(*watcher);
   CHECK(values.at("job-timeouts") == "1");
   CHECK(values.at("current-jobs-reserved") == "0");
   CHECK(values.at("current-connections") == "3");
@@ -151,7 +154,7 @@ TEST_CASE("the tube's and the job's lines tell what is there") {
             "release 1 9 0\r\nreserve\r\nbury 1 8\r\nkick-job 1\r\nreserve\r\n"
             "pause-tube t 100\r\npause-tube t 50\r\n");
   talk.advance(std::chrono::milliseconds(2500));
-  Values tube = stats(*client, "stats-tube t");
+  Values tube = stats_of(*client, "stats-tube t");
   CHECK(tube.at("name") == "\"t\"");
   CHECK(tube.at("current-jobs-reserved") == "1");
   CHECK(tube.at("current-jobs-delayed") == "1");
@@ -161,7 +164,7 @@ TEST_CASE("the tube's and the job's lines tell what is there") {
   CHECK(tube.at("cmd-pause-tube") == "2");
   CHECK(tube.at("pause") == "50");
   CHECK(tube.at("pause-time-left") == "47");
-  Values job = stats(*client, "stats-job 1");
+  Values job = stats_of(*client, "stats-job 1");
   CHECK(job.at("tube") == "\"t\"");
   CHECK(job.at("state") == "reserved");
   CHECK(job.at("pri") == "8");
@@ -175,9 +178,9 @@ TEST_CASE("the tube's and the job's lines tell what is there") {
   CHECK(job.at("kicks") == "1");
   CHECK(job.at("timeouts") == "0");
   Talk::say(*client, "delete 1\r\n");
-  CHECK(stats(*client, "stats-tube t").at("cmd-delete") == "1");
+  CHECK(stats_of(*client, "stats-tube t").at("cmd-delete") == "1");
   talk.advance(std::chrono::seconds(50));
-  tube = stats(*client, "stats-tube t");
+  tube = stats_of(*client, "stats-tube t");
   CHECK(tube.at("pause") == "0");
   CHECK(tube.at("pause-time-left") == "0");
 }
@@ -201,7 +204,7 @@ TEST_CASE("every line of the reference is a line of the reply, in the same order
     for (const StatsText& text : texts) expected.push_back(text.key);
     CHECK(keys_of(command) == expected);
   };
-  check("stats", server_stats_texts());
+  check("stats", server_stats_texts(commands::command_counts()));
   check("stats-tube default", tube_stats_texts());
   check("stats-job 1", job_stats_texts());
 }

@@ -4,36 +4,45 @@
 #include <array>
 #include <string>
 
-#include "commands/row.h"
-#include "commands/service.h"
+#include "engine/fact_log.h"
 #include "engine/info.h"
 #include "engine/tally.h"
+#include "engine/types.h"
+#include "stats/counters.h"
+#include "stats/process.h"
+#include "stats/row.h"
 
-namespace tubed::commands {
+namespace tubed::stats {
 
-// Everything that a row of the server may tell.
+// Everything that a row of the server reads. It is made for one block of stats or one page of
+// metrics and does not outlive the tick: it refers to what the server owns.
 struct ServerState {
-  explicit ServerState(const Service& of);
-
-  const Service& service;
+  const Limits& limits;
+  const ServerCounters& counters;
+  CommandCounts commands;
+  const Identity& identity;
+  const ProcessProbe& process;
   engine::EngineInfo queue;
   LogStats log;
   CpuTimes cpu;
+  Duration uptime{};
+  std::uint64_t input_bytes = 0;
+  bool draining = false;
 };
 
-// In stats the command table's counters stand behind the first two of them: those that beanstalkd
-// has behind the jobs, the others behind beanstalkd's last line.
+// In stats the counters of the commands follow the first two of them: those that beanstalkd has
+// follow the jobs, the others follow beanstalkd's last line.
 Rows<ServerState> job_rows();
 Rows<ServerState> beanstalkd_rows();
 Rows<ServerState> own_rows();
 
-// A counter of the command table. [family: one label a command]
+// The counter of one command. [family: one label a command]
 inline constexpr Metric kCommandMetric = {.family = "tubed_commands_total",
                                           .type = MetricType::counter,
                                           .label = "",
                                           .help = "Well-formed commands."};
-std::string counter_key(const Command& command);
-std::string counter_meaning(const Command& command);
+std::string counter_key(const CommandCount& command);
+std::string counter_meaning(const CommandCount& command);
 
 inline constexpr Metric kInfoMetric = {.family = "tubed_info",
                                        .help = "1; the labels say who and what the server is."};
@@ -54,4 +63,4 @@ struct KeptJob {
 };
 Rows<KeptJob> kept_job_rows();
 
-}  // namespace tubed::commands
+}  // namespace tubed::stats

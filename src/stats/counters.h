@@ -1,0 +1,83 @@
+// ServerCounters: what a server counts from its start on, beside its commands and its queue.
+//
+// The server and its conversations add to it; the rows of stats and of the metrics read it. Every
+// number only grows. To count is an addition: no allocation and no system call.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/histogram.h"
+#include "base/time.h"
+
+namespace tubed::stats {
+
+// Events that are counted one by one.
+enum class Counter : std::uint8_t {
+  // Well-formed puts that were refused.
+  put_draining,
+  put_too_big,
+  put_job_memory,  // limits.job_memory, or the heap
+  put_journal_full,
+  // Other commands answered OUT_OF_MEMORY.
+  tube_limit,
+  watch_limit,
+  // Malformed commands, by reply.
+  bad_format,
+  unknown_command,
+  expected_crlf,
+  // Clients that the server closed.
+  client_idle,
+  client_stalled,
+  client_output_memory,
+  // Connections.
+  connection,
+  refused_connection,
+};
+inline constexpr std::size_t kCounterCount = 14;
+static_assert(static_cast<std::size_t>(Counter::refused_connection) + 1 == kCounterCount);
+
+class ServerCounters {
+ public:
+  void count(Counter counter, std::uint64_t times = 1) {
+    counts_[static_cast<std::size_t>(counter)] += times;
+  }
+  std::uint64_t count_of(Counter counter) const {
+    return counts_[static_cast<std::size_t>(counter)];
+  }
+
+  // Bytes read from and written to the connections of clients.
+  void add_received_bytes(std::uint64_t bytes) { received_bytes_ += bytes; }
+  void add_sent_bytes(std::uint64_t bytes) { sent_bytes_ += bytes; }
+  std::uint64_t received_bytes() const { return received_bytes_; }
+  std::uint64_t sent_bytes() const { return sent_bytes_; }
+
+  // How long each tick of the event loop took.
+  void add_tick(Duration duration) { tick_times_.add(duration); }
+  HistogramView tick_times() const { return tick_times_.view(); }
+
+  // How long the server took at its start to restore the jobs from its journal.
+  void set_recovery_time(Duration duration) { recovery_time_ = duration; }
+  Duration recovery_time() const { return recovery_time_; }
+
+ private:
+  std::array<std::uint64_t, kCounterCount> counts_{};
+  std::uint64_t received_bytes_ = 0;
+  std::uint64_t sent_bytes_ = 0;
+  ShortTimes tick_times_;
+  Duration recovery_time_{};
+};
+
+// How often one command was received in a well-formed line. The command table has one for each row,
+// in its order.
+struct CommandCount {
+  std::string_view command;
+  bool in_beanstalkd_stats = false;  // its line is one of beanstalkd's, not of tubed's own
+  std::uint64_t count = 0;
+};
+using CommandCounts = std::span<const CommandCount>;
+
+}  // namespace tubed::stats
