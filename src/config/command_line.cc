@@ -1,13 +1,11 @@
 #include "config/command_line.h"
 
 #include <algorithm>
-#include <map>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "config/flags.h"
 #include "config/help.h"
-#include "config/suggestion.h"
 #include "config/table.h"
 
 namespace tubed {
@@ -26,116 +24,16 @@ Exit value_error(const std::string& flag, std::string_view reason) {
   return Exit{kExitConfig, fmt::format("tubed: {}: {}\n", flag, reason)};
 }
 
-// The spelling CLI11 wants for the names of one flag.
-std::string declared_names(char short_flag, std::string_view long_flag) {
-  if (!short_flag) return std::string(long_flag);
-  if (long_flag.empty()) return fmt::format("-{}", short_flag);
-  return fmt::format("-{},{}", short_flag, long_flag);
+using Flags = std::vector<config::GivenFlag>;
+
+// The arguments of every occurrence of one flag; empty ones of a switch.
+std::vector<std::string_view> texts_of(const Flags& flags, const Option& row) {
+  std::vector<std::string_view> result;
+  for (const auto& flag : flags) {
+    if (flag.option == &row) result.push_back(flag.text);
+  }
+  return result;
 }
-
-// Cuts the arguments into flags and their texts; what they mean is decided outside.
-class Flags {
- public:
-  Flags() {
-    app_.set_help_flag();
-    app_.allow_extras();
-    for (const auto& row : config::options_table()) {
-      const auto names = declared_names(row.short_flag, row.long_flag);
-      options_.push_back(row.argument.empty() ? add_switch(names)
-                                              : add_argument(names, std::string(row.argument)));
-      rows_[options_.back()].option = &row;
-    }
-    for (const auto& row : config::settings_table()) {
-      const auto names = declared_names(row.short_flag, row.flag());
-      rows_[add_argument(names, config::placeholder(row.type))].setting = &row;
-    }
-  }
-
-  std::optional<Exit> parse(std::span<const char* const> args) {
-    try {
-      app_.parse(reversed(args));
-    } catch (const CLI::Error& error) {
-      return usage_error(config::printable(error.what()));
-    }
-    const auto rest = app_.remaining();
-    if (rest.empty()) return std::nullopt;
-    return usage_error(unknown(rest.front()));
-  }
-
-  std::size_t count(std::size_t option) const { return options_[option]->count(); }
-  const std::vector<std::string>& texts(std::size_t option) const {
-    return options_[option]->results();
-  }
-
-  // One flag as it was given; it is of one of the two tables.
-  struct Given {
-    const Option* option = nullptr;
-    const Setting* setting = nullptr;
-    std::string_view text;  // empty for a switch
-  };
-  std::vector<Given> in_order() const {
-    std::vector<Given> result;
-    std::map<const CLI::Option*, std::size_t> seen;
-    for (const auto* flag : app_.parse_order()) {
-      auto given = rows_.at(flag);
-      const auto nth = seen[flag]++;
-      const bool is_switch = given.option && given.option->argument.empty();
-      if (!is_switch) given.text = flag->results().at(nth);
-      result.push_back(given);
-    }
-    return result;
-  }
-
- private:
-  // CLI11 takes the last argument first. For "--flag=" it would take what follows.
-  std::vector<std::string> reversed(std::span<const char* const> args) const {
-    std::vector<std::string> result;
-    for (auto arg = args.rbegin(); arg != args.rend(); ++arg) {
-      const std::string_view text = *arg;
-      const auto name = std::string(text.substr(0, text.size() - (text.ends_with('=') ? 1 : 0)));
-      if (name.size() < text.size() && name.starts_with("--") && app_.get_option_no_throw(name)) {
-        result.emplace_back();
-        result.push_back(name);
-      } else {
-        result.emplace_back(text);
-      }
-    }
-    return result;
-  }
-
-  // Each occurrence takes exactly one text, so that brackets and commas mean nothing.
-  CLI::Option* add_argument(const std::string& names, const std::string& placeholder) {
-    return app_.add_option(names)
-        ->type_name(placeholder)
-        ->expected(1)
-        ->allow_extra_args(false)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  }
-
-  CLI::Option* add_switch(const std::string& names) {
-    return app_.add_flag(names)->disable_flag_override()->multi_option_policy(
-        CLI::MultiOptionPolicy::TakeAll);
-  }
-
-  static std::string unknown(const std::string& argument) {
-    if (!argument.starts_with('-')) {
-      return fmt::format("unexpected argument {}", config::quoted(argument));
-    }
-    const auto flag = argument.substr(0, argument.find('='));
-    std::vector<std::string> candidates;
-    for (const auto& row : config::settings_table()) candidates.push_back(row.flag());
-    for (const auto& row : config::options_table()) {
-      if (!row.long_flag.empty()) candidates.emplace_back(row.long_flag);
-    }
-    const auto hint = config::did_you_mean(flag, candidates);
-    return fmt::format("unknown flag {}{}", config::printable(flag),
-                       hint.empty() ? "" : fmt::format(" ({})", hint));
-  }
-
-  CLI::App app_;
-  std::vector<CLI::Option*> options_;  // of options_table(), one each
-  std::map<const CLI::Option*, Given> rows_;
-};
 
 // "Ignored: …" as the rest of a line.
 std::string in_a_line(std::string_view sentence) {
@@ -146,14 +44,12 @@ std::string in_a_line(std::string_view sentence) {
 
 // The flags that end the process whatever else was given, help first.
 std::optional<Exit> early_exit(const Flags& flags) {
-  const auto options = config::options_table();
-  for (const auto action : {Action::help, Action::version}) {
-    for (std::size_t i = 0; i < options.size(); ++i) {
-      if (options[i].action != action || flags.count(i) == 0) continue;
-      if (action == Action::help) return Exit{0, config::help_text()};
-      return Exit{0, version_line() + "\n"};
-    }
-  }
+  const auto given = [&](Action action) {
+    return std::ranges::any_of(
+        flags, [&](const auto& flag) { return flag.option && flag.option->action == action; });
+  };
+  if (given(Action::help)) return Exit{0, config::help_text()};
+  if (given(Action::version)) return Exit{0, version_line() + "\n"};
   return std::nullopt;
 }
 
@@ -188,7 +84,7 @@ std::optional<Exit> take_other_spelling(const Option& row, std::string_view text
 
 // All of them must be good, also those that a later one replaces.
 std::optional<Exit> take_settings(const Flags& flags, CommandLine& line) {
-  for (const auto& given : flags.in_order()) {
+  for (const auto& given : flags) {
     std::optional<Exit> exit;
     if (given.setting) exit = take_setting(*given.setting, given.text, line);
     if (given.option && given.option->action == Action::sets) {
@@ -199,14 +95,14 @@ std::optional<Exit> take_settings(const Flags& flags, CommandLine& line) {
   return std::nullopt;
 }
 
-std::optional<Exit> take_port(const std::string& flag, const std::string& text, CommandLine& line) {
+std::optional<Exit> take_port(const std::string& flag, std::string_view text, CommandLine& line) {
   const auto port = parse_port(text);
   if (!port) return value_error(flag, port.error().message);
   line.port = port.value();
   return std::nullopt;
 }
 
-std::optional<Exit> take_listener(const std::string& flag, const std::string& text,
+std::optional<Exit> take_listener(const std::string& flag, std::string_view text,
                                   CommandLine& line) {
   const auto listen = parse_listen(text, line.port.value_or(kDefaultPort));
   if (!listen) return value_error(flag, listen.error().message);
@@ -235,7 +131,7 @@ Task task_of(Action action) {
   }
 }
 
-std::optional<Exit> take_task(const Option& row, const std::vector<std::string>& texts,
+std::optional<Exit> take_task(const Option& row, const std::vector<std::string_view>& texts,
                               CommandLine& line) {
   const std::string flag(row.long_flag);
   if (line.task != Task::serve || texts.size() > 1) {
@@ -252,9 +148,8 @@ std::optional<Exit> take_task(const Option& row, const std::vector<std::string>&
   return std::nullopt;
 }
 
-std::optional<Exit> take_option(const Flags& flags, std::size_t i, CommandLine& line) {
-  const auto& row = config::options_table()[i];
-  const auto& texts = flags.texts(i);
+std::optional<Exit> take_option(const Option& row, const std::vector<std::string_view>& texts,
+                                CommandLine& line) {
   const auto flag = shown_flag(row.short_flag, row.long_flag);
   std::optional<Exit> exit;
   switch (row.action) {
@@ -282,7 +177,7 @@ std::optional<Exit> take_option(const Flags& flags, std::size_t i, CommandLine& 
       line.print_config = true;
       break;
     case Action::louder:
-      line.louder = flags.count(i);
+      line.louder = texts.size();
       break;
     case Action::ignored:
       line.warnings.push_back(fmt::format("{}: {}", flag, in_a_line(row.doc)));
@@ -302,12 +197,12 @@ std::optional<Exit> take_option(const Flags& flags, std::size_t i, CommandLine& 
 }
 
 std::optional<Exit> take_options(const Flags& flags, CommandLine& line) {
-  const auto options = config::options_table();
   // The port first: it completes the addresses.
   for (const bool is_port : {true, false}) {
-    for (std::size_t i = 0; i < options.size(); ++i) {
-      if ((options[i].action == Action::port) != is_port || flags.count(i) == 0) continue;
-      if (auto exit = take_option(flags, i, line)) return exit;
+    for (const auto& row : config::options_table()) {
+      const auto texts = texts_of(flags, row);
+      if ((row.action == Action::port) != is_port || texts.empty()) continue;
+      if (auto exit = take_option(row, texts, line)) return exit;
     }
   }
   return std::nullopt;
@@ -334,18 +229,14 @@ std::string version_line() {
 }
 
 std::variant<CommandLine, Exit> parse_command_line(std::span<const char* const> args) {
-  try {
-    Flags flags;
-    if (auto exit = flags.parse(args)) return *exit;
-    if (auto exit = early_exit(flags)) return *exit;
-    CommandLine line;
-    if (auto exit = take_options(flags, line)) return *exit;
-    if (auto exit = take_settings(flags, line)) return *exit;
-    if (auto exit = missing_setting(line)) return *exit;
-    return line;
-  } catch (const std::exception& error) {
-    return usage_error(config::printable(error.what()));
-  }
+  const auto flags = config::split_flags(args);
+  if (!flags) return usage_error(flags.error().message);
+  if (auto exit = early_exit(flags.value())) return *exit;
+  CommandLine line;
+  if (auto exit = take_options(flags.value(), line)) return *exit;
+  if (auto exit = take_settings(flags.value(), line)) return *exit;
+  if (auto exit = missing_setting(line)) return *exit;
+  return line;
 }
 
 }  // namespace tubed

@@ -99,6 +99,71 @@ TEST_CASE("what is no flag is a usage error on one line") {
   }
 }
 
+TEST_CASE("a long flag is not abbreviated") {
+  CHECK(refuse({"--use", "x"}).text ==
+        "tubed: unknown flag --use (did you mean --user?); try tubed --help\n");
+  CHECK(refuse({"--us=x"}).text ==
+        "tubed: unknown flag --us (did you mean --user?); try tubed --help\n");
+  CHECK(refuse({"--limits-job-byte"}).text ==
+        "tubed: unknown flag --limits-job-byte (did you mean --limits-job-bytes?); try tubed "
+        "--help\n");
+  CHECK(refuse({"--check-conf=x"}).text ==
+        "tubed: unknown flag --check-conf (did you mean --check-config?); try tubed --help\n");
+  CHECK(refuse({"--lim"}).text == "tubed: unknown flag --lim; try tubed --help\n");
+  // A whole flag is itself, also where a longer one begins with it.
+  CHECK(accept({"--check", "x"}).task == Task::check);
+}
+
+TEST_CASE("an unknown letter is named with the rest of its cluster") {
+  CHECK(refuse({"-Vxy"}).text == "tubed: unknown flag -xy; try tubed --help\n");
+  CHECK(refuse({"-xp"}).text == "tubed: unknown flag -xp; try tubed --help\n");
+  CHECK(refuse({"-V=5"}).text == "tubed: unknown flag -; try tubed --help\n");
+  CHECK(refuse({"-V\xc3\xa9"}).text == "tubed: unknown flag -\xc3\xa9; try tubed --help\n");
+  CHECK(refuse({"-V\xff"}).text == "tubed: unknown flag -?; try tubed --help\n");
+  CHECK(refuse({"-V-user"}).text ==
+        "tubed: unknown flag -V-user (did you mean --user?); try tubed --help\n");
+  for (const auto* flag : {"-?", "-:", "-;", "-+", "-W", "-1"}) {
+    CHECK(refuse({flag}).text == fmt::format("tubed: unknown flag {}; try tubed --help\n", flag));
+  }
+}
+
+TEST_CASE("the first mistake is reported") {
+  CHECK(refuse({"--bogus", "-p"}).text == "tubed: unknown flag --bogus; try tubed --help\n");
+  CHECK(refuse({"file", "-x"}).text == "tubed: unexpected argument \"file\"; try tubed --help\n");
+  CHECK(refuse({"-z", "0", "-x"}).text == "tubed: unknown flag -x; try tubed --help\n");
+  CHECK(refuse({"--help", "--bogus"}).code == 64);
+}
+
+TEST_CASE("a switch takes no argument") {
+  for (const auto* text : {"--check-config=", "--check-config=true", "--check-config=false"}) {
+    CHECK(refuse({text}).text == "tubed: --check-config takes no argument; try tubed --help\n");
+  }
+}
+
+TEST_CASE("no flag and no argument may follow two dashes") {
+  for (const auto& args :
+       {std::vector<std::string>{"--"}, {"--", "-V"}, {"-V", "--", "file"}, {"--", "-p"}}) {
+    CHECK(refuse(args).text == "tubed: unknown flag --; try tubed --help\n");
+  }
+}
+
+TEST_CASE("what follows a flag with an argument is its argument, whatever it looks like") {
+  for (const auto* text : {"--", "-V", "--help", "--user=", "-", "=x", "a b"}) {
+    CAPTURE(text);
+    CHECK(load("", accept({"-u", text})).value().user == text);
+    CHECK(load("", accept({"--user", text})).value().user == text);
+    CHECK(load("", accept({fmt::format("--user={}", text)})).value().user == text);
+    CHECK(load("", accept({fmt::format("-Vu{}", text)})).value().user == text);
+  }
+}
+
+TEST_CASE("one command line leaves nothing for the next") {
+  CHECK(refuse({"-Vxp", "5"}).code == 64);
+  CHECK(accept({"-p", "6"}).port == 6);
+  CHECK(refuse({"-p"}).text == "tubed: --port: 1 required PORT missing; try tubed --help\n");
+  CHECK(accept({"-VV"}).louder == 2);
+}
+
 TEST_CASE("a bad value names the flag and the reason") {
   CHECK(refuse({"-z", "0"}).text == "tubed: -z/--limits-job-bytes: 0 is below the minimum of 1\n");
   CHECK(refuse({"--limits-tubes", "-5"}).text ==
