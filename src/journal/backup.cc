@@ -58,60 +58,60 @@ Result<std::vector<OpenSegment>> open_all(Storage& storage) {
   return Error{reason};
 }
 
-// How far a segment's image holds whole groups that follow each other.
+// How far a segment's image holds whole batches that follow each other.
 struct Extent {
   std::uint64_t used = kSegmentHeaderBytes;
   std::uint64_t broken_at = kSegmentHeaderBytes;  // what stands here does not continue the log
-  Lsn next_number = 0;
-  bool begun = false;      // a whole group was read, and it continues what came before
+  Lsn next_lsn = 0;
+  bool begun = false;      // a whole batch was read, and it continues what came before
   bool ends_here = false;  // nothing is written from broken_at on
-  bool hole = false;       // behind broken_at stands another whole group
+  bool hole = false;       // behind broken_at stands another whole batch
 };
 
-bool has_group(SegmentReader& reader, std::uint64_t directory) {
-  while (const auto group = reader.find_group()) {
-    if (group->directory == directory) return true;
+bool has_batch(SegmentReader& reader, std::uint64_t directory) {
+  while (const auto batch = reader.find_batch()) {
+    if (batch->directory == directory) return true;
   }
   return false;
 }
 
-// A group of another identity is no group: a job's body may hold what looks like one.
+// A batch of another identity is no batch: a job's body may hold what looks like one.
 Extent measure(std::string_view image, const SegmentHeader& header, std::optional<Lsn> follows) {
   Extent extent;
   SegmentReader reader(image, header.sequence, WallClock{});
   std::optional<Lsn> expected = follows;
-  std::uint32_t lacking = 0;  // facts that the group still has to have
+  std::uint32_t lacking = 0;  // facts that the batch still has to have
   for (;; extent.broken_at = reader.offset()) {
     const Parsed parsed = reader.next();
     if (parsed.kind != Parsed::Kind::record) break;
-    const auto* group = std::get_if<Group>(&parsed.record);
-    if ((group != nullptr) != (lacking == 0)) break;
-    if (group == nullptr) {
+    const auto* batch = std::get_if<BatchHeader>(&parsed.record);
+    if ((batch != nullptr) != (lacking == 0)) break;
+    if (batch == nullptr) {
       --lacking;
     } else {
-      if (group->directory != header.directory) break;
-      if (expected && group->number != *expected) break;
-      expected = group->number + group->facts;
-      lacking = group->facts;
+      if (batch->directory != header.directory) break;
+      if (expected && batch->lsn != *expected) break;
+      expected = batch->lsn + batch->facts;
+      lacking = batch->facts;
     }
     if (lacking > 0) continue;
     extent.begun = true;
-    extent.next_number = *expected;
+    extent.next_lsn = *expected;
     extent.used = reader.offset();
   }
   const std::size_t end = std::min<std::size_t>(extent.broken_at, image.size());
   extent.ends_here = lacking == 0 && all_zeros(image.substr(end));
   reader.seek(extent.broken_at);
-  extent.hole = has_group(reader, header.directory);
+  extent.hole = has_batch(reader, header.directory);
   return extent;
 }
 
-// The copy ends with a whole group, and recovery will count its jobs. The count is right: a segment
-// that was missing when the files were listed had been removed, and so the groups that made it
+// The copy ends with a whole batch, and recovery will count its jobs. The count is right: a segment
+// that was missing when the files were listed had been removed, and so the batches that made it
 // needless were whole and written by then. They stand in files that were listed, all of which were
 // open before the first was read, so they are in the copy. A segment that goes later is in it too.
 //
-// Where the log seems to end, all later segments are searched. A whole group in one of them means
+// Where the log seems to end, all later segments are searched. A whole batch in one of them means
 // that the log goes on there. Then either a write was going on while a file was read, and reading
 // again, from the segment before, shows what was missing; or the journal is damaged. On a full disk
 // the server reuses the file of a dead segment, so that a file may change after it was opened: when
@@ -142,7 +142,7 @@ class Backup {
   };
   struct Stored {
     std::uint64_t bytes;
-    std::optional<Lsn> next_number;  // behind its last group
+    std::optional<Lsn> next_lsn;  // behind its last batch
   };
 
   Result<Copied> copy_all() {
@@ -160,10 +160,10 @@ class Backup {
       }
       furthest = std::max(furthest, index);
       const bool ends = !extent.begun || !extent.ends_here;
-      auto breaks = ends && !extent.hole ? has_group_behind(index) : Result<bool>(extent.hole);
+      auto breaks = ends && !extent.hole ? has_batch_after(index) : Result<bool>(extent.hole);
       if (!breaks) return give_up(breaks.error());
       if (!*breaks) {
-        // Older segments go only when whole groups say so, and no group is left.
+        // Older segments go only when whole batches say so, and no batch is left.
         if (index == 0 && !extent.begun && segments_[0].sequence > 1) {
           return give_up({fmt::format("{} is damaged at offset {}: no group is whole here or later",
                                       segment_name(segments_[0].sequence), extent.broken_at)});
@@ -192,16 +192,16 @@ class Backup {
     if (header.value().directory != directory_) {
       return Error{fmt::format("{} belongs to another journal", name)};
     }
-    const auto follows = index == 0 ? std::nullopt : stored_[index - 1].next_number;
+    const auto follows = index == 0 ? std::nullopt : stored_[index - 1].next_lsn;
     const Extent extent = measure(image, header.value(), follows);
     return Look{.image = std::move(image), .header = header.value(), .extent = extent};
   }
 
-  Result<bool> has_group_behind(std::size_t index) {
+  Result<bool> has_batch_after(std::size_t index) {
     for (const OpenSegment& segment : std::span(segments_).subspan(index + 1)) {
       auto image = TRY(from_.read(segment.file));
       SegmentReader reader(image, segment.sequence, WallClock{});
-      if (has_group(reader, directory_)) return true;
+      if (has_batch(reader, directory_)) return true;
     }
     return false;
   }
@@ -222,7 +222,7 @@ class Backup {
     look.image.resize(extent.used);
     auto kept = to_.store(segment_name(look.header.sequence), look.image);
     if (!kept) return kept;
-    const auto next = extent.begun ? std::optional(extent.next_number) : std::nullopt;
+    const auto next = extent.begun ? std::optional(extent.next_lsn) : std::nullopt;
     stored_.push_back({extent.used, next});
     return {};
   }
@@ -237,9 +237,8 @@ class Backup {
   }
 
   BackupReport report() const {
-    BackupReport report{.segments = stored_.size(),
-                        .bytes = 0,
-                        .next_number = stored_.back().next_number.value_or(0)};
+    BackupReport report{
+        .segments = stored_.size(), .bytes = 0, .next_lsn = stored_.back().next_lsn.value_or(0)};
     for (const Stored& stored : stored_) report.bytes += stored.bytes;
     return report;
   }

@@ -15,7 +15,7 @@ namespace tubed::journal {
 struct BackupReport {
   std::uint64_t segments = 0;
   std::uint64_t bytes = 0;
-  Lsn next_number = 0;  // the copy has all facts before this one
+  Lsn next_lsn = 0;  // the copy has all facts before this one
 };
 
 // From `from`, which may be read-only, into `to`, which is empty, and after an error is empty

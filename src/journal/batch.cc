@@ -9,7 +9,7 @@ constexpr std::size_t kReferFrom = 16 * 1024;
 
 }  // namespace
 
-Batch::Batch(std::uint32_t seed) : seed_(seed), text_(kGroupBytes, '\0') {}
+Batch::Batch(std::uint32_t seed) : seed_(seed), text_(kBatchHeaderBytes, '\0') {}
 
 void Batch::add(const Fact& fact, const WallClock& clock) {
   const auto at = append_record(text_, seed_, fact, clock, kReferFrom);
@@ -19,8 +19,8 @@ void Batch::add(const Fact& fact, const WallClock& clock) {
   referred_bytes_ += body.size();
 }
 
-void Batch::finish(const Group& group) {
-  write_group({text_.data(), kGroupBytes}, seed_, group);
+void Batch::finish(const BatchHeader& batch) {
+  write_batch_header({text_.data(), kBatchHeaderBytes}, seed_, batch);
 }
 
 std::vector<std::string_view> Batch::pieces() const {

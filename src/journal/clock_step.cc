@@ -35,7 +35,7 @@ void Journal::set_clock(const WallClock& clock) {
   if (std::chrono::abs(clock.offset - clock_.offset) <= kTolerance) return;
   clock_ = clock;
   rewriting_ = Rewriting{
-      .segment = ledger_.oldest().sequence, .last_segment = head_.segment, .pause_after = {}};
+      .segment = liveness_.oldest().sequence, .last_segment = head_.segment, .pause_after = {}};
 }
 
 // While the disk has not said no, deadlines must not take what is kept back. A stop has to come to
@@ -70,17 +70,17 @@ bool Journal::rewrite_delays(FactSink& sink) {
   const std::uint64_t full = pending_bytes_ + kRewrittenBytes;
   Rewriting& at = *rewriting_;
   std::uint64_t looks = 0;
-  if (const std::uint64_t oldest = ledger_.oldest().sequence; at.segment < oldest) {
+  if (const std::uint64_t oldest = liveness_.oldest().sequence; at.segment < oldest) {
     at.segment = oldest;  // compaction has been there meanwhile
     at.run = at.run_offset = 0;
   }
   for (; at.segment <= at.last_segment; ++at.segment, at.run = 0) {
-    const auto& runs = ledger_.use_of(at.segment).added;
+    const auto& runs = liveness_.use_of(at.segment).added;
     for (; at.run < runs.size(); ++at.run, at.run_offset = 0) {
       while (at.run_offset < runs[at.run].count) {
         if (pending_bytes_ >= full || ++looks > kJobsLookedAt || rewriting_waits()) return false;
         const JobId id = runs[at.run].first + at.run_offset++;
-        if (ledger_.home_of(id) == at.segment) host_.describe_delay(id, sink);
+        if (liveness_.segment_of(id) == at.segment) host_.describe_delay(id, sink);
       }
     }
   }
@@ -90,11 +90,11 @@ bool Journal::rewrite_delays(FactSink& sink) {
 // True: every pause was looked at.
 bool Journal::rewrite_pauses(FactSink& sink) {
   const std::uint64_t full = pending_bytes_ + kRewrittenBytes;
-  const Time now = host_.journal_time();
+  const Time now = host_.now();
   std::string& at = rewriting_->pause_after;
   while (pending_bytes_ < full && !rewriting_waits()) {
-    const auto next = ledger_.pauses().upper_bound(at);
-    if (next == ledger_.pauses().end()) return true;
+    const auto next = liveness_.pauses().upper_bound(at);
+    if (next == liveness_.pauses().end()) return true;
     at = next->first;
     const PauseInForce pause = next->second;
     const bool holds = pause.until > now;

@@ -9,8 +9,8 @@
 
 #include "base/result.h"
 #include "engine/fact.h"
-#include "journal/ledger.h"
 #include "journal/record.h"
+#include "journal/segment_liveness.h"
 #include "journal/storage.h"
 
 namespace tubed::journal {
@@ -35,24 +35,24 @@ class LogCopy final : public FactSink {
   Result<void> finish();
 
   // Kept so far.
-  std::uint64_t facts() const { return number_; }
+  std::uint64_t facts() const { return next_lsn_; }
 
  private:
   void begin_segment();
-  void begin_group();
-  void end_group(bool clean);
+  void begin_batch();
+  void end_batch(bool clean);
   void store_segment();
 
   Storage& storage_;
   Settings settings_;
-  Ledger ledger_;        // for the number of jobs
-  std::string segment_;  // the segment's bytes so far; empty: it is not begun
+  SegmentLiveness liveness_;  // for the number of jobs
+  std::string segment_;       // the segment's bytes so far; empty: it is not begun
   std::uint64_t sequence_ = 1;
   std::uint32_t seed_ = 0;
-  Lsn segment_number_ = 0;    // of the segment's first fact: all before are on disk
-  std::size_t group_at_ = 0;  // where the group's record stands; 0: no group is open
-  Lsn group_number_ = 0;
-  Lsn number_ = 0;  // of the next fact
+  Lsn segment_lsn_ = 0;       // of the segment's first fact: all before are on disk
+  std::size_t batch_at_ = 0;  // where the batch's record stands; 0: no batch is open
+  Lsn batch_lsn_ = 0;
+  Lsn next_lsn_ = 0;  // of the next fact
   JobId next_job_id_ = 1;
   Result<void> result_;
 };

@@ -141,7 +141,7 @@ void RecordPrinter::record(std::uint64_t segment, std::uint64_t offset, std::siz
   std::string text = fmt::format("{}:{} ", segment_name(segment), offset);
   const Line line(text);
   const auto print = [&](const auto& any) { print_record(line, any, clock_, bodies_); };
-  std::visit(Overloaded{[&](const Group& group) { print(group); },
+  std::visit(Overloaded{[&](const BatchHeader& batch) { print(batch); },
                         [&](const Fact& fact) { std::visit(print, fact); }},
              record);
   print_(text);
@@ -184,16 +184,16 @@ std::string describe(const Examined& examined) {
   fmt::format_to(line, "segments:    {}, {} to {}, {} bytes\n", examined.segments.size(),
                  segment_name(examined.segments.front().sequence),
                  segment_name(examined.segments.back().sequence), bytes);
-  fmt::format_to(line, "facts:       {}, up to number {}\n", examined.facts, examined.next_number);
-  fmt::format_to(line, "jobs:        {}\n", examined.ledger.jobs());
+  fmt::format_to(line, "facts:       {}, up to number {}\n", examined.facts, examined.next_lsn);
+  fmt::format_to(line, "jobs:        {}\n", examined.liveness.jobs());
   fmt::format_to(line, "ends at:     {}:{}\n", segment_name(current.sequence), current.used_bytes);
   fmt::format_to(line, "next job id: {}\n", examined.next_job_id);
   if (examined.cut) {
     fmt::format_to(line, "stopped:     by a crash; {}:{}: {}\n",
                    segment_name(examined.cut->segment), examined.cut->offset, examined.cut->reason);
-    if (examined.cut->lost_groups > 0) {
+    if (examined.cut->lost_batches > 0) {
       fmt::format_to(line, "cut:         {} whole groups behind it, of no use without it\n",
-                     examined.cut->lost_groups);
+                     examined.cut->lost_batches);
     }
   } else {
     fmt::format_to(line, "stopped:     {}\n",

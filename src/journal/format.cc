@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::array kFormats = {
     Format{.version = 1,
-           .group_bytes = kGroupBytes,
+           .batch_header_bytes = kBatchHeaderBytes,
            .parse = parse_record,
-           .may_be_group = looks_like_group},
+           .may_be_batch_header = looks_like_batch_header},
 };
 
 }  // namespace

@@ -15,11 +15,12 @@ namespace tubed::journal {
 
 struct Format {
   std::uint32_t version = 0;
-  std::size_t group_bytes = 0;  // of a group's record, with its header
+  std::size_t batch_header_bytes = 0;  // of a batch's record, with its header
   // As parse_record().
   Parsed (*parse)(std::string_view bytes, std::uint32_t seed, const WallClock& clock) = nullptr;
-  // False: the `group_bytes` bytes are not a group's record. Cheap, for a search at every place.
-  bool (*may_be_group)(std::string_view bytes) = nullptr;
+  // False: the `batch_header_bytes` bytes are not a batch's record. Cheap, for a search at every
+  // place.
+  bool (*may_be_batch_header)(std::string_view bytes) = nullptr;
 };
 
 // The version that is written.

@@ -29,34 +29,34 @@ Result<std::unique_ptr<Journal>> Journal::open(Storage& storage, JournalHost& ho
   std::unique_ptr<Journal> journal(new Journal(storage, host, options, std::move(found)));
   for (std::size_t i = current; i < segments.size(); ++i) {
     const bool was_cut = torn && i == current;
-    journal->runway_.adopt(segments[i].sequence, files[i - current],
-                           was_cut ? segments[i].used_bytes : segments[i].file_bytes);
+    journal->preallocator_.adopt(segments[i].sequence, files[i - current],
+                                 was_cut ? segments[i].used_bytes : segments[i].file_bytes);
   }
   return journal;
 }
 
 Journal::Journal(Storage& storage, JournalHost& host, const Options& options, Examined found)
-    : FactLog(found.next_number),
+    : FactLog(found.next_lsn),
       storage_(storage),
       host_(host),
       options_(options),
       clock_(options.clock),
       directory_(found.segments.empty() ? options.directory : found.directory),
-      ledger_(std::move(found.ledger)),
-      runway_(storage, directory_),
-      head_{ledger_.newest().sequence, ledger_.newest().used_bytes},
+      liveness_(std::move(found.liveness)),
+      preallocator_(storage, directory_),
+      head_{liveness_.newest().sequence, liveness_.newest().used_bytes},
       submitted_(appended_),
       written_(appended_),
       synced_(appended_),
       next_job_id_(found.next_job_id) {
-  closed_bytes_ = ledger_.used_bytes() - ledger_.newest().used_bytes;
+  closed_bytes_ = liveness_.used_bytes() - liveness_.newest().used_bytes;
   for (std::size_t i = 0; i < found.current; ++i) {
     const FoundSegment& left = found.segments[i];
     if (left.file_bytes == left.used_bytes) continue;
     untrimmed_[left.sequence] = left.file_bytes - left.used_bytes;
     closed_bytes_ += left.file_bytes - left.used_bytes;
   }
-  runway_.set_sizes({.segment_bytes = options.segment_bytes, .chunk_bytes = chunk_bytes()});
+  preallocator_.set_sizes({.segment_bytes = options.segment_bytes, .chunk_bytes = chunk_bytes()});
 }
 
 void Journal::set_options(const Options& options) {
@@ -67,16 +67,16 @@ void Journal::set_options(const Options& options) {
   // What was written under the old mode is owed the new one's sync.
   sync_at_ = kNever;
   if (synced_ < written_ && becomes_always) sync_wanted_ = true;
-  if (synced_ < written_ && syncs_by_interval()) sync_at_ = host_.journal_time() + options_.sync;
-  runway_.set_sizes({.segment_bytes = options.segment_bytes, .chunk_bytes = chunk_bytes()});
-  if (full_) retry_at_ = host_.journal_time();
+  if (synced_ < written_ && syncs_by_interval()) sync_at_ = host_.now() + options_.sync;
+  preallocator_.set_sizes({.segment_bytes = options.segment_bytes, .chunk_bytes = chunk_bytes()});
+  if (full_) retry_at_ = host_.now();
 }
 
 // --- Facts
 
 void Journal::fact(const Fact& fact) {
   TUBED_ASSERT(!stopped_);
-  if (!std::exchange(clock_is_read_, true)) set_clock(host_.journal_clock());
+  if (!std::exchange(clock_is_read_, true)) set_clock(host_.wall_clock());
   const std::uint64_t bytes = record_bytes(fact);
   client_bytes_ += bytes;
   ++records_written_;
@@ -90,22 +90,23 @@ void Journal::append(const Fact& fact, std::uint64_t record_bytes) {
   head_.end = part.end();
   part.end_number = ++appended_;
   pending_bytes_ += record_bytes;
-  ledger_.apply(fact, record_bytes);
+  liveness_.apply(fact, record_bytes);
   next_job_id_ = std::max(next_job_id_, id_used_by(fact) + 1);
-  part.jobs = ledger_.jobs();
+  part.jobs = liveness_.jobs();
 }
 
 // The pending part that the next record joins: the last one, or a new one behind it, in the next
 // segment if the record does not fit into this one.
 Journal::Part& Journal::part_for(std::uint64_t record_bytes) {
   bool joins = !pending_.empty();
-  const std::uint64_t needed = record_bytes + (joins ? 0 : kGroupBytes);
-  if (head_.end + needed > runway_.limit_of(head_.segment) && head_.end > kSegmentHeaderBytes) {
+  const std::uint64_t needed = record_bytes + (joins ? 0 : kBatchHeaderBytes);
+  if (head_.end + needed > preallocator_.limit_of(head_.segment) &&
+      head_.end > kSegmentHeaderBytes) {
     joins = false;
     ends_.push_back(appended_);
     head_ = {head_.segment + 1, kSegmentHeaderBytes};
     slack_ = 0;
-    ledger_.open_segment(head_.segment, kSegmentHeaderBytes);
+    liveness_.open_segment(head_.segment, kSegmentHeaderBytes);
   }
   if (joins) return pending_.back();
   pending_.push_back({.segment = head_.segment,
@@ -114,11 +115,11 @@ Journal::Part& Journal::part_for(std::uint64_t record_bytes) {
                       .next_job_id = next_job_id_,
                       .batch = Batch(seed_of(head_.segment)),
                       .end_number = appended_,
-                      .jobs = ledger_.jobs()});
-  head_.end += kGroupBytes;
-  use_slack(kGroupBytes);
-  ledger_.use(kGroupBytes);
-  pending_bytes_ += kGroupBytes;
+                      .jobs = liveness_.jobs()});
+  head_.end += kBatchHeaderBytes;
+  use_slack(kBatchHeaderBytes);
+  liveness_.use(kBatchHeaderBytes);
+  pending_bytes_ += kBatchHeaderBytes;
   return pending_.back();
 }
 
@@ -136,7 +137,7 @@ bool Journal::congested() const {
 bool Journal::flush() {
   clock_is_read_ = false;
   if (failed_ || stop_written_) return false;
-  const Time now = host_.journal_time();
+  const Time now = host_.now();
   if (retry_at_ <= now) {
     retry_at_ = kNever;
     if (refused_) write_part();
@@ -172,7 +173,7 @@ Time Journal::next_deadline() const {
 
 void Journal::fail(const std::string& reason) {
   if (std::exchange(failed_, true)) return;
-  host_.journal_failed(reason);
+  host_.report_failure(reason);
 }
 
 // --- The commit
@@ -190,24 +191,24 @@ void Journal::begin_commit() {
 
 void Journal::write_part() {
   Part& part = commit_[part_index_];
-  const auto file = runway_.file_for({part.segment, part.end()});
+  const auto file = preallocator_.file_for({part.segment, part.end()});
   starved_ = !file || (catching_up_ && !is_oldest_unsynced(part.segment));
   if (starved_) return;
   refused_ = false;
   catching_up_ = false;
   part.says_durable = synced_;
-  const Time now = host_.journal_time();
+  const Time now = host_.now();
   if (part_index_ == 0) commit_began_ = now;
   part.batch.finish({.directory = directory_,
                      .offset = part.offset,
-                     .number = part.number,
+                     .lsn = part.number,
                      .durable = part.says_durable,
                      .next_job_id = part.next_job_id,
                      .written = clock_.to_wall(now),
                      .facts = part.facts(),
                      .jobs = part.jobs,
                      .clean = part.clean});
-  // Durability: with Sync::yes the reply's facts are on the disk when this is done. A group without
+  // Durability: with Sync::yes the reply's facts are on the disk when this is done. A batch without
   // facts may be all that a segment begins with, and synced_ does not tell of it: older segments
   // must not go before it is on the disk.
   // The first commit is synced in every mode: where the log on the disk ends with the mark of an
@@ -241,7 +242,7 @@ void Journal::commit_written() {
   if (commit_.back().clean) stop_written_ = true;
   commit_.clear();
   ++commits_;
-  const Time now = host_.journal_time();
+  const Time now = host_.now();
   commit_times_.add(now - commit_began_);
   commit_records_.add(static_cast<std::int64_t>(commit_facts_));
   commit_delay_.committed(commit_facts_, appended_ - submitted_, now - commit_began_, now);
@@ -249,7 +250,7 @@ void Journal::commit_written() {
     sync_at_ = now + options_.sync;
   }
   go_on_stopping();
-  host_.journal_moved();
+  host_.request_flush();
 }
 
 void Journal::sync_if_wanted() {
@@ -260,7 +261,7 @@ void Journal::sync_if_wanted() {
   }
   // Trimming syncs what is older; then it is this one's turn.
   if (!is_oldest_unsynced(written_segment_)) return;
-  const auto file = runway_.file_for({written_segment_, 0});
+  const auto file = preallocator_.file_for({written_segment_, 0});
   TUBED_ASSERT(file);
   sync_wanted_ = false;
   syncing_ = true;
@@ -271,13 +272,13 @@ void Journal::sync_if_wanted() {
     synced_ = std::max(synced_, number);
     leave_segments();
     go_on_stopping();
-    host_.journal_moved();
+    host_.request_flush();
   });
 }
 
 // Every older segment was trimmed, and so is on the disk.
 bool Journal::is_oldest_unsynced(std::uint64_t segment) const {
-  return left_.empty() && !runway_.empty() && runway_.first_segment() == segment;
+  return left_.empty() && !preallocator_.empty() && preallocator_.first_segment() == segment;
 }
 
 // Closes the files of segments that are written to their end.
@@ -289,10 +290,11 @@ void Journal::leave_segments() {
     next = &pending_.front();
   }
   const std::uint64_t segment = next != nullptr ? next->segment : head_.segment;
-  while (!runway_.empty() && runway_.first_segment() < segment && !runway_.growing() && !syncing_) {
-    const Runway::Strip strip = runway_.leave();
-    closed_bytes_ += strip.bytes;
-    left_.push_back({strip, ledger_.use_of(strip.segment).used_bytes, ends_.front()});
+  while (!preallocator_.empty() && preallocator_.first_segment() < segment &&
+         !preallocator_.growing() && !syncing_) {
+    const Preallocator::OpenFile file = preallocator_.leave();
+    closed_bytes_ += file.bytes;
+    left_.push_back({file, liveness_.use_of(file.segment).used_bytes, ends_.front()});
     ends_.pop_front();
   }
   trim_left();
@@ -304,29 +306,29 @@ void Journal::trim_left() {
   const Left left = left_.front();
   // On a full disk what is given back may be gone for good: the file keeps it until it is reused.
   // No file becomes too short for that.
-  const std::uint64_t kept = full_ ? left.strip.bytes : options_.segment_bytes / 2;
-  const std::uint64_t wanted = std::max(left.used_bytes, std::min(left.strip.bytes, kept));
-  storage_.trim(left.strip.file, wanted, [this, left, wanted](const Outcome& outcome) {
+  const std::uint64_t kept = full_ ? left.file.bytes : options_.segment_bytes / 2;
+  const std::uint64_t wanted = std::max(left.used_bytes, std::min(left.file.bytes, kept));
+  storage_.trim(left.file.file, wanted, [this, left, wanted](const Outcome& outcome) {
     trimming_ = false;
     if (failed_) return;
     if (outcome.kind == Outcome::Kind::failed) return fail(outcome.reason);
-    storage_.close(left.strip.file);
+    storage_.close(left.file.file);
     left_.pop_front();
-    const std::uint64_t bytes = outcome.ok() ? wanted : left.strip.bytes;
-    closed_bytes_ -= left.strip.bytes - bytes;
-    if (bytes > left.used_bytes) untrimmed_[left.strip.segment] = bytes - left.used_bytes;
+    const std::uint64_t bytes = outcome.ok() ? wanted : left.file.bytes;
+    closed_bytes_ -= left.file.bytes - bytes;
+    if (bytes > left.used_bytes) untrimmed_[left.file.segment] = bytes - left.used_bytes;
     synced_ = std::max(synced_, left.end);
     trim_left();
     if (starved_) write_part();
     go_on_stopping();
-    host_.journal_moved();
+    host_.request_flush();
   });
 }
 
 // --- The end
 
 void Journal::close(std::function<void()> closed) {
-  if (!std::exchange(clock_is_read_, true)) set_clock(host_.journal_clock());
+  if (!std::exchange(clock_is_read_, true)) set_clock(host_.wall_clock());
   stopped_ = std::move(closed);
   go_on_stopping();
 }
@@ -336,22 +338,22 @@ void Journal::go_on_stopping() {
   if (!stop_written_) {
     while (pending_.empty() && rewrite_deadlines()) {
     }
-    // The mark has a group of its own, behind the last fact.
+    // The mark has a batch of its own, behind the last fact.
     if (pending_.empty()) part_for(0).clean = true;
     return begin_commit();
   }
-  if (left_.empty() && !syncing_ && !removing_ && !runway_.growing()) stopped_();
+  if (left_.empty() && !syncing_ && !removing_ && !preallocator_.growing()) stopped_();
 }
 
 LogStats Journal::stats() const {
   return {.on_disk = true,
-          .oldest_segment = ledger_.oldest().sequence,
+          .oldest_segment = liveness_.oldest().sequence,
           .current_segment = head_.segment,
           .records_migrated = records_migrated_,
           .records_written = records_written_,
           .segment_bytes = options_.segment_bytes,
           .file_bytes = file_bytes(),
-          .live_bytes = ledger_.live_bytes(),
+          .live_bytes = liveness_.live_bytes(),
           .max_file_bytes = options_.max_bytes,
           .commits = commits_,
           .commit_times = commit_times_.view(),

@@ -1,7 +1,8 @@
 // Journal: the log of facts on disk.
 //
 // The facts of one tick are written in one batch, while the next tick runs. The journal also keeps
-// the log short (compaction) and keeps room ahead of it (runway). It has one caller, on one thread.
+// the log short (compaction) and keeps room ahead of it (preallocator). It has one caller, on one
+// thread.
 //
 // Invariant: facts become durable in the order in which they were told.
 // Invariant: no segment goes before what replaces it is on the disk.
@@ -20,9 +21,9 @@
 #include "base/histogram.h"
 #include "journal/batch.h"
 #include "journal/commit_delay.h"
-#include "journal/ledger.h"
+#include "journal/preallocator.h"
 #include "journal/recovery.h"
-#include "journal/runway.h"
+#include "journal/segment_liveness.h"
 #include "journal/storage.h"
 
 namespace tubed::journal {
@@ -37,23 +38,24 @@ struct Options {
   WallClock clock;              // when it is opened; from then on set_clock() says
 };
 
-// Who runs the journal.
+// What the journal needs from the program that runs it.
 class JournalHost {
  public:
-  // Something has moved (durable() has, or there is room again): flush() is to be called soon.
-  virtual void journal_moved() = 0;
-  // Nothing more can be made durable; told once.
-  virtual void journal_failed(const std::string& reason) = 0;
-  // Writing waits for room on the disk, or no longer does.
-  virtual void journal_full(bool full, const std::string& reason) = 0;
-  // Tells the `Added` that gives this job as it is now; the job exists.
+  // Something has changed, such as durable() or the free space: flush() is to be called soon.
+  virtual void request_flush() = 0;
+  // Nothing more can be made durable. Called once.
+  virtual void report_failure(const std::string& reason) = 0;
+  // Writing waits for space on the disk, or no longer does.
+  virtual void report_full(bool full, const std::string& reason) = 0;
+  // Emits the `Added` that describes this job as it is now. Precondition: the job exists.
   virtual void describe_job(JobId id, FactSink& sink) = 0;
-  // Emits the `Placed` that gives its resting place again, if an earlier fact may have named a time
-  // for it; the job exists.
+  // Emits the `Placed` that describes where this job rests, if an earlier fact may have given a
+  // time for it. Precondition: the job exists.
   virtual void describe_delay(JobId id, FactSink& sink) = 0;
-  virtual Time journal_time() = 0;
-  // The wall clock as it is now. Asked in each tick that appends a fact, once.
-  virtual WallClock journal_clock() = 0;
+  // The time of the tick.
+  virtual Time now() const = 0;
+  // The wall clock as it is now. Called once in each tick that appends a fact.
+  virtual WallClock wall_clock() const = 0;
 
  protected:
   ~JournalHost() = default;
@@ -86,7 +88,7 @@ class Journal final : public FactLog {
   void close(std::function<void()> closed) override;
 
   LogStats stats() const override;
-  std::uint64_t segment_of(JobId id) const override { return ledger_.home_of(id); }
+  std::uint64_t segment_of(JobId id) const override { return liveness_.segment_of(id); }
 
  private:
   // Consecutive records of one segment that are written together.
@@ -111,7 +113,7 @@ class Journal final : public FactLog {
   void append(const Fact& fact, std::uint64_t record_bytes);
   Part& part_for(std::uint64_t record_bytes);
 
-  // The commit: one group of parts at a time is on its way.
+  // The commit: one batch of parts at a time is on its way.
   bool syncs_by_interval() const {
     return options_.sync > Duration() && options_.sync != Duration::max();
   }
@@ -129,14 +131,14 @@ class Journal final : public FactLog {
 
   // Space (compaction.cc)
   std::uint64_t chunk_bytes() const;
-  std::uint64_t free_bytes() const { return runway_.ahead_of(head_); }
+  std::uint64_t free_bytes() const { return preallocator_.ahead_of(head_); }
   std::uint64_t idle_waste() const;
   std::uint64_t room_to_free_oldest() const;
   std::uint64_t reserve_bytes() const;
   bool has_room_for_bytes(std::uint64_t record_bytes) const;
   void use_slack(std::uint64_t bytes);
   std::int64_t slack_kept_back() const;
-  std::uint64_t file_bytes() const { return closed_bytes_ + runway_.bytes(); }
+  std::uint64_t file_bytes() const { return closed_bytes_ + preallocator_.bytes(); }
   void grow_if_needed();
   void grown(const Outcome& outcome);
   void no_space(const std::string& reason);
@@ -162,14 +164,14 @@ class Journal final : public FactLog {
   WallClock clock_;
   bool clock_is_read_ = false;  // in this tick
   std::uint64_t directory_;
-  Ledger ledger_;
-  Runway runway_;
+  SegmentLiveness liveness_;
+  Preallocator preallocator_;
 
   LogPlace head_;  // where the next record goes
   Lsn submitted_;
   Lsn written_;     // the kernel has what is before it
   Lsn synced_;      // the disk has what is before it
-  Lsn marked_ = 0;  // a group that is written says that the disk has what is before it
+  Lsn marked_ = 0;  // a batch that is written says that the disk has what is before it
   JobId next_job_id_;
 
   std::vector<Part> pending_;  // the turn's
@@ -190,13 +192,13 @@ class Journal final : public FactLog {
 
   // Segments that the log has left, to be trimmed one after the other.
   struct Left {
-    Runway::Strip strip;
+    Preallocator::OpenFile file;
     std::uint64_t used_bytes;
     Lsn end;
   };
   std::deque<Left> left_;
   std::deque<Lsn> ends_;            // of segments behind which the head is, and that are not left
-  std::uint64_t closed_bytes_ = 0;  // of files that are not in the runway
+  std::uint64_t closed_bytes_ = 0;  // of files that are not in the preallocator
   // Bytes behind the last record of such a file, by segment, if it has any.
   std::map<std::uint64_t, std::uint64_t> untrimmed_;
   bool trimming_ = false;

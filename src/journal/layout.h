@@ -3,7 +3,7 @@
 //
 // A layout is data. The size, the encoder and the decoder (record.cc) and the dump (dump.cc) walk
 // through it, so that a field is added in one place. A field that the dump prints has a key and an
-// order: the dump sorts by order, which groups what belongs together for a reader.
+// order: the dump sorts by order, which batches what belongs together for a reader.
 //
 // Every payload begins with its kind, one byte, which is not in the list.
 #pragma once
@@ -20,7 +20,7 @@
 namespace tubed::journal::layout {
 
 // The first byte of a payload. 0 is not used, so that zeros are not a record.
-enum class Kind : std::uint8_t { group = 1, added = 2, placed = 3, removed = 4, paused = 5 };
+enum class Kind : std::uint8_t { batch_header = 1, added = 2, placed = 3, removed = 4, paused = 5 };
 
 // How the dump prints a number.
 enum class Form : std::uint8_t { number, hexadecimal, wall_time };
@@ -108,20 +108,20 @@ template <class Record>
 struct Layout;
 
 template <>
-struct Layout<Group> {
-  static constexpr Kind kind = Kind::group;
+struct Layout<BatchHeader> {
+  static constexpr Kind kind = Kind::batch_header;
   static constexpr std::string_view name = "group";
   static constexpr std::tuple fields{
-      Value<&Group::clean>{{"clean", 8}},
+      Value<&BatchHeader::clean>{{"clean", 8}},
       Zeros<2>{},
-      Value<&Group::facts>{{"facts", 2}},
-      Value<&Group::directory>{{"journal", 7, Form::hexadecimal}},
-      Value<&Group::offset>{},
-      Value<&Group::number>{{"number", 1}},
-      Value<&Group::durable>{{"durable", 4}},
-      Value<&Group::next_job_id>{{"next-id", 5}},
-      Value<&Group::written>{{"written", 6, Form::wall_time}},
-      Value<&Group::jobs>{{"jobs", 3}},
+      Value<&BatchHeader::facts>{{"facts", 2}},
+      Value<&BatchHeader::directory>{{"journal", 7, Form::hexadecimal}},
+      Value<&BatchHeader::offset>{},
+      Value<&BatchHeader::lsn>{{"number", 1}},
+      Value<&BatchHeader::durable>{{"durable", 4}},
+      Value<&BatchHeader::next_job_id>{{"next-id", 5}},
+      Value<&BatchHeader::written>{{"written", 6, Form::wall_time}},
+      Value<&BatchHeader::jobs>{{"jobs", 3}},
   };
 };
 

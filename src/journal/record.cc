@@ -33,7 +33,7 @@ constexpr std::size_t whole(std::size_t payload) {
   return padded(kRecordHeaderBytes + payload);
 }
 
-static_assert(whole(fixed_bytes<Group>) == kGroupBytes);
+static_assert(whole(fixed_bytes<BatchHeader>) == kBatchHeaderBytes);
 static_assert(whole(fixed_bytes<Placed>) == kPlacedBytes);
 static_assert(whole(fixed_bytes<Removed>) == kRemovedBytes);
 
@@ -315,8 +315,8 @@ std::string_view read_fact(std::string_view payload, const WallClock& clock, Rec
 std::string_view read_payload(std::string_view payload, const WallClock& clock, Record& record) {
   if (payload.empty()) return kUnknownKind;
   switch (static_cast<Kind>(payload.front())) {
-    case Kind::group:
-      return read_record(payload, clock, record.emplace<Group>());
+    case Kind::batch_header:
+      return read_record(payload, clock, record.emplace<BatchHeader>());
     case Kind::added:
       return read_fact<Added>(payload, clock, record);
     case Kind::placed:
@@ -374,17 +374,17 @@ std::optional<std::size_t> append_record(std::string& out, std::uint32_t seed, c
                     fact);
 }
 
-void write_group(std::span<char> out, std::uint32_t seed, const Group& group) {
-  TUBED_ASSERT(out.size() == kGroupBytes);
+void write_batch_header(std::span<char> out, std::uint32_t seed, const BatchHeader& batch) {
+  TUBED_ASSERT(out.size() == kBatchHeaderBytes);
   std::memset(out.data(), 0, out.size());
-  write_record(out.data(), group, WallClock{});
+  write_record(out.data(), batch, WallClock{});
   const std::string_view checked(out.data() + kChecked, out.size() - kChecked);
   store_little(out.data(), crc32c(seed, checked));
 }
 
-bool looks_like_group(std::string_view bytes) {
-  return load_little<std::uint32_t>(bytes.data() + kChecked) == fixed_bytes<Group> &&
-         bytes[kRecordHeaderBytes] == static_cast<char>(Kind::group);
+bool looks_like_batch_header(std::string_view bytes) {
+  return load_little<std::uint32_t>(bytes.data() + kChecked) == fixed_bytes<BatchHeader> &&
+         bytes[kRecordHeaderBytes] == static_cast<char>(Kind::batch_header);
 }
 
 Parsed parse_record(std::string_view bytes, std::uint32_t seed, const WallClock& clock) {
@@ -392,7 +392,7 @@ Parsed parse_record(std::string_view bytes, std::uint32_t seed, const WallClock&
   const auto bad = [&parsed](std::string_view reason) -> Parsed& {
     parsed.kind = Parsed::Kind::bad;
     parsed.bytes = 0;
-    parsed.record = Group();
+    parsed.record = BatchHeader();
     parsed.reason = reason;
     return parsed;
   };

@@ -27,25 +27,25 @@ struct WallClock {
 
 // Stands before the facts that were written together, and says where in the log they stand. They
 // count together or not at all.
-struct Group {
+struct BatchHeader {
   std::uint64_t directory = 0;  // the journal's identity
   std::uint64_t offset = 0;     // of this record in its segment
-  Lsn number = 0;               // of the first fact behind it
+  Lsn lsn = 0;                  // of its first fact, or of the next to come
   Lsn durable = 0;              // every fact before this one was on disk when this was written
   JobId next_job_id = 0;        // no id from here on was used before this
   std::int64_t written = 0;     // wall clock, nanoseconds since 1970
-  std::uint32_t facts = 0;      // in this group
+  std::uint32_t facts = 0;      // in this batch
   std::uint64_t jobs = 0;       // that exist behind its last fact
   bool clean = false;           // the server stopped and left nothing behind it
 
-  friend bool operator==(const Group&, const Group&) = default;
+  friend bool operator==(const BatchHeader&, const BatchHeader&) = default;
 };
 
-using Record = std::variant<Group, Fact>;
+using Record = std::variant<BatchHeader, Fact>;
 
 inline constexpr std::size_t kRecordAlignment = 8;
 inline constexpr std::size_t kRecordHeaderBytes = 8;
-inline constexpr std::size_t kGroupBytes = 72;
+inline constexpr std::size_t kBatchHeaderBytes = 72;
 inline constexpr std::size_t kPlacedBytes = 56;
 inline constexpr std::size_t kRemovedBytes = 24;
 // Whole records, with header and padding.
@@ -57,8 +57,8 @@ std::size_t record_bytes(const Fact& fact);
 // counts and checks it: the result says at which position of `out` its bytes belong.
 std::optional<std::size_t> append_record(std::string& out, std::uint32_t seed, const Fact& fact,
                                          const WallClock& clock, std::size_t refer_from = SIZE_MAX);
-// Fills exactly kGroupBytes.
-void write_group(std::span<char> out, std::uint32_t seed, const Group& group);
+// Fills exactly kBatchHeaderBytes.
+void write_batch_header(std::span<char> out, std::uint32_t seed, const BatchHeader& batch);
 
 // What stands at the beginning of `bytes`.
 struct Parsed {
@@ -74,7 +74,8 @@ struct Parsed {
 };
 // O(length of the record).
 Parsed parse_record(std::string_view bytes, std::uint32_t seed, const WallClock& clock);
-// Whether kGroupBytes bytes may be a group's record. Looks at two fields, not at the checksum.
-bool looks_like_group(std::string_view bytes);
+// Whether kBatchHeaderBytes bytes may be a batch's record. Looks at two fields, not at the
+// checksum.
+bool looks_like_batch_header(std::string_view bytes);
 
 }  // namespace tubed::journal

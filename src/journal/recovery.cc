@@ -12,7 +12,7 @@ namespace tubed::journal {
 namespace {
 
 constexpr std::string_view kUnfinished = ".new";
-constexpr std::uint64_t kMostSegments = UINT32_MAX;  // that a ledger can tell apart
+constexpr std::uint64_t kMostSegments = UINT32_MAX;  // that a liveness can tell apart
 
 // No journal comes to ids from here on. After the largest number the next id would be 0.
 constexpr JobId kIdsEnd = UINT64_MAX - UINT32_MAX;
@@ -55,7 +55,7 @@ class Examiner {
     }
     TRY(check_jobs());
     const auto& segments = found_.segments;
-    open_ledger_up_to(segments.empty() ? 1 : segments[found_.current].sequence);
+    open_liveness_up_to(segments.empty() ? 1 : segments[found_.current].sequence);
     return std::move(found_);
   }
 
@@ -121,7 +121,7 @@ class Examiner {
     return {};
   }
 
-  // Takes groups until the segment or the log ends.
+  // Takes batches until the segment or the log ends.
   void read_log(std::size_t index, SegmentReader& reader, std::string_view image) {
     for (;;) {
       const std::uint64_t offset = reader.offset();
@@ -130,8 +130,8 @@ class Examiner {
         return end_log(index, offset, std::move(reason));
       }
       if (parsed.kind == Parsed::Kind::end) return;
-      group_.push_back({offset, parsed.bytes, std::move(parsed.record)});
-      if (lacking() == 0) take_group(index);
+      batch_.push_back({offset, parsed.bytes, std::move(parsed.record)});
+      if (lacking() == 0) take_batch(index);
     }
   }
 
@@ -146,63 +146,62 @@ class Examiner {
         return "nothing is written here, but something behind it";
       }
     }
-    const auto* group = at_end ? nullptr : std::get_if<Group>(&parsed.record);
-    if (!group_.empty()) {
-      if (!at_end && group == nullptr) return {};
+    const auto* batch = at_end ? nullptr : std::get_if<BatchHeader>(&parsed.record);
+    if (!batch_.empty()) {
+      if (!at_end && batch == nullptr) return {};
       return fmt::format("{} facts of the group before it are missing", lacking());
     }
     if (at_end) return {};
-    if (group == nullptr) return "a fact stands in no group";
-    if (continues(index, *group)) return {};
-    return fmt::format("fact {} should follow, and fact {} does", found_.next_number,
-                       group->number);
+    if (batch == nullptr) return "a fact stands in no group";
+    if (continues(index, *batch)) return {};
+    return fmt::format("fact {} should follow, and fact {} does", found_.next_lsn, batch->lsn);
   }
 
-  // Of the group that is being read: facts that are still to come.
+  // Of the batch that is being read: facts that are still to come.
   std::uint64_t lacking() const {
-    return std::get<Group>(group_.front().record).facts - (group_.size() - 1);
+    return std::get<BatchHeader>(batch_.front().record).facts - (batch_.size() - 1);
   }
 
-  bool continues(std::size_t index, const Group& group) const {
-    if (group.directory != found_.directory) return false;
-    if (begun_) return group.number == found_.next_number;
-    return index == 0 && (found_.segments.front().sequence != 1 || group.number == 0);
+  bool continues(std::size_t index, const BatchHeader& batch) const {
+    if (batch.directory != found_.directory) return false;
+    if (begun_) return batch.lsn == found_.next_lsn;
+    return index == 0 && (found_.segments.front().sequence != 1 || batch.lsn == 0);
   }
 
-  // Older segments went only when this one had a group that was on the disk.
+  // Older segments went only when this one had a batch that was on the disk.
   bool begins_late() const {
     return !begun_ && !found_.segments.empty() && found_.segments.front().sequence > 1;
   }
 
-  void take_group(std::size_t index) {
+  void take_batch(std::size_t index) {
     FoundSegment& segment = found_.segments[index];
-    const auto& group = std::get<Group>(group_.front().record);
-    if (!is_possible(segment.sequence, group_.front().offset, group.next_job_id)) {
-      return group_.clear();
+    const auto& batch = std::get<BatchHeader>(batch_.front().record);
+    if (!is_possible(segment.sequence, batch_.front().offset, batch.next_job_id)) {
+      return batch_.clear();
     }
     begun_ = true;
-    jobs_ = group.jobs;
+    jobs_ = batch.jobs;
     found_.current = index;
-    found_.next_number = group.number + group.facts;
-    found_.facts += group.facts;
-    found_.next_job_id = std::max(found_.next_job_id, group.next_job_id);
-    found_.clean = group.clean && group.facts == 0;
-    segment.used_bytes = group_.back().offset + group_.back().bytes;
-    open_ledger_up_to(segment.sequence);
-    for (const Entry& entry : group_) take(segment.sequence, entry);
-    group_.clear();
+    found_.next_lsn = batch.lsn + batch.facts;
+    found_.facts += batch.facts;
+    found_.next_job_id = std::max(found_.next_job_id, batch.next_job_id);
+    found_.clean = batch.clean && batch.facts == 0;
+    segment.used_bytes = batch_.back().offset + batch_.back().bytes;
+    open_liveness_up_to(segment.sequence);
+    for (const Entry& entry : batch_) take(segment.sequence, entry);
+    batch_.clear();
   }
 
   void take(std::uint64_t segment, const Entry& entry) {
     const auto* fact = std::get_if<Fact>(&entry.record);
     if (fact == nullptr) {
-      found_.ledger.use(entry.bytes);
+      found_.liveness.use(entry.bytes);
       return sink_.record(segment, entry.offset, entry.bytes, entry.record);
     }
     const JobId id = id_used_by(*fact);
     if (!is_possible(segment, entry.offset, id)) return;
     found_.next_job_id = std::max(found_.next_job_id, id + 1);
-    if (found_.ledger.apply(*fact, entry.bytes) == Ledger::Applied::again) {
+    if (found_.liveness.apply(*fact, entry.bytes) == SegmentLiveness::Applied::again) {
       return sink_.copied(segment, entry.offset, entry.bytes, entry.record);
     }
     sink_.record(segment, entry.offset, entry.bytes, entry.record);
@@ -216,41 +215,41 @@ class Examiner {
     return false;
   }
 
-  void open_ledger_up_to(std::uint64_t segment) {
-    Ledger& ledger = found_.ledger;
+  void open_liveness_up_to(std::uint64_t segment) {
+    SegmentLiveness& liveness = found_.liveness;
     std::uint64_t next = found_.segments.empty() ? segment : found_.segments.front().sequence;
-    if (!ledger.empty()) next = ledger.newest().sequence + 1;
-    for (; next <= segment; ++next) ledger.open_segment(next, kSegmentHeaderBytes);
+    if (!liveness.empty()) next = liveness.newest().sequence + 1;
+    for (; next <= segment; ++next) liveness.open_segment(next, kSegmentHeaderBytes);
   }
 
-  // A group counts whole or not at all: if one is open the log is cut in front of it.
+  // A batch counts whole or not at all: if one is open the log is cut in front of it.
   void end_log(std::size_t index, std::uint64_t offset, std::string reason) {
     ended_ = true;
     end_ = {found_.segments[index].sequence, offset, std::move(reason)};
     found_.cut = Cut{.segment = end_.segment,
-                     .offset = group_.empty() ? offset : group_.front().offset,
-                     .reason = group_.empty() ? end_.reason
+                     .offset = batch_.empty() ? offset : batch_.front().offset,
+                     .reason = batch_.empty() ? end_.reason
                                               : fmt::format("the group is not whole: at {}, {}",
                                                             offset, end_.reason),
-                     .lost_groups = 0};
-    group_.clear();
+                     .lost_batches = 0};
+    batch_.clear();
   }
 
-  // Whole groups behind the end of the log tell how much of it was once on disk.
+  // Whole batches behind the end of the log tell how much of it was once on disk.
   void gather_evidence(SegmentReader& reader) {
-    while (const auto group = reader.find_group()) {
-      if (group->directory != found_.directory) continue;
-      ++found_.cut->lost_groups;
-      durable_ = std::max(durable_, group->durable);
+    while (const auto batch = reader.find_batch()) {
+      if (batch->directory != found_.directory) continue;
+      ++found_.cut->lost_batches;
+      durable_ = std::max(durable_, batch->durable);
     }
   }
 
   Result<void> settle_end() {
-    if (durable_ > found_.next_number || begins_late()) {
+    if (durable_ > found_.next_lsn || begins_late()) {
       return damaged(end_.segment, end_.offset, end_.reason);
     }
     found_.clean = false;
-    // The log goes on behind its last whole group. What was written to later segments cannot be
+    // The log goes on behind its last whole batch. What was written to later segments cannot be
     // used; segments that nothing was written to can, if no other stands between.
     const std::size_t keep = found_.current + 1;
     if (last_touched_ >= keep) {
@@ -264,9 +263,9 @@ class Examiner {
 
   // Earlier in the log the numbers need not agree: a job may have come with a segment that is gone,
   // and its copy stands further on. But a segment goes only when what replaces it is on the disk,
-  // in whole groups, so that at the end they agree after every crash.
+  // in whole batches, so that at the end they agree after every crash.
   Result<void> check_jobs() const {
-    const std::uint64_t given = found_.ledger.jobs();
+    const std::uint64_t given = found_.liveness.jobs();
     if (!begun_ || given == jobs_) return {};
     if (ended_) {
       return damaged(end_.segment, end_.offset,
@@ -288,9 +287,9 @@ class Examiner {
   Examined found_;
   std::uint64_t bytes_done_ = 0;
   std::uint64_t bytes_total_ = 0;
-  std::vector<Entry> group_;  // what was read of it; empty: none is open
-  bool begun_ = false;        // a whole group was read
-  std::uint64_t jobs_ = 0;    // that there are, says the last whole group
+  std::vector<Entry> batch_;  // what was read of it; empty: none is open
+  bool begun_ = false;        // a whole batch was read
+  std::uint64_t jobs_ = 0;    // that there are, says the last whole batch
   bool ended_ = false;        // by something that does not read
   End end_;
   std::size_t last_touched_ = 0;  // of the segments from the log's end on

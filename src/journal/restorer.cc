@@ -15,7 +15,7 @@ void Restorer::copied(std::uint64_t /*segment*/, std::uint64_t /*offset*/, std::
 
 void Restorer::finish(const Examined& examined) {
   const JobId last_used = examined.next_job_id - 1;
-  if (last_used > 0 && examined.ledger.home_of(last_used) == 0) {
+  if (last_used > 0 && examined.liveness.segment_of(last_used) == 0) {
     queue_.fact(Removed{.id = last_used});
   }
 }

@@ -21,26 +21,26 @@ std::uint64_t end_of_data(std::string_view image) {
   return std::min(end, image.size());
 }
 
-bool find_group_of(std::uint64_t directory, SegmentReader& reader) {
-  while (const auto group = reader.find_group()) {
-    if (group->directory != directory) continue;
-    reader.seek(group->offset);
+bool find_batch_of(std::uint64_t directory, SegmentReader& reader) {
+  while (const auto batch = reader.find_batch()) {
+    if (batch->directory != directory) continue;
+    reader.seek(batch->offset);
     return true;
   }
   return false;
 }
 
 bool is_foreign(const Record& record, std::uint64_t directory) {
-  const auto* group = std::get_if<Group>(&record);
-  return group != nullptr && group->directory != directory;
+  const auto* batch = std::get_if<BatchHeader>(&record);
+  return batch != nullptr && batch->directory != directory;
 }
 
 }  // namespace
 
 std::optional<std::uint64_t> identity_of(std::string_view image, std::uint64_t sequence) {
   if (const auto header = decode_header(image, sequence)) return header.value().directory;
-  if (const auto group = SegmentReader(image, sequence, WallClock{}).find_group()) {
-    return group->directory;
+  if (const auto batch = SegmentReader(image, sequence, WallClock{}).find_batch()) {
+    return batch->directory;
   }
   return {};
 }
@@ -61,7 +61,7 @@ void read_around_damage(std::string_view image, std::uint64_t sequence, std::uin
     if (parsed.kind == Parsed::Kind::end) reason = "nothing is written here, but something behind";
     if (whole) reason = "the group belongs to another journal";
     reader.seek(at + kRecordAlignment);
-    const bool goes_on = find_group_of(directory, reader);
+    const bool goes_on = find_batch_of(directory, reader);
     const std::uint64_t to = goes_on ? reader.offset() : end_of_data(image);
     if (to > at) lost({.from = at, .to = to, .reason = std::move(reason)});
     if (!goes_on) return;
@@ -93,10 +93,10 @@ class Salvager final : public RecordSink {
   void record(std::uint64_t segment, std::uint64_t offset, std::size_t,
               const Record& record) override {
     read_something_ = true;
-    if (const auto* group = std::get_if<Group>(&record)) return take(segment, offset, *group);
+    if (const auto* batch = std::get_if<BatchHeader>(&record)) return take(segment, offset, *batch);
     into_.fact(std::get<Fact>(record));
     ++report_.facts;
-    ++next_number_;
+    ++next_lsn_;
   }
 
  private:
@@ -145,17 +145,17 @@ class Salvager final : public RecordSink {
     if (read_something_) ++report_.segments;
   }
 
-  void take(std::uint64_t segment, std::uint64_t offset, const Group& group) {
-    into_.use_ids_below(group.next_job_id);
+  void take(std::uint64_t segment, std::uint64_t offset, const BatchHeader& batch) {
+    into_.use_ids_below(batch.next_job_id);
     // The numbers begin where the oldest segment does.
-    if (begun_ && group.number > next_number_) {
-      const std::uint64_t missing = group.number - next_number_;
+    if (begun_ && batch.lsn > next_lsn_) {
+      const std::uint64_t missing = batch.lsn - next_lsn_;
       report_.lost_facts += missing;
       print_(
           fmt::format("before {}:{} {} facts are missing", segment_name(segment), offset, missing));
     }
     begun_ = true;
-    next_number_ = group.number;
+    next_lsn_ = batch.lsn;
   }
 
   void note_missing(std::uint64_t first, std::uint64_t last) {
@@ -186,8 +186,8 @@ class Salvager final : public RecordSink {
   const PrintLine& print_;
   SalvageReport report_;
   std::uint64_t directory_ = 0;
-  bool begun_ = false;  // a group was read
-  Lsn next_number_ = 0;
+  bool begun_ = false;  // a batch was read
+  Lsn next_lsn_ = 0;
   bool read_something_ = false;  // of the segment at hand
 };
 

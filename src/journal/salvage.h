@@ -31,11 +31,11 @@ struct LostRange {
   std::string reason;
 };
 
-// The identity of the journal that the segment is of, by its header or by its first whole group.
+// The identity of the journal that the segment is of, by its header or by its first whole batch.
 std::optional<std::uint64_t> identity_of(std::string_view image, std::uint64_t sequence);
 
 // Tells `sink` every whole record of the segment and `lost` what lies between them, in order of
-// place. Behind damage it goes on at the next whole group of the journal `directory`. The segment's
+// place. Behind damage it goes on at the next whole batch of the journal `directory`. The segment's
 // header is not looked at. O(bytes).
 void read_around_damage(std::string_view image, std::uint64_t sequence, std::uint64_t directory,
                         const WallClock& clock, RecordSink& sink,
@@ -56,7 +56,7 @@ struct SalvageReport {
   std::uint64_t facts = 0;     // copied
   std::vector<Lost> lost;
   std::vector<Missing> missing;
-  // By the numbers of the groups behind them. Behind the last group nothing tells.
+  // By the numbers of the batches behind them. Behind the last batch nothing tells.
   std::uint64_t lost_facts = 0;
 
   bool complete() const { return lost.empty() && missing.empty() && lost_facts == 0; }

@@ -134,7 +134,8 @@ Parsed SegmentReader::next() {
   if (offset_ >= image_.size()) return {};
   Parsed parsed = format_->parse(image_.substr(offset_), seed_, clock_);
   if (parsed.kind != Parsed::Kind::record) return parsed;
-  if (const auto* group = std::get_if<Group>(&parsed.record); group && group->offset != offset_) {
+  if (const auto* batch = std::get_if<BatchHeader>(&parsed.record);
+      batch && batch->offset != offset_) {
     Parsed misplaced;
     misplaced.kind = Parsed::Kind::bad;
     misplaced.reason = "the group names another place than its own";
@@ -144,18 +145,18 @@ Parsed SegmentReader::next() {
   return parsed;
 }
 
-std::optional<Group> SegmentReader::find_group() {
+std::optional<BatchHeader> SegmentReader::find_batch() {
   const std::uint64_t misaligned = offset_ % kRecordAlignment;
   std::uint64_t at = offset_ + (misaligned == 0 ? 0 : kRecordAlignment - misaligned);
-  const std::size_t group_bytes = format_->group_bytes;
-  for (; at < image_.size() && image_.size() - at >= group_bytes; at += kRecordAlignment) {
-    const std::string_view bytes = image_.substr(at, group_bytes);
-    if (!format_->may_be_group(bytes)) continue;
+  const std::size_t batch_header_bytes = format_->batch_header_bytes;
+  for (; at < image_.size() && image_.size() - at >= batch_header_bytes; at += kRecordAlignment) {
+    const std::string_view bytes = image_.substr(at, batch_header_bytes);
+    if (!format_->may_be_batch_header(bytes)) continue;
     const Parsed parsed = format_->parse(bytes, seed_, clock_);
-    const auto* group = std::get_if<Group>(&parsed.record);
-    if (parsed.kind != Parsed::Kind::record || group == nullptr || group->offset != at) continue;
-    offset_ = at + group_bytes;
-    return *group;
+    const auto* batch = std::get_if<BatchHeader>(&parsed.record);
+    if (parsed.kind != Parsed::Kind::record || batch == nullptr || batch->offset != at) continue;
+    offset_ = at + batch_header_bytes;
+    return *batch;
   }
   return {};
 }

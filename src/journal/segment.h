@@ -67,14 +67,14 @@ class SegmentReader {
   std::uint64_t offset() const { return offset_; }
   void seek(std::uint64_t offset) { offset_ = offset; }
 
-  // What stands at offset(), which then moves behind it if it is a record. A group that names
+  // What stands at offset(), which then moves behind it if it is a record. A batch that names
   // another place than its own is bad.
   Parsed next();
 
-  // The first whole group at or behind offset(), which then moves behind the group's record;
+  // The first whole batch at or behind offset(), which then moves behind the batch's record;
   // nothing: there is none, and offset() stays. For what lies behind damage. A job's body may hold
-  // bytes that read as a group, but not as one of this journal: look at `directory`. O(bytes).
-  std::optional<Group> find_group();
+  // bytes that read as a batch, but not as one of this journal: look at `directory`. O(bytes).
+  std::optional<BatchHeader> find_batch();
 
  private:
   std::string_view image_;

@@ -83,9 +83,9 @@ Result<std::unique_ptr<JournalOwner>> JournalOwner::open(loop::Loop& loop, Log& 
   // A tick in which nothing is written does not read the wall clock.
   owner->clock_watch_ = std::make_unique<loop::ClockWatch>(loop, [watched = owner.get()] {
     watched->events_.now();  // begins a tick, whose end writes the first deadlines
-    watched->journal_->set_clock(watched->journal_clock());
+    watched->journal_->set_clock(watched->wall_clock());
   });
-  owner->journal_->set_clock(owner->journal_clock());  // it may have been stepped meanwhile
+  owner->journal_->set_clock(owner->wall_clock());  // it may have been stepped meanwhile
   return owner;
 }
 
@@ -101,7 +101,7 @@ Result<void> JournalOwner::recover() {
     log_.warning("journal cut at its end", {{"file", journal::segment_name(cut->segment)},
                                             {"offset", cut->offset},
                                             {"reason", cut->reason},
-                                            {"lost_groups", cut->lost_groups}});
+                                            {"lost_groups", cut->lost_batches}});
   }
   const bool lost = storage_->is_copy() || (!found.clean && storage_->first_of_boot());
   if (lost && !found.segments.empty()) found.next_job_id += kLostIds;
@@ -154,12 +154,12 @@ void JournalOwner::apply(const Settings& settings) {
   journal_->set_options(options());
 }
 
-journal::WallClock JournalOwner::journal_clock() {
+journal::WallClock JournalOwner::wall_clock() const {
   return {.offset = os::wall_offset()};
 }
 
 // The boot is noted when the gap of ids, if there was one, is on the disk: with the first commit.
-void JournalOwner::journal_moved() {
+void JournalOwner::request_flush() {
   if (!boot_noted_ && journal_->stats().commits > 0) {
     storage_->note_boot();
     boot_noted_ = true;
@@ -167,12 +167,12 @@ void JournalOwner::journal_moved() {
   events_.moved();
 }
 
-void JournalOwner::journal_failed(const std::string& reason) {
+void JournalOwner::report_failure(const std::string& reason) {
   log_.error("journal failed: nothing more can be made durable", {{"reason", reason}});
   events_.failed();
 }
 
-void JournalOwner::journal_full(bool full, const std::string& reason) {
+void JournalOwner::report_full(bool full, const std::string& reason) {
   if (full) {
     log_.limited(Log::Level::warning, service_.now(), "no room for the journal: puts are refused",
                  {{"reason", reason}});

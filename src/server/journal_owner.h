@@ -34,13 +34,13 @@ class JournalOwner final : public journal::JournalHost {
   // The settings of a reload.
   void apply(const Settings& settings);
 
-  void journal_moved() override;
-  void journal_failed(const std::string& reason) override;
-  void journal_full(bool full, const std::string& reason) override;
+  void request_flush() override;
+  void report_failure(const std::string& reason) override;
+  void report_full(bool full, const std::string& reason) override;
   void describe_job(JobId id, FactSink& sink) override;
   void describe_delay(JobId id, FactSink& sink) override;
-  Time journal_time() override { return events_.now(); }
-  journal::WallClock journal_clock() override;
+  Time now() const override { return events_.now(); }
+  journal::WallClock wall_clock() const override;
 
  private:
   JournalOwner(os::Log& log, const Settings& settings, commands::Service& service, Events events)

@@ -51,14 +51,14 @@ class Builder {
   void step(Input& input) {
     switch (input.byte() % 8) {
       case 0:
-        group(number_, input);
+        batch(next_lsn_, input);
         counts_ = true;
         return;
       case 1:
-        group(input.byte(), input);
-        group_.facts = input.byte();
-        group_.jobs = input.byte();
-        return write_group();
+        batch(input.byte(), input);
+        batch_.facts = input.byte();
+        batch_.jobs = input.byte();
+        return write_batch_header();
       case 2:
         return raw(input.text(input.byte()));
       case 3:
@@ -72,7 +72,7 @@ class Builder {
         image_.resize(image_.size() - std::min<std::size_t>(image_.size(), input.byte()));
         return;
       default:
-        ++number_;
+        ++next_lsn_;
         checked(input.text(input.byte()));
         if (counts_) count();
         return;
@@ -85,29 +85,30 @@ class Builder {
   }
   void end_segment() { disk_.place(segment_name(sequence_), image_); }
 
-  void group(Lsn number, Input& input) {
+  void batch(Lsn lsn, Input& input) {
     counts_ = false;
-    group_ = {.directory = kDirectory,
+    batch_ = {.directory = kDirectory,
               .offset = image_.size(),
-              .number = number,
+              .lsn = lsn,
               .durable = input.byte(),
               .next_job_id = input.byte(),
               .written = 0,
               .jobs = jobs_.size(),
               .clean = input.byte() % 2 == 1};
-    image_.append(kGroupBytes, '\0');
-    write_group();
+    image_.append(kBatchHeaderBytes, '\0');
+    write_batch_header();
   }
 
-  void write_group() {
-    journal::write_group({image_.data() + group_.offset, kGroupBytes}, seed_of(sequence_), group_);
+  void write_batch_header() {
+    journal::write_batch_header({image_.data() + batch_.offset, kBatchHeaderBytes},
+                                seed_of(sequence_), batch_);
   }
 
-  // One more fact in the group, whose record was written before this was known.
+  // One more fact in the batch, whose record was written before this was known.
   void count() {
-    ++group_.facts;
-    group_.jobs = jobs_.size();
-    if (group_.offset + kGroupBytes <= image_.size()) write_group();
+    ++batch_.facts;
+    batch_.jobs = jobs_.size();
+    if (batch_.offset + kBatchHeaderBytes <= image_.size()) write_batch_header();
   }
 
   void raw(std::string_view bytes) { image_ += bytes; }
@@ -132,9 +133,9 @@ class Builder {
 
   TestDisk& disk_;
   std::uint64_t sequence_ = 1;
-  Lsn number_ = 0;
+  Lsn next_lsn_ = 0;
   std::set<JobId> jobs_;
-  Group group_;          // the newest
+  BatchHeader batch_;    // the newest
   bool counts_ = false;  // it says of its facts and jobs what is true
   std::string image_;
 };

@@ -66,11 +66,11 @@ TestDisk several_segments() {
   return TestDisk(disk.files());
 }
 
-// Where its groups begin.
-std::vector<std::uint64_t> groups_of(const std::string& image, std::uint64_t sequence) {
+// Where its batches begin.
+std::vector<std::uint64_t> batches_of(const std::string& image, std::uint64_t sequence) {
   std::vector<std::uint64_t> offsets;
   SegmentReader reader(image, sequence, WallClock{});
-  while (const auto group = reader.find_group()) offsets.push_back(group->offset);
+  while (const auto batch = reader.find_batch()) offsets.push_back(batch->offset);
   return offsets;
 }
 
@@ -86,7 +86,7 @@ TEST_CASE("a backup of a journal at rest is the same queue") {
   const auto report = back_up(disk, copy);
   REQUIRE(report.ok());
   CHECK(report.value().segments > 1);
-  CHECK(report.value().next_number == queue->journal().appended());
+  CHECK(report.value().next_lsn == queue->journal().appended());
   CHECK(opened(copy)->state() == queue->state());
 }
 
@@ -134,11 +134,12 @@ TEST_CASE("a damaged journal is not copied as if it were whole") {
     queue->put(100);
     queue->settle();
   }
-  disk.flip(segment_name(1), kSegmentHeaderBytes + kGroupBytes + 20);
+  disk.flip(segment_name(1), kSegmentHeaderBytes + kBatchHeaderBytes + 20);
   TestDisk copy;
   const auto report = back_up(disk, copy);
   REQUIRE_FALSE(report.ok());
-  const std::uint64_t at = kSegmentHeaderBytes + kGroupBytes;  // the record that does not read
+  const std::uint64_t at =
+      kSegmentHeaderBytes + kBatchHeaderBytes;  // the record that does not read
   CHECK(report.error().message ==
         fmt::format("journal.0000000001 is damaged at offset {}: the log breaks off here, and goes "
                     "on later",
@@ -146,32 +147,32 @@ TEST_CASE("a damaged journal is not copied as if it were whole") {
   CHECK(copy.names().empty());
 }
 
-TEST_CASE("a flipped bit in the first or last group of a segment that others follow is refused") {
+TEST_CASE("a flipped bit in the first or last batch of a segment that others follow is refused") {
   const auto journal = several_segments();
   const auto names = journal.names();
   REQUIRE(names.size() >= 5);
   for (std::size_t i = 0; i + 1 < names.size(); ++i) {
-    const auto groups = groups_of(journal.contents(names[i]), *sequence_of(names[i]));
-    if (groups.empty()) continue;  // made ahead of need
+    const auto batches = batches_of(journal.contents(names[i]), *sequence_of(names[i]));
+    if (batches.empty()) continue;  // made ahead of need
     const bool others_follow =
-        !groups_of(journal.contents(names[i + 1]), *sequence_of(names[i + 1])).empty();
+        !batches_of(journal.contents(names[i + 1]), *sequence_of(names[i + 1])).empty();
     if (!others_follow) continue;
-    for (const std::uint64_t group : {groups.front(), groups.back()}) {
+    for (const std::uint64_t batch : {batches.front(), batches.back()}) {
       CAPTURE(names[i]);
-      CAPTURE(group);
+      CAPTURE(batch);
       TestDisk disk(journal.files());
-      disk.flip(names[i], group + 20, 1);
+      disk.flip(names[i], batch + 20, 1);
       TestDisk copy;
       const auto report = back_up(disk, copy);
       REQUIRE_FALSE(report.ok());
       CHECK(report.error().message.find(
-                fmt::format("{} is damaged at offset {}", names[i], group)) == 0);
+                fmt::format("{} is damaged at offset {}", names[i], batch)) == 0);
       CHECK(copy.names().empty());
     }
   }
 }
 
-TEST_CASE("a journal without its first segments and without a whole group is refused") {
+TEST_CASE("a journal without its first segments and without a whole batch is refused") {
   const auto journal = several_segments();
   const std::string last = journal.names().back();
   REQUIRE(last > segment_name(1));
@@ -228,10 +229,10 @@ TEST_CASE("a segment that comes further each time that it is read is read again"
     queue->put(100);
     queue->settle();
   }
-  const auto groups = groups_of(disk.contents(segment_name(1)), 1);
-  REQUIRE(groups.size() > 20);
-  const auto flip = [&](std::size_t group) { disk.flip(segment_name(1), groups[group] + 20, 1); };
-  // A group is not whole yet when it is read, though a later one is; then it is the next group.
+  const auto batches = batches_of(disk.contents(segment_name(1)), 1);
+  REQUIRE(batches.size() > 20);
+  const auto flip = [&](std::size_t batch) { disk.flip(segment_name(1), batches[batch] + 20, 1); };
+  // A batch is not whole yet when it is read, though a later one is; then it is the next batch.
   std::size_t torn = 10;
   flip(torn);
   Disturbed disturbed(disk, [&] {
@@ -274,15 +275,15 @@ TEST_CASE("a file that is reused for another segment while it is read makes the 
   CHECK(opened(copy)->state() == queue->state());
 }
 
-TEST_CASE("a job's body that looks like a group ends nothing") {
+TEST_CASE("a job's body that looks like a batch ends nothing") {
   TestDisk disk;
   const auto queue = opened(disk, {.segment_bytes = kSegment});
-  std::string body(kGroupBytes, '\0');
-  // Where it will stand: behind the header, the group, and the head of its own record.
-  const std::uint64_t at = kSegmentHeaderBytes + kGroupBytes + added_bytes(7, 0) / 8 * 8;
-  write_group({body.data(), body.size()}, seed_of(1),
-              {.directory = 1, .offset = at, .number = 999, .durable = 999});
-  std::string padded(at - (kSegmentHeaderBytes + kGroupBytes + 72 + 7), 'x');
+  std::string body(kBatchHeaderBytes, '\0');
+  // Where it will stand: behind the header, the batch, and the head of its own record.
+  const std::uint64_t at = kSegmentHeaderBytes + kBatchHeaderBytes + added_bytes(7, 0) / 8 * 8;
+  write_batch_header({body.data(), body.size()}, seed_of(1),
+                     {.directory = 1, .offset = at, .lsn = 999, .durable = 999});
+  std::string padded(at - (kSegmentHeaderBytes + kBatchHeaderBytes + 72 + 7), 'x');
   queue->put_body(padded + body);
   queue->settle();
   TestDisk copy;

@@ -57,7 +57,7 @@ TEST_CASE("a copy reads as the facts that were given, with a clean end") {
   CHECK(found.segments.size() > 10);
   CHECK(found.current == found.segments.size() - 1);
   CHECK(found.facts == facts.size());
-  CHECK(found.next_number == facts.size());
+  CHECK(found.next_lsn == facts.size());
   CHECK(found.next_job_id == 0x123456789 + 1);
   CHECK(found.clean);
   CHECK_FALSE(found.cut);
@@ -82,8 +82,8 @@ TEST_CASE("a copy of nothing is one empty segment with a clean end") {
   CHECK(found.clean);
   CHECK(found.facts == 0);
   CHECK(found.next_job_id == 42);
-  REQUIRE(kept.groups().size() == 1);
-  CHECK(kept.groups()[0].written == sample::kNow);
+  REQUIRE(kept.batches().size() == 1);
+  CHECK(kept.batches()[0].written == sample::kNow);
 }
 
 TEST_CASE("a record larger than a segment has one of its own") {
@@ -97,11 +97,12 @@ TEST_CASE("a record larger than a segment has one of its own") {
   Kept kept;
   const Examined found = examined(disk, kept);
   REQUIRE(found.segments.size() == 4);
-  CHECK(found.segments[1].used_bytes == kSegmentHeaderBytes + kGroupBytes + added_bytes(7, 5'000));
+  CHECK(found.segments[1].used_bytes ==
+        kSegmentHeaderBytes + kBatchHeaderBytes + added_bytes(7, 5'000));
   CHECK(found.clean);
 }
 
-TEST_CASE("groups are of a size, and say what was on disk before their segment" *
+TEST_CASE("batches are of a size, and say what was on disk before their segment" *
           doctest::test_suite("slow")) {
   TestDisk disk;
   LogCopy copy(disk, settings(10U << 20U));
@@ -111,26 +112,26 @@ TEST_CASE("groups are of a size, and say what was on disk before their segment" 
   Kept kept;
   CHECK(examined(disk, kept).segments.size() == 2);
   std::uint64_t segment = 0;
-  std::uint64_t group_at = 0;
-  Lsn number = 0;
+  std::uint64_t batch_at = 0;
+  Lsn lsn = 0;
   Lsn durable = 0;
   for (const auto& entry : kept.entries()) {
-    if (entry.segment != segment) durable = number;
+    if (entry.segment != segment) durable = lsn;
     segment = entry.segment;
-    const auto* group = std::get_if<Group>(&entry.record);
-    if (group == nullptr) {
-      ++number;
-      CHECK(entry.offset - group_at < (1U << 20U) + kBody);
+    const auto* batch = std::get_if<BatchHeader>(&entry.record);
+    if (batch == nullptr) {
+      ++lsn;
+      CHECK(entry.offset - batch_at < (1U << 20U) + kBody);
       continue;
     }
-    group_at = entry.offset;
-    CHECK(group->number == number);
-    CHECK(group->durable == (group->clean ? number : durable));
+    batch_at = entry.offset;
+    CHECK(batch->lsn == lsn);
+    CHECK(batch->durable == (batch->clean ? lsn : durable));
   }
-  CHECK(number == 50);
-  CHECK(kept.groups().size() == 9 + 4 + 1);  // of 34 facts, of 16, and the end
-  CHECK(kept.groups().back().clean);
-  CHECK(std::ranges::count(kept.groups(), true, &Group::clean) == 1);
+  CHECK(lsn == 50);
+  CHECK(kept.batches().size() == 9 + 4 + 1);  // of 34 facts, of 16, and the end
+  CHECK(kept.batches().back().clean);
+  CHECK(std::ranges::count(kept.batches(), true, &BatchHeader::clean) == 1);
 }
 
 TEST_CASE("a copy that cannot be written says so at its end, and writes no more") {

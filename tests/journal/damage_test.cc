@@ -16,10 +16,10 @@ namespace tubed::journal {
 
 namespace {
 
-struct FoundGroup {
+struct FoundBatch {
   std::uint64_t segment;
   std::uint64_t end;  // its last byte is before it
-  Lsn number;         // of facts up to and with this group
+  Lsn lsn;            // of facts up to and with this batch
 };
 
 // A journal of several segments with all that was told to it.
@@ -43,23 +43,23 @@ class Recorded final : public RecordSink {
 
   const TestDisk::Contents& files() const { return files_; }
   const Examined& found() const { return found_; }
-  const Group& last_group() const { return last_group_; }
+  const BatchHeader& last_batch() const { return last_batch_; }
   std::string current_name() const {
     return segment_name(found_.segments[found_.current].sequence);
   }
 
-  // How many facts stand in whole groups before this place.
+  // How many facts stand in whole batches before this place.
   Lsn facts_before(std::uint64_t segment, std::uint64_t offset) const {
-    Lsn number = first_number_;
-    for (const FoundGroup& group : groups_) {
+    Lsn lsn = first_lsn_;
+    for (const FoundBatch& batch : batches_) {
       const bool before =
-          group.segment < segment || (group.segment == segment && group.end <= offset);
-      if (before) number = group.number;
+          batch.segment < segment || (batch.segment == segment && batch.end <= offset);
+      if (before) lsn = batch.lsn;
     }
-    return number;
+    return lsn;
   }
 
-  // Recovery of this disk refuses (nothing), or gives the state after the number of facts returned.
+  // Recovery of this disk refuses (nothing), or gives the state after the lsn of facts returned.
   std::optional<Lsn> recover(TestDisk& disk, const std::string& damage) {
     const auto revival = revive(disk, life_.clock(), life_.now());
     if (!revival) {
@@ -67,26 +67,26 @@ class Recorded final : public RecordSink {
       CHECK_MESSAGE(names_file, damage << ": " << revival.error().message);
       return std::nullopt;
     }
-    const Lsn number = revival.value().found.next_number;
-    if (number > life_.journal().appended()) FAIL(damage << ": facts that were never told");
-    const engine::Lines& expected = state_after(number);
+    const Lsn lsn = revival.value().found.next_lsn;
+    if (lsn > life_.journal().appended()) FAIL(damage << ": facts that were never told");
+    const engine::Lines& expected = state_after(lsn);
     if (durable_state(*revival.value().engine, life_.now()) != expected) {
-      FAIL(damage << ": not the state after " << number << " facts");
+      FAIL(damage << ": not the state after " << lsn << " facts");
     }
-    return number;
+    return lsn;
   }
 
   void record(std::uint64_t segment, std::uint64_t offset, std::size_t bytes,
               const Record& record) override {
-    if (const auto* group = std::get_if<Group>(&record)) {
-      if (groups_.empty()) first_number_ = number_ = group->number;
-      last_group_ = *group;
-      groups_.push_back({segment, 0, number_});
+    if (const auto* batch = std::get_if<BatchHeader>(&record)) {
+      if (batches_.empty()) first_lsn_ = next_lsn_ = batch->lsn;
+      last_batch_ = *batch;
+      batches_.push_back({segment, 0, next_lsn_});
     } else {
-      ++number_;
+      ++next_lsn_;
     }
-    groups_.back().end = offset + bytes;
-    groups_.back().number = number_;
+    batches_.back().end = offset + bytes;
+    batches_.back().lsn = next_lsn_;
   }
 
  private:
@@ -102,10 +102,10 @@ class Recorded final : public RecordSink {
     return counts.oldest_segment > 1 && counts.current_segment > counts.oldest_segment + 1;
   }
 
-  const engine::Lines& state_after(Lsn number) {
-    engine::Lines& state = states_[number];
+  const engine::Lines& state_after(Lsn lsn) {
+    engine::Lines& state = states_[lsn];
     if (state.empty()) {
-      const auto engine = life_.history().state_at(number, life_.clock(), life_.now());
+      const auto engine = life_.history().state_at(lsn, life_.clock(), life_.now());
       state = durable_state(*engine, life_.now());
     }
     return state;
@@ -114,10 +114,10 @@ class Recorded final : public RecordSink {
   JournalLife life_;
   TestDisk::Contents files_;
   Examined found_;
-  std::vector<FoundGroup> groups_;
-  Lsn first_number_ = 0;
-  Lsn number_ = 0;
-  Group last_group_;
+  std::vector<FoundBatch> batches_;
+  Lsn first_lsn_ = 0;
+  Lsn next_lsn_ = 0;
+  BatchHeader last_batch_;
   std::map<Lsn, engine::Lines> states_;
 };
 
@@ -128,11 +128,11 @@ struct Tally {
   std::uint64_t refused = 0;
   std::uint64_t recovered = 0;
 
-  void add(const std::optional<Lsn>& number) { ++(number ? recovered : refused); }
+  void add(const std::optional<Lsn>& lsn) { ++(lsn ? recovered : refused); }
 };
 
 // Damages the disk in every way that `each_damage` knows for each file, and looks at what recovery
-// makes of it: nothing that was on disk when the last group was written may be missing.
+// makes of it: nothing that was on disk when the last batch was written may be missing.
 Tally damage_every_file(
     Recorded& recorded,
     const std::function<void(TestDisk&, const std::string&, std::uint64_t)>& act,
@@ -143,9 +143,9 @@ Tally damage_every_file(
       TestDisk disk(recorded.files());
       act(disk, name, at);
       const std::string damage = name + " at " + std::to_string(at);
-      const auto number = recorded.recover(disk, damage);
-      tally.add(number);
-      if (number) CHECK_MESSAGE(*number >= recorded.last_group().durable, damage);
+      const auto lsn = recorded.recover(disk, damage);
+      tally.add(lsn);
+      if (lsn) CHECK_MESSAGE(*lsn >= recorded.last_batch().durable, damage);
     }
   }
   return tally;
@@ -163,7 +163,7 @@ TEST_CASE("a byte that has changed is noticed, wherever it is" * doctest::test_s
           disk.flip(name, at, kMasks[at * 7 % kMasks.size()]);
         },
         kOneIn);
-    CHECK(tally.refused > 3000 / kOneIn);  // what was on disk before the last group, and headers
+    CHECK(tally.refused > 3000 / kOneIn);  // what was on disk before the last batch, and headers
     CHECK(tally.recovered > 0);
   }
 }
@@ -193,11 +193,11 @@ TEST_CASE("a file cut short ends the log there, or is refused if the log went on
         TestDisk disk(recorded.files());
         disk.cut(name, bytes);
         const std::string damage = name + " cut to " + std::to_string(bytes);
-        const auto number = recorded.recover(disk, damage);
-        tally.add(number);
-        const Lsn left = name < recorded.current_name() ? recorded.last_group().durable
+        const auto lsn = recorded.recover(disk, damage);
+        tally.add(lsn);
+        const Lsn left = name < recorded.current_name() ? recorded.last_batch().durable
                                                         : recorded.facts_before(segment, bytes);
-        if (number) CHECK_MESSAGE(*number >= left, damage);
+        if (lsn) CHECK_MESSAGE(*lsn >= left, damage);
       }
     }
     CHECK(tally.refused > 3000 / kOneIn);
@@ -256,13 +256,13 @@ Fact job(JobId id) {
   return sample::added(id, kDefaultTube, "body");
 }
 
-// Three jobs; of the first segment one was removed and two were copied, each in a group of its own.
+// Three jobs; of the first segment one was removed and two were copied, each in a batch of its own.
 struct Compacted {
   Compacted() {
-    first.group().fact(job(1)).fact(job(2)).fact(job(3));
+    first.batch().fact(job(1)).fact(job(2)).fact(job(3));
     second.use_ids_below(4).with_jobs(first.jobs());
-    second.group().fact(Removed{.id = 1}).group().fact(job(2)).group().fact(job(3));
-    second.group().fact(job(4));
+    second.batch().fact(Removed{.id = 1}).batch().fact(job(2)).batch().fact(job(3));
+    second.batch().fact(job(4));
   }
   Image first{1, 0};
   Image second{2, 3};
@@ -276,14 +276,14 @@ TEST_CASE("a journal whose older segments went by compaction is whole") {
   Kept kept;
   const auto found = examined(disk, kept);
   REQUIRE(found);
-  CHECK(found.value().ledger.jobs() == 3);
-  CHECK(found.value().next_number == 7);
+  CHECK(found.value().liveness.jobs() == 3);
+  CHECK(found.value().next_lsn == 7);
   CHECK_FALSE(found.value().cut);
 }
 
 TEST_CASE("a missing oldest segment is not taken for one that compaction has removed") {
   Image second(2, 3);
-  second.with_jobs({1, 2, 3}).group().fact(job(4)).zeros(100);
+  second.with_jobs({1, 2, 3}).batch().fact(job(4)).zeros(100);
   CHECK(
       error_of({{segment_name(2), second.bytes()}}) ==
       "journal.0000000002 is the oldest segment, and the log from there to offset 224 of "
@@ -295,8 +295,8 @@ TEST_CASE("a missing oldest segment is not taken for one that compaction has rem
     const auto& segments = recorded.found().segments;
     for (std::size_t i = 0; i + 1 < segments.size(); ++i) {
       disk.lose(segment_name(segments[i].sequence));
-      const auto number = recorded.recover(disk, "the oldest segments lost");
-      if (number) CHECK(*number == recorded.found().next_number);  // they were of no more use
+      const auto lsn = recorded.recover(disk, "the oldest segments lost");
+      if (lsn) CHECK(*lsn == recorded.found().next_lsn);  // they were of no more use
     }
   }
 }
@@ -304,7 +304,7 @@ TEST_CASE("a missing oldest segment is not taken for one that compaction has rem
 TEST_CASE("copies that are lost with the end of the log are noticed") {
   const Compacted made;
   const std::string whole = made.second.bytes();
-  // Its records: a group, a removal, a group, a copy, a group, a copy, a group, a new job.
+  // Its records: a batch, a removal, a batch, a copy, a batch, a copy, a batch, a new job.
   const auto& starts = made.second.starts();
   for (std::size_t record = 0; record < starts.size(); ++record) {
     CAPTURE(record);
@@ -331,9 +331,9 @@ TEST_CASE("copies that are lost with the end of the log are noticed") {
             "that there are 2");
 }
 
-TEST_CASE("a group counts whole or not at all, and is cut off when it is torn") {
+TEST_CASE("a batch counts whole or not at all, and is cut off when it is torn") {
   Image image(1, 0);
-  image.group().fact(job(1)).group().fact(job(2)).fact(Removed{.id = 1}).fact(job(3));
+  image.batch().fact(job(1)).batch().fact(job(2)).fact(Removed{.id = 1}).fact(job(3));
   const std::size_t second = image.starts()[2];
   // Up to the last record's fields: its end are zeros, and zeros may follow.
   for (std::size_t bytes = second + 1; bytes < image.starts().back() + 60; ++bytes) {
@@ -344,55 +344,55 @@ TEST_CASE("a group counts whole or not at all, and is cut off when it is torn") 
       Kept kept;
       auto found = examined(disk, kept);
       REQUIRE(found);
-      REQUIRE(found.value().next_number == 1);
-      REQUIRE(found.value().ledger.jobs() == 1);
+      REQUIRE(found.value().next_lsn == 1);
+      REQUIRE(found.value().liveness.jobs() == 1);
       REQUIRE(kept.facts().size() == 1);
       REQUIRE(found.value().cut);
       REQUIRE(found.value().cut->offset == second);
-      REQUIRE(found.value().cut->lost_groups == 0);
+      REQUIRE(found.value().cut->lost_batches == 0);
       REQUIRE(repair(disk, found.value()));
       REQUIRE(disk.contents(segment_name(1)).size() == second);
     }
   }
 }
 
-TEST_CASE("a group with fewer facts than it says ends the log, whatever follows") {
+TEST_CASE("a batch with fewer facts than it says ends the log, whatever follows") {
   Image image(1, 0);
-  image.group().fact(job(1)).group().fact(job(2)).fact(job(3));
+  image.batch().fact(job(1)).batch().fact(job(2)).fact(job(3));
   const std::size_t third = image.starts().back();
   Image next(1, 2);
-  next.raw(std::string(third - kSegmentHeaderBytes, 'x')).group().fact(job(3));
+  next.raw(std::string(third - kSegmentHeaderBytes, 'x')).batch().fact(job(3));
   const std::string torn =
       image.bytes().substr(0, third) + next.bytes().substr(third);  // its durable is 2
   CHECK(error_of({{segment_name(1), torn}}) == "journal.0000000001 is damaged at offset " +
                                                    std::to_string(third) +
                                                    ": 1 facts of the group before it are missing");
-  const Image second = Image(2, 2).group();
+  const Image second = Image(2, 2).batch();
   CHECK(error_of({{segment_name(1), image.bytes().substr(0, third)},
                   {segment_name(2), second.bytes()}}) ==
         "journal.0000000001 is damaged at offset " + std::to_string(third) +
             ": 1 facts of the group before it are missing");
 }
 
-TEST_CASE("a fact behind its group's last ends the log") {
+TEST_CASE("a fact behind its batch's last ends the log") {
   Image image(1, 0);
-  image.group().fact(job(1));
+  image.batch().fact(job(1));
   std::string extra = image.bytes();
   append_record(extra, seed_of(1), job(2), sample::kClock);
   TestDisk disk(TestDisk::Contents{{segment_name(1), extra}});
   Kept kept;
   const auto found = examined(disk, kept);
   REQUIRE(found);
-  CHECK(found.value().next_number == 1);
+  CHECK(found.value().next_lsn == 1);
   REQUIRE(found.value().cut);
   CHECK(found.value().cut->offset == image.bytes().size());
   CHECK(found.value().cut->reason == "a fact stands in no group");
 }
 
-TEST_CASE("without one whole group a log is empty, if nothing can have stood before it") {
+TEST_CASE("without one whole batch a log is empty, if nothing can have stood before it") {
   for (const std::uint64_t sequence : {1U, 2U}) {
     Image image(sequence, 0);
-    image.group().fact(job(1)).fact(job(2));
+    image.batch().fact(job(1)).fact(job(2));
     for (std::size_t bytes = kSegmentHeaderBytes; bytes < image.bytes().size(); ++bytes) {
       CAPTURE(bytes);
       const std::string error =
@@ -408,7 +408,7 @@ TEST_CASE("without one whole group a log is empty, if nothing can have stood bef
 
 TEST_CASE("a segment with a number that no journal comes to is refused") {
   const std::uint64_t sequence = 1'000'000'000'000;
-  CHECK(error_of({{segment_name(sequence), Image(sequence, 0).group().bytes()}}) ==
+  CHECK(error_of({{segment_name(sequence), Image(sequence, 0).batch().bytes()}}) ==
         "journal.1000000000000 has a number that no journal comes to");
 }
 
@@ -428,15 +428,15 @@ TEST_CASE("an id that no journal comes to is damage, though its record reads") {
                        offset, kLast);
   };
   sample::Image added(1, 0);
-  added.group().fact(sample::added(1, "t", "x"));
-  added.group().fact(sample::added(kLast, "t", "x"));
+  added.batch().fact(sample::added(1, "t", "x"));
+  added.batch().fact(sample::added(kLast, "t", "x"));
   CHECK(refusal(added) == expected(added.starts().back()));
   sample::Image removed(1, 0);
-  removed.group().fact(sample::added(1, "t", "x")).fact(Removed{.id = kLast});
+  removed.batch().fact(sample::added(1, "t", "x")).fact(Removed{.id = kLast});
   CHECK(refusal(removed) == expected(removed.starts().back()));
   sample::Image used(1, 0);
-  used.group().fact(sample::added(1, "t", "x"));
-  used.use_ids_below(kLast).group();
+  used.batch().fact(sample::added(1, "t", "x"));
+  used.use_ids_below(kLast).batch();
   CHECK(refusal(used) == expected(used.starts().back()));
 }
 

@@ -37,7 +37,7 @@ std::string line_of(const Record& record, Bodies bodies = Bodies::length) {
 
 Image removals(std::uint64_t sequence) {
   Image image(sequence, 10);
-  for (const Fact& fact : sample::removals(1, 3)) image.group().fact(fact);
+  for (const Fact& fact : sample::removals(1, 3)) image.batch().fact(fact);
   return image;
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("a file that cannot be read is told of, and the others are printed") {
 TEST_CASE("a summary tells how the journal ended") {
   TestDisk none;
   CHECK(described(none) == "no segment: the journal is new\n");
-  TestDisk disk(TestDisk::Contents{{segment_name(4), removals(4).group(true).bytes()}});
+  TestDisk disk(TestDisk::Contents{{segment_name(4), removals(4).batch(true).bytes()}});
   CHECK(described(disk) ==
         "journal:     0123456789abcdef\n"
         "segments:    1, journal.0000000004 to journal.0000000004, 424 bytes\n"

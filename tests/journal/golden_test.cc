@@ -22,19 +22,19 @@ using sample::kClock;
 
 constexpr const char* kFolder = TUBED_GOLDENS "/v1/";
 
-// Every kind and state; two groups, and in the second segment a clean end and unused space.
+// Every kind and state; two batches, and in the second segment a clean end and unused space.
 TestDisk::Contents version_1() {
   const std::vector<Fact> facts = sample::every_fact();
   Image first(1, 0);
-  first.group();
+  first.batch();
   for (std::size_t i = 0; i < 4; ++i) first.fact(facts[i]);
-  first.group();
+  first.batch();
   for (std::size_t i = 4; i < 9; ++i) first.fact(facts[i]);
-  Image second(2, first.number());
+  Image second(2, first.next_lsn());
   second.use_ids_below(first.next_job_id()).with_jobs(first.jobs());
-  second.group();
+  second.batch();
   second.fact(facts[9]);
-  second.group(true);
+  second.batch(true);
   second.zeros(64);
   return {{segment_name(1), first.bytes()}, {segment_name(2), second.bytes()}};
 }
@@ -90,7 +90,7 @@ TEST_CASE("version 1 reads as the facts that were written") {
   const auto found = examine(disk, kClock, kept, nullptr);
   REQUIRE(found);
   CHECK(found.value().directory == sample::kDirectory);
-  CHECK(found.value().next_number == 10);
+  CHECK(found.value().next_lsn == 10);
   CHECK(found.value().clean);
   const std::vector<Fact> records = kept.facts();
   const std::vector<Fact> facts = sample::every_fact();

@@ -62,40 +62,39 @@ engine::Lines durable_state(const engine::Engine& engine, Time now) {
 
 // --- History
 
-void History::begin(const engine::Engine& engine, Lsn number, const WallClock& clock, Time now) {
-  first_ = number;
+void History::begin(const engine::Engine& engine, Lsn lsn, const WallClock& clock, Time now) {
+  first_ = lsn;
   clock_ = clock;
   before_ = {};
   engine.visit_durable(now, before_);
   facts_.clear();
 }
 
-void History::add(const Fact& fact, Lsn number, Time now) {
-  facts_.push_back({engine::KeptFact(fact, now), number});
+void History::add(const Fact& fact, Lsn lsn, Time now) {
+  facts_.push_back({engine::KeptFact(fact, now), lsn});
 }
 
-std::unique_ptr<engine::Engine> History::state_at(Lsn number, const WallClock& clock,
-                                                  Time now) const {
-  TUBED_ASSERT(number >= first_);
+std::unique_ptr<engine::Engine> History::state_at(Lsn lsn, const WallClock& clock, Time now) const {
+  TUBED_ASSERT(lsn >= first_);
   const Duration by = clock_.offset - clock.offset;
   auto engine = std::make_unique<engine::Engine>(Limits{});
   for (const engine::KeptFact& kept : before_.log()) engine->replay(now, shifted(kept.fact(), by));
   for (const Told& told : facts_) {
-    if (told.number <= number) engine->replay(now, shifted(told.fact.fact(), by));
+    if (told.lsn <= lsn) engine->replay(now, shifted(told.fact.fact(), by));
   }
   return engine;
 }
 
 // --- ClientBooks
 
-void ClientBooks::note(const std::vector<ScriptedLoad::Told>& replies, Lsn number) {
+void ClientBooks::note(const std::vector<ScriptedLoad::Told>& replies, Lsn lsn) {
   for (const ScriptedLoad::Told& told : replies) {
     if (told.removed) {
-      jobs_[told.id].removed_at = number;
+      jobs_[told.id].removed_at = lsn;
       continue;
     }
     if (jobs_.contains(told.id)) problem_ = "job " + text(told.id) + " was put twice";
-    jobs_[told.id] = {.body = told.body, .put_at = number};
+    jobs_[told.id] = {.body = told.body, .put_at = lsn};
   }
 }
 
@@ -176,34 +175,34 @@ bool JournalLife::boot() {
   }
   check_revival(*revival);
   if (problem_) return false;
-  const Lsn number = revival->found.next_number;
-  remember("recovered " + text(number) + " facts" +
+  const Lsn lsn = revival->found.next_lsn;
+  remember("recovered " + text(lsn) + " facts" +
            (revival->found.cut ? ", cut: " + revival->found.cut->reason : ""));
   const auto repaired = repair(disk_, revival->found);
   if (disk_.off()) return false;
   expect(repaired.ok(), "repair fails: " + (repaired.ok() ? "" : repaired.error().message));
-  if (!problem_ && below(8) == 0) check_repaired(number);
+  if (!problem_ && below(8) == 0) check_repaired(lsn);
   if (problem_) return false;
 
   engine_ = std::move(revival->engine);
   books_.settle(*engine_, acknowledged_);
-  history_.begin(*engine_, number, options_.clock, now());
-  acknowledged_ = durable_ = number;
+  history_.begin(*engine_, lsn, options_.clock, now());
+  acknowledged_ = durable_ = lsn;
   failed_ = full_ = stopped_in_order_ = false;
   auto journal = Journal::open(disk_, *this, options_, std::move(revival->found));
   expect(journal.ok(), "the journal does not open: " + (journal ? "" : journal.error().message));
   if (problem_) return false;
   journal_ = std::move(*journal);
-  expect(journal_->appended() == number, "the log does not go on where it ended");
+  expect(journal_->appended() == lsn, "the log does not go on where it ended");
   load_.meet(*engine_, *this, now());
   return true;
 }
 
 void JournalLife::check_revival(const Revival& revival) {
-  const Lsn number = revival.found.next_number;
-  expect(number >= acknowledged_, "facts up to " + text(acknowledged_) +
-                                      " were acknowledged, and " + text(number) + " are there");
-  expect(number >= history_.first(),
+  const Lsn lsn = revival.found.next_lsn;
+  expect(lsn >= acknowledged_, "facts up to " + text(acknowledged_) + " were acknowledged, and " +
+                                   text(lsn) + " are there");
+  expect(lsn >= history_.first(),
          "facts up to " + text(history_.first()) + " were recovered once, and are gone");
   if (stopped_in_order_) {
     expect(revival.found.clean && !revival.found.cut && revival.found.leftovers.empty(),
@@ -213,18 +212,18 @@ void JournalLife::check_revival(const Revival& revival) {
   revival.engine->check_invariants();
   const engine::Lines found = durable_state(*revival.engine, now());
   const engine::Lines expected =
-      durable_state(*history_.state_at(number, options_.clock, now()), now());
-  expect(found == expected, "after fact " + text(number) + ": " + difference(found, expected));
+      durable_state(*history_.state_at(lsn, options_.clock, now()), now());
+  expect(found == expected, "after fact " + text(lsn) + ": " + difference(found, expected));
   const auto wrong = books_.check(*revival.engine, acknowledged_);
   expect(!wrong, wrong.value_or(""));
 }
 
-void JournalLife::check_repaired(Lsn number) {
+void JournalLife::check_repaired(Lsn lsn) {
   const auto again = revive(disk_, options_.clock, now());
   expect(again.ok(), "refused after a repair: " + (again.ok() ? "" : again.error().message));
   if (!again.ok()) return;
   const Examined& found = again.value().found;
-  expect(found.next_number == number, "a repair has changed the log");
+  expect(found.next_lsn == lsn, "a repair has changed the log");
   expect(!found.cut && found.leftovers.empty(), "a repair has left something to repair");
 }
 
@@ -233,7 +232,7 @@ void JournalLife::fact(const Fact& fact) {
   history_.add(fact, journal_->appended(), now());
 }
 
-void JournalLife::journal_failed(const std::string& reason) {
+void JournalLife::report_failure(const std::string& reason) {
   expect(!failed_, "the journal has failed twice");
   expect(nature_.faulty, "the journal has failed: " + reason);
   failed_ = true;

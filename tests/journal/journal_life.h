@@ -36,19 +36,19 @@ engine::Lines durable_state(const engine::Engine& engine, Time now);
 class History {
  public:
   // From this state on, at which the log has that number.
-  void begin(const engine::Engine& engine, Lsn number, const WallClock& clock, Time now);
-  // `number` is the log's behind it.
-  void add(const Fact& fact, Lsn number, Time now);
+  void begin(const engine::Engine& engine, Lsn lsn, const WallClock& clock, Time now);
+  // `lsn` is the log's behind it.
+  void add(const Fact& fact, Lsn lsn, Time now);
 
   Lsn first() const { return first_; }
-  Lsn last() const { return facts_.empty() ? first_ : facts_.back().number; }
-  // Precondition: `number` is not before first(). As a process with that clock sees it.
-  std::unique_ptr<engine::Engine> state_at(Lsn number, const WallClock& clock, Time now) const;
+  Lsn last() const { return facts_.empty() ? first_ : facts_.back().lsn; }
+  // Precondition: `lsn` is not before first(). As a process with that clock sees it.
+  std::unique_ptr<engine::Engine> state_at(Lsn lsn, const WallClock& clock, Time now) const;
 
  private:
   struct Told {
     engine::KeptFact fact;
-    Lsn number;
+    Lsn lsn;
   };
 
   Lsn first_ = 0;
@@ -61,7 +61,7 @@ class History {
 class ClientBooks {
  public:
   // Replies were made when the log had that number.
-  void note(const std::vector<ScriptedLoad::Told>& replies, Lsn number);
+  void note(const std::vector<ScriptedLoad::Told>& replies, Lsn lsn);
   // Nothing: all is as they were told, up to that number.
   std::optional<std::string> check(const engine::Engine& engine, Lsn acknowledged) const;
   // What they were not told yet is forgotten or becomes known, as the queue has it.
@@ -98,7 +98,7 @@ class JournalLife final : public FactSink, public JournalHost {
   const Journal& journal() const { return *journal_; }
   const History& history() const { return history_; }
   const WallClock& clock() const { return options_.clock; }
-  Time now() const;
+  Time now() const override;
 
   // A new process: it recovers, checks what it finds, repairs and goes on. False: the machine went
   // off meanwhile, or there is a problem.
@@ -116,21 +116,20 @@ class JournalLife final : public FactSink, public JournalHost {
   std::string story() const;
 
   void fact(const Fact& fact) override;
-  void journal_moved() override { moved_ = true; }
-  void journal_failed(const std::string& reason) override;
-  void journal_full(bool full, const std::string& /*reason*/) override { full_ = full; }
+  void request_flush() override { moved_ = true; }
+  void report_failure(const std::string& reason) override;
+  void report_full(bool full, const std::string& /*reason*/) override { full_ = full; }
   void describe_job(JobId id, FactSink& sink) override { engine_->describe(now(), id, sink); }
   void describe_delay(JobId id, FactSink& sink) override {
     engine_->describe_delay(now(), id, sink);
   }
-  Time journal_time() override { return now(); }
-  WallClock journal_clock() override { return options_.clock; }
+  WallClock wall_clock() const override { return options_.clock; }
 
  private:
   std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
   void expect(bool agreed, const std::string& what);
   void check_revival(const Revival& revival);
-  void check_repaired(Lsn number);
+  void check_repaired(Lsn lsn);
   void end_tick();
   void do_disk_work(std::uint64_t operations);
   void watch_durable();

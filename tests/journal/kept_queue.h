@@ -31,7 +31,7 @@ class KeptQueue final : public engine::Output, public JournalHost {
   Journal& journal() { return *journal_; }
   const Examined& found() const { return found_; }
   SessionId session() const { return session_; }
-  Time now() const { return now_; }
+  Time now() const override { return now_; }
   // How many jobs the journal has asked the delay of.
   std::uint64_t delays_asked() const { return delays_asked_; }
 
@@ -62,16 +62,15 @@ class KeptQueue final : public engine::Output, public JournalHost {
 
   void fact(const Fact& fact) override { journal_->fact(fact); }
   void notice(const engine::Notice& notice) override;
-  void journal_moved() override { moved_ = true; }
-  void journal_failed(const std::string& reason) override { failure_ = reason; }
-  void journal_full(bool full, const std::string&) override { full_ = full; }
+  void request_flush() override { moved_ = true; }
+  void report_failure(const std::string& reason) override { failure_ = reason; }
+  void report_full(bool full, const std::string&) override { full_ = full; }
   void describe_job(JobId id, FactSink& sink) override { engine_.describe(now_, id, sink); }
   void describe_delay(JobId id, FactSink& sink) override {
     ++delays_asked_;
     engine_.describe_delay(now_, id, sink);
   }
-  Time journal_time() override { return now_; }
-  WallClock journal_clock() override { return clock_; }
+  WallClock wall_clock() const override { return clock_; }
   // As the first tick after a step of the clock notices: nothing is written yet.
   void step_clock(const WallClock& clock) {
     clock_ = clock;

@@ -24,9 +24,9 @@ std::string encoded(const Fact& fact, const WallClock& clock = kClock) {
   return bytes;
 }
 
-std::string encoded(const Group& group) {
-  std::string bytes(kGroupBytes, 'x');
-  write_group(bytes, kSeed, group);
+std::string encoded(const BatchHeader& batch) {
+  std::string bytes(kBatchHeaderBytes, 'x');
+  write_batch_header(bytes, kSeed, batch);
   return bytes;
 }
 
@@ -71,16 +71,16 @@ TEST_CASE("a record is its checksum, its length, its fields and zeros") {
   CHECK(paused.substr(4) == fields);
 }
 
-TEST_CASE("a group is these bytes") {
-  const std::string bytes = encoded(Group{.directory = 0x0102030405060708,
-                                          .offset = 0x40,
-                                          .number = 5,
-                                          .durable = 4,
-                                          .next_job_id = 9,
-                                          .written = -1,
-                                          .facts = 0x11223344,
-                                          .jobs = 0x21,
-                                          .clean = true});
+TEST_CASE("a batch is these bytes") {
+  const std::string bytes = encoded(BatchHeader{.directory = 0x0102030405060708,
+                                                .offset = 0x40,
+                                                .lsn = 5,
+                                                .durable = 4,
+                                                .next_job_id = 9,
+                                                .written = -1,
+                                                .facts = 0x11223344,
+                                                .jobs = 0x21,
+                                                .clean = true});
   const std::string rest(
       "\x40\0\0\0\x01\x01\0\0\x44\x33\x22\x11\x08\x07\x06\x05\x04\x03\x02\x01"
       "\x40\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0"
@@ -123,22 +123,22 @@ TEST_CASE("random facts read as they were written, one behind the other") {
   CHECK(parse(rest).kind == Parsed::Kind::end);
 }
 
-TEST_CASE("a group reads as it was written") {
+TEST_CASE("a batch reads as it was written") {
   std::mt19937_64 random(2);
   for (int i = 0; i < 100; ++i) {
-    const Group group = {.directory = random(),
-                         .offset = random(),
-                         .number = random(),
-                         .durable = random(),
-                         .next_job_id = random(),
-                         .written = static_cast<std::int64_t>(random()),
-                         .facts = static_cast<std::uint32_t>(random()),
-                         .jobs = random(),
-                         .clean = random() % 2 == 0};
-    const Parsed parsed = parse(encoded(group));
+    const BatchHeader batch = {.directory = random(),
+                               .offset = random(),
+                               .lsn = random(),
+                               .durable = random(),
+                               .next_job_id = random(),
+                               .written = static_cast<std::int64_t>(random()),
+                               .facts = static_cast<std::uint32_t>(random()),
+                               .jobs = random(),
+                               .clean = random() % 2 == 0};
+    const Parsed parsed = parse(encoded(batch));
     REQUIRE(parsed.kind == Parsed::Kind::record);
-    CHECK(parsed.bytes == kGroupBytes);
-    CHECK(std::get<Group>(parsed.record) == group);
+    CHECK(parsed.bytes == kBatchHeaderBytes);
+    CHECK(std::get<BatchHeader>(parsed.record) == batch);
   }
 }
 
@@ -213,9 +213,9 @@ TEST_CASE("an unknown kind is bad") {
 }
 
 TEST_CASE("bytes that no field has must be zero") {
-  const std::string group = payload_of(encoded(Group{}));
-  CHECK(reason_with(group, 1, 2) == kNotZero);
-  for (std::size_t at = 2; at < 4; ++at) CHECK(reason_with(group, at, 1) == kNotZero);
+  const std::string batch = payload_of(encoded(BatchHeader{}));
+  CHECK(reason_with(batch, 1, 2) == kNotZero);
+  for (std::size_t at = 2; at < 4; ++at) CHECK(reason_with(batch, at, 1) == kNotZero);
   const auto facts = sample::every_fact();
   CHECK(reason_with(payload_of(encoded(facts[0])), 3, 1) == kNotZero);
   const std::string removed = payload_of(encoded(facts[3]));
@@ -256,7 +256,7 @@ TEST_CASE("lengths must agree to the byte") {
   const std::string paused = payload_of(encoded(facts[7]));
   for (const int tube : {0, 6, 8, 201}) CHECK(reason_with(paused, 1, tube) == kBadLength);
 
-  std::vector<std::string> payloads = {payload_of(encoded(Group{}))};
+  std::vector<std::string> payloads = {payload_of(encoded(BatchHeader{}))};
   for (const Fact& fact : facts) payloads.push_back(payload_of(encoded(fact)));
   for (const std::string& payload : payloads) {
     for (std::size_t bytes = 1; bytes <= payload.size() + 20; ++bytes) {
@@ -304,8 +304,8 @@ TEST_CASE("garbage that is sealed is bad, or the record that gives the same byte
     REQUIRE(parsed.kind != Parsed::Kind::end);
     if (parsed.kind == Parsed::Kind::bad) continue;
     ++records;
-    const auto* group = std::get_if<Group>(&parsed.record);
-    REQUIRE((group ? encoded(*group) : encoded(std::get<Fact>(parsed.record), wall_only)) == bytes);
+    const auto* batch = std::get_if<BatchHeader>(&parsed.record);
+    REQUIRE((batch ? encoded(*batch) : encoded(std::get<Fact>(parsed.record), wall_only)) == bytes);
   }
   CHECK(records > 10'000);
 }

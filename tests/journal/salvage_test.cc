@@ -54,11 +54,11 @@ struct Salvaged {
   Ids ids;
 };
 
-// Groups of two facts each, removals with the facts' numbers from 1 on.
+// Batches of two facts each, removals with the facts' numbers from 1 on.
 Image removals(std::uint64_t sequence, JobId first, JobId last, std::uint64_t directory = 7) {
   Image image(sequence, first - 1, directory);
   for (JobId id = first; id <= last; ++id) {
-    if ((id - first) % 2 == 0) image.group();
+    if ((id - first) % 2 == 0) image.batch();
     image.fact(Removed{.id = id});
   }
   return image;
@@ -98,7 +98,7 @@ TEST_CASE("of a whole journal nothing is lost") {
 
 TEST_CASE("every kind of fact is kept as it is") {
   Image image(1, 0);
-  image.group();
+  image.batch();
   for (const Fact& fact : sample::every_fact()) image.fact(fact);
   TestDisk disk(TestDisk::Contents{{name(1), image.bytes()}});
   const Salvaged salvaged(disk);
@@ -110,10 +110,10 @@ TEST_CASE("every kind of fact is kept as it is") {
   }
 }
 
-TEST_CASE("behind damage it goes on at the next group, and says what is lost") {
+TEST_CASE("behind damage it goes on at the next batch, and says what is lost") {
   const Image second = removals(2, 7, 12);
   TestDisk disk = whole_journal();
-  const std::size_t fact = second.starts()[4];  // fact 9, in the group of 9 and 10
+  const std::size_t fact = second.starts()[4];  // fact 9, in the batch of 9 and 10
   disk.flip(name(2), fact + 20);
   const Salvaged salvaged(disk);
   CHECK(salvaged.ids == without({9, 10}));
@@ -130,7 +130,7 @@ TEST_CASE("behind damage it goes on at the next group, and says what is lost") {
             "at least 2 facts are lost"});
 }
 
-TEST_CASE("with a byte changed anywhere, at most its group is lost") {
+TEST_CASE("with a byte changed anywhere, at most its batch is lost") {
   const Image image = removals(1, 1, 8);
   for (std::size_t at = 0; at < image.bytes().size(); ++at) {
     TestDisk disk(TestDisk::Contents{{name(1), image.bytes()}});
@@ -205,23 +205,23 @@ TEST_CASE("a hole of zeros is a loss when something stands behind it") {
   CHECK(salvaged.report.lost[0].range.reason == "nothing is written here, but something behind");
 }
 
-TEST_CASE("a group that somebody has put into a body is not taken for one") {
+TEST_CASE("a batch that somebody has put into a body is not taken for one") {
   Image image(1, 0, 7);
-  image.group();
-  // A body that holds a group and a removal for the very place where they come to lie. Of the
+  image.batch();
+  // A body that holds a batch and a removal for the very place where they come to lie. Of the
   // journal's identity nobody knows.
   const std::size_t record_at = image.bytes().size();
   const std::size_t body_at = record_at + kRecordHeaderBytes + 64 + 8;
-  std::string forged(kGroupBytes, '\0');
-  write_group(forged, seed_of(1), {.directory = 8, .offset = body_at, .number = 1});
+  std::string forged(kBatchHeaderBytes, '\0');
+  write_batch_header(forged, seed_of(1), {.directory = 8, .offset = body_at, .lsn = 1});
   append_record(forged, seed_of(1), Removed{.id = 666}, kClock);
   image.fact(sample::added(1, "8 bytes.", forged));
-  REQUIRE(SegmentReader(image.bytes(), 1, kClock).find_group()->offset == 64);
+  REQUIRE(SegmentReader(image.bytes(), 1, kClock).find_batch()->offset == 64);
   SegmentReader reader(image.bytes(), 1, kClock);
   reader.seek(record_at);
-  REQUIRE(reader.find_group()->offset == body_at);  // it would be found
+  REQUIRE(reader.find_batch()->offset == body_at);  // it would be found
 
-  image.group().fact(Removed{.id = 2});
+  image.batch().fact(Removed{.id = 2});
   TestDisk disk(TestDisk::Contents{{name(1), image.bytes()}});
   disk.flip(name(1), record_at + 9);
   const Salvaged salvaged(disk);
@@ -272,7 +272,7 @@ TEST_CASE("a salvage that cannot be written, or has nothing to salvage, is an er
 
 TEST_CASE("ids that were used stay used") {
   Image image(1, 0);
-  image.fact(sample::added(41, "a", "")).group();
+  image.fact(sample::added(41, "a", "")).batch();
   TestDisk disk(TestDisk::Contents{{name(1), image.bytes()}});
   disk.flip(name(1), 100);
   CHECK(Salvaged(disk).next_job_id == 42);

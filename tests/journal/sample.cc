@@ -106,9 +106,9 @@ bool same(const Record& one, const Record& other) {
   const auto* fact = std::get_if<Fact>(&one);
   const auto* other_fact = std::get_if<Fact>(&other);
   if (fact != nullptr && other_fact != nullptr) return same(*fact, *other_fact);
-  const auto* group = std::get_if<Group>(&one);
-  const auto* other_group = std::get_if<Group>(&other);
-  return group != nullptr && other_group != nullptr && *group == *other_group;
+  const auto* batch = std::get_if<BatchHeader>(&one);
+  const auto* other_batch = std::get_if<BatchHeader>(&other);
+  return batch != nullptr && other_batch != nullptr && *batch == *other_batch;
 }
 
 Added added(JobId id, std::string_view tube, std::string_view body) {
@@ -202,38 +202,39 @@ std::vector<Fact> removals(JobId first, JobId last) {
   return facts;
 }
 
-Image::Image(std::uint64_t sequence, Lsn number, std::uint64_t directory)
+Image::Image(std::uint64_t sequence, Lsn lsn, std::uint64_t directory)
     : sequence_(sequence),
       directory_(directory),
-      number_(number),
+      next_lsn_(lsn),
       bytes_(encode_header({.directory = directory, .sequence = sequence, .created = kNow})) {}
 
-Image& Image::group(bool clean) {
+Image& Image::batch(bool clean) {
   const std::size_t at = bytes_.size();
   starts_.push_back(at);
-  bytes_.append(kGroupBytes, '\0');
-  group_ = {.directory = directory_,
+  bytes_.append(kBatchHeaderBytes, '\0');
+  batch_ = {.directory = directory_,
             .offset = at,
-            .number = number_,
-            .durable = number_,
+            .lsn = next_lsn_,
+            .durable = next_lsn_,
             .next_job_id = next_job_id_,
             .written = kNow,
             .clean = clean};
-  write_group();
+  write_batch_header();
   return *this;
 }
 
-void Image::write_group() {
-  if (group_.offset == 0) return;
-  group_.facts = static_cast<std::uint32_t>(number_ - group_.number);
-  group_.jobs = jobs_.size();
-  journal::write_group({bytes_.data() + group_.offset, kGroupBytes}, seed_of(sequence_), group_);
+void Image::write_batch_header() {
+  if (batch_.offset == 0) return;
+  batch_.facts = static_cast<std::uint32_t>(next_lsn_ - batch_.lsn);
+  batch_.jobs = jobs_.size();
+  journal::write_batch_header({bytes_.data() + batch_.offset, kBatchHeaderBytes},
+                              seed_of(sequence_), batch_);
 }
 
 Image& Image::fact(const Fact& fact) {
   starts_.push_back(bytes_.size());
   append_record(bytes_, seed_of(sequence_), fact, kClock);
-  ++number_;
+  ++next_lsn_;
   if (const auto* added = std::get_if<Added>(&fact)) {
     use_ids_below(added->id + 1);
     jobs_.insert(added->id);
@@ -241,7 +242,7 @@ Image& Image::fact(const Fact& fact) {
     use_ids_below(removed->id + 1);
     jobs_.erase(removed->id);
   }
-  write_group();
+  write_batch_header();
   return *this;
 }
 
@@ -294,12 +295,12 @@ std::vector<Fact> Kept::facts() const {
   return facts;
 }
 
-std::vector<Group> Kept::groups() const {
-  std::vector<Group> groups;
+std::vector<BatchHeader> Kept::batches() const {
+  std::vector<BatchHeader> batches;
   for (const Entry& entry : entries_) {
-    if (const auto* group = std::get_if<Group>(&entry.record)) groups.push_back(*group);
+    if (const auto* batch = std::get_if<BatchHeader>(&entry.record)) batches.push_back(*batch);
   }
-  return groups;
+  return batches;
 }
 
 }  // namespace tubed::journal::sample

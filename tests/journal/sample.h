@@ -34,35 +34,35 @@ Fact random_fact(std::mt19937_64& random);
 // The image of one segment, record by record.
 class Image {
  public:
-  Image(std::uint64_t sequence, Lsn number, std::uint64_t directory = kDirectory);
+  Image(std::uint64_t sequence, Lsn lsn, std::uint64_t directory = kDirectory);
 
-  // The group's `durable` is its number, as if each was synced alone. Its facts and jobs are
+  // The batch's `durable` is its number, as if each was synced alone. Its facts and jobs are
   // counted as they come.
-  Image& group(bool clean = false);
+  Image& batch(bool clean = false);
   Image& fact(const Fact& fact);
   Image& zeros(std::size_t bytes);
   Image& raw(std::string_view bytes);
-  // What groups say from here on.
+  // What batches say from here on.
   Image& use_ids_below(JobId next);
   // Jobs that there are by what came before this segment.
   Image& with_jobs(std::vector<JobId> ids);
 
   const std::string& bytes() const { return bytes_; }
-  Lsn number() const { return number_; }
+  Lsn next_lsn() const { return next_lsn_; }
   JobId next_job_id() const { return next_job_id_; }
   std::vector<JobId> jobs() const { return {jobs_.begin(), jobs_.end()}; }
   // Where each record begins.
   const std::vector<std::size_t>& starts() const { return starts_; }
 
  private:
-  void write_group();
+  void write_batch_header();
 
   std::uint64_t sequence_;
   std::uint64_t directory_;
-  Lsn number_;
+  Lsn next_lsn_;
   JobId next_job_id_ = 1;
   std::set<JobId> jobs_;
-  Group group_;  // the newest; offset 0: there is none
+  BatchHeader batch_;  // the newest; offset 0: there is none
   std::vector<std::size_t> starts_;
   std::string bytes_;
 };
@@ -85,7 +85,7 @@ class Kept final : public RecordSink {
 
   // Valid until the next record comes.
   std::vector<Fact> facts() const;
-  std::vector<Group> groups() const;
+  std::vector<BatchHeader> batches() const;
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:

@@ -18,13 +18,13 @@ using sample::Image;
 using sample::kClock;
 using sample::kDirectory;
 
-// Two groups with a fact of each kind and state between them.
+// Two batches with a fact of each kind and state between them.
 Image sample_image(std::uint64_t sequence = 3) {
   Image image(sequence, 100);
-  image.group();
+  image.batch();
   const auto facts = sample::every_fact();
   for (std::size_t i = 0; i < facts.size(); ++i) {
-    if (i == 4) image.group();
+    if (i == 4) image.batch();
     image.fact(facts[i]);
   }
   return image;
@@ -136,8 +136,8 @@ TEST_CASE("a reader walks from record to record up to what was never written") {
   for (const std::size_t zeros : {0U, 1U, 8U, 1'000U}) {
     const Walk found = walk(image.bytes() + std::string(zeros, '\0'));
     REQUIRE(found.records.size() == facts.size() + 2);
-    CHECK(std::get<Group>(found.records[0]).number == 100);
-    CHECK(std::get<Group>(found.records[5]).number == 104);
+    CHECK(std::get<BatchHeader>(found.records[0]).lsn == 100);
+    CHECK(std::get<BatchHeader>(found.records[5]).lsn == 104);
     CHECK(found.end.kind == Parsed::Kind::end);
   }
 }
@@ -147,10 +147,10 @@ TEST_CASE("a reader of nothing finds nothing") {
     const std::string image(bytes, '\0');
     SegmentReader reader(image, 3, kClock);
     CHECK(reader.next().kind == Parsed::Kind::end);
-    CHECK_FALSE(reader.find_group());
+    CHECK_FALSE(reader.find_batch());
     reader.seek(UINT64_MAX);
     CHECK(reader.next().kind == Parsed::Kind::end);
-    CHECK_FALSE(reader.find_group());
+    CHECK_FALSE(reader.find_batch());
   }
 }
 
@@ -191,16 +191,16 @@ TEST_CASE("with a byte changed anywhere, what stands before is read and the reco
 TEST_CASE("what an older file left on the disk does not pass") {
   const Image older = sample_image(2);
   Image image(3, 100);
-  image.group().fact(Removed{.id = 1});
+  image.batch().fact(Removed{.id = 1});
   const Walk found = walk(image.bytes() + older.bytes().substr(kSegmentHeaderBytes));
   CHECK(found.records.size() == 2);
   CHECK(found.end.kind == Parsed::Kind::bad);
   CHECK(found.end.reason == "the record does not match its checksum");
 }
 
-TEST_CASE("a group that stands in another place than it names is bad") {
+TEST_CASE("a batch that stands in another place than it names is bad") {
   const Image image = sample_image();
-  const std::string first(image.bytes().substr(kSegmentHeaderBytes, kGroupBytes));
+  const std::string first(image.bytes().substr(kSegmentHeaderBytes, kBatchHeaderBytes));
   const std::string twice = image.bytes() + first;
   const Walk found = walk(twice);
   CHECK(found.records.size() == image.starts().size());
@@ -208,10 +208,10 @@ TEST_CASE("a group that stands in another place than it names is bad") {
   CHECK(found.end.reason == "the group names another place than its own");
   SegmentReader reader(twice, 3, kClock);
   reader.seek(image.bytes().size());
-  CHECK_FALSE(reader.find_group());
+  CHECK_FALSE(reader.find_batch());
 }
 
-TEST_CASE("whole groups are found behind anything") {
+TEST_CASE("whole batches are found behind anything") {
   const Image image = sample_image();
   const std::size_t second = image.starts()[5];
   std::string bytes = image.bytes();
@@ -219,14 +219,14 @@ TEST_CASE("whole groups are found behind anything") {
   SegmentReader reader(bytes, 3, kClock);
   for (std::uint64_t from = 0; from <= second; ++from) {
     reader.seek(from);
-    const auto group = reader.find_group();
-    REQUIRE(group);
-    REQUIRE(group->offset == second);
-    REQUIRE(reader.offset() == second + kGroupBytes);
+    const auto batch = reader.find_batch();
+    REQUIRE(batch);
+    REQUIRE(batch->offset == second);
+    REQUIRE(reader.offset() == second + kBatchHeaderBytes);
   }
   // Behind it there is no more, and the reader stays where it is.
-  CHECK_FALSE(reader.find_group());
-  CHECK(reader.offset() == second + kGroupBytes);
+  CHECK_FALSE(reader.find_batch());
+  CHECK(reader.offset() == second + kBatchHeaderBytes);
   CHECK(sample::same(reader.next().record, Record(sample::every_fact()[4])));
 }
 
@@ -248,7 +248,7 @@ TEST_CASE("another version reads its own records, and leaves those of version 1 
   static constexpr std::string_view kMark = "version2";
   const Format version_2 = {
       .version = 2,
-      .group_bytes = kMark.size() + kGroupBytes,
+      .batch_header_bytes = kMark.size() + kBatchHeaderBytes,
       .parse =
           [](std::string_view bytes, std::uint32_t seed, const WallClock& clock) {
             if (!bytes.starts_with(kMark)) return Parsed{};
@@ -256,29 +256,29 @@ TEST_CASE("another version reads its own records, and leaves those of version 1 
             parsed.bytes += kMark.size();
             return parsed;
           },
-      .may_be_group = [](std::string_view bytes) { return bytes.starts_with(kMark); }};
+      .may_be_batch_header = [](std::string_view bytes) { return bytes.starts_with(kMark); }};
   const Image image = sample_image();
   const std::string fact(
       image.bytes().substr(image.starts()[1], image.starts()[2] - image.starts()[1]));
-  std::string group(kGroupBytes, '\0');
-  write_group(group, seed_of(3),
-              {.directory = kDirectory, .offset = kSegmentHeaderBytes, .facts = 1});
+  std::string batch(kBatchHeaderBytes, '\0');
+  write_batch_header(batch, seed_of(3),
+                     {.directory = kDirectory, .offset = kSegmentHeaderBytes, .facts = 1});
   const std::string bytes = std::string(image.bytes().substr(0, kSegmentHeaderBytes)) +
-                            std::string(kMark) + group + std::string(kMark) + fact;
+                            std::string(kMark) + batch + std::string(kMark) + fact;
   SegmentReader reader(bytes, 3, kClock, version_2);
-  REQUIRE(reader.find_group());
-  CHECK(reader.offset() == kSegmentHeaderBytes + version_2.group_bytes);
+  REQUIRE(reader.find_batch());
+  CHECK(reader.offset() == kSegmentHeaderBytes + version_2.batch_header_bytes);
   CHECK(sample::same(reader.next().record, Record(sample::every_fact()[0])));
   CHECK(reader.next().kind == Parsed::Kind::end);
   CHECK(walk(bytes).records.empty());
 }
 
-TEST_CASE("groups are found one after the other") {
+TEST_CASE("batches are found one after the other") {
   const Image image = sample_image();
   SegmentReader reader(image.bytes(), 3, kClock);
-  CHECK(reader.find_group()->number == 100);
-  CHECK(reader.find_group()->number == 104);
-  CHECK_FALSE(reader.find_group());
+  CHECK(reader.find_batch()->lsn == 100);
+  CHECK(reader.find_batch()->lsn == 104);
+  CHECK_FALSE(reader.find_batch());
 }
 
 TEST_CASE("a directory's segments are listed oldest first, whatever lies beside them") {

@@ -436,7 +436,7 @@ TEST_CASE("a start on a disk that has no room to give back space leaves what is 
   CHECK(KeptQueue::open(torn, {.segment_bytes = kSegment}).ok());
 }
 
-TEST_CASE("in no mode does an older segment go before its successor holds a group on the disk" *
+TEST_CASE("in no mode does an older segment go before its successor holds a batch on the disk" *
           doctest::test_suite("slow")) {
   for (const Duration sync : {Duration(0s), Duration(50ms), Duration::max()}) {
     // The first segment's last job goes when the second is filled to different degrees.

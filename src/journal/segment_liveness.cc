@@ -1,4 +1,4 @@
-#include "journal/ledger.h"
+#include "journal/segment_liveness.h"
 
 #include <algorithm>
 
@@ -7,14 +7,14 @@
 
 namespace tubed::journal {
 
-void Ledger::open_segment(std::uint64_t sequence, std::uint64_t used_bytes) {
+void SegmentLiveness::open_segment(std::uint64_t sequence, std::uint64_t used_bytes) {
   TUBED_ASSERT(segments_.empty() || sequence == segments_.back().sequence + 1);
   TUBED_ASSERT(sequence > 0 && sequence <= UINT32_MAX);
   segments_.push_back({.sequence = sequence, .used_bytes = used_bytes, .added = {}});
   used_bytes_ += used_bytes;
 }
 
-void Ledger::drop_oldest() {
+void SegmentLiveness::drop_oldest() {
   TUBED_ASSERT(segments_.size() > 1 && segments_.front().live_records == 0);
   const std::uint64_t dropped = segments_.front().used_bytes;
   used_bytes_ -= dropped;
@@ -24,13 +24,13 @@ void Ledger::drop_oldest() {
   largest_segment_bytes_ = largest->used_bytes;
 }
 
-void Ledger::use(std::uint64_t bytes) {
+void SegmentLiveness::use(std::uint64_t bytes) {
   segments_.back().used_bytes += bytes;
   used_bytes_ += bytes;
   largest_segment_bytes_ = std::max(largest_segment_bytes_, segments_.back().used_bytes);
 }
 
-Ledger::Applied Ledger::apply(const Fact& fact, std::uint64_t bytes) {
+SegmentLiveness::Applied SegmentLiveness::apply(const Fact& fact, std::uint64_t bytes) {
   use(bytes);
   return std::visit(Overloaded{[&](const Added& added) { return this->added(added.id, bytes); },
                                [](const Placed&) { return Applied::once; },
@@ -45,19 +45,19 @@ Ledger::Applied Ledger::apply(const Fact& fact, std::uint64_t bytes) {
                     fact);
 }
 
-Ledger::Applied Ledger::added(JobId id, std::uint64_t bytes) {
+SegmentLiveness::Applied SegmentLiveness::added(JobId id, std::uint64_t bytes) {
   Page& page = pages_[id / kPageIds];
-  Home& home = page.homes[id % kPageIds];
-  const bool is_new = home.segment == 0;
+  Location& location = page.locations[id % kPageIds];
+  const bool is_new = location.segment == 0;
   if (is_new) {
     ++page.count;
     ++jobs_;
   } else {
-    leave(home.segment, home.bytes);
+    subtract_live(location.segment, location.bytes);
   }
   SegmentUse& newest = segments_.back();
-  home = {static_cast<std::uint32_t>(newest.sequence), static_cast<std::uint32_t>(bytes)};
-  settle(newest.sequence, bytes);
+  location = {static_cast<std::uint32_t>(newest.sequence), static_cast<std::uint32_t>(bytes)};
+  add_live(newest.sequence, bytes);
   auto& runs = newest.added;
   if (!runs.empty() && runs.back().first + runs.back().count == id) {
     ++runs.back().count;
@@ -67,45 +67,45 @@ Ledger::Applied Ledger::added(JobId id, std::uint64_t bytes) {
   return is_new ? Applied::once : Applied::again;
 }
 
-void Ledger::removed(JobId id) {
+void SegmentLiveness::removed(JobId id) {
   const auto found = pages_.find(id / kPageIds);
   if (found == pages_.end()) return;
-  Home& home = found->second.homes[id % kPageIds];
-  if (home.segment == 0) return;
-  leave(home.segment, home.bytes);
-  home = {};
+  Location& location = found->second.locations[id % kPageIds];
+  if (location.segment == 0) return;
+  subtract_live(location.segment, location.bytes);
+  location = {};
   --jobs_;
   if (--found->second.count == 0) pages_.erase(found);
 }
 
-void Ledger::paused(const Paused& pause, std::uint64_t bytes) {
+void SegmentLiveness::paused(const Paused& pause, std::uint64_t bytes) {
   end_pause(pause.tube);
   if (pause.duration.count == 0) return;
-  const std::uint64_t home = segments_.back().sequence;
+  const std::uint64_t segment = segments_.back().sequence;
   pauses_.try_emplace(std::string(pause.tube),
-                      PauseInForce{pause.duration, pause.until, home, bytes});
-  settle(home, bytes);
+                      PauseInForce{pause.duration, pause.until, segment, bytes});
+  add_live(segment, bytes);
 }
 
-void Ledger::end_pause(std::string_view tube) {
+void SegmentLiveness::end_pause(std::string_view tube) {
   const auto found = pauses_.find(tube);
   if (found == pauses_.end()) return;
-  leave(found->second.home, found->second.bytes);
+  subtract_live(found->second.segment, found->second.bytes);
   pauses_.erase(found);
 }
 
-std::uint64_t Ledger::home_of(JobId id) const {
+std::uint64_t SegmentLiveness::segment_of(JobId id) const {
   const auto found = pages_.find(id / kPageIds);
-  return found == pages_.end() ? 0 : found->second.homes[id % kPageIds].segment;
+  return found == pages_.end() ? 0 : found->second.locations[id % kPageIds].segment;
 }
 
-SegmentUse& Ledger::segment(std::uint64_t sequence) {
+SegmentUse& SegmentLiveness::segment(std::uint64_t sequence) {
   const std::uint64_t index = sequence - segments_.front().sequence;
   TUBED_ASSERT(index < segments_.size());
   return segments_[index];
 }
 
-void Ledger::settle(std::uint64_t sequence, std::uint64_t bytes) {
+void SegmentLiveness::add_live(std::uint64_t sequence, std::uint64_t bytes) {
   SegmentUse& use = segment(sequence);
   use.live_bytes += bytes;
   ++use.live_records;
@@ -113,7 +113,7 @@ void Ledger::settle(std::uint64_t sequence, std::uint64_t bytes) {
   largest_bytes_ = std::max(largest_bytes_, bytes);
 }
 
-void Ledger::leave(std::uint64_t sequence, std::uint64_t bytes) {
+void SegmentLiveness::subtract_live(std::uint64_t sequence, std::uint64_t bytes) {
   SegmentUse& use = segment(sequence);
   use.live_bytes -= bytes;
   --use.live_records;

@@ -1,4 +1,4 @@
-#include "journal/runway.h"
+#include "journal/preallocator.h"
 
 #include <algorithm>
 
@@ -6,52 +6,52 @@
 
 namespace tubed::journal {
 
-void Runway::adopt(std::uint64_t segment, FileId file, std::uint64_t bytes) {
-  TUBED_ASSERT(strips_.empty() || segment == last_segment_ + 1);
-  strips_.push_back({segment, file, bytes});
+void Preallocator::adopt(std::uint64_t segment, FileId file, std::uint64_t bytes) {
+  TUBED_ASSERT(files_.empty() || segment == last_segment_ + 1);
+  files_.push_back({segment, file, bytes});
   last_segment_ = segment;
   last_is_stuck_ = false;
   bytes_ += bytes;
 }
 
-std::size_t Runway::index_of(std::uint64_t segment) const {
-  if (strips_.empty() || segment < strips_.front().segment) return strips_.size();
-  return std::min<std::size_t>(segment - strips_.front().segment, strips_.size());
+std::size_t Preallocator::index_of(std::uint64_t segment) const {
+  if (files_.empty() || segment < files_.front().segment) return files_.size();
+  return std::min<std::size_t>(segment - files_.front().segment, files_.size());
 }
 
-std::optional<FileId> Runway::file_for(const LogPlace& place) const {
+std::optional<FileId> Preallocator::file_for(const LogPlace& place) const {
   const std::size_t index = index_of(place.segment);
-  if (index == strips_.size() || strips_[index].bytes < place.end) return std::nullopt;
-  return strips_[index].file;
+  if (index == files_.size() || files_[index].bytes < place.end) return std::nullopt;
+  return files_[index].file;
 }
 
-std::uint64_t Runway::limit_of(std::uint64_t segment) const {
+std::uint64_t Preallocator::limit_of(std::uint64_t segment) const {
   const std::size_t index = index_of(segment);
-  if (index == strips_.size()) return sizes_.segment_bytes;
-  const bool grows = index + 1 == strips_.size() && !last_is_stuck_;
-  return grows ? std::max(sizes_.segment_bytes, strips_[index].bytes) : strips_[index].bytes;
+  if (index == files_.size()) return sizes_.segment_bytes;
+  const bool grows = index + 1 == files_.size() && !last_is_stuck_;
+  return grows ? std::max(sizes_.segment_bytes, files_[index].bytes) : files_[index].bytes;
 }
 
-std::uint64_t Runway::ahead_of(const LogPlace& place) const {
+std::uint64_t Preallocator::ahead_of(const LogPlace& place) const {
   std::uint64_t ahead = 0;
-  for (const Strip& strip : strips_) {
-    if (strip.segment < place.segment) continue;
-    const std::uint64_t used = strip.segment == place.segment ? place.end : kSegmentHeaderBytes;
-    if (strip.bytes > used) ahead += strip.bytes - used;
+  for (const OpenFile& file : files_) {
+    if (file.segment < place.segment) continue;
+    const std::uint64_t used = file.segment == place.segment ? place.end : kSegmentHeaderBytes;
+    if (file.bytes > used) ahead += file.bytes - used;
   }
   return ahead;
 }
 
-Runway::Step Runway::next_step(const LogPlace& needed) const {
+Preallocator::Step Preallocator::next_step(const LogPlace& needed) const {
   const std::size_t index = index_of(needed.segment);
-  if (index < strips_.size() && strips_[index].bytes < needed.end) {
-    const Strip& short_of = strips_[index];
+  if (index < files_.size() && files_[index].bytes < needed.end) {
+    const OpenFile& short_of = files_[index];
     const std::uint64_t chunk = std::min(short_of.bytes + sizes_.chunk_bytes, sizes_.segment_bytes);
     return {.segment = short_of.segment, .from = short_of.bytes, .to = std::max(chunk, needed.end)};
   }
   const bool needs_another = needed.segment > last_segment_;
-  if (!strips_.empty() && !needs_another && strips_.back().bytes < sizes_.segment_bytes) {
-    const Strip& last = strips_.back();
+  if (!files_.empty() && !needs_another && files_.back().bytes < sizes_.segment_bytes) {
+    const OpenFile& last = files_.back();
     return {.segment = last.segment,
             .from = last.bytes,
             .to = std::min(last.bytes + sizes_.chunk_bytes, sizes_.segment_bytes)};
@@ -65,8 +65,8 @@ Runway::Step Runway::next_step(const LogPlace& needed) const {
   return {.segment = segment, .create = true, .from = 0, .to = std::max(half, end)};
 }
 
-void Runway::grow(const Step& step, std::int64_t wall_time,
-                  std::function<void(const Outcome&)> grown) {
+void Preallocator::grow(const Step& step, std::int64_t wall_time,
+                        std::function<void(const Outcome&)> grown) {
   TUBED_ASSERT(!growing_);
   growing_ = true;
   if (step.create) {
@@ -78,21 +78,21 @@ void Runway::grow(const Step& step, std::int64_t wall_time,
                     });
     return;
   }
-  storage_.allocate(strips_[index_of(step.segment)].file, step.from, step.to,
+  storage_.allocate(files_[index_of(step.segment)].file, step.from, step.to,
                     [this, step, grown = std::move(grown)](const Outcome& outcome) {
                       growing_ = false;
                       const std::size_t index = index_of(step.segment);
-                      if (index + 1 == strips_.size()) last_is_stuck_ = !outcome.ok();
+                      if (index + 1 == files_.size()) last_is_stuck_ = !outcome.ok();
                       if (outcome.ok()) {
-                        strips_[index].bytes = step.to;
+                        files_[index].bytes = step.to;
                         bytes_ += step.to - step.from;
                       }
                       grown(outcome);
                     });
 }
 
-void Runway::reuse(std::uint64_t dead, std::uint64_t bytes, std::int64_t wall_time,
-                   std::function<void(const Outcome&)> reused) {
+void Preallocator::reuse(std::uint64_t dead, std::uint64_t bytes, std::int64_t wall_time,
+                         std::function<void(const Outcome&)> reused) {
   TUBED_ASSERT(!growing_);
   growing_ = true;
   const std::uint64_t segment = last_segment_ + 1;
@@ -106,16 +106,16 @@ void Runway::reuse(std::uint64_t dead, std::uint64_t bytes, std::int64_t wall_ti
       });
 }
 
-std::string Runway::header_of(std::uint64_t segment, std::int64_t wall_time) const {
+std::string Preallocator::header_of(std::uint64_t segment, std::int64_t wall_time) const {
   return encode_header({.directory = directory_, .sequence = segment, .created = wall_time});
 }
 
-Runway::Strip Runway::leave() {
+Preallocator::OpenFile Preallocator::leave() {
   TUBED_ASSERT(!growing_);
-  const Strip strip = strips_.front();
-  strips_.pop_front();
-  bytes_ -= strip.bytes;
-  return strip;
+  const OpenFile file = files_.front();
+  files_.pop_front();
+  bytes_ -= file.bytes;
+  return file;
 }
 
 }  // namespace tubed::journal

@@ -1,9 +1,13 @@
-// Ledger: which segment is needed for what.
+// SegmentLiveness: which records of which segment are still needed.
 //
-// For every job it knows the segment that holds its newest `Added` record, its home; likewise for
-// every pause in force. A segment is dead when it is nobody's home. It owns no file.
+// The newest `Added` record of a job is live, and so is the record of a pause in force. All other
+// records are dead. For each job and each pause the class knows the segment that holds the live
+// record and how long that record is. A segment without live records can be removed. Recovery
+// builds it, the journal keeps it up to date with each record that it appends.
 //
-// Invariant: a segment's live bytes are the bytes of the records that have it as their home.
+// It owns no file and does no I/O. Memory: 8 bytes per job where ids are dense.
+//
+// Invariant: the live bytes of a segment are the bytes of the live records in it.
 #pragma once
 
 #include <algorithm>
@@ -31,65 +35,65 @@ struct SegmentUse {
   std::uint64_t used_bytes = 0;  // header and records
   std::uint64_t live_bytes = 0;
   std::uint64_t live_records = 0;
-  std::vector<IdRun> added;  // ids that had their home here at some time, in the order of the log
+  std::vector<IdRun> added;  // ids with an `Added` record here, live or dead, in log order
 };
 
 struct PauseInForce {
   Seconds duration;
   Time until;
-  std::uint64_t home = 0;
-  std::uint64_t bytes = 0;  // of its record
+  std::uint64_t segment = 0;  // that holds its record
+  std::uint64_t bytes = 0;    // of its record
 };
 
-class Ledger {
+class SegmentLiveness {
  public:
-  // Segments are opened in the order of their numbers, without a gap.
+  // Appends a segment. Segment numbers are consecutive.
   void open_segment(std::uint64_t sequence, std::uint64_t used_bytes);
-  // Precondition: it is dead, and not the only one.
+  // Precondition: it has no live record, and is not the only segment.
   void drop_oldest();
 
   bool empty() const { return segments_.empty(); }
   const SegmentUse& oldest() const { return segments_.front(); }
   const SegmentUse& newest() const { return segments_.back(); }
-  // Precondition: it is there.
+  // Precondition: the segment was opened and not dropped.
   const SegmentUse& use_of(std::uint64_t sequence) const {
     return segments_[sequence - segments_.front().sequence];
   }
-  // The newest segment has grown.
+  // Adds dead bytes to the newest segment.
   void use(std::uint64_t bytes);
 
   enum class Applied : std::uint8_t {
     once,
-    again,  // an `Added` of a job that has a home: compaction has copied it
+    again,  // an `Added` of a job that exists: compaction has copied it
   };
-  // A record of `bytes` bytes is at the end of the newest segment. Of an `Added` or a pause that
-  // segment is the home from now on; a `Removed`, or a pause of 0, ends a home. O(1), a pause
-  // O(log pauses).
+  // A record of `bytes` bytes was appended to the newest segment. `Added` and `Paused` make this
+  // record the live one of their job or tube; `Removed`, or a pause of 0, leave none. O(1); for a
+  // pause O(log pauses).
   Applied apply(const Fact& fact, std::uint64_t bytes);
-  // The pause is over: no segment is its home.
+  // The pause has ended: its record is dead.
   void end_pause(std::string_view tube);
 
   std::uint64_t jobs() const { return jobs_; }
-  // The segment that is the job's home; 0: there is no such job. O(1).
-  std::uint64_t home_of(JobId id) const;
+  // The segment that holds the job's live record; 0: the job does not exist. O(1).
+  std::uint64_t segment_of(JobId id) const;
   const std::map<std::string, PauseInForce, std::less<>>& pauses() const { return pauses_; }
 
   std::uint64_t used_bytes() const { return used_bytes_; }
   std::uint64_t live_bytes() const { return live_bytes_; }
-  // No record that is alive is larger.
+  // An upper bound: no live record is larger.
   std::uint64_t largest_bytes() const { return std::min(largest_bytes_, live_bytes_); }
-  // No segment has more in it.
+  // The used bytes of the fullest segment.
   std::uint64_t largest_segment_bytes() const { return largest_segment_bytes_; }
 
  private:
-  struct Home {
-    std::uint32_t segment = 0;  // 0: none
-    std::uint32_t bytes = 0;
+  struct Location {
+    std::uint32_t segment = 0;  // 0: no live record
+    std::uint32_t bytes = 0;    // of the live record
   };
-  // Ids are dense and grow: homes stand in pages of consecutive ids.
+  // Ids are dense and grow, so locations are kept in pages of consecutive ids.
   static constexpr std::size_t kPageIds = 16;
   struct Page {
-    std::array<Home, kPageIds> homes;
+    std::array<Location, kPageIds> locations;
     std::uint32_t count = 0;
   };
 
@@ -97,16 +101,16 @@ class Ledger {
   void removed(JobId id);
   void paused(const Paused& pause, std::uint64_t bytes);
   SegmentUse& segment(std::uint64_t sequence);
-  void settle(std::uint64_t sequence, std::uint64_t bytes);
-  void leave(std::uint64_t sequence, std::uint64_t bytes);
+  void add_live(std::uint64_t sequence, std::uint64_t bytes);
+  void subtract_live(std::uint64_t sequence, std::uint64_t bytes);
 
   std::deque<SegmentUse> segments_;
   std::unordered_map<std::uint64_t, Page> pages_;
   std::map<std::string, PauseInForce, std::less<>> pauses_;
-  std::uint64_t jobs_ = 0;  // that have a home
+  std::uint64_t jobs_ = 0;  // with a live record
   std::uint64_t used_bytes_ = 0;
   std::uint64_t live_bytes_ = 0;
-  std::uint64_t largest_bytes_ = 0;  // of all records that ever were alive
+  std::uint64_t largest_bytes_ = 0;  // of all records that were ever live
   std::uint64_t largest_segment_bytes_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Runway: the space that the log has before it: the files of the segments from the one being
+// Preallocator: the space that the log has before it: the files of the segments from the one being
 // written on, and the growth of that space ahead of need, in the background.
 //
 // Durability: a file is in the directory, with its header and its place on the disk, before the
@@ -20,14 +20,15 @@ struct LogPlace {
   std::uint64_t end = 0;
 };
 
-class Runway {
+class Preallocator {
  public:
   struct Sizes {
     std::uint64_t segment_bytes = 0;  // how long a file grows, unless one record needs more
     std::uint64_t chunk_bytes = 0;    // how much it grows at a time, once it has half of that
   };
 
-  Runway(Storage& storage, std::uint64_t directory) : storage_(storage), directory_(directory) {}
+  Preallocator(Storage& storage, std::uint64_t directory)
+      : storage_(storage), directory_(directory) {}
 
   void set_sizes(const Sizes& sizes) { sizes_ = sizes; }
 
@@ -44,7 +45,7 @@ class Runway {
   // Of all its files.
   std::uint64_t bytes() const { return bytes_; }
 
-  // What growth does next: makes room for `needed` if it has none, else the runway longer.
+  // What growth does next: makes room for `needed` if it has none, else the preallocator longer.
   struct Step {
     std::uint64_t segment = 0;
     bool create = false;
@@ -60,27 +61,27 @@ class Runway {
              std::function<void(const Outcome&)> reused);
   bool growing() const { return growing_; }
 
-  struct Strip {
+  struct OpenFile {
     std::uint64_t segment;
     FileId file;
     std::uint64_t bytes;
   };
-  bool empty() const { return strips_.empty(); }
+  bool empty() const { return files_.empty(); }
   // Precondition: not empty.
-  std::uint64_t first_segment() const { return strips_.front().segment; }
+  std::uint64_t first_segment() const { return files_.front().segment; }
   // The log has left the first file: whoever gets it trims and closes it. Precondition: not
   // growing.
-  Strip leave();
+  OpenFile leave();
 
  private:
   std::string header_of(std::uint64_t segment, std::int64_t wall_time) const;
-  // Its index in strips_, or strips_.size().
+  // Its index in files_, or files_.size().
   std::size_t index_of(std::uint64_t segment) const;
 
   Storage& storage_;
   std::uint64_t directory_;
   Sizes sizes_;
-  std::deque<Strip> strips_;
+  std::deque<OpenFile> files_;
   std::uint64_t last_segment_ = 0;  // the newest that was ever there
   std::uint64_t bytes_ = 0;
   bool growing_ = false;
