@@ -1,4 +1,4 @@
-// Settings as TOML: those in force, and the files to start from.
+// Settings as TOML.
 #pragma once
 
 #include <string>
@@ -11,11 +11,7 @@ namespace tubed {
 // Precondition: the settings came through load_settings(), or are within their rows' bounds.
 std::string print_settings(const Settings& settings);
 
-// A tubed.toml in which every key stands commented out, with its default and what it does. It
-// loads to the defaults.
-std::string default_config();
-
-// The same for the packages: what their service needs is not commented out.
-std::string packaged_config();
+// One listener as a [[listen]] table, after an empty line.
+std::string print_listener(const Listen& listen);
 
 }  // namespace tubed

@@ -1,4 +1,4 @@
-#include "config/completion.h"
+#include "tools/docs/tubed_completion.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 #include "config/table.h"
 
-namespace tubed {
+namespace tubed::docs {
 namespace {
 
 // What may stand behind a flag.
@@ -199,4 +199,4 @@ std::string zsh_completion() {
   return result + '\n';
 }
 
-}  // namespace tubed
+}  // namespace tubed::docs

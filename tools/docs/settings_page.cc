@@ -1,11 +1,11 @@
-#include "config/reference.h"
+#include "tools/docs/settings_page.h"
 
 #include <fmt/format.h>
 
 #include "base/assert.h"
 #include "config/table.h"
 
-namespace tubed {
+namespace tubed::docs {
 namespace {
 
 using config::Setting;
@@ -105,4 +105,4 @@ std::string settings_markdown() {
          options_section("Flags of beanstalkd", true);
 }
 
-}  // namespace tubed
+}  // namespace tubed::docs

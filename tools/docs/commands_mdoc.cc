@@ -1,11 +1,11 @@
-#include "tools/commands_mdoc.h"
+#include "tools/docs/commands_mdoc.h"
 
 #include <string_view>
 
 #include "commands/table.h"
-#include "config/man_page.h"
+#include "tools/docs/mdoc.h"
 
-namespace tubed {
+namespace tubed::docs {
 namespace {
 
 // "INSERTED <id>" as macros: words as they are sent, and what stands for a value.
@@ -45,4 +45,4 @@ std::string commands_mdoc() {
   return result + ".El\n";
 }
 
-}  // namespace tubed
+}  // namespace tubed::docs

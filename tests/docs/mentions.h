@@ -1,12 +1,11 @@
-// What the tests of texts ask.
 #pragma once
 
 #include <string_view>
 
-namespace tubed {
+namespace tubed::docs {
 
 inline bool mentions(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-}  // namespace tubed
+}  // namespace tubed::docs

@@ -1,12 +1,12 @@
-#include "config/reference.h"
+#include "tools/docs/settings_page.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include "config/table.h"
-#include "tests/config/mentions.h"
+#include "tests/docs/mentions.h"
 
-namespace tubed {
+namespace tubed::docs {
 namespace {
 
 TEST_CASE("the reference page has every row of every table") {
@@ -38,4 +38,4 @@ TEST_CASE("the reference page says what a directory and a sync may be") {
 }
 
 }  // namespace
-}  // namespace tubed
+}  // namespace tubed::docs

@@ -1,12 +1,12 @@
-#include "config/completion.h"
+#include "tools/docs/tubed_completion.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include "config/table.h"
-#include "tests/config/mentions.h"
+#include "tests/docs/mentions.h"
 
-namespace tubed {
+namespace tubed::docs {
 namespace {
 
 TEST_CASE("bash and zsh know every flag") {
@@ -46,4 +46,4 @@ TEST_CASE("what ends a description or its quotes is escaped") {
 }
 
 }  // namespace
-}  // namespace tubed
+}  // namespace tubed::docs

@@ -3,8 +3,8 @@
 
 #include <string>
 
-namespace tubed {
+namespace tubed::docs {
 
 std::string commands_mdoc();
 
-}  // namespace tubed
+}  // namespace tubed::docs

@@ -3,9 +3,9 @@
 
 #include <string>
 
-namespace tubed {
+namespace tubed::docs {
 
 // The page docs/reference/settings.md: settings by section, listeners, flags.
 std::string settings_markdown();
 
-}  // namespace tubed
+}  // namespace tubed::docs

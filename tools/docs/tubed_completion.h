@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace tubed {
+namespace tubed::docs {
 
 // For bash, to be sourced. Needs nothing but bash.
 std::string bash_completion();
@@ -11,4 +11,4 @@ std::string bash_completion();
 // For zsh, to stand in a directory of its fpath as _tubed.
 std::string zsh_completion();
 
-}  // namespace tubed
+}  // namespace tubed::docs

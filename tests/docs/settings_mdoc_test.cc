@@ -1,26 +1,14 @@
-#include "config/man_page.h"
+#include "tools/docs/settings_mdoc.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include "config/table.h"
-#include "tests/config/mentions.h"
+#include "tests/docs/mentions.h"
+#include "tools/docs/mdoc.h"
 
-namespace tubed {
+namespace tubed::docs {
 namespace {
-
-TEST_CASE("prose has a sentence a line, and nothing in it is a request or an escape") {
-  CHECK(mdoc_text("") == "");
-  CHECK(mdoc_text("One. Two, of e.g. three; four") == "One.\nTwo, of e.g.\nthree; four\n");
-  CHECK(mdoc_text(".Bad 'use of \\n") == "\\&.Bad 'use of \\en\n");
-  CHECK(mdoc_text("'Dc") == "\\&'Dc\n");
-  CHECK(mdoc_text("with --drain or -b, when-idle") == "with \\-\\-drain or \\-b, when-idle\n");
-}
-
-TEST_CASE("no line of prose is longer than the page's source should be") {
-  const auto text = mdoc_text(std::string(40, 'a') + ' ' + std::string(40, 'b') + " c");
-  CHECK(text == std::string(40, 'a') + '\n' + std::string(40, 'b') + " c\n");
-}
 
 TEST_CASE("tubed.toml(5) has every setting with its prose, bounds and default") {
   const auto page = settings_man_page();
@@ -54,4 +42,4 @@ TEST_CASE("the flags of tubed(8) are those of both tables") {
 }
 
 }  // namespace
-}  // namespace tubed
+}  // namespace tubed::docs

@@ -1,0 +1,77 @@
+#include "tools/docs/settings_file.h"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "config/table.h"
+#include "tests/config/loading.h"
+
+namespace tubed::docs {
+namespace {
+
+using config_test::load;
+
+// Cuts `text` at its line ends.
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+TEST_CASE("the default file loads to the defaults") {
+  CHECK(load(default_config()).value() == Settings());
+}
+
+TEST_CASE("the packaged file has a durable journal, a TCP and a unix socket, and the defaults") {
+  Settings expected;
+  expected.journal_directory = "/var/lib/tubed";
+  expected.journal_sync = kSyncAlways;
+  expected.listeners.push_back(parse_listen("unix:/run/tubed/tubed.sock").value());
+  expected.listeners.back().mode = 0660;
+  expected.listeners.back().group = "tubed";
+  const auto loaded = load(packaged_config());
+  REQUIRE(loaded.ok());
+  CHECK(loaded.value() == expected);
+  // Each setting stands there once, and only these are in force.
+  std::size_t commented = 0;
+  std::vector<std::string> active;
+  for (const auto& line : lines_of(packaged_config())) {
+    const bool is_key = line.find(" = ") != std::string::npos && !line.starts_with("# ");
+    if (is_key && line[0] == '#') ++commented;
+    if (is_key && line[0] != '#') active.push_back(line);
+  }
+  CHECK(commented + 2 == config::settings_table().size());
+  CHECK(active == std::vector<std::string>{"directory = \"/var/lib/tubed\"", "sync = \"always\"",
+                                           "address = \"127.0.0.1:11300\"",
+                                           "address = \"unix:/run/tubed/tubed.sock\"",
+                                           "mode = \"0660\"", "group = \"tubed\""});
+}
+
+TEST_CASE("the default file's commented keys are the defaults") {
+  std::string uncommented;
+  std::size_t keys = 0;
+  for (const auto& line : lines_of(default_config())) {
+    CHECK(line.size() <= 100);
+    const bool is_key = line.size() > 1 && line[0] == '#' && line[1] != ' ';
+    keys += is_key && line[1] != '[' ? 1 : 0;
+    uncommented += (is_key ? line.substr(1) : line) + "\n";
+  }
+  CAPTURE(uncommented);
+  // Each setting once; the default listener's address; each key of the example.
+  CHECK(keys == config::settings_table().size() + 1 + config::listen_table().size());
+  const auto loaded = load(uncommented);
+  REQUIRE(loaded.ok());
+  auto settings = loaded.value();
+  REQUIRE(settings.listeners.size() == 2);
+  CHECK(settings.listeners[1].kind == Listen::Kind::unix_socket);
+  settings.listeners.pop_back();
+  CHECK(settings == Settings());
+}
+
+}  // namespace
+}  // namespace tubed::docs

@@ -1,0 +1,55 @@
+#include "tools/docs/mdoc.h"
+
+#include <algorithm>
+
+namespace tubed::docs {
+namespace {
+
+constexpr std::size_t kWidth = 78;
+
+std::string escaped(std::string_view word) {
+  std::string result;
+  for (const char c : word) {
+    if (c == '\\') {
+      result += "\\e";
+    } else if (c == '-' && (result.empty() || result.back() == '-')) {
+      result += "\\-";  // a flag, not a hyphen
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+// A word that looks like a request at the start of a line is none behind this.
+bool starts_request(const std::string& word) {
+  return word.front() == '.' || word.front() == '\'';
+}
+
+bool ends_sentence(std::string_view word) {
+  return word.back() == '.' || word.back() == '?' || word.back() == '!';
+}
+
+}  // namespace
+
+std::string mdoc_text(std::string_view prose) {
+  std::string result;
+  std::string line;
+  const auto end_line = [&] {
+    if (!line.empty()) result += line + '\n';
+    line.clear();
+  };
+  while (!prose.empty()) {
+    auto word = escaped(prose.substr(0, prose.find(' ')));
+    prose.remove_prefix(std::min(prose.find(' '), prose.size() - 1) + 1);
+    if (word.empty()) continue;
+    if (line.size() + word.size() + 1 > kWidth) end_line();
+    if (line.empty() && starts_request(word)) word.insert(0, "\\&");
+    line += line.empty() ? word : ' ' + word;
+    if (ends_sentence(word)) end_line();
+  }
+  end_line();
+  return result;
+}
+
+}  // namespace tubed::docs

@@ -1,0 +1,129 @@
+#include "tools/docs/settings_file.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "config/print.h"
+#include "config/table.h"
+
+namespace tubed::docs {
+namespace {
+
+constexpr std::size_t kCommentWidth = 80;
+
+// `text` as comment lines, broken at spaces.
+std::string comment(std::string_view text) {
+  std::string result;
+  std::string line;
+  while (!text.empty()) {
+    const auto word = text.substr(0, text.find(' '));
+    if (!line.empty() && line.size() + word.size() + 3 > kCommentWidth) {
+      result += fmt::format("# {}\n", line);
+      line.clear();
+    }
+    if (!line.empty()) line += ' ';
+    line += word;
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+  }
+  return fmt::format("{}# {}\n", result, line);
+}
+
+// `toml` with a '#' before each line that is not empty.
+std::string commented_out(std::string_view toml) {
+  std::string result;
+  while (!toml.empty()) {
+    const auto line = toml.substr(0, toml.find('\n') + 1);
+    if (line != "\n") result += '#';
+    result += line;
+    toml.remove_prefix(line.size());
+  }
+  return result;
+}
+
+// The listener that the rows' examples describe.
+Listen example_listener() {
+  Listen listen;
+  for (const auto& row : config::listen_table()) {
+    const auto value = config::value_from_text(row.type, row.example);
+    TUBED_ASSERT(value);
+    row.set(listen, value.value());
+  }
+  return listen;
+}
+
+enum class Audience : std::uint8_t { anyone, service };
+
+std::string setting_comment(const config::Setting& row, Audience audience) {
+  auto notes = config::bounds(row.type);
+  if (!row.reloadable) {
+    notes += fmt::format("{}a change needs a restart", notes.empty() ? "" : "; ");
+  }
+  auto result = comment(row.doc);
+  if (audience == Audience::service && !row.service_hint.empty()) {
+    result += comment(row.service_hint);
+  }
+  if (!notes.empty()) result += comment(fmt::format("({})", notes));
+  return result;
+}
+
+std::string listen_comment() {
+  auto result = comment(
+      "Where clients connect. Each address is one [[listen]] table; a change needs a restart.");
+  for (const auto& row : config::listen_table()) {
+    result +=
+        comment(fmt::format("{}{}: {}", row.key, row.unix_only ? " (only of unix:)" : "", row.doc));
+  }
+  return result;
+}
+
+// Every key with its comment; what is at its default is commented out.
+std::string commented_config(const Settings& settings, Audience audience,
+                             std::string_view introduction) {
+  const Settings defaults;
+  auto result = comment(introduction);
+  result += comment(
+      "Sizes are in bytes or like \"64KiB\", \"1MiB\", \"2GiB\"; times in seconds or like "
+      "\"50ms\", "
+      "\"30s\", \"5m\", \"2h\", \"1d\".");
+  std::string_view section;
+  for (const auto& row : config::settings_table()) {
+    if (row.section() != section) {
+      section = row.section();
+      result += fmt::format("\n[{}]\n", section);
+    }
+    const auto value = row.get(settings);
+    result += fmt::format("\n{}{}{} = {}\n", setting_comment(row, audience),
+                          value == row.default_value() ? "#" : "", row.name(),
+                          config::to_toml(row.type, value));
+  }
+  result += fmt::format("\n{}", listen_comment());
+  const bool is_default = settings.listeners == defaults.listeners;
+  for (const auto& listen : settings.listeners) {
+    result += is_default ? commented_out(print_listener(listen)) : print_listener(listen);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string default_config() {
+  return commented_config(Settings(), Audience::anyone,
+                          "The settings of tubed. What is commented out is the default.") +
+         commented_out(print_listener(example_listener()));
+}
+
+std::string packaged_config() {
+  Settings settings;
+  settings.journal_directory = "/var/lib/tubed";
+  settings.journal_sync = kSyncAlways;
+  settings.listeners.push_back(example_listener());
+  return commented_config(
+      settings, Audience::service,
+      "The settings of the service tubed. What is commented out is the default. \"systemctl reload "
+      "tubed\" reads them again. The sockets are those of tubed.socket and tubed-local.socket, "
+      "whatever stands below: tubed(8), ADDRESSES.");
+}
+
+}  // namespace tubed::docs

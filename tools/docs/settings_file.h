@@ -1,0 +1,15 @@
+// The files to start from, etc/tubed.toml and packaging/tubed.toml, from the rows of
+// config/table.h.
+#pragma once
+
+#include <string>
+
+namespace tubed::docs {
+
+// A tubed.toml with every key commented out, its default and its meaning. It loads to the defaults.
+std::string default_config();
+
+// The same for the packages: the settings that their service needs are not commented out.
+std::string packaged_config();
+
+}  // namespace tubed::docs
