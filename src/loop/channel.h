@@ -1,20 +1,41 @@
-// Channel: a connected socket in the loop. It says when something can be done; its owner does it.
+// Channel: one connection in the loop, whatever carries its bytes.
 //
-// Readiness is asked for with uv_poll, not uv_stream, for two reasons: a half-close must be noticed
-// while nothing is read (a client that waits in reserve), and one turn reads and writes each
-// connection with one system call straight from where the bytes lie.
+// A channel reports when it can be read from or written to; its owner then reads and writes, with
+// one call each, straight from where the bytes lie. The owner knows neither a socket nor what is
+// done to the bytes on their way: another transport is another implementation of this class and
+// another case in open_channel().
+//
+// Readiness comes from uv_poll and not from uv_stream, for two reasons. A half-close must be
+// reported while nothing is read (a client that waits in reserve). And in one tick a connection
+// costs one system call to read and one to write, without a copy.
 #pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "loop/loop.h"
 #include "os/socket.h"
 
 namespace tubed::loop {
 
+// What a peer speaks on the connections of a listener.
+enum class Protocol : std::uint8_t { beanstalk, http };
+
+// Where a connection comes from.
+struct ListenerInfo {
+  Protocol protocol = Protocol::beanstalk;
+  std::string inherited;  // the name under which the socket was passed on; empty: it was opened
+                          // by this process
+};
+
 struct Readiness {
   bool readable = false;
   bool writable = false;
-  bool half_closed = false;  // the peer sends nothing more; told once
-  bool broken = false;       // the connection is gone
+  bool half_closed = false;  // the peer sends nothing more; reported once
+  bool broken = false;       // the connection is lost
 
   void add(const Readiness& other) {
     readable |= other.readable;
@@ -34,27 +55,46 @@ class ChannelOwner {
 
 class Channel {
  public:
-  Channel(Loop& loop, os::Socket socket, ChannelOwner& owner);
-  ~Channel();
+  // Closes the connection. Bytes that were written and not yet sent are still delivered, unless
+  // input is left unread: then the kernel resets the connection.
+  virtual ~Channel() = default;
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
 
-  // False: the kernel had no room to watch it (fs.epoll.max_user_watches); it tells nothing then.
-  bool usable() const { return handle_.get() != nullptr; }
-  const os::Socket& socket() const { return socket_; }
+  // Who is called from now on. Precondition for want(); the owner outlives the channel or owns it.
+  void set_owner(ChannelOwner& owner) { owner_ = &owner; }
 
-  // What on_ready() is called for, from now on. A half-close is always told.
-  void want(bool readable, bool writable);
-  // It is not called at all until the next want().
-  void pause() { start(0); }
+  // Fills the buffer, or the buffers in order, with one system call. `end`: the peer sends nothing
+  // more.
+  virtual os::Transfer read(std::span<char> buffer) = 0;
+  virtual os::Transfer read(std::span<const std::span<char>> buffers) = 0;
+  // Writes the piece, or the pieces in order, with one system call; possibly not all bytes. At most
+  // os::kMaxPieces pieces.
+  virtual os::Transfer write(std::string_view piece) = 0;
+  virtual os::Transfer write(std::span<const std::string_view> pieces) = 0;
+  // True if the peer has sent bytes that are not read yet.
+  virtual bool has_unread() const = 0;
+  // Sends the end of the stream after what was written; input can still be read.
+  virtual void end_output() = 0;
+
+  // Which readiness is reported from now on. A half-close is reported in either case.
+  virtual void want(bool readable, bool writable) = 0;
+  // Reports nothing until the next want().
+  virtual void pause() = 0;
+
+ protected:
+  Channel() = default;
+  void report(Readiness ready) { owner_->on_ready(ready); }
 
  private:
-  static void on_poll(uv_poll_t* handle, int status, int events);
-  void start(int events);
-
-  ChannelOwner& owner_;
-  os::Socket socket_;
-  Handle<uv_poll_t> handle_;
-  int events_ = 0;
-  bool half_closed_ = false;
+  ChannelOwner* owner_ = nullptr;
 };
+
+// The channel of a connection that a listener has accepted. Null: the kernel refuses to watch one
+// more descriptor (fs.epoll.max_user_watches), and the connection is closed. `loop` outlives it.
+std::unique_ptr<Channel> open_channel(Loop& loop, os::Socket socket, const ListenerInfo& info);
+
+// Closes a connection that is not served, after one line of text where its peer can read one.
+void refuse_connection(os::Socket socket, const ListenerInfo& info, std::string_view line);
 
 }  // namespace tubed::loop

@@ -8,12 +8,12 @@ namespace {
 
 // From this size on, the rest of a body is read straight into the job's memory.
 constexpr std::size_t kDirectReadBytes = 4096;
-// One read brings so much at most, and more only behind a large body: then what follows are large
-// ones too, most likely, so that few commands make much input.
+// One read brings at most this much, and more only after a large body: then the bodies that follow
+// are large too, most likely, so that few commands make much input.
 constexpr std::size_t kReadBytes = 64 * 1024;
 
-// Text and bodies in turn, gathered from where they lie; `wanted` says how much that was.
-os::Transfer send_pieces(const os::Socket& socket, const protocol::ReplyBuffer& replies,
+// Sends text and bodies in order from where they lie; `wanted` is set to how many bytes that was.
+os::Transfer send_pieces(loop::Channel& channel, const protocol::ReplyBuffer& replies,
                          std::size_t sendable, std::size_t& wanted) {
   std::array<std::string_view, os::kMaxPieces> pieces;
   const std::size_t available = replies.pieces(pieces);
@@ -22,57 +22,62 @@ os::Transfer send_pieces(const os::Socket& socket, const protocol::ReplyBuffer& 
     pieces[count] = pieces[count].substr(0, sendable - wanted);
     wanted += pieces[count].size();
   }
-  return os::write_from(socket, std::span(pieces).first(count));
+  return channel.write(std::span(pieces).first(count));
 }
 
-// The same for as much as one system call takes; mostly all of it is one piece of text.
-os::Transfer send_front(const os::Socket& socket, const protocol::ReplyBuffer& replies,
+// Sends as much as one system call takes; mostly all of it is one piece of text.
+os::Transfer send_front(loop::Channel& channel, const protocol::ReplyBuffer& replies,
                         std::size_t sendable, std::size_t& wanted) {
   const std::string_view front = replies.front();
-  if (front.size() < sendable) return send_pieces(socket, replies, sendable, wanted);
+  if (front.size() < sendable) return send_pieces(channel, replies, sendable, wanted);
   wanted = sendable;
-  return os::write_from(socket, front.substr(0, sendable));
+  return channel.write(front.substr(0, sendable));
 }
 
 }  // namespace
 
-Client::Client(loop::Loop& loop, os::Socket socket, commands::Service& service, ClientHost& host)
-    : last_active(service.now()),
-      host_(host),
+Client::Client(std::unique_ptr<loop::Channel> channel, commands::Service& service, ClientHost& host,
+               std::span<char> read_buffer)
+    : host_(host),
       service_(service),
+      read_buffer_(read_buffer),
       conversation_(service),
-      stream_(loop, std::move(socket), *this) {
+      channel_(std::move(channel)) {
+  channel_->set_owner(*this);
   update_interest();
 }
 
 void Client::on_ready(loop::Readiness ready) {
   host_.begin_tick();
-  if (deferred || (service_.tick_budget().is_spent() && !lingering_)) {
+  const bool lingering = state_ == State::lingering;
+  if (queued.deferred || (service_.tick_budget().is_spent() && !lingering)) {
     unhandled_.add(ready);
-    // The kernel says it again in each tick: once is enough.
-    if (deferred) return stream_.pause();
+    // The kernel reports it again in each tick: once is enough.
+    if (queued.deferred) return channel_->pause();
     return host_.defer(*this);
   }
   handle(ready);
 }
 
 void Client::handle(loop::Readiness ready) {
-  if (ready.readable && lingering_) discard_input();
-  if (ready.readable && !lingering_) read();
+  const bool lingering = state_ == State::lingering;
+  if (ready.readable) {
+    lingering ? discard_input() : void(read());
+  }
   if (ready.broken) {
-    // What arrived before the connection broke was sent to be acted on, as far as it can be now.
-    while (!lingering_ && read()) {
+    // What arrived before the connection broke is run, as far as that is possible now.
+    while (!lingering && read()) {
     }
-    broken_ = true;
+    state_ = State::broken;
   }
   if (ready.half_closed) conversation_.half_close();
-  host_.look_after(*this);
+  host_.mark_dirty(*this);
 }
 
-void Client::go_on() {
+void Client::resume() {
   conversation_.resume();
   loop::Readiness ready = std::exchange(unhandled_, {});
-  if (finishing_ && !lingering_) ready.readable = false;  // nothing more is read
+  if (state_ == State::finishing) ready.readable = false;  // nothing more is read
   handle(ready);
 }
 
@@ -81,16 +86,14 @@ bool Client::read() {
   if (!conversation_.wants_input() || !host_.takes_input()) return false;
   const std::span<char> space = conversation_.body_space();
   const bool direct = space.size() >= kDirectReadBytes;
-  const std::span<char> whole = host_.read_buffer();
   const std::span<char> buffer =
-      whole.first(service_.read_bytes(direct ? whole.size() : kReadBytes));
-  const auto transfer = direct ? os::read_into(stream_.socket(), std::array{space, buffer})
-                               : os::read_into(stream_.socket(), buffer);
+      read_buffer_.first(service_.read_bytes(direct ? read_buffer_.size() : kReadBytes));
+  const auto transfer = direct ? channel_->read(std::array{space, buffer}) : channel_->read(buffer);
   switch (transfer.kind) {
     case os::Transfer::Kind::done: {
       service_.counters().add_received_bytes(transfer.bytes);
       received_ = true;
-      spoken_ = true;
+      received_any_ = true;
       read_all_ = transfer.bytes < buffer.size();
       const std::size_t into_body = direct ? std::min(transfer.bytes, space.size()) : 0;
       if (into_body > 0) conversation_.body_received(into_body);
@@ -105,28 +108,27 @@ bool Client::read() {
       conversation_.end_input();
       break;
     case os::Transfer::Kind::failed:
-      broken_ = true;
+      state_ = State::broken;
       break;
   }
   return transfer.kind == os::Transfer::Kind::done;
 }
 
 void Client::discard_input() {
-  const auto transfer = os::read_into(stream_.socket(), host_.read_buffer());
-  const bool gone =
-      transfer.kind == os::Transfer::Kind::end || transfer.kind == os::Transfer::Kind::failed;
-  if (gone) broken_ = true;
+  const auto kind = channel_->read(read_buffer_).kind;
+  if (kind == os::Transfer::Kind::end || kind == os::Transfer::Kind::failed) state_ = State::broken;
 }
 
 bool Client::write(const FactLog& log) {
+  if (state_ == State::stopping && received_any_ && !closes_last_) finish();
   bool progress = false;
   auto& replies = conversation_.replies();
   std::size_t sendable = gate_.sendable(replies.size(), log.appended(), log.durable());
-  held_bytes_ = replies.size() - sendable;
-  while (sendable > 0 && !broken_) {
+  gated_bytes_ = replies.size() - sendable;
+  while (sendable > 0 && state_ != State::broken) {
     std::size_t wanted = 0;
-    const auto transfer = send_front(stream_.socket(), replies, sendable, wanted);
-    if (transfer.kind == os::Transfer::Kind::failed) broken_ = true;
+    const auto transfer = send_front(*channel_, replies, sendable, wanted);
+    if (transfer.kind == os::Transfer::Kind::failed) state_ = State::broken;
     if (transfer.bytes == 0) break;
     service_.counters().add_sent_bytes(transfer.bytes);
     replies.take(transfer.bytes);
@@ -138,31 +140,45 @@ bool Client::write(const FactLog& log) {
   return progress;
 }
 
+void Client::stop() {
+  closes_last_ = conversation_.waiting();
+  // A client that does not wait begins no wait either.
+  conversation_.stop_waiting();
+  if (state_ == State::open) state_ = State::stopping;
+}
+
+void Client::finish() {
+  closes_last_ = false;
+  if (state_ < State::finishing) state_ = State::finishing;
+}
+
 void Client::update_interest() {
-  if (finishing_ && answered() && !lingering_) {
-    lingering_ = true;
-    os::end_output(stream_.socket());
+  if (state_ == State::finishing && answered()) {
+    state_ = State::lingering;
+    channel_->end_output();
   }
-  stream_.want(wants_input() && !is_held_back(), owes_taking());
+  channel_->want(wants_input() && !is_held_back(), has_unsent());
 }
 
 bool Client::wants_input() const {
-  return finishing_ ? lingering_ : conversation_.wants_input();
+  return finishing() ? state_ == State::lingering : conversation_.wants_input();
 }
 
 bool Client::is_held_back() const {
-  return !finishing_ && conversation_.wants_input() && !host_.takes_input();
+  return !finishing() && conversation_.wants_input() && !host_.takes_input();
 }
 
-// Everything that was read, and the answers are sent.
+// Everything that was read is answered, and the replies are sent.
 bool Client::answered() const {
   return conversation_.replies().empty() && !conversation_.can_resume();
 }
 
 bool Client::done() const {
-  if (broken_) return true;
-  if (waits_to_the_end) return false;
-  if (finishing_) return answered() && !lingering_ && !os::has_unread(stream_.socket());
+  if (state_ == State::broken) return true;
+  if (closes_last_) return false;
+  if (finishing()) {
+    return answered() && state_ != State::lingering && !channel_->has_unread();
+  }
   return conversation_.replies().empty() && conversation_.finished();
 }
 

@@ -1,98 +1,118 @@
-// Client: one connection: a socket and a conversation, and the bytes between them.
+// Client: one connection, that is a channel and a conversation, and the bytes between them.
 //
-// It closes nothing itself: the server does, at the end of a turn, when done() says so.
+// A client lives through these steps. The channel reports that it is readable, and the client
+// begins the tick, reads once and gives the bytes to its conversation, which runs the commands. The
+// client marks itself dirty, so that the scheduler serves it at the end of the tick: write() sends
+// the replies that the commit gate lets through, and update_interest() asks the channel for what
+// the conversation can use next. A client that comes when the work of the tick is used up is
+// deferred before it is read from, and resume() does later what on_ready() would have done.
+//
+// The client closes nothing itself: the scheduler closes it at the end of a tick in which done()
+// is true.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 
-#include "base/intrusive_list.h"
 #include "commands/conversation.h"
 #include "loop/channel.h"
+#include "server/client_timeouts.h"
 #include "server/commit_gate.h"
 
 namespace tubed::server {
 
 class Client;
 
-// What clients ask of the server.
+// What clients ask of the scheduler.
 class ClientHost {
  public:
-  // Something is about to happen: the time is read, and what is due is done.
+  // An event has arrived: the first one of a tick reads the clock and does what is due.
   virtual void begin_tick() = 0;
-  // The client has to be looked at when the turn ends.
-  virtual void look_after(Client& client) = 0;
-  // One buffer serves all clients: it is filled and emptied within one callback.
-  virtual std::span<char> read_buffer() = 0;
-  // False: so much waits for the disk that nothing more is read for now.
+  // The client is served at the end of the tick.
+  virtual void mark_dirty(Client& client) = 0;
+  // False: so many replies wait for the log that no client is read from for now.
   virtual bool takes_input() const = 0;
-  // Client::go_on() is to be called when its turn has come.
+  // Client::resume() is called in a later tick.
   virtual void defer(Client& client) = 0;
 
  protected:
   ~ClientHost() = default;
 };
 
-// Something is owed: since when nothing of it has moved.
-struct Stall {
-  bool listed = false;
-  Time since;
-};
-
-class Client final : public loop::ChannelOwner {
- public:
-  Client(loop::Loop& loop, os::Socket socket, commands::Service& service, ClientHost& host);
-
-  SessionId session() const { return conversation_.session(); }
-  commands::Conversation& conversation() { return conversation_; }
-  bool usable() const { return stream_.usable(); }
-
-  // Writes what may leave, as far as the socket takes it; true if it took something.
-  bool write(const FactLog& log);
-  // Replies that may leave and were not taken.
-  bool owes_taking() const { return conversation_.replies().size() > held_bytes_; }
-  // Replies wait for the journal.
-  bool is_gated() const { return gate_.holds(); }
-  // It would read, were it not for takes_input().
-  bool is_held_back() const;
-  // Bytes came since the last call.
-  bool take_received() { return std::exchange(received_, false); }
-  // Asks the loop for what the conversation can use now.
-  void update_interest();
-
-  // Acts on nothing more; done as soon as what was read is answered and the answers are sent. If
-  // input was left unread, a close would reset the connection and could destroy answers that are on
-  // their way: then the peer gets the end of the stream, and it is done when the peer has ended
-  // too.
-  void finish() { finishing_ = true; }
-  bool finishing() const { return finishing_; }
-  // The last read took all that it had sent, and that is done. False before the first read.
-  bool asks_little() const { return read_all_ && conversation_.wants_input(); }
-  // Something has come from it.
-  bool has_spoken() const { return spoken_; }
-  // The connection can be closed.
-  bool done() const;
-
-  void on_ready(loop::Readiness ready) override;
-  // Does what was deferred: reads, or goes on with what was read.
-  void go_on();
-
-  // For the server's lists.
-  ListLinks<Client> activity_links;
-  ListLinks<Client> taking_links;
-  ListLinks<Client> sending_links;
-  Time last_active;
-  Stall taking;   // replies wait for it to take them
-  Stall sending;  // a body that it began to send is not all here
-  std::size_t counted_output = 0;
-  // In which of the server's queues it is (client_queue.h).
+// In which queues of the scheduler a client is (client_queue.h).
+struct QueuedIn {
   bool dirty = false;
   bool gated = false;
   bool held = false;
   bool congested = false;
   bool deferred = false;
-  bool waits_to_the_end = false;  // it waited in a reserve when the server was to stop
+};
+
+class Client final : public loop::ChannelOwner {
+ public:
+  // `read_buffer` serves all clients: it is filled and emptied within one call. Everything that is
+  // passed by reference outlives the client.
+  Client(std::unique_ptr<loop::Channel> channel, commands::Service& service, ClientHost& host,
+         std::span<char> read_buffer);
+
+  SessionId session() const { return conversation_.session(); }
+  commands::Conversation& conversation() { return conversation_; }
+  const commands::Conversation& conversation() const { return conversation_; }
+
+  // Sends the replies that are durable, until the kernel takes no more. True if it took something.
+  // O(bytes sent).
+  bool write(const FactLog& log);
+  // Replies that may be sent and that the kernel did not take.
+  bool has_unsent() const { return conversation_.replies().size() > gated_bytes_; }
+  // Replies wait until the log makes durable what they acknowledge.
+  bool is_gated() const { return gate_.holds(); }
+  // The client would be read from if the host took input.
+  bool is_held_back() const;
+  // True if bytes have been received since the last call.
+  bool take_received() { return std::exchange(received_, false); }
+  // True if any bytes have been received.
+  bool has_received() const { return received_any_; }
+  // Asks the channel for what the conversation can use now.
+  void update_interest();
+
+  // The server is stopping: the client finishes as soon as it has received something, or at
+  // finish(). If it waits in a reserve, the wait ends without an answer, and it finishes with the
+  // others that wait.
+  void stop();
+  // Runs no further command. The client is done as soon as what was read is answered and the
+  // replies are sent. A close with input unread would reset the connection and could destroy
+  // replies on their way: then the peer gets the end of the stream, and the client is done when
+  // the peer has ended its side too.
+  void finish();
+  bool finishing() const { return state_ >= State::finishing; }
+  // It waited in a reserve when the server began to stop; finish() ends that.
+  bool closes_last() const { return closes_last_; }
+  // The last read took everything that the client had sent, and that is done. False before the
+  // first read.
+  bool is_light() const { return read_all_ && conversation_.wants_input(); }
+  // The connection can be closed.
+  bool done() const;
+
+  void on_ready(loop::Readiness ready) override;
+  // Does what was deferred: reads, or continues with what was read.
+  void resume();
+
+  QueuedIn queued;
+  TimeoutEntry timeouts{*this};
+  std::size_t counted_output = 0;  // bytes of replies, as Clients has counted them
 
  private:
+  // Each follows the one before it.
+  enum class State : std::uint8_t {
+    open,
+    stopping,   // finishing as soon as bytes were received
+    finishing,  // no further command is read
+    lingering,  // the output has ended; input is read and dropped until the peer ends it
+    broken,     // the connection is lost
+  };
+
   void handle(loop::Readiness ready);
   bool read();
   void discard_input();
@@ -101,17 +121,17 @@ class Client final : public loop::ChannelOwner {
 
   ClientHost& host_;
   commands::Service& service_;
+  std::span<char> read_buffer_;
   commands::Conversation conversation_;
-  loop::Channel stream_;
+  std::unique_ptr<loop::Channel> channel_;
   CommitGate gate_;
-  loop::Readiness unhandled_;   // of a client that was deferred before it was read from
-  std::size_t held_bytes_ = 0;  // the last ones of the buffered replies wait for the journal
+  loop::Readiness unhandled_;    // of a client that was deferred before it was read from
+  std::size_t gated_bytes_ = 0;  // the last ones of the buffered replies; they wait for the log
+  State state_ = State::open;
   bool received_ = false;
-  bool spoken_ = false;
+  bool received_any_ = false;
   bool read_all_ = false;
-  bool broken_ = false;
-  bool finishing_ = false;
-  bool lingering_ = false;  // the output has ended, input is read and dropped
+  bool closes_last_ = false;
 };
 
 }  // namespace tubed::server

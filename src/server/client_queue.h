@@ -16,7 +16,7 @@ namespace tubed::server {
 class ClientQueue {
  public:
   // `queued`: the flag, which belongs to this queue.
-  explicit ClientQueue(bool Client::*queued) : queued_(queued) {}
+  explicit ClientQueue(bool QueuedIn::*queued) : queued_(queued) {}
 
   bool empty() const { return first_ == sessions_.size(); }
   // Closed clients included.
@@ -24,7 +24,7 @@ class ClientQueue {
 
   // Does nothing if the client is queued. O(1) amortised.
   void add(Client& client) {
-    if (std::exchange(client.*queued_, true)) return;
+    if (std::exchange(client.queued.*queued_, true)) return;
     sessions_.push_back(client.session());
   }
 
@@ -58,10 +58,10 @@ class ClientQueue {
   static constexpr std::size_t kKeptTaken = 64;
 
   Client* taken(Client* client) const {
-    return client != nullptr && std::exchange(client->*queued_, false) ? client : nullptr;
+    return client != nullptr && std::exchange(client->queued.*queued_, false) ? client : nullptr;
   }
 
-  bool Client::*queued_;
+  bool QueuedIn::*queued_;
   std::vector<SessionId> sessions_;
   std::size_t first_ = 0;  // those before it were taken out
   std::vector<SessionId> taking_;

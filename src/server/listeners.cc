@@ -7,15 +7,29 @@
 
 #include <fmt/format.h>
 
+#include "protocol/reply.h"
+
 namespace tubed::server {
 
+using loop::ListenerInfo;
+using loop::Protocol;
 using os::InheritedSocket;
 
 namespace {
 
 // As systemd passes it on; see FileDescriptorName= in tubed-http.socket.
 constexpr std::string_view kHttpSocketName = "http";
+
+// The units of the packages, for advice. Other units may have passed sockets on as well.
+constexpr const char* kTcpUnit = "tubed.socket";
 constexpr const char* kLocalUnit = "tubed-local.socket";
+constexpr const char* kHttpUnit = "tubed-http.socket";
+constexpr const char* kEnableHttp = "systemctl enable tubed-http.socket";
+
+// The command by which an operator changes the address of an inherited socket.
+std::string edit_command(const char* unit) {
+  return fmt::format("systemctl edit {}", unit);
+}
 
 // The unit whose socket takes the place of such a listener.
 const char* socket_unit(Protocol protocol, const Listen& wanted) {
@@ -42,17 +56,24 @@ Result<os::Socket> open_socket(const Listen& wanted, std::uint32_t backlog, cons
       to_string(wanted), unit)};
 }
 
-void log_listening(os::Log& log, const OpenListener& listener) {
+void log_listening(os::Log& log, const os::Socket& socket, const ListenerInfo& info) {
   const std::string_view event =
-      listener.info.protocol == Protocol::http ? "listening for HTTP" : "listening";
-  const std::string address = os::local_address(listener.socket);
-  if (listener.info.inherited.empty()) {
+      info.protocol == Protocol::http ? "listening for HTTP" : "listening";
+  const std::string address = os::local_address(socket);
+  if (info.inherited.empty()) {
     log.info(event, {{"address", address}});
   } else {
-    log.info(event, {{"address", address}, {"inherited", listener.info.inherited}});
+    log.info(event, {{"address", address}, {"inherited", info.inherited}});
   }
 }
 
+struct OpenListener {
+  os::Socket socket;
+  std::string path;  // of a unix socket that was opened here, to be removed with it; else empty
+  ListenerInfo info;
+};
+
+// Opens or inherits the sockets of one protocol after the other.
 class Opener {
  public:
   Opener(os::Log& log, const Settings& settings) : log_(log), settings_(settings) {}
@@ -65,7 +86,7 @@ class Opener {
   Opener(const Opener&) = delete;
   Opener& operator=(const Opener&) = delete;
 
-  // `configured`: an operator asks for the listeners that are wanted; false, they are the default.
+  // `configured`: an operator asks for the listeners that are wanted; false: they are the default.
   Result<void> open(Protocol protocol, std::span<const Listen> wanted, bool configured,
                     std::span<InheritedSocket> inherited) {
     // HTTP has one kind of listener; clients have TCP and unix.
@@ -77,7 +98,7 @@ class Opener {
     for (InheritedSocket& one : inherited) {
       replaced[static_cast<std::size_t>(kind_of(one.is_unix))] = true;
       addresses.push_back(os::local_address(one.socket));
-      // Whoever made it removes its path.
+      // The process that made it removes its path.
       add({std::move(one.socket), "", {protocol, one.name}});
     }
     for (const Listen& listen : wanted) {
@@ -97,11 +118,11 @@ class Opener {
 
  private:
   void add(OpenListener listener) {
-    // Connections inherit these from their listener.
+    // Connections inherit the options of their listener.
     if (listener.info.protocol == Protocol::beanstalk) {
       os::tune_connection(listener.socket, settings_.tcp_keepalive);
     }
-    log_listening(log_, listener);
+    log_listening(log_, listener.socket, listener.info);
     listeners_.push_back(std::move(listener));
   }
 
@@ -110,10 +131,9 @@ class Opener {
   std::vector<OpenListener> listeners_;
 };
 
-}  // namespace
-
-Result<std::vector<OpenListener>> open_listeners(os::Log& log, const Settings& settings,
-                                                 std::vector<InheritedSocket> inherited) {
+// HTTP first, then clients in the order of the settings.
+Result<std::vector<OpenListener>> open_all(os::Log& log, const Settings& settings,
+                                           std::vector<InheritedSocket> inherited) {
   const auto of_clients =
       std::stable_partition(inherited.begin(), inherited.end(),
                             [](const InheritedSocket& one) { return one.name == kHttpSocketName; });
@@ -128,8 +148,83 @@ Result<std::vector<OpenListener>> open_listeners(os::Log& log, const Settings& s
   return opener.take();
 }
 
-std::string edit_command(const char* unit) {
-  return fmt::format("systemctl edit {}", unit);
+}  // namespace
+
+// One listening socket of clients: turns what it accepts into channels.
+class Listeners::ClientListener final : public loop::ListenerOwner {
+ public:
+  ClientListener(loop::Loop& loop, OpenListener opened, ConnectionHost& host)
+      : loop_(loop),
+        host_(host),
+        info_(std::move(opened.info)),
+        listener_(loop, std::move(opened.socket), std::move(opened.path),
+                  protocol::word::kOutOfMemory, *this) {}
+
+  const ListenerInfo& info() const { return info_; }
+  const os::Socket& socket() const { return listener_.socket(); }
+
+ private:
+  void on_connection(os::Socket socket) override {
+    if (!host_.admits_connection()) {
+      return loop::refuse_connection(std::move(socket), info_, protocol::word::kOutOfMemory);
+    }
+    auto channel = loop::open_channel(loop_, std::move(socket), info_);
+    if (channel == nullptr) {
+      return host_.on_accept_trouble("the kernel watches no more connections", 1);
+    }
+    host_.on_connection(std::move(channel), info_);
+  }
+  void on_accept_trouble(const std::string& reason, std::uint64_t refused) override {
+    host_.on_accept_trouble(reason, refused);
+  }
+
+  loop::Loop& loop_;
+  ConnectionHost& host_;
+  ListenerInfo info_;
+  loop::Listener listener_;
+};
+
+Listeners::Listeners(loop::Loop& loop, os::Log& log, ConnectionHost& host, AdminHttp& admin_http)
+    : loop_(loop), log_(log), host_(host), admin_http_(admin_http) {}
+
+Listeners::~Listeners() = default;
+
+Result<void> Listeners::open(const Settings& settings, std::vector<InheritedSocket> inherited) {
+  auto opened = TRY(open_all(log_, settings, std::move(inherited)));
+  for (OpenListener& one : opened) {
+    switch (one.info.protocol) {
+      case Protocol::http:
+        admin_http_.listen(std::move(one.socket), one.path);
+        break;
+      case Protocol::beanstalk:
+        clients_.push_back(std::make_unique<ClientListener>(loop_, std::move(one), host_));
+        break;
+    }
+  }
+  return {};
+}
+
+void Listeners::apply(const Settings& settings) {
+  for (const auto& listener : clients_) {
+    os::tune_connection(listener->socket(), settings.tcp_keepalive);
+  }
+}
+
+// A restart changes no address that systemd keeps open.
+void Listeners::advise_units(std::vector<std::string>& settings) const {
+  const auto is_of_a_unit = [&](std::string_view key, const std::string& command) {
+    if (std::erase(settings, key) == 0) return;
+    log_.warning("the address is set in a unit", {{"setting", key}, {"to_change", command}});
+  };
+  const bool inherits = std::ranges::any_of(
+      clients_, [](const auto& listener) { return !listener->info().inherited.empty(); });
+  if (!inherits) return;
+  is_of_a_unit("listen", edit_command(kTcpUnit));
+  is_of_a_unit("http.listen", admin_http_.is_listening() ? edit_command(kHttpUnit) : kEnableHttp);
+}
+
+void Listeners::close_clients() {
+  clients_.clear();
 }
 
 }  // namespace tubed::server

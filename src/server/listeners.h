@@ -1,51 +1,70 @@
-// Listeners: the listening sockets of a server, whatever is spoken on them.
+// Listeners: the listening sockets of a server, whatever is spoken on them: which are inherited,
+// which are opened, which are replaced, and what a reload changes of them.
 //
 // A socket that the service manager has passed on takes the place of the configured listeners of
-// its kind: TCP or unix of clients, or HTTP. Inherited sockets are told apart by name and family.
-// What is opened here for each kind is decided in one place, open_listeners().
+// its kind: TCP or unix of clients, or HTTP. Inherited sockets are distinguished by name and by
+// family, never by position.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "config/settings.h"
+#include "loop/channel.h"
+#include "loop/listener.h"
 #include "os/log.h"
 #include "os/service_manager.h"
-#include "os/socket.h"
+#include "server/admin_http.h"
 
 namespace tubed::server {
 
-// What is spoken on the connections of a listener.
-enum class Protocol : std::uint8_t { beanstalk, http };
+// Who serves the connections of clients.
+class ConnectionHost {
+ public:
+  // False: a connection that was just accepted is refused, with OUT_OF_MEMORY.
+  virtual bool admits_connection() = 0;
+  virtual void on_connection(std::unique_ptr<loop::Channel> channel,
+                             const loop::ListenerInfo& info) = 0;
+  // `refused` connections were refused for this reason; 0: none could be accepted, not even for
+  // that.
+  virtual void on_accept_trouble(const std::string& reason, std::uint64_t refused) = 0;
 
-// Where a connection comes from.
-struct ListenerInfo {
-  Protocol protocol = Protocol::beanstalk;
-  std::string inherited;  // the name with which the socket was passed on; empty: it was opened here
+ protected:
+  ~ConnectionHost() = default;
 };
 
-struct OpenListener {
-  os::Socket socket;
-  std::string path;  // of a unix socket that was opened here, to be removed with it; else empty
-  ListenerInfo info;
+class Listeners {
+ public:
+  // Everything that is passed by reference outlives it.
+  Listeners(loop::Loop& loop, os::Log& log, ConnectionHost& host, AdminHttp& admin_http);
+  ~Listeners();
+
+  // Takes the inherited sockets, and opens one for each configured listener whose kind was not
+  // passed on. Logs each, and configured listeners that are replaced. The error is one line that
+  // names the address; sockets that were opened before it are closed. Call it once.
+  Result<void> open(const Settings& settings, std::vector<os::InheritedSocket> inherited);
+
+  // A reload: TCP options, for the connections to come.
+  void apply(const Settings& settings);
+  // Takes the addresses that are set in a unit of systemd out of `settings`, which need a restart
+  // for their new values, and logs the command that changes each.
+  void advise_units(std::vector<std::string>& settings) const;
+
+  // Accepts no further connection of clients; HTTP is still served. Removes the paths of unix
+  // sockets that were opened here.
+  void close_clients();
+
+ private:
+  class ClientListener;
+
+  loop::Loop& loop_;
+  os::Log& log_;
+  ConnectionHost& host_;
+  AdminHttp& admin_http_;
+  std::vector<std::unique_ptr<ClientListener>> clients_;
 };
-
-// The units of the packages, for advice. Others may have passed sockets on as well.
-inline constexpr const char* kTcpUnit = "tubed.socket";
-inline constexpr const char* kHttpUnit = "tubed-http.socket";
-inline constexpr const char* kEnableHttp = "systemctl enable tubed-http.socket";
-
-// The inherited sockets, and for each configured listener whose kind was not passed on a socket
-// that is opened: HTTP first, then those of clients in the order of the settings. Logs each, and
-// configured listeners that are replaced. The error is one line that names the address; sockets
-// that were opened before it are closed.
-Result<std::vector<OpenListener>> open_listeners(os::Log& log, const Settings& settings,
-                                                 std::vector<os::InheritedSocket> inherited);
-
-// How an operator changes the address of an inherited socket.
-std::string edit_command(const char* unit);
 
 }  // namespace tubed::server

@@ -1,40 +1,38 @@
-// What a server reports of itself: to systemd, as its status, and to a health check.
-#include <fmt/format.h>
+#include "server/status.h"
 
-#include "server/server.h"
+#include <fmt/format.h>
 
 namespace tubed::server {
 
-// packaging/systemd/close-sockets reads the word "drained" at its beginning.
-std::string Server::status() const {
-  const auto jobs = service_.engine().info().jobs;
-  if (!queue_closed() || !drained_) {
-    return fmt::format("{}: {} ready jobs, {} reserved, {} connections", doing(), jobs.ready,
-                       jobs.reserved, client_count_);
+namespace {
+
+std::string_view state(const commands::Service& service, const Lifecycle& lifecycle) {
+  if (lifecycle.stopping()) return lifecycle.drained() ? "drained" : "stopping";
+  if (service.draining()) return "draining";
+  if (service.log().stats().full) return "refusing puts, the journal has no space";
+  if (service.engine().memory_is_short()) return "refusing puts, limits.job_memory is reached";
+  return "serving";
+}
+
+}  // namespace
+
+std::string status_line(const commands::Service& service, const Lifecycle& lifecycle,
+                        std::size_t connections) {
+  const auto jobs = service.engine().info().jobs;
+  if (lifecycle.phase() < Phase::closing || !lifecycle.drained()) {
+    return fmt::format("{}: {} ready jobs, {} reserved, {} connections", state(service, lifecycle),
+                       jobs.ready, jobs.reserved, connections);
   }
   if (jobs.total() == 0) return "drained: no job is left";
   return fmt::format("drained: {} ready jobs, {} delayed, {} buried {}", jobs.ready, jobs.delayed,
                      jobs.buried,
-                     service_.log().stats().on_disk ? "stay in the journal" : "are lost");
+                     service.log().stats().on_disk ? "stay in the journal" : "are lost");
 }
 
-std::string_view Server::doing() const {
-  if (stopping()) return drained_ ? "drained" : "stopping";
-  if (service_.draining()) return "draining";
-  if (journal_is_full()) return "refusing puts, the journal has no space";
-  if (service_.engine().memory_is_short()) return "refusing puts, limits.job_memory is reached";
-  return "serving";
-}
-
-// For lack of memory alone a server stays ready: the workers that make room come the same way.
-std::string_view Server::unready() const {
-  if (stopping()) return "stopping";
-  if (service_.draining()) return "draining";
-  return journal_is_full() ? "the journal has no space" : "";
-}
-
-bool Server::journal_is_full() const {
-  return service_.log().stats().full;
+std::string_view unready_reason(const commands::Service& service, const Lifecycle& lifecycle) {
+  if (lifecycle.stopping()) return "stopping";
+  if (service.draining()) return "draining";
+  return service.log().stats().full ? "the journal has no space" : "";
 }
 
 }  // namespace tubed::server

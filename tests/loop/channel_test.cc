@@ -1,7 +1,7 @@
 #include "loop/channel.h"
 
+#include <array>
 #include <memory>
-#include <optional>
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -13,6 +13,7 @@ namespace tubed::loop_test {
 
 using loop::Channel;
 using loop::Loop;
+using loop::open_channel;
 using loop::Readiness;
 using os::Socket;
 
@@ -42,105 +43,131 @@ std::pair<os::Socket, os::Socket> tcp_pair() {
   return {std::move(server), std::move(client)};
 }
 
-}  // namespace
-
-TEST_CASE("a stream that the kernel does not watch says so and tells nothing") {
-  Loop loop;
-  Counts counts;
-  Channel stream(loop, os::Socket(::open("/proc/self/status", O_RDONLY | O_CLOEXEC)), counts);
-  CHECK_FALSE(stream.usable());
-  stream.want(true, true);
-  loop.run_once();
-  CHECK(counts.readable + counts.writable + counts.broken == 0);
+std::unique_ptr<Channel> watched(Loop& loop, Socket socket, loop::ChannelOwner& owner) {
+  auto channel = open_channel(loop, std::move(socket), {});
+  REQUIRE(channel != nullptr);
+  channel->set_owner(owner);
+  return channel;
 }
 
-TEST_CASE("a stream tells what it was asked for, and nothing else") {
+}  // namespace
+
+TEST_CASE("a descriptor that the kernel does not watch has no channel") {
+  Loop loop;
+  CHECK(open_channel(loop, Socket(::open("/proc/self/status", O_RDONLY | O_CLOEXEC)), {}) ==
+        nullptr);
+}
+
+TEST_CASE("a channel carries bytes both ways, in one piece or in several") {
+  Loop loop;
+  auto [here, there] = connected_pair();
+  const auto channel = open_channel(loop, std::move(here), {});
+  write_all(there, "from the peer");
+  CHECK(channel->has_unread());
+  std::array<char, 4> first{};
+  std::array<char, 100> rest{};
+  const auto read = channel->read(std::array{std::span<char>(first), std::span<char>(rest)});
+  CHECK(read.bytes == 13);
+  CHECK(std::string_view(first.data(), 4) == "from");
+  CHECK(std::string_view(rest.data(), 9) == " the peer");
+  CHECK_FALSE(channel->has_unread());
+  CHECK(channel->read(std::span<char>(rest)).kind == os::Transfer::Kind::would_block);
+  CHECK(channel->write("to ").bytes == 3);
+  CHECK(channel->write(std::array<std::string_view, 2>{"the ", "peer"}).bytes == 8);
+  CHECK(read_some(there) == "to the peer");
+  channel->end_output();
+  CHECK(read_to_end(there).empty());
+  half_close(there);
+  CHECK(channel->read(std::span<char>(rest)).kind == os::Transfer::Kind::end);
+}
+
+TEST_CASE("a channel reports the readiness that was asked for, and nothing else") {
   Loop loop;
   Counts counts;
   auto [here, there] = connected_pair();
-  Channel stream(loop, std::move(here), counts);
+  const auto channel = watched(loop, std::move(here), counts);
   write_all(there, "x");
-  stream.want(false, false);
+  channel->want(false, false);
   turn(loop, 5);
   CHECK(counts.readable == 0);
   CHECK(counts.writable == 0);
-  stream.want(true, false);
+  channel->want(true, false);
   CHECK(run_until(loop, [&] { return counts.readable > 0; }));
   CHECK(counts.writable == 0);
-  stream.want(false, true);
+  channel->want(false, true);
   const int readable_before = counts.readable;
   CHECK(run_until(loop, [&] { return counts.writable > 0; }));
   CHECK(counts.readable == readable_before);
 }
 
-TEST_CASE("a half-close is told once, whatever is wanted before and after") {
+TEST_CASE("a half-close is reported once, whatever is wanted before and after") {
   for (const auto& [readable, writable] :
        {std::pair(false, false), std::pair(true, false), std::pair(true, true)}) {
     Loop loop;
     Counts counts;
     auto [here, there] = connected_pair();
-    Channel stream(loop, std::move(here), counts);
-    stream.want(readable, writable);
+    const auto channel = watched(loop, std::move(here), counts);
+    channel->want(readable, writable);
     turn(loop, 5);
     CHECK(counts.half_closed == 0);
     half_close(there);
     CHECK(run_until(loop, [&] { return counts.half_closed == 1; }));
     turn(loop, 20);
-    stream.want(true, true);
+    channel->want(true, true);
     turn(loop, 20);
-    stream.want(false, false);
-    const int told = counts.readable + counts.writable;
+    channel->want(false, false);
+    const int reported = counts.readable + counts.writable;
     turn(loop, 20);
     CHECK(counts.half_closed == 1);
     CHECK(counts.broken == 0);
-    CHECK(counts.readable + counts.writable == told);  // the loop is not kept busy by it
+    CHECK(counts.readable + counts.writable == reported);  // the loop is not kept busy by it
   }
 }
 
-TEST_CASE("a half-close that came before the stream is told as well") {
+TEST_CASE("a half-close before the channel was opened is reported as well") {
   Loop loop;
   Counts counts;
   auto [here, there] = connected_pair();
   half_close(there);
-  Channel stream(loop, std::move(here), counts);
-  stream.want(false, false);
+  const auto channel = watched(loop, std::move(here), counts);
+  channel->want(false, false);
   CHECK(run_until(loop, [&] { return counts.half_closed == 1; }));
 }
 
-TEST_CASE("a reset is told while nothing is wanted") {
+TEST_CASE("a reset is reported while nothing is wanted") {
   Loop loop;
   Counts counts;
   auto [here, there] = tcp_pair();
-  Channel stream(loop, std::move(here), counts);
-  stream.want(false, false);
+  const auto channel = watched(loop, std::move(here), counts);
+  channel->want(false, false);
   turn(loop, 5);
   reset(std::move(there));
   CHECK(run_until(loop, [&] { return counts.broken > 0 || counts.half_closed > 0; }));
   CHECK(counts.broken == 1);
 }
 
-TEST_CASE("a stream may go in its own callback, and its descriptor be used again at once") {
+TEST_CASE("a channel may be destroyed in its own callback, and its descriptor reused at once") {
   struct Leaver final : loop::ChannelOwner {
-    std::optional<Channel> stream;
-    int told = 0;
+    std::unique_ptr<Channel> channel;
+    int reported = 0;
     void on_ready(Readiness) override {
-      ++told;
-      stream.reset();
+      ++reported;
+      channel.reset();
     }
   };
   Loop loop;
   Leaver leaver;
   auto [here, there] = connected_pair();
-  leaver.stream.emplace(loop, std::move(here), leaver);
-  leaver.stream->want(true, true);
-  REQUIRE(run_until(loop, [&] { return leaver.told > 0; }));
+  leaver.channel = watched(loop, std::move(here), leaver);
+  leaver.channel->want(true, true);
+  REQUIRE(run_until(loop, [&] { return leaver.reported > 0; }));
   Counts counts;
   auto [next_here, next_there] = connected_pair();
-  Channel next(loop, std::move(next_here), counts);
-  next.want(true, false);
+  const auto next = watched(loop, std::move(next_here), counts);
+  next->want(true, false);
   write_all(next_there, "x");
   CHECK(run_until(loop, [&] { return counts.readable > 0; }));
-  CHECK(leaver.told == 1);
+  CHECK(leaver.reported == 1);
 }
 
 }  // namespace tubed::loop_test

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "tests/server/party.h"
+#include "tests/server/test_client.h"
 
 namespace tubed::server_test {
 
@@ -11,6 +11,7 @@ namespace {
 
 using server::Client;
 using server::ClientQueue;
+using server::QueuedIn;
 
 // Finds clients by session, as the server does.
 struct Book {
@@ -19,27 +20,27 @@ struct Book {
     const auto found = clients.find(session);
     return found == clients.end() ? nullptr : found->second;
   }
-  void add(Party& party) { clients[party.client.session()] = &party.client; }
+  void add(TestClient& peer) { clients[peer.client.session()] = &peer.client; }
 };
 
-struct TwoParties {
-  TwoParties() {
+struct TwoClients {
+  TwoClients() {
     book.add(a);
     book.add(b);
   }
 
-  House house;
-  Party a{house};
-  Party b{house};
+  TestServer server;
+  TestClient a{server};
+  TestClient b{server};
   Book book;
 };
 
 }  // namespace
 
 TEST_CASE("clients are taken in the order in which they were added, each once") {
-  TwoParties parties;
-  auto& [house, a, b, book] = parties;
-  ClientQueue queue(&Client::dirty);
+  TwoClients clients;
+  auto& [server, a, b, book] = clients;
+  ClientQueue queue(&QueuedIn::dirty);
   CHECK(queue.empty());
   queue.add(b.client);
   queue.add(a.client);
@@ -49,15 +50,15 @@ TEST_CASE("clients are taken in the order in which they were added, each once") 
   queue.take_all(book, [&](Client& client) { taken.push_back(&client); });
   CHECK(taken == std::vector<Client*>{&b.client, &a.client});
   CHECK(queue.empty());
-  CHECK_FALSE(a.client.dirty);
+  CHECK_FALSE(a.client.queued.dirty);
 }
 
 TEST_CASE("who is added while all are taken stays for the next time") {
-  House house;
-  Party a(house);
+  TestServer server;
+  TestClient a(server);
   Book book;
   book.add(a);
-  ClientQueue queue(&Client::dirty);
+  ClientQueue queue(&QueuedIn::dirty);
   queue.add(a.client);
   int visits = 0;
   queue.take_all(book, [&](Client& client) {
@@ -69,13 +70,13 @@ TEST_CASE("who is added while all are taken stays for the next time") {
 }
 
 TEST_CASE("a client that was closed is not taken, nor one that has its session id now") {
-  TwoParties parties;
-  auto& [house, a, b, book] = parties;
-  ClientQueue queue(&Client::held);
+  TwoClients clients;
+  auto& [server, a, b, book] = clients;
+  ClientQueue queue(&QueuedIn::held);
   queue.add(a.client);
   queue.add(b.client);
   book.clients[a.client.session()] = &b.client;  // reused; its flag is that of another entry
-  b.client.held = false;
+  b.client.queued.held = false;
   CHECK(queue.take_first(book) == nullptr);
   book.clients.clear();
   CHECK(queue.take_first(book) == nullptr);
@@ -83,9 +84,9 @@ TEST_CASE("a client that was closed is not taken, nor one that has its session i
 }
 
 TEST_CASE("the first is taken in turn, however many pass through") {
-  TwoParties parties;
-  auto& [house, a, b, book] = parties;
-  ClientQueue queue(&Client::deferred);
+  TwoClients clients;
+  auto& [server, a, b, book] = clients;
+  ClientQueue queue(&QueuedIn::deferred);
   queue.add(a.client);
   queue.add(b.client);
   for (int i = 0; i < 1000; ++i) {

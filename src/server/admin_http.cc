@@ -1,4 +1,4 @@
-#include "server/endpoint.h"
+#include "server/admin_http.h"
 
 #include "stats/metrics.h"
 
@@ -13,7 +13,12 @@ constexpr const char* kPaths = "tubed answers /metrics, /healthz and /readyz\n";
 
 }  // namespace
 
-HttpResponse Endpoint::answer(std::string_view path) {
+void AdminHttp::listen(os::Socket socket, const std::string& path) {
+  if (!http_) http_.emplace(loop_, *this);
+  http_->listen(std::move(socket), path);
+}
+
+HttpResponse AdminHttp::answer(std::string_view path) {
   host_.begin_tick();
   if (path == "/metrics") return metrics();
   if (path == "/healthz") return {.text = "ok\n"};
@@ -26,7 +31,7 @@ HttpResponse Endpoint::answer(std::string_view path) {
   return {.status = 404, .text = kPaths};
 }
 
-HttpResponse Endpoint::metrics() {
+HttpResponse AdminHttp::metrics() {
   HttpResponse response;
   response.content_type = kMetricsType;
   stats::MetricsPage page(service_.server_state(), service_.engine());
@@ -38,7 +43,7 @@ HttpResponse Endpoint::metrics() {
   return response;
 }
 
-void Endpoint::on_http_trouble(const std::string& reason) {
+void AdminHttp::on_http_trouble(const std::string& reason) {
   host_.begin_tick();
   log_.limited(os::Log::Level::error, service_.now(), "cannot take HTTP connections",
                {{"reason", reason}});

@@ -1,4 +1,4 @@
-#include "server/deadlines.h"
+#include "server/deadline_timers.h"
 
 #include <doctest/doctest.h>
 

@@ -1,0 +1,53 @@
+// AdminHttp: what operators request over HTTP: /metrics, /healthz and /readyz.
+//
+// The handlers run in the loop, so that an answer of /healthz shows that the loop makes progress.
+// They change nothing.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "commands/service.h"
+#include "loop/http_server.h"
+#include "os/log.h"
+
+namespace tubed::server {
+
+// What the handlers ask of the server.
+class AdminHttpHost {
+ public:
+  // A request is an event: the first one of a tick reads the clock and does what is due.
+  virtual void begin_tick() = 0;
+  // Why the server accepts no new jobs, in a few words; empty: it accepts them.
+  virtual std::string_view unready() const = 0;
+
+ protected:
+  ~AdminHttpHost() = default;
+};
+
+class AdminHttp final : public loop::HttpOwner {
+ public:
+  // Everything that is passed by reference outlives it.
+  AdminHttp(loop::Loop& loop, os::Log& log, const commands::Service& service, AdminHttpHost& host)
+      : loop_(loop), log_(log), service_(service), host_(host) {}
+
+  // Serves HTTP on this listening socket too. `path`: the path of a unix socket, removed when the
+  // server closes it, or empty.
+  void listen(os::Socket socket, const std::string& path);
+  bool is_listening() const { return http_.has_value(); }
+  void close() { http_.reset(); }
+
+ private:
+  loop::HttpResponse answer(std::string_view path) override;
+  void on_http_trouble(const std::string& reason) override;
+  loop::HttpResponse metrics();
+
+  loop::Loop& loop_;
+  os::Log& log_;
+  const commands::Service& service_;
+  AdminHttpHost& host_;
+  std::optional<loop::HttpServer> http_;  // none: no listener is configured
+};
+
+}  // namespace tubed::server

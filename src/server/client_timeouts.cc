@@ -1,0 +1,97 @@
+#include "server/client_timeouts.h"
+
+#include <algorithm>
+
+#include "server/client.h"
+
+namespace tubed::server {
+
+namespace {
+
+// Keeps the entry in the list, in the order of `since`, exactly while something is under way.
+template <class List>
+void follow(List& list, TimeoutEntry& entry, Stall& stall, bool under_way, bool moved, Time now) {
+  if (under_way == stall.listed && !(under_way && moved)) return;
+  if (stall.listed) list.erase(&entry);
+  if (under_way) {
+    stall.since = now;
+    list.push_back(&entry);
+  }
+  stall.listed = under_way;
+}
+
+}  // namespace
+
+void ClientTimeouts::add(Client& client, Time now) {
+  client.timeouts.last_active = now;
+  by_activity_.push_back(&client.timeouts);
+}
+
+void ClientTimeouts::remove(Client& client) {
+  TimeoutEntry& entry = client.timeouts;
+  by_activity_.erase(&entry);
+  if (entry.output.listed) by_output_.erase(&entry);
+  if (entry.input.listed) by_input_.erase(&entry);
+}
+
+void ClientTimeouts::touch(Client& client, Time now) {
+  touch(client.timeouts, now);
+}
+
+void ClientTimeouts::touch(TimeoutEntry& entry, Time now) {
+  entry.last_active = now;
+  by_activity_.erase(&entry);
+  by_activity_.push_back(&entry);
+}
+
+void ClientTimeouts::update(Client& client, bool wrote, bool received, Time now) {
+  const auto& conversation = client.conversation();
+  TimeoutEntry& entry = client.timeouts;
+  follow(by_output_, entry, entry.output, client.has_unsent(), wrote, now);
+  // A body that has arrived and waits for the log does not count against the client.
+  const bool body_missing = conversation.in_body() && !conversation.waits_for_log();
+  follow(by_input_, entry, entry.input, body_missing, received, now);
+}
+
+void ClientTimeouts::restart_input(Time now) {
+  for (TimeoutEntry* entry = by_input_.first(); entry != nullptr; entry = by_input_.next(entry)) {
+    entry->input.since = now;
+  }
+}
+
+Time ClientTimeouts::next_deadline() const {
+  Time next = kNever;
+  if (limits_.idle > Duration::zero() && !by_activity_.empty()) {
+    next = by_activity_.first()->last_active + limits_.idle;
+  }
+  if (!by_output_.empty()) next = std::min(next, by_output_.first()->output.since + limits_.stall);
+  if (!by_input_.empty()) next = std::min(next, by_input_.first()->input.since + limits_.stall);
+  return next;
+}
+
+std::vector<ClientTimeouts::Overdue> ClientTimeouts::overdue(Time now) {
+  std::vector<Overdue> result;
+  for (TimeoutEntry* entry = by_output_.first(); entry != nullptr && is_over(entry->output, now);
+       entry = by_output_.next(entry)) {
+    result.push_back({&entry->client, Reason::stall});
+  }
+  for (TimeoutEntry* entry = by_input_.first(); entry != nullptr && is_over(entry->input, now);
+       entry = by_input_.next(entry)) {
+    if (!is_over(entry->output, now)) result.push_back({&entry->client, Reason::stall});
+  }
+  if (limits_.idle == Duration::zero()) return result;
+  TimeoutEntry* next = nullptr;
+  for (TimeoutEntry* entry = by_activity_.first(); entry != nullptr; entry = next) {
+    if (entry->last_active + limits_.idle > now) break;
+    next = by_activity_.next(entry);
+    if (is_over(entry->output, now) || is_over(entry->input, now)) continue;
+    if (entry->client.conversation().idle()) {
+      result.push_back({&entry->client, Reason::idle});
+    } else {
+      touch(*entry, now);  // it holds or awaits a job: looked at again after the same time
+    }
+  }
+  return result;
+}
+
+}  // namespace tubed::server

@@ -1,0 +1,89 @@
+// ClientTimeouts: which clients have been idle for too long, or stalled.
+//
+// A client is idle while it sends nothing, holds no job and waits for none (timeouts.idle). It is
+// stalled while something is under way and no byte of it moves: replies that it does not read, or a
+// body that it has begun to send (timeouts.stall). Three lists, each in the order of time, hold the
+// clients to which one of the limits applies, so that only what is due is looked at. Owns no
+// client.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/intrusive_list.h"
+#include "base/time.h"
+
+namespace tubed::server {
+
+class Client;
+
+// Something is under way since `since`, when a byte of it last moved.
+struct Stall {
+  bool listed = false;
+  Time since;
+};
+
+// What ClientTimeouts keeps of one client.
+struct TimeoutEntry {
+  explicit TimeoutEntry(Client& of) : client(of) {}
+
+  Client& client;
+  ListLinks<TimeoutEntry> activity_links;
+  ListLinks<TimeoutEntry> output_links;
+  ListLinks<TimeoutEntry> input_links;
+  Time last_active;
+  Stall output;  // the client does not read its replies
+  Stall input;   // the client has sent a part of a body
+};
+
+struct TimeoutLimits {
+  Duration idle{};  // zero: without limit
+  Duration stall{};
+};
+
+class ClientTimeouts {
+ public:
+  void set_limits(const TimeoutLimits& limits) { limits_ = limits; }
+
+  void add(Client& client, Time now);
+  void remove(Client& client);
+  // The client has sent something, or its wait has ended. O(1).
+  void touch(Client& client, Time now);
+  // Starts, continues or ends the stalls of a client, after it was served. `wrote`: it took some of
+  // its replies; `received`: bytes came from it. O(1).
+  void update(Client& client, bool wrote, bool received, Time now);
+
+  // No client is read from at the moment, so none is slow in sending: all of them have the whole
+  // time again. O(clients that are sending a body).
+  void restart_input(Time now);
+
+  // When the first limit may be reached; kNever if none applies. O(1).
+  Time next_deadline() const;
+
+  enum class Reason : std::uint8_t { idle, stall };
+  struct Overdue {
+    Client* client;
+    Reason reason;
+  };
+  // The clients that have reached a limit, each once; they are to be closed. O(due).
+  std::vector<Overdue> overdue(Time now);
+
+  // Of several clients with unread replies the one whose replies have waited longest; null if there
+  // are fewer than two. O(1).
+  Client* slowest_reader() const {
+    return by_output_.size() > 1 ? &by_output_.first()->client : nullptr;
+  }
+
+ private:
+  bool is_over(const Stall& stall, Time now) const {
+    return stall.listed && stall.since + limits_.stall <= now;
+  }
+  void touch(TimeoutEntry& entry, Time now);
+
+  TimeoutLimits limits_;
+  IntrusiveList<TimeoutEntry, &TimeoutEntry::activity_links> by_activity_;
+  IntrusiveList<TimeoutEntry, &TimeoutEntry::output_links> by_output_;
+  IntrusiveList<TimeoutEntry, &TimeoutEntry::input_links> by_input_;
+};
+
+}  // namespace tubed::server

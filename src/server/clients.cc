@@ -1,0 +1,86 @@
+#include "server/clients.h"
+
+namespace tubed::server {
+
+using os::Log;
+
+void Clients::set_limits(const Settings& settings) {
+  output_memory_ = settings.output_memory;
+  timeouts_.set_limits({.idle = settings.idle_timeout, .stall = settings.stall_timeout});
+}
+
+Client& Clients::add(std::unique_ptr<loop::Channel> channel, ClientHost& host) {
+  auto client = std::make_unique<Client>(std::move(channel), service_, host,
+                                         std::span(read_buffer_.get(), kReadBufferBytes));
+  const SessionId session = client->session();
+  log_.limited(Log::Level::debug, service_.now(), "connected",
+               {{"session", std::uint64_t{session}}});
+  timeouts_.add(*client, service_.now());
+  if (session >= clients_.size()) clients_.resize(session + 1);
+  clients_[session] = std::move(client);
+  ++count_;
+  return *clients_[session];
+}
+
+void Clients::close(Client& client, std::string_view reason) {
+  const SessionId session = client.session();
+  log_.limited(Log::Level::debug, service_.now(), "closed",
+               {{"session", std::uint64_t{session}}, {"reason", reason}});
+  timeouts_.remove(client);
+  count_output(client, 0);
+  if (client.closes_last()) --last_count_;
+  clients_[session].reset();
+  --count_;
+}
+
+void Clients::close_all(std::string_view reason) {
+  for (const auto& client : clients_) {
+    if (client != nullptr) close(*client, reason);
+  }
+}
+
+void Clients::stop_all() {
+  for_each([&](Client& client) {
+    client.stop();
+    if (client.closes_last()) ++last_count_;
+  });
+}
+
+bool Clients::finish_last() {
+  if (last_count_ == 0 || count_ > last_count_) return false;
+  for_each([](Client& client) { client.finish(); });
+  last_count_ = 0;
+  return true;
+}
+
+void Clients::close_overdue(bool held) {
+  const Time now = service_.now();
+  if (held) timeouts_.restart_input(now);
+  for (const auto& [client, reason] : timeouts_.overdue(now)) {
+    const bool idle = reason == ClientTimeouts::Reason::idle;
+    if (idle && held) {
+      timeouts_.touch(*client, now);
+      continue;
+    }
+    log_.limited(Log::Level::info, now, "closing a client",
+                 {{"reason", idle ? "timeouts.idle" : "timeouts.stall"}});
+    service_.counters().count(idle ? stats::Counter::client_idle : stats::Counter::client_stalled);
+    close(*client, idle ? "idle" : "stall");
+  }
+}
+
+bool Clients::close_slowest() {
+  bool closed = false;
+  while (buffered_output() > output_memory_) {
+    Client* slowest = timeouts_.slowest_reader();
+    if (slowest == nullptr) break;
+    closed = true;
+    log_.limited(Log::Level::warning, service_.now(), "closing a client",
+                 {{"reason", "limits.output_memory"}});
+    service_.counters().count(stats::Counter::client_output_memory);
+    close(*slowest, "output");
+  }
+  return closed;
+}
+
+}  // namespace tubed::server

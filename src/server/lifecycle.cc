@@ -1,0 +1,168 @@
+// The steps of a stop are numbered in lifecycle.h.
+#include "server/lifecycle.h"
+
+#include "os/process.h"
+#include "server/exit_codes.h"
+#include "server/status.h"
+
+namespace tubed::server {
+
+namespace {
+
+// More than a server that is stopping takes beyond its own limits.
+constexpr std::chrono::seconds kStopSlack{5};
+// How long the first command of a connection that was just accepted is awaited.
+constexpr std::chrono::milliseconds kStopGrace{200};
+
+}  // namespace
+
+Lifecycle::Lifecycle(loop::Loop& loop, os::Log& log, commands::Service& service,
+                     const Settings& settings, Clients& clients, Scheduler& scheduler,
+                     Listeners& listeners, ServiceNotifier& notifier)
+    : loop_(loop),
+      log_(log),
+      service_(service),
+      settings_(settings),
+      clients_(clients),
+      scheduler_(scheduler),
+      listeners_(listeners),
+      notifier_(notifier),
+      drain_timer_(loop,
+                   [this] {
+                     log_.warning("drain.timeout is over",
+                                  {{"status", status_line(service_, *this, clients_.count())}});
+                     end_drain();
+                   }),
+      grace_timer_(loop, [this] { finish_silent(); }),
+      stop_timer_(loop, [this] { stop_now("time is up"); }) {}
+
+// --- Drain
+
+void Lifecycle::drain(bool draining) {
+  if (stopping()) return;
+  scheduler_.begin_tick();  // the end of this tick may find the server drained already
+  log_.info(draining ? "draining" : "not draining");
+  if (service_.draining() != draining) {
+    service_.set_draining(draining);
+    scheduler_.set_winding_down(draining);
+    draining_since_ = service_.now();
+    limit_drain();
+  }
+  notifier_.refresh();
+}
+
+void Lifecycle::limit_drain() {
+  drain_timer_.disarm();
+  const bool ends = service_.draining() && settings_.drain_exit != DrainExit::never;
+  if (ends && settings_.drain_timeout > Duration::zero()) {
+    drain_timer_.arm(draining_since_ + settings_.drain_timeout - service_.now());
+  }
+}
+
+bool Lifecycle::is_drained() const {
+  if (!service_.draining()) return false;
+  const auto jobs = service_.engine().info().jobs;
+  switch (settings_.drain_exit) {
+    case DrainExit::never:
+      return false;
+    case DrainExit::when_idle:
+      return jobs.reserved == 0;
+    case DrainExit::when_empty:
+      return jobs.total() == 0;
+  }
+  return false;
+}
+
+void Lifecycle::end_drain() {
+  drained_ = true;
+  stop();
+}
+
+// --- Stop
+
+void Lifecycle::stop_requested() {
+  if (std::exchange(stop_requested_, true)) return stop_now("asked again");
+  stop();
+}
+
+// Step 1.
+void Lifecycle::stop() {
+  if (stopping()) return;
+  scheduler_.begin_tick();
+  phase_ = Phase::stopping;
+  scheduler_.set_winding_down(true);
+  log_.info("stopping", {{"connections", std::uint64_t{clients_.count()}}});
+  listeners_.close_clients();
+  drain_timer_.disarm();
+  stop_timer_.arm(settings_.shutdown_timeout);
+  clients_.stop_all();
+  scheduler_.mark_all_dirty();
+  grace_timer_.arm(kStopGrace);
+  // Once for the clients, once for the log.
+  notifier_.stopping(2 * settings_.shutdown_timeout + kStopSlack);
+}
+
+// The end of step 2.
+void Lifecycle::finish_silent() {
+  scheduler_.begin_tick();
+  clients_.for_each([this](Client& client) {
+    if (client.closes_last() || client.finishing()) return;
+    client.finish();
+    scheduler_.mark_dirty(client);
+  });
+}
+
+bool Lifecycle::settle() {
+  if (phase_ == Phase::serving) {
+    if (!is_drained()) return false;
+    log_.info("drained");
+    end_drain();
+    return true;
+  }
+  if (phase_ != Phase::stopping) return false;
+  if (clients_.finish_last()) {
+    scheduler_.mark_all_dirty();
+    return true;
+  }
+  if (clients_.count() == 0) close_log();
+  return false;
+}
+
+// Step 4, early.
+void Lifecycle::stop_now(std::string_view reason) {
+  if (phase_ >= Phase::closed) return;  // the loop ends already
+  if (phase_ == Phase::closing) {
+    // No client waits for a reply. Without its mark of an orderly stop the log is as after a crash.
+    const bool durable = service_.log().durable() == service_.log().appended();
+    if (durable) {
+      log_.warning("stopped before the journal had its end", {{"reason", reason}});
+    } else {
+      log_.error("stopped while the journal was being written", {{"reason", reason}});
+    }
+    os::exit_now(durable ? 0 : kExitJournalFailed);
+  }
+  log_.warning("stopped with connections open",
+               {{"reason", reason}, {"connections", std::uint64_t{clients_.count()}}});
+  scheduler_.begin_tick();
+  clients_.close_all("stopped");
+}
+
+// Steps 4 and 5: no client is left, so every job that was reserved goes back to its tube.
+void Lifecycle::close_log() {
+  while (service_.engine().next_deadlines().closing) service_.begin_tick(service_.now());
+  phase_ = Phase::closing;
+  scheduler_.freeze();
+  notifier_.refresh();
+  stop_timer_.arm(settings_.shutdown_timeout);
+  service_.log().close([this] {
+    phase_ = Phase::closed;
+    loop_.stop();
+  });
+}
+
+void Lifecycle::fail() {
+  phase_ = Phase::failed;
+  loop_.stop();
+}
+
+}  // namespace tubed::server

@@ -1,0 +1,92 @@
+// Lifecycle: how a server drains and how it stops.
+//
+// A stop, after SIGTERM or SIGINT or at the end of a drain, goes through these steps:
+//
+//   1. stop(): no connection is accepted any more. Every wait in a reserve ends, all of them before
+//      the first client is closed: the jobs that a closing client gives back must not go from one
+//      waiting worker to the next.
+//   2. A client from which something was received is closed when its input is answered and its
+//      replies are sent. A client that was just accepted has its first command on the way, and a
+//      close would reset the connection: it has kStopGrace.
+//   3. Clients that waited in a reserve are closed last (Clients::finish_last()): they reconnect at
+//      once, and until then other clients could still get an answer.
+//   4. When no client is left, or shutdown_timeout has passed, or a second signal has arrived, all
+//      are closed and the log is closed, which writes everything.
+//   5. When the log is closed, the loop ends.
+//
+// While the log is closed (step 4) a second signal, or shutdown_timeout once more, ends the process
+// at once; the exit code says whether every acknowledged change is durable.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "loop/loop.h"
+#include "loop/timer.h"
+#include "os/log.h"
+#include "server/listeners.h"
+#include "server/scheduler.h"
+#include "server/service_notifier.h"
+
+namespace tubed::server {
+
+// Each follows the one before it.
+enum class Phase : std::uint8_t {
+  serving,   // draining or not (Service::draining())
+  stopping,  // steps 1 to 3
+  closing,   // every client is closed and no fact follows; the log is being closed
+  closed,    // the log is closed, and the loop ends
+  failed,    // the log has failed: nothing may be acknowledged, and the loop ends
+};
+
+class Lifecycle {
+ public:
+  // Everything that is passed by reference outlives it. `settings` may change between two calls.
+  Lifecycle(loop::Loop& loop, os::Log& log, commands::Service& service, const Settings& settings,
+            Clients& clients, Scheduler& scheduler, Listeners& listeners,
+            ServiceNotifier& notifier);
+
+  Phase phase() const { return phase_; }
+  bool stopping() const { return phase_ >= Phase::stopping; }
+  // Drain mode has stopped the server.
+  bool drained() const { return drained_; }
+
+  // Puts are refused, or accepted again (SIGUSR1, SIGUSR2).
+  void drain(bool draining);
+  // Starts drain.timeout for a server that is draining, after a reload.
+  void limit_drain();
+  // The first signal stops gracefully, the second immediately.
+  void stop_requested();
+  // The log has failed.
+  void fail();
+
+  // Every client of this tick is served: continues a drain or a stop. True: clients are dirty
+  // again.
+  bool settle();
+
+ private:
+  void stop();
+  bool is_drained() const;
+  void end_drain();
+  void finish_silent();
+  void stop_now(std::string_view reason);
+  void close_log();
+
+  loop::Loop& loop_;
+  os::Log& log_;
+  commands::Service& service_;
+  const Settings& settings_;
+  Clients& clients_;
+  Scheduler& scheduler_;
+  Listeners& listeners_;
+  ServiceNotifier& notifier_;
+  Phase phase_ = Phase::serving;
+  bool stop_requested_ = false;
+  bool drained_ = false;
+  Time draining_since_;
+  loop::Timer drain_timer_;
+  loop::Timer grace_timer_;
+  loop::Timer stop_timer_;
+};
+
+}  // namespace tubed::server

@@ -1,0 +1,66 @@
+// A client of the server with its other end, for the tests of server/: a socket pair, a queue, and
+// a host that only records what it is asked.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "loop/signal.h"
+#include "server/client.h"
+#include "tests/loop/loopback.h"
+#include "tests/protocol/take_replies.h"
+
+namespace tubed::server_test {
+
+class Host final : public server::ClientHost {
+ public:
+  void begin_tick() override { ++ticks; }
+  void mark_dirty(server::Client& client) override { dirty.push_back(&client); }
+  bool takes_input() const override { return reads; }
+  void defer(server::Client& client) override {
+    client.queued.deferred = true;
+    deferred.push_back(&client);
+  }
+
+  bool reads = true;
+  int ticks = 0;
+  std::vector<server::Client*> dirty;
+  std::vector<server::Client*> deferred;
+};
+
+// The loop, the queue, the host and the buffer that clients share.
+struct TestServer {
+  TestServer() { loop::ignore_broken_pipes(); }
+
+  loop::Loop loop;
+  commands::Service service{Limits{}, stats::Identity{}, {[] { return stats::CpuTimes{}; }}};
+  Host host;
+  std::vector<char> read_buffer = std::vector<char>(64 * 1024);
+};
+
+// One client and its other end.
+struct TestClient {
+  explicit TestClient(TestServer& shared) : TestClient(shared, loop_test::connected_pair()) {}
+
+  // The client runs the text as if it had arrived and been read.
+  void sends(std::string_view text) { client.conversation().receive(text); }
+  // Returns the replies of the client as if they had been sent.
+  std::string take_replies() { return protocol::take_replies(client.conversation().replies()); }
+
+  TestServer& server;
+  os::Socket peer;
+  server::Client client;
+
+ private:
+  TestClient(TestServer& shared, std::pair<os::Socket, os::Socket> ends)
+      : server(shared),
+        peer(std::move(ends.second)),
+        client(loop::open_channel(shared.loop, std::move(ends.first), {}), shared.service,
+               shared.host, shared.read_buffer) {}
+};
+
+}  // namespace tubed::server_test
