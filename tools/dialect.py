@@ -30,14 +30,14 @@ PATTERNS = (
      r"\b(?:those|they|he|one|and|that of|of) who\b",
      "the client, the caller",
      "Who waits is served.", "A client who waits is served. Who waits?"),
-    ("what as subject", r"(?:^|[.;] |\w[\w,]* [\w`]+: )What(?:ever)?\b(?![^.;]*\?)",
+    ("what as subject", r"(?:^|[.;] |\w[\w,]* [\w`]+: )What(?:ever)?\b(?= \w)(?![^.;]*\?)",
      "a named subject",
      "What is due is done.", "It does what is due. What is due? Drain: what it does."),
     ("nobody", r"\b(?:no|some|any|every)body\b|"
      r"\b(?:no|some|any|every) ?one\b(?! (?:of|thing|time)\b)",
      "no client, a component",
      "Nobody reads it.", "No client reads it, and any one of them may."),
-    ("so many", r"\bso (?:many|much|long|few)\b(?! as\b)(?!(?: \w+){0,4} that\b)",
+    ("so many", r"(?<!, )\bso (?:many|much|long|few)\b(?! as\b)(?!(?: \w+){0,4} that\b)",
      "that many, a number",
      "At most so many bytes are read.", "It read so many bytes that it stopped."),
     ("has come", r"\b(?:has|have|had) (?:come|gone)\b|"
