@@ -1,23 +1,31 @@
-// Histogram: how often a number fell between which bounds. One array of counters: to add is a few
-// compares and touches no other memory.
+// Histogram: counts how often numbers fell into each bucket of a scale. add() is a few instructions
+// and touches one counter; nothing is allocated after construction.
 //
-// Its scale is a type, which names the bounds, rising, and how many make the unit in which they are
-// told. Invariant: the counts sum up to how often add() was called.
+// A scale is a type. A scale of listed bounds (BoundedScale) names them, rising, and how many of
+// its numbers make the unit in which they are reported; its few counters are part of the object,
+// and a HistogramView shows them. LogScale computes its many buckets; their counters are on the
+// heap, and at() reads percentiles from them. Invariant: the counts sum up to the number of calls
+// of add().
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
+#include <vector>
 
 #include "base/time.h"
 
 namespace tubed {
 
-// Any histogram, to be looked at while it stays as it is.
+// The counts of a histogram with listed bounds. Valid while the histogram does not change.
 struct HistogramView {
   std::span<const std::int64_t> bounds;
-  std::span<const std::uint64_t> counts;  // one a bound, not cumulative; the last: above all
+  std::span<const std::uint64_t> counts;  // one for each bound, not cumulative; the last: above all
   double sum = 0;
   double per_unit = 1;
 
@@ -29,30 +37,117 @@ struct HistogramView {
 };
 
 template <class Scale>
+concept BoundedScale = requires {
+  Scale::kBounds;
+  Scale::kPerUnit;
+};
+
+template <class Scale>
 class Histogram {
  public:
-  // A bound belongs to what is below it. O(bounds).
+  // O(bounds), or O(1) with a scale that computes its buckets.
   void add(std::int64_t value) {
-    std::size_t place = 0;
-    while (place < kBounds && value > Scale::kBounds[place]) ++place;
-    ++counts_[place];
-    // Nanoseconds of many long waits are more than 64 bits hold.
+    ++counts_[bucket_of(value)];
+    // Nanoseconds of many long waits exceed 64 bits.
     sum_ += static_cast<double>(value);
   }
   void add(Duration duration) { add(duration.count()); }
 
-  HistogramView view() const {
+  double sum() const { return sum_; }
+  // The number of calls of add(). O(buckets).
+  std::uint64_t total() const {
+    std::uint64_t total = 0;
+    for (const std::uint64_t count : counts_) total += count;
+    return total;
+  }
+
+  HistogramView view() const requires BoundedScale<Scale> {
     return {.bounds = Scale::kBounds, .counts = counts_, .sum = sum_, .per_unit = Scale::kPerUnit};
   }
 
- private:
-  static constexpr std::size_t kBounds = std::size(Scale::kBounds);
+  // The smallest number that at least `share` (0 to 1) of all do not exceed, as the middle of its
+  // bucket; 0 if there are none. O(buckets).
+  std::int64_t at(double share) const requires(!BoundedScale<Scale>) {
+    const double wanted = std::ceil(share * static_cast<double>(total()));
+    std::uint64_t seen = 0;
+    for (std::size_t bucket = 0; bucket < counts_.size(); ++bucket) {
+      seen += counts_[bucket];
+      if (seen > 0 && static_cast<double>(seen) >= wanted) return Scale::middle_of(bucket);
+    }
+    return 0;
+  }
 
-  std::array<std::uint64_t, kBounds + 1> counts_{};
+ private:
+  // A bound belongs to the bucket below it.
+  static std::size_t bucket_of(std::int64_t value) {
+    if constexpr (BoundedScale<Scale>) {
+      std::size_t bucket = 0;
+      while (bucket < std::size(Scale::kBounds) && value > Scale::kBounds[bucket]) ++bucket;
+      return bucket;
+    } else {
+      return Scale::bucket_of(value);
+    }
+  }
+  static constexpr std::size_t bucket_count() {
+    if constexpr (BoundedScale<Scale>) {
+      return std::size(Scale::kBounds) + 1;
+    } else {
+      return Scale::kBuckets;
+    }
+  }
+  using Counters =
+      std::conditional_t<BoundedScale<Scale>, std::array<std::uint64_t, bucket_count()>,
+                         std::vector<std::uint64_t>>;
+
+  static Counters no_counts() {
+    if constexpr (BoundedScale<Scale>) {
+      return {};
+    } else {
+      return Counters(bucket_count());
+    }
+  }
+
+  Counters counts_ = no_counts();
   double sum_ = 0;
 };
 
-// For what takes up to hours, told in seconds.
+// For latencies of any length, with three digits. Numbers below 2048 have a bucket each; above,
+// each power of two is cut into 1024 buckets, so that a bucket is at most 0.1 % wide. Numbers from
+// 2^kMaxBits on count as the largest, negative ones as 0.
+struct LogScale {
+  static constexpr unsigned kMaxBits = 44;  // nanoseconds: four hours
+
+  static constexpr std::size_t bucket_of(std::int64_t value) {
+    const auto number = static_cast<std::uint64_t>(std::clamp<std::int64_t>(value, 0, kLargest));
+    // With shift s > 0 the rest is kSteps to 2 * kSteps - 1, so that the buckets follow one
+    // another.
+    const unsigned shift = shift_of(number);
+    return static_cast<std::size_t>(shift * kSteps + (number >> shift));
+  }
+  static constexpr std::int64_t middle_of(std::size_t bucket) {
+    if (bucket < 2 * kSteps) return static_cast<std::int64_t>(bucket);
+    const std::uint64_t shift = bucket / kSteps - 1;
+    return static_cast<std::int64_t>(((bucket - shift * kSteps) << shift) +
+                                     (std::uint64_t{1} << shift) / 2);
+  }
+
+ private:
+  static constexpr unsigned kStepBits = 10;  // a power of two has 2^kStepBits buckets
+  static constexpr std::uint64_t kSteps = 1U << kStepBits;
+  static constexpr std::int64_t kLargest = (std::int64_t{1} << kMaxBits) - 1;
+
+  // How many low bits of `number` do not change its bucket.
+  static constexpr unsigned shift_of(std::uint64_t number) {
+    const auto bits = static_cast<unsigned>(std::bit_width(number));
+    return bits > kStepBits + 1 ? bits - kStepBits - 1 : 0;
+  }
+
+ public:
+  static constexpr std::size_t kBuckets = 35 * kSteps;
+  static_assert(kMaxBits - kStepBits + 1 == 35);
+};
+
+// For times of up to hours, reported in seconds.
 struct LongTimeScale {
   static constexpr std::array<std::int64_t, 8> kBounds = {
       1'000'000,      10'000'000,     100'000'000,     1'000'000'000,
@@ -60,7 +155,7 @@ struct LongTimeScale {
   static constexpr double kPerUnit = 1e9;
 };
 
-// For what should take milliseconds at most, told in seconds.
+// For times of milliseconds at most, reported in seconds.
 struct ShortTimeScale {
   static constexpr std::array<std::int64_t, 10> kBounds = {
       100'000,   200'000,    500'000,    1'000'000,   2'000'000,
@@ -68,7 +163,7 @@ struct ShortTimeScale {
   static constexpr double kPerUnit = 1e9;
 };
 
-// For how many there are of something.
+// For numbers of things.
 struct CountScale {
   static constexpr std::array<std::int64_t, 10> kBounds = {1,  2,   5,   10,  20,
                                                            50, 100, 200, 500, 1000};
@@ -78,5 +173,6 @@ struct CountScale {
 using LongTimes = Histogram<LongTimeScale>;
 using ShortTimes = Histogram<ShortTimeScale>;
 using Counts = Histogram<CountScale>;
+using Percentiles = Histogram<LogScale>;
 
 }  // namespace tubed

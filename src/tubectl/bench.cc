@@ -18,13 +18,12 @@ namespace tubed::tubectl {
 namespace {
 
 using bench::Clock;
-using bench::Plan;
 using bench::Work;
 
 constexpr std::uint64_t kReserveJobs = 100'000;
 constexpr double kSeconds = 3;
 
-constexpr std::string_view kFooter = R"(workloads:
+constexpr std::string_view kBenchFooter = R"(workloads:
   put      put jobs, which stay in the queue
   reserve  reserve and delete jobs that were put before, until all are gone
   cycle    put, reserve and delete in turn; with K in flight, K/3 jobs a batch
@@ -45,7 +44,7 @@ examples:
 
 // The command line, before it is a plan.
 struct Options {
-  Plan plan;
+  bench::Plan plan;
   std::string work;
   Server server;
   std::size_t producers = 0;
@@ -87,7 +86,7 @@ Result<void> check_workload(const Options& options) {
       return Error{fmt::format("{} is only for {}", own.flag, bench::name_of(own.work))};
     }
   }
-  const Plan& plan = options.plan;
+  const bench::Plan& plan = options.plan;
   if (options.given("--warm-up") && (options.given("--jobs") || plan.work == Work::reserve)) {
     return Error{"--warm-up is only for a run that ends by time"};
   }
@@ -104,7 +103,7 @@ Result<void> check_workload(const Options& options) {
 
 // Half of the clients each, unless it is said how many.
 Result<void> share_out_clients(Options& options) {
-  Plan& plan = options.plan;
+  bench::Plan& plan = options.plan;
   if (plan.work != Work::pipe) return {};
   const std::size_t half = std::max<std::size_t>(1, plan.clients / 2);
   plan.producers = options.given("--producers") ? options.producers : half;
@@ -116,11 +115,11 @@ Result<void> share_out_clients(Options& options) {
   return {};
 }
 
-Result<Plan> make_plan(Options& options) {
-  Plan& plan = options.plan;
+Result<bench::Plan> make_plan(Options& options) {
+  bench::Plan& plan = options.plan;
   auto work = TRY(work_of(options.work));
   plan.work = work;
-  plan.server = TRY(parse_address(options.server.text));
+  plan.server = TRY(client::parse_address(options.server.text));
   TRY(check_workload(options));
   TRY(share_out_clients(options));
   if (plan.work == Work::reserve && plan.jobs == 0) plan.jobs = kReserveJobs;
@@ -148,7 +147,7 @@ int run_bench(Options& options) {
 }
 
 void add_load_options(CLI::App& app, Options& options) {
-  Plan& plan = options.plan;
+  bench::Plan& plan = options.plan;
   constexpr std::size_t kMany = 100'000;
   app.add_option("--clients", plan.clients, "Connections")
       ->type_name("N")
@@ -241,7 +240,7 @@ Subcommand add_bench(CLI::App& parent) {
   add_length_options(app, *options);
   add_workload_options(app, *options);
   add_output_options(app, *options);
-  app.footer(std::string(kFooter));
+  app.footer(std::string(kBenchFooter));
   return Subcommand{&app, [options] { return run_bench(*options); }};
 }
 

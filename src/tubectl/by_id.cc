@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "client/pipeline.h"
+#include "client/stats_block.h"
 #include "tubectl/body_json.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/job_options.h"
-#include "tubectl/pipelined.h"
-#include "tubectl/stats.h"
 #include "tubectl/subcommand.h"
 
 namespace tubed::tubectl {
@@ -33,7 +33,7 @@ struct Deeds {
   std::uint64_t done = 0;
   std::uint64_t failed = 0;
 
-  void take(JobId id, const Answer& answer, std::string_view expected,
+  void take(JobId id, const client::Reply& answer, std::string_view expected,
             std::string_view not_found = kNoSuchJob) {
     if (answer.is(expected)) {
       ++done;
@@ -41,7 +41,7 @@ struct Deeds {
       refuse(id, answer, not_found);
     }
   }
-  void refuse(JobId id, const Answer& answer, std::string_view not_found = kNoSuchJob) {
+  void refuse(JobId id, const client::Reply& answer, std::string_view not_found = kNoSuchJob) {
     ++failed;
     refused(fmt::format("job {}", id), answer, not_found);
   }
@@ -67,14 +67,14 @@ struct IdDeed {
 Result<int> for_each_id(const ByIdOptions& options, const IdDeed& deed) {
   const auto ids = read_ids(options.ids);
   if (!ids) return fail(kExitBadInput, ids.error().message);
-  auto client = TRY(connect(options.server));
+  auto connection = TRY(connect(options.server));
   Deeds deeds;
   TRY(ask_each(
-      client, ids.value().size(),
+      connection, ids.value().size(),
       [&](std::size_t i, std::string& commands) {
         commands += fmt::format("{} {}\r\n", deed.command, ids.value()[i]);
       },
-      [&](std::size_t i, const Answer& answer) {
+      [&](std::size_t i, const client::Reply& answer) {
         deeds.take(ids.value()[i], answer, deed.expected, deed.not_found);
       }));
   return tell_deeds(deeds, deed.what, options.json);
@@ -90,16 +90,16 @@ struct HeldDeed {
 
 // Asks for what the batch needs, and appends the commands for those that are held now to
 // `commands`.
-Result<std::vector<JobId>> hold(Client& client, std::span<const JobId> batch, const HeldDeed& deed,
-                                std::string& commands, Deeds& deeds) {
+Result<std::vector<JobId>> hold(client::Connection& connection, std::span<const JobId> batch,
+                                const HeldDeed& deed, std::string& commands, Deeds& deeds) {
   std::string asked;
   for (const JobId id : batch) asked += fmt::format("reserve-job {0}\r\nstats-job {0}\r\n", id);
-  TRY(client.send(asked));
+  TRY(connection.send(asked));
   std::vector<JobId> held;
   for (const JobId id : batch) {
-    const auto reserved = TRY(client.receive());
-    const auto job = TRY(client.receive());
-    const Stats stats(job.body);
+    const auto reserved = TRY(connection.receive());
+    const auto job = TRY(connection.receive());
+    const client::StatsBlock stats(job.body);
     if (reserved.is("RESERVED")) {
       if (!job.is("OK")) {
         // Its priority is not known, so it goes back as it is when the connection ends.
@@ -121,17 +121,17 @@ Result<std::vector<JobId>> hold(Client& client, std::span<const JobId> batch, co
 Result<int> for_each_held(const ByIdOptions& options, const HeldDeed& deed) {
   const auto ids = read_ids(options.ids);
   if (!ids) return fail(kExitBadInput, ids.error().message);
-  auto client = TRY(connect(options.server));
+  auto connection = TRY(connect(options.server));
   Deeds deeds;
   std::span<const JobId> rest = ids.value();
   while (!rest.empty()) {
     const auto batch = rest.first(std::min(rest.size(), kHeldAtOnce));
     rest = rest.subspan(batch.size());
     std::string commands;
-    const auto held = TRY(hold(client, batch, deed, commands, deeds));
-    TRY(client.send(commands));
+    const auto held = TRY(hold(connection, batch, deed, commands, deeds));
+    TRY(connection.send(commands));
     for (const JobId id : held) {
-      const auto answer = TRY(client.receive());
+      const auto answer = TRY(connection.receive());
       deeds.take(id, answer, deed.expected);
     }
   }
@@ -169,10 +169,10 @@ Result<int> kick_tube(const ByIdOptions& options) {
                 "say how many jobs of the tube, from 0 to 4294967295, or --all; "
                 "try tubectl kick --help");
   }
-  auto client = TRY(connect(options.server));
-  const auto used = demand(client, fmt::format("use {}", options.tube), "USING");
+  auto connection = TRY(connect(options.server));
+  const auto used = demand(connection, fmt::format("use {}", options.tube), "USING");
   if (!used || used.value() != 0) return used;
-  const auto answer = TRY(client.ask(fmt::format("kick {}", *bound)));
+  const auto answer = TRY(connection.ask(fmt::format("kick {}", *bound)));
   if (!answer.is("KICKED")) return refused("kick", answer);
   const std::uint64_t kicked = answer.number();
   const Json told = {{"kicked", kicked}};

@@ -36,10 +36,11 @@ struct ClearOptions {
 
 class Clear {
  public:
-  Clear(const ClearOptions& options, Client& client) : options_(options), client_(client) {}
+  Clear(const ClearOptions& options, client::Connection& connection)
+      : options_(options), connection_(connection) {}
 
   Result<int> run() {
-    auto before = TRY(take_snapshot(client_, options_.tubes));
+    auto before = TRY(take_snapshot(connection_, options_.tubes));
     FreeCounts all;
     for (const TubeCounts& tube : before.tubes) all += options_.states.of(FreeCounts(tube));
     if (const int code = ask(all); code != 0) return code;
@@ -77,7 +78,7 @@ class Clear {
     for (const TubeCounts& tube : tubes) {
       for (const JobState state : kFreeStates) {
         std::uint64_t left = options_.states.of(FreeCounts(tube))[state];
-        JobSource source(client_, tube.name, state, JobSource::Wanted::ids);
+        JobSource source(connection_, tube.name, state, JobSource::Wanted::ids);
         while (left > 0) {
           const auto jobs = TRY(source.next(left));
           if (jobs.empty()) break;
@@ -92,10 +93,10 @@ class Clear {
 
   // One scan for all tubes.
   Result<int> clear_old() {
-    const auto told = TRY(last_id(client_, options_.to));
+    const auto told = TRY(last_id(connection_, options_.to));
     if (!told) return kExitFailure;
     const JobId last = *told;
-    TRY(scan_jobs(client_, 1, last, [this](std::vector<JobRecord> jobs, JobId) -> Result<bool> {
+    TRY(scan_jobs(connection_, 1, last, [this](std::vector<JobRecord> jobs, JobId) -> Result<bool> {
       std::erase_if(jobs, [this](const JobRecord& job) { return !is_old(job); });
       TRY(delete_all(jobs));
       return true;
@@ -109,7 +110,7 @@ class Clear {
   }
 
   Result<void> delete_all(const std::vector<JobRecord>& jobs) {
-    const auto deleted = TRY(delete_jobs(client_, jobs));
+    const auto deleted = TRY(delete_jobs(connection_, jobs));
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       if (!deleted[i]) continue;
       ++deleted_[jobs[i].tube][jobs[i].state];
@@ -120,7 +121,7 @@ class Clear {
   }
 
   Result<std::string> tell(const std::string& tube, const FreeCounts& deleted) {
-    auto after = TRY(take_snapshot(client_, {tube}));
+    auto after = TRY(take_snapshot(connection_, {tube}));
     const TubeCounts* const left = after.find(tube);
     const std::uint64_t reserved = left == nullptr ? 0 : left->reserved;
     if (options_.json) {
@@ -133,7 +134,7 @@ class Clear {
   }
 
   const ClearOptions& options_;
-  Client& client_;
+  client::Connection& connection_;
   Progress* progress_ = nullptr;
   std::uint64_t done_ = 0;
   std::map<std::string, FreeCounts> deleted_;  // of each tube that was there
@@ -160,8 +161,8 @@ Subcommand add_clear(CLI::App& parent) {
   add_json_flag(app, options->json);
   app.footer(std::string(kClearFooter));
   return Subcommand{&app, [options]() -> Result<int> {
-                      auto client = TRY(connect(options->server));
-                      return Clear(*options, client).run();
+                      auto connection = TRY(connect(options->server));
+                      return Clear(*options, connection).run();
                     }};
 }
 

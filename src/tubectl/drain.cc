@@ -20,9 +20,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "client/event_loop.h"
+#include "client/stats_block.h"
 #include "os/descriptor.h"
 #include "tubectl/exit_codes.h"
-#include "tubectl/stats.h"
 #include "tubectl/subcommand.h"
 
 namespace tubed::tubectl {
@@ -41,11 +42,11 @@ struct DrainOptions {
 };
 
 // tubed has this line, and beanstalkd does not.
-bool is_tubed(const Stats& stats) {
+bool is_tubed(const client::StatsBlock& stats) {
   return stats.number("max-job-memory").has_value();
 }
 
-const char* program_of(const Stats& stats) {
+const char* program_of(const client::StatsBlock& stats) {
   return is_tubed(stats) ? "tubed" : "beanstalkd";
 }
 
@@ -89,7 +90,7 @@ std::string name_of_process(std::uint64_t process) {
 }
 
 // Why the server's process is not to be signalled; empty: it may be.
-std::string doubt(const Stats& stats, int connection) {
+std::string doubt(const client::StatsBlock& stats, int connection) {
   const auto hostname = stats.text("hostname");
   const std::uint64_t process = stats.count("pid");
   if (!hostname || process == 0 || !stats.text("draining")) {
@@ -104,7 +105,7 @@ std::string doubt(const Stats& stats, int connection) {
 }
 
 // What to do instead.
-std::string advice(const Stats& stats, const DrainOptions& options) {
+std::string advice(const client::StatsBlock& stats, const DrainOptions& options) {
   return fmt::format(
       "where it runs, try systemctl kill --kill-whom=main -s SIG{} {}, or kill -{} PID",
       options.signal_name(), program_of(stats), options.signal_name());
@@ -114,13 +115,9 @@ using DrainClock = std::chrono::steady_clock;
 
 // The process of that pidfd has ended by then.
 bool ends_before(int process, DrainClock::time_point end) {
-  pollfd ended{.fd = process, .events = POLLIN, .revents = 0};
-  for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - DrainClock::now());
-    const auto wait = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
-    const int ready = ::poll(&ended, 1, wait);
-    if (ready >= 0 || errno != EINTR) return ready == 1;
-  }
+  const auto left = std::max<DrainClock::duration>(end - DrainClock::now(), {});
+  const auto ended = client::wait_for(process, POLLIN, left);
+  return ended && *ended;
 }
 
 // The process was started with sockets of systemd, as its environment shows to root and its user.
@@ -132,13 +129,13 @@ bool has_sockets_of_systemd(std::uint64_t process) {
   return false;
 }
 
-std::string jobs_left(const Stats& stats) {
+std::string jobs_left(const client::StatsBlock& stats) {
   return fmt::format("jobs left: {} ready, {} reserved, {} delayed, {} buried",
                      stats.count("current-jobs-ready"), stats.count("current-jobs-reserved"),
                      stats.count("current-jobs-delayed"), stats.count("current-jobs-buried"));
 }
 
-int report(const DrainOptions& options, const Stats& stats, bool already) {
+int report(const DrainOptions& options, const client::StatsBlock& stats, bool already) {
   if (!options.drains) {
     return print(already ? "not draining: the server takes jobs as before\n"
                          : "not draining any more: the server takes jobs again\n");
@@ -149,16 +146,17 @@ int report(const DrainOptions& options, const Stats& stats, bool already) {
 
 // Until the server says that it drains, or drains no more. With drain.exit a tubed may end at any
 // moment after the signal: it closes the connection, and its process ends some time later.
-Result<int> wait_for_state(Client& client, const DrainOptions& options, int process) {
+Result<int> wait_for_state(client::Connection& connection, const DrainOptions& options,
+                           int process) {
   const auto end = DrainClock::now() + kDrainPatience;
   for (;;) {
-    const auto answer = client.ask("stats");
+    const auto answer = connection.ask("stats");
     if (!answer) {
       if (!options.drains) return answer.error();
       if (ends_before(process, end)) return print("drained: the server has ended\n");
       return Error{fmt::format("{}, and its process has not ended", answer.error().message)};
     }
-    const Stats stats(answer.value().body);
+    const client::StatsBlock stats(answer.value().body);
     if (stats.text("draining") == options.state()) return report(options, stats, false);
     if (DrainClock::now() >= end) {
       return fail(kExitTimedOut,
@@ -170,9 +168,9 @@ Result<int> wait_for_state(Client& client, const DrainOptions& options, int proc
 }
 
 Result<int> run_drain(const DrainOptions& options) {
-  auto client = TRY(connect(options.server));
-  const auto answer = TRY(client.ask("stats"));
-  const Stats stats(answer.body);
+  auto connection = TRY(connect(options.server));
+  const auto answer = TRY(connection.ask("stats"));
+  const client::StatsBlock stats(answer.body);
   if (stats.text("draining") == options.state()) return report(options, stats, true);
   if (!options.drains && !is_tubed(stats)) {
     return fail(kExitFailure, "this server drains until it is restarted: only tubed can end it");
@@ -181,7 +179,7 @@ Result<int> run_drain(const DrainOptions& options) {
   const std::uint64_t number = stats.count("pid");
   const os::Descriptor process(
       static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(number), 0)));
-  if (const auto reason = doubt(stats, client.descriptor()); !reason.empty() || !process) {
+  if (const auto reason = doubt(stats, connection.descriptor()); !reason.empty() || !process) {
     const auto why = reason.empty() ? fmt::format("there is no process {} here", number) : reason;
     return fail(kExitFailure, fmt::format("{}: {}", why, advice(stats, options)));
   }
@@ -192,7 +190,7 @@ Result<int> run_drain(const DrainOptions& options) {
                 fmt::format("cannot signal process {}: {}{}", number, os::error_text(errno),
                             not_allowed ? "; run this as root or as the server's user" : ""));
   }
-  auto drained = wait_for_state(client, options, process.number());
+  auto drained = wait_for_state(connection, options, process.number());
   if (may_start_again && drained && drained.value() == 0) {
     fail(0,
          "systemd holds the server's sockets: unless its unit closes them when it has drained and "

@@ -13,14 +13,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "client/event_loop.h"
+#include "client/system_error.h"
 #include "tubectl/directory_sync.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/free_jobs.h"
-#include "tubectl/interruption.h"
 #include "tubectl/job_scan.h"
 #include "tubectl/job_source.h"
 #include "tubectl/subcommand.h"
-#include "tubectl/system_error.h"
 #include "tubectl/terminal.h"
 #include "tubectl/values.h"
 
@@ -67,7 +67,7 @@ class LineOutput {
     if (path.empty()) return LineOutput(stdout, "standard output");
     const int how = O_WRONLY | O_CREAT | O_CLOEXEC | (must_be_new ? O_EXCL : 0);
     const int descriptor = ::open(path.c_str(), how, 0666);
-    if (descriptor < 0) return system_error(fmt::format("cannot write {}", path));
+    if (descriptor < 0) return client::system_error(fmt::format("cannot write {}", path));
     if (must_be_new) TRY(sync_directory_of(path));
     LineOutput output(::fdopen(descriptor, "w"), path);
     output.has_old_ = output.is_file_ && !must_be_new;
@@ -102,7 +102,7 @@ class LineOutput {
     if (!std::exchange(has_old_, false) || ::ftruncate(::fileno(file_), 0) == 0) return {};
     return cannot();
   }
-  Error cannot() const { return system_error(fmt::format("cannot write {}", name_)); }
+  Error cannot() const { return client::system_error(fmt::format("cannot write {}", name_)); }
 
   std::FILE* file_;  // open until the process ends
   std::string name_;
@@ -112,12 +112,12 @@ class LineOutput {
 
 class Export {
  public:
-  Export(const ExportOptions& options, Client& client, LineOutput output)
-      : options_(options), client_(client), output_(std::move(output)) {}
+  Export(const ExportOptions& options, client::Connection& connection, LineOutput output)
+      : options_(options), connection_(connection), output_(std::move(output)) {}
 
   Result<int> run() {
-    if (options_.remove) stop_on_signals();
-    auto before = TRY(take_snapshot(client_, options_.tubes));
+    if (options_.remove) client::set_flag_on_stop_signals();
+    auto before = TRY(take_snapshot(connection_, options_.tubes));
     auto done = options_.remove ? remove_all(before.tubes) : look_at_all();
     if (!done) return done;
     if (write_error_) return fail(kExitIo, write_error_->message);
@@ -138,11 +138,11 @@ class Export {
   }
 
   Result<int> look_at_all() {
-    const auto told = TRY(last_id(client_, options_.to));
+    const auto told = TRY(last_id(connection_, options_.to));
     if (!told) return kExitFailure;
     const JobId last = *told;
     Progress progress("looking at ids", last < options_.from ? 0 : last - options_.from + 1);
-    TRY(scan_jobs(client_, options_.from, last,
+    TRY(scan_jobs(connection_, options_.from, last,
                   [&](std::vector<JobRecord> jobs, JobId seen) -> Result<bool> {
                     TRY(write_wanted(std::move(jobs)));
                     progress.show(seen - options_.from + 1);
@@ -154,7 +154,7 @@ class Export {
 
   Result<void> write_wanted(std::vector<JobRecord> jobs) {
     std::erase_if(jobs, [this](const JobRecord& job) { return !is_wanted(job); });
-    return for_each_body(client_, jobs, [this](const JobRecord& job) {
+    return for_each_body(connection_, jobs, [this](const JobRecord& job) {
       if (!write_error_) write(job);
     });
   }
@@ -178,7 +178,7 @@ class Export {
       }
     }
     if (!refusal_.line.empty()) return refused("export", refusal_);
-    if (!write_error_ && stop_asked()) {
+    if (!write_error_ && client::stop_requested()) {
       return fail(kExitFailure, "interrupted: what was not written is still there");
     }
     return 0;
@@ -187,8 +187,8 @@ class Export {
   // As many as there were, so that it ends while others put.
   Result<void> remove(const std::string& tube, JobState state, std::uint64_t left,
                       Progress& progress) {
-    JobSource source(client_, tube, state, JobSource::Wanted::records);
-    while (left > 0 && !write_error_ && refusal_.line.empty() && !stop_asked()) {
+    JobSource source(connection_, tube, state, JobSource::Wanted::records);
+    while (left > 0 && !write_error_ && refusal_.line.empty() && !client::stop_requested()) {
       auto jobs = TRY(source.next(left));
       if (jobs.empty()) break;
       left -= jobs.size();
@@ -210,7 +210,7 @@ class Export {
       }
       const std::size_t count = write_piece(jobs);
       if (write_error_) return {};  // those that are held go back when the connection ends
-      const auto deleted = TRY(delete_jobs(client_, std::span(jobs).first(count)));
+      const auto deleted = TRY(delete_jobs(connection_, std::span(jobs).first(count)));
       taken_ += static_cast<std::uint64_t>(std::ranges::count(deleted, false));
       jobs.erase(jobs.begin(), jobs.begin() + static_cast<std::ptrdiff_t>(count));
       done_ += count;
@@ -221,7 +221,7 @@ class Export {
 
   // Keeps those that are still held, and only those.
   Result<void> touch(std::vector<JobRecord>& jobs) {
-    const auto touched = TRY(touch_jobs(client_, jobs));
+    const auto touched = TRY(touch_jobs(connection_, jobs));
     std::vector<JobRecord> kept;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       if (touched[i]) kept.push_back(std::move(jobs[i]));
@@ -257,10 +257,10 @@ class Export {
   }
 
   const ExportOptions& options_;
-  Client& client_;
+  client::Connection& connection_;
   LineOutput output_;
   std::optional<Error> write_error_;
-  Answer refusal_;
+  client::Reply refusal_;
   std::uint64_t reserved_ = 0;
   std::uint64_t run_out_ = 0;  // of their TTR, so that they were not written
   std::uint64_t taken_ = 0;    // by others, and written
@@ -268,10 +268,10 @@ class Export {
 };
 
 Result<int> run_export(const ExportOptions& options) {
-  auto client = TRY(connect(options.server));
+  auto connection = TRY(connect(options.server));
   auto output = LineOutput::open(options.file, options.remove);
   if (!output) return fail(kExitIo, output.error().message);
-  return Export(options, client, std::move(*output)).run();
+  return Export(options, connection, std::move(*output)).run();
 }
 
 void add_choices(CLI::App& app, ExportOptions& options) {

@@ -8,17 +8,17 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "client/event_loop.h"
+#include "client/system_error.h"
 #include "os/descriptor.h"
 #include "tubectl/directory_sync.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/free_jobs.h"
-#include "tubectl/interruption.h"
 #include "tubectl/job_options.h"
 #include "tubectl/job_putter.h"
 #include "tubectl/job_source.h"
 #include "tubectl/line_input.h"
 #include "tubectl/subcommand.h"
-#include "tubectl/system_error.h"
 #include "tubectl/terminal.h"
 #include "tubectl/values.h"
 
@@ -100,7 +100,7 @@ class RestFile {
   Result<void> sync() { return ::fsync(file_.number()) == 0 ? Result<void>() : cannot(); }
 
  private:
-  Error cannot() const { return system_error(fmt::format("cannot write {}", name_)); }
+  Error cannot() const { return client::system_error(fmt::format("cannot write {}", name_)); }
 
   std::string name_;
   os::Descriptor file_;
@@ -116,10 +116,11 @@ Result<void> save_behind(const ImportOptions& options, LineInput& input, RestFil
 
 class Import {
  public:
-  Import(const ImportOptions& options, Client& client, LineInput input, RestFile& rest)
+  Import(const ImportOptions& options, client::Connection& connection, LineInput input,
+         RestFile& rest)
       : options_(options),
-        client_(client),
-        putter_(client),
+        connection_(connection),
+        putter_(connection),
         input_(std::move(input)),
         rest_(rest) {}
 
@@ -152,9 +153,9 @@ class Import {
   }
 
   void learn_limits() {
-    auto largest = ask_largest_job(client_);
+    auto largest = ask_largest_job(connection_);
     if (!largest) return give_up(kExitUnavailable, input_.number() + 1, largest.error().message);
-    if (const auto* const answer = std::get_if<Answer>(&*largest)) {
+    if (const auto* const answer = std::get_if<client::Reply>(&*largest)) {
       return give_up(kExitFailure, input_.number() + 1, meaning_of(*answer));
     }
     most_body_ = std::get<std::uint64_t>(*largest);
@@ -168,7 +169,7 @@ class Import {
       if (failure_) return false;
     }
     // What comes through a pipe is nowhere else any more.
-    if (stop_asked() && !input_.is_stream()) {
+    if (client::stop_requested() && !input_.is_stream()) {
       put();
       if (!failure_) give_up(kExitFailure, input_.number() + 1, "interrupted");
       return false;
@@ -238,7 +239,7 @@ class Import {
     for (const PutOutcome& outcome : outcomes) {
       if (outcome.id != 0) early.emplace_back().id = outcome.id;
     }
-    const auto deleted = delete_jobs(client_, early);
+    const auto deleted = delete_jobs(connection_, early);
     const auto stay = deleted ? std::ranges::count(deleted.value(), false)
                               : static_cast<std::ptrdiff_t>(early.size());
     if (stay == 0) return "";
@@ -269,7 +270,7 @@ class Import {
   }
 
   const ImportOptions& options_;
-  Client& client_;
+  client::Connection& connection_;
   JobPutter putter_;
   LineInput input_;
   RestFile& rest_;
@@ -302,13 +303,13 @@ Result<int> run_import(const ImportOptions& options) {
       return fail(kExitIo, opened.error().message);
     }
   }
-  stop_on_signals();
-  auto client = connect(options.server);
-  if (!client) {
-    if (!rest.wanted()) return client.error();
-    return save_all(options, *input, rest, client.error().message);
+  client::set_flag_on_stop_signals();
+  auto connection = connect(options.server);
+  if (!connection) {
+    if (!rest.wanted()) return connection.error();
+    return save_all(options, *input, rest, connection.error().message);
   }
-  return Import(options, *client, std::move(*input), rest).run();
+  return Import(options, *connection, std::move(*input), rest).run();
 }
 
 }  // namespace

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "client/system_error.h"
 #include "protocol/arguments.h"
 #include "tubectl/subcommand.h"
-#include "tubectl/system_error.h"
 #include "tubectl/values.h"
 
 namespace tubed::tubectl {
@@ -35,7 +35,7 @@ Result<void> for_each_word(Take take) {
     word.clear();
     if (byte == EOF) break;
   }
-  if (std::ferror(stdin) != 0) return system_error("cannot read standard input");
+  if (std::ferror(stdin) != 0) return client::system_error("cannot read standard input");
   return {};
 }
 

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "client/pipeline.h"
 #include "protocol/reply.h"
 #include "tubectl/job_source.h"
-#include "tubectl/pipelined.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -25,7 +25,7 @@ bool is_refused(const PutOutcome& outcome) {
   return outcome.id == 0 && !outcome.refusal.line.empty();
 }
 
-NewJob new_job(const JobRecord& job) {
+client::NewJob new_job(const JobRecord& job) {
   const bool buried = job.state == JobState::buried;
   return {.priority = job.priority,
           .delay_seconds = buried ? kParkedSeconds : job.delay_seconds,
@@ -53,14 +53,14 @@ Result<void> JobPutter::keep_tubes(std::span<const JobRecord> jobs,
     if (job.tube != kDefaultTube && !kept_.contains(job.tube)) wanted.insert(job.tube);
   }
   if (wanted.empty()) return {};
-  std::vector<Answer> answers;
+  std::vector<client::Reply> answers;
   if (kept_.size() + wanted.size() > kMostKeptTubes) {
     TRY(watch_or_ignore("ignore", kept_, answers));
     kept_.clear();
     return keep_tubes(jobs, outcomes);
   }
   TRY(watch_or_ignore("watch", wanted, answers));
-  std::map<std::string, Answer> refused;
+  std::map<std::string, client::Reply> refused;
   auto answer = answers.begin();
   for (const std::string& tube : wanted) {
     if (answer->is("WATCHING")) {
@@ -79,15 +79,15 @@ Result<void> JobPutter::keep_tubes(std::span<const JobRecord> jobs,
 
 Result<void> JobPutter::watch_or_ignore(std::string_view command,
                                         const std::set<std::string>& tubes,
-                                        std::vector<Answer>& answers) {
+                                        std::vector<client::Reply>& answers) {
   answers.clear();
   auto tube = tubes.begin();
   return ask_each(
-      client_, tubes.size(),
+      connection_, tubes.size(),
       [&](std::size_t, std::string& commands) {
         fmt::format_to(std::back_inserter(commands), "{} {}\r\n", command, *tube++);
       },
-      [&](std::size_t, Answer&& answer) { answers.push_back(std::move(answer)); });
+      [&](std::size_t, client::Reply&& answer) { answers.push_back(std::move(answer)); });
 }
 
 Result<void> JobPutter::put_all(std::span<const JobRecord> jobs,
@@ -96,7 +96,7 @@ Result<void> JobPutter::put_all(std::span<const JobRecord> jobs,
   std::vector<std::optional<std::size_t>> sent;
   std::size_t next = 0;
   std::size_t answered = 0;
-  std::optional<Answer> use_refused;  // then the puts behind it went to another tube
+  std::optional<client::Reply> use_refused;  // then the puts behind it went to another tube
   const auto make = [&](std::string& commands) {
     while (next < jobs.size() && is_refused(outcomes[next])) ++next;
     if (next == jobs.size()) return false;
@@ -105,12 +105,12 @@ Result<void> JobPutter::put_all(std::span<const JobRecord> jobs,
       commands.append("use ").append(used_).append("\r\n");
       sent.emplace_back();
     } else {
-      append_put(new_job(jobs[next]), commands);
+      client::append_put(new_job(jobs[next]), commands);
       sent.emplace_back(next++);
     }
     return true;
   };
-  const auto take = [&](Answer&& answer) -> Result<void> {
+  const auto take = [&](client::Reply&& answer) -> Result<void> {
     const auto job = sent[answered++];
     if (!job) {
       use_refused = answer.is("USING") ? std::nullopt : std::optional(std::move(answer));
@@ -125,7 +125,7 @@ Result<void> JobPutter::put_all(std::span<const JobRecord> jobs,
     }
     return {};
   };
-  auto done = pipelined(client_, make, take);
+  auto done = pipelined(connection_, make, take);
   if (use_refused) used_.clear();
   return done;
 }
@@ -138,7 +138,7 @@ Result<void> JobPutter::bury(std::span<const JobRecord> jobs, std::vector<PutOut
     if (put && jobs[i].state == JobState::buried) buried.push_back(i);
   }
   return ask_each(
-      client_, 2 * buried.size(),
+      connection_, 2 * buried.size(),
       [&](std::size_t i, std::string& commands) {
         const std::size_t job = buried[i / 2];
         const JobId id = outcomes[job].id;
@@ -148,7 +148,7 @@ Result<void> JobPutter::bury(std::span<const JobRecord> jobs, std::vector<PutOut
           fmt::format_to(std::back_inserter(commands), "bury {} {}\r\n", id, jobs[job].priority);
         }
       },
-      [&](std::size_t i, Answer&& answer) {
+      [&](std::size_t i, client::Reply&& answer) {
         PutOutcome& outcome = outcomes[buried[i / 2]];
         const bool done = i % 2 == 0 ? answer.is("RESERVED") : answer.is(word::kBuried);
         if (!done && outcome.refusal.line.empty()) outcome.refusal = std::move(answer);
@@ -163,7 +163,7 @@ Result<void> JobPutter::take_back(std::vector<PutOutcome>& outcomes) {
     unwanted.emplace_back().id = outcome.id;
     outcome.id = 0;
   }
-  const auto deleted = delete_jobs(client_, unwanted);
+  const auto deleted = delete_jobs(connection_, unwanted);
   return deleted ? Result<void>() : deleted.error();
 }
 

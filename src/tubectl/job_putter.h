@@ -11,21 +11,21 @@
 #include <vector>
 
 #include "base/result.h"
-#include "tubectl/client.h"
+#include "client/connection.h"
 #include "tubectl/job_record.h"
 
 namespace tubed::tubectl {
 
 // What became of a job.
 struct PutOutcome {
-  JobId id = 0;    // the new one; 0: it was refused, and is not there
-  Answer refusal;  // what the server said to it
+  JobId id = 0;           // the new one; 0: it was refused, and is not there
+  client::Reply refusal;  // what the server said to it
 };
 
 class JobPutter {
  public:
   // Precondition: nobody else changes what `client` uses and watches.
-  explicit JobPutter(Client& client) : client_(client) {}
+  explicit JobPutter(client::Connection& connection) : connection_(connection) {}
 
   // In this order, one outcome each. A refusal does not keep those behind it from being put.
   Result<std::vector<PutOutcome>> put(std::span<const JobRecord> jobs);
@@ -33,12 +33,12 @@ class JobPutter {
  private:
   Result<void> keep_tubes(std::span<const JobRecord> jobs, std::vector<PutOutcome>& outcomes);
   Result<void> watch_or_ignore(std::string_view command, const std::set<std::string>& tubes,
-                               std::vector<Answer>& answers);
+                               std::vector<client::Reply>& answers);
   Result<void> put_all(std::span<const JobRecord> jobs, std::vector<PutOutcome>& outcomes);
   Result<void> bury(std::span<const JobRecord> jobs, std::vector<PutOutcome>& outcomes);
   Result<void> take_back(std::vector<PutOutcome>& outcomes);
 
-  Client& client_;
+  client::Connection& connection_;
   std::string used_{kDefaultTube};
   std::set<std::string> kept_;  // watched, but for the tube default
 };

@@ -72,7 +72,7 @@ std::optional<JobState> state_named(std::string_view name) {
   return found == kStates.end() ? std::nullopt : std::optional(*found);
 }
 
-std::optional<JobRecord> record_of(const Stats& stats) {
+std::optional<JobRecord> record_of(const client::StatsBlock& stats) {
   const auto id = stats.number("id");
   const auto tube = stats.text("tube");
   const auto state = state_named(stats.text("state").value_or(""));

@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "client/stats_block.h"
 #include "engine/types.h"
 #include "tubectl/body_json.h"
-#include "tubectl/stats.h"
 
 namespace tubed::tubectl {
 
@@ -40,7 +40,7 @@ std::optional<JobState> state_named(std::string_view name);
 
 // What stats-job tells, so without the body. Nothing: these are no job's stats. A job that is
 // delayed still has 1 s at least, so that it stays so.
-std::optional<JobRecord> record_of(const Stats& stats);
+std::optional<JobRecord> record_of(const client::StatsBlock& stats);
 
 // One object: id, tube, state, priority, delay, ttr, age, the counters, and the body last.
 Json as_json(const JobRecord& job);

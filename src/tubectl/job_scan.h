@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "tubectl/client.h"
+#include "client/connection.h"
 #include "tubectl/job_record.h"
 
 namespace tubed::tubectl {
@@ -14,12 +14,12 @@ namespace tubed::tubectl {
 // The last id to look at: `to`, or else the one that a put gets now, for all jobs that are there
 // have a smaller one. To learn it, a job with a long delay is put into the tube tubectl-export and
 // deleted at once. Nothing: the server refused, and that is told.
-Result<std::optional<JobId>> last_id(Client& client, std::optional<JobId> to);
+Result<std::optional<JobId>> last_id(client::Connection& connection, std::optional<JobId> to);
 
 // Looks at the ids from `from` to `to`, both included, some thousand at a time, and gives visit()
 // the jobs that are there, by id, without their bodies. visit() returns false to end it. O(ids).
 Result<void> scan_jobs(
-    Client& client, JobId from, JobId to,
+    client::Connection& connection, JobId from, JobId to,
     const std::function<Result<bool>(std::vector<JobRecord> jobs, JobId seen)>& visit);
 
 }  // namespace tubed::tubectl

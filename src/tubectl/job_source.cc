@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "client/pipeline.h"
+#include "client/stats_block.h"
 #include "protocol/reply.h"
-#include "tubectl/pipelined.h"
-#include "tubectl/stats.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -29,14 +29,14 @@ void append_command(std::string& commands, std::string_view name, JobId id) {
 }
 
 // Replaces each by what stats-job tells; who is gone has the id 0.
-Result<void> describe_jobs(Client& client, std::vector<JobRecord>& jobs) {
+Result<void> describe_jobs(client::Connection& connection, std::vector<JobRecord>& jobs) {
   return ask_each(
-      client, jobs.size(),
+      connection, jobs.size(),
       [&](std::size_t i, std::string& commands) {
         append_command(commands, "stats-job", jobs[i].id);
       },
-      [&](std::size_t i, Answer&& answer) {
-        auto told = answer.is("OK") ? record_of(Stats(answer.body)) : std::nullopt;
+      [&](std::size_t i, client::Reply&& answer) {
+        auto told = answer.is("OK") ? record_of(client::StatsBlock(answer.body)) : std::nullopt;
         std::string body = std::move(jobs[i].body);
         jobs[i] = told ? std::move(*told) : JobRecord();
         jobs[i].body = std::move(body);
@@ -44,13 +44,14 @@ Result<void> describe_jobs(Client& client, std::vector<JobRecord>& jobs) {
 }
 
 // Sends the command for each of them; says of each whether `due` was the answer.
-Result<std::vector<bool>> do_to_each(Client& client, std::span<const JobRecord> jobs,
-                                     std::string_view name, std::string_view due) {
+Result<std::vector<bool>> do_to_each(client::Connection& connection,
+                                     std::span<const JobRecord> jobs, std::string_view name,
+                                     std::string_view due) {
   std::vector<bool> done(jobs.size());
   TRY(ask_each(
-      client, jobs.size(),
+      connection, jobs.size(),
       [&](std::size_t i, std::string& commands) { append_command(commands, name, jobs[i].id); },
-      [&](std::size_t i, const Answer& answer) { done[i] = answer.is(due); }));
+      [&](std::size_t i, const client::Reply& answer) { done[i] = answer.is(due); }));
   return done;
 }
 
@@ -67,8 +68,9 @@ std::size_t adapted(std::size_t width, std::size_t looked, std::size_t found) {
 
 }  // namespace
 
-JobSource::JobSource(Client& client, std::string tube, JobState state, Wanted wanted)
-    : client_(client),
+JobSource::JobSource(client::Connection& connection, std::string tube, JobState state,
+                     Wanted wanted)
+    : connection_(connection),
       tube_(std::move(tube)),
       state_(state),
       wanted_(wanted),
@@ -100,18 +102,18 @@ Result<void> JobSource::begin() {
   std::vector<std::string> commands{"use " + tube_};
   if (reserves_) {
     commands.push_back("watch " + tube_);
-    auto watched = TRY(client_.ask("list-tubes-watched"));
+    auto watched = TRY(connection_.ask("list-tubes-watched"));
     // Not to know what else is watched would be to take the jobs of other tubes.
     if (!watched.is("OK")) {
       refusal_ = std::move(watched);
       return {};
     }
-    for (const std::string& other : list_items(watched.body)) {
+    for (const std::string& other : client::list_items(watched.body)) {
       if (other != tube_) commands.push_back("ignore " + other);
     }
   }
   for (const std::string& command : commands) {
-    auto answer = TRY(client_.ask(command));
+    auto answer = TRY(connection_.ask(command));
     if (!answer.is("USING") && !answer.is("WATCHING")) {
       refusal_ = std::move(answer);
       return {};
@@ -123,9 +125,9 @@ Result<void> JobSource::begin() {
 Result<std::vector<JobRecord>> JobSource::reserve(std::size_t most) {
   std::vector<JobRecord> jobs;
   TRY(ask_each(
-      client_, most,
+      connection_, most,
       [](std::size_t, std::string& commands) { commands += "reserve-with-timeout 0\r\n"; },
-      [&](std::size_t, Answer&& answer) {
+      [&](std::size_t, client::Reply&& answer) {
         if (!answer.is("RESERVED")) return;
         JobRecord& job = jobs.emplace_back();
         job.id = answer.number();
@@ -133,7 +135,7 @@ Result<std::vector<JobRecord>> JobSource::reserve(std::size_t most) {
         if (wanted_ == Wanted::records) job.body = std::move(answer.body);
       }));
   if (wanted_ == Wanted::ids) return jobs;
-  TRY(describe_jobs(client_, jobs));
+  TRY(describe_jobs(connection_, jobs));
   drop_gone(jobs);
   for (JobRecord& job : jobs) {
     // As it was before it was taken.
@@ -146,7 +148,7 @@ Result<std::vector<JobRecord>> JobSource::reserve(std::size_t most) {
 Result<std::vector<JobRecord>> JobSource::look_around(std::size_t most) {
   std::vector<JobRecord> jobs;
   for (int i = 0; i < kTries && jobs.empty(); ++i) {
-    auto first = TRY(client_.ask(fmt::format("peek-{}", name_of(state_))));
+    auto first = TRY(connection_.ask(fmt::format("peek-{}", name_of(state_))));
     if (!first.is("FOUND")) break;
     auto found = matching_near(first.number(), most);
     if (!found) return found;
@@ -154,7 +156,8 @@ Result<std::vector<JobRecord>> JobSource::look_around(std::size_t most) {
       jobs = std::move(*found);
       continue;
     }
-    TRY(for_each_body(client_, *found, [&](JobRecord& job) { jobs.push_back(std::move(job)); }));
+    TRY(for_each_body(connection_, *found,
+                      [&](JobRecord& job) { jobs.push_back(std::move(job)); }));
   }
   return jobs;
 }
@@ -164,7 +167,7 @@ Result<std::vector<JobRecord>> JobSource::matching_near(JobId id, std::size_t mo
   const JobId above = std::min(above_, most);
   std::vector<JobRecord> jobs(below + 1 + above);
   for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].id = id - below + i;
-  TRY(describe_jobs(client_, jobs));
+  TRY(describe_jobs(connection_, jobs));
   std::erase_if(jobs, [this](const JobRecord& job) {
     return job.id == 0 || job.state != state_ || job.tube != tube_;
   });
@@ -184,12 +187,12 @@ void JobSource::learn_sizes(const std::vector<JobRecord>& jobs) {
   batch_ = std::clamp<std::size_t>(kBatchBytes / each, 1, kBatchJobs);
 }
 
-Result<void> for_each_body(Client& client, std::vector<JobRecord>& jobs,
+Result<void> for_each_body(client::Connection& connection, std::vector<JobRecord>& jobs,
                            const std::function<void(JobRecord& job)>& visit) {
   return ask_each(
-      client, jobs.size(),
+      connection, jobs.size(),
       [&](std::size_t i, std::string& commands) { append_command(commands, "peek", jobs[i].id); },
-      [&](std::size_t i, Answer&& answer) {
+      [&](std::size_t i, client::Reply&& answer) {
         if (!answer.is("FOUND")) return;
         JobRecord job = std::move(jobs[i]);
         job.body = std::move(answer.body);
@@ -197,12 +200,14 @@ Result<void> for_each_body(Client& client, std::vector<JobRecord>& jobs,
       });
 }
 
-Result<std::vector<bool>> delete_jobs(Client& client, std::span<const JobRecord> jobs) {
-  return do_to_each(client, jobs, "delete", word::kDeleted);
+Result<std::vector<bool>> delete_jobs(client::Connection& connection,
+                                      std::span<const JobRecord> jobs) {
+  return do_to_each(connection, jobs, "delete", word::kDeleted);
 }
 
-Result<std::vector<bool>> touch_jobs(Client& client, std::span<const JobRecord> jobs) {
-  return do_to_each(client, jobs, "touch", word::kTouched);
+Result<std::vector<bool>> touch_jobs(client::Connection& connection,
+                                     std::span<const JobRecord> jobs) {
+  return do_to_each(connection, jobs, "touch", word::kTouched);
 }
 
 }  // namespace tubed::tubectl

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "tubectl/client.h"
+#include "client/connection.h"
 #include "tubectl/job_record.h"
 
 namespace tubed::tubectl {
@@ -24,13 +24,13 @@ class JobSource {
   enum class Wanted : std::uint8_t { ids, records };
 
   // `client` is changed in what it uses and watches. Precondition: `state` is not reserved.
-  JobSource(Client& client, std::string tube, JobState state, Wanted wanted);
+  JobSource(client::Connection& connection, std::string tube, JobState state, Wanted wanted);
 
   // Some jobs, `most` at most and about 4 MiB of bodies; none: there are no more, or the server
   // refuses the tube. Precondition: those of the last call are gone, or were let go of.
   Result<std::vector<JobRecord>> next(std::uint64_t most);
   // What the server said when it refused; with an empty line, it did not.
-  const Answer& refusal() const { return refusal_; }
+  const client::Reply& refusal() const { return refusal_; }
   // Those of the last call are reserved by the client.
   bool held() const { return reserves_; }
 
@@ -41,12 +41,12 @@ class JobSource {
   Result<std::vector<JobRecord>> matching_near(JobId id, std::size_t most);
   void learn_sizes(const std::vector<JobRecord>& jobs);
 
-  Client& client_;
+  client::Connection& connection_;
   std::string tube_;
   JobState state_;
   Wanted wanted_;
   bool begun_ = false;
-  Answer refusal_;
+  client::Reply refusal_;
   bool reserves_;
   std::size_t batch_;  // jobs that fit into what is held in memory
   // How many ids are looked at on either side; they grow where there is something to be found.
@@ -56,11 +56,13 @@ class JobSource {
 
 // Asks for the body of each of those jobs and gives each that is still there to visit(), one after
 // the other. Pipelined.
-Result<void> for_each_body(Client& client, std::vector<JobRecord>& jobs,
+Result<void> for_each_body(client::Connection& connection, std::vector<JobRecord>& jobs,
                            const std::function<void(JobRecord& job)>& visit);
 // Deletes them, pipelined; says of each whether it was there and not another client's.
-Result<std::vector<bool>> delete_jobs(Client& client, std::span<const JobRecord> jobs);
+Result<std::vector<bool>> delete_jobs(client::Connection& connection,
+                                      std::span<const JobRecord> jobs);
 // Begins their TTR anew, pipelined; says of each whether the client still holds it.
-Result<std::vector<bool>> touch_jobs(Client& client, std::span<const JobRecord> jobs);
+Result<std::vector<bool>> touch_jobs(client::Connection& connection,
+                                     std::span<const JobRecord> jobs);
 
 }  // namespace tubed::tubectl

@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tubectl/system_error.h"
+#include "client/event_loop.h"
+#include "client/system_error.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -21,7 +22,7 @@ constexpr std::size_t kPieceBytes = 256 * 1024;
 Result<LineInput> LineInput::open(const std::string& path) {
   if (path == "-") return LineInput("standard input", os::Descriptor());
   os::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return system_error(fmt::format("cannot open {}", path));
+  if (!file) return client::system_error(fmt::format("cannot open {}", path));
   return LineInput(path, std::move(file));
 }
 
@@ -44,7 +45,7 @@ Result<bool> LineInput::read() {
     got = ::read(descriptor(), input_.data() + size, kPieceBytes);
   } while (got < 0 && errno == EINTR);
   input_.resize(size + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-  if (got < 0) return system_error(fmt::format("cannot read {}", name_));
+  if (got < 0) return client::system_error(fmt::format("cannot read {}", name_));
   return got > 0;
 }
 
@@ -98,8 +99,8 @@ Result<void> LineInput::pass_over(std::uint64_t lines) {
 
 bool LineInput::ready() const {
   if (input_.find('\n', taken_) != input_.npos) return true;
-  pollfd polled{.fd = descriptor(), .events = POLLIN, .revents = 0};
-  return ::poll(&polled, 1, 0) > 0;
+  const auto readable = client::wait_for(descriptor(), POLLIN, Duration(0));
+  return readable && *readable;
 }
 
 Result<void> LineInput::rest(const std::function<Result<void>(std::string_view piece)>& visit) {

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "client/event_loop.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/free_jobs.h"
-#include "tubectl/interruption.h"
 #include "tubectl/job_putter.h"
 #include "tubectl/job_source.h"
 #include "tubectl/subcommand.h"
@@ -38,11 +38,11 @@ struct MoveOptions {
 class Move {
  public:
   // They are two clients of the same server.
-  Move(const MoveOptions& options, Client& source, Client& target)
+  Move(const MoveOptions& options, client::Connection& source, client::Connection& target)
       : options_(options), source_(source), target_(target), putter_(target) {}
 
   Result<int> run() {
-    stop_on_signals();
+    client::set_flag_on_stop_signals();
     auto before = TRY(take_snapshot(source_, {options_.from}));
     const TubeCounts* const tube = before.find(options_.from);
     if (tube == nullptr) return fail(kExitFailure, "there is no tube " + options_.from);
@@ -56,14 +56,16 @@ class Move {
     }
     if (const int code = tell(tube->reserved); code != 0) return code;
     if (!refusal_.line.empty()) return refused("move", refusal_);
-    return stop_asked() ? fail(kExitFailure, "interrupted: the other jobs are where they were") : 0;
+    return client::stop_requested()
+               ? fail(kExitFailure, "interrupted: the other jobs are where they were")
+               : 0;
   }
 
  private:
   Result<void> move(JobState state, std::uint64_t there, Progress& progress) {
     JobSource source(source_, options_.from, state, JobSource::Wanted::records);
     there = std::min(there, left_);
-    while (there > 0 && refusal_.line.empty() && !stop_asked()) {
+    while (there > 0 && refusal_.line.empty() && !client::stop_requested()) {
       auto jobs = TRY(source.next(there));
       if (jobs.empty()) break;
       there -= jobs.size();
@@ -123,12 +125,12 @@ class Move {
   }
 
   const MoveOptions& options_;
-  Client& source_;
-  Client& target_;
+  client::Connection& source_;
+  client::Connection& target_;
   JobPutter putter_;
   std::uint64_t left_ = 0;
   FreeCounts moved_;
-  Answer refusal_;
+  client::Reply refusal_;
 };
 
 Result<int> run_move(const MoveOptions& options) {

@@ -18,9 +18,9 @@ struct PauseOptions {
 };
 
 Result<int> run_pause(const PauseOptions& options) {
-  auto client = TRY(connect(options.server));
+  auto connection = TRY(connect(options.server));
   const auto answer =
-      TRY(client.ask(fmt::format("pause-tube {} {}", options.tube, options.seconds)));
+      TRY(connection.ask(fmt::format("pause-tube {} {}", options.tube, options.seconds)));
   if (answer.is("PAUSED")) return 0;
   if (answer.is("NOT_FOUND")) {
     return fail(kExitFailure, fmt::format("there is no tube {}", options.tube));

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "client/pipeline.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/job_options.h"
-#include "tubectl/pipelined.h"
 #include "tubectl/stats_json.h"
 #include "tubectl/subcommand.h"
 #include "tubectl/terminal.h"
@@ -36,14 +36,15 @@ struct Wanted {
 // for is empty there. Returns how many jobs were not there, with a line for each, or the exit code
 // of a show() that failed.
 template <class Show>
-Result<int> look_at(Client& client, const std::vector<JobId>& ids, Wanted wanted, Show show) {
+Result<int> look_at(client::Connection& connection, const std::vector<JobId>& ids, Wanted wanted,
+                    Show show) {
   // The answers of a job come one behind the other, so the last one completes it.
   const std::size_t parts = wanted.stats && wanted.body ? 2 : 1;
   std::size_t asked = 0;
   std::size_t answered = 0;
   int code = 0;
   int shown = 0;
-  Answer stats;
+  client::Reply stats;
   const auto is_stats = [&](std::size_t at) { return wanted.stats && at % parts == 0; };
   const auto make = [&](std::string& commands) {
     if (asked == ids.size() * parts || shown != 0) return false;
@@ -51,7 +52,7 @@ Result<int> look_at(Client& client, const std::vector<JobId>& ids, Wanted wanted
     commands += fmt::format("{} {}\r\n", command, ids[asked++ / parts]);
     return true;
   };
-  const auto take = [&](Answer answer) -> Result<void> {
+  const auto take = [&](client::Reply answer) -> Result<void> {
     const std::size_t at = answered++;
     if (is_stats(at)) stats = answer;
     if (at % parts + 1 < parts || shown != 0) return {};
@@ -62,15 +63,16 @@ Result<int> look_at(Client& client, const std::vector<JobId>& ids, Wanted wanted
     }
     return {};
   };
-  TRY(pipelined(client, make, take));
+  TRY(pipelined(connection, make, take));
   return shown != 0 ? shown : code;
 }
 
-Result<int> show_bodies(Client& client, const std::vector<JobId>& ids, const PeekOptions& options) {
+Result<int> show_bodies(client::Connection& connection, const std::vector<JobId>& ids,
+                        const PeekOptions& options) {
   const Wanted wanted{.stats = options.json, .body = true};
-  return look_at(client, ids, wanted, [&](const Answer& stats, Answer& peeked) {
+  return look_at(connection, ids, wanted, [&](const client::Reply& stats, client::Reply& peeked) {
     if (!options.json) return print(shown_body(peeked.body, ids.size() > 1, options.raw));
-    Json job = job_json(Stats(stats.body));
+    Json job = job_json(client::StatsBlock(stats.body));
     set_body(job, peeked.body);
     return print(to_line(job) + "\n");
   });
@@ -78,16 +80,16 @@ Result<int> show_bodies(Client& client, const std::vector<JobId>& ids, const Pee
 
 Result<int> peek_by_state(const PeekOptions& options) {
   const char* const state = options.ready ? "ready" : options.delayed ? "delayed" : "buried";
-  auto client = TRY(connect(options.server));
-  const auto used = demand(client, fmt::format("use {}", options.tube), "USING");
+  auto connection = TRY(connect(options.server));
+  const auto used = demand(connection, fmt::format("use {}", options.tube), "USING");
   if (!used || used.value() != 0) return used;
-  const auto answer = TRY(client.ask(fmt::format("peek-{}", state)));
+  const auto answer = TRY(connection.ask(fmt::format("peek-{}", state)));
   if (answer.is("NOT_FOUND")) {
     return fail(kExitFailure, fmt::format("there is no {} job in {}", state, options.tube));
   }
   if (!answer.is("FOUND")) return refused("peek", answer);
   if (!options.json) return print(shown_body(answer.body, false, options.raw));
-  return show_bodies(client, {answer.number()}, options);
+  return show_bodies(connection, {answer.number()}, options);
 }
 
 Result<int> run_peek(PeekOptions& options) {
@@ -106,27 +108,28 @@ Result<int> run_peek(PeekOptions& options) {
   if (states == 1) return peek_by_state(options);
   const auto jobs = read_ids(options.ids);
   if (!jobs) return fail(kExitBadInput, jobs.error().message);
-  auto client = TRY(connect(options.server));
-  return show_bodies(client, jobs.value(), options);
+  auto connection = TRY(connect(options.server));
+  return show_bodies(connection, jobs.value(), options);
 }
 
 Result<int> run_job(const PeekOptions& options) {
   const auto ids = read_ids(options.ids);
   if (!ids) return fail(kExitBadInput, ids.error().message);
-  auto client = TRY(connect(options.server));
+  auto connection = TRY(connect(options.server));
   bool first = true;
   const Wanted wanted{.stats = true, .body = options.body};
-  return look_at(client, ids.value(), wanted, [&](const Answer& stats, Answer& peeked) {
-    Json job = job_json(Stats(stats.body));
-    if (options.json) {
-      if (options.body) set_body(job, peeked.body);
-      return print(to_line(job) + "\n");
-    }
-    std::string text = (first ? "" : "\n") + aligned_lines(job);
-    if (options.body) text += "\n" + shown_body(peeked.body, true, options.raw);
-    first = false;
-    return print(text);
-  });
+  return look_at(connection, ids.value(), wanted,
+                 [&](const client::Reply& stats, client::Reply& peeked) {
+                   Json job = job_json(client::StatsBlock(stats.body));
+                   if (options.json) {
+                     if (options.body) set_body(job, peeked.body);
+                     return print(to_line(job) + "\n");
+                   }
+                   std::string text = (first ? "" : "\n") + aligned_lines(job);
+                   if (options.body) text += "\n" + shown_body(peeked.body, true, options.raw);
+                   first = false;
+                   return print(text);
+                 });
 }
 
 }  // namespace

@@ -4,13 +4,13 @@
 
 #include <fmt/format.h>
 
+#include "client/pipeline.h"
 #include "tubectl/body_json.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/free_jobs.h"
 #include "tubectl/job_options.h"
 #include "tubectl/job_record.h"
 #include "tubectl/line_input.h"
-#include "tubectl/pipelined.h"
 #include "tubectl/subcommand.h"
 #include "tubectl/terminal.h"
 #include "tubectl/values.h"
@@ -31,7 +31,7 @@ struct PutOptions {
   bool ids = false;
   bool json = false;
 
-  NewJob job(std::string_view of_body) const {
+  client::NewJob job(std::string_view of_body) const {
     return {.priority = priority.value_or(kUsualPriority),
             .delay_seconds = delay,
             .ttr_seconds = ttr,
@@ -46,19 +46,19 @@ std::string too_large(std::uint64_t largest) {
 // Calls put(client), with the tube in use. Returns the exit code.
 template <class Put>
 Result<int> put_into_tube(const PutOptions& options, Put put) {
-  auto client = TRY(connect(options.server));
+  auto connection = TRY(connect(options.server));
   if (options.tube != kDefaultTube) {
-    const auto used = demand(client, fmt::format("use {}", options.tube), "USING");
+    const auto used = demand(connection, fmt::format("use {}", options.tube), "USING");
     if (!used || used.value() != 0) return used;
   }
-  return put(client);
+  return put(connection);
 }
 
 // The lines of an input as puts, pipelined.
 class PutLines {
  public:
-  PutLines(const PutOptions& options, Client& client, std::uint64_t largest)
-      : options_(options), client_(client), largest_(largest), progress_("putting", 0) {}
+  PutLines(const PutOptions& options, client::Connection& connection, std::uint64_t largest)
+      : options_(options), connection_(connection), largest_(largest), progress_("putting", 0) {}
 
   // Until the end, or until a line is refused. Returns the exit code.
   Result<int> run(LineInput& input) {
@@ -76,13 +76,14 @@ class PutLines {
       more = add_line(input, commands);
       ++gathered;
       const bool at_once = more && input.ready();
-      const bool full = gathered == kCommandsInFlight || commands.size() >= kBytesInFlight;
+      const bool full =
+          gathered == client::kCommandsInFlight || commands.size() >= client::kBytesInFlight;
       if (at_once && !full) continue;
-      TRY(client_.send(commands));
+      TRY(connection_.send(commands));
       commands.clear();
       gathered = 0;
       // While lines come at once the server is kept busy; else nothing stays unanswered meanwhile.
-      TRY(take_answers(at_once ? kCommandsInFlight : 0));
+      TRY(take_answers(at_once ? client::kCommandsInFlight : 0));
     }
     // What is on its way behind a line that was refused counts, too.
     TRY(take_answers(0));
@@ -104,14 +105,14 @@ class PutLines {
       refuse_line(input.number(), too_large(largest_));
       return false;
     }
-    append_put(options_.job(line.value()->text), commands);
+    client::append_put(options_.job(line.value()->text), commands);
     ++sent_;
     return true;
   }
 
   Result<void> take_answers(std::uint64_t keep) {
     while (sent_ - answered_ > keep) {
-      const auto answer = TRY(client_.receive());
+      const auto answer = TRY(connection_.receive());
       ++answered_;
       if (answer.is("INSERTED")) {
         ++inserted_;
@@ -151,7 +152,7 @@ class PutLines {
   }
 
   const PutOptions& options_;
-  Client& client_;
+  client::Connection& connection_;
   const std::uint64_t largest_;
   Progress progress_;
   std::uint64_t sent_ = 0;
@@ -167,19 +168,20 @@ class PutLines {
 Result<int> put_lines(const PutOptions& options) {
   auto input = LineInput::open(options.file);
   if (!input) return fail(kExitIo, input.error().message);
-  return put_into_tube(options, [&](Client& client) -> Result<int> {
-    auto largest = TRY(ask_largest_job(client));
-    if (const auto* const answer = std::get_if<Answer>(&largest)) return refused("put", *answer);
-    return PutLines(options, client, std::get<std::uint64_t>(largest)).run(*input);
+  return put_into_tube(options, [&](client::Connection& connection) -> Result<int> {
+    auto largest = TRY(ask_largest_job(connection));
+    if (const auto* const answer = std::get_if<client::Reply>(&largest))
+      return refused("put", *answer);
+    return PutLines(options, connection, std::get<std::uint64_t>(largest)).run(*input);
   });
 }
 
 Result<int> put_one(const PutOptions& options, std::string_view body) {
-  return put_into_tube(options, [&](Client& client) -> Result<int> {
+  return put_into_tube(options, [&](client::Connection& connection) -> Result<int> {
     std::string command;
-    append_put(options.job(body), command);
-    TRY(client.send(command));
-    const auto answer = TRY(client.receive());
+    client::append_put(options.job(body), command);
+    TRY(connection.send(command));
+    const auto answer = TRY(connection.receive());
     if (!answer.is("INSERTED")) return refused("put", answer);
     const std::uint64_t id = answer.number();
     return print(options.json ? to_line({{"id", id}}) + "\n" : fmt::format("{}\n", id));
@@ -192,9 +194,10 @@ Result<int> put_whole(const PutOptions& options) {
   std::uint64_t largest = 0;
   {
     // A connection of its own: what is read may take long to come.
-    auto client = TRY(connect(options.server));
-    auto told = TRY(ask_largest_job(client));
-    if (const auto* const answer = std::get_if<Answer>(&told)) return refused("put", *answer);
+    auto connection = TRY(connect(options.server));
+    auto told = TRY(ask_largest_job(connection));
+    if (const auto* const answer = std::get_if<client::Reply>(&told))
+      return refused("put", *answer);
     largest = std::get<std::uint64_t>(told);
   }
   std::string body;

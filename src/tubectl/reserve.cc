@@ -38,18 +38,19 @@ struct HeldJob {
 };
 
 // Watches those tubes and no others. Returns the exit code.
-Result<int> watch_tubes(Client& client, const std::vector<std::string>& tubes) {
+Result<int> watch_tubes(client::Connection& connection, const std::vector<std::string>& tubes) {
   for (const std::string& tube : tubes) {
-    const auto watched = demand(client, fmt::format("watch {}", tube), "WATCHING");
+    const auto watched = demand(connection, fmt::format("watch {}", tube), "WATCHING");
     if (!watched || watched.value() != 0) return watched;
   }
   if (tubes.empty() || std::ranges::find(tubes, kDefaultTube) != tubes.end()) return 0;
-  return demand(client, fmt::format("ignore {}", kDefaultTube), "WATCHING");
+  return demand(connection, fmt::format("ignore {}", kDefaultTube), "WATCHING");
 }
 
 // The answer to a command about a job that is held.
-Result<int> decide(Client& client, JobId id, const std::string& command, std::string_view due) {
-  const auto answer = TRY(client.ask(command));
+Result<int> decide(client::Connection& connection, JobId id, const std::string& command,
+                   std::string_view due) {
+  const auto answer = TRY(connection.ask(command));
   if (answer.is(due)) return 0;
   if (!answer.is("NOT_FOUND")) return refused(fmt::format("job {}", id), answer);
   return fail(kExitFailure,
@@ -58,8 +59,8 @@ Result<int> decide(Client& client, JobId id, const std::string& command, std::st
 
 class Reservations {
  public:
-  Reservations(const ReserveOptions& options, Client& client)
-      : options_(options), client_(client) {}
+  Reservations(const ReserveOptions& options, client::Connection& connection)
+      : options_(options), connection_(connection) {}
 
   // Returns the exit code.
   Result<int> run() {
@@ -85,31 +86,32 @@ class Reservations {
   }
 
  private:
-  Result<Answer> reserve() {
+  Result<client::Reply> reserve() {
     const auto timeout = options_.timeout;
     const std::string command =
         timeout ? fmt::format("reserve-with-timeout {}\r\n", *timeout) : "reserve\r\n";
-    TRY(client_.send(command));
-    return client_.receive(timeout ? std::chrono::seconds(*timeout) + kPatience : Duration::max());
+    TRY(connection_.send(command));
+    return connection_.receive(timeout ? std::chrono::seconds(*timeout) + client::kTimeout
+                                       : Duration::max());
   }
 
   // Prints it, and lets it go only when that was done.
-  Result<int> take(const Answer& reserved) {
+  Result<int> take(const client::Reply& reserved) {
     HeldJob job{reserved.number(), options_.priority.value_or(0)};
     Json told = {{"id", job.id}};
     if (options_.wants_stats()) {
-      const auto stats = TRY(client_.ask(fmt::format("stats-job {}", job.id)));
+      const auto stats = TRY(connection_.ask(fmt::format("stats-job {}", job.id)));
       if (!stats.is("OK")) return refused(fmt::format("job {}", job.id), stats);
-      told = job_json(Stats(stats.body));
+      told = job_json(client::StatsBlock(stats.body));
       if (!options_.priority) job.priority = told["priority"].get<std::uint64_t>();
     }
     if (const int code = show(reserved.body, std::move(told)); code != 0) return code;
     if (options_.deletes) {
-      return decide(client_, job.id, fmt::format("delete {}", job.id), "DELETED");
+      return decide(connection_, job.id, fmt::format("delete {}", job.id), "DELETED");
     }
     if (options_.buries) {
       const auto command = fmt::format("bury {} {}", job.id, job.priority);
-      return decide(client_, job.id, command, "BURIED");
+      return decide(connection_, job.id, command, "BURIED");
     }
     held_.insert(job.id);
     // Released now, it would be the one that is reserved next.
@@ -129,7 +131,7 @@ class Reservations {
     int code = 0;
     for (const HeldJob& job : to_release_) {
       const auto command = fmt::format("release {} {} {}", job.id, job.priority, options_.delay);
-      const auto done = decide(client_, job.id, command, "RELEASED");
+      const auto done = decide(connection_, job.id, command, "RELEASED");
       if (!done) return done;
       code = std::max(code, done.value());
     }
@@ -137,16 +139,16 @@ class Reservations {
   }
 
   const ReserveOptions& options_;
-  Client& client_;
+  client::Connection& connection_;
   std::unordered_set<JobId> held_;
   std::vector<HeldJob> to_release_;
 };
 
 Result<int> run_reserve(const ReserveOptions& options) {
-  auto client = TRY(connect(options.server));
-  const auto watched = watch_tubes(client, options.tubes);
+  auto connection = TRY(connect(options.server));
+  const auto watched = watch_tubes(connection, options.tubes);
   if (!watched || watched.value() != 0) return watched;
-  return Reservations(options, client).run();
+  return Reservations(options, connection).run();
 }
 
 constexpr const char* kReserveFooter =

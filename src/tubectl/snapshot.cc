@@ -6,13 +6,13 @@
 
 #include <fmt/format.h>
 
-#include "tubectl/pipelined.h"
+#include "client/pipeline.h"
 #include "tubectl/subcommand.h"
 
 namespace tubed::tubectl {
 namespace {
 
-TubeCounts counts_of(const Stats& stats) {
+TubeCounts counts_of(const client::StatsBlock& stats) {
   return {.name = std::string(stats.text("name").value_or("")),
           .ready = stats.count("current-jobs-ready"),
           .urgent = stats.count("current-jobs-urgent"),
@@ -27,7 +27,7 @@ TubeCounts counts_of(const Stats& stats) {
           .deleted_jobs = stats.count("cmd-delete")};
 }
 
-Error no_stats(const char* command, const Answer& answer) {
+Error no_stats(const char* command, const client::Reply& answer) {
   return Error{fmt::format("{}: {}", command, meaning_of(answer))};
 }
 
@@ -43,26 +43,27 @@ const TubeCounts* Snapshot::find(std::string_view tube) const {
   return found != tubes.end() && found->name == tube ? &*found : nullptr;
 }
 
-Result<Snapshot> take_snapshot(Client& client, const std::vector<std::string>& only) {
+Result<Snapshot> take_snapshot(client::Connection& connection,
+                               const std::vector<std::string>& only) {
   Snapshot snapshot;
-  auto stats = TRY(client.ask("stats"));
+  auto stats = TRY(connection.ask("stats"));
   if (!stats.is("OK")) return no_stats("stats", stats);
-  snapshot.server = Stats(stats.body);
+  snapshot.server = client::StatsBlock(stats.body);
   std::vector<std::string> names = only;
   if (names.empty()) {
-    auto list = TRY(client.ask("list-tubes"));
+    auto list = TRY(connection.ask("list-tubes"));
     if (!list.is("OK")) return no_stats("list-tubes", list);
-    names = list_items(list.body);
+    names = client::list_items(list.body);
   }
   std::optional<Error> failed;
   TRY(ask_each(
-      client, names.size(),
+      connection, names.size(),
       [&](std::size_t i, std::string& commands) {
         commands.append("stats-tube ").append(names[i]).append("\r\n");
       },
-      [&](std::size_t, const Answer& answer) {
+      [&](std::size_t, const client::Reply& answer) {
         if (answer.is("OK")) {
-          snapshot.tubes.push_back(counts_of(Stats(answer.body)));
+          snapshot.tubes.push_back(counts_of(client::StatsBlock(answer.body)));
         } else if (!answer.is("NOT_FOUND")) {
           failed = no_stats("stats-tube", answer);
         }

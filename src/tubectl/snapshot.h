@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "tubectl/client.h"
-#include "tubectl/stats.h"
+#include "client/connection.h"
+#include "client/stats_block.h"
 
 namespace tubed::tubectl {
 
@@ -32,7 +32,7 @@ struct TubeCounts {
 
 struct Snapshot {
   std::chrono::steady_clock::time_point taken;
-  Stats server;
+  client::StatsBlock server;
   std::vector<TubeCounts> tubes;  // by name
 
   // Null: there was no such tube. O(log tubes).
@@ -47,7 +47,8 @@ struct Rates {
 
 // Of all tubes, or of those that are named; names that no tube has are left out. Asks for many at a
 // time. An Error: the server went away, or does not tell, as one with too many connections.
-Result<Snapshot> take_snapshot(Client& client, const std::vector<std::string>& only = {});
+Result<Snapshot> take_snapshot(client::Connection& connection,
+                               const std::vector<std::string>& only = {});
 
 // Between two looks at the same tube. A tube that was gone meanwhile counts from its new beginning;
 // `before` null: it was not there.

@@ -17,14 +17,15 @@ struct StatsOptions {
 };
 
 Result<int> run_stats(const StatsOptions& options) {
-  auto client = TRY(connect(options.server));
+  auto connection = TRY(connect(options.server));
   const std::string& tube = options.tube;
-  const auto answer = TRY(client.ask(tube.empty() ? "stats" : fmt::format("stats-tube {}", tube)));
+  const auto answer =
+      TRY(connection.ask(tube.empty() ? "stats" : fmt::format("stats-tube {}", tube)));
   if (answer.is("NOT_FOUND")) {
     return fail(kExitFailure, fmt::format("there is no tube {}", tube));
   }
   if (!answer.is("OK")) return refused("stats", answer);
-  const Json stats = stats_json(Stats(answer.body));
+  const Json stats = stats_json(client::StatsBlock(answer.body));
   return print(options.json ? to_line(stats) + "\n" : aligned_lines(stats));
 }
 

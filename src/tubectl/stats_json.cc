@@ -20,7 +20,7 @@ bool read_whole(const std::string& text, Number& number, Format... format) {
   return read.ec == std::errc() && read.ptr == end;
 }
 
-Json value_of(const Stats::Line& line) {
+Json value_of(const client::StatsBlock::Line& line) {
   if (line.quoted || std::ranges::find(kTexts, line.key) != kTexts.end()) return line.value;
   if (line.value == "true") return true;
   if (line.value == "false") return false;
@@ -34,13 +34,13 @@ Json value_of(const Stats::Line& line) {
 
 }  // namespace
 
-Json stats_json(const Stats& stats) {
+Json stats_json(const client::StatsBlock& stats) {
   Json object = Json::object();
-  for (const Stats::Line& line : stats.lines()) object[line.key] = value_of(line);
+  for (const client::StatsBlock::Line& line : stats.lines()) object[line.key] = value_of(line);
   return object;
 }
 
-Json job_json(const Stats& job) {
+Json job_json(const client::StatsBlock& job) {
   return {{"id", job.count("id")},
           {"tube", job.text("tube").value_or("")},
           {"state", job.text("state").value_or("")},

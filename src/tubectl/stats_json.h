@@ -3,17 +3,17 @@
 
 #include <string>
 
+#include "client/stats_block.h"
 #include "tubectl/body_json.h"
-#include "tubectl/stats.h"
 
 namespace tubed::tubectl {
 
 // Keys as the server names them; numbers and truth values are no text.
-Json stats_json(const Stats& stats);
+Json stats_json(const client::StatsBlock& stats);
 
 // Of stats-job, with the keys that all of tubectl uses: id, tube, state, priority, age, delay, ttr,
 // time_left, reserves, timeouts, releases, buries, kicks.
-Json job_json(const Stats& job);
+Json job_json(const client::StatsBlock& job);
 
 // A line for each key, the values one below the other.
 std::string aligned_lines(const Json& object);

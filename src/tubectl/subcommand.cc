@@ -8,13 +8,13 @@
 
 #include <fmt/format.h>
 
+#include "client/stats_block.h"
+#include "client/system_error.h"
 #include "engine/types.h"
 #include "protocol/arguments.h"
 #include "protocol/reply.h"
 #include "tubectl/exit_codes.h"
-#include "tubectl/stats.h"
 #include "tubectl/suggestion.h"
-#include "tubectl/system_error.h"
 #include "tubectl/values.h"
 
 namespace tubed::tubectl {
@@ -41,20 +41,20 @@ void add_server_option(CLI::App& app, Server& server) {
       ->type_name("ADDRESS")
       ->envname("TUBED_SERVER")
       ->check([](const std::string& text) {
-        const auto address = parse_address(text);
+        const auto address = client::parse_address(text);
         return address ? std::string() : address.error().message;
       })
       ->capture_default_str();
   app.add_option_function<std::uint64_t>(
-         "--max-reply", [](std::uint64_t bytes) { limit_replies(bytes); },
+         "--max-reply", [](std::uint64_t bytes) { client::limit_replies(bytes); },
          "Take no larger reply from the server [256MiB]")
       ->type_name("SIZE")
-      ->transform(is_size(0, kMaxReplyBytesCeiling));
+      ->transform(is_size(0, client::kMaxReplyBytesCeiling));
 }
 
-Result<Client> connect(const Server& server) {
-  auto address = TRY(parse_address(server.text));
-  return Client::connect(address);
+Result<client::Connection> connect(const Server& server) {
+  auto address = TRY(client::parse_address(server.text));
+  return client::Connection::open(address);
 }
 
 void add_json_flag(CLI::App& app, bool& json) {
@@ -92,7 +92,7 @@ int fail(int code, const std::string& reason) {
   return code;
 }
 
-std::string meaning_of(const Answer& answer, std::string_view not_found) {
+std::string meaning_of(const client::Reply& answer, std::string_view not_found) {
   if (answer.is(word::kNotFound)) return fmt::format("{} ({})", not_found, answer.line);
   const auto meaning = std::ranges::find(kMeanings, answer.word(),
                                          &std::pair<std::string_view, std::string_view>::first);
@@ -100,27 +100,29 @@ std::string meaning_of(const Answer& answer, std::string_view not_found) {
                                     : fmt::format("{} ({})", meaning->second, answer.line);
 }
 
-int refused(const std::string& attempt, const Answer& answer, std::string_view not_found) {
+int refused(const std::string& attempt, const client::Reply& answer, std::string_view not_found) {
   return fail(kExitFailure, fmt::format("{}: {}", attempt, meaning_of(answer, not_found)));
 }
 
-Result<int> demand(Client& client, const std::string& command, std::string_view due) {
-  const auto answer = TRY(client.ask(command));
+Result<int> demand(client::Connection& connection, const std::string& command,
+                   std::string_view due) {
+  const auto answer = TRY(connection.ask(command));
   return answer.is(due) ? 0 : refused(command, answer);
 }
 
-Result<std::variant<std::uint64_t, Answer>> ask_largest_job(Client& client) {
-  using Outcome = std::variant<std::uint64_t, Answer>;
-  auto answer = TRY(client.ask("stats"));
+Result<std::variant<std::uint64_t, client::Reply>> ask_largest_job(client::Connection& connection) {
+  using Outcome = std::variant<std::uint64_t, client::Reply>;
+  auto answer = TRY(connection.ask("stats"));
   if (!answer.is("OK")) return Outcome(std::move(answer));
-  return Outcome(Stats(answer.body).number("max-job-size").value_or(kMaxJobBytesCeiling));
+  return Outcome(
+      client::StatsBlock(answer.body).number("max-job-size").value_or(kMaxJobBytesCeiling));
 }
 
 int print(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
     return 0;
   }
-  return fail(kExitIo, system_error("cannot write to standard output").message);
+  return fail(kExitIo, client::system_error("cannot write to standard output").message);
 }
 
 }  // namespace tubed::tubectl

@@ -11,7 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/result.h"
-#include "tubectl/client.h"
+#include "client/connection.h"
 
 namespace tubed::tubectl {
 
@@ -53,7 +53,7 @@ struct Server {
 // Adds -s, --server and --max-reply; what they are given is checked when the command line is read.
 void add_server_option(CLI::App& app, Server& server);
 // Precondition: the command line was read.
-Result<Client> connect(const Server& server);
+Result<client::Connection> connect(const Server& server);
 
 // Adds --json.
 void add_json_flag(CLI::App& app, bool& json);
@@ -71,17 +71,18 @@ int fail(int code, const std::string& reason);
 // An answer that was not the one that was due, in words where the protocol has only a word;
 // `not_found` is what NOT_FOUND means there.
 inline constexpr std::string_view kNoSuchJob = "there is no such job";
-std::string meaning_of(const Answer& answer, std::string_view not_found = kNoSuchJob);
+std::string meaning_of(const client::Reply& answer, std::string_view not_found = kNoSuchJob);
 // Says so, and returns kExitFailure. "put": what was attempted.
-int refused(const std::string& attempt, const Answer& answer,
+int refused(const std::string& attempt, const client::Reply& answer,
             std::string_view not_found = kNoSuchJob);
 // Asks, and returns 0 if the answer is the one that is due; else says so, and returns
 // kExitFailure. For a use or a watch: what comes behind one that was refused would go to the wrong
 // tube.
-Result<int> demand(Client& client, const std::string& command, std::string_view due);
+Result<int> demand(client::Connection& connection, const std::string& command,
+                   std::string_view due);
 // How many bytes of a job the server takes: what is larger need not be read. An Answer: the server
 // refused to tell.
-Result<std::variant<std::uint64_t, Answer>> ask_largest_job(Client& client);
+Result<std::variant<std::uint64_t, client::Reply>> ask_largest_job(client::Connection& connection);
 // Writes it all to standard output; returns 0, or says why not.
 int print(std::string_view text);
 

@@ -14,7 +14,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "tubectl/address.h"
+#include "client/address.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/subcommand.h"
 #include "tubectl/terminal.h"
@@ -59,7 +59,7 @@ struct TopOptions {
 };
 
 Model make_model(const TopOptions& options) {
-  auto address = parse_address(options.server.text);
+  auto address = client::parse_address(options.server.text);
   Model model(address ? to_string(*address) : options.server.text);
   const auto key = top::sort_key_of(options.sort);
   model.tubes.sort_by(key.value_or(top::SortKey::ready));
@@ -103,12 +103,12 @@ std::string frame_text(const top::Frame& frame) {
 }
 
 Result<int> print_once(const TopOptions& options, const Glyphs& glyphs) {
-  auto client = TRY(connect(options.server));
+  auto connection = TRY(connect(options.server));
   Model model = make_model(options);
   for (int look = 0; look < 2; ++look) {
     // Rates want two looks.
     if (look > 0) std::this_thread::sleep_for(options.pause());
-    auto snapshot = TRY(take_snapshot(client));
+    auto snapshot = TRY(take_snapshot(connection));
     model.update(std::move(snapshot));
   }
   return print(frame_text(top::compose_once(model, glyphs, size_of_output())));

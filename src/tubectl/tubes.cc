@@ -91,10 +91,10 @@ std::string rows_as_json(const std::vector<TubeRow>& rows, bool rates) {
   return text;
 }
 
-Result<int> print_names(Client& client, bool json) {
-  const auto answer = TRY(client.ask("list-tubes"));
+Result<int> print_names(client::Connection& connection, bool json) {
+  const auto answer = TRY(connection.ask("list-tubes"));
   if (!answer.is("OK")) return refused("tubes", answer);
-  auto names = list_items(answer.body);
+  auto names = client::list_items(answer.body);
   std::ranges::sort(names);
   std::string text;
   for (const std::string& name : names)
@@ -103,14 +103,14 @@ Result<int> print_names(Client& client, bool json) {
 }
 
 Result<int> run_tubes(const TubesOptions& options) {
-  auto client = TRY(connect(options.server));
-  if (options.names) return print_names(client, options.json);
-  auto before = TRY(take_snapshot(client, options.tubes));
+  auto connection = TRY(connect(options.server));
+  if (options.names) return print_names(connection, options.json);
+  auto before = TRY(take_snapshot(connection, options.tubes));
   const bool rates = options.interval > 0;
   Snapshot now;
   if (rates) {
     std::this_thread::sleep_for(std::chrono::duration<double>(options.interval));
-    now = TRY(take_snapshot(client, options.tubes));
+    now = TRY(take_snapshot(connection, options.tubes));
   } else {
     now = before;
   }

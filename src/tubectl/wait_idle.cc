@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include "client/event_loop.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/snapshot.h"
 #include "tubectl/subcommand.h"
@@ -45,28 +46,29 @@ struct JobsLeft {
 
 struct IdleLook {
   JobsLeft left;
-  Stats server;
+  client::StatsBlock server;
 };
 
 // An Answer: the server refused.
-Result<std::variant<IdleLook, Answer>> look_at_server(Client& client, const IdleOptions& options) {
-  using Outcome = std::variant<IdleLook, Answer>;
+Result<std::variant<IdleLook, client::Reply>> look_at_server(client::Connection& connection,
+                                                             const IdleOptions& options) {
+  using Outcome = std::variant<IdleLook, client::Reply>;
   IdleLook look;
-  const auto add = [&](const Stats& stats) {
+  const auto add = [&](const client::StatsBlock& stats) {
     look.left.reserved += stats.count("current-jobs-reserved");
     if (!options.held) look.left.ready += stats.count("current-jobs-ready");
     if (options.all) look.left.delayed += stats.count("current-jobs-delayed");
   };
-  auto answer = TRY(client.ask("stats"));
+  auto answer = TRY(connection.ask("stats"));
   if (!answer.is("OK")) return Outcome(std::move(answer));
-  look.server = Stats(answer.body);
+  look.server = client::StatsBlock(answer.body);
   if (options.tubes.empty()) add(look.server);
   for (const std::string& tube : options.tubes) {
-    auto counts = TRY(client.ask(fmt::format("stats-tube {}", tube)));
+    auto counts = TRY(connection.ask(fmt::format("stats-tube {}", tube)));
     // A tube that is gone is idle: there is nothing to add.
     if (counts.is("NOT_FOUND")) continue;
     if (!counts.is("OK")) return Outcome(std::move(counts));
-    add(Stats(counts.body));
+    add(client::StatsBlock(counts.body));
   }
   return Outcome(look);
 }
@@ -82,7 +84,7 @@ int tell_left(const JobsLeft& left, const IdleOptions& options) {
 // The server began after the connection did, and no other connection came before: systemd, say, has
 // started it for this one. Its uptime is in whole seconds, so it may have begun up to a second
 // before.
-bool started_by(IdleClock::time_point connected, const Stats& server) {
+bool started_by(IdleClock::time_point connected, const client::StatsBlock& server) {
   const auto age = std::chrono::duration<double>(IdleClock::now() - connected).count();
   const auto uptime = server.number("uptime");
   return uptime && static_cast<double>(*uptime) <= age && server.number("total-connections") == 1;
@@ -90,8 +92,8 @@ bool started_by(IdleClock::time_point connected, const Stats& server) {
 
 // The server has closed the connection, and is not just silent.
 bool is_closed(int connection) {
-  pollfd polled{.fd = connection, .events = POLLRDHUP, .revents = 0};
-  return ::poll(&polled, 1, 0) == 1;
+  const auto closed = client::wait_for(connection, POLLRDHUP, Duration(0));
+  return closed && *closed;
 }
 
 class IdleWait {
@@ -99,15 +101,15 @@ class IdleWait {
   IdleWait(const IdleOptions& options, IdleClock::time_point connected)
       : options_(options), connected_(connected), draining_(options.draining) {}
 
-  Result<int> run(Client& client) {
+  Result<int> run(client::Connection& connection) {
     IdleClock::duration pause = kFirstPause;
     for (;;) {
-      auto seen = look_at_server(client, options_);
+      auto seen = look_at_server(connection, options_);
       if (!seen) {
-        if (draining_ && is_closed(client.descriptor())) return ended();
+        if (draining_ && is_closed(connection.descriptor())) return ended();
         return seen.error();
       }
-      if (const auto* const answer = std::get_if<Answer>(&*seen)) {
+      if (const auto* const answer = std::get_if<client::Reply>(&*seen)) {
         return refused("wait-idle", *answer);
       }
       const auto& look = std::get<IdleLook>(*seen);
@@ -131,7 +133,7 @@ class IdleWait {
 
  private:
   // 0: it is the one that is to become idle.
-  int check_server(const Stats& server) {
+  int check_server(const client::StatsBlock& server) {
     const bool draining = server.text("draining") == "true";
     if (std::exchange(first_, false) && started_by(connected_, server)) {
       return fail(kExitFailure,
@@ -155,10 +157,10 @@ class IdleWait {
 
 Result<int> run_wait_idle(const IdleOptions& options) {
   const auto begin = IdleClock::now();
-  auto client = connect(options.server);
-  if (client) return IdleWait(options, begin).run(*client);
-  if (options.draining && nothing_listens(client.error())) return IdleWait::ended();
-  return client.error();
+  auto connection = connect(options.server);
+  if (connection) return IdleWait(options, begin).run(*connection);
+  if (options.draining && client::nothing_listens(connection.error())) return IdleWait::ended();
+  return connection.error();
 }
 
 }  // namespace

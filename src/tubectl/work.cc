@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 
+#include "client/event_loop.h"
+#include "client/system_error.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/subcommand.h"
-#include "tubectl/system_error.h"
 #include "tubectl/values.h"
 #include "tubectl/work/command.h"
 #include "tubectl/work/crew.h"
@@ -22,7 +22,6 @@ namespace {
 using work::CommandLine;
 using work::Crew;
 using work::Fate;
-using work::Plan;
 using work::Report;
 using work::Shift;
 
@@ -30,7 +29,7 @@ constexpr std::size_t kMostSlots = 1000;
 // Those of the process itself, and those that come and go when a command is started.
 constexpr rlim_t kSpareDescriptors = 32;
 
-constexpr std::string_view kFooter =
+constexpr std::string_view kWorkFooter =
     R"(COMMAND has the job's body on its standard input, and in its environment
 TUBED_JOB_ID, TUBED_TUBE, TUBED_PRIORITY, TUBED_TTR, TUBED_RESERVES (1 the first
 time) and TUBED_RELEASES. It keeps the job for as long as it runs. When it exits
@@ -47,7 +46,7 @@ examples:
 
 struct WorkOptions {
   Server server;
-  Plan plan;
+  work::Plan plan;
   Shift shift;
   std::string on_failure = "release";
   double longest_run = 0;
@@ -78,9 +77,9 @@ Result<std::vector<std::string>> command_of(const WorkOptions& options) {
 }
 
 Result<void> complete_plan(WorkOptions& options) {
-  Plan& plan = options.plan;
+  work::Plan& plan = options.plan;
   plan.command_line.words = TRY(command_of(options));
-  plan.server = TRY(parse_address(options.server.text));
+  plan.server = TRY(client::parse_address(options.server.text));
   if (plan.tubes.empty()) plan.tubes.emplace_back(kDefaultTube);
   plan.policy.on_failure = options.on_failure == "bury"     ? Fate::bury
                            : options.on_failure == "delete" ? Fate::delete_job
@@ -103,7 +102,8 @@ std::string hint_at_shell(const std::vector<std::string>& words) {
 // Two for each slot, its connection and its command. The commands get back what was before.
 Result<void> raise_descriptor_limit(std::size_t slots, CommandLine& command_line) {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return system_error("cannot read the limits");
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0)
+    return client::system_error("cannot read the limits");
   command_line.descriptor_limit = limit.rlim_cur;
   const rlim_t needed = 2 * slots + kSpareDescriptors;
   if (limit.rlim_cur >= needed) return {};
@@ -113,19 +113,6 @@ Result<void> raise_descriptor_limit(std::size_t slots, CommandLine& command_line
                              slots, needed, limit.rlim_max)};
   }
   return {};
-}
-
-Result<os::Descriptor> take_signals(CommandLine& command_line) {
-  sigset_t taken;
-  sigemptyset(&taken);
-  sigaddset(&taken, SIGINT);
-  sigaddset(&taken, SIGTERM);
-  if (::sigprocmask(SIG_BLOCK, &taken, &command_line.signal_mask) != 0) {
-    return system_error("cannot block signals");
-  }
-  os::Descriptor signals(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals) return system_error("cannot take signals");
-  return signals;
 }
 
 int run_work(WorkOptions& options) {
@@ -139,13 +126,14 @@ int run_work(WorkOptions& options) {
   if (auto raised = raise_descriptor_limit(options.shift.slots, command_line); !raised) {
     return fail(kExitUsage, raised.error().message);
   }
-  const auto signals = take_signals(command_line);
+  auto signals = client::SignalInput::block({SIGINT, SIGTERM});
   if (!signals) return fail(kExitFailure, signals.error().message);
+  command_line.signal_mask = signals->mask_before();
   const auto loudness = options.quiet     ? Report::Loudness::quiet
                         : options.verbose ? Report::Loudness::all
                                           : Report::Loudness::failures;
   const Report report(loudness, options.json);
-  return Crew(options.plan, options.shift, report).run(signals.value());
+  return Crew(options.plan, options.shift, report).run(*signals);
 }
 
 void add_failure_options(CLI::App& app, WorkOptions& options) {
@@ -227,7 +215,7 @@ Subcommand add_work(CLI::App& parent) {
       ->excludes(verbose);
   add_json_flag(app, options->json);
   app.get_option("--json")->description("Write these lines as JSON");
-  app.footer(std::string(kFooter));
+  app.footer(std::string(kWorkFooter));
   return Subcommand{&app, [options] { return run_work(*options); }};
 }
 

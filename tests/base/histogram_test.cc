@@ -1,6 +1,13 @@
 #include "base/histogram.h"
 
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
 #include <doctest/doctest.h>
+
+#include "tests/share.h"
 
 using namespace tubed;
 using namespace std::chrono_literals;
@@ -13,7 +20,9 @@ std::uint64_t count_at(const HistogramView& view, std::size_t place) {
 
 }  // namespace
 
-TEST_CASE("a bound belongs to what is below it, and what is above all has a place of its own") {
+TEST_CASE(
+    "a bound belongs to what is below it, and numbers above all bounds have a bucket of their "
+    "own") {
   Counts sizes;
   for (const std::int64_t size : {0, 1, 2, 3, 1000, 1001}) sizes.add(size);
   const HistogramView view = sizes.view();
@@ -27,7 +36,7 @@ TEST_CASE("a bound belongs to what is below it, and what is above all has a plac
   CHECK(view.sum == 2007);
 }
 
-TEST_CASE("times are told in seconds, and their sum is more than 64 bits of nanoseconds") {
+TEST_CASE("times are reported in seconds, and their sum is more than 64 bits of nanoseconds") {
   LongTimes times;
   times.add(1ms);
   times.add(1ms + 1ns);
@@ -43,4 +52,72 @@ TEST_CASE("bounds rise") {
   for (const HistogramView& view : {LongTimes().view(), ShortTimes().view(), Counts().view()}) {
     for (std::size_t i = 1; i < view.bounds.size(); ++i) CHECK(view.bounds[i - 1] < view.bounds[i]);
   }
+}
+
+TEST_CASE("percentiles: an empty histogram has none") {
+  const Percentiles histogram;
+  CHECK(histogram.total() == 0);
+  CHECK(histogram.sum() == 0);
+  CHECK(histogram.at(0.5) == 0);
+}
+
+TEST_CASE("percentiles: small numbers are exact") {
+  Percentiles histogram;
+  for (std::int64_t number = 2047; number > 0; --number) histogram.add(number);
+  CHECK(histogram.total() == 2047);
+  CHECK(histogram.sum() == 2047 * 1024);
+  CHECK(histogram.at(0) == 1);
+  CHECK(histogram.at(0.5) == 1024);
+  CHECK(histogram.at(0.99) == 2027);
+  CHECK(histogram.at(1) == 2047);
+}
+
+TEST_CASE("percentiles: numbers of any size keep three digits") {
+  for (unsigned bits = 1; bits < LogScale::kMaxBits; ++bits) {
+    const std::int64_t power = std::int64_t{1} << bits;
+    for (const std::int64_t number : {power - 1, power, power + 1, power + power / 3}) {
+      CAPTURE(number);
+      Percentiles histogram;
+      histogram.add(number);
+      const auto error = std::abs(static_cast<double>(histogram.at(0.5) - number));
+      CHECK(error <= static_cast<double>(number) / 1000);
+    }
+  }
+}
+
+TEST_CASE("percentiles: the buckets follow one another without a gap") {
+  std::size_t before = LogScale::bucket_of(0);
+  for (std::int64_t number = 1; number < (1 << 20); number += kOneIn) {
+    const std::size_t bucket = LogScale::bucket_of(number);
+    REQUIRE(bucket >= before);
+    REQUIRE(bucket - before <= kOneIn);
+    before = bucket;
+  }
+  CHECK(LogScale::bucket_of(INT64_MAX) == LogScale::kBuckets - 1);
+}
+
+TEST_CASE("percentiles are those of the sorted numbers") {
+  std::mt19937_64 random(7);
+  std::lognormal_distribution<double> distribution(12, 2);
+  Percentiles histogram;
+  std::vector<std::int64_t> numbers;
+  for (int i = 0; i < 20'000; ++i) {
+    numbers.push_back(static_cast<std::int64_t>(distribution(random)));
+    histogram.add(numbers.back());
+  }
+  std::ranges::sort(numbers);
+  for (const double share : {0.001, 0.5, 0.9, 0.99, 0.999, 1.0}) {
+    const auto rank = static_cast<std::size_t>(std::ceil(share * 20'000)) - 1;
+    const auto wanted = static_cast<double>(numbers[rank]);
+    CAPTURE(share);
+    CHECK(static_cast<double>(histogram.at(share)) == doctest::Approx(wanted).epsilon(0.001));
+  }
+}
+
+TEST_CASE("percentiles: numbers that are too large count as the largest, negative ones as 0") {
+  Percentiles histogram;
+  histogram.add(INT64_MAX);
+  CHECK(histogram.at(0.5) >= (std::int64_t{1} << LogScale::kMaxBits) / 1001 * 1000);
+  histogram.add(-1);
+  CHECK(histogram.at(0) == 0);
 }

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 
 #include <poll.h>
 #include <sched.h>
@@ -17,6 +15,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include <valgrind/callgrind.h>
+
+#include "client/reply_parser.h"
 
 namespace tubed::instructions {
 
@@ -30,22 +30,6 @@ Settings listening_on(Settings settings, const std::string& path) {
   settings.listeners.front().kind = Listen::Kind::unix_socket;
   settings.listeners.front().path = path;
   return settings;
-}
-
-// The length of the reply that `text` begins with, with its body; nothing if it is not all there.
-std::optional<std::size_t> reply_length(std::string_view text) {
-  const std::size_t line = text.find("\r\n");
-  if (line == std::string_view::npos) return std::nullopt;
-  const std::string_view words = text.substr(0, line);
-  const bool has_body =
-      words.starts_with("OK ") || words.starts_with("RESERVED ") || words.starts_with("FOUND ");
-  if (!has_body) return line + 2;
-  std::size_t bytes = 0;
-  const std::string_view last = words.substr(words.rfind(' ') + 1);
-  std::from_chars(last.data(), last.data() + last.size(), bytes);
-  const std::size_t length = line + 2 + bytes + 2;
-  if (text.size() < length) return std::nullopt;
-  return length;
 }
 
 // Every thread but this one waits for work.
@@ -131,14 +115,19 @@ Client::~Client() {
 std::string Client::ask(std::string_view commands, std::size_t replies, Collect collect) {
   send_all(descriptor_, commands);
   std::string text;
-  std::size_t complete = 0;  // bytes of whole replies
+  client::ReplyParser parser({});
+  client::ReplyView reply;
   for (std::size_t seen = 0; seen < replies;) {
     server_.turn(collect);
-    text += take();
-    while (const auto length = reply_length(std::string_view(text).substr(complete))) {
-      complete += *length;
+    const std::string received = take();
+    std::string_view input = received;
+    for (;;) {
+      const auto whole = parser.next(input, reply);
+      if (!whole) fail(whole.error().message);
+      if (!*whole) break;
       ++seen;
     }
+    text += received;
   }
   return text;
 }

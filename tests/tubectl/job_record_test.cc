@@ -92,7 +92,7 @@ TEST_CASE("what is wrong with a line is said") {
 }
 
 TEST_CASE("stats-job tells all but the body") {
-  const auto record = record_of(Stats(
+  const auto record = record_of(client::StatsBlock(
       "---\nid: 7\ntube: \"1.0\"\nstate: delayed\npri: 3\nage: 5\ndelay: 60\nttr: 9\n"
       "time-left: 41\nfile: 0\nreserves: 1\ntimeouts: 2\nreleases: 3\nburies: 4\nkicks: 5\n"));
   REQUIRE(record);
@@ -114,8 +114,8 @@ TEST_CASE("stats-job tells all but the body") {
 
 TEST_CASE("only a delayed job has a delay, and it keeps a second to the last") {
   const auto delay = [](const char* state, const char* left) {
-    return record_of(Stats(std::string("id: 7\ntube: t\nstate: ") + state +
-                           "\ndelay: 60\ntime-left: " + left + "\n"))
+    return record_of(client::StatsBlock(std::string("id: 7\ntube: t\nstate: ") + state +
+                                        "\ndelay: 60\ntime-left: " + left + "\n"))
         ->delay_seconds;
   };
   CHECK(delay("delayed", "0") == 1);
@@ -126,9 +126,9 @@ TEST_CASE("only a delayed job has a delay, and it keeps a second to the last") {
 }
 
 TEST_CASE("stats of something else are no job") {
-  CHECK_FALSE(record_of(Stats()));
-  CHECK_FALSE(record_of(Stats("---\nid: 0123456789abcdef\nversion: 1.12\n")));
-  CHECK_FALSE(record_of(Stats("---\nid: 7\ntube: t\nstate: lost\n")));
+  CHECK_FALSE(record_of(client::StatsBlock()));
+  CHECK_FALSE(record_of(client::StatsBlock("---\nid: 0123456789abcdef\nversion: 1.12\n")));
+  CHECK_FALSE(record_of(client::StatsBlock("---\nid: 7\ntube: t\nstate: lost\n")));
 }
 
 }  // namespace tubed::tubectl

@@ -5,7 +5,7 @@
 namespace tubed::tubectl {
 
 TEST_CASE("numbers and truth values are no text, and text that looks like a number is none") {
-  const Stats stats(
+  const client::StatsBlock stats(
       "---\n"
       "cmd-put: 18446744073709551615\n"
       "rusage-utime: 0.25\n"
@@ -25,7 +25,7 @@ TEST_CASE("numbers and truth values are no text, and text that looks like a numb
 }
 
 TEST_CASE("a job has all keys, also those that the server does not tell") {
-  const Stats job("id: 5\ntube: 12\nstate: ready\npri: 7\ntime-left: 3\nkicks: 2\n");
+  const client::StatsBlock job("id: 5\ntube: 12\nstate: ready\npri: 7\ntime-left: 3\nkicks: 2\n");
   CHECK(to_line(job_json(job)) ==
         R"({"id":5,"tube":"12","state":"ready","priority":7,"age":0,"delay":0,"ttr":0,)"
         R"("time_left":3,"reserves":0,"timeouts":0,"releases":0,"buries":0,"kicks":2})");

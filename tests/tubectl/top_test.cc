@@ -14,7 +14,7 @@
 #include "tubectl/top/view.h"
 
 using tubed::tubectl::Snapshot;
-using tubed::tubectl::Stats;
+namespace client = tubed::client;
 using tubed::tubectl::TubeCounts;
 using namespace tubed::tubectl::top;
 
@@ -44,7 +44,7 @@ TubeCounts tube(std::string name, std::uint64_t ready, std::uint64_t buried = 0)
 Snapshot look(int at, std::vector<TubeCounts> tubes, std::uint64_t puts = 100, double cpu = 1) {
   Snapshot snapshot;
   snapshot.taken = std::chrono::steady_clock::time_point() + std::chrono::milliseconds(at);
-  snapshot.server = Stats(server_block(puts, cpu));
+  snapshot.server = client::StatsBlock(server_block(puts, cpu));
   snapshot.tubes = std::move(tubes);
   std::ranges::sort(snapshot.tubes, {}, &TubeCounts::name);
   return snapshot;
@@ -363,10 +363,10 @@ TEST_CASE("a tube's details, the help, and back") {
   model.details = details;
   CHECK(has(shown(model, view, {80, 24}), "there is no such tube now"));
   model.details->there = true;
-  model.details->stats = Stats("---\nname: mail\ncurrent-jobs-ready: 5\n");
+  model.details->stats = client::StatsBlock("---\nname: mail\ncurrent-jobs-ready: 5\n");
   CHECK(has(shown(model, view, {80, 24}), "no job is ready, delayed or buried"));
   model.details->jobs.push_back(
-      {"ready", 17, 12, "hello\nworld!", Stats("---\nid: 17\npri: 3\nage: 9\n")});
+      {"ready", 17, 12, "hello\nworld!", client::StatsBlock("---\nid: 17\npri: 3\nage: 9\n")});
   auto lines = shown(model, view, {80, 24});
   CHECK(has(lines, "  current-jobs-ready    5"));
   CHECK(has(lines, "next ready job  17  priority 3  age 9"));
@@ -391,7 +391,7 @@ TEST_CASE("a paused tube, a drained, a frozen and a lost server") {
   Model model("127.0.0.1:11300");
   Snapshot snapshot = look(0, {tube("mail", 1)});
   snapshot.tubes[0].pause_seconds_left = 42;
-  snapshot.server = Stats("---\ndraining: true\n");
+  snapshot.server = client::StatsBlock("---\ndraining: true\n");
   model.update(snapshot);
   View view;
   auto lines = shown(model, view, {80, 24});

@@ -50,9 +50,10 @@ void Cycles::add_deletes(std::size_t client, Clock::time_point now) {
   held.clear();
 }
 
-Result<void> Cycles::answered(std::size_t client, const Answer& answer) {
-  tally_.count(answer.came - answer.sent);
-  if (answer.command == Command::reserve) members_[client].held.push_back(answer.reply.id);
+Result<void> Cycles::answered(std::size_t client, const Completion& completion) {
+  tally_.count(completion.came - completion.sent);
+  if (completion.command == Command::reserve)
+    members_[client].held.push_back(completion.reply.number());
   return {};
 }
 

@@ -19,7 +19,7 @@ class Cycles : public Workload {
   void stop() override { to_put_ = 0; }
 
  protected:
-  Result<void> answered(std::size_t client, const Answer& answer) override;
+  Result<void> answered(std::size_t client, const Completion& completion) override;
 
  private:
   struct Member {

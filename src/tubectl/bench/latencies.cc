@@ -3,15 +3,21 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "tubectl/system_error.h"
+#include "client/system_error.h"
 
 namespace tubed::tubectl::bench {
 
 void Latencies::add(Clock::duration taken) {
   const auto nanoseconds = std::max<std::int64_t>(0, std::chrono::nanoseconds(taken).count());
-  histogram_.add(static_cast<std::uint64_t>(nanoseconds));
+  histogram_.add(nanoseconds);
+  ++count_;
+  max_ = std::max(max_, nanoseconds);
   if (!keep_each_) return;
   each_.push_back(static_cast<std::uint32_t>(std::min<std::int64_t>(nanoseconds, UINT32_MAX)));
+}
+
+double Latencies::mean() const {
+  return count_ == 0 ? 0 : histogram_.sum() / static_cast<double>(count_);
 }
 
 Result<void> Latencies::write(const std::string& file) const {
@@ -24,9 +30,9 @@ Result<void> Latencies::write(const std::string& file) const {
     }
   }
   std::FILE* const stream = std::fopen(file.c_str(), "wb");
-  if (stream == nullptr) return system_error("cannot open " + file);
+  if (stream == nullptr) return client::system_error("cannot open " + file);
   const bool whole = std::fwrite(bytes.data(), 1, bytes.size(), stream) == bytes.size();
-  if (std::fclose(stream) != 0 || !whole) return system_error("cannot write " + file);
+  if (std::fclose(stream) != 0 || !whole) return client::system_error("cannot write " + file);
   return {};
 }
 

@@ -1,15 +1,17 @@
 // Latencies: how long each of many things took.
 //
-// Counted in a histogram, so that a long run takes no memory; each is kept only if asked for.
+// Counts them in a histogram, so that a long run needs no more memory than a short one. Keeps each
+// only on demand.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "base/histogram.h"
 #include "base/result.h"
-#include "tubectl/bench/histogram.h"
 
 namespace tubed::tubectl::bench {
 
@@ -21,7 +23,12 @@ class Latencies {
 
   void add(Clock::duration taken);
 
-  const Histogram& histogram() const { return histogram_; }  // in nanoseconds
+  std::uint64_t count() const { return count_; }
+  // In nanoseconds; 0 if there are none.
+  double mean() const;                       // exact
+  std::int64_t max() const { return max_; }  // exact
+  // The latency that `share` (0 to 1) of all do not exceed, to three digits.
+  std::int64_t at(double share) const { return std::min(histogram_.at(share), max_); }
 
   // Each one in nanoseconds, in no order, four bytes each, the lowest first; what took longer than
   // 4 s counts as 4 s. Precondition: each was kept.
@@ -29,7 +36,9 @@ class Latencies {
 
  private:
   bool keep_each_;
-  Histogram histogram_;
+  Percentiles histogram_;
+  std::uint64_t count_ = 0;
+  std::int64_t max_ = 0;
   std::vector<std::uint32_t> each_;
 };
 

@@ -1,47 +1,34 @@
 #include "tubectl/bench/load.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <deque>
 
 #include <fmt/format.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
-#include <sys/timerfd.h>
 
-#include "os/descriptor.h"
+#include "client/connection.h"
+#include "client/event_loop.h"
+#include "client/stats_block.h"
+#include "client/system_error.h"
+#include "client/transport.h"
 #include "protocol/reply.h"
 #include "tubectl/bench/cycles.h"
 #include "tubectl/bench/pipe.h"
 #include "tubectl/bench/puts.h"
 #include "tubectl/bench/reserves.h"
-#include "tubectl/client.h"
-#include "tubectl/connection.h"
-#include "tubectl/stats.h"
-#include "tubectl/system_error.h"
 
 namespace tubed::tubectl::bench {
 namespace {
 
 constexpr std::size_t kBufferBytes = 64 * 1024;
 constexpr std::size_t kFillInFlight = 32;
-constexpr std::uint64_t kSignal = UINT64_MAX;  // what epoll says instead of a client's number
-constexpr std::uint64_t kTimer = UINT64_MAX - 1;
+// The longest turn, so that silence, progress and the end of the measured time are noticed.
+constexpr std::chrono::seconds kMaxTurn{1};
 
 std::string tube_name(const Plan& plan, std::size_t tube) {
   return plan.tubes == 1 ? std::string(kDefaultTube) : fmt::format("bench-{}", tube);
-}
-
-sigset_t end_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  return set;
 }
 
 void raise_descriptor_limit() {
@@ -51,8 +38,8 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);  // if not, a socket says so
 }
 
-Result<Client> connect_client(const Plan& plan, std::size_t client) {
-  auto connected = Client::connect(plan.server);
+Result<client::Connection> connect_client(const Plan& plan, std::size_t client) {
+  auto connected = client::Connection::open(plan.server);
   if (!connected || plan.tubes == 1) return connected;
   const std::string tube = tube_name(plan, plan.tube_of(client));
   using Asked = std::pair<std::string, std::string_view>;
@@ -68,10 +55,11 @@ Result<Client> connect_client(const Plan& plan, std::size_t client) {
 }
 
 // How many jobs are ready there; nothing: the server does not tell.
-Result<std::optional<std::uint64_t>> ready_jobs(Client& client, const std::string& tube) {
+Result<std::optional<std::uint64_t>> ready_jobs(client::Connection& client,
+                                                const std::string& tube) {
   const auto reply = TRY(client.ask("stats-tube " + tube));
   if (reply.line == protocol::word::kNotFound) return std::optional<std::uint64_t>(0);
-  return Stats(reply.body).number("current-jobs-ready");
+  return client::StatsBlock(reply.body).number("current-jobs-ready");
 }
 
 class Load {
@@ -82,43 +70,40 @@ class Load {
 
  private:
   struct Member {
-    explicit Member(Connection connected) : connection(std::move(connected)) {}
+    explicit Member(client::Transport connected) : transport(std::move(connected)) {}
 
-    Connection connection;
-    ReplyReader reader;
+    client::Transport transport;
+    client::ReplyParser parser{{.max_body_bytes = UINT32_MAX, .max_kept_bytes = kKeptBodyBytes}};
+    client::EventLoop::Watch watch;
     bool watched_for_room = false;
   };
 
   Result<void> connect();
-  Result<void> watch(int operation, int descriptor, std::uint64_t what, std::uint32_t events);
-  Result<void> watch_signals();
+  Result<void> watch_all();
   Result<std::vector<std::uint64_t>> fill();
   Result<std::vector<std::uint64_t>> jobs_that_are_there();
 
   // Runs a workload to its end; one after the other on the same connections.
   Result<void> run_workload(Workload& workload);
   Result<void> turn();
-  Result<void> handle(const epoll_event& event);
-  Result<void> attend(std::size_t client, std::uint32_t events);
+  Result<void> attend(std::size_t client, client::EventLoop::Ready ready);
   Result<void> receive(std::size_t client);
   Result<void> pump(std::size_t client, Clock::time_point now);
   Result<void> pump_timed();
-  Result<void> arm_timer();
   void take_signal();
   void show_progress();
 
   const Plan& plan_;
   std::vector<char> buffer_;
-  os::Descriptor epoll_;
-  os::Descriptor timer_;
-  os::Descriptor signals_;
+  std::unique_ptr<client::EventLoop> loop_;
+  std::optional<client::SignalInput> signals_;
+  client::EventLoop::Watch signals_watch_;
   std::deque<Member> members_;  // they do not move
   Workload* workload_ = nullptr;
   Tally* tally_ = nullptr;
   bool is_measured_ = false;  // this workload; else it only prepares
   bool interrupted_ = false;
   std::size_t timed_next_ = 0;
-  std::optional<Clock::time_point> armed_;
   Clock::time_point start_;
   Clock::time_point now_;
   Clock::time_point heard_;                 // when something last came
@@ -165,36 +150,24 @@ Result<void> Load::connect() {
     auto client = TRY(connect_client(plan_, i));
     members_.emplace_back(std::move(client).release());
   }
-  epoll_ = os::Descriptor(::epoll_create1(EPOLL_CLOEXEC));
-  timer_ = os::Descriptor(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  if (!epoll_ || !timer_) return system_error("no epoll or timer");
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    const int descriptor = members_[i].connection.number();
-    TRY(watch(EPOLL_CTL_ADD, descriptor, i, EPOLLIN));
-  }
-  TRY(watch(EPOLL_CTL_ADD, timer_.number(), kTimer, EPOLLIN));
-  return watch_signals();
+  return watch_all();
 }
 
-Result<void> Load::watch(int operation, int descriptor, std::uint64_t what, std::uint32_t events) {
-  epoll_event event{};
-  event.events = events;
-  event.data.u64 = what;
-  if (::epoll_ctl(epoll_.number(), operation, descriptor, &event) != 0) {
-    return system_error("cannot watch a descriptor");
+Result<void> Load::watch_all() {
+  loop_ = TRY(client::EventLoop::create());
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const auto handler = [this, i](client::EventLoop::Ready ready) { return attend(i, ready); };
+    members_[i].watch = TRY(loop_->watch(members_[i].transport.number(), handler));
   }
+  loop_->on_timer([this] { return pump_timed(); });
+  signals_ = TRY(client::SignalInput::block({SIGINT, SIGTERM}));
+  const auto stop = [this](client::EventLoop::Ready) -> Result<void> {
+    take_signal();
+    return {};
+  };
+  signals_watch_ = TRY(loop_->watch(signals_->descriptor(), stop));
   return {};
 }
-
-Result<void> Load::watch_signals() {
-  const sigset_t set = end_signals();
-  signals_ = os::Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals_ || ::sigprocmask(SIG_BLOCK, &set, nullptr) != 0) {
-    return system_error("cannot wait for signals");
-  }
-  return watch(EPOLL_CTL_ADD, signals_.number(), kSignal, EPOLLIN);
-}
-
 // Puts the jobs of a reserve; returns how many are in which tube.
 Result<std::vector<std::uint64_t>> Load::fill() {
   Tally tally;
@@ -206,7 +179,7 @@ Result<std::vector<std::uint64_t>> Load::fill() {
 
 // A reserve in vain would wait for ever, so nobody asks for more than there is.
 Result<std::vector<std::uint64_t>> Load::jobs_that_are_there() {
-  auto client = TRY(Client::connect(plan_.server));
+  auto client = TRY(client::Connection::open(plan_.server));
   std::vector<std::uint64_t> jobs(plan_.tubes);
   std::uint64_t left = plan_.jobs;
   for (std::size_t tube = 0; tube < plan_.tubes; ++tube) {
@@ -244,22 +217,17 @@ Result<void> Load::run_workload(Workload& workload) {
 // brings was made before it: so the turn that begins it does not count, and the one that ends it
 // does.
 Result<void> Load::turn() {
-  TRY(arm_timer());
-  std::array<epoll_event, 256> events;
-  const int ready =
-      ::epoll_wait(epoll_.number(), events.data(), static_cast<int>(events.size()), 1000);
-  if (ready < 0 && errno != EINTR) return system_error("cannot wait");
+  TRY(loop_->set_timer(workload_->due()));
+  const bool ready = TRY(loop_->wait(Clock::now() + kMaxTurn));
   now_ = Clock::now();
-  const auto patience = std::chrono::seconds(kPatienceSeconds + plan_.delay_seconds);
+  const auto patience = std::chrono::seconds(client::kTimeoutSeconds + plan_.delay_seconds);
   if (workload_->overdue() == 0) heard_ = now_;
-  if (ready == 0 && now_ - heard_ >= patience) {
+  if (!ready && now_ - heard_ >= patience) {
     return Error{fmt::format("the server has been silent for {} s", patience.count())};
   }
   const bool over = is_measured_ && begin_ && plan_.time && now_ - *begin_ >= *plan_.time;
   if (over) workload_->stop();
-  for (int i = 0; i < ready; ++i) {
-    TRY(handle(events[static_cast<std::size_t>(i)]));
-  }
+  TRY(loop_->dispatch());
   if (!is_measured_) return {};
   if ((over || interrupted_) && !end_) end_ = now_;
   if (!begin_ && !end_ && now_ - start_ >= plan_.warm_up) begin_ = now_;
@@ -270,31 +238,21 @@ Result<void> Load::turn() {
   return {};
 }
 
-Result<void> Load::handle(const epoll_event& event) {
-  if (event.data.u64 == kSignal) {
-    take_signal();
-    return {};
-  }
-  if (event.data.u64 == kTimer) return pump_timed();
-  return attend(static_cast<std::size_t>(event.data.u64), event.events);
-}
-
-Result<void> Load::attend(std::size_t client, std::uint32_t events) {
+Result<void> Load::attend(std::size_t client, client::EventLoop::Ready ready) {
   Member& member = members_[client];
   heard_ = now_;
-  if ((events & EPOLLOUT) != 0) TRY(member.connection.flush());
-  if ((events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) TRY(receive(client));
+  if (ready.writable) TRY(member.transport.flush());
+  if (ready.readable) TRY(receive(client));
   return pump(client, Clock::now());
 }
 
 Result<void> Load::receive(std::size_t client) {
   Member& member = members_[client];
-  const auto input = TRY(member.connection.receive(buffer_));
+  std::string_view input = TRY(member.transport.receive(buffer_));
   const Clock::time_point now = Clock::now();  // not of the turn: others came before
-  member.reader.feed(input);
-  Reply reply;
+  client::ReplyView reply;
   while (true) {
-    auto whole = TRY(member.reader.next(reply));
+    const bool whole = TRY(member.parser.next(input, reply));
     if (!whole) return {};
     TRY(workload_->take(client, reply, now));
   }
@@ -303,16 +261,15 @@ Result<void> Load::receive(std::size_t client) {
 // Lets a client send what it has to.
 Result<void> Load::pump(std::size_t client, Clock::time_point now) {
   Member& member = members_[client];
-  while (!member.connection.blocked()) {
+  while (!member.transport.blocked()) {
     const std::string_view request = workload_->next(client, now);
     if (request.empty()) break;
-    TRY(member.connection.send(request));
+    TRY(member.transport.send(request));
   }
-  const bool blocked = member.connection.blocked();
+  const bool blocked = member.transport.blocked();
   if (blocked == member.watched_for_room) return {};
   member.watched_for_room = blocked;
-  const std::uint32_t events = blocked ? EPOLLIN | EPOLLOUT : EPOLLIN;
-  return watch(EPOLL_CTL_MOD, member.connection.number(), client, events);
+  return member.watch.watch_writable(blocked);
 }
 
 // Something is due: the clients take turns at it.
@@ -324,32 +281,12 @@ Result<void> Load::pump_timed() {
     timed_next_ = (timed_next_ + 1) % clients;
     TRY(pump(timed_next_, now));
   }
-  armed_ = Clock::time_point::min();  // it has rung, and rings until it is set anew
-  return {};
-}
-
-Result<void> Load::arm_timer() {
-  const auto due = workload_->due();
-  if (due == armed_) return {};
-  itimerspec when{};  // zero: never
-  if (due) {
-    const auto since = std::chrono::nanoseconds(due->time_since_epoch());
-    when.it_value.tv_sec = static_cast<time_t>(since.count() / 1'000'000'000);
-    when.it_value.tv_nsec = static_cast<long>(since.count() % 1'000'000'000);
-  }
-  if (::timerfd_settime(timer_.number(), TFD_TIMER_ABSTIME, &when, nullptr) != 0) {
-    return system_error("cannot set a timer");
-  }
-  armed_ = due;
   return {};
 }
 
 void Load::take_signal() {
-  // It is no longer pending then, and the next one ends the process.
-  const sigset_t set = end_signals();
-  const timespec at_once{};
-  while (::sigtimedwait(&set, nullptr, &at_once) > 0) continue;
-  ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  // The next signal ends the process.
+  signals_->unblock();
   interrupted_ = true;
   workload_->stop();
 }

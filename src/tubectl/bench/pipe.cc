@@ -69,15 +69,15 @@ std::string_view Pipe::next_reserve(std::size_t client, Clock::time_point now) {
   return request_;
 }
 
-Result<void> Pipe::answered(std::size_t client, const Answer& answer) {
-  switch (answer.command) {
+Result<void> Pipe::answered(std::size_t client, const Completion& completion) {
+  switch (completion.command) {
     case Command::put:
-      if (!has_room()) room_since_ = answer.came;
+      if (!has_room()) room_since_ = completion.came;
       ++answered_;
       return {};
     case Command::reserve:
-      held_[client] = answer.reply.id;
-      return consumed(answer);
+      held_[client] = completion.reply.number();
+      return consumed(completion);
     case Command::remove:
       ++deleted_;
       return {};
@@ -85,16 +85,16 @@ Result<void> Pipe::answered(std::size_t client, const Answer& answer) {
   return {};
 }
 
-Result<void> Pipe::consumed(const Answer& answer) {
-  const std::string_view stamp = answer.reply.head;
+Result<void> Pipe::consumed(const Completion& completion) {
+  const std::string_view stamp = completion.reply.body;
   std::uint64_t begun = 0;
   const char* const end = stamp.data() + stamp.size();
   const auto read = std::from_chars(stamp.data(), end, begun, 16);
   if (read.ec != std::errc() || read.ptr != end || stamp.size() != kLeastBodyBytes ||
-      begun < nanoseconds_of(start_) || begun > nanoseconds_of(answer.came)) {
+      begun < nanoseconds_of(start_) || begun > nanoseconds_of(completion.came)) {
     return Error{"a job was reserved that this run has not put: its tubes have to be empty"};
   }
-  tally_.count(std::chrono::nanoseconds(nanoseconds_of(answer.came) - begun));
+  tally_.count(std::chrono::nanoseconds(nanoseconds_of(completion.came) - begun));
   return {};
 }
 

@@ -11,7 +11,7 @@ namespace tubed::tubectl::bench {
 
 class Pipe : public Workload {
  public:
-  static constexpr std::size_t kLeastBodyBytes = ReplyReader::kHeadBytes;
+  static constexpr std::size_t kLeastBodyBytes = kKeptBodyBytes;
 
   Pipe(const Plan& plan, Clock::time_point start, Tally& tally);
 
@@ -24,12 +24,12 @@ class Pipe : public Workload {
   std::uint64_t overdue() const override { return (put_ - answered_) + (put_ - deleted_); }
 
  protected:
-  Result<void> answered(std::size_t client, const Answer& answer) override;
+  Result<void> answered(std::size_t client, const Completion& completion) override;
 
  private:
   std::string_view next_puts(std::size_t client, Clock::time_point now);
   std::string_view next_reserve(std::size_t client, Clock::time_point now);
-  Result<void> consumed(const Answer& answer);
+  Result<void> consumed(const Completion& completion);
   // When the next put is due, or was; `now` without a rate.
   Clock::time_point due_time(Clock::time_point now) const;
   bool has_room() const { return put_ - answered_ < plan_.producers * plan_.in_flight; }

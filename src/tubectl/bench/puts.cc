@@ -24,8 +24,8 @@ std::string_view Puts::next(std::size_t client, Clock::time_point now) {
   return std::string_view(requests_).substr(0, count * request_bytes_);
 }
 
-Result<void> Puts::answered(std::size_t client, const Answer& answer) {
-  tally_.count(answer.came - answer.sent);
+Result<void> Puts::answered(std::size_t client, const Completion& completion) {
+  tally_.count(completion.came - completion.sent);
   ++in_tubes_[plan_.tube_of(client)];
   return {};
 }

@@ -16,7 +16,7 @@ class Puts : public Workload {
   const std::vector<std::uint64_t>& in_tubes() const { return in_tubes_; }
 
  protected:
-  Result<void> answered(std::size_t client, const Answer& answer) override;
+  Result<void> answered(std::size_t client, const Completion& completion) override;
 
  private:
   std::size_t most_in_flight_;

@@ -16,7 +16,7 @@ constexpr std::array<Column, 5> kLatencyColumns{
     {{"mean", "mean us"}, {"p50", "p50"}, {"p99", "p99"}, {"p999", "p99.9"}, {"max", "max"}}};
 
 // As kLatencyColumns has them.
-std::array<double, kLatencyColumns.size()> microseconds(const Histogram& latencies) {
+std::array<double, kLatencyColumns.size()> microseconds(const Latencies& latencies) {
   std::array nanoseconds{latencies.mean(), static_cast<double>(latencies.at(0.5)),
                          static_cast<double>(latencies.at(0.99)),
                          static_cast<double>(latencies.at(0.999)),
@@ -33,7 +33,7 @@ double per_second(const Figures& figures) {
 }  // namespace
 
 std::string as_table(const Plan& plan, const Figures& figures) {
-  const Histogram& latencies = figures.latencies.histogram();
+  const Latencies& latencies = figures.latencies;
   const auto values = microseconds(latencies);
   std::string head = fmt::format("{:<10}{:>14}", "workload", "operations/s");
   std::string line = fmt::format("{:<10}{:>14.0f}", name_of(plan.work), per_second(figures));
@@ -46,7 +46,7 @@ std::string as_table(const Plan& plan, const Figures& figures) {
 }
 
 std::string as_json(const Plan& plan, const Figures& figures) {
-  const Histogram& latencies = figures.latencies.histogram();
+  const Latencies& latencies = figures.latencies;
   const auto values = microseconds(latencies);
   std::string told;
   for (std::size_t i = 0; i < kLatencyColumns.size(); ++i) {

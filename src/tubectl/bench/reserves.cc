@@ -26,9 +26,9 @@ void Reserves::stop() {
   std::fill(in_tubes_.begin(), in_tubes_.end(), 0);
 }
 
-Result<void> Reserves::answered(std::size_t client, const Answer& answer) {
-  tally_.count(answer.came - answer.sent);
-  if (answer.command == Command::reserve) held_[client].push_back(answer.reply.id);
+Result<void> Reserves::answered(std::size_t client, const Completion& completion) {
+  tally_.count(completion.came - completion.sent);
+  if (completion.command == Command::reserve) held_[client].push_back(completion.reply.number());
   return {};
 }
 

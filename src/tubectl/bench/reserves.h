@@ -16,7 +16,7 @@ class Reserves : public Workload {
   void stop() override;
 
  protected:
-  Result<void> answered(std::size_t client, const Answer& answer) override;
+  Result<void> answered(std::size_t client, const Completion& completion) override;
 
  private:
   std::vector<std::uint64_t> in_tubes_;

@@ -7,16 +7,16 @@
 namespace tubed::tubectl::bench {
 namespace {
 
-Reply::Kind wanted_reply(Command command) {
+std::string_view expected_word(Command command) {
   switch (command) {
     case Command::put:
-      return Reply::Kind::inserted;
+      return "INSERTED";
     case Command::reserve:
-      return Reply::Kind::reserved;
+      return "RESERVED";
     case Command::remove:
-      return Reply::Kind::deleted;
+      return "DELETED";
   }
-  return Reply::Kind::other;
+  return "";
 }
 
 }  // namespace
@@ -24,15 +24,16 @@ Reply::Kind wanted_reply(Command command) {
 Workload::Workload(const Plan& plan, Tally& tally)
     : plan_(plan), tally_(tally), in_flight_(plan.clients) {}
 
-Result<void> Workload::take(std::size_t client, const Reply& reply, Clock::time_point now) {
+Result<void> Workload::take(std::size_t client, const client::ReplyView& reply,
+                            Clock::time_point now) {
   InFlight& in_flight = in_flight_[client];
   if (in_flight.empty()) return Error{fmt::format("the server said {:?} unasked", reply.line)};
   const InFlight::Oldest oldest = in_flight.take_oldest();
-  if (reply.kind != wanted_reply(oldest.command)) {
+  if (!reply.is(expected_word(oldest.command))) {
     return Error{fmt::format("a {} was answered {:?}", name_of(oldest.command), reply.line)};
   }
   --unanswered_;
-  return answered(client, Answer{oldest.command, oldest.sent, now, reply});
+  return answered(client, Completion{oldest.command, oldest.sent, now, reply});
 }
 
 void Workload::sent(std::size_t client, Command command, std::size_t count, Clock::time_point now) {

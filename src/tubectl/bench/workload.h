@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "client/reply_parser.h"
+#include "engine/types.h"
 #include "tubectl/bench/in_flight.h"
 #include "tubectl/bench/plan.h"
-#include "tubectl/reply_reader.h"
 
 namespace tubed::tubectl::bench {
 
@@ -43,7 +44,7 @@ class Workload {
   // something is answered, or due.
   virtual std::string_view next(std::size_t client, Clock::time_point now) = 0;
   // A reply that has come to that client.
-  Result<void> take(std::size_t client, const Reply& reply, Clock::time_point now);
+  Result<void> take(std::size_t client, const client::ReplyView& reply, Clock::time_point now);
   // Nothing new is begun; what is under way is brought to its end.
   virtual void stop() = 0;
   virtual bool finished() const { return unanswered_ == 0; }
@@ -56,14 +57,14 @@ class Workload {
   virtual std::uint64_t overdue() const { return unanswered_; }
 
  protected:
-  struct Answer {
+  struct Completion {
     Command command;
     Clock::time_point sent;
     Clock::time_point came;
-    const Reply& reply;
+    const client::ReplyView& reply;
   };
   // The reply is of the kind that the command asks for.
-  virtual Result<void> answered(std::size_t client, const Answer& answer) = 0;
+  virtual Result<void> answered(std::size_t client, const Completion& completion) = 0;
 
   void sent(std::size_t client, Command command, std::size_t count, Clock::time_point now);
   std::size_t in_flight(std::size_t client) const { return in_flight_[client].size(); }
@@ -76,6 +77,8 @@ class Workload {
   std::uint64_t unanswered_ = 0;
 };
 
+// What the load keeps of the body of a reserved job: enough for the time stamp of `pipe`.
+inline constexpr std::size_t kKeptBodyBytes = 16;
 inline constexpr std::string_view kReserveLine = "reserve\r\n";
 std::string put_request(const Plan& plan);
 void append_delete(std::string& text, JobId id);

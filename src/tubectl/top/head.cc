@@ -31,7 +31,7 @@ Line state_of(const Model& model, bool frozen) {
 }
 
 Line server_line(const Model& model, bool frozen, const Glyphs& glyphs, std::size_t columns) {
-  const Stats& server = model.server();
+  const client::StatsBlock& server = model.server();
   const Line state = state_of(model, frozen);
   const std::size_t address_columns = columns - state.width() - 2;
   std::vector<Line> items{Line(glyphs.shorten(model.address(), address_columns), Style::bold),
@@ -48,12 +48,13 @@ Line server_line(const Model& model, bool frozen, const Glyphs& glyphs, std::siz
   return join(items, columns);
 }
 
-Line count_of(const Stats& server, std::string label, std::string_view key, Style style) {
+Line count_of(const client::StatsBlock& server, std::string label, std::string_view key,
+              Style style) {
   const std::uint64_t number = server.count(key);
   return labelled(std::move(label), shortened(number), number == 0 ? Style::plain : style);
 }
 
-Line jobs_line(const Stats& server, std::size_t columns) {
+Line jobs_line(const client::StatsBlock& server, std::size_t columns) {
   return join({Line("jobs       ", Style::bold),
                count_of(server, "ready", "current-jobs-ready", Style::green),
                count_of(server, "reserved", "current-jobs-reserved", Style::cyan),
@@ -64,7 +65,7 @@ Line jobs_line(const Stats& server, std::size_t columns) {
 }
 
 Line clients_line(const Model& model, std::size_t columns) {
-  const Stats& server = model.server();
+  const client::StatsBlock& server = model.server();
   const TubeList& tubes = model.tubes;
   std::vector<Line> items{
       Line("connections", Style::bold),
@@ -140,7 +141,8 @@ Line fill(std::string label, std::uint64_t used, std::uint64_t limit, const Glyp
 }
 
 // Nothing if the server does not tell, as beanstalkd does not.
-std::vector<Line> fill_lines(const Stats& server, const Glyphs& glyphs, std::size_t columns) {
+std::vector<Line> fill_lines(const client::StatsBlock& server, const Glyphs& glyphs,
+                             std::size_t columns) {
   std::vector<Line> items;
   if (const auto used = server.number("job-memory")) {
     items.push_back(fill("memory", *used, server.count("max-job-memory"), glyphs));

@@ -2,19 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <csignal>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "os/descriptor.h"
+#include "client/event_loop.h"
 #include "tubectl/exit_codes.h"
-#include "tubectl/system_error.h"
 #include "tubectl/top/frame.h"
 #include "tubectl/top/screen.h"
 #include "tubectl/top/view.h"
@@ -32,23 +29,10 @@ constexpr std::chrono::seconds kSilence{3};
 // How long what was said stays.
 constexpr std::chrono::seconds kMessageTime{5};
 
-// The signals that end it, and that of the window's size, as something to poll.
-Result<os::Descriptor> catch_signals() {
-  sigset_t caught;
-  sigemptyset(&caught);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH}) {
-    sigaddset(&caught, number);
-  }
-  ::pthread_sigmask(SIG_BLOCK, &caught, nullptr);
-  os::Descriptor signals(::signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals) return system_error("cannot wait for signals");
-  return signals;
-}
-
 class Live {
  public:
   struct Parts {
-    os::Descriptor signals;
+    client::SignalInput signals;
     Watcher watcher;
     Screen screen;
   };
@@ -62,6 +46,7 @@ class Live {
         model_(std::move(model)) {}
 
   Result<int> run(Snapshot first) {
+    TRY(watch_inputs());
     model_.update(std::move(first));
     asked_ = steady_clock::now();
     while (!ends_) {
@@ -101,22 +86,26 @@ class Live {
     watcher_.ask({std::exchange(order_, std::nullopt), details ? view_.tube() : ""});
   }
 
+  // Keys and the watcher's answers are looked for after each turn, so their handlers do nothing.
+  Result<void> watch_inputs() {
+    loop_ = TRY(client::EventLoop::create());
+    const auto wake = [](client::EventLoop::Ready) { return Result<void>(); };
+    watches_[0] = TRY(loop_->watch(signals_.descriptor(), wake));
+    watches_[1] = TRY(loop_->watch(watcher_.descriptor(), wake));
+    watches_[2] = TRY(loop_->watch(STDIN_FILENO, [this](client::EventLoop::Ready ready) {
+      if (ready.hung_up) ends_ = true;  // the terminal is gone
+      return Result<void>();
+    }));
+    return {};
+  }
+
   Result<void> wait() {
-    std::array<pollfd, 3> polled{{{STDIN_FILENO, POLLIN, 0},
-                                  {signals_.number(), POLLIN, 0},
-                                  {watcher_.descriptor(), POLLIN, 0}}};
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next() - steady_clock::now());
-    const auto timeout = std::max<std::chrono::milliseconds::rep>(left.count(), 0);
-    if (::poll(polled.data(), polled.size(), static_cast<int>(timeout)) < 0 && errno != EINTR) {
-      return system_error("cannot wait for keys");
-    }
+    TRY(loop_->run_once(next()));
     take_signals();
     while (const auto key = screen_.read()) {
       if (view_.press(*key, model_)) ends_ = true;
     }
     if (auto order = view_.take_order()) take_order(std::move(*order));
-    // The terminal is gone.
-    if ((polled[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) ends_ = true;
     take_look();
     return {};
   }
@@ -137,9 +126,8 @@ class Live {
   }
 
   void take_signals() {
-    signalfd_siginfo signal{};
-    while (::read(signals_.number(), &signal, sizeof signal) == sizeof signal) {
-      if (signal.ssi_signo == SIGWINCH) {
+    while (const auto signal = signals_.take()) {
+      if (*signal == SIGWINCH) {
         screen_.resize();
       } else {
         ends_ = true;
@@ -174,9 +162,11 @@ class Live {
 
   steady_clock::duration interval_;
   Glyphs glyphs_;
-  os::Descriptor signals_;
+  client::SignalInput signals_;
   Watcher watcher_;
   Screen screen_;
+  std::unique_ptr<client::EventLoop> loop_;
+  std::array<client::EventLoop::Watch, 3> watches_;
   Model model_;
   View view_;
   std::optional<Order> order_;  // not given to the server yet
@@ -191,11 +181,11 @@ class Live {
 
 Result<int> run_live(const Server& server, Model model, const Glyphs& glyphs,
                      steady_clock::duration interval) {
-  auto client = TRY(connect(server));
-  auto first = TRY(take_snapshot(client));
-  auto signals = catch_signals();
+  auto connection = TRY(connect(server));
+  auto first = TRY(take_snapshot(connection));
+  auto signals = client::SignalInput::block({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH});
   if (!signals) return fail(kExitFailure, signals.error().message);
-  auto watcher = Watcher::start(server, std::move(client));
+  auto watcher = Watcher::start(server, std::move(connection));
   if (!watcher) return fail(kExitFailure, watcher.error().message);
   auto screen = Screen::open();
   if (!screen) return fail(kExitUsage, screen.error().message);

@@ -5,7 +5,7 @@
 namespace tubed::tubectl::top {
 namespace {
 
-std::uint64_t counter(const Stats& stats, Flow flow) {
+std::uint64_t counter(const client::StatsBlock& stats, Flow flow) {
   switch (flow) {
     case Flow::puts:
       return stats.count("total-jobs");
@@ -20,14 +20,14 @@ std::uint64_t counter(const Stats& stats, Flow flow) {
   return 0;
 }
 
-double decimal(const Stats& stats, std::string_view key) {
+double decimal(const client::StatsBlock& stats, std::string_view key) {
   const std::string_view text = stats.text(key).value_or("");
   double number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
 }
 
-double processor_seconds(const Stats& stats) {
+double processor_seconds(const client::StatsBlock& stats) {
   return decimal(stats, "rusage-utime") + decimal(stats, "rusage-stime");
 }
 

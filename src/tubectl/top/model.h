@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "client/stats_block.h"
 #include "tubectl/snapshot.h"
-#include "tubectl/stats.h"
 #include "tubectl/top/tube_list.h"
 
 namespace tubed::tubectl::top {
@@ -26,14 +26,14 @@ struct HeadJob {
   std::uint64_t id = 0;
   std::size_t bytes = 0;
   std::string body;  // the beginning of it
-  Stats stats;
+  client::StatsBlock stats;
 };
 
 // A tube with all that the server tells of it.
 struct Details {
   std::string tube;
   bool there = false;
-  Stats stats;
+  client::StatsBlock stats;
   std::vector<HeadJob> jobs;
 };
 
@@ -49,7 +49,7 @@ class Model {
 
   const std::string& address() const { return address_; }
   // Empty until the first update.
-  const Stats& server() const { return server_; }
+  const client::StatsBlock& server() const { return server_; }
   // Why there is no server now.
   const std::optional<std::string>& trouble() const { return trouble_; }
   // Nothing until there were two looks.
@@ -65,7 +65,7 @@ class Model {
   using Moment = std::chrono::steady_clock::time_point;
 
   std::string address_;
-  Stats server_;
+  client::StatsBlock server_;
   std::optional<Moment> taken_;  // of the look that rates count from
   std::optional<std::string> trouble_;
   std::array<std::optional<double>, kFlows> rates_;

@@ -13,9 +13,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "client/system_error.h"
 #include "os/descriptor.h"
 #include "protocol/reply.h"
-#include "tubectl/system_error.h"
 
 namespace tubed::tubectl::top {
 namespace {
@@ -23,7 +23,7 @@ namespace {
 // Of the body of a head job: what a screen can show.
 constexpr std::size_t kBodyBytes = 4096;
 
-std::string said_of(const Order& order, const Answer& answer) {
+std::string said_of(const Order& order, const client::Reply& answer) {
   if (answer.is("PAUSED")) {
     return order.number == 0 ? fmt::format("{} is not paused any more", order.tube)
                              : fmt::format("paused {} for {} s", order.tube, order.number);
@@ -39,63 +39,64 @@ std::string said_of(const Order& order, const Answer& answer) {
 }
 
 // To use a tube creates it; so only while it is there, and not for longer than it takes.
-Result<std::string> carry_out(Client& client, const Order& order) {
+Result<std::string> carry_out(client::Connection& connection, const Order& order) {
   if (order.kind == Order::Kind::pause) {
-    auto paused = TRY(client.ask(fmt::format("pause-tube {} {}", order.tube, order.number)));
+    auto paused = TRY(connection.ask(fmt::format("pause-tube {} {}", order.tube, order.number)));
     return said_of(order, paused);
   }
-  auto there = TRY(client.ask(fmt::format("stats-tube {}", order.tube)));
+  auto there = TRY(connection.ask(fmt::format("stats-tube {}", order.tube)));
   if (!there.is("OK")) return said_of(order, there);
-  auto used = TRY(client.ask(fmt::format("use {}", order.tube)));
+  auto used = TRY(connection.ask(fmt::format("use {}", order.tube)));
   if (!used.is("USING")) return said_of(order, used);
-  auto kicked = TRY(client.ask(fmt::format("kick {}", order.number)));
-  TRY(client.ask("use default"));
+  auto kicked = TRY(connection.ask(fmt::format("kick {}", order.number)));
+  TRY(connection.ask("use default"));
   return said_of(order, kicked);
 }
 
-Result<Details> details_of(Client& client, const std::string& tube) {
+Result<Details> details_of(client::Connection& connection, const std::string& tube) {
   Details details;
   details.tube = tube;
-  auto stats = TRY(client.ask(fmt::format("stats-tube {}", tube)));
+  auto stats = TRY(connection.ask(fmt::format("stats-tube {}", tube)));
   details.there = stats.is("OK");
   if (!details.there) return details;
-  details.stats = Stats(stats.body);
-  auto used = TRY(client.ask(fmt::format("use {}", tube)));
+  details.stats = client::StatsBlock(stats.body);
+  auto used = TRY(connection.ask(fmt::format("use {}", tube)));
   // The tube is gone since, and the server lets nobody create one.
   if (!used.is("USING")) return details;
   for (const char* const state : {"ready", "delayed", "buried"}) {
-    auto found = TRY(client.ask(fmt::format("peek-{}", state)));
+    auto found = TRY(connection.ask(fmt::format("peek-{}", state)));
     if (!found.is("FOUND")) continue;
     HeadJob job{state, found.number(), found.body.size(), found.body.substr(0, kBodyBytes), {}};
-    auto told = TRY(client.ask(fmt::format("stats-job {}", job.id)));
-    if (told.is("OK")) job.stats = Stats(told.body);
+    auto told = TRY(connection.ask(fmt::format("stats-job {}", job.id)));
+    if (told.is("OK")) job.stats = client::StatsBlock(told.body);
     details.jobs.push_back(std::move(job));
   }
-  TRY(client.ask("use default"));
+  TRY(connection.ask("use default"));
   return details;
 }
 
-Result<Look> fulfil(Client& client, const Wish& wish) {
+Result<Look> fulfil(client::Connection& connection, const Wish& wish) {
   Look look;
   if (wish.order) {
-    look.said = TRY(carry_out(client, *wish.order));
+    look.said = TRY(carry_out(connection, *wish.order));
   }
-  look.snapshot = TRY(take_snapshot(client));
+  look.snapshot = TRY(take_snapshot(connection));
   if (!wish.details_of.empty()) {
-    look.details = TRY(details_of(client, wish.details_of));
+    look.details = TRY(details_of(connection, wish.details_of));
   }
   return look;
 }
 
 // Connects first if there is no connection. Nobody could catch what leaves the thread: the program
 // would end with the terminal as it is.
-Result<Look> try_to_fulfil(const Server& server, std::optional<Client>& client, const Wish& wish) {
+Result<Look> try_to_fulfil(const Server& server, std::optional<client::Connection>& connection,
+                           const Wish& wish) {
   try {
-    if (!client) {
+    if (!connection) {
       auto connected = TRY(connect(server));
-      client.emplace(std::move(connected));
+      connection.emplace(std::move(connected));
     }
-    return fulfil(*client, wish);
+    return fulfil(*connection, wish);
   } catch (const std::exception& error) {
     return Error{error.what()};
   }
@@ -114,9 +115,9 @@ struct Watcher::Shared {
   bool ends = false;
 };
 
-Result<Watcher> Watcher::start(const Server& server, Client client) {
+Result<Watcher> Watcher::start(const Server& server, client::Connection connection) {
   os::Descriptor event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!event) return system_error("cannot watch the server");
+  if (!event) return client::system_error("cannot watch the server");
   const auto shared = std::make_shared<Shared>(std::move(event));
   // Signals are for the thread that has the screen.
   sigset_t all;
@@ -125,7 +126,8 @@ Result<Watcher> Watcher::start(const Server& server, Client client) {
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   std::optional<Error> failed;
   try {
-    std::thread(work, shared, server, std::optional<Client>(std::move(client))).detach();
+    std::thread(work, shared, server, std::optional<client::Connection>(std::move(connection)))
+        .detach();
   } catch (const std::system_error& error) {
     failed = Error{fmt::format("cannot watch the server: {}", error.what())};
   }
@@ -163,15 +165,15 @@ int Watcher::descriptor() const {
 }
 
 void Watcher::work(const std::shared_ptr<Shared>& shared, const Server& server,
-                   std::optional<Client> client) {
+                   std::optional<client::Connection> connection) {
   std::unique_lock lock(shared->mutex);
   for (;;) {
     shared->changed.wait(lock, [&] { return shared->wish || shared->ends; });
     if (shared->ends) return;
     const Wish wish = *std::exchange(shared->wish, std::nullopt);
     lock.unlock();
-    Result<Look> answer = try_to_fulfil(server, client, wish);
-    if (!answer) client.reset();
+    Result<Look> answer = try_to_fulfil(server, connection, wish);
+    if (!answer) connection.reset();
     lock.lock();
     shared->answer.emplace(std::move(answer));
     const std::uint64_t one = 1;

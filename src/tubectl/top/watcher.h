@@ -31,7 +31,7 @@ struct Look {
 class Watcher {
  public:
   // Goes on with `client`.
-  static Result<Watcher> start(const Server& server, Client client);
+  static Result<Watcher> start(const Server& server, client::Connection connection);
   ~Watcher();
   Watcher(Watcher&&) = default;
   Watcher& operator=(Watcher&&) = delete;
@@ -50,7 +50,7 @@ class Watcher {
 
   explicit Watcher(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
   static void work(const std::shared_ptr<Shared>& shared, const Server& server,
-                   std::optional<Client> client);
+                   std::optional<client::Connection> connection);
 
   std::shared_ptr<Shared> shared_;
   bool busy_ = false;

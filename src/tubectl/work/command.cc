@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "client/system_error.h"
 #include "tubectl/exit_codes.h"
-#include "tubectl/system_error.h"
 
 namespace tubed::tubectl::work {
 namespace {
@@ -30,7 +30,7 @@ CannotRun cannot_execute(const std::string& program, int error) {
 }
 
 CannotRun cannot_start(const std::string& attempt) {
-  return {kExitFailure, system_error(attempt).message};
+  return {kExitFailure, client::system_error(attempt).message};
 }
 
 // A file in memory that holds the body: who does not read it blocks nobody.

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "tubectl/system_error.h"
+#include "client/system_error.h"
 
 namespace tubed::tubectl::work {
 namespace {
@@ -20,9 +20,9 @@ namespace {
 constexpr int kConnectSeconds = 2;  // of each address of a name
 
 // Nobody could catch what leaves a thread.
-Result<Client> try_to_connect(const Address& server) {
+Result<client::Connection> try_to_connect(const client::Address& server) {
   try {
-    return Client::connect(server, kConnectSeconds);
+    return client::Connection::open(server, kConnectSeconds);
   } catch (const std::exception& error) {
     return Error{error.what()};
   }
@@ -35,13 +35,13 @@ struct Connector::Attempt {
 
   os::Descriptor done;  // an eventfd
   std::mutex mutex;
-  std::optional<Result<Client>> outcome;
+  std::optional<Result<client::Connection>> outcome;
 };
 
 Result<void> Connector::start() {
   TUBED_ASSERT(!busy());
   os::Descriptor event(::eventfd(0, EFD_CLOEXEC));
-  if (!event) return system_error("cannot connect");
+  if (!event) return client::system_error("cannot connect");
   const auto attempt = std::make_shared<Attempt>(std::move(event));
   try {
     // The address is its own: it may outlive who started it.
@@ -59,9 +59,9 @@ Result<void> Connector::start() {
   return {};
 }
 
-std::optional<Result<Client>> Connector::take() {
+std::optional<Result<client::Connection>> Connector::take() {
   TUBED_ASSERT(busy());
-  std::optional<Result<Client>> outcome;
+  std::optional<Result<client::Connection>> outcome;
   {
     const std::lock_guard lock(attempt_->mutex);
     if (!attempt_->outcome) return std::nullopt;
@@ -72,7 +72,8 @@ std::optional<Result<Client>> Connector::take() {
 }
 
 int Connector::descriptor() const {
-  return busy() ? attempt_->done.number() : -1;
+  TUBED_ASSERT(busy());
+  return attempt_->done.number();
 }
 
 }  // namespace tubed::tubectl::work

@@ -9,29 +9,31 @@
 #include <optional>
 
 #include "base/result.h"
+#include "client/address.h"
+#include "client/connection.h"
 #include "os/descriptor.h"
-#include "tubectl/address.h"
-#include "tubectl/client.h"
 
 namespace tubed::tubectl::work {
 
 class Connector {
  public:
-  explicit Connector(const Address& server) : server_(server) {}
+  explicit Connector(const client::Address& server) : server_(server) {}
 
   // Precondition: !busy(). An Error: no attempt can be made now.
   Result<void> start();
   // From start() until take() has given what came of it.
   bool busy() const { return attempt_ != nullptr; }
   // Nothing: it is not there yet.
-  std::optional<Result<Client>> take();
-  // For poll(): readable when take() has something; -1: not busy.
+  std::optional<Result<client::Connection>> take();
+  // Forgets the attempt, whatever becomes of it. Precondition: busy().
+  void abandon() { attempt_.reset(); }
+  // For the event loop: readable when take() has something. Precondition: busy().
   int descriptor() const;
 
  private:
   struct Attempt;
 
-  const Address& server_;
+  const client::Address& server_;
   std::shared_ptr<Attempt> attempt_;
 };
 

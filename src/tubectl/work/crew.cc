@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include "tubectl/exit_codes.h"
 #include "tubectl/subcommand.h"
@@ -16,7 +14,6 @@ using std::chrono::milliseconds;
 
 constexpr Clock::duration kFirstPause = milliseconds(100);
 constexpr Clock::duration kLongestPause = std::chrono::seconds(5);
-constexpr milliseconds kLongestPoll = std::chrono::hours(1);
 // Commands that a turn starts: to start one takes a while, and others are to be touched meanwhile.
 constexpr std::size_t kMostStarts = 16;
 
@@ -36,15 +33,19 @@ bool may_yet_work(const Slot& slot) {
 }  // namespace
 
 Crew::Crew(const Plan& plan, const Shift& shift, const Report& report)
-    : plan_(plan),
-      shift_(shift),
-      report_(report),
-      connector_(plan.server),
-      polled_(2 * shift.slots + 2) {
-  for (std::size_t i = 0; i < shift.slots; ++i) slots_.emplace_back(plan, report);
-}
+    : plan_(plan), shift_(shift), report_(report), connector_(plan.server) {}
 
-int Crew::run(const os::Descriptor& signals) {
+int Crew::run(client::SignalInput& signals) {
+  auto loop = client::EventLoop::create();
+  if (!loop) return fail(kExitFailure, loop.error().message);
+  loop_ = std::move(*loop);
+  auto watch = loop_->watch(signals.descriptor(), [this, &signals](client::EventLoop::Ready) {
+    if (signals.take()) told_to_end();
+    return Result<void>();
+  });
+  if (!watch) return fail(kExitFailure, watch.error().message);
+  signals_watch_ = std::move(*watch);
+  for (std::size_t i = 0; i < shift_.slots; ++i) slots_.emplace_back(plan_, report_, *loop_);
   now_ = connect_at_ = Clock::now();
   pause_ = kFirstPause;
   for (;;) {
@@ -55,13 +56,23 @@ int Crew::run(const os::Descriptor& signals) {
       reserve();
       if (stopping_) continue;
     }
-    turn(signals);
+    if (const auto turned = turn(); !turned) return fail(kExitFailure, turned.error().message);
   }
 }
 
 void Crew::connect() {
   if (now_ < connect_at_ || !wants_connection()) return;
-  if (auto started = connector_.start(); !started) lost(started.error());
+  if (auto started = connector_.start(); !started) return lost(started.error());
+  auto watch = loop_->watch(connector_.descriptor(), [this](client::EventLoop::Ready) {
+    connector_done_ = true;
+    return Result<void>();
+  });
+  if (watch) {
+    connector_watch_ = std::move(*watch);
+  } else {
+    connector_.abandon();
+    lost(watch.error());
+  }
 }
 
 void Crew::reserve() {
@@ -91,21 +102,12 @@ std::optional<int> Crew::ended() {
   return std::nullopt;
 }
 
-void Crew::turn(const os::Descriptor& signals) {
-  polled_[0] = {signals.number(), POLLIN, 0};
-  polled_[1] = {connector_.descriptor(), POLLIN, 0};
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    polled_[2 * i + 2] = {slots_[i].connection(), POLLIN, 0};
-    polled_[2 * i + 3] = {slots_[i].command(), POLLIN, 0};
-  }
-  ::poll(polled_.data(), polled_.size(), milliseconds_to_wait());
+Result<void> Crew::turn() {
+  TRY(loop_->run_once(wait_until()));
   now_ = Clock::now();
-  if (polled_[0].revents != 0) {
-    signalfd_siginfo taken{};
-    if (::read(signals.number(), &taken, sizeof taken) == sizeof taken) told_to_end();
-  }
   attend_slots();
-  if (polled_[1].revents != 0) take_connection();
+  if (std::exchange(connector_done_, false)) take_connection();
+  return {};
 }
 
 void Crew::attend_slots() {
@@ -116,9 +118,8 @@ void Crew::attend_slots() {
     Slot& slot = slots_[index];
     const bool may_start = slot.state() == State::looking;
     // What it has to read is there at the next turn as well.
-    const bool reads = polled_[2 * index + 2].revents != 0 && !(may_start && starts == kMostStarts);
     now_ = Clock::now();
-    attend(slot, reads, polled_[2 * index + 3].revents != 0);
+    attend(slot, !(may_start && starts == kMostStarts));
     if (!may_start || slot.state() != State::running) continue;
     if (++starts == kMostStarts) next_ = (index + 1) % slots_.size();
   }
@@ -127,6 +128,7 @@ void Crew::attend_slots() {
 void Crew::take_connection() {
   auto connected = connector_.take();
   if (!connected) return;
+  connector_watch_.reset();
   if (!*connected) return lost(connected->error());
   // Nobody may need it any more: it closes.
   if (!wants_connection()) return;
@@ -135,10 +137,10 @@ void Crew::take_connection() {
   if (const auto loss = slot.take_loss()) lost(*loss);
 }
 
-void Crew::attend(Slot& slot, bool connection_ready, bool command_ended) {
+void Crew::attend(Slot& slot, bool may_read) {
   const bool was_greeting = slot.state() == State::greeting;
   const bool could_run = !slot.cannot_run();
-  slot.attend(connection_ready, command_ended, now_);
+  slot.attend(may_read, now_);
   if (const auto loss = slot.take_loss()) lost(*loss);
   if (was_greeting && slot.state() == State::resting) {
     was_greeted_ = true;
@@ -213,16 +215,14 @@ std::optional<Moment> Crew::gives_up_at() const {
   return *outage_since_ + std::chrono::seconds(*plan_.wait_seconds);
 }
 
-int Crew::milliseconds_to_wait() const {
+std::optional<Moment> Crew::wait_until() const {
   std::optional<Moment> first = gives_up_at();
   const auto sooner = [&first](const std::optional<Moment>& moment) {
     if (moment && (!first || *moment < *first)) first = moment;
   };
   if (wants_connection()) sooner(connect_at_);
   for (const Slot& slot : slots_) sooner(slot.due());
-  if (!first) return -1;
-  const auto left = std::chrono::ceil<milliseconds>(*first - now_);
-  return static_cast<int>(std::clamp(left, milliseconds(0), kLongestPoll).count());
+  return first;
 }
 
 }  // namespace tubed::tubectl::work

@@ -7,9 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include <poll.h>
-
-#include "os/descriptor.h"
+#include "client/event_loop.h"
 #include "tubectl/work/connector.h"
 #include "tubectl/work/report.h"
 #include "tubectl/work/slot.h"
@@ -30,7 +28,7 @@ class Crew {
 
   // Until it is told to end or has nothing more to do; returns the exit code. Precondition:
   // `signals` gives SIGTERM and SIGINT.
-  int run(const os::Descriptor& signals);
+  int run(client::SignalInput& signals);
 
  private:
   // Each does what has become possible since the last turn.
@@ -40,10 +38,10 @@ class Crew {
   // The exit code, once there is nothing more to do.
   std::optional<int> ended();
   // Waits for what comes next, and attends to it.
-  void turn(const os::Descriptor& signals);
+  Result<void> turn();
   void attend_slots();
   void take_connection();
-  void attend(Slot& slot, bool connection_ready, bool command_ended);
+  void attend(Slot& slot, bool may_read);
   void told_to_end();
   void lost(const Error& error);
 
@@ -52,15 +50,18 @@ class Crew {
   bool is_idle() const;
   bool wants_connection() const;
   std::optional<Moment> gives_up_at() const;
-  int milliseconds_to_wait() const;
+  std::optional<Moment> wait_until() const;
 
   const Plan& plan_;
   const Shift& shift_;
   const Report& report_;
+  std::unique_ptr<client::EventLoop> loop_;
+  client::EventLoop::Watch signals_watch_;
   std::deque<Slot> slots_;  // they do not move
   Connector connector_;     // for any that is away
-  std::size_t next_ = 0;    // the slot that is attended to first
-  std::vector<pollfd> polled_;
+  client::EventLoop::Watch connector_watch_;
+  bool connector_done_ = false;
+  std::size_t next_ = 0;  // the slot that is attended to first
   Moment now_;
   int signals_taken_ = 0;
   bool stopping_ = false;  // no new jobs

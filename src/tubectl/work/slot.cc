@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "protocol/reply.h"
+#include "tubectl/exit_codes.h"
 
 namespace tubed::tubectl::work {
 namespace {
@@ -19,13 +20,13 @@ namespace word = protocol::word;
 constexpr std::string_view kTimeIsOver = "its time to run was over, or it was deleted";
 
 // Who waits in a reserve for days is to notice that the server's machine is gone.
-void keep_alive(const Client& client, const Address& server) {
+void keep_alive(const client::Connection& connection, const client::Address& server) {
   if (server.family == AF_UNIX) return;
   const int on = 1;
   const int idle_seconds = 60;
   const int between_seconds = 10;
   const int probes = 6;
-  const int number = client.descriptor();
+  const int number = connection.descriptor();
   // If the system refuses, the connection is as good as any other.
   ::setsockopt(number, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
   ::setsockopt(number, IPPROTO_TCP, TCP_KEEPIDLE, &idle_seconds, sizeof idle_seconds);
@@ -33,7 +34,7 @@ void keep_alive(const Client& client, const Address& server) {
   ::setsockopt(number, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 }
 
-Variables variables_of(const JobReport& job, const Stats& stats) {
+Variables variables_of(const JobReport& job, const client::StatsBlock& stats) {
   return {{"TUBED_JOB_ID", std::to_string(job.id)},
           {"TUBED_TUBE", job.tube},
           {"TUBED_PRIORITY", std::to_string(stats.count("pri"))},
@@ -43,7 +44,7 @@ Variables variables_of(const JobReport& job, const Stats& stats) {
 }
 
 // Sooner than later if the job has waited for long to be looked at.
-Clock::duration time_to_first_touch(const Stats& stats) {
+Clock::duration time_to_first_touch(const client::StatsBlock& stats) {
   const auto left = stats.number("time-left");
   // Whole seconds, cut.
   if (!left || *left + 1 >= stats.count("ttr")) return Clock::duration::max();
@@ -54,11 +55,17 @@ Clock::duration time_to_first_touch(const Stats& stats) {
 
 // --- What the owner asks for
 
-void Slot::greet(Client client) {
+void Slot::greet(client::Connection connection) {
   TUBED_ASSERT(state_ == State::away);
-  keep_alive(client, plan_.server);
-  client_.emplace(std::move(client));
+  keep_alive(connection, plan_.server);
+  connection_.emplace(std::move(connection));
   state_ = State::greeting;
+  auto watch = loop_.watch(connection_->descriptor(), [this](client::EventLoop::Ready) {
+    connection_ready_ = true;
+    return Result<void>();
+  });
+  if (!watch) return lose(watch.error());
+  connection_watch_ = std::move(*watch);
   answers_due_ = plan_.tubes.size();
   std::string greeting;
   for (const auto& tube : plan_.tubes) greeting += fmt::format("watch {}\r\n", tube);
@@ -66,7 +73,7 @@ void Slot::greet(Client client) {
     ++answers_due_;
     greeting += fmt::format("ignore {}\r\n", kDefaultTube);
   }
-  if (auto sent = client_->send(greeting); !sent) lose(sent.error());
+  if (auto sent = connection_->send(greeting); !sent) lose(sent.error());
 }
 
 void Slot::reserve() {
@@ -83,7 +90,8 @@ void Slot::leave() {
   if (state_ == State::settling) {
     finish("lost", "tubectl was told to end before the server had answered");
   }
-  client_.reset();
+  connection_watch_.reset();
+  connection_.reset();
   touches_ = 0;
   state_ = State::away;
   idle_ = false;
@@ -102,25 +110,25 @@ std::optional<Moment> Slot::due() const {
   return first;
 }
 
-void Slot::attend(bool connection_ready, bool command_ended, Moment now) {
-  if (connection_ready) receive(now);
+void Slot::attend(bool may_read, Moment now) {
+  if (std::exchange(connection_ready_, false) && may_read) receive(now);
   if (state_ != State::running) return;
-  if (command_ended) return ended(now);
+  if (std::exchange(command_ended_, false)) return ended(now);
   do_what_is_due(now);
 }
 
 // --- What the server says
 
 void Slot::receive(Moment now) {
-  while (client_) {
-    auto answer = client_->take();
+  while (connection_) {
+    auto answer = connection_->take();
     if (!answer) return lose(answer.error());
     if (!answer->has_value()) return;
     take(**answer, now);
   }
 }
 
-void Slot::take(const Answer& answer, Moment now) {
+void Slot::take(const client::Reply& answer, Moment now) {
   if (touches_ > 0) {
     --touches_;
     return touched(answer, now);
@@ -141,12 +149,12 @@ void Slot::take(const Answer& answer, Moment now) {
   }
 }
 
-void Slot::greeted(const Answer& answer) {
+void Slot::greeted(const client::Reply& answer) {
   if (!answer.is("WATCHING")) return lose_to(answer);
   if (--answers_due_ == 0) state_ = State::resting;
 }
 
-void Slot::reserved(const Answer& answer, Moment now) {
+void Slot::reserved(const client::Reply& answer, Moment now) {
   idle_ = answer.is(word::kTimedOut);
   if (idle_) {
     state_ = State::resting;
@@ -161,9 +169,9 @@ void Slot::reserved(const Answer& answer, Moment now) {
   send(fmt::format("stats-job {}", told_.id));
 }
 
-void Slot::looked(const Answer& answer, Moment now) {
+void Slot::looked(const client::Reply& answer, Moment now) {
   if (!answer.is("OK") && !answer.is(word::kNotFound)) return lose_to(answer);
-  const Stats stats(answer.body);
+  const client::StatsBlock stats(answer.body);
   // Else its TTR was over before anybody looked. Who has it by now is not told: the first touch
   // tells that. (To touch it here already would be surer, but beanstalkd 1.12 then lets a job that
   // is never touched again expire no more.)
@@ -171,7 +179,7 @@ void Slot::looked(const Answer& answer, Moment now) {
   state_ = State::resting;
 }
 
-void Slot::touched(const Answer& answer, Moment now) {
+void Slot::touched(const client::Reply& answer, Moment now) {
   if (answer.is(word::kTouched)) return;
   if (!answer.is(word::kNotFound)) return lose_to(answer);
   // While settling, the next answer says the same.
@@ -182,7 +190,7 @@ void Slot::touched(const Answer& answer, Moment now) {
   terminate(now);
 }
 
-void Slot::settled(const Answer& answer) {
+void Slot::settled(const client::Reply& answer) {
   if (answer.is("DELETED")) return finish("deleted");
   if (answer.is("RELEASED")) return finish("released");
   if (answer.is(word::kBuried)) return finish("buried");
@@ -192,7 +200,7 @@ void Slot::settled(const Answer& answer) {
 
 // --- The command
 
-void Slot::start(const Stats& stats, Moment now) {
+void Slot::start(const client::StatsBlock& stats, Moment now) {
   told_.tube = stats.text("tube").value_or("");
   priority_ = stats.count("pri");
   releases_ = stats.count("releases");
@@ -201,6 +209,19 @@ void Slot::start(const Stats& stats, Moment now) {
       std::chrono::milliseconds(1000 * std::max<std::uint64_t>(1, stats.count("ttr")) / 3);
   auto started = Command::start(plan_.command_line, body_, variables_of(told_, stats));
   body_ = std::string();
+  if (auto* const command = std::get_if<Command>(&started)) {
+    auto watch = loop_.watch(command->descriptor(), [this](client::EventLoop::Ready) {
+      command_ended_ = true;
+      return Result<void>();
+    });
+    if (watch) {
+      command_watch_ = std::move(*watch);
+    } else {
+      command->signal(SIGKILL);
+      command->end();
+      started = CannotRun{kExitFailure, watch.error().message};
+    }
+  }
   if (auto* const refused = std::get_if<CannotRun>(&started)) {
     cannot_run_ = std::move(*refused);
     told_.outcome = "returned";
@@ -246,6 +267,7 @@ void Slot::ended(Moment now) {
   told_.ending = command_->end();
   told_.ending->overran = overran_;
   told_.seconds = std::chrono::duration<double>(now - started_).count();
+  command_watch_.reset();
   command_.reset();
   touch_at_ = overruns_at_ = kill_at_ = std::nullopt;
   ++worked_;
@@ -277,17 +299,18 @@ void Slot::finish(std::string_view outcome, std::string_view why) {
   told_.outcome = outcome;
   told_.why = why;
   report_.job(told_);
-  state_ = client_ ? State::resting : State::away;
+  state_ = connection_ ? State::resting : State::away;
 }
 
 // --- The connection
 
 void Slot::send(const std::string& command) {
-  if (auto sent = client_->send(command + "\r\n"); !sent) lose(sent.error());
+  if (auto sent = connection_->send(command + "\r\n"); !sent) lose(sent.error());
 }
 
 void Slot::lose(const Error& error) {
-  client_.reset();
+  connection_watch_.reset();
+  connection_.reset();
   loss_ = error;
   touches_ = 0;
   idle_ = false;
@@ -302,7 +325,7 @@ void Slot::lose(const Error& error) {
   }
 }
 
-void Slot::lose_to(const Answer& answer) {
+void Slot::lose_to(const client::Reply& answer) {
   lose(Error{fmt::format("the server answered \"{}\"", answer.line)});
 }
 

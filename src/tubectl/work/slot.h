@@ -19,10 +19,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "client/address.h"
+#include "client/connection.h"
+#include "client/event_loop.h"
+#include "client/stats_block.h"
 #include "engine/types.h"
-#include "tubectl/address.h"
-#include "tubectl/client.h"
-#include "tubectl/stats.h"
 #include "tubectl/work/command.h"
 #include "tubectl/work/report.h"
 #include "tubectl/work/verdict.h"
@@ -34,7 +35,7 @@ using Moment = Clock::time_point;
 
 // What all slots of a run have in common.
 struct Plan {
-  Address server;
+  client::Address server;
   std::vector<std::string> tubes;
   CommandLine command_line;
   Policy policy;
@@ -56,7 +57,8 @@ class Slot {
     settling,  // has told the server what becomes of it
   };
 
-  Slot(const Plan& plan, const Report& report) : plan_(plan), report_(report) {}
+  Slot(const Plan& plan, const Report& report, client::EventLoop& loop)
+      : plan_(plan), report_(report), loop_(loop) {}
 
   State state() const { return state_; }
   bool holds_job() const { return state_ >= State::looking; }
@@ -70,7 +72,7 @@ class Slot {
   std::optional<Error> take_loss() { return std::exchange(loss_, std::nullopt); }
 
   // Goes on with this connection. Precondition: away.
-  void greet(Client client);
+  void greet(client::Connection connection);
   // Precondition: resting.
   void reserve();
   // Gives up the connection, and with it the job; one that is settling is reported as lost.
@@ -79,23 +81,21 @@ class Slot {
   // SIGTERM now, SIGKILL later; the job goes back as it is. Precondition: running.
   void end_command(Moment now);
 
-  // For poll(); -1: none. Both are readable when attend() has something to do.
-  int connection() const { return client_ ? client_->descriptor() : -1; }
-  int command() const { return command_ ? command_->descriptor() : -1; }
-  // When attend() has something to do though nothing is readable.
+  // When attend() has something to do though the event loop has found nothing.
   std::optional<Moment> due() const;
-  // Does what there is to do.
-  void attend(bool connection_ready, bool command_ended, Moment now);
+  // Handles what the event loop has found since the last call, and what is due. Without `may_read`
+  // input stays in the socket until the next turn.
+  void attend(bool may_read, Moment now);
 
  private:
   void receive(Moment now);
-  void take(const Answer& answer, Moment now);
-  void greeted(const Answer& answer);
-  void reserved(const Answer& answer, Moment now);
-  void looked(const Answer& answer, Moment now);
-  void settled(const Answer& answer);
-  void touched(const Answer& answer, Moment now);
-  void start(const Stats& stats, Moment now);
+  void take(const client::Reply& answer, Moment now);
+  void greeted(const client::Reply& answer);
+  void reserved(const client::Reply& answer, Moment now);
+  void looked(const client::Reply& answer, Moment now);
+  void settled(const client::Reply& answer);
+  void touched(const client::Reply& answer, Moment now);
+  void start(const client::StatsBlock& stats, Moment now);
   void do_what_is_due(Moment now);
   // SIGTERM, once; and SIGKILL later.
   void terminate(Moment now);
@@ -106,12 +106,15 @@ class Slot {
   // A command, without its line end.
   void send(const std::string& command);
   void lose(const Error& error);
-  void lose_to(const Answer& answer);
+  void lose_to(const client::Reply& answer);
 
   const Plan& plan_;
   const Report& report_;
+  client::EventLoop& loop_;
   State state_ = State::away;
-  std::optional<Client> client_;
+  std::optional<client::Connection> connection_;
+  client::EventLoop::Watch connection_watch_;
+  bool connection_ready_ = false;
   std::optional<Error> loss_;
   std::size_t answers_due_ = 0;  // of greeting
   bool idle_ = false;
@@ -130,6 +133,8 @@ class Slot {
 
   // What works on it.
   std::optional<Command> command_;
+  client::EventLoop::Watch command_watch_;
+  bool command_ended_ = false;
   Moment started_;
   std::optional<Moment> touch_at_;
   std::optional<Moment> overruns_at_;

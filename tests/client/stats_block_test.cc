@@ -1,14 +1,15 @@
-#include "tubectl/stats.h"
+#include "client/stats_block.h"
 
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
-namespace tubed::tubectl {
+namespace tubed::client {
 
 TEST_CASE("stats are keys and values, in their order") {
-  const Stats stats("---\nname: \"1.0\"\ncurrent-jobs-ready: 17\nrusage-utime: 0.5\nempty: \n");
+  const StatsBlock stats(
+      "---\nname: \"1.0\"\ncurrent-jobs-ready: 17\nrusage-utime: 0.5\nempty: \n");
   REQUIRE(stats.lines().size() == 4);
   CHECK(stats.lines()[0].key == "name");
   CHECK(stats.lines()[0].value == "1.0");
@@ -21,7 +22,7 @@ TEST_CASE("stats are keys and values, in their order") {
 }
 
 TEST_CASE("what is there is not always a number, and not always there") {
-  const Stats stats(
+  const StatsBlock stats(
       "---\na: 1.5\nb: -1\nc: 18446744073709551615\nd: 18446744073709551616\ne: 1x\n");
   CHECK_FALSE(stats.number("a"));
   CHECK_FALSE(stats.number("b"));
@@ -34,13 +35,13 @@ TEST_CASE("what is there is not always a number, and not always there") {
 }
 
 TEST_CASE("lines that are none are passed over, and the last may lack its end") {
-  CHECK(Stats("").lines().empty());
-  CHECK(Stats("---").lines().empty());
-  CHECK(Stats("---\n\nnothing\n").lines().empty());
-  CHECK(Stats("a: 1").count("a") == 1);
-  CHECK(Stats("a: b: c\n").text("a") == "b: c");
-  CHECK(Stats("a: \"\n").text("a") == "\"");
-  CHECK(Stats("a: \"\"\n").text("a") == "");
+  CHECK(StatsBlock("").lines().empty());
+  CHECK(StatsBlock("---").lines().empty());
+  CHECK(StatsBlock("---\n\nnothing\n").lines().empty());
+  CHECK(StatsBlock("a: 1").count("a") == 1);
+  CHECK(StatsBlock("a: b: c\n").text("a") == "b: c");
+  CHECK(StatsBlock("a: \"\n").text("a") == "\"");
+  CHECK(StatsBlock("a: \"\"\n").text("a") == "");
 }
 
 TEST_CASE("the lists are names") {
@@ -53,7 +54,7 @@ TEST_CASE("the lists are names") {
 
 TEST_CASE("what is no letter of a reply becomes a question mark") {
   CHECK(list_items("- a\x1b[m\x7f\xc2\x9b\n").front() == "a?[m???");
-  CHECK(Stats("name: \r\x9b\n").text("name") == "??");
+  CHECK(StatsBlock("name: \r\x9b\n").text("name") == "??");
 }
 
-}  // namespace tubed::tubectl
+}  // namespace tubed::client

@@ -1,4 +1,4 @@
-#include "tubectl/address.h"
+#include "client/address.h"
 
 #include <array>
 #include <cerrno>
@@ -14,10 +14,10 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
+#include "client/system_error.h"
 #include "os/descriptor.h"
-#include "tubectl/system_error.h"
 
-namespace tubed::tubectl {
+namespace tubed::client {
 namespace {
 
 constexpr std::string_view kUnixPrefix = "unix:";
@@ -42,7 +42,8 @@ Result<std::uint16_t> parse_port(std::string_view text) {
   return port;
 }
 
-// Letters, digits, dots and hyphens, and not a number that went wrong.
+// Letters, digits, dots, hyphens and underscores; at least one of them neither a digit nor a dot,
+// so that a mistyped IPv4 address is not a name.
 bool is_host_name(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789.";
   constexpr std::string_view kLetters =
@@ -66,13 +67,13 @@ Result<Address> internet_address(int family, std::string_view host, std::string_
 }
 
 Error cannot_connect(const Address& address) {
-  // What connect() says when its time is up, and when it waited again after a signal.
+  // A timed-out connect() sets EINPROGRESS, or EALREADY when it was repeated after a signal.
   if (errno == EINPROGRESS || errno == EALREADY) errno = ETIMEDOUT;
   return system_error(fmt::format("cannot connect to {}", to_string(address)));
 }
 
-// With a limit of time the system does not go on by itself after a signal (signal(7)): called
-// again, it waits for the same connection.
+// With SO_SNDTIMEO the kernel does not restart connect() after a signal (signal(7)). The repeated
+// call waits for the same connection attempt.
 int connect_despite_signals(int number, const sockaddr* target, socklen_t size) {
   int done = 0;
   do {
@@ -82,13 +83,13 @@ int connect_despite_signals(int number, const sockaddr* target, socklen_t size) 
 }
 
 Result<os::Descriptor> connect_one(const Address& address, const sockaddr* target, socklen_t size,
-                                   int patience_seconds) {
+                                   int timeout_seconds) {
   os::Descriptor descriptor(::socket(target->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!descriptor) return cannot_connect(address);
-  const timeval patience{patience_seconds, 0};
+  const timeval timeout{timeout_seconds, 0};
   const int number = descriptor.number();
-  if (::setsockopt(number, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) != 0 ||
-      ::setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0 ||
+  if (::setsockopt(number, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout) != 0 ||
+      ::setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout) != 0 ||
       connect_despite_signals(number, target, size) != 0) {
     return cannot_connect(address);
   }
@@ -100,20 +101,20 @@ Result<os::Descriptor> connect_one(const Address& address, const sockaddr* targe
   return descriptor;
 }
 
-Result<os::Descriptor> connect_local(const Address& address, int patience_seconds) {
+Result<os::Descriptor> connect_local(const Address& address, int timeout_seconds) {
   sockaddr_un local{};
   local.sun_family = AF_UNIX;
   std::memcpy(local.sun_path, address.host.c_str(), address.host.size() + 1);
   return connect_one(address, reinterpret_cast<const sockaddr*>(&local), sizeof local,
-                     patience_seconds);
+                     timeout_seconds);
 }
 
 struct FreeAddresses {
   void operator()(addrinfo* first) const { ::freeaddrinfo(first); }
 };
 
-// All addresses of a name are tried, in the order in which the resolver gives them.
-Result<os::Descriptor> connect_internet(const Address& address, int patience_seconds) {
+// Tries all addresses of a name, in the order in which the resolver returns them.
+Result<os::Descriptor> connect_internet(const Address& address, int timeout_seconds) {
   addrinfo hints{};
   hints.ai_family = address.family;
   hints.ai_socktype = SOCK_STREAM;
@@ -127,7 +128,7 @@ Result<os::Descriptor> connect_internet(const Address& address, int patience_sec
   const std::unique_ptr<addrinfo, FreeAddresses> first(found);
   Result<os::Descriptor> connected = Error{"the name has no address"};
   for (const addrinfo* one = first.get(); one != nullptr && !connected; one = one->ai_next) {
-    connected = connect_one(address, one->ai_addr, one->ai_addrlen, patience_seconds);
+    connected = connect_one(address, one->ai_addr, one->ai_addrlen, timeout_seconds);
   }
   return connected;
 }
@@ -160,15 +161,15 @@ Result<Address> parse_address(std::string_view text) {
   return internet_address(AF_INET, text.substr(0, colon), text.substr(colon));
 }
 
-Result<os::Descriptor> connect_to(const Address& address, int patience_seconds) {
-  return address.family == AF_UNIX ? connect_local(address, patience_seconds)
-                                   : connect_internet(address, patience_seconds);
+Result<os::Descriptor> connect_to(const Address& address, int timeout_seconds) {
+  return address.family == AF_UNIX ? connect_local(address, timeout_seconds)
+                                   : connect_internet(address, timeout_seconds);
 }
 
 bool nothing_listens(const Error& error) {
-  // As system_error() ends.
+  // system_error() appends the text of errno.
   return error.message.ends_with(": " + os::error_text(ECONNREFUSED)) ||
          error.message.ends_with(": " + os::error_text(ENOENT));
 }
 
-}  // namespace tubed::tubectl
+}  // namespace tubed::client

@@ -1,21 +1,20 @@
-#include "tubectl/stats.h"
+#include "client/stats_block.h"
 
 #include <algorithm>
 #include <charconv>
 
-namespace tubed::tubectl {
+namespace tubed::client {
 namespace {
 
-// A server's text goes to terminals, which might obey what is no letter; no reply has bytes beyond
-// ASCII there.
-std::string harmless(std::string_view text) {
+// `text` with '?' in place of every byte that is not printable ASCII.
+std::string printable(std::string_view text) {
   std::string result(text);
   std::ranges::replace_if(
       result, [](char c) { return c < ' ' || c > '~'; }, '?');
   return result;
 }
 
-// Calls visit(line) for each line but the one that begins the block.
+// Calls visit(line) for each line except the "---" that begins the block.
 template <class Visit>
 void for_each_line(std::string_view block, Visit visit) {
   while (!block.empty()) {
@@ -29,25 +28,25 @@ void for_each_line(std::string_view block, Visit visit) {
 
 }  // namespace
 
-Stats::Stats(std::string_view block) {
+StatsBlock::StatsBlock(std::string_view block) {
   for_each_line(block, [this](std::string_view line) {
     const auto colon = line.find(": ");
     if (colon == line.npos) return;
     std::string_view value = line.substr(colon + 2);
     const bool quoted = value.size() >= 2 && value.front() == '"' && value.back() == '"';
     if (quoted) value = value.substr(1, value.size() - 2);
-    lines_.push_back({harmless(line.substr(0, colon)), harmless(value), quoted});
+    lines_.push_back({printable(line.substr(0, colon)), printable(value), quoted});
   });
 }
 
-std::optional<std::string_view> Stats::text(std::string_view key) const {
+std::optional<std::string_view> StatsBlock::text(std::string_view key) const {
   for (const Line& line : lines_) {
     if (line.key == key) return line.value;
   }
   return std::nullopt;
 }
 
-std::optional<std::uint64_t> Stats::number(std::string_view key) const {
+std::optional<std::uint64_t> StatsBlock::number(std::string_view key) const {
   const auto value = text(key);
   if (!value) return std::nullopt;
   std::uint64_t number = 0;
@@ -60,9 +59,9 @@ std::optional<std::uint64_t> Stats::number(std::string_view key) const {
 std::vector<std::string> list_items(std::string_view block) {
   std::vector<std::string> items;
   for_each_line(block, [&items](std::string_view line) {
-    if (line.starts_with("- ")) items.push_back(harmless(line.substr(2)));
+    if (line.starts_with("- ")) items.push_back(printable(line.substr(2)));
   });
   return items;
 }
 
-}  // namespace tubed::tubectl
+}  // namespace tubed::client

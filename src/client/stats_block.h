@@ -1,6 +1,8 @@
-// Stats: the lines of stats, stats-tube and stats-job, and the lists, as a client reads them.
+// StatsBlock: the lines of the replies to stats, stats-tube and stats-job; and the lists of tubes.
 //
-// Only the little YAML that servers write, a line each; nothing nested. [protocol: stats]
+// Reads only the subset of YAML that servers write: one line for each key, nothing nested.
+// [protocol: stats] Control characters and bytes beyond ASCII become '?', because the text may be
+// printed on a terminal.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +11,25 @@
 #include <string_view>
 #include <vector>
 
-namespace tubed::tubectl {
+namespace tubed::client {
 
-class Stats {
+class StatsBlock {
  public:
   struct Line {
     std::string key;
     std::string value;    // without its quotes
-    bool quoted = false;  // then it is text, whatever it looks like
+    bool quoted = false;  // the value is text, whatever it looks like
   };
 
-  Stats() = default;
-  explicit Stats(std::string_view block);
+  StatsBlock() = default;
+  explicit StatsBlock(std::string_view block);
 
   const std::vector<Line>& lines() const { return lines_; }
   // Nothing: there is no such line. O(lines).
   std::optional<std::string_view> text(std::string_view key) const;
-  // Nothing: there is no such line, or it is no whole number.
+  // Nothing: there is no such line, or its value is not a whole number.
   std::optional<std::uint64_t> number(std::string_view key) const;
-  // The same, with 0 for nothing.
+  // number(), with 0 in place of nothing.
   std::uint64_t count(std::string_view key) const { return number(key).value_or(0); }
 
  private:
@@ -37,4 +39,4 @@ class Stats {
 // The items of list-tubes and list-tubes-watched.
 std::vector<std::string> list_items(std::string_view block);
 
-}  // namespace tubed::tubectl
+}  // namespace tubed::client

@@ -1,10 +1,10 @@
-#include "tubectl/address.h"
+#include "client/address.h"
 
 #include <string>
 
 #include <doctest/doctest.h>
 
-namespace tubed::tubectl {
+namespace tubed::client {
 
 TEST_CASE("addresses are read, and written as they are read") {
   const auto shown = [](std::string_view text) { return to_string(parse_address(text).value()); };
@@ -51,4 +51,4 @@ TEST_CASE("what is no address is refused") {
   CHECK_FALSE(parse_address("/" + std::string(107, 'x')));
 }
 
-}  // namespace tubed::tubectl
+}  // namespace tubed::client

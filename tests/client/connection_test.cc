@@ -1,5 +1,5 @@
 // A server of a few lines on a listener of its own: what it says is cut where it hurts.
-#include "tubectl/client.h"
+#include "client/connection.h"
 
 #include <array>
 #include <atomic>
@@ -19,10 +19,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "client/pipeline.h"
 #include "os/descriptor.h"
-#include "tubectl/pipelined.h"
 
-namespace tubed::tubectl {
+namespace tubed::client {
 namespace {
 
 // Takes one client, and runs its part of the conversation in a thread.
@@ -47,8 +47,8 @@ class Peer {
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
-  Client connect() const {
-    auto client = Client::connect(parse_address(name_).value());
+  Connection connect() const {
+    auto client = Connection::open(parse_address(name_).value());
     REQUIRE(client);
     return std::move(*client);
   }
@@ -59,7 +59,7 @@ class Peer {
   std::thread thread_;
 };
 
-void say(int descriptor, std::string_view text) {
+void send_text(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t done = ::send(descriptor, text.data(), text.size(), MSG_NOSIGNAL);
     if (done <= 0) return;
@@ -68,7 +68,7 @@ void say(int descriptor, std::string_view text) {
 }
 
 // So many line ends; false: the client has gone.
-bool hear(int descriptor, std::size_t lines) {
+bool await_lines(int descriptor, std::size_t lines) {
   std::array<char, 65536> bytes;
   while (lines > 0) {
     // What stands behind them is heard the next time.
@@ -88,27 +88,27 @@ constexpr std::string_view kStream =
     "INSERTED 18446744073709551615\r\nFOUND 7 4\r\n\r\n\r\n\r\nRESERVED 8 0\r\n\r\nNOT_FOUND\r\n"
     "OK 9\r\n---\na: 1\n\r\nUSING a b\r\n";
 
-void check_stream(Client& client) {
+void check_stream(Connection& client) {
   const auto next = [&client] {
     auto answer = client.receive();
     REQUIRE(answer);
     return std::move(*answer);
   };
-  const Answer inserted = next();
+  const Reply inserted = next();
   CHECK(inserted.is("INSERTED"));
   CHECK(inserted.number() == UINT64_MAX);
-  const Answer found = next();
+  const Reply found = next();
   CHECK(found.line == "FOUND 7 4");
   CHECK(found.number() == 7);
   CHECK(found.body == "\r\n\r\n");
-  const Answer reserved = next();
+  const Reply reserved = next();
   CHECK(reserved.number() == 8);
   CHECK(reserved.body.empty());
-  const Answer missing = next();
+  const Reply missing = next();
   CHECK(missing.word() == "NOT_FOUND");
   CHECK(missing.number() == 0);
   CHECK(next().body == "---\na: 1\n");
-  const Answer used = next();
+  const Reply used = next();
   CHECK(used.line == "USING a b");
   CHECK_FALSE(used.is("USIN"));
   CHECK(used.number() == 0);
@@ -120,14 +120,14 @@ TEST_CASE("answers are the same whole, cut at every byte, and byte by byte") {
   // In one conversation: each piece leaves when the client has asked for it.
   Peer peer([](int descriptor) {
     for (std::size_t cut = 0; cut <= kStream.size(); ++cut) {
-      say(descriptor, kStream.substr(0, cut));
-      if (!hear(descriptor, 1)) return;
-      say(descriptor, kStream.substr(cut));
-      if (!hear(descriptor, 1)) return;
+      send_text(descriptor, kStream.substr(0, cut));
+      if (!await_lines(descriptor, 1)) return;
+      send_text(descriptor, kStream.substr(cut));
+      if (!await_lines(descriptor, 1)) return;
     }
-    for (const char byte : kStream) say(descriptor, std::string_view(&byte, 1));
+    for (const char byte : kStream) send_text(descriptor, std::string_view(&byte, 1));
   });
-  Client client = peer.connect();
+  Connection client = peer.connect();
   for (std::size_t cut = 0; cut <= kStream.size(); ++cut) {
     CAPTURE(cut);
     REQUIRE(client.send("next\n"));
@@ -148,7 +148,7 @@ TEST_CASE("a signal does not end the wait for a connection") {
   sigaddset(&alarm, SIGALRM);
   ::pthread_sigmask(SIG_BLOCK, &alarm, nullptr);
 
-  const std::string path = fmt::format("/tmp/tubed-client-test-{}.sock", ::getpid());
+  const std::string path = fmt::format("/tmp/tubed-connection-test-{}.sock", ::getpid());
   const os::Descriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un local{};
   local.sun_family = AF_UNIX;
@@ -156,15 +156,15 @@ TEST_CASE("a signal does not end the wait for a connection") {
   REQUIRE(::bind(listener.number(), reinterpret_cast<sockaddr*>(&local), sizeof local) == 0);
   REQUIRE(::listen(listener.number(), 0) == 0);
   const Address address = parse_address(path).value();
-  const auto first = Client::connect(address);
+  const auto first = Connection::open(address);
   REQUIRE(first);
 
   // The queue of the listener is full.
-  Result<Client> second = Error{"not yet"};
+  Result<Connection> second = Error{"not yet"};
   std::atomic<bool> returned = false;
   std::thread connecting([&] {
     ::pthread_sigmask(SIG_UNBLOCK, &alarm, nullptr);
-    second = Client::connect(address);
+    second = Connection::open(address);
     ::pthread_sigmask(SIG_BLOCK, &alarm, nullptr);
     returned = true;
   });
@@ -181,11 +181,11 @@ TEST_CASE("a signal does not end the wait for a connection") {
 
 TEST_CASE("take() waits for nothing, and gives no half answer") {
   Peer peer([](int descriptor) {
-    say(descriptor, "FOUND 1 5\r\nhel");
-    if (hear(descriptor, 1)) say(descriptor, "lo\r\nDELETED\r\n");
-    hear(descriptor, 1);
+    send_text(descriptor, "FOUND 1 5\r\nhel");
+    if (await_lines(descriptor, 1)) send_text(descriptor, "lo\r\nDELETED\r\n");
+    await_lines(descriptor, 1);
   });
-  Client client = peer.connect();
+  Connection client = peer.connect();
   auto taken = client.take();
   REQUIRE(taken);
   CHECK_FALSE(taken->has_value());
@@ -204,10 +204,10 @@ TEST_CASE("what is no beanstalk server is an error") {
         std::string("USING \x1b]0;title\a\r\n")}) {
     CAPTURE(text);
     Peer peer([&text](int descriptor) {
-      say(descriptor, text);
-      hear(descriptor, 1);
+      send_text(descriptor, text);
+      await_lines(descriptor, 1);
     });
-    Client client = peer.connect();
+    Connection client = peer.connect();
     const auto answer = client.receive();
     REQUIRE_FALSE(answer);
     CHECK(answer.error().message.find("beanstalk") != std::string::npos);
@@ -215,12 +215,12 @@ TEST_CASE("what is no beanstalk server is an error") {
 }
 
 TEST_CASE("a server that goes away, or is silent, is an error") {
-  Peer gone([](int descriptor) { say(descriptor, "FOUND 1 5\r\nhel"); });
-  Client client = gone.connect();
+  Peer gone([](int descriptor) { send_text(descriptor, "FOUND 1 5\r\nhel"); });
+  Connection client = gone.connect();
   CHECK(client.receive().error().message == "the server closed a connection");
 
-  Peer silent([](int descriptor) { hear(descriptor, 1); });
-  Client patient = silent.connect();
+  Peer silent([](int descriptor) { await_lines(descriptor, 1); });
+  Connection patient = silent.connect();
   CHECK(patient.receive(std::chrono::milliseconds(1)).error().message ==
         "the server was silent for 0 s");
 }
@@ -236,11 +236,11 @@ TEST_CASE("pipelining: every answer in its place, and no more in flight than is 
           doctest::test_suite("slow")) {
   constexpr std::size_t kCommands = 10'000;
   Peer peer([](int descriptor) {
-    for (std::size_t i = 0; i < kCommands && hear(descriptor, 1); ++i) {
-      say(descriptor, fmt::format("INSERTED {}\r\n", i));
+    for (std::size_t i = 0; i < kCommands && await_lines(descriptor, 1); ++i) {
+      send_text(descriptor, fmt::format("INSERTED {}\r\n", i));
     }
   });
-  Client client = peer.connect();
+  Connection client = peer.connect();
   std::size_t asked = 0;
   std::size_t answered = 0;
   std::size_t most = 0;
@@ -251,7 +251,7 @@ TEST_CASE("pipelining: every answer in its place, and no more in flight than is 
         most = std::max(most, asked - answered);
         commands += "anything\r\n";
       },
-      [&](std::size_t i, Answer&& answer) {
+      [&](std::size_t i, Reply&& answer) {
         REQUIRE(i == answered++);
         REQUIRE(answer.number() == i);
       });
@@ -266,27 +266,27 @@ TEST_CASE("pipelining: large commands and large answers do not wait for each oth
   const std::string large(200'000, 'x');
   Peer peer([&large](int descriptor) {
     // It answers each before it reads the next, and never more than it was asked.
-    for (std::size_t i = 0; i < kCommands && hear(descriptor, 1); ++i) {
-      say(descriptor, fmt::format("FOUND {} {}\r\n{}\r\n", i, large.size(), large));
+    for (std::size_t i = 0; i < kCommands && await_lines(descriptor, 1); ++i) {
+      send_text(descriptor, fmt::format("FOUND {} {}\r\n{}\r\n", i, large.size(), large));
     }
   });
-  Client client = peer.connect();
+  Connection client = peer.connect();
   std::size_t bytes = 0;
   REQUIRE(ask_each(
       client, kCommands, [&](std::size_t, std::string& commands) { commands += large + "\n"; },
-      [&](std::size_t, const Answer& answer) { bytes += answer.body.size(); }));
+      [&](std::size_t, const Reply& answer) { bytes += answer.body.size(); }));
   CHECK(bytes == kCommands * large.size());
 }
 
 TEST_CASE("pipelining: nothing to ask, an error of the caller, and a server that goes away") {
   Peer peer([](int descriptor) {
-    if (hear(descriptor, 2)) say(descriptor, "DELETED\r\nDELETED\r\n");
-    hear(descriptor, 1);
+    if (await_lines(descriptor, 2)) send_text(descriptor, "DELETED\r\nDELETED\r\n");
+    await_lines(descriptor, 1);
   });
-  Client client = peer.connect();
+  Connection client = peer.connect();
   CHECK(ask_each(
       client, 0, [](std::size_t, std::string&) { FAIL("asked"); },
-      [](std::size_t, const Answer&) { FAIL("answered"); }));
+      [](std::size_t, const Reply&) { FAIL("answered"); }));
   int commands_left = 2;
   const auto make = [&](std::string& commands) {
     if (commands_left == 0) return false;
@@ -295,7 +295,7 @@ TEST_CASE("pipelining: nothing to ask, an error of the caller, and a server that
     return true;
   };
   int taken = 0;
-  const auto stopped = pipelined(client, make, [&](const Answer&) -> Result<void> {
+  const auto stopped = pipelined(client, make, [&](const Reply&) -> Result<void> {
     ++taken;
     return Error{"enough"};
   });
@@ -303,11 +303,11 @@ TEST_CASE("pipelining: nothing to ask, an error of the caller, and a server that
   CHECK(stopped.error().message == "enough");
   CHECK(taken == 1);
 
-  Peer short_lived([](int descriptor) { hear(descriptor, 1); });
-  Client left_alone = short_lived.connect();
+  Peer short_lived([](int descriptor) { await_lines(descriptor, 1); });
+  Connection left_alone = short_lived.connect();
   CHECK_FALSE(ask_each(
       left_alone, 10, [](std::size_t, std::string& commands) { commands += "delete 1\r\n"; },
-      [](std::size_t, const Answer&) { FAIL("answered"); }));
+      [](std::size_t, const Reply&) { FAIL("answered"); }));
 }
 
-}  // namespace tubed::tubectl
+}  // namespace tubed::client

@@ -1,0 +1,39 @@
+// Address: where a server listens, and how to connect to it.
+//
+// A host is an IP address or a name, which connect_to() resolves. "localhost" is always 127.0.0.1.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <sys/socket.h>
+
+#include "base/result.h"
+#include "os/descriptor.h"
+
+namespace tubed::client {
+
+inline constexpr std::uint16_t kDefaultPort = 11300;
+
+struct Address {
+  int family = AF_INET;            // AF_INET, AF_INET6, AF_UNIX; AF_UNSPEC for a host name
+  std::string host = "127.0.0.1";  // without brackets; the path for AF_UNIX
+  std::uint16_t port = kDefaultPort;
+};
+
+// "127.0.0.1:11300", "[::1]:11300" or "unix:/path", as parse_address() reads it.
+std::string to_string(const Address& address);
+
+// Reads HOST, HOST:PORT, [IPV6], [IPV6]:PORT, unix:PATH or an absolute path.
+Result<Address> parse_address(std::string_view text);
+
+inline constexpr int kTimeoutSeconds = 30;
+
+// Connects a blocking socket. The timeout applies to the connection attempt to each address of a
+// name, and as SO_SNDTIMEO and SO_RCVTIMEO to the socket.
+Result<os::Descriptor> connect_to(const Address& address, int timeout_seconds = kTimeoutSeconds);
+// True if `error` comes from connect_to() and means that no process listens at the address.
+bool nothing_listens(const Error& error);
+
+}  // namespace tubed::client

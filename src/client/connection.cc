@@ -1,0 +1,100 @@
+#include "client/connection.h"
+
+#include <array>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include "client/event_loop.h"
+#include "client/system_error.h"
+
+namespace tubed::client {
+namespace {
+
+// Of all connections of the process. Set once, while the command line is read.
+std::uint64_t max_reply_bytes = kMaxReplyBytes;
+
+}  // namespace
+
+void limit_replies(std::uint64_t bytes) {
+  max_reply_bytes = bytes;
+}
+
+Connection::Connection(Transport transport)
+    : transport_(std::move(transport)), parser_({.max_body_bytes = max_reply_bytes}) {}
+
+Result<Connection> Connection::open(const Address& server, int timeout_seconds) {
+  auto socket = TRY(connect_to(server, timeout_seconds));
+  return Connection(Transport(std::move(socket)));
+}
+
+Result<void> Connection::send(std::string_view commands) {
+  TRY(transport_.send(commands));
+  while (transport_.blocked()) {
+    TRY(wait(POLLIN | POLLOUT, kTimeout));
+    TRY(receive_some());
+    TRY(transport_.flush());
+  }
+  return {};
+}
+
+Result<Reply> Connection::receive(Duration timeout) {
+  for (;;) {
+    auto reply = TRY(parse());
+    if (reply.has_value()) return std::move(*reply);
+    TRY(wait(POLLIN, timeout));
+    TRY(receive_some());
+  }
+}
+
+Result<std::optional<Reply>> Connection::take() {
+  for (;;) {
+    auto reply = parse();
+    if (!reply || reply->has_value()) return reply;
+    const bool received = TRY(receive_some());
+    if (!received) return std::optional<Reply>();
+  }
+}
+
+Result<Reply> Connection::ask(std::string_view command) {
+  TRY(send(fmt::format("{}\r\n", command)));
+  return receive();
+}
+
+Result<void> Connection::wait(short events, Duration timeout) {
+  const auto ready = wait_for(descriptor(), events, timeout);
+  if (!ready) return system_error("cannot wait for the server");
+  if (*ready) return {};
+  return Error{fmt::format("the server was silent for {} s",
+                           std::chrono::duration_cast<std::chrono::seconds>(timeout).count())};
+}
+
+// False: the socket has no input now.
+Result<bool> Connection::receive_some() {
+  std::array<char, 64 * 1024> buffer;
+  const auto received = TRY(transport_.receive(buffer));
+  if (taken_ == input_.size()) {
+    input_.clear();
+    taken_ = 0;
+  }
+  input_.append(received);
+  return !received.empty();
+}
+
+Result<std::optional<Reply>> Connection::parse() {
+  std::string_view input = std::string_view(input_).substr(taken_);
+  ReplyView reply;
+  const bool whole = TRY(parser_.next(input, reply));
+  taken_ = input_.size() - input.size();
+  if (!whole) return std::optional<Reply>();
+  return std::optional<Reply>(parser_.own(reply));
+}
+
+void append_put(const NewJob& job, std::string& commands) {
+  fmt::format_to(std::back_inserter(commands), "put {} {} {} {}\r\n", job.priority,
+                 job.delay_seconds, job.ttr_seconds, job.body.size());
+  commands.append(job.body).append("\r\n");
+}
+
+}  // namespace tubed::client

@@ -1,0 +1,70 @@
+// Connection: a conversation with a server, one command at a time or many in flight.
+//
+// It owns the socket and the input that has arrived and was not taken yet. While it sends it also
+// receives, so that a server that stops reading until its replies are read never blocks it. An
+// Error of its functions means that the connection is lost; a refusal by the server is a Reply.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "client/address.h"
+#include "client/reply_parser.h"
+#include "client/transport.h"
+
+namespace tubed::client {
+
+// Sets the length of the longest body that the connections of this process accept. Precondition: no
+// connection was opened yet.
+void limit_replies(std::uint64_t bytes);
+
+inline constexpr Duration kTimeout = std::chrono::seconds(kTimeoutSeconds);
+
+class Connection {
+ public:
+  static Result<Connection> open(const Address& server, int timeout_seconds = kTimeoutSeconds);
+
+  // Sends whole commands, with their line ends. Waits until the socket has accepted all of them.
+  Result<void> send(std::string_view commands);
+  // The next reply. Waits at most `timeout` for its beginning and for each further part;
+  // Duration::max() waits without limit.
+  Result<Reply> receive(Duration timeout = kTimeout);
+  // The next reply if it has arrived whole; does not wait.
+  Result<std::optional<Reply>> take();
+  // Sends one command, given without its line end, and waits for its reply. Precondition: no other
+  // reply is pending.
+  Result<Reply> ask(std::string_view command);
+
+  // For an event loop: readable when take() may find a reply.
+  int descriptor() const { return transport_.number(); }
+  // Gives the socket to another reader. Precondition: no reply is pending.
+  Transport release() && { return std::move(transport_); }
+
+ private:
+  explicit Connection(Transport transport);
+
+  Result<void> wait(short events, Duration timeout);
+  Result<bool> receive_some();
+  Result<std::optional<Reply>> parse();
+
+  Transport transport_;
+  ReplyParser parser_;
+  std::string input_;
+  std::size_t taken_ = 0;  // prefix of input_ that the parser has consumed
+};
+
+// The arguments and the body of a put.
+struct NewJob {
+  std::uint32_t priority = 0;
+  std::uint64_t delay_seconds = 0;
+  std::uint64_t ttr_seconds = 60;
+  std::string_view body;
+};
+// Appends the whole command, body and line ends included.
+void append_put(const NewJob& job, std::string& commands);
+
+}  // namespace tubed::client

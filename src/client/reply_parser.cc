@@ -1,0 +1,148 @@
+#include "client/reply_parser.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace tubed::client {
+namespace {
+
+constexpr std::string_view kCrLf = "\r\n";
+// A reply's line is a word and a few numbers, or USING and a tube's name.
+constexpr std::size_t kMaxLineBytes = 1024;
+
+bool is_printable(std::string_view line) {
+  return std::ranges::all_of(line, [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+// How many numbers follow a word that announces a body: an id and the length, or the length. 0: a
+// reply with this word has no body.
+std::size_t numbers_before_body(std::string_view word) {
+  if (word == "RESERVED" || word == "FOUND") return 2;
+  return word == "OK" ? 1 : 0;
+}
+
+// Takes a space and a number off `text`. Nothing: they are not there.
+std::optional<std::uint64_t> take_number(std::string_view& text) {
+  if (!text.starts_with(' ')) return std::nullopt;
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data() + 1, end, number);
+  if (read.ec != std::errc()) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
+  return number;
+}
+
+}  // namespace
+
+Error not_beanstalk(std::string_view line) {
+  return {fmt::format("the server does not speak beanstalk: {:?}", line.substr(0, 60))};
+}
+
+std::uint64_t ReplyView::number() const {
+  const auto space = line.find(' ');
+  if (space == line.npos) return 0;
+  std::uint64_t number = 0;
+  std::from_chars(line.data() + space + 1, line.data() + line.size(), number);
+  return number;
+}
+
+Result<bool> ReplyParser::next(std::string_view& input, ReplyView& reply) {
+  if (remaining_ == 0) {
+    reply = {};
+    const bool whole_line = TRY(take_line(input, reply.line));
+    if (!whole_line) return false;
+    TRY(begin_body(reply.line));
+    if (remaining_ == 0) return true;
+    const std::uint64_t body_bytes = remaining_ - kCrLf.size();
+    if (input.size() >= remaining_) {
+      // A length that is off by one would shift every later reply to another command.
+      if (input.substr(body_bytes, kCrLf.size()) != kCrLf) return not_beanstalk(reply.line);
+      reply.body = input.substr(0, std::min<std::uint64_t>(body_bytes, limits_.max_kept_bytes));
+      input.remove_prefix(remaining_);
+      remaining_ = 0;
+      return true;
+    }
+    if (reply.line.data() == line_.data()) {
+      line_.resize(reply.line.size());
+    } else {
+      line_.assign(reply.line);
+    }
+    body_.clear();
+  }
+  const bool whole_body = TRY(collect_body(input));
+  if (!whole_body) return false;
+  reply = {line_, body_};
+  return true;
+}
+
+Reply ReplyParser::own(const ReplyView& reply) {
+  Reply owned{std::string(reply.line), {}};
+  if (!reply.body.empty() && reply.body.data() == body_.data()) {
+    owned.body = std::move(body_);
+    body_.clear();
+  } else {
+    owned.body = reply.body;
+  }
+  return owned;
+}
+
+Result<bool> ReplyParser::take_line(std::string_view& input, std::string_view& line) {
+  if (!line_is_partial_) {
+    line_.clear();
+    line_is_partial_ = true;
+  }
+  const std::size_t end = input.find('\n');
+  if (end == input.npos) {
+    line_.append(input);
+    input = {};
+    if (line_.size() > kMaxLineBytes) return not_beanstalk(line_);
+    return false;
+  }
+  line = input.substr(0, end);
+  input.remove_prefix(end + 1);
+  if (!line_.empty()) line = line_.append(line);
+  line_is_partial_ = false;
+  if (!line.ends_with('\r')) return not_beanstalk(line);
+  line.remove_suffix(1);
+  if (!is_printable(line)) return not_beanstalk(line);
+  return true;
+}
+
+Result<void> ReplyParser::begin_body(std::string_view line) {
+  const std::string_view word = ReplyView{line, {}}.word();
+  const std::size_t numbers = numbers_before_body(word);
+  if (numbers == 0) return {};
+  std::string_view rest = line.substr(word.size());
+  std::optional<std::uint64_t> bytes;
+  for (std::size_t i = 0; i < numbers; ++i) {
+    bytes = take_number(rest);
+    if (!bytes) return not_beanstalk(line);
+  }
+  if (!rest.empty()) return not_beanstalk(line);
+  if (*bytes > limits_.max_body_bytes) {
+    return Error{fmt::format("the server announces a reply of {} bytes; --max-reply is {}", *bytes,
+                             limits_.max_body_bytes)};
+  }
+  remaining_ = *bytes + kCrLf.size();
+  return {};
+}
+
+Result<bool> ReplyParser::collect_body(std::string_view& input) {
+  if (remaining_ > kCrLf.size()) {
+    const auto here = std::min<std::uint64_t>(remaining_ - kCrLf.size(), input.size());
+    body_.append(
+        input.substr(0, std::min<std::uint64_t>(here, limits_.max_kept_bytes - body_.size())));
+    input.remove_prefix(here);
+    remaining_ -= here;
+  }
+  for (; remaining_ > 0 && remaining_ <= kCrLf.size() && !input.empty(); --remaining_) {
+    if (input.front() != kCrLf[kCrLf.size() - remaining_]) return not_beanstalk(line_);
+    input.remove_prefix(1);
+  }
+  return remaining_ == 0;
+}
+
+}  // namespace tubed::client
