@@ -55,7 +55,7 @@ void Service::fact(const Fact& fact) {
 void Service::notice(const engine::Notice& notice) {
   Conversation* conversation = conversations_[notice.session];
   TUBED_ASSERT(conversation != nullptr);
-  if (conversation->answer(notice)) woken_.push_back(notice.session);
+  if (conversation->answer(notice)) notified_.push_back(notice.session);
 }
 
 }  // namespace tubed::commands

@@ -77,14 +77,14 @@ class Service final : public engine::Output {
   TubeList& tube_list() { return tube_list_; }
   const TubeList& tube_list() const { return tube_list_; }
 
-  // Sessions were answered since the last take_woken() while they were not at work themselves.
-  bool has_woken() const { return !woken_.empty(); }
+  // Sessions were answered since the last take_notified() while they were not at work themselves.
+  bool has_notified() const { return !notified_.empty(); }
   // Swaps `sessions` with the list of those that were answered since the last call while they were
   // not at work themselves: their replies are to be sent, and they may go on. One may have closed
   // since.
-  void take_woken(std::vector<SessionId>& sessions) {
+  void take_notified(std::vector<SessionId>& sessions) {
     sessions.clear();
-    sessions.swap(woken_);
+    sessions.swap(notified_);
   }
 
   // For conversations.
@@ -113,7 +113,7 @@ class Service final : public engine::Output {
   NullLog null_log_;
   FactLog* log_ = &null_log_;
   std::vector<Conversation*> conversations_;  // by session
-  std::vector<SessionId> woken_;
+  std::vector<SessionId> notified_;
   TickBudget tick_budget_;
   std::uint64_t input_bytes_ = 0;
   TubeList tube_list_;

@@ -308,10 +308,10 @@ TEST_CASE("who waits is read from until something is pipelined behind") {
   CHECK_FALSE(client->wants_input());
   auto producer = talk.connect();
   CHECK(Talk::say(*producer, "put 0 0 60 1\r\na\r\n") == "INSERTED 1\r\n");
-  std::vector<SessionId> woken;
-  talk.service.take_woken(woken);
-  REQUIRE(woken.size() == 1);
-  CHECK(woken[0] == client->session());
+  std::vector<SessionId> notified;
+  talk.service.take_notified(notified);
+  REQUIRE(notified.size() == 1);
+  CHECK(notified[0] == client->session());
   CHECK(Talk::hear(*client) == "RESERVED 1 1\r\na\r\nUSING default\r\n");
 }
 

@@ -98,8 +98,8 @@ class World {
   void settle() {
     bool again = true;
     while (again) {
-      service_.take_woken(woken_);
-      again = !woken_.empty();
+      service_.take_notified(notified_);
+      again = !notified_.empty();
       for (std::size_t i = 0; i < kClients; ++i) again = settle_one(i) || again;
     }
   }
@@ -137,7 +137,7 @@ class World {
   bool byte_by_byte_;
   std::array<std::unique_ptr<Conversation>, kClients> clients_;
   std::array<std::string, kClients> heard_;
-  std::vector<SessionId> woken_;
+  std::vector<SessionId> notified_;
 };
 
 }  // namespace

@@ -73,11 +73,11 @@ void InProcessDriver::close(Client client) {
 }
 
 void InProcessDriver::settle() {
-  std::vector<SessionId> woken;
+  std::vector<SessionId> notified;
   bool again = true;
   while (again) {
-    service_.take_woken(woken);
-    again = !woken.empty();
+    service_.take_notified(notified);
+    again = !notified.empty();
     for (Connection& connection : connections_) again = settle_one(connection) || again;
   }
   service_.engine().check_invariants();
