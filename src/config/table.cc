@@ -256,13 +256,13 @@ constexpr auto kSettings = std::to_array<Setting>({
          .doc = "Answer /metrics, /healthz and /readyz over HTTP at HOST:PORT, [HOST]:PORT or "
                 "unix:PATH. A host is numeric; without a port it gets 11380. Empty: nowhere.",
          .service_hint = "With the service: systemctl enable tubed-http.socket instead."}),
-    row<&Settings::queue, &Limits::tallied_tubes>(
+    row<&Settings::queue, &Limits::tubes_with_metrics>(
         {.key = "http.max_tubes",
          .type = count("tubes", 0, 1'000'000),
          .standard = 1'000,
          .doc = "Tubes with metrics of their own. What further tubes count goes to the name "
                 "\"other\"."}),
-    row<&Settings::queue, &Limits::tally_linger>(
+    row<&Settings::queue, &Limits::metrics_retention>(
         {.key = "http.tube_linger",
          .type = duration(0s, 24h * 7),
          .standard = standard(10min),

@@ -1,4 +1,4 @@
-#include "engine/ready_ages.h"
+#include "engine/age_sketch.h"
 
 #include <algorithm>
 #include <array>
@@ -12,21 +12,21 @@ namespace {
 constexpr std::array<std::int64_t, 6> kNarrowness = {16, 11, 8, 6, 4, 2};
 
 // So many are to be left when room is made, so that it is not made each time.
-constexpr std::size_t kSpansLeft = ReadyAges::kMaxSpans - ReadyAges::kMaxSpans / 8;
+constexpr std::size_t kSpansLeft = AgeSketch::kMaxSpans - AgeSketch::kMaxSpans / 8;
 
 }  // namespace
 
 // The first span that begins after `created`.
-std::size_t ReadyAges::behind(Time created) const {
+std::size_t AgeSketch::first_after(Time created) const {
   const auto from = spans_.begin() + static_cast<std::ptrdiff_t>(first_);
   const auto found = std::upper_bound(
       from, spans_.end(), created, [](Time time, const Span& span) { return time < span.begin; });
   return static_cast<std::size_t>(found - spans_.begin());
 }
 
-void ReadyAges::enter_elsewhere(Time created) {
+void AgeSketch::add_elsewhere(Time created) {
   if (span_count() == kMaxSpans) make_room();
-  const std::size_t next = behind(created);
+  const std::size_t next = first_after(created);
   if (next > first_) {
     Span& before = spans_[next - 1];
     if (created <= before.last || created - before.begin <= kGrain) {
@@ -43,7 +43,7 @@ void ReadyAges::enter_elsewhere(Time created) {
   insert(next, created);
 }
 
-void ReadyAges::insert(std::size_t place, Time created) {
+void AgeSketch::insert(std::size_t place, Time created) {
   const Span span{.begin = created, .last = created, .count = 1};
   if (place == first_ && first_ > 0) {
     spans_[--first_] = span;
@@ -52,20 +52,20 @@ void ReadyAges::insert(std::size_t place, Time created) {
   }
 }
 
-void ReadyAges::leave_elsewhere(Time created) {
-  const std::size_t place = behind(created) - 1;
+void AgeSketch::remove_elsewhere(Time created) {
+  const std::size_t place = first_after(created) - 1;
   TUBED_ASSERT(place > first_ && place < spans_.size() && created <= spans_[place].last);
   if (--spans_[place].count > 0) return;
   spans_.erase(spans_.begin() + static_cast<std::ptrdiff_t>(place));
 }
 
-void ReadyAges::drop_first() {
+void AgeSketch::drop_first() {
   ++first_;
   if (2 * first_ >= spans_.size()) close_gap();
 }
 
 // What has gone at the front is given back, O(1) for each that went.
-void ReadyAges::close_gap() {
+void AgeSketch::close_gap() {
   if (empty() && spans_.capacity() > kKeptSpans) {
     std::vector<Span>().swap(spans_);
   } else {
@@ -74,7 +74,7 @@ void ReadyAges::close_gap() {
   first_ = 0;
 }
 
-void ReadyAges::make_room() {
+void AgeSketch::make_room() {
   close_gap();
   for (const std::int64_t narrowness : kNarrowness) {
     if (merge(narrowness, kSpansLeft)) return;
@@ -84,7 +84,7 @@ void ReadyAges::make_room() {
 // Joins neighbours, oldest first, while a span is at most one `narrowness`th of its age wide. Ages
 // are seen from the newest job: seen from now they are greater, and the widths count less. True:
 // `enough` are left, or fewer.
-bool ReadyAges::merge(std::int64_t narrowness, std::size_t enough) {
+bool AgeSketch::merge(std::int64_t narrowness, std::size_t enough) {
   const Time newest = spans_.back().last;
   std::size_t kept = 0;
   for (std::size_t i = 1; i < spans_.size(); ++i) {
@@ -100,18 +100,18 @@ bool ReadyAges::merge(std::int64_t narrowness, std::size_t enough) {
   return spans_.size() <= enough;
 }
 
-std::uint64_t ReadyAges::count() const {
+std::uint64_t AgeSketch::count() const {
   std::uint64_t count = 0;
   for (std::size_t i = first_; i < spans_.size(); ++i) count += spans_[i].count;
   return count;
 }
 
-bool ReadyAges::covers(Time created) const {
-  const std::size_t next = behind(created);
+bool AgeSketch::covers(Time created) const {
+  const std::size_t next = first_after(created);
   return next > first_ && created <= spans_[next - 1].last;
 }
 
-void ReadyAges::check_invariants() const {
+void AgeSketch::check_invariants() const {
   TUBED_ASSERT(first_ <= spans_.size() && span_count() <= kMaxSpans);
   for (std::size_t i = first_; i < spans_.size(); ++i) {
     TUBED_ASSERT(spans_[i].count > 0 && spans_[i].begin <= spans_[i].last);

@@ -1,4 +1,4 @@
-// ReadyAges: since when the oldest of some ready jobs has been there, without a byte a job.
+// AgeSketch: since when the oldest of some ready jobs has been there, without a byte a job.
 //
 // Jobs are counted by when they were created, in at most 128 spans of time. Jobs of one tenth of a
 // second share a span; when there are too many, neighbours become one, those first that are
@@ -17,7 +17,7 @@
 
 namespace tubed::engine {
 
-class ReadyAges {
+class AgeSketch {
  public:
   static constexpr std::size_t kMaxSpans = 128;
   // Within so much no difference is made.
@@ -36,7 +36,7 @@ class ReadyAges {
   const Span& first() const { return spans_[first_]; }
 
   // O(1) for the newest job, O(log spans) for another; what makes room is O(spans), now and then.
-  void enter(Time created) {
+  void add(Time created) {
     if (!empty()) {
       Span& newest = spans_.back();
       if (created >= newest.last && created - newest.begin <= kGrain) {
@@ -45,15 +45,15 @@ class ReadyAges {
         return;
       }
     }
-    enter_elsewhere(created);
+    add_elsewhere(created);
   }
 
   // O(1) for one of the oldest, O(log spans) for another, O(spans) if its span becomes empty.
   // Precondition: one that was created then has entered.
-  void leave(Time created) {
+  void remove(Time created) {
     TUBED_ASSERT(!empty());
     Span& oldest = spans_[first_];
-    if (created > oldest.last) return leave_elsewhere(created);
+    if (created > oldest.last) return remove_elsewhere(created);
     if (--oldest.count == 0) drop_first();
   }
 
@@ -70,9 +70,9 @@ class ReadyAges {
   // What an empty one keeps, so that a queue of one job takes no memory anew for each.
   static constexpr std::size_t kKeptSpans = 8;
 
-  void enter_elsewhere(Time created);
-  void leave_elsewhere(Time created);
-  std::size_t behind(Time created) const;
+  void add_elsewhere(Time created);
+  void remove_elsewhere(Time created);
+  std::size_t first_after(Time created) const;
   void insert(std::size_t place, Time created);
   void drop_first();
   void close_gap();

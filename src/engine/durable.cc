@@ -43,11 +43,11 @@ Added as_it_rests(const Job& job, Time now) {
 
 }  // namespace
 
-void Engine::tell_added(const Job& job, Output& out) {
+void Engine::emit_added(const Job& job, Output& out) {
   out.fact(as_added(job));
 }
 
-void Engine::tell_placed(const Job& job, Output& out) {
+void Engine::emit_placed(const Job& job, Output& out) {
   out.fact(Placed{.id = job.id, .place = resting_place(job), .counters = job.counters()});
 }
 

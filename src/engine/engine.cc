@@ -68,11 +68,11 @@ void Engine::close(SessionId id, Time now, Output& out) {
   session.watched.reset();
   watch_deadlines(session);
   closing_.push_back(&session);
-  go_on_closing(out);
+  continue_closing(out);
   serve_waiting(now, out);
 }
 
-void Engine::go_on_closing(Output& out) {
+void Engine::continue_closing(Output& out) {
   std::uint32_t budget = limits_.work_per_turn;
   while (!closing_.empty()) {
     Session& session = *closing_.back();
@@ -110,12 +110,12 @@ Tube* Engine::find_or_add_tube(Time now, std::string_view name) {
 
 Tube* Engine::add_tube(Time now, std::string_view name) {
   Tube* tube = tubes_.add(name);
-  tube->tally = tallies_.open(name, tube, limits_, now);
+  tube->metrics = tube_metrics_.open(name, tube, limits_, now);
   return tube;
 }
 
 void Engine::remove_tube(Time now, Tube* tube) {
-  tallies_.close(tube->tally, limits_, now);
+  tube_metrics_.close(tube->metrics, limits_, now);
   tubes_.remove(tube);
 }
 
@@ -131,8 +131,8 @@ void Engine::remove_if_unwanted(Time now, Tube* tube, FactSink& out) {
 
 // In step with `pause_until`.
 void Engine::set_paused(Tube* tube, bool paused) {
-  if (tube->paused()) --tube->tally->paused_count;
-  if (paused) ++tube->tally->paused_count;
+  if (tube->paused()) --tube->metrics->paused_count;
+  if (paused) ++tube->metrics->paused_count;
   paused_tubes_.set(paused, {tube->pause_until, tube->number}, tube);
 }
 
@@ -257,10 +257,10 @@ void Engine::return_memory(std::uint32_t body_bytes) {
 template <JobState kState, int kBy>
 void Engine::count_state(const Job& job) {
   Tube& tube = *job.tube;
-  Tally& tally = *tube.tally;
+  TubeMetrics& metrics = *tube.metrics;
   const auto count = [&](std::uint64_t StateCounts::*state) {
     counts_.jobs.*state += static_cast<std::uint64_t>(kBy);
-    tally.jobs.*state += static_cast<std::uint64_t>(kBy);
+    metrics.jobs.*state += static_cast<std::uint64_t>(kBy);
   };
   if constexpr (kState == JobState::delayed) count(&StateCounts::delayed);
   if constexpr (kState == JobState::buried) count(&StateCounts::buried);
@@ -270,8 +270,8 @@ void Engine::count_state(const Job& job) {
   }
   if constexpr (kState == JobState::ready) {
     count(&StateCounts::ready);
-    if constexpr (kBy > 0) tally.ready_ages.enter(job.created);
-    if constexpr (kBy < 0) tally.ready_ages.leave(job.created);
+    if constexpr (kBy > 0) metrics.ready_ages.add(job.created);
+    if constexpr (kBy < 0) metrics.ready_ages.remove(job.created);
     if (!job.urgent()) return;
     count(&StateCounts::urgent);
     tube.urgent_count += static_cast<std::uint32_t>(kBy);
@@ -348,10 +348,10 @@ void Engine::attach_reserved(Session& holder, Time now, Job* job) {
   JobHistory& history = job->history();
   history.holder = &holder;
   history.reserved_at = now;
-  Tally& tally = *job->tube->tally;
+  TubeMetrics& metrics = *job->tube->metrics;
   // One of a journal from another clock may have been put later than now.
   const Duration age = std::max(now - job->created, Duration::zero());
-  if (history.counters.reserves++ == 0) tally.put_to_reserve.add(age);
+  if (history.counters.reserves++ == 0) metrics.put_to_reserve.add(age);
   job->deadline = now + job->ttr;
   holder.held.push({job->deadline, job->id}, job);
   count_state<JobState::reserved, 1>(*job);
@@ -366,13 +366,13 @@ void Engine::make_ready(Job* job) {
 
 void Engine::give_back(Job* job, Output& out) {
   make_ready(job);
-  tell_placed(*job, out);
+  emit_placed(*job, out);
 }
 
 void Engine::kick_one(Job* job, Output& out) {
   ++job->history().counters.kicks;
   make_ready(job);
-  tell_placed(*job, out);
+  emit_placed(*job, out);
 }
 
 // --- Jobs
@@ -392,7 +392,7 @@ JobId Engine::put(SessionId id, Time now, NewJob request, Output& out) {
   job->set_delay(request.delay);
   job->ttr = Seconds{std::max(request.ttr.count, 1U)};
   ++job->tube->total_jobs;
-  ++job->tube->tally->put_count;
+  ++job->tube->metrics->put_count;
   ++counts_.total_jobs;
   if (request.delay.count > 0) {
     attach_delayed(job, now + request.delay);
@@ -400,7 +400,7 @@ JobId Engine::put(SessionId id, Time now, NewJob request, Output& out) {
     attach_ready(job);
     may_serve(job->tube);
   }
-  tell_added(*job, out);
+  emit_added(*job, out);
   const JobId job_id = job->id;
   serve_waiting(now, out);
   return job_id;
@@ -411,15 +411,15 @@ bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {
   if (job == nullptr) return false;
   if (job->state == JobState::reserved && job->holder() != &session_of(id)) return false;
   Tube* tube = job->tube;
-  Tally& tally = *tube->tally;
+  TubeMetrics& metrics = *tube->metrics;
   if (job->state == JobState::reserved) {
-    tally.reserve_to_delete.add(now - job->history().reserved_at);
+    metrics.reserve_to_delete.add(now - job->history().reserved_at);
   }
   detach(job);
   return_memory(job->body.size());
   jobs_.remove(job_id);
   ++tube->delete_count;
-  ++tally.delete_count;
+  ++metrics.delete_count;
   out.fact(Removed{.id = job_id});
   remove_if_unwanted(now, tube, out);
   return true;
@@ -445,7 +445,7 @@ bool Engine::release(SessionId session, Time now, JobId id, Priority priority, S
     attach_ready(job);
     may_serve(job->tube);
   }
-  tell_placed(*job, out);
+  emit_placed(*job, out);
   serve_waiting(now, out);
   return true;
 }
@@ -457,7 +457,7 @@ bool Engine::bury(SessionId session, JobId id, Priority priority, Output& out) {
   job->priority = priority;
   ++job->history().counters.buries;
   attach_buried(job, next_bury_order_);
-  tell_placed(*job, out);
+  emit_placed(*job, out);
   return true;
 }
 

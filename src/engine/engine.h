@@ -22,7 +22,7 @@
 #include "engine/job.h"
 #include "engine/job_table.h"
 #include "engine/output.h"
-#include "engine/tally.h"
+#include "engine/tube_metrics.h"
 #include "engine/tube_table.h"
 #include "engine/types.h"
 
@@ -184,7 +184,7 @@ class Engine {
 
   // What is tallied of tubes; limits() says how many have a tally of their own. Valid until the
   // engine's next change.
-  const TallyBook& tallies() const { return tallies_; }
+  const TubeMetricsRegistry& tube_metrics() const { return tube_metrics_; }
 
   // --- Durable state.
 
@@ -222,8 +222,8 @@ class Engine {
   void attach_delayed(Job* job, Time until);
   void attach_buried(Job* job, std::uint64_t order);
   void attach_reserved(Session& holder, Time now, Job* job);
-  static void tell_added(const Job& job, Output& out);
-  static void tell_placed(const Job& job, Output& out);
+  static void emit_added(const Job& job, Output& out);
+  static void emit_placed(const Job& job, Output& out);
   void make_ready(Job* job);
   void give_back(Job* job, Output& out);
   void kick_one(Job* job, Output& out);
@@ -246,7 +246,7 @@ class Engine {
   void end_delays(Time now);
   void end_pauses(Time now, Output& out);
   void end_waits(Time now, Output& out);
-  void go_on_closing(Output& out);
+  void continue_closing(Output& out);
 
   void replay_added(Time now, const Added& added);
   void replay_placed(Time now, const Placed& placed);
@@ -257,7 +257,7 @@ class Engine {
   Limits limits_;
   JobTable jobs_;
   TubeTable tubes_;
-  TallyBook tallies_;
+  TubeMetricsRegistry tube_metrics_;
   Tube* default_tube_;
   std::vector<std::unique_ptr<Session>> sessions_;
   std::vector<SessionId> free_sessions_;

@@ -97,22 +97,22 @@ void check_session(const Session& session, std::uint32_t short_watch_list) {
 }
 
 // What a tally tells of its tubes now.
-struct Told {
+struct TubeTotals {
   StateCounts jobs;
   std::uint64_t waiting = 0;
   std::uint64_t paused = 0;
-  friend bool operator==(const Told&, const Told&) = default;
+  friend bool operator==(const TubeTotals&, const TubeTotals&) = default;
 };
 
 // A tally tells what its tubes say: one, or all that have none of their own.
-void check_tallies(const TubeTable& tubes, const TallyBook& tallies) {
-  tallies.check_invariants();
-  std::map<const Tally*, Told> told;
+void check_tube_metrics(const TubeTable& tubes, const TubeMetricsRegistry& registry) {
+  registry.check_invariants();
+  std::map<const TubeMetrics*, TubeTotals> totals;
   for (const auto& tube : tubes.all()) {
-    const Tally& tally = *tube->tally;
-    TUBED_ASSERT(&tally == &tallies.other() || tally.tube == tube.get());
-    TUBED_ASSERT(&tally == &tallies.other() || tally.name == tube->name);
-    Told& sum = told[&tally];
+    const TubeMetrics& metrics = *tube->metrics;
+    TUBED_ASSERT(&metrics == &registry.overflow() || metrics.tube == tube.get());
+    TUBED_ASSERT(&metrics == &registry.overflow() || metrics.name == tube->name);
+    TubeTotals& sum = totals[&metrics];
     sum.jobs.urgent += tube->urgent_count;
     sum.jobs.ready += tube->ready.size();
     sum.jobs.reserved += tube->reserved_count;
@@ -121,12 +121,12 @@ void check_tallies(const TubeTable& tubes, const TallyBook& tallies) {
     sum.waiting += tube->waiting.size();
     sum.paused += tube->paused() ? 1 : 0;
     tube->ready.for_each([&](const ReadyKey&, const Job* job) {
-      TUBED_ASSERT(tally.ready_ages.covers(job->created));
+      TUBED_ASSERT(metrics.ready_ages.covers(job->created));
     });
   }
-  for (const auto& [tally, sum] : told) {
-    TUBED_ASSERT(sum == (Told{tally->jobs, tally->waiting_count, tally->paused_count}));
-    TUBED_ASSERT(tally->ready_ages.count() == sum.jobs.ready);
+  for (const auto& [metrics, sum] : totals) {
+    TUBED_ASSERT(sum == (TubeTotals{metrics->jobs, metrics->waiting_count, metrics->paused_count}));
+    TUBED_ASSERT(metrics->ready_ages.count() == sum.jobs.ready);
   }
 }
 
@@ -134,7 +134,7 @@ void check_tallies(const TubeTable& tubes, const TallyBook& tallies) {
 
 void Engine::check_invariants() const {
   TUBED_ASSERT(to_serve_.empty());
-  check_tallies(tubes_, tallies_);
+  check_tube_metrics(tubes_, tube_metrics_);
   delayed_tubes_.check_invariants();
   paused_tubes_.check_invariants();
   holders_.check_invariants();

@@ -19,7 +19,7 @@
 
 namespace tubed::engine {
 
-struct Tally;
+struct TubeMetrics;
 struct Tube;
 struct Session;
 
@@ -100,9 +100,9 @@ struct Watch {
 
 struct Tube {
   std::string name;
-  std::uint64_t number = 0;  // order of creation: breaks ties between tubes
-  std::uint32_t index = 0;   // dense, reused when the tube is gone
-  Tally* tally = nullptr;    // its own, or that of all others
+  std::uint64_t number = 0;        // order of creation: breaks ties between tubes
+  std::uint32_t index = 0;         // dense, reused when the tube is gone
+  TubeMetrics* metrics = nullptr;  // its own, or that of all others
   ReadyHeap ready;
   DeadlineHeap delayed;
   IntrusiveList<JobHistory, &JobHistory::buried_links> buried;

@@ -28,7 +28,7 @@ std::optional<Notice> Engine::reserve(SessionId id, Time now, Wait wait) {
   watches_walked_ += session.watches.size();
   for (Watch& watch : session.watches) {
     watch.tube->waiting.push_back(&watch);
-    ++watch.tube->tally->waiting_count;
+    ++watch.tube->metrics->waiting_count;
   }
   ++counts_.waiting;
   watch_deadlines(session);
@@ -78,7 +78,7 @@ void Engine::end_wait(Session& session) {
   watches_walked_ += session.watches.size();
   for (Watch& watch : session.watches) {
     watch.tube->waiting.erase(&watch);
-    --watch.tube->tally->waiting_count;
+    --watch.tube->metrics->waiting_count;
   }
   session.waiting = false;
   --counts_.waiting;
@@ -140,7 +140,7 @@ Deadlines Engine::next_deadlines() const {
 
 void Engine::advance(Time now, Output& out) {
   end_reservations(now, out);
-  if (!closing_.empty()) go_on_closing(out);
+  if (!closing_.empty()) continue_closing(out);
   end_delays(now);
   end_pauses(now, out);
   serve_waiting(now, out);
@@ -161,7 +161,7 @@ void Engine::end_reservations(Time now, Output& out) {
     Job* job = holders_.top()->held.top();
     ++job->history().counters.timeouts;
     ++counts_.timeouts;
-    ++job->tube->tally->timeout_count;
+    ++job->tube->metrics->timeout_count;
     give_back(job, out);
   }
 }

@@ -1,4 +1,4 @@
-#include "engine/tally.h"
+#include "engine/tube_metrics.h"
 
 #include <algorithm>
 #include <iterator>
@@ -10,11 +10,11 @@ namespace tubed::engine {
 namespace {
 
 // How many are forgotten when a tube comes or goes: more than can have been added.
-constexpr int kForgottenAtOnce = 2;
+constexpr int kEvictedAtOnce = 2;
 
 }  // namespace
 
-TubeInfo Tally::tube_info() const {
+TubeInfo TubeMetrics::tube_info() const {
   return {.name = name,
           .jobs = jobs,
           .total_jobs = put_count,
@@ -24,80 +24,81 @@ TubeInfo Tally::tube_info() const {
           .pause_left = {}};
 }
 
-Duration Tally::oldest_ready_age(Time now) const {
+Duration TubeMetrics::oldest_ready_age(Time now) const {
   if (ready_ages.empty()) return {};
-  const ReadyAges::Span& oldest = ready_ages.first();
+  const AgeSketch::Span& oldest = ready_ages.first();
   // Where jobs are taken in the order of their coming, the next one is the oldest.
   const Job* next = tube == nullptr ? nullptr : tube->ready.top();
   const bool is_oldest = next != nullptr && next->created <= oldest.last;
   return std::max(now - (is_oldest ? next->created : oldest.begin), Duration::zero());
 }
 
-Tally* TallyBook::open(std::string_view name, const Tube* tube, const Limits& limits, Time now) {
+TubeMetrics* TubeMetricsRegistry::open(std::string_view name, const Tube* tube,
+                                       const Limits& limits, Time now) {
   if (const auto found = by_name_.find(name); found != by_name_.end()) {
-    Tally* tally = &found->second;
-    TUBED_ASSERT(tally->tube == nullptr);
-    const bool over = is_over(*tally, limits, now);
+    TubeMetrics* metrics = &found->second;
+    TUBED_ASSERT(metrics->tube == nullptr);
+    const bool over = has_expired(*metrics, limits, now);
     if (!over) {
-      lingering_.erase(tally);
-      tally->tube = tube;
-      return tally;
+      retained_.erase(metrics);
+      metrics->tube = tube;
+      return metrics;
     }
-    forget(tally);
+    evict(metrics);
   }
-  forget_some(limits, now);
-  if (by_name_.size() >= limits.tallied_tubes || name == kOther) return &other_;
+  evict_some(limits, now);
+  if (by_name_.size() >= limits.tubes_with_metrics || name == kOverflowName) return &overflow_;
   const auto added = by_name_.try_emplace(std::string(name)).first;
-  Tally* tally = &added->second;
-  tally->name = added->first;
-  tally->tube = tube;
-  in_order_.insert_after(added == by_name_.begin() ? nullptr : &std::prev(added)->second, tally);
-  return tally;
+  TubeMetrics* metrics = &added->second;
+  metrics->name = added->first;
+  metrics->tube = tube;
+  in_order_.insert_after(added == by_name_.begin() ? nullptr : &std::prev(added)->second, metrics);
+  return metrics;
 }
 
-void TallyBook::close(Tally* tally, const Limits& limits, Time now) {
-  if (tally == &other_) return;
-  tally->tube = nullptr;
-  tally->gone = now;
-  tally->ready_ages = {};  // with the memory that it had kept
-  lingering_.push_back(tally);
-  forget_some(limits, now);
+void TubeMetricsRegistry::close(TubeMetrics* metrics, const Limits& limits, Time now) {
+  if (metrics == &overflow_) return;
+  metrics->tube = nullptr;
+  metrics->retained_since = now;
+  metrics->ready_ages = {};  // with the memory that it had kept
+  retained_.push_back(metrics);
+  evict_some(limits, now);
 }
 
 // Those whose time is over, and where there are more than there may be any longer, the oldest.
-void TallyBook::forget_some(const Limits& limits, Time now) {
-  for (int i = 0; i < kForgottenAtOnce && !lingering_.empty(); ++i) {
-    Tally* oldest = lingering_.first();
-    if (by_name_.size() <= limits.tallied_tubes && !is_over(*oldest, limits, now)) return;
-    forget(oldest);
+void TubeMetricsRegistry::evict_some(const Limits& limits, Time now) {
+  for (int i = 0; i < kEvictedAtOnce && !retained_.empty(); ++i) {
+    TubeMetrics* oldest = retained_.first();
+    if (by_name_.size() <= limits.tubes_with_metrics && !has_expired(*oldest, limits, now)) return;
+    evict(oldest);
   }
 }
 
-void TallyBook::forget(Tally* tally) {
-  lingering_.erase(tally);
-  in_order_.erase(tally);
-  by_name_.erase(by_name_.find(tally->name));
+void TubeMetricsRegistry::evict(TubeMetrics* metrics) {
+  retained_.erase(metrics);
+  in_order_.erase(metrics);
+  by_name_.erase(by_name_.find(metrics->name));
 }
 
-void TallyBook::check_invariants() const {
-  lingering_.check_invariants();
+void TubeMetricsRegistry::check_invariants() const {
+  retained_.check_invariants();
   in_order_.check_invariants();
   std::size_t with_tube = 0;
-  const Tally* next = in_order_.first();
-  for (const auto& [name, tally] : by_name_) {
-    TUBED_ASSERT(name == tally.name && name != kOther && next == &tally);
+  const TubeMetrics* next = in_order_.first();
+  for (const auto& [name, metrics] : by_name_) {
+    TUBED_ASSERT(name == metrics.name && name != kOverflowName && next == &metrics);
     next = InOrder::next(next);
-    tally.ready_ages.check_invariants();
-    if (tally.tube != nullptr) ++with_tube;
-    if (tally.tube == nullptr) {
-      TUBED_ASSERT(tally.jobs == StateCounts{} && tally.ready_ages.empty());
-      TUBED_ASSERT(tally.waiting_count == 0 && tally.paused_count == 0);
+    metrics.ready_ages.check_invariants();
+    if (metrics.tube != nullptr) ++with_tube;
+    if (metrics.tube == nullptr) {
+      TUBED_ASSERT(metrics.jobs == StateCounts{} && metrics.ready_ages.empty());
+      TUBED_ASSERT(metrics.waiting_count == 0 && metrics.paused_count == 0);
     }
   }
   TUBED_ASSERT(next == nullptr);
-  TUBED_ASSERT(with_tube + lingering_.size() == by_name_.size());
-  TUBED_ASSERT(other_.tube == nullptr);
-  other_.ready_ages.check_invariants();
+  TUBED_ASSERT(with_tube + retained_.size() == by_name_.size());
+  TUBED_ASSERT(overflow_.tube == nullptr);
+  overflow_.ready_ages.check_invariants();
 }
 
 }  // namespace tubed::engine

@@ -1,5 +1,5 @@
-// Tally: what is counted of a tube for those who look from afar, and outlives the tube; TallyBook:
-// all of them.
+// TubeMetrics: what is counted of a tube for those who look from afar, and outlives the tube;
+// TubeMetricsRegistry: all of them.
 //
 // A tube that begins gets a tally of its own as long as there is a place, and else shares the one
 // of all others: that is decided then and stays. When it vanishes its tally lingers, and a tube of
@@ -18,15 +18,15 @@
 
 #include "base/histogram.h"
 #include "base/intrusive_list.h"
+#include "engine/age_sketch.h"
 #include "engine/info.h"
-#include "engine/ready_ages.h"
 #include "engine/types.h"
 
 namespace tubed::engine {
 
 struct Tube;
 
-struct Tally {
+struct TubeMetrics {
   std::string_view name;       // its key in the book
   const Tube* tube = nullptr;  // null: it lingers, or is that of all others
   // Counted since it began.
@@ -39,48 +39,48 @@ struct Tally {
   StateCounts jobs;
   std::uint64_t waiting_count = 0;
   std::uint64_t paused_count = 0;
-  ReadyAges ready_ages;
+  AgeSketch ready_ages;
 
   // These and the counters as stats-tube tells them of a tube; what is not tallied is 0.
   TubeInfo tube_info() const;
   // Of the job that was put first, within what ready_ages promises; 0 if none is ready.
   Duration oldest_ready_age(Time now) const;
 
-  Time gone;  // lingering: since when
-  ListLinks<Tally> lingering_links;
-  ListLinks<Tally> order_links;
+  Time retained_since;  // lingering: since when
+  ListLinks<TubeMetrics> retained_links;
+  ListLinks<TubeMetrics> order_links;
 };
 
-class TallyBook {
+class TubeMetricsRegistry {
  public:
   // The name under which the others are summed up. A tube of this name never has its own.
-  static constexpr std::string_view kOther = "other";
+  static constexpr std::string_view kOverflowName = "other";
 
-  TallyBook() { other_.name = kOther; }
+  TubeMetricsRegistry() { overflow_.name = kOverflowName; }
 
   // The tally of a tube that begins. O(log tallies).
-  Tally* open(std::string_view name, const Tube* tube, const Limits& limits, Time now);
+  TubeMetrics* open(std::string_view name, const Tube* tube, const Limits& limits, Time now);
   // Its tube has gone. O(1) amortised. Precondition: it tells of no job, no wait and no pause.
-  void close(Tally* tally, const Limits& limits, Time now);
+  void close(TubeMetrics* metrics, const Limits& limits, Time now);
 
   // What became of all tubes that have none of their own.
-  const Tally& other() const { return other_; }
+  const TubeMetrics& overflow() const { return overflow_; }
   // Named ones, those included that are about to be forgotten.
   std::size_t size() const { return by_name_.size(); }
 
-  // Calls visit(const Tally&, bool over) for each named tally behind `name` in the order of their
-  // names, until visit() returns false; `over`: its time is, it is about to be forgotten.
+  // Calls visit(const TubeMetrics&, bool over) for each named tally behind `name` in the order of
+  // their names, until visit() returns false; `over`: its time is, it is about to be forgotten.
   // O(log tallies + visited).
   template <class Visit>
-  void visit_behind(std::string_view name, const Limits& limits, Time now, Visit visit) const {
+  void visit_after(std::string_view name, const Limits& limits, Time now, Visit visit) const {
     const auto first = by_name_.upper_bound(name);
-    const Tally* tally = first == by_name_.end() ? nullptr : &first->second;
-    while (tally != nullptr) {
-      const Tally* next = InOrder::next(tally);
+    const TubeMetrics* metrics = first == by_name_.end() ? nullptr : &first->second;
+    while (metrics != nullptr) {
+      const TubeMetrics* next = InOrder::next(metrics);
       // While this one is looked at: who looks at many waits for memory more than for all else.
       if (next != nullptr) prefetch(*next);
-      if (!visit(*tally, is_over(*tally, limits, now))) return;
-      tally = next;
+      if (!visit(*metrics, has_expired(*metrics, limits, now))) return;
+      metrics = next;
     }
   }
 
@@ -88,23 +88,23 @@ class TallyBook {
   void check_invariants() const;
 
  private:
-  using InOrder = IntrusiveList<Tally, &Tally::order_links>;
+  using InOrder = IntrusiveList<TubeMetrics, &TubeMetrics::order_links>;
 
-  static void prefetch(const Tally& tally) {
+  static void prefetch(const TubeMetrics& metrics) {
     constexpr std::size_t kLine = 64;
-    const auto* bytes = reinterpret_cast<const char*>(&tally);
-    for (std::size_t at = 0; at < sizeof tally; at += kLine) __builtin_prefetch(bytes + at);
+    const auto* bytes = reinterpret_cast<const char*>(&metrics);
+    for (std::size_t at = 0; at < sizeof metrics; at += kLine) __builtin_prefetch(bytes + at);
   }
-  static bool is_over(const Tally& tally, const Limits& limits, Time now) {
-    return tally.tube == nullptr && now - tally.gone >= limits.tally_linger;
+  static bool has_expired(const TubeMetrics& metrics, const Limits& limits, Time now) {
+    return metrics.tube == nullptr && now - metrics.retained_since >= limits.metrics_retention;
   }
-  void forget_some(const Limits& limits, Time now);
-  void forget(Tally* tally);
+  void evict_some(const Limits& limits, Time now);
+  void evict(TubeMetrics* metrics);
 
-  Tally other_;
-  std::map<std::string, Tally, std::less<>> by_name_;
+  TubeMetrics overflow_;
+  std::map<std::string, TubeMetrics, std::less<>> by_name_;
   InOrder in_order_;  // of their names: to walk the map would touch more memory
-  IntrusiveList<Tally, &Tally::lingering_links> lingering_;  // the oldest first
+  IntrusiveList<TubeMetrics, &TubeMetrics::retained_links> retained_;  // the oldest first
 };
 
 }  // namespace tubed::engine

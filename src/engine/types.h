@@ -64,8 +64,8 @@ struct Limits {
   // Never changed in an engine's life.
   std::uint32_t short_watch_list = 256;
   // Tubes that are tallied by name; what happens in the others is tallied together.
-  std::uint32_t tallied_tubes = 0;
-  Duration tally_linger = std::chrono::minutes(10);  // a tally outlives its tube so long
+  std::uint32_t tubes_with_metrics = 0;
+  Duration metrics_retention = std::chrono::minutes(10);  // a tally outlives its tube so long
 };
 
 }  // namespace tubed

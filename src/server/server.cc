@@ -128,7 +128,7 @@ void Server::apply(const Settings& settings) {
 void Server::set_limits() {
   Limits queue = settings_.queue;
   // Without HTTP no metrics are requested.
-  if (!admin_http_.is_listening()) queue.tallied_tubes = 0;
+  if (!admin_http_.is_listening()) queue.tubes_with_metrics = 0;
   service_.set_limits(queue, {.line_bytes = settings_.line_bytes,
                               .output_bytes = settings_.output_bytes,
                               .input_memory = settings_.input_memory});

@@ -6,13 +6,13 @@
 
 namespace tubed::stats {
 
-using engine::Tally;
 using engine::TubeInfo;
+using engine::TubeMetrics;
 
 namespace {
 
 // To look at a tally that has nothing to tell costs time as well.
-constexpr std::size_t kTalliesAtOnce = 1000;
+constexpr std::size_t kTubesAtOnce = 1000;
 
 // --- Text
 
@@ -214,10 +214,10 @@ void append_server(const ServerState& state, std::string& text) {
 // The rows of one family of tubes: some of one of the two tables, the other is empty.
 struct TubeFamily {
   Rows<TubeInfo> tube;
-  Rows<TallyState> tally;
+  Rows<TubeMetricsState> metrics;
 
-  const Metric& metric() const { return tube.empty() ? tally[0].metric : tube[0].metric; }
-  std::string_view help() const { return tube.empty() ? tally[0].help() : tube[0].help(); }
+  const Metric& metric() const { return tube.empty() ? metrics[0].metric : tube[0].metric; }
+  std::string_view help() const { return tube.empty() ? metrics[0].help() : tube[0].help(); }
 };
 
 template <class State>
@@ -238,39 +238,39 @@ bool take_family(Rows<State> rows, std::size_t& index, Rows<State>& family) {
 // Both tables one behind the other. False: there are not so many.
 bool family_at(std::size_t index, TubeFamily& family) {
   return take_family(tube_rows(), index, family.tube) ||
-         take_family(tally_rows(), index, family.tally);
+         take_family(tube_metrics_rows(), index, family.metrics);
 }
 
 // Writes what tallies have to tell in one family.
 class TubeWriter {
  public:
-  TubeWriter(const TubeFamily& family, const Tally& any, Time now, std::string& text)
+  TubeWriter(const TubeFamily& family, const TubeMetrics& any, Time now, std::string& text)
       : family_(family), now_(now), text_(text) {
     const auto add_words = [this](const auto& row) {
       words_.emplace_back(row.metric.family, row.metric.label, true);
     };
     for (const auto& row : family.tube) add_words(row);
-    for (const auto& row : family.tally) {
+    for (const auto& row : family.metrics) {
       add_words(row);
       if (row.histogram == nullptr) continue;
       histogram_words_.emplace(row.metric.family, row.histogram({any, now}), true);
     }
   }
 
-  void append(const Tally& tally) {
-    const TallyState state{tally, now_};
+  void append(const TubeMetrics& metrics) {
+    const TubeMetricsState state{metrics, now_};
     if (histogram_words_) {
       // One that has counted nothing is left out: with many tubes it would be most of them.
-      const HistogramView histogram = family_.tally[0].histogram(state);
+      const HistogramView histogram = family_.metrics[0].histogram(state);
       if (histogram.total() == 0) return;
-      return append_histogram(*histogram_words_, tally.name, histogram, text_);
+      return append_histogram(*histogram_words_, metrics.name, histogram, text_);
     }
     auto words = words_.begin();
     if (!family_.tube.empty()) {
-      const TubeInfo tube = tally.tube_info();
-      for (const auto& row : family_.tube) append_row(row, *words++, tally.name, tube, text_);
+      const TubeInfo tube = metrics.tube_info();
+      for (const auto& row : family_.tube) append_row(row, *words++, metrics.name, tube, text_);
     }
-    for (const auto& row : family_.tally) append_row(row, *words++, tally.name, state, text_);
+    for (const auto& row : family_.metrics) append_row(row, *words++, metrics.name, state, text_);
   }
 
  private:
@@ -330,7 +330,7 @@ std::vector<MetricText> metric_texts() {
   append_metric_texts(beanstalkd_rows(), "", texts);
   append_metric_texts(own_rows(), "", texts);
   append_metric_texts(tube_rows(), "tube", texts);
-  append_metric_texts(tally_rows(), "tube", texts);
+  append_metric_texts(tube_metrics_rows(), "tube", texts);
   return texts;
 }
 
@@ -356,22 +356,22 @@ bool MetricsPage::append_piece(Time now, std::size_t bytes, std::string& text) {
 // at the page's end.
 bool MetricsPage::make_more(Time now, std::size_t bytes) {
   made_.erase(0, std::exchange(given_, 0));
-  const engine::TallyBook& tallies = engine_.tallies();
+  const engine::TubeMetricsRegistry& registry = engine_.tube_metrics();
   const Limits& limits = engine_.limits();
-  std::size_t left = kTalliesAtOnce;
+  std::size_t left = kTubesAtOnce;
   for (TubeFamily family; family_at(family_, family); family = {}) {
     if (made_.size() >= bytes || left == 0) return true;
     if (behind_.empty()) begin_family(family.metric(), family.help(), made_);
-    TubeWriter writer(family, tallies.other(), now, made_);
+    TubeWriter writer(family, registry.overflow(), now, made_);
     bool finished = true;
-    tallies.visit_behind(behind_, limits, now, [&](const Tally& tally, bool over) {
-      if (!over) writer.append(tally);
+    registry.visit_after(behind_, limits, now, [&](const TubeMetrics& metrics, bool expired) {
+      if (!expired) writer.append(metrics);
       finished = made_.size() < bytes && --left > 0;
-      if (!finished) behind_ = tally.name;
+      if (!finished) behind_ = metrics.name;
       return finished;
     });
     if (!finished) return true;
-    writer.append(tallies.other());
+    writer.append(registry.overflow());
     behind_.clear();
     ++family_;
   }

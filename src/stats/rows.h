@@ -6,7 +6,7 @@
 
 #include "engine/fact_log.h"
 #include "engine/info.h"
-#include "engine/tally.h"
+#include "engine/tube_metrics.h"
 #include "engine/types.h"
 #include "stats/counters.h"
 #include "stats/process.h"
@@ -50,11 +50,11 @@ inline constexpr Metric kInfoMetric = {.family = "tubed_info",
 // A tube, as stats-tube and its metrics tell of it.
 Rows<engine::TubeInfo> tube_rows();
 // What only the metrics tell of it.
-struct TallyState {
-  const engine::Tally& tally;
+struct TubeMetricsState {
+  const engine::TubeMetrics& metrics;
   Time now;
 };
-Rows<TallyState> tally_rows();
+Rows<TubeMetricsState> tube_metrics_rows();
 
 // A job, and where the journal has it.
 struct KeptJob {

@@ -65,28 +65,28 @@ constexpr Row<TubeInfo> kTube[] = {
      .number = [](const TubeInfo& t) { return whole_seconds_of(t.pause_left); }},
 };
 
-constexpr Row<TallyState> kTally[] = {
+constexpr Row<TubeMetricsState> kTubeMetrics[] = {
     {.key = "",
      .meaning = "Reservations of the tube's jobs whose TTR passed.",
-     .number = [](const TallyState& t) { return t.tally.timeout_count; },
+     .number = [](const TubeMetricsState& t) { return t.metrics.timeout_count; },
      .metric = {.family = "tubed_tube_job_timeouts_total", .type = MetricType::counter}},
     {.key = "",
      .meaning = "1 while the tube is paused; of all others, how many are.",
-     .number = [](const TallyState& t) { return t.tally.paused_count; },
+     .number = [](const TubeMetricsState& t) { return t.metrics.paused_count; },
      .metric = {.family = "tubed_tube_paused"}},
     {.key = "",
      .meaning = "About how long ago the oldest ready job was put, delays included (exact where "
                 "jobs are taken in order; else within a quarter, or a tenth of a second); 0 if "
                 "none is ready.",
-     .seconds = [](const TallyState& t) { return t.tally.oldest_ready_age(t.now); },
+     .seconds = [](const TubeMetricsState& t) { return t.metrics.oldest_ready_age(t.now); },
      .metric = {.family = "tubed_tube_oldest_ready_job_age_seconds"}},
     {.key = "",
      .meaning = "From a job's put to its first reservation, delays included.",
-     .histogram = [](const TallyState& t) { return t.tally.put_to_reserve.view(); },
+     .histogram = [](const TubeMetricsState& t) { return t.metrics.put_to_reserve.view(); },
      .metric = {.family = "tubed_tube_put_to_reserve_seconds", .type = MetricType::histogram}},
     {.key = "",
      .meaning = "From a job's last reservation to its delete by who held it.",
-     .histogram = [](const TallyState& t) { return t.tally.reserve_to_delete.view(); },
+     .histogram = [](const TubeMetricsState& t) { return t.metrics.reserve_to_delete.view(); },
      .metric = {.family = "tubed_tube_reserve_to_delete_seconds", .type = MetricType::histogram}},
 };
 
@@ -96,8 +96,8 @@ Rows<TubeInfo> tube_rows() {
   return kTube;
 }
 
-Rows<TallyState> tally_rows() {
-  return kTally;
+Rows<TubeMetricsState> tube_metrics_rows() {
+  return kTubeMetrics;
 }
 
 }  // namespace tubed::stats

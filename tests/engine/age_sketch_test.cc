@@ -1,5 +1,5 @@
 // What the ages of ready jobs tell, against all of them in a multiset.
-#include "engine/ready_ages.h"
+#include "engine/age_sketch.h"
 
 #include <random>
 #include <set>
@@ -17,12 +17,12 @@ constexpr Time kBegin{std::chrono::hours(1000)};
 
 // Both at once.
 struct Both {
-  void enter(Time created) {
-    ages.enter(created);
+  void add(Time created) {
+    ages.add(created);
     naive.insert(created);
   }
-  void leave(std::multiset<Time>::iterator who) {
-    ages.leave(*who);
+  void remove(std::multiset<Time>::iterator who) {
+    ages.remove(*who);
     naive.erase(who);
   }
   // The oldest is in the first span, and that is not wider than promised: seen at `now` the begin
@@ -32,15 +32,15 @@ struct Both {
     REQUIRE(ages.count() == naive.size());
     REQUIRE(ages.empty() == naive.empty());
     if (naive.empty()) return;
-    const ReadyAges::Span& first = ages.first();
+    const AgeSketch::Span& first = ages.first();
     REQUIRE(first.begin <= *naive.begin());
     REQUIRE(*naive.begin() <= first.last);
-    const Duration told = now - first.begin;
-    const Duration most = std::max<Duration>(ReadyAges::kGrain, told / narrowness);
-    REQUIRE(now - *naive.begin() >= told - most);
+    const Duration reported = now - first.begin;
+    const Duration most = std::max<Duration>(AgeSketch::kGrain, reported / narrowness);
+    REQUIRE(now - *naive.begin() >= reported - most);
   }
 
-  ReadyAges ages;
+  AgeSketch ages;
   std::multiset<Time> naive;
 };
 
@@ -51,12 +51,12 @@ TEST_CASE("a queue that is taken from in order") {
   Time now = kBegin;
   for (int i = 0; i < 3000; ++i) {
     now += 70ms;
-    both.enter(now);
-    if (i >= 900) both.leave(both.naive.begin());
+    both.add(now);
+    if (i >= 900) both.remove(both.naive.begin());
     both.check(now, 8);
   }
   while (!both.naive.empty()) {
-    both.leave(both.naive.begin());
+    both.remove(both.naive.begin());
     both.check(now, 8);
   }
 }
@@ -69,16 +69,16 @@ TEST_CASE("a queue that is taken from at random, and gets old jobs back") {
     std::vector<Time> held;
     for (int i = 0; i < 4000; ++i) {
       now += std::chrono::milliseconds(random() % 500);
-      both.enter(now);
+      both.add(now);
       if (random() % 2 == 0) {
         const auto who = std::next(both.naive.begin(),
                                    static_cast<std::ptrdiff_t>(random() % both.naive.size()));
         held.push_back(*who);
-        both.leave(who);
+        both.remove(who);
       }
       if (!held.empty() && random() % 3 == 0) {
         const std::size_t which = random() % held.size();
-        both.enter(held[which]);
+        both.add(held[which]);
         held.erase(held.begin() + static_cast<std::ptrdiff_t>(which));
       }
       both.check(now, 8);
@@ -88,19 +88,19 @@ TEST_CASE("a queue that is taken from at random, and gets old jobs back") {
 
 TEST_CASE("ages from seconds to days side by side, and one leaves after the other") {
   Both both;
-  for (Duration age = 1s; age < 24h * 30; age += age / 40) both.enter(kBegin - age);
-  CHECK(both.ages.span_count() <= ReadyAges::kMaxSpans);
+  for (Duration age = 1s; age < 24h * 30; age += age / 40) both.add(kBegin - age);
+  CHECK(both.ages.span_count() <= AgeSketch::kMaxSpans);
   while (!both.naive.empty()) {
     both.check(kBegin, 4);
-    both.leave(both.naive.begin());
+    both.remove(both.naive.begin());
   }
 }
 
 TEST_CASE("jobs of one moment share a span") {
-  ReadyAges ages;
-  for (int i = 0; i < 1000; ++i) ages.enter(kBegin + i * 100us);
+  AgeSketch ages;
+  for (int i = 0; i < 1000; ++i) ages.add(kBegin + i * 100us);
   CHECK(ages.span_count() == 1);
-  ages.enter(kBegin + 200ms);
+  ages.add(kBegin + 200ms);
   CHECK(ages.span_count() == 2);
   CHECK(ages.count() == 1001);
   CHECK(ages.covers(kBegin + 50ms));

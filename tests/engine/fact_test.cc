@@ -59,7 +59,7 @@ TEST_CASE("a kick tells Placed for each job it moves") {
   world.kick(session, 5);
   CHECK(world.facts() == Lines{"placed 1: ready 0 reserves=1 buries=1 kicks=1",
                                "placed 2: ready 0 reserves=1 buries=1 kicks=1"});
-  world.engine.kick_job(world.now, delayed, world.said);
+  world.engine.kick_job(world.now, delayed, world.output);
   CHECK(world.facts() == Lines{"placed 3: ready 0 delay 5 kicks=1"});
 }
 
@@ -116,7 +116,7 @@ TEST_CASE("the pause of a tube that dies is told to be over") {
   world.remove(other, job);
   CHECK(world.facts() == Lines{"removed 1", "paused a for 0 until 0s"});
   CHECK(world.next_deadline() == kNever);
-  world.engine.use(other, world.now, "a", world.said);
+  world.engine.use(other, world.now, "a", world.output);
   CHECK(world.tube("a").pause_left == 0s);
 }
 
@@ -131,9 +131,9 @@ TEST_CASE("what changes nothing durable tells no fact") {
   world.engine.reserve_job(session, world.now, 2);
   world.engine.peek(1);
   world.engine.peek_ready(session);
-  world.engine.use(session, world.now, "a", world.said);
+  world.engine.use(session, world.now, "a", world.output);
   world.engine.watch(session, world.now, "b");
-  world.engine.ignore(session, world.now, "b", world.said);
+  world.engine.ignore(session, world.now, "b", world.output);
   world.reserve(session, 1s);
   world.engine.cancel_wait(session);
   world.remove(session, 99);
@@ -217,7 +217,7 @@ TEST_CASE("a replayed Placed brings back the place and the counters of its job")
   world.bury(session, first, 2);
   world.release(session, third, 3, 20);
   Engine replayed{Limits()};
-  for (const KeptFact& kept : world.said.log()) replayed.replay(world.now, kept.fact());
+  for (const RecordedFact& kept : world.output.log()) replayed.replay(world.now, kept.fact());
   CHECK(replayed.peek_buried(replayed.open())->id == second);
   for (const JobId job : {first, second, third}) {
     const JobInfo info = replayed.job_info(world.now, job).value();
@@ -236,7 +236,7 @@ TEST_CASE("a replay in any order of ids puts buried jobs in the order of their b
   Recording list;
   world.engine.visit_durable(world.now, list);
   World again;
-  for (const KeptFact& kept : list.log()) again.engine.replay(again.now, kept.fact());
+  for (const RecordedFact& kept : list.log()) again.engine.replay(again.now, kept.fact());
   const SessionId other = again.open();
   for (const JobId expected : {3U, 1U, 2U}) {
     CHECK(again.engine.peek_buried(other)->id == expected);

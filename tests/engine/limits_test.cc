@@ -22,8 +22,8 @@ TEST_CASE("no more tubes are made than the limit says") {
   limits.tubes = 2;
   World world(limits);
   const SessionId session = world.open();
-  CHECK(world.engine.use(session, world.now, "a", world.said));
-  CHECK_FALSE(world.engine.use(session, world.now, "b", world.said));
+  CHECK(world.engine.use(session, world.now, "a", world.output));
+  CHECK_FALSE(world.engine.use(session, world.now, "b", world.output));
   CHECK_FALSE(world.engine.watch(session, world.now, "b"));
   CHECK(world.engine.used_tube(session) == "a");
   CHECK(world.engine.watched_count(session) == 1);
@@ -57,7 +57,7 @@ TEST_CASE("a watch list is no longer than the limit says, whatever the others ha
   CHECK_FALSE(world.engine.watch(first, world.now, "b"));
   CHECK(world.engine.watch(first, world.now, "a"));
   CHECK(world.engine.watch(second, world.now, "b"));
-  CHECK(world.engine.ignore(first, world.now, "a", world.said));
+  CHECK(world.engine.ignore(first, world.now, "a", world.output));
   CHECK(world.engine.watch(first, world.now, "b"));
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("lowered limits hold from now on, and what exceeds them stays") {
   world.put(session);
   world.engine.set_limits({.job_memory_bytes = 1, .tubes = 1, .watches = 0});
   CHECK_FALSE(world.engine.claim_memory(0));
-  CHECK_FALSE(world.engine.use(session, world.now, "b", world.said));
+  CHECK_FALSE(world.engine.use(session, world.now, "b", world.output));
   CHECK(world.has_tube("a"));
   CHECK(world.take(session) == 1);
 }
@@ -111,10 +111,10 @@ TEST_CASE("a kick moves work_per_turn jobs a slice and says how many are to come
   const SessionId session = world.open();
   for (int i = 0; i < 8; ++i) world.put_and_bury(session);
   Kick kick = world.engine.begin_kick(session, 7);
-  CHECK(world.engine.kick(session, world.now, kick, world.said) == kWork);
+  CHECK(world.engine.kick(session, world.now, kick, world.output) == kWork);
   CHECK(kick.left == 4);
-  CHECK(world.engine.kick(session, world.now, kick, world.said) == kWork);
-  CHECK(world.engine.kick(session, world.now, kick, world.said) == 1);
+  CHECK(world.engine.kick(session, world.now, kick, world.output) == kWork);
+  CHECK(world.engine.kick(session, world.now, kick, world.output) == 1);
   CHECK(kick.left == 0);
   CHECK(world.engine.info().jobs.ready == 7);
   CHECK(world.engine.info().jobs.buried == 1);
@@ -125,9 +125,9 @@ TEST_CASE("a kick in slices ends when others have taken its jobs away") {
   const SessionId session = world.open();
   for (int i = 0; i < 5; ++i) world.put_and_bury(session);
   Kick kick = world.engine.begin_kick(session, 5);
-  CHECK(world.engine.kick(session, world.now, kick, world.said) == kWork);
+  CHECK(world.engine.kick(session, world.now, kick, world.output) == kWork);
   CHECK(world.remove(session, 4));
-  CHECK(world.engine.kick(session, world.now, kick, world.said) == 1);
+  CHECK(world.engine.kick(session, world.now, kick, world.output) == 1);
   CHECK(kick.left == 0);
 }
 
@@ -152,10 +152,10 @@ TEST_CASE("a close gives work_per_turn jobs back at once and the others in advan
   CHECK(world.engine.next_deadlines().closing);
   CHECK(world.open() == 2);  // its id is not free yet
   CHECK_FALSE(world.remove(other, 8));
-  world.engine.advance(world.now, world.said);
+  world.engine.advance(world.now, world.output);
   CHECK(world.engine.info().jobs.ready == 2 * kWork);
   CHECK(world.engine.next_deadlines().closing);
-  world.engine.advance(world.now, world.said);
+  world.engine.advance(world.now, world.output);
   CHECK(world.engine.info().jobs.ready == 8);
   CHECK(world.next_deadline() == kNever);
   CHECK(world.open() == holder);
@@ -177,11 +177,11 @@ TEST_CASE("advance makes work_per_turn due jobs ready a slice, and says that the
   for (int i = 0; i < 8; ++i) world.put(session, {.delay = 1});
   world.now += 1s;
   for (const std::uint64_t ready : {3U, 6U}) {
-    world.engine.advance(world.now, world.said);
+    world.engine.advance(world.now, world.output);
     CHECK(world.engine.info().jobs.ready == ready);
     CHECK(world.engine.next_deadlines().delay <= world.now);
   }
-  world.engine.advance(world.now, world.said);
+  world.engine.advance(world.now, world.output);
   CHECK(world.engine.info().jobs.ready == 8);
   CHECK(world.next_deadline() == kNever);
 }
@@ -192,11 +192,11 @@ TEST_CASE("advance ends work_per_turn due reservations a slice, and says that th
   for (int i = 0; i < 8; ++i) world.put_and_hold(session, {.ttr = 1});
   world.now += 1s;
   for (const std::uint64_t timeouts : {3U, 6U}) {
-    world.engine.advance(world.now, world.said);
+    world.engine.advance(world.now, world.output);
     CHECK(world.engine.info().timeouts == timeouts);
     CHECK(world.engine.next_deadlines().ttr <= world.now);
   }
-  world.engine.advance(world.now, world.said);
+  world.engine.advance(world.now, world.output);
   CHECK(world.engine.info().timeouts == 8);
   CHECK(world.next_deadline() == kNever);
 }
@@ -205,10 +205,10 @@ TEST_CASE("advance ends work_per_turn due waits a slice, and says that there are
   World world(small_turns());
   for (int i = 0; i < 5; ++i) world.reserve(world.open(), 1s);
   world.now += 1s;
-  world.engine.advance(world.now, world.said);
+  world.engine.advance(world.now, world.output);
   CHECK(world.notices() == Lines{"0 timed out", "1 timed out", "2 timed out"});
   CHECK(world.engine.next_deadlines().ttr <= world.now);
-  world.engine.advance(world.now, world.said);
+  world.engine.advance(world.now, world.output);
   CHECK(world.notices() == Lines{"3 timed out", "4 timed out"});
   CHECK(world.next_deadline() == kNever);
 }
@@ -220,11 +220,11 @@ TEST_CASE("advance ends work_per_turn due pauses a slice, and says that there ar
     world.pause(tube, 1);
   }
   world.now += 1s;
-  world.engine.advance(world.now, world.said);
+  world.engine.advance(world.now, world.output);
   CHECK(world.tube("c").pause == Seconds{0});
   CHECK(world.tube("d").pause == Seconds{1});
   CHECK(world.engine.next_deadlines().pause <= world.now);
-  world.engine.advance(world.now, world.said);
+  world.engine.advance(world.now, world.output);
   CHECK(world.tube("e").pause == Seconds{0});
   CHECK(world.next_deadline() == kNever);
 }
@@ -238,7 +238,7 @@ TEST_CASE("delays that end at one moment end in the order of ids, whatever their
     world.put(a, {.delay = 1});
   }
   world.now += 1s;
-  world.engine.advance(world.now, world.said);
+  world.engine.advance(world.now, world.output);
   for (const JobId job : {1U, 2U, 3U}) CHECK(world.state(job) == JobState::ready);
   CHECK(world.state(4) == JobState::delayed);
 }

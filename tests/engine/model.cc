@@ -116,11 +116,11 @@ void Model::close(SessionId id, Time now, Output& out) {
     remove_if_unwanted(tube, out);
   }
   closing_.push_back(id);
-  go_on_closing(out);
+  continue_closing(out);
   serve_waiting(now, out);
 }
 
-void Model::go_on_closing(Output& out) {
+void Model::continue_closing(Output& out) {
   std::uint32_t budget = limits_.work_per_turn;
   while (!closing_.empty()) {
     const SessionId id = closing_.back();
@@ -214,7 +214,7 @@ void Model::return_memory(std::uint32_t body_bytes) {
 
 // --- Jobs
 
-void Model::tell_placed(Job& job, Output& out) {
+void Model::emit_placed(Job& job, Output& out) {
   Placement place = ready_place(job);
   place.state = job.state;
   if (job.state == JobState::delayed) place.until = job.deadline;
@@ -226,7 +226,7 @@ void Model::tell_placed(Job& job, Output& out) {
 
 void Model::make_ready(Job& job, Output& out) {
   job.state = JobState::ready;
-  tell_placed(job, out);
+  emit_placed(job, out);
 }
 
 JobId Model::put(SessionId id, Time now, Job job, Output& out) {
@@ -330,7 +330,7 @@ bool Model::release(SessionId id, Time now, JobId job_id, Priority priority, Sec
   job->delay = delay;
   job->state = delay.count > 0 ? JobState::delayed : JobState::ready;
   job->deadline = now + delay;
-  tell_placed(*job, out);
+  emit_placed(*job, out);
   serve_waiting(now, out);
   return true;
 }
@@ -342,7 +342,7 @@ bool Model::bury(SessionId id, JobId job_id, Priority priority, Output& out) {
   job->priority = priority;
   job->state = JobState::buried;
   job->bury_order = next_bury_order_++;
-  tell_placed(*job, out);
+  emit_placed(*job, out);
   return true;
 }
 

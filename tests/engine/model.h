@@ -137,11 +137,11 @@ class Model {
   Time wait_end(const Session& session) const;
   bool deadline_soon(SessionId id, Time now) const;
 
-  void tell_placed(Job& job, Output& out);
+  void emit_placed(Job& job, Output& out);
   void make_ready(Job& job, Output& out);
   void give(Session& session, JobId job, Time now);
   void serve_waiting(Time now, Output& out);
-  void go_on_closing(Output& out);
+  void continue_closing(Output& out);
   void end_reservations(Time now, Output& out);
   void end_delays(Time now);
   void end_pauses(Time now, Output& out);

@@ -12,7 +12,7 @@ namespace tubed::engine {
 
 void Model::advance(Time now, Output& out) {
   end_reservations(now, out);
-  if (!closing_.empty()) go_on_closing(out);
+  if (!closing_.empty()) continue_closing(out);
   end_delays(now);
   end_pauses(now, out);
   serve_waiting(now, out);

@@ -23,14 +23,14 @@ std::string describe(const Fact& fact);
 std::string describe(const Notice& notice);
 
 // A fact that outlives its telling.
-class KeptFact {
+class RecordedFact {
  public:
-  KeptFact(const Fact& fact, Time told) : told_(told), fact_(fact) {
+  RecordedFact(const Fact& fact, Time emitted_at) : emitted_at_(emitted_at), fact_(fact) {
     if (const auto* added = std::get_if<Added>(&fact)) tube_ = added->tube;
     if (const auto* paused = std::get_if<Paused>(&fact)) tube_ = paused->tube;
   }
 
-  Time told() const { return told_; }
+  Time emitted_at() const { return emitted_at_; }
   // Valid as long as this.
   Fact fact() const {
     Fact fact = fact_;
@@ -41,7 +41,7 @@ class KeptFact {
 
  private:
   std::string tube_;
-  Time told_;
+  Time emitted_at_;
   Fact fact_;
 };
 
@@ -53,9 +53,9 @@ class Recording final : public Output {
   // The time at which facts are told from now on.
   void set_time(Time now) { now_ = now; }
 
-  // All facts since the start, or since forget_log().
-  const std::deque<KeptFact>& log() const { return log_; }
-  void forget_log() { log_.clear(); }
+  // All facts since the start, or since clear_log().
+  const std::deque<RecordedFact>& log() const { return log_; }
+  void clear_log() { log_.clear(); }
 
   // What came since the last take: all of it, or one of both kinds.
   Lines take();
@@ -64,7 +64,7 @@ class Recording final : public Output {
 
  private:
   Time now_;
-  std::deque<KeptFact> log_;
+  std::deque<RecordedFact> log_;
   Lines lines_;
   Lines facts_;
   Lines notices_;

@@ -7,36 +7,36 @@ namespace tubed::engine {
 
 namespace {
 
-Limits tallying(std::uint32_t tubes, Duration linger = 60s) {
+Limits with_metrics(std::uint32_t tubes, Duration linger = 60s) {
   Limits limits;
-  limits.tallied_tubes = tubes;
-  limits.tally_linger = linger;
+  limits.tubes_with_metrics = tubes;
+  limits.metrics_retention = linger;
   return limits;
 }
 
 Lines named(const World& world) {
   Lines names;
-  world.engine.tallies().visit_behind("", world.engine.limits(), world.now,
-                                      [&](const Tally& tally, bool over) {
-                                        if (!over) names.emplace_back(tally.name);
-                                        return true;
-                                      });
+  world.engine.tube_metrics().visit_after("", world.engine.limits(), world.now,
+                                          [&](const TubeMetrics& metrics, bool expired) {
+                                            if (!expired) names.emplace_back(metrics.name);
+                                            return true;
+                                          });
   return names;
 }
 
 // That of the tube, or of all others if it has none of its own.
-const Tally& tally_of(const World& world, std::string_view name) {
-  const Tally* found = &world.engine.tallies().other();
-  world.engine.tallies().visit_behind("", world.engine.limits(), world.now,
-                                      [&](const Tally& tally, bool over) {
-                                        if (!over && tally.name == name) found = &tally;
-                                        return tally.name < name;
-                                      });
+const TubeMetrics& metrics_of(const World& world, std::string_view name) {
+  const TubeMetrics* found = &world.engine.tube_metrics().overflow();
+  world.engine.tube_metrics().visit_after("", world.engine.limits(), world.now,
+                                          [&](const TubeMetrics& metrics, bool expired) {
+                                            if (!expired && metrics.name == name) found = &metrics;
+                                            return metrics.name < name;
+                                          });
   return *found;
 }
 
 std::uint64_t puts_of(const World& world, std::string_view name) {
-  return tally_of(world, name).put_count;
+  return metrics_of(world, name).put_count;
 }
 
 // A tube that comes, gets a job that is deleted, and goes.
@@ -49,24 +49,24 @@ void visit(World& world, std::string_view tube) {
 }  // namespace
 
 TEST_CASE("a job that a replay brings from later than now has waited for no time") {
-  World world(tallying(10));
+  World world(with_metrics(10));
   world.put(world.open("a"));
-  World again(tallying(10));
+  World again(with_metrics(10));
   again.now = world.now - 1h;  // the wall clock was set back between the two
-  for (const KeptFact& kept : world.said.log()) again.engine.replay(again.now, kept.fact());
+  for (const RecordedFact& kept : world.output.log()) again.engine.replay(again.now, kept.fact());
   again.take(again.open("a"));
-  CHECK(tally_of(again, "a").put_to_reserve.view().sum == 0);
-  CHECK(tally_of(again, "a").put_to_reserve.view().total() == 1);
+  CHECK(metrics_of(again, "a").put_to_reserve.view().sum == 0);
+  CHECK(metrics_of(again, "a").put_to_reserve.view().total() == 1);
 }
 
-TEST_CASE("a tally counts what happens to the jobs of its tube") {
-  World world(tallying(10));
+TEST_CASE("metrics count what happens to the jobs of its tube") {
+  World world(with_metrics(10));
   const SessionId session = world.open("a");
   const JobId first = world.put(session, {.ttr = 2});
   world.pass(5ms);
   CHECK(world.take(session) == first);
   world.pass(2s);  // timed out
-  CHECK(tally_of(world, "a").timeout_count == 1);
+  CHECK(metrics_of(world, "a").timeout_count == 1);
   CHECK(world.take(session) == first);
   world.pass(50ms);
   world.remove(session, first);
@@ -76,37 +76,37 @@ TEST_CASE("a tally counts what happens to the jobs of its tube") {
   world.put_and_hold(session);
   world.pause("a", 100);
   world.reserve(session);
-  const Tally& tally = tally_of(world, "a");
-  CHECK(tally.name == "a");
-  CHECK(tally.put_count == 5);
-  CHECK(tally.delete_count == 1);
-  CHECK(tally.jobs ==
+  const TubeMetrics& metrics = metrics_of(world, "a");
+  CHECK(metrics.name == "a");
+  CHECK(metrics.put_count == 5);
+  CHECK(metrics.delete_count == 1);
+  CHECK(metrics.jobs ==
         StateCounts{.urgent = 1, .ready = 1, .reserved = 1, .delayed = 1, .buried = 1});
-  CHECK(tally.waiting_count == 1);
-  CHECK(tally.paused_count == 1);
+  CHECK(metrics.waiting_count == 1);
+  CHECK(metrics.paused_count == 1);
   // The first reservation came after 5 ms, those of the others at once; the second is none.
-  CHECK(tally.put_to_reserve.view().total() == 3);
-  CHECK(tally.put_to_reserve.view().sum == doctest::Approx(5e6));
-  CHECK(tally.reserve_to_delete.view().total() == 1);
-  CHECK(tally.reserve_to_delete.view().sum == doctest::Approx(50e6));
-  CHECK(world.engine.tallies().other().put_count == 0);
+  CHECK(metrics.put_to_reserve.view().total() == 3);
+  CHECK(metrics.put_to_reserve.view().sum == doctest::Approx(5e6));
+  CHECK(metrics.reserve_to_delete.view().total() == 1);
+  CHECK(metrics.reserve_to_delete.view().sum == doctest::Approx(50e6));
+  CHECK(world.engine.tube_metrics().overflow().put_count == 0);
 }
 
 TEST_CASE("a delete by one who does not hold the job is no reservation's end") {
-  World world(tallying(10));
+  World world(with_metrics(10));
   const SessionId session = world.open("a");
   world.remove(session, world.put(session));
   world.remove(session, world.put_and_bury(session));
-  CHECK(tally_of(world, "a").delete_count == 2);
-  CHECK(tally_of(world, "a").reserve_to_delete.view().total() == 0);
+  CHECK(metrics_of(world, "a").delete_count == 2);
+  CHECK(metrics_of(world, "a").reserve_to_delete.view().total() == 0);
 }
 
 TEST_CASE("a tube that comes back in time goes on counting") {
-  World world(tallying(10, 60s));
+  World world(with_metrics(10, 60s));
   visit(world, "a");
   CHECK_FALSE(world.has_tube("a"));
   CHECK(puts_of(world, "a") == 1);
-  CHECK(tally_of(world, "a").jobs == StateCounts{});
+  CHECK(metrics_of(world, "a").jobs == StateCounts{});
   world.pass(59s);
   visit(world, "a");
   CHECK(puts_of(world, "a") == 2);
@@ -118,21 +118,21 @@ TEST_CASE("a tube that comes back in time goes on counting") {
 }
 
 TEST_CASE("places go to who comes first, and all others are counted together") {
-  World world(tallying(2));
+  World world(with_metrics(2));
   const SessionId a = world.open("a");
   const SessionId b = world.open("b");
   const SessionId c = world.open("c");
   for (const SessionId session : {a, b, b, c, c, c}) world.put(session);
   CHECK(named(world) == Lines{"a", "default"});
   CHECK(puts_of(world, "a") == 1);
-  const Tally& other = world.engine.tallies().other();
+  const TubeMetrics& other = world.engine.tube_metrics().overflow();
   CHECK(other.name == "other");
   CHECK(other.put_count == 5);
   CHECK(other.jobs.ready == 5);
 }
 
 TEST_CASE("where a tube is counted is decided when it begins, and stays") {
-  World world(tallying(2, 60s));
+  World world(with_metrics(2, 60s));
   const SessionId a = world.open("a");
   const SessionId b = world.open("b");
   world.remove(a, world.put(a));
@@ -146,7 +146,7 @@ TEST_CASE("where a tube is counted is decided when it begins, and stays") {
 }
 
 TEST_CASE("a place is free when its tube has been gone for long enough, and not before") {
-  World world(tallying(2, 60s));
+  World world(with_metrics(2, 60s));
   visit(world, "a");
   world.pass(59s);
   visit(world, "b");
@@ -154,41 +154,41 @@ TEST_CASE("a place is free when its tube has been gone for long enough, and not 
   world.pass(1s);
   visit(world, "b");
   CHECK(named(world) == Lines{"b", "default"});
-  CHECK(world.engine.tallies().other().put_count == 1);
+  CHECK(world.engine.tube_metrics().overflow().put_count == 1);
 }
 
 TEST_CASE("a reload gives places to tubes to come, and takes them from tubes that go") {
-  World world(tallying(1, 60s));
+  World world(with_metrics(1, 60s));
   const SessionId a = world.open("a");
   world.put(a);
-  world.engine.set_limits(tallying(3, 60s));
+  world.engine.set_limits(with_metrics(3, 60s));
   CHECK(named(world) == Lines{"default"});
   const SessionId b = world.open("b");
   const SessionId c = world.open("c");
   world.put(b);
   CHECK(named(world) == Lines{"b", "c", "default"});
-  world.engine.set_limits(tallying(2, 60s));
+  world.engine.set_limits(with_metrics(2, 60s));
   CHECK(named(world) == Lines{"b", "c", "default"});
   world.close(c);  // beyond the bound it does not linger
   CHECK(named(world) == Lines{"b", "default"});
-  world.engine.set_limits(tallying(0, 60s));
+  world.engine.set_limits(with_metrics(0, 60s));
   CHECK(named(world) == Lines{"b", "default"});
   CHECK(puts_of(world, "b") == 1);
 }
 
 TEST_CASE("a tube of the name that the others have is one of them") {
-  World world(tallying(10));
+  World world(with_metrics(10));
   const SessionId other = world.open("other");
   world.put(other);
   CHECK(named(world) == Lines{"default"});
-  CHECK(world.engine.tallies().other().put_count == 1);
+  CHECK(world.engine.tube_metrics().overflow().put_count == 1);
 }
 
 TEST_CASE("the age of the oldest ready job") {
-  World world(tallying(2));
+  World world(with_metrics(2));
   const SessionId a = world.open("a");
   const auto age = [&](std::string_view tube) {
-    return tally_of(world, tube).oldest_ready_age(world.now);
+    return metrics_of(world, tube).oldest_ready_age(world.now);
   };
   CHECK(age("a") == 0s);
   const JobId first = world.put(a, {.priority = 5});
@@ -202,17 +202,17 @@ TEST_CASE("the age of the oldest ready job") {
   CHECK(age("a") == 1500ms);  // to the millisecond: it is the next one
   world.release(a, first, 5);
   CHECK(age("a") == 1507ms);
-  world.engine.set_limits(tallying(0));
+  world.engine.set_limits(with_metrics(0));
   const SessionId b = world.open("b");
   const SessionId c = world.open("c");
   world.put(b);
   world.pass(2s);
   world.put(c);
-  CHECK(world.engine.tallies().other().oldest_ready_age(world.now) == 2s);
+  CHECK(world.engine.tube_metrics().overflow().oldest_ready_age(world.now) == 2s);
 }
 
 TEST_CASE("many that are forgotten are forgotten one after the other") {
-  World world(tallying(1000, 60s));
+  World world(with_metrics(1000, 60s));
   for (int i = 0; i < 500; ++i) visit(world, "t" + std::to_string(i));
   CHECK(named(world).size() == 501);
   world.pass(60s);

@@ -72,13 +72,13 @@ TEST_CASE("kick_job moves one buried or delayed job of any tube, and no other") 
   const JobId delayed = world.put(session, {.delay = 5});
   const JobId buried = world.put_and_bury(session);
   const JobId held = world.put_and_hold(session);
-  CHECK(world.engine.kick_job(world.now, delayed, world.said));
-  CHECK(world.engine.kick_job(world.now, buried, world.said));
+  CHECK(world.engine.kick_job(world.now, delayed, world.output));
+  CHECK(world.engine.kick_job(world.now, buried, world.output));
   CHECK(world.state(delayed) == JobState::ready);
   CHECK(world.state(buried) == JobState::ready);
   CHECK(world.job(buried).counters.kicks == 1);
   for (const JobId job : {delayed, held, JobId{99}}) {
-    CHECK_FALSE(world.engine.kick_job(world.now, job, world.said));
+    CHECK_FALSE(world.engine.kick_job(world.now, job, world.output));
   }
   CHECK(world.engine.next_deadlines().delay == kNever);
 }
@@ -127,7 +127,7 @@ TEST_CASE("peeks show the job that comes next in its state, of the used tube") {
   CHECK(world.engine.peek_delayed(session)->id == delayed);
   CHECK(world.engine.peek_buried(session)->id == buried);
   CHECK(world.engine.peek(buried)->id == buried);
-  world.engine.use(session, world.now, "b", world.said);
+  world.engine.use(session, world.now, "b", world.output);
   CHECK_FALSE(world.engine.peek_ready(session));
 }
 
@@ -192,7 +192,7 @@ TEST_CASE("a new pause restarts the pause") {
 TEST_CASE("a tube that is not there cannot be paused") {
   World world;
   CHECK_FALSE(world.pause("a", 10));
-  CHECK(world.said.take().empty());
+  CHECK(world.output.take().empty());
 }
 
 TEST_CASE("a tube lives while somebody uses or watches it or it has jobs") {
@@ -200,12 +200,12 @@ TEST_CASE("a tube lives while somebody uses or watches it or it has jobs") {
   const SessionId user = world.open();
   const SessionId watcher = world.open();
   CHECK_FALSE(world.has_tube("a"));
-  world.engine.use(user, world.now, "a", world.said);
+  world.engine.use(user, world.now, "a", world.output);
   world.engine.watch(watcher, world.now, "a");
   const JobId job = world.put(user);
-  world.engine.use(user, world.now, "default", world.said);
+  world.engine.use(user, world.now, "default", world.output);
   CHECK(world.has_tube("a"));
-  CHECK(world.engine.ignore(watcher, world.now, "a", world.said));
+  CHECK(world.engine.ignore(watcher, world.now, "a", world.output));
   CHECK(world.has_tube("a"));
   CHECK(world.engine.reserve_job(user, world.now, job));
   CHECK(world.has_tube("a"));
@@ -216,10 +216,10 @@ TEST_CASE("a tube lives while somebody uses or watches it or it has jobs") {
 TEST_CASE("a closed session lets go of the tubes it used and watched") {
   World world;
   const SessionId session = world.open();
-  world.engine.use(session, world.now, "a", world.said);
+  world.engine.use(session, world.now, "a", world.output);
   world.engine.watch(session, world.now, "a");
   world.engine.watch(session, world.now, "b");
-  world.engine.use(session, world.now, "c", world.said);
+  world.engine.use(session, world.now, "c", world.output);
   world.close(session);
   CHECK(tubes_of(world) == Lines{"default"});
 }
@@ -234,13 +234,13 @@ TEST_CASE("the tube default lives always") {
 TEST_CASE("the last watched tube cannot be ignored, and ignoring what is not watched is fine") {
   World world;
   const SessionId session = world.open();
-  CHECK_FALSE(world.engine.ignore(session, world.now, "default", world.said));
-  CHECK(world.engine.ignore(session, world.now, "a", world.said));
+  CHECK_FALSE(world.engine.ignore(session, world.now, "default", world.output));
+  CHECK(world.engine.ignore(session, world.now, "a", world.output));
   CHECK(world.engine.watch(session, world.now, "a"));
   CHECK(world.engine.watch(session, world.now, "a"));
   CHECK(world.engine.watched_count(session) == 2);
-  CHECK(world.engine.ignore(session, world.now, "default", world.said));
-  CHECK_FALSE(world.engine.ignore(session, world.now, "a", world.said));
+  CHECK(world.engine.ignore(session, world.now, "default", world.output));
+  CHECK_FALSE(world.engine.ignore(session, world.now, "a", world.output));
   CHECK(world.engine.watched_count(session) == 1);
 }
 

@@ -40,8 +40,8 @@ Limits Twins::some_limits() {
           .watches = static_cast<std::uint32_t>((crowded_ ? 20 : 4) + below(12)),
           .work_per_turn = kWork[below(kWork.size())],
           .short_watch_list = seed_ % 2 == 0 ? 1U : 256U,
-          .tallied_tubes = static_cast<std::uint32_t>(below(5)),
-          .tally_linger = some_seconds(6)};
+          .tubes_with_metrics = static_cast<std::uint32_t>(below(5)),
+          .metrics_retention = some_seconds(6)};
 }
 
 std::string Twins::some_tube() {
@@ -96,33 +96,33 @@ void Twins::expect_same(std::string_view what, const Lines& engine, const Lines&
 void Twins::open() {
   if (sessions_.size() >= session_count_) return;
   const SessionId id = engine_->open();
-  told("open " + std::to_string(id));
+  trace("open " + std::to_string(id));
   expect(model_.open(id), "the id of a new session");
   sessions_.push_back(id);
 }
 
 void Twins::close() {
   const SessionId id = some_session();
-  told("close " + std::to_string(id));
+  trace("close " + std::to_string(id));
   std::erase(sessions_, id);
   std::erase_if(kicks_, [&](const OpenKick& kick) { return kick.session == id; });
-  engine_->close(id, now_, engine_says_);
-  model_.close(id, now_, model_says_);
+  engine_->close(id, now_, engine_output_);
+  model_.close(id, now_, model_output_);
 }
 
 void Twins::use() {
   const SessionId id = some_session();
   const std::string tube = some_tube();
-  told(std::to_string(id) + " use " + tube);
-  expect_equal("use", engine_->use(id, now_, tube, engine_says_),
-               model_.use(id, tube, model_says_));
+  trace(std::to_string(id) + " use " + tube);
+  expect_equal("use", engine_->use(id, now_, tube, engine_output_),
+               model_.use(id, tube, model_output_));
 }
 
 void Twins::watch() {
   const SessionId id = some_session();
   if (model_.waits(id)) return;
   const std::string tube = some_tube();
-  told(std::to_string(id) + " watch " + tube);
+  trace(std::to_string(id) + " watch " + tube);
   expect_equal("watch", engine_->watch(id, now_, tube), model_.watch(id, tube));
 }
 
@@ -130,22 +130,22 @@ void Twins::ignore() {
   const SessionId id = some_session();
   if (model_.waits(id)) return;
   const std::string tube = some_tube();
-  told(std::to_string(id) + " ignore " + tube);
-  expect_equal("ignore", engine_->ignore(id, now_, tube, engine_says_),
-               model_.ignore(id, tube, model_says_));
+  trace(std::to_string(id) + " ignore " + tube);
+  expect_equal("ignore", engine_->ignore(id, now_, tube, engine_output_),
+               model_.ignore(id, tube, model_output_));
 }
 
 void Twins::pause() {
   const std::string tube = some_tube();
   const Seconds duration = some_seconds(time_grain_);
-  told("pause " + tube + " " + std::to_string(duration.count));
-  expect_equal("pause", engine_->pause(now_, tube, duration, engine_says_),
-               model_.pause(tube, duration, now_, model_says_));
+  trace("pause " + tube + " " + std::to_string(duration.count));
+  expect_equal("pause", engine_->pause(now_, tube, duration, engine_output_),
+               model_.pause(tube, duration, now_, model_output_));
 }
 
 void Twins::claim() {
   const auto size = static_cast<std::uint32_t>(below(4));
-  told("claim " + std::to_string(size));
+  trace("claim " + std::to_string(size));
   const bool claimed = engine_->claim_memory(size);
   expect_equal("claim_memory", claimed, model_.claim_memory(size));
   if (claimed) claims_.push_back(size);
@@ -155,7 +155,7 @@ void Twins::return_claim() {
   if (claims_.empty()) return;
   const std::uint32_t size = claims_.back();
   claims_.pop_back();
-  told("return claim " + std::to_string(size));
+  trace("return claim " + std::to_string(size));
   engine_->return_memory(size);
   model_.return_memory(size);
 }
@@ -173,16 +173,16 @@ void Twins::put() {
   const bool at_once = one_in(crowded_ ? 6 : 2);
   const Seconds delay = at_once ? Seconds{} : some_seconds(time_grain_);
   const Seconds ttr = some_seconds(time_grain_);
-  told(std::to_string(id) + " put " + std::to_string(priority) + " " + std::to_string(delay.count) +
-       " " + std::to_string(ttr.count));
+  trace(std::to_string(id) + " put " + std::to_string(priority) + " " +
+        std::to_string(delay.count) + " " + std::to_string(ttr.count));
   Model::Job job;
   job.priority = priority;
   job.delay = delay;
   job.ttr = ttr;
   job.body = body;
   const NewJob request{.priority = priority, .delay = delay, .ttr = ttr, .body = body};
-  expect_equal("the new job's id", engine_->put(id, now_, request, engine_says_),
-               model_.put(id, now_, job, model_says_));
+  expect_equal("the new job's id", engine_->put(id, now_, request, engine_output_),
+               model_.put(id, now_, job, model_output_));
 }
 
 void Twins::reserve() {
@@ -191,17 +191,17 @@ void Twins::reserve() {
   std::optional<Duration> limit;
   const bool forever = crowded_ ? !one_in(6) : one_in(3);
   if (!forever) limit = some_seconds(time_grain_);
-  told(std::to_string(id) + " reserve " +
-       (limit ? std::to_string(std::uint64_t(limit->count())) + "ns" : "forever"));
+  trace(std::to_string(id) + " reserve " +
+        (limit ? std::to_string(std::uint64_t(limit->count())) + "ns" : "forever"));
   const auto given = engine_->reserve(id, now_, {.limit = limit.value_or(Wait::kForever)});
-  if (given) engine_says_.notice(*given);
-  model_.reserve(id, now_, limit, model_says_);
+  if (given) engine_output_.notice(*given);
+  model_.reserve(id, now_, limit, model_output_);
 }
 
 void Twins::cancel_wait() {
   const SessionId id = some_session();
   if (!model_.waits(id)) return;
-  told(std::to_string(id) + " cancel wait");
+  trace(std::to_string(id) + " cancel wait");
   engine_->cancel_wait(id);
   model_.cancel_wait(id);
 }
@@ -209,7 +209,7 @@ void Twins::cancel_wait() {
 void Twins::reserve_job() {
   const SessionId id = some_session();
   const JobId job = some_job();
-  told(std::to_string(id) + " reserve job " + std::to_string(job));
+  trace(std::to_string(id) + " reserve job " + std::to_string(job));
   const auto reserved = engine_->reserve_job(id, now_, job);
   expect_equal("reserve_job", reserved.has_value(), model_.reserve_job(id, now_, job));
   if (reserved) expect_equal("the job reserved", reserved->id, job);
@@ -218,9 +218,9 @@ void Twins::reserve_job() {
 void Twins::remove() {
   const SessionId id = some_session();
   const JobId job = some_job();
-  told(std::to_string(id) + " delete " + std::to_string(job));
-  expect_equal("remove", engine_->remove(id, now_, job, engine_says_),
-               model_.remove(id, job, model_says_));
+  trace(std::to_string(id) + " delete " + std::to_string(job));
+  expect_equal("remove", engine_->remove(id, now_, job, engine_output_),
+               model_.remove(id, job, model_output_));
 }
 
 void Twins::release() {
@@ -228,52 +228,52 @@ void Twins::release() {
   const JobId job = some_job();
   const Priority priority = some_priority();
   const Seconds delay = some_seconds(time_grain_);
-  told(std::to_string(id) + " release " + std::to_string(job) + " " + std::to_string(priority) +
-       " " + std::to_string(delay.count));
-  expect_equal("release", engine_->release(id, now_, job, priority, delay, engine_says_),
-               model_.release(id, now_, job, priority, delay, model_says_));
+  trace(std::to_string(id) + " release " + std::to_string(job) + " " + std::to_string(priority) +
+        " " + std::to_string(delay.count));
+  expect_equal("release", engine_->release(id, now_, job, priority, delay, engine_output_),
+               model_.release(id, now_, job, priority, delay, model_output_));
 }
 
 void Twins::bury() {
   const SessionId id = some_session();
   const JobId job = some_job();
   const Priority priority = some_priority();
-  told(std::to_string(id) + " bury " + std::to_string(job) + " " + std::to_string(priority));
-  expect_equal("bury", engine_->bury(id, job, priority, engine_says_),
-               model_.bury(id, job, priority, model_says_));
+  trace(std::to_string(id) + " bury " + std::to_string(job) + " " + std::to_string(priority));
+  expect_equal("bury", engine_->bury(id, job, priority, engine_output_),
+               model_.bury(id, job, priority, model_output_));
 }
 
 void Twins::touch() {
   const SessionId id = some_session();
   const JobId job = some_job();
-  told(std::to_string(id) + " touch " + std::to_string(job));
+  trace(std::to_string(id) + " touch " + std::to_string(job));
   expect_equal("touch", engine_->touch(id, now_, job), model_.touch(id, now_, job));
 }
 
 void Twins::kick_job() {
   const JobId job = some_job();
-  told("kick job " + std::to_string(job));
-  expect_equal("kick_job", engine_->kick_job(now_, job, engine_says_),
-               model_.kick_job(now_, job, model_says_));
+  trace("kick job " + std::to_string(job));
+  expect_equal("kick_job", engine_->kick_job(now_, job, engine_output_),
+               model_.kick_job(now_, job, model_output_));
 }
 
 void Twins::begin_kick() {
   const SessionId id = some_session();
   const std::uint64_t bound = below(8);
-  told(std::to_string(id) + " begin kick " + std::to_string(bound));
+  trace(std::to_string(id) + " begin kick " + std::to_string(bound));
   const OpenKick kick{id, engine_->begin_kick(id, bound), model_.begin_kick(id, bound)};
   expect_equal("what a kick takes", kick.engine.buried, kick.model.buried);
   expect_equal("how many a kick takes", kick.engine.left, kick.model.left);
   kicks_.push_back(kick);
-  go_on_kicking();
+  continue_kick();
 }
 
-void Twins::go_on_kicking() {
+void Twins::continue_kick() {
   if (kicks_.empty()) return;
   OpenKick& kick = kicks_.back();
-  told(std::to_string(kick.session) + " kick");
-  expect_equal("kicked", engine_->kick(kick.session, now_, kick.engine, engine_says_),
-               model_.kick(kick.session, kick.model, now_, model_says_));
+  trace(std::to_string(kick.session) + " kick");
+  expect_equal("kicked", engine_->kick(kick.session, now_, kick.engine, engine_output_),
+               model_.kick(kick.session, kick.model, now_, model_output_));
   expect_equal("left to kick", kick.engine.left, kick.model.left);
   if (kick.engine.left == 0) kicks_.pop_back();
 }
@@ -285,34 +285,34 @@ void Twins::advance() {
   // Mostly back onto the grid of whole seconds, where deadlines meet.
   const std::int64_t off = now_.time_since_epoch().count() % 1'000'000'000;
   if (off != 0 && !one_in(3)) now_ += Duration(1'000'000'000 - off);
-  engine_says_.set_time(now_);
-  told("advance to " + describe(now_));
-  engine_->advance(now_, engine_says_);
-  model_.advance(now_, model_says_);
+  engine_output_.set_time(now_);
+  trace("advance to " + describe(now_));
+  engine_->advance(now_, engine_output_);
+  model_.advance(now_, model_output_);
 }
 
 void Twins::set_limits() {
   limits_ = some_limits();
-  told("limits: tubes " + std::to_string(limits_.tubes) + ", watches " +
-       std::to_string(limits_.watches) + ", memory " + std::to_string(limits_.job_memory_bytes) +
-       ", work " + std::to_string(limits_.work_per_turn));
+  trace("limits: tubes " + std::to_string(limits_.tubes) + ", watches " +
+        std::to_string(limits_.watches) + ", memory " + std::to_string(limits_.job_memory_bytes) +
+        ", work " + std::to_string(limits_.work_per_turn));
   engine_->set_limits(limits_);
   model_.set_limits(limits_);
 }
 
 void Twins::restart() {
-  told("restart");
+  trace("restart");
   Recording what_is_there;
   what_is_there.set_time(now_);
   engine_->visit_durable(now_, what_is_there);
   engine_ = std::make_unique<Engine>(limits_);
-  for (const KeptFact& kept : what_is_there.log()) engine_->replay(now_, kept.fact());
+  for (const RecordedFact& kept : what_is_there.log()) engine_->replay(now_, kept.fact());
   model_.restart(now_);
   sessions_.clear();
   kicks_.clear();
   claims_.clear();
   if (compacts_) {
-    engine_says_.forget_log();
+    engine_output_.clear_log();
     log_before_ = what_is_there.log();
   }
 }
@@ -328,7 +328,7 @@ void Twins::some_operation() {
       Operation{400, &Twins::advance},     Operation{200, &Twins::remove},
       Operation{200, &Twins::release},     Operation{180, &Twins::bury},
       Operation{150, &Twins::reserve_job}, Operation{120, &Twins::touch},
-      Operation{120, &Twins::begin_kick},  Operation{100, &Twins::go_on_kicking},
+      Operation{120, &Twins::begin_kick},  Operation{100, &Twins::continue_kick},
       Operation{100, &Twins::kick_job},    Operation{100, &Twins::use},
       Operation{120, &Twins::watch},       Operation{80, &Twins::ignore},
       Operation{100, &Twins::pause},       Operation{100, &Twins::cancel_wait},
@@ -357,8 +357,8 @@ void Twins::step() {
     some_operation();
   }
   while (history_.size() > kHistory) history_.pop_front();
-  expect_same("what was said", engine_says_.take(), model_says_.take());
-  model_says_.forget_log();
+  expect_same("what was said", engine_output_.take(), model_output_.take());
+  model_output_.clear_log();
   compare_whole();
   compare_sessions();
   compare_tubes();
@@ -411,34 +411,34 @@ void Twins::compare_sessions() const {
 void Twins::compare_ages() const {
   std::map<std::string, std::optional<Duration>> oldest;  // by the tally's name
   std::map<std::string, std::uint64_t> ready;
-  const auto name_of_tally = [&](const std::string& tube) {
-    return oldest.contains(tube) ? tube : std::string(TallyBook::kOther);
+  const auto metrics_name_of = [&](const std::string& tube) {
+    return oldest.contains(tube) ? tube : std::string(TubeMetricsRegistry::kOverflowName);
   };
-  const TallyBook& tallies = engine_->tallies();
-  tallies.visit_behind("", limits_, now_, [&](const Tally& tally, bool over) {
-    if (!over) oldest[std::string(tally.name)];
+  const TubeMetricsRegistry& registry = engine_->tube_metrics();
+  registry.visit_after("", limits_, now_, [&](const TubeMetrics& metrics, bool expired) {
+    if (!expired) oldest[std::string(metrics.name)];
     return true;
   });
   for (const Model::Job& job : model_.jobs()) {
     if (job.state != JobState::ready) continue;
-    const std::string tally = name_of_tally(job.tube);
-    ++ready[tally];
-    auto& age = oldest[tally];
+    const std::string metrics = metrics_name_of(job.tube);
+    ++ready[metrics];
+    auto& age = oldest[metrics];
     age = std::max(age.value_or(Duration{}), now_ - job.created);
   }
-  const auto compare = [&](const Tally& tally, bool over) {
-    if (over) return true;
-    const std::string name(tally.name);
-    expect_equal("ready jobs of a tally", tally.jobs.ready, ready[name]);
+  const auto compare = [&](const TubeMetrics& metrics, bool expired) {
+    if (expired) return true;
+    const std::string name(metrics.name);
+    expect_equal("ready jobs of a metrics record", metrics.jobs.ready, ready[name]);
     // Too old by an eighth at most; where the next job is the oldest it is exact.
-    const Duration right = oldest[name].value_or(Duration{});
-    const Duration told = tally.oldest_ready_age(now_);
-    const Duration most = std::max<Duration>(ReadyAges::kGrain, told / 8);
-    expect(right >= told - most && right <= told + most, "the oldest job of " + name);
+    const Duration expected = oldest[name].value_or(Duration{});
+    const Duration reported = metrics.oldest_ready_age(now_);
+    const Duration most = std::max<Duration>(AgeSketch::kGrain, reported / 8);
+    expect(expected >= reported - most && expected <= reported + most, "the oldest job of " + name);
     return true;
   };
-  tallies.visit_behind("", limits_, now_, compare);
-  compare(tallies.other(), false);
+  registry.visit_after("", limits_, now_, compare);
+  compare(registry.overflow(), false);
 }
 
 void Twins::compare_tubes() const {
@@ -507,18 +507,18 @@ void Twins::check_replay() {
   expect_same("durable state", here, model);
 
   Engine at_once(limits_);
-  Engine as_told(limits_);
-  for (const auto* log : {&std::as_const(log_before_), &engine_says_.log()}) {
-    for (const KeptFact& kept : *log) {
+  Engine when_emitted(limits_);
+  for (const auto* log : {&std::as_const(log_before_), &engine_output_.log()}) {
+    for (const RecordedFact& kept : *log) {
       at_once.replay(now_, kept.fact());
-      as_told.replay(kept.told(), kept.fact());
+      when_emitted.replay(kept.emitted_at(), kept.fact());
     }
   }
   Engine again(limits_);
   Recording minimal;
   engine_->visit_durable(now_, minimal);
-  for (const KeptFact& kept : minimal.log()) again.replay(now_, kept.fact());
-  for (Engine* replayed : {&at_once, &as_told, &again}) {
+  for (const RecordedFact& kept : minimal.log()) again.replay(now_, kept.fact());
+  for (Engine* replayed : {&at_once, &when_emitted, &again}) {
     replayed->check_invariants();
     settle(*replayed);
     replayed->check_invariants();

@@ -49,7 +49,7 @@ class Twins {
   Priority some_priority();
   Seconds some_seconds(std::uint32_t bound) { return {static_cast<std::uint32_t>(below(bound))}; }
 
-  void told(const std::string& operation) { history_.push_back(operation); }
+  void trace(const std::string& operation) { history_.push_back(operation); }
   void expect(bool agreed, const std::string& what) const;
   void expect_same(std::string_view what, const Lines& engine, const Lines& model) const;
   template <class T>
@@ -74,7 +74,7 @@ class Twins {
   void touch();
   void kick_job();
   void begin_kick();
-  void go_on_kicking();
+  void continue_kick();
   void advance();
   void set_limits();
   void restart();
@@ -99,9 +99,9 @@ class Twins {
   Limits limits_;
   std::unique_ptr<Engine> engine_;
   Model model_;
-  Recording engine_says_;
-  Recording model_says_;
-  std::deque<KeptFact> log_before_;  // what the log began with after the last compaction
+  Recording engine_output_;
+  Recording model_output_;
+  std::deque<RecordedFact> log_before_;  // what the log began with after the last compaction
   Time now_;
   std::vector<SessionId> sessions_;
   std::vector<OpenKick> kicks_;

@@ -36,14 +36,14 @@ class World {
   SessionId open(std::string_view tube) {
     const SessionId id = engine.open();
     if (tube == kDefaultTube) return id;
-    engine.use(id, now, tube, said);
+    engine.use(id, now, tube, output);
     engine.watch(id, now, tube);
-    engine.ignore(id, now, kDefaultTube, said);
+    engine.ignore(id, now, kDefaultTube, output);
     return id;
   }
 
   void close(SessionId id) {
-    engine.close(id, now, said);
+    engine.close(id, now, output);
     engine.check_invariants();
   }
 
@@ -52,7 +52,7 @@ class World {
     engine.claim_memory(body.size());
     const JobId job = engine.put(
         id, now, {.priority = put.priority, .delay = {put.delay}, .ttr = {put.ttr}, .body = body},
-        said);
+        output);
     engine.check_invariants();
     return job;
   }
@@ -67,37 +67,37 @@ class World {
   // A buried job.
   JobId put_and_bury(SessionId id, const Put& what = {}) {
     const JobId job = put_and_hold(id, what);
-    engine.bury(id, job, what.priority, said);
+    engine.bury(id, job, what.priority, output);
     return job;
   }
 
   // The job given at once; 0 if there is none.
   JobId take(SessionId id) {
-    said.take();
+    output.take();
     reserve(id, 0s);
-    const Lines answer = said.take_notices();
+    const Lines answer = output.take_notices();
     const std::string given = std::to_string(id) + " reserved ";
     if (answer.size() != 1 || !answer[0].starts_with(given)) return 0;
     return std::stoull(answer[0].substr(given.size()));
   }
 
   void reserve(SessionId id, Duration limit = Wait::kForever) {
-    if (const auto given = engine.reserve(id, now, {.limit = limit})) said.notice(*given);
+    if (const auto given = engine.reserve(id, now, {.limit = limit})) output.notice(*given);
     engine.check_invariants();
   }
 
   bool release(SessionId id, JobId job, Priority priority = 0, std::uint32_t delay = 0) {
-    const bool released = engine.release(id, now, job, priority, {delay}, said);
+    const bool released = engine.release(id, now, job, priority, {delay}, output);
     engine.check_invariants();
     return released;
   }
 
   bool bury(SessionId id, JobId job, Priority priority = 0) {
-    return engine.bury(id, job, priority, said);
+    return engine.bury(id, job, priority, output);
   }
 
   bool remove(SessionId id, JobId job) {
-    const bool removed = engine.remove(id, now, job, said);
+    const bool removed = engine.remove(id, now, job, output);
     engine.check_invariants();
     return removed;
   }
@@ -106,14 +106,14 @@ class World {
   std::uint64_t kick(SessionId id, std::uint64_t bound) {
     std::uint64_t moved = 0;
     for (Kick kick = engine.begin_kick(id, bound); kick.left > 0;) {
-      moved += engine.kick(id, now, kick, said);
+      moved += engine.kick(id, now, kick, output);
       engine.check_invariants();
     }
     return moved;
   }
 
   bool pause(std::string_view tube, std::uint32_t seconds) {
-    const bool paused = engine.pause(now, tube, {seconds}, said);
+    const bool paused = engine.pause(now, tube, {seconds}, output);
     engine.check_invariants();
     return paused;
   }
@@ -122,7 +122,7 @@ class World {
   void pass(Duration duration) {
     now += duration;
     do {
-      engine.advance(now, said);
+      engine.advance(now, output);
       engine.check_invariants();
     } while (next_deadline() <= now);
   }
@@ -138,11 +138,11 @@ class World {
   JobState state(JobId id) const { return job(id).state; }
   bool has_tube(std::string_view name) const { return engine.tube_info(now, name).has_value(); }
 
-  Lines notices() { return said.take_notices(); }
-  Lines facts() { return said.take_facts(); }
+  Lines notices() { return output.take_notices(); }
+  Lines facts() { return output.take_facts(); }
 
   Engine engine;
-  Recording said;
+  Recording output;
   Time now;
 };
 

@@ -71,14 +71,15 @@ void History::begin(const engine::Engine& engine, Lsn lsn, const WallClock& cloc
 }
 
 void History::add(const Fact& fact, Lsn lsn, Time now) {
-  facts_.push_back({engine::KeptFact(fact, now), lsn});
+  facts_.push_back({engine::RecordedFact(fact, now), lsn});
 }
 
 std::unique_ptr<engine::Engine> History::state_at(Lsn lsn, const WallClock& clock, Time now) const {
   TUBED_ASSERT(lsn >= first_);
   const Duration by = clock_.offset - clock.offset;
   auto engine = std::make_unique<engine::Engine>(Limits{});
-  for (const engine::KeptFact& kept : before_.log()) engine->replay(now, shifted(kept.fact(), by));
+  for (const engine::RecordedFact& kept : before_.log())
+    engine->replay(now, shifted(kept.fact(), by));
   for (const Told& told : facts_) {
     if (told.lsn <= lsn) engine->replay(now, shifted(told.fact.fact(), by));
   }

@@ -47,7 +47,7 @@ class History {
 
  private:
   struct Told {
-    engine::KeptFact fact;
+    engine::RecordedFact fact;
     Lsn lsn;
   };
 

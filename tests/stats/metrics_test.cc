@@ -19,9 +19,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-Limits tallying(std::uint32_t tubes) {
+Limits with_metrics(std::uint32_t tubes) {
   Limits limits;
-  limits.tallied_tubes = tubes;
+  limits.tubes_with_metrics = tubes;
   return limits;
 }
 
@@ -140,7 +140,7 @@ class FakeLog final : public NullLog {
 }  // namespace
 
 TEST_CASE("the server's metrics tell what is there") {
-  Limits limits = tallying(10);
+  Limits limits = with_metrics(10);
   limits.job_memory_bytes = 1 << 20;
   Talk talk(limits);
   auto producer = talk.connect();
@@ -310,7 +310,7 @@ TEST_CASE("the journal's metrics are there with a journal") {
 }
 
 TEST_CASE("a tube's metrics tell what was done, and the others are summed up") {
-  Talk talk(tallying(2));  // "default" and the first one
+  Talk talk(with_metrics(2));  // "default" and the first one
   auto a = talk.connect();
   auto b = talk.connect();
   auto c = talk.connect();
@@ -362,7 +362,7 @@ TEST_CASE("a tube's metrics tell what was done, and the others are summed up") {
 }
 
 TEST_CASE("pieces of any size give the same page, and each is as long as was asked for") {
-  Talk talk(tallying(100));
+  Talk talk(with_metrics(100));
   auto client = talk.connect();
   for (int i = 0; i < 40; ++i) {
     const std::string tube = "tube-" + std::to_string(i);
@@ -390,7 +390,7 @@ TEST_CASE("pieces of any size give the same page, and each is as long as was ask
 }
 
 TEST_CASE("many tubes that have nothing to tell are passed over a thousand at a time") {
-  Talk talk(tallying(5000));
+  Talk talk(with_metrics(5000));
   auto client = talk.connect();
   for (int i = 0; i < 3500; ++i) {
     Talk::say(*client, "watch t" + std::to_string(i) + "\r\n");
@@ -408,7 +408,7 @@ TEST_CASE("many tubes that have nothing to tell are passed over a thousand at a 
 }
 
 TEST_CASE("tubes that are about to be forgotten are passed over a thousand at a time, too") {
-  Talk talk(tallying(5000));
+  Talk talk(with_metrics(5000));
   {
     auto client = talk.connect();
     for (int i = 0; i < 3500; ++i) {
@@ -425,7 +425,7 @@ TEST_CASE("tubes that are about to be forgotten are passed over a thousand at a 
 }
 
 TEST_CASE("the queue may change between two pieces, and nothing is told twice") {
-  Talk talk(tallying(30));
+  Talk talk(with_metrics(30));
   auto client = talk.connect();
   std::string text;
   MetricsPage page(talk.service.server_state(), talk.service.engine());
@@ -448,7 +448,7 @@ TEST_CASE("the queue may change between two pieces, and nothing is told twice") 
 }
 
 TEST_CASE("every family of the page is in the reference, and the other way round") {
-  Talk talk(tallying(5));
+  Talk talk(with_metrics(5));
   FakeLog log;
   talk.service.set_log(log);
   talk.service.counters().set_recovery_time(1500ms);
