@@ -88,14 +88,14 @@ def print_targets(results):
     rows = [[name, claim["what"], measured(claim), spread(claim), bound(claim), reached(claim)]
             for name, claim in claims_of(results) if claim["bound"] is not None]
     if rows:
-        servers.print_table("Targets", ["row", "what", "measured", "rounds", "target", "reached"],
+        servers.print_table("Targets", ["row", "quantity", "measured", "rounds", "target", "reached"],
                             rows)
 
 
 def print_markdown(results):
     """The tables that docs/performance.md shows."""
     print(f"{head(results)}.\n")
-    print("| row | what | figure | beside | measured | rounds | target | reached |")
+    print("| row | quantity | figure | compared with | measured | rounds | target | reached |")
     print("|---|---|---:|---:|---:|---:|---|---|")
     for name, claim in claims_of(results):
         cells = [f"`{name}`", claim["what"], figure(claim, "value"), figure(claim, "beside"),
