@@ -36,7 +36,7 @@ std::vector<std::string_view> texts_of(const Flags& flags, const Option& row) {
 }
 
 // "Ignored: …" as the rest of a line.
-std::string in_a_line(std::string_view sentence) {
+std::string as_clause(std::string_view sentence) {
   std::string text(sentence.substr(0, sentence.size() - (sentence.ends_with('.') ? 1 : 0)));
   if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] + 32);
   return text;
@@ -176,11 +176,11 @@ std::optional<Exit> take_option(const Option& row, const std::vector<std::string
     case Action::print_config:
       line.print_config = true;
       break;
-    case Action::louder:
-      line.louder = texts.size();
+    case Action::raise_log_level:
+      line.log_level_steps = texts.size();
       break;
     case Action::ignored:
-      line.warnings.push_back(fmt::format("{}: {}", flag, in_a_line(row.doc)));
+      line.warnings.push_back(fmt::format("{}: {}", flag, as_clause(row.doc)));
       break;
     case Action::port:
       for (const auto& text : texts) {

@@ -47,7 +47,7 @@ struct CommandLine {
   std::vector<std::pair<std::string_view, config::Value>> settings;
   std::vector<Listen> listeners;      // not empty: they replace the file's
   std::optional<std::uint16_t> port;  // of the default address, when there are no listeners
-  std::size_t louder = 0;             // steps to raise log.level by
+  std::size_t log_level_steps = 0;    // to raise log.level by
 };
 
 // The process has said all it has to say.

@@ -32,11 +32,11 @@ std::string wrapped(std::string_view text, std::size_t indent) {
 std::string setting_help(const Setting& row) {
   const auto names =
       row.short_flag ? fmt::format("-{}, {}", row.short_flag, row.flag()) : row.flag();
-  const auto standard = to_text(row.type, row.default_value());
+  const auto default_text = to_text(row.type, row.default_value());
   const auto limits = bounds(row.type);
   std::string facts = limits;
-  if (!standard.empty())
-    facts += fmt::format("{}(default {})", limits.empty() ? "" : " ", standard);
+  if (!default_text.empty())
+    facts += fmt::format("{}(default {})", limits.empty() ? "" : " ", default_text);
   auto head = fmt::format("  {:<32}{}", fmt::format("{} {}", names, placeholder(row.type)), facts);
   head.erase(head.find_last_not_of(' ') + 1);
   return fmt::format("{}\n{}", head, wrapped(row.first_sentence(), 6));

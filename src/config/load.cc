@@ -15,9 +15,9 @@ void apply_flags(const CommandLine& line, Settings& settings) {
   for (const auto& [key, value] : line.settings) {
     std::ranges::find(rows, key, &config::Setting::key)->set(settings, value);
   }
-  const auto loudest = static_cast<std::size_t>(LogLevel::debug);
+  const auto most_verbose = static_cast<std::size_t>(LogLevel::debug);
   const auto level = static_cast<std::size_t>(settings.log_level);
-  const auto steps = std::min(line.louder, loudest - level);
+  const auto steps = std::min(line.log_level_steps, most_verbose - level);
   settings.log_level = static_cast<LogLevel>(level + steps);
 }
 
@@ -96,18 +96,18 @@ Result<void> check_task(const CommandLine& line, const Settings& settings) {
 }
 
 // A journal needs room for the segment it writes, the one it clears, and what it keeps back.
-constexpr std::uint64_t kFewestSegments = 4;
+constexpr std::uint64_t kMinSegments = 4;
 
 Result<void> check_journal(const Settings& settings, const Places& places) {
   const std::uint64_t segment = segment_bytes_in_force(settings);
-  const std::uint64_t least = kFewestSegments * segment;
+  const std::uint64_t least = kMinSegments * segment;
   if (settings.journal_max_bytes == 0 || settings.journal_max_bytes >= least) return {};
   const std::string reason = segment == settings.journal_segment_bytes
                                  ? places.mention("journal.segment_size")
                                  : "eight jobs of " + places.mention("limits.job_bytes");
   return Error{fmt::format("{}: {} is less than {}, {} segments of {} bytes ({})",
                            places.key("journal.max_bytes"), settings.journal_max_bytes, least,
-                           kFewestSegments, segment, reason)};
+                           kMinSegments, segment, reason)};
 }
 
 Result<void> check_http(const Settings& settings, const Places& places) {

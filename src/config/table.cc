@@ -101,7 +101,7 @@ constexpr Type other(Kind kind) {
   return {.kind = kind};
 }
 
-constexpr std::int64_t standard(Duration duration) {
+constexpr std::int64_t nanoseconds(Duration duration) {
   return duration.count();
 }
 
@@ -113,14 +113,14 @@ constexpr auto kSettings = std::to_array<Setting>({
         {.key = "user",
          .short_flag = 'u',
          .type = text("NAME"),
-         .standard_text = "",
+         .default_text = "",
          .reloadable = false,
          .doc =
              "Become this user once the sockets are open. Empty: stay the user that started it."}),
     row<&Settings::pid_file>(
         {.key = "pid_file",
          .type = text("FILE"),
-         .standard_text = "",
+         .default_text = "",
          .reloadable = false,
          .takes_empty_flag = false,
          .doc = "While serving, keep the process id in this file; --drain finds the server by it. "
@@ -129,7 +129,7 @@ constexpr auto kSettings = std::to_array<Setting>({
         {.key = "journal.directory",
          .short_flag = 'b',
          .type = text("DIR"),
-         .standard_text = "",
+         .default_text = "",
          .reloadable = false,
          .takes_empty_flag = false,
          .doc = "Keep a journal in this directory, so that the jobs survive a restart. Empty: jobs "
@@ -137,7 +137,7 @@ constexpr auto kSettings = std::to_array<Setting>({
     row<&Settings::journal_sync>(
         {.key = "journal.sync",
          .type = sync(1ms, 1h),
-         .standard = standard(50ms),
+         .default_number = nanoseconds(50ms),
          .doc = "When a reply may leave: with always, once the disk has what it tells; with a time "
                 "or never, once the kernel has it, and the disk gets it that often or when the "
                 "kernel likes. Each loses no acknowledged job when the server crashes; only always "
@@ -146,111 +146,111 @@ constexpr auto kSettings = std::to_array<Setting>({
         {.key = "journal.segment_size",
          .short_flag = 's',
          .type = bytes(4 * kKiB, kGiB),
-         .standard = 10 * kMiB,
+         .default_number = 10 * kMiB,
          .reloadable = false,
          .doc = "Size of one file of the journal. At least eight of the largest jobs "
                 "(limits.job_bytes) have their place in one, whatever it says."}),
     row<&Settings::journal_max_bytes>(
         {.key = "journal.max_bytes",
          .type = bytes(0, kPiB),
-         .standard = 0,
+         .default_number = 0,
          .doc = "Disk space for the journal; 0 is as much as the disk has. A put that would exceed "
                 "it is answered OUT_OF_MEMORY, everything else goes on. At least four segments."}),
     row<&Settings::connections>(
         {.key = "limits.connections",
          .type = count("connections", 1, 1'000'000),
-         .standard = 10'000,
+         .default_number = 10'000,
          .doc = "Clients connected at once. A further one is told OUT_OF_MEMORY and closed."}),
     row<&Settings::line_bytes>(
         {.key = "limits.line_bytes",
          .type = bytes(224, kMaxLineBytes),
-         .standard = 224,
+         .default_number = 224,
          .doc = "Longest command line, with its line end. A longer one is answered BAD_FORMAT."}),
     row<&Settings::queue, &Limits::job_bytes>(
         {.key = "limits.job_bytes",
          .short_flag = 'z',
          .type = bytes(1, kMaxJobBytesCeiling),
-         .standard = kQueue.job_bytes,
+         .default_number = kQueue.job_bytes,
          .doc = "Largest body of a job. A larger one is answered JOB_TOO_BIG."}),
     row<&Settings::queue, &Limits::job_memory_bytes>(
         {.key = "limits.job_memory",
          .type = bytes(kMiB, kPiB),
-         .standard = kQueue.job_memory_bytes,
+         .default_number = kQueue.job_memory_bytes,
          .doc = "Memory for all jobs, bodies and bookkeeping. A put beyond it is answered "
                 "OUT_OF_MEMORY."}),
     row<&Settings::queue, &Limits::tubes>(
         {.key = "limits.tubes",
          .type = count("tubes", 1, 100'000'000),
-         .standard = kQueue.tubes,
+         .default_number = kQueue.tubes,
          .doc = "Tubes at once. A command that would make one more is answered OUT_OF_MEMORY."}),
     row<&Settings::queue, &Limits::session_watches>(
         {.key = "limits.client_watches",
          .type = count("tubes", 1, 1'000'000),
-         .standard = kQueue.session_watches,
+         .default_number = kQueue.session_watches,
          .doc = "Tubes that one client watches. A watch beyond it is answered OUT_OF_MEMORY."}),
     row<&Settings::queue, &Limits::watches>(
         {.key = "limits.watches",
          .type = count("entries", 1, 1'000'000'000),
-         .standard = kQueue.watches,
+         .default_number = kQueue.watches,
          .doc = "Entries of all clients' watch lists together. A watch beyond it is answered "
                 "OUT_OF_MEMORY."}),
     row<&Settings::output_bytes>(
         {.key = "limits.output_bytes",
          .type = bytes(64 * kKiB, 4 * kGiB),
-         .standard = kMiB,
+         .default_number = kMiB,
          .doc = "Replies buffered for one client. Beyond it the client's commands are not read "
                 "until it takes its replies."}),
     row<&Settings::output_memory>(
         {.key = "limits.output_memory",
          .type = bytes(kMiB, kPiB),
-         .standard = kGiB,
+         .default_number = kGiB,
          .doc = "Replies buffered for all clients together. Beyond it the client that has not read "
                 "for longest is closed."}),
     row<&Settings::input_memory>(
         {.key = "limits.input_memory",
          .type = bytes(kMiB, kPiB),
-         .standard = 256 * kMiB,
+         .default_number = 256 * kMiB,
          .doc = "Input of all clients together that waits for its turn. The nearer it comes, the "
                 "less is read at a time."}),
     row<&Settings::queue, &Limits::work_per_turn>(
         {.key = "limits.work_per_turn",
          .type = count("jobs or commands", 1, 1'000'000),
-         .standard = kQueue.work_per_turn,
+         .default_number = kQueue.work_per_turn,
          .doc = "Jobs or commands handled for one client before the others get their turn."}),
     row<&Settings::idle_timeout>(
         {.key = "timeouts.idle",
          .type = duration(0s, 24h * 365),
-         .standard = standard(0s),
+         .default_number = nanoseconds(0s),
          .doc = "Close a client that has sent nothing for this long; 0 is never. One that holds a "
                 "job, waits in reserve or has replies to take is not idle; one in the middle of a "
                 "put is."}),
     row<&Settings::stall_timeout>({.key = "timeouts.stall",
                                    .type = duration(1s, 24h),
-                                   .standard = standard(60s),
+                                   .default_number = nanoseconds(60s),
                                    .doc = "Close a client that has taken no byte of its pending "
                                           "replies, or sent none of a body that it "
                                           "began to send, for this long."}),
     row<&Settings::shutdown_timeout>(
         {.key = "timeouts.shutdown",
          .type = duration(0s, 1h),
-         .standard = standard(5s),
+         .default_number = nanoseconds(5s),
          .doc = "At SIGTERM, wait at most this long for clients to take their last replies."}),
     row<&Settings::drain_exit>(
         {.key = "drain.exit",
          .type = choice(kDrainExits),
-         .standard = static_cast<std::int64_t>(DrainExit::never),
+         .default_number = static_cast<std::int64_t>(DrainExit::never),
          .doc = "When drain mode ends the server by itself: when-idle, once no job is reserved; "
                 "when-empty, once there is no job at all; or never."}),
     row<&Settings::drain_timeout>(
         {.key = "drain.timeout",
          .type = duration(0s, 24h * 7),
-         .standard = standard(5min),
+         .default_number = nanoseconds(5min),
          .doc = "With drain.exit, end the server after this long in drain mode, whatever is left; "
                 "0 is to wait for ever. Without a journal what is left is lost."}),
     row<&Settings::http_listen>(
         {.key = "http.listen",
          .type = {.kind = Kind::address, .port = kDefaultHttpPort, .may_be_empty = true},
-         .standard_text = "",
+         .default_text = "",
          .reloadable = false,
          .takes_empty_flag = false,
          .doc = "Answer /metrics, /healthz and /readyz over HTTP at HOST:PORT, [HOST]:PORT or "
@@ -259,35 +259,35 @@ constexpr auto kSettings = std::to_array<Setting>({
     row<&Settings::queue, &Limits::tubes_with_metrics>(
         {.key = "http.max_tubes",
          .type = count("tubes", 0, 1'000'000),
-         .standard = 1'000,
+         .default_number = 1'000,
          .doc = "Tubes with metrics of their own. What further tubes count goes to the name "
                 "\"other\"."}),
     row<&Settings::queue, &Limits::metrics_retention>(
         {.key = "http.tube_linger",
          .type = duration(0s, 24h * 7),
-         .standard = standard(10min),
+         .default_number = nanoseconds(10min),
          .doc = "How long the metrics of a tube stay when it is gone. If it is back in time it "
                 "goes on counting."}),
     row<&Settings::tcp_keepalive>(
         {.key = "tcp.keepalive",
          .type = duration(1s, 2h),
-         .standard = standard(60s),
+         .default_number = nanoseconds(60s),
          .doc = "Quiet time on a connection before the first keepalive probe."}),
     row<&Settings::tcp_backlog>(
         {.key = "tcp.backlog",
          .type = count("connections", 1, 65'535),
-         .standard = 4096,
+         .default_number = 4096,
          .reloadable = false,
          .doc = "Connections the kernel queues until they are accepted. The kernel may cap it "
                 "lower (net.core.somaxconn)."}),
     row<&Settings::log_level>({.key = "log.level",
                                .type = choice(kLogLevels),
-                               .standard = static_cast<std::int64_t>(LogLevel::info),
+                               .default_number = static_cast<std::int64_t>(LogLevel::info),
                                .doc = "The least important messages that are still logged."}),
     row<&Settings::log_format>(
         {.key = "log.format",
          .type = choice(kLogFormats),
-         .standard = static_cast<std::int64_t>(LogFormat::automatic),
+         .default_number = static_cast<std::int64_t>(LogFormat::automatic),
          .doc = "How log lines are written. auto is journald when the journal of systemd is on "
                 "stderr, and text otherwise."}),
 });
@@ -354,7 +354,7 @@ constexpr auto kOptions = std::to_array<Option>({
      "repeated; replaces all listeners of the file."},
     {'p', "--port", "PORT", Action::port, true,
      "Port for a -l host that has none, or for the default address."},
-    {'V', "", "", Action::louder, true, "Raise log.level by one. May be repeated."},
+    {'V', "", "", Action::raise_log_level, true, "Raise log.level by one. May be repeated."},
     {'f', "", "MS", Action::sets, true,
      "The same as --journal-sync with milliseconds; 0 is always. Of -f, -F and --journal-sync "
      "the last counts.",
@@ -416,8 +416,8 @@ static_assert(sections_stand_together());
 }  // namespace
 
 Value Setting::default_value() const {
-  if (type.kind == Kind::text || type.kind == Kind::address) return std::string(standard_text);
-  return standard;
+  if (type.kind == Kind::text || type.kind == Kind::address) return std::string(default_text);
+  return default_number;
 }
 
 std::string Setting::flag() const {

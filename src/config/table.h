@@ -20,8 +20,8 @@ struct Setting {
   std::string_view key;
   char short_flag = '\0';  // beanstalkd's, if it has one
   Type type;
-  std::int64_t standard = 0;            // the default, in the unit of Value
-  std::string_view standard_text = {};  // the default of a text or an address
+  std::int64_t default_number = 0;     // in the unit of Value; of a text or an address, unused
+  std::string_view default_text = {};  // of a text or an address
   bool reloadable = true;
   // False: an empty argument is a slip, as of an unset variable in a script, and not a wish.
   bool takes_empty_flag = true;
@@ -56,7 +56,7 @@ enum class Action : std::uint8_t {
   print_config,
   listen,
   port,
-  louder,
+  raise_log_level,
   sets,  // a setting, in another spelling
   dump,  // the tasks: done instead of serving
   check,

@@ -161,7 +161,7 @@ TEST_CASE("one command line leaves nothing for the next") {
   CHECK(refuse({"-Vxp", "5"}).code == 64);
   CHECK(accept({"-p", "6"}).port == 6);
   CHECK(refuse({"-p"}).text == "tubed: --port: 1 required PORT missing; try tubed --help\n");
-  CHECK(accept({"-VV"}).louder == 2);
+  CHECK(accept({"-VV"}).log_level_steps == 2);
 }
 
 TEST_CASE("a bad value names the flag and the reason") {
@@ -192,7 +192,7 @@ TEST_CASE("beanstalkd's flags, apart and attached") {
   CHECK(to_string(line.listeners[0]) == "[::1]:11301");
   CHECK(to_string(line.listeners[1]) == "[::2]:11301");
   CHECK(to_string(line.listeners[2]) == "127.0.0.1:5");
-  CHECK(line.louder == 2);
+  CHECK(line.log_level_steps == 2);
   const auto settings = load("", line).value();
   CHECK(settings.queue.job_bytes == 100);
   CHECK(settings.user == "tubed");
@@ -262,7 +262,7 @@ TEST_CASE("an empty directory is a slip, and must not mean that there is no jour
 TEST_CASE("a flag that ends with = has an empty argument, and takes no other flag for it") {
   const auto line = accept({"--user=", "-V", "-z", "5"});
   CHECK(line.warnings.empty());
-  CHECK(line.louder == 1);
+  CHECK(line.log_level_steps == 1);
   CHECK(load("user = \"x\"", line).value().user.empty());
   CHECK(refuse({"--config=", "-V"}).text == "tubed: --config: the name of the file is empty\n");
   CHECK(refuse({"--check-config="}).code == 64);

@@ -11,9 +11,9 @@ namespace {
 Settings with_change(Settings settings, const config::Setting& row) {
   const auto is_text = row.type.kind == config::Kind::text;
   const auto is_choice = row.type.kind == config::Kind::choice;
-  const auto other = is_choice                          ? std::int64_t{1}
-                     : row.standard != row.type.maximum ? row.type.maximum
-                                                        : row.type.minimum;
+  const auto other = is_choice                                ? std::int64_t{1}
+                     : row.default_number != row.type.maximum ? row.type.maximum
+                                                              : row.type.minimum;
   const auto is_address = row.type.kind == config::Kind::address;
   row.set(settings, is_address ? config::Value("127.0.0.1:7")
                     : is_text  ? config::Value("other")

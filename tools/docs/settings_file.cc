@@ -53,7 +53,7 @@ Listen example_listener() {
   return listen;
 }
 
-enum class Audience : std::uint8_t { anyone, service };
+enum class Audience : std::uint8_t { user, service };
 
 std::string setting_comment(const config::Setting& row, Audience audience) {
   auto notes = config::bounds(row.type);
@@ -109,7 +109,7 @@ std::string commented_config(const Settings& settings, Audience audience,
 }  // namespace
 
 std::string default_config() {
-  return commented_config(Settings(), Audience::anyone,
+  return commented_config(Settings(), Audience::user,
                           "The settings of tubed. What is commented out is the default.") +
          commented_out(print_listener(example_listener()));
 }

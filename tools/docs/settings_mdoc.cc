@@ -42,9 +42,10 @@ std::string setting_item(const Setting& row) {
   auto result = fmt::format(".It Ic {} No = Ar {}\n", row.name(), config::placeholder(row.type));
   result += mdoc_text(row.doc);
   result += mdoc_text(bounds_sentence(row.type));
-  const auto standard = row.default_value();
-  if (standard != config::Value(std::string())) {
-    result += mdoc_text(fmt::format("The default is {}.", config::to_toml(row.type, standard)));
+  const auto default_value = row.default_value();
+  if (default_value != config::Value(std::string())) {
+    result +=
+        mdoc_text(fmt::format("The default is {}.", config::to_toml(row.type, default_value)));
   }
   if (!row.reloadable) result += "A change needs a restart.\n";
   result += fmt::format(".Pp\nFlag:\n.{}", flag_macro(row.flag()));

@@ -13,23 +13,23 @@ namespace tubed::docs {
 namespace {
 
 // What may stand behind a flag.
-enum class Offer : std::uint8_t { none, nothing_known, files, directories, users, words };
+enum class Candidates : std::uint8_t { none, unknown, files, directories, users, words };
 
 struct Flag {
   std::vector<std::string> names;
   std::string argument;  // its placeholder
-  Offer offer = Offer::none;
-  std::string words;  // of Offer::words, with a space between
+  Candidates candidates = Candidates::none;
+  std::string words;  // of Candidates::words, with a space between
   std::string doc;
   bool repeats = false;
 };
 
-Offer offer_of(std::string_view placeholder) {
-  if (placeholder.empty()) return Offer::none;
-  if (placeholder == "FILE") return Offer::files;
-  if (placeholder == "DIR") return Offer::directories;
-  if (placeholder == "NAME") return Offer::users;
-  return Offer::nothing_known;
+Candidates candidates_of(std::string_view placeholder) {
+  if (placeholder.empty()) return Candidates::none;
+  if (placeholder == "FILE") return Candidates::files;
+  if (placeholder == "DIR") return Candidates::directories;
+  if (placeholder == "NAME") return Candidates::users;
+  return Candidates::unknown;
 }
 
 Flag flag_of(const config::Option& row) {
@@ -37,9 +37,10 @@ Flag flag_of(const config::Option& row) {
   if (row.short_flag != '\0') flag.names.push_back(fmt::format("-{}", row.short_flag));
   if (!row.long_flag.empty()) flag.names.emplace_back(row.long_flag);
   flag.argument = row.argument;
-  flag.offer = offer_of(row.argument);
+  flag.candidates = candidates_of(row.argument);
   flag.doc = config::first_sentence_of(row.doc);
-  flag.repeats = row.action == config::Action::listen || row.action == config::Action::louder;
+  flag.repeats =
+      row.action == config::Action::listen || row.action == config::Action::raise_log_level;
   return flag;
 }
 
@@ -48,14 +49,14 @@ Flag flag_of(const config::Setting& row) {
   if (row.short_flag != '\0') flag.names.push_back(fmt::format("-{}", row.short_flag));
   flag.names.push_back(row.flag());
   flag.argument = config::placeholder(row.type);
-  flag.offer = offer_of(flag.argument);
+  flag.candidates = candidates_of(flag.argument);
   flag.doc = row.first_sentence();
   if (row.type.kind == config::Kind::choice) {
     flag.words = fmt::format("{}", fmt::join(row.type.choices, " "));
   } else if (row.type.kind == config::Kind::sync) {
     flag.words = "always never";
   }
-  if (!flag.words.empty()) flag.offer = Offer::words;
+  if (!flag.words.empty()) flag.candidates = Candidates::words;
   return flag;
 }
 
@@ -66,12 +67,12 @@ std::vector<Flag> all_flags() {
   return flags;
 }
 
-// The names of all flags with that offer (and, of words, those words), `between` them.
-std::string names_with(const std::vector<Flag>& flags, Offer offer, std::string_view words,
-                       std::string_view between) {
+// The names of all flags with that candidates (and, of words, those words), `between` them.
+std::string names_with(const std::vector<Flag>& flags, Candidates candidates,
+                       std::string_view words, std::string_view between) {
   std::vector<std::string> names;
   for (const Flag& flag : flags) {
-    if (flag.offer != offer || flag.words != words) continue;
+    if (flag.candidates != candidates || flag.words != words) continue;
     names.insert(names.end(), flag.names.begin(), flag.names.end());
   }
   return fmt::format("{}", fmt::join(names, between));
@@ -109,32 +110,32 @@ std::string zsh_description(std::string_view doc) {
 }
 
 std::string zsh_action(const Flag& flag) {
-  switch (flag.offer) {
-    case Offer::none:
+  switch (flag.candidates) {
+    case Candidates::none:
       return "";
-    case Offer::nothing_known:
+    case Candidates::unknown:
       return fmt::format(":{}: ", flag.argument);
-    case Offer::files:
+    case Candidates::files:
       return fmt::format(":{}:_files", flag.argument);
-    case Offer::directories:
+    case Candidates::directories:
       return fmt::format(":{}:_files -/", flag.argument);
-    case Offer::users:
+    case Candidates::users:
       return fmt::format(":{}:_users", flag.argument);
-    case Offer::words:
+    case Candidates::words:
       return fmt::format(":{}:({})", flag.argument, flag.words);
   }
   return "";
 }
 
 // "--flag=" takes its argument behind a space as well, "-f+" also without one.
-std::string zsh_name(const std::string& name, Offer offer) {
-  if (offer == Offer::none) return name;
+std::string zsh_name(const std::string& name, Candidates candidates) {
+  if (candidates == Candidates::none) return name;
   return name + (name.starts_with("--") ? '=' : '+');
 }
 
 std::string zsh_line(const Flag& flag) {
   std::vector<std::string> names;
-  for (const auto& name : flag.names) names.push_back(zsh_name(name, flag.offer));
+  for (const auto& name : flag.names) names.push_back(zsh_name(name, flag.candidates));
   std::string result = "  ";
   if (flag.repeats) {
     result += "'*'";
@@ -168,22 +169,23 @@ std::string bash_completion() {
       "  case $previous in\n";
   constexpr std::string_view kBar = " | ";
   result +=
-      bash_case(names_with(flags, Offer::files, "", kBar),
+      bash_case(names_with(flags, Candidates::files, "", kBar),
                 "compopt -o filenames\n      mapfile -t COMPREPLY < <(compgen -f -- \"$current\")");
   result +=
-      bash_case(names_with(flags, Offer::directories, "", kBar),
+      bash_case(names_with(flags, Candidates::directories, "", kBar),
                 "compopt -o filenames\n      mapfile -t COMPREPLY < <(compgen -d -- \"$current\")");
-  result += bash_case(names_with(flags, Offer::users, "", kBar),
+  result += bash_case(names_with(flags, Candidates::users, "", kBar),
                       "mapfile -t COMPREPLY < <(compgen -u -- \"$current\")");
   std::vector<std::string> done;
   for (const Flag& flag : flags) {
-    if (flag.offer != Offer::words || std::ranges::count(done, flag.words) != 0) continue;
+    if (flag.candidates != Candidates::words || std::ranges::count(done, flag.words) != 0) continue;
     done.push_back(flag.words);
-    result += bash_case(names_with(flags, Offer::words, flag.words, kBar), bash_words(flag.words));
+    result +=
+        bash_case(names_with(flags, Candidates::words, flag.words, kBar), bash_words(flag.words));
   }
   result += "    # Nothing is known of the arguments of these.\n";
   result +=
-      fmt::format("    {}) ;;\n", names_with(flags, Offer::nothing_known, "", " | \\\n      "));
+      fmt::format("    {}) ;;\n", names_with(flags, Candidates::unknown, "", " | \\\n      "));
   return result +
          fmt::format("    *)\n      {}\n      ;;\n  esac\n}}\n\ncomplete -F _tubed tubed\n",
                      bash_words(all));
