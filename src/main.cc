@@ -1,4 +1,8 @@
-// tubed: reads its settings, opens its listeners, and serves.
+// tubed: reads the settings, does the task that the command line names, or serves.
+//
+// The order of serve() matters: the listeners and the pid file are opened before the user changes,
+// as ports and directories may need root; the journal is recovered after it, as its files belong to
+// that user. The exit codes are in server/exit_codes.h and config/command_line.h.
 #include <cstdio>
 #include <memory>
 #include <span>
@@ -23,7 +27,7 @@ namespace {
 
 using namespace tubed;
 
-// For the journal of systemd, why a start fails is an error.
+// "<3>" marks the line as an error in systemd's journal.
 int fail_with_line(int code, const std::string& line) {
   std::fprintf(stderr, "%s%s", os::stderr_is_the_journal() ? "<3>" : "", line.c_str());
   return code;
@@ -34,7 +38,7 @@ int fail(int code, const std::string& message) {
 }
 
 void warn_of_few_descriptors(os::Log& log, const Settings& settings) {
-  // Listeners, the loop, the log and the journal; and HTTP.
+  // For listeners, the loop, the log, the journal, and HTTP connections.
   constexpr std::uint64_t kOwnDescriptors = 64 + loop::HttpServer::kMaxConnections;
   const std::uint64_t limit = os::raise_descriptor_limit();
   if (limit < settings.connections + kOwnDescriptors) {
@@ -70,8 +74,8 @@ int serve(const CommandLine& line, const Settings& settings) {
   if (auto recovered = server.recover(); !recovered) {
     return fail(server::kExitJournal, recovered.error().message);
   }
-  os::give_back_heap();  // what recovery had read
-  // A disk that has failed may not answer either: nothing waits for it.
+  os::give_back_heap();  // that recovery used
+  // After a disk failure the disk may never answer: exit without waiting for the thread pool.
   if (!server.run()) os::exit_now(server::kExitJournalFailed);
   loop::ignore_signals_to_the_end({SIGHUP, SIGUSR1, SIGUSR2, SIGTERM, SIGINT});
   return 0;

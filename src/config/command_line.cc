@@ -1,3 +1,14 @@
+// How a command line becomes a CommandLine:
+//
+// 1. split_flags() cuts the arguments into flags and their arguments (config/flags.h). A usage
+//    mistake ends with exit code 64 here.
+// 2. early_exit() handles --help and --version, whatever other flags are given.
+// 3. take_options() handles the flags that are no settings, in the order of their table: -p before
+//    -l, as the port completes the addresses.
+// 4. take_settings() converts the arguments of the flags that set a setting, in the order of the
+//    command line, so that the last flag of a setting takes effect. A bad value ends with exit code
+//    78, also where a later flag replaces it.
+// 5. missing_setting() refuses a task whose journal is given neither by a flag nor by a file.
 #include "config/command_line.h"
 
 #include <algorithm>
@@ -26,7 +37,7 @@ Exit value_error(const std::string& flag, std::string_view reason) {
 
 using Flags = std::vector<config::GivenFlag>;
 
-// The arguments of every occurrence of one flag; empty ones of a switch.
+// The argument of each occurrence of a flag, in order. Those of a switch are empty.
 std::vector<std::string_view> texts_of(const Flags& flags, const Option& row) {
   std::vector<std::string_view> result;
   for (const auto& flag : flags) {
@@ -35,14 +46,14 @@ std::vector<std::string_view> texts_of(const Flags& flags, const Option& row) {
   return result;
 }
 
-// "Ignored: …" as the rest of a line.
+// A sentence such as "Ignored: …" as the end of a log line.
 std::string as_clause(std::string_view sentence) {
   std::string text(sentence.substr(0, sentence.size() - (sentence.ends_with('.') ? 1 : 0)));
   if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] + 32);
   return text;
 }
 
-// The flags that end the process whatever else was given, help first.
+// --help and --version, in this order of precedence.
 std::optional<Exit> early_exit(const Flags& flags) {
   const auto given = [&](Action action) {
     return std::ranges::any_of(
@@ -67,7 +78,7 @@ std::optional<Exit> take_setting(const Setting& row, std::string_view text, Comm
   return std::nullopt;
 }
 
-// A setting in beanstalkd's spelling: digits whose unit the row knows, or nothing.
+// A setting in beanstalkd's spelling: an argument of digits, whose unit is in the row, or none.
 std::optional<Exit> take_other_spelling(const Option& row, std::string_view text,
                                         CommandLine& line) {
   const auto flag = shown_flag(row.short_flag, row.long_flag);
@@ -82,7 +93,7 @@ std::optional<Exit> take_other_spelling(const Option& row, std::string_view text
   return std::nullopt;
 }
 
-// All of them must be good, also those that a later one replaces.
+// Checks every flag, also a flag that a later one replaces.
 std::optional<Exit> take_settings(const Flags& flags, CommandLine& line) {
   for (const auto& given : flags) {
     std::optional<Exit> exit;
@@ -167,7 +178,7 @@ std::optional<Exit> take_option(const Option& row, const std::vector<std::string
       break;
     case Action::config_file:
       line.config_file = texts.back();
-      // An unset variable of a script must not silently mean the defaults.
+      // Scripts pass an empty argument if a variable is unset. That must not mean the defaults.
       if (line.config_file.empty()) exit = value_error(flag, "the name of the file is empty");
       break;
     case Action::check_config:
@@ -197,7 +208,7 @@ std::optional<Exit> take_option(const Option& row, const std::vector<std::string
 }
 
 std::optional<Exit> take_options(const Flags& flags, CommandLine& line) {
-  // The port first: it completes the addresses.
+  // -p comes first, as the port completes the addresses of -l.
   for (const bool is_port : {true, false}) {
     for (const auto& row : config::options_table()) {
       const auto texts = texts_of(flags, row);
@@ -208,7 +219,7 @@ std::optional<Exit> take_options(const Flags& flags, CommandLine& line) {
   return std::nullopt;
 }
 
-// A task that needs a setting: without a file to look into, its flag must be there.
+// A task that needs a setting: without a file that may contain it, its flag is required.
 std::optional<Exit> missing_setting(const CommandLine& line) {
   if (line.task == Task::serve || !line.config_file.empty()) return std::nullopt;
   const auto options = config::options_table();

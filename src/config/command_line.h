@@ -1,7 +1,7 @@
 // The command line: flags in, a plan for the start out.
 //
-// Knows no setting and no flag of its own: both are rows of config/table.h. Reads no file and
-// prints nothing. No exception leaves it.
+// The rows of config/table.h define all settings and flags. Reads no file and prints nothing. No
+// exception is thrown to the caller.
 #pragma once
 
 #include <cstddef>
@@ -24,43 +24,43 @@ namespace tubed {
 inline constexpr int kExitUsage = 64;
 inline constexpr int kExitConfig = 78;
 
-// What the process does; all but serving is done once.
+// The task of the process. Every task but `serve` is done once, and then the process exits.
 enum class Task : std::uint8_t {
   serve,
-  dump,     // print the journal there
-  check,    // verify the journal there
-  salvage,  // copy what can be read of the journal of the settings to there
-  backup,   // copy the journal of the settings to there
-  drain,    // put the server of the settings into drain mode
+  dump,     // print the journal in the task directory
+  check,    // verify the journal in the task directory
+  salvage,  // copy the readable part of the settings' journal to the task directory
+  backup,   // copy the settings' journal to the task directory
+  drain,    // put the running server into drain mode
 };
 
-// What the flags said, checked one by one. load_settings() puts it over the file.
+// The flags as values, each checked by itself. load_settings() applies them after the file.
 struct CommandLine {
-  std::string config_file;  // empty: there is none
+  std::string config_file;  // empty: no file
   bool check_config = false;
   bool print_config = false;
   Task task = Task::serve;
-  std::string task_directory;         // of a task that has "there"
+  std::string task_directory;         // empty for a task that has none
   std::vector<std::string> warnings;  // one line each, for the log
 
-  // Key and value, in the order of the flags: the last one of a key counts.
+  // Key and value, in the order of the flags: the last value of a key takes effect.
   std::vector<std::pair<std::string_view, config::Value>> settings;
-  std::vector<Listen> listeners;      // not empty: they replace the file's
-  std::optional<std::uint16_t> port;  // of the default address, when there are no listeners
+  std::vector<Listen> listeners;      // if any, they replace the listeners of the file
+  std::optional<std::uint16_t> port;  // of the default address, if no listener is given
   std::size_t log_level_steps = 0;    // to raise log.level by
 };
 
-// The process has said all it has to say.
+// The command line ends the process: the exit code, and the text to print before.
 struct Exit {
   int code = 0;      // 0: `text` goes to stdout; else to stderr
   std::string text;  // with its line end; one line when `code` is not 0
 };
 
 // `args` are the arguments without the program's name.
-// Compat: beanstalkd's flags are taken with their meaning, clustered (-VV) and attached (-p11300).
+// Compat: beanstalkd's flags keep their meaning, also clustered (-VV) and attached (-p11300).
 std::variant<CommandLine, Exit> parse_command_line(std::span<const char* const> args);
 
-// "tubed 2.0.0", and what this build lacks.
+// "tubed 2.0.0", with a note if a feature is not built in.
 std::string version_line();
 
 }  // namespace tubed

@@ -1,6 +1,6 @@
 // The flags of a command line, cut apart: the row of each, and the text of its argument.
 //
-// Knows no flag of its own, and not what one means: both are rows of config/table.h.
+// The rows of config/table.h define the flags; the caller decides what they mean.
 #pragma once
 
 #include <span>

@@ -10,9 +10,9 @@ namespace tubed::config {
 namespace {
 
 constexpr std::size_t kWidth = 100;
-constexpr std::size_t kDocColumn = 22;  // of the flags that are no settings
+constexpr std::size_t kDocColumn = 22;  // of the flags that are not settings
 
-// `text` broken at spaces, each line behind `indent` spaces.
+// `text` broken at spaces, each line indented by `indent` spaces.
 std::string wrapped(std::string_view text, std::size_t indent) {
   std::string result;
   const std::size_t room = kWidth - indent;

@@ -12,9 +12,9 @@ namespace tubed {
 namespace {
 
 constexpr std::string_view kUnixPrefix = "unix:";
-constexpr std::size_t kMaxPathBytes = 107;  // what the kernel takes, without the closing NUL
+constexpr std::size_t kMaxPathBytes = 107;  // limit of sockaddr_un, without the closing NUL
 
-// The one spelling of a numeric address, or nothing.
+// The canonical spelling of a numeric address. Nothing if it is not numeric.
 std::optional<std::string> normalized(int family, std::string_view host) {
   const std::string text(host);
   std::array<unsigned char, sizeof(in6_addr)> address{};
@@ -48,7 +48,7 @@ struct HostAndPort {
   std::optional<std::string_view> port;
 };
 
-// A bare host with two colons or more is IPv6 as a whole; with a port it needs brackets.
+// A host without brackets and with two or more colons is an IPv6 address without a port.
 Result<HostAndPort> split(std::string_view address) {
   if (address.starts_with('[')) {
     const auto end = address.find(']');

@@ -1,7 +1,7 @@
-// A listener: one address that clients connect to.
+// Listen: one address that the server listens on.
 //
-// Never opens a socket and never resolves a name: addresses are numeric.
-// Invariant: `host` is in the form inet_ntop gives, so equal addresses are equal strings.
+// Addresses are numeric: no name is resolved. Nothing here opens a socket.
+// Invariant: `host` is in the canonical form of inet_ntop(3), so equal addresses are equal strings.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,13 @@ struct Listen {
   std::string host = "127.0.0.1";     // tcp: numeric IPv4 or IPv6, without brackets
   std::uint16_t port = kDefaultPort;  // tcp; 0 lets the kernel choose
   std::string path;                   // unix_socket
-  std::optional<unsigned> mode;       // unix_socket: permissions; none leaves them to the umask
-  std::string group;                  // unix_socket: owning group; empty leaves the process's
+  std::optional<unsigned> mode;       // unix_socket: permissions; without, given by the umask
+  std::string group;                  // unix_socket: owning group; empty: that of the process
 
   friend bool operator==(const Listen&, const Listen&) = default;
 };
 
-// "127.0.0.1:11300", "[::1]:11300" or "unix:/path": what parse_listen() reads.
+// "127.0.0.1:11300", "[::1]:11300" or "unix:/path". parse_listen() reads it back.
 std::string to_string(const Listen& listen);
 
 // Reads HOST, HOST:PORT, [HOST]:PORT or unix:PATH; `port` is for a host without one.
@@ -38,7 +38,7 @@ Result<Listen> parse_listen(std::string_view address, std::uint16_t port = kDefa
 // Reads 0 to 65535.
 Result<std::uint16_t> parse_port(std::string_view text);
 
-// True when both cannot be opened at once. Port 0 never clashes.
+// True if the kernel would refuse to open both. Port 0 never clashes.
 bool clash(const Listen& one, const Listen& other);
 
 }  // namespace tubed

@@ -21,12 +21,12 @@ void apply_flags(const CommandLine& line, Settings& settings) {
   settings.log_level = static_cast<LogLevel>(level + steps);
 }
 
-// Names the places that the settings come from: the flags replace the file.
+// Names the origin of a setting in errors: the flag, the line of the file, or the default.
 class Places {
  public:
   Places(const CommandLine& line, const config::FileLines& lines) : line_(line), lines_(lines) {}
 
-  // Opens an error: "FILE:LINE: KEY" or the flag. The key alone has its default value.
+  // At the beginning of an error: "FILE:LINE: KEY" or the flag. For a default, the key alone.
   std::string key(std::string_view key) const {
     if (is_flag(key)) return flag(key);
     const auto in_file = lines_.keys.find(key);
@@ -34,7 +34,7 @@ class Places {
                                         : fmt::format("{}: {}", file_line(in_file->second), key);
   }
 
-  // Inside of an error: "KEY, FILE:LINE", "KEY, FLAG" or "KEY, the default".
+  // Within an error: "KEY, FILE:LINE", "KEY, FLAG" or "KEY, the default".
   std::string mention(std::string_view key) const {
     const auto in_file = lines_.keys.find(key);
     return fmt::format("{}, {}", key,
@@ -43,7 +43,7 @@ class Places {
                                                       : "the default");
   }
 
-  // The place of one of settings.listeners.
+  // The origin of one of settings.listeners.
   std::string listener(std::size_t index) const {
     if (!line_.listeners.empty()) return "-l/--listen";
     if (line_.port) return "-p/--port";
@@ -66,7 +66,7 @@ class Places {
   const config::FileLines& lines_;
 };
 
-// Decides between the listeners of the flags, of the file, and the default one.
+// Decides between the listeners of the flags, those of the file, and the default listener.
 Result<void> choose_listeners(const CommandLine& line, const config::FileLines& lines,
                               Settings& settings) {
   settings.default_listener =
@@ -81,13 +81,13 @@ Result<void> choose_listeners(const CommandLine& line, const config::FileLines& 
     return {};
   }
   if (!line.port) return {};
-  // A port that is silently without effect, or replaces addresses, would surprise either way.
+  // Either meaning would surprise: a port without effect, or a port that replaces addresses.
   return Error{
       fmt::format("-p/--port: {}:{}: listen.address has a port of its own; give -l as well",
                   config::printable(line.config_file), lines.listeners.front())};
 }
 
-// Which journal a task copies is for the settings to say.
+// --salvage and --backup copy the journal that the settings name.
 Result<void> check_task(const CommandLine& line, const Settings& settings) {
   const bool copies = line.task == Task::salvage || line.task == Task::backup;
   if (!copies || !settings.journal_directory.empty()) return {};
@@ -95,7 +95,8 @@ Result<void> check_task(const CommandLine& line, const Settings& settings) {
                            config::printable(line.config_file))};
 }
 
-// A journal needs room for the segment it writes, the one it clears, and what it keeps back.
+// The journal needs room for the segment that it writes, the segment that it compacts, and its
+// reserve for a full disk.
 constexpr std::uint64_t kMinSegments = 4;
 
 Result<void> check_journal(const Settings& settings, const Places& places) {

@@ -7,9 +7,9 @@
 
 namespace tubed {
 
-// Reads the file the command line names, if it names one. The error is one line that names the
-// file, the line, the key and the reason, for the first mistake; a task that lacks a journal to
-// work on is one. Called again at a reload.
+// Reads the file that the command line names, if any, and applies the flags. The error is one line
+// with file, line, key and reason, for the first mistake; a task without the journal that it needs
+// is a mistake. A reload calls it again.
 Result<Settings> load_settings(const CommandLine& line);
 
 }  // namespace tubed

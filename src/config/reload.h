@@ -1,4 +1,4 @@
-// A reload: what new settings change in a running process.
+// A reload: the changes that new settings make in a running process.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace tubed {
 
 struct ReloadPlan {
   std::vector<std::string> changed;        // keys that take effect now
-  std::vector<std::string> needs_restart;  // keys, and "listen", that differ but stay as they are
-  Settings next;                           // the settings to go on with
+  std::vector<std::string> needs_restart;  // keys, and "listen", that differ and are not applied
+  Settings next;                           // the settings to use from now on
 };
 
 // `next` is `current` with the reloadable settings of `fresh`.

@@ -17,7 +17,7 @@ bool operator==(const Settings& one, const Settings& other) {
 
 std::uint64_t segment_bytes_in_force(const Settings& settings) {
   constexpr std::uint64_t kJobs = 8;
-  constexpr std::uint64_t kRecordBytes = 512;  // of a job, beside its body, at most
+  constexpr std::uint64_t kRecordBytes = 512;  // upper bound for a job without its body
   return std::max(settings.journal_segment_bytes,
                   kJobs * (settings.queue.job_bytes + kRecordBytes));
 }

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t kLongestWord = 100;
 
-// The distance, or "far": a third of the word may be wrong, and never more than three letters.
+// The edit distance. The maximum if more than a third of the candidate differs, or more than three
+// letters.
 std::size_t distance_if_near(std::string_view word, std::string_view candidate) {
   const auto distance = edit_distance(word, candidate);
   const auto allowed = std::min<std::size_t>(3, candidate.size() / 3);

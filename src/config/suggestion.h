@@ -1,4 +1,4 @@
-// The word that was probably meant when an unknown one was given.
+// Suggestions for unknown keys and flags.
 #pragma once
 
 #include <span>
@@ -7,8 +7,9 @@
 
 namespace tubed::config {
 
-// "did you mean X?" with the candidate nearest to `word`, or "" when none is near. A candidate
-// a.b.c is also near when `word` is near its last part. Cost: the product of the lengths, for each.
+// "did you mean X?" with the candidate nearest to `word`, or "" if none is near. A candidate a.b.c
+// is also near if `word` is near its last part. Cost: for each candidate, the product of the
+// lengths.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace tubed::config

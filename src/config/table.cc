@@ -1,3 +1,7 @@
+// The rows, each with the path to its member of Settings: row<&Settings::queue, &Limits::tubes>()
+// makes the row's get and set, which convert between the member's type and Value. The checks at the
+// end hold when this file compiles: no two rows share a key or a flag, the rows of a section are
+// together, and the settings that flags name exist.
 #include "config/table.h"
 
 #include <algorithm>
@@ -56,7 +60,7 @@ requires(std::is_unsigned_v<T> || std::is_enum_v<T>) void assign(T& member, cons
   member = static_cast<T>(number_in(value));
 }
 
-// `Path` leads from Settings to a member: one member pointer, or two through a struct.
+// `Path` leads from Settings to a member: one member pointer, or two for a member of a struct.
 template <auto... Path>
 constexpr Setting row(Setting setting) {
   setting.get = [](const Settings& settings) { return to_value((settings.*....*Path)); };
@@ -105,26 +109,25 @@ constexpr std::int64_t nanoseconds(Duration duration) {
   return duration.count();
 }
 
-// The queue's own defaults are the engine's.
+// The defaults of the queue's limits are the engine's.
 constexpr Limits kQueue;
 
 constexpr auto kSettings = std::to_array<Setting>({
-    row<&Settings::user>(
-        {.key = "user",
-         .short_flag = 'u',
-         .type = text("NAME"),
-         .default_text = "",
-         .reloadable = false,
-         .doc =
-             "Become this user once the sockets are open. Empty: stay the user that started it."}),
+    row<&Settings::user>({.key = "user",
+                          .short_flag = 'u',
+                          .type = text("NAME"),
+                          .default_text = "",
+                          .reloadable = false,
+                          .doc = "Switch to this user after the sockets are open. Empty: keep the "
+                                 "user that started the server."}),
     row<&Settings::pid_file>(
         {.key = "pid_file",
          .type = text("FILE"),
          .default_text = "",
          .reloadable = false,
          .takes_empty_flag = false,
-         .doc = "While serving, keep the process id in this file; --drain finds the server by it. "
-                "Empty: no file, and --drain asks systemd."}),
+         .doc = "Write the process id to this file while serving; --drain reads it to find the "
+                "server. Empty: no file, and --drain asks systemd."}),
     row<&Settings::journal_directory>(
         {.key = "journal.directory",
          .short_flag = 'b',
@@ -132,46 +135,48 @@ constexpr auto kSettings = std::to_array<Setting>({
          .default_text = "",
          .reloadable = false,
          .takes_empty_flag = false,
-         .doc = "Keep a journal in this directory, so that the jobs survive a restart. Empty: jobs "
-                "are kept in memory only."}),
+         .doc = "Keep a journal in this directory, so that jobs survive a restart. Empty: jobs are "
+                "kept in memory only."}),
     row<&Settings::journal_sync>(
         {.key = "journal.sync",
          .type = sync(1ms, 1h),
          .default_number = nanoseconds(50ms),
-         .doc = "When a reply may leave: with always, once the disk has what it tells; with a time "
-                "or never, once the kernel has it, and the disk gets it that often or when the "
-                "kernel likes. Each loses no acknowledged job when the server crashes; only always "
-                "loses none when the power fails."}),
+         .doc =
+             "When a change is acknowledged: with always, after it is synced to disk; with a time "
+             "or never, after it is written to the kernel. A time is the interval between syncs; "
+             "with never, the kernel decides when to sync. Every value keeps acknowledged jobs "
+             "when the server crashes; only always keeps them when the power fails."}),
     row<&Settings::journal_segment_bytes>(
         {.key = "journal.segment_size",
          .short_flag = 's',
          .type = bytes(4 * kKiB, kGiB),
          .default_number = 10 * kMiB,
          .reloadable = false,
-         .doc = "Size of one file of the journal. At least eight of the largest jobs "
-                "(limits.job_bytes) have their place in one, whatever it says."}),
+         .doc = "Size of one file of the journal. The server uses a larger size if eight jobs of "
+                "limits.job_bytes do not fit."}),
     row<&Settings::journal_max_bytes>(
         {.key = "journal.max_bytes",
          .type = bytes(0, kPiB),
          .default_number = 0,
-         .doc = "Disk space for the journal; 0 is as much as the disk has. A put that would exceed "
-                "it is answered OUT_OF_MEMORY, everything else goes on. At least four segments."}),
-    row<&Settings::connections>(
-        {.key = "limits.connections",
-         .type = count("connections", 1, 1'000'000),
-         .default_number = 10'000,
-         .doc = "Clients connected at once. A further one is told OUT_OF_MEMORY and closed."}),
+         .doc =
+             "Disk space for the journal; 0 means no limit. A put that would exceed it is answered "
+             "OUT_OF_MEMORY; all other commands continue to work. At least four segments."}),
+    row<&Settings::connections>({.key = "limits.connections",
+                                 .type = count("connections", 1, 1'000'000),
+                                 .default_number = 10'000,
+                                 .doc = "Clients connected at once. A further client receives "
+                                        "OUT_OF_MEMORY and is disconnected."}),
     row<&Settings::line_bytes>(
         {.key = "limits.line_bytes",
          .type = bytes(224, kMaxLineBytes),
          .default_number = 224,
-         .doc = "Longest command line, with its line end. A longer one is answered BAD_FORMAT."}),
+         .doc = "Longest command line, with its line end. A longer line is answered BAD_FORMAT."}),
     row<&Settings::queue, &Limits::job_bytes>(
         {.key = "limits.job_bytes",
          .short_flag = 'z',
          .type = bytes(1, kMaxJobBytesCeiling),
          .default_number = kQueue.job_bytes,
-         .doc = "Largest body of a job. A larger one is answered JOB_TOO_BIG."}),
+         .doc = "Largest body of a job. A larger body is answered JOB_TOO_BIG."}),
     row<&Settings::queue, &Limits::job_memory_bytes>(
         {.key = "limits.job_memory",
          .type = bytes(kMiB, kPiB),
@@ -182,12 +187,13 @@ constexpr auto kSettings = std::to_array<Setting>({
         {.key = "limits.tubes",
          .type = count("tubes", 1, 100'000'000),
          .default_number = kQueue.tubes,
-         .doc = "Tubes at once. A command that would make one more is answered OUT_OF_MEMORY."}),
+         .doc = "Tubes that exist at once. A command that would create another tube is answered "
+                "OUT_OF_MEMORY."}),
     row<&Settings::queue, &Limits::session_watches>(
         {.key = "limits.client_watches",
          .type = count("tubes", 1, 1'000'000),
          .default_number = kQueue.session_watches,
-         .doc = "Tubes that one client watches. A watch beyond it is answered OUT_OF_MEMORY."}),
+         .doc = "Tubes that one client may watch. A watch beyond it is answered OUT_OF_MEMORY."}),
     row<&Settings::queue, &Limits::watches>(
         {.key = "limits.watches",
          .type = count("entries", 1, 1'000'000'000),
@@ -198,98 +204,97 @@ constexpr auto kSettings = std::to_array<Setting>({
         {.key = "limits.output_bytes",
          .type = bytes(64 * kKiB, 4 * kGiB),
          .default_number = kMiB,
-         .doc = "Replies buffered for one client. Beyond it the client's commands are not read "
-                "until it takes its replies."}),
+         .doc = "Replies buffered for one client. Beyond it the server reads no further commands "
+                "of the client until the client reads its replies."}),
     row<&Settings::output_memory>(
         {.key = "limits.output_memory",
          .type = bytes(kMiB, kPiB),
          .default_number = kGiB,
-         .doc = "Replies buffered for all clients together. Beyond it the client that has not read "
-                "for longest is closed."}),
-    row<&Settings::input_memory>(
-        {.key = "limits.input_memory",
-         .type = bytes(kMiB, kPiB),
-         .default_number = 256 * kMiB,
-         .doc = "Input of all clients together that waits for its turn. The nearer it comes, the "
-                "less is read at a time."}),
+         .doc = "Replies buffered for all clients together. Beyond it the server disconnects the "
+                "client that has not read for the longest time."}),
+    row<&Settings::input_memory>({.key = "limits.input_memory",
+                                  .type = bytes(kMiB, kPiB),
+                                  .default_number = 256 * kMiB,
+                                  .doc = "Unprocessed input buffered for all clients together. "
+                                         "Near this limit the server reads less at a time."}),
     row<&Settings::queue, &Limits::work_per_turn>(
         {.key = "limits.work_per_turn",
          .type = count("jobs or commands", 1, 1'000'000),
          .default_number = kQueue.work_per_turn,
-         .doc = "Jobs or commands handled for one client before the others get their turn."}),
+         .doc = "Jobs or commands processed for one client before the server continues with other "
+                "clients."}),
     row<&Settings::idle_timeout>(
         {.key = "timeouts.idle",
          .type = duration(0s, 24h * 365),
          .default_number = nanoseconds(0s),
-         .doc = "Close a client that has sent nothing for this long; 0 is never. One that holds a "
-                "job, waits in reserve or has replies to take is not idle; one in the middle of a "
-                "put is."}),
-    row<&Settings::stall_timeout>({.key = "timeouts.stall",
-                                   .type = duration(1s, 24h),
-                                   .default_number = nanoseconds(60s),
-                                   .doc = "Close a client that has taken no byte of its pending "
-                                          "replies, or sent none of a body that it "
-                                          "began to send, for this long."}),
+         .doc = "Disconnect a client that has sent nothing for this long; 0 means never. A client "
+                "that holds a job, waits in reserve or has unread replies is not idle; a client in "
+                "the middle of a put is."}),
+    row<&Settings::stall_timeout>(
+        {.key = "timeouts.stall",
+         .type = duration(1s, 24h),
+         .default_number = nanoseconds(60s),
+         .doc = "Disconnect a client that for this long has read no byte of its pending replies, "
+                "or has sent no byte of a body that it began to send."}),
     row<&Settings::shutdown_timeout>(
         {.key = "timeouts.shutdown",
          .type = duration(0s, 1h),
          .default_number = nanoseconds(5s),
-         .doc = "At SIGTERM, wait at most this long for clients to take their last replies."}),
+         .doc = "After SIGTERM, wait at most this long for clients to read their last replies."}),
     row<&Settings::drain_exit>(
         {.key = "drain.exit",
          .type = choice(kDrainExits),
          .default_number = static_cast<std::int64_t>(DrainExit::never),
-         .doc = "When drain mode ends the server by itself: when-idle, once no job is reserved; "
-                "when-empty, once there is no job at all; or never."}),
+         .doc = "When a server in drain mode exits by itself: when-idle, as soon as no job is "
+                "reserved; when-empty, as soon as no job is left; or never."}),
     row<&Settings::drain_timeout>(
         {.key = "drain.timeout",
          .type = duration(0s, 24h * 7),
          .default_number = nanoseconds(5min),
-         .doc = "With drain.exit, end the server after this long in drain mode, whatever is left; "
-                "0 is to wait for ever. Without a journal what is left is lost."}),
+         .doc = "With drain.exit, exit after this long in drain mode even if jobs are left; 0 "
+                "means no limit. Without a journal, the jobs that are left are lost."}),
     row<&Settings::http_listen>(
         {.key = "http.listen",
          .type = {.kind = Kind::address, .port = kDefaultHttpPort, .may_be_empty = true},
          .default_text = "",
          .reloadable = false,
          .takes_empty_flag = false,
-         .doc = "Answer /metrics, /healthz and /readyz over HTTP at HOST:PORT, [HOST]:PORT or "
-                "unix:PATH. A host is numeric; without a port it gets 11380. Empty: nowhere.",
-         .service_hint = "With the service: systemctl enable tubed-http.socket instead."}),
+         .doc = "Serve /metrics, /healthz and /readyz over HTTP at HOST:PORT, [HOST]:PORT or "
+                "unix:PATH. A host is numeric; the default port is 11380. Empty: no HTTP listener.",
+         .service_hint = "For the service, use systemctl enable tubed-http.socket instead."}),
     row<&Settings::queue, &Limits::tubes_with_metrics>(
         {.key = "http.max_tubes",
          .type = count("tubes", 0, 1'000'000),
          .default_number = 1'000,
-         .doc = "Tubes with metrics of their own. What further tubes count goes to the name "
-                "\"other\"."}),
+         .doc =
+             "Tubes with metrics of their own. Further tubes share the metrics named \"other\"."}),
     row<&Settings::queue, &Limits::metrics_retention>(
         {.key = "http.tube_linger",
          .type = duration(0s, 24h * 7),
          .default_number = nanoseconds(10min),
-         .doc = "How long the metrics of a tube stay when it is gone. If it is back in time it "
-                "goes on counting."}),
+         .doc = "How long the metrics of a tube are kept after the tube is deleted. If the tube is "
+                "created again within this time, its counters continue."}),
     row<&Settings::tcp_keepalive>(
         {.key = "tcp.keepalive",
          .type = duration(1s, 2h),
          .default_number = nanoseconds(60s),
-         .doc = "Quiet time on a connection before the first keepalive probe."}),
+         .doc = "Idle time on a connection before the first keepalive probe."}),
     row<&Settings::tcp_backlog>(
         {.key = "tcp.backlog",
          .type = count("connections", 1, 65'535),
          .default_number = 4096,
          .reloadable = false,
-         .doc = "Connections the kernel queues until they are accepted. The kernel may cap it "
-                "lower (net.core.somaxconn)."}),
+         .doc = "Connections that the kernel queues until the server accepts them. The kernel may "
+                "apply a lower limit (net.core.somaxconn)."}),
     row<&Settings::log_level>({.key = "log.level",
                                .type = choice(kLogLevels),
                                .default_number = static_cast<std::int64_t>(LogLevel::info),
-                               .doc = "The least important messages that are still logged."}),
-    row<&Settings::log_format>(
-        {.key = "log.format",
-         .type = choice(kLogFormats),
-         .default_number = static_cast<std::int64_t>(LogFormat::automatic),
-         .doc = "How log lines are written. auto is journald when the journal of systemd is on "
-                "stderr, and text otherwise."}),
+                               .doc = "The least important level of messages that is logged."}),
+    row<&Settings::log_format>({.key = "log.format",
+                                .type = choice(kLogFormats),
+                                .default_number = static_cast<std::int64_t>(LogFormat::automatic),
+                                .doc = "Format of log lines. auto is journald if stderr is "
+                                       "connected to systemd's journal, and text otherwise."}),
 });
 
 void set_address(Listen& listen, const Value& value) {
@@ -307,7 +312,7 @@ constexpr auto kListenKeys = std::to_array<ListenKey>({
      .required = true,
      .unix_only = false,
      .example = "unix:/run/tubed/tubed.sock",
-     .doc = "HOST:PORT, [HOST]:PORT or unix:PATH. A host is numeric; without a port it gets 11300, "
+     .doc = "HOST:PORT, [HOST]:PORT or unix:PATH. A host is numeric; the default port is 11300, "
             "and port 0 lets the kernel choose.",
      .get = [](const Listen& listen) { return Value(to_string(listen)); },
      .set = set_address},
@@ -316,7 +321,7 @@ constexpr auto kListenKeys = std::to_array<ListenKey>({
      .required = false,
      .unix_only = true,
      .example = "0660",
-     .doc = "Permissions of the socket file, octal. Without it the umask decides.",
+     .doc = "Permissions of the socket file, octal. The default is given by the umask.",
      .get = [](const Listen& l) { return l.mode ? Value(std::int64_t{*l.mode}) : Value(); },
      .set = [](Listen& l, const Value& v) { l.mode = static_cast<unsigned>(number_in(v)); }},
     {.key = "group",
@@ -324,29 +329,28 @@ constexpr auto kListenKeys = std::to_array<ListenKey>({
      .required = false,
      .unix_only = true,
      .example = "tubed",
-     .doc = "Group that owns the socket file. Without it, the group of the process.",
+     .doc = "Group that owns the socket file. The default is the group of the process.",
      .get = [](const Listen& l) { return l.group.empty() ? Value() : Value(l.group); },
      .set = [](Listen& l, const Value& v) { assign(l.group, v); }},
 });
 
 constexpr auto kOptions = std::to_array<Option>({
     {'\0', "--config", "FILE", Action::config_file, false, "Read the settings of this TOML file."},
-    {'\0', "--check-config", "", Action::check_config, false,
-     "Say whether the settings are good, and exit."},
+    {'\0', "--check-config", "", Action::check_config, false, "Check the settings, and exit."},
     {'\0', "--print-config", "", Action::print_config, false,
      "Print the settings in force as TOML, and exit."},
     {'\0', "--dump", "DIR", Action::dump, false,
      "Print the journal in DIR record by record, and exit."},
     {'\0', "--check", "DIR", Action::check, false,
-     "Verify the journal in DIR, changing nothing, and exit."},
+     "Verify the journal in DIR without changing it, and exit."},
     {'\0', "--salvage", "DIR", Action::salvage, false,
-     "Copy what can be read of a damaged journal (-b) to the new DIR, and exit.",
+     "Copy the readable part of a damaged journal (-b) to the new directory DIR, and exit.",
      "journal.directory"},
     {'\0', "--backup", "DIR", Action::backup, false,
-     "Copy the journal (-b) to the new DIR, and exit.", "journal.directory"},
+     "Copy the journal (-b) to the new directory DIR, and exit.", "journal.directory"},
     {'\0', "--drain", "", Action::drain, false,
-     "Put the running server (pid_file, or the unit tubed.service) into drain mode, wait for its "
-     "end if drain.exit lets it end, and exit."},
+     "Put the running server (pid_file, or the unit tubed.service) into drain mode, wait until it "
+     "exits if drain.exit allows that, and exit."},
     {'h', "--help", "", Action::help, true, "Print this help, and exit."},
     {'v', "--version", "", Action::version, true, "Print the version, and exit."},
     {'l', "--listen", "ADDR", Action::listen, true,
@@ -356,8 +360,8 @@ constexpr auto kOptions = std::to_array<Option>({
      "Port for a -l host that has none, or for the default address."},
     {'V', "", "", Action::raise_log_level, true, "Raise log.level by one. May be repeated."},
     {'f', "", "MS", Action::sets, true,
-     "The same as --journal-sync with milliseconds; 0 is always. Of -f, -F and --journal-sync "
-     "the last counts.",
+     "The same as --journal-sync with milliseconds; 0 is always. Of -f, -F and --journal-sync, the "
+     "last takes effect.",
      "journal.sync", "ms"},
     {'F', "", "", Action::sets, true, "The same as --journal-sync never.", "journal.sync", "never"},
     {'c', "", "", Action::ignored, true, "Ignored: compaction is automatic."},
@@ -369,7 +373,7 @@ constexpr std::string_view section_of(std::string_view key) {
   return dot == std::string_view::npos ? std::string_view() : key.substr(0, dot);
 }
 
-// Two keys that differ only in '.' and '_' would share a flag.
+// Keys that differ only in '.' and '_' have the same flag.
 constexpr bool same_flag(std::string_view one, std::string_view other) {
   const auto dashed = [](char c) { return c == '.' || c == '_' ? '-' : c; };
   return std::ranges::equal(one, other, {}, dashed, dashed);

@@ -1,9 +1,9 @@
-// The tables: one row per setting, per key of a listener, and per flag that is no setting.
+// The tables: one row per setting, per key of a listener, and per flag that is not a setting.
 //
-// A row is the whole truth: the TOML reader, the flags, --help, --print-config, the reload and the
-// generated documentation all read it, and none of them knows a setting of its own.
-// Invariant: keys and flags are unique; the rows of one section stand together, keys without a
-// section first (TOML wants them there). The compiler checks it.
+// A row is the only definition of a setting: the TOML reader, the flags, --help, --print-config,
+// the reload and the generated documentation all read it. To add a setting, add its row and its
+// member. Invariant: keys and flags are unique; the rows of a section are together, and keys
+// without a section come first, as TOML requires. The compiler checks it.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ namespace tubed::config {
 
 struct Setting {
   std::string_view key;
-  char short_flag = '\0';  // beanstalkd's, if it has one
+  char short_flag = '\0';  // beanstalkd's, if any
   Type type;
   std::int64_t default_number = 0;     // in the unit of Value; of a text or an address, unused
   std::string_view default_text = {};  // of a text or an address
   bool reloadable = true;
-  // False: an empty argument is a slip, as of an unset variable in a script, and not a wish.
+  // False: an empty argument is refused, as it comes from an unset variable in a script.
   bool takes_empty_flag = true;
-  std::string_view doc;                // the first sentence stands alone in --help
-  std::string_view service_hint = {};  // only in the settings of the packages' service
+  std::string_view doc;                // --help shows the first sentence only
+  std::string_view service_hint = {};  // appended to `doc` in packaging/tubed.toml
   Value (*get)(const Settings&) = nullptr;
   void (*set)(Settings&, const Value&) = nullptr;  // Precondition: a value of `type`
 
@@ -74,7 +74,7 @@ struct Option {
   bool of_beanstalkd = false;
   std::string_view doc;
   std::string_view setting = {};  // key of the setting that it sets, or that its task needs
-  std::string_view value = {};    // what it sets it to; with an argument, the unit behind that
+  std::string_view value = {};    // the value that it sets, or the unit of its argument
 
   std::string names() const;  // "-l, --listen ADDR"
 };

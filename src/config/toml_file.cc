@@ -1,3 +1,9 @@
+// How a file is read: toml++ parses it as a whole, collect() flattens the tables into assignments
+// with dotted keys, and sort_by_position() puts these into the order of the file, which toml++ does
+// not keep. The Reader then applies one after the other, so that the mistake that it reports is the
+// first of the file.
+//
+// The only file that includes toml++, whose headers are slow to compile.
 #include "config/toml_file.h"
 
 #include <algorithm>
@@ -55,7 +61,8 @@ bool is_section(std::string_view key) {
   return std::ranges::find(settings_table(), key, &Setting::section) != settings_table().end();
 }
 
-// A part with a dot inside can only be a quoted one; it must not look like two parts.
+// A key that contains a dot was quoted in the file; it is quoted here too, so that it does not look
+// like two keys.
 std::string key_part(const toml::key& key) {
   const bool is_quoted = key.str().find('.') != std::string_view::npos;
   return is_quoted ? quoted(key.str()) : printable(key.str());
@@ -95,7 +102,7 @@ std::string unknown_reason(std::string_view what, std::string_view hint) {
   return fmt::format("unknown {}{}{}", what, hint.empty() ? "" : "; ", hint);
 }
 
-// Reads one file; the first mistake ends it.
+// Applies one file; the first mistake ends it.
 class Reader {
  public:
   Reader(const std::string& file, Settings& settings, FileLines& lines)
@@ -150,7 +157,7 @@ class Reader {
     std::vector<Entry> keys;
     collect(*entry.node->as_table(), fmt::format("{}.", kListen), keys);
     sort_by_position(keys);
-    // The required keys first: whether the others may be given depends on the address.
+    // The required keys come first, as the address decides which other keys are allowed.
     Listen listen;
     auto address_at = entry.at;
     bool is_complete = true;
@@ -174,7 +181,7 @@ class Reader {
     return add(listen, address_at);
   }
 
-  // `[listen]` instead of `[[listen]]` is the likeliest slip.
+  // The usual cause is `[listen]` in place of `[[listen]]`.
   Error not_listeners(const Entry& entry) const {
     return error(
         entry.at, entry.key,

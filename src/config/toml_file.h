@@ -1,6 +1,6 @@
 // The configuration file: TOML in, settings out.
 //
-// Knows no setting: keys are looked up in config/table.h. No exception leaves it.
+// Keys are looked up in config/table.h. No exception is thrown to the caller.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct FileLines {
   std::vector<std::uint32_t> listeners;  // of the address of each listener, in the file's order
 };
 
-// Writes what the file says over `settings`. settings.listeners becomes the file's listeners, and
-// is empty when it names none. The error is one line, "FILE:LINE: KEY: REASON", for the first
+// Applies the file to `settings`. settings.listeners becomes the listeners of the file, and is
+// empty if the file has none. The error is one line, "FILE:LINE: KEY: REASON", for the first
 // mistake in the file.
 Result<void> read_toml_file(const std::string& file, Settings& settings, FileLines& lines);
 

@@ -1,3 +1,7 @@
+// A value has three spellings: an integer of TOML, a text (a flag's argument or a string of TOML),
+// and the shortest text that reads back to it, for --print-config and the documentation. All
+// numbers are kept in the smallest unit (bytes, nanoseconds). A number that 64 bits do not hold
+// becomes the nearest one that they hold, which is outside of all bounds.
 #include "config/value.h"
 
 #include <algorithm>
@@ -47,7 +51,7 @@ std::span<const Unit> units_of(Kind kind) {
   return {};
 }
 
-// What a number without a unit is multiplied with.
+// The factor of a number without a unit.
 std::int64_t plain_factor(Kind kind) {
   return is_time(kind) ? kSecond : 1;
 }
@@ -65,7 +69,7 @@ std::string number_text(Kind kind, std::int64_t number) {
   return fmt::format("{}", number);
 }
 
-// `spelling` is the number as it was given, for the error.
+// `spelling`: the number as given, for the error.
 Result<Value> within_bounds(const Type& type, std::int64_t number, std::string_view spelling) {
   if (type.kind == Kind::sync && number == kSyncAlways.count()) return Value(number);
   if (number < type.minimum) {
@@ -79,7 +83,7 @@ Result<Value> within_bounds(const Type& type, std::int64_t number, std::string_v
   return Value(number);
 }
 
-// Stops at the largest and smallest number: both are far outside of all bounds.
+// Saturates: the largest and the smallest number are outside of all bounds.
 std::int64_t saturating_product(std::int64_t number, std::int64_t factor) {
   std::int64_t product = 0;
   if (!__builtin_mul_overflow(number, factor, &product)) return product;
@@ -135,7 +139,7 @@ Result<Value> mode_from_text(const Type& type, std::string_view text) {
   return Value(mode);
 }
 
-// Bytes of the UTF-8 sequence at the front of `text`; 0 when it is not a valid one.
+// The length of the UTF-8 sequence at the front of `text`; 0 if it is invalid.
 std::size_t sequence_bytes(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned lead = byte(0);
@@ -160,7 +164,7 @@ bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
 
-// `text` is plain, so that nothing but these two needs an escape.
+// Precondition: is_plain_text(text). Only these two characters then need an escape.
 std::string toml_string(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {

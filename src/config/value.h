@@ -1,6 +1,6 @@
-// The value of one setting between text and its member of Settings: types, bounds, spelling.
+// The values of settings: types, bounds, and conversion from and to text.
 //
-// Knows no key and no file. Whatever to_text() or to_toml() writes reads back to the same value.
+// Knows no key and no file. The texts of to_text() and to_toml() read back to the same value.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ namespace tubed::config {
 // A sync is "always", "never" or a duration.
 enum class Kind : std::uint8_t { count, bytes, duration, sync, choice, text, address, mode };
 
-// One value of any type. A number is bytes, nanoseconds, the index of a choice, or permissions; of
-// a sync it is kSyncAlways, kSyncNever or an interval, in nanoseconds.
+// One value of any type. A number is bytes, nanoseconds, the index of a choice, or permissions. The
+// number of a sync is kSyncAlways, kSyncNever or an interval in nanoseconds.
 struct Value {
   enum class Holds : std::uint8_t { nothing, number, text };
 
-  Value() = default;  // not given: only keys of listeners may be
+  Value() = default;  // not given, which only keys of listeners allow
   Value(std::int64_t n) : holds(Holds::number), number(n) {}
   Value(std::string t) : holds(Holds::text), text(std::move(t)) {}
 
@@ -33,16 +33,16 @@ struct Value {
   std::string text;
 };
 
-// The bounds are inclusive and, for durations, in nanoseconds of whole milliseconds. Those of a
-// sync are its interval's.
+// The bounds are inclusive. Those of a duration are in nanoseconds and whole milliseconds; those of
+// a sync are for its interval.
 struct Type {
   Kind kind = Kind::text;
-  std::string_view unit = {};  // what is counted; of a text, what stands for it in --help
+  std::string_view unit = {};  // of a count, the noun; of a text, the placeholder in --help
   std::int64_t minimum = 0;
   std::int64_t maximum = 0;
   std::span<const std::string_view> choices = {};
-  std::uint16_t port = kDefaultPort;  // of an address: where a host without a port is meant to be
-  bool may_be_empty = false;          // of an address: there may be none
+  std::uint16_t port = kDefaultPort;  // of an address: the default port
+  bool may_be_empty = false;          // of an address: none is allowed
 };
 
 // Reads an integer of TOML: bytes for sizes, seconds for durations; a sync of 0 is always. The
@@ -58,19 +58,19 @@ std::string to_text(const Type& type, const Value& value);
 // The same as a TOML value: strings are quoted.
 std::string to_toml(const Type& type, const Value& value);
 
-// "a whole number": what a value of another type should have been.
+// "a whole number": the expected type, for an error.
 std::string expected(const Type& type);
 
 // "connections: 1 to 1000000" or "auto, text, journald or json"; empty for free text.
 std::string bounds(const Type& type);
 
-// What stands for the argument in --help: "N", "SIZE".
+// The placeholder of the argument in --help: "N", "SIZE".
 std::string placeholder(const Type& type);
 
-// True for UTF-8 without control characters: it stays on one line and TOML can carry it.
+// True for UTF-8 without control characters: it fits on one line and into a string of TOML.
 bool is_plain_text(std::string_view text);
 
-// Fit for an error line: in double quotes, anything unprintable as '?', cut when very long.
+// For an error: in double quotes, unprintable bytes as '?', cut after 200 bytes.
 std::string quoted(std::string_view text);
 
 // As quoted(), without the quotes.

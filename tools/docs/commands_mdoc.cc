@@ -8,7 +8,7 @@
 namespace tubed::docs {
 namespace {
 
-// "INSERTED <id>" as macros: words as they are sent, and what stands for a value.
+// "INSERTED <id>" as macros: Sy for a word as it is sent, Ar for a value.
 std::string reply_macros(std::string_view reply) {
   std::string result;
   while (!reply.empty()) {

@@ -1,5 +1,10 @@
 // tubed-generate-docs: writes the pages, completions and settings files that are made from the
-// tables of commands, stats and settings, or says which no longer say what the tables say.
+// tables of commands, stats and settings, or names those that are out of date.
+//
+// pages_of() makes every page in memory: whole files, and pages written by hand whose generated
+// part lies between two marker lines. --check compares them with the files and --write writes those
+// that differ. A new page needs a function that returns its text, and a line in pages_of() or
+// parts().
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -35,7 +40,7 @@ struct Page {
   std::string text;
 };
 
-// A part of a page that is written by hand, between two lines that stay.
+// The generated part of a page written by hand: the text between two marker lines.
 struct Part {
   std::string path;
   std::string_view begin;
@@ -43,7 +48,7 @@ struct Part {
   std::string text;
 };
 
-// Nothing: there is no such file, or it cannot be read.
+// Nothing if the file does not exist or cannot be read.
 std::optional<std::string> contents_of(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) return std::nullopt;
@@ -71,8 +76,8 @@ std::vector<Part> parts() {
   };
 }
 
-// The page as it is, with the part in its place. Nothing, after saying why: the page or its
-// markers are missing.
+// The page with its generated part replaced. Nothing if the page or its markers are missing; the
+// reason is printed.
 std::optional<Page> page_with(const fs::path& root, const Part& part) {
   const std::string page = contents_of(root / part.path).value_or("");
   const std::size_t begin = page.find(part.begin);
@@ -86,7 +91,7 @@ std::optional<Page> page_with(const fs::path& root, const Part& part) {
   return Page{part.path, page.substr(0, begin + part.begin.size()) + part.text + page.substr(end)};
 }
 
-// Every generated page as it should be. Nothing, after saying why: one has no place for its part.
+// Every generated page, up to date. Nothing if a page has no markers; the reason is printed.
 std::optional<std::vector<Page>> pages_of(const fs::path& root) {
   std::vector<Page> pages = {
       {"docs/reference/commands.md", docs::commands_markdown()},
@@ -131,7 +136,7 @@ int write(const fs::path& root) {
   if (!pages) return 1;
   for (const Page& page : *pages) {
     const fs::path file = root / page.path;
-    if (contents_of(file) == page.text) continue;  // a file that is as it should be stays untouched
+    if (contents_of(file) == page.text) continue;  // keeps its modification time
     if (!write_file(file, page.text)) {
       std::fprintf(stderr, "cannot write %s\n", file.c_str());
       return 1;

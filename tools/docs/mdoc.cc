@@ -21,7 +21,7 @@ std::string escaped(std::string_view word) {
   return result;
 }
 
-// A word that looks like a request at the start of a line is none behind this.
+// Whether the word at the beginning of a line would be a request; "\&" before it prevents that.
 bool starts_request(const std::string& word) {
   return word.front() == '.' || word.front() == '\'';
 }

@@ -42,7 +42,7 @@ std::string commented_out(std::string_view toml) {
   return result;
 }
 
-// The listener that the rows' examples describe.
+// A listener made of the examples of the rows.
 Listen example_listener() {
   Listen listen;
   for (const auto& row : config::listen_table()) {
@@ -70,15 +70,16 @@ std::string setting_comment(const config::Setting& row, Audience audience) {
 
 std::string listen_comment() {
   auto result = comment(
-      "Where clients connect. Each address is one [[listen]] table; a change needs a restart.");
+      "The addresses that the server listens on. Each is one [[listen]] table; a change needs a "
+      "restart.");
   for (const auto& row : config::listen_table()) {
-    result +=
-        comment(fmt::format("{}{}: {}", row.key, row.unix_only ? " (only of unix:)" : "", row.doc));
+    result += comment(
+        fmt::format("{}{}: {}", row.key, row.unix_only ? " (only for unix:)" : "", row.doc));
   }
   return result;
 }
 
-// Every key with its comment; what is at its default is commented out.
+// Every key with its comment. A key that has its default value is commented out.
 std::string commented_config(const Settings& settings, Audience audience,
                              std::string_view introduction) {
   const Settings defaults;
@@ -109,8 +110,9 @@ std::string commented_config(const Settings& settings, Audience audience,
 }  // namespace
 
 std::string default_config() {
-  return commented_config(Settings(), Audience::user,
-                          "The settings of tubed. What is commented out is the default.") +
+  return commented_config(
+             Settings(), Audience::user,
+             "The settings of tubed. Settings that are commented out show their default.") +
          commented_out(print_listener(example_listener()));
 }
 
@@ -119,11 +121,11 @@ std::string packaged_config() {
   settings.journal_directory = "/var/lib/tubed";
   settings.journal_sync = kSyncAlways;
   settings.listeners.push_back(example_listener());
-  return commented_config(
-      settings, Audience::service,
-      "The settings of the service tubed. What is commented out is the default. \"systemctl reload "
-      "tubed\" reads them again. The sockets are those of tubed.socket and tubed-local.socket, "
-      "whatever stands below: tubed(8), ADDRESSES.");
+  return commented_config(settings, Audience::service,
+                          "The settings of the service tubed. Settings that are commented out show "
+                          "their default. \"systemctl reload tubed\" reads the file again. The "
+                          "service uses the sockets of tubed.socket and tubed-local.socket in "
+                          "place of the [[listen]] tables below: see tubed(8), ADDRESSES.");
 }
 
 }  // namespace tubed::docs

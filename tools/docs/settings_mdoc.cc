@@ -13,7 +13,7 @@ namespace {
 
 using config::Setting;
 
-// `-f` or `--listen` as mdoc spells it: with the first dash taken off.
+// `-f` or `--listen` as a macro of mdoc, which adds the first dash itself.
 std::string flag_macro(std::string_view flag) {
   TUBED_ASSERT(flag.starts_with('-'));
   return fmt::format("Fl {}", flag.substr(1));
@@ -71,12 +71,12 @@ std::string settings_list() {
 
 std::string listen_list() {
   std::string result =
-      ".Ss [[listen]]\nOne table for each address.\nWithout any,\n.Xr tubed 8\nlistens on "
+      ".Ss [[listen]]\nOne table for each address.\nWithout such a table,\n.Xr tubed 8\nlistens on "
       "127.0.0.1:11300.\nA change needs a restart.\n.Bl -tag -width Ds\n";
   for (const auto& row : config::listen_table()) {
     result += fmt::format(".It Ic {} No = Ar {}\n", row.key, config::placeholder(row.type));
     if (row.required) result += "Required.\n";
-    if (row.unix_only) result += "Only of unix:.\n";
+    if (row.unix_only) result += "Only for unix:.\n";
     result += mdoc_text(row.doc);
     const auto example = config::value_from_text(row.type, row.example);
     TUBED_ASSERT(example);
@@ -110,28 +110,28 @@ std::string settings_man_page() {
       "\"\n.Sh NAME\n.Nm tubed.toml\n.Nd settings of the work-queue daemon tubed\n"
       ".Sh DESCRIPTION\n";
   result += mdoc_text(
-      "The file that tubed --config names, in TOML. The service reads /etc/tubed/tubed.toml. "
-      "Every key may be left out, and every one but those of [[listen]] is a flag as well. A flag "
-      "overrides the file, and the file overrides the default.");
+      "The file that tubed --config names, in TOML. The service reads /etc/tubed/tubed.toml. Every "
+      "key is optional. Every key outside of [[listen]] is also a flag. A flag overrides the file, "
+      "and the file overrides the default.");
   result += ".Pp\n";
   result += mdoc_text(
-      "A SIZE is in bytes (65536) or carries a unit (\"64KiB\", also MiB, GiB, TiB, PiB). A TIME "
-      "is in seconds (30) or carries a unit (\"50ms\", also s, m, h, d). Text, words and values "
-      "with a unit stand in double quotes.");
+      "A SIZE is in bytes (65536) or has a unit (\"64KiB\", also MiB, GiB, TiB, PiB). A TIME is in "
+      "seconds (30) or has a unit (\"50ms\", also s, m, h, d). Text, words and values with a unit "
+      "are written in double quotes.");
   result += ".Pp\n";
   result += mdoc_text(
-      "At SIGHUP the file is read again. With a mistake in it, everything stays as it was; what "
-      "needs a restart is logged and stays. Flags and the environment are read only at a start. At "
-      "the start a mistake is named in one line with file, line, key and reason, and the exit code "
-      "is 78.");
+      "SIGHUP makes the server read the file again. If the file has a mistake, no setting changes. "
+      "A changed setting that needs a restart is logged and not applied. Flags and the environment "
+      "are read only when the server starts. A mistake at the start is reported in one line with "
+      "file, line, key and reason, and the exit code is 78.");
   result += ".Sh SETTINGS\n" + settings_list() + listen_list();
   result +=
       ".Sh FILES\n.Bl -tag -width Ds\n.It Pa /etc/tubed/tubed.toml\nThe settings of the service; "
-      "every key stands in it, with its default.\n.El\n"
+      "it contains every key with its default.\n.El\n"
       ".Sh EXAMPLES\n.Bd -literal\n"
       "[journal]\ndirectory = \"/var/lib/tubed\"\nsync = \"always\"\n\n"
       "[limits]\njob_bytes = \"1MiB\"\n\n"
-      "[drain]\nexit = \"when-idle\"\n.Ed\n.Pp\nAre the settings good?\n.Pp\n"
+      "[drain]\nexit = \"when-idle\"\n.Ed\n.Pp\nTo check the settings:\n.Pp\n"
       ".Dl tubed --config /etc/tubed/tubed.toml --check-config\n"
       ".Sh SEE ALSO\n.Xr tubed-protocol 7 ,\n.Xr tubed 8\n";
   return result;

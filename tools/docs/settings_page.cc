@@ -10,7 +10,7 @@ namespace {
 
 using config::Setting;
 
-// Fit for a cell: a bar would end it.
+// `text` as a cell of a table: a bar is escaped, as it would end the cell.
 std::string cell(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -20,7 +20,7 @@ std::string cell(std::string_view text) {
   return result;
 }
 
-// What a number may be, what a word may be, or that any text will do.
+// The allowed values: the bounds of a number, the words of a choice, or "text".
 std::string values(const config::Type& type) {
   if (type.kind == config::Kind::address) return "address";
   const auto bounds = config::bounds(type);
@@ -51,7 +51,7 @@ std::string settings_section(std::string_view section) {
 
 std::string listen_section() {
   std::string result =
-      "\n## [[listen]]\n\nOne table for each address. Without any, tubed listens on "
+      "\n## [[listen]]\n\nOne table for each address. Without such a table, tubed listens on "
       "`127.0.0.1:11300`. A change needs a restart.\n\n"
       "| key | required | example | values | meaning |\n|---|---|---|---|---|\n";
   for (const auto& row : config::listen_table()) {
@@ -60,7 +60,7 @@ std::string listen_section() {
     result +=
         fmt::format("| `{}` | {} | `{}` | {} | {}{} |\n", row.key, row.required ? "yes" : "no",
                     config::to_toml(row.type, example.value()), cell(values(row.type)),
-                    row.unix_only ? "Only of `unix:`. " : "", cell(row.doc));
+                    row.unix_only ? "Only for `unix:`. " : "", cell(row.doc));
   }
   return result;
 }
@@ -91,10 +91,11 @@ std::string settings_markdown() {
       "the file is reloaded; the others need a restart. A reload reads the file only, never the "
       "flags: the log line \"reloaded\" names the settings that it changed, or says that nothing "
       "changed.\n\n"
-      "Sizes are in bytes (`65536`) or carry a unit (`\"64KiB\"`, also MiB, GiB, TiB, PiB). Times "
+      "Sizes are in bytes (`65536`) or have a unit (`\"64KiB\"`, also MiB, GiB, TiB, PiB). Times "
       "are "
-      "in seconds (`30`) or carry a unit (`\"50ms\"`, also s, m, h, d). A mistake stops the start "
-      "with exit code 78 and one line that names the file, the line, the key and the reason.\n";
+      "in seconds (`30`) or have a unit (`\"50ms\"`, also s, m, h, d). If a setting is wrong, the "
+      "server does not start: it exits with code 78 after one line that names the file, the line, "
+      "the key and the reason.\n";
   std::string_view section = "-";
   for (const auto& row : config::settings_table()) {
     if (row.section() == section) continue;

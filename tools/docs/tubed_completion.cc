@@ -1,3 +1,8 @@
+// Both scripts are made from the same list of flags: all_flags() takes the names, the candidates
+// for the argument and the first sentence of each row. For bash, one `case` on the word before the
+// cursor selects the candidates, and any other word completes to a flag; flags with the same
+// candidates share a branch. For zsh, `_arguments` gets one line for each flag, with its
+// description.
 #include "tools/docs/tubed_completion.h"
 
 #include <algorithm>
@@ -12,7 +17,7 @@
 namespace tubed::docs {
 namespace {
 
-// What may stand behind a flag.
+// The candidates for the argument of a flag.
 enum class Candidates : std::uint8_t { none, unknown, files, directories, users, words };
 
 struct Flag {
@@ -67,7 +72,8 @@ std::vector<Flag> all_flags() {
   return flags;
 }
 
-// The names of all flags with that candidates (and, of words, those words), `between` them.
+// The names of all flags with these candidates (and, for words, these words), joined with
+// `between`.
 std::string names_with(const std::vector<Flag>& flags, Candidates candidates,
                        std::string_view words, std::string_view between) {
   std::vector<std::string> names;
@@ -78,7 +84,7 @@ std::string names_with(const std::vector<Flag>& flags, Candidates candidates,
   return fmt::format("{}", fmt::join(names, between));
 }
 
-// One branch of bash's case.
+// One branch of a `case` of bash.
 std::string bash_case(const std::string& names, std::string_view action) {
   if (names.empty()) return "";
   return fmt::format("    {})\n      {}\n      ;;\n", names, action);
@@ -88,14 +94,14 @@ std::string bash_words(std::string_view words) {
   return fmt::format("mapfile -t COMPREPLY < <(compgen -W '{}' -- \"$current\")", words);
 }
 
-// Without what explains it: it stands on one line of a menu.
+// `doc` up to its first explanation, as a menu shows one line.
 std::string_view shortened(std::string_view doc) {
   doc = doc.substr(0, std::min(doc.find(": "), doc.find("; ")));
   if (doc.ends_with('.')) doc.remove_suffix(1);
   return doc;
 }
 
-// In single quotes; a bracket would end the description.
+// `doc` for a description in single quotes, where a bracket would end it.
 std::string zsh_description(std::string_view doc) {
   std::string result;
   for (const char c : doc) {
@@ -127,7 +133,7 @@ std::string zsh_action(const Flag& flag) {
   return "";
 }
 
-// "--flag=" takes its argument behind a space as well, "-f+" also without one.
+// "--flag=" also accepts the argument after a space, "-f+" also without a space.
 std::string zsh_name(const std::string& name, Candidates candidates) {
   if (candidates == Candidates::none) return name;
   return name + (name.starts_with("--") ? '=' : '+');

@@ -5,10 +5,10 @@
 
 namespace tubed::docs {
 
-// For bash, to be sourced. Needs nothing but bash.
+// For bash, to be sourced. Works without the package bash-completion.
 std::string bash_completion();
 
-// For zsh, to stand in a directory of its fpath as _tubed.
+// For zsh, to be installed as _tubed in a directory of fpath.
 std::string zsh_completion();
 
 }  // namespace tubed::docs
