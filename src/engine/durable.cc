@@ -74,8 +74,8 @@ void Engine::visit_durable(Time now, FactSink& sink) const {
     sink.fact(Paused{.tube = tube->name, .duration = tube->pause, .until = tube->pause_until});
   }
   // The last id was used even if its job is gone.
-  if (next_job_id_ > 1 && jobs_.find(next_job_id_ - 1) == nullptr) {
-    sink.fact(Removed{.id = next_job_id_ - 1});
+  if (jobs_.next_id() > 1 && jobs_.find(jobs_.next_id() - 1) == nullptr) {
+    sink.fact(Removed{.id = jobs_.next_id() - 1});
   }
 }
 
@@ -97,8 +97,7 @@ void Engine::replay_added(Time now, const Added& added) {
   job->ttr = added.ttr;
   job->created = added.created;
   job->set_counters(added.counters);
-  memory_bytes_ += job_memory(job->body.size());
-  next_job_id_ = std::max(next_job_id_, added.id + 1);
+  memory_.restore(job->body.size());
   attach_placed(now, job, added.place);
 }
 
@@ -111,12 +110,12 @@ void Engine::replay_placed(Time now, const Placed& placed) {
 }
 
 void Engine::replay_removed(Time now, const Removed& removed) {
-  next_job_id_ = std::max(next_job_id_, removed.id + 1);
+  jobs_.mark_used(removed.id);
   Job* job = jobs_.find(removed.id);
   if (job == nullptr) return;
   Tube* tube = job->tube;
   detach(job);
-  memory_bytes_ -= job_memory(job->body.size());
+  memory_.give_back(job->body.size());
   jobs_.remove(removed.id);
   if (tube != default_tube_ && !tube->wanted()) remove_tube(now, tube);
 }
@@ -131,7 +130,7 @@ void Engine::replay_paused(Time now, const Paused& paused) {
   tube->pause = holds ? paused.duration : Seconds{};
   tube->pause_until = paused.until;
   set_paused(tube, holds);
-  note_giving(tube);
+  tubes_.update_giving(tube);
   tube->restored = holds;  // whoever kept it alive is gone; the pause holds all the same
   if (tube != default_tube_ && !tube->wanted()) remove_tube(now, tube);
 }

@@ -4,16 +4,6 @@
 
 namespace tubed::engine {
 
-namespace {
-
-// What a job costs beside its body: its record and its history, its heap entry, its place in the
-// job table, its body's header, and the rounding of sizes. One that has no history costs 80 bytes
-// less, one that has outlived all its neighbours in the table 150 bytes more.
-constexpr std::uint64_t kJobOverheadBytes = sizeof(Job) + sizeof(JobHistory) + sizeof(ReadyKey) +
-                                            sizeof(void*) + JobTable::kBytesPerJob + 16;
-
-}  // namespace
-
 Engine::Engine(const Limits& limits)
     : limits_(limits), default_tube_(add_tube(Time(), kDefaultTube)) {}
 
@@ -21,39 +11,21 @@ Engine::~Engine() = default;
 
 // --- Sessions
 
-Session& Engine::session_of(SessionId id) {
-  TUBED_ASSERT(id < sessions_.size() && sessions_[id]->open);
-  return *sessions_[id];
-}
-
-const Session& Engine::session_of(SessionId id) const {
-  TUBED_ASSERT(id < sessions_.size() && sessions_[id]->open);
-  return *sessions_[id];
-}
-
 SessionId Engine::open() {
-  if (free_sessions_.empty()) {
-    free_sessions_.push_back(static_cast<SessionId>(sessions_.size()));
-    sessions_.push_back(std::make_unique<Session>());
-  }
-  const SessionId id = free_sessions_.back();
-  free_sessions_.pop_back();
-  Session& session = *sessions_[id];
-  session.id = id;
-  session.open = true;
+  Session& session = sessions_.open();
   session.used = default_tube_;
   ++default_tube_->using_count;
   session.watches.push_back({.tube = default_tube_, .session = &session, .waiting_links = {}});
   ++default_tube_->watching_count;
   ++watch_count_;
   ++counts_.sessions;
-  return id;
+  return session.id;
 }
 
 void Engine::close(SessionId id, Time now, Output& out) {
-  Session& session = session_of(id);
+  Session& session = sessions_.at(id);
   if (session.waiting) end_wait(session);
-  session.open = false;
+  sessions_.close(session);
   --counts_.sessions;
   if (session.producer) --counts_.producers;
   if (session.worker) --counts_.workers;
@@ -66,38 +38,23 @@ void Engine::close(SessionId id, Time now, Output& out) {
   }
   session.watches.clear();
   session.watched.reset();
-  watch_deadlines(session);
-  closing_.push_back(&session);
+  deadlines_.update(session);
   continue_closing(out);
   serve_waiting(now, out);
 }
 
 void Engine::continue_closing(Output& out) {
   std::uint32_t budget = limits_.work_per_turn;
-  while (!closing_.empty()) {
-    Session& session = *closing_.back();
+  while (sessions_.has_closing()) {
+    Session& session = sessions_.closing();
     give_back_held(session, budget, out);
     if (!session.held.empty()) return;
-    const SessionId id = session.id;
-    session = Session();
-    closing_.pop_back();
-    free_sessions_.push_back(id);
+    sessions_.free_closing();
   }
 }
 
 void Engine::give_back_held(Session& session, std::uint32_t& budget, Output& out) {
   for (; budget > 0 && !session.held.empty(); --budget) give_back(session.held.top(), out);
-}
-
-void Engine::watch_deadlines(Session& session) {
-  const DeadlineKey first = session.held.empty() ? DeadlineKey{} : session.held.top_key();
-  holders_.set(session.open && !session.held.empty(), first, &session);
-  Time wait_end = kNever;
-  if (session.waiting) {
-    wait_end = session.wait_until;
-    if (!session.held.empty()) wait_end = std::min(wait_end, first.deadline - kSafetyMargin);
-  }
-  waits_.set(wait_end != kNever, {wait_end, session.arrival}, &session);
 }
 
 // --- Tubes
@@ -133,11 +90,11 @@ void Engine::remove_if_unwanted(Time now, Tube* tube, FactSink& out) {
 void Engine::set_paused(Tube* tube, bool paused) {
   if (tube->paused()) --tube->metrics->paused_count;
   if (paused) ++tube->metrics->paused_count;
-  paused_tubes_.set(paused, {tube->pause_until, tube->number}, tube);
+  deadlines_.set_paused(tube, paused);
 }
 
 bool Engine::use(SessionId id, Time now, std::string_view name, Output& out) {
-  Session& session = session_of(id);
+  Session& session = sessions_.at(id);
   Tube* tube = find_or_add_tube(now, name);
   if (tube == nullptr) return false;
   ++tube->using_count;
@@ -148,7 +105,7 @@ bool Engine::use(SessionId id, Time now, std::string_view name, Output& out) {
 }
 
 bool Engine::watch(SessionId id, Time now, std::string_view name) {
-  Session& session = session_of(id);
+  Session& session = sessions_.at(id);
   TUBED_ASSERT(!session.waiting);
   const Tube* known = tubes_.find(name);
   if (known != nullptr && find_watch(session, known) != session.watches.end()) return true;
@@ -169,7 +126,7 @@ bool Engine::watch(SessionId id, Time now, std::string_view name) {
 }
 
 bool Engine::ignore(SessionId id, Time now, std::string_view name, Output& out) {
-  Session& session = session_of(id);
+  Session& session = sessions_.at(id);
   TUBED_ASSERT(!session.waiting);
   auto& watches = session.watches;
   Tube* tube = tubes_.find(name);
@@ -198,11 +155,11 @@ std::vector<Watch>::iterator Engine::find_watch(Session& session, const Tube* tu
 }
 
 std::size_t Engine::watched_count(SessionId session) const {
-  return session_of(session).watches.size();
+  return sessions_.at(session).watches.size();
 }
 
 std::string_view Engine::used_tube(SessionId session) const {
-  return session_of(session).used->name;
+  return sessions_.at(session).used->name;
 }
 
 bool Engine::pause(Time now, std::string_view name, Seconds duration, Output& out) {
@@ -213,41 +170,15 @@ bool Engine::pause(Time now, std::string_view name, Seconds duration, Output& ou
   tube->pause_until = now + duration;
   const bool paused = duration.count > 0;
   set_paused(tube, paused);
-  note_giving(tube);
+  tubes_.update_giving(tube);
   out.fact(Paused{.tube = tube->name, .duration = duration, .until = tube->pause_until});
-  may_serve(tube);
+  serve_queue_.push(tube);
   serve_waiting(now, out);
   if (!paused) {
     tube->restored = false;
     remove_if_unwanted(now, tube, out);
   }
   return true;
-}
-
-// --- Memory
-
-std::uint64_t Engine::job_memory(std::uint32_t body_bytes) {
-  return kJobOverheadBytes + body_bytes;
-}
-
-bool Engine::claim_memory(std::uint32_t body_bytes) {
-  const std::uint64_t cost = job_memory(body_bytes);
-  if (memory_bytes_ + cost > limits_.job_memory_bytes) {
-    refused_memory_ = cost;
-    return false;
-  }
-  refused_memory_ = 0;
-  memory_bytes_ += cost;
-  return true;
-}
-
-bool Engine::memory_is_short() const {
-  return refused_memory_ != 0 && memory_bytes_ + refused_memory_ > limits_.job_memory_bytes;
-}
-
-void Engine::return_memory(std::uint32_t body_bytes) {
-  TUBED_ASSERT(memory_bytes_ >= job_memory(body_bytes));
-  memory_bytes_ -= job_memory(body_bytes);
 }
 
 // --- A job's moves
@@ -284,12 +215,12 @@ void Engine::detach(Job* job) {
     case JobState::ready:
       count_state<JobState::ready, -1>(*job);
       tube->ready.erase(job);
-      note_giving(tube);
+      tubes_.update_giving(tube);
       break;
     case JobState::delayed:
       count_state<JobState::delayed, -1>(*job);
       tube->delayed.erase(job);
-      watch_delays(tube);
+      deadlines_.update_delay(tube);
       break;
     case JobState::buried:
       count_state<JobState::buried, -1>(*job);
@@ -299,26 +230,17 @@ void Engine::detach(Job* job) {
       count_state<JobState::reserved, -1>(*job);
       Session* holder = std::exchange(job->history().holder, nullptr);
       holder->held.erase(job);
-      watch_deadlines(*holder);
+      deadlines_.update(*holder);
       break;
     }
   }
-}
-
-void Engine::watch_delays(Tube* tube) {
-  const DeadlineKey first = tube->delayed.empty() ? DeadlineKey{} : tube->delayed.top_key();
-  delayed_tubes_.set(!tube->delayed.empty(), first, tube);
-}
-
-void Engine::note_giving(const Tube* tube) {
-  giving_tubes_.set(tube->index, tube->gives_jobs());
 }
 
 void Engine::attach_ready(Job* job) {
   Tube* tube = job->tube;
   job->state = job->resting_state = JobState::ready;
   tube->ready.push({job->priority, job->id}, job);
-  note_giving(tube);
+  tubes_.update_giving(tube);
   count_state<JobState::ready, 1>(*job);
 }
 
@@ -327,7 +249,7 @@ void Engine::attach_delayed(Job* job, Time until) {
   job->deadline = job->history().resting_until = until;
   job->tube->delayed.push({until, job->id}, job);
   count_state<JobState::delayed, 1>(*job);
-  watch_delays(job->tube);
+  deadlines_.update_delay(job->tube);
 }
 
 void Engine::attach_buried(Job* job, std::uint64_t order) {
@@ -355,13 +277,13 @@ void Engine::attach_reserved(Session& holder, Time now, Job* job) {
   job->deadline = now + job->ttr;
   holder.held.push({job->deadline, job->id}, job);
   count_state<JobState::reserved, 1>(*job);
-  watch_deadlines(holder);
+  deadlines_.update(holder);
 }
 
 void Engine::make_ready(Job* job) {
   detach(job);
   attach_ready(job);
-  may_serve(job->tube);
+  serve_queue_.push(job->tube);
 }
 
 void Engine::give_back(Job* job, Output& out) {
@@ -378,13 +300,13 @@ void Engine::kick_one(Job* job, Output& out) {
 // --- Jobs
 
 void Engine::mark_producer(SessionId id) {
-  Session& session = session_of(id);
+  Session& session = sessions_.at(id);
   if (!std::exchange(session.producer, true)) ++counts_.producers;
 }
 
 JobId Engine::put(SessionId id, Time now, NewJob request, Output& out) {
-  Session& session = session_of(id);
-  Job* job = jobs_.add(next_job_id_++);
+  Session& session = sessions_.at(id);
+  Job* job = jobs_.add(jobs_.next_id());
   job->body = std::move(request.body);
   job->tube = session.used;
   job->created = now;
@@ -398,7 +320,7 @@ JobId Engine::put(SessionId id, Time now, NewJob request, Output& out) {
     attach_delayed(job, now + request.delay);
   } else {
     attach_ready(job);
-    may_serve(job->tube);
+    serve_queue_.push(job->tube);
   }
   emit_added(*job, out);
   const JobId job_id = job->id;
@@ -409,7 +331,7 @@ JobId Engine::put(SessionId id, Time now, NewJob request, Output& out) {
 bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {
   Job* job = jobs_.find(job_id);
   if (job == nullptr) return false;
-  if (job->state == JobState::reserved && job->holder() != &session_of(id)) return false;
+  if (job->state == JobState::reserved && job->holder() != &sessions_.at(id)) return false;
   Tube* tube = job->tube;
   TubeMetrics& metrics = *tube->metrics;
   if (job->state == JobState::reserved) {
@@ -428,7 +350,7 @@ bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {
 Job* Engine::held_by(SessionId session, JobId id) {
   Job* job = jobs_.find(id);
   const bool held = job != nullptr && job->state == JobState::reserved;
-  return held && job->holder() == &session_of(session) ? job : nullptr;
+  return held && job->holder() == &sessions_.at(session) ? job : nullptr;
 }
 
 bool Engine::release(SessionId session, Time now, JobId id, Priority priority, Seconds delay,
@@ -443,7 +365,7 @@ bool Engine::release(SessionId session, Time now, JobId id, Priority priority, S
     attach_delayed(job, now + delay);
   } else {
     attach_ready(job);
-    may_serve(job->tube);
+    serve_queue_.push(job->tube);
   }
   emit_placed(*job, out);
   serve_waiting(now, out);
@@ -466,7 +388,7 @@ bool Engine::touch(SessionId session, Time now, JobId id) {
   if (job == nullptr) return false;
   job->deadline = now + job->ttr;
   job->holder()->held.update({job->deadline, job->id}, job);
-  watch_deadlines(*job->holder());
+  deadlines_.update(*job->holder());
   return true;
 }
 
@@ -480,14 +402,14 @@ bool Engine::kick_job(Time now, JobId id, Output& out) {
 }
 
 Kick Engine::begin_kick(SessionId session, std::uint64_t bound) const {
-  const Tube& tube = *session_of(session).used;
+  const Tube& tube = *sessions_.at(session).used;
   const bool buried = !tube.buried.empty();
   const std::uint64_t there = buried ? tube.buried.size() : tube.delayed.size();
   return {.buried = buried, .left = std::min(bound, there)};
 }
 
 std::uint32_t Engine::kick(SessionId session, Time now, Kick& kick, Output& out) {
-  Tube& tube = *session_of(session).used;
+  Tube& tube = *sessions_.at(session).used;
   std::uint32_t moved = 0;
   for (; kick.left > 0 && moved < limits_.work_per_turn; --kick.left, ++moved) {
     // Others may have taken jobs away since the last slice.
@@ -516,15 +438,15 @@ std::optional<JobBody> Engine::peek(JobId id) const {
 }
 
 std::optional<JobBody> Engine::peek_ready(SessionId session) const {
-  return body_of(session_of(session).used->ready.first());
+  return body_of(sessions_.at(session).used->ready.first());
 }
 
 std::optional<JobBody> Engine::peek_delayed(SessionId session) const {
-  return body_of(session_of(session).used->delayed.first());
+  return body_of(sessions_.at(session).used->delayed.first());
 }
 
 std::optional<JobBody> Engine::peek_buried(SessionId session) const {
-  return body_of(session_of(session).used->first_buried());
+  return body_of(sessions_.at(session).used->first_buried());
 }
 
 }  // namespace tubed::engine

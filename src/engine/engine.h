@@ -18,10 +18,14 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/deadline_index.h"
 #include "engine/info.h"
 #include "engine/job.h"
+#include "engine/job_memory.h"
 #include "engine/job_table.h"
 #include "engine/output.h"
+#include "engine/serve_queue.h"
+#include "engine/session_table.h"
 #include "engine/tube_metrics.h"
 #include "engine/tube_table.h"
 #include "engine/types.h"
@@ -35,9 +39,6 @@ struct NewJob {
   Seconds ttr;
   Bytes body;
 };
-
-// In the last second of a TTR its holder is not made to wait for another job.
-inline constexpr Duration kSafetyMargin = std::chrono::seconds(1);
 
 // How long a reserve may wait.
 struct Wait {
@@ -55,17 +56,6 @@ struct JobBody {
 struct Kick {
   bool buried = false;
   std::uint64_t left = 0;  // 0: done
-};
-
-// The next moment at which advance() has something to do; kNever if none.
-struct Deadlines {
-  Time delay = kNever;   // a delayed job becomes ready
-  Time ttr = kNever;     // a reservation or a wait ends
-  Time pause = kNever;   // a tube gives jobs again
-  bool closing = false;  // sessions that have closed still have jobs to give back: at once
-
-  // Whether advance() has something to do now.
-  bool due(Time now) const { return closing || delay <= now || ttr <= now || pause <= now; }
 };
 
 class Engine {
@@ -101,7 +91,7 @@ class Engine {
   // those commands cost that are O(watched).
   std::uint64_t watches_walked() const { return watches_walked_; }
   std::string_view used_tube(SessionId session) const;
-  bool holds_jobs(SessionId session) const { return !session_of(session).held.empty(); }
+  bool holds_jobs(SessionId session) const { return !sessions_.at(session).held.empty(); }
   // Their names in list order, each given to visit(std::string_view).
   template <class Visit>
   void for_each_tube(Visit visit) const;
@@ -120,15 +110,19 @@ class Engine {
   // --- Memory. A body that is still arriving counts against job_memory_bytes.
 
   // What a job with a body of that size counts as.
-  static std::uint64_t job_memory(std::uint32_t body_bytes);
+  static std::uint64_t job_memory(std::uint32_t body_bytes) {
+    return JobMemory::cost_of(body_bytes);
+  }
   // False: there is no room for a job with a body of that size. O(1).
-  bool claim_memory(std::uint32_t body_bytes);
+  bool claim_memory(std::uint32_t body_bytes) {
+    return memory_.claim(body_bytes, limits_.job_memory_bytes);
+  }
   // The last claim was refused, and would be refused again. O(1).
-  bool memory_is_short() const;
+  bool memory_is_short() const { return memory_.is_short(limits_.job_memory_bytes); }
   // What all jobs count as, and bodies that are still arriving.
-  std::uint64_t memory_bytes() const { return memory_bytes_; }
+  std::uint64_t memory_bytes() const { return memory_.bytes(); }
   // The body did not arrive. Precondition: it was claimed.
-  void return_memory(std::uint32_t body_bytes);
+  void return_memory(std::uint32_t body_bytes) { memory_.give_back(body_bytes); }
 
   // --- Jobs.
 
@@ -203,8 +197,6 @@ class Engine {
   void check_invariants() const;
 
  private:
-  Session& session_of(SessionId id);
-  const Session& session_of(SessionId id) const;
   Job* held_by(SessionId session, JobId id);
 
   Tube* find_or_add_tube(Time now, std::string_view name);
@@ -228,14 +220,8 @@ class Engine {
   void give_back(Job* job, Output& out);
   void kick_one(Job* job, Output& out);
 
-  // Keep the engine's own heaps in step with what changed in a session or tube.
-  void watch_deadlines(Session& session);
-  void watch_delays(Tube* tube);
-  void note_giving(const Tube* tube);
-
   void mark_worker(Session& session);
   Job* best_ready(const Session& session);
-  void may_serve(Tube* tube);
   void serve_waiting(Time now, Output& out);
   void end_wait(Session& session);
   Notice give(Session& session, Time now, Job* job);
@@ -259,36 +245,15 @@ class Engine {
   TubeTable tubes_;
   TubeMetricsRegistry tube_metrics_;
   Tube* default_tube_;
-  std::vector<std::unique_ptr<Session>> sessions_;
-  std::vector<SessionId> free_sessions_;
-  std::vector<Session*> closing_;  // closed, with jobs still to give back
-
-  using TubeDelayHeap = IndexedHeap<Tube, DeadlineKey, &Tube::delay_index>;
-  using TubePauseHeap = IndexedHeap<Tube, DeadlineKey, &Tube::pause_index>;
-  using HolderHeap = IndexedHeap<Session, DeadlineKey, &Session::ttr_index>;
-  using WaitHeap = IndexedHeap<Session, DeadlineKey, &Session::wait_index>;
-  IndexSet giving_tubes_;        // not paused, with a ready job
-  TubeDelayHeap delayed_tubes_;  // by their first delayed job
-  TubePauseHeap paused_tubes_;
-  HolderHeap holders_;  // by the first TTR to pass
-  WaitHeap waits_;      // by time limit, or the last second of a held job
-
-  // Tubes that may have both a ready job and a waiting session, as a heap by the arrival of the
-  // session that has waited longest. Empty between calls.
-  struct ToServe {
-    std::uint64_t arrival;
-    Tube* tube;
-  };
-  std::vector<ToServe> to_serve_;
-
-  JobId next_job_id_ = 1;
+  SessionTable sessions_;
+  DeadlineIndex deadlines_;
+  ServeQueue serve_queue_;  // empty between calls
+  JobMemory memory_;
   std::uint64_t next_arrival_ = 0;
   std::uint64_t next_bury_order_ = 0;
-  std::uint64_t watch_count_ = 0;
+  std::uint64_t watch_count_ = 0;  // entries of all watch lists
   std::uint64_t watches_walked_ = 0;
-  std::uint64_t memory_bytes_ = 0;
-  std::uint64_t refused_memory_ = 0;  // what the last claim asked for; 0: it was granted
-  EngineInfo counts_;                 // the counters that no structure gives
+  EngineInfo counts_;  // only the counts that no other member has
 };
 
 template <class Visit>
@@ -303,7 +268,8 @@ void Engine::for_each_tube(std::size_t part, Visit visit) const {
 
 template <class Visit>
 void Engine::for_each_watched(SessionId session, Visit visit) const {
-  for (const Watch& watch : session_of(session).watches) visit(std::string_view(watch.tube->name));
+  for (const Watch& watch : sessions_.at(session).watches)
+    visit(std::string_view(watch.tube->name));
 }
 
 }  // namespace tubed::engine

@@ -9,7 +9,7 @@ EngineInfo Engine::info() const {
   EngineInfo info = counts_;
   info.tubes = tubes_.size();
   info.watches = watch_count_;
-  info.memory_bytes = memory_bytes_;
+  info.memory_bytes = memory_.bytes();
   return info;
 }
 

@@ -133,12 +133,9 @@ void check_tube_metrics(const TubeTable& tubes, const TubeMetricsRegistry& regis
 }  // namespace
 
 void Engine::check_invariants() const {
-  TUBED_ASSERT(to_serve_.empty());
+  TUBED_ASSERT(serve_queue_.empty());
   check_tube_metrics(tubes_, tube_metrics_);
-  delayed_tubes_.check_invariants();
-  paused_tubes_.check_invariants();
-  holders_.check_invariants();
-  waits_.check_invariants();
+  deadlines_.check_invariants();
 
   const Census census = take_census(jobs_);
   TUBED_ASSERT(census.states == counts_.jobs);
@@ -150,7 +147,7 @@ void Engine::check_invariants() const {
     TUBED_ASSERT(tubes_.find(tube->name) == tube.get());
     TUBED_ASSERT(tubes_.all()[tube->list_index] == tube);
     TUBED_ASSERT(tubes_.at(tube->index) == tube.get());
-    TUBED_ASSERT(giving_tubes_.contains(tube->index) == tube->gives_jobs());
+    TUBED_ASSERT(tubes_.giving().contains(tube->index) == tube->gives_jobs());
     in_tubes += tube->job_count();
     watching += tube->watching_count;
     users += tube->using_count;
@@ -160,20 +157,20 @@ void Engine::check_invariants() const {
 
   std::size_t giving = 0;
   for (const auto& tube : tubes_.all()) giving += tube->gives_jobs() ? 1 : 0;
-  TUBED_ASSERT(giving_tubes_.count() == giving);
+  TUBED_ASSERT(tubes_.giving().count() == giving);
 
   std::uint64_t open = 0;
   std::uint64_t waiting = 0;
   std::uint64_t held = 0;
-  for (const auto& session : sessions_) {
-    check_session(*session, limits_.short_watch_list);
-    if (session->open) ++open;
-    if (session->waiting) ++waiting;
-    held += session->held.size();
-  }
+  sessions_.for_each([&](const Session& session) {
+    check_session(session, limits_.short_watch_list);
+    if (session.open) ++open;
+    if (session.waiting) ++waiting;
+    held += session.held.size();
+  });
   TUBED_ASSERT(open == counts_.sessions && waiting == counts_.waiting);
   TUBED_ASSERT(held == census.states.reserved);
-  TUBED_ASSERT(memory_bytes_ >= jobs_.size() * job_memory(0) + census.bodies);
+  TUBED_ASSERT(memory_.bytes() >= jobs_.size() * job_memory(0) + census.bodies);
 }
 
 }  // namespace tubed::engine

@@ -28,8 +28,13 @@ class JobTable {
     return page == nullptr ? nullptr : page->jobs[id % kPageJobs].get();
   }
 
-  // A new job with this id. Precondition: there is none. O(1) amortised.
+  // The id of the next new job: 1 at first, and then above all ids that were used.
+  JobId next_id() const { return next_id_; }
+  void mark_used(JobId id) { next_id_ = std::max(next_id_, id + 1); }
+
+  // A new job with this id, which is used from now on. Precondition: no job has it. O(1) amortised.
   Job* add(JobId id) {
+    mark_used(id);
     Page& page = pages_[id / kPageJobs];
     cached_number_ = id / kPageJobs;
     cached_page_ = &page;
@@ -98,6 +103,7 @@ class JobTable {
   std::unordered_map<std::uint64_t, Page, std::hash<std::uint64_t>, std::equal_to<>, PageAllocator>
       pages_;
   std::size_t size_ = 0;
+  JobId next_id_ = 1;
   // The page last used: consecutive commands mostly name neighbours.
   mutable std::uint64_t cached_number_ = 0;
   mutable Page* cached_page_ = nullptr;

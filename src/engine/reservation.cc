@@ -8,7 +8,7 @@ namespace tubed::engine {
 // --- Reserving and waiting
 
 std::optional<Notice> Engine::reserve(SessionId id, Time now, Wait wait) {
-  Session& session = session_of(id);
+  Session& session = sessions_.at(id);
   TUBED_ASSERT(!session.waiting);
   mark_worker(session);
   if (Job* job = best_ready(session); job != nullptr) {
@@ -31,18 +31,18 @@ std::optional<Notice> Engine::reserve(SessionId id, Time now, Wait wait) {
     ++watch.tube->metrics->waiting_count;
   }
   ++counts_.waiting;
-  watch_deadlines(session);
+  deadlines_.update(session);
   return {};
 }
 
 void Engine::cancel_wait(SessionId id) {
-  Session& session = session_of(id);
+  Session& session = sessions_.at(id);
   TUBED_ASSERT(session.waiting);
   end_wait(session);
 }
 
 std::optional<JobBody> Engine::reserve_job(SessionId id, Time now, JobId job_id) {
-  Session& session = session_of(id);
+  Session& session = sessions_.at(id);
   Job* job = jobs_.find(job_id);
   if (job == nullptr || job->state == JobState::reserved) return std::nullopt;
   mark_worker(session);  // Compat: only one that got its job
@@ -66,7 +66,7 @@ Job* Engine::best_ready(const Session& session) {
       if (watch.tube->gives_jobs()) consider(watch.tube);
     }
   } else {
-    IndexSet::for_each_common(*session.watched, giving_tubes_, [&](std::uint32_t index) {
+    IndexSet::for_each_common(*session.watched, tubes_.giving(), [&](std::uint32_t index) {
       ++watches_walked_;
       consider(tubes_.at(index));
     });
@@ -82,7 +82,7 @@ void Engine::end_wait(Session& session) {
   }
   session.waiting = false;
   --counts_.waiting;
-  watch_deadlines(session);
+  deadlines_.update(session);
 }
 
 Notice Engine::give(Session& session, Time now, Job* job) {
@@ -90,28 +90,9 @@ Notice Engine::give(Session& session, Time now, Job* job) {
   return {.session = session.id, .kind = Notice::Kind::reserved, .job = job->id, .body = job->body};
 }
 
-namespace {
-
-// For a heap whose front is the session that has waited longest; arrivals are unique.
-constexpr auto kWaitedShorter = [](const auto& a, const auto& b) {
-  return a.arrival != b.arrival ? a.arrival > b.arrival : a.tube->number > b.tube->number;
-};
-
-}  // namespace
-
-void Engine::may_serve(Tube* tube) {
-  if (tube->serving || !tube->can_serve()) return;
-  tube->serving = true;
-  to_serve_.push_back({tube->waiting.first()->session->arrival, tube});
-  std::push_heap(to_serve_.begin(), to_serve_.end(), kWaitedShorter);
-}
-
 void Engine::serve_waiting(Time now, Output& out) {
-  while (!to_serve_.empty()) {
-    std::pop_heap(to_serve_.begin(), to_serve_.end(), kWaitedShorter);
-    const ToServe next = to_serve_.back();
-    to_serve_.pop_back();
-    next.tube->serving = false;
+  while (!serve_queue_.empty()) {
+    const ServeQueue::Entry next = serve_queue_.pop();
     if (!next.tube->can_serve()) continue;
     Session& session = *next.tube->waiting.first()->session;
     // Whoever stood at the front may have been served through another tube: then this tube's turn
@@ -122,25 +103,21 @@ void Engine::serve_waiting(Time now, Output& out) {
       detach(job);
       out.notice(give(session, now, job));
     }
-    may_serve(next.tube);
+    serve_queue_.push(next.tube);
   }
 }
 
 // --- Time
 
 Deadlines Engine::next_deadlines() const {
-  Deadlines next;
-  if (!delayed_tubes_.empty()) next.delay = delayed_tubes_.top_key().deadline;
-  if (!paused_tubes_.empty()) next.pause = paused_tubes_.top_key().deadline;
-  if (!holders_.empty()) next.ttr = holders_.top_key().deadline;
-  if (!waits_.empty()) next.ttr = std::min(next.ttr, waits_.top_key().deadline);
-  next.closing = !closing_.empty();
+  Deadlines next = deadlines_.next();
+  next.closing = sessions_.has_closing();
   return next;
 }
 
 void Engine::advance(Time now, Output& out) {
   end_reservations(now, out);
-  if (!closing_.empty()) continue_closing(out);
+  if (sessions_.has_closing()) continue_closing(out);
   end_delays(now);
   end_pauses(now, out);
   serve_waiting(now, out);
@@ -150,15 +127,16 @@ void Engine::advance(Time now, Output& out) {
 
 // More is left to do that makes jobs ready at or before now.
 bool Engine::makes_ready(Time now) const {
-  return !closing_.empty() || (!holders_.empty() && holders_.top_key().deadline <= now) ||
-         (!delayed_tubes_.empty() && delayed_tubes_.top_key().deadline <= now) ||
-         (!paused_tubes_.empty() && paused_tubes_.top_key().deadline <= now);
+  return sessions_.has_closing() || deadlines_.due_holder(now) != nullptr ||
+         deadlines_.due_delay(now) != nullptr || deadlines_.due_pause(now) != nullptr;
 }
 
 void Engine::end_reservations(Time now, Output& out) {
   std::uint32_t budget = limits_.work_per_turn;
-  while (!holders_.empty() && holders_.top_key().deadline <= now && budget-- > 0) {
-    Job* job = holders_.top()->held.top();
+  for (; budget > 0; --budget) {
+    const Session* holder = deadlines_.due_holder(now);
+    if (holder == nullptr) return;
+    Job* job = holder->held.top();
     ++job->history().counters.timeouts;
     ++counts_.timeouts;
     ++job->tube->metrics->timeout_count;
@@ -168,28 +146,33 @@ void Engine::end_reservations(Time now, Output& out) {
 
 void Engine::end_delays(Time now) {
   std::uint32_t budget = limits_.work_per_turn;
-  while (!delayed_tubes_.empty() && delayed_tubes_.top_key().deadline <= now && budget-- > 0) {
-    make_ready(delayed_tubes_.top()->delayed.top());
+  for (; budget > 0; --budget) {
+    const Tube* tube = deadlines_.due_delay(now);
+    if (tube == nullptr) return;
+    make_ready(tube->delayed.top());
   }
 }
 
 void Engine::end_pauses(Time now, Output& out) {
   std::uint32_t budget = limits_.work_per_turn;
-  while (!paused_tubes_.empty() && paused_tubes_.top_key().deadline <= now && budget-- > 0) {
-    Tube* tube = paused_tubes_.top();
+  for (; budget > 0; --budget) {
+    Tube* tube = deadlines_.due_pause(now);
+    if (tube == nullptr) return;
     set_paused(tube, false);
-    note_giving(tube);
+    tubes_.update_giving(tube);
     tube->pause = {};
     tube->restored = false;
-    may_serve(tube);
+    serve_queue_.push(tube);
     remove_if_unwanted(now, tube, out);
   }
 }
 
 void Engine::end_waits(Time now, Output& out) {
   std::uint32_t budget = limits_.work_per_turn;
-  while (!waits_.empty() && waits_.top_key().deadline <= now && budget-- > 0) {
-    Session& session = *waits_.top();
+  for (; budget > 0; --budget) {
+    Session* waiting = deadlines_.due_wait(now);
+    if (waiting == nullptr) return;
+    Session& session = *waiting;
     const bool soon =
         !session.held.empty() && session.held.top_key().deadline - kSafetyMargin <= now;
     end_wait(session);

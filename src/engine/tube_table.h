@@ -51,8 +51,13 @@ class TubeTable {
     tubes_.pop_back();
   }
 
-  // Precondition: there is a tube with this index. O(1).
+  // Precondition: a tube has this index. O(1).
   Tube* at(std::uint32_t index) const { return by_index_[index]; }
+
+  // The indexes of the tubes that give jobs: not paused, with a ready job. Called after either
+  // changed. O(1).
+  void update_giving(const Tube* tube) { giving_.set(tube->index, tube->gives_jobs()); }
+  const IndexSet& giving() const { return giving_; }
 
   // In the order of list-tubes.
   const std::vector<std::unique_ptr<Tube>>& all() const { return tubes_; }
@@ -90,6 +95,7 @@ class TubeTable {
   std::vector<std::unique_ptr<Tube>> tubes_;
   std::vector<Tube*> by_index_;
   std::vector<std::uint32_t> free_indices_;
+  IndexSet giving_;
   // A tree, not a hash: clients choose the names, and could choose them to collide.
   std::map<std::string_view, Tube*> by_name_;  // keys live in the tubes
   std::uint64_t next_number_ = 0;

@@ -1,0 +1,57 @@
+// JobMemory: the memory that jobs count as, against limits.job_memory.
+//
+// A job counts as its body and a fixed overhead. A body is claimed when its put is announced and
+// before its bytes arrive, so that clients cannot fill the memory with bodies that never end.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/job.h"
+#include "engine/job_table.h"
+
+namespace tubed::engine {
+
+class JobMemory {
+ public:
+  // The bytes that a job with a body of this size counts as.
+  static constexpr std::uint64_t cost_of(std::uint32_t body_bytes) {
+    return kOverheadBytes + body_bytes;
+  }
+
+  // False: the job would exceed `limit`, and nothing was claimed. O(1).
+  bool claim(std::uint32_t body_bytes, std::uint64_t limit) {
+    const std::uint64_t cost = cost_of(body_bytes);
+    if (bytes_ + cost > limit) {
+      refused_ = cost;
+      return false;
+    }
+    refused_ = 0;
+    bytes_ += cost;
+    return true;
+  }
+  // Claims without a limit, for a job that was accepted earlier.
+  void restore(std::uint32_t body_bytes) { bytes_ += cost_of(body_bytes); }
+  // Precondition: this much was claimed.
+  void give_back(std::uint32_t body_bytes) {
+    TUBED_ASSERT(bytes_ >= cost_of(body_bytes));
+    bytes_ -= cost_of(body_bytes);
+  }
+
+  // True if the last claim was refused and would be refused again.
+  bool is_short(std::uint64_t limit) const { return refused_ != 0 && bytes_ + refused_ > limit; }
+  // The bytes of all jobs and of all bodies that are still arriving.
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  // The cost of a job beside its body: its record and its history, its heap entry, its place in the
+  // job table, its body's header, and the rounding of sizes. A job without a history takes 80 bytes
+  // less. A job that has outlived all its neighbours in the table takes 150 bytes more.
+  static constexpr std::uint64_t kOverheadBytes = sizeof(Job) + sizeof(JobHistory) +
+                                                  sizeof(ReadyKey) + sizeof(void*) +
+                                                  JobTable::kBytesPerJob + 16;
+
+  std::uint64_t bytes_ = 0;
+  std::uint64_t refused_ = 0;  // the cost of the last claim if it was refused, else 0
+};
+
+}  // namespace tubed::engine
