@@ -21,7 +21,7 @@
 
 namespace tubed::loop {
 
-// What a peer speaks on the connections of a listener.
+// The protocol of the connections of a listener.
 enum class Protocol : std::uint8_t { beanstalk, http };
 
 // Where a connection comes from.
@@ -61,7 +61,8 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // Who is called from now on. Precondition for want(); the owner outlives the channel or owns it.
+  // Readiness is reported to `owner` from now on. Precondition for want(); the owner outlives the
+  // channel or owns it.
   void set_owner(ChannelOwner& owner) { owner_ = &owner; }
 
   // Fills the buffer, or the buffers in order, with one system call. `end`: the peer sends nothing

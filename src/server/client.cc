@@ -65,7 +65,7 @@ void Client::handle(loop::Readiness ready) {
     lingering ? discard_input() : void(read());
   }
   if (ready.broken) {
-    // What arrived before the connection broke is run, as far as that is possible now.
+    // Commands that arrived before the connection broke are run, as far as possible now.
     while (!lingering && read()) {
     }
     state_ = State::broken;

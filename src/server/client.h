@@ -3,7 +3,7 @@
 // A client lives through these steps. The channel reports that it is readable, and the client
 // begins the tick, reads once and gives the bytes to its conversation, which runs the commands. The
 // client marks itself dirty, so that the scheduler serves it at the end of the tick: write() sends
-// the replies that the commit gate lets through, and update_interest() asks the channel for what
+// the replies that are durable, and update_interest() asks the channel for what
 // the conversation can use next. A client that comes when the work of the tick is used up is
 // deferred before it is read from, and resume() does later what on_ready() would have done.
 //
@@ -25,14 +25,14 @@ namespace tubed::server {
 
 class Client;
 
-// What clients ask of the scheduler.
+// The part of the scheduler that clients call.
 class ClientHost {
  public:
   // An event has arrived: the first one of a tick reads the clock and does what is due.
   virtual void begin_tick() = 0;
   // The client is served at the end of the tick.
   virtual void mark_dirty(Client& client) = 0;
-  // False: so many replies wait for the log that no client is read from for now.
+  // False: too many replies wait for the log, and no client is read from for now.
   virtual bool takes_input() const = 0;
   // Client::resume() is called in a later tick.
   virtual void defer(Client& client) = 0;
@@ -104,7 +104,7 @@ class Client final : public loop::ChannelOwner {
   std::size_t counted_output = 0;  // bytes of replies, as Clients has counted them
 
  private:
-  // Each follows the one before it.
+  // In the order in which a client passes through them; some are left out.
   enum class State : std::uint8_t {
     open,
     stopping,   // finishing as soon as bytes were received
@@ -126,7 +126,7 @@ class Client final : public loop::ChannelOwner {
   std::unique_ptr<loop::Channel> channel_;
   CommitGate gate_;
   loop::Readiness unhandled_;    // of a client that was deferred before it was read from
-  std::size_t gated_bytes_ = 0;  // the last ones of the buffered replies; they wait for the log
+  std::size_t gated_bytes_ = 0;  // at the end of the buffered replies; they wait for the log
   State state_ = State::open;
   bool received_ = false;
   bool received_any_ = false;

@@ -23,7 +23,7 @@ struct Stall {
   Time since;
 };
 
-// What ClientTimeouts keeps of one client.
+// The entry of one client in the lists of ClientTimeouts.
 struct TimeoutEntry {
   explicit TimeoutEntry(Client& of) : client(of) {}
 
@@ -68,8 +68,8 @@ class ClientTimeouts {
   // The clients that have reached a limit, each once; they are to be closed. O(due).
   std::vector<Overdue> overdue(Time now);
 
-  // Of several clients with unread replies the one whose replies have waited longest; null if there
-  // are fewer than two. O(1).
+  // Of several clients with unread replies the client whose replies have waited longest; null if
+  // fewer than two have any. O(1).
   Client* slowest_reader() const {
     return by_output_.size() > 1 ? &by_output_.first()->client : nullptr;
   }

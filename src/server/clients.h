@@ -52,7 +52,7 @@ class Clients {
   // Client::stop() for each. O(sessions).
   void stop_all();
   // Once only clients are left that waited in a reserve when stop_all() was called: finishes them.
-  // Returns whether there were any. A worker whose wait ends reconnects at once, so its wait ends
+  // True if it finished any. A worker whose wait ends reconnects at once, so its wait ends
   // last. O(sessions) then, else O(1).
   bool finish_last();
 

@@ -18,8 +18,8 @@ class DeadlineTimer {
   // `due` is called at the moment for which the timer is armed, or a little earlier or later.
   DeadlineTimer(loop::Loop& loop, std::function<void()> due);
 
-  // Rings at `deadline` at the latest; kNever arms nothing. A deadline later than the one for which
-  // it is armed leaves the timer as it is. O(1) then, else O(log timers).
+  // Expires at `deadline` at the latest; kNever arms nothing. A deadline later than that for which
+  // the timer is armed leaves it as it is. O(1) then, else O(log timers).
   void arm(Time deadline, Time now) {
     if (deadline < armed_) rearm(deadline, now);
   }

@@ -112,7 +112,7 @@ void Lifecycle::finish_silent() {
   });
 }
 
-bool Lifecycle::settle() {
+bool Lifecycle::complete_tick() {
   if (phase_ == Phase::serving) {
     if (!is_drained()) return false;
     log_.info("drained");

@@ -30,7 +30,7 @@
 
 namespace tubed::server {
 
-// Each follows the one before it.
+// In this order; some may be left out.
 enum class Phase : std::uint8_t {
   serving,   // draining or not (Service::draining())
   stopping,  // steps 1 to 3
@@ -62,7 +62,7 @@ class Lifecycle {
 
   // Every client of this tick is served: continues a drain or a stop. True: clients are dirty
   // again.
-  bool settle();
+  bool complete_tick();
 
  private:
   void stop();

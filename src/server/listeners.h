@@ -21,7 +21,7 @@
 
 namespace tubed::server {
 
-// Who serves the connections of clients.
+// The part of the server that takes the connections of clients.
 class ConnectionHost {
  public:
   // False: a connection that was just accepted is refused, with OUT_OF_MEMORY.

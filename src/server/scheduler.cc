@@ -77,7 +77,7 @@ void Scheduler::serve_clients() {
       }
       dirty_.take_all(clients_, [this](Client& client) { serve(client); });
     } while (clients_.shed_output() || service_.has_notified() || !dirty_.empty());
-  } while (winding_down_ && host_.settle());
+  } while (winding_down_ && host_.complete_tick());
 }
 
 // Sends the replies that may be sent, and closes the client, defers it, or lets it wait for more.

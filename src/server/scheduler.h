@@ -3,8 +3,8 @@
 // A tick goes through these steps:
 //
 //   1. begin_tick(). The first event of a tick (a readable client, a timer, a commit that has
-//      ended) reads the clock, which stands still until the tick ends. The engine does what is due,
-//      and the tick's budget of work is set.
+//      ended) reads the clock, and the time does not change until the tick ends. The engine does
+//      what is due, and the tick's budget of work is set.
 //   2. Events change the queue. A client that has been read from marks itself dirty. A client that
 //      comes when the budget is spent is deferred.
 //   3. end_tick(). The facts of the tick are flushed to the log first, so that the disk works while
@@ -30,12 +30,12 @@
 
 namespace tubed::server {
 
-// What the scheduler asks of the server.
+// The part of the server that the scheduler calls.
 class TickHost {
  public:
   // Every client of this tick is served; asked while set_winding_down() says so. True: clients are
   // dirty again, and are served in this tick.
-  virtual bool settle() = 0;
+  virtual bool complete_tick() = 0;
   // The tick is over.
   virtual void tick_ended() = 0;
 
@@ -45,7 +45,7 @@ class TickHost {
 
 // Clients with work for later ticks. Clients whose last input was done in one quantum have a queue
 // of their own and alternate with the others, so that a small command does not wait for a thousand
-// large ones.
+// large commands.
 class DeferredClients {
  public:
   bool empty() const { return light_.empty() && heavy_.empty(); }
@@ -76,15 +76,16 @@ class Scheduler final : public ClientHost {
   // Serves all clients at the end of this tick.
   void mark_all_dirty();
 
-  // While true, for a server that drains or stops, a tick ends with TickHost::settle(), and every
+  // While true, for a server that drains or stops, a tick ends with TickHost::complete_tick(), and
+  // every
   // iteration of the loop is a tick, even without an event.
   void set_winding_down(bool winding_down) { winding_down_ = winding_down; }
 
   // The log's durable() has advanced, or it takes facts again.
   void log_advanced();
-  // The time of the tick, which begins if there is none; after freeze(), the time now.
+  // The time of the tick, which begins if none has begun; after freeze(), the time now.
   Time log_time();
-  // Every client is closed and the log is being closed: the time of the queue stands still.
+  // Every client is closed and the log is being closed: the time of the queue no longer advances.
   void freeze() { frozen_ = true; }
 
  private:

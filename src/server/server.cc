@@ -57,7 +57,7 @@ Result<void> Server::listen(std::vector<os::InheritedSocket> inherited) {
 
 Result<void> Server::recover() {
   if (settings_.journal_directory.empty()) return {};
-  // Recovery may be interrupted anywhere: whatever it changes, the next start finishes.
+  // Recovery may be interrupted anywhere: the next start completes its changes.
   const loop::ExitAtSignal exit_at_signal({SIGTERM, SIGINT});
   journal_ = TRY(JournalOwner::open(loop_, log_, settings_, service_,
                                     {.moved = [this] { scheduler_.log_advanced(); },

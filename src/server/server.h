@@ -49,7 +49,7 @@ class Server final : public TickHost, public ConnectionHost, public AdminHttpHos
   bool run();
 
  private:
-  bool settle() override { return lifecycle_.settle(); }
+  bool complete_tick() override { return lifecycle_.complete_tick(); }
   void tick_ended() override;
   bool admits_connection() override;
   void on_connection(std::unique_ptr<loop::Channel> channel,

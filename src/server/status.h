@@ -1,4 +1,4 @@
-// What a server reports about itself: to systemd as its status, and to a health check.
+// The state of a server in words: for systemd, as its status, and for a health check.
 #pragma once
 
 #include <cstddef>

@@ -36,10 +36,10 @@ class ManualLog final : public NullLog {
 };
 
 struct TestHost final : server::TickHost {
-  bool settle() override { return settled && settled(); }
+  bool complete_tick() override { return completed && completed(); }
   void tick_ended() override { ++ticks; }
 
-  std::function<bool()> settled;
+  std::function<bool()> completed;
   int ticks = 0;
 };
 
@@ -158,18 +158,18 @@ TEST_CASE("a light client is served while a heavy one has work for many ticks") 
 TEST_CASE("the host settles a tick only while the server winds down, until no client is dirty") {
   Ticking server;
   const os::Socket peer = server.connect();
-  int settled = 0;
-  server.host.settled = [&] {
-    if (++settled > 2) return false;
+  int completed = 0;
+  server.host.completed = [&] {
+    if (++completed > 2) return false;
     server.scheduler.mark_all_dirty();
     return true;
   };
   server.run_a_while();
-  CHECK(settled == 0);
+  CHECK(completed == 0);
   server.scheduler.set_winding_down(true);
   server.scheduler.begin_tick();
   server.loop.run_once();
-  CHECK(settled >= 3);
+  CHECK(completed >= 3);
 }
 
 TEST_CASE("time is frozen for the queue, and goes on for the log") {
@@ -198,7 +198,7 @@ TEST_CASE("the slowest reader is closed when all replies together exceed their m
   server.commit();
   std::string peeks;
   for (int i = 0; i < 40; ++i) peeks += "peek 1\r\n";
-  // Neither reads: what the kernel does not take counts.
+  // Neither reads: replies that the kernel does not take are counted.
   for (int i = 0; i < 20 && server.clients.count() == 2; ++i) {
     write_all(first, peeks);
     server.run_a_while();
