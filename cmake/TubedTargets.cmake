@@ -24,8 +24,8 @@ function(tubed_not_hot target)
   endif()
 endfunction()
 
-# tubed_small(target): what is run seldom is built for its size, each file by itself. The headers of
-# command lines and of settings make much code of which nobody feels a thing.
+# tubed_small(target): builds code that runs seldom for size, each file by itself. The headers of
+# command lines and settings generate much code whose speed does not matter.
 function(tubed_small target)
   tubed_not_hot(${target})
   if(NOT TUBED_QUICK_BUILD)

@@ -31,7 +31,7 @@ class Client:
         return self.number(b"INSERTED", self.ask(b"put 0 0 60 %d\r\n%s" % (len(body), body)))
 
     def reserve(self):
-        """(id, body); fails when there is no job."""
+        """(id, body); fails if no job is ready."""
         words = self.ask(b"reserve-with-timeout 0").split()
         assert words[0] == b"RESERVED", words
         body = self.file.read(int(words[2]) + 2)
