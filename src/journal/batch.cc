@@ -4,7 +4,7 @@ namespace tubed::journal {
 
 namespace {
 
-// From this size on a copy costs more than a piece of its own.
+// From this size on, a copy costs more than one more piece of the write.
 constexpr std::size_t kReferFrom = 16 * 1024;
 
 }  // namespace
@@ -19,8 +19,8 @@ void Batch::add(const Fact& fact, const WallClock& clock) {
   referred_bytes_ += body.size();
 }
 
-void Batch::finish(const BatchHeader& batch) {
-  write_batch_header({text_.data(), kBatchHeaderBytes}, seed_, batch);
+void Batch::finish(const BatchHeader& header) {
+  write_batch_header({text_.data(), kBatchHeaderBytes}, seed_, header);
 }
 
 std::vector<std::string_view> Batch::pieces() const {

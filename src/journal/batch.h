@@ -1,6 +1,6 @@
-// Batch: one batch of records on its way to disk. It does no I/O.
+// Batch: the records of one commit batch, encoded, as they go to disk. It does no I/O.
 //
-// Small bodies are copied into it; large ones are kept alive and referred to, so that a body of a
+// Small bodies are copied into it. Large ones are referred to and kept alive, so that a body of a
 // gigabyte is neither copied nor freed while it is being written.
 #pragma once
 
@@ -14,21 +14,21 @@ namespace tubed::journal {
 
 class Batch {
  public:
-  // With room for its batch's record in front. `seed` is the segment's.
+  // Leaves room for the header in front. `seed` is the segment's.
   explicit Batch(std::uint32_t seed);
 
   void add(const Fact& fact, const WallClock& clock);
-  // Writes the batch's record; to be called last.
-  void finish(const BatchHeader& batch);
+  // Writes the header. The last call that changes the batch.
+  void finish(const BatchHeader& header);
 
-  // Of all records, the batch's too.
+  // Of all records, with the header.
   std::uint64_t bytes() const { return text_.size() + referred_bytes_; }
-  // What is to be written, in order. Valid until the batch changes or goes.
+  // What is to be written, in order. Valid until the batch changes or is destroyed.
   std::vector<std::string_view> pieces() const;
 
  private:
   struct Reference {
-    std::size_t at;  // its place in text_
+    std::size_t at;  // the position in text_ where it belongs
     Bytes body;
   };
 

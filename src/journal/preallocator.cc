@@ -10,7 +10,7 @@ void Preallocator::adopt(std::uint64_t segment, FileId file, std::uint64_t bytes
   TUBED_ASSERT(files_.empty() || segment == last_segment_ + 1);
   files_.push_back({segment, file, bytes});
   last_segment_ = segment;
-  last_is_stuck_ = false;
+  last_stays_ = false;
   bytes_ += bytes;
 }
 
@@ -28,11 +28,11 @@ std::optional<FileId> Preallocator::file_for(const LogPlace& place) const {
 std::uint64_t Preallocator::limit_of(std::uint64_t segment) const {
   const std::size_t index = index_of(segment);
   if (index == files_.size()) return sizes_.segment_bytes;
-  const bool grows = index + 1 == files_.size() && !last_is_stuck_;
+  const bool grows = index + 1 == files_.size() && !last_stays_;
   return grows ? std::max(sizes_.segment_bytes, files_[index].bytes) : files_[index].bytes;
 }
 
-std::uint64_t Preallocator::ahead_of(const LogPlace& place) const {
+std::uint64_t Preallocator::bytes_beyond(const LogPlace& place) const {
   std::uint64_t ahead = 0;
   for (const OpenFile& file : files_) {
     if (file.segment < place.segment) continue;
@@ -58,8 +58,7 @@ Preallocator::Step Preallocator::next_step(const LogPlace& needed) const {
   }
   const std::uint64_t segment = last_segment_ + 1;
   const std::uint64_t end = segment == needed.segment ? needed.end : 0;
-  // All at once or not at all: a file that the disk stops at less is too short to be reused, so
-  // that its space would be there but once.
+  // In one step: if the disk refused the second of two, the file would be too short to be reused.
   const std::uint64_t half =
       std::min(std::max(sizes_.segment_bytes / 2, sizes_.chunk_bytes), sizes_.segment_bytes);
   return {.segment = segment, .create = true, .from = 0, .to = std::max(half, end)};
@@ -82,7 +81,7 @@ void Preallocator::grow(const Step& step, std::int64_t wall_time,
                     [this, step, grown = std::move(grown)](const Outcome& outcome) {
                       growing_ = false;
                       const std::size_t index = index_of(step.segment);
-                      if (index + 1 == files_.size()) last_is_stuck_ = !outcome.ok();
+                      if (index + 1 == files_.size()) last_stays_ = !outcome.ok();
                       if (outcome.ok()) {
                         files_[index].bytes = step.to;
                         bytes_ += step.to - step.from;
@@ -101,7 +100,7 @@ void Preallocator::reuse(std::uint64_t dead, std::uint64_t bytes, std::int64_t w
       [this, segment, bytes, reused = std::move(reused)](const Outcome& outcome, FileId file) {
         growing_ = false;
         if (outcome.ok()) adopt(segment, file, bytes);
-        last_is_stuck_ = true;
+        last_stays_ = true;
         reused(outcome);
       });
 }
@@ -110,7 +109,7 @@ std::string Preallocator::header_of(std::uint64_t segment, std::int64_t wall_tim
   return encode_header({.directory = directory_, .sequence = segment, .created = wall_time});
 }
 
-Preallocator::OpenFile Preallocator::leave() {
+Preallocator::OpenFile Preallocator::take_first() {
   TUBED_ASSERT(!growing_);
   const OpenFile file = files_.front();
   files_.pop_front();

@@ -1,8 +1,15 @@
-// Preallocator: the space that the log has before it: the files of the segments from the one being
-// written on, and the growth of that space ahead of need, in the background.
+// Preallocator: the open files of the log, from the segment that is being written to the last one
+// that was created ahead of need, and their growth in the background.
 //
-// Durability: a file is in the directory, with its header and its place on the disk, before the
-// first record goes into it.
+// A segment file is created with half its size and then grows in chunks, so that the space that is
+// set aside is small where few jobs are live. A file is never created shorter than that: a shorter
+// one could not be reused when it is dead. One step of growth runs at a time. The class decides how
+// the files grow next, Space decides when.
+//
+// It owns the files that it has open. The log leaves them oldest first: take_first().
+//
+// Durability: a file is in the directory, with its header, and its bytes are allocated, before the
+// first record is written to it.
 #pragma once
 
 #include <deque>
@@ -10,21 +17,16 @@
 #include <optional>
 
 #include "journal/segment.h"
+#include "journal/segment_liveness.h"
 #include "journal/storage.h"
 
 namespace tubed::journal {
 
-// A place that the log has reached or needs to reach: a segment, and how far into it.
-struct LogPlace {
-  std::uint64_t segment = 0;
-  std::uint64_t end = 0;
-};
-
 class Preallocator {
  public:
   struct Sizes {
-    std::uint64_t segment_bytes = 0;  // how long a file grows, unless one record needs more
-    std::uint64_t chunk_bytes = 0;    // how much it grows at a time, once it has half of that
+    std::uint64_t segment_bytes = 0;  // of a file that is complete, unless one record needs more
+    std::uint64_t chunk_bytes = 0;    // of one step of growth, after the first
   };
 
   Preallocator(Storage& storage, std::uint64_t directory)
@@ -32,31 +34,32 @@ class Preallocator {
 
   void set_sizes(const Sizes& sizes) { sizes_ = sizes; }
 
-  // A file that is there already; in the order of the log, without a gap.
+  // Adds a file that exists. Segments are added in log order, without a gap.
   void adopt(std::uint64_t segment, FileId file, std::uint64_t bytes);
 
-  // The file, if all up to `place.end` has its place on the disk. O(1).
+  // The segment's file, if it is allocated up to `place.end`. O(1).
   std::optional<FileId> file_for(const LogPlace& place) const;
-  // How long the segment may become: it is not made longer if another follows, or if the disk had
-  // no room for that. O(1).
+  // The length up to which the segment can be used. A file does not grow any more if another one
+  // follows it, or if the disk has refused that. O(1).
   std::uint64_t limit_of(std::uint64_t segment) const;
-  // Bytes that have their place on the disk behind `place`. O(files).
-  std::uint64_t ahead_of(const LogPlace& place) const;
+  // How many bytes are allocated after `place`, in its segment and in later ones. O(files).
+  std::uint64_t bytes_beyond(const LogPlace& place) const;
   // Of all its files.
   std::uint64_t bytes() const { return bytes_; }
 
-  // What growth does next: makes room for `needed` if it has none, else the preallocator longer.
   struct Step {
     std::uint64_t segment = 0;
     bool create = false;
     std::uint64_t from = 0;
     std::uint64_t to = 0;
   };
+  // How the files grow next: up to `needed` if they do not reach it, otherwise further ahead.
   Step next_step(const LogPlace& needed) const;
-  // Takes that step; `grown` is called when it has ended. Precondition: not growing.
+  // Takes that step and calls `grown` when it has ended. Precondition: not growing.
   void grow(const Step& step, std::int64_t wall_time, std::function<void(const Outcome&)> grown);
-  // The file of a segment that is dead becomes the next one, with `bytes` of its bytes; likewise.
-  // That is for a full disk: neither it nor the one before is expected to become longer.
+  // As a step of growth, turns the file of a dead segment into the next segment, with `bytes` of
+  // its bytes, and calls `reused`. For a full disk: neither this file nor the one before it grows
+  // any more. Precondition: not growing.
   void reuse(std::uint64_t dead, std::uint64_t bytes, std::int64_t wall_time,
              std::function<void(const Outcome&)> reused);
   bool growing() const { return growing_; }
@@ -69,23 +72,23 @@ class Preallocator {
   bool empty() const { return files_.empty(); }
   // Precondition: not empty.
   std::uint64_t first_segment() const { return files_.front().segment; }
-  // The log has left the first file: whoever gets it trims and closes it. Precondition: not
+  // Hands over the first file, which the log has left; the caller closes it. Precondition: not
   // growing.
-  OpenFile leave();
+  OpenFile take_first();
 
  private:
   std::string header_of(std::uint64_t segment, std::int64_t wall_time) const;
-  // Its index in files_, or files_.size().
+  // The index in files_; files_.size(): it has no file here.
   std::size_t index_of(std::uint64_t segment) const;
 
   Storage& storage_;
   std::uint64_t directory_;
   Sizes sizes_;
   std::deque<OpenFile> files_;
-  std::uint64_t last_segment_ = 0;  // the newest that was ever there
+  std::uint64_t last_segment_ = 0;  // the newest that ever had a file
   std::uint64_t bytes_ = 0;
   bool growing_ = false;
-  bool last_is_stuck_ = false;  // the disk had no room to make the last file longer
+  bool last_stays_ = false;  // the last file does not grow any more
 };
 
 }  // namespace tubed::journal

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -38,6 +39,26 @@ struct SegmentUse {
   std::vector<IdRun> added;  // ids with an `Added` record here, live or dead, in log order
 };
 
+// A position in SegmentUse::added, for a walk in slices.
+struct AddedCursor {
+  std::size_t run = 0;
+  std::uint64_t offset = 0;
+
+  // The id at the position, which moves on; nothing: the end is reached.
+  std::optional<JobId> next(const std::vector<IdRun>& runs) {
+    for (; run < runs.size(); ++run, offset = 0) {
+      if (offset < runs[run].count) return runs[run].first + offset++;
+    }
+    return {};
+  }
+};
+
+// A place in the log: a segment, and the offset in it up to which something reaches.
+struct LogPlace {
+  std::uint64_t segment = 0;
+  std::uint64_t end = 0;
+};
+
 struct PauseInForce {
   Seconds duration;
   Time until;
@@ -55,6 +76,8 @@ class SegmentLiveness {
   bool empty() const { return segments_.empty(); }
   const SegmentUse& oldest() const { return segments_.front(); }
   const SegmentUse& newest() const { return segments_.back(); }
+  // The end of the log: where the next record goes.
+  LogPlace head() const { return {newest().sequence, newest().used_bytes}; }
   // Precondition: the segment was opened and not dropped.
   const SegmentUse& use_of(std::uint64_t sequence) const {
     return segments_[sequence - segments_.front().sequence];

@@ -1,0 +1,90 @@
+// Appender: encodes facts at the head of the log, into the batches that the next commit will write.
+//
+// A batch lies in one segment. Where the segment is full, the head moves to the next one and a new
+// batch begins there; the file of that segment need not exist yet. A record that is larger than a
+// segment gets a segment of its own. Each record is accounted for in SegmentLiveness and in Space
+// as it is appended.
+//
+// Invariant: the pending batches follow each other without a gap, in positions and on disk, and end
+// at the head of the log.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "engine/fact_log.h"
+#include "journal/batch.h"
+#include "journal/context.h"
+#include "journal/preallocator.h"
+#include "journal/segment_closer.h"
+#include "journal/segment_liveness.h"
+#include "journal/space.h"
+
+namespace tubed::journal {
+
+// Consecutive records of one segment, which are written together.
+struct CommitBatch {
+  std::uint64_t segment = 0;
+  // `durable` and `written` are set when the batch is written.
+  BatchHeader header;
+  Batch records;
+
+  // Of the fact after its last one.
+  Lsn end_lsn() const { return header.lsn + header.facts; }
+  std::uint64_t end_offset() const { return header.offset + records.bytes(); }
+};
+
+class Appender {
+ public:
+  // The log goes on at the end of the newest segment of `liveness`, with fact `begin`.
+  Appender(Context& context, SegmentLiveness& liveness, const Preallocator& preallocator,
+           Space& space, SegmentCloser& closer, Lsn begin, JobId next_job_id)
+      : context_(context),
+        liveness_(liveness),
+        preallocator_(preallocator),
+        space_(space),
+        closer_(closer),
+        appended_(begin),
+        next_job_id_(next_job_id) {}
+
+  // Appends a fact and returns the position after it. O(bytes).
+  Lsn append(const Fact& fact);
+  // Appends a record once more, for compaction, and returns its size.
+  std::uint64_t append_copy(const Fact& fact);
+  // Begins a batch without facts. Precondition: no batch is pending.
+  CommitBatch& begin_batch() { return batch_for(0); }
+
+  // How many facts were appended.
+  Lsn appended() const { return appended_; }
+  const std::vector<CommitBatch>& pending() const { return pending_; }
+  std::uint64_t pending_bytes() const { return pending_bytes_; }
+  // Moves the pending batches into `batches`, which is empty.
+  void take_pending(std::vector<CommitBatch>& batches);
+
+  // Bytes of facts, copies excepted, since the last call.
+  std::uint64_t take_fact_bytes() { return std::exchange(fact_bytes_, 0); }
+  // Since the start.
+  std::uint64_t facts_written() const { return facts_written_; }
+  std::uint64_t records_copied() const { return records_copied_; }
+
+ private:
+  void add(const Fact& fact, std::uint64_t record_bytes);
+  CommitBatch& batch_for(std::uint64_t record_bytes);
+
+  Context& context_;
+  SegmentLiveness& liveness_;
+  const Preallocator& preallocator_;
+  Space& space_;
+  SegmentCloser& closer_;
+
+  Lsn appended_;
+  JobId next_job_id_;
+  std::vector<CommitBatch> pending_;
+  std::uint64_t pending_bytes_ = 0;
+  std::uint64_t fact_bytes_ = 0;
+  std::uint64_t facts_written_ = 0;
+  std::uint64_t records_copied_ = 0;
+};
+
+}  // namespace tubed::journal

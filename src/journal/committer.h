@@ -1,0 +1,123 @@
+// Committer: writes the pending batches to disk and moves the positions of the log. The protocol:
+//
+//  1. During a tick the Appender encodes facts into pending batches.
+//  2. At the end of the tick, if no commit is in flight and CommitDelay does not postpone it, all
+//     pending batches become the commit in flight. submitted() moves to the end of the log.
+//  3. A batch is written when its file is allocated up to the batch's end. Until then the commit is
+//     starved: Space makes the files grow, and the batch is tried again.
+//  4. The header of the batch gets `durable` = Syncer::synced(), and the batch is written. With
+//     `always` the write also syncs. The next batch follows when the write has ended, so that the
+//     disk has one write of the journal at a time.
+//  5. A write that the disk has no room for is repeated as it was, every second, until it succeeds.
+//     A write or a sync that fails ends the journal (law L5).
+//  6. When a batch is written, Syncer::written() moves to its end, and with a synced write synced()
+//     does too. confirmed() moves to the `durable` that its header names. Segments that the log has
+//     left are closed.
+//  7. When the last batch is written, durable() moves to submitted(): replies that waited for these
+//     facts may be sent.
+//
+// While a commit is in flight, facts gather for the next one: this is group commit.
+//
+// Invariant: confirmed() <= synced() <= written(), and durable() <= submitted().
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/histogram.h"
+#include "journal/appender.h"
+#include "journal/commit_delay.h"
+#include "journal/context.h"
+#include "journal/preallocator.h"
+#include "journal/segment_closer.h"
+#include "journal/segment_liveness.h"
+#include "journal/space.h"
+#include "journal/syncer.h"
+
+namespace tubed::journal {
+
+struct CommitStats {
+  std::uint64_t commits = 0;
+  ShortTimes times;  // from the first write to the end
+  Counts facts;      // of one commit
+};
+
+class Committer {
+ public:
+  Committer(Context& context, const SegmentLiveness& liveness, const Preallocator& preallocator,
+            Space& space, SegmentCloser& closer, Syncer& syncer, Appender& appender)
+      : context_(context),
+        liveness_(liveness),
+        preallocator_(preallocator),
+        space_(space),
+        closer_(closer),
+        syncer_(syncer),
+        appender_(appender),
+        submitted_(appender.appended()),
+        durable_(appender.appended()) {}
+
+  // The mode has become `always`: what was written before is synced before anything is durable.
+  void sync_older_first() { catching_up_ = true; }
+
+  // Whether the pending batches should wait for more facts. Asked once per tick, while batches are
+  // pending and no commit is in flight.
+  bool waits(Time now);
+  // Step 2. Preconditions: batches are pending, and no commit is in flight.
+  void begin();
+  // Repeats the write that the disk has refused. Precondition: it has refused one.
+  void retry_write() { write(); }
+  // Files, syncs or space have changed: closes what can be closed, and writes the batch that is
+  // starved if it is not any more.
+  void go_on();
+
+  bool in_flight() const { return !flight_.batches.empty(); }
+  bool starved() const { return flight_.starved; }
+  // Where a starved commit needs its file to reach.
+  std::optional<LogPlace> starved_at() const;
+  // A batch with the mark of an orderly stop is written.
+  bool mark_written() const { return mark_written_; }
+
+  // Facts before this one were submitted to the disk.
+  Lsn submitted() const { return submitted_; }
+  // Facts before this one are as durable as the mode asks.
+  Lsn durable() const { return durable_; }
+  // A batch is written whose header says that the disk has every fact before this one.
+  Lsn confirmed() const { return confirmed_; }
+
+  const CommitStats& stats() const { return stats_; }
+
+ private:
+  struct Flight {
+    std::vector<CommitBatch> batches;  // empty: no commit is in flight
+    std::size_t next = 0;              // index of the batch that is to be written, or being written
+    bool starved = false;              // it cannot be written yet
+    bool synced = false;               // its write syncs
+    std::uint64_t facts = 0;           // of all batches
+    Time began;                        // when the first was written
+  };
+
+  void write();
+  void batch_written(const Outcome& outcome);
+  void end();
+  void close_segments();
+
+  Context& context_;
+  const SegmentLiveness& liveness_;
+  const Preallocator& preallocator_;
+  Space& space_;
+  SegmentCloser& closer_;
+  Syncer& syncer_;
+  Appender& appender_;
+
+  Flight flight_;
+  CommitDelay delay_;
+  Lsn submitted_;
+  Lsn durable_;
+  Lsn confirmed_ = 0;
+  bool catching_up_ = false;
+  bool mark_written_ = false;
+  CommitStats stats_;
+};
+
+}  // namespace tubed::journal

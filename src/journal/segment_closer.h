@@ -1,0 +1,74 @@
+// SegmentCloser: closes the files of the segments that the log has left.
+//
+// A file was allocated ahead of need, so the log leaves unused space at its end. The file is
+// trimmed to its records, which syncs it, and then closed; the oldest file first, one at a time.
+// While the journal is full the file keeps its length: on a full disk another process might take
+// what is given back. No file becomes shorter than half a segment, so that it can be reused when it
+// is dead (SegmentRemover).
+//
+// Invariant: files are closed in log order, and a closed file is on the disk. So every fact before
+// synced() is on the disk.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "journal/closed_files.h"
+#include "journal/context.h"
+#include "journal/preallocator.h"
+#include "journal/segment_liveness.h"
+#include "journal/space.h"
+
+namespace tubed::journal {
+
+class SegmentCloser {
+ public:
+  SegmentCloser(Context& context, const SegmentLiveness& liveness, Preallocator& preallocator,
+                ClosedFiles& closed, const Space& space)
+      : context_(context),
+        liveness_(liveness),
+        preallocator_(preallocator),
+        closed_(closed),
+        space_(space) {}
+
+  // The head of the log has left a segment, whose last fact is the one before `end`.
+  void end_segment(Lsn end) { ends_.push_back(end); }
+
+  // Closes all segments before this one, in the background, unless the Preallocator is growing. All
+  // that belongs into them is written, and none of their files is being synced.
+  void close_before(std::uint64_t segment);
+
+  // No file is being closed.
+  bool idle() const { return closing_.empty(); }
+  // The file of this segment is open and no older one is: a sync of it completes the log up to
+  // there on the disk.
+  bool is_oldest_open(std::uint64_t segment) const;
+  // The file was closed, or was closed by an earlier process.
+  bool is_closed(std::uint64_t segment) const;
+
+  // The disk has every fact before this one, because the files that hold them are closed.
+  Lsn synced() const { return synced_; }
+
+ private:
+  struct Closing {
+    Preallocator::OpenFile file;
+    std::uint64_t used_bytes;
+    Lsn end;
+  };
+
+  void close_next();
+  void closed(const Outcome& outcome, std::uint64_t wanted_bytes);
+
+  Context& context_;
+  const SegmentLiveness& liveness_;
+  Preallocator& preallocator_;
+  ClosedFiles& closed_;
+  const Space& space_;
+
+  std::deque<Lsn> ends_;         // of the open segments before the head
+  std::deque<Closing> closing_;  // oldest first
+  bool trimming_ = false;        // the first of them
+  Lsn synced_ = 0;
+};
+
+}  // namespace tubed::journal

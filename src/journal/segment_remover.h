@@ -1,0 +1,76 @@
+// SegmentRemover: removes the oldest segment when it is dead, that is when it holds no live record.
+// After a crash at any moment either the segment is there or everything that replaces it. Steps:
+//
+//  1. The file of the segment is closed, and the segment is not the head of the log.
+//  2. The position at which the segment was found dead is noted: the records that made it so, such
+//     as copies and `Removed`, are before that position.
+//  3. They must be on the disk: Syncer::synced() has reached the position, after a sync on request
+//     if the mode needs one.
+//  4. A later batch must say so in its header: Committer::confirmed() has reached the position.
+//     Otherwise damage to these records could pass for a torn tail. If no commit is about to write
+//     such a batch, one without facts is written for it.
+//  5. The file is removed; or, while the journal is full, it becomes the next segment, so that no
+//     other process can take its space in between. A file that is too short for that is removed.
+//
+// One segment is removed at a time.
+#pragma once
+
+#include <optional>
+
+#include "engine/fact_log.h"
+#include "journal/appender.h"
+#include "journal/closed_files.h"
+#include "journal/committer.h"
+#include "journal/context.h"
+#include "journal/preallocator.h"
+#include "journal/segment_closer.h"
+#include "journal/segment_liveness.h"
+#include "journal/space.h"
+#include "journal/syncer.h"
+
+namespace tubed::journal {
+
+class SegmentRemover {
+ public:
+  SegmentRemover(Context& context, SegmentLiveness& liveness, Preallocator& preallocator,
+                 ClosedFiles& closed, Space& space, SegmentCloser& closer, Syncer& syncer,
+                 Appender& appender, Committer& committer)
+      : context_(context),
+        liveness_(liveness),
+        preallocator_(preallocator),
+        closed_(closed),
+        space_(space),
+        closer_(closer),
+        syncer_(syncer),
+        appender_(appender),
+        committer_(committer) {}
+
+  // At the end of a tick: takes the next step if the oldest segment is dead.
+  void go_on();
+
+  // A dead segment is on its way to being removed, and the disk has not refused that.
+  bool frees_space_soon() const { return dead_since_.has_value() && !space_.removal_refused(); }
+  // A file is being removed or reused.
+  bool running() const { return running_; }
+
+ private:
+  bool is_confirmed(Lsn position);
+  void reuse();
+  void remove();
+  void dropped();
+
+  Context& context_;
+  SegmentLiveness& liveness_;
+  Preallocator& preallocator_;
+  ClosedFiles& closed_;
+  Space& space_;
+  SegmentCloser& closer_;
+  Syncer& syncer_;
+  Appender& appender_;
+  Committer& committer_;
+
+  std::optional<Lsn> dead_since_;  // the oldest segment; step 2
+  bool running_ = false;
+};
+
+}  // namespace tubed::journal

@@ -1,0 +1,184 @@
+#include "journal/space.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+
+// The reserve is a bound that is worked out, not a count. congested() is asked before each command,
+// so that the comparison of the free bytes with the reserve must not be made each time. It is made
+// once, and its surplus becomes slack_: each record that is appended takes from the slack as much
+// as it can take from the surplus, and only when the slack is used up is the comparison repeated.
+namespace tubed::journal {
+
+namespace {
+
+constexpr std::uint64_t kBlockBytes = 4096;
+constexpr std::chrono::seconds kRetry{1};
+
+// A share of the live bytes that compaction tolerates as waste, and the most that a walk through
+// the whole log may cost, as a share of them.
+constexpr std::uint64_t kLiveShare = 64;
+constexpr std::uint64_t kLongestWalk = 8;
+
+}  // namespace
+
+Space::Space(Context& context, const SegmentLiveness& liveness, Preallocator& preallocator,
+             const ClosedFiles& closed)
+    : context_(context), liveness_(liveness), preallocator_(preallocator), closed_(closed) {
+  apply_options();
+}
+
+void Space::apply_options() {
+  forget_slack();
+  preallocator_.set_sizes(
+      {.segment_bytes = context_.options.segment_bytes, .chunk_bytes = chunk_bytes()});
+  if (full_) retry_now();
+}
+
+// --- How much
+
+std::uint64_t Space::chunk_bytes() const {
+  const std::uint64_t eighth = context_.options.segment_bytes / 8;
+  return std::max(eighth + kBlockBytes - 1 - (eighth + kBlockBytes - 1) % kBlockBytes, kBlockBytes);
+}
+
+std::uint64_t Space::free_bytes() const {
+  return preallocator_.bytes_beyond(liveness_.head());
+}
+
+bool Space::exceeds_bound() const {
+  return context_.options.max_bytes > 0 && file_bytes() > context_.options.max_bytes;
+}
+
+// A log of live records alone has this much besides them: each segment has a header, and the batch
+// headers of a slice of compaction that began in it, of one that ended in it, and of the batch that
+// allows an older segment to be removed. Only what is beyond is worth copying on a full disk;
+// otherwise the same records would be copied over and over.
+std::uint64_t Space::idle_waste() const {
+  const std::uint64_t segments = liveness_.newest().sequence - liveness_.oldest().sequence + 1;
+  return liveness_.live_bytes() / kLiveShare +
+         segments * (kSegmentHeaderBytes + 4 * kBatchHeaderBytes) +
+         context_.options.segment_bytes / 8;
+}
+
+// The live records of the oldest segment, the ends of segments that the largest of them leave
+// unused, and the batch that confirms the copies.
+std::uint64_t Space::bytes_to_free_oldest() const {
+  return liveness_.oldest().live_bytes + 2 * liveness_.largest_bytes() + kSegmentHeaderBytes +
+         4 * kBatchHeaderBytes;
+}
+
+// Records other than puts make waste until compaction starts, which is at idle_waste(). Then there
+// must still be room to free the oldest segment, whatever is live in it. What that gives comes back
+// in chunks, so that one may be missing. And compaction may have to walk through the whole log
+// before it finds dead records, where each segment may cost a little more than it gives.
+std::uint64_t Space::reserve_bytes() const {
+  const std::uint64_t live = liveness_.live_bytes();
+  const std::uint64_t largest = liveness_.largest_bytes();
+  const std::uint64_t segment = context_.options.segment_bytes;
+  const std::uint64_t walk =
+      std::min((live / segment + 1) * (largest + kBlockBytes), live / kLongestWalk);
+  const std::uint64_t to_free = std::max({segment, largest, liveness_.largest_segment_bytes()});
+  return std::min(live, to_free) + 2 * largest + idle_waste() + chunk_bytes() + walk;
+}
+
+// --- Who may append
+
+bool Space::has_room_for(std::uint64_t record_bytes) const {
+  if (write_refused_ || removal_refused_) return false;
+  const std::uint64_t bound = context_.options.max_bytes;
+  if (!full_ && bound == 0) return true;
+  std::uint64_t room = free_bytes();
+  if (!full_ && bound > file_bytes()) room += bound - file_bytes();
+  return room >= reserve_bytes() + 3 * record_bytes + kBatchHeaderBytes;
+}
+
+// A part of the surplus is left out of the slack: it covers the growth of the walk at once, when
+// the live bytes begin to fill one more segment.
+bool Space::lacks_reserve() const {
+  if (slack_ > 0) return false;
+  const std::uint64_t free = free_bytes();
+  const std::uint64_t reserve = reserve_bytes();
+  const std::uint64_t next_segment = liveness_.largest_bytes() + kBlockBytes;
+  slack_ = static_cast<std::int64_t>(free - reserve) - static_cast<std::int64_t>(next_segment);
+  return free < reserve;
+}
+
+// A byte that is appended is one less that is free, and adds 4 at most to the reserve: 1 to the
+// live bytes of a segment that has to be freed, 2 as part of the largest record, and shares of
+// idle_waste() and the walk. A record that is the largest so far adds to every segment of the walk.
+void Space::use(std::uint64_t bytes) {
+  constexpr std::int64_t kMost = 5;
+  if (bytes > liveness_.largest_bytes()) slack_ = 0;
+  slack_ -= kMost * static_cast<std::int64_t>(bytes);
+}
+
+// --- Growth
+
+void Space::grow_if_needed(std::optional<LogPlace> starved) {
+  if (context_.failed || preallocator_.growing() || (context_.closing && !starved)) return;
+  const std::uint64_t lead = context_.options.segment_bytes / 2;
+  const std::uint64_t free = free_bytes();
+  const std::uint64_t reserve = reserve_bytes();
+  TUBED_ASSERT(slack_ <= 0 || free >= reserve);
+  if (!starved && free >= reserve + lead) return note_room();
+  if (full_ && retry_at_ != kNever) return;
+  Preallocator::Step step = preallocator_.next_step(starved.value_or(LogPlace{}));
+  const std::uint64_t bound = context_.options.max_bytes;
+  const auto exceeds = [&] { return bound > 0 && file_bytes() + step.to - step.from > bound; };
+  const bool is_needed = starved && step.segment == starved->segment;
+  if (is_needed && (full_ || exceeds())) step.to = starved->end;
+  at_own_bound_ = exceeds();
+  if (at_own_bound_ && !starved) return note_full("journal.max_bytes is reached");
+  preallocator_.grow(step, context_.wall_time(),
+                     [this](const Outcome& outcome) { grown(outcome); });
+}
+
+void Space::grown(const Outcome& outcome) {
+  if (!context_.continues_after(outcome)) return;
+  if (!outcome.ok()) {
+    at_own_bound_ = false;  // it is the disk now
+    note_full(outcome.reason);
+  } else if (!write_refused_ && !removal_refused_) {
+    // The journal stays full: the disk may refuse the next step.
+    retry_at_ = kNever;
+  }
+  context_.advance();
+}
+
+// --- Full, and no longer
+
+void Space::refuse_write(const std::string& reason) {
+  write_refused_ = true;
+  note_full(reason);
+}
+
+void Space::refuse_removal(const std::string& reason) {
+  removal_refused_ = true;
+  at_own_bound_ = false;
+  note_full(reason);
+}
+
+void Space::note_full(const std::string& reason) {
+  retry_at_ = context_.host.now() + kRetry;
+  if (!std::exchange(full_, true)) context_.host.report_full(true, reason);
+}
+
+void Space::note_room() {
+  if (write_refused_ || removal_refused_) return;
+  retry_at_ = kNever;
+  if (std::exchange(full_, false)) context_.host.report_full(false, "");
+}
+
+void Space::retry_now() {
+  retry_at_ = context_.host.now();
+}
+
+bool Space::take_retry(Time now) {
+  if (retry_at_ > now) return false;
+  retry_at_ = kNever;
+  return true;
+}
+
+}  // namespace tubed::journal

@@ -1,0 +1,108 @@
+// Space: how much room the journal has, how much of it is kept in reserve, and when it grows.
+//
+// Free bytes are those that the Preallocator has set aside beyond the head of the log: writes to
+// them do not run out of space. The protocol:
+//
+//  1. While there is space, the files grow ahead of need: at the end of each tick, one step of the
+//     Preallocator in the background, until the reserve and half a segment more are free.
+//  2. The reserve is for everything but puts. It suffices to record the end of every job and to
+//     free the oldest segment by compaction, whatever is live in it (reserve_bytes() in space.cc).
+//     has_room_for() refuses puts, and congested() holds back commands, before they touch it.
+//  3. If the disk refuses a step, or the step would exceed max_bytes, the journal is full. The host
+//     is informed, puts are refused unless they fit into what is free, and the step is tried again
+//     every second. Nothing is removed that could not be had again: a closed file keeps its length
+//     (SegmentCloser), and the file of a dead segment becomes the next one (SegmentRemover).
+//  4. While it is full, compaction runs as soon as it can free more than it writes, and it comes
+//     first: clients wait until the oldest segment is free (Compactor::comes_first()).
+//  5. A commit that lacks room in spite of all this is starved. For it the files grow by no more
+//     than it needs, beyond max_bytes if necessary, so that the server does not come to a halt.
+//  6. A write or a removal that the disk refuses is tried again every second. Until it succeeds the
+//     journal stays full, and has_room_for() refuses every put.
+//  7. When the reserve and half a segment are free again, the journal is no longer full.
+//
+// Invariant: while slack_ is positive, at least reserve_bytes() are free.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "journal/closed_files.h"
+#include "journal/context.h"
+#include "journal/preallocator.h"
+#include "journal/segment_liveness.h"
+
+namespace tubed::journal {
+
+class Space {
+ public:
+  Space(Context& context, const SegmentLiveness& liveness, Preallocator& preallocator,
+        const ClosedFiles& closed);
+
+  // The options have changed.
+  void apply_options();
+
+  // O(open files), as are all functions that compare with the reserve.
+  std::uint64_t free_bytes() const;
+  std::uint64_t file_bytes() const { return closed_.bytes() + preallocator_.bytes(); }
+  // How much of the used bytes may be dead although nothing is worth compacting.
+  std::uint64_t idle_waste() const;
+  // What it takes at most to copy the live records of the oldest segment.
+  std::uint64_t bytes_to_free_oldest() const;
+  bool exceeds_bound() const;
+
+  // Whether clients may append a record of so many bytes.
+  bool has_room_for(std::uint64_t record_bytes) const;
+  // Whether less than the reserve is free. O(1) as long as slack_ lasts.
+  bool lacks_reserve() const;
+
+  // A record is about to be appended.
+  void use(std::uint64_t bytes);
+  // The log goes on in another segment: what was free in the last one is not any more.
+  void forget_slack() { slack_ = 0; }
+
+  bool full() const { return full_; }
+  // The journal is full because of max_bytes, not because of the disk.
+  bool at_own_bound() const { return at_own_bound_; }
+
+  // The disk had no room for a write, or has taken it after all.
+  void refuse_write(const std::string& reason);
+  void accept_write() { write_refused_ = false; }
+  bool write_refused() const { return write_refused_; }
+  // Likewise for the removal of a dead segment.
+  void refuse_removal(const std::string& reason);
+  void accept_removal() { removal_refused_ = false; }
+  bool removal_refused() const { return removal_refused_; }
+
+  // At the end of a tick: takes the next step of growth, if one is due. `starved` is the place that
+  // a commit needs and does not have. Step 1, 3 and 5.
+  void grow_if_needed(std::optional<LogPlace> starved);
+
+  // When what was refused is tried again; kNever: nothing was.
+  Time retry_at() const { return retry_at_; }
+  // Try at the next opportunity: there may be more space.
+  void retry_now();
+  // True: the time to try again has come.
+  bool take_retry(Time now);
+
+ private:
+  std::uint64_t chunk_bytes() const;
+  std::uint64_t reserve_bytes() const;
+  void grown(const Outcome& outcome);
+  void note_full(const std::string& reason);
+  void note_room();
+
+  Context& context_;
+  const SegmentLiveness& liveness_;
+  Preallocator& preallocator_;
+  const ClosedFiles& closed_;
+
+  mutable std::int64_t slack_ = 0;  // bytes that may be used before the reserve is worked out again
+  bool full_ = false;
+  bool at_own_bound_ = false;
+  bool write_refused_ = false;
+  bool removal_refused_ = false;
+  Time retry_at_ = kNever;
+};
+
+}  // namespace tubed::journal
