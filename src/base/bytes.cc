@@ -4,18 +4,19 @@
 #include <cstring>
 #include <new>
 
-#include "base/slots.h"
+#include "base/slab_pool.h"
 
 namespace tubed {
 
 namespace {
 
-// Few sizes, and the smaller part of what their jobs take: should a body stay in each page when the
-// others go, in one size after the other, the pages kept are still few beside the jobs.
-constexpr std::size_t kMaxBytesInSlot = 64;
+// Small bodies only: they have few sizes, and their cells are smaller than those of their jobs. In
+// the worst case one body of each slab remains, for every size; the slabs kept are then still few
+// in comparison with the jobs' memory.
+constexpr std::size_t kMaxBytesInSlab = 64;
 
 void* take(std::size_t bytes) {
-  return bytes <= kMaxBytesInSlot ? take_slot(bytes) : std::malloc(bytes);
+  return bytes <= kMaxBytesInSlab ? SlabPool::allocate(bytes) : std::malloc(bytes);
 }
 
 }  // namespace
@@ -39,8 +40,8 @@ Bytes Bytes::copy_of(std::string_view text) {
 
 void Bytes::release(Block* block) {
   const std::size_t bytes = sizeof(Block) + block->size;
-  if (bytes > kMaxBytesInSlot) return std::free(block);
-  give_slot(block, bytes);
+  if (bytes > kMaxBytesInSlab) return std::free(block);
+  SlabPool::free(block, bytes);
 }
 
 }  // namespace tubed

@@ -13,7 +13,7 @@
 #include "base/index_set.h"
 #include "base/indexed_heap.h"
 #include "base/intrusive_list.h"
-#include "base/slots.h"
+#include "base/slab_pool.h"
 #include "engine/fact.h"
 #include "engine/types.h"
 
@@ -27,7 +27,7 @@ struct Job;
 
 // What a job has only once something has happened to it: most of a long queue has never been
 // delayed, reserved or buried, and does without.
-struct JobHistory : InSlot {
+struct JobHistory : InSlab {
   explicit JobHistory(Job* owner) : job(owner) {}
 
   Job* job;
@@ -40,7 +40,7 @@ struct JobHistory : InSlot {
   ListLinks<JobHistory> buried_links;
 };
 
-struct Job : InSlot {
+struct Job : InSlab {
   JobId id = 0;
   Bytes body;
   Tube* tube = nullptr;

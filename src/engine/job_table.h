@@ -2,7 +2,7 @@
 //
 // Ids are dense and grow, so jobs stand in pages of 16 consecutive ids behind a hash of pages:
 // about 11 bytes a job when dense, one page at most for a job that has outlived all its neighbours.
-// Jobs and pages are in slots (base/slots.h).
+// Jobs and pages are in slabs (base/slab_pool.h).
 #pragma once
 
 #include <algorithm>
@@ -99,7 +99,7 @@ class JobTable {
     }
   }
 
-  using PageAllocator = SlotAllocator<std::pair<const std::uint64_t, Page>>;
+  using PageAllocator = SlabAllocator<std::pair<const std::uint64_t, Page>>;
   std::unordered_map<std::uint64_t, Page, std::hash<std::uint64_t>, std::equal_to<>, PageAllocator>
       pages_;
   std::size_t size_ = 0;
