@@ -132,6 +132,8 @@ HASHED = {".bash", ".cmake", ".toml", ".conf", ".yml", ".yaml", ".service", ".so
 NAMED_HASHED = {"CMakeLists.txt", ".clang-format", ".clang-tidy", ".gitignore", "usr.bin.tubed"}
 PROSE = {".md": "markdown", ".1": "mdoc", ".5": "mdoc", ".7": "mdoc", ".8": "mdoc"}
 
+# Comments for tools, which no reader needs: they would only increase the number of blocks.
+PRAGMA = re.compile(r"namespace\b|NOLINT|clang-format |shellcheck |noqa\b|pylint:|---")
 CODE_SPAN = re.compile(r"`[^`\n]+`")
 CPP_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\'')
 CPP_RAW = re.compile(r'R"(\w*)\(.*?\)\1"', re.DOTALL)
@@ -262,5 +264,5 @@ def read(path, text):
     prose = kind in ("markdown", "mdoc")
     for line, block in READERS[kind](text):
         heading = kind == "markdown" and block.startswith("#")
-        if not heading and re.search(r"[A-Za-z]{2}", block):
+        if not heading and not PRAGMA.match(block) and re.search(r"[A-Za-z]{2}", block):
             yield prose, line, matches_of(block)

@@ -1,7 +1,7 @@
-# Sourced by tools/test and packaging/tests/run: steps that are logged and counted, in lanes that run
-# side by side. The caller sets `work` to a directory of its own, and calls steps_begin first.
+# Sourced by tools/test and packaging/tests/run: runs logged and counted steps, in lanes that run in
+# parallel. The caller sets `work` to its own directory, and calls steps_begin first.
 
-# steps_begin: the files that the lanes share.
+# steps_begin: creates the files that the lanes share.
 steps_begin() {
   state=$work/state
   mkdir -p "$state"
@@ -12,7 +12,7 @@ steps_begin() {
   trap 'exit 143' INT TERM
 }
 
-# Ends the lanes with all that they have started, then calls the caller's `cleanup`.
+# Ends the lanes with all their processes, then calls the caller's `cleanup`.
 steps_cleanup() {
   local lane
   for lane in "${lanes[@]}"; do kill -TERM -- "-$lane" 2>/dev/null || true; done
@@ -20,14 +20,14 @@ steps_cleanup() {
   cleanup
 }
 
-# count_step LOG STATUS: counts what a step ran, from its closing line where it has one. A step
-# without one counts as one.
+# count_step LOG STATUS: counts the tests of a step from its closing line. A step without such a
+# line counts as one test.
 count_step() {
   local log=$1 status=$2 closing passed failed
   closing=$(grep -E '^[0-9]+% tests passed, [0-9]+ tests failed out of [0-9]+|^[0-9]+ passed, [0-9]+ failed' \
     "$log" | tail -n 1)
   if [[ $closing =~ ([0-9]+)\ tests\ failed\ out\ of\ ([0-9]+) ]]; then
-    # ctest counts as passed what it lists as skipped.
+    # ctest counts skipped tests as passed.
     failed=${BASH_REMATCH[1]}
     passed=$((BASH_REMATCH[2] - failed - $(grep -cE ' \(Skipped\)$' "$log")))
   elif [[ $closing =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed ]]; then
@@ -40,14 +40,14 @@ count_step() {
       *) failed=1 ;;
     esac
   fi
-  # A step that failed otherwise than by a test has failed all the same.
+  # A step that failed without a failed test still counts as failed.
   if ((status != 0 && status != 77 && failed == 0)); then failed=1; fi
   printf '%d %d\n' "$passed" "$failed"
 }
 
-# step HEADING COMMAND…: what it prints comes in one piece, for another step may run beside it. A
-# command that exits with 77 is skipped. A failure ends the lane. A command that is a function does
-# not end by itself when one of its commands fails (bash ignores set -e there): it joins them with &&.
+# step HEADING COMMAND…: prints the output in one piece, because other steps may run at the same
+# time. A command that exits with 77 is skipped. A failure ends the lane. Bash ignores set -e in a
+# function that is called here: join its commands with &&.
 step() {
   local title=$1 begin=$SECONDS status=0 verdict log
   shift
@@ -70,7 +70,7 @@ step() {
   if [[ $verdict == FAILED ]]; then exit 1; fi
 }
 
-# announce NAME: what lanes wait for is there. wait_for NAME returns then, also later.
+# announce NAME: sets an event. wait_for NAME returns once the event is set, also later.
 announce() {
   : >"$state/there-$1"
 }
@@ -78,8 +78,8 @@ wait_for() {
   until [[ -e $state/there-$1 ]]; do read -r -t 0.5 <> <(:) || true; done
 }
 
-# run_lanes FUNCTION…: each in a process group of its own, so that it can be ended whole. Ends the
-# others when one fails.
+# run_lanes FUNCTION…: runs each function in its own process group, so that all its processes can be
+# ended. Ends the others when one fails.
 run_lanes() {
   local function status=0
   set -m
@@ -94,7 +94,7 @@ run_lanes() {
   done
 }
 
-# steps_end NAME STATUS: the closing line, and the exit code.
+# steps_end NAME STATUS: prints the closing line and exits.
 steps_end() {
   local name=$1 status=$2
   echo

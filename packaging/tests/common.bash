@@ -1,7 +1,7 @@
-# Sourced by the scripts beside it.
+# Sourced by the scripts in this folder.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-# The tree that is packaged; packaging/tests/run takes one copy for all its steps.
+# The tree that is packaged; packaging/tests/run makes one copy for all its steps.
 top=${TUBED_TREE:-$(cd "$here/../.." && pwd)}
 jobs=${TUBED_JOBS:-$(nproc)}
 export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
@@ -11,14 +11,14 @@ fail() {
   exit 1
 }
 
-# skip REASON: for what this machine cannot do. packaging/tests/run counts it.
+# skip REASON: the test cannot run on this machine. packaging/tests/run counts it.
 skip() {
   printf 'skipped: %s\n' "$*"
   exit 77
 }
 
-# use_compiler_cache: what CMake is run below compiles through ccache, where that is installed. It is
-# named with its directory, as debhelper gives a build a home of its own.
+# use_compiler_cache: CMake compiles through ccache if it is installed. The cache's directory is
+# set, because debhelper gives a build its own home directory.
 use_compiler_cache() {
   if command -v ccache >/dev/null; then
     CCACHE_DIR=$(ccache --get-config cache_dir)
@@ -37,7 +37,7 @@ need_command() {
   done
 }
 
-# copy_tree DIRECTORY: what a commit of the working tree as it is would have.
+# copy_tree DIRECTORY: copies the files that a commit of the working tree would have.
 copy_tree() {
   mkdir -p "$1"
   if git -C "$top" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
@@ -50,7 +50,7 @@ copy_tree() {
   fi
 }
 
-# same_listing RECORDED FOUND: what is packaged is what was meant to be.
+# same_listing RECORDED FOUND: fails if the files of a package differ from the recorded list.
 same_listing() {
   if ! diff -u --label "$(basename "$1") as recorded" --label "as built" "$1" "$2"; then
     fail "not the files that are recorded; if they are meant: cp $2 packaging/tests/$(basename "$1")"

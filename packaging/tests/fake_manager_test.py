@@ -1,5 +1,5 @@
-"""tubed under a service manager that the test itself plays: sockets that it passes on by name, what
-it is told, the watchdog, drain and restart. A real systemd does the same in packaging/tests/nspawn.
+"""tubed under a service manager that the test implements: sockets that it passes by name, messages to
+the manager, the watchdog, drain and restart. packaging/tests/nspawn tests the same with systemd.
 
   TUBED_PROGRAM=build/dev/src/tubed python3 packaging/tests/fake_manager_test.py
 """
@@ -26,8 +26,9 @@ from harness import (PROGRAM, SANITIZED, SECONDS, Client, Daemon, DaemonTest,  #
                      passed, run, seconds_without_processor, until)
 
 
-# Takes the place of what systemd does between fork and exec: the sockets become descriptors 3 and
-# on, and the process names itself. It becomes the daemon, so that the process id stays.
+# Replaces the work of systemd between fork and exec: the sockets become descriptors 3 and up, and
+# the process writes its id into the environment. The process becomes the daemon, so it keeps its
+# id.
 LAUNCHER = """
 import fcntl, json, os, sys
 descriptors = json.loads(sys.argv[1])
@@ -45,7 +46,7 @@ class Manager:
     """The socket that NOTIFY_SOCKET names, and every message that came, in order."""
 
     def __init__(self, path):
-        """`path` is as NOTIFY_SOCKET has it: with @ in front it is an abstract one."""
+        """`path` has the format of NOTIFY_SOCKET: with @ in front it is an abstract address."""
         self.path = str(path)
         self.messages = []  # of (when, the sender's process id, {key: value})
         self.changed = threading.Condition()
@@ -95,7 +96,7 @@ class Manager:
             return found
 
     def catch_up(self):
-        """Returns when all that was sent before has been read."""
+        """Returns when the manager has read all messages sent before."""
         after = self.count()
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.sendto(b"CAUGHT_UP=1", self.socket.getsockname())
@@ -111,7 +112,7 @@ class Manager:
 
 
 class Supervised(Daemon):
-    """A daemon that got its sockets, and whom to tell, from its manager."""
+    """A daemon that got its sockets and NOTIFY_SOCKET from its manager."""
 
     def __init__(self, flags, sockets=(), names=None, manager=None, environment=None,
                  listeners=None):
@@ -164,7 +165,7 @@ class ManagerTest(DaemonTest):
         return daemon
 
     def serve(self, *flags, **options):
-        """A daemon with a TCP socket and a manager that has heard that it is ready."""
+        """A daemon with a TCP socket and a manager that has received READY=1."""
         options.setdefault("sockets", [self.tcp()])
         options.setdefault("names", ["tcp"])
         if "manager" not in options:
@@ -182,7 +183,7 @@ class ManagerTest(DaemonTest):
             client.close()
 
     def supervise_refused(self, sockets, names, *flags):
-        """One that does not come to serve: (exit code, its lines on stderr)."""
+        """Starts a daemon that fails to start: (exit code, its lines on stderr)."""
         descriptors = [each.fileno() for each in sockets]
         done = subprocess.run(
             [sys.executable, "-I", "-S", "-c", LAUNCHER, json.dumps(descriptors), PROGRAM, *flags],
@@ -218,7 +219,7 @@ class Sockets(ManagerTest):
         tcp, local = self.tcp(), self.local()
         self.end(self.check([tcp, local], ["tcp", "local"]))
         self.end(self.check([local, tcp], ["local", "tcp"]))
-        # They were the manager's, and still are.
+        # The manager owns the sockets, so they exist after the end.
         self.assertTrue((self.directory / "local.sock").exists())
 
     def test_one_for_http_is_no_client_s(self):
@@ -239,7 +240,8 @@ class Sockets(ManagerTest):
             replaced = daemon.lines_with("configured listener replaced")
             self.assertEqual(len(replaced), len(flags) // 2, replaced)
             self.end(daemon)
-        # They were the manager's, and still are; what was not opened has left nothing.
+        # The manager owns the sockets, so they exist after the end; sockets that were not opened
+        # leave nothing.
         self.assertTrue((self.directory / "http.sock").exists())
         self.assertFalse(os.path.exists(mine))
 
@@ -319,7 +321,7 @@ class Sockets(ManagerTest):
         if not program:
             self.skipTest("systemd-socket-activate is not installed")
         path = str(self.directory / "s.sock")
-        # It takes no port 0, and a port that was free may be taken when it comes to it.
+        # The daemon refuses port 0, and a free port may be taken before the daemon opens it.
         for attempt in range(5):
             if attempt:
                 os.unlink(path)
@@ -332,7 +334,7 @@ class Sockets(ManagerTest):
                 text=True)
             reader = threading.Thread(target=lambda: log.extend(process.stderr), daemon=True)
             reader.start()
-            # It starts the daemon with the first connection, so nobody may connect to look.
+            # The first connection starts the daemon, so the test must not connect to check.
             until("its sockets", lambda: len(re.findall("Listening on", "".join(log))) == 2
                   or process.poll() is not None)
             if process.poll() is None:
@@ -381,7 +383,7 @@ class Notify(ManagerTest):
         self.connect(first).put_many(count)
         self.end(first)
         listener, manager = self.tcp(), self.manager()
-        # It waits in the kernel's queue meanwhile.
+        # Meanwhile the connection waits in the kernel's queue.
         client = Client(address_of(listener))
         self.addCleanup(client.close)
         client.send(b"list-tube-used\r\n")
@@ -424,7 +426,7 @@ class Notify(ManagerTest):
         for flags, reason in ((("--limits-job-memory", "1MiB"), "limits.job_memory is reached"),
                               (("-b", str(journal), "-s", "65536", "-z", "4096", "-F",
                                 "--journal-max-bytes", "262144"), "the journal has no space")):
-            # With a watchdog the status is told more often.
+            # With a watchdog the daemon reports its status more often.
             daemon = self.serve(*flags, environment={"WATCHDOG_USEC": "1000000"})
             client = self.connect(daemon)
             jobs = 0
@@ -441,7 +443,7 @@ class Notify(ManagerTest):
         client = self.connect(daemon)
         client.put()
         begin, _ = daemon.manager.wait_for("STATUS", "serving: 1 ready job")
-        deadline = time.monotonic() + 6  # it looks every five seconds at least
+        deadline = time.monotonic() + 6  # the daemon checks every five seconds at least
         while time.monotonic() < deadline:
             client.put()
         times = daemon.manager.times("STATUS", after=begin)
@@ -519,7 +521,7 @@ class Watchdog(ManagerTest):
         for thread in threads:
             thread.join(SECONDS)
         times = daemon.manager.times("WATCHDOG")
-        # A busy machine is not blamed on the daemon.
+        # A slow machine is not counted as a fault of the daemon.
         waited = seconds_without_processor(daemon.pid) - waited
         self.assertLess(max(b - a for a, b in zip(times, times[1:])), self.LIMIT + waited)
         self.assertEqual({sender for _, sender, _ in daemon.manager.messages}, {daemon.pid})
@@ -549,7 +551,7 @@ class Watchdog(ManagerTest):
 
     def unread(self, daemon):
         client = self.connect(daemon, receive_buffer=4096)
-        client.send(b"stats\r\n" * 9000)  # some megabytes, more than the kernel keeps
+        client.send(b"stats\r\n" * 9000)  # some megabytes, more than the kernel buffers
         client.read(100)
         return client
 
@@ -705,7 +707,7 @@ class Drain(ManagerTest):
 
 
 class DrainTask(ManagerTest):
-    """`tubed --drain`, with a server that it finds by the setting pid_file."""
+    """`tubed --drain`, which finds the server by the setting pid_file."""
 
     def setUp(self):
         super().setUp()
@@ -781,7 +783,7 @@ class DrainTask(ManagerTest):
         daemon = self.start("--config", config)
         self.wait_for_pid(daemon)
         daemon.kill()
-        # The number has gone to somebody else, whom SIGUSR1 would end.
+        # Another process has got the process id, and SIGUSR1 would end it.
         other = subprocess.Popen(["sleep", str(10 * SECONDS)])
         try:
             self.pid_file.write_text(f"{other.pid}\n", encoding="ascii")
@@ -801,7 +803,7 @@ class DrainTask(ManagerTest):
 
 
 class Hammer(threading.Thread):
-    """A new connection for each put, again and again, until it is told to stop."""
+    """Makes a new connection for each put until it is stopped."""
 
     def __init__(self, address):
         super().__init__(daemon=True)
@@ -836,7 +838,8 @@ class Hammer(threading.Thread):
 
 
 class Restart(ManagerTest):
-    """The listening sockets outlive the process, and nobody who connects notices."""
+    """The listening sockets stay open when the process ends, and no client that connects notices.
+    """
 
     def test_under_a_connect_loop(self):
         journal = self.directory / "journal"
@@ -858,13 +861,13 @@ class Restart(ManagerTest):
               f"worst {max(h.worst for h in hammers) * 1000:.0f} ms", file=sys.stderr)
         self.assertEqual((counts["refused"], counts["reset"]), (0, 0), counts)
         self.assertEqual(counts.keys() - {"ok", "eof", "refused", "reset"}, set(), counts)
-        # A connection that was taken just before the end may be closed unanswered.
+        # A connection that was accepted just before the end may be closed unanswered.
         self.assertLessEqual(counts["eof"], rounds * len(hammers), counts)
         client = self.connect(daemon)
         self.assertGreaterEqual(client.stats()["current-jobs-ready"], counts["ok"])
 
     def slow_to_end(self, **options):
-        """A daemon that has a client which does not take its replies: (daemon, that client)."""
+        """A daemon with a client that does not read its replies: (daemon, that client)."""
         daemon = self.serve("-z", "8MiB", "--timeouts-shutdown", "1h", **options)
         return daemon, self.unread_reply(daemon)
 
@@ -902,7 +905,7 @@ class Restart(ManagerTest):
         self.assertEqual(daemon.wait(), 0)
 
     def test_two_at_once_share_the_sockets(self):
-        """As in the moment when an operator starts one by hand: neither blocks the other."""
+        """An operator starts a daemon by hand at the same moment: neither blocks the other."""
         listener = self.tcp()
         daemons = [self.supervise(sockets=[listener], names=["tcp"]) for _ in range(2)]
         clients = [Client(address_of(listener)) for _ in range(200)]

@@ -25,7 +25,7 @@ DASHBOARD = HERE.parent / "grafana" / "tubed.json"
 
 
 def promtool(*arguments):
-    """(exit code, what it says)"""
+    """(exit code, output)"""
     program = shutil.which("promtool")
     if not program:
         raise AssertionError("promtool is not installed: tools/install-deps")
@@ -45,7 +45,7 @@ def unknown_names(text, page):
 
 
 def panels_of(dashboard):
-    """Those that show something."""
+    """The panels that show data."""
     return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
 
 
@@ -61,7 +61,7 @@ def queries_of(dashboard):
             yield variable["definition"]
 
 
-# Bounds of alerts that a panel shows: what stands in the rule, and what the panel asks for.
+# Bounds of alerts that a panel shows: the expression in the rule, and the panel's query.
 SHOWN_BOUNDS = {
     "> 900": "tubed_tube_oldest_ready_job_age_seconds",
     "> 0.05": "tubed_loop_turn_seconds_bucket",
@@ -124,7 +124,7 @@ class Names(DaemonTest):
         rules = {"groups": [{"name": "queries", "rules": [
             {"record": f"query:{i}", "expr": query} for i, query in enumerate(queries)]}]}
         path = self.directory / "queries.yml"
-        path.write_text(json.dumps(rules), encoding="utf-8")  # which is YAML as well
+        path.write_text(json.dumps(rules), encoding="utf-8")  # JSON is also YAML
         code, told = promtool("check", "rules", path)
         self.assertEqual(code, 0, told)
 
@@ -134,7 +134,7 @@ class Names(DaemonTest):
                             for query in queries_of_panel(panel))
         without = {name for name in families
                    if not re.search(rf"\b{name}(_bucket)?\b", queries)}
-        # Sizes and numbers that say nothing over time, or that another metric has for each tube.
+        # Sizes and numbers that are constant over time, or that another metric has for each tube.
         self.assertEqual(without, {
             "tubed_urgent_jobs", "tubed_jobs_put_total", "tubed_job_size_limit_bytes",
             "tubed_tubes", "tubed_watches", "tubed_journal_oldest_segment",
@@ -152,7 +152,7 @@ class Names(DaemonTest):
             values = [step["value"] for step in thresholds["steps"]]
             self.assertIsNone(values[0], panel["title"])
             self.assertEqual(values[1:], sorted(values[1:]), panel["title"])
-            # A graph shows them only when it is asked to.
+            # A graph shows thresholds only if it is configured to.
             if panel["type"] == "timeseries" and len(values) > 1:
                 style = panel["fieldConfig"]["defaults"]["custom"]["thresholdsStyle"]
                 self.assertEqual(style, {"mode": "dashed"}, panel["title"])
@@ -162,7 +162,7 @@ class Names(DaemonTest):
         for bound, part in SHOWN_BOUNDS.items():
             self.assertIn(bound, rules)
             number = float(re.search(r"> ([0-9.]+)", bound)[1])
-            # "more than 2" of what is counted is 3.
+            # "more than 2" of a counter is 3.
             wanted = number + 1 if part.startswith("changes(") else number
             panels = [panel for panel in panels_of(self.dashboard) if panel["type"] != "heatmap"
                       and any(part in query for query in queries_of_panel(panel))]

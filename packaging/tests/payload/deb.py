@@ -43,7 +43,7 @@ def install():
     equal(run("tubed", "--version").split()[:2], ["tubed", run(
         "dpkg-query", "-W", "-f", "${source:Upstream-Version}", "tubed")])
     equal(run("dpkg", "--verify", "tubed"), "")
-    # What is logged at the start: both sockets by name, and nothing that is wrong.
+    # The log of the start: both sockets by name, and no warning or error.
     told = journal("-u", UNIT)
     true("listening address=127.0.0.1:11300 inherited=tcp" in told, told)
     true("listening address=unix:/run/tubed/tubed.sock inherited=local" in told, told)
@@ -108,7 +108,8 @@ def append(text):
 
 
 def set_in(table, line):
-    """The first line of a table of the settings; an empty one is there as a heading."""
+    """Adds a line at the beginning of a table of the settings; the packaged file has empty tables
+    as headings."""
     text = CONFIG.read_text(encoding="utf-8")
     changed = text.replace(f"\n[{table}]\n", f"\n[{table}]\n{line}\n", 1)
     true(changed != text, f"the settings have no [{table}]")
@@ -151,7 +152,7 @@ def drain_by_signal_and_back():
 
 
 def drain_until_idle_and_exit():
-    """As before a deploy: no new connections, the workers finish, the process ends."""
+    """As before a deploy: no new connections, the workers finish, the process exits."""
     set_in("drain", 'exit = "when-idle"')
     systemctl("reload", UNIT)
     until("it to be read", lambda: state() == "active")
@@ -184,7 +185,7 @@ def drain_until_idle_and_exit():
 
 
 def drain_exit(value):
-    """Sets drain.exit, or takes it out again, and has the service read it."""
+    """Sets or removes drain.exit, and reloads the service."""
     line = 'exit = "when-idle"\n'
     if value:
         set_in("drain", line.rstrip("\n"))
@@ -194,7 +195,7 @@ def drain_exit(value):
 
 
 def serves_again(job, body):
-    """As after `systemctl start`: the job that stayed is there, and puts are taken."""
+    """After `systemctl start`: the job that stayed exists, and puts are accepted."""
     sockets_are_open()
     client = Client(TCP)
     equal(client.reserve(), (job, body))
@@ -205,7 +206,7 @@ def serves_again(job, body):
 
 
 def a_drained_service_stays_drained():
-    """Clients come all the time, and none of them starts the server again."""
+    """Clients connect all the time, and none of them starts the server again."""
     delete_all()
     drain_exit("when-idle")
     client = Client(TCP)
@@ -239,7 +240,7 @@ def a_drained_service_stays_drained():
 
 
 def a_drain_says_what_would_undo_it():
-    """A unit that closes no sockets, a server that serves again, and a stop."""
+    """Three cases: a unit that closes no sockets, a server that serves again, and a stop."""
     drain_exit("when-idle")
     drop_in("[Service]\nExecStopPost=\n")
     told = run("tubed", "--config", str(CONFIG), "--drain")
@@ -322,7 +323,7 @@ def five_restarts_under_a_connect_loop():
 def two_upgrades_under_a_connect_loop():
     text = CONFIG.read_text(encoding="utf-8")
     CONFIG.write_text(text + "# mine\n", encoding="utf-8")
-    # It stays so from here to the removal.
+    # The state lasts from here to the removal.
     enable_http()
     told = restart_under_load(2, lambda i: run("dpkg", "-i", NEWER[i]))
     equal(CONFIG.read_text(encoding="utf-8"), text + "# mine\n")
@@ -342,11 +343,11 @@ def a_stuck_server_is_killed_by_the_watchdog():
     client.close()
     os.kill(process, signal.SIGSTOP)
     begin = time.monotonic()
-    # This one waits in the kernel's queue until somebody serves again.
+    # This connection waits in the kernel's queue until a server serves again.
     client = Client(TCP)
     equal(client.reserve()[1], b"kept")
     seconds = time.monotonic() - begin
-    # The service knows that the machine was not restarted: ids go on without a gap.
+    # The service detects that the machine was not restarted: ids continue without a gap.
     equal(client.put(b"next"), kept + 1)
     client.ask("delete 1")
     client.close()
@@ -360,7 +361,8 @@ def a_stuck_server_is_killed_by_the_watchdog():
 
 
 def crash_loop(break_it, mend_it):
-    """A client that waits throughout; how often it was started meanwhile, in a second."""
+    """A client that waits during the whole test; the number of starts meanwhile, within a second.
+    """
     systemctl("stop", UNIT)
     break_it()
     systemctl("reset-failed", UNIT)
@@ -394,7 +396,7 @@ def flags(text):
 
 
 def fails_and_stays_so(code, reason):
-    """One start, clients that are refused, and no other start while they come."""
+    """Expects one start, refused clients, and no further start while clients connect."""
     wait_for_state("failed")
     for unit in SOCKETS:
         until(unit, lambda unit=unit: state(unit) in ("inactive", "failed"))
@@ -438,7 +440,8 @@ def a_port_that_another_process_has():
         told = journal("-u", UNIT, "--priority=err", "-n", "5")
         true("see systemctl status tubed.socket" in told, told)
         told = systemctl("status", SOCKETS[0], code=None)
-        # A helper of systemd logs the reason, and the log of one that ends at once may not be shown.
+        # A helper of systemd logs the reason, and journalctl may not show the log of a helper that
+        # exits at once.
         true("Address already in use" in told or "Failed to receive listening socket" in told, told)
         equal(state(SOCKETS[1]), "inactive")
     systemctl("start", UNIT)
@@ -485,7 +488,7 @@ def stop_and_start_it_all():
     hammer = Hammer()
     hammer.more(10)
     systemctl("stop", *SOCKETS, UNIT)
-    # The loop itself: it does notice when nobody listens.
+    # Tests the loop itself: it notices that no process listens.
     until("a refusal", lambda: hammer.counts["refused"] > 0)
     hammer.end()
     true(not os.path.exists("/run/tubed/tubed.sock"), "the unix socket is still there")

@@ -1,5 +1,5 @@
-"""What the payloads share: the service as systemd sees it, clients that come all the time, and a
-line for each thing that was tried."""
+"""Helpers that the payloads share: the service as systemd sees it, clients that connect all the
+time, and a line of output for each test."""
 
 import collections
 import os
@@ -27,7 +27,8 @@ DROP_IN = pathlib.Path("/run/systemd/system/tubed.service.d/test.conf")
 
 
 def run(*command, code=0):
-    """Runs it to its end; what it printed, on both. `code` None is any."""
+    """Runs a command to its end and returns its output and errors. `code` None accepts any exit
+    code."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
     if code is not None and done.returncode != code:
@@ -97,7 +98,7 @@ def lines_of(page, heading):
 
 
 def paste(text):
-    """What an operator gets who pastes these lines: all of them succeed."""
+    """The output for an operator who pastes these lines; all of them have to succeed."""
     return run("bash", "-euo", "pipefail", "-c", text)
 
 
@@ -111,7 +112,7 @@ def sockets_are_open():
 
 
 def drop_in(text):
-    """Settings of the unit for a while; "" ends them."""
+    """Sets properties of the unit temporarily; "" removes them."""
     if text:
         DROP_IN.parent.mkdir(parents=True, exist_ok=True)
         DROP_IN.write_text(text, encoding="utf-8")
@@ -121,7 +122,7 @@ def drop_in(text):
 
 
 class Hammer:
-    """Threads that connect anew for each put, until they are told to stop."""
+    """Threads that make a new connection for each put, until they are stopped."""
 
     def __init__(self, addresses=(TCP, LOCAL)):
         self.counts = collections.Counter()
@@ -164,11 +165,12 @@ class Hammer:
             thread.join(30)
 
     def stop(self, restarts):
-        """Ends, and nobody was turned away meanwhile: a text that says so."""
+        """Stops the threads, checks that no client was refused meanwhile, and returns a text that
+        says so."""
         self.end()
         counts = dict(self.counts)
         text = f"{counts}, worst {self.worst * 1000:.0f} ms"
-        # A connection that was taken in the moment of the stop may end without an answer.
+        # A connection that was accepted at the moment of the stop may end without an answer.
         ends = counts.pop("eof", 0)
         true(ends <= restarts * len(self.threads), text)
         equal(list(counts), ["ok"])
@@ -176,7 +178,7 @@ class Hammer:
 
 
 def delete_all():
-    """Every ready job of the tube default; how many there were."""
+    """Deletes every ready job of the tube default; returns their number."""
     client = Client(TCP)
     count = 0
     while True:
@@ -191,7 +193,7 @@ def delete_all():
 
 
 def restart_under_load(count, action, address=(TCP, LOCAL)):
-    """`action(i)` restarts the service each time; all puts that were acknowledged are there."""
+    """`action(i)` restarts the service each time; all acknowledged puts are present afterwards."""
     delete_all()
     hammer = Hammer(address)
     for i in range(count):
@@ -207,7 +209,7 @@ def restart_under_load(count, action, address=(TCP, LOCAL)):
 
 
 def check_sandbox():
-    """What the unit asks for, as the kernel has it."""
+    """The limits and the sandbox of the unit, as the kernel reports them."""
     ask("list-tube-used")
     process = show("MainPID")
     status = pathlib.Path(f"/proc/{process}/status").read_text(encoding="utf-8")
@@ -218,8 +220,9 @@ def check_sandbox():
     true("0" not in fields["Uid"].split(), fields["Uid"])
     for kind in ("mnt", "net", "user", "ipc"):
         true(os.readlink(f"/proc/{process}/ns/{kind}") != os.readlink(f"/proc/1/ns/{kind}"), kind)
-    # What is mounted to be written: its own directories and memory, nothing else. /run is left out:
-    # in a container systemd 252 leaves it so, and who may write there is seen below.
+    # The writable mounts are the service's own directories and file systems in memory, nothing
+    # else. /run is excluded: systemd 252 does not change it in a container, and a check below tests
+    # the permissions there.
     writable = set()
     mounts = pathlib.Path(f"/proc/{process}/mountinfo").read_text(encoding="utf-8")
     for line in mounts.splitlines():
@@ -234,7 +237,8 @@ def check_sandbox():
                "sh", *places)
     equal(told.split(), ["/var/lib/tubed", "/run/tubed"])
     table = pathlib.Path(f"/proc/{process}/net/tcp").read_text(encoding="utf-8")
-    equal(len(table.splitlines()), 1)  # its heading: no TCP socket can be made in there
+    # only the table's heading: the process cannot open TCP sockets
+    equal(len(table.splitlines()), 1)
     equal(re.findall(r"^  \w+:", pathlib.Path(f"/proc/{process}/net/dev").read_text(
         encoding="utf-8"), re.MULTILINE), [])
 
@@ -250,7 +254,7 @@ def fetch(path):
 
 
 def enable_http():
-    # Beside a service that runs systemd opens no socket of it: it is opened in between.
+    # While a service runs, systemd opens none of its sockets: the socket is opened in between.
     systemctl("enable", HTTP_SOCKET)
     systemctl("restart", UNIT)
 
@@ -267,7 +271,7 @@ def http_is_gone():
 
 
 def check_http():
-    """The third socket: off as installed, on when enabled, and off again."""
+    """The third socket: disabled as installed, then enabled, then disabled again."""
     equal(systemctl("is-enabled", HTTP_SOCKET, code=None).strip(), "disabled")
     equal(state(HTTP_SOCKET), "inactive")
     try:
@@ -279,7 +283,7 @@ def check_http():
     sockets_are_open()
     equal(fetch("/healthz"), (200, "ok\n"))
     systemctl("stop", UNIT)
-    # A question starts the server like any connection.
+    # A request starts the server like any connection.
     equal(fetch("/healthz"), (200, "ok\n"))
     equal(fetch("/readyz"), (200, "ready\n"))
     equal(state(), "active")
@@ -301,7 +305,7 @@ def check_http():
 
 
 class Trials:
-    """Runs the functions it is given, one line each, and stops at the first that fails."""
+    """Runs the given functions, prints a line for each, and stops at the first failure."""
 
     def run(self, *trials):
         for trial in trials:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The .rpm on a machine with systemd: installation, upgrades under load, removal. What the service
-itself does is tried with the .deb."""
+"""The .rpm on a machine with systemd: installation, upgrades under load, removal. The tests of the
+.deb cover the service itself."""
 
 import glob
 import os
@@ -59,7 +59,7 @@ def flags_in_etc_sysconfig():
 def two_upgrades_under_a_connect_loop():
     text = CONFIG.read_text(encoding="utf-8") + "# mine\n"
     CONFIG.write_text(text, encoding="utf-8")
-    # It stays so from here to the removal.
+    # The state lasts from here to the removal.
     enable_http()
 
     def upgrade(i):
@@ -93,7 +93,7 @@ def removal():
     http_is_gone()
     true(not os.path.exists("/run/tubed/tubed.sock"), "the unix socket is still there")
     true(os.listdir("/var/lib/tubed"), "the journal has gone with the package")
-    # What was edited stays, under a name that says so.
+    # Edited files stay, under a name that shows it.
     true(os.path.exists(f"{CONFIG}.rpmsave"), "the settings have gone with the package")
     true(not os.path.exists("/usr/lib/systemd/system/tubed.service"), "the unit is still there")
 
