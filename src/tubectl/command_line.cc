@@ -1,47 +1,37 @@
+// The only file that includes CLI11. It builds a parser for each subcommand from its rows, parses
+// the words, and then assigns the values that were given to the members of the options struct.
+//
+// CLI11 knows only text, lists of text and truth values here: a ParsedOption holds what it parsed
+// for one row. Numbers, times and sizes are checked and brought to decimal by normalized(), as a
+// transformation of the text, so that CLI11 reports their errors with the option's name. The struct
+// of a subcommand is made and filled in only for the subcommand that was named.
 #include "tubectl/command_line.h"
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <exception>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include "tubectl/completion.h"
+#include "tubectl/commands/command.h"
+#include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
-#include "tubectl/subcommand.h"
-#include "tubectl/suggestion.h"
+#include "tubectl/options.h"
 
 namespace tubed::tubectl {
 namespace {
 
 constexpr const char* kDescription =
     "The command-line client of tubed, and of any server that speaks beanstalk.";
-
-constexpr const char* kJobs = "Put jobs and work them off";
-constexpr const char* kLook = "Look";
-constexpr const char* kSteer = "Steer tubes and the server";
-constexpr const char* kMany = "Many jobs at once";
-
-struct Row {
-  Subcommand (*add)(CLI::App&);
-  const char* group;
-};
-
-// In the order of the help.
-constexpr std::array<Row, 21> kSubcommands{{
-    {&add_put, kJobs},     {&add_reserve, kJobs}, {&add_work, kJobs},     {&add_delete, kJobs},
-    {&add_release, kJobs}, {&add_bury, kJobs},    {&add_kick, kJobs},     {&add_top, kLook},
-    {&add_tubes, kLook},   {&add_stats, kLook},   {&add_peek, kLook},     {&add_job, kLook},
-    {&add_pause, kSteer},  {&add_drain, kSteer},  {&add_undrain, kSteer}, {&add_wait_idle, kSteer},
-    {&add_clear, kMany},   {&add_move, kMany},    {&add_export, kMany},   {&add_import, kMany},
-    {&add_bench, kMany},
-}};
 
 constexpr const char* kOverview =
     R"(A server is where -s or TUBED_SERVER says, else at 127.0.0.1:11300.
@@ -69,8 +59,8 @@ std::size_t words_of_leading_option(std::string_view word) {
   return 0;
 }
 
-// As CLI11 is to read them: options before the subcommand go after it, and "help" and "version" are
-// the options of these names.
+// The words as CLI11 is to read them: the options before the subcommand go after it, and "help" and
+// "version" become the options of these names.
 std::vector<std::string> arranged(std::vector<std::string> words) {
   std::size_t leading = 0;
   while (leading < words.size()) {
@@ -89,11 +79,135 @@ std::vector<std::string> arranged(std::vector<std::string> words) {
   return words;
 }
 
-std::string no_such_subcommand(const std::string& word,
-                               const std::vector<Subcommand>& subcommands) {
+// --- Parsers from rows
+
+// A row as CLI11 knows it, and what it has parsed.
+struct ParsedOption {
+  const OptionRow* row = nullptr;
+  CLI::Option* option = nullptr;
+  std::string text;
+  std::vector<std::string> texts;  // of a row that repeats
+  bool flag = false;
+
+  std::vector<std::string> values() const {
+    if (row->type.kind == ValueType::Kind::flag) return {flag ? "true" : "false"};
+    return row->repeats ? texts : std::vector{text};
+  }
+};
+
+struct ParsedCommand {
+  const Subcommand* subcommand = nullptr;
+  CLI::App* app = nullptr;
+  std::deque<ParsedOption> options;  // they do not move: CLI11 refers to them
+  std::shared_ptr<void> values;      // the options struct, with its defaults
+};
+
+CLI::Validator normalizer(const ValueType& type) {
+  return CLI::Validator(
+      [type](std::string& text) {
+        auto value = normalized(type, text);
+        if (!value) return value.error().message;
+        text = std::move(*value);
+        return std::string();
+      },
+      "");
+}
+
+// Adds the option of `parsed.row`. `defaults` is the options struct; null: there are no defaults.
+void add_option(CLI::App& app, ParsedOption& parsed, const void* defaults) {
+  const OptionRow& row = *parsed.row;
+  const std::string names(row.names);
+  const std::string help(row.help);
+  if (row.type.kind == ValueType::Kind::flag) {
+    parsed.option = app.add_flag(names, parsed.flag, help);
+    return;
+  }
+  parsed.option = row.repeats ? app.add_option(names, parsed.texts, help)
+                              : app.add_option(names, parsed.text, help);
+  parsed.option->type_name(std::string(row.type.placeholder));
+  if (row.type.kind == ValueType::Kind::choice) {
+    parsed.option->check(
+        CLI::IsMember(std::vector<std::string>(row.type.choices.begin(), row.type.choices.end())));
+  } else {
+    parsed.option->transform(normalizer(row.type));
+  }
+  if (row.required) parsed.option->required();
+  if (!row.env.empty()) parsed.option->envname(std::string(row.env));
+  if (row.one_each) parsed.option->allow_extra_args(false);
+  if (row.separator != '\0') parsed.option->delimiter(row.separator);
+  if (row.shows_default) {
+    parsed.option->default_str(row.default_text.empty() ? row.show(defaults)
+                                                        : std::string(row.default_text));
+  }
+}
+
+// Precondition: all options of `app` were added.
+void add_relations(CLI::App& app, const ParsedOption& parsed) {
+  for (const std::string_view other : parsed.row->excludes) {
+    if (!other.empty()) parsed.option->excludes(app.get_option(std::string(other)));
+  }
+  if (!parsed.row->needs.empty()) {
+    parsed.option->needs(app.get_option(std::string(parsed.row->needs)));
+  }
+}
+
+void add_subcommand(CLI::App& app, ParsedCommand& command) {
+  const Subcommand& subcommand = *command.subcommand;
+  command.app = app.add_subcommand(std::string(subcommand.name), std::string(subcommand.summary));
+  command.app->group(std::string(subcommand.group));
+  command.app->footer(std::string(subcommand.footer));
+  // The words after the program that a subcommand runs stay as they are: CLI11 would take "[a,b]"
+  // apart.
+  command.app->prefix_command(subcommand.program_arguments != nullptr);
+  command.values = subcommand.make_options();
+  for (const OptionRow& row : subcommand.options) {
+    command.options.emplace_back().row = &row;
+    add_option(*command.app, command.options.back(), command.values.get());
+  }
+  for (const ParsedOption& parsed : command.options) add_relations(*command.app, parsed);
+}
+
+// The parser of all, and what it has parsed.
+struct ProgramParser {
+  CLI::App app{kDescription, "tubectl"};
+  std::deque<ParsedOption> leading;  // only for the help: arranged() moves them
+  std::deque<ParsedCommand> commands;
+};
+
+void set_up(ProgramParser& line) {
+  CLI::App& app = line.app;
+  app.set_version_flag(std::string(kVersionOption.names), "tubectl " TUBED_VERSION,
+                       std::string(kVersionOption.help));
+  app.set_help_flag(std::string(kHelpOption.names), std::string(kHelpOption.help));
+  app.require_subcommand(1);
+  static const Server kDefaultServer;
+  for (const OptionRow* row : {&kServerOption, &kMaxReplyOption}) {
+    line.leading.emplace_back().row = row;
+    add_option(app, line.leading.back(), &kDefaultServer);
+  }
+  app.footer(kOverview);
+  for (const Subcommand* subcommand : subcommands()) {
+    line.commands.emplace_back().subcommand = subcommand;
+    add_subcommand(app, line.commands.back());
+  }
+}
+
+// --- Mistakes
+
+std::string no_such_subcommand(const std::string& word) {
   std::vector<std::string> names{"help", "version"};
-  for (const Subcommand& subcommand : subcommands) names.push_back(subcommand.app->get_name());
+  for (const Subcommand* subcommand : subcommands()) names.emplace_back(subcommand->name);
   return fmt::format("there is no subcommand {}{}", word, did_you_mean(word, names));
+}
+
+// "there is no option --dleay (did you mean --delay?)"
+std::string no_such_option(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const std::string name = word.substr(0, word.find('='));
+  return fmt::format("there is no option {}{}", name, did_you_mean(name, names));
 }
 
 std::string unexpected(const CLI::App& app) {
@@ -108,7 +222,7 @@ std::string unexpected(const CLI::App& app) {
                      fmt::join(words, " "));
 }
 
-// The first that is required and was not given.
+// The first option that is required and was not given.
 std::string missing(const CLI::App& app) {
   const auto asked = app.get_subcommands();
   if (asked.empty()) return "a subcommand is missing";
@@ -127,50 +241,54 @@ int usage_error(std::string reason, const CLI::App& app) {
   return fail(kExitUsage, fmt::format("{}; try tubectl{} --help", reason, name));
 }
 
-std::vector<Subcommand> set_up(CLI::App& app) {
-  app.set_version_flag("-V,-v,--version", "tubectl " TUBED_VERSION, "Print the version, and exit");
-  app.set_help_flag("-h,--help", "Print this help, and exit");
-  app.require_subcommand(1);
-  // arranged() moves them: they are here for the help and for completion.
-  static Server unused;
-  add_server_option(app, unused);
-  app.get_option("--server")->envname("");
-  app.footer(kOverview);
-  std::vector<Subcommand> subcommands;
-  for (const Row& row : kSubcommands) {
-    subcommands.push_back(row.add(app));
-    subcommands.back().app->group(row.group);
+// --- Running
+
+// Assigns the values that were given.
+Result<void> fill_in(const ParsedCommand& command) {
+  for (const ParsedOption& parsed : command.options) {
+    if (parsed.option->count() > 0) parsed.row->assign(command.values.get(), parsed.values());
   }
-  return subcommands;
+  if (command.subcommand->program_arguments == nullptr) return {};
+  std::vector<std::string> rest = command.app->remaining();
+  if (!rest.empty() && rest.front() == "--") {
+    rest.erase(rest.begin());
+  } else if (!rest.empty() && rest.front().starts_with('-')) {
+    return Error{no_such_option(*command.app, rest.front())};
+  }
+  command.subcommand->program_arguments(command.values.get()) = std::move(rest);
+  return {};
 }
 
 int parse_and_run(int argc, const char* const* argv) {
-  CLI::App app(kDescription, "tubectl");
-  const auto subcommands = set_up(app);
+  ProgramParser line;
+  set_up(line);
   std::vector<std::string> words = arranged({argv + 1, argv + std::max(argc, 1)});
-  const auto is_first_word = [&words](const Subcommand& subcommand) {
-    return subcommand.app->get_name() == words.front();
+  const auto is_first_word = [&words](const Subcommand* subcommand) {
+    return subcommand->name == words.front();
   };
   if (!words.empty() && !words.front().starts_with('-') &&
-      std::ranges::none_of(subcommands, is_first_word)) {
-    return usage_error(no_such_subcommand(words.front(), subcommands), app);
+      std::ranges::none_of(subcommands(), is_first_word)) {
+    return usage_error(no_such_subcommand(words.front()), line.app);
   }
   std::ranges::reverse(words);  // as parse() takes them
   try {
-    app.parse(words);
+    line.app.parse(words);
   } catch (const CLI::Success& success) {  // --help, --version
-    return app.exit(success);
+    return line.app.exit(success);
   } catch (const CLI::ExtrasError&) {
-    return usage_error(unexpected(app), app);
+    return usage_error(unexpected(line.app), line.app);
   } catch (const CLI::RequiredError&) {
-    return usage_error(missing(app), app);
+    return usage_error(missing(line.app), line.app);
   } catch (const CLI::ParseError& error) {
-    return usage_error(error.what(), app);
+    return usage_error(error.what(), line.app);
   }
   const auto asked = std::ranges::find_if(
-      subcommands, [](const Subcommand& subcommand) { return subcommand.app->parsed(); });
-  const auto ended = asked->run();
-  return ended ? ended.value() : fail(kExitUnavailable, ended.error().message);
+      line.commands, [](const ParsedCommand& command) { return command.app->parsed(); });
+  if (const auto filled = fill_in(*asked); !filled) {
+    return usage_error(filled.error().message, line.app);
+  }
+  const auto exit_code = asked->subcommand->run(asked->values.get());
+  return exit_code ? exit_code.value() : fail(kExitUnavailable, exit_code.error().message);
 }
 
 }  // namespace
@@ -189,18 +307,6 @@ int run(int argc, const char* const* argv) {
   } catch (const std::exception& error) {
     return fail(kExitFailure, error.what());
   }
-}
-
-std::string completion_tables_for_bash() {
-  CLI::App app(kDescription, "tubectl");
-  set_up(app);
-  return bash_tables(app);
-}
-
-std::string completion_for_zsh() {
-  CLI::App app(kDescription, "tubectl");
-  set_up(app);
-  return zsh_completion(app);
 }
 
 }  // namespace tubed::tubectl

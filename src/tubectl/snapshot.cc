@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "client/pipeline.h"
-#include "tubectl/subcommand.h"
+#include "tubectl/commands/command.h"
 
 namespace tubed::tubectl {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "client/stats_block.h"
-#include "tubectl/body_json.h"
+#include "tubectl/json.h"
 
 namespace tubed::tubectl {
 

@@ -1,10 +1,10 @@
-#include "tubectl/body_json.h"
-
 #include <random>
 #include <string>
 #include <utility>
 
 #include <doctest/doctest.h>
+
+#include "tubectl/json.h"
 
 namespace tubed::tubectl {
 namespace {

@@ -1,8 +1,8 @@
-#include "tubectl/job_record.h"
-
 #include <string>
 
 #include <doctest/doctest.h>
+
+#include "tubectl/jobs/record.h"
 
 namespace tubed::tubectl {
 namespace {

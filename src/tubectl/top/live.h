@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "base/result.h"
-#include "tubectl/subcommand.h"
+#include "tubectl/commands/command.h"
 #include "tubectl/top/model.h"
 #include "tubectl/top/text.h"
 

@@ -4,13 +4,7 @@
 #include <array>
 
 namespace tubed::tubectl::top {
-namespace {
-
-constexpr std::array<std::string_view, kSortKeys> kSortNames{
-    "name",    "ready",    "urgent", "reserved", "delayed", "buried",
-    "waiting", "watching", "paused", "puts",     "deletes"};
-
-}  // namespace
+namespace {}  // namespace
 
 double sort_value(const TubeCounts& counts, const std::optional<Rates>& rates, SortKey key) {
   const auto number = [](std::uint64_t value) { return static_cast<double>(value); };
@@ -48,10 +42,6 @@ void History::add(double value) {
 
 std::string_view name_of(SortKey key) {
   return kSortNames[static_cast<std::size_t>(key)];
-}
-
-std::vector<std::string> sort_names() {
-  return {kSortNames.begin(), kSortNames.end()};
 }
 
 std::optional<SortKey> sort_key_of(std::string_view name) {

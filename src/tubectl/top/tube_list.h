@@ -5,6 +5,7 @@
 // first one are less than its size, or 0 when it is empty. It never asks the server.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -45,9 +46,11 @@ enum class SortKey : std::uint8_t {
   deletes
 };
 inline constexpr std::size_t kSortKeys = 11;
-// What --sort takes, and the screen says.
+// As --sort and the screen write them, in the order of SortKey.
+inline constexpr std::array<std::string_view, kSortKeys> kSortNames{
+    "name",    "ready",    "urgent", "reserved", "delayed", "buried",
+    "waiting", "watching", "paused", "puts",     "deletes"};
 std::string_view name_of(SortKey key);
-std::vector<std::string> sort_names();
 std::optional<SortKey> sort_key_of(std::string_view name);
 // The larger ones come first; 0 of all by name. Without rates puts and deletes are 0.
 double sort_value(const TubeCounts& counts, const std::optional<Rates>& rates, SortKey key);

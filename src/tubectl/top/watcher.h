@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/result.h"
+#include "tubectl/commands/command.h"
 #include "tubectl/snapshot.h"
-#include "tubectl/subcommand.h"
 #include "tubectl/top/model.h"
 #include "tubectl/top/view.h"
 

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "tubectl/commands/command.h"
 #include "tubectl/exit_codes.h"
-#include "tubectl/subcommand.h"
 
 namespace tubed::tubectl::work {
 namespace {

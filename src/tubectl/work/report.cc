@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "tubectl/body_json.h"
+#include "tubectl/json.h"
 
 namespace tubed::tubectl::work {
 namespace {

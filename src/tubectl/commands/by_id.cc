@@ -1,0 +1,286 @@
+// tubectl delete, release, bury, kick: what becomes of jobs that are named.
+#include <algorithm>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "client/pipeline.h"
+#include "client/stats_block.h"
+#include "tubectl/commands/command.h"
+#include "tubectl/commands/table.h"
+#include "tubectl/exit_codes.h"
+#include "tubectl/jobs/ids.h"
+#include "tubectl/json.h"
+
+namespace tubed::tubectl {
+namespace {
+
+// How many jobs are held at a time, to be released or buried: few enough that none runs out of
+// time.
+constexpr std::size_t kHeldAtOnce = 64;
+
+struct ByIdOptions {
+  Server server;
+  std::vector<std::string> ids;
+  std::optional<Priority> priority;
+  std::uint32_t delay = 0;
+  std::string tube;
+  bool all = false;
+  bool json = false;
+};
+
+struct Deeds {
+  std::uint64_t done = 0;
+  std::uint64_t failed = 0;
+
+  void take(JobId id, const client::Reply& answer, std::string_view expected,
+            std::string_view not_found = kNoSuchJob) {
+    if (answer.is(expected)) {
+      ++done;
+    } else {
+      refuse(id, answer, not_found);
+    }
+  }
+  void refuse(JobId id, const client::Reply& answer, std::string_view not_found = kNoSuchJob) {
+    ++failed;
+    refused(fmt::format("job {}", id), answer, not_found);
+  }
+};
+
+int tell_deeds(const Deeds& deeds, const char* what, bool json) {
+  if (json) {
+    const Json told = {{what, deeds.done}, {"failed", deeds.failed}};
+    if (const int code = print(to_line(told) + "\n"); code != 0) return code;
+  }
+  return deeds.failed == 0 ? 0 : kExitFailure;
+}
+
+// What for_each_id() does with each job.
+struct IdDeed {
+  std::string_view command;
+  std::string_view expected;
+  const char* what;
+  std::string_view not_found;  // what NOT_FOUND means
+};
+
+// One command for each job, many in flight.
+Result<int> for_each_id(const ByIdOptions& options, const IdDeed& deed) {
+  const auto ids = read_ids(options.ids);
+  if (!ids) return fail(kExitBadInput, ids.error().message);
+  auto connection = TRY(connect(options.server));
+  Deeds deeds;
+  TRY(ask_each(
+      connection, ids.value().size(),
+      [&](std::size_t i, std::string& commands) {
+        commands += fmt::format("{} {}\r\n", deed.command, ids.value()[i]);
+      },
+      [&](std::size_t i, const client::Reply& answer) {
+        deeds.take(ids.value()[i], answer, deed.expected, deed.not_found);
+      }));
+  return tell_deeds(deeds, deed.what, options.json);
+}
+
+// Only who holds a job may release or bury it, so it is reserved first.
+struct HeldDeed {
+  std::string_view expected;
+  const char* what;
+  // The command for a job of that priority.
+  std::function<std::string(JobId, std::uint64_t)> command;
+};
+
+// Asks for what the batch needs, and appends the commands for those that are held now to
+// `commands`.
+Result<std::vector<JobId>> hold(client::Connection& connection, std::span<const JobId> batch,
+                                const HeldDeed& deed, std::string& commands, Deeds& deeds) {
+  std::string asked;
+  for (const JobId id : batch) asked += fmt::format("reserve-job {0}\r\nstats-job {0}\r\n", id);
+  TRY(connection.send(asked));
+  std::vector<JobId> held;
+  for (const JobId id : batch) {
+    const auto reserved = TRY(connection.receive());
+    const auto job = TRY(connection.receive());
+    const client::StatsBlock stats(job.body);
+    if (reserved.is("RESERVED")) {
+      if (!job.is("OK")) {
+        // Its priority is not known, so it goes back as it is when the connection ends.
+        deeds.refuse(id, job);
+        continue;
+      }
+      held.push_back(id);
+      commands += deed.command(id, stats.count("pri"));
+    } else if (stats.text("state") == "reserved") {
+      ++deeds.failed;
+      fail(kExitFailure, fmt::format("job {}: another client holds it", id));
+    } else {
+      deeds.refuse(id, reserved);
+    }
+  }
+  return held;
+}
+
+Result<int> for_each_held(const ByIdOptions& options, const HeldDeed& deed) {
+  const auto ids = read_ids(options.ids);
+  if (!ids) return fail(kExitBadInput, ids.error().message);
+  auto connection = TRY(connect(options.server));
+  Deeds deeds;
+  std::span<const JobId> rest = ids.value();
+  while (!rest.empty()) {
+    const auto batch = rest.first(std::min(rest.size(), kHeldAtOnce));
+    rest = rest.subspan(batch.size());
+    std::string commands;
+    const auto held = TRY(hold(connection, batch, deed, commands, deeds));
+    TRY(connection.send(commands));
+    for (const JobId id : held) {
+      const auto answer = TRY(connection.receive());
+      deeds.take(id, answer, deed.expected);
+    }
+  }
+  return tell_deeds(deeds, deed.what, options.json);
+}
+
+Result<int> run_release(const ByIdOptions& options) {
+  return for_each_held(options, {"RELEASED", "released", [&options](JobId id, std::uint64_t own) {
+                                   return fmt::format("release {} {} {}\r\n", id,
+                                                      options.priority.value_or(own),
+                                                      options.delay);
+                                 }});
+}
+
+Result<int> run_bury(const ByIdOptions& options) {
+  return for_each_held(options, {"BURIED", "buried", [&options](JobId id, std::uint64_t own) {
+                                   return fmt::format("bury {} {}\r\n", id,
+                                                      options.priority.value_or(own));
+                                 }});
+}
+
+// What stands for ids is one number here.
+std::optional<std::uint32_t> kick_bound(const ByIdOptions& options) {
+  if (options.all) return options.ids.empty() ? std::optional(UINT32_MAX) : std::nullopt;
+  if (options.ids.size() != 1) return std::nullopt;
+  const auto bound = id_of(options.ids.front());
+  if (!bound || *bound > UINT32_MAX) return std::nullopt;
+  return static_cast<std::uint32_t>(*bound);
+}
+
+Result<int> kick_tube(const ByIdOptions& options) {
+  const auto bound = kick_bound(options);
+  if (!bound) {
+    return fail(kExitUsage,
+                "say how many jobs of the tube, from 0 to 4294967295, or --all; "
+                "try tubectl kick --help");
+  }
+  auto connection = TRY(connect(options.server));
+  const auto used = demand(connection, fmt::format("use {}", options.tube), "USING");
+  if (!used || used.value() != 0) return used;
+  const auto answer = TRY(connection.ask(fmt::format("kick {}", *bound)));
+  if (!answer.is("KICKED")) return refused("kick", answer);
+  const std::uint64_t kicked = answer.number();
+  const Json told = {{"kicked", kicked}};
+  return print(options.json ? to_line(told) + "\n" : fmt::format("{}\n", kicked));
+}
+
+// The first word may be the tube if it is no id.
+void take_tube_from_words(ByIdOptions& options) {
+  if (!options.tube.empty() || options.ids.empty() || is_id_or_stdin(options.ids.front())) return;
+  options.tube = options.ids.front();
+  options.ids.erase(options.ids.begin());
+}
+
+Result<int> run_kick(ByIdOptions& options) {
+  take_tube_from_words(options);
+  if (!options.tube.empty()) return kick_tube(options);
+  if (options.ids.empty() || options.all || !std::ranges::all_of(options.ids, is_id_or_stdin)) {
+    return fail(kExitUsage, "say which jobs, or which tube; try tubectl kick --help");
+  }
+  return for_each_id(options, {"kick-job", "KICKED", "kicked",
+                               "there is no such job, or it is neither buried nor delayed"});
+}
+
+Result<int> run_delete(const ByIdOptions& options) {
+  return for_each_id(
+      options, {"delete", "DELETED", "deleted", "there is no such job, or another client has it"});
+}
+
+// The kinds of options that the four share.
+constexpr OptionRow kIds = ids_option<&ByIdOptions::ids>(false, true);
+constexpr OptionRow kServer = server_option<&ByIdOptions::server>();
+constexpr OptionRow kJson = json_option<&ByIdOptions::json>();
+constexpr OptionRow kPriority =
+    priority_option<&ByIdOptions::priority>("A new priority [the job's own]");
+
+constexpr std::array kDeleteOptions{kIds, kServer, kMaxReplyOption, kJson};
+constexpr std::array kReleaseOptions{
+    kIds,  kServer,   kMaxReplyOption,
+    kJson, kPriority, delay_option<&ByIdOptions::delay>("Make them ready after so long [at once]")};
+constexpr std::array kBuryOptions{kIds, kServer, kMaxReplyOption, kJson, kPriority};
+constexpr std::array kKickOptions{
+    ids_option<&ByIdOptions::ids>(true),
+    kServer,
+    kMaxReplyOption,
+    kJson,
+    option<&ByIdOptions::tube>(
+        {.names = "-t,--tube", .type = kTube, .help = "Kick so many jobs of this tube"}),
+    option<&ByIdOptions::all>(
+        {.names = "--all", .help = "With --tube: all buried jobs, or else all delayed ones"})};
+
+}  // namespace
+
+const Subcommand& delete_command() {
+  static constexpr Subcommand kCommand =
+      runs<ByIdOptions, run_delete>({.name = "delete",
+                                     .group = kWorkGroup,
+                                     .summary = "Delete jobs",
+                                     .options = kDeleteOptions,
+                                     .footer = R"(A job that another client holds is not deleted.
+
+examples:
+  tubectl delete 3
+  tubectl delete 7 8
+  echo 12 13 | tubectl delete -)"});
+  return kCommand;
+}
+
+const Subcommand& release_command() {
+  static constexpr Subcommand kCommand = runs<ByIdOptions, run_release>(
+      {.name = "release",
+       .group = kWorkGroup,
+       .summary = "Make jobs that no client holds ready, or delay them",
+       .options = kReleaseOptions,
+       .footer = R"(examples:
+  tubectl release 3
+  tubectl release 7 8 --delay 3600
+  echo 12 13 | tubectl release --priority 0 -)"});
+  return kCommand;
+}
+
+const Subcommand& bury_command() {
+  static constexpr Subcommand kCommand =
+      runs<ByIdOptions, run_bury>({.name = "bury",
+                                   .group = kWorkGroup,
+                                   .summary = "Bury jobs that no client holds",
+                                   .options = kBuryOptions,
+                                   .footer = R"(examples:
+  tubectl bury 3
+  tubectl bury 7 8 --priority 100)"});
+  return kCommand;
+}
+
+const Subcommand& kick_command() {
+  static constexpr Subcommand kCommand = runs<ByIdOptions, run_kick>(
+      {.name = "kick",
+       .group = kWorkGroup,
+       .summary = "Make buried and delayed jobs ready",
+       .options = kKickOptions,
+       .footer =
+           R"(With --tube, or a first word that is a tube and no id, the number that follows is
+how many jobs, not an id. Buried jobs are kicked as long as the tube has any, and only
+then delayed ones; it prints how many it were.
+
+examples:
+  tubectl kick 4
+  tubectl kick --tube mail 10
+  tubectl kick images --all)"});
+  return kCommand;
+}
+
+}  // namespace tubed::tubectl

@@ -1,0 +1,176 @@
+// tubectl clear: deletes the jobs of a tube that no worker has.
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "tubectl/commands/command.h"
+#include "tubectl/commands/table.h"
+#include "tubectl/exit_codes.h"
+#include "tubectl/jobs/counts.h"
+#include "tubectl/jobs/scan.h"
+#include "tubectl/jobs/source.h"
+#include "tubectl/terminal.h"
+
+namespace tubed::tubectl {
+namespace {
+
+constexpr std::string_view kClearFooter =
+    R"(Jobs that a worker has reserved are left, and so is what is put meanwhile.
+
+examples:
+  tubectl clear --yes work
+  tubectl clear --yes --state buried work mail
+  tubectl clear --yes --state buried --older-than 7d work)";
+
+struct ClearOptions {
+  Server server;
+  std::vector<std::string> tubes;
+  StateChoice states;
+  std::uint64_t older_than = 0;
+  std::optional<JobId> to;
+  bool yes = false;
+  bool json = false;
+};
+
+class Clear {
+ public:
+  Clear(const ClearOptions& options, client::Connection& connection)
+      : options_(options), connection_(connection) {}
+
+  Result<int> run() {
+    auto before = TRY(take_snapshot(connection_, options_.tubes));
+    FreeCounts all;
+    for (const TubeCounts& tube : before.tubes) all += options_.states.of(FreeCounts(tube));
+    if (const int code = ask(all); code != 0) return code;
+    Progress progress("clearing", all.total());
+    progress_ = &progress;
+    for (const TubeCounts& tube : before.tubes) deleted_.emplace(tube.name, FreeCounts());
+    auto code = options_.older_than > 0 ? clear_old() : clear_all(before.tubes);
+    if (!code) return code;
+    std::string text;
+    for (const auto& [tube, deleted] : deleted_) {
+      auto line = TRY(tell(tube, deleted));
+      text += line;
+    }
+    if (const int printed = print(text); printed != 0) return printed;
+    for (const std::string& tube : options_.tubes) {
+      if (before.find(tube) == nullptr) code = fail(kExitFailure, "there is no tube " + tube);
+    }
+    return code;
+  }
+
+ private:
+  // 0: go on.
+  int ask(const FreeCounts& all) const {
+    if (options_.yes || all.total() == 0) return 0;
+    const std::string old = options_.older_than > 0 ? " that are old enough" : "";
+    const auto confirmed = confirm(fmt::format("Delete {}{}?", all.words(), old));
+    if (!confirmed) {
+      return fail(kExitUsage, fmt::format("{}; --yes deletes unasked", confirmed.error().message));
+    }
+    return confirmed.value() ? 0 : fail(kExitFailure, "nothing was deleted");
+  }
+
+  // As many as there were, so that it ends while others put.
+  Result<int> clear_all(const std::vector<TubeCounts>& tubes) {
+    for (const TubeCounts& tube : tubes) {
+      for (const JobState state : kFreeStates) {
+        std::uint64_t left = options_.states.of(FreeCounts(tube))[state];
+        JobSource source(connection_, tube.name, state, JobSource::Wanted::ids);
+        while (left > 0) {
+          const auto jobs = TRY(source.next(left));
+          if (jobs.empty()) break;
+          TRY(delete_all(jobs));
+          left -= jobs.size();
+        }
+        if (!source.refusal().line.empty()) return refused("clear", source.refusal());
+      }
+    }
+    return 0;
+  }
+
+  // One scan for all tubes.
+  Result<int> clear_old() {
+    const auto told = TRY(last_id(connection_, options_.to));
+    if (!told) return kExitFailure;
+    const JobId last = *told;
+    TRY(scan_jobs(connection_, 1, last, [this](std::vector<JobRecord> jobs, JobId) -> Result<bool> {
+      std::erase_if(jobs, [this](const JobRecord& job) { return !is_old(job); });
+      TRY(delete_all(jobs));
+      return true;
+    }));
+    return 0;
+  }
+
+  bool is_old(const JobRecord& job) const {
+    return deleted_.contains(job.tube) && job.state != JobState::reserved &&
+           options_.states.has(job.state) && job.age_seconds >= options_.older_than;
+  }
+
+  Result<void> delete_all(const std::vector<JobRecord>& jobs) {
+    const auto deleted = TRY(delete_jobs(connection_, jobs));
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      if (!deleted[i]) continue;
+      ++deleted_[jobs[i].tube][jobs[i].state];
+      ++done_;
+    }
+    progress_->show(done_);
+    return {};
+  }
+
+  Result<std::string> tell(const std::string& tube, const FreeCounts& deleted) {
+    auto after = TRY(take_snapshot(connection_, {tube}));
+    const TubeCounts* const left = after.find(tube);
+    const std::uint64_t reserved = left == nullptr ? 0 : left->reserved;
+    if (options_.json) {
+      const Json told{{"tube", tube}, {"deleted", deleted.json()}, {"left_reserved", reserved}};
+      return to_line(told) + "\n";
+    }
+    const std::string rest =
+        reserved == 0 ? "" : fmt::format("; {} left to workers", jobs_in_words(reserved));
+    return fmt::format("{}: deleted {}{}\n", tube, deleted.words(), rest);
+  }
+
+  const ClearOptions& options_;
+  client::Connection& connection_;
+  Progress* progress_ = nullptr;
+  std::uint64_t done_ = 0;
+  std::map<std::string, FreeCounts> deleted_;  // of each tube that was there
+};
+
+Result<int> run_clear(const ClearOptions& options) {
+  auto connection = TRY(connect(options.server));
+  return Clear(options, connection).run();
+}
+
+constexpr std::array kClearOptions{
+    tube_option_or_word<&ClearOptions::tubes>("Whose jobs", true),
+    server_option<&ClearOptions::server>(),
+    kMaxReplyOption,
+    state_option<&ClearOptions::states>(),
+    option<&ClearOptions::older_than>(
+        {.names = "--older-than",
+         .type = seconds(UINT64_MAX),
+         .help = "Only jobs that were put so long ago; looks at every id"}),
+    option<&ClearOptions::to>({.names = "--to",
+                               .type = count(1, UINT64_MAX, "ID"),
+                               .help = "With --older-than: end with this id [the newest]",
+                               .needs = "--older-than"}),
+    option<&ClearOptions::yes>({.names = "-y,--yes", .help = "Do not ask"}),
+    json_option<&ClearOptions::json>(),
+};
+
+}  // namespace
+
+const Subcommand& clear_command() {
+  static constexpr Subcommand kCommand =
+      runs<ClearOptions, run_clear>({.name = "clear",
+                                     .group = kManyGroup,
+                                     .summary = "Delete the jobs of a tube that no worker has",
+                                     .options = kClearOptions,
+                                     .footer = kClearFooter});
+  return kCommand;
+}
+
+}  // namespace tubed::tubectl

@@ -1,0 +1,78 @@
+#include "tubectl/commands/command.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "client/stats_block.h"
+#include "client/system_error.h"
+#include "engine/types.h"
+#include "protocol/reply.h"
+#include "tubectl/exit_codes.h"
+
+namespace tubed::tubectl {
+namespace {
+
+namespace word = protocol::word;
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kMeanings{{
+    {word::kBuried, "the server had no memory to queue the job, and has buried it"},
+    {word::kDraining, "the server is draining: it takes no jobs"},
+    {word::kOutOfMemory, "the server has no room"},
+    {word::kJobTooBig, "the job is larger than the server takes"},
+    {word::kTimedOut, "nothing came in time"},
+    {word::kDeadlineSoon, "a job that is held is about to run out of time"},
+    {word::kBadFormat, "the server does not understand it"},
+    {word::kUnknownCommand, "the server does not know that command"},
+}};
+
+}  // namespace
+
+Result<client::Connection> connect(const Server& server) {
+  auto address = TRY(client::parse_address(server.text));
+  return client::Connection::open(address);
+}
+
+int fail(int code, const std::string& reason) {
+  std::fprintf(stderr, "tubectl: %s\n", reason.c_str());
+  return code;
+}
+
+std::string meaning_of(const client::Reply& answer, std::string_view not_found) {
+  if (answer.is(word::kNotFound)) return fmt::format("{} ({})", not_found, answer.line);
+  const auto meaning = std::ranges::find(kMeanings, answer.word(),
+                                         &std::pair<std::string_view, std::string_view>::first);
+  return meaning == kMeanings.end() ? fmt::format("the server answered \"{}\"", answer.line)
+                                    : fmt::format("{} ({})", meaning->second, answer.line);
+}
+
+int refused(const std::string& attempt, const client::Reply& answer, std::string_view not_found) {
+  return fail(kExitFailure, fmt::format("{}: {}", attempt, meaning_of(answer, not_found)));
+}
+
+Result<int> demand(client::Connection& connection, const std::string& command,
+                   std::string_view due) {
+  const auto answer = TRY(connection.ask(command));
+  return answer.is(due) ? 0 : refused(command, answer);
+}
+
+Result<std::variant<std::uint64_t, client::Reply>> ask_largest_job(client::Connection& connection) {
+  using Outcome = std::variant<std::uint64_t, client::Reply>;
+  auto answer = TRY(connection.ask("stats"));
+  if (!answer.is("OK")) return Outcome(std::move(answer));
+  return Outcome(
+      client::StatsBlock(answer.body).number("max-job-size").value_or(kMaxJobBytesCeiling));
+}
+
+int print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
+    return 0;
+  }
+  return fail(kExitIo, client::system_error("cannot write to standard output").message);
+}
+
+}  // namespace tubed::tubectl

@@ -1,0 +1,110 @@
+// What the subcommands share: rows of common options, the connection to the server, and how results
+// and failures are printed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "client/connection.h"
+#include "tubectl/options.h"
+
+namespace tubed::tubectl {
+
+// --- Options
+
+// Where the server listens, as -s, --server or TUBED_SERVER say.
+struct Server {
+  std::string text = "127.0.0.1:11300";
+};
+
+inline constexpr OptionRow kServerOption =
+    option<&Server::text>({.names = "-s,--server",
+                           .type = {ValueType::Kind::address, "ADDRESS"},
+                           .help = "HOST, HOST:PORT, [IPV6]:PORT, unix:PATH or an absolute path",
+                           .shows_default = true});
+
+template <auto kServer>
+constexpr OptionRow server_option() {
+  OptionRow row = kServerOption;
+  row.env = "TUBED_SERVER";
+  return option<kServer, &Server::text>(row);
+}
+
+inline constexpr OptionRow kMaxReplyOption{
+    .names = "--max-reply",
+    .type = size(0, client::kMaxReplyBytesCeiling),
+    .help = "Take no larger reply from the server [256MiB]",
+    .assign = [](void*, const std::vector<std::string>& values) {
+      client::limit_replies(detail::parsed<std::uint64_t>(values.front()));
+    }};
+
+template <auto kJson>
+constexpr OptionRow json_option(std::string_view help = "Print JSON") {
+  return option<kJson>({.names = "--json", .help = help});
+}
+
+template <auto kRaw>
+constexpr OptionRow raw_option() {
+  return option<kRaw>({.names = "--raw", .help = "Print bodies byte for byte on a terminal, too"});
+}
+
+// One tube, as an option or a word; or several, if the member is a vector.
+template <auto kTubes>
+constexpr OptionRow tube_option_or_word(std::string_view help, bool required = false) {
+  return option<kTubes>(
+      {.names = "-t,--tube,TUBE", .type = kTube, .help = help, .required = required});
+}
+
+template <auto kPriority>
+constexpr OptionRow priority_option(std::string_view help) {
+  return option<kPriority>({.names = "-p,--priority", .type = count(0, UINT32_MAX), .help = help});
+}
+
+template <auto kDelay>
+constexpr OptionRow delay_option(std::string_view help) {
+  return option<kDelay>({.names = "-d,--delay", .type = seconds(), .help = help});
+}
+
+// Jobs by their ids. With `takes_tube` a word may also be a tube's name.
+template <auto kIds>
+constexpr OptionRow ids_option(bool takes_tube = false, bool required = false) {
+  return option<kIds>(
+      {.names = "ID",
+       .type = {takes_tube ? ValueType::Kind::job_or_tube : ValueType::Kind::job_id, "ID"},
+       .help = "Jobs; - stands for ids on standard input",
+       .required = required});
+}
+
+// --- The server
+
+// Precondition: `server` was checked when the command line was parsed.
+Result<client::Connection> connect(const Server& server);
+
+// The meaning of a reply that is not the expected one, in words where the protocol has only a word.
+// `not_found` is the meaning of NOT_FOUND.
+inline constexpr std::string_view kNoSuchJob = "there is no such job";
+std::string meaning_of(const client::Reply& reply, std::string_view not_found = kNoSuchJob);
+// Prints that `attempt` ("put") failed with this reply, and returns kExitFailure.
+int refused(const std::string& attempt, const client::Reply& reply,
+            std::string_view not_found = kNoSuchJob);
+// Sends the command. Returns 0 if the reply's word is `expected`; else prints the failure and
+// returns kExitFailure. For use and watch: after a refused one, the next command would go to the
+// wrong tube.
+Result<int> demand(client::Connection& connection, const std::string& command,
+                   std::string_view expected);
+// The size in bytes of the largest job that the server accepts; a larger one need not be read. A
+// Reply: the server refused to report it.
+Result<std::variant<std::uint64_t, client::Reply>> ask_largest_job(client::Connection& connection);
+
+// --- Output
+
+// Prints the reason on stderr, in one line, and returns `code`.
+int fail(int code, const std::string& reason);
+// Writes `text` to standard output. Returns 0, or the exit code after printing why it could not.
+int print(std::string_view text);
+
+}  // namespace tubed::tubectl

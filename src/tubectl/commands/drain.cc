@@ -1,0 +1,242 @@
+// tubectl drain, undrain: the protocol has no word for it, so the server is sent a signal.
+//
+// A signal goes to a process that is surely the server: one of this machine, that stats names, and
+// that is called like the server. SIGUSR2 kills beanstalkd, and is only sent to a tubed.
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "client/event_loop.h"
+#include "client/stats_block.h"
+#include "os/descriptor.h"
+#include "tubectl/commands/command.h"
+#include "tubectl/commands/table.h"
+#include "tubectl/exit_codes.h"
+
+namespace tubed::tubectl {
+namespace {
+
+constexpr std::chrono::seconds kDrainPatience{10};
+constexpr std::chrono::milliseconds kDrainPause{10};
+
+struct DrainOptions {
+  Server server;
+  bool drains = true;
+
+  int signal() const { return drains ? SIGUSR1 : SIGUSR2; }
+  const char* signal_name() const { return drains ? "USR1" : "USR2"; }
+  const char* state() const { return drains ? "true" : "false"; }
+};
+
+// tubed has this line, and beanstalkd does not.
+bool is_tubed(const client::StatsBlock& stats) {
+  return stats.number("max-job-memory").has_value();
+}
+
+const char* program_of(const client::StatsBlock& stats) {
+  return is_tubed(stats) ? "tubed" : "beanstalkd";
+}
+
+// The address of a socket's end; 127.0.0.0/8 is one address.
+std::string host_of(const sockaddr_storage& end) {
+  if (end.ss_family == AF_INET) {
+    in_addr host{};
+    std::memcpy(&host, &reinterpret_cast<const sockaddr_in&>(end).sin_addr, sizeof(host));
+    if ((ntohl(host.s_addr) >> 24) == IN_LOOPBACKNET) host.s_addr = htonl(INADDR_LOOPBACK);
+    return std::string(reinterpret_cast<const char*>(&host), sizeof(host));
+  }
+  if (end.ss_family == AF_INET6) {
+    const in6_addr& host = reinterpret_cast<const sockaddr_in6&>(end).sin6_addr;
+    return std::string(reinterpret_cast<const char*>(&host), sizeof(host));
+  }
+  return {};  // a unix socket
+}
+
+// Who connects to an address of its own machine has that address too.
+bool is_local(int connection) {
+  sockaddr_storage here{};
+  sockaddr_storage there{};
+  socklen_t here_bytes = sizeof(here);
+  socklen_t there_bytes = sizeof(there);
+  return ::getsockname(connection, reinterpret_cast<sockaddr*>(&here), &here_bytes) == 0 &&
+         ::getpeername(connection, reinterpret_cast<sockaddr*>(&there), &there_bytes) == 0 &&
+         host_of(here) == host_of(there);
+}
+
+std::string our_hostname() {
+  utsname names{};
+  return ::uname(&names) == 0 ? names.nodename : "";
+}
+
+// The name of the process; empty: there is none that can be seen.
+std::string name_of_process(std::uint64_t process) {
+  std::ifstream file(fmt::format("/proc/{}/comm", process));
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+// Why the server's process is not to be signalled; empty: it may be.
+std::string doubt(const client::StatsBlock& stats, int connection) {
+  const auto hostname = stats.text("hostname");
+  const std::uint64_t process = stats.count("pid");
+  if (!hostname || process == 0 || !stats.text("draining")) {
+    return "the server does not tell its hostname, its pid and whether it drains";
+  }
+  if (*hostname != our_hostname() || !is_local(connection)) {
+    return fmt::format("the server is on {}, or in a container, and not here", *hostname);
+  }
+  const std::string name = name_of_process(process);
+  if (name == program_of(stats)) return {};
+  return fmt::format("process {} is no {} here", process, program_of(stats));
+}
+
+// What to do instead.
+std::string advice(const client::StatsBlock& stats, const DrainOptions& options) {
+  return fmt::format(
+      "where it runs, try systemctl kill --kill-whom=main -s SIG{} {}, or kill -{} PID",
+      options.signal_name(), program_of(stats), options.signal_name());
+}
+
+using DrainClock = std::chrono::steady_clock;
+
+// The process of that pidfd has ended by then.
+bool ends_before(int process, DrainClock::time_point end) {
+  const auto left = std::max<DrainClock::duration>(end - DrainClock::now(), {});
+  const auto ended = client::wait_for(process, POLLIN, left);
+  return ended && *ended;
+}
+
+// The process was started with sockets of systemd, as its environment shows to root and its user.
+bool has_sockets_of_systemd(std::uint64_t process) {
+  std::ifstream file(fmt::format("/proc/{}/environ", process));
+  for (std::string variable; std::getline(file, variable, '\0');) {
+    if (variable.starts_with("LISTEN_FDS=")) return true;
+  }
+  return false;
+}
+
+std::string jobs_left(const client::StatsBlock& stats) {
+  return fmt::format("jobs left: {} ready, {} reserved, {} delayed, {} buried",
+                     stats.count("current-jobs-ready"), stats.count("current-jobs-reserved"),
+                     stats.count("current-jobs-delayed"), stats.count("current-jobs-buried"));
+}
+
+int report(const DrainOptions& options, const client::StatsBlock& stats, bool already) {
+  if (!options.drains) {
+    return print(already ? "not draining: the server takes jobs as before\n"
+                         : "not draining any more: the server takes jobs again\n");
+  }
+  return print(fmt::format("draining{}: the server takes no new jobs; {}\n",
+                           already ? " already" : "", jobs_left(stats)));
+}
+
+// Until the server says that it drains, or drains no more. With drain.exit a tubed may end at any
+// moment after the signal: it closes the connection, and its process ends some time later.
+Result<int> wait_for_state(client::Connection& connection, const DrainOptions& options,
+                           int process) {
+  const auto end = DrainClock::now() + kDrainPatience;
+  for (;;) {
+    const auto answer = connection.ask("stats");
+    if (!answer) {
+      if (!options.drains) return answer.error();
+      if (ends_before(process, end)) return print("drained: the server has ended\n");
+      return Error{fmt::format("{}, and its process has not ended", answer.error().message)};
+    }
+    const client::StatsBlock stats(answer.value().body);
+    if (stats.text("draining") == options.state()) return report(options, stats, false);
+    if (DrainClock::now() >= end) {
+      return fail(kExitTimedOut,
+                  fmt::format("after {} s the server still says draining: {}",
+                              kDrainPatience.count(), options.drains ? "false" : "true"));
+    }
+    std::this_thread::sleep_for(kDrainPause);
+  }
+}
+
+Result<int> run_drain(const DrainOptions& options) {
+  auto connection = TRY(connect(options.server));
+  const auto answer = TRY(connection.ask("stats"));
+  const client::StatsBlock stats(answer.body);
+  if (stats.text("draining") == options.state()) return report(options, stats, true);
+  if (!options.drains && !is_tubed(stats)) {
+    return fail(kExitFailure, "this server drains until it is restarted: only tubed can end it");
+  }
+  // From here on the number cannot become that of another process.
+  const std::uint64_t number = stats.count("pid");
+  const os::Descriptor process(
+      static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(number), 0)));
+  if (const auto reason = doubt(stats, connection.descriptor()); !reason.empty() || !process) {
+    const auto why = reason.empty() ? fmt::format("there is no process {} here", number) : reason;
+    return fail(kExitFailure, fmt::format("{}: {}", why, advice(stats, options)));
+  }
+  const bool may_start_again = options.drains && has_sockets_of_systemd(number);
+  if (::syscall(SYS_pidfd_send_signal, process.number(), options.signal(), nullptr, 0) != 0) {
+    const bool not_allowed = errno == EPERM;
+    return fail(not_allowed ? kExitNotAllowed : kExitFailure,
+                fmt::format("cannot signal process {}: {}{}", number, os::error_text(errno),
+                            not_allowed ? "; run this as root or as the server's user" : ""));
+  }
+  auto drained = wait_for_state(connection, options, process.number());
+  if (may_start_again && drained && drained.value() == 0) {
+    fail(0,
+         "systemd holds the server's sockets: unless its unit closes them when it has drained and "
+         "ended, the next connection starts it again, and it takes jobs");
+  }
+  return drained;
+}
+
+Result<int> run_undrain(DrainOptions& options) {
+  options.drains = false;
+  return run_drain(options);
+}
+
+constexpr std::array kDrainOptions{server_option<&DrainOptions::server>(), kMaxReplyOption};
+
+}  // namespace
+
+const Subcommand& drain_command() {
+  static constexpr Subcommand kCommand = runs<DrainOptions, run_drain>(
+      {.name = "drain",
+       .group = kControlGroup,
+       .summary = "Have a server of this machine take no more jobs",
+       .options = kDrainOptions,
+       .footer = R"(It sends SIGUSR1, waits until the server says that it drains, and prints which
+jobs are left. With drain.exit the server may end at once, which it prints, too.
+
+examples:
+  tubectl drain
+  sudo tubectl drain -s unix:/run/tubed/tubed.sock
+  tubectl drain && tubectl wait-idle --held --draining)"});
+  return kCommand;
+}
+
+const Subcommand& undrain_command() {
+  static constexpr Subcommand kCommand = runs<DrainOptions, run_undrain>(
+      {.name = "undrain",
+       .group = kControlGroup,
+       .summary = "Have a tubed of this machine take jobs again",
+       .options = kDrainOptions,
+       .footer = R"(It sends SIGUSR2, and waits until the server says that it does not drain.
+beanstalkd drains until it is restarted.
+
+examples:
+  tubectl undrain
+  sudo tubectl undrain -s unix:/run/tubed/tubed.sock)"});
+  return kCommand;
+}
+
+}  // namespace tubed::tubectl

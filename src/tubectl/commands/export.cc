@@ -1,0 +1,311 @@
+// tubectl export: the jobs of a server as lines of JSON; with --remove out of the server.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <limits>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "client/event_loop.h"
+#include "client/system_error.h"
+#include "tubectl/commands/command.h"
+#include "tubectl/commands/table.h"
+#include "tubectl/directory_sync.h"
+#include "tubectl/exit_codes.h"
+#include "tubectl/jobs/counts.h"
+#include "tubectl/jobs/scan.h"
+#include "tubectl/jobs/source.h"
+#include "tubectl/terminal.h"
+
+namespace tubed::tubectl {
+namespace {
+
+constexpr std::string_view kExportFooter =
+    R"(One job a line, by id. Jobs that a worker has reserved are left out, and counted on
+standard error. To find the jobs each id is looked at; no job is touched.
+
+--remove takes the jobs of one tube after the other and deletes each when its line
+is written; into a FILE: is on the disk. FILE must be new then. What was written into
+a pipe is in the hands of who reads it: what is precious goes through a FILE.
+
+examples:
+  tubectl export > jobs.jsonl
+  tubectl export -t mail --state buried -o buried.jsonl
+  tubectl export -t mail --remove -o mail.jsonl && tubectl import -t post mail.jsonl
+  tubectl export -t mail --remove | tubectl import -t post --rest rest.jsonl)";
+
+// What --remove writes before it deletes. A pipe takes so much at once that this hardly waits; on a
+// file each piece is a sync.
+constexpr std::size_t kPipePieceBytes = 64 * 1024;
+constexpr std::size_t kFilePieceBytes = 1024 * 1024;
+// Well below the shortest TTR, a second.
+constexpr std::chrono::milliseconds kTouchEvery{200};
+
+struct ExportOptions {
+  Server server;
+  std::vector<std::string> tubes;
+  StateChoice states;
+  JobId from = 1;
+  std::optional<JobId> to;
+  bool reserved = false;
+  bool remove = false;
+  bool json = false;
+  std::string file;
+};
+
+// Where the lines go.
+class LineOutput {
+ public:
+  static Result<LineOutput> open(const std::string& path, bool must_be_new) {
+    if (path.empty()) return LineOutput(stdout, "standard output");
+    const int how = O_WRONLY | O_CREAT | O_CLOEXEC | (must_be_new ? O_EXCL : 0);
+    const int descriptor = ::open(path.c_str(), how, 0666);
+    if (descriptor < 0) return client::system_error(fmt::format("cannot write {}", path));
+    if (must_be_new) TRY(sync_directory_of(path));
+    LineOutput output(::fdopen(descriptor, "w"), path);
+    output.has_old_ = output.is_file_ && !must_be_new;
+    return output;
+  }
+
+  // A regular file.
+  bool is_file() const { return is_file_; }
+
+  // The number of bytes.
+  Result<std::size_t> write(const JobRecord& job) {
+    TRY(drop_old());
+    const std::string line = to_line(as_json(job)) + "\n";
+    if (std::fwrite(line.data(), 1, line.size(), file_) == line.size()) return line.size();
+    return cannot();
+  }
+  // What was written is on the disk, or, if that is no file, has left this process.
+  Result<void> sync() {
+    TRY(drop_old());
+    if (std::fflush(file_) == 0 && (!is_file_ || ::fsync(::fileno(file_)) == 0)) return {};
+    return cannot();
+  }
+
+ private:
+  LineOutput(std::FILE* file, std::string name) : file_(file), name_(std::move(name)) {
+    struct stat status {};
+    is_file_ = ::fstat(::fileno(file_), &status) == 0 && S_ISREG(status.st_mode);
+  }
+
+  // What the file had stays until there is something to be written.
+  Result<void> drop_old() {
+    if (!std::exchange(has_old_, false) || ::ftruncate(::fileno(file_), 0) == 0) return {};
+    return cannot();
+  }
+  Error cannot() const { return client::system_error(fmt::format("cannot write {}", name_)); }
+
+  std::FILE* file_;  // open until the process ends
+  std::string name_;
+  bool is_file_;
+  bool has_old_ = false;
+};
+
+class Export {
+ public:
+  Export(const ExportOptions& options, client::Connection& connection, LineOutput output)
+      : options_(options), connection_(connection), output_(std::move(output)) {}
+
+  Result<int> run() {
+    if (options_.remove) client::set_flag_on_stop_signals();
+    auto before = TRY(take_snapshot(connection_, options_.tubes));
+    auto done = options_.remove ? remove_all(before.tubes) : look_at_all();
+    if (!done) return done;
+    if (write_error_) return fail(kExitIo, write_error_->message);
+    tell(reserved_, "that workers have reserved", "left out");
+    tell(run_out_, "whose time ran out before they could be written", "left out");
+    tell(taken_, "that others had before they could be deleted", "may be done twice");
+    int code = done.value();
+    for (const std::string& tube : options_.tubes) {
+      if (before.find(tube) == nullptr) code = fail(kExitFailure, "there is no tube " + tube);
+    }
+    return code;
+  }
+
+ private:
+  bool wants_tube(const std::string& tube) const {
+    return options_.tubes.empty() ||
+           std::ranges::find(options_.tubes, tube) != options_.tubes.end();
+  }
+
+  Result<int> look_at_all() {
+    const auto told = TRY(last_id(connection_, options_.to));
+    if (!told) return kExitFailure;
+    const JobId last = *told;
+    Progress progress("looking at ids", last < options_.from ? 0 : last - options_.from + 1);
+    TRY(scan_jobs(connection_, options_.from, last,
+                  [&](std::vector<JobRecord> jobs, JobId seen) -> Result<bool> {
+                    TRY(write_wanted(std::move(jobs)));
+                    progress.show(seen - options_.from + 1);
+                    return !write_error_;
+                  }));
+    if (!write_error_) keep(output_.sync());
+    return 0;
+  }
+
+  Result<void> write_wanted(std::vector<JobRecord> jobs) {
+    std::erase_if(jobs, [this](const JobRecord& job) { return !is_wanted(job); });
+    return for_each_body(connection_, jobs, [this](const JobRecord& job) {
+      if (!write_error_) write(job);
+    });
+  }
+
+  bool is_wanted(const JobRecord& job) {
+    if (!wants_tube(job.tube)) return false;
+    if (job.state != JobState::reserved) return options_.states.has(job.state);
+    if (!options_.reserved) ++reserved_;
+    return options_.reserved;
+  }
+
+  Result<int> remove_all(const std::vector<TubeCounts>& tubes) {
+    FreeCounts all;
+    for (const TubeCounts& tube : tubes) all += options_.states.of(FreeCounts(tube));
+    Progress progress("exporting", all.total());
+    for (const TubeCounts& tube : tubes) {
+      reserved_ += tube.reserved;
+      const FreeCounts counts = options_.states.of(FreeCounts(tube));
+      for (const JobState state : kFreeStates) {
+        TRY(remove(tube.name, state, counts[state], progress));
+      }
+    }
+    if (!refusal_.line.empty()) return refused("export", refusal_);
+    if (!write_error_ && client::stop_requested()) {
+      return fail(kExitFailure, "interrupted: what was not written is still there");
+    }
+    return 0;
+  }
+
+  // As many as there were, so that it ends while others put.
+  Result<void> remove(const std::string& tube, JobState state, std::uint64_t left,
+                      Progress& progress) {
+    JobSource source(connection_, tube, state, JobSource::Wanted::records);
+    while (left > 0 && !write_error_ && refusal_.line.empty() && !client::stop_requested()) {
+      auto jobs = TRY(source.next(left));
+      if (jobs.empty()) break;
+      left -= jobs.size();
+      TRY(hand_over(std::move(jobs), source.held(), progress));
+    }
+    if (!source.refusal().line.empty()) refusal_ = source.refusal();
+    return {};
+  }
+
+  // Writes and deletes, piece by piece. Who reads may let it wait for longer than a TTR: then the
+  // jobs behind the piece that waited are other workers' by now, and are not written.
+  Result<void> hand_over(std::vector<JobRecord> jobs, bool held, Progress& progress) {
+    std::optional<std::chrono::steady_clock::time_point> touched;
+    while (!jobs.empty()) {
+      if (const auto now = std::chrono::steady_clock::now();
+          held && (!touched || now - *touched >= kTouchEvery)) {
+        TRY(touch(jobs));
+        touched = now;
+      }
+      const std::size_t count = write_piece(jobs);
+      if (write_error_) return {};  // those that are held go back when the connection ends
+      const auto deleted = TRY(delete_jobs(connection_, std::span(jobs).first(count)));
+      taken_ += static_cast<std::uint64_t>(std::ranges::count(deleted, false));
+      jobs.erase(jobs.begin(), jobs.begin() + static_cast<std::ptrdiff_t>(count));
+      done_ += count;
+      progress.show(done_);
+    }
+    return {};
+  }
+
+  // Keeps those that are still held, and only those.
+  Result<void> touch(std::vector<JobRecord>& jobs) {
+    const auto touched = TRY(touch_jobs(connection_, jobs));
+    std::vector<JobRecord> kept;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      if (touched[i]) kept.push_back(std::move(jobs[i]));
+    }
+    run_out_ += jobs.size() - kept.size();
+    jobs = std::move(kept);
+    return {};
+  }
+
+  // How many of them it wrote.
+  std::size_t write_piece(std::span<const JobRecord> jobs) {
+    const std::size_t most = output_.is_file() ? kFilePieceBytes : kPipePieceBytes;
+    std::size_t count = 0;
+    for (std::size_t bytes = 0; count < jobs.size() && bytes < most && !write_error_; ++count) {
+      bytes += write(jobs[count]);
+    }
+    if (!write_error_) keep(output_.sync());
+    return count;
+  }
+
+  std::size_t write(const JobRecord& job) {
+    const auto written = output_.write(job);
+    if (!written) write_error_ = written.error();
+    return written ? written.value() : 0;
+  }
+
+  static void tell(std::uint64_t count, std::string_view which, std::string_view what) {
+    if (count > 0) fail(0, fmt::format("{}: {} {}", what, jobs_in_words(count), which));
+  }
+
+  void keep(const Result<void>& written) {
+    if (!written) write_error_ = written.error();
+  }
+
+  const ExportOptions& options_;
+  client::Connection& connection_;
+  LineOutput output_;
+  std::optional<Error> write_error_;
+  client::Reply refusal_;
+  std::uint64_t reserved_ = 0;
+  std::uint64_t run_out_ = 0;  // of their TTR, so that they were not written
+  std::uint64_t taken_ = 0;    // by others, and written
+  std::uint64_t done_ = 0;
+};
+
+Result<int> run_export(const ExportOptions& options) {
+  auto connection = TRY(connect(options.server));
+  auto output = LineOutput::open(options.file, options.remove);
+  if (!output) return fail(kExitIo, output.error().message);
+  return Export(options, connection, std::move(*output)).run();
+}
+
+constexpr std::array kExportOptions{
+    server_option<&ExportOptions::server>(),
+    kMaxReplyOption,
+    tube_option_or_word<&ExportOptions::tubes>(
+        "Only jobs of this tube; several times for more [all]"),
+    state_option<&ExportOptions::states>(),
+    option<&ExportOptions::reserved>(
+        {.names = "--reserved", .help = "Those that a worker has reserved, too"}),
+    option<&ExportOptions::from>({.names = "--from",
+                                  .type = count(1, UINT64_MAX, "ID"),
+                                  .help = "Begin with this id",
+                                  .shows_default = true}),
+    option<&ExportOptions::to>({.names = "--to",
+                                .type = count(1, UINT64_MAX, "ID"),
+                                .help = "End with this id [the newest]"}),
+    option<&ExportOptions::remove>({.names = "--remove",
+                                    .help = "Delete each job when its line is written",
+                                    .excludes = {"--reserved", "--from", "--to"}}),
+    option<&ExportOptions::file>(
+        {.names = "-o,--output", .type = kFile, .help = "Write to this file [standard output]"}),
+    json_option<&ExportOptions::json>("What it does in any case"),
+};
+
+}  // namespace
+
+const Subcommand& export_command() {
+  static constexpr Subcommand kCommand =
+      runs<ExportOptions, run_export>({.name = "export",
+                                       .group = kManyGroup,
+                                       .summary = "Write jobs as lines of JSON, or move them out",
+                                       .options = kExportOptions,
+                                       .footer = kExportFooter});
+  return kCommand;
+}
+
+}  // namespace tubed::tubectl

@@ -1,0 +1,343 @@
+// tubectl import: puts the jobs that lines of JSON tell of.
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "client/event_loop.h"
+#include "client/system_error.h"
+#include "os/descriptor.h"
+#include "tubectl/commands/command.h"
+#include "tubectl/commands/table.h"
+#include "tubectl/directory_sync.h"
+#include "tubectl/exit_codes.h"
+#include "tubectl/jobs/counts.h"
+#include "tubectl/jobs/ids.h"
+#include "tubectl/jobs/putter.h"
+#include "tubectl/jobs/source.h"
+#include "tubectl/line_input.h"
+#include "tubectl/terminal.h"
+
+namespace tubed::tubectl {
+namespace {
+
+constexpr std::string_view kImportFooter =
+    R"(Lines are as tubectl export writes them; a line of only a body will do:
+{"body":"hello"}. Buried jobs are buried again, reserved ones become ready; ids,
+ages and counters begin anew.
+
+It ends at the first line that is none or that the server refuses, and tells its
+number. With --rest, this line and all behind it are then in FILE, to be imported
+later: for input that can be read only once.
+
+With --rest nothing is lost when there is no server, either: all is in FILE then.
+
+examples:
+  tubectl import jobs.jsonl
+  tubectl import --skip 1 -t again jobs.jsonl
+  tubectl export -t mail --remove | tubectl import -t post --rest rest.jsonl)";
+
+constexpr std::size_t kJobsAtOnce = 256;
+constexpr std::size_t kBytesAtOnce = 1024 * 1024;
+// A byte of a body is six in JSON at most; the rest of a line is short.
+constexpr std::size_t kBytesInJson = 6;
+constexpr std::size_t kOtherKeys = 64 * 1024;
+
+std::size_t longest_line(std::size_t most_body) {
+  return kBytesInJson * most_body + kOtherKeys;
+}
+
+struct ImportOptions {
+  Server server;
+  std::string file = "-";
+  std::string tube;
+  std::string rest;
+  std::uint64_t skip = 0;
+  bool json = false;
+};
+
+// Why it ended too early.
+struct Failure {
+  int code;
+  std::uint64_t line;  // the first that was not imported
+  std::string reason;
+};
+
+// The file for the lines that were not imported. It is there from the beginning, so that it is
+// known that it can be written, and goes when it was not needed.
+class RestFile {
+ public:
+  RestFile() = default;
+  RestFile(const RestFile&) = delete;
+  RestFile& operator=(const RestFile&) = delete;
+  ~RestFile() {
+    if (file_ && !used_) ::unlink(name_.c_str());
+  }
+
+  Result<void> open(const std::string& name) {
+    name_ = name;
+    file_ = os::Descriptor(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    return file_ ? sync_directory_of(name) : cannot();
+  }
+  bool wanted() const { return static_cast<bool>(file_); }
+  const std::string& name() const { return name_; }
+  // Something was written.
+  bool used() const { return used_; }
+
+  Result<void> write(std::string_view bytes) {
+    used_ = used_ || !bytes.empty();
+    while (!bytes.empty()) {
+      const ssize_t done = ::write(file_.number(), bytes.data(), bytes.size());
+      if (done < 0 && errno != EINTR) return cannot();
+      if (done > 0) bytes.remove_prefix(static_cast<std::size_t>(done));
+    }
+    return {};
+  }
+  Result<void> sync() { return ::fsync(file_.number()) == 0 ? Result<void>() : cannot(); }
+
+ private:
+  Error cannot() const { return client::system_error(fmt::format("cannot write {}", name_)); }
+
+  std::string name_;
+  os::Descriptor file_;
+  bool used_ = false;
+};
+
+// Writes what was not read yet, without what was to be passed over.
+Result<void> save_behind(const ImportOptions& options, LineInput& input, RestFile& rest) {
+  TRY(input.pass_over(options.skip));
+  auto written = input.rest([&](std::string_view piece) { return rest.write(piece); });
+  return written ? rest.sync() : written;
+}
+
+class Import {
+ public:
+  Import(const ImportOptions& options, client::Connection& connection, LineInput input,
+         RestFile& rest)
+      : options_(options),
+        connection_(connection),
+        putter_(connection),
+        input_(std::move(input)),
+        rest_(rest) {}
+
+  int run() {
+    {
+      Progress progress("importing", 0);
+      learn_limits();
+      while (!failure_ && step()) progress.show(imported_.total());
+    }
+    int code = tell();
+    if (!failure_) return code;
+    std::string hint = way_on();
+    if (rest_.wanted()) {
+      const auto saved = save_rest();
+      if (!saved) code = fail(kExitIo, saved.error().message);
+      if (rest_.used()) hint = fmt::format(" (it and what is behind it is in {})", rest_.name());
+    }
+    fail(failure_->code, fmt::format("line {}: {}; before it {} imported{}", failure_->line,
+                                     failure_->reason, jobs_were(imported_.total()), hint));
+    return code != 0 ? code : failure_->code;
+  }
+
+ private:
+  // How the rest can be imported; from the first line on it needs no option.
+  std::string way_on() const {
+    const std::uint64_t done = std::max(failure_->line - 1, options_.skip);
+    if (done > 0) return fmt::format(" (go on with --skip {})", done);
+    if (failure_->code != kExitBadInput) return "";
+    return fmt::format(" (--skip {} passes over it)", failure_->line);
+  }
+
+  void learn_limits() {
+    auto largest = ask_largest_job(connection_);
+    if (!largest) return give_up(kExitUnavailable, input_.number() + 1, largest.error().message);
+    if (const auto* const answer = std::get_if<client::Reply>(&*largest)) {
+      return give_up(kExitFailure, input_.number() + 1, meaning_of(*answer));
+    }
+    most_body_ = std::get<std::uint64_t>(*largest);
+  }
+
+  // False: it is over.
+  bool step() {
+    const bool full = jobs_.size() >= kJobsAtOnce || bytes_ >= kBytesAtOnce;
+    if (!jobs_.empty() && (full || !input_.ready())) {
+      put();
+      if (failure_) return false;
+    }
+    // What comes through a pipe is nowhere else any more.
+    if (client::stop_requested() && !input_.is_stream()) {
+      put();
+      if (!failure_) give_up(kExitFailure, input_.number() + 1, "interrupted");
+      return false;
+    }
+    const auto line = input_.next(longest_line(most_body_));
+    if (!line) {
+      put();
+      if (!failure_) give_up(kExitIo, input_.number() + 1, line.error().message);
+      return false;
+    }
+    if (!line.value()) {
+      put();
+      return false;
+    }
+    take(*line.value());
+    return true;
+  }
+
+  void take(const LineInput::Line& line) {
+    if (input_.number() <= options_.skip) return;
+    if (line.text.find_first_not_of(" \t\r") == line.text.npos) return;
+    auto job = line.too_long ? Result<JobRecord>(Error{"it is too long"}) : read_record(line.text);
+    if (job && job->body.size() <= most_body_) {
+      if (!options_.tube.empty()) job->tube = options_.tube;
+      bytes_ += job->body.size();
+      jobs_.push_back(std::move(*job));
+      lines_.push_back(input_.number());
+      return;
+    }
+    put();
+    unread_ = std::string(line.text) + (line.too_long ? "" : "\n");
+    if (failure_) return;
+    const bool too_big = line.too_long || job.ok();
+    give_up(too_big ? kExitFailure : kExitBadInput, input_.number(),
+            too_big ? "the job is larger than the server takes" : job.error().message);
+  }
+
+  // Puts what has gathered, up to the first that is refused.
+  void put() {
+    if (jobs_.empty()) return;
+    const auto outcomes = putter_.put(jobs_);
+    if (!outcomes) return give_up(kExitUnavailable, lines_.front(), outcomes.error().message);
+    const auto refused = std::ranges::find(outcomes.value(), JobId{0}, &PutOutcome::id);
+    const auto count = static_cast<std::size_t>(refused - outcomes.value().begin());
+    for (std::size_t i = 0; i < count; ++i) {
+      const JobState state = jobs_[i].state;
+      const bool delayed = state != JobState::buried && jobs_[i].delay_seconds > 0;
+      ++imported_[state == JobState::buried ? state
+                  : delayed                 ? JobState::delayed
+                                            : JobState::ready];
+    }
+    if (refused != outcomes.value().end()) {
+      give_up(kExitFailure, lines_[count],
+              meaning_of(refused->refusal) + take_back({refused, outcomes.value().end()}));
+    }
+    jobs_.erase(jobs_.begin(), jobs_.begin() + static_cast<std::ptrdiff_t>(count));
+    if (!failure_) {
+      lines_.clear();
+      bytes_ = 0;
+    }
+  }
+
+  // Those behind the one that was refused are put again with it. Says which of them cannot be taken
+  // back, because workers have them.
+  std::string take_back(std::span<const PutOutcome> outcomes) {
+    std::vector<JobRecord> early;
+    for (const PutOutcome& outcome : outcomes) {
+      if (outcome.id != 0) early.emplace_back().id = outcome.id;
+    }
+    const auto deleted = delete_jobs(connection_, early);
+    const auto stay = deleted ? std::ranges::count(deleted.value(), false)
+                              : static_cast<std::ptrdiff_t>(early.size());
+    if (stay == 0) return "";
+    return fmt::format(" ({} behind it came through)",
+                       jobs_in_words(static_cast<std::uint64_t>(stay)));
+  }
+
+  void give_up(int code, std::uint64_t line, std::string reason) {
+    failure_ = Failure{code, line, std::move(reason)};
+  }
+
+  // What was not put, as it was read or as it would be written.
+  Result<void> save_rest() {
+    for (const JobRecord& job : jobs_) {
+      TRY(rest_.write(to_line(as_json(job)) + "\n"));
+    }
+    TRY(rest_.write(unread_));
+    return save_behind(options_, input_, rest_);
+  }
+
+  int tell() const {
+    if (!options_.json) {
+      return failure_ ? 0 : print(fmt::format("imported {}\n", imported_.words()));
+    }
+    Json told{{"imported", imported_.json()}};
+    if (failure_) told["failed_line"] = failure_->line;
+    return print(to_line(told) + "\n");
+  }
+
+  const ImportOptions& options_;
+  client::Connection& connection_;
+  JobPutter putter_;
+  LineInput input_;
+  RestFile& rest_;
+  std::size_t most_body_ = kMaxJobBytesCeiling;
+  std::vector<JobRecord> jobs_;  // to be put
+  std::vector<std::uint64_t> lines_;
+  std::size_t bytes_ = 0;  // of their bodies
+  std::string unread_;     // the line that could not be read
+  FreeCounts imported_;
+  std::optional<Failure> failure_;
+};
+
+// There is no server. Whoever writes into the pipe does not know, and may have deleted already.
+int save_all(const ImportOptions& options, LineInput& input, RestFile& rest,
+             const std::string& reason) {
+  const auto saved = save_behind(options, input, rest);
+  if (!saved) fail(kExitIo, saved.error().message);
+  fail(kExitUnavailable,
+       rest.used() ? fmt::format("{} (what was to be imported is in {})", reason, rest.name())
+                   : reason);
+  return saved ? kExitUnavailable : kExitIo;
+}
+
+Result<int> run_import(const ImportOptions& options) {
+  auto input = LineInput::open(options.file);
+  if (!input) return fail(kExitIo, input.error().message);
+  RestFile rest;
+  if (!options.rest.empty()) {
+    if (auto opened = rest.open(options.rest); !opened) {
+      return fail(kExitIo, opened.error().message);
+    }
+  }
+  client::set_flag_on_stop_signals();
+  auto connection = connect(options.server);
+  if (!connection) {
+    if (!rest.wanted()) return connection.error();
+    return save_all(options, *input, rest, connection.error().message);
+  }
+  return Import(options, *connection, std::move(*input), rest).run();
+}
+
+constexpr std::array kImportOptions{
+    option<&ImportOptions::file>({.names = "FILE",
+                                  .type = kFile,
+                                  .help = "What to read; - is standard input",
+                                  .shows_default = true}),
+    server_option<&ImportOptions::server>(),
+    kMaxReplyOption,
+    option<&ImportOptions::tube>(
+        {.names = "-t,--tube", .type = kTube, .help = "Put all into this tube [their own]"}),
+    option<&ImportOptions::skip>(
+        {.names = "--skip", .type = count(0), .help = "Pass over so many lines at the beginning"}),
+    option<&ImportOptions::rest>({.names = "--rest",
+                                  .type = kFile,
+                                  .help = "Write what could not be imported to this new file"}),
+    json_option<&ImportOptions::json>(),
+};
+
+}  // namespace
+
+const Subcommand& import_command() {
+  static constexpr Subcommand kCommand =
+      runs<ImportOptions, run_import>({.name = "import",
+                                       .group = kManyGroup,
+                                       .summary = "Put the jobs that tubectl export has written",
+                                       .options = kImportOptions,
+                                       .footer = kImportFooter});
+  return kCommand;
+}
+
+}  // namespace tubed::tubectl

@@ -1,0 +1,169 @@
+// tubectl move: the jobs of one tube into another.
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "client/event_loop.h"
+#include "tubectl/commands/command.h"
+#include "tubectl/commands/table.h"
+#include "tubectl/exit_codes.h"
+#include "tubectl/jobs/counts.h"
+#include "tubectl/jobs/putter.h"
+#include "tubectl/jobs/source.h"
+#include "tubectl/terminal.h"
+
+namespace tubed::tubectl {
+namespace {
+
+constexpr std::string_view kMoveFooter =
+    R"(A job keeps its body, priority, TTR, state and what is left of its delay; its id,
+age and counters begin anew. It is deleted in FROM when it is in TO, so that none
+is lost. Jobs that a worker has reserved are left.
+
+examples:
+  tubectl move mail mail-slow
+  tubectl move --state buried --count 100 mail mail-again)";
+
+struct MoveOptions {
+  Server server;
+  std::string from;
+  std::string to;
+  StateChoice states;
+  std::uint64_t count = std::numeric_limits<std::uint64_t>::max();
+  bool json = false;
+};
+
+class Move {
+ public:
+  // They are two clients of the same server.
+  Move(const MoveOptions& options, client::Connection& source, client::Connection& target)
+      : options_(options), source_(source), target_(target), putter_(target) {}
+
+  Result<int> run() {
+    client::set_flag_on_stop_signals();
+    auto before = TRY(take_snapshot(source_, {options_.from}));
+    const TubeCounts* const tube = before.find(options_.from);
+    if (tube == nullptr) return fail(kExitFailure, "there is no tube " + options_.from);
+    const FreeCounts there = options_.states.of(FreeCounts(*tube));
+    left_ = std::min(there.total(), options_.count);
+    {
+      Progress progress("moving", left_);
+      for (const JobState state : kFreeStates) {
+        TRY(move(state, there[state], progress));
+      }
+    }
+    if (const int code = tell(tube->reserved); code != 0) return code;
+    if (!refusal_.line.empty()) return refused("move", refusal_);
+    return client::stop_requested()
+               ? fail(kExitFailure, "interrupted: the other jobs are where they were")
+               : 0;
+  }
+
+ private:
+  Result<void> move(JobState state, std::uint64_t there, Progress& progress) {
+    JobSource source(source_, options_.from, state, JobSource::Wanted::records);
+    there = std::min(there, left_);
+    while (there > 0 && refusal_.line.empty() && !client::stop_requested()) {
+      auto jobs = TRY(source.next(there));
+      if (jobs.empty()) break;
+      there -= jobs.size();
+      left_ -= jobs.size();
+      TRY(move_batch(jobs));
+      progress.show(moved_.total());
+    }
+    if (!source.refusal().line.empty()) refusal_ = source.refusal();
+    return {};
+  }
+
+  // What is refused and reserved goes back, as it was, when the connection ends.
+  Result<void> move_batch(std::vector<JobRecord>& jobs) {
+    for (JobRecord& job : jobs) job.tube = options_.to;
+    const auto outcomes = TRY(putter_.put(jobs));
+    std::vector<JobRecord> originals;
+    std::vector<JobRecord> copies;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      const PutOutcome& outcome = outcomes[i];
+      if (outcome.id == 0) {
+        refusal_ = outcome.refusal;
+        continue;
+      }
+      copies.emplace_back().id = outcome.id;
+      originals.push_back(std::move(jobs[i]));
+    }
+    return settle(originals, std::move(copies));
+  }
+
+  // Deletes the originals. Where somebody was quicker it is his job, and the copy goes.
+  Result<void> settle(const std::vector<JobRecord>& originals, std::vector<JobRecord> copies) {
+    const auto deleted = TRY(delete_jobs(source_, originals));
+    std::vector<JobRecord> unwanted;
+    for (std::size_t i = 0; i < originals.size(); ++i) {
+      if (deleted[i]) {
+        ++moved_[originals[i].state];
+      } else {
+        unwanted.push_back(std::move(copies[i]));
+      }
+    }
+    const auto undone = delete_jobs(target_, unwanted);
+    return undone ? Result<void>() : undone.error();
+  }
+
+  int tell(std::uint64_t reserved) const {
+    if (options_.json) {
+      const Json told{{"from", options_.from},
+                      {"to", options_.to},
+                      {"moved", moved_.json()},
+                      {"left_reserved", reserved}};
+      return print(to_line(told) + "\n");
+    }
+    const std::string rest =
+        reserved == 0 ? "" : fmt::format("; {} left to workers", jobs_in_words(reserved));
+    return print(fmt::format("moved {} from {} to {}{}\n", moved_.words(), options_.from,
+                             options_.to, rest));
+  }
+
+  const MoveOptions& options_;
+  client::Connection& source_;
+  client::Connection& target_;
+  JobPutter putter_;
+  std::uint64_t left_ = 0;
+  FreeCounts moved_;
+  client::Reply refusal_;
+};
+
+Result<int> run_move(const MoveOptions& options) {
+  if (options.from == options.to) {
+    return fail(kExitUsage, "FROM and TO are the same tube; try tubectl move --help");
+  }
+  auto source = TRY(connect(options.server));
+  auto target = TRY(connect(options.server));
+  return Move(options, source, target).run();
+}
+
+constexpr std::array kMoveOptions{
+    option<&MoveOptions::from>(
+        {.names = "FROM", .type = kTube, .help = "Whose jobs", .required = true}),
+    option<&MoveOptions::to>(
+        {.names = "TO", .type = kTube, .help = "Where they go", .required = true}),
+    server_option<&MoveOptions::server>(),
+    kMaxReplyOption,
+    state_option<&MoveOptions::states>(),
+    option<&MoveOptions::count>(
+        {.names = "--count", .type = count(1), .help = "Move so many at most [all]"}),
+    json_option<&MoveOptions::json>(),
+};
+
+}  // namespace
+
+const Subcommand& move_command() {
+  static constexpr Subcommand kCommand =
+      runs<MoveOptions, run_move>({.name = "move",
+                                   .group = kManyGroup,
+                                   .summary = "Move the jobs of a tube into another",
+                                   .options = kMoveOptions,
+                                   .footer = kMoveFooter});
+  return kCommand;
+}
+
+}  // namespace tubed::tubectl

@@ -1,0 +1,57 @@
+// tubectl pause: no jobs of a tube for a while.
+
+#include <fmt/format.h>
+
+#include "tubectl/commands/command.h"
+#include "tubectl/commands/table.h"
+#include "tubectl/exit_codes.h"
+
+namespace tubed::tubectl {
+namespace {
+
+struct PauseOptions {
+  Server server;
+  std::string tube;
+  std::optional<std::uint32_t> seconds;
+  bool end = false;
+};
+
+Result<int> run_pause(const PauseOptions& options) {
+  if (!options.seconds && !options.end) {
+    return fail(kExitUsage, "say for how long, or --end; try tubectl pause --help");
+  }
+  auto connection = TRY(connect(options.server));
+  const auto answer = TRY(
+      connection.ask(fmt::format("pause-tube {} {}", options.tube, options.seconds.value_or(0))));
+  if (answer.is("PAUSED")) return 0;
+  if (answer.is("NOT_FOUND")) {
+    return fail(kExitFailure, fmt::format("there is no tube {}", options.tube));
+  }
+  return refused("pause", answer);
+}
+
+constexpr std::array kPauseOptions{
+    tube_option_or_word<&PauseOptions::tube>("The tube", true),
+    option<&PauseOptions::seconds>(
+        {.names = "TIME", .type = seconds(), .help = "For how long; 0 ends it"}),
+    option<&PauseOptions::end>(
+        {.names = "--end", .help = "End the pause now", .excludes = {"TIME"}}),
+    server_option<&PauseOptions::server>(),
+    kMaxReplyOption,
+};
+
+}  // namespace
+
+const Subcommand& pause_command() {
+  static constexpr Subcommand kCommand =
+      runs<PauseOptions, run_pause>({.name = "pause",
+                                     .group = kControlGroup,
+                                     .summary = "Let nobody reserve jobs of a tube for a while",
+                                     .options = kPauseOptions,
+                                     .footer = R"(examples:
+  tubectl pause mail 1h
+  tubectl pause mail --end)"});
+  return kCommand;
+}
+
+}  // namespace tubed::tubectl

@@ -1,0 +1,276 @@
+// tubectl put: one job, or a job a line.
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "client/pipeline.h"
+#include "tubectl/commands/command.h"
+#include "tubectl/commands/table.h"
+#include "tubectl/exit_codes.h"
+#include "tubectl/jobs/counts.h"
+#include "tubectl/jobs/ids.h"
+#include "tubectl/jobs/record.h"
+#include "tubectl/json.h"
+#include "tubectl/line_input.h"
+#include "tubectl/terminal.h"
+
+namespace tubed::tubectl {
+namespace {
+
+struct PutOptions {
+  Server server;
+  std::optional<std::string> body;
+  std::string file = "-";
+  std::string tube = std::string(kDefaultTube);
+  std::optional<Priority> priority;
+  std::uint32_t delay = 0;
+  std::uint32_t ttr = kUsualTtrSeconds;
+  bool lines = false;
+  bool ids = false;
+  bool json = false;
+
+  client::NewJob job(std::string_view of_body) const {
+    return {.priority = priority.value_or(kUsualPriority),
+            .delay_seconds = delay,
+            .ttr_seconds = ttr,
+            .body = of_body};
+  }
+};
+
+std::string too_large(std::uint64_t largest) {
+  return fmt::format("the job is larger than the {} bytes that the server takes", largest);
+}
+
+// Calls put(client), with the tube in use. Returns the exit code.
+template <class Put>
+Result<int> put_into_tube(const PutOptions& options, Put put) {
+  auto connection = TRY(connect(options.server));
+  if (options.tube != kDefaultTube) {
+    const auto used = demand(connection, fmt::format("use {}", options.tube), "USING");
+    if (!used || used.value() != 0) return used;
+  }
+  return put(connection);
+}
+
+// The lines of an input as puts, pipelined.
+class PutLines {
+ public:
+  PutLines(const PutOptions& options, client::Connection& connection, std::uint64_t largest)
+      : options_(options), connection_(connection), largest_(largest), progress_("putting", 0) {}
+
+  // Until the end, or until a line is refused. Returns the exit code.
+  Result<int> run(LineInput& input) {
+    const auto code = put_all(input);
+    if (code) return code;
+    return Error{fmt::format("{}; {} inserted before", code.error().message, jobs_were(inserted_))};
+  }
+
+ private:
+  Result<int> put_all(LineInput& input) {
+    std::string commands;
+    std::size_t gathered = 0;
+    bool more = true;
+    while (more && why_.empty() && unprinted_ == 0) {
+      more = add_line(input, commands);
+      ++gathered;
+      const bool at_once = more && input.ready();
+      const bool full =
+          gathered == client::kCommandsInFlight || commands.size() >= client::kBytesInFlight;
+      if (at_once && !full) continue;
+      TRY(connection_.send(commands));
+      commands.clear();
+      gathered = 0;
+      // While lines come at once the server is kept busy; else nothing stays unanswered meanwhile.
+      TRY(take_answers(at_once ? client::kCommandsInFlight : 0));
+    }
+    // What is on its way behind a line that was refused counts, too.
+    TRY(take_answers(0));
+    if (unprinted_ != 0) return unprinted_;
+    return why_.empty() ? tell_inserted() : tell_refused();
+  }
+
+  // False: it was the last one, or it cannot be put.
+  bool add_line(LineInput& input, std::string& commands) {
+    const auto line = input.next(largest_);
+    if (!line) {
+      why_ = line.error().message;
+      refused_ = sent_ + 1;
+      code_ = kExitIo;
+      return false;
+    }
+    if (!line.value()) return false;
+    if (line.value()->too_long) {
+      refuse_line(input.number(), too_large(largest_));
+      return false;
+    }
+    client::append_put(options_.job(line.value()->text), commands);
+    ++sent_;
+    return true;
+  }
+
+  Result<void> take_answers(std::uint64_t keep) {
+    while (sent_ - answered_ > keep) {
+      const auto answer = TRY(connection_.receive());
+      ++answered_;
+      if (answer.is("INSERTED")) {
+        ++inserted_;
+        if (!why_.empty() && answered_ > refused_) ++behind_;
+        if (options_.ids && unprinted_ == 0) unprinted_ = print_id(answer.number());
+      } else {
+        refuse_line(answered_, meaning_of(answer));
+      }
+      progress_.show(inserted_);
+    }
+    return {};
+  }
+
+  // The first one counts: nothing is sent behind it.
+  void refuse_line(std::uint64_t line, std::string reason) {
+    if (!why_.empty() && line > refused_) return;
+    if (!why_.empty()) behind_ = 0;
+    refused_ = line;
+    code_ = kExitFailure;
+    why_ = fmt::format("line {}: {}", line, std::move(reason));
+  }
+
+  int print_id(std::uint64_t id) const {
+    return print(options_.json ? to_line({{"id", id}}) + "\n" : fmt::format("{}\n", id));
+  }
+
+  int tell_inserted() const {
+    if (options_.ids) return 0;
+    const Json told = {{"inserted", inserted_}};
+    return print(options_.json ? to_line(told) + "\n" : fmt::format("{}\n", inserted_));
+  }
+
+  int tell_refused() const {
+    std::string told = fmt::format("{}; {} inserted before", why_, jobs_were(inserted_ - behind_));
+    if (behind_ > 0) told += fmt::format(", and {} behind it, which were on their way", behind_);
+    return fail(code_, told);
+  }
+
+  const PutOptions& options_;
+  client::Connection& connection_;
+  const std::uint64_t largest_;
+  Progress progress_;
+  std::uint64_t sent_ = 0;
+  std::uint64_t answered_ = 0;
+  std::uint64_t inserted_ = 0;
+  std::uint64_t behind_ = 0;   // inserted behind the line that was refused
+  std::uint64_t refused_ = 0;  // which line
+  std::string why_;            // empty: nothing ended it
+  int code_ = kExitFailure;
+  int unprinted_ = 0;  // the exit code, when standard output takes no more
+};
+
+Result<int> put_lines(const PutOptions& options) {
+  auto input = LineInput::open(options.file);
+  if (!input) return fail(kExitIo, input.error().message);
+  return put_into_tube(options, [&](client::Connection& connection) -> Result<int> {
+    auto largest = TRY(ask_largest_job(connection));
+    if (const auto* const answer = std::get_if<client::Reply>(&largest))
+      return refused("put", *answer);
+    return PutLines(options, connection, std::get<std::uint64_t>(largest)).run(*input);
+  });
+}
+
+Result<int> put_one(const PutOptions& options, std::string_view body) {
+  return put_into_tube(options, [&](client::Connection& connection) -> Result<int> {
+    std::string command;
+    client::append_put(options.job(body), command);
+    TRY(connection.send(command));
+    const auto answer = TRY(connection.receive());
+    if (!answer.is("INSERTED")) return refused("put", answer);
+    const std::uint64_t id = answer.number();
+    return print(options.json ? to_line({{"id", id}}) + "\n" : fmt::format("{}\n", id));
+  });
+}
+
+Result<int> put_whole(const PutOptions& options) {
+  auto input = LineInput::open(options.file);
+  if (!input) return fail(kExitIo, input.error().message);
+  std::uint64_t largest = 0;
+  {
+    // A connection of its own: what is read may take long to come.
+    auto connection = TRY(connect(options.server));
+    auto told = TRY(ask_largest_job(connection));
+    if (const auto* const answer = std::get_if<client::Reply>(&told))
+      return refused("put", *answer);
+    largest = std::get<std::uint64_t>(told);
+  }
+  std::string body;
+  bool too_big = false;
+  const auto read = input->rest([&](std::string_view piece) -> Result<void> {
+    too_big = body.size() + piece.size() > largest;
+    if (too_big) return Error{too_large(largest)};
+    body += piece;
+    return {};
+  });
+  if (!read) return fail(too_big ? kExitFailure : kExitIo, "put: " + read.error().message);
+  if (body.empty()) {
+    const std::string from = options.file == "-" ? "standard input" : options.file;
+    fail(0, fmt::format("{} is empty: the job has no body", from));
+  }
+  return put_one(options, body);
+}
+
+Result<int> run_put(const PutOptions& options) {
+  if (options.ids && !options.lines) return fail(kExitUsage, "--ids is only for --lines");
+  if (options.lines) return put_lines(options);
+  return options.body && *options.body != "-" ? put_one(options, *options.body)
+                                              : put_whole(options);
+}
+
+constexpr const char* kPutFooter =
+    R"(Prints the job's id; with --lines how many jobs were put, or with --ids the id
+of each. A line that is empty is a job, too. Lines are put as they come; the first
+that the server refuses ends it.
+
+examples:
+  tubectl put hello
+  tubectl put --tube mail --delay 60 --ttr 5m hello
+  date | tubectl put --tube mail
+  tubectl put --tube mail --lines --file jobs.txt)";
+
+constexpr std::array kPutOptions{
+    option<&PutOptions::body>({.names = "BODY",
+                               .type = text("BODY"),
+                               .help = "The job; without it, or -, all of standard input"}),
+    server_option<&PutOptions::server>(),
+    kMaxReplyOption,
+    option<&PutOptions::tube>(
+        {.names = "-t,--tube", .type = kTube, .help = "Into this tube", .shows_default = true}),
+    priority_option<&PutOptions::priority>("Smaller is more urgent [1024]"),
+    option<&PutOptions::delay>({.names = "-d,--delay",
+                                .type = seconds(),
+                                .help = "Ready after so long",
+                                .shows_default = true}),
+    option<&PutOptions::ttr>({.names = "--ttr",
+                              .type = seconds(),
+                              .help = "How long a client may hold it",
+                              .shows_default = true}),
+    option<&PutOptions::file>({.names = "-f,--file",
+                               .type = kFile,
+                               .help = "The job is this file; with --lines, its lines are",
+                               .excludes = {"BODY"}}),
+    option<&PutOptions::lines>({.names = "-l,--lines",
+                                .help = "Each line is a job, without its line end",
+                                .excludes = {"BODY"}}),
+    option<&PutOptions::ids>({.names = "--ids", .help = "With --lines: print the id of each job"}),
+    json_option<&PutOptions::json>(),
+};
+static_assert(kUsualPriority == 1024);  // as the help says
+
+}  // namespace
+
+const Subcommand& put_command() {
+  static constexpr Subcommand kCommand =
+      runs<PutOptions, run_put>({.name = "put",
+                                 .group = kWorkGroup,
+                                 .summary = "Put a job, or a job for each line",
+                                 .options = kPutOptions,
+                                 .footer = kPutFooter});
+  return kCommand;
+}
+
+}  // namespace tubed::tubectl

@@ -1,0 +1,25 @@
+#include "tubectl/commands/table.h"
+
+#include <array>
+
+#include "tubectl/commands/command.h"
+
+namespace tubed::tubectl {
+
+std::span<const Subcommand* const> subcommands() {
+  static const std::array kSubcommands{&put_command(),       &reserve_command(), &work_command(),
+                                       &delete_command(),    &release_command(), &bury_command(),
+                                       &kick_command(),      &top_command(),     &tubes_command(),
+                                       &stats_command(),     &peek_command(),    &job_command(),
+                                       &pause_command(),     &drain_command(),   &undrain_command(),
+                                       &wait_idle_command(), &clear_command(),   &move_command(),
+                                       &export_command(),    &import_command(),  &bench_command()};
+  return kSubcommands;
+}
+
+std::span<const OptionRow> program_options() {
+  static const std::array kOptions{kVersionOption, kHelpOption, kServerOption, kMaxReplyOption};
+  return kOptions;
+}
+
+}  // namespace tubed::tubectl

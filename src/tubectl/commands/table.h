@@ -1,0 +1,48 @@
+// The table of subcommands: everything that tubectl can do, as data.
+#pragma once
+
+#include <span>
+
+#include "tubectl/options.h"
+
+namespace tubed::tubectl {
+
+// Each is defined in the file of its subcommand.
+const Subcommand& bench_command();
+const Subcommand& bury_command();
+const Subcommand& clear_command();
+const Subcommand& delete_command();
+const Subcommand& drain_command();
+const Subcommand& export_command();
+const Subcommand& import_command();
+const Subcommand& job_command();
+const Subcommand& kick_command();
+const Subcommand& move_command();
+const Subcommand& pause_command();
+const Subcommand& peek_command();
+const Subcommand& put_command();
+const Subcommand& release_command();
+const Subcommand& reserve_command();
+const Subcommand& stats_command();
+const Subcommand& top_command();
+const Subcommand& tubes_command();
+const Subcommand& undrain_command();
+const Subcommand& wait_idle_command();
+const Subcommand& work_command();
+
+// All subcommands, in the order of the help.
+std::span<const Subcommand* const> subcommands();
+
+// The headings of the help.
+inline constexpr std::string_view kWorkGroup = "Put jobs and work them off";
+inline constexpr std::string_view kLookGroup = "Look";
+inline constexpr std::string_view kControlGroup = "Steer tubes and the server";
+inline constexpr std::string_view kManyGroup = "Many jobs at once";
+
+// The options that every subcommand has, and those of tubectl itself.
+inline constexpr OptionRow kHelpOption{.names = "-h,--help", .help = "Print this help, and exit"};
+inline constexpr OptionRow kVersionOption{.names = "-V,-v,--version",
+                                          .help = "Print the version, and exit"};
+std::span<const OptionRow> program_options();
+
+}  // namespace tubed::tubectl

@@ -1,0 +1,158 @@
+// tubectl top: the server and its tubes, live.
+#include <charconv>
+#include <chrono>
+#include <clocale>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <langinfo.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "client/address.h"
+#include "tubectl/commands/command.h"
+#include "tubectl/commands/table.h"
+#include "tubectl/exit_codes.h"
+#include "tubectl/terminal.h"
+#include "tubectl/top/frame.h"
+#include "tubectl/top/live.h"
+#include "tubectl/top/model.h"
+#include "tubectl/top/text.h"
+
+namespace tubed::tubectl {
+namespace {
+
+using std::chrono::steady_clock;
+using top::Glyphs;
+using top::Model;
+using top::Size;
+
+constexpr double kLeastInterval = 0.1;
+constexpr double kMostInterval = 3600;
+
+constexpr std::string_view kTopFooter = R"(keys:
+  q quit, ? help, arrows or j k select a tube, Enter its details, / filter, s sort,
+  r reverse, p pause, K kick, Space freeze
+
+examples:
+  tubectl top
+  tubectl top --interval 0.5 --sort puts
+  tubectl top --filter mail
+  tubectl top --once)";
+
+struct TopOptions {
+  Server server;
+  double interval = 1;
+  std::string sort = "ready";
+  std::string filter;
+  bool once = false;
+
+  steady_clock::duration pause() const {
+    return std::chrono::duration_cast<steady_clock::duration>(
+        std::chrono::duration<double>(interval));
+  }
+};
+
+Model make_model(const TopOptions& options) {
+  auto address = client::parse_address(options.server.text);
+  Model model(address ? to_string(*address) : options.server.text);
+  const auto key = top::sort_key_of(options.sort);
+  model.tubes.sort_by(key.value_or(top::SortKey::ready));
+  model.tubes.filter(options.filter);
+  return model;
+}
+
+// What COLUMNS or LINES says; nothing if it says nothing.
+std::optional<std::size_t> size_from(const char* variable) {
+  const char* const value = std::getenv(variable);
+  if (value == nullptr) return std::nullopt;
+  const std::string_view text(value);
+  std::size_t number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  constexpr std::size_t kMost = 10'000;
+  if (read.ec != std::errc() || number == 0 || number > kMost) return std::nullopt;
+  return number;
+}
+
+Size size_of_output() {
+  Size size;
+  winsize window{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 && window.ws_row > 0) {
+    size = {window.ws_col, window.ws_row};
+  }
+  size.columns = size_from("COLUMNS").value_or(size.columns);
+  size.rows = size_from("LINES").value_or(size.rows);
+  return size;
+}
+
+std::string frame_text(const top::Frame& frame) {
+  const Paint paint = Paint::for_descriptor(STDOUT_FILENO);
+  std::string text;
+  for (const top::Line& shown : frame.lines) {
+    std::string line;
+    for (const top::Span& span : shown.spans()) line += paint(span.style, span.text);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+Result<int> print_once(const TopOptions& options, const Glyphs& glyphs) {
+  auto connection = TRY(connect(options.server));
+  Model model = make_model(options);
+  for (int look = 0; look < 2; ++look) {
+    // Rates want two looks.
+    if (look > 0) std::this_thread::sleep_for(options.pause());
+    auto snapshot = TRY(take_snapshot(connection));
+    model.update(std::move(snapshot));
+  }
+  return print(frame_text(top::compose_once(model, glyphs, size_of_output())));
+}
+
+Result<int> run_top(const TopOptions& options) {
+  std::setlocale(LC_ALL, "");
+  const Glyphs glyphs(std::string_view(::nl_langinfo(CODESET)) == "UTF-8");
+  if (options.once) return print_once(options, glyphs);
+  if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1) {
+    return fail(kExitUsage, "top wants a terminal; tubectl tubes prints once");
+  }
+  return top::run_live(options.server, make_model(options), glyphs, options.pause());
+}
+
+constexpr std::array kTopOptions{
+    server_option<&TopOptions::server>(),
+    kMaxReplyOption,
+    option<&TopOptions::interval>({.names = "--interval",
+                                   .type = time(kLeastInterval, kMostInterval),
+                                   .help = "Look so often",
+                                   .shows_default = true}),
+    option<&TopOptions::sort>({.names = "--sort",
+                               .type = choice("KEY", top::kSortNames),
+                               .help = "Sort the tubes by this",
+                               .shows_default = true}),
+    option<&TopOptions::filter>({.names = "--filter",
+                                 .type = text("TEXT"),
+                                 .help = "Show only tubes with this in their names"}),
+    option<&TopOptions::once>(
+        {.names = "--once",
+         .help = "Print one screen as text and end; its size is that of the terminal, or 80 x 24, "
+                 "or what COLUMNS and LINES say"}),
+};
+
+}  // namespace
+
+const Subcommand& top_command() {
+  static constexpr Subcommand kCommand =
+      runs<TopOptions, run_top>({.name = "top",
+                                 .group = kLookGroup,
+                                 .summary = "Watch a server and its tubes, live",
+                                 .options = kTopOptions,
+                                 .footer = kTopFooter});
+  return kCommand;
+}
+
+}  // namespace tubed::tubectl

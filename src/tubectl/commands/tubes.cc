@@ -1,0 +1,170 @@
+// tubectl tubes: the tubes of a server, and how fast they move.
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <thread>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "tubectl/commands/command.h"
+#include "tubectl/commands/table.h"
+#include "tubectl/exit_codes.h"
+#include "tubectl/json.h"
+#include "tubectl/snapshot.h"
+#include "tubectl/text_table.h"
+#include "tubectl/top/tube_list.h"
+
+namespace tubed::tubectl {
+namespace {
+
+struct TubesOptions {
+  Server server;
+  std::vector<std::string> tubes;
+  double interval = 1;
+  std::string sort = "name";
+  bool names = false;
+  bool json = false;
+};
+
+struct TubeRow {
+  const TubeCounts* counts = nullptr;
+  Rates rates;
+};
+
+struct TubeColumn {
+  const char* title;
+  std::uint64_t TubeCounts::*count;
+  Style style;  // unless it is 0
+};
+
+// Behind the name, and before the rates.
+constexpr std::array<TubeColumn, 8> kTubeColumns{
+    {{"ready", &TubeCounts::ready, Style::plain},
+     {"urgent", &TubeCounts::urgent, Style::plain},
+     {"reserved", &TubeCounts::reserved, Style::plain},
+     {"delayed", &TubeCounts::delayed, Style::plain},
+     {"buried", &TubeCounts::buried, Style::red},
+     {"waiting", &TubeCounts::waiting, Style::green},
+     {"watching", &TubeCounts::watching, Style::plain},
+     {"paused", &TubeCounts::pause_seconds_left, Style::yellow}}};
+// By name, as they are, or with the largest number first, and then by name.
+void sort_rows(std::vector<TubeRow>& rows, top::SortKey key) {
+  std::ranges::stable_sort(rows, std::greater{}, [key](const TubeRow& row) {
+    return top::sort_value(*row.counts, row.rates, key);
+  });
+}
+
+std::string rows_as_table(const std::vector<TubeRow>& rows, bool rates) {
+  std::vector<TextTable::Column> columns{{"name"}};
+  for (const TubeColumn& column : kTubeColumns) columns.push_back({column.title, true});
+  if (rates) columns.insert(columns.end(), {{"puts/s", true}, {"deletes/s", true}});
+  TextTable table(std::move(columns));
+  for (const TubeRow& row : rows) {
+    std::vector<TextTable::Cell> cells{{row.counts->name}};
+    for (const TubeColumn& column : kTubeColumns) {
+      const std::uint64_t count = row.counts->*column.count;
+      cells.push_back({fmt::format("{}", count), count == 0 ? Style::dim : column.style});
+    }
+    for (const double rate : {row.rates.puts, row.rates.deletes}) {
+      if (rates)
+        cells.push_back({fmt::format("{:.0f}", rate), rate == 0 ? Style::dim : Style::plain});
+    }
+    table.add(std::move(cells));
+  }
+  return table.text(Paint::for_descriptor(STDOUT_FILENO));
+}
+
+std::string rows_as_json(const std::vector<TubeRow>& rows, bool rates) {
+  std::string text;
+  for (const TubeRow& row : rows) {
+    Json object = {{"name", row.counts->name}};
+    for (const TubeColumn& column : kTubeColumns) object[column.title] = row.counts->*column.count;
+    object["total_jobs"] = row.counts->total_jobs;
+    if (rates) {
+      object["puts_per_second"] = row.rates.puts;
+      object["deletes_per_second"] = row.rates.deletes;
+    }
+    text += to_line(object) + "\n";
+  }
+  return text;
+}
+
+Result<int> print_names(client::Connection& connection, bool json) {
+  const auto answer = TRY(connection.ask("list-tubes"));
+  if (!answer.is("OK")) return refused("tubes", answer);
+  auto names = client::list_items(answer.body);
+  std::ranges::sort(names);
+  std::string text;
+  for (const std::string& name : names)
+    text += json ? to_line({{"name", name}}) + "\n" : name + "\n";
+  return print(text);
+}
+
+Result<int> run_tubes(const TubesOptions& options) {
+  auto connection = TRY(connect(options.server));
+  if (options.names) return print_names(connection, options.json);
+  auto before = TRY(take_snapshot(connection, options.tubes));
+  const bool rates = options.interval > 0;
+  Snapshot now;
+  if (rates) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(options.interval));
+    now = TRY(take_snapshot(connection, options.tubes));
+  } else {
+    now = before;
+  }
+  const double seconds = std::chrono::duration<double>(now.taken - before.taken).count();
+  std::vector<TubeRow> rows;
+  for (const TubeCounts& tube : now.tubes) {
+    rows.push_back({&tube, rates_between(before.find(tube.name), tube, seconds)});
+  }
+  sort_rows(rows, *top::sort_key_of(options.sort));
+  int code = 0;
+  if (!rows.empty()) {
+    code = print(options.json ? rows_as_json(rows, rates) : rows_as_table(rows, rates));
+  }
+  for (const std::string& name : options.tubes) {
+    if (now.find(name) == nullptr) {
+      code = fail(kExitFailure, fmt::format("there is no tube {}", name));
+    }
+  }
+  return code;
+}
+
+constexpr std::array kTubesOptions{
+    tube_option_or_word<&TubesOptions::tubes>("Only these tubes"),
+    server_option<&TubesOptions::server>(),
+    kMaxReplyOption,
+    option<&TubesOptions::interval>(
+        {.names = "--interval",
+         .type = time(0, 3600),
+         .help = "Look twice, so far apart, for puts and deletes a second; 0 looks once, without",
+         .shows_default = true}),
+    option<&TubesOptions::sort>({.names = "--sort",
+                                 .type = choice("KEY", top::kSortNames),
+                                 .help = "By name, or the largest first",
+                                 .shows_default = true}),
+    option<&TubesOptions::names>(
+        {.names = "--names", .help = "Only their names", .excludes = {"--tube"}}),
+    json_option<&TubesOptions::json>(),
+};
+
+}  // namespace
+
+const Subcommand& tubes_command() {
+  static constexpr Subcommand kCommand =
+      runs<TubesOptions, run_tubes>({.name = "tubes",
+                                     .group = kLookGroup,
+                                     .summary = "Show the tubes, their jobs and how fast they move",
+                                     .options = kTubesOptions,
+                                     .footer = R"(paused: for how many seconds more.
+
+examples:
+  tubectl tubes
+  tubectl tubes mail images --interval 0
+  tubectl tubes --sort ready --interval 2 --json
+  tubectl tubes --names)"});
+  return kCommand;
+}
+
+}  // namespace tubed::tubectl

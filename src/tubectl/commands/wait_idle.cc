@@ -1,0 +1,202 @@
+// tubectl wait-idle: waits until there is nothing more to do.
+//
+// Only the server that was busy can become idle. A socket unit starts another one for a connection
+// that comes after its end, so a server that this connection has started is not idle, and neither
+// is one that does not drain any more. The end of a server that drains is what was waited for.
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include "client/event_loop.h"
+#include "tubectl/commands/command.h"
+#include "tubectl/commands/table.h"
+#include "tubectl/exit_codes.h"
+#include "tubectl/snapshot.h"
+
+namespace tubed::tubectl {
+namespace {
+
+using IdleClock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kFirstPause{100};
+constexpr std::chrono::milliseconds kLongestPause{1000};
+
+struct IdleOptions {
+  Server server;
+  std::vector<std::string> tubes;
+  bool held = false;
+  bool all = false;
+  bool draining = false;  // it was sent into drain mode before
+  std::optional<double> timeout;
+};
+
+// What is waited for.
+struct JobsLeft {
+  std::uint64_t ready = 0;
+  std::uint64_t reserved = 0;
+  std::uint64_t delayed = 0;
+};
+
+struct IdleLook {
+  JobsLeft left;
+  client::StatsBlock server;
+};
+
+// An Answer: the server refused.
+Result<std::variant<IdleLook, client::Reply>> look_at_server(client::Connection& connection,
+                                                             const IdleOptions& options) {
+  using Outcome = std::variant<IdleLook, client::Reply>;
+  IdleLook look;
+  const auto add = [&](const client::StatsBlock& stats) {
+    look.left.reserved += stats.count("current-jobs-reserved");
+    if (!options.held) look.left.ready += stats.count("current-jobs-ready");
+    if (options.all) look.left.delayed += stats.count("current-jobs-delayed");
+  };
+  auto answer = TRY(connection.ask("stats"));
+  if (!answer.is("OK")) return Outcome(std::move(answer));
+  look.server = client::StatsBlock(answer.body);
+  if (options.tubes.empty()) add(look.server);
+  for (const std::string& tube : options.tubes) {
+    auto counts = TRY(connection.ask(fmt::format("stats-tube {}", tube)));
+    // A tube that is gone is idle: there is nothing to add.
+    if (counts.is("NOT_FOUND")) continue;
+    if (!counts.is("OK")) return Outcome(std::move(counts));
+    add(client::StatsBlock(counts.body));
+  }
+  return Outcome(look);
+}
+
+int tell_left(const JobsLeft& left, const IdleOptions& options) {
+  std::string told;
+  if (!options.held) told += fmt::format("{} ready, ", left.ready);
+  told += fmt::format("{} reserved", left.reserved);
+  if (options.all) told += fmt::format(", {} delayed", left.delayed);
+  return fail(kExitTimedOut, fmt::format("after {} s there are left: {}", *options.timeout, told));
+}
+
+// The server began after the connection did, and no other connection came before: systemd, say, has
+// started it for this one. Its uptime is in whole seconds, so it may have begun up to a second
+// before.
+bool started_by(IdleClock::time_point connected, const client::StatsBlock& server) {
+  const auto age = std::chrono::duration<double>(IdleClock::now() - connected).count();
+  const auto uptime = server.number("uptime");
+  return uptime && static_cast<double>(*uptime) <= age && server.number("total-connections") == 1;
+}
+
+// The server has closed the connection, and is not just silent.
+bool is_closed(int connection) {
+  const auto closed = client::wait_for(connection, POLLRDHUP, Duration(0));
+  return closed && *closed;
+}
+
+class IdleWait {
+ public:
+  IdleWait(const IdleOptions& options, IdleClock::time_point connected)
+      : options_(options), connected_(connected), draining_(options.draining) {}
+
+  Result<int> run(client::Connection& connection) {
+    IdleClock::duration pause = kFirstPause;
+    for (;;) {
+      auto seen = look_at_server(connection, options_);
+      if (!seen) {
+        if (draining_ && is_closed(connection.descriptor())) return ended();
+        return seen.error();
+      }
+      if (const auto* const answer = std::get_if<client::Reply>(&*seen)) {
+        return refused("wait-idle", *answer);
+      }
+      const auto& look = std::get<IdleLook>(*seen);
+      if (const int code = check_server(look.server); code != 0) return code;
+      if (look.left.ready + look.left.reserved + look.left.delayed == 0) return 0;
+      auto next = pause;
+      if (options_.timeout) {
+        const auto whole = std::chrono::duration<double>(*options_.timeout);
+        const auto end = connected_ + std::chrono::duration_cast<IdleClock::duration>(whole);
+        const auto now = IdleClock::now();
+        if (now >= end) return tell_left(look.left, options_);
+        next = std::min(next, end - now);
+      }
+      std::this_thread::sleep_for(next);
+      pause = std::min<IdleClock::duration>(pause * 3 / 2, kLongestPause);
+    }
+  }
+
+  // There is no server any more, and it drained.
+  static int ended() { return print("the server has drained and ended\n"); }
+
+ private:
+  // 0: it is the one that is to become idle.
+  int check_server(const client::StatsBlock& server) {
+    const bool draining = server.text("draining") == "true";
+    if (std::exchange(first_, false) && started_by(connected_, server)) {
+      return fail(kExitFailure,
+                  "wait-idle: the server has only just started, for this connection: it is not the "
+                  "one that was to become idle");
+    }
+    if (draining_ && !draining) {
+      return fail(
+          kExitFailure,
+          "wait-idle: the server is not draining: it was started again, or takes jobs again");
+    }
+    draining_ = draining;
+    return 0;
+  }
+
+  const IdleOptions& options_;
+  IdleClock::time_point connected_;
+  bool draining_;  // it was draining when it was last seen
+  bool first_ = true;
+};
+
+Result<int> run_wait_idle(const IdleOptions& options) {
+  const auto begin = IdleClock::now();
+  auto connection = connect(options.server);
+  if (connection) return IdleWait(options, begin).run(*connection);
+  if (options.draining && client::nothing_listens(connection.error())) return IdleWait::ended();
+  return connection.error();
+}
+
+constexpr std::array kIdleOptions{
+    tube_option_or_word<&IdleOptions::tubes>("Only in these tubes"),
+    server_option<&IdleOptions::server>(),
+    kMaxReplyOption,
+    option<&IdleOptions::held>({.names = "--held", .help = "Wait only until none is reserved"}),
+    option<&IdleOptions::all>(
+        {.names = "--all", .help = "Wait until none is delayed, too", .excludes = {"--held"}}),
+    option<&IdleOptions::draining>(
+        {.names = "--draining",
+         .help = "The server was drained before: one that does not drain is another one, and none "
+                 "at all has ended"}),
+    option<&IdleOptions::timeout>({.names = "--timeout",
+                                   .type = time(0, 1e7),
+                                   .help = "Give up after so long; 0 only looks [never]"}),
+};
+
+constexpr std::string_view kIdleFooter =
+    R"(It looks every 0.1 to 1 s. Buried jobs are not waited for. A server that drains
+and ends is idle; one that this connection has started is not.
+
+examples:
+  tubectl wait-idle --timeout 10 || tubectl tubes --interval 0
+  tubectl wait-idle faxes letters
+  tubectl drain && tubectl wait-idle --held --draining)";
+
+}  // namespace
+
+const Subcommand& wait_idle_command() {
+  static constexpr Subcommand kCommand = runs<IdleOptions, run_wait_idle>(
+      {.name = "wait-idle",
+       .group = kControlGroup,
+       .summary = "Wait until no job is ready, and none is reserved",
+       .options = kIdleOptions,
+       .footer = kIdleFooter});
+  return kCommand;
+}
+
+}  // namespace tubed::tubectl

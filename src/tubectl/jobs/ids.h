@@ -1,0 +1,25 @@
+// The ids of jobs on a command line and on standard input.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/types.h"
+
+namespace tubed::tubectl {
+
+// The id that is all of `text`; nothing: it is not an id.
+std::optional<JobId> id_of(std::string_view text);
+// True for an id, and for "-", which means ids on standard input.
+bool is_id_or_stdin(std::string_view text);
+Error not_an_id(std::string_view text);
+
+// The ids in their order, each once. "-" is replaced by the ids on standard input, separated by
+// white space. An Error: a word there is not an id, or standard input cannot be read. Precondition:
+// is_id_or_stdin() for each.
+Result<std::vector<JobId>> read_ids(const std::vector<std::string>& ids);
+
+}  // namespace tubed::tubectl

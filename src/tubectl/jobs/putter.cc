@@ -1,0 +1,170 @@
+#include "tubectl/jobs/putter.h"
+
+#include <iterator>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "client/pipeline.h"
+#include "protocol/reply.h"
+#include "tubectl/jobs/source.h"
+
+namespace tubed::tubectl {
+namespace {
+
+namespace word = protocol::word;
+
+// Ten years: nobody is to get the job before it is buried.
+constexpr std::uint64_t kParkedSeconds = 10ULL * 365 * 24 * 3600;
+// Below what servers let one client watch.
+constexpr std::size_t kMostKeptTubes = 1000;
+
+bool is_refused(const PutOutcome& outcome) {
+  return outcome.id == 0 && !outcome.refusal.line.empty();
+}
+
+client::NewJob new_job(const JobRecord& job) {
+  const bool buried = job.state == JobState::buried;
+  return {.priority = job.priority,
+          .delay_seconds = buried ? kParkedSeconds : job.delay_seconds,
+          .ttr_seconds = job.ttr_seconds,
+          .body = job.body};
+}
+
+}  // namespace
+
+Result<std::vector<PutOutcome>> JobPutter::put(std::span<const JobRecord> jobs) {
+  std::vector<PutOutcome> outcomes(jobs.size());
+  TRY(keep_tubes(jobs, outcomes));
+  TRY(put_all(jobs, outcomes));
+  TRY(bury(jobs, outcomes));
+  TRY(take_back(outcomes));
+  return outcomes;
+}
+
+// A use that is refused would let the put behind it go to another tube. So it is made sure first
+// that the tubes are there, and stay.
+Result<void> JobPutter::keep_tubes(std::span<const JobRecord> jobs,
+                                   std::vector<PutOutcome>& outcomes) {
+  std::set<std::string> wanted;
+  for (const JobRecord& job : jobs) {
+    if (job.tube != kDefaultTube && !kept_.contains(job.tube)) wanted.insert(job.tube);
+  }
+  if (wanted.empty()) return {};
+  std::vector<client::Reply> answers;
+  if (kept_.size() + wanted.size() > kMostKeptTubes) {
+    TRY(watch_or_ignore("ignore", kept_, answers));
+    kept_.clear();
+    return keep_tubes(jobs, outcomes);
+  }
+  TRY(watch_or_ignore("watch", wanted, answers));
+  std::map<std::string, client::Reply> refused;
+  auto answer = answers.begin();
+  for (const std::string& tube : wanted) {
+    if (answer->is("WATCHING")) {
+      kept_.insert(tube);
+    } else {
+      refused.emplace(tube, std::move(*answer));
+    }
+    ++answer;
+  }
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const auto found = refused.find(jobs[i].tube);
+    if (found != refused.end()) outcomes[i].refusal = found->second;
+  }
+  return {};
+}
+
+Result<void> JobPutter::watch_or_ignore(std::string_view command,
+                                        const std::set<std::string>& tubes,
+                                        std::vector<client::Reply>& answers) {
+  answers.clear();
+  auto tube = tubes.begin();
+  return ask_each(
+      connection_, tubes.size(),
+      [&](std::size_t, std::string& commands) {
+        fmt::format_to(std::back_inserter(commands), "{} {}\r\n", command, *tube++);
+      },
+      [&](std::size_t, client::Reply&& answer) { answers.push_back(std::move(answer)); });
+}
+
+Result<void> JobPutter::put_all(std::span<const JobRecord> jobs,
+                                std::vector<PutOutcome>& outcomes) {
+  // What was sent: a put of that job, or nothing for a use.
+  std::vector<std::optional<std::size_t>> sent;
+  std::size_t next = 0;
+  std::size_t answered = 0;
+  std::optional<client::Reply> use_refused;  // then the puts behind it went to another tube
+  const auto make = [&](std::string& commands) {
+    while (next < jobs.size() && is_refused(outcomes[next])) ++next;
+    if (next == jobs.size()) return false;
+    if (jobs[next].tube != used_) {
+      used_ = jobs[next].tube;
+      commands.append("use ").append(used_).append("\r\n");
+      sent.emplace_back();
+    } else {
+      client::append_put(new_job(jobs[next]), commands);
+      sent.emplace_back(next++);
+    }
+    return true;
+  };
+  const auto take = [&](client::Reply&& answer) -> Result<void> {
+    const auto job = sent[answered++];
+    if (!job) {
+      use_refused = answer.is("USING") ? std::nullopt : std::optional(std::move(answer));
+      return {};
+    }
+    // BURIED: it had no room in the queue. The job has an id, and must not stay in that state.
+    if (answer.is("INSERTED") || answer.is(word::kBuried)) outcomes[*job].id = answer.number();
+    if (use_refused) {
+      outcomes[*job].refusal = *use_refused;
+    } else if (!answer.is("INSERTED")) {
+      outcomes[*job].refusal = std::move(answer);
+    }
+    return {};
+  };
+  auto done = pipelined(connection_, make, take);
+  if (use_refused) used_.clear();
+  return done;
+}
+
+// Both commands go together, so that even a TTR of a second does not run out in between.
+Result<void> JobPutter::bury(std::span<const JobRecord> jobs, std::vector<PutOutcome>& outcomes) {
+  std::vector<std::size_t> buried;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const bool put = outcomes[i].id != 0 && outcomes[i].refusal.line.empty();
+    if (put && jobs[i].state == JobState::buried) buried.push_back(i);
+  }
+  return ask_each(
+      connection_, 2 * buried.size(),
+      [&](std::size_t i, std::string& commands) {
+        const std::size_t job = buried[i / 2];
+        const JobId id = outcomes[job].id;
+        if (i % 2 == 0) {
+          fmt::format_to(std::back_inserter(commands), "reserve-job {}\r\n", id);
+        } else {
+          fmt::format_to(std::back_inserter(commands), "bury {} {}\r\n", id, jobs[job].priority);
+        }
+      },
+      [&](std::size_t i, client::Reply&& answer) {
+        PutOutcome& outcome = outcomes[buried[i / 2]];
+        const bool done = i % 2 == 0 ? answer.is("RESERVED") : answer.is(word::kBuried);
+        if (!done && outcome.refusal.line.empty()) outcome.refusal = std::move(answer);
+      });
+}
+
+// Who is there in spite of a refusal is not to stay.
+Result<void> JobPutter::take_back(std::vector<PutOutcome>& outcomes) {
+  std::vector<JobRecord> unwanted;
+  for (PutOutcome& outcome : outcomes) {
+    if (outcome.id == 0 || outcome.refusal.line.empty()) continue;
+    unwanted.emplace_back().id = outcome.id;
+    outcome.id = 0;
+  }
+  const auto deleted = delete_jobs(connection_, unwanted);
+  return deleted ? Result<void>() : deleted.error();
+}
+
+}  // namespace tubed::tubectl

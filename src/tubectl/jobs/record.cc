@@ -1,0 +1,125 @@
+#include "tubectl/jobs/record.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "protocol/arguments.h"
+
+namespace tubed::tubectl {
+namespace {
+
+constexpr std::array kStates{JobState::ready, JobState::delayed, JobState::buried,
+                             JobState::reserved};
+
+std::uint32_t narrow(std::uint64_t number) {
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(number, std::numeric_limits<std::uint32_t>::max()));
+}
+
+// Reads the number under `key`, if there is one. An error: it is none, or `T` cannot hold it.
+template <class T>
+Result<void> read_number(const Json& object, const char* key, T& number) {
+  const auto found = object.find(key);
+  if (found == object.end()) return {};
+  if (!found->is_number_unsigned() ||
+      found->template get<std::uint64_t>() > std::numeric_limits<T>::max()) {
+    return Error{fmt::format("its \"{}\" is no whole number from 0 to {}", key,
+                             std::numeric_limits<T>::max())};
+  }
+  number = found->template get<T>();
+  return {};
+}
+
+Result<void> read_numbers(const Json& object, JobRecord& job) {
+  TRY(read_number(object, "id", job.id));
+  TRY(read_number(object, "priority", job.priority));
+  TRY(read_number(object, "delay", job.delay_seconds));
+  TRY(read_number(object, "ttr", job.ttr_seconds));
+  using Counter = std::pair<const char*, std::uint64_t*>;
+  for (const auto& [key, counter] :
+       {Counter{"age", &job.age_seconds}, Counter{"reserves", &job.reserves},
+        Counter{"timeouts", &job.timeouts}, Counter{"releases", &job.releases},
+        Counter{"buries", &job.buries}, Counter{"kicks", &job.kicks}}) {
+    TRY(read_number(object, key, *counter));
+  }
+  return {};
+}
+
+Result<void> read_names(const Json& object, JobRecord& job) {
+  if (const auto tube = object.find("tube"); tube != object.end()) {
+    if (!tube->is_string() || !protocol::is_tube_name(tube->get_ref<const std::string&>())) {
+      return Error{"its \"tube\" is no tube's name"};
+    }
+    job.tube = tube->get<std::string>();
+  }
+  if (const auto state = object.find("state"); state != object.end()) {
+    const auto named = state->is_string() ? state_named(state->get_ref<const std::string&>())
+                                          : std::optional<JobState>();
+    if (!named) return Error{"its \"state\" is not ready, delayed, buried or reserved"};
+    job.state = *named;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<JobState> state_named(std::string_view name) {
+  const auto* const found = std::ranges::find(kStates, name, &name_of);
+  return found == kStates.end() ? std::nullopt : std::optional(*found);
+}
+
+std::optional<JobRecord> record_of(const client::StatsBlock& stats) {
+  const auto id = stats.number("id");
+  const auto tube = stats.text("tube");
+  const auto state = state_named(stats.text("state").value_or(""));
+  if (!id || !tube || !state) return std::nullopt;
+  JobRecord job;
+  job.id = *id;
+  job.tube = *tube;
+  job.state = *state;
+  job.priority = narrow(stats.count("pri"));
+  if (*state == JobState::delayed) {
+    job.delay_seconds = std::max(1U, narrow(stats.count("time-left")));
+  }
+  job.ttr_seconds = narrow(stats.count("ttr"));
+  job.age_seconds = stats.count("age");
+  job.reserves = stats.count("reserves");
+  job.timeouts = stats.count("timeouts");
+  job.releases = stats.count("releases");
+  job.buries = stats.count("buries");
+  job.kicks = stats.count("kicks");
+  return job;
+}
+
+Json as_json(const JobRecord& job) {
+  Json object{{"id", job.id},
+              {"tube", job.tube},
+              {"state", name_of(job.state)},
+              {"priority", job.priority},
+              {"delay", job.delay_seconds},
+              {"ttr", job.ttr_seconds},
+              {"age", job.age_seconds},
+              {"reserves", job.reserves},
+              {"timeouts", job.timeouts},
+              {"releases", job.releases},
+              {"buries", job.buries},
+              {"kicks", job.kicks}};
+  set_body(object, job.body);
+  return object;
+}
+
+Result<JobRecord> read_record(std::string_view line) {
+  const Json object = Json::parse(line, nullptr, false);
+  if (!object.is_object()) return Error{"it is no JSON object"};
+  JobRecord job;
+  TRY(read_names(object, job));
+  TRY(read_numbers(object, job));
+  job.body = TRY(body_of(object));
+  return job;
+}
+
+}  // namespace tubed::tubectl

@@ -1,0 +1,52 @@
+// JobRecord: a job as it goes from one place to another, and as a line of JSON.
+//
+// It knows no server: what stats-job and a line tell is given to it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "client/stats_block.h"
+#include "engine/types.h"
+#include "tubectl/json.h"
+
+namespace tubed::tubectl {
+
+// What most clients put with, so that a job put by hand is no more urgent than theirs.
+inline constexpr Priority kUsualPriority = 1024;
+inline constexpr std::uint32_t kUsualTtrSeconds = 60;
+
+struct JobRecord {
+  JobId id = 0;
+  std::string tube{kDefaultTube};
+  JobState state = JobState::ready;
+  Priority priority = kUsualPriority;
+  std::uint32_t delay_seconds = 0;  // what is left of it
+  std::uint32_t ttr_seconds = kUsualTtrSeconds;
+  std::uint64_t age_seconds = 0;
+  std::uint64_t reserves = 0;
+  std::uint64_t timeouts = 0;
+  std::uint64_t releases = 0;
+  std::uint64_t buries = 0;
+  std::uint64_t kicks = 0;
+  std::string body;
+};
+
+// Nothing: there is no such state. "ready", as stats-job has it.
+std::optional<JobState> state_named(std::string_view name);
+
+// What stats-job tells, so without the body. Nothing: these are no job's stats. A job that is
+// delayed still has 1 s at least, so that it stays so.
+std::optional<JobRecord> record_of(const client::StatsBlock& stats);
+
+// One object: id, tube, state, priority, delay, ttr, age, the counters, and the body last.
+Json as_json(const JobRecord& job);
+
+// Reads such an object. Only the body must be there; else the job is as JobRecord has it. Keys that
+// it does not know are passed over. The error says what is wrong, without the line's number.
+Result<JobRecord> read_record(std::string_view line);
+
+}  // namespace tubed::tubectl

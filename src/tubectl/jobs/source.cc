@@ -1,0 +1,213 @@
+#include "tubectl/jobs/source.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "client/pipeline.h"
+#include "client/stats_block.h"
+#include "protocol/reply.h"
+
+namespace tubed::tubectl {
+namespace {
+
+namespace word = protocol::word;
+
+constexpr std::size_t kBatchJobs = 512;
+constexpr std::size_t kBatchBytes = 4 * 1024 * 1024;
+// Until it is known how large the bodies are.
+constexpr std::size_t kFirstBatchJobs = 16;
+constexpr std::size_t kLeastNear = 4;
+constexpr std::size_t kMostNear = kBatchJobs;
+// How often in a row others may be quicker.
+constexpr int kTries = 3;
+
+void append_command(std::string& commands, std::string_view name, JobId id) {
+  fmt::format_to(std::back_inserter(commands), "{} {}\r\n", name, id);
+}
+
+// Replaces each by what stats-job tells; who is gone has the id 0.
+Result<void> describe_jobs(client::Connection& connection, std::vector<JobRecord>& jobs) {
+  return ask_each(
+      connection, jobs.size(),
+      [&](std::size_t i, std::string& commands) {
+        append_command(commands, "stats-job", jobs[i].id);
+      },
+      [&](std::size_t i, client::Reply&& answer) {
+        auto told = answer.is("OK") ? record_of(client::StatsBlock(answer.body)) : std::nullopt;
+        std::string body = std::move(jobs[i].body);
+        jobs[i] = told ? std::move(*told) : JobRecord();
+        jobs[i].body = std::move(body);
+      });
+}
+
+// Sends the command for each of them; says of each whether `due` was the answer.
+Result<std::vector<bool>> do_to_each(client::Connection& connection,
+                                     std::span<const JobRecord> jobs, std::string_view name,
+                                     std::string_view due) {
+  std::vector<bool> done(jobs.size());
+  TRY(ask_each(
+      connection, jobs.size(),
+      [&](std::size_t i, std::string& commands) { append_command(commands, name, jobs[i].id); },
+      [&](std::size_t i, const client::Reply& answer) { done[i] = answer.is(due); }));
+  return done;
+}
+
+void drop_gone(std::vector<JobRecord>& jobs) {
+  std::erase_if(jobs, [](const JobRecord& job) { return job.id == 0; });
+}
+
+// Wider where a half was found, narrower where next to nothing was.
+std::size_t adapted(std::size_t width, std::size_t looked, std::size_t found) {
+  if (found * 2 >= looked) return std::min(width * 2, kMostNear);
+  if (found * 8 < looked) return std::max(width / 2, kLeastNear);
+  return width;
+}
+
+}  // namespace
+
+JobSource::JobSource(client::Connection& connection, std::string tube, JobState state,
+                     Wanted wanted)
+    : connection_(connection),
+      tube_(std::move(tube)),
+      state_(state),
+      wanted_(wanted),
+      reserves_(state == JobState::ready),
+      batch_(wanted == Wanted::ids ? kBatchJobs : kFirstBatchJobs) {
+  TUBED_ASSERT(state != JobState::reserved);
+}
+
+Result<std::vector<JobRecord>> JobSource::next(std::uint64_t most) {
+  if (!begun_) TRY(begin());
+  const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(most, batch_));
+  if (count == 0 || !refusal_.line.empty()) return std::vector<JobRecord>();
+  if (reserves_) {
+    auto jobs = reserve(count);
+    if (!jobs) return jobs;
+    learn_sizes(*jobs);
+    if (!jobs->empty()) return jobs;
+    // Nothing is left, or the tube is paused.
+    reserves_ = false;
+  }
+  auto jobs = look_around(count);
+  if (jobs) learn_sizes(*jobs);
+  return jobs;
+}
+
+// Watches the tube alone, and uses it for the peeks.
+Result<void> JobSource::begin() {
+  begun_ = true;
+  std::vector<std::string> commands{"use " + tube_};
+  if (reserves_) {
+    commands.push_back("watch " + tube_);
+    auto watched = TRY(connection_.ask("list-tubes-watched"));
+    // Not to know what else is watched would be to take the jobs of other tubes.
+    if (!watched.is("OK")) {
+      refusal_ = std::move(watched);
+      return {};
+    }
+    for (const std::string& other : client::list_items(watched.body)) {
+      if (other != tube_) commands.push_back("ignore " + other);
+    }
+  }
+  for (const std::string& command : commands) {
+    auto answer = TRY(connection_.ask(command));
+    if (!answer.is("USING") && !answer.is("WATCHING")) {
+      refusal_ = std::move(answer);
+      return {};
+    }
+  }
+  return {};
+}
+
+Result<std::vector<JobRecord>> JobSource::reserve(std::size_t most) {
+  std::vector<JobRecord> jobs;
+  TRY(ask_each(
+      connection_, most,
+      [](std::size_t, std::string& commands) { commands += "reserve-with-timeout 0\r\n"; },
+      [&](std::size_t, client::Reply&& answer) {
+        if (!answer.is("RESERVED")) return;
+        JobRecord& job = jobs.emplace_back();
+        job.id = answer.number();
+        job.tube = tube_;
+        if (wanted_ == Wanted::records) job.body = std::move(answer.body);
+      }));
+  if (wanted_ == Wanted::ids) return jobs;
+  TRY(describe_jobs(connection_, jobs));
+  drop_gone(jobs);
+  for (JobRecord& job : jobs) {
+    // As it was before it was taken.
+    job.state = JobState::ready;
+    if (job.reserves > 0) --job.reserves;
+  }
+  return jobs;
+}
+
+Result<std::vector<JobRecord>> JobSource::look_around(std::size_t most) {
+  std::vector<JobRecord> jobs;
+  for (int i = 0; i < kTries && jobs.empty(); ++i) {
+    auto first = TRY(connection_.ask(fmt::format("peek-{}", name_of(state_))));
+    if (!first.is("FOUND")) break;
+    auto found = matching_near(first.number(), most);
+    if (!found) return found;
+    if (wanted_ == Wanted::ids) {
+      jobs = std::move(*found);
+      continue;
+    }
+    TRY(for_each_body(connection_, *found,
+                      [&](JobRecord& job) { jobs.push_back(std::move(job)); }));
+  }
+  return jobs;
+}
+
+Result<std::vector<JobRecord>> JobSource::matching_near(JobId id, std::size_t most) {
+  const JobId below = std::min<JobId>(std::min(below_, most), id - 1);
+  const JobId above = std::min(above_, most);
+  std::vector<JobRecord> jobs(below + 1 + above);
+  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].id = id - below + i;
+  TRY(describe_jobs(connection_, jobs));
+  std::erase_if(jobs, [this](const JobRecord& job) {
+    return job.id == 0 || job.state != state_ || job.tube != tube_;
+  });
+  const auto lower = std::ranges::count_if(jobs, [id](const auto& job) { return job.id < id; });
+  const auto higher = std::ranges::count_if(jobs, [id](const auto& job) { return job.id > id; });
+  below_ = adapted(below_, below, static_cast<std::size_t>(lower));
+  above_ = adapted(above_, above, static_cast<std::size_t>(higher));
+  if (jobs.size() > most) jobs.resize(most);
+  return jobs;
+}
+
+void JobSource::learn_sizes(const std::vector<JobRecord>& jobs) {
+  if (wanted_ == Wanted::ids || jobs.empty()) return;
+  std::size_t bytes = 0;
+  for (const JobRecord& job : jobs) bytes += job.body.size();
+  const std::size_t each = std::max<std::size_t>(1, bytes / jobs.size());
+  batch_ = std::clamp<std::size_t>(kBatchBytes / each, 1, kBatchJobs);
+}
+
+Result<void> for_each_body(client::Connection& connection, std::vector<JobRecord>& jobs,
+                           const std::function<void(JobRecord& job)>& visit) {
+  return ask_each(
+      connection, jobs.size(),
+      [&](std::size_t i, std::string& commands) { append_command(commands, "peek", jobs[i].id); },
+      [&](std::size_t i, client::Reply&& answer) {
+        if (!answer.is("FOUND")) return;
+        JobRecord job = std::move(jobs[i]);
+        job.body = std::move(answer.body);
+        visit(job);
+      });
+}
+
+Result<std::vector<bool>> delete_jobs(client::Connection& connection,
+                                      std::span<const JobRecord> jobs) {
+  return do_to_each(connection, jobs, "delete", word::kDeleted);
+}
+
+Result<std::vector<bool>> touch_jobs(client::Connection& connection,
+                                     std::span<const JobRecord> jobs) {
+  return do_to_each(connection, jobs, "touch", word::kTouched);
+}
+
+}  // namespace tubed::tubectl

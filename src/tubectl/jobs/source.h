@@ -1,0 +1,68 @@
+// JobSource: the jobs of one tube in one state, some at a time, for whoever removes them.
+//
+// Ready jobs it reserves, so that no worker gets them meanwhile. What a reserve does not give (jobs
+// of a paused tube, delayed and buried ones) it finds near the one that the server shows first, for
+// jobs that were put together have near ids. It never hands out a job of another tube or state, but
+// only who has reserved a job keeps it from changing meanwhile. It deletes nothing.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "client/connection.h"
+#include "tubectl/jobs/record.h"
+
+namespace tubed::tubectl {
+
+class JobSource {
+ public:
+  // With `ids`, only the id, tube and state of a record are filled in.
+  enum class Wanted : std::uint8_t { ids, records };
+
+  // `client` is changed in what it uses and watches. Precondition: `state` is not reserved.
+  JobSource(client::Connection& connection, std::string tube, JobState state, Wanted wanted);
+
+  // Some jobs, `most` at most and about 4 MiB of bodies; none: there are no more, or the server
+  // refuses the tube. Precondition: those of the last call are gone, or were let go of.
+  Result<std::vector<JobRecord>> next(std::uint64_t most);
+  // What the server said when it refused; with an empty line, it did not.
+  const client::Reply& refusal() const { return refusal_; }
+  // Those of the last call are reserved by the client.
+  bool held() const { return reserves_; }
+
+ private:
+  Result<void> begin();
+  Result<std::vector<JobRecord>> reserve(std::size_t most);
+  Result<std::vector<JobRecord>> look_around(std::size_t most);
+  Result<std::vector<JobRecord>> matching_near(JobId id, std::size_t most);
+  void learn_sizes(const std::vector<JobRecord>& jobs);
+
+  client::Connection& connection_;
+  std::string tube_;
+  JobState state_;
+  Wanted wanted_;
+  bool begun_ = false;
+  client::Reply refusal_;
+  bool reserves_;
+  std::size_t batch_;  // jobs that fit into what is held in memory
+  // How many ids are looked at on either side; they grow where there is something to be found.
+  std::size_t below_ = 32;
+  std::size_t above_ = 32;
+};
+
+// Asks for the body of each of those jobs and gives each that is still there to visit(), one after
+// the other. Pipelined.
+Result<void> for_each_body(client::Connection& connection, std::vector<JobRecord>& jobs,
+                           const std::function<void(JobRecord& job)>& visit);
+// Deletes them, pipelined; says of each whether it was there and not another client's.
+Result<std::vector<bool>> delete_jobs(client::Connection& connection,
+                                      std::span<const JobRecord> jobs);
+// Begins their TTR anew, pipelined; says of each whether the client still holds it.
+Result<std::vector<bool>> touch_jobs(client::Connection& connection,
+                                     std::span<const JobRecord> jobs);
+
+}  // namespace tubed::tubectl

@@ -1,0 +1,183 @@
+#include "tubectl/options.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/edit_distance.h"
+#include "client/address.h"
+#include "protocol/arguments.h"
+#include "tubectl/jobs/ids.h"
+
+namespace tubed::tubectl {
+namespace {
+
+using UnitRow = std::pair<std::string_view, std::uint64_t>;
+
+constexpr std::array<UnitRow, 5> kSecondUnits{
+    {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86'400}}};
+constexpr std::array<UnitRow, 4> kByteUnits{
+    {{"", 1}, {"KiB", 1U << 10}, {"MiB", 1U << 20}, {"GiB", 1U << 30}}};
+constexpr std::array<UnitRow, 1> kNoUnits{{{"", 1}}};
+constexpr std::string_view kMilliseconds = "ms";
+
+// Nothing: not a number, an unknown unit, or a value beyond 64 bits.
+std::optional<std::uint64_t> whole_value(std::string_view text, std::span<const UnitRow> units) {
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  if (read.ec != std::errc()) return std::nullopt;
+  const std::string_view unit(read.ptr, static_cast<std::size_t>(end - read.ptr));
+  const auto found = std::ranges::find(units, unit, &UnitRow::first);
+  if (found == units.end() || __builtin_mul_overflow(number, found->second, &number)) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+std::optional<double> fractional_value(std::string_view text, std::span<const UnitRow> units) {
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  if (read.ec != std::errc() || !std::isfinite(number)) return std::nullopt;
+  const std::string_view unit(read.ptr, static_cast<std::size_t>(end - read.ptr));
+  if (unit == kMilliseconds && units.size() > 1) return number / 1000;
+  const auto found = std::ranges::find(units, unit, &UnitRow::first);
+  if (found == units.end()) return std::nullopt;
+  return number * static_cast<double>(found->second);
+}
+
+std::string range_in_words(std::uint64_t least, std::uint64_t most) {
+  if (most == std::numeric_limits<std::uint64_t>::max()) return fmt::format("from {} on", least);
+  return fmt::format("from {} to {}", least, most);
+}
+
+std::string not_a_value(std::string_view text, std::string_view expected) {
+  return fmt::format("\"{}\" is not {}", text.substr(0, 40), expected);
+}
+
+// The number that `read` finds in the text, if it is in the range.
+template <class Number, class Read>
+Result<std::string> ranged(std::string_view text, Number min, Number max,
+                           const std::string& expected, Read read) {
+  const auto number = read(text);
+  if (!number || *number < min || *number > max) return Error{not_a_value(text, expected)};
+  return fmt::format("{}", *number);
+}
+
+Result<std::string> whole_number(const ValueType& type, std::string_view text,
+                                 const std::string& expected, std::span<const UnitRow> units) {
+  return ranged(text, type.min, type.max, expected,
+                [units](std::string_view word) { return whole_value(word, units); });
+}
+
+Result<std::string> fraction(const ValueType& type, std::string_view text,
+                             const std::string& expected, std::span<const UnitRow> units) {
+  return ranged(text, type.min_number, type.max_number, expected,
+                [units](std::string_view word) { return fractional_value(word, units); });
+}
+
+Result<std::string> tube_name(std::string_view text) {
+  if (protocol::is_tube_name(text)) return std::string(text);
+  return Error{fmt::format("\"{}\" is not a tube's name", text)};
+}
+
+Result<std::string> job_id(std::string_view text, bool may_be_tube) {
+  if (is_id_or_stdin(text) || (may_be_tube && protocol::is_tube_name(text))) {
+    return std::string(text);
+  }
+  return not_an_id(text);
+}
+
+constexpr std::size_t kMaxMeantWord = 100;
+
+}  // namespace
+
+Result<std::string> normalized(const ValueType& type, std::string_view text) {
+  using Kind = ValueType::Kind;
+  const auto range = range_in_words(type.min, type.max);
+  switch (type.kind) {
+    case Kind::flag:
+    case Kind::text:
+    case Kind::file:
+    case Kind::command:
+    case Kind::choice:
+      return std::string(text);
+    case Kind::address:
+      TRY(client::parse_address(text));
+      return std::string(text);
+    case Kind::tube:
+      return tube_name(text);
+    case Kind::job_id:
+      return job_id(text, false);
+    case Kind::job_or_tube:
+      return job_id(text, true);
+    case Kind::count:
+      return whole_number(type, text, "a whole number " + range, kNoUnits);
+    case Kind::number:
+      return fraction(
+          type, text,
+          fmt::format("a number from {:.10g} to {:.10g}", type.min_number, type.max_number),
+          kNoUnits);
+    case Kind::seconds:
+      return whole_number(
+          type, text, fmt::format("a time in whole seconds {}, as 90, 90s, 5m, 2h or 1d", range),
+          kSecondUnits);
+    case Kind::time:
+      return fraction(
+          type, text,
+          fmt::format("a time in seconds from {:.10g} to {:.10g}, as 90, 0.5, 50ms, 5m or 2h",
+                      type.min_number, type.max_number),
+          kSecondUnits);
+    case Kind::size:
+      return whole_number(type, text,
+                          fmt::format("a size in bytes {}, as 65535, 64KiB or 1GiB", range),
+                          kByteUnits);
+  }
+  return std::string(text);
+}
+
+OptionNames split_names(const OptionRow& row) {
+  std::vector<std::string> letters;
+  std::vector<std::string> words;
+  OptionNames result;
+  std::string_view rest = row.names;
+  while (!rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    const std::string name(rest.substr(0, comma));
+    rest.remove_prefix(comma == rest.npos ? rest.size() : comma + 1);
+    if (name.starts_with("--")) {
+      words.push_back(name);
+    } else if (name.starts_with('-')) {
+      letters.push_back(name);
+    } else {
+      result.positional = name;
+    }
+  }
+  result.names = std::move(letters);
+  result.names.insert(result.names.end(), words.begin(), words.end());
+  return result;
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
+  if (word.size() > kMaxMeantWord) return "";
+  // A third of the word may be wrong, and at most three letters.
+  std::size_t nearest = 4;
+  std::string_view meant;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance >= nearest || distance > candidate.size() / 3) continue;
+    nearest = distance;
+    meant = candidate;
+  }
+  return meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant);
+}
+
+}  // namespace tubed::tubectl

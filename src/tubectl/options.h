@@ -1,0 +1,247 @@
+// The options of tubectl as data: one OptionRow for each option, flag and positional argument, one
+// Subcommand for each subcommand. The command line is parsed by them (command_line.cc), and the
+// help, the completions and the documentation are made from them.
+//
+// A row says how the option is written, what it takes and which member of the subcommand's options
+// struct it sets. A member that is a std::optional stays empty unless the option is given; a vector
+// takes several values. The initial value of a member is the option's default.
+#pragma once
+
+#include <array>
+#include <charconv>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+
+namespace tubed::tubectl {
+
+// --- What an option takes
+
+struct ValueType {
+  enum class Kind : std::uint8_t {
+    flag,     // takes no value
+    text,     // anything
+    address,  // where a server listens
+    tube,     // a tube's name [protocol: Name convention]
+    file,     // a path
+    command,  // a program
+    job_id,   // a job's id, or "-" for ids on standard input
+    job_or_tube,
+    count,    // a whole number
+    number,   // a number that may have a fraction
+    seconds,  // a time in whole seconds: 90, 90s, 5m, 2h, 1d
+    time,     // a time in seconds that may have a fraction: also 0.5 and 50ms
+    size,     // bytes: 65535, 64KiB, 1GiB
+    choice    // one of `choices`
+  };
+
+  Kind kind = Kind::flag;
+  std::string_view placeholder{};  // how the help writes the value
+  // The range of count, seconds and size, and that of number and time.
+  std::uint64_t min = 0;
+  std::uint64_t max = std::numeric_limits<std::uint64_t>::max();
+  double min_number = 0;
+  double max_number = 0;
+  std::span<const std::string_view> choices{};
+};
+
+inline constexpr ValueType kFlag{};
+inline constexpr ValueType kTube{ValueType::Kind::tube, "TUBE"};
+inline constexpr ValueType kFile{ValueType::Kind::file, "FILE"};
+inline constexpr ValueType kJobId{ValueType::Kind::job_id, "ID"};
+
+constexpr ValueType text(std::string_view placeholder) {
+  return {ValueType::Kind::text, placeholder};
+}
+constexpr ValueType count(std::uint64_t min,
+                          std::uint64_t max = std::numeric_limits<std::uint64_t>::max(),
+                          std::string_view placeholder = "N") {
+  return {ValueType::Kind::count, placeholder, min, max};
+}
+constexpr ValueType number(double min, double max) {
+  return {
+      .kind = ValueType::Kind::number, .placeholder = "N", .min_number = min, .max_number = max};
+}
+constexpr ValueType seconds(std::uint64_t max = std::numeric_limits<std::uint32_t>::max()) {
+  return {ValueType::Kind::seconds, "TIME", 0, max};
+}
+constexpr ValueType time(double min, double max) {
+  return {
+      .kind = ValueType::Kind::time, .placeholder = "TIME", .min_number = min, .max_number = max};
+}
+constexpr ValueType size(std::uint64_t min, std::uint64_t max) {
+  return {ValueType::Kind::size, "SIZE", min, max};
+}
+constexpr ValueType choice(std::string_view placeholder,
+                           std::span<const std::string_view> choices) {
+  return {.kind = ValueType::Kind::choice, .placeholder = placeholder, .choices = choices};
+}
+
+// The value as its option stores it: numbers, times and sizes as a plain decimal number, so that
+// "5m" becomes "300"; other text as it is. The Error names what the option takes, with its range
+// and units. Choices are checked elsewhere.
+Result<std::string> normalized(const ValueType& type, std::string_view text);
+
+// --- Rows
+
+struct OptionRow {
+  std::string_view names;  // "-t,--tube"; a name without hyphens is a positional argument
+  ValueType type{};
+  std::string_view help{};
+  bool required = false;
+  bool shows_default = false;
+  std::string_view default_text{};  // shown as the default of an empty std::optional
+  bool one_each = false;            // of a vector: each value has the option's name before it
+  char separator = '\0';            // of a vector: what separates several values in one word
+  std::string_view env{};           // the environment variable that also sets it
+  std::array<std::string_view, 3> excludes{};  // other options, by name
+  std::string_view needs{};
+
+  // Filled in by option().
+  bool repeats = false;
+  // Sets the member to normalized values. Precondition: at least one; exactly one unless `repeats`.
+  void (*assign)(void* options, const std::vector<std::string>& values) = nullptr;
+  // The default as the help shows it.
+  std::string (*show)(const void* options) = nullptr;
+};
+
+namespace detail {
+
+template <class Member>
+inline constexpr bool kIsVector = false;
+template <class T>
+inline constexpr bool kIsVector<std::vector<T>> = true;
+template <class Member>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+// Precondition: `text` was normalized, and the range of the row is within that of the member.
+template <class Value>
+Value parsed(const std::string& text) {
+  if constexpr (std::same_as<Value, std::string>) {
+    return text;
+  } else {
+    Value value{};
+    const char* const end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, value);
+    TUBED_ASSERT(read.ec == std::errc() && read.ptr == end);
+    return value;
+  }
+}
+
+template <class Member>
+void assign_member(Member& member, const std::vector<std::string>& values) {
+  if constexpr (kIsVector<Member>) {
+    member.clear();
+    for (const std::string& value : values) {
+      member.push_back(parsed<typename Member::value_type>(value));
+    }
+  } else if constexpr (kIsOptional<Member>) {
+    member = parsed<typename Member::value_type>(values.front());
+  } else if constexpr (std::same_as<Member, bool>) {
+    member = values.front() == "true";
+  } else {
+    member = parsed<Member>(values.front());
+  }
+}
+
+template <class Member>
+std::string show_member(const Member& member) {
+  if constexpr (kIsVector<Member> || kIsOptional<Member>) {
+    return {};
+  } else {
+    return fmt::format("{}", member);
+  }
+}
+
+template <class Options>
+Options& follow(Options& options) {
+  return options;
+}
+template <class Options, class Member, class... Rest>
+auto& follow(Options& options, Member member, Rest... rest) {
+  return follow(options.*member, rest...);
+}
+
+template <class Member>
+struct ClassOf;
+template <class Class, class Member>
+struct ClassOf<Member Class::*> {
+  using type = Class;
+};
+
+}  // namespace detail
+
+// The row for the member to which the path leads: &Options::member, or through other structs. The
+// path begins in the struct that `Options` names, or in the class of its first step.
+template <auto kFirst, auto... kRest>
+constexpr OptionRow option(OptionRow row) {
+  using Options = typename detail::ClassOf<decltype(kFirst)>::type;
+  using Member =
+      std::remove_reference_t<decltype(detail::follow(std::declval<Options&>(), kFirst, kRest...))>;
+  row.repeats = detail::kIsVector<Member>;
+  row.assign = [](void* options, const std::vector<std::string>& values) {
+    detail::assign_member(detail::follow(*static_cast<Options*>(options), kFirst, kRest...),
+                          values);
+  };
+  row.show = [](const void* options) {
+    return detail::show_member(
+        detail::follow(*static_cast<const Options*>(options), kFirst, kRest...));
+  };
+  return row;
+}
+
+// --- Subcommands
+
+struct Subcommand {
+  std::string_view name;
+  std::string_view group;  // the heading in the help of tubectl
+  std::string_view summary;
+  std::span<const OptionRow> options;
+  std::string_view footer;  // of its help
+
+  // Of a subcommand that runs a program: the words after it, which no option may be taken from.
+  std::vector<std::string>& (*program_arguments)(void* options) = nullptr;
+
+  // A new options struct, with its defaults.
+  std::shared_ptr<void> (*make_options)() = nullptr;
+  // Runs the subcommand and returns the exit code. An Error: the server is not reachable any more.
+  Result<int> (*run)(void* options) = nullptr;
+};
+
+// Fills in what runs the subcommand: kRun(Options&).
+template <class Options, auto kRun>
+constexpr Subcommand runs(Subcommand subcommand) {
+  subcommand.make_options = [] { return std::shared_ptr<void>(std::make_shared<Options>()); };
+  subcommand.run = [](void* options) -> Result<int> {
+    return kRun(*static_cast<Options*>(options));
+  };
+  return subcommand;
+}
+
+// The names of a row: first those with one hyphen, then those with two, then the positional one.
+struct OptionNames {
+  std::vector<std::string> names;  // with their hyphens
+  std::string positional;          // empty: there is none
+};
+OptionNames split_names(const OptionRow& row);
+
+// --- Mistakes
+
+// " (did you mean put?)" with the candidate nearest to `word`, or "" when none is near. O(length of
+// word * length of candidate) for each.
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
+
+}  // namespace tubed::tubectl
