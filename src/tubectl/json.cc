@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "tubectl/utf8.h"
+#include "tubectl/terminal.h"
 
 namespace tubed::tubectl {
 namespace {

@@ -1,14 +1,28 @@
-// Terminal: what tubectl does only for a person: colours, a progress line, a question.
+// Terminal: output for people: safe text, colours, tables, a progress line, a question.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 
 namespace tubed::tubectl {
+
+// --- Text
+
+// The bytes of the character at the beginning; 0: there is none. [RFC 3629, section 4]
+std::size_t character_bytes(std::string_view text);
+
+// Text of others for a terminal, which would obey some of it: control characters, and bytes that
+// are no UTF-8, become \r or \x1b. Line ends and tabs stay.
+std::string escaped(std::string_view text);
+
+// --- Colours
 
 // Colours are for a terminal whose user has not set NO_COLOR.
 enum class Style : std::uint8_t { plain, bold, dim, red, green, yellow, cyan };
@@ -27,6 +41,34 @@ class Paint {
   explicit Paint(bool paints) : paints_(paints) {}
   bool paints_;
 };
+
+// --- Tables
+
+// Rows in columns, each as wide as its widest cell.
+class TextTable {
+ public:
+  struct Column {
+    std::string title;
+    bool right = false;  // numbers
+  };
+  struct Cell {
+    std::string text;
+    Style style = Style::plain;
+  };
+
+  explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  // Precondition: as many cells as columns.
+  void add(std::vector<Cell> row);
+  // The titles and the rows, a line each.
+  std::string text(const Paint& paint) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<Cell>> rows_;
+};
+
+// --- Bodies, progress and questions
 
 // A body as standard output is to have it: its bytes, and a line end if it is one of several. A
 // terminal gets escaped() text that ends its line, unless `raw`.

@@ -5,10 +5,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "tubectl/bench/cycles.h"
 #include "tubectl/bench/pipe.h"
-#include "tubectl/bench/puts.h"
-#include "tubectl/bench/reserves.h"
+#include "tubectl/bench/workloads.h"
 
 namespace tubed::tubectl::bench {
 namespace {

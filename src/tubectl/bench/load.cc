@@ -14,10 +14,8 @@
 #include "client/system_error.h"
 #include "client/transport.h"
 #include "protocol/reply.h"
-#include "tubectl/bench/cycles.h"
 #include "tubectl/bench/pipe.h"
-#include "tubectl/bench/puts.h"
-#include "tubectl/bench/reserves.h"
+#include "tubectl/bench/workloads.h"
 
 namespace tubed::tubectl::bench {
 namespace {

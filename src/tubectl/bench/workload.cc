@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
+
 namespace tubed::tubectl::bench {
 namespace {
 
@@ -20,6 +22,33 @@ std::string_view expected_word(Command command) {
 }
 
 }  // namespace
+
+std::string_view name_of(Command command) {
+  switch (command) {
+    case Command::put:
+      return "put";
+    case Command::reserve:
+      return "reserve";
+    case Command::remove:
+      return "delete";
+  }
+  return "";
+}
+
+void InFlight::sent(Command command, std::size_t count, Clock::time_point now) {
+  if (count == 0) return;
+  runs_.push_back(Run{command, count, now});
+  size_ += count;
+}
+
+InFlight::Oldest InFlight::take_oldest() {
+  TUBED_ASSERT(!empty());
+  Run& run = runs_.front();
+  const Oldest oldest{run.command, run.sent};
+  if (--run.count == 0) runs_.pop_front();
+  --size_;
+  return oldest;
+}
 
 Workload::Workload(const Plan& plan, Tally& tally)
     : plan_(plan), tally_(tally), in_flight_(plan.clients) {}

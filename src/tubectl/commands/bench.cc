@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "tubectl/bench/cycles.h"
 #include "tubectl/bench/load.h"
 #include "tubectl/bench/pipe.h"
 #include "tubectl/bench/report.h"
+#include "tubectl/bench/workloads.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"

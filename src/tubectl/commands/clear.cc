@@ -8,7 +8,6 @@
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/jobs/counts.h"
-#include "tubectl/jobs/scan.h"
 #include "tubectl/jobs/source.h"
 #include "tubectl/terminal.h"
 

@@ -16,10 +16,9 @@
 #include "client/system_error.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
-#include "tubectl/directory_sync.h"
 #include "tubectl/exit_codes.h"
+#include "tubectl/files.h"
 #include "tubectl/jobs/counts.h"
-#include "tubectl/jobs/scan.h"
 #include "tubectl/jobs/source.h"
 #include "tubectl/terminal.h"
 

@@ -12,13 +12,12 @@
 #include "os/descriptor.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
-#include "tubectl/directory_sync.h"
 #include "tubectl/exit_codes.h"
+#include "tubectl/files.h"
 #include "tubectl/jobs/counts.h"
 #include "tubectl/jobs/ids.h"
 #include "tubectl/jobs/putter.h"
 #include "tubectl/jobs/source.h"
-#include "tubectl/line_input.h"
 #include "tubectl/terminal.h"
 
 namespace tubed::tubectl {

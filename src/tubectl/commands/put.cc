@@ -7,11 +7,11 @@
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
+#include "tubectl/files.h"
 #include "tubectl/jobs/counts.h"
 #include "tubectl/jobs/ids.h"
 #include "tubectl/jobs/record.h"
 #include "tubectl/json.h"
-#include "tubectl/line_input.h"
 #include "tubectl/terminal.h"
 
 namespace tubed::tubectl {

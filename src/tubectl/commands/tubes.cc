@@ -12,7 +12,7 @@
 #include "tubectl/exit_codes.h"
 #include "tubectl/json.h"
 #include "tubectl/snapshot.h"
-#include "tubectl/text_table.h"
+#include "tubectl/terminal.h"
 #include "tubectl/top/tube_list.h"
 
 namespace tubed::tubectl {

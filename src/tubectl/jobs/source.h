@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -64,5 +65,18 @@ Result<std::vector<bool>> delete_jobs(client::Connection& connection,
 // Begins their TTR anew, pipelined; says of each whether the client still holds it.
 Result<std::vector<bool>> touch_jobs(client::Connection& connection,
                                      std::span<const JobRecord> jobs);
+
+// --- Scanning all ids
+
+// The last id to look at: `to`, or else the one that a put gets now, for all jobs that are there
+// have a smaller one. To learn it, a job with a long delay is put into the tube tubectl-export and
+// deleted at once. Nothing: the server refused, and that is told.
+Result<std::optional<JobId>> last_id(client::Connection& connection, std::optional<JobId> to);
+
+// Looks at the ids from `from` to `to`, both included, some thousand at a time, and gives visit()
+// the jobs that are there, by id, without their bodies. visit() returns false to end it. O(ids).
+Result<void> scan_jobs(
+    client::Connection& connection, JobId from, JobId to,
+    const std::function<Result<bool>(std::vector<JobRecord> jobs, JobId seen)>& visit);
 
 }  // namespace tubed::tubectl

@@ -1,4 +1,4 @@
-#include "tubectl/line_input.h"
+#include "tubectl/files.h"
 
 #include <cstdlib>
 #include <string>

@@ -1,4 +1,4 @@
-#include "tubectl/line_input.h"
+#include "tubectl/files.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -111,6 +111,14 @@ Result<void> LineInput::rest(const std::function<Result<void>(std::string_view p
     const auto more = TRY(read());
     if (!more) return {};
   }
+}
+
+Result<void> sync_directory_of(const std::string& file) {
+  const auto slash = file.rfind('/');
+  const std::string name = slash == file.npos ? "." : file.substr(0, slash + 1);
+  const os::Descriptor directory(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory && ::fsync(directory.number()) == 0) return {};
+  return client::system_error(fmt::format("cannot sync the directory {}", name));
 }
 
 }  // namespace tubed::tubectl

@@ -1,4 +1,4 @@
-#include "tubectl/utf8.h"
+#include "tubectl/terminal.h"
 
 #include <string_view>
 

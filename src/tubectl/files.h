@@ -1,4 +1,5 @@
-// LineInput: lines of a file or of standard input, one after the other, in bounded memory.
+// Files: lines of a file or of standard input, read one by one in bounded memory; and the sync of a
+// directory that makes a new file durable.
 #pragma once
 
 #include <cstddef>
@@ -55,5 +56,8 @@ class LineInput {
   bool cut_ = false;       // taken_ is within a line
   std::uint64_t number_ = 0;
 };
+
+// After it the name of `file`, which was just created, survives a power loss.
+Result<void> sync_directory_of(const std::string& file);
 
 }  // namespace tubed::tubectl
