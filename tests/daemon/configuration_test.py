@@ -1,5 +1,5 @@
-"""The command line and the file, as the program takes them. Every single setting is tested in
-tests/config; here is what main() makes of them."""
+"""The command line and the settings file, as the program reads them. tests/config tests each
+setting; this test covers main(): precedence, messages and exit codes."""
 
 import unittest
 
@@ -36,7 +36,7 @@ class Configuration(DaemonTest):
         config = str(self.directory / "none.toml")
         self.check_one_line(run("--config", config, "--check-config"), CONFIG, config)
 
-    def test_what_is_printed_can_be_read(self):
+    def test_printed_settings_can_be_read(self):
         flags = ("-z", "1MiB", "--timeouts-idle", "90s", "--log-level", "debug", "-l", "[::1]:0",
                  "-l", f"unix:{self.directory}/socket", "--tcp-keepalive", "5m")
         code, printed, errors = run(*flags, "--print-config")
@@ -83,12 +83,12 @@ class Configuration(DaemonTest):
         self.check_one_line(run("--salvage", "x", "--config", config), CONFIG, config,
                             "journal.directory")
 
-    def test_what_has_no_effect_is_said(self):
+    def test_a_flag_without_effect_is_logged(self):
         daemon = self.start("-c", "-n")
         for flag in ("-c", "-n"):
             self.assertIn(" warning ", daemon.wait_for_line(f"{flag}: ignored"))
 
-    def test_louder(self):
+    def test_verbose(self):
         self.assertIn('level = "debug"', run("-V", "--print-config")[1])
         self.assertIn('level = "debug"', run("-VVV", "--print-config")[1])
         self.assertIn('level = "warning"', run("--log-level", "error", "-V", "--print-config")[1])

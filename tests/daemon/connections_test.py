@@ -1,4 +1,4 @@
-"""How connections end, and what becomes of the jobs of those that do."""
+"""The end of connections: the input before it, and the jobs that the client holds or waits for."""
 
 import pathlib
 import socket
@@ -6,29 +6,30 @@ import unittest
 
 from harness import DaemonTest, until
 
-WAYS_TO_DIE = ("close", "reset", "half_close")
+WAYS_TO_END = ("close", "reset", "half_close")
 
 
 class Connections(DaemonTest):
     def waiting(self, daemon, watcher):
-        """A client that waits in reserve, for certain."""
+        """A client that the server counts as waiting in reserve."""
         client = self.connect(daemon)
         client.send(b"reserve\r\n")
         until("it to wait", lambda: watcher.stats()["current-waiting"] == 1)
         return client
 
-    def test_what_was_sent_before_a_reset_counts(self):
+    def test_a_command_sent_before_a_reset_is_run(self):
         daemon = self.start()
         other = self.connect(daemon)
         for count in range(1, 51):
             client = self.connect(daemon)
             client.send(b"list-tube-used\r\n")
-            until("it to be answered", lambda: other.stats()["cmd-list-tube-used"] == count)
+            until("the client to be answered",
+                  lambda: other.stats()["cmd-list-tube-used"] == count)
             daemon.freeze()
             client.send(b"put 0 0 10 1\r\nx\r\n")
-            client.close()  # with the answer unread, that is a reset
+            client.close()  # the reply is unread, so the kernel sends a reset
             daemon.thaw()
-            until("it to be gone", lambda: other.stats()["current-connections"] == 1)
+            until("the connection to be closed", lambda: other.stats()["current-connections"] == 1)
             self.assertEqual(other.stats()["total-jobs"], count)
 
     def test_half_close_ends_a_wait(self):
@@ -41,32 +42,33 @@ class Connections(DaemonTest):
         self.assertEqual(other.stats()["current-jobs-ready"], 1)
         self.assertEqual(self.connect(daemon).reserve()[0], job)
 
-    def test_half_close_lets_what_was_sent_be_answered(self):
+    def test_commands_sent_before_a_half_close_are_answered(self):
         daemon = self.start()
         client = self.connect(daemon)
-        client.send(b"put 0 0 10 1\r\nx\r\n" + b"list-tube-used\r\n" * 5000 + b"reserve\r\nreserve\r\n")
+        client.send(b"put 0 0 10 1\r\nx\r\n" + b"list-tube-used\r\n" * 5000 +
+                    b"reserve\r\nreserve\r\n")
         client.half_close()
         self.assertEqual(client.rest(), b"INSERTED 1\r\n" + b"USING default\r\n" * 5000 +
                          b"RESERVED 1 1\r\nx\r\nTIMED_OUT\r\n")
 
-    def test_a_job_put_after_a_waiting_client_died_goes_to_the_next(self):
+    def test_a_job_put_after_a_waiting_client_ended_is_given_to_the_next_client(self):
         daemon = self.start()
         other = self.connect(daemon)
-        for way in WAYS_TO_DIE:
+        for way in WAYS_TO_END:
             for _ in range(30):
                 client = self.waiting(daemon, other)
                 getattr(client, way)()
                 job = other.put()
                 self.assertEqual(self.connect(daemon).reserve(), (job, b"x"))
-                self.assertEqual(other.ask(f"delete {job}"), "NOT_FOUND")  # the next one has it
+                # The next client has reserved it.
+                self.assertEqual(other.ask(f"delete {job}"), "NOT_FOUND")
                 client.close()
-                until("all others to be gone",
-                      lambda: other.stats()["current-waiting"] == 0)
+                until("no client to wait", lambda: other.stats()["current-waiting"] == 0)
 
-    def test_the_same_when_death_and_put_come_in_one_turn(self):
+    def test_a_put_in_the_same_tick_as_the_end_of_a_waiting_client(self):
         daemon = self.start()
         other = self.connect(daemon)
-        for way in WAYS_TO_DIE:
+        for way in WAYS_TO_END:
             client = self.waiting(daemon, other)
             worker = self.connect(daemon)
             worker.ask("list-tube-used")
@@ -77,15 +79,16 @@ class Connections(DaemonTest):
             daemon.thaw()
             word, job = other.line().split()
             self.assertEqual(word, "INSERTED")
-            if way == "half_close":  # it may have got the job, and gives it back with its end
+            # It may have got the job; the server releases the job when the connection ends.
+            if way == "half_close":
                 client.close()
             self.assertEqual(worker.body(), (["RESERVED", job, "1"], b"x"))
             self.assertEqual(worker.ask(f"delete {job}"), "DELETED")
 
-    def test_the_jobs_of_a_connection_that_ends_come_back(self):
+    def test_the_jobs_of_a_connection_that_ends_are_ready_again(self):
         daemon = self.start()
         other = self.connect(daemon)
-        for way in WAYS_TO_DIE:
+        for way in WAYS_TO_END:
             for _ in range(100):
                 other.put()
             client = self.connect(daemon)
@@ -93,12 +96,12 @@ class Connections(DaemonTest):
                 client.reserve()
             self.assertEqual(other.stats()["current-jobs-reserved"], 100)
             getattr(client, way)()
-            until("them to be ready", lambda: other.stats()["current-jobs-ready"] == 100)
+            until("the jobs to be ready", lambda: other.stats()["current-jobs-ready"] == 100)
             self.assertEqual(other.stats()["job-timeouts"], 0)
             for _ in range(100):
                 other.ask(f"delete {other.reserve()[0]}")
 
-    def test_a_client_that_leaves_while_a_large_reply_is_due_ends_nobody_else(self):
+    def test_a_client_that_ends_during_a_large_reply_affects_no_other_client(self):
         daemon = self.start("-z", "8MiB")
         other = self.connect(daemon)
         other.put(b"x" * (8 << 20))
@@ -108,7 +111,7 @@ class Connections(DaemonTest):
             client.read(1000)
             getattr(client, way)()
             self.assertEqual(other.ask("list-tube-used"), "USING default")
-        until("them to be gone", lambda: other.stats()["current-connections"] == 1)
+        until("the connections to be closed", lambda: other.stats()["current-connections"] == 1)
 
     def test_quit(self):
         client = self.connect(self.start())
@@ -128,7 +131,8 @@ class Connections(DaemonTest):
 
     @staticmethod
     def timer_of(local_port, remote_port):
-        """The column `tr:tm->when` of the daemon's end of a connection, once data is acknowledged."""
+        """The column `tr:tm->when` of the daemon's end of a connection; None until the kernel has
+        acknowledged all data."""
         for line in pathlib.Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
             fields = line.split()
             ports = tuple(int(address.split(":")[1], 16) for address in fields[1:3])
@@ -137,15 +141,15 @@ class Connections(DaemonTest):
         return None
 
     def test_small_replies_are_not_delayed(self):
-        # With Nagle's algorithm a reply behind an unacknowledged one would wait for the
-        # acknowledgement, which the client's kernel may delay by 40 ms.
+        # With Nagle's algorithm a reply would wait until the previous reply is acknowledged, and
+        # the client's kernel may delay the acknowledgement by 40 ms.
         daemon = self.start()
         client = self.connect(daemon)
         client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
-        cpu = self.connect(daemon)
+        other = self.connect(daemon)
         for _ in range(50):
             client.send(b"list-tube-used\r\n")
-            cpu.ask("list-tube-used")
+            other.ask("list-tube-used")
             client.send(b"list-tube-used\r\n")
             client.line()
             client.line()

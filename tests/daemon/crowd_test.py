@@ -1,9 +1,10 @@
-"""A crowd of clients that ask for as much as they can: another client waits little, the watchdog's
-beat goes on, and memory stays within its limits.
+"""1,000 clients request as much as they can. Meanwhile another client waits only briefly, the
+watchdog notifications continue, and memory stays within its limits.
 
-The crowd is a process of its own, so that it does not hold up the client that measures. How long
-a client waits is measured in CPU time of the server's thread: what it does for others first. On an
-idle machine that is the time on the clock, which is printed as well.
+The crowd runs in a process of its own, so that it does not delay the client that measures. The
+waits of that client are measured in CPU time of the server's thread, which is the work that the
+server does for other clients first. On an idle machine this equals the elapsed time, which is
+printed as well.
 """
 
 import multiprocessing
@@ -22,60 +23,61 @@ CLIENTS = 100 if SANITIZED else 1000
 TUBES = 5_000 if SANITIZED else 100_000
 SECONDS_OF_LOAD = 2
 PIPELINED_BYTES = 32 * 1024
-# The connection's own memory, and the least that one read may bring.
+# The memory of a connection, and the smallest number of bytes that a read asks for.
 CONNECTION_BYTES = 8 * 1024
-# What a client has that is in the middle of a list of its own: where each part is.
+# The memory of a client in the middle of a list that it shares with no other: a pointer per part.
 LIST_BYTES = TUBES // 256 * 16
 P99_SECONDS = 0.020
 MAX_SECONDS = 0.050
-# What a sanitizer adds.
+# A sanitizer slows the server down by this factor.
 SLOWNESS = 10 if SANITIZED else 1
 
 
-def crowd(address, clients, batch, replies, reads, connected, begin, asked, stop):
-    """Sends `batch` on each connection: again and again, or, with `replies`, when so many bytes of
-    replies to the last one are taken. Takes no replies unless `reads`."""
+def crowd(address, clients, batch, replies, reads, connected, begin, sent, stop):
+    """Sends `batch` on each connection whenever the socket takes it. With `replies`, the number of
+    bytes of a batch's replies, a connection sends the next batch after it has read these replies.
+    Reads replies only if `reads`."""
     raise_descriptor_limit(clients + 100)
     family, peer = parse_address(address)
     selector = selectors.EpollSelector()
-    wanted = (0 if replies else selectors.EVENT_WRITE) | (selectors.EVENT_READ if reads else 0)
-    everyone = [socket.socket(family, socket.SOCK_STREAM) for _ in range(clients)]
-    taken = dict.fromkeys(everyone, 0)
-    for one in everyone:
-        one.connect(peer)
-        one.setblocking(False)
-        selector.register(one, wanted)
+    events = (0 if replies else selectors.EVENT_WRITE) | (selectors.EVENT_READ if reads else 0)
+    sockets = [socket.socket(family, socket.SOCK_STREAM) for _ in range(clients)]
+    taken = dict.fromkeys(sockets, 0)
+    for client in sockets:
+        client.connect(peer)
+        client.setblocking(False)
+        selector.register(client, events)
     connected.set()
     begin.wait()
     space = bytearray(MIB)
-    for one in everyone:  # all have asked before the first is served
-        one.send(batch)
-    asked.set()
+    for client in sockets:  # all have sent before the server runs again
+        client.send(batch)
+    sent.set()
     while not stop.is_set():
         for key, events in selector.select(0.05):
-            one = key.fileobj
+            client = key.fileobj
             try:
                 if events & selectors.EVENT_WRITE:
-                    one.send(batch)  # cut anywhere: most of it is whole commands
+                    client.send(batch)  # cut anywhere: most commands are complete
                 if events & selectors.EVENT_READ:
-                    count = one.recv_into(space)
+                    count = client.recv_into(space)
                     if not count:
-                        selector.unregister(one)
-                    taken[one] += count
-                if replies and taken[one] >= replies:
-                    taken[one] -= replies
-                    one.send(batch)
+                        selector.unregister(client)
+                    taken[client] += count
+                if replies and taken[client] >= replies:
+                    taken[client] -= replies
+                    client.send(batch)
             except BlockingIOError:
                 pass
             except OSError:
-                selector.unregister(one)
-    for one in everyone:
-        one.close()
+                selector.unregister(client)
+    for client in sockets:
+        client.close()
 
 
 class CrowdTest(DaemonTest):
     def make_tubes(self, daemon, count, name_bytes):
-        """Tubes with names of that length, each with a job that lasts."""
+        """Makes `count` tubes with names of that length, each with a delayed job that keeps it."""
         client = self.connect(daemon)
         for first in range(0, count, 2000):
             names = [b"%d-" % number for number in range(first, min(first + 2000, count))]
@@ -85,14 +87,15 @@ class CrowdTest(DaemonTest):
         client.close()
 
     def start_crowd(self, daemon, commands, clients=CLIENTS, reads=True, replies=0):
-        """All ask in the same moment, for as many of `commands` as fill a pipeline, or, if the size
-        of its `replies` is known, for these alone. Returns what ends the crowd."""
+        """All clients send at the same moment: as many `commands` as fill a pipeline or, if
+        `replies`, the size of the replies, is given, `commands` once. Returns a function that ends
+        the crowd."""
         batch = commands if replies else commands * (PIPELINED_BYTES // len(commands) + 1)
-        connected, begin, asked, stop = (multiprocessing.Event() for _ in range(4))
+        connected, begin, sent, stop = (multiprocessing.Event() for _ in range(4))
         process = multiprocessing.Process(
             target=crowd,
             args=(daemon.addresses[0], clients, batch, replies, reads,
-                  connected, begin, asked, stop))
+                  connected, begin, sent, stop))
         process.start()
 
         def end():
@@ -104,7 +107,7 @@ class CrowdTest(DaemonTest):
         self.assertTrue(connected.wait(SECONDS), f"the crowd did not connect within {SECONDS} s")
         daemon.freeze()
         begin.set()
-        self.assertTrue(asked.wait(SECONDS), f"the crowd did not ask within {SECONDS} s")
+        self.assertTrue(sent.wait(SECONDS), f"the crowd did not send within {SECONDS} s")
         daemon.thaw()
         return end
 
@@ -114,7 +117,7 @@ class CrowdTest(DaemonTest):
 
 
 class Probe:
-    """A client in a tube of its own: how long each small thing that it asks for takes."""
+    """A client with a tube of its own that measures how long its small commands take."""
 
     def __init__(self, test, daemon):
         self.schedstat = pathlib.Path(f"/proc/{daemon.pid}/schedstat")
@@ -123,7 +126,7 @@ class Probe:
             self.client.ask(command)
         self.cpu_times, self.times = [], []
         test.addCleanup(os.sched_setscheduler, 0, os.sched_getscheduler(0), os.sched_getparam(0))
-        try:  # so that a busy machine does not keep the reply from the one that measures
+        try:  # so that this thread gets a processor at once when a reply arrives
             os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
         except PermissionError:
             pass
@@ -174,7 +177,7 @@ class Waits(CrowdTest):
         self.measure("stats", b"stats\r\n")
 
     def test_batches(self):
-        """Each is less than what a lone client may do at a time."""
+        """Each batch is smaller than the quantum of a client that is alone."""
         self.measure("batches", b"list-tube-used\r\n" * 900,
                      replies=len(b"USING default\r\n") * 900)
 
@@ -183,8 +186,8 @@ class Waits(CrowdTest):
                      prepare=lambda daemon: self.connect(daemon).put(b"x" * 100))
 
     def test_put(self):
-        # Bodies of some size keep the number of jobs small: the tables of a long queue grow in one
-        # step.
+        # Bodies of 1000 bytes keep the number of jobs small: a queue of many jobs grows its tables
+        # in one step, which would be measured.
         put = b"put 0 0 100 1000\r\n%s\r\n" % bytes(1000)
         self.measure("put and reserve", put * 3 + b"reserve\r\n")
 
@@ -192,14 +195,14 @@ class Waits(CrowdTest):
         self.measure("list-tubes", b"list-tubes\r\n",
                      prepare=lambda daemon: self.make_tubes(daemon, TUBES, 190))
 
-    def test_list_tubes_while_tubes_come_and_go(self):
+    def test_list_tubes_while_tubes_are_created_and_removed(self):
         commands = b"".join(b"use t%d\r\n" % number for number in range(20)) + b"list-tubes\r\n"
         self.measure("use and list-tubes", commands,
                      prepare=lambda daemon: self.make_tubes(daemon, TUBES, 190))
 
 
 class Watchdog(CrowdTest):
-    def test_the_beat_goes_on(self):
+    def test_notifications_continue(self):
         path = str(self.directory / "notify")
         beats = []
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
@@ -225,8 +228,8 @@ class Watchdog(CrowdTest):
 
 @unittest.skipIf(SANITIZED, "a sanitizer's own memory would be counted")
 class Memory(CrowdTest):
-    def grown(self, daemon, base, what, allowed):
-        """Watches what the daemon takes beyond `base` until the crowd can do no more harm."""
+    def check_growth(self, daemon, base, what, allowed):
+        """Checks that the daemon's memory stays below `base` and `allowed` while the crowd runs."""
         most = 0
         deadline = time.monotonic() + SECONDS_OF_LOAD
         while time.monotonic() < deadline:
@@ -235,18 +238,18 @@ class Memory(CrowdTest):
         print(f"\n{what}: {most / MIB:.0f} MiB of {allowed / MIB:.0f} MiB allowed")
         self.assertLess(most, 1.1 * allowed)
 
-    def test_replies_that_are_not_taken(self):
+    def test_replies_that_are_not_read(self):
         output, waiting = 64 * MIB, 8 * MIB
         daemon = self.serving("--limits-output-memory", str(output),
                               "--limits-input-memory", str(waiting))
         self.make_tubes(daemon, TUBES, 190)
         base = daemon.resident_bytes()
         self.start_crowd(daemon, b"list-tubes\r\n", reads=False)
-        self.grown(daemon, base, "list-tubes that is not taken",
+        self.check_growth(daemon, base, "list-tubes that is not read",
                    output + waiting + TUBES * 193 + CLIENTS * CONNECTION_BYTES)
         self.assertEqual(self.connect(daemon).ask("use a"), "USING a")
 
-    def test_lists_that_differ_and_are_not_taken(self):
+    def test_lists_that_differ_and_are_not_read(self):
         output, waiting = 64 * MIB, 8 * MIB
         daemon = self.serving("--limits-output-memory", str(output),
                               "--limits-input-memory", str(waiting))
@@ -254,7 +257,7 @@ class Memory(CrowdTest):
         base = daemon.resident_bytes()
         commands = b"use a\r\nuse %s\r\nlist-tubes\r\n" % (b"b" * 190)
         self.start_crowd(daemon, commands, reads=False)
-        self.grown(daemon, base, "lists that differ",
+        self.check_growth(daemon, base, "lists that differ",
                    output + waiting + TUBES * 193 + CLIENTS * (CONNECTION_BYTES + LIST_BYTES))
 
     def test_input_that_waits(self):
@@ -262,17 +265,17 @@ class Memory(CrowdTest):
         daemon = self.serving("--limits-input-memory", str(bound))
         base = daemon.resident_bytes()
         self.start_crowd(daemon, b"reserve\r\n" + b"list-tube-used\r\n" * 100, reads=False)
-        self.grown(daemon, base, "input behind a reserve", bound + CLIENTS * CONNECTION_BYTES)
+        self.check_growth(daemon, base, "input after a reserve", bound + CLIENTS * CONNECTION_BYTES)
         probe = self.connect(daemon)
         until("input to wait", lambda: probe.stats()["input-memory"] > bound // 2)
         until("all clients to wait", lambda: probe.stats()["current-waiting"] == CLIENTS)
         stats = probe.stats()
         self.assertLess(stats["input-memory"], bound + CLIENTS * CONNECTION_BYTES)
 
-    def test_the_server_ends_at_no_number_of_clients(self):
-        """Under a bound on the address space that holds what the limits allow."""
+    def test_the_server_survives_in_a_bounded_address_space(self):
+        """The bound has room for all memory that the limits allow."""
         daemon = self.serving("--limits-output-memory", str(64 * MIB))
-        if not SANITIZED:  # a sanitizer takes terabytes of addresses
+        if not SANITIZED:  # a sanitizer reserves terabytes of address space
             resource.prlimit(daemon.process.pid, resource.RLIMIT_AS, (1024 * MIB, 1024 * MIB))
         self.make_tubes(daemon, TUBES, 190)
         end_crowd = self.start_crowd(daemon, b"list-tubes\r\n", clients=400, reads=False)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The same random commands to beanstalkd and to tubed: the same bytes come back.
+"""beanstalkd and tubed get the same random commands, and their replies are compared byte for byte.
 
-Seeded, so that a difference can be seen again: differential_test.py --seed N. What the two decide
-differently on purpose is left out of what is asked (docs/compatibility.md has the rows), and times
-are so long that none runs out. In blocks of stats the quotes of 1.13, what tells of the process or of
-seconds, and cmd-stats (the test itself looks at stats) are left out of the comparison.
+The commands follow from a seed; differential_test.py --seed N repeats a run. The commands exclude
+the decided differences (docs/compatibility.md lists them), and all times are so long that none
+expires. In blocks of stats the comparison leaves out the quotes of beanstalkd 1.13, the lines about
+the process and about seconds, and cmd-stats, because the test itself sends stats.
 """
 
 import argparse
@@ -20,25 +20,26 @@ from ttr_soak import Beanstalkd
 
 TUBES = ("default", "a", "b", "c+d")
 CLIENTS = 4
-VARIABLE = re.compile(r"^(cmd-stats|age|time-left|pause-time-left|pid|version|rusage-[us]time|uptime|binlog-.*|id|"
-                      r"hostname|os|platform|total-connections|file|draining): ")
+VARIABLE = re.compile(r"^(cmd-stats|age|time-left|pause-time-left|pid|version|rusage-[us]time|"
+                      r"uptime|binlog-.*|id|hostname|os|platform|total-connections|file|"
+                      r"draining): ")
 BODY_WORDS = ("RESERVED", "FOUND", "OK")
 
 
 class Script:
-    """Commands that are likely to meet each other: few tubes, few priorities, recent ids."""
+    """Makes random commands that interact: few tubes, few priorities and recent ids."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.last_id = 0
         self.held = [[] for _ in range(CLIENTS)]
-        self.number = 0  # the client that speaks
+        self.number = 0  # of the client that sends the next command
 
     def next_client(self):
         self.number = self.random.randrange(CLIENTS)
         return self.number
 
-    def heard(self, reply):
+    def apply_reply(self, reply):
         words = reply.split()
         if words and words[0] == "INSERTED":
             self.last_id = int(words[1])
@@ -93,7 +94,7 @@ class Script:
 
 
 def comparable(reply):
-    """The reply without what may differ."""
+    """The reply without the parts that may differ."""
     head, _, block = reply.partition("\r\n")
     if not head.startswith("OK ") or "- " in block:
         return reply
@@ -111,7 +112,7 @@ def reply_of(client):
 
 
 class Pair:
-    """Both servers, with the same clients on each."""
+    """Connections to both servers, the same number on each."""
 
     def __init__(self, addresses):
         self.addresses = addresses
@@ -129,7 +130,7 @@ class Pair:
         for client in self.clients[number]:
             client.close()
         for watcher in self.watchers:
-            harness.until("the connection to be gone",
+            harness.until("the connection to be closed",
                           lambda: watcher.stats()["current-connections"] == CLIENTS)
         self.clients[number] = [harness.Client(address) for address in self.addresses]
         for client in self.clients[number]:
@@ -150,21 +151,22 @@ def play(seed, exchanges, addresses):
 
 
 def play_on(pair, script, exchanges, seed):
-    said = []
+    history = []
     for step in range(exchanges):
         number = script.next_client()
         if script.random.random() < 0.01:
-            said.append(f"{number} reconnects")
+            history.append(f"{number} reconnects")
             pair.reconnect(number)
             continue
         command = script.command()
-        said.append(f"{number}> {command[:80]!r}")
+        history.append(f"{number}> {command[:80]!r}")
         theirs, ours = pair.ask(number, command)
         if comparable(theirs) != comparable(ours):
-            recent = "\n".join(said[-30:])
-            return (f"seed {seed}, step {step}:\n{recent}\nbeanstalkd: {comparable(theirs)!r:.900}\n"
+            recent = "\n".join(history[-30:])
+            return (f"seed {seed}, step {step}:\n{recent}\n"
+                    f"beanstalkd: {comparable(theirs)!r:.900}\n"
                     f"tubed:      {comparable(ours)!r:.900}")
-        script.heard(ours)
+        script.apply_reply(ours)
     return None
 
 
@@ -181,7 +183,7 @@ class Differential(harness.DaemonTest):
             daemon = self.start()
             difference = play(seed, self.exchanges, [original.addresses[0], daemon.addresses[0]])
             self.assertIsNone(difference, "\n" + str(difference))
-        print(f"\n{len(self.seeds) * self.exchanges} random exchanges alike")
+        print(f"\n{len(self.seeds) * self.exchanges} random exchanges are equal")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,17 @@
 // faulty_disk: a library to preload that makes a disk fail, for the files of a journal only.
 //
-// $TUBED_FAULT names a file. While it is there its text says what goes wrong:
-//   sync 5        fdatasync, fsync and writes with RWF_DSYNC fail with that errno
-//   write 5       likewise pwrite, pwritev and pwritev2
-//   allocate 5    likewise fallocate
-//   synced-write 28     only writes with RWF_DSYNC, of which the sync fails
-//   truncate 28   likewise ftruncate, unlink 28 unlinkat, rename 28 renameat2
-//   sync-directory 28   fsync of a directory
-//   sync hang     they wait until the text says something else
-//   write short   a few bytes are taken at a time
-// Nothing else is touched, so that whatever the daemon does about it is its own doing.
+// $TUBED_FAULT names a file. While the file exists, its text is the fault:
+//   sync 5              fdatasync, fsync and the sync of writes with RWF_DSYNC fail with errno 5
+//   write 5             pwrite, pwritev and pwritev2 fail
+//   allocate 5          fallocate fails
+//   synced-write 28     the sync of a write with RWF_DSYNC fails, other syncs succeed
+//   truncate 28         ftruncate fails
+//   unlink 28           unlinkat fails
+//   rename 28           renameat2 fails
+//   sync-directory 28   fsync of a directory fails
+//   sync hang           syncs wait until the text changes
+//   write short         each write takes at most 37 bytes
+// All other calls and files are unaffected.
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -37,7 +39,7 @@ bool is_of_journal(int file) {
   return is_journal_name(name.substr(name.rfind('/') + 1));
 }
 
-// What the file says now; nothing without one.
+// The text of the file; empty if it does not exist.
 std::string fault_now() {
   const char* path = std::getenv("TUBED_FAULT");
   if (path == nullptr) return {};
@@ -49,8 +51,8 @@ std::string fault_now() {
   return {text, length > 0 ? static_cast<std::size_t>(length) : 0};
 }
 
-// What goes wrong with a call, behind its word; nothing: it goes well. Returns
-// when it is known, which with `hang` is not soon.
+// The fault of the calls that `word` names, without the word; empty if they succeed. With `hang` it
+// returns only after the text has changed.
 std::string fault_of(const std::string& word) {
   for (;;) {
     const std::string fault = fault_now();
@@ -69,7 +71,7 @@ bool is_directory(int file) {
   return ::fstat(file, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-// True: errno is set, and the call is to fail.
+// Sets errno and returns true if the call has to fail.
 bool fails_with(const std::string& fault) {
   const int error = std::atoi(fault.c_str());
   if (error != 0) errno = error;
@@ -93,7 +95,7 @@ ssize_t write_pieces(const char* name, int file, const iovec* pieces, int count,
   const std::string fault = fault_of("write", file);
   const auto real = next<ssize_t(int, const iovec*, int, off_t)>(name);
   if (fault.compare(0, 5, "short") == 0) {
-    // The first piece that is not empty, cut to what no record ends at.
+    // The first piece that is not empty, cut to 37 bytes, where no record ends.
     while (count > 1 && pieces->iov_len == 0) ++pieces, --count;
     const iovec cut = {pieces->iov_base, pieces->iov_len < 37 ? pieces->iov_len : 37};
     return real(file, &cut, 1, offset);
@@ -104,7 +106,7 @@ ssize_t write_pieces(const char* name, int file, const iovec* pieces, int count,
   return -1;
 }
 
-// A write that is to be on the disk is a write, and then a sync of it.
+// A write with RWF_DSYNC is carried out as a write and a sync, which fail separately.
 ssize_t write_and_sync(const char* name, int file, const iovec* pieces, int count, off_t offset,
                        int flags) {
   const ssize_t result = write_pieces(name, file, pieces, count, offset);

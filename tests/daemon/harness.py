@@ -1,7 +1,11 @@
-"""What the tests of the daemon share: a tubed process of their own, its log, and plain clients.
+"""Helpers of the daemon's tests: a tubed process, its log, and plain clients.
 
-Every wait is bounded by SECONDS and ends as soon as what is waited for is there. The daemon under
-test is $TUBED_PROGRAM; ctest sets it, and so does who runs one file by hand:
+`Daemon` starts a process and reads its log in a thread. `Client` is a connection that sends and
+receives protocol text. `DaemonTest` is the base class of the tests: it ends the daemons and closes
+the clients that a test has opened. Every wait ends as soon as its condition is true, and fails
+after SECONDS.
+
+$TUBED_PROGRAM names the daemon under test. ctest sets it; to run one file by hand:
 
   TUBED_PROGRAM=build/dev/src/tubed python3 tests/daemon/limits_test.py
 """
@@ -21,34 +25,34 @@ import time
 import unittest
 
 PROGRAM = str(pathlib.Path(os.environ.get("TUBED_PROGRAM", "build/dev/src/tubed")).resolve())
-# A sanitizer makes everything slower, and memory is no measure under it.
+# Under a sanitizer everything is slower, and its own memory makes memory figures useless.
 SANITIZED = bool(os.environ.get("TUBED_SANITIZED"))
 SECONDS = 60 if SANITIZED else 20
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 def until(what, condition, seconds=SECONDS):
-    """Polls until `condition` gives something true, and returns that."""
+    """Polls until the result of `condition` is true, and returns that result."""
     deadline = time.monotonic() + seconds
     while True:
         result = condition()
         if result:
             return result
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {seconds} s in vain for: {what}")
+            raise AssertionError(f"waited {seconds} s without success for: {what}")
         time.sleep(0.002)
 
 
 def seconds_without_processor(pid):
-    """How long a process has been ready to run while the processors were busy with others."""
+    """The time for which a process has been ready to run and had no processor."""
     text = pathlib.Path(f"/proc/{pid}/schedstat").read_text(encoding="utf-8")
     return int(text.split()[1]) / 1e9
 
 
 class Stopwatch:
-    """Measures what a daemon takes: time by the clock, without the time for which the daemon or this
-    thread was ready to run and had no processor. A busy machine does not stretch it. Without a
-    daemon: time by the clock."""
+    """Measures how long a daemon takes: elapsed time, without the time for which the daemon or this
+    thread was ready to run and had no processor, so that load on the machine does not count.
+    Without a daemon it measures elapsed time."""
 
     def __init__(self, daemon=None):
         self.processes = (daemon.pid, f"self/task/{threading.get_native_id()}") if daemon else ()
@@ -63,25 +67,25 @@ class Stopwatch:
         now = self.now()
         clock, waited = (after - before for after, before in zip(now, self.last))
         self.last = now
-        # A wait counts when it is over, and may have begun before the lap.
+        # The kernel counts a wait when it ends; the wait may have begun before this lap.
         return max(clock - waited, 0)
 
 
 def passed(moment):
-    """A condition for until(): that moment of time.monotonic() has passed."""
+    """A condition for until(): time.monotonic() has reached `moment`."""
     return lambda: time.monotonic() >= moment
 
 
-def raise_descriptor_limit(wanted):
+def raise_descriptor_limit(least):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard), hard))
+    if soft < least:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(least, hard), hard))
 
 
 def run(*arguments, environment=None, descriptors=None):
-    """Runs tubed to its end: for calls that do not serve. Returns (exit code, stdout, stderr)."""
+    """Runs a tubed that does not serve until it exits. Returns (exit code, stdout, stderr)."""
     command = [PROGRAM, *arguments]
-    if descriptors:  # soft
+    if descriptors:  # the soft limit
         command = ["sh", "-c", f'ulimit -Sn {descriptors}; exec "$0" "$@"', *command]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True,
                           timeout=SECONDS, check=False, text=True,
@@ -90,8 +94,8 @@ def run(*arguments, environment=None, descriptors=None):
 
 
 def preloaded(name, directory):
-    """The environment in which the library of NAME.cc is preloaded. $TUBED_NAME is where it was
-    built; without it this builds one itself."""
+    """The environment in which the library of NAME.cc is preloaded. $TUBED_NAME is the path of the
+    built library; if it is not set, this function builds the library in `directory`."""
     library = os.environ.get(f"TUBED_{name.upper()}")
     if not library:
         library = directory / f"lib{name}.so"
@@ -102,7 +106,7 @@ def preloaded(name, directory):
 
 
 def parse_address(text):
-    """What socket.connect() takes, and the family, of an address as the log tells it."""
+    """An address as it is logged, as (family, argument of socket.connect())."""
     if text.startswith("unix:"):
         return socket.AF_UNIX, text[len("unix:"):]
     host, port = text.rsplit(":", 1)
@@ -111,18 +115,18 @@ def parse_address(text):
 
 
 class Daemon:
-    """One process that serves. Its stderr is read all the time, so that it never blocks on it."""
+    """A serving process. A thread reads its stderr, so that it never blocks on writing its log."""
 
     def __init__(self, flags, environment=None, descriptors=None, file_bytes=None, listeners=1):
-        self.expected_code = 0  # how it is to end
+        self.expected_code = 0  # the exit code that the test expects
         self.lines = []
         self.addresses = []
-        self.http_addresses = []  # told before the others
+        self.http_addresses = []  # logged before the others
         self.changed = threading.Condition()
         command = [PROGRAM, *flags]
-        if descriptors:  # hard and soft
+        if descriptors:  # the hard and the soft limit
             command = ["sh", "-c", f'ulimit -n {descriptors}; exec "$0" "$@"', *command]
-        if file_bytes:  # what POSIX counts in: blocks of 512
+        if file_bytes:  # POSIX counts in blocks of 512
             command = ["sh", "-c", f'ulimit -f {file_bytes // 512}; exec "$0" "$@"', *command]
         read_end, write_end = os.pipe()
         status = os.fstat(write_end)
@@ -144,22 +148,22 @@ class Daemon:
                 line = line.rstrip("\n")
                 with self.changed:
                     self.lines.append(line)
-                    told = re.search(r'listening( for HTTP)?.*address"?[=:]"?([^" ]+)', line)
-                    if told:
-                        (self.http_addresses if told[1] else self.addresses).append(told[2])
+                    found = re.search(r'listening( for HTTP)?.*address"?[=:]"?([^" ]+)', line)
+                    if found:
+                        (self.http_addresses if found[1] else self.addresses).append(found[2])
                     self.changed.notify_all()
         with self.changed:
             self.changed.notify_all()
 
     def wait_for_listeners(self, count):
-        def there():
+        def listening_or_ended():
             return len(self.addresses) >= count or self.process.poll() is not None
         with self.changed:
-            self.changed.wait_for(there, SECONDS)
+            self.changed.wait_for(listening_or_ended, SECONDS)
         if len(self.addresses) < count:
             self.end()
-            raise AssertionError(f"waited {SECONDS} s in vain for {count} listeners of the daemon, "
-                                 f"or it ended: {self.lines}")
+            raise AssertionError(f"the daemon ended, or did not open {count} listeners within "
+                                 f"{SECONDS} s: {self.lines}")
 
     @property
     def pid(self):
@@ -170,7 +174,7 @@ class Daemon:
             return [line for line in self.lines if text in line]
 
     def wait_for_line(self, text, count=1):
-        """The `count`th line with that text."""
+        """Waits for the `count`th line that contains `text`, and returns it."""
         found = until(f"a log line with {text!r}",
                       lambda: len(self.lines_with(text)) >= count and self.lines_with(text))
         return found[count - 1]
@@ -179,7 +183,7 @@ class Daemon:
         self.process.send_signal(number)
 
     def freeze(self):
-        """Stops the process for a while: what is sent now arrives all at once at thaw()."""
+        """Stops the process until thaw(). All input that is sent meanwhile arrives in one tick."""
         self.signal(signal.SIGSTOP)
         until("the process to stop", lambda: self.status_field("State").startswith("T"))
 
@@ -187,19 +191,20 @@ class Daemon:
         self.signal(signal.SIGCONT)
 
     def kill(self):
-        """As a crash does: nothing is finished, and nobody is told."""
+        """Kills the process with SIGKILL, like a crash."""
         self.expected_code = -signal.SIGKILL
         self.process.kill()
         self.wait()
 
     def wait(self, seconds=SECONDS):
-        """Waits for its end; returns the exit code."""
+        """Waits until the process has exited; returns the exit code."""
         code = self.process.wait(seconds)
         self.reader.join(SECONDS)
         return code
 
     def end(self):
-        """Ends this process and no other; the exit code, which tells of assertions and leaks."""
+        """Ends the process with SIGTERM, and with SIGKILL if it does not exit within SECONDS.
+        Returns the exit code, which differs from 0 after a failed assertion or a leak."""
         if self.process.poll() is None:
             self.thaw()
             self.process.terminate()
@@ -209,7 +214,7 @@ class Daemon:
                 self.process.kill()
         return self.wait()
 
-    # --- What the kernel tells about it
+    # --- Figures of the kernel about the process
 
     def status_field(self, name):
         text = pathlib.Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8")
@@ -225,13 +230,13 @@ class Daemon:
 
 
 class Client:
-    """A connection that speaks the protocol, and lets the test see every byte."""
+    """A connection that sends and receives protocol text; the test can read every byte."""
 
     def __init__(self, address, receive_buffer=None):
         family, self.peer = parse_address(address)
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         self.socket.settimeout(SECONDS)
-        if receive_buffer:  # before the connection, so that the window never gets larger
+        if receive_buffer:  # set before connect(), so that the window never gets larger
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         try:
             self.socket.connect(self.peer)
@@ -244,11 +249,11 @@ class Client:
         self.socket.sendall(data)
 
     def receive(self):
-        """More input; false at the end of the stream."""
+        """Reads more input; false at the end of the stream."""
         try:
             chunk = self.socket.recv(1 << 18)
         except TimeoutError:
-            raise AssertionError(f"waited {self.socket.gettimeout()} s in vain for a reply; "
+            raise AssertionError(f"no reply within {self.socket.gettimeout()} s; "
                                  f"the input ends with {self.input[-200:]!r}") from None
         self.input += chunk
         return bool(chunk)
@@ -274,7 +279,7 @@ class Client:
         return data
 
     def rest(self):
-        """All that is still to come, up to the end of the stream. A reset is an end as well."""
+        """Reads up to the end of the stream, or to a reset, and returns the input."""
         pieces, self.input = [self.input], b""
         try:
             while chunk := self.socket.recv(1 << 18):
@@ -288,7 +293,7 @@ class Client:
         return self.line()
 
     def body(self):
-        """The reply that has a body: (its words, the body)."""
+        """Reads a reply that has a body; returns (its words, the body)."""
         words = self.line().split()
         if words[0] not in ("RESERVED", "FOUND", "OK"):
             raise AssertionError(f"not a reply with a body: {words}")
@@ -302,13 +307,13 @@ class Client:
         return int(job)
 
     def try_put(self):
-        """A put of a new client to a server that may end: "ok", "eof", or what it was told."""
+        """A put of a new client, on a server that may exit: "ok", "eof", or the other reply."""
         self.send(b"put 0 0 60 1\r\nx\r\n")
         while b"\n" not in self.input and self.receive():
             pass
         if not self.input:
             return "eof"
-        return "ok" if self.input.startswith(b"INSERTED ") else f"told {self.input!r}"
+        return "ok" if self.input.startswith(b"INSERTED ") else f"answered {self.input!r}"
 
     def reserve(self, command="reserve"):
         self.send(command.encode() + b"\r\n")
@@ -322,7 +327,7 @@ class Client:
         return {key: int(value) if value.isdecimal() else value for key, value in pairs}
 
     def pump(self, data, lines):
-        """Sends `data` and takes the replies meanwhile, `lines` line ends of them, not kept."""
+        """Sends `data` and meanwhile reads replies of `lines` lines; returns the last line."""
         assert not self.input
         sender = threading.Thread(target=self.send, args=(data,))
         sender.start()
@@ -338,7 +343,7 @@ class Client:
         return last.decode().split("\r\n")[-2]
 
     def put_many(self, count, delay=0, ttr=100_000, size=1):
-        """Pipelines puts of small jobs; returns the last reply."""
+        """Pipelines `count` puts of equal jobs; returns the last reply."""
         line = b"put 0 %d %d %d\r\n%s\r\n" % (delay, ttr, size, b"x" * size)
         return self.pump(line * count, count)
 
@@ -355,7 +360,7 @@ class Client:
 
 
 class DaemonTest(unittest.TestCase):
-    """Ends every daemon that it starts, and shows its log when the test fails."""
+    """Ends each daemon that a test starts, and prints its log when the test fails."""
 
     def setUp(self):
         directory = tempfile.TemporaryDirectory(prefix="tubed-daemon-")
@@ -374,7 +379,8 @@ class DaemonTest(unittest.TestCase):
         self.assertEqual(daemon.end(), daemon.expected_code, daemon.lines[-20:])
 
     def start_refused(self, code, *flags, **options):
-        """Starts one that does not come to serve; returns its one line on stderr that is no log."""
+        """Starts a daemon that exits with `code` before it serves; returns its error message, the
+        only line on stderr that is not a log line."""
         got, _, errors = run("--listen", "127.0.0.1:0", *flags, **options)
         lines = [line for line in errors.splitlines() if line.startswith("tubed: ")]
         self.assertEqual((got, len(lines)), (code, 1), errors)
@@ -392,8 +398,8 @@ class DaemonTest(unittest.TestCase):
         return client
 
     def unread_reply(self, daemon):
-        """A client that has asked for more than the kernel buffers, and does not read; for a
-        daemon that takes jobs of 8 MiB."""
+        """A client that does not read its replies, which are larger than the kernel's buffers. The
+        daemon must accept jobs of 8 MiB."""
         other = self.connect(daemon)
         other.put(b"x" * 8 * (1 << 20))
         client = self.connect(daemon, receive_buffer=4096)

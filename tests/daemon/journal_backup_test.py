@@ -9,21 +9,21 @@ from harness import SANITIZED, Client, DaemonTest, run, until
 
 BACKUPS = 3 if SANITIZED else 10
 CLIENTS = 20
-KEPT = 15  # jobs that a client keeps
+KEPT = 15  # jobs that a client does not delete
 FLAGS = ("-s", "16384", "-z", "1000")
 
 
 class Churn:
-    """One connection that puts jobs and deletes its oldest, with what it was told."""
+    """A connection that puts jobs, deletes its oldest jobs, and records the acknowledgements."""
 
     def __init__(self, address, number):
         self.client = Client(address)
         self.number, self.serial = number, 0
-        self.bodies = {}  # by id, of puts that were acknowledged
+        self.bodies = {}  # of acknowledged puts, by id
         self.kept = []
-        self.deleting = set()  # a delete was sent
-        self.deleted = set()  # and acknowledged
-        self.waiting = []  # for replies: a body, or the id of a delete
+        self.deleting = set()  # ids for which a delete was sent
+        self.deleted = set()  # ids for which a delete was acknowledged
+        self.waiting = []  # commands without a reply yet: a body, or the id of a delete
         self.data = b""
 
     def send_batch(self):
@@ -34,7 +34,7 @@ class Churn:
             wire.append(b"put 0 0 1000 %d\r\n%s\r\n" % (len(body), body))
             self.waiting.append(body)
         while len(self.kept) > KEPT:
-            # The first of all stays, so that compaction has something to move.
+            # The first job is never deleted, so that compaction has a job to move.
             job_id = self.kept.pop(1)
             self.deleting.add(job_id)
             wire.append(b"delete %d\r\n" % job_id)
@@ -57,7 +57,7 @@ class Churn:
 
 
 class Load(threading.Thread):
-    """All of them, until stop(); its lists may be read under the lock."""
+    """A thread that runs all clients until stop(). Their members may be read under the lock."""
 
     def __init__(self, address):
         super().__init__(daemon=True)
@@ -88,7 +88,7 @@ class Load(threading.Thread):
             client.client.close()
 
     def collect(self, name):
-        """The union of what all clients have under that name."""
+        """The union of the members `name` of all clients."""
         with self.lock:
             return {item for client in self.clients for item in getattr(client, name)}
 
@@ -124,13 +124,14 @@ class Backup(DaemonTest):
             else:
                 self.assertIsNone(body, f"job {job_id} was deleted")
         sender.join()
-        # It is a journal like any other, and its server gives new ids.
+        # A backup can be served like any journal, and its server assigns new ids.
         self.assertGreater(client.put(b"new"), max(ids))
         client.close()
         self.end(daemon)
 
-    def test_of_a_journal_at_work(self):
-        # Each dead segment costs a sync of the directory: of smaller ones a slow disk would keep many.
+    def test_of_a_journal_under_load(self):
+        # The removal of each dead segment costs a sync of the directory. With smaller segments a
+        # slow disk would accumulate many dead segments.
         daemon = self.start("-b", str(self.journal), "-s", "65536", "-z", "1000")
         load = Load(daemon.addresses[0])
         self.addCleanup(load.stop)
@@ -139,7 +140,7 @@ class Backup(DaemonTest):
         target = self.directory / "backup"
         oldest = 0
         for _ in range(BACKUPS):
-            until("compaction to go on",
+            until("compaction to remove segments",
                   lambda before=oldest: load.fault or
                   watcher.stats()["binlog-oldest-index"] > before + 3)
             self.assertIsNone(load.fault)
@@ -147,17 +148,17 @@ class Backup(DaemonTest):
             self.assertGreater(stats["binlog-records-migrated"], 0)
             oldest = stats["binlog-oldest-index"]
             absent = load.collect("deleted")
-            there = load.collect("bodies")
+            acknowledged = load.collect("bodies")
             code, output, errors = self.back_up(target)
             self.assertEqual((code, errors), (0, ""))
             self.assertIn("copied", output)
-            present = there - load.collect("deleting")
+            present = acknowledged - load.collect("deleting")
             self.assertGreater(len(present), 0)
             self.assertGreater(len(absent), 0)
             self.check_backup(target, present, set(sorted(absent)[-3000:]), load)
             shutil.rmtree(target)
 
-    def test_of_one_that_nobody_uses(self):
+    def test_of_a_journal_without_a_server(self):
         daemon = self.start("-b", str(self.journal), *FLAGS)
         client = self.connect(daemon)
         jobs = [client.put(b"%d" % i) for i in range(500)]
@@ -184,7 +185,7 @@ class Backup(DaemonTest):
         self.assertEqual(run("--check", str(target))[0], 0)
 
     def refused(self, reason):
-        """A backup of the journal as it is now; no part of it is left, and `--check` agrees."""
+        """A backup of the journal is refused and leaves no file, and `--check` fails as well."""
         target = self.directory / "backup"
         code, output, errors = self.back_up(target)
         self.assertEqual((code, output), (73, ""))
@@ -197,7 +198,7 @@ class Backup(DaemonTest):
         target.rmdir()
         self.assertEqual(run("--check", str(self.journal))[0], 73)
 
-    def test_of_a_damaged_one_is_refused(self):
+    def test_of_a_damaged_journal_is_refused(self):
         daemon = self.start("-b", str(self.journal), *FLAGS)
         client = self.connect(daemon)
         for i in range(400):
@@ -209,7 +210,7 @@ class Backup(DaemonTest):
         for path in written[:-1]:
             image = path.read_bytes()
             damaged = bytearray(image)
-            damaged[64 + 20] ^= 1  # of the first group
+            damaged[64 + 20] ^= 1  # in the first batch
             path.write_bytes(damaged)
             self.refused(f"{path.name} is damaged at offset 64: ")
             path.write_bytes(image)
@@ -220,7 +221,7 @@ class Backup(DaemonTest):
             away.rename(path)
         self.assertEqual(self.back_up(self.directory / "backup")[0], 0)
 
-    def test_onto_what_is_there_is_refused(self):
+    def test_into_a_directory_that_is_not_empty_is_refused(self):
         daemon = self.start("-b", str(self.journal))
         self.connect(daemon).put(b"x")
         target = self.directory / "backup"
@@ -232,7 +233,7 @@ class Backup(DaemonTest):
         self.assertIn(f"{target}: not empty", errors)
         self.assertEqual([path.name for path in target.iterdir()], ["something"])
         (target / "something").unlink()
-        self.assertEqual(self.back_up(target)[0], 0)  # empty is as good as new
+        self.assertEqual(self.back_up(target)[0], 0)  # an empty directory is accepted
 
     def test_of_nothing(self):
         target = self.directory / "backup"

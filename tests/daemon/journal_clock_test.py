@@ -1,6 +1,6 @@
-"""A wall clock that is stepped while the server runs: delays and pauses have as much left after a
-restart as without one. The clock of the machine is left alone: a preloaded library steps the one of
-the server."""
+"""The wall clock is stepped while the server runs. After a restart, delays and pauses have the same
+time left as without a restart. The machine's clock is not changed: a preloaded library steps the
+clock of the server only."""
 
 import os
 import pathlib
@@ -31,14 +31,15 @@ class SteppedClock(DaemonTest):
         return daemon, self.connect(daemon)
 
     def step_clock(self, seconds):
-        """The server's wall clock is that much further on, and nothing has reported it yet."""
+        """Steps the server's wall clock by `seconds`. The kernel's report is not sent."""
         self.ahead += seconds
         new = self.clock / "offset.new"
         new.write_text(str(self.ahead), encoding="utf-8")
         new.rename(self.clock / "offset")
 
     def prepare(self, client):
-        """Two delays and two pauses, one of each over. The moment that check() counts from."""
+        """Makes two delays and two pauses and waits until one of each has ended. Returns the time
+        at which they began, for check()."""
         begin = time.monotonic()
         for tube, delay, pause in (("slow", 1800, 3000), ("brief", 1, 1)):
             client.ask(f"use {tube}")
@@ -50,15 +51,16 @@ class SteppedClock(DaemonTest):
 
     def check(self, client, begin):
         passed = time.monotonic() - begin
-        for name, left, asked in (
+        for name, left, requested in (
                 ("delay", client.stats("stats-job 1")["time-left"], 1800),
                 ("pause", client.stats("stats-tube slow")["pause-time-left"], 3000)):
-            self.assertLess(abs(asked - passed - left), 2.5, name)
+            self.assertLess(abs(requested - passed - left), 2.5, name)
         self.assertEqual(client.stats("stats-job 2")["state"], "ready")
         self.assertEqual(client.stats("stats-tube brief")["pause-time-left"], 0)
 
     def both_ways(self, notice, how):
-        """Ahead and back by an hour; notice(client) returns how many records it leads to."""
+        """Steps the clock an hour ahead, and an hour back. notice(client) lets the server notice
+        the step and returns the number of records that it writes."""
         for step in (HOUR, -HOUR):
             with self.subTest(step=step):
                 shutil.rmtree(self.journal)
@@ -78,7 +80,7 @@ class SteppedClock(DaemonTest):
     def test_a_command_that_is_written_notices_it(self):
         def put(client):
             client.put(delay=600)
-            return 1 + 5  # and all delays and pauses
+            return 1 + 5  # the put; then all delays and pauses are written again
         self.both_ways(put, "kill")
 
     def test_an_idle_server_notices_it(self):
@@ -87,13 +89,14 @@ class SteppedClock(DaemonTest):
             return 4
         self.both_ways(report, "kill")
 
-    def test_the_kernel_is_to_report_steps(self):
-        """With its own timer, which the preloaded library replaces in the other tests."""
+    def test_the_kernel_is_asked_to_report_steps(self):
+        """The server sets a timer for it, which the preloaded library replaces in other tests."""
         self.environment = {}
         daemon, client = self.serve()
-        client.stats()  # it has started once it answers
+        client.stats()  # the reply shows that the start is complete
         descriptors = pathlib.Path(f"/proc/{daemon.pid}/fdinfo").iterdir()
-        timers = [text for text in (path.read_text() for path in descriptors) if "clockid: 0" in text]
+        timers = [text for text in (path.read_text() for path in descriptors)
+                  if "clockid: 0" in text]
         self.assertEqual(len(timers), 1)
         # TFD_TIMER_ABSTIME and TFD_TIMER_CANCEL_ON_SET
         self.assertIn("settime flags: 03", timers[0])
@@ -101,7 +104,7 @@ class SteppedClock(DaemonTest):
     def test_a_stop_notices_it(self):
         self.both_ways(lambda _: 0, "stop")
 
-    def test_a_start_with_a_wrong_clock_that_is_set_right_later(self):
+    def test_a_start_with_a_wrong_clock_that_is_corrected_later(self):
         self.step_clock(-HOUR)
         daemon, client = self.serve()
         self.step_clock(HOUR)

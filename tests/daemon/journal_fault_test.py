@@ -1,4 +1,11 @@
-"""What happens when the disk fails, hangs or takes less than it was given (faulty_disk.cc)."""
+"""The disk fails, hangs, or writes fewer bytes than requested.
+
+The daemon runs with the library faulty_disk.cc preloaded, and the tests switch faults on and off.
+After a failed write or sync the process ends with code 74, no reply to an affected command is sent,
+and a restart has all acknowledged jobs. A full disk in calls that may be given up is no failure:
+puts are refused until the disk has space again. While a sync hangs, all replies that depend on it
+are held back.
+"""
 
 import os
 import select
@@ -8,7 +15,7 @@ import unittest
 
 from harness import DaemonTest, preloaded, until
 
-KEPT_SYNC = (("-f", "0"), ("-f", "20"), ("-F",))
+SYNC_MODES = (("-f", "0"), ("-f", "20"), ("-F",))
 
 
 class FaultyDisk(DaemonTest):
@@ -24,33 +31,33 @@ class FaultyDisk(DaemonTest):
         return self.start("-b", str(self.journal), *flags, environment=self.environment)
 
     def set_fault(self, text):
-        """From one moment to the next, so that no half of it is read."""
+        """Sets the fault by a rename, so that the library never reads a part of the text."""
         new = self.fault.with_suffix(".new")
         new.write_text(text, encoding="utf-8")
         new.rename(self.fault)
 
     def connect(self, daemon, index=0, **options):
         client = super().connect(daemon, index, **options)
-        # Small commands leave at once, though what was sent before is not answered.
+        # The kernel sends small commands at once, although earlier commands are not answered.
         client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return client
 
-    def settle(self, client):
-        """The journal has grown as far as it wants to: it does nothing until there is a change."""
+    def wait_for_preallocation(self, client):
+        """Waits until the journal has preallocated segments; it is then idle until a change."""
         def grown():
             stats = client.stats()
             return stats["journal-bytes"] >= stats["binlog-max-size"] // 2
-        until("the journal to rest", grown)
+        until("the segments to be preallocated", grown)
 
-    def let_it_turn(self, daemon):
-        """What was sent before this is acted on: the server has been through two turns since."""
+    def wait_for_two_ticks(self, daemon):
+        """Waits for two ticks of the server; it runs all commands that were sent before in them."""
         for _ in range(2):
             count = len(daemon.lines_with("not draining"))
             daemon.signal(signal.SIGUSR2)
             daemon.wait_for_line("not draining", count + 1)
 
     def expect_failure(self, daemon):
-        """It ends by itself, says so once, and has not died of a bug."""
+        """Waits until the daemon exits with code 74 after it has logged one error."""
         daemon.expected_code = 74
         self.assertEqual(daemon.wait(), 74, daemon.lines)
         errors = [line for line in daemon.lines if " error " in line]
@@ -60,7 +67,7 @@ class FaultyDisk(DaemonTest):
         return errors[0]
 
     def jobs_of_a_restart(self, *flags):
-        """What a disk without faults has: bodies by id."""
+        """Starts a daemon without faults and returns its jobs: bodies by id."""
         self.fault.unlink(missing_ok=True)
         client = self.connect(self.start_on_it(*flags))
         last = client.put(b"the last")
@@ -75,7 +82,8 @@ class FaultyDisk(DaemonTest):
 
 class Failing(FaultyDisk):
     def fail_under_load(self, fault, flags):
-        """Puts are acknowledged, then comes the fault; what was acknowledged is there later."""
+        """Sets the fault after some puts are acknowledged, and sends more puts. A restart has all
+        acknowledged jobs; returns them."""
         daemon = self.start_on_it("-s", "16384", "-z", "1000", *flags)
         clients = [self.connect(daemon) for _ in range(10)]
         watcher = self.connect(daemon)
@@ -103,7 +111,7 @@ class Failing(FaultyDisk):
         return acknowledged
 
     def test_write_fails(self):
-        for flags in KEPT_SYNC:
+        for flags in SYNC_MODES:
             with self.subTest(flags=flags):
                 for old in self.journal.iterdir():
                     old.unlink()
@@ -119,33 +127,33 @@ class Failing(FaultyDisk):
         self.assertGreaterEqual(len(self.fail_under_load("allocate 5", ("-f", "0"))), 10)
 
     def test_a_full_disk_in_a_sync_is_a_failure_too(self):
-        """Where a new file may be given up for want of room, what was written may not: a sync
-        covers writes that are done, and cannot be tried again."""
+        """The server may give up a new file if the disk is full. A sync covers writes that are
+        done and cannot be repeated, so the server may not ignore its failure."""
         daemon = self.start_on_it("-f", "20")
         client = self.connect(daemon)
         kept = client.put(b"kept")
-        self.settle(client)
+        self.wait_for_preallocation(client)
         self.set_fault("sync 28")
         client.send(b"put 0 0 60 1\r\nx\r\n")
         self.expect_failure(daemon)
         self.assertIn(client.rest(), (b"", b"INSERTED 2\r\n"))
         self.assertEqual(self.jobs_of_a_restart()[kept], b"kept")
 
-    def test_a_lonely_job_is_synced_in_time_or_the_failure_is_seen(self):
+    def test_a_single_job_is_synced_in_time_or_the_failure_is_noticed(self):
         daemon = self.start_on_it("-f", "20")
         client = self.connect(daemon)
         client.put(b"warm")
-        self.settle(client)
+        self.wait_for_preallocation(client)
         self.set_fault("sync 5")
         try:
             client.put(b"x")
         except (AssertionError, OSError):
-            pass  # the sync of the first job came late, and has met the fault
+            pass  # the sync of the first job was late and failed
         self.expect_failure(daemon)
 
     def test_at_the_start(self):
         daemon = self.start_on_it()
-        self.connect(daemon).put(b"x")  # so that there is something to be read
+        self.connect(daemon).put(b"x")  # so that recovery has a job to read
         self.end(daemon)
         self.set_fault("sync 5")
         line = self.start_refused(73, "-b", str(self.journal), environment=self.environment)
@@ -164,7 +172,7 @@ class Failing(FaultyDisk):
 
 
 class NoSpace(FaultyDisk):
-    """Calls that copy-on-write file systems and quotas refuse: the process goes on."""
+    """Copy-on-write file systems and quotas refuse calls. The process continues to serve."""
 
     ENOSPC, EDQUOT = 28, 122
     FLAGS = ("-s", "16384", "-z", "1000")
@@ -183,13 +191,13 @@ class NoSpace(FaultyDisk):
         self.assertEqual(word, "INSERTED")
         return int(rest[0])
 
-    def all_goes_on(self, daemon, client, kept):
-        """All but puts are answered while the disk refuses, and puts when it no longer does."""
+    def check_service_continues(self, daemon, client, kept):
+        """While the disk refuses, all commands but put succeed; afterwards put succeeds as well."""
         self.assertEqual(client.ask(f"peek {kept}"), f"FOUND {kept} 4")
         self.assertEqual(client.read(6), b"kept\r\n")
         self.assertEqual(client.ask("kick 1"), "KICKED 0")
         self.fault.unlink()
-        until("a put to be taken", lambda: self.put_or_refusal(client))
+        until("a put to be accepted", lambda: self.put_or_refusal(client))
         self.churn(client, 60)
         self.assertEqual([line for line in daemon.lines if " error " in line], [])
         daemon.kill()
@@ -209,7 +217,7 @@ class NoSpace(FaultyDisk):
                 until("puts to be refused", lambda c=client: self.put_or_refusal(c) is None)
                 line = daemon.wait_for_line("no room for the journal")
                 self.assertIn(os.strerror(error), line)
-                self.all_goes_on(daemon, client, kept)
+                self.check_service_continues(daemon, client, kept)
 
     def test_a_removal(self):
         self.refused("unlink")
@@ -233,7 +241,7 @@ class NoSpace(FaultyDisk):
                     self.churn(client, 10)
                     return client.stats()["binlog-oldest-index"] > before + 2
                 until("segments to be removed", compacted)
-                self.all_goes_on(daemon, client, kept)
+                self.check_service_continues(daemon, client, kept)
 
     def test_the_sync_of_a_synced_write(self):
         for error in (self.ENOSPC, self.EDQUOT):
@@ -241,26 +249,26 @@ class NoSpace(FaultyDisk):
                 daemon = self.start_on_it("-f", "0", *self.FLAGS)
                 client, other = self.connect(daemon), self.connect(daemon)
                 kept = client.put(b"kept")
-                self.settle(client)
+                self.wait_for_preallocation(client)
                 self.set_fault(f"synced-write {error}")
                 client.send(b"put 0 0 60 3\r\nnew\r\n")
                 daemon.wait_for_line("no room for the journal")
-                # Nothing is acknowledged that the disk has not taken, and no put is taken.
+                # The first put is not acknowledged, and the second is not accepted.
                 other.send(b"put 0 0 60 5\r\nother\r\n")
-                self.let_it_turn(daemon)
+                self.wait_for_two_ticks(daemon)
                 self.assertEqual(select.select([client.socket], [], [], 0)[0], [])
                 self.fault.unlink()
                 self.assertEqual(client.line(), f"INSERTED {kept + 1}")
                 self.assertEqual(other.line(), "OUT_OF_MEMORY")
                 self.set_fault("none")
-                self.all_goes_on(daemon, client, kept)
+                self.check_service_continues(daemon, client, kept)
 
 
 class Hanging(FaultyDisk):
     def silent(self, *clients):
         return not select.select([client.socket for client in clients], [], [], 0)[0]
 
-    def test_no_reply_tells_of_what_the_disk_does_not_have(self):
+    def test_no_reply_shows_a_change_that_is_not_on_disk(self):
         daemon = self.start_on_it("-f", "0")
         one, two, three, waiting = (self.connect(daemon) for _ in range(4))
         old = one.put(b"old")
@@ -268,27 +276,27 @@ class Hanging(FaultyDisk):
         one.read(5)
         two.ask("list-tube-used")
         waiting.send(b"reserve\r\n")
-        until("it to wait", lambda: two.stats()["current-waiting"] == 1)
-        self.settle(two)
+        until("the client to wait", lambda: two.stats()["current-waiting"] == 1)
+        self.wait_for_preallocation(two)
         self.set_fault("sync hang")
         one.send(b"use there\r\nput 0 0 60 3\r\nnew\r\n")
-        self.let_it_turn(daemon)
-        # What follows tells of the job, in turns of their own.
+        self.wait_for_two_ticks(daemon)
+        # The following commands show the job. Each runs in a tick of its own.
         for question in (b"peek 2\r\n", b"peek 2\r\n", b"stats-tube there\r\n"):
             two.send(question)
-            self.let_it_turn(daemon)
-        one.send(b"release %d 7 0\r\n" % old)  # goes to who waits
-        self.let_it_turn(daemon)
+            self.wait_for_two_ticks(daemon)
+        one.send(b"release %d 7 0\r\n" % old)  # the waiting client reserves the job
+        self.wait_for_two_ticks(daemon)
         for _ in range(3):
             three.send(b"watch there\r\nreserve-with-timeout 0\r\ndelete 2\r\npeek 2\r\n")
-            self.let_it_turn(daemon)
-        # "USING there" was made before the fact, and may be told.
+            self.wait_for_two_ticks(daemon)
+        # "USING there" was made before the fact and may be sent.
         using = one.line() if not self.silent(one) else None
         self.assertIn(using, (None, "USING there"))
         self.assertTrue(self.silent(one, two, three, waiting))
         late = self.connect(daemon)
         late.send(b"peek 1\r\n")
-        self.let_it_turn(daemon)
+        self.wait_for_two_ticks(daemon)
         self.assertTrue(self.silent(one, two, three, waiting, late))
 
         self.fault.unlink()
@@ -306,16 +314,16 @@ class Hanging(FaultyDisk):
         self.assertEqual(waiting.body(), (["RESERVED", "1", "3"], b"old"))
         self.assertEqual(late.body()[1], b"old")
 
-    def test_a_kill_while_it_hangs_takes_back_only_what_nobody_was_told(self):
+    def test_a_kill_while_a_sync_hangs_undoes_only_unacknowledged_changes(self):
         daemon = self.start_on_it("-f", "0")
         client, other = self.connect(daemon), self.connect(daemon)
         kept = client.put(b"kept")
-        self.settle(client)
+        self.wait_for_preallocation(client)
         self.set_fault("sync hang")
         client.send(b"put 0 0 60 3\r\nnew\r\n")
-        self.let_it_turn(daemon)
+        self.wait_for_two_ticks(daemon)
         other.send(b"delete %d\r\n" % kept)
-        self.let_it_turn(daemon)
+        self.wait_for_two_ticks(daemon)
         self.assertTrue(self.silent(client, other))
         daemon.kill()
         self.assertEqual((client.rest(), other.rest()), (b"", b""))
@@ -323,7 +331,7 @@ class Hanging(FaultyDisk):
         self.assertEqual(jobs.pop(kept, b"kept"), b"kept")
         self.assertLessEqual(jobs.items(), {2: b"new"}.items())
 
-    def test_replies_do_not_wait_where_the_kernel_is_enough(self):
+    def test_replies_do_not_wait_if_a_write_is_enough(self):
         for flags in (("-f", "1"), ("-F",)):
             with self.subTest(flags=flags):
                 daemon = self.start_on_it(*flags)
@@ -338,7 +346,7 @@ class Hanging(FaultyDisk):
                 for old in self.journal.iterdir():
                     old.unlink()
 
-    def test_what_waits_for_the_disk_is_bounded(self):
+    def test_input_that_waits_for_the_disk_is_bounded(self):
         daemon = self.start_on_it("-f", "0")
         client = self.connect(daemon)
         client.put(b"x")
@@ -353,10 +361,10 @@ class Hanging(FaultyDisk):
             try:
                 sent += client.socket.send(batch[sent % len(batch):])
             except BlockingIOError:
-                self.let_it_turn(daemon)
+                self.wait_for_two_ticks(daemon)
                 return not select.select([], [client.socket], [], 0)[1]
             return False
-        until("the server to read no more", is_held_back)
+        until("the server to stop reading", is_held_back)
         self.assertLess(sent, 100 << 20)
         self.fault.unlink()
         client.socket.setblocking(True)
@@ -366,27 +374,27 @@ class Hanging(FaultyDisk):
         for number in range(puts):
             self.assertEqual(client.line(), f"INSERTED {number + 2}")
 
-    def test_a_stop_waits_for_the_disk_as_long_as_it_may(self):
+    def test_a_stop_waits_for_the_disk_until_its_timeout(self):
         daemon = self.start_on_it("-f", "0", "--timeouts-shutdown", "100ms")
         client = self.connect(daemon)
         client.put(b"x")
-        self.settle(client)
+        self.wait_for_preallocation(client)
         self.set_fault("sync hang")
         client.send(b"put 0 0 60 1\r\ny\r\n")
-        self.let_it_turn(daemon)
+        self.wait_for_two_ticks(daemon)
         daemon.signal(signal.SIGTERM)
         daemon.expected_code = 74
         self.assertEqual(daemon.wait(), 74, daemon.lines)
         self.assertEqual(client.rest(), b"")
         self.assertEqual(self.jobs_of_a_restart()[1], b"x")
 
-    def test_a_stop_while_the_disk_is_slow_is_an_orderly_one(self):
+    def test_a_stop_while_the_disk_is_slow_is_orderly(self):
         daemon = self.start_on_it("-f", "0")
         client = self.connect(daemon)
-        self.settle(client)
+        self.wait_for_preallocation(client)
         self.set_fault("sync hang")
         client.send(b"put 0 0 60 1\r\ny\r\n")
-        self.let_it_turn(daemon)
+        self.wait_for_two_ticks(daemon)
         daemon.signal(signal.SIGTERM)
         daemon.wait_for_line("stopping")
         self.assertTrue(self.silent(client))
@@ -398,7 +406,7 @@ class Hanging(FaultyDisk):
 
 
 class ShortWrites(FaultyDisk):
-    def test_are_finished(self):
+    def test_are_completed(self):
         self.set_fault("write short")
         daemon = self.start_on_it("-f", "0", "-s", "16384", "-z", "20000")
         client = self.connect(daemon)

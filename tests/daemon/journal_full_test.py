@@ -1,8 +1,8 @@
-"""A journal that has no more room: puts are refused, all else goes on, and room is found again.
+"""The journal has no space left: puts are refused, all other commands succeed, and puts succeed
+again when space becomes free.
 
-Its own bound (journal.max_bytes) is always tested. A real file system that is full needs a mount:
-the test starts itself again in a private mount namespace, and where that is not allowed says which
-tests were left out.
+The tests with journal.max_bytes always run. The tests with a full file system need a mount, so the
+program starts itself again in a private mount namespace; if that is not allowed, it skips them.
 """
 
 import os
@@ -48,10 +48,10 @@ class Full(DaemonTest):
         daemon = self.start("-b", str(self.journal), *self.flags)
         return daemon, self.connect(daemon)
 
-    # --- Load; each command with the answer it gets when nothing is wrong
+    # --- Load; each command is checked for its successful reply
 
     def fill(self, client, most=100_000):
-        """Puts until one is refused; returns how many were not."""
+        """Puts until a put is refused; returns the number of accepted puts."""
         puts, batch = 0, 20
         while puts < most:
             bodies = [body_of(self.serial + i) for i in range(batch)]
@@ -67,25 +67,25 @@ class Full(DaemonTest):
                     self.assertEqual(reply, ["OUT_OF_MEMORY"])
             if ["OUT_OF_MEMORY"] in replies:
                 return puts
-        raise AssertionError(f"{puts} puts were not too many")
+        raise AssertionError(f"{puts} puts were accepted, and none refused")
 
-    def move_all_the_time(self, client, commands):
-        """Jobs are reserved, touched, released, buried and kicked, and none goes."""
+    def move_jobs(self, client, commands):
+        """Reserves, touches, releases, buries and kicks jobs, and deletes none."""
         done = 0
         jobs = list(self.acknowledged)
         while done < commands:
             for job_id in jobs[:50]:
-                wanted = ((b"reserve-job %d", f"RESERVED {job_id} {BODY_BYTES}"),
+                exchanges = ((b"reserve-job %d", f"RESERVED {job_id} {BODY_BYTES}"),
                           (b"touch %d", "TOUCHED"), (b"release %d 7 0", "RELEASED"),
                           (b"reserve-job %d", f"RESERVED {job_id} {BODY_BYTES}"),
                           (b"bury %d 6", "BURIED"), (b"kick-job %d", "KICKED"))
-                client.send(b"".join(command % job_id + b"\r\n" for command, _ in wanted))
-                for command, answer in wanted:
+                client.send(b"".join(command % job_id + b"\r\n" for command, _ in exchanges))
+                for command, answer in exchanges:
                     self.assertEqual(client.line(), answer)
                     if command.startswith(b"reserve"):
                         self.assertEqual(client.read(BODY_BYTES + 2)[:-2],
                                          self.acknowledged[job_id])
-                done += len(wanted)
+                done += len(exchanges)
             jobs = jobs[50:] + jobs[:50]
 
     def delete(self, client, count):
@@ -94,7 +94,7 @@ class Full(DaemonTest):
             del self.acknowledged[job_id]
 
     def check_all(self, client):
-        """What was acknowledged is there, and nothing else."""
+        """Checks that the server has all acknowledged jobs and no others."""
         for job_id, body in self.acknowledged.items():
             client.send(b"peek %d\r\n" % job_id)
             self.assertEqual(client.body()[1], body)
@@ -102,7 +102,7 @@ class Full(DaemonTest):
         self.assertEqual(sum(stats[f"current-jobs-{state}"] for state in
                              ("ready", "reserved", "delayed", "buried")), len(self.acknowledged))
 
-    def put_works_again(self, client):
+    def put_until_accepted(self, client):
         def put():
             body = body_of(self.serial)
             client.send(b"put 5 0 1000 %d\r\n%s\r\n" % (len(body), body))
@@ -112,28 +112,28 @@ class Full(DaemonTest):
                 return False
             self.acknowledged[int(reply[1])] = body
             return True
-        until("a put to be taken", put)
+        until("a put to be accepted", put)
 
 
-class WhatFullMeans(Full):
-    """The tests of all kinds of fullness; the classes below say what is full."""
+class FullTests(Full):
+    """The tests of every kind of full journal. The subclasses define what is full."""
 
     def setUp(self):
-        if type(self) is WhatFullMeans:
+        if type(self) is FullTests:
             self.skipTest("its subclasses run")
         super().setUp()
 
-    def test_all_but_puts_go_on_and_deletes_make_room(self):
+    def test_all_commands_but_puts_succeed_and_deletes_free_space(self):
         daemon, client = self.serve()
         self.assertGreater(self.fill(client), 50)
         self.assertIn(" warning ", daemon.wait_for_line("no room for the journal"))
-        self.move_all_the_time(client, 6_000)
-        self.assertLess(self.fill(client), 50)  # that took no room to speak of
+        self.move_jobs(client, 6_000)
+        self.assertLess(self.fill(client), 50)  # the moves have used little space
         for _ in range(3):
             self.delete(client, len(self.acknowledged) // 2)
-            self.put_works_again(client)
+            self.put_until_accepted(client)
             self.assertGreater(self.fill(client), 20)
-            self.move_all_the_time(client, 600)
+            self.move_jobs(client, 600)
         daemon.wait_for_line("room for the journal again")
         self.check_all(client)
 
@@ -141,14 +141,14 @@ class WhatFullMeans(Full):
         daemon, client = self.serve()
         self.fill(client)
         for _ in range(3):
-            self.move_all_the_time(client, 900)
+            self.move_jobs(client, 900)
             daemon.kill()
             daemon, client = self.serve()
             self.check_all(client)
             self.delete(client, 3)
             self.fill(client)
         self.delete(client, len(self.acknowledged) - 1)
-        self.put_works_again(client)
+        self.put_until_accepted(client)
         self.assertGreater(self.fill(client), 50)
         self.end(daemon)
         _, client = self.serve()
@@ -162,26 +162,26 @@ class WhatFullMeans(Full):
         self.assertIn('after="a stop"', daemon.wait_for_line("recovered"))
         self.check_all(client)
 
-    def test_everything_can_be_deleted(self):
+    def test_all_jobs_can_be_deleted(self):
         _, client = self.serve()
         for _ in range(3):
             self.fill(client)
             self.delete(client, len(self.acknowledged))
-            self.put_works_again(client)
+            self.put_until_accepted(client)
 
 
-class OwnBound(WhatFullMeans):
+class OwnBound(FullTests):
     flags = ("--journal-max-bytes", "1048576", "-s", "65536", "-z", "1000")
 
-    def test_its_files_stay_within_it(self):
+    def test_the_files_stay_within_the_bound(self):
         _, client = self.serve()
         self.fill(client)
-        self.move_all_the_time(client, 1_200)
+        self.move_jobs(client, 1_200)
         self.assertLessEqual(client.stats()["journal-bytes"], 1 << 20)
         size = sum(path.stat().st_size for path in self.journal.glob("journal.*"))
         self.assertLessEqual(size, 1 << 20)
 
-    def test_a_reload_with_a_larger_one_makes_room(self):
+    def test_a_reload_with_a_larger_bound_adds_space(self):
         config = self.write_config('[journal]\nmax_bytes = 524288\n')
         daemon = self.start("-b", str(self.journal), "-s", "65536", "-z", "1000", "--config", config)
         client = self.connect(daemon)
@@ -189,26 +189,26 @@ class OwnBound(WhatFullMeans):
         self.write_config('[journal]\nmax_bytes = 1048576\n')
         daemon.signal(signal.SIGHUP)
         daemon.wait_for_line(" info reloaded")
-        self.put_works_again(client)
+        self.put_until_accepted(client)
         self.assertGreater(self.fill(client), before // 2)
 
 
-class OwnBoundSynced(WhatFullMeans):
+class OwnBoundSynced(FullTests):
     flags = ("--journal-max-bytes", "1048576", "-s", "65536", "-z", "1000", "-f", "0")
 
 
-class SmallFileSystem(WhatFullMeans):
+class SmallFileSystem(FullTests):
     mount_options = "size=3m"
     flags = ("-s", "65536", "-z", "1000")
 
 
-class SmallFileSystemSynced(WhatFullMeans):
+class SmallFileSystemSynced(FullTests):
     mount_options = "size=3m"
     flags = ("-s", "65536", "-z", "1000", "-f", "0")
 
 
-class FewNames(WhatFullMeans):
-    """A file system that has bytes, and no room for another file."""
+class FewNames(FullTests):
+    """A file system that has free bytes and no free inode."""
     mount_options = "size=64m,nr_inodes=8"
     flags = ("-s", "65536", "-z", "1000")
 
@@ -228,12 +228,13 @@ while True:
 
 
 class KeptFull(Full):
-    """Another process takes each byte that is given back. TUBED_FULL_SECONDS: for how long."""
+    """Another process writes to the file system whenever space becomes free. TUBED_FULL_SECONDS is
+    the duration."""
     mount_options = "size=4m"
     flags = ("-s", "65536", "-z", "1000")
     SECONDS = float(os.environ.get("TUBED_FULL_SECONDS", "3"))
 
-    def eat(self):
+    def start_eater(self):
         eater = subprocess.Popen([sys.executable, "-c", EATER, self.journal / "another", "report"],
                                  stdout=subprocess.PIPE)
         self.addCleanup(eater.stdout.close)
@@ -241,8 +242,8 @@ class KeptFull(Full):
         self.addCleanup(eater.kill)
         eater.stdout.readline()
 
-    def read_all_the_time(self, daemon):
-        """What emits no fact, by a client of its own; the longest that an answer took."""
+    def start_reader(self, daemon):
+        """Starts a thread that sends commands that emit no fact, and measures the longest reply."""
         client = self.connect(daemon)
         some = list(self.acknowledged)[0]
         for command in ("watch empty", "ignore default"):
@@ -250,7 +251,7 @@ class KeptFull(Full):
         self.assertEqual(client.ask(f"reserve-job {some}"), f"RESERVED {some} {BODY_BYTES}")
         client.read(BODY_BYTES + 2)
 
-        def go_on():
+        def read():
             while not self.done.is_set():
                 for command in (f"peek {some}", "peek-ready", "stats", f"stats-job {some}",
                                 f"touch {some}", "reserve-with-timeout 0", "list-tubes-watched"):
@@ -261,41 +262,41 @@ class KeptFull(Full):
                         client.read(int(words[-1]) + 2)
                     self.longest = max(self.longest, time.monotonic() - began)
                     self.reads += 1
-        thread = threading.Thread(target=go_on, daemon=True)
+        thread = threading.Thread(target=read, daemon=True)
         thread.start()
         return thread
 
-    def test_all_but_puts_go_on(self):
+    def test_all_commands_but_puts_succeed(self):
         daemon, client = self.serve()
         for _ in range(800):
             self.acknowledged[client.put(body_of(self.serial))] = body_of(self.serial)
             self.serial += 1
-        self.eat()
+        self.start_eater()
         self.fill(client)
         daemon.wait_for_line("no room for the journal")
         self.done, self.longest, self.reads = threading.Event(), 0.0, 0
-        reader = self.read_all_the_time(daemon)
+        reader = self.start_reader(daemon)
         ends = time.monotonic() + self.SECONDS
         commands = 0
         moving = {job_id: self.acknowledged[job_id] for job_id in list(self.acknowledged)[-100:]}
         everything, self.acknowledged = self.acknowledged, moving
         while time.monotonic() < ends:
-            self.move_all_the_time(client, 600)
+            self.move_jobs(client, 600)
             commands += 600
         self.acknowledged = everything
         self.done.set()
         reader.join(60)
-        self.assertFalse(reader.is_alive(), "a read is not answered")
+        self.assertFalse(reader.is_alive(), "a command is not answered")
         print(f"{commands} commands and {self.reads} reads, the longest read "
               f"{self.longest * 1000:.0f} ms", file=sys.stderr)
         self.assertGreater(self.reads, 10)
-        # Far above 100 ms, which is what it takes where the processors are not shared.
+        # With processors of its own the server takes 100 ms at most; this bound is far above.
         self.assertLess(self.longest, 5)
         daemon.kill()
         daemon, client = self.serve()
         self.check_all(client)
         self.delete(client, len(self.acknowledged))
-        self.put_works_again(client)
+        self.put_until_accepted(client)
         self.assertEqual([line for line in daemon.lines if " error " in line], [])
 
 
@@ -308,8 +309,8 @@ class FileSystem(Full):
     flags = ("-s", "65536", "-z", "1000")
 
     def occupy(self):
-        """Somebody else takes all that is left."""
-        other = self.journal / "somebody-else"
+        """Another file takes all space of the file system; returns its path."""
+        other = self.journal / "another"
         with open(other, "wb") as file:
             try:
                 while True:
@@ -324,20 +325,20 @@ class FileSystem(Full):
                     break
         return other
 
-    def test_somebody_else_fills_it(self):
+    def test_another_file_fills_it(self):
         daemon, client = self.serve()
         for _ in range(50):
             self.acknowledged[client.put(body_of(self.serial))] = body_of(self.serial)
         other = self.occupy()
         self.fill(client)
         daemon.wait_for_line("no room for the journal")
-        self.move_all_the_time(client, 3_000)
+        self.move_jobs(client, 3_000)
         self.delete(client, 10)
         other.unlink()
-        self.put_works_again(client)  # nothing has to happen but time
+        self.put_until_accepted(client)  # the server finds the free space by itself
         daemon.wait_for_line("room for the journal again")
         for _ in range(1000):
-            self.put_works_again(client)
+            self.put_until_accepted(client)
         daemon.kill()
         _, client = self.serve()
         self.check_all(client)
@@ -349,7 +350,7 @@ class FileSystem(Full):
         self.fill(client)
         self.assertEqual(client.ask("reserve-with-timeout 0"), "TIMED_OUT")
         other.unlink()
-        self.put_works_again(client)
+        self.put_until_accepted(client)
         self.assertEqual(client.reserve()[1], list(self.acknowledged.values())[0])
 
     def test_it_is_read_only(self):
@@ -363,7 +364,7 @@ class FileSystem(Full):
 
 
 def go_private():
-    """Starts this again where mounts are its own and end with it, if that is allowed."""
+    """Starts this program again in a private mount namespace, if that is allowed."""
     for unshare in (["unshare", "--mount"], ["unshare", "--map-root-user", "--mount"]):
         probe = [*unshare, "mount", "-t", "tmpfs", "tubed-test", "/mnt"]
         if not shutil.which("unshare") or subprocess.run(probe, capture_output=True,

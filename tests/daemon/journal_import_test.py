@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A directory of beanstalkd's, with the files that Debian's beanstalkd 1.12 wrote."""
+"""The import of a beanstalkd directory, with files that Debian's beanstalkd 1.12 has written."""
 
 import pathlib
 import shutil
@@ -14,7 +14,7 @@ FIELDS = ("tube", "state", "pri", None, "delay", "ttr", None, "reserves", "timeo
 
 
 def expected_jobs(folder):
-    """Of each id what stats-job has to say, and the body."""
+    """By id: the lines of stats-job, and the body."""
     jobs = {}
     for line in (folder / "expected").read_text().splitlines():
         words = line.split(" ")
@@ -40,13 +40,13 @@ class Import(DaemonTest):
                              for state in ("ready", "delayed", "buried")), len(jobs))
         for job_id, (expected, body) in jobs.items():
             stats = client.stats(f"stats-job {job_id}")
-            told = {key: str(stats[key]).strip('"') for key in expected if key != "delay"}
-            expected = {key: expected[key] for key in told}
-            self.assertEqual(told, expected, job_id)
+            found = {key: str(stats[key]).strip('"') for key in expected if key != "delay"}
+            expected = {key: expected[key] for key in found}
+            self.assertEqual(found, expected, job_id)
             client.send(b"peek %d\r\n" % job_id)
             self.assertEqual(client.body()[1], body, job_id)
 
-    def test_every_job_is_there_and_the_binlogs_are_moved_aside_untouched(self):
+    def test_all_jobs_are_imported_and_the_binlogs_are_moved_unchanged(self):
         for name in ("states", "compacted", "restarted"):
             with self.subTest(binlogs=name):
                 folder = BINLOGS / name
@@ -54,12 +54,12 @@ class Import(DaemonTest):
                 self.assertGreater(len(jobs), 3)
                 directory = self.directory_of(folder)
                 before = {path.name: path.read_bytes() for path in directory.glob("binlog.*")}
-                for turn in range(2):  # the second time it is a journal like any other
+                for start in range(2):  # the second start reads the journal
                     daemon = self.start("-b", str(directory))
                     client = self.connect(daemon)
                     self.check(client, jobs)
-                    daemon.wait_for_line("recovered")  # which comes last
-                    self.assertEqual(len(daemon.lines_with("imported")), 1 - turn)
+                    daemon.wait_for_line("recovered")  # the last line of the start
+                    self.assertEqual(len(daemon.lines_with("imported")), 1 - start)
                     new = client.put(b"new")
                     self.assertGreater(new, max(jobs))
                     self.assertEqual(client.ask(f"delete {new}"), "DELETED")

@@ -1,11 +1,12 @@
-"""kill -9 at random moments under load, with a ledger kept by the clients.
+"""kill -9 at random moments under load. The clients record all jobs and acknowledgements.
 
-Each round: a server on the same directory, 50 clients that pipeline, SIGKILL, a server again, and
-the ledger compared with what it has. Most clients have a tube of their own and know what every
-command does to it, so that its jobs must be exactly as some command in flight has left them: all
-before it done, none behind it. The others share a tube; of its jobs only existence is compared.
+Each round starts a server on the same directory, lets 50 clients pipeline commands, kills the
+server, starts it again, and compares its jobs with the record. Most clients (`Owner`) have a tube
+of their own and know the effect of each command. After the kill, the jobs of such a tube must be as
+after some prefix of the commands in flight: all commands up to one of them done, and no command
+after it. The other clients (`Sharer`) share a tube; only the existence of its jobs is compared.
 
-TUBED_KILL_ROUNDS is how many rounds, TUBED_KILL_SEED repeats the choices of one run.
+TUBED_KILL_ROUNDS is the number of rounds. TUBED_KILL_SEED repeats the random choices of a run.
 """
 
 import collections
@@ -25,38 +26,38 @@ ROUNDS = int(os.environ.get("TUBED_KILL_ROUNDS", "40" if SANITIZED else "200"))
 SEED = int(os.environ.get("TUBED_KILL_SEED", str(random.randrange(1 << 32))))
 MODES = (("-f", "0"), (), ("-F",))
 OWNERS, SHARERS = 42, 8
-OWN_JOBS = 6  # that an owner keeps alive, about
+OWN_JOBS = 6  # the approximate number of jobs in an owner's tube
 SHARED_JOBS = 60
 TTR = 100_000
-LOST_IDS = 10_000_000  # that are left out after a loss of power
-SECOND = 1  # a delay that ends meanwhile
-TOLERANCE = 3  # seconds, between our clock and what a job has left
+LOST_IDS = 10_000_000  # ids that the server skips after a loss of power
+SECOND = 1  # a delay that ends during a round
+TOLERANCE = 3  # seconds, between the expected and the actual time left of a job
 
 Command = collections.namedtuple("Command", "wire kind job detail", defaults=(b"", None))
 
 
 def parse(data, begin):
-    """One reply from there: (its words, its body or None, where it ends), or None: not all here."""
+    """The reply at `begin`: (its words, its body or None, its end); None if it is incomplete."""
     end = data.find(b"\r\n", begin)
     if end < 0:
         return None
     words = bytes(data[begin:end]).split()
     if words[0] not in (b"RESERVED", b"FOUND", b"OK"):
         return words, None, end + 2
-    behind = end + 2 + int(words[-1])
-    if len(data) < behind + 2:
+    body_end = end + 2 + int(words[-1])
+    if len(data) < body_end + 2:
         return None
-    return words, bytes(data[end + 2:behind]), behind + 2
+    return words, bytes(data[end + 2:body_end]), body_end + 2
 
 
 @dataclasses.dataclass
 class Rest:
-    """Where a job rests, as it is durable."""
+    """The durable state of a job: its last state of rest."""
     state: str
     priority: int
     delay: int = 0
     until: float = 0
-    order: int = 0  # of burying
+    order: int = 0  # position among the buried jobs
     reserves: int = 0
     releases: int = 0
     buries: int = 0
@@ -79,16 +80,16 @@ class Rest:
 @dataclasses.dataclass
 class Job:
     rest: Rest
-    id: int = 0  # 0: its INSERTED has not come
+    id: int = 0  # 0: its INSERTED has not arrived
     held: bool = False
-    reserves: int = 0  # with those that no record tells of
+    reserves: int = 0  # including reserves after the last state of rest
 
-    def may_have_changed_alone(self):
+    def may_have_expired(self):
         return self.rest.state == "delayed" and self.rest.delay == SECOND
 
 
 class Sender:
-    """One connection of a client: it pipelines a batch, waits for all replies, and so on."""
+    """A connection of a client: it pipelines a batch, waits for all replies, and repeats that."""
 
     def __init__(self, client):
         self.client = client
@@ -123,11 +124,11 @@ def greeting(tube):
 
 
 class Load:
-    """What all clients share: the dice, and the ids."""
+    """State that all clients share: the random numbers and the ids."""
 
     def __init__(self, dice):
         self.dice = dice
-        self.ids = set()  # that were ever acknowledged
+        self.ids = set()  # all acknowledged ids
         self.serial = 0
 
     def new_body(self, owner):
@@ -152,17 +153,17 @@ def put(body, priority, delay):
 
 
 class Owner:
-    """A client that is alone in its tube, and so knows what each command does there."""
+    """A client with a tube of its own, so that it knows the effect of each command there."""
 
     def __init__(self, load, number):
         self.load = load
         self.tube = b"own-%d" % number
-        self.jobs = {}  # by body, as they are when all that was acknowledged is done
+        self.jobs = {}  # by body, as they are after all acknowledged commands
         self.order = 0
         self.socket = None
 
     def next_batch(self):
-        """Commands that all succeed, whatever the time is."""
+        """Commands that all succeed, whether delays have ended or not."""
         dice = self.load.dice
         batch, touched = [], set()
         for _ in range(dice.randrange(1, 8)):
@@ -186,7 +187,7 @@ class Owner:
         commands = []
         if not job.held:
             kinds = ["reserve-job", "reserve-job", "delete"]
-            if job.rest.state in ("delayed", "buried") and not job.may_have_changed_alone():
+            if job.rest.state in ("delayed", "buried") and not job.may_have_expired():
                 kinds.append("kick-job")
             kind = dice.choice(kinds)
             commands.append(Command(b"%s %d\r\n" % (kind.encode(), job.id), kind, body))
@@ -200,7 +201,7 @@ class Owner:
         return commands
 
     def apply(self, command):
-        """What the command does when it succeeds."""
+        """Records the effect of a successful command."""
         kind, job = command.kind, self.jobs.get(command.job)
         if kind == "put":
             priority, delay = command.detail
@@ -213,19 +214,19 @@ class Owner:
             del self.jobs[command.job]
         elif kind == "release":
             priority, delay = command.detail
-            self.settle(job, "delayed" if delay else "ready", priority=priority, delay=delay,
+            self.place(job, "delayed" if delay else "ready", priority=priority, delay=delay,
                         until=time.time() + delay, releases=job.rest.releases + 1)
         elif kind == "bury":
             self.order += 1
-            self.settle(job, "buried", priority=command.detail[0], order=self.order,
+            self.place(job, "buried", priority=command.detail[0], order=self.order,
                         buries=job.rest.buries + 1)
         elif kind == "kick-job":
-            self.settle(job, "ready", kicks=job.rest.kicks + 1)
+            self.place(job, "ready", kicks=job.rest.kicks + 1)
         elif kind == "kick":
             for kicked in self.first_buried(command.detail):
-                self.settle(kicked, "ready", kicks=kicked.rest.kicks + 1)
+                self.place(kicked, "ready", kicks=kicked.rest.kicks + 1)
 
-    def settle(self, job, state, **changes):
+    def place(self, job, state, **changes):
         job.held = False
         job.rest = dataclasses.replace(job.rest, state=state, reserves=job.reserves, **changes)
 
@@ -252,7 +253,8 @@ class Owner:
     # --- After a crash
 
     def compare(self, found, in_flight):
-        """Its jobs are as some of what was in flight has left them; goes on from there."""
+        """Checks that the jobs are as after some prefix of the commands in flight, and records
+        that prefix as done."""
         here = {body: job for body, job in found.items() if job["tube"].encode() == self.tube}
         faults = []
         after = copy.deepcopy(self)
@@ -270,11 +272,11 @@ class Owner:
         for body, job in self.jobs.items():
             stats = here.get(body)
             if stats is None:
-                return f"{body[:40]} (id {job.id}) is gone, {job}"
+                return f"{body[:40]} (id {job.id}) is missing, {job}"
             if job.id not in (0, stats["id"]) or not job.rest.fits(stats):
                 return f"{body[:40]} should be {job} and is {stats}"
         unknown = here.keys() - self.jobs.keys()
-        return f"{[body[:40] for body in unknown]} should not be there" if unknown else None
+        return f"{[body[:40] for body in unknown]} should not exist" if unknown else None
 
     def restart(self, here):
         for body, job in self.jobs.items():
@@ -290,12 +292,12 @@ class Owner:
 
 
 class SharedTube:
-    """The jobs of a tube that several clients use: known or not, deleted, or being deleted."""
+    """The jobs of the tube that several clients use, and which of them are deleted."""
 
     def __init__(self):
-        self.present = {}  # by body: the id; 0: not acknowledged
-        self.deleting = set()  # bodies
-        self.deleted = set()
+        self.present = {}  # by body: the id, or 0 if the put is not acknowledged
+        self.deleting = set()  # bodies of jobs for which a delete was sent
+        self.deleted = set()  # bodies of jobs for which a delete was acknowledged
 
     def compare(self, found):
         here = {body: job for body, job in found.items() if job["tube"] == "shared"}
@@ -305,7 +307,7 @@ class SharedTube:
         lost -= self.deleting
         assert not lost, f"lost: {[(body[:40], self.present[body]) for body in lost]}"
         unknown = here.keys() - self.present.keys()
-        assert not unknown, f"nobody put {[body[:40] for body in unknown]}"
+        assert not unknown, f"no client has put {[body[:40] for body in unknown]}"
         for body, job in here.items():
             assert self.present[body] in (0, job["id"]) and job["state"] != "reserved", job
         self.present = {body: job["id"] for body, job in here.items()}
@@ -344,7 +346,7 @@ class Sharer:
         if command.kind == "put":
             assert words[0] == b"INSERTED", words
             self.load.inserted(int(words[1]))
-            if command.job in self.shared.present:  # else somebody has deleted it already
+            if command.job in self.shared.present:  # else another client has deleted it already
                 self.shared.present[command.job] = int(words[1])
         elif command.kind == "reserve" and words[0] == b"RESERVED":
             self.held.append((int(words[1]), body))
@@ -370,7 +372,7 @@ class Kill(DaemonTest):
 
     def start_server(self, number):
         daemon = self.start("-b", str(self.journal), "-s", "65536", *MODES[number % len(MODES)])
-        if self.dice.random() < 0.1:  # crashes while it recovers
+        if self.dice.random() < 0.1:  # kill the server during its recovery
             time.sleep(self.dice.uniform(0, 0.01))
             daemon.kill()
             daemon = self.start("-b", str(self.journal), "-s", "65536",
@@ -378,7 +380,7 @@ class Kill(DaemonTest):
         return daemon
 
     def load_until_killed(self, daemon):
-        """Returns what was in flight, by client."""
+        """Returns the commands in flight, by id() of the client."""
         selector = selectors.DefaultSelector()
         senders = []
         for client in self.owners + self.sharers:
@@ -388,7 +390,7 @@ class Kill(DaemonTest):
             senders.append(sender)
             selector.register(client.socket, selectors.EVENT_READ, sender)
             sender.send_batch(greeting(client.tube))
-        # Not by the clock of this loop: at any moment of the server's.
+        # A thread kills the server, so that the moment does not depend on this loop.
         killer = threading.Timer(self.dice.uniform(0.0, 0.1), daemon.process.kill)
         killer.start()
         deadline = time.monotonic() + SECONDS
@@ -404,13 +406,14 @@ class Kill(DaemonTest):
         return {id(sender.client): list(sender.in_flight) for sender in senders}
 
     def find_jobs(self, client):
-        """All jobs that there can be, by body; that there are no more, their number tells."""
+        """All jobs of the server, by body: those of all possible ids. The totals of stats show that
+        no others exist."""
         first, self.next_id = self.next_id, client.put(b"the next id")
         self.assertEqual(client.ask(f"delete {self.next_id}"), "DELETED")
         self.assertNotIn(self.next_id, self.load.ids)
         self.assertLess(max(self.load.ids, default=0), self.next_id)
-        # A server that is killed before it knows of its first commit has not noted the boot: the next
-        # one takes the kill for a loss of power.
+        # A server that is killed before its first commit is complete has not recorded the boot id;
+        # the next server treats the kill as a loss of power.
         end = self.next_id - LOST_IDS if self.next_id - first >= LOST_IDS else self.next_id
         ids = set(range(first, end)) | set(self.shared.present.values()) - {0}
         for owner in self.owners:
@@ -452,7 +455,7 @@ class Kill(DaemonTest):
         for sharer in self.sharers:
             sharer.held = []
 
-    def test_what_was_acknowledged_outlives_every_kill(self):
+    def test_acknowledged_changes_survive_every_kill(self):
         print(f"seed {SEED}, {ROUNDS} rounds", file=sys.stderr, flush=True)
         daemon = self.start_server(0)
         for number in range(1, ROUNDS + 1):
@@ -467,7 +470,7 @@ class Kill(DaemonTest):
                 raise AssertionError(f"seed {SEED}, round {number}: {error}") from error
             self.daemons = [daemon]
         current = max(self.journal.glob("journal.*[0-9]"))
-        print(f"{len(self.load.ids)} jobs were put; the log ends in {current.name}",
+        print(f"{len(self.load.ids)} jobs were put; the journal ends in {current.name}",
               file=sys.stderr)
         self.assertGreater(int(current.suffix[1:]), ROUNDS // 4)
 

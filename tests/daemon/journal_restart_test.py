@@ -1,4 +1,9 @@
-"""What outlives a restart, and which directories are refused, repaired and salvaged."""
+"""Restarts of a server with a journal.
+
+The tests cover the state that survives a stop or a kill, the statistics of the journal, the
+directories that are refused or repaired at a start, the tasks --check, --dump and --salvage, and a
+reload of journal.sync.
+"""
 
 import os
 import pathlib
@@ -14,7 +19,8 @@ import unittest
 from harness import SECONDS, Client, DaemonTest, run, until
 
 HEADER_BYTES = 64
-# How beanstalkd gets a port of the kernel's choosing: as descriptor 3, as systemd hands it over.
+# beanstalkd cannot pick a free port itself, but takes a listening socket as descriptor 3, like a
+# service of systemd.
 HAND_OVER = """
 import os, sys
 os.dup2(int(sys.argv[1]), 3)
@@ -34,7 +40,7 @@ def crc32c(data):
 
 
 def contents(directory):
-    """All files with what makes them what they are."""
+    """The contents, modification time and mode of all files, by name."""
     return {path.name: (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_mode)
             for path in directory.iterdir()}
 
@@ -55,12 +61,12 @@ class Journaled(DaemonTest):
         return daemon
 
     def serve(self, *flags):
-        """A daemon on the journal, and a client of it."""
+        """Starts a daemon on the journal; returns it and a client."""
         daemon = self.start_on_it(*flags)
         return daemon, self.connect(daemon)
 
-    def again(self, daemon, *flags, how="stop"):
-        """Ends it in one of the two ways and starts another."""
+    def restart(self, daemon, *flags, how="stop"):
+        """Stops or kills the daemon and starts another; returns it and a client."""
         if how == "stop":
             self.end(daemon)
         else:
@@ -75,24 +81,25 @@ class Journaled(DaemonTest):
 
 
 class First(Journaled):
-    def test_a_new_journal_is_said_to_be_new(self):
+    def test_a_new_journal_is_logged_as_new(self):
         daemon = self.start_on_it()
         self.assertIn(' after="nothing: the journal is new" ', daemon.wait_for_line("recovered"))
-        self.connect(daemon).put()  # so that there is a segment when it stops
-        self.again(daemon)
+        self.connect(daemon).put()  # so that a segment exists when the daemon stops
+        self.restart(daemon)
 
 
 class Survives(Journaled):
     def both_ways(self, prepare, check):
-        """prepare(client) before the restart; check(client, what prepare returned) behind it."""
+        """Calls prepare(client) before a restart and check(client, result of prepare) after it, for
+        a stop and for a kill."""
         for how in ("stop", "kill"):
             with self.subTest(how=how):
                 shutil.rmtree(self.journal)
                 self.journal.mkdir()
                 daemon, client = self.serve()
                 prepared = prepare(client)
-                for _ in range(2):  # what a restart has written is read as well
-                    daemon, client = self.again(daemon, how=how)
+                for _ in range(2):  # the second restart reads the records of the first
+                    daemon, client = self.restart(daemon, how=how)
                     check(client, prepared)
                 self.end(daemon)
 
@@ -136,11 +143,11 @@ class Survives(Journaled):
                 stats = self.job(client, job_id, state="delayed", delay=delay)
                 self.assertLess(abs(delay - passed - stats["time-left"]), 3)
                 self.assertLess(abs(stats["age"] - passed), 3)
-            until("the short one to be ready",
+            until("the short delay to end",
                   lambda: client.stats(f"stats-job {short}")["state"] == "ready")
         self.both_ways(prepare, check)
 
-    def test_a_delay_that_ends_while_nobody_serves(self):
+    def test_a_delay_that_ends_while_no_server_runs(self):
         daemon, client = self.serve()
         job_id = client.put(b"x", delay=1)
         self.end(daemon)
@@ -168,7 +175,7 @@ class Survives(Journaled):
             self.job(client, order[0], state="buried", kicks=0, buries=1)
         self.both_ways(prepare, check)
 
-    def test_counters_as_of_where_the_job_last_came_to_rest(self):
+    def test_counters_are_those_of_the_last_state_of_rest(self):
         def prepare(client):
             job_id = client.put(b"x")
             for _ in range(3):
@@ -216,7 +223,7 @@ class Survives(Journaled):
             self.assertEqual(client.ask("reserve-with-timeout 0"), "TIMED_OUT")
         self.both_ways(prepare, check)
 
-    def test_ids_are_never_given_twice(self):
+    def test_ids_are_never_assigned_twice(self):
         def prepare(client):
             for _ in range(5):
                 self.assertEqual(client.ask(f"delete {client.put()}"), "DELETED")
@@ -228,13 +235,13 @@ class Survives(Journaled):
             expected[0] += 1
         self.both_ways(prepare, check)
 
-    def test_ids_that_a_loss_of_power_may_have_lost_are_not_given_again(self):
+    def test_ids_that_a_loss_of_power_may_have_lost_are_not_assigned_again(self):
         boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
         boot = boot.replace("-", "")
         lock = self.journal / "lock"
         for how, before, gap in (("kill", boot, 0),
                                  ("kill", "another boot\n", 10_000_000),
-                                 ("kill", "", 10_000_000),  # of a version that wrote none
+                                 ("kill", "", 10_000_000),  # the file of an older version
                                  ("stop", "another boot\n", 0),
                                  ("stop", "copy\n", 10_000_000)):  # a backup
             with self.subTest(how=how, before=before):
@@ -246,21 +253,22 @@ class Survives(Journaled):
                 else:
                     self.end(daemon)
                 lock.write_text(before, encoding="ascii")
-                # A start that ends before the gap is on the disk does not use it up.
+                # A start that ends before the gap is durable does not use it up.
                 daemon = self.start_on_it()
                 if how == "kill":
                     daemon.kill()
                 else:
                     self.end(daemon)
-                for _ in range(2):  # and once only
+                for _ in range(2):  # the ids are skipped only once
                     daemon, client = self.serve()
                     last = last + 1 + gap
                     self.assertEqual(client.put(), last)
                     gap = 0
                     self.end(daemon)
 
-    def test_a_reserved_job_is_back_where_it_was(self):
-        """After a kill; a stop gives it back, as the end of its holder's connection does."""
+    def test_a_reserved_job_has_its_last_state_of_rest(self):
+        """That is after a kill. A stop releases the job, as the end of its client's connection
+        does."""
         def prepare(client):
             ready, delayed = client.put(b"r", priority=3), client.put(b"d", delay=900)
             buried = client.put(b"b")
@@ -271,18 +279,18 @@ class Survives(Journaled):
             return ready, delayed, buried
         daemon, client = self.serve()
         ready, delayed, buried = prepare(client)
-        daemon, client = self.again(daemon, how="kill")
+        daemon, client = self.restart(daemon, how="kill")
         self.job(client, ready, state="ready", pri=3, reserves=0)
         self.job(client, delayed, state="delayed", delay=900, reserves=0)
         self.job(client, buried, state="buried", pri=8, buries=1, reserves=1)
         for job_id in (ready, delayed, buried):
             client.reserve(f"reserve-job {job_id}")
-        daemon, client = self.again(daemon, how="stop")
+        daemon, client = self.restart(daemon, how="stop")
         for job_id in (ready, delayed, buried):
             self.job(client, job_id, state="ready")
         self.job(client, buried, reserves=2)
 
-    def test_compaction_and_restarts_keep_it_all(self):
+    def test_compaction_and_restarts_keep_all_jobs(self):
         daemon, client = self.serve("-s", "4096", "-z", "1000")
         kept = {client.put(b"kept %d" % i, priority=i): i for i in range(10)}
         client.ask("use p")
@@ -295,8 +303,8 @@ class Survives(Journaled):
         self.assertGreater(stats["binlog-oldest-index"], 1)
         self.assertGreater(stats["binlog-records-migrated"], 10)
         for how in ("stop", "kill"):
-            client.put(b"a change")  # without one a kill is as good as a stop
-            daemon, client = self.again(daemon, "-s", "4096", "-z", "1000", how=how)
+            client.put(b"a change")  # without a change, a kill is recovered like a stop
+            daemon, client = self.restart(daemon, "-s", "4096", "-z", "1000", how=how)
             for job_id, number in kept.items():
                 self.job(client, job_id, pri=number, state="ready")
             self.assertGreater(client.stats("stats-tube p")["pause-time-left"], 900)
@@ -317,30 +325,30 @@ class Stats(Journaled):
         self.assertEqual(client.stats(f"stats-job {jobs[0]}")["file"], 1)
         self.assertEqual(client.stats(f"stats-job {jobs[-1]}")["file"],
                          stats["binlog-current-index"])
-        until("the files to be there",
+        until("the files to exist",
               lambda: len(self.segments()) >= stats["binlog-current-index"])
         self.assertGreater(stats["journal-live-bytes"], 49_000)
         self.assertGreaterEqual(stats["journal-bytes"], stats["journal-live-bytes"])
         file = client.stats(f"stats-job {jobs[20]}")["file"]
-        _, client = self.again(daemon, "-s", "8192", "-z", "1000")
+        _, client = self.restart(daemon, "-s", "8192", "-z", "1000")
         self.assertEqual(client.stats(f"stats-job {jobs[20]}")["file"], file)
         self.assertEqual(client.stats()["binlog-records-written"], 0)
 
-    def test_segments_grow_with_the_largest_job_that_may_be(self):
+    def test_segments_grow_with_the_largest_allowed_job(self):
         daemon, client = self.serve("-s", "4096", "-z", "1000")
         jobs = [client.put(b"a" * 1000) for _ in range(20)]
-        daemon, client = self.again(daemon, "-s", "4096", "-z", "60000", how="kill")
+        daemon, client = self.restart(daemon, "-s", "4096", "-z", "60000", how="kill")
         self.assertEqual(client.stats()["binlog-max-size"], 8 * (60000 + 512))
         jobs += [client.put(b"b" * 50_000) for _ in range(10)]
-        # What exceeds a segment now is still there.
-        daemon, client = self.again(daemon, "-s", "4096", "-z", "1000", how="kill")
+        # Jobs that are larger than the new segments are still readable.
+        daemon, client = self.restart(daemon, "-s", "4096", "-z", "1000", how="kill")
         jobs.append(client.put(b"c"))
         files = [client.stats(f"stats-job {job_id}")["file"] for job_id in jobs]
         self.assertGreaterEqual(len(set(files)), 4)
         client.send(b"peek %d\r\n" % jobs[20])
         self.assertEqual(client.body()[1], b"b" * 50_000)
-        # And with segments of another size.
-        _, client = self.again(daemon, "-s", "65536")
+        # A restart with another segment size keeps the files of all jobs.
+        _, client = self.restart(daemon, "-s", "65536")
         self.assertEqual([client.stats(f"stats-job {job_id}")["file"] for job_id in jobs], files)
 
 
@@ -366,9 +374,9 @@ class Refused(Journaled):
         path.write_bytes(b"")
         self.refuse("not a directory", directory=path)
 
-    def test_one_without_permission(self):
+    def test_a_directory_without_permission(self):
         self.journal.chmod(0o500)
-        # Root may do everything, so then it is somebody else.
+        # Root has all permissions, so the daemon then runs as another user.
         user = ["-u", "nobody"] if os.geteuid() == 0 else []
         line = self.start_refused(73, "-b", str(self.journal), *user)
         self.assertIn(str(self.journal), line)
@@ -394,16 +402,16 @@ class Refused(Journaled):
         self.assertIn("chown", line)
         self.assertNotIn("--salvage", line)
 
-    def test_one_that_is_in_use(self):
+    def test_a_directory_that_tubed_uses(self):
         daemon, client = self.serve()
         client.put(b"x")
         self.refuse("in use", str(daemon.pid))
-        # The one that has it goes on undisturbed.
+        # The server that uses the directory is not affected.
         client.put(b"y")
-        _, client = self.again(daemon, how="kill")
+        _, client = self.restart(daemon, how="kill")
         self.assertEqual(client.stats()["current-jobs-ready"], 2)
 
-    def test_one_that_beanstalkd_has(self):
+    def test_a_directory_that_beanstalkd_uses(self):
         program = shutil.which("beanstalkd", path=os.environ["PATH"] + ":/usr/bin:/usr/sbin")
         self.assertIsNotNone(program, "Debian's beanstalkd is needed")
         with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -420,7 +428,7 @@ class Refused(Journaled):
         self.refuse("in use", str(process.pid))
         self.assertEqual(contents(self.journal), before)
 
-    def test_beanstalkd_is_kept_out_as_well(self):
+    def test_beanstalkd_is_refused_while_tubed_uses_the_directory(self):
         program = shutil.which("beanstalkd", path=os.environ["PATH"] + ":/usr/bin:/usr/sbin")
         self.assertIsNotNone(program, "Debian's beanstalkd is needed")
         self.start_on_it()
@@ -482,10 +490,11 @@ class Refused(Journaled):
         line = self.refuse(segment.name, "--salvage")
         place = int(line.split("at offset ")[1].split(":")[0])
         self.assertLessEqual(place, offset)
-        self.assertLess(offset - place, 400)  # the record's
+        self.assertLess(offset - place, 400)  # the offset of the damaged record
         self.assertEqual(contents(self.journal), before)
 
-        # --check says the same, and --dump shows what is around it; neither changes anything.
+        # --check reports the same damage, and --dump prints the records around it. Neither changes
+        # a file.
         code, output, errors = run("--check", str(self.journal))
         self.assertEqual(code, 73)
         self.assertEqual(len(errors.splitlines()), 1)
@@ -498,12 +507,12 @@ class Refused(Journaled):
 
 class Repaired(Journaled):
     def last_written(self):
-        """The segment where the log ends, and where."""
+        """The segment and the offset at which the log ends."""
         _, output, _ = run("--check", str(self.journal))
         name, offset = output.split("ends at:")[1].split()[0].split(":")
         return self.journal / name, int(offset)
 
-    def test_a_torn_tail_is_cut_and_told(self):
+    def test_a_torn_tail_is_cut_and_logged(self):
         daemon, client = self.serve()
         for i in range(20):
             client.put(b"%d " % i * 50)
@@ -521,11 +530,11 @@ class Repaired(Journaled):
         client = self.connect(daemon)
         self.assertEqual(client.stats()["current-jobs-ready"], 19)
         client.put(b"more")
-        _, client = self.again(daemon, how="kill")
+        _, client = self.restart(daemon, how="kill")
         self.assertEqual(client.stats()["current-jobs-ready"], 20)
         self.assertEqual(self.daemons[-1].lines_with("journal cut"), [])
 
-    def test_what_a_crash_left_half_made_is_removed(self):
+    def test_an_incomplete_segment_of_a_crash_is_removed(self):
         self.end(self.start_on_it())
         half = self.journal / "journal.0000000007.new"
         half.write_bytes(b"half")
@@ -570,7 +579,7 @@ class Tasks(Journaled):
         self.assertEqual(run("--check", str(self.directory / "none"))[0], 73)
         self.assertEqual(run("--dump", str(self.directory / "none"))[0], 73)
 
-    def test_salvage_copies_what_reads(self):
+    def test_salvage_copies_all_readable_jobs(self):
         daemon, client = self.serve("-s", "4096", "-z", "160", "-f", "0")
         jobs = {client.put(b"%d " % i * 50, priority=i): i for i in range(50)}
         self.end(daemon)
@@ -585,7 +594,7 @@ class Tasks(Journaled):
         self.assertIn(segment.name, output)
         after = {name: data for name, (data, *_) in contents(self.journal).items()}
         self.assertEqual(after, before)
-        # Onto what is there already: refused.
+        # A target that is not empty is refused.
         code, _, errors = run("-b", str(self.journal), "--salvage", str(target))
         self.assertEqual(code, 73)
         self.assertIn("not empty", errors)
@@ -595,9 +604,9 @@ class Tasks(Journaled):
         found = [job_id for job_id in jobs if client.ask(f"kick-job {job_id}") == "NOT_FOUND"
                  and client.ask(f"delete {job_id}") == "DELETED"]
         self.assertEqual(len(found), 49)
-        self.assertEqual(client.put(), 10_000_051)  # as after a loss
+        self.assertEqual(client.put(), 10_000_051)  # as after a loss of power
 
-    def test_salvage_wants_the_journal_to_itself(self):
+    def test_salvage_is_refused_while_a_server_uses_the_journal(self):
         daemon, client = self.serve()
         client.put()
         target = self.directory / "salvaged"
@@ -617,7 +626,7 @@ class Reload(Journaled):
             daemon.signal(signal.SIGHUP)
             self.assertIn("journal.sync", daemon.wait_for_line(" info reloaded", count))
             client.put(mode.encode())
-        _, client = self.again(daemon, how="kill")
+        _, client = self.restart(daemon, how="kill")
         self.assertEqual(client.stats()["current-jobs-ready"], 8)
 
 

@@ -1,9 +1,9 @@
-"""Large work of one client is done in slices: nobody else waits for it.
+"""The server does large work of a client in slices, so that other clients do not wait for it.
 
-While the work runs, another client does small things and measures how long each takes. So that a
-busy machine is not blamed on the daemon, time in which the daemon or the test has no processor does
-not count. Besides, the same is asked of a second, idle daemon in turn, and what that one shows by the
-clock is allowed on top of the bounds.
+While the work runs, another client sends small commands and measures how long each takes. Time in
+which the daemon or the test is ready to run and has no processor does not count. The same commands
+go to a second, idle daemon as well; its elapsed times are added to the bounds. Both keep load on
+the machine from failing the test.
 """
 
 import os
@@ -18,14 +18,15 @@ MANY = min(JOBS, 200_000)
 MEDIAN_SECONDS = 0.005
 P99_SECONDS = 0.020
 MAX_SECONDS = 0.050
-# Long enough to make MANY jobs before the first of them is due.
+# Long enough to put MANY jobs before the first of them is due.
 TIMED_SECONDS = 12 if SANITIZED else 3
-# What a sanitizer adds to a slice.
+# A sanitizer slows a slice down by this factor.
 SLOWNESS = 10 if SANITIZED else 1
 
 
 class Probe:
-    """A client in a tube of its own, on the daemon at work and on an idle one."""
+    """Two clients that measure, on the daemon at work and on an idle daemon; each uses a tube of
+    its own."""
 
     def __init__(self, test, daemon):
         self.daemon = daemon
@@ -43,7 +44,7 @@ class Probe:
 
     @staticmethod
     def measure(client, seconds):
-        """The times of a put and of a reserve, as `seconds()` gives them from its last call on."""
+        """The times of a put and of a reserve. `seconds()` returns the time since its last call."""
         seconds()
         job = client.put(b"probe")
         times = [seconds()]
@@ -64,7 +65,7 @@ class Probe:
               f"median {median * 1e3:.2f} ms, p99 {p99 * 1e3:.2f} ms, max {longest * 1e3:.2f} ms; "
               f"idle daemon: {idle_median * 1e3:.2f}, {idle_p99 * 1e3:.2f}, "
               f"{idle_longest * 1e3:.2f} ms")
-        # One that meets unsliced work shows it; a busy machine does not make more of them.
+        # A single round trip during work that is not sliced would exceed the bound.
         test.assertGreaterEqual(len(self.busy_times), 4, "the work was over before it was measured")
         test.assertLess(median, MEDIAN_SECONDS * SLOWNESS + idle_median)
         test.assertLess(p99, P99_SECONDS * SLOWNESS + idle_p99)
@@ -83,8 +84,8 @@ class Latency(DaemonTest):
         self.client = self.connect(self.daemon)
         self.watcher = self.connect(self.daemon)
 
-    def while_it_lasts(self, probe, running):
-        """Measures until `running` is false, which is asked between two measurements."""
+    def measure_while(self, probe, running):
+        """Measures until `running()` is false; calls it after each measurement."""
         deadline = time.monotonic() + 3 * SECONDS
         while running():
             probe.step()
@@ -112,33 +113,33 @@ class Latency(DaemonTest):
                 return True
             return False
 
-        self.while_it_lasts(probe, running)
+        self.measure_while(probe, running)
         print(f"kicked in {time.monotonic() - begin:.2f} s")
         self.assertEqual(self.client.line(), f"KICKED {JOBS}")
         probe.check(self, "kick")
         self.assertEqual(self.watcher.stats()["current-jobs-ready"], JOBS)
 
-    def test_a_holder_of_many_jobs_leaves(self):
+    def test_the_end_of_a_connection_with_many_reserved_jobs(self):
         self.client.put_many(MANY)
         holder = self.connect(self.daemon)
         holder.pump(b"reserve\r\n" * MANY, 2 * MANY)
         self.assertEqual(self.watcher.stats()["current-jobs-reserved"], MANY)
         probe = Probe(self, self.daemon)
         holder.close()
-        self.while_it_lasts(probe, lambda: self.watcher.stats()["current-jobs-ready"] < MANY)
-        probe.check(self, f"disconnect of a holder of {MANY}")
+        self.measure_while(probe, lambda: self.watcher.stats()["current-jobs-ready"] < MANY)
+        probe.check(self, f"disconnect of a client with {MANY} jobs")
 
     def test_many_delays_end_in_the_same_moment(self):
         seconds = TIMED_SECONDS
         self.client.put_many(MANY, delay=seconds)
         over = time.monotonic() + seconds
-        self.assertEqual(self.watcher.stats()["current-jobs-delayed"], MANY)  # none was due yet
+        self.assertEqual(self.watcher.stats()["current-jobs-delayed"], MANY)  # none is due yet
         probe = Probe(self, self.daemon)
-        # Asleep until all of them are due, so that none is done before the others.
+        # The daemon is stopped until all delays have ended, so that all jobs are due in one tick.
         self.daemon.freeze()
         until("the delays to be over", passed(over), seconds + 1)
         self.daemon.thaw()
-        self.while_it_lasts(probe, lambda: self.watcher.stats()["current-jobs-ready"] < MANY)
+        self.measure_while(probe, lambda: self.watcher.stats()["current-jobs-ready"] < MANY)
         probe.check(self, f"{MANY} delays that end at once")
 
     def test_many_reservations_end_in_the_same_moment(self):
@@ -152,7 +153,7 @@ class Latency(DaemonTest):
         self.daemon.freeze()
         until("the TTRs to be over", passed(over), seconds + 1)
         self.daemon.thaw()
-        self.while_it_lasts(probe, lambda: self.watcher.stats()["current-jobs-ready"] < MANY)
+        self.measure_while(probe, lambda: self.watcher.stats()["current-jobs-ready"] < MANY)
         self.assertEqual(self.watcher.stats()["job-timeouts"], MANY)
         probe.check(self, f"{MANY} TTRs that end at once")
 

@@ -1,4 +1,4 @@
-"""What is bounded is answered in the protocol's words, and the daemon goes on."""
+"""At each limit the daemon answers with an error of the protocol and continues to serve."""
 
 import hashlib
 import os
@@ -11,7 +11,7 @@ MIB = 1 << 20
 
 
 class Connections(DaemonTest):
-    def test_one_too_many_gets_out_of_memory_and_the_end(self):
+    def test_a_connection_above_the_limit_gets_out_of_memory_and_is_closed(self):
         daemon = self.start("--limits-connections", "3")
         clients = [self.connect(daemon) for _ in range(3)]
         for client in clients:
@@ -22,7 +22,7 @@ class Connections(DaemonTest):
         self.assertEqual(stats["current-connections"], 3)
         self.assertEqual(stats["total-connections"], 3)
 
-    def test_one_that_sent_already_gets_the_same(self):
+    def test_a_refused_connection_that_has_already_sent_gets_the_same_reply(self):
         daemon = self.start("--limits-connections", "1")
         first = self.connect(daemon)
         first.ask("list-tube-used")
@@ -31,28 +31,29 @@ class Connections(DaemonTest):
             try:
                 late.send(command)
             except OSError:
-                pass  # it may be refused before it has sent everything
+                pass  # the server may close the connection before everything is sent
             self.assertEqual(late.rest(), b"OUT_OF_MEMORY\r\n")
 
-    def test_a_place_that_gets_free_is_given_again(self):
+    def test_a_connection_is_accepted_after_another_is_closed(self):
         daemon = self.start("--limits-connections", "2")
-        stays, goes = self.connect(daemon), self.connect(daemon)
-        goes.ask("list-tube-used")
-        goes.close()
-        until("the place to be free", lambda: stays.stats()["current-connections"] == 1)
+        open_client, closing_client = self.connect(daemon), self.connect(daemon)
+        closing_client.ask("list-tube-used")
+        closing_client.close()
+        until("the connection to be closed",
+              lambda: open_client.stats()["current-connections"] == 1)
         self.assertEqual(self.connect(daemon).ask("list-tube-used"), "USING default")
 
-    def test_two_thousand_refusals_are_counted_and_hardly_logged(self):
+    def test_two_thousand_refusals_are_counted_and_few_are_logged(self):
         daemon = self.start("--limits-connections", "1")
-        inside = self.connect(daemon)
-        inside.ask("list-tube-used")
+        accepted = self.connect(daemon)
+        accepted.ask("list-tube-used")
         begin = time.monotonic()
         for _ in range(2000):
             late = self.connect(daemon)
             self.assertEqual(late.rest(), b"OUT_OF_MEMORY\r\n")
             late.close()
         seconds = time.monotonic() - begin
-        self.assertEqual(inside.stats()["refused-connections"], 2000)
+        self.assertEqual(accepted.stats()["refused-connections"], 2000)
         lines = daemon.lines_with("connection refused")
         self.assertIn("limits.connections=1", lines[0])
         self.assertGreaterEqual(len(lines), 1)
@@ -73,12 +74,12 @@ class Bounds(DaemonTest):
         client.put(b"x" * 1000)
         client.send(b"put 0 0 60 1001\r\n" + b"x" * 1001 + b"\r\n")
         self.assertEqual(client.line(), "JOB_TOO_BIG")
-        # Longer than any buffer: read and dropped, not kept.
+        # A body that is longer than any buffer is read and dropped.
         client.send(b"put 0 0 60 %d\r\n" % (20 * MIB) + b"x" * 20 * MIB + b"\r\n")
         self.assertEqual(client.line(), "JOB_TOO_BIG")
         self.assertEqual(client.stats()["current-jobs-ready"], 1)
 
-    def test_large_bodies_come_back_byte_for_byte(self):
+    def test_large_bodies_are_returned_byte_for_byte(self):
         client = self.connect(self.start("-z", "8MiB"))
         sizes = (8 * MIB, 8 * MIB - 1, 4097, 4096, 4095, 65536, 2048, 2047, 0)
         bodies = [os.urandom(size) for size in sizes]
@@ -107,19 +108,19 @@ class Bounds(DaemonTest):
         self.assertEqual(client.ask("delete 1"), "DELETED")
         client.put(body)
 
-    def test_bodies_that_never_arrive_do_not_use_up_the_memory_for_ever(self):
+    def test_the_memory_of_bodies_that_never_arrive_is_returned(self):
         daemon = self.start("--limits-job-memory", "1MiB")
-        stays = self.connect(daemon)
+        open_client = self.connect(daemon)
         unfinished = [self.connect(daemon) for _ in range(20)]
         for client in unfinished:
             client.send(b"put 0 0 60 60000\r\nx")
-        until("the bodies to be claimed", lambda: stays.stats()["job-memory"] > 900_000)
-        stays.send(b"put 0 0 60 60000\r\n" + b"x" * 60_000 + b"\r\n")
-        self.assertEqual(stays.line(), "OUT_OF_MEMORY")
+        until("the bodies to be claimed", lambda: open_client.stats()["job-memory"] > 900_000)
+        open_client.send(b"put 0 0 60 60000\r\n" + b"x" * 60_000 + b"\r\n")
+        self.assertEqual(open_client.line(), "OUT_OF_MEMORY")
         for client in unfinished:
             client.close()
-        until("the memory to be returned", lambda: stays.stats()["job-memory"] == 0)
-        stays.put(b"x" * 60_000)
+        until("the memory to be returned", lambda: open_client.stats()["job-memory"] == 0)
+        open_client.put(b"x" * 60_000)
 
     def test_tubes(self):
         client = self.connect(self.start("--limits-tubes", "3"))
@@ -127,7 +128,7 @@ class Bounds(DaemonTest):
         self.assertEqual(client.ask("use b"), "USING b")
         self.assertEqual(client.ask("watch c"), "OUT_OF_MEMORY")
         self.assertEqual(client.ask("use c"), "OUT_OF_MEMORY")
-        self.assertEqual(client.ask("use default"), "USING default")  # b is gone
+        self.assertEqual(client.ask("use default"), "USING default")  # removes tube b
         self.assertEqual(client.ask("watch c"), "WATCHING 3")
 
     def test_watches(self):

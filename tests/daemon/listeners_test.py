@@ -1,4 +1,5 @@
-"""Listening: several addresses at once, unix sockets and their paths, addresses that are taken."""
+"""Listening on several addresses, on unix sockets and their paths, and on addresses in use; the
+change to another user."""
 
 import contextlib
 import grp
@@ -97,17 +98,17 @@ class Listeners(DaemonTest):
         self.assertTrue(self.path.exists())
         self.check_serves(self.start(listen=f"unix:{self.path}"))
 
-    def test_what_a_killed_daemon_left_is_replaced(self):
+    def test_the_socket_of_a_killed_daemon_is_replaced(self):
         with socket.socket(socket.AF_UNIX) as bound_only:  # as if killed between bind and listen
             bound_only.bind(str(self.path))
         self.check_serves(self.start(listen=f"unix:{self.path}"))
 
-    def test_a_live_socket_is_left_alone(self):
+    def test_a_socket_that_a_server_uses_is_not_replaced(self):
         daemon = self.start(listen=f"unix:{self.path}")
         self.check_refused(f"unix:{self.path}", f"unix:{self.path}", "another server")
         self.check_serves(daemon)
 
-    def test_what_is_no_socket_is_left_alone(self):
+    def test_a_file_that_is_not_a_socket_is_not_replaced(self):
         self.path.write_text("precious", encoding="utf-8")
         self.check_refused(f"unix:{self.path}", str(self.path), "not a socket")
         self.assertEqual(self.path.read_text(encoding="utf-8"), "precious")
@@ -126,7 +127,7 @@ class Listeners(DaemonTest):
         self.check_serves(second)
         self.assertTrue(self.path.exists())
 
-    def test_a_path_that_cannot_be(self):
+    def test_a_path_that_cannot_be_created(self):
         self.check_refused(f"unix:{self.directory}/none/socket", "No such file")
 
     def test_two_daemons_on_one_port(self):
@@ -145,17 +146,17 @@ class Listeners(DaemonTest):
         address = daemon.addresses[0]
         client = self.connect(daemon)
         client.ask("list-tube-used")
-        self.assertEqual(daemon.end(), 0)  # the daemon's end goes through TIME_WAIT
+        self.assertEqual(daemon.end(), 0)  # the daemon's sockets remain in TIME_WAIT
         self.check_serves(self.start(listen=address))
 
-    def test_a_crowd_at_a_unix_socket(self):
+    def test_many_clients_connect_to_a_unix_socket_at_once(self):
         daemon = self.start(listen=f"unix:{self.path}")
         daemon.freeze()
-        crowd = [self.connect(daemon) for _ in range(300)]
+        clients = [self.connect(daemon) for _ in range(300)]
         daemon.thaw()
-        for client in crowd:
+        for client in clients:
             self.assertEqual(client.ask("list-tube-used"), "USING default")
-        until("all to be counted", lambda: crowd[0].stats()["current-connections"] == 300)
+        until("all clients to be counted", lambda: clients[0].stats()["current-connections"] == 300)
 
 
 class Privileges(DaemonTest):
@@ -166,25 +167,25 @@ class Privileges(DaemonTest):
         self.assertIn("tubed: no user no-such-user", errors)
         self.assertFalse(path.exists())
 
-    def test_becomes_the_user_for_good(self):
+    def test_the_daemon_becomes_the_user_permanently(self):
         if os.geteuid() != 0:
             print("not root: cannot become another user")
             self.skipTest("not root")
         self.directory.chmod(0o755)
         daemon = self.start("-u", "nobody")
-        nobody = pathlib.Path("/etc/passwd").read_text(encoding="utf-8")
-        entry = next(line for line in nobody.splitlines() if line.startswith("nobody:"))
+        users = pathlib.Path("/etc/passwd").read_text(encoding="utf-8")
+        entry = next(line for line in users.splitlines() if line.startswith("nobody:"))
         uid, gid = entry.split(":")[2:4]
-        # The log's line comes before: it listens as root, for the low ports.
-        until("it to be nobody", lambda: daemon.status_field("Uid").split() == [uid] * 4)
+        # The daemon logs the listeners before it changes the user: low ports need root.
+        until("the user to change", lambda: daemon.status_field("Uid").split() == [uid] * 4)
         self.assertEqual(daemon.status_field("Gid").split(), [gid] * 4)
         self.assertNotIn("0", daemon.status_field("Groups").split())
         self.assertEqual(int(daemon.status_field("CapEff"), 16), 0)
         self.assertEqual(self.connect(daemon).ask("list-tube-used"), "USING default")
 
     def test_a_symbolic_link_in_the_place_of_a_socket_is_not_followed(self):
-        """As root, in a directory that another user may write: that user swaps the socket for a
-        symbolic link as soon as it is there."""
+        """The daemon runs as root, in a directory that another user may write. That user replaces
+        the socket with a symbolic link as soon as it exists."""
         if os.geteuid() != 0:
             self.skipTest("not root")
         path, trap, precious = (self.directory / name for name in ("socket", "trap", "precious"))
@@ -204,7 +205,7 @@ class Privileges(DaemonTest):
                 with contextlib.suppress(FileNotFoundError):
                     os.rename(trap, path)
                     swapped += 1
-                for line in process.stderr:  # it serves, or has ended
+                for line in process.stderr:  # until the daemon serves or has exited
                     if "listening" in line:
                         break
             finally:

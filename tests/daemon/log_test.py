@@ -1,4 +1,4 @@
-"""The log's formats, and what never stands in it."""
+"""The formats and levels of the log, and the data of clients, which is never logged."""
 
 import json
 import os
@@ -14,7 +14,7 @@ TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
 
 class Logs(DaemonTest):
     def provoke(self, daemon):
-        """Makes the daemon log as much as it can, and ends it; returns its lines."""
+        """Makes the daemon log events of many kinds and ends it; returns its lines."""
         clients = [self.connect(daemon) for _ in range(3)]
         for client in clients:
             client.ask("list-tube-used")
@@ -73,7 +73,7 @@ class Logs(DaemonTest):
         daemon = self.start_logging(environment={"JOURNAL_STREAM": "STDERR"})
         self.check_prefixes(self.provoke(daemon))
 
-    def test_why_it_does_not_start_is_an_error_in_the_journal(self):
+    def test_a_failed_start_is_an_error_in_the_journal(self):
         for flags, expected in ((("-b", str(self.directory / "none")), 73), (("--none",), 64),
                                 (("-z", "none"), 78)):
             code, lines = self.start_refused(*flags)
@@ -81,7 +81,8 @@ class Logs(DaemonTest):
             self.assertRegex(lines[-1], "^<3>tubed: .*none")
 
     def start_refused(self, *flags):
-        """(exit code, lines) of one that ends by itself, with the journal on its stderr."""
+        """Starts a daemon that exits before it serves, with the journal on its stderr. Returns
+        (exit code, lines)."""
         read_end, write_end = os.pipe()
         status = os.fstat(write_end)
         done = subprocess.run(
@@ -97,7 +98,7 @@ class Logs(DaemonTest):
         for line in self.provoke(daemon):
             self.assertRegex(line, rf"^{TIME} ")
 
-    def test_text_on_the_journal_if_asked_for(self):
+    def test_text_on_the_journal_by_flag(self):
         daemon = self.start_logging("--log-format", "text",
                                     environment={"JOURNAL_STREAM": "STDERR"})
         for line in self.provoke(daemon):
@@ -106,12 +107,12 @@ class Logs(DaemonTest):
     def test_levels(self):
         for level, expected in (("error", set()), ("warning", {"warning"}),
                                 ("info", {"warning", "info"})):
-            # The level of a line that is not written cannot be waited for: a port that is known.
+            # At some levels the daemon does not log its address, so the test chooses it.
             path = self.directory / "socket"
             daemon = self.start("--log-level", level, "-c", listen=f"unix:{path}", listeners=0)
             daemon.addresses = [f"unix:{path}"]
-            until("it to listen", path.exists)
-            until("it to serve", lambda: self.serves(daemon))
+            until("the daemon to listen", path.exists)
+            until("the daemon to serve", lambda: self.serves(daemon))
             self.assertEqual(daemon.end(), 0)
             self.assertEqual({line.split()[1] for line in daemon.lines}, expected)
 

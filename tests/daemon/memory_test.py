@@ -1,4 +1,4 @@
-"""What jobs take of the machine's memory: little, bounded, and given back."""
+"""The memory that jobs use is small, bounded, and returned to the system."""
 
 import unittest
 
@@ -9,9 +9,9 @@ BATCH = 500
 
 
 def put(client, count, size):
-    """Returns the jobs' ids."""
+    """Puts jobs; returns their ids."""
     last = 0
-    for begin in range(0, count, BATCH):  # so that few replies wait to be taken
+    for begin in range(0, count, BATCH):  # so that few replies are buffered
         last = int(client.put_many(min(BATCH, count - begin), size=size).split()[1])
     return range(last - count + 1, last + 1)
 
@@ -23,7 +23,7 @@ def delete(client, ids):
 
 
 class Memory(DaemonTest):
-    def test_a_queue_that_was_long_gives_back_what_it_took(self):
+    def test_the_memory_of_deleted_jobs_is_returned(self):
         daemon = self.start()
         client = self.connect(daemon)
         delete(client, put(client, 1000, 16))
@@ -33,7 +33,7 @@ class Memory(DaemonTest):
         delete(client, ids)
         self.assertLess(daemon.resident_bytes(), 1.2 * begun)
 
-    def test_jobs_of_many_sizes_that_stay_do_not_keep_the_memory_of_those_that_go(self):
+    def test_remaining_jobs_of_many_sizes_do_not_retain_the_memory_of_deleted_jobs(self):
         limit = 8 * MIB
         daemon = self.start("--limits-job-memory", str(limit))
         client = self.connect(daemon)
@@ -42,7 +42,7 @@ class Memory(DaemonTest):
             room = limit - client.stats()["job-memory"]
             ids = put(client, room // (size + 256), size)
             delete(client, [each for number, each in enumerate(ids) if number % 100])
-        # Twice what is allowed, as malloc too would keep something of it.
+        # Twice the limit: malloc would retain some memory of deleted jobs as well.
         self.assertLess(daemon.resident_bytes() - begun, 2 * limit + 4 * MIB)
 
 

@@ -1,5 +1,9 @@
-"""The HTTP endpoint of the real daemon: what /metrics tells after known work, Prometheus' own tools
-on it, health checks through drain and a full journal, rude clients, and what a scrape costs."""
+"""The HTTP listener of the real daemon.
+
+The tests check the samples of /metrics after known work, the page with promtool and a real
+Prometheus, the health checks during a drain, a stop and with a full journal, malformed requests and
+slow readers, the CPU time of a scrape, and the delay that it causes for clients of the queue.
+"""
 
 import json
 import os
@@ -21,7 +25,7 @@ import urllib.request
 from harness import SANITIZED, SECONDS, Client, DaemonTest, until
 
 TUBES = 1_000 if SANITIZED else 10_000
-# What TUBES tubes may cost a scrape: twice what they do in a release build.
+# The bound on the CPU time of a scrape of TUBES tubes: twice the time of a release build.
 SCRAPE_SECONDS = 0.1 * (10 if SANITIZED else 1)
 LATER_SECONDS = 0.005 * (20 if SANITIZED else 1)
 CONNECTIONS = 16
@@ -35,7 +39,7 @@ def need(program):
 
 
 def samples_of(page):
-    """{"name{labels}": value}; every line is one, or a comment, and none stands twice."""
+    """{"name{labels}": value}. A line is a sample or a comment, and no series occurs twice."""
     samples = {}
     for line in page.splitlines():
         if line.startswith("#"):
@@ -52,7 +56,7 @@ class HttpTest(DaemonTest):
         return self.start("--http-listen", "127.0.0.1:0", *flags, **options)
 
     def fetch(self, daemon, path="/metrics"):
-        """(status, body) of what curl would see."""
+        """Requests `path`; returns (status, body)."""
         url = f"http://{daemon.http_addresses[0]}{path}"
         try:
             with urllib.request.urlopen(url, timeout=SECONDS) as answer:
@@ -72,7 +76,7 @@ class HttpTest(DaemonTest):
         return samples_of(page)
 
     def make_tubes(self, daemon, count=TUBES):
-        """Each with all its histograms."""
+        """Makes tubes with samples in all histograms; returns the client."""
         client = self.connect(daemon)
         for first in range(0, count, 500):
             names = [b"tube-with-a-usual-name-%d" % i for i in range(first, first + 500)]
@@ -89,7 +93,7 @@ class HttpTest(DaemonTest):
 
 
 class Page(HttpTest):
-    def test_what_known_work_leaves(self):
+    def test_samples_after_known_work(self):
         daemon = self.serve()
         client = self.connect(daemon)
         client.ask("use mail")
@@ -101,7 +105,7 @@ class Page(HttpTest):
         self.assertEqual(client.ask(f"delete {jobs[0]}"), "DELETED")
         self.assertEqual(client.ask(f"bury {jobs[1]} 0"), "BURIED")
         self.assertEqual(client.ask("pause-tube mail 100"), "PAUSED")
-        told = self.samples(daemon)
+        samples = self.samples(daemon)
         for series, value in {
                 'tubed_jobs{state="ready"}': 3, 'tubed_jobs{state="delayed"}': 1,
                 'tubed_jobs{state="buried"}': 1, 'tubed_jobs{state="reserved"}': 0,
@@ -114,8 +118,8 @@ class Page(HttpTest):
                 'tubed_tube_paused{tube="mail"}': 1,
                 'tubed_tube_put_to_reserve_seconds_count{tube="mail"}': 2,
                 'tubed_tube_reserve_to_delete_seconds_count{tube="mail"}': 1}.items():
-            self.assertEqual(told.get(series), value, series)
-        self.assertNotIn("tubed_journal_bytes", told)
+            self.assertEqual(samples.get(series), value, series)
+        self.assertNotIn("tubed_journal_bytes", samples)
 
     def test_a_scrape_reads_the_clock(self):
         daemon = self.serve()
@@ -131,11 +135,11 @@ class Page(HttpTest):
         for name in ("a", "b", "c", "d", "e"):
             client.ask(f"use {name}")
             client.put()
-        told = self.samples(daemon)
-        named = {series for series in told if series.startswith("tubed_tube_jobs_put_total")}
+        samples = self.samples(daemon)
+        named = {series for series in samples if series.startswith("tubed_tube_jobs_put_total")}
         self.assertEqual(len(named), 4, named)
-        self.assertEqual(sum(told[series] for series in named), 5)
-        # More may be had without a restart.
+        self.assertEqual(sum(samples[series] for series in named), 5)
+        # A reload can raise the bound.
         self.write_config('[http]\nlisten = "127.0.0.1:0"\nmax_tubes = 100\n')
         daemon.signal(signal.SIGHUP)
         daemon.wait_for_line("reloaded")
@@ -143,7 +147,7 @@ class Page(HttpTest):
         client.put()
         self.assertEqual(self.samples(daemon)['tubed_tube_jobs_put_total{tube="f"}'], 1)
 
-    def test_promtool_has_nothing_to_say(self):
+    def test_promtool_finds_no_fault(self):
         daemon = self.serve("-b", self.journal(), "--journal-sync", "never")
         client = self.connect(daemon)
         client.put()
@@ -154,7 +158,7 @@ class Page(HttpTest):
                               capture_output=True, timeout=SECONDS, check=False)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
-    def test_without_the_setting_nothing_listens(self):
+    def test_without_the_setting_no_http_listener_is_opened(self):
         self.assertEqual(self.start().http_addresses, [])
 
     def test_a_unix_socket(self):
@@ -166,7 +170,7 @@ class Page(HttpTest):
         self.end(daemon)
         self.assertFalse(path.exists())
 
-    def test_an_address_that_is_taken(self):
+    def test_an_address_in_use(self):
         with socket.create_server(("127.0.0.1", 0)) as other:
             port = other.getsockname()[1]
             line = self.start_refused(69, "--http-listen", f"127.0.0.1:{port}")
@@ -175,8 +179,8 @@ class Page(HttpTest):
 
 class Clients(HttpTest):
     def closed(self, daemon):
-        told = self.samples(daemon)
-        return {reason: told[f'tubed_closed_clients_total{{reason="{reason}"}}']
+        samples = self.samples(daemon)
+        return {reason: samples[f'tubed_closed_clients_total{{reason="{reason}"}}']
                 for reason in ("idle", "stall", "output_memory")}
 
     def test_closed_for_being_idle_or_stalled(self):
@@ -188,26 +192,26 @@ class Clients(HttpTest):
         self.assertEqual(self.connect(daemon).rest(), b"")
         self.assertEqual(self.closed(daemon), {"idle": 1, "stall": 1, "output_memory": 0})
 
-    def test_closed_for_replies_that_they_do_not_take(self):
+    def test_closed_for_replies_that_they_do_not_read(self):
         daemon = self.serve("-z", "8MiB", "--limits-output-memory", "16MiB")
         other = self.connect(daemon)
         job = other.put(b"l" * (8 << 20))
         clients = [self.connect(daemon, receive_buffer=4096) for _ in range(10)]
         for client in clients:
             client.send(b"peek %d\r\n" % job)
-        # Ten replies of 8 MiB, and room for two: how many are closed depends on how much of each
-        # reply the kernel takes.
+        # Ten replies of 8 MiB exceed the limit of two. The number of closed clients depends on how
+        # much of each reply the kernel buffers.
         until("three to be closed", lambda: self.closed(daemon)["output_memory"] >= 3)
-        told = self.closed(daemon)
-        self.assertEqual((told["idle"], told["stall"]), (0, 0))
+        samples = self.closed(daemon)
+        self.assertEqual((samples["idle"], samples["stall"]), (0, 0))
 
     def test_descriptors(self):
         daemon = self.serve()
 
         def difference():
-            """What the daemon counts beyond its connections; the scrape has one of its own."""
-            told = self.samples(daemon)
-            return told["tubed_open_descriptors"] - told["tubed_connections"]
+            """The open descriptors, without connections but with the connection of the scrape."""
+            samples = self.samples(daemon)
+            return samples["tubed_open_descriptors"] - samples["tubed_connections"]
 
         own = difference()
         listed = len(list(pathlib.Path(f"/proc/{daemon.pid}/fd").iterdir()))
@@ -216,14 +220,14 @@ class Clients(HttpTest):
         for client in clients:
             client.ask("list-tube-used")
         self.assertEqual(self.samples(daemon)["tubed_connections"], 50)
-        until("the difference to stay", lambda: difference() == own)
+        until("the difference to be the same", lambda: difference() == own)
         limits = pathlib.Path(f"/proc/{daemon.pid}/limits").read_text(encoding="utf-8")
         soft = re.search(r"^Max open files +(\d+)", limits, re.M)[1]
         self.assertEqual(self.samples(daemon)["tubed_descriptor_limit"], int(soft))
 
 
 class Prometheus(HttpTest):
-    def test_it_scrapes_and_answers(self):
+    def test_prometheus_scrapes_the_page(self):
         daemon = self.serve()
         client = self.connect(daemon)
         for _ in range(7):
@@ -244,16 +248,16 @@ class Prometheus(HttpTest):
                 return self.listening_address(process.pid)
             base = f"http://{until('Prometheus to listen', address)}"
 
-            def told():
+            def samples():
                 query = urllib.parse.urlencode({"query": 'tubed_jobs{state="ready"}'})
                 try:
                     with urllib.request.urlopen(f"{base}/api/v1/query?{query}",
                                                 timeout=SECONDS) as answer:
                         found = json.load(answer)["data"]["result"]
-                except OSError:  # it is not ready yet
+                except OSError:  # Prometheus is not ready yet
                     return None
                 return [each["value"][1] for each in found]
-            until("Prometheus to tell the jobs", lambda: told() == ["7"], 3 * SECONDS)
+            until("Prometheus to show the jobs", lambda: samples() == ["7"], 3 * SECONDS)
         finally:
             process.terminate()
             try:
@@ -264,7 +268,8 @@ class Prometheus(HttpTest):
 
     @staticmethod
     def listening_address(pid):
-        """Where that process listens: it was given port 0, and does not say what became of it."""
+        """The address at which the process listens. It was started with port 0 and does not log the
+        port, so this reads /proc."""
         try:
             inodes = {os.readlink(link) for link in pathlib.Path(f"/proc/{pid}/fd").iterdir()}
         except OSError:
@@ -281,7 +286,7 @@ class Health(HttpTest):
         status, text = self.fetch(daemon, "/readyz")
         return status, text.strip()
 
-    def test_through_a_drain(self):
+    def test_during_a_drain(self):
         daemon = self.serve()
         self.assertEqual(self.fetch(daemon, "/healthz"), (200, "ok\n"))
         self.assertEqual(self.ready(daemon), (200, "ready"))
@@ -294,7 +299,7 @@ class Health(HttpTest):
         daemon.wait_for_line("not draining")
         self.assertEqual(self.ready(daemon), (200, "ready"))
 
-    def test_while_it_stops(self):
+    def test_during_a_stop(self):
         daemon = self.serve("-z", str(8 * (1 << 20)), "--timeouts-shutdown", "60s")
         client = self.unread_reply(daemon)
         daemon.signal(signal.SIGTERM)
@@ -304,19 +309,20 @@ class Health(HttpTest):
         client.close()
         self.assertEqual(daemon.wait(), 0)
 
-    def test_through_a_full_journal(self):
+    def test_with_a_full_journal(self):
         daemon = self.serve("-b", self.journal(), "--journal-max-bytes", "256KiB", "-s", "64KiB",
                             "-z", "1000", "--journal-sync", "never")
         client = self.connect(daemon)
         jobs = []
         until("a put to be refused", lambda: self.put_into(client, jobs) == "OUT_OF_MEMORY")
-        until("it to say so", lambda: self.ready(daemon) == (503, "the journal has no space"))
+        until("the server not to be ready",
+              lambda: self.ready(daemon) == (503, "the journal has no space"))
         self.assertEqual(self.fetch(daemon, "/healthz"), (200, "ok\n"))
         self.assertEqual(self.samples(daemon)["tubed_journal_full"], 1)
         for job in jobs:
             self.assertEqual(client.ask(f"delete {job}"), "DELETED")
-        until("a put to be taken", lambda: self.put_into(client, jobs) == "INSERTED")
-        until("it to be ready", lambda: self.ready(daemon) == (200, "ready"))
+        until("a put to be accepted", lambda: self.put_into(client, jobs) == "INSERTED")
+        until("the server to be ready", lambda: self.ready(daemon) == (200, "ready"))
 
     @staticmethod
     def put_into(client, jobs):
@@ -326,8 +332,8 @@ class Health(HttpTest):
         return words[0]
 
 
-class Rude(HttpTest):
-    def test_what_is_no_request(self):
+class BadClients(HttpTest):
+    def test_malformed_requests(self):
         daemon = self.serve()
         line = b"x" * 200_000
         for request in (b"put 0 0 60 5\r\nhello\r\n", b"\0\xff\x80\r\n\r\n", os.urandom(10_000),
@@ -341,7 +347,7 @@ class Rude(HttpTest):
                 client.send(request)
                 client.half_close()
             except OSError:
-                pass  # it was closed, or reset, before it had all that
+                pass  # the server closed or reset the connection before everything was sent
             self.assertNotIn(b" 200 ", client.rest()[:15], request[:40])
         self.assertEqual(self.fetch(daemon, "/healthz"), (200, "ok\n"))
         self.assertEqual(self.connect(daemon).ask("list-tube-used"), "USING default")
@@ -355,7 +361,8 @@ class Rude(HttpTest):
         for client in slow:
             client.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
             client.read(100)
-        # All places are taken, and a hundred more wait; clients of the queue notice nothing.
+        # All HTTP connections are in use, and a hundred more wait. Clients of the queue are not
+        # affected.
         crowd = [self.http(daemon) for _ in range(100)]
         for client in crowd:
             client.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -365,13 +372,13 @@ class Rude(HttpTest):
             self.assertLess(daemon.resident_bytes() - before, 8 << 20)
         cpu = daemon.cpu_seconds()
         time_of = time.monotonic()
-        # Who reads nothing for ten seconds has had its time.
+        # The server closes an HTTP client that reads nothing for ten seconds.
         for client in crowd:
             self.assertTrue(client.rest().endswith(b"\r\n\r\nok\n"))
         self.assertLess(daemon.cpu_seconds() - cpu, 1 + (time.monotonic() - time_of) / 4)
         self.assertEqual(tubes.ask("list-tube-used")[:6], "USING ")
 
-    def test_half_requests_kept_up_hold_up_no_health_check(self):
+    def test_incomplete_requests_do_not_delay_health_checks(self):
         daemon = self.serve()
         halves, stop, closed = [], threading.Event(), 0
 
@@ -405,7 +412,7 @@ class Rude(HttpTest):
                 half.close()
         self.assertGreater(closed, 0)
 
-    def test_readers_that_go_in_the_middle(self):
+    def test_readers_that_disconnect_in_the_middle(self):
         daemon = self.serve("--http-max-tubes", str(TUBES))
         self.make_tubes(daemon, 1_000)
         for i in range(50):
@@ -427,7 +434,7 @@ class Cost(HttpTest):
         self.daemon = self.serve("--http-max-tubes", str(TUBES))
         self.client = self.make_tubes(self.daemon)
 
-    def test_what_a_scrape_takes(self):
+    def test_the_cpu_time_of_a_scrape(self):
         _, page = self.fetch(self.daemon)
         self.assertGreaterEqual(len(re.findall("^tubed_tube_jobs_put_total", page, re.M)), TUBES)
         costs = []
@@ -437,25 +444,26 @@ class Cost(HttpTest):
             costs.append((self.cpu_nanoseconds(self.daemon) - begin) / 1e9)
         print(f"\na scrape of {TUBES} tubes, {len(page)} bytes: {min(costs) * 1e3:.1f} ms of CPU, "
               f"median {statistics.median(costs) * 1e3:.1f} ms")
-        # Neighbours that use up caches and memory only ever add to it.
+        # The minimum is used, because other load on the machine can only add to a cost.
         self.assertLess(min(costs), SCRAPE_SECONDS)
 
     def test_exchanges_beside_scrapes(self):
-        """Exchanges while a page is read, of this daemon, or in turn of another one, whose pages
-        take as much of the machine and nothing of this one's loop."""
+        """Measures exchanges with this daemon while one of its pages is read, and while a page of
+        another daemon is read. Both load the machine alike, but only the former loads this daemon's
+        loop."""
         other = self.serve("--http-max-tubes", str(TUBES))
         self.make_tubes(other)
-        elsewhere = here = float("inf")
-        # The best page of many: if a page held up a client, each of them would, and what a busy
-        # machine adds now and then is not the daemon's.
+        with_other_page = with_own_page = float("inf")
+        # The page with the shortest delay counts: if pages delayed clients, each of them would,
+        # while load on the machine delays only some.
         for pages in range(1, 101):
-            elsewhere = min(elsewhere, self.worst_beside_a_page_of(other))
-            here = min(here, self.worst_beside_a_page_of(self.daemon))
-            if pages >= 10 and here < elsewhere + LATER_SECONDS:
+            with_other_page = min(with_other_page, self.worst_beside_a_page_of(other))
+            with_own_page = min(with_own_page, self.worst_beside_a_page_of(self.daemon))
+            if pages >= 10 and with_own_page < with_other_page + LATER_SECONDS:
                 break
-        print(f"\nworst exchange while a page is read: {here * 1e3:.2f} ms, "
-              f"{elsewhere * 1e3:.2f} ms while one of another daemon is; {pages} pages")
-        self.assertLess(here, elsewhere + LATER_SECONDS)
+        print(f"\nworst exchange while a page is read: {with_own_page * 1e3:.2f} ms, "
+              f"{with_other_page * 1e3:.2f} ms while a page of another daemon is; {pages} pages")
+        self.assertLess(with_own_page, with_other_page + LATER_SECONDS)
 
     def worst_beside_a_page_of(self, daemon):
         page = self.http(daemon)

@@ -1,4 +1,4 @@
-"""What SIGHUP, SIGUSR1, SIGUSR2, SIGTERM, SIGINT and SIGPIPE do."""
+"""The effects of SIGHUP, SIGUSR1, SIGUSR2, SIGTERM, SIGINT and SIGPIPE: reload, drain and stop."""
 
 import signal
 import socket
@@ -42,11 +42,11 @@ class Reload(DaemonTest):
         self.reload('[limits]\ntubes = 1\nwatches = 1\nline_bytes = 300\n')
         self.assertEqual(self.client.ask("watch c"), "OUT_OF_MEMORY")
         self.assertEqual(self.client.ask("use c"), "OUT_OF_MEMORY")
-        self.assertEqual(self.client.ask("use b"), "USING b")  # what there is stays
+        self.assertEqual(self.client.ask("use b"), "USING b")  # existing tubes stay
         self.assertEqual(self.client.ask("x" * 290), "UNKNOWN_COMMAND")
         self.assertEqual(self.client.stats()["max-job-size"], 65535)  # no longer in the file
 
-    def test_what_needs_a_restart_is_said(self):
+    def test_settings_that_need_a_restart_are_logged(self):
         line = self.reload('[tcp]\nbacklog = 7\n[[listen]]\naddress = "127.0.0.1:1"\n'
                            '[limits]\njob_bytes = 300\n', "needs a restart")
         self.assertIn("tcp.backlog", line)
@@ -54,7 +54,7 @@ class Reload(DaemonTest):
         self.assertEqual(self.client.stats()["max-job-size"], 300)
         self.assertEqual(self.connect(self.daemon).ask("list-tube-used"), "USING default")
 
-    def test_a_flag_still_wins(self):
+    def test_a_flag_takes_precedence_after_a_reload(self):
         config = self.write_config('[limits]\njob_bytes = 100\n')
         daemon = self.start("--config", config, "-z", "150")
         client = self.connect(daemon)
@@ -63,11 +63,11 @@ class Reload(DaemonTest):
         self.assertNotIn("job_bytes", daemon.wait_for_line("reloaded"))
         self.assertEqual(client.stats()["max-job-size"], 150)
 
-    def test_a_reload_that_changes_nothing_says_so(self):
+    def test_a_reload_without_changes_is_logged(self):
         self.daemon.signal(signal.SIGHUP)
         line = self.daemon.wait_for_line(" info reloaded")
         self.assertIn(" changed=nothing ", line)
-        # The file of the service's flags may have changed as well.
+        # The line also covers a change of the file with the service's flags.
         self.assertIn("flags and the environment are read only at a start", line)
         self.assertEqual(self.daemon.lines_with("needs a restart"), [])
 
@@ -92,8 +92,9 @@ class Drain(DaemonTest):
         client.reserve()
         self.assertEqual(client.stats()["draining"], "false")
         daemon.signal(signal.SIGUSR1)
-        until("it to drain", lambda: client.stats()["draining"] == "true")
-        client.send(b"put 0 0 10 20\r\ndelete 1\r\ndelete 2\r\n\r\n")  # its body is swallowed
+        until("the server to drain", lambda: client.stats()["draining"] == "true")
+        # The server drops the body, which looks like commands.
+        client.send(b"put 0 0 10 20\r\ndelete 1\r\ndelete 2\r\n\r\n")
         self.assertEqual(client.line(), "DRAINING")
         self.assertEqual(client.ask(f"release {held} 5 0"), "RELEASED")
         self.assertEqual(client.reserve()[0], ready)
@@ -101,7 +102,7 @@ class Drain(DaemonTest):
         self.assertEqual(client.reserve()[0], held)
         self.assertEqual(client.ask(f"delete {held}"), "DELETED")
         daemon.signal(signal.SIGUSR2)
-        until("it to go on", lambda: client.stats()["draining"] == "false")
+        until("the drain to end", lambda: client.stats()["draining"] == "false")
         client.put()
         daemon.wait_for_line(" info draining")
         daemon.wait_for_line(" info not draining")
@@ -111,14 +112,14 @@ class Drain(DaemonTest):
         client, other = self.connect(daemon), self.connect(daemon)
         client.send(b"put 0 0 10 5\r\nhe")
         daemon.signal(signal.SIGUSR1)
-        until("it to drain", lambda: other.stats()["draining"] == "true")
+        until("the server to drain", lambda: other.stats()["draining"] == "true")
         client.send(b"llo\r\n")
         self.assertEqual(client.line(), "DRAINING")
         self.assertEqual(other.stats()["job-memory"], 0)
 
 
 class Stop(DaemonTest):
-    def test_ends_when_nobody_is_there(self):
+    def test_stops_without_clients(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             daemon = self.start()
             daemon.signal(number)
@@ -130,30 +131,30 @@ class Stop(DaemonTest):
             clients = [self.connect(daemon) for _ in range(10)]
             for client in clients[1:]:
                 client.send(b"reserve\r\n")
-            until("them to wait", lambda: clients[0].stats()["current-waiting"] == 9)
+            until("the clients to wait", lambda: clients[0].stats()["current-waiting"] == 9)
             daemon.signal(number)
             for client in clients:
                 self.assertEqual(client.rest(), b"")
             self.assertEqual(daemon.wait(), 0)
 
-    def test_no_job_wanders_from_worker_to_worker(self):
+    def test_a_released_job_is_not_given_to_a_client_that_is_closed_as_well(self):
         daemon = self.start()
         holder, *waiting = (self.connect(daemon) for _ in range(5))
         job = holder.put()
         self.assertEqual(holder.reserve()[0], job)
         for client in waiting:
             client.send(b"reserve\r\n")
-        until("them to wait", lambda: holder.stats()["current-waiting"] == 4)
+        until("the clients to wait", lambda: holder.stats()["current-waiting"] == 4)
         daemon.signal(signal.SIGTERM)
         for client in waiting:
             self.assertEqual(client.rest(), b"")
         self.assertEqual(daemon.wait(), 0)
 
-    def test_what_was_read_is_answered(self):
+    def test_commands_that_were_read_are_answered(self):
         daemon = self.start("--timeouts-shutdown", "20s")
         client = self.connect(daemon)
         client.ask("list-tube-used")
-        # The batch and the signal arrive in one turn, and the batch is more than one turn's work.
+        # The batch and the signal arrive in one tick, and the batch exceeds the budget of a tick.
         count = 4000
         daemon.freeze()
         client.send(b"list-tube-used\r\n" * count)
@@ -162,9 +163,9 @@ class Stop(DaemonTest):
         self.assertEqual(client.rest(), b"USING default\r\n" * count)
         self.assertEqual(daemon.wait(), 0)
 
-    def test_no_reply_is_lost_because_more_was_sent_than_was_read(self):
-        # To close a connection with unread input is to reset it, and a reset destroys what is
-        # still on its way: the replies to what was read.
+    def test_unread_input_does_not_destroy_replies(self):
+        # When a connection with unread input is closed, the kernel resets it. A reset destroys the
+        # replies that the client has not received yet.
         daemon = self.start("--timeouts-shutdown", "60s")
         client = self.connect(daemon, receive_buffer=65536)
         job = client.put(b"x" * 2000)
@@ -184,7 +185,7 @@ class Stop(DaemonTest):
         client.close()
         self.assertEqual(daemon.wait(5), 0)
 
-    def test_large_replies_are_finished(self):
+    def test_large_replies_are_sent_completely(self):
         daemon = self.start("-z", "8MiB", "--timeouts-shutdown", "20s")
         client = self.connect(daemon, receive_buffer=MIB)
         client.put(b"x" * 8 * MIB)
@@ -194,11 +195,11 @@ class Stop(DaemonTest):
         daemon.wait_for_line("stopping")
         rest = client.rest()
         reply = len(b"FOUND 1 8388608\r\n") + 8 * MIB + 2
-        # Four replies were asked for in one piece.
+        # The four commands were sent at once, so all were read before the stop.
         self.assertEqual(len(rest), 4 * reply - 1000)
         self.assertEqual(daemon.wait(), 0)
 
-    def test_a_long_kick_is_finished(self):
+    def test_a_long_kick_is_completed(self):
         daemon = self.start("--limits-work-per-turn", "10")
         client = self.connect(daemon)
         client.put_many(20_000, delay=1000)
@@ -207,13 +208,13 @@ class Stop(DaemonTest):
         self.assertIn(client.rest(), (b"KICKED 20000\r\n", b""))  # read or not read
         self.assertEqual(daemon.wait(), 0)
 
-    def test_one_that_does_not_read_is_waited_for_and_nobody_new_comes(self):
+    def test_a_stop_waits_for_a_client_that_does_not_read_and_refuses_new_connections(self):
         daemon = self.start("-z", "8MiB", "--timeouts-shutdown", "500ms")
         self.unread_reply(daemon)
         begin = time.monotonic()
         daemon.signal(signal.SIGTERM)
         daemon.wait_for_line("stopping")
-        # The listener goes in the same turn as the line comes.
+        # The listener is closed in the same tick in which the line is logged.
         until("connections to be refused", lambda: self.is_refused(daemon))
         self.assertEqual(daemon.wait(), 0)
         seconds = time.monotonic() - begin
@@ -221,7 +222,7 @@ class Stop(DaemonTest):
         self.assertLess(seconds, 5)
         daemon.wait_for_line("stopped with connections open")
 
-    def test_the_second_signal_ends_it_at_once(self):
+    def test_the_second_signal_stops_immediately(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             daemon = self.start("-z", "8MiB", "--timeouts-shutdown", "1h")
             self.unread_reply(daemon)
@@ -241,7 +242,7 @@ class Stop(DaemonTest):
         self.assertEqual(daemon.wait(), 0)
         self.assertFalse(daemon.lines_with("asked again"))
 
-    def test_once_it_stops_drains_and_reloads_change_nothing(self):
+    def test_drains_and_reloads_during_a_stop_have_no_effect(self):
         daemon = self.start("-z", "8MiB", "--timeouts-shutdown", "1h", "--drain-exit", "when-empty",
                             "--drain-timeout", "1ms")
         client = self.unread_reply(daemon)
@@ -255,10 +256,11 @@ class Stop(DaemonTest):
         for line in ("draining", "reloaded", "connections open"):
             self.assertFalse(daemon.lines_with(line))
 
-    def test_who_has_just_come_is_answered(self):
+    def test_clients_that_have_just_connected_are_answered(self):
         daemon = self.start()
         clients = [self.connect(daemon) for _ in range(5)]
-        until("them to be taken", lambda: clients[0].stats()["current-connections"] == 5)
+        until("the connections to be accepted",
+              lambda: clients[0].stats()["current-connections"] == 5)
         daemon.signal(signal.SIGTERM)
         daemon.wait_for_line("stopping")
         self.assertEqual(clients[0].rest(), b"")
@@ -267,17 +269,17 @@ class Stop(DaemonTest):
             self.assertEqual(client.rest(), b"USING default\r\n")
         self.assertEqual(daemon.wait(), 0)
 
-    def test_no_signal_changes_the_exit_code_once_it_has_stopped(self):
+    def test_signals_after_the_stop_do_not_change_the_exit_code(self):
         for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM):
             daemon = self.start("--timeouts-shutdown", "1h")
-            self.connect(daemon).put_many(100_000)  # which are freed one by one
+            self.connect(daemon).put_many(100_000)  # the exit takes a while to free them
             daemon.signal(signal.SIGTERM)
             daemon.wait_for_line(" stopped")
             while daemon.process.poll() is None:
                 daemon.signal(number)
             self.assertEqual(daemon.wait(), 0, number)
 
-    def test_no_time_at_all(self):
+    def test_a_shutdown_timeout_of_zero(self):
         daemon = self.start("-z", "8MiB", "--timeouts-shutdown", "0")
         self.unread_reply(daemon)
         daemon.signal(signal.SIGTERM)
@@ -304,7 +306,7 @@ class BrokenPipe(DaemonTest):
             client.close()
         daemon.signal(signal.SIGPIPE)
         self.assertEqual(other.ask("list-tube-used"), "USING default")
-        until("them to be gone", lambda: other.stats()["current-connections"] == 1)
+        until("the connections to be closed", lambda: other.stats()["current-connections"] == 1)
 
 
 if __name__ == "__main__":

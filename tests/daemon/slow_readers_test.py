@@ -1,5 +1,5 @@
-"""Clients that do not take their replies, or take them slowly, cost a bounded amount of memory and
-nobody else's time."""
+"""Clients that do not read their replies, or read them slowly, use a bounded amount of memory and
+do not delay other clients; clients that are idle or stalled are closed."""
 
 import hashlib
 import os
@@ -14,7 +14,7 @@ MIB = 1 << 20
 
 class SlowReaders(DaemonTest):
     def send_without_reading(self, client, data):
-        """As much of `data` as the kernels take."""
+        """Sends as much of `data` as the socket takes; returns the number of bytes."""
         client.socket.setblocking(False)
         sent = 0
         while sent < len(data) and select.select([], [client.socket], [], 0.2)[1]:
@@ -28,7 +28,7 @@ class SlowReaders(DaemonTest):
         if not SANITIZED:
             self.assertLess(growth, allowed)
 
-    def test_twenty_that_never_read_stay_small(self):
+    def test_twenty_clients_that_never_read_use_little_memory(self):
         daemon = self.start("-z", "1MiB")
         other = self.connect(daemon)
         small, large = other.put(b"s" * 1000), other.put(b"l" * MIB)
@@ -43,9 +43,9 @@ class SlowReaders(DaemonTest):
         self.assertLess(watch.lap(), 2)
         self.check_growth(daemon, before, 20 * 2 * MIB)
 
-    def test_one_that_is_always_behind_stays_small(self):
-        # Its replies are never all taken: what has been taken must not pile up behind them. Unix
-        # sockets have buffers that stay smaller than limits.output_bytes.
+    def test_a_client_that_never_catches_up_uses_little_memory(self):
+        # The client never has read all replies, and the replies that it has read must be freed all
+        # the same. The buffers of unix sockets stay smaller than limits.output_bytes.
         daemon = self.start(listen=f"unix:{self.directory}/socket")
         other = self.connect(daemon)
         job = other.put(b"s" * 1500)
@@ -57,7 +57,7 @@ class SlowReaders(DaemonTest):
         deadline = time.monotonic() + 60
         while taken < 150 * MIB and time.monotonic() < deadline:
             readable, writable, _ = select.select([client.socket], [client.socket], [], 5)
-            # It asks as fast as it can, and reads only when it cannot.
+            # The client sends as fast as it can, and reads only when it cannot send.
             if writable:
                 sent += client.socket.send(commands[sent % len(commands):])
             elif readable:
@@ -65,7 +65,7 @@ class SlowReaders(DaemonTest):
         self.assertGreaterEqual(taken, 150 * MIB)
         self.check_growth(daemon, before, 8 * MIB)
 
-    def test_all_together_have_a_bound(self):
+    def test_the_replies_of_all_clients_have_a_bound(self):
         daemon = self.start("-z", "8MiB", "--limits-output-memory", "16MiB")
         other = self.connect(daemon)
         job = other.put(b"l" * 8 * MIB)
@@ -73,14 +73,14 @@ class SlowReaders(DaemonTest):
         for _ in range(10):
             clients.append(self.connect(daemon, receive_buffer=4096))
             clients[-1].send(b"peek %d\r\n" % job)
-        # The slowest go first, and the others get what they asked for. How many that are depends on
-        # how much of each reply the kernel takes.
-        until("some to be closed", lambda: other.stats()["current-connections"] <= 8)
+        # The slowest readers are closed first, and the others get their replies. The number of
+        # closed clients depends on how much of each reply the kernel buffers.
+        until("some clients to be closed", lambda: other.stats()["current-connections"] <= 8)
         self.assertIn("limits.output_memory", daemon.wait_for_line("closing a client"))
         self.assertEqual(clients[-1].body(), (["FOUND", str(job), str(8 * MIB)], b"l" * 8 * MIB))
         self.assertLess(len(clients[0].rest()), 8 * MIB)
 
-    def test_a_body_that_stops_arriving_is_given_up(self):
+    def test_a_client_whose_body_stops_arriving_is_closed(self):
         daemon = self.start("--timeouts-stall", "1s")
         other = self.connect(daemon)
         client, slow = self.connect(daemon), self.connect(daemon)
@@ -90,7 +90,7 @@ class SlowReaders(DaemonTest):
         self.assertGreater(time.monotonic() - begin, 0.9)
         self.assertEqual(other.stats()["job-memory"], 0)
         self.assertIn("timeouts.stall", daemon.wait_for_line("closing a client"))
-        # One that goes on, however slowly, is let be.
+        # A client that makes progress is not closed, however slow it is.
         slow.send(b"put 0 0 60 5\r\n")
         for byte in (b"h", b"e", b"l", b"l", b"o"):
             mark = time.monotonic()
@@ -98,7 +98,7 @@ class SlowReaders(DaemonTest):
             slow.send(byte)
         self.assertEqual(slow.ask("").split()[0], "INSERTED")
 
-    def test_one_that_takes_nothing_is_closed_and_its_jobs_come_back(self):
+    def test_a_client_that_reads_nothing_is_closed_and_its_jobs_are_ready_again(self):
         daemon = self.start("-z", "4MiB", "--timeouts-stall", "1s")
         other = self.connect(daemon)
         for _ in range(8):
@@ -106,15 +106,15 @@ class SlowReaders(DaemonTest):
         client = self.connect(daemon, receive_buffer=4096)
         begin = time.monotonic()
         client.send(b"reserve\r\n" * 8)
-        until("it to hold jobs", lambda: other.stats()["current-jobs-reserved"] > 0)
+        until("the client to hold jobs", lambda: other.stats()["current-jobs-reserved"] > 0)
         line = daemon.wait_for_line("closing a client")
         self.assertIn("timeouts.stall", line)
         self.assertGreater(time.monotonic() - begin, 0.9)
-        until("its jobs to come back", lambda: other.stats()["current-jobs-ready"] == 8)
+        until("its jobs to be ready", lambda: other.stats()["current-jobs-ready"] == 8)
         self.assertEqual(other.stats()["current-connections"], 1)
 
-    def test_one_that_reads_slowly_gets_every_byte(self):
-        # For twice as long as timeouts.stall: some progress is enough to stay.
+    def test_a_slow_reader_gets_every_byte(self):
+        # Reading takes twice as long as timeouts.stall, and the client makes progress all the time.
         daemon = self.start("-z", "4MiB", "--timeouts-stall", "1s")
         other = self.connect(daemon)
         bodies = [os.urandom(size) for size in (4 * MIB, 3 * MIB, 100, 5 * MIB // 2, 70_000)]
@@ -140,7 +140,7 @@ class SlowReaders(DaemonTest):
 
 
 class Idle(DaemonTest):
-    def test_only_the_idle_are_closed(self):
+    def test_only_idle_clients_are_closed(self):
         daemon = self.start("--timeouts-idle", "300ms")
         holder, waiter, talker = (self.connect(daemon) for _ in range(3))
         job = holder.put(ttr=100)
@@ -148,14 +148,14 @@ class Idle(DaemonTest):
         waiter.send(b"reserve\r\n")
         idle = [self.connect(daemon) for _ in range(10)]
         half = self.connect(daemon)
-        half.send(b"put 0 0 10 5\r\nhe")  # a body that does not come
+        half.send(b"put 0 0 10 5\r\nhe")  # an incomplete body
         begin = time.monotonic()
 
         def talk():
             self.assertEqual(talker.ask("list-tube-used"), "USING default")
             return talker.stats()["current-connections"] == 3
 
-        until("the idle to be closed", talk)
+        until("the idle clients to be closed", talk)
         self.assertGreater(time.monotonic() - begin, 0.25)
         for client in [*idle, half]:
             self.assertEqual(client.rest(), b"")
@@ -165,9 +165,9 @@ class Idle(DaemonTest):
         self.assertEqual(talker.put(body=b"other"), job + 1)
         self.assertEqual(waiter.body()[0], ["RESERVED", str(job + 1), "5"])
         self.assertEqual(holder.ask(f"delete {job}"), "DELETED")
-        self.assertEqual(holder.rest(), b"")  # now it is idle as well
+        self.assertEqual(holder.rest(), b"")  # the client is idle without a job
 
-    def test_by_default_nobody_is(self):
+    def test_by_default_no_client_is_closed(self):
         daemon = self.start()
         client, other = self.connect(daemon), self.connect(daemon)
         other.ask("list-tube-used")

@@ -1,8 +1,8 @@
 // stepped_clock: a library to preload that steps the wall clock of one process.
 //
-// $TUBED_CLOCK_DIRECTORY names a directory. The file `offset` in it has the seconds that
-// CLOCK_REALTIME is ahead. `steps` is a FIFO in the place of the timer by which the kernel reports
-// a step: what is written to it is such a report. Monotonic time is left alone.
+// $TUBED_CLOCK_DIRECTORY names a directory. Its file `offset` holds the number of seconds by which
+// CLOCK_REALTIME is ahead. Its FIFO `steps` replaces the timer through which the kernel reports a
+// step: data written to it is such a report. Monotonic time is not changed.
 #include <cstdlib>
 #include <cstring>
 #include <string>

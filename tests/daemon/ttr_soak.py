@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""No job stays reserved past its TTR: thousands of one-second reservations, held by connections
-that never speak again, are all ready soon after the last TTR has passed.
+"""No job stays reserved after its TTR. Connections reserve thousands of jobs with a TTR of one
+second and then send nothing; all jobs must be ready soon after the last TTR has expired.
 
   ttr_soak.py --server build/dev/src/tubed
   ttr_soak.py --server /usr/bin/beanstalkd --kind beanstalkd --rounds 5
 
-Of tubed one stuck job is a failure. The same against beanstalkd is a comparison: it prints how
-many were stuck and exits with 0.
+With tubed, a single stuck job is a failure. With beanstalkd, the run is a comparison: it prints how
+many jobs were stuck and exits with 0.
 """
 
 import argparse
@@ -19,11 +19,11 @@ import time
 import harness
 
 TTR_SECONDS = 1
-# From the last TTR's end to the moment by which everything is seen to be ready.
+# The longest time from the end of the last TTR until all jobs are ready.
 MARGIN_SECONDS = 5 if harness.SANITIZED else 1
 
-# beanstalkd cannot pick a free port, but takes a listening socket as systemd hands it over: as
-# descriptor 3, with LISTEN_PID naming the process that is to have it.
+# beanstalkd cannot pick a free port itself, but takes a listening socket as descriptor 3, like a
+# service of systemd: LISTEN_PID is the id of the process that inherits it.
 HAND_OVER = """
 import os, sys
 os.dup2(int(sys.argv[1]), 3)
@@ -63,7 +63,7 @@ def soak(address, options):
             words, _ = holder.body()
             assert words[0] == "RESERVED", words
     last = time.monotonic()
-    # From here on the holders are silent.
+    # The holders send nothing more.
     harness.until("the TTRs to pass", harness.passed(last + TTR_SECONDS), TTR_SECONDS + 1)
     over = last + TTR_SECONDS
     while True:
@@ -83,7 +83,7 @@ def soak(address, options):
         holder.close()
     harness.until("the jobs to be given back",
                   lambda: watcher.stats()["current-jobs-ready"] == options.jobs)
-    while watcher.stats()["current-jobs-ready"] > 0:  # a clean table for the next round
+    while watcher.stats()["current-jobs-ready"] > 0:  # the next round begins without jobs
         watcher.ask(f"delete {watcher.reserve()[0]}")
     watcher.close()
     return late

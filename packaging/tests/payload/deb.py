@@ -216,7 +216,7 @@ def a_drained_service_stays_drained():
     hammer.more(10)
     task = subprocess.Popen(["tubed", "--config", str(CONFIG), "--drain"],
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    draining = "told b'DRAINING\\r\\n'"
+    draining = "answered b'DRAINING\\r\\n'"
     until("puts to be refused", lambda: hammer.counts[draining] >= 10)
     equal(task.poll(), None)
     kept = hammer.counts["ok"] + 1
