@@ -10,7 +10,7 @@
 namespace tubed::bench {
 namespace {
 
-// Reserved or written ahead; when it is full, the next write is to its beginning.
+// Preallocated or filled with zeros; when the file is full, the next write is at its beginning.
 constexpr std::size_t kAheadBytes = 32 * 1024 * 1024;
 
 Error failure(const char* what, const std::string& file) {

@@ -1,4 +1,4 @@
-// Bare: write + fdatasync in a loop, with no server around it. What a disk asks of anybody.
+// Bare: write + fdatasync in a loop without a server. This is the minimal cost of the disk.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ using tubectl::bench::Figures;
 
 enum class Space : std::uint8_t {
   growing,   // each write makes the file longer
-  reserved,  // fallocate(): the place is the file's, and nothing was ever written there
-  written,   // zeros are on the disk already
+  reserved,  // fallocate(): the space is allocated but unwritten
+  written,   // the space is filled with zeros
 };
 
 struct BarePlan {
-  std::string file;  // made anew, and removed at the end
+  std::string file;  // created, and removed at the end
   Space space = Space::growing;
-  std::size_t bytes = 0;  // of one write
+  std::size_t bytes = 0;  // size of one write
   Clock::duration time{};
-  bool each_latency = false;  // all are kept, not only counted
+  bool each_latency = false;  // keep every latency, not only the count
 };
 
 Result<Figures> run_bare(const BarePlan& plan);

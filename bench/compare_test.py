@@ -1,4 +1,4 @@
-"""What compare concludes from figures, and that it notices a server that answers wrongly."""
+"""The conclusions of compare from figures, and its detection of a server with wrong answers."""
 
 import argparse
 import contextlib
@@ -21,10 +21,10 @@ COMPARE = pathlib.Path(__file__).resolve().parent / "compare"
 
 
 def tallies(*microseconds):
-    """Rounds in each of which an operation took so long."""
+    """Rounds with these times for an operation."""
     made = []
     for each in microseconds:
-        tally = rounds.Tally()
+        tally = rounds.RoundResult()
         tally.add({"all": 1000, "measured": 1000, "seconds": 1,
                    "latency_us": {"p50": each, "p99": 2 * each}}, each / 1000)
         made.append(tally)
@@ -44,7 +44,7 @@ def results(bound):
 
 class Claims(unittest.TestCase):
     def test_ratios_are_made_within_a_round(self):
-        # The third round met a slow machine; the ratio of the medians would be 0.55.
+        # The machine was slow in the third round; the ratio of the medians would be 0.55.
         claim = rounds.claim("", tallies(5, 6, 50), tallies(10, 11, 100), "cpu", 0.5, of="other")
         self.assertAlmostEqual(claim["measured"], 0.5)
         self.assertAlmostEqual(claim["least"], 0.5)
@@ -57,7 +57,7 @@ class Claims(unittest.TestCase):
         self.assertIsNone(rounds.judged("", 1.0, None)["reached"])
 
     def test_one_slice_does_not_spoil_a_round(self):
-        tally = rounds.Tally()
+        tally = rounds.RoundResult()
         for p99 in (9, 9000, 8):
             tally.add({"all": 10, "measured": 10, "seconds": 1,
                        "latency_us": {"p50": p99 / 2, "p99": p99}}, 1)
@@ -101,7 +101,8 @@ class Program(unittest.TestCase):
 
 @contextlib.contextmanager
 def answering(reply):
-    """A server for one connection that answers whatever comes with `reply`, and closes it."""
+    """A server for one connection that answers all input with `reply`, and closes the connection.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listener:
         def serve():
             connection, _ = listener.accept()

@@ -1,7 +1,8 @@
-// bench_do_nothing: the least that a server on libuv can do, and so the floor for any other.
+// bench_do_nothing: the minimal work of a server on libuv, and so the lower bound for any other.
 //
-// It takes commands apart and answers each, but has no queue: a put is INSERTED and forgotten, a
-// reserve gets a body of the size of the last put at once. One read, its replies, one write.
+// It parses commands and answers each, but has no queue: a put is answered INSERTED and forgotten,
+// a reserve is answered at once with a body of the last put's size. One read, its replies, one
+// write.
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -23,9 +24,9 @@ struct Server {
   uv_tcp_t listener{};
   uv_signal_t terminated{};
   std::uint64_t jobs = 0;
-  std::string body;      // of the last put's size, with its line end
-  std::string replies;   // to what one read has brought
-  char buffer[65536]{};  // for all clients
+  std::string body;      // a body of the last put's size, with its line end
+  std::string replies;   // replies to the input of one read
+  char buffer[65536]{};  // shared by all clients
 };
 
 struct Client {
@@ -34,10 +35,10 @@ struct Client {
   Server& server;
   uv_tcp_t socket{};
   uv_write_t write{};
-  std::string begun;       // a line whose end has not come
-  std::uint64_t skip = 0;  // what is still to come of a body
+  std::string begun;       // a line without its end
+  std::uint64_t skip = 0;  // bytes of a body that have not arrived
   std::uint64_t watching = 1;
-  std::string unsent;  // while `write` is under way, and nothing is read
+  std::string unsent;  // while `write` is in progress; the client is not read from
 };
 
 void answer_put(Client& client, std::string_view line) {
@@ -155,7 +156,7 @@ void accept_client(uv_stream_t* listener, int status) {
   start_reading(*client);
 }
 
-// The port that it got; 0 is none.
+// The port of the listener; 0 is none.
 int listen_on(Server& server, int port) {
   sockaddr_in address{};
   int size = sizeof address;

@@ -1,8 +1,8 @@
-"""The row about lateness: how long after it was due a job reaches a client that waits for it.
+"""The row about lateness: the time from the moment at which a job is due until a waiting client has it.
 
-When a server took a command lies between the moment before the command was sent and the moment at
-which its reply was read, and so does, a second later, what it made due. What is judged is the time
-from the earliest moment at which a job may have been due; a job before that came too early.
+A server receives a command between the moment before the command is sent and the moment at which its
+reply is read; the job is due a second later. Lateness is counted from the earliest moment at which
+the job may have been due; a job that comes before that moment is too early.
 """
 
 import contextlib
@@ -17,20 +17,20 @@ from load_rows import both, row
 from rounds import judged
 
 SECOND = 1_000_000_000
-CHUNK = 100  # commands that are sent together
-SHARE = 20  # paused tubes that one client waits at
+CHUNK = 100  # commands in one batch
+SHARE = 20  # paused tubes of one waiting client
 COLUMNS = ("p50 ms", "p99 ms", "most ms", "p99 at least", "early")
 
 
 class Due:
-    """For each job the earliest and the latest ns at which it may be due."""
+    """For each job the earliest and the latest time in ns at which it may be due."""
 
     def __init__(self):
         self.bounds = {}
 
     def ask(self, connection, requests, count, lines, word, jobs=None):
-        """Sends `count` commands, each of which makes a job due in a second. The replies tell which
-        jobs, if `jobs` does not."""
+        """Sends `count` commands, each of which makes a job due in a second. `jobs` has the ids of the
+        jobs; None: the replies have them."""
         before = time.monotonic_ns()
         arrived = connection.arrivals(requests, lines)
         bounds = (before + SECOND, arrived[-1][0] + SECOND)
@@ -40,7 +40,7 @@ class Due:
 
     def wait(self, asked):
         """`asked` is a list of (connection, requests that wait for jobs, lines). Sends them, and
-        returns for each job the ns since it was due at the earliest and at the latest."""
+        returns for each job the ns since the earliest and the latest time at which it was due."""
         if time.monotonic_ns() >= min(first for first, _ in self.bounds.values()):
             sys.exit("lateness: it took longer to ask for the jobs than until they were due")
         late, rests = [], [b""] * len(asked)
@@ -65,7 +65,7 @@ def delays(server, count):
 
 
 def ttrs(server, count):
-    """Jobs that clients hold until their time is over."""
+    """Jobs that clients hold until their TTR ends."""
     due = Due()
     with contextlib.ExitStack() as stack:
         waiting = stack.enter_context(wire.Connection(server.port))
@@ -73,14 +73,15 @@ def ttrs(server, count):
         for _ in range(count // CHUNK):
             holder = stack.enter_context(wire.Connection(server.port))
             due.ask(holder, b"reserve\r\n" * CHUNK, CHUNK, 2 * CHUNK, b"RESERVED")
-        # Who waits must not hold jobs that are themselves soon over, so it deletes each at once. It
-        # knows which one comes: they were taken in the order of their ids, and so they come back.
+        # A waiting client must not hold jobs whose TTR ends soon, so it deletes each job at once.
+        # It knows the id: the jobs were reserved in the order of their ids, and become ready in
+        # that order.
         requests = b"".join(b"reserve\r\ndelete %d\r\n" % job for job in jobs)
         return due.wait([(waiting, requests, 3 * count)])
 
 
 def pauses(server, count):
-    """A job each in tubes that are paused; each client waits at some of them."""
+    """A job in each of several paused tubes; each client waits at some of the tubes."""
     due = Due()
     names = [b"late-%d" % number for number in range(count)]
     shares = [names[begin:begin + SHARE] for begin in range(0, count, SHARE)]
@@ -101,7 +102,7 @@ def pauses(server, count):
 
 
 def _figures(late):
-    """In milliseconds, beside how many came early."""
+    """In milliseconds, with the number of jobs that came early."""
     at_most = sorted(most / 1e6 for most, _ in late)
     at_least = sorted(least / 1e6 for _, least in late)
     p99 = len(late) * 99 // 100
@@ -124,7 +125,7 @@ def lateness(options):
                 with servers.fresh(each.name, each.command, options.directory) as server:
                     server.start()
                     gc.collect()
-                    gc.disable()  # which would be the lateness
+                    gc.disable()  # which would count as lateness
                     figures[part][each.name].append(_figures(measure(server, count)))
                     gc.enable()
     tables, claims, early = [], [], 0

@@ -1,7 +1,7 @@
-"""The rows that `tubectl bench` (for Redis: redis-benchmark) loads, in turns.
+"""The rows that `tubectl bench` (for Redis: redis-benchmark) loads, in alternating slices.
 
 A row is a function of the options. It returns {title, tables, claims, notes}; report.py prints
-that, pictures.py draws it.
+them, pictures.py draws them.
 """
 
 import contextlib
@@ -81,7 +81,8 @@ def single(options):
 
 
 def large(options):
-    # By count, not by time: all of it is in memory at once, and both shall have the same.
+    # Limited by count, not by time: all jobs are in memory at the same time, and both servers have
+    # the same number.
     jobs = options.scaled(20_000)
     of_16_kib = (*CLIENTS, "--in-flight", 16, "--body", 16384, "--jobs", jobs)
     tallies = take_turns(options, "large", both(options), {
@@ -114,7 +115,7 @@ def waiters(options):
 # --- Crowds ---------------------------------------------------------------------------------------
 
 def _want(server, name, least):
-    """The crowd is really there."""
+    """Checks that the crowd exists."""
     there = server.figure(name)
     if there < least:
         sys.exit(f"{server.name} has {name}: {there}, and {least} are wanted")
@@ -170,7 +171,7 @@ def crowd(options):
 
 
 class Watcher:
-    """One client that takes jobs from one tube and watches others beside it."""
+    """One client that reserves from one tube and also watches other tubes."""
 
     def __init__(self, connection, tubes):
         self.connection = connection
@@ -179,7 +180,7 @@ class Watcher:
         connection.exchange(b"use watched-%d\r\n" % (tubes // 2), 1)
 
     def work(self, batch, seconds):
-        """put, reserve, delete for so long, with `batch` of the same in flight."""
+        """put, reserve and delete for `seconds`, with `batch` of the same command in flight."""
         puts = wire.put() * batch
         reserves = b"reserve\r\n" * batch
         start = time.monotonic()
@@ -230,7 +231,7 @@ def journal(options):
 
     def step(server, prepared, length):
         run = load(options, "put", *CLIENTS, "--in-flight", 1)(server, prepared, length)
-        # What is still to be synced is this slice's work too.
+        # Syncs that are still pending count for this slice too.
         time.sleep(0.06)
         return run
 
@@ -253,7 +254,7 @@ def redis_load(options, command, pipelined, count):
 
 
 def jobs_load(options, workload, in_flight, count, *more):
-    """An operation is a job, though taking it is two commands, reserve and delete."""
+    """An operation is a job, although a job takes two commands, reserve and delete."""
     of_tubed = load(options, workload, *CLIENTS, "--in-flight", in_flight, "--jobs", count, *more,
                     timed=False)
 

@@ -1,5 +1,5 @@
-// bench_bare …: bare synced writes; what was measured goes to stdout as one line of JSON.
-// bench/durable_puts sets them beside the servers.
+// bench_bare …: bare synced writes; prints the measurements as one line of JSON. bench/durable_puts
+// compares them with the servers.
 #include <cstdio>
 #include <map>
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What a tubed takes of the machine's memory beside what it counts as job memory.
+"""Compares the memory of the process tubed with the memory that it counts for jobs.
 
   TUBED_PROGRAM=build/dev/src/tubed python3 bench/memory.py [MiB of limits.job_memory]
 
-Each case starts a tubed of its own without a journal, fills it with jobs up to the limit, and prints
-what is counted, what is resident, and the most that was resident. The last cases are the worst that
-are known: the jobs that stay are spread over memory that all others have left.
+Each case starts a new tubed without a journal, fills it with jobs up to the limit, and prints the
+counted, the resident and the largest resident memory. The last cases are the worst known cases: the
+remaining jobs are spread over memory that all other jobs have left.
 """
 
 import os
@@ -32,8 +32,8 @@ class Filled:
         return self.client.stats()["job-memory"]
 
     def fill(self, size, delay=100_000):
-        """Puts jobs of that size until the limit; their ids. A delayed job, like one that was
-        reserved once, takes all that is counted for it."""
+        """Puts jobs of that size until the limit; returns their ids. A delayed job, like a job that was
+        reserved once, takes all the memory that is counted for it."""
         before = self.job_memory()
         first = self.client.put(b"x" * size, delay=delay)
         each = self.job_memory() - before

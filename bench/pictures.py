@@ -1,6 +1,6 @@
 """The figures of a comparison as pictures. The same figures give the same bytes.
 
-Text and lines are of a grey that can be read on white and on black, and nothing is behind them.
+Text and lines are of a grey that is readable on white and on black; the background is transparent.
 """
 
 import math
@@ -47,7 +47,7 @@ def _columns(results, rows, keys):
 
 
 def _bars(axes, scenarios, title, written):
-    """Lying bars, one group a scenario, the first on top, each with its figure."""
+    """Horizontal bars, one group for each scenario, the first on top, each with its figure."""
     who = [name for name in COLOURS if any(name in each for _, each in scenarios)]
     height = 0.8 / len(who)
     for number, name in enumerate(who):
@@ -83,7 +83,7 @@ def _ranges(axes, scenarios, title):
 def _save(figure, path):
     figure.savefig(path, format="svg", bbox_inches="tight", metadata={"Date": None})
     pyplot.close(figure)
-    # matplotlib ends some lines with a blank.
+    # matplotlib ends some lines with a space.
     lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text("".join(line.rstrip() + "\n" for line in lines), encoding="utf-8")
 
@@ -94,7 +94,7 @@ def _significant(value):
 
 
 def _logarithmic(axes):
-    """Plain numbers, and room for what is written behind the last point."""
+    """Plain numbers, and room for the text after the last point."""
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
     axes.xaxis.set_minor_formatter(lambda *_: "")
@@ -127,7 +127,7 @@ def _draw_memory(panels, path):
 
 
 def draw(results, folder):
-    """Writes what there are figures for; returns the paths."""
+    """Writes a picture for each available kind of figures; returns the paths."""
     need_matplotlib()
     folder.mkdir(parents=True, exist_ok=True)
     cpu = _columns(results, ("put-1", "cycle-1", "put-16", "cycle-30", "large"), ("cpu",))

@@ -6,7 +6,7 @@ TO = "–"
 
 
 def number(value):
-    """Three digits that count, and thousands set apart."""
+    """Three significant digits, with thousands separated."""
     if value is None:
         return ""
     if value == 0:
@@ -23,7 +23,7 @@ def ratio(value):
 
 
 def measured(claim):
-    """Ratios as such; anything else with its unit."""
+    """Ratios without a unit; other numbers with their unit."""
     if claim["unit"]:
         return f"{number(claim['measured'])} {claim['unit']}"
     return ratio(claim["measured"])

@@ -1,7 +1,7 @@
-"""Taking turns: each server is loaded for a slice of time while the others are idle, in rounds.
+"""Alternating slices: each server is loaded for a slice of time while the others are idle, in rounds.
 
-Servers are compared within a round only, where both met the same machine; a figure is the median of
-the rounds.
+Servers are compared only within a round, in which the machine was the same for both; a figure is the
+median of the rounds.
 """
 
 import contextlib
@@ -13,24 +13,24 @@ from typing import Callable
 
 import servers
 
-SETTLE = 0.01  # seconds a server has to be done with the clients that have left
+SETTLE = 0.01  # seconds for a server to finish closing connections
 
 
 @dataclasses.dataclass
 class Contender:
     """`command` is what servers.Server runs. `prepare` gets the server once it serves, before the
-    first slice of a round, and is a context manager; what it gives goes to each step."""
+    first slice of a round, and is a context manager; each step gets its value."""
 
     name: str
     command: Callable
     prepare: Callable = contextlib.nullcontext
 
 
-class Tally:
-    """What one server did in all its slices of one round."""
+class RoundResult:
+    """The results of one server in all its slices of one round."""
 
     def __init__(self):
-        self.operations = 0  # all, those that are not measured too
+        self.operations = 0  # all operations, including those that are not measured
         self.measured = 0
         self.seconds = 0.0
         self.cpu_seconds = 0.0
@@ -46,13 +46,13 @@ class Tally:
                 values.append(run["latency_us"][name])
 
     def cpu(self):
-        """The server's, in microseconds an operation."""
+        """The server's processor time, in microseconds an operation."""
         return self.cpu_seconds * 1e6 / self.operations
 
     def rate(self):
         return self.measured / self.seconds
 
-    # The median of the slices: what else the machine does for a moment spoils one slice, not all.
+    # The median of the slices: a short disturbance of the machine affects one slice, not all.
     def p50(self):
         return statistics.median(self.latencies["p50"])
 
@@ -61,9 +61,9 @@ class Tally:
 
 
 def take_turns(options, row, contenders, steps):
-    """`steps` is {label: what is called with (server, what was prepared, seconds)}; it loads the
-    server and returns {all, measured, seconds} and maybe latency_us. Returns {label: {contender:
-    [Tally, one a round]}}."""
+    """`steps` is {label: step}. A step is called with (server, prepared value, seconds), loads the
+    server and returns {all, measured, seconds} and optionally latency_us. Returns {label: {contender:
+    [RoundResult, one a round]}}."""
     slices = max(1, round(options.seconds / options.slice))
     length = options.seconds / slices
     tallies = {label: {each.name: [] for each in contenders} for label in steps}
@@ -78,7 +78,7 @@ def take_turns(options, row, contenders, steps):
                 started[each.name] = (server, stack.enter_context(each.prepare(server)))
             for figures in tallies.values():
                 for rounds in figures.values():
-                    rounds.append(Tally())
+                    rounds.append(RoundResult())
             for turn in range(slices):
                 for name in servers.in_turn(started, number + turn):
                     for label, step in steps.items():
@@ -95,7 +95,7 @@ def _one_slice(step, server, prepared, length, tally):
 
 
 def load(options, workload, *arguments, timed=True):
-    """A step: `tubectl bench` with these arguments. Not timed: the arguments say when it ends."""
+    """A step: `tubectl bench` with these arguments, which also limit its time."""
     def step(server, _, length):
         what = [workload, *arguments]
         if timed:
@@ -110,10 +110,10 @@ def load(options, workload, *arguments, timed=True):
 # --- From rounds to figures -----------------------------------------------------------------------
 
 FIGURES = {
-    "cpu": ("CPU µs", Tally.cpu),
-    "rate": ("a second", Tally.rate),
-    "p50": ("p50 µs", Tally.p50),
-    "p99": ("p99 µs", Tally.p99),
+    "cpu": ("CPU µs", RoundResult.cpu),
+    "rate": ("a second", RoundResult.rate),
+    "p50": ("p50 µs", RoundResult.p50),
+    "p99": ("p99 µs", RoundResult.p99),
 }
 
 
@@ -127,8 +127,8 @@ def table(title, tallies, keys, operation="operation"):
 
 
 def claim(what, one, other, key, bound, of):
-    """One contender's figure as part of another's in the same round: the median, and from where to
-    where it went. `key` is of a time. No bound: it is told and not judged."""
+    """The ratio of two contenders' figures in the same round: the median, the least and the most.
+    `key` is that of a time. Without a bound it is printed and not judged."""
     figure = FIGURES[key][1]
     ratios = [figure(a) / figure(b) for a, b in zip(one, other)]
     return judged(what, statistics.median(ratios), bound, of=of, least=min(ratios),
@@ -137,7 +137,8 @@ def claim(what, one, other, key, bound, of):
 
 
 def judged(what, measured, bound, unit="", **more):
-    """A claim. No unit: `measured` is a part `of` what is beside it, and both are `figures_in`."""
+    """A claim. Without a unit, `measured` is a ratio of `beside`, and both are in the unit
+    `figures_in`."""
     reached = None if bound is None else measured <= bound
     return {"what": what, "measured": measured, "bound": bound, "unit": unit, "reached": reached,
             **more}

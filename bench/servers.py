@@ -1,6 +1,6 @@
 """A server process that is measured: its start, its processor time, its memory, its end.
 
-durable_puts and compare share this. A server gets a folder of its own, which is gone when it ends.
+durable_puts and compare share this. A server has its own folder, which is removed when it ends.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PATIENCE = 60  # seconds for what takes far less
+PATIENCE = 60  # seconds for operations that take far less
 
 
 def tell(text):
@@ -31,10 +31,11 @@ def free_port():
         return probe.getsockname()[1]
 
 
-# Who may be run: functions of the port and the folder for a journal, as Server takes them.
+# The servers that can be run: functions of the port and the folder for a journal, as Server expects
+# them.
 
 def tubed(options, *flags, journal=False):
-    """Without its bound on memory, which the others do not have either."""
+    """Without its bound on memory, because the other servers have no such bound."""
     return lambda port, folder: [options.tubed, "-l", f"127.0.0.1:{port}",
                                  "--limits-job-memory", "1048576GiB",
                                  *(("-b", folder) if journal else ()), *flags]
@@ -46,8 +47,8 @@ def beanstalkd(options, *flags, journal=False):
 
 
 class Server:
-    """One server process in a folder of its own. Which server it is makes no difference: `command`
-    is one of the above."""
+    """One server process with its own folder. It works for every server: `command` is one of the
+    functions above."""
 
     def __init__(self, name, command, folder, pinned=False):
         self.name = name
@@ -60,7 +61,7 @@ class Server:
         self._pinned = pinned
 
     def launch(self):
-        """Starts the process and does not wait until it serves."""
+        """Starts the process without waiting until it serves."""
         self.port = free_port()
         pinned = ["taskset", "--cpu-list", "0"] if self._pinned else []
         command = [*pinned, *map(str, self._command(self.port, self.journal))]
@@ -73,8 +74,8 @@ class Server:
         self.wait_for("PING")
 
     def wait_for(self, command, wanted="", seconds=PATIENCE, pause=0.001):
-        """Until it answers this command, with `wanted` in the answer. Every server here answers an
-        unknown command, if only with an error."""
+        """Waits until the server answers this command, with `wanted` in the answer. Every server here
+        answers an unknown command, if only with an error."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
@@ -90,9 +91,9 @@ class Server:
         self.wait_for("stats", f"\ncurrent-jobs-ready: {count}\n", seconds)
 
     def ask(self, command):
-        """The answer to a command on a connection of its own: a line, or with `OK` a body too."""
-        # From another address: on its own, a connection to a port where nobody listens yet may
-        # happen to get that very port, and connect to itself.
+        """The answer to a command on a new connection: a line, and after `OK` also a body."""
+        # From another address: otherwise a connection to a port without a listener might get that
+        # same port and connect to itself.
         with socket.create_connection(("127.0.0.1", self.port), PATIENCE,
                                       ("127.0.0.2", 0)) as connection:
             connection.sendall(command.encode() + b"\r\n")
@@ -105,14 +106,14 @@ class Server:
             return reply.decode()
 
     def figure(self, name):
-        """A number of `stats`."""
+        """One number of `stats`."""
         for line in self.ask("stats").splitlines():
             if line.startswith(f"{name}: "):
                 return int(line.split(": ")[1])
         sys.exit(f"{self.name} has no {name} in its stats")
 
     def cpu_seconds(self):
-        """User's and system's, of all its threads, to the nanosecond while it is idle."""
+        """User and system time of all its threads, exact to the nanosecond while it is idle."""
         told = pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
         return sum(int(path.read_text(encoding="ascii").split()[0]) for path in told) / 1e9
 
@@ -124,7 +125,7 @@ class Server:
         sys.exit(f"{self.name} has no memory: it has ended")
 
     def stop(self, number=signal.SIGKILL):
-        """A process that ends otherwise, or before, makes what was measured doubtful."""
+        """If the process ends in another way, or earlier, the measurements are not reliable."""
         if self.process is None:
             return
         ended = self.process.poll()
@@ -138,7 +139,7 @@ class Server:
 
 @contextlib.contextmanager
 def fresh(name, command, directory, pinned=False):
-    """A server that was not started yet, with an empty journal. All of it is gone at the end."""
+    """A server that is not started yet, with an empty journal. At the end its files are removed."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="tubed-bench-", dir=directory))
     server = Server(name, command, folder, pinned)
     try:
@@ -151,10 +152,11 @@ def fresh(name, command, directory, pinned=False):
 
 
 def run_load(command, seconds, pinned=False):
-    """Runs a load generator to its end and returns what it prints."""
+    """Runs a load generator to its end and returns its output."""
     command = [*(["taskset", "--cpu-list", "1"] if pinned else []), *map(str, command)]
     try:
-        # It gives a silent server up by itself; this is for a server that is very slow.
+        # The load generator gives up on a silent server by itself; this limit is for a very slow
+        # server.
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               check=False, timeout=600 + 10 * seconds)
     except subprocess.TimeoutExpired:
@@ -172,11 +174,11 @@ def run_bench(tubectl, server, *arguments, seconds=0.0, pinned=False):
 
 
 def in_turn(names, number):
-    """Every other time backwards, so that nobody always comes after the same one."""
+    """Every other round in the opposite order, so that no server always follows the same server."""
     return list(names) if number % 2 == 0 else list(reversed(names))
 
 
-# --- What was measured where, and what is asked for -----------------------------------------------
+# --- Description of the machine, and arguments ---------------------------------------------------
 
 def file_system_of(directory):
     told = subprocess.run(["df", "--output=fstype", directory], capture_output=True, text=True,
@@ -208,7 +210,7 @@ def program_in_path(name):
 
 
 def end_with_what_was_started():
-    """An end from outside ends what was started here too."""
+    """A signal that ends this program also ends the processes that it has started."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda ended_by, _: sys.exit(128 + ended_by))
 

@@ -1,4 +1,4 @@
-"""The rows about what a server holds and how soon it is there: memory, connections, start.
+"""The rows about the memory, the connections and the start of a server.
 
 A row is a function of the options, as in load_rows.py.
 """
@@ -18,7 +18,7 @@ from rounds import judged
 from servers import beanstalkd, tubed
 
 MIB = 1 << 20
-KEPT_DESCRIPTORS = 100  # what a server and this program need beside the clients
+KEPT_DESCRIPTORS = 100  # descriptors that a server and this program need in addition to the clients
 
 
 def medians(figures):
@@ -28,7 +28,7 @@ def medians(figures):
 
 
 def in_rounds(options, row_name, commands, measure):
-    """Three rounds at most, in each a fresh server of each kind: {who: [measure(server), one a
+    """At most three rounds, in each a new server of each kind: {who: [measure(server), one for each
     round]}."""
     figures = {who: [] for who in commands}
     for number in range(min(options.rounds, 3)):
@@ -43,9 +43,10 @@ def in_rounds(options, row_name, commands, measure):
 # --- Memory ---------------------------------------------------------------------------------------
 
 def _million_jobs(options, server, jobs):
-    """Returns (MiB at the beginning, bytes a job, MiB when all are deleted, MiB a second later)."""
+    """Returns (MiB at the beginning, bytes for each job, MiB after all deletes, MiB a second
+    later)."""
     load = ("--clients", 4, "--body", 16, "--in-flight", 250)
-    for count in (4000, jobs):  # first a few: buffers and code are there before what is measured
+    for count in (4000, jobs):  # first a few: buffers and code are allocated before the measurement
         begun = server.resident_bytes()
         servers.run_bench(options.tubectl, server, "put", *load, "--jobs", count)
         server.wait_for_ready_jobs(count)
@@ -80,9 +81,10 @@ def memory(options):
 # --- Connections ----------------------------------------------------------------------------------
 
 def _idle_connections(server, wanted):
-    """Returns KiB a connection."""
+    """Returns KiB for each connection."""
     with contextlib.ExitStack() as stack:
-        with wire.Connection(server.port) as first:  # what one alone needs is there before
+        # memory that one connection needs is allocated before
+        with wire.Connection(server.port) as first:
             first.exchange(b"list-tube-used\r\n", 1)
         before = server.resident_bytes()
         for number in range(wanted):
@@ -122,7 +124,7 @@ def _start_ms(server):
 
 
 def _starts(options):
-    """Who starts, and whether the journal's folder was used before."""
+    """The servers to start, and whether the journal's folder was used before."""
     starts = {}
     for name, command in (("tubed", tubed), ("beanstalkd", beanstalkd)):
         with_journal = command(options, journal=True)
@@ -142,7 +144,7 @@ def start(options):
                 if used:
                     server.start()
                     server.stop(signal.SIGTERM)
-                os.sync()  # nobody waits for what the one before left to be written
+                os.sync()  # waits until pending writes of the previous server are on the disk
                 times[who].append([_start_ms(server)])
     middle = medians(times)
     table = {"title": "from the start of the process to its first reply",

@@ -1,7 +1,7 @@
-"""A plain client of the beanstalk protocol whose own cost is nobody's figure.
+"""A plain client of the beanstalk protocol, for loads in which the client's own cost is not measured.
 
-It sends and reads in bulk, many commands at a time. It is slow beside `tubectl bench`; use it where
-only the server's processor time counts, or the moment at which bytes arrive.
+It sends and reads in bulk, many commands at a time. It is slower than `tubectl bench`; use it to
+measure only the server's processor time, or the moment at which bytes arrive.
 """
 
 import select
@@ -16,7 +16,8 @@ PATIENCE = 60  # seconds without a byte
 class Connection:
     def __init__(self, port, source="127.0.0.1"):
         self.socket = socket.socket()
-        # So that no port is taken for good that other connections from this address may share.
+        # The kernel chooses the port at connect(), so that connections to other addresses can share
+        # it.
         self.socket.setsockopt(socket.IPPROTO_IP, getattr(socket, "IP_BIND_ADDRESS_NO_PORT", 24), 1)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.bind((source, 0))
@@ -24,7 +25,7 @@ class Connection:
         self.socket.connect(("127.0.0.1", port))
 
     def close(self):
-        # Thousands of these end at once, and none of them needs to be remembered by the kernel.
+        # Thousands of connections end at the same time, and the kernel need not keep their state.
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
 
@@ -35,17 +36,17 @@ class Connection:
         self.close()
 
     def arrivals(self, requests, lines):
-        """Sends `requests` while it reads, until so many lines have come. Returns a list of
-        (time.monotonic_ns() when they were read, bytes)."""
+        """Sends `requests` while it reads, until `lines` lines have arrived. Returns a list of
+        (time.monotonic_ns() at the read, bytes)."""
         return [(moment, chunk) for moment, _, chunk in arrivals_at([(self, requests, lines)])]
 
     def exchange(self, requests, lines):
-        """The same; returns the bytes as one."""
+        """The same; returns the bytes as a single object."""
         return b"".join(chunk for _, chunk in self.arrivals(requests, lines))
 
 
 class _Asked:
-    """What is still to be sent on a connection, and to come on it."""
+    """The bytes to send on a connection, and the number of lines to receive."""
 
     def __init__(self, connection, requests, lines):
         self.socket = connection.socket
@@ -100,7 +101,7 @@ def put(body=b"x", delay=0, ttr=60):
 
 def replies(data, word, count):
     """The lines of that many replies, split, each of which must begin with `word`. A body of one
-    line is left out."""
+    line is omitted."""
     rows = data.split(b"\r\n")[:-1]
     if word == b"RESERVED":
         rows = rows[::2]
@@ -113,13 +114,13 @@ def replies(data, word, count):
 
 
 def identities(data, word, count):
-    """The job of each reply INSERTED or RESERVED."""
+    """The job's id in each reply INSERTED or RESERVED."""
     return [int(row[1]) for row in replies(data, word, count)]
 
 
 def put_many(connection, requests, chunk=1000):
-    """`requests` is an iterable of puts, each maybe with a `use` before it. Returns nothing; any
-    other answer than INSERTED or USING ends the run."""
+    """`requests` is an iterable of puts, each optionally preceded by a `use`. Returns nothing; an
+    answer other than INSERTED or USING ends the run."""
     batch = []
     for request in requests:
         batch.append(request)

@@ -1,8 +1,8 @@
-# How a build for developers is made quicker: a compiler cache and a fast linker, each where it is
-# installed. Neither changes what is built. Included before the project's targets.
+# Speeds up builds for developers: a compiler cache and a fast linker, if they are installed.
+# Neither changes the result. Included before the project's targets.
 
-# The cache hits from a clone in another directory too: paths below the source are hashed relative to
-# it, and the directory of the build is not hashed.
+# The cache also hits from a clone in another directory: paths below the source are hashed relative
+# to it, and the directory of the build is not hashed.
 if(TUBED_QUICK_BUILD AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(TUBED_CCACHE ccache DOC "The compiler cache of TUBED_QUICK_BUILD; optional")
   if(TUBED_CCACHE)
@@ -11,7 +11,7 @@ if(TUBED_QUICK_BUILD AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   endif()
 endif()
 
-# mold is the fastest; lld must be of the compiler's own release for clang to find it as `lld`.
+# mold is the fastest; clang finds lld as `lld` only if it is of the compiler's own release.
 if(TUBED_QUICK_BUILD)
   include(CheckLinkerFlag)
   foreach(linker IN ITEMS mold lld)

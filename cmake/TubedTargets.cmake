@@ -1,9 +1,9 @@
-# One library a folder of src/.
+# One library for each folder of src/.
 
 add_library(tubed_options INTERFACE)
 target_compile_options(tubed_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
   -Wnon-virtual-dtor -Wold-style-cast -Wcast-qual)
-# Assertions name files as the tree has them, wherever it was built.
+# Assertions name files relative to the tree, independent of the build directory.
 target_compile_options(tubed_options INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 if(TUBED_WERROR)
   target_compile_options(tubed_options INTERFACE -Werror)
@@ -17,7 +17,8 @@ if(TUBED_FUZZ)
   target_compile_options(tubed_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# tubed_not_hot(target): to optimize it takes longer than all of its runs in a build for developers.
+# tubed_not_hot(target): does not optimize, because in a build for developers optimizing takes
+# longer than all runs.
 function(tubed_not_hot target)
   if(TUBED_QUICK_BUILD)
     target_compile_options(${target} PRIVATE -O0)

@@ -1,15 +1,15 @@
-# How a test is registered with ctest. Every test is either `fast` or `slow`:
+# Registers tests with ctest. Every test is either `fast` or `slow`:
 #
-# - `fast`: takes at most 1 s of processor time, and waits for little more. It fails at 4 s, as a busy
-#   machine stretches processor time too, and with a sanitizer it does not fail. tools/check runs the
+# - `fast`: takes at most 1 s of processor time, and little more real time. It fails at 4 s, because a
+#   busy machine increases processor time too, and with a sanitizer it does not fail. tools/check runs the
 #   fast tests. A test is fast unless its labels say otherwise.
-# - `slow`: anything longer. tools/test runs both.
+# - `slow`: any longer test. tools/test runs both.
 #
-# Other labels: `daemon`, `clients` and `bench` start the programs; `real-time` tests look at how late
-# something is, and count as two for `ctest -j`; `slow-under-asan` tests are not run with the address
+# Other labels: `daemon`, `clients` and `bench` start the programs; `real-time` tests measure how late
+# something happens, and count as two for `ctest -j`; `slow-under-asan` tests are not run with the address
 # sanitizer.
 
-# The programs that the tests start are those of this build, or for example those of a package:
+# The tests start the programs of this build by default. To test, for example, those of a package:
 #   cmake --preset dev -DTUBED_TESTED_TUBED=/usr/bin/tubed -DTUBED_TESTED_TUBECTL=/usr/bin/tubectl
 set(TUBED_TESTED_TUBED "" CACHE FILEPATH "The tubed that tests start; default: the one built here")
 set(TUBED_TESTED_TUBECTL "" CACHE FILEPATH "The same for tubectl")
@@ -25,8 +25,8 @@ endif()
 # tubed_add_test(NAME name COMMAND command… [LABELS label…] [ENVIRONMENT variable=value…]
 #   [TIMEOUT seconds] [COST number])
 #
-# The first word of the command may be a target. TIMEOUT is far above what a test takes, so that a
-# hang becomes a failure. The longest tests have a COST, and begin first.
+# The first word of the command may be a target. TIMEOUT is far above a test's usual time, so that
+# a hang becomes a failure. The longest tests have a COST, and begin first.
 function(tubed_add_test)
   cmake_parse_arguments(arg "" "NAME;TIMEOUT;COST" "COMMAND;LABELS;ENVIRONMENT" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
@@ -62,11 +62,11 @@ function(tubed_add_test)
 endfunction()
 
 # tubed_test(name [HOT] [SLOW | SLOW_CASES] SOURCES… DEPENDS… [ENVIRONMENT…]): a doctest binary.
-# HOT: it runs for longer than it takes to optimize it. SLOW: all of it is slow. SLOW_CASES: some of
-# its cases are of the test suite "slow"; ctest runs these as <name>_slow, beside the others.
+# HOT: it runs for longer than it takes to optimize it. SLOW: all cases are slow. SLOW_CASES: some
+# cases are in the test suite "slow"; ctest runs these as <name>_slow, as a separate test.
 function(tubed_test name)
   cmake_parse_arguments(arg "HOT;SLOW;SLOW_CASES" "" "SOURCES;DEPENDS;ENVIRONMENT" ${ARGN})
-  # doctest itself takes longer to compile than most tests: all binaries share it.
+  # All binaries share doctest's main, because doctest takes longer to compile than most tests.
   if(NOT TARGET tubed_doctest_main)
     add_library(tubed_doctest_main OBJECT ${PROJECT_SOURCE_DIR}/tests/doctest_main.cc)
     target_link_libraries(tubed_doctest_main PUBLIC doctest::doctest PRIVATE tubed_options)
@@ -85,7 +85,7 @@ function(tubed_test name)
       ENVIRONMENT ${arg_ENVIRONMENT})
     tubed_add_test(NAME ${name}_slow COMMAND ${name} --test-suite=slow LABELS slow COST 100
       ENVIRONMENT ${arg_ENVIRONMENT})
-    # A suite without cases has not passed.
+    # A suite without cases fails.
     set_tests_properties(${name}_slow PROPERTIES
       FAIL_REGULAR_EXPRESSION "test cases: +0 ")
   elseif(arg_SLOW)

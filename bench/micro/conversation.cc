@@ -1,5 +1,4 @@
-// A connection without its socket: bytes in, replies out, the whole way through parser, queue and
-// reply writer.
+// A connection without its socket: bytes in, replies out, through parser, queue and reply writer.
 #include "commands/conversation.h"
 
 #include <cstdint>
@@ -31,10 +30,10 @@ std::string repeated(std::string_view command) {
   return all;
 }
 
-// One client of a queue that nobody else uses.
+// The only client of a queue.
 class Talk {
  public:
-  // Gives it these bytes in a turn of their own and takes the replies; returns their length.
+  // Gives it these bytes in one tick and takes the replies; returns their length.
   std::size_t say(std::string_view bytes) {
     now_ += std::chrono::microseconds(10);
     service_.begin_tick(now_);
@@ -44,21 +43,21 @@ class Talk {
     return replied;
   }
   std::uint64_t ready() const { return service_.engine().info().jobs.ready; }
-  // Makes ready to delete the next 16 jobs, in the order in which they were put.
+  // Prepares the deletes of the next 16 jobs, in the order in which they were put.
   void write_deletes() {
     deletes_.clear();
     for (const JobId end = next_ + kPipelined; next_ < end; ++next_) {
       deletes_.append("delete ").append(std::to_string(next_)).append("\r\n");
     }
   }
-  // Deletes them. False: they were not all there.
+  // Deletes them. False: some of them do not exist.
   bool say_deletes() { return say(deletes_) == kPipelined * kDeleted.size(); }
 
  private:
   Time now_{std::chrono::hours(1)};
   Service service_{Limits{}, {}, {.cpu_times = [] { return stats::CpuTimes{}; }}};
   Conversation conversation_{service_};
-  JobId next_ = 1;  // to delete
+  JobId next_ = 1;  // jobs to delete
   std::string deletes_;
 };
 
@@ -67,7 +66,7 @@ void expect(benchmark::State& state, bool right) {
   state.SetItemsProcessed(state.iterations() * kPipelined);
 }
 
-// Only what the name says is measured; the rest keeps the queue as it is.
+// Measures only the commands in the name; the other commands keep the queue unchanged.
 void conversation_puts(benchmark::State& state) {
   Talk talk;
   const std::string puts = repeated(put_command(static_cast<std::size_t>(state.range(0))));
@@ -115,7 +114,7 @@ void conversation_reserves(benchmark::State& state) {
   expect(state, right);
 }
 
-// All three, without the clock being stopped in between.
+// All three commands, without stopping the clock.
 void conversation_cycle(benchmark::State& state) {
   Talk talk;
   const std::string puts_and_reserves = repeated(put_command(100)) + repeated(kReserve);

@@ -13,7 +13,7 @@ using engine::Engine;
 constexpr Time kNow{std::chrono::hours(1)};
 constexpr Seconds kTtr{3600};
 
-// Keeps what it is told just long enough for nothing to be left out.
+// Stores its input just long enough to keep the compiler from removing the code.
 class LastNotice final : public engine::Output {
  public:
   void fact(const Fact& fact) override { benchmark::DoNotOptimize(&fact); }
@@ -22,7 +22,7 @@ class LastNotice final : public engine::Output {
   JobId job = 0;
 };
 
-// An engine with as many jobs as the benchmark asks for, and one session.
+// An engine with the number of jobs in the benchmark's argument, and one session.
 class FilledEngine {
  public:
   explicit FilledEngine(const benchmark::State& state) {
@@ -44,7 +44,7 @@ class FilledEngine {
   Bytes body_ = Bytes::copy_of("a body of some bytes");
 };
 
-// A benchmark of something else than its name says fails.
+// A benchmark whose result is not that of its name fails.
 void expect(benchmark::State& state, bool right) {
   if (!right) state.SkipWithError("the queue did not do it");
 }
@@ -84,14 +84,14 @@ void engine_touch(benchmark::State& state) {
   expect(state, right);
 }
 
-// Any job by its id: neighbours of the last one are near in memory, others are not.
+// Any job by its id: jobs with adjacent ids are adjacent in memory, others are not.
 void engine_peek(benchmark::State& state) {
   FilledEngine filled(state);
   const auto jobs = static_cast<std::uint64_t>(state.range(0));
   std::uint64_t next = 0;
   bool right = true;
   for (auto _ : state) {
-    next += 7'919;  // a prime: it comes by all of them
+    next += 7'919;  // a prime, so that it visits all jobs
     right &= filled.engine.peek(1 + next % jobs).has_value();
   }
   expect(state, right);

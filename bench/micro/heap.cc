@@ -17,7 +17,7 @@ struct Item {
 };
 using Heap = IndexedHeap<Item, std::uint64_t, &Item::index>;
 
-// A heap of as many items as the benchmark asks for, and what is drawn while it runs.
+// A heap with the number of items in the benchmark's argument, and the random keys for the run.
 class FilledHeap {
  public:
   explicit FilledHeap(const benchmark::State& state)
@@ -51,7 +51,7 @@ void heap_push_and_erase(benchmark::State& state) {
   }
 }
 
-// The pop of a queue: the first goes, and one with a later key comes.
+// The pop of a queue: removes the first item and inserts an item with a later key.
 void heap_pop_and_push(benchmark::State& state) {
   FilledHeap filled(state);
   for (auto _ : state) {

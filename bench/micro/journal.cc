@@ -1,4 +1,4 @@
-// Facts as bytes: what the journal does on the loop's thread for each of them.
+// Facts as bytes: the journal's work on the loop's thread for each fact.
 #include <cstdint>
 #include <string>
 
@@ -27,7 +27,7 @@ Added added_with(std::size_t body_bytes) {
   return added;
 }
 
-// One record after the other into memory that is there already.
+// Encodes record after record into memory that is already allocated.
 void encode(benchmark::State& state, const Fact& fact) {
   std::string out;
   for (auto _ : state) {
@@ -39,7 +39,7 @@ void encode(benchmark::State& state, const Fact& fact) {
                           static_cast<std::int64_t>(journal::record_bytes(fact)));
 }
 
-// The batch of a turn with 16 puts, as it goes to the disk.
+// The batch of a tick with 16 puts, as it is written to the disk.
 void batch_of_16_added(benchmark::State& state) {
   const Fact fact = added_with(static_cast<std::size_t>(state.range(0)));
   std::uint64_t bytes = 0;

@@ -1,4 +1,4 @@
-// The protocol: how a command is found, how its arguments are read, how replies become bytes.
+// The protocol: finding a command, reading its arguments, and writing replies.
 #include <array>
 #include <cstdint>
 #include <string>
@@ -55,7 +55,7 @@ void arguments_of_use(benchmark::State& state) {
   read<commands::TubeArguments>(state, "a-tube.of/some+length");
 }
 
-// Calls add(buffer), and takes all that it has added, as a write that takes everything does.
+// Calls add(buffer), and consumes all bytes that it has added, like a complete write.
 template <class Add>
 void write_replies(benchmark::State& state, Add add) {
   protocol::ReplyBuffer replies;

@@ -1,8 +1,8 @@
 // Runs the Node client jackd against the server at TUBED_TEST_HOST:TUBED_TEST_PORT. The package
-// lies in TUBED_TEST_NPM_DIR, outside the source tree.
+// is in TUBED_TEST_NPM_DIR, outside the source tree.
 //
-// Not here: pause-tube, whose line jackd 2.2.2 sends without its end, so that no server answers;
-// and pipelining, as jackd takes all that arrives with a body for the body.
+// Not tested: pause-tube, which jackd 2.2.2 sends without a line end, so that no server answers; and
+// pipelining, because jackd treats all input that arrives with a body as the body.
 import { deepStrictEqual } from 'node:assert'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -34,7 +34,7 @@ async function checkRejects(what, reply, promise) {
   check(what, reply, await promise.then(() => 'no error', error => error.message))
 }
 
-// jackd hands out the YAML of stats and lists as text.
+// jackd returns the YAML of stats and lists as text.
 function parse(yaml) {
   const lines = yaml.split('\n').filter(line => line !== '' && line !== '---')
   return Object.fromEntries(lines.map(line => {

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Starts a server on a free loopback port, runs one real client against it, ends the server.
+"""Starts a server on a free loopback port, runs one real client against it, and stops the server.
 
   run_client.py --server build/dev/src/tubed tests/clients/beaneater.rb
   run_client.py --server /usr/bin/beanstalkd tests/clients/pheanstalk.php
   run_client.py --server … --npm-dir build/dev/tests/clients/npm tests/clients/jackd.mjs
 
 The client finds the server in TUBED_TEST_HOST and TUBED_TEST_PORT. Exits with the client's exit
-code, or 1 when the server did not start, died, or did not end when told to.
+code, or 1 if the server did not start, crashed, or did not stop at the signal.
 
-beanstalkd 1.12 now and then fails the checks of an expired TTR: about once in 25 times it loses
-the timer and leaves the job reserved. From tubed that is a failure.
+beanstalkd 1.12 sometimes fails the checks of an expired TTR: about once in 25 times it loses
+the timer and leaves the job reserved. In tubed that is a failure.
 """
 
 import argparse
@@ -36,7 +36,7 @@ class Failure(Exception):
 
 
 class Server:
-    """One server process. Its stderr is kept, to be shown when something went wrong."""
+    """One server process. Its stderr is kept, and shown if something failed."""
 
     def __init__(self, command, **options):
         self.log = []
@@ -65,7 +65,7 @@ class Server:
         return self.address
 
     def end(self):
-        """Ends this process and no other; complains if it was gone already or would not go."""
+        """Ends this process and no other; fails if it had ended already or does not end."""
         died = self.process.poll()
         if died is not None:
             self.reader.join(END_SECONDS)
@@ -79,7 +79,7 @@ class Server:
             raise Failure(f"the server did not end within {END_SECONDS} s of SIGTERM") from None
         finally:
             self.reader.join(END_SECONDS)
-        if code not in (0, -signal.SIGTERM):  # a sanitizer's last word, or an assertion
+        if code not in (0, -signal.SIGTERM):  # the report of a sanitizer, or an assertion
             raise Failure(f"the server ended with {code}")
 
 
@@ -88,8 +88,8 @@ def start_tubed(path, directory):
     return server, server.wait_for_address
 
 
-# beanstalkd cannot pick a free port, but takes a listening socket as systemd hands it over: as
-# descriptor 3, with LISTEN_PID naming the process that is to have it.
+# beanstalkd cannot choose a free port, but accepts a listening socket as systemd passes it: as
+# descriptor 3, with LISTEN_PID naming the receiving process.
 HAND_OVER = """
 import os, sys
 os.dup2(int(sys.argv[1]), 3)
@@ -126,7 +126,7 @@ def install_from_npm(directory):
         return
     directory.mkdir(parents=True, exist_ok=True)
     shutil.copy(source, directory)
-    # No lock file: it would name the registry that this machine happens to use.
+    # No lock file: it would contain the registry that this machine happens to use.
     command = ["npm", "install", "--no-audit", "--no-fund", "--no-package-lock",
                "--ignore-scripts", "--no-update-notifier", "--prefer-offline"]
     try:

@@ -3,8 +3,8 @@
 
   tls_page_test.py --server build/dev/src/tubed
 
-Of the page only the directories and the addresses are replaced: all of them are unix sockets in a
-directory of the test's own, so that no port is needed. A client with a certificate puts and reserves
+The test replaces only the directories and the addresses of the page: all addresses are unix sockets in
+the test's own directory, so that no port is needed. A client with a certificate puts and reserves
 a job; a client without one, and a client that expects another host, are refused.
 """
 
@@ -43,7 +43,7 @@ def replaced(text, *pairs):
 
 
 def connect(path):
-    """A connection to a socket that a program has just been started to listen on."""
+    """A connection to a socket of a program that has just been started."""
     end = time.monotonic() + SECONDS
     while True:
         connection = socket.socket(socket.AF_UNIX)
@@ -59,7 +59,7 @@ def connect(path):
 
 
 def conversation(path, sent):
-    """All that comes back until the other side closes; nothing when it refuses."""
+    """All bytes received until the other side closes; nothing if it refuses."""
     with connect(path) as connection:
         try:
             connection.sendall(sent)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the programs of docs/workers.md, as they are on the page, against the daemon.
+"""Runs the programs of docs/workers.md unchanged against the daemon.
 
   workers_test.py --server build/dev/src/tubed --language rb
   workers_test.py --server build/dev/src/tubed --language mjs --npm-dir build/dev/tests/clients/npm
 
-Of each program only the port is replaced. The producer puts a job and the worker does it; a job
-that fails is released with doubling delays and is buried in the end; the server is restarted; the
+The test replaces only the port of each program. The producer puts a job and the worker does it; a job
+that fails is released with doubling delays and finally buried; the server is restarted; the
 worker is stopped while it has a job. The page marks a program with a comment before its block:
 <!-- program: NAME --> is run, <!-- not run: NAME --> is not.
 """
@@ -56,7 +56,7 @@ def programs():
 
 
 class Server:
-    """tubed on a port that stays the same: the socket is the test's, handed over at each start."""
+    """tubed on a constant port: the test owns the socket and passes it at each start."""
 
     def __init__(self, path, directory):
         self.path = path
@@ -94,7 +94,7 @@ class Server:
         return int(re.search(rf"^{key}: (\d+)", self.ask(command), re.M)[1])
 
     def job(self, number):
-        """State and delay; nothing when the job is gone."""
+        """State and delay; nothing if the job does not exist."""
         stats = self.ask(f"stats-job {number}")
         if stats == ["NOT_FOUND"]:
             return None
@@ -103,7 +103,7 @@ class Server:
 
 
 class Program:
-    """One program of the page that runs; its lines are read as they come."""
+    """One running program of the page; its lines are read as they arrive."""
 
     def __init__(self, file):
         self.lines = queue.Queue()

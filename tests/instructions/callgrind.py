@@ -1,4 +1,4 @@
-"""Runs a program under valgrind's callgrind and reads what it has counted."""
+"""Runs a program under valgrind's callgrind and reads its counts."""
 
 import os
 import pathlib
@@ -8,9 +8,9 @@ import sys
 import tempfile
 from typing import NamedTuple
 
-# The same whatever the environment and the processor are: libc's functions for strings and memory
-# are those that every amd64 has (where it copies with `rep movsb`, each byte would count as an
-# instruction), and no symbol is looked up in the middle of a measurement.
+# Independent of the environment and the processor: libc uses the functions for strings and memory
+# that every amd64 has (with `rep movsb`, each byte would count as an instruction), and no symbol is
+# resolved during a measurement.
 ENVIRONMENT = {
     "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
     "LD_BIND_NOW": "1",
@@ -20,7 +20,7 @@ ENVIRONMENT = {
 
 
 class Profile(NamedTuple):
-    name: str  # as CALLGRIND_DUMP_STATS_AT was given it; empty at the end of the process
+    name: str  # the argument of CALLGRIND_DUMP_STATS_AT; empty at the end of the process
     instructions: int
 
 
@@ -31,9 +31,9 @@ def read_profile(text):
 
 
 def run(binary, make_arguments, instrument_at_start):
-    """Standard output, and a profile for each dump of each process of it. make_arguments is called
-    with a folder for sockets and files, and gives the arguments. Nothing is collected until the
-    program asks for it."""
+    """Returns standard output, and a profile for each dump of each process. make_arguments is called
+    with a folder for sockets and files, and returns the arguments. Nothing is collected until the
+    program requests it."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder, "out")
         scratch = pathlib.Path(folder, "scratch")

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Counts with valgrind's callgrind what commands cost the server in user space, and compares with
-instructions.json: more than 3 % dearer fails, and more than 3 % cheaper fails until it is recorded.
+"""Counts with valgrind's callgrind the instructions of commands in the server's user space, and compares
+them with instructions.json: more than 3 % above the recorded count fails, and more than 3 % below
+fails until it is recorded.
 
-A count depends on the machine's libraries and on how the program was built, so that the file has
-one column of counts a build. Exit codes: 0 as recorded, 1 not as recorded, 77 nothing is recorded
-for this build (1 where CI is set: there it has to be).
+A count depends on the machine's libraries and on the build of the program, so the file has a column of
+counts for each build. Exit codes: 0 as recorded, 1 not as recorded, 77 nothing is recorded for this
+build (1 if CI is set, because CI's build must be recorded).
 """
 
 import argparse
@@ -18,7 +19,7 @@ import callgrind
 
 MARGIN = 0.03
 RECORDED = pathlib.Path(__file__).with_name("instructions.json")
-# What the build is, behind the system: as CMakeLists.txt puts it together.
+# The build, in addition to the system, as CMakeLists.txt describes it.
 CI = "debian 12 x86_64, GNU 12 -O2 -g -DNDEBUG"
 SKIPPED = 77
 
@@ -29,12 +30,12 @@ def system():
 
 
 def per_command(output, profiles):
-    """Instructions by name. Each line of output has a number of commands and the name of the step
-    that made them; a profile bears that name."""
+    """Instructions by name. Each line of output has the number of commands and the name of a step; the
+    step's profile has the same name."""
     counts = {}
     for line in output.splitlines():
         commands, name = line.split(" ", 1)
-        # Sanity, not measurement: a step that collected nothing would be a great gain.
+        # A plausibility check: a step that collected nothing would appear as a great gain.
         totals = [profile.instructions for profile in profiles if profile.name == name]
         if len(totals) != 1 or totals[0] < int(commands):
             sys.exit(f"{name}: {len(totals)} profiles with {sum(totals)} instructions")
@@ -45,7 +46,7 @@ def per_command(output, profiles):
 
 
 def judge(recorded, counted):
-    """Lines of a table, and what is wrong: one line each."""
+    """The lines of a table, and one line for each fault."""
     table = [f"{'instructions a command':<36} {'recorded':>10} {'counted':>10} {'difference':>10}"]
     wrong = []
     for name in [*counted, *(name for name in recorded if name not in counted)]:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The check of instruction counts can fail: with made-up numbers, each way to be wrong."""
+"""The check of instruction counts can fail: with invented numbers, one test for each kind of
+failure."""
 
 import json
 import pathlib

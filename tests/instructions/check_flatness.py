@@ -15,7 +15,7 @@ def instructions(binary, *crowd):
     output, profiles = callgrind.run(binary, lambda folder: [folder / "socket", *crowd],
                                      instrument_at_start=False)
     print(output.strip())
-    # The waiting clients are a process of their own, which collects nothing.
+    # A separate process, of which nothing is collected, holds the waiting clients.
     total = sum(profile.instructions for profile in profiles)
     return total / int(re.search(r"cycles: (\d+)", output).group(1))
 

@@ -1,9 +1,9 @@
-// instructions FOLDER: what commands cost the server in user space, each on its own.
+// instructions FOLDER: measures the cost of each command in the server's user space.
 //
-// To be run under callgrind, which gets one dump for each measured step; standard output says how
-// many commands each dump covers. Journal and sockets are made in FOLDER. Each step leaves as many
-// jobs as it found, in the order of their ids; only the journal's keep what they put, so that there
-// is nothing to compact.
+// Run it under callgrind, which writes a dump for each measured step; standard output has the
+// number of commands of each dump. Journal and sockets are created in FOLDER. Each step leaves the
+// number of jobs unchanged, in the order of their ids; only the steps with a journal keep the jobs
+// that they put, so that compaction has no work.
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -21,17 +21,18 @@ using namespace tubed;
 using namespace tubed::instructions;
 
 constexpr int kRounds = 320;
-// What is done once, or once in a while, such as the growth of a buffer, is mostly done by then.
+// After the warm-up, work that is done once or seldom, such as the growth of a buffer, is mostly
+// done.
 constexpr int kWarmUp = 160;
-// Always there, so that heaps have some depth. More than one batch takes.
+// These jobs always exist, so that heaps have some depth. Their number exceeds a batch.
 constexpr int kReadyJobs = 1000;
 constexpr int kPipelined = 16;
 constexpr int kCycles = 10;
 constexpr std::size_t kBodyBytes = 100;
 constexpr std::size_t kLargeBodyBytes = 16 * 1024;
 
-// Calls step(Collect), and gives callgrind what it collects under this name. One call of it makes
-// so many commands.
+// Calls step(Collect), and gives callgrind the collected counts under this name. A call of it makes
+// `commands` commands.
 template <class Step>
 void measure(const char* name, int commands, Step step) {
   for (int i = 0; i < kWarmUp; ++i) step(Collect::no);
@@ -47,7 +48,7 @@ std::uint64_t number_in(std::string_view text) {
   return number;
 }
 
-// A client whose every answer is checked.
+// A client that checks every answer.
 class Asker {
  public:
   explicit Asker(HostedServer& server) : client_(server) {}
@@ -111,7 +112,7 @@ void measure_puts(Asker& asker) {
   });
 }
 
-// Most urgent, so that it is the one that is taken out again; its id is missing among the others'.
+// Most urgent, so that this job is the one reserved next; its id is missing among the others'.
 void measure_large_put(Asker& asker) {
   const std::string put = Asker::put_command(kLargeBodyBytes, 5);
   measure("put of 16 KiB", 1, [&](Collect collect) {
@@ -144,10 +145,10 @@ void measure_reservations(Asker& asker) {
   });
 }
 
-// Ten puts, ten reserves and the deletes of what they reserve, in one go.
+// Ten puts, ten reserves and the deletes of the reserved jobs, in one batch.
 void measure_cycle(Asker& asker) {
   measure("put, reserve, delete, 30 pipelined", 3 * kCycles, [&](Collect collect) {
-    // Jobs stand in the order of their ids, and there are no gaps.
+    // Jobs are in the order of their ids, without gaps.
     const std::uint64_t first = number_in(asker.first_ready());
     std::string batch;
     for (int i = 0; i < kCycles; ++i) batch += Asker::put_command();
@@ -191,8 +192,8 @@ void measure_questions(Asker& asker) {
   });
 }
 
-// What the loop's thread does for it; the pool's threads are not collected. Its files do not sync
-// and hardly grow meanwhile, for both would happen at a moment that the clock decides.
+// The work of the loop's thread; the pool's threads are not collected. The files are not synced and
+// hardly grow meanwhile, because both would happen at a moment that the clock decides.
 void measure_journal(const std::string& folder) {
   Settings settings;
   settings.journal_directory = folder + "/journal";

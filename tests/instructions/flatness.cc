@@ -1,6 +1,6 @@
-// flatness SOCKET TUBES WAITING DELAYED: a server in this process, a crowd in it, and one client
-// whose put+reserve+delete is measured: callgrind collects while the server works for it, and not
-// while the client does.
+// flatness SOCKET TUBES WAITING DELAYED: runs a server with a crowd in this process, and one client
+// whose put, reserve and delete are measured: callgrind collects while the server works for it, and
+// not while the client works.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -21,7 +21,7 @@ constexpr int kCycles = 2000;
 constexpr int kWarmUp = 500;
 constexpr int kBatch = 200;
 
-// Fills the queue with delayed jobs, spread over so many tubes.
+// Fills the queue with delayed jobs in `tubes` tubes.
 void delay_jobs(Client& client, int tubes, int jobs) {
   for (int done = 0; done < jobs;) {
     std::string batch;
@@ -36,7 +36,7 @@ void delay_jobs(Client& client, int tubes, int jobs) {
   }
 }
 
-// A process of its own, since both ends would take too many descriptors here.
+// A separate process, because both ends would need too many descriptors here.
 pid_t start_waiting_clients(const std::string& path, int count, int (&until)[2]) {
   const pid_t child = ::fork();
   if (child != 0) return child;

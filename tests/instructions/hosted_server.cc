@@ -22,7 +22,7 @@ namespace tubed::instructions {
 
 namespace {
 
-// Far longer than anything here takes.
+// Far longer than any step takes.
 constexpr int kPatienceMs = 30'000;
 
 Settings listening_on(Settings settings, const std::string& path) {
@@ -32,7 +32,7 @@ Settings listening_on(Settings settings, const std::string& path) {
   return settings;
 }
 
-// Every thread but this one waits for work.
+// True if every thread except this one waits for work.
 bool others_rest() {
   const std::string self = std::to_string(::gettid());
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -92,8 +92,8 @@ void HostedServer::turn(Collect collect) {
   CALLGRIND_TOGGLE_COLLECT;
 }
 
-// A thread of the pool that has just told the loop of its work may not be done with telling: the
-// loop would spin until it is, for as long as the scheduler decides.
+// A pool thread that has just notified the loop may still be in the notifying call: the loop would
+// spin until it returns, for as long as the scheduler decides.
 void HostedServer::wait_for_event() {
   const bool has_more_to_do = uv_backend_timeout(loop_.uv()) == 0;  // it would not wait itself
   pollfd events{.fd = uv_backend_fd(loop_.uv()), .events = POLLIN, .revents = 0};

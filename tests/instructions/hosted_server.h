@@ -1,9 +1,9 @@
-// HostedServer: a whole server in this process, and clients that let it work, so that callgrind can
-// collect the instructions that the server spends in user space, and none of the clients'.
+// HostedServer: a complete server in this process, with clients that drive its loop, so that
+// callgrind can collect the instructions of the server in user space, without those of the clients.
 //
-// Nothing here waits for a clock. A turn that is collected begins when its event is there and the
-// threads of the pool rest, so that how many turns an answer takes, and what they cost, is the same
-// in each run.
+// Nothing here waits for a clock. A collected tick begins when its event has arrived and the pool's
+// threads are idle, so that the number of ticks of an answer, and their cost, are the same in each
+// run.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace tubed::instructions {
 
-// Says what is wrong and ends the process: a measurement that went wrong measures nothing.
+// Prints the reason and ends the process: a failed measurement has no result.
 [[noreturn]] void fail(std::string_view what);
 
 // A connection to a unix socket.
@@ -28,15 +28,15 @@ enum class Collect : bool { no, yes };
 
 class HostedServer {
  public:
-  // Listens on the unix socket `path`, whatever the settings say.
+  // Listens on the unix socket `path`, independent of the settings.
   HostedServer(Settings settings, const std::string& path);
 
   const std::string& path() const { return settings_.listeners.front().path; }
 
-  // One turn of the loop, once there is something to do.
+  // Runs one tick of the loop, once it has an event.
   void turn(Collect collect);
 
-  // Stops as SIGTERM does, with the journal's end. Needed where there is a journal.
+  // Stops as SIGTERM does, including the end of the journal. Required with a journal.
   void stop();
 
  private:
@@ -50,17 +50,17 @@ class HostedServer {
 
 class Client {
  public:
-  // The server outlives it.
+  // The server must outlive this object.
   explicit Client(HostedServer& server);
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Sends the commands and lets the server turn until that many replies are there. Returns them.
+  // Sends the commands and runs ticks until that many replies have arrived. Returns them.
   std::string ask(std::string_view commands, std::size_t replies, Collect collect = Collect::no);
-  // Sends what is not answered at once, and lets the server turn once.
+  // Sends commands that are not answered at once, and runs one tick.
   void tell(std::string_view commands, Collect collect = Collect::no);
-  // What has come without being asked for.
+  // The replies that arrived without a request.
   std::string take();
 
  private:
