@@ -1,8 +1,8 @@
 // The timers of a server: one for each kind of deadline, never one for each job or client.
 //
 // libuv keeps its timers in a heap, so arming one for each command would cost more than the
-// command. A timer that is armed for an earlier moment than necessary rings once in vain; whoever
-// it calls looks at what is due and arms it again.
+// command. A timer that is armed for an earlier moment than necessary expires once without effect:
+// the callback looks for due work, and the end of the tick arms the timer again.
 #pragma once
 
 #include <functional>
