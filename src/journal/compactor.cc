@@ -32,9 +32,7 @@ class CopySink final : public FactSink {
 
 }  // namespace
 
-bool Compactor::wanted() const {
-  const SegmentUse& oldest = liveness_.oldest();
-  if (oldest.sequence == liveness_.newest().sequence || oldest.live_records == 0) return false;
+bool Compactor::is_worthwhile() const {
   const std::uint64_t used = liveness_.used_bytes();
   const std::uint64_t live = liveness_.live_bytes();
   if (space_.full()) {

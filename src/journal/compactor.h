@@ -25,7 +25,11 @@ class Compactor {
       : context_(context), liveness_(liveness), space_(space), appender_(appender) {}
 
   // Whether enough of the log is dead to make copying worthwhile.
-  bool wanted() const;
+  bool wanted() const {
+    const SegmentUse& oldest = liveness_.oldest();
+    const bool is_head = oldest.sequence == liveness_.newest().sequence;
+    return !is_head && oldest.live_records > 0 && is_worthwhile();
+  }
   // On a full disk: whether clients have to wait, because they could use up what it takes to free
   // the oldest segment.
   bool comes_first() const;
@@ -33,6 +37,7 @@ class Compactor {
   bool run_slice();
 
  private:
+  bool is_worthwhile() const;
   std::uint64_t slice_bytes();
   bool copy_pauses();
 

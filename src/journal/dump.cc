@@ -102,9 +102,11 @@ class FieldPrinter {
   void value(const layout::Shown& shown, Time time) { add(shown, utc_text(clock_.to_wall(time))); }
   void value(const layout::Shown& shown, JobState state) { add(shown, name_of(state)); }
   void value(const layout::Shown& shown, const JobCounters& counters) {
-    add_text(shown.order, fmt::format("reserves={} timeouts={} releases={} buries={} kicks={}",
-                                      counters.reserves, counters.timeouts, counters.releases,
-                                      counters.buries, counters.kicks));
+    std::string text;
+    layout::for_each_counter(counters, [&text](const char* key, std::uint32_t counter) {
+      fmt::format_to(Line(text), "{}{}={}", text.empty() ? "" : " ", key, counter);
+    });
+    add_text(shown.order, std::move(text));
   }
 
   const WallClock& clock_;

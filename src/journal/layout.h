@@ -38,8 +38,24 @@ template <>
 inline constexpr std::size_t encoded_bytes<Seconds> = 4;
 template <>
 inline constexpr std::size_t encoded_bytes<Time> = 8;
+
+// Calls `visit(key, counter)` for each counter of a job, in the order in which they are on disk.
+// The key is for the dump.
+template <class Counters, class Visit>
+constexpr void for_each_counter(Counters& counters, Visit visit) {
+  visit("reserves", counters.reserves);
+  visit("timeouts", counters.timeouts);
+  visit("releases", counters.releases);
+  visit("buries", counters.buries);
+  visit("kicks", counters.kicks);
+}
 template <>
-inline constexpr std::size_t encoded_bytes<JobCounters> = 20;
+inline constexpr std::size_t encoded_bytes<JobCounters> = [] {
+  std::size_t bytes = 0;
+  JobCounters counters;
+  for_each_counter(counters, [&bytes](const char*, std::uint32_t) { bytes += 4; });
+  return bytes;
+}();
 
 // The member of `record` that a path of pointers to members leads to.
 template <auto First, auto... Rest, class Record>
@@ -51,30 +67,29 @@ constexpr auto& member_of(Record& record) {
   }
 }
 
-// A value of fixed length.
+// What is common to all fields that are members of a record.
 template <auto... Path>
-struct Value {
+struct Field {
   Shown shown;
 
-  template <class Record>
-  using Type = std::remove_cvref_t<decltype(member_of<Path...>(std::declval<Record&>()))>;
   template <class Record>
   static constexpr auto& in(Record& record) {
     return member_of<Path...>(record);
   }
+};
+
+// A value of fixed length.
+template <auto... Path>
+struct Value : Field<Path...> {
+  template <class Record>
+  using Type = std::remove_cvref_t<decltype(member_of<Path...>(std::declval<Record&>()))>;
   template <class Record>
   static constexpr std::size_t bytes = encoded_bytes<Type<Record>>;
 };
 
-// A member that takes `Bytes` bytes before the texts; what they are, the tag says.
+// A member that takes `Bytes` bytes before the texts. The tag says how it is encoded.
 template <class Tag, auto Path, std::size_t Bytes>
-struct Member {
-  Shown shown;
-
-  template <class Record>
-  static constexpr auto& in(Record& record) {
-    return record.*Path;
-  }
+struct Member : Field<Path> {
   template <class Record>
   static constexpr std::size_t bytes = Bytes;
 };

@@ -93,11 +93,8 @@ class Writer {
     value(static_cast<std::uint8_t>(state));
   }
   void value(const JobCounters& counters) {
-    value(counters.reserves);
-    value(counters.timeouts);
-    value(counters.releases);
-    value(counters.buries);
-    value(counters.kicks);
+    layout::for_each_counter(counters,
+                             [this](const char*, std::uint32_t counter) { value(counter); });
   }
 
   template <auto... Path, class Record>
@@ -223,11 +220,8 @@ class Reader {
     state = static_cast<JobState>(resting);
   }
   void value(JobCounters& counters) {
-    value(counters.reserves);
-    value(counters.timeouts);
-    value(counters.releases);
-    value(counters.buries);
-    value(counters.kicks);
+    layout::for_each_counter(counters,
+                             [this](const char*, std::uint32_t& counter) { value(counter); });
   }
 
   template <auto... Path, class Record>

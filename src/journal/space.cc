@@ -85,10 +85,8 @@ std::uint64_t Space::reserve_bytes() const {
 
 // --- Who may append
 
-bool Space::has_room_for(std::uint64_t record_bytes) const {
-  if (write_refused_ || removal_refused_) return false;
+bool Space::has_bounded_room_for(std::uint64_t record_bytes) const {
   const std::uint64_t bound = context_.options.max_bytes;
-  if (!full_ && bound == 0) return true;
   std::uint64_t room = free_bytes();
   if (!full_ && bound > file_bytes()) room += bound - file_bytes();
   return room >= reserve_bytes() + 3 * record_bytes + kBatchHeaderBytes;
@@ -122,7 +120,10 @@ void Space::grow_if_needed(std::optional<LogPlace> starved) {
   const std::uint64_t free = free_bytes();
   const std::uint64_t reserve = reserve_bytes();
   TUBED_ASSERT(slack_ <= 0 || free >= reserve);
-  if (!starved && free >= reserve + lead) return note_room();
+  if (!starved && free >= reserve + lead) {
+    if (full_) note_room();
+    return;
+  }
   if (full_ && retry_at_ != kNever) return;
   Preallocator::Step step = preallocator_.next_step(starved.value_or(LogPlace{}));
   const std::uint64_t bound = context_.options.max_bytes;
@@ -168,7 +169,8 @@ void Space::note_full(const std::string& reason) {
 void Space::note_room() {
   if (write_refused_ || removal_refused_) return;
   retry_at_ = kNever;
-  if (std::exchange(full_, false)) context_.host.report_full(false, "");
+  full_ = false;
+  context_.host.report_full(false, "");
 }
 
 void Space::retry_now() {

@@ -51,8 +51,12 @@ class Space {
   std::uint64_t bytes_to_free_oldest() const;
   bool exceeds_bound() const;
 
-  // Whether clients may append a record of so many bytes.
-  bool has_room_for(std::uint64_t record_bytes) const;
+  // Whether clients may append a record of this size. O(1) unless the journal is full or bounded.
+  bool has_room_for(std::uint64_t record_bytes) const {
+    if (write_refused_ || removal_refused_) return false;
+    if (!full_ && context_.options.max_bytes == 0) return true;
+    return has_bounded_room_for(record_bytes);
+  }
   // Whether less than the reserve is free. O(1) as long as slack_ lasts.
   bool lacks_reserve() const;
 
@@ -88,6 +92,7 @@ class Space {
  private:
   std::uint64_t chunk_bytes() const;
   std::uint64_t reserve_bytes() const;
+  bool has_bounded_room_for(std::uint64_t record_bytes) const;
   void grown(const Outcome& outcome);
   void note_full(const std::string& reason);
   void note_room();
