@@ -29,8 +29,8 @@ _tubectl_options() {
   esac
 }
 
-# Sets takes to what stands behind an option of a subcommand, or at a place of its
-# own arguments; to nothing behind a flag.
+# Sets takes to the kind of an option's argument, or of a positional argument, of a
+# subcommand; to nothing for a flag.
 _tubectl_takes() {
   takes=
   case "$1 $2" in
@@ -239,7 +239,7 @@ _tubectl_tubes() {
   done < <(timeout 1 "${words[0]}" tubes --names ${server:+-s "$server"} 2>/dev/null </dev/null)
 }
 
-# Sets COMPREPLY to what begins with $current and may stand where $takes may.
+# Sets COMPREPLY to the candidates of the kind $takes that begin with $current.
 _tubectl_offer() {
   case $takes in
     tubes) _tubectl_tubes ;;
@@ -293,7 +293,7 @@ _tubectl() {
       subcommand=$word
     else
       _tubectl_takes "$subcommand" "$place"
-      # What follows belongs to that command.
+      # The following words belong to that command.
       if [[ $takes == commands ]]; then only_arguments=2; fi
       place+=1
     fi

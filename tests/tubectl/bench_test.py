@@ -1,5 +1,5 @@
-"""`tubectl bench` against tubed, and against the server that does nothing: each workload for a
-moment, and what the server counted meanwhile.
+"""`tubectl bench` against tubed, and against the server that does nothing: each workload runs briefly,
+and its report is compared with the server's counters.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     DO_NOTHING_PROGRAM=build/dev/bench/bench_do_nothing python3 tests/tubectl/bench_test.py
@@ -37,7 +37,7 @@ def run(server, *arguments, environment=None):
 
 class BenchTest(DaemonTest):
     def bench(self, server, *arguments):
-        """The figures of a run that succeeds."""
+        """The figures of a successful run."""
         code, output, errors = run(server, *arguments, "--json")
         self.assertEqual((code, errors), (0, ""), output)
         figures = json.loads(output)
@@ -157,7 +157,7 @@ class OnTubed(BenchTest):
         figures = self.bench(daemon.addresses[0], "pipe", "--producers", 3, "--consumers", 200,
                              "--rate", 1000, "--jobs", 600)
         self.assertEqual((figures["clients"], figures["all"]), (203, 600))
-        # The last of them is due 599 ms after the first, which is late on a busy machine.
+        # The last job is due 599 ms after the first; a busy machine makes that later.
         self.assertGreater(figures["seconds"], 0.5)
         self.assert_no_job_is_left(self.stats(daemon), 600)
 
@@ -275,7 +275,7 @@ class CommandLine(unittest.TestCase):
                 self.assertRegex(done.stderr, r"^tubectl: [^\n]+; try tubectl( bench)? --help\n$")
 
     def test_no_server(self):
-        with socket.socket() as unheard:  # bound, and nobody listens
+        with socket.socket() as unheard:  # bound, but not listening
             unheard.bind(("127.0.0.1", 0))
             address = f"127.0.0.1:{unheard.getsockname()[1]}"
             self.assertEqual(run(address, "put"), (1, "", f"tubectl: cannot connect to {address}: "
@@ -314,7 +314,7 @@ class OnDoNothing(BenchTest):
         self.assertEqual(figures["all"], 36)
 
     def test_pipe_wants_a_queue(self):
-        """It gets bodies that it never put, and says so."""
+        """It reserves bodies that it never put, and reports that."""
         code, output, errors = run(self.do_nothing(), "pipe", "--seconds", 0.05)
         self.assertEqual((code, output), (1, ""))
         self.assertIn("that this run has not put", errors)

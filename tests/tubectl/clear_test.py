@@ -20,7 +20,7 @@ class ClearTest(JobTest):
         return self.tubectl(server, "clear", "--yes", *arguments)
 
     def on_terminal(self, server, answer, *arguments):
-        """Runs it on a terminal of its own, where `answer` is typed: (exit code, what was shown)."""
+        """Runs clear on a terminal, on which `answer` is typed: (exit code, output)."""
         child, terminal = pty.fork()
         if child == 0:
             try:
@@ -37,7 +37,7 @@ class ClearTest(JobTest):
                 os.write(terminal, answer)
                 while True:
                     shown.extend(os.read(terminal, 4096))
-            except OSError:  # it has ended
+            except OSError:  # the process has ended
                 return True
         within("its question and its end", converse)
         os.close(terminal)
@@ -122,7 +122,7 @@ class ClearTest(JobTest):
             client = self.client(server)
             newest = client.put(b"")
             client.ask(f"delete {newest}")
-            # Age is told in whole seconds; the oldest job gets there first.
+            # stats-job shows the age in whole seconds; the oldest job reaches it first.
             until("the jobs to grow older",
                   lambda client=client, newest=newest:
                   client.stats(f"stats-job {newest - 4}")["age"] >= 1)

@@ -1,4 +1,4 @@
-"""How tubectl reads its command line: help, what was probably meant, ranges and units, and tubes.
+"""The command line of tubectl: help, suggestions for mistyped words, ranges and units, and tubes.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/command_line_test.py
@@ -14,13 +14,13 @@ SECONDS_RANGE = "a time in whole seconds from 0 to 4294967295, as 90, 90s, 5m, 2
 
 
 def ageless(text):
-    """An export without the ages of its jobs, which go on."""
+    """An export without the ages of its jobs, which increase."""
     return re.sub(r'"age":\d+', '"age":0', text)
 
 
 class CommandLine(TubectlTest):
     def said(self, *arguments):
-        """The line of a mistake, without its ends."""
+        """The line of a mistake, without its beginning and end."""
         line = self.refused(USAGE, NOWHERE, *arguments)
         return line.removeprefix("tubectl: ").removesuffix("\n")
 
@@ -117,7 +117,7 @@ class CommandLine(TubectlTest):
                     said = ageless(self.tubectl(server, *subcommand, "mail"))
                     for option in (("-t", "mail"), ("--tube=mail",)):
                         same = ageless(self.tubectl(server, *subcommand, *option))
-                        if subcommand[0] != "stats":  # which counts its own connections
+                        if subcommand[0] != "stats":  # the server counts these connections
                             self.assertEqual(same, said)
             for arguments in (("mail", "1m"), ("-t", "mail", "1m"), ("--end", "-t", "mail")):
                 self.tubectl(server, "pause", *arguments)
@@ -128,7 +128,7 @@ class CommandLine(TubectlTest):
                              "mail: deleted 1 ready\n")
 
     def test_a_reply_that_is_too_large(self):
-        """It is refused before any of it is kept."""
+        """The reply is refused before any of it is stored."""
         for size, limit, arguments in ((256 * 2**20 + 1, 256 * 2**20, ()), (11, 10, ("10",))):
             server = ScriptedServer([b"OK %d\r\n" % size])
             self.addCleanup(server.close)

@@ -1,4 +1,4 @@
-"""The completions of tubectl in a real bash and a real zsh, with tubes of a server that runs.
+"""The completions of tubectl in a real bash and a real zsh, with the tubes of a running server.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/completion_test.py
@@ -17,7 +17,7 @@ import unittest
 from programs import SECONDS, TUBECTL, TubectlTest, subcommands, until
 
 COMPLETIONS = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "completions"
-# Legal names that a shell would run, if it were to evaluate them.
+# Legal names that a shell would execute if it evaluated them.
 TUBES = ["emails", "emails-later", "faxes", "$(touch-me)", "a;b", "x/y"]
 NOBODY = "unix:/no/such/socket"
 
@@ -33,8 +33,8 @@ function=$(complete -p tubectl | sed -n 's/.*-F \([^ ]*\).*/\1/p')
 ((${#COMPREPLY[@]} == 0)) || printf '%s\n' "${COMPREPLY[@]}"
 """
 
-# What would be offered goes to a file, and END when that is all. What compinit finds is kept for the
-# next shell of the same test.
+# The candidates go to a file, and END after the last. The dump of compinit is kept for the next
+# shell of the same test.
 ZSHRC = r"""
 PROMPT= fpath=("$COMPLETIONS" $fpath)
 autoload -Uz compinit && compinit -u -C -d "$ZDOTDIR/dump"
@@ -136,7 +136,7 @@ class CompletionTest(TubectlTest):
 
 class Completion(CompletionTest):
     def options(self, subcommand):
-        """Those with two hyphens, as the help has them."""
+        """The options with two hyphens, in the help's order."""
         text = self.tubectl(NOBODY, subcommand, "--help").split("\nexamples:")[0]
         return sorted(set(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", text, re.MULTILINE)))
 
@@ -187,7 +187,7 @@ class Completion(CompletionTest):
                 for server in (NOBODY, "127.0.0.1:1", mute):
                     begin = time.monotonic()
                     self.assertEqual(complete("tubectl work -t ", server), [])
-                    # tubectl itself would wait for 30 s for one that is silent.
+                    # tubectl itself would wait for 30 s for a silent server.
                     self.assertLess(time.monotonic() - begin, 29)
 
     def test_choices_files_and_commands(self):
@@ -197,7 +197,7 @@ class Completion(CompletionTest):
             self.assertEqual(complete("tubectl bench --latencies some-f"), ["some-file"])
             self.assertEqual(complete("tubectl work --retries "), [])
             self.assertIn("tubectl", complete("tubectl work -t x -j 3 -- tubec"))
-            # What follows COMMAND is not tubectl's.
+            # Words after COMMAND are completed as a command of their own.
             self.assertIn("some-file", complete("tubectl work -- cat some-f"))
 
 

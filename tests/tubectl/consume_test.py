@@ -1,4 +1,4 @@
-"""`tubectl reserve`, and what becomes of jobs that are named: delete, release, bury, kick.
+"""`tubectl reserve`, and the subcommands for jobs with given ids: delete, release, bury, kick.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/consume_test.py
@@ -16,7 +16,7 @@ JOB_KEYS = ["id", "tube", "state", "priority", "age", "delay", "ttr", "time_left
 
 
 class QueueTest(TubectlTest):
-    """Servers with a client of the test's own."""
+    """Servers, each with a client of the test."""
 
     def queues(self):
         for server in self.servers():
@@ -90,7 +90,7 @@ class Reserve(QueueTest):
             for body in (b"a", b"b", b"c"):
                 client.put(body)
             self.assertEqual(self.tubectl(server, "reserve", "--count", 2, "--delete"), "a\nb\n")
-            # They are released when all have come: none comes twice.
+            # The jobs are released after the last was reserved, so that no job is reserved twice.
             client.put(b"d")
             self.assertEqual(self.tubectl(server, "reserve", "-n", 2, "--release", "-d", 99),
                              "c\nd\n")
@@ -162,7 +162,7 @@ class Reserve(QueueTest):
     def test_a_job_that_comes_again_is_not_printed_again(self):
         server = self.tubed()
         client = self.client(server)
-        size = 65_000  # the second one blocks the pipe
+        size = 65_000  # the second body blocks the pipe
         for body in (b"a", b"b"):
             client.put(body * size, ttr=3)
         process = self.popen(server, "reserve", "-n", 3, stdout=subprocess.PIPE,
@@ -341,7 +341,7 @@ class ById(QueueTest):
             self.assertEqual(self.tubectl(server, "kick", "-t", "mail", 2), "2\n")
             self.assertEqual(self.states(client, 1, 2, 3, 4, 5),
                              ["ready", "ready", "buried", "delayed", "delayed"])
-            # Delayed jobs only when none is buried.
+            # Delayed jobs are kicked only if no job is buried.
             told = self.tubectl_json(server, "kick", "--tube", "mail", "--all")
             self.assertEqual(told, {"kicked": 1})
             self.assertEqual(self.tubectl(server, "kick", "-t", "mail", "--all"), "2\n")

@@ -1,4 +1,4 @@
-"""`tubectl drain` and `undrain`: the signal goes to the server and to nobody else.
+"""`tubectl drain` and `undrain`: the signal goes to the server and to no other process.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/drain_test.py
@@ -22,10 +22,10 @@ from harness import PROGRAM  # noqa: E402  programs.py has made it found
 NOBODY = 65534
 DRAINING = ("draining: the server takes no new jobs; "
             "jobs left: 0 ready, 0 reserved, 0 delayed, 0 buried\n")
-# A process that is called tubed, and speaks as much as drain asks for. After SIGUSR1 it takes the
-# next command, sends what its second argument says, closes, and ends 1.5 s later. With "blind" it
-# closes before it takes that command; with "reset" the connection ends with a reset; with "lives"
-# it goes on.
+# A process that is called tubed and implements the part of the protocol that drain needs. After
+# SIGUSR1 it reads the next command, sends its second argument, closes, and ends 1.5 s later. With
+# "blind" it closes before it reads that command; with "reset" the connection ends with a reset;
+# with "lives" the process continues.
 FAKE = r"""
 import os, signal, socket, struct, sys, time
 how, rest = sys.argv[1:]
@@ -99,7 +99,7 @@ class Drain(TubectlTest):
             left = ("the server takes no new jobs; "
                     "jobs left: 1 ready, 1 reserved, 1 delayed, 0 buried\n")
             self.assertEqual(self.tubectl(server, "drain"), f"draining: {left}")
-            # It is done when tubectl ends, not some time later.
+            # The effect is complete when tubectl exits, not some time later.
             self.assertEqual(self.draining(server), "true")
             self.assertEqual(self.tubectl(server, "drain"), f"draining already: {left}")
 
@@ -142,12 +142,12 @@ class Drain(TubectlTest):
         return f"127.0.0.1:{within('its port', process.stdout.readline).strip()}"
 
     def test_a_server_that_ends_at_any_moment(self):
-        """It has drained, whether or not it came to answer before its end."""
+        """The server has drained, whether or not it answered before its end."""
         for how in ("reads", "blind", "reset"):
             for rest in ("nothing", "half", "no", "yes"):
                 with self.subTest(how=how, rest=rest):
                     shown = self.tubectl(self.fake(how, rest), "drain")
-                    # A reset takes with it what was not read.
+                    # A reset discards data that was not read.
                     if rest != "yes" or how == "reset" and shown != DRAINING:
                         self.assertEqual(shown, "drained: the server has ended\n")
                     else:
@@ -161,7 +161,7 @@ class Drain(TubectlTest):
 
     def test_a_server_that_closes_and_lives_on(self):
         told = self.refused(UNAVAILABLE, self.fake("lives", "nothing"), "drain")
-        # The kernel resets the connection if tubectl has sent something that is not read.
+        # The kernel resets the connection if the process has not read all that tubectl has sent.
         self.assertRegex(told, r"(closed a connection|Connection reset by peer), "
                                r"and its process has not ended")
 
@@ -211,7 +211,8 @@ class Drain(TubectlTest):
         self.assertEqual(self.draining(server), "false")
 
     def test_a_server_that_does_not_do_it_in_time(self):
-        # The process is a tubed, and drains, but who answers is another that never says so.
+        # The process is a tubed, and drains, but another server answers, which never reports that
+        # it drains.
         daemon = self.start()
         reply = stats_reply(hostname=os.uname().nodename, pid=daemon.pid, draining="false",
                             max_job_memory=5)
@@ -239,7 +240,7 @@ class WaitIdleOfADrain(TubectlTest):
     """Only the server that was busy becomes idle."""
 
     def wait_idle(self, answers, *arguments):
-        """(exit code, stdout, stderr) with a server that answers so, and then closes."""
+        """(exit code, stdout, stderr) with a server that sends this answer and then closes."""
         server = ScriptedServer([*answers, None])
         self.addCleanup(server.close)
         return self.run_tubectl(server.address, "wait-idle", *arguments)
@@ -264,7 +265,7 @@ class WaitIdleOfADrain(TubectlTest):
                              "the server has drained and ended\n")
             self.refused(UNAVAILABLE, nowhere, "wait-idle")
         for server in self.servers():
-            client = self.client(server)  # so that wait-idle is not the first
+            client = self.client(server)  # so that the connection of wait-idle is not the first
             self.assertIn("the server is not draining",
                           self.refused(FAILURE, server, "wait-idle", "--draining"))
             self.tubectl(server, "drain")
@@ -300,7 +301,7 @@ class WaitIdleOfADrain(TubectlTest):
                     _, errors = process.communicate(timeout=SECONDS)
                     self.assertEqual(process.returncode, FAILURE, errors)
                     self.assertIn("has only just started, for this connection", errors)
-                    # The next one has not started it.
+                    # This connection has not started the server.
                     self.tubectl(f"unix:{path}", "wait-idle")
                 finally:
                     server.terminate()

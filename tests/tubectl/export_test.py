@@ -125,7 +125,7 @@ class ExportTest(TransferTest):
             path.write_text("old\n" * 1000, encoding="utf-8")
             self.assertEqual(self.tubectl(server, "export", "-o", path), "")
             self.assertEqual(len(self.records(path.read_text(encoding="utf-8"))), 3)
-            # What is removed must not be in danger.
+            # --remove needs a new file, because it deletes the jobs.
             self.assertIn("File exists", self.refused(IO, server, "export", "--remove", "-o", path))
             self.assertIn("No such file", self.refused(IO, server, "export", "-o",
                                                        self.directory / "none" / "jobs"))
@@ -152,7 +152,7 @@ class ExportTest(TransferTest):
             process = self.popen(server, "export", "--remove", stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, bufsize=0)
             within("ten bytes", lambda process=process: process.stdout.read(10))
-            # Only what the pipe had taken is gone.
+            # Only the jobs in the pipe are deleted.
             lines = (10 + fcntl.fcntl(process.stdout, fcntl.F_GETPIPE_SZ)) / LEAST_LINE
             process.stdout.close()
             self.assertEqual(within("its end", process.stderr.read), b"")
@@ -231,10 +231,10 @@ class RemoveTest(TransferTest):
         piece = 64 * 1024
         server = self.tubed()
         client = self.client(server)
-        client.put_many(528, ttr=1, size=1000)  # the first batch has 16, the second the others
+        client.put_many(528, ttr=1, size=1000)  # the first batch has 16 jobs, the second the others
         process = self.popen(server, "export", "--remove", stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE)
-        # It fills the pipe, and waits until the jobs behind are a worker's again.
+        # export fills the pipe, and waits until the TTR of later jobs has ended.
         until("the second batch", lambda: client.stats()["current-jobs-reserved"] > 400)
         done = set()
 
@@ -272,7 +272,7 @@ class RemoveTest(TransferTest):
                              (FAILURE, "tubectl: interrupted: what was not written is still "
                                        "there\n"))
             self.assertGreater(len(written), 0)
-            self.assertLess(len(written), 1000)  # what was under way, and no batch more
+            self.assertLess(len(written), 1000)  # the batch in progress, and no further batch
             self.assertEqual(len(set(written)), len(written))
             self.assertEqual(client.stats()["current-jobs-ready"], total - len(written))
 

@@ -1,4 +1,4 @@
-"""tubectl import, on tubed and on beanstalkd, and both ways from the one to the other.
+"""tubectl import, on tubed and on beanstalkd, and from each server to the other.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/import_test.py
@@ -66,7 +66,7 @@ class ImportTest(TransferTest):
                                           "failed_line": 3}))
 
     def test_a_bad_first_line(self):
-        """There is nothing to go on from."""
+        """No line was imported, so --skip 1 skips the bad line."""
         for server in self.servers():
             text = b"{oops\n" + line(body="2")
             self.assertEqual(self.refused(BAD_INPUT, server, "import", stdin=text),
@@ -115,7 +115,8 @@ class ImportTest(TransferTest):
             self.assertFalse(path.exists())
 
     def test_what_the_server_refuses_comes_later(self):
-        # Three tubes: default and two more; the fourth is refused, and what is behind it waits.
+        # Three tubes: default and two more; the server refuses the fourth, and the lines after it
+        # wait.
         server = self.tubed("--limits-tubes", "3")
         text = b"".join(line(body=tube, tube=tube, state=state)
                         for tube in ("a", "b", "c", "a") for state in ("ready", "buried"))
@@ -171,7 +172,7 @@ class ImportTest(TransferTest):
                 process.stdin.flush()
                 until("the job", lambda client=client, i=i:
                       client.stats()["current-jobs-ready"] == i)
-            # A signal does not lose what is in the pipe.
+            # A signal does not lose the contents of the pipe.
             process.send_signal(signal.SIGINT)
             output, _ = process.communicate(line(body="4"), SECONDS)
             self.assertEqual((process.returncode, output), (DONE, b"imported 4 ready\n"))
@@ -223,7 +224,7 @@ class FailingTargetTest(TransferTest):
     """No job is lost: each is on the source, in the rest file, or on the target."""
 
     def pipe(self, source, target, rest):
-        """export --remove | import --rest; how import ended, and what it said."""
+        """export --remove | import --rest; returns the exit code and the messages of import."""
         writer = self.popen(source, "export", "--remove", stdout=subprocess.PIPE,
                             stderr=subprocess.DEVNULL)
         reader = self.popen(target, "import", "--rest", rest, stdin=writer.stdout,
@@ -254,7 +255,7 @@ class FailingTargetTest(TransferTest):
             self.assertIn(f"(what was to be imported is in {rest})\n", errors)
             self.assertEqual(client.stats()["current-jobs-ready"], 0)
             self.assert_all_in(rest, total)
-            # Nothing came: nothing is kept.
+            # No input arrived: nothing is saved.
             rest.unlink()
             self.assertNotIn("rest", self.pipe(source, f"unix:{self.directory}/none", rest)[1])
             self.assertFalse(rest.exists())
@@ -291,7 +292,8 @@ class FailingTargetTest(TransferTest):
         self.assertEqual(rest.read_bytes(), line(body="2") + line(body="3"))
 
     def test_a_rest_file_that_is_there(self):
-        # It cannot be saved then: no more is gone than a pipe takes, and the old rest is kept.
+        # The rest cannot be saved: only the contents of the pipe are lost, and the old file is
+        # unchanged.
         for source in self.servers():
             client = self.filled(source, 2000)
             rest = self.directory / "rest.jsonl"
@@ -306,7 +308,7 @@ class FailingTargetTest(TransferTest):
 
 class MigrationTest(TransferTest):
     def pipe(self, source, target, *arguments):
-        """export --remove | import; what import tells."""
+        """export --remove | import; returns the messages of import."""
         writer = self.popen(source, "export", "--remove", *arguments, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE)
         reader = self.popen(target, "import", "--json", stdin=writer.stdout,
@@ -315,7 +317,7 @@ class MigrationTest(TransferTest):
         output, errors = reader.communicate(timeout=3 * SECONDS)
         self.assertEqual((reader.returncode, errors), (DONE, b""))
         with writer:
-            # A worker may have had a job when it began.
+            # A worker may have reserved a job at the beginning.
             self.assertRegex(writer.stderr.read(), rb"^(tubectl: left out: 1 job .*\n)?$")
         self.assertEqual(writer.returncode, DONE)
         return json.loads(output)["imported"]

@@ -1,4 +1,5 @@
-"""What shows a server, its tubes and its jobs: peek, job, tubes, stats; pause, and wait-idle.
+"""The subcommands that show a server, its tubes and its jobs: peek, job, tubes, stats; also pause and
+wait-idle.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/inspect_test.py
@@ -20,7 +21,8 @@ TUBE_KEYS = ["name", "ready", "urgent", "reserved", "delayed", "buried", "waitin
 
 class InspectTest(TubectlTest):
     def queues(self):
-        """Servers; in the tube mail 1 is ready, 2 delayed, 3 buried and 4 held by the client."""
+        """Servers with jobs in the tube mail: 1 is ready, 2 delayed, 3 buried and 4 held by the
+        client."""
         for server in self.servers():
             client = self.client(server)
             client.ask("use mail")
@@ -105,7 +107,7 @@ class Jobs(InspectTest):
             self.assertTrue(self.on_terminal(server, "job", job, "--body").endswith(
                 b"\r\n\r\n" + shown))
             self.assertIn(b"\x1b]", self.on_terminal(server, "job", job, "--body", "--raw"))
-            # As JSON they are escaped anyway, and what is no terminal gets each byte.
+            # JSON escapes them anyway, and a file or pipe gets each byte.
             self.assertNotRegex(self.on_terminal(server, "peek", job, "--json"),
                                 rb"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\xff]")
             self.assertEqual(self.tubectl(server, "peek", job).encode(errors="surrogateescape"),
@@ -157,7 +159,7 @@ class Tubes(InspectTest):
             client.ask("pause-tube mail 1000")
             lines = self.tubectl(server, "tubes", "--interval", 0).splitlines()
             self.assertEqual([line.split() for line in lines],
-                             # Those who watch default are the client and tubectl.
+                             # The client and tubectl watch default.
                              [TUBE_KEYS, ["default", *"00000020"],
                               ["mail", *"1111100", lines[2].split()[-1]]])
             self.assertIn(int(lines[2].split()[-1]), range(900, 1001))
@@ -188,7 +190,7 @@ class Tubes(InspectTest):
             output = self.tubectl(gate.address, "tubes", "--interval", 0.5, "--json")
             default, mail = map(json.loads, output.splitlines())
             self.assertEqual((default["puts_per_second"], default["deletes_per_second"]), (0, 0))
-            # Between two looks that are half a second apart, or more on a busy machine.
+            # Between two queries that are half a second apart, or more on a busy machine.
             self.assertLessEqual(mail["puts_per_second"], 200)
             self.assertGreater(mail["puts_per_second"], 0)
             self.assertAlmostEqual(mail["puts_per_second"], 2 * mail["deletes_per_second"])
@@ -347,7 +349,7 @@ class WaitIdle(InspectTest):
         client.put()
         for tubes in ((), ("default",)):
             code, _, errors = self.run_tubectl(server, "wait-idle", *tubes)
-            # Either it comes to read why, or the connection is gone before.
+            # tubectl reads the refusal, or the connection is closed before.
             self.assertIn(code, (FAILURE, UNAVAILABLE), errors)
 
     def test_what_is_left(self):

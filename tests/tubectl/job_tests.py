@@ -1,4 +1,4 @@
-"""What the tests of clear, move, export and import share: jobs in every state, and what is there."""
+"""Helpers of the tests of clear, move, export and import: jobs in every state, and queries."""
 
 import json
 import os
@@ -12,16 +12,16 @@ import time
 
 from programs import DONE, SECONDS, TUBECTL, Client, TubectlTest, until
 STATES = ("ready", "delayed", "buried")
-LONG = 1000  # a delay that no test outlives
+LONG = 1000  # a delay longer than any test
 BODIES = [b"", b"plain", b"\r\n", bytes(range(256)), "größer".encode(), b"\xff" * 65535,
           b"x" * 65535]
 TUBES = ["default", "a-b+c/d;e.f$g_h(i)", "1.0", "t" * 200]
-LEAST_LINE = 150  # bytes that export writes for a job
+LEAST_LINE = 150  # the least number of bytes of a job's line
 
 
 class Left:
-    """A delay that is left, as it was told now. It is the same as another one within two seconds and
-    what passed between the two: a slow machine takes its time."""
+    """A remaining delay, measured at a moment. Two of them are equal if they differ by at most two
+    seconds and the time between the two moments, because the machine may be slow."""
 
     def __init__(self, seconds):
         self.seconds = seconds
@@ -36,19 +36,19 @@ class Left:
 
 
 def left_of(state, seconds):
-    """Of a job that is not delayed it is compared as it is."""
+    """The remaining time of a job that is not delayed is compared exactly."""
     return Left(seconds) if state == "delayed" else seconds
 
 
 class Gate:
-    """Stands before a server. Before it passes on the first command that has `mark` in it, it does
-    what it is told, once: so something happens in the middle of a run, however fast that is. Told
-    again meanwhile, it does that before the next such command."""
+    """A proxy in front of a server. Before it forwards the first command that contains `mark`, it
+    calls `reached` once, so that an event happens in the middle of a run, however fast the run is.
+    If `reached` is set again meanwhile, it is called before the next such command."""
 
     def __init__(self, server, mark):
         self.server = server
         self.mark = mark
-        self.reached = None  # to be set before the first byte comes
+        self.reached = None  # set this before the first byte arrives
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
         threading.Thread(target=self.serve, daemon=True).start()
@@ -74,7 +74,7 @@ class Gate:
                 last = (last + data)[-len(mark):] if mark else b""
                 target.sendall(data)
             target.shutdown(socket.SHUT_WR)
-        except OSError:  # one side has gone
+        except OSError:  # one side has closed its connection
             pass
 
     def close(self):
@@ -84,8 +84,8 @@ class Gate:
 
 class JobTest(TubectlTest):
     def signalled(self, server, number, mark, *arguments):
-        """A run that gets that signal before the server gets the first command with `mark` in it:
-        (exit code, stdout, stderr)."""
+        """A run that gets this signal before the server gets the first command that contains
+        `mark`: (exit code, stdout, stderr)."""
         gate = Gate(server, mark)
         self.addCleanup(gate.close)
         started = threading.Event()
@@ -102,26 +102,26 @@ class JobTest(TubectlTest):
         return process.returncode, output, errors
 
     def put_in(self, client, tube, state, body=b"x", priority=10, delay=LONG, ttr=77):
-        """A job in that state; its id."""
+        """Makes a job in that state; returns its id."""
         client.ask(f"use {tube}")
         job = client.put(body, priority, delay if state == "delayed" else 0, ttr)
         if state == "reserved":
             client.reserve(f"reserve-job {job}")
-        if state == "buried":  # both at once, so that no TTR runs out in between
+        if state == "buried":  # both at once, so that no TTR ends in between
             client.send(b"reserve-job %d\r\nbury %d %d\r\n" % (job, job, priority))
             client.body()
             self.assertEqual(client.line(), "BURIED")
         return job
 
     def fill(self, address, tube, ready=0, delayed=0, buried=0):
-        """So many jobs, bodies "STATE N"; the ids by state."""
+        """Makes `count` jobs with the bodies "STATE N"; returns the ids by state."""
         client = self.client(address)
         counts = {"ready": ready, "delayed": delayed, "buried": buried}
         return {state: [self.put_in(client, tube, state, f"{state} {i}".encode(), priority=i)
                         for i in range(count)] for state, count in counts.items()}
 
     def counts(self, address, tube):
-        """How many are ready, delayed, buried and reserved."""
+        """The numbers of ready, delayed, buried and reserved jobs."""
         client = Client(address)
         try:
             client.send(f"stats-tube {tube}\r\n".encode())
@@ -155,7 +155,7 @@ class JobTest(TubectlTest):
         return found
 
     def drain(self, daemon):
-        """Sends that tubed into drain mode."""
+        """Puts this tubed into drain mode."""
         client = self.connect(daemon)
         daemon.signal(signal.SIGUSR1)
         until("drain mode", lambda: client.stats()["draining"] == "true")
@@ -164,14 +164,14 @@ class JobTest(TubectlTest):
         return [json.loads(line) for line in output.splitlines()]
 
     def assert_examples_run(self, server, name):
-        """Those of the subcommand's help, in a shell, in a directory of their own."""
+        """Runs the examples of the subcommand's help, in a shell, in a new directory."""
         text = self.tubectl(server, name, "--help")
         examples = [line.strip() for line in text.split("examples:")[1].splitlines() if line.strip()]
         self.assertGreaterEqual(len(examples), 2)
         path = f"{pathlib.Path(TUBECTL).parent}:{os.environ['PATH']}"
         for example in examples:
             if name == "clear" and "--yes" not in example:
-                example += " --yes"  # nobody is there to answer
+                example += " --yes"  # no terminal answers the question
             done = subprocess.run(["bash", "-o", "pipefail", "-c", example], cwd=self.directory,
                                   env=os.environ | {"TUBED_SERVER": server, "PATH": path},
                                   stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS,
@@ -181,11 +181,11 @@ class JobTest(TubectlTest):
 
 class TransferTest(JobTest):
     def export(self, server, *arguments):
-        """The records of a run without a word on stderr."""
+        """The records of a run that prints nothing on stderr."""
         return self.records(self.tubectl(server, "export", *arguments))
 
     def fill_with_all(self, server):
-        """Each body in each state, over odd tubes; the newest id."""
+        """Puts each body in each state into tubes with unusual names; returns the newest id."""
         client = self.client(server)
         newest = 0
         for i, body in enumerate(BODIES):
@@ -196,14 +196,14 @@ class TransferTest(JobTest):
         return newest
 
     def assert_same_jobs(self, before, after):
-        """The same in each tube and in the same order."""
+        """The same jobs in each tube, in the same order."""
         self.assertEqual(sorted(before), sorted(after))
         for tube, jobs in before.items():
-            # By state: --remove takes one after the other.
+            # By state: --remove exports one state after the other.
             for state in STATES:
                 old = [job for job in jobs if job[0] == state]
                 new = [job for job in after[tube] if job[0] == state]
-                if state == "ready":  # in the order in which workers get them
+                if state == "ready":  # in the order in which workers reserve them
                     old.sort(key=lambda job: job[1])
                     new.sort(key=lambda job: job[1])
                 self.assertEqual(old, new)

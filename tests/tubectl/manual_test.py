@@ -1,5 +1,5 @@
-"""tubectl(1) and --help against the program: each subcommand is described, and each example of the
-page and of each subcommand's help runs."""
+"""Tests tubectl(1) and --help: each subcommand is described, and each example of the page and of
+each subcommand's help runs."""
 
 import os
 import pathlib
@@ -11,15 +11,15 @@ import unittest
 from programs import DONE, SECONDS, TUBECTL, TubectlTest, subcommands
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "packaging/man/tubectl.1"
-# Where examples say that a server is, and what stands for it here.
+# Addresses of servers in examples, which the test replaces.
 OTHERS = ("old.example.org:11300", "new.example.org:11300")
 ESCAPES = {r"\&": "", r"\e": "\\", r"\-": "-", r"\(aq": "'", r"\(dq": '"', r"\(ti": "~",
            r"\(ha": "^", r"\(ga": "`"}
-# An example in which these stand looks at a terminal, and is not run. top_test.py runs it.
+# Examples that need a terminal are not run here. top_test.py runs them.
 WANTS_TERMINAL = re.compile(r"^\s*tubectl top(?!.*--once)")
-# An example of work that goes on until it is told to end.
+# An example of work that runs until a signal ends it.
 ENDLESS = re.compile(r"^tubectl work (?!.*(--exit-when-idle|--count|-h))")
-# Its server is a service here, which a test has not.
+# An example that needs the service, which the test does not have.
 WANTS_SERVICE = re.compile(r"unix:/run/tubed/tubed.sock|systemctl")
 
 
@@ -30,7 +30,7 @@ def plain(text):
 
 
 def sections(page):
-    """The lines of each subcommand: they begin with `.Ss Cm NAME`."""
+    """The lines of each subcommand, which begin with `.Ss Cm NAME`."""
     found, name = {}, None
     for line in page.splitlines():
         if line.startswith(".Sh "):
@@ -44,7 +44,7 @@ def sections(page):
 
 
 def page_examples(lines):
-    """What stands in `.Dl` and between `.Bd -literal` and `.Ed`."""
+    """The text in `.Dl` and between `.Bd -literal` and `.Ed`."""
     examples, literal = [], False
     for line in lines:
         if line.startswith(".Bd -literal"):
@@ -59,7 +59,7 @@ def page_examples(lines):
 
 
 def help_examples(text):
-    """The lines behind `examples:`, without what is said of them behind a `#`."""
+    """The lines after `examples:`."""
     _, _, rest = text.partition("examples:\n")
     return [line.strip() for line in rest.splitlines() if line.strip()]
 
@@ -67,7 +67,7 @@ def help_examples(text):
 class ManualTest(TubectlTest):
     @staticmethod
     def fill(client):
-        """Jobs in each state, in the tubes that examples name."""
+        """Makes jobs in each state, in the tubes that the examples name."""
         for tube in ("default", "mail", "images", "work"):
             client.ask(f"use {tube}")
             for delay in (0, 0, 0, 1000):
@@ -77,7 +77,7 @@ class ManualTest(TubectlTest):
         client.ask(f"bury {job} 0")
 
     def run_examples(self, lines, fill=True):
-        """All of them, in one shell and one directory, with jobs for them to find."""
+        """Runs all examples, in one shell and one directory, with jobs in the tubes."""
         lines = [line for line in lines
                  if not WANTS_TERMINAL.search(line) and not WANTS_SERVICE.search(line)]
         self.assertTrue(lines, "an example that a test can run")
@@ -107,9 +107,10 @@ class ManualTest(TubectlTest):
     def run_all(self, name, examples):
         if name != "bench":
             return self.run_examples(examples)
-        # A tenth of the jobs shows the same, on a busy machine too.
+        # A tenth of the jobs tests the same, also on a busy machine.
         examples = [line.replace("--jobs 100000", "--jobs 10000") for line in examples]
-        # Each has the server for itself, but for one that wants what the one before has put.
+        # Each example has its own server, unless it needs the jobs that the previous example has
+        # put.
         scripts = []
         for line in examples:
             if "--no-fill" in line:
@@ -125,7 +126,7 @@ class ManualTest(TubectlTest):
         self.assertEqual(sorted(sections(PAGE.read_text(encoding="utf-8"))), sorted(names))
 
     def test_the_brackets_of_the_page(self):
-        """Op encloses all that follows on its line, so a heading with more behind it needs Oo."""
+        """Op encloses the rest of its line, so a heading with text after it needs Oo."""
         headings = re.findall("^[.]Ss Cm .*", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
         self.assertGreater(len(headings), 20)
         for heading in headings:

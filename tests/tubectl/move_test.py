@@ -102,7 +102,7 @@ class MoveTest(JobTest):
             self.assertEqual((code, output), (FAILURE, "moved no jobs from from to to\n"))
             self.assertEqual(errors, "tubectl: move: the server is draining: it takes no jobs "
                                      "(DRAINING)\n")
-            # What was reserved goes back when the connection ends.
+            # Reserved jobs become ready when the connection ends.
             until("the jobs to be back", lambda: self.counts(server, "from") == (3, 3, 3, 0))
         after = self.jobs(server, 100)["from"]
         self.assertEqual(before, after)
@@ -188,7 +188,7 @@ class MoveTest(JobTest):
                              (FAILURE, "tubectl: interrupted: the other jobs are where they were\n"))
             moved = int(output.split()[1])
             self.assertGreater(moved, 0)
-            self.assertLess(moved, 1000)  # what was under way, and no batch more
+            self.assertLess(moved, 1000)  # the batch in progress, and no further batch
             self.assertEqual(self.counts(server, "from")[0], total - moved)
             self.assertEqual(self.counts(server, "to")[0], moved)
 
@@ -207,7 +207,7 @@ class MoveTest(JobTest):
         for server in self.servers():
             self.fill(server, "mail", ready=1, buried=1)
             keeper = self.client(server)
-            keeper.ask("watch mail")  # so that it is there for the second one too
+            keeper.ask("watch mail")  # so that the job is present for the second run too
             self.assert_examples_run(server, "move")
             self.assertEqual(self.counts(server, "mail-slow"), (1, 0, 1, 0))
 

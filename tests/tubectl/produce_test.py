@@ -1,4 +1,4 @@
-"""`tubectl put`: one job, and a job a line.
+"""`tubectl put`: one job, and a job for each line.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/produce_test.py
@@ -14,13 +14,13 @@ import unittest
 from programs import (DONE, FAILURE, IO, SANITIZED, SECONDS, UNAVAILABLE, USAGE,
                       ScriptedServer, TubectlTest, until)
 
-LARGEST = 65535  # what both servers take unless they are told otherwise
+LARGEST = 65535  # the default limit of both servers
 ODD_BYTES = b"\0\xff\r\n\r\n \n"
 
 
 class Put(TubectlTest):
     def job(self, server, job, tube="default"):
-        """The body, and what stats-job tells."""
+        """The body, and the statistics of the job."""
         client = self.client(server)
         client.send(b"peek %d\r\n" % job)
         _, body = client.body()
@@ -29,7 +29,7 @@ class Put(TubectlTest):
         return body, stats
 
     def bodies(self, server, count, tube="default"):
-        """Of that many jobs; there are no more."""
+        """The bodies of all jobs, which are that many."""
         client = self.client(server)
         client.ask(f"watch {tube}")
         bodies = [client.reserve("reserve-with-timeout 0")[1] for _ in range(count)]
@@ -148,7 +148,7 @@ class Put(TubectlTest):
             lines = b"a\nb\n" + large.encode() + b"\nd\n"
             why = self.refused(FAILURE, server, "put", "--lines", stdin=lines)
             self.assertRegex(why, f"line 3: .* {LARGEST} bytes .*; 2 jobs were inserted before\n")
-            # Without an end the line is as long.
+            # A line without an end counts the same.
             self.refused(FAILURE, server, "put", "--lines", stdin=large.encode())
             self.assertEqual(self.bodies(server, 2), [b"a", b"b"])
 

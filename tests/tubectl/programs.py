@@ -1,4 +1,4 @@
-"""What the tests of tubectl share: the program, run to its end, and the servers that it speaks to.
+"""Helpers of tubectl's tests: runs of the program, and the servers that it contacts.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/inspect_test.py
@@ -23,25 +23,25 @@ TUBECTL = str(pathlib.Path(os.environ.get("TUBECTL_PROGRAM",
                                           "build/dev/src/tubectl/tubectl")).resolve())
 BEANSTALKD = shutil.which("beanstalkd", path=os.environ["PATH"] + ":/usr/bin:/usr/sbin")
 
-# How it ends, as tubectl(1) has it.
+# Exit codes, as in tubectl(1).
 DONE, FAILURE, USAGE, BAD_INPUT, UNAVAILABLE, IO, TIMED_OUT, NOT_ALLOWED = (
     0, 1, 64, 65, 69, 74, 75, 77)
 
 
 def within(what, call, seconds=SECONDS):
-    """What call() returns; it may block, but no longer than that."""
+    """Returns the result of call(), which may block for at most `seconds`."""
     results = []
     thread = threading.Thread(target=lambda: results.append(call()), daemon=True)
     thread.start()
     thread.join(seconds)
     if not results:
-        raise AssertionError(f"waited {seconds} s in vain for: {what}")
+        raise AssertionError(f"waited {seconds} s without success for: {what}")
     return results[0]
 
 
 class ScriptedServer:
-    """Says to each command, whatever it is, the next of `answers`; None closes the connection. For
-    what no real server can be brought to say."""
+    """Answers each command with the next of `answers`; None closes the connection. For answers that
+    a real server does not send."""
 
     def __init__(self, answers):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -77,7 +77,7 @@ class ScriptedServer:
 
 
 def subcommands():
-    """As the help has them, in its order."""
+    """The subcommands in the order of the help."""
     text = subprocess.run([TUBECTL, "--help"], capture_output=True, text=True, check=True,
                           timeout=SECONDS).stdout
     between = text.partition("--version")[2].partition("\nA server is")[0]
@@ -85,17 +85,17 @@ def subcommands():
 
 
 class TubectlTest(DaemonTest):
-    """Each test is for both servers unless it says otherwise: `for server in self.servers():`.
+    """Most tests use both servers: `for server in self.servers():`.
 
     A test that waits for a timer of the server (a TTR, a delay, the end of a reserve-with-timeout)
-    is for tubed alone: beanstalkd 1.12 loses some of its timers until another command comes."""
+    uses only tubed: beanstalkd 1.12 loses some of its timers until it gets another command."""
 
     def tubed(self, *flags):
-        """The address of a tubed of its own."""
+        """The address of a new tubed."""
         return self.start(*flags).addresses[0]
 
     def beanstalkd(self, *flags):
-        """The address of a beanstalkd of its own: a unix socket, so that it needs no port."""
+        """The address of a new beanstalkd: a unix socket, so that it needs no port."""
         self.assertIsNotNone(BEANSTALKD, "Debian's beanstalkd is needed")
         path = self.directory / f"beanstalkd-{len(list(self.directory.iterdir()))}.sock"
         process = subprocess.Popen([BEANSTALKD, "-l", f"unix:{path}", *flags],
@@ -113,8 +113,8 @@ class TubectlTest(DaemonTest):
         return f"unix:{path}"
 
     def servers(self):
-        """A tubed and then a beanstalkd, each as a subtest. Sanitizers take many times as long, for
-        what hardly differs: they see the first one."""
+        """A tubed and then a beanstalkd, each as a subtest. Sanitizers take many times as long for
+        little difference: with them only tubed is tested."""
         servers = (("tubed", self.tubed), ("beanstalkd", self.beanstalkd))
         for name, start in servers[:1] if SANITIZED else servers:
             with self.subTest(server=name):
@@ -144,7 +144,7 @@ class TubectlTest(DaemonTest):
                 errors.decode(errors="surrogateescape"))
 
     def tubectl(self, server, *arguments, stdin=b""):
-        """What it prints; it succeeds without a word on stderr."""
+        """The output of a successful run that prints nothing on stderr."""
         code, output, errors = self.run_tubectl(server, *arguments, stdin=stdin)
         self.assertEqual((code, errors), (DONE, ""), f"{arguments}: {output}")
         return output
@@ -153,7 +153,7 @@ class TubectlTest(DaemonTest):
         return json.loads(self.tubectl(server, *arguments, "--json", stdin=stdin))
 
     def on_terminal(self, server, *arguments, environment=None):
-        """What a terminal is shown, as bytes; it succeeds."""
+        """The output of a successful run on a terminal, as bytes."""
         leader, follower = pty.openpty()
         process = self.popen(server, *arguments, stdout=follower,
                              environment={"TERM": "xterm"} | (environment or {}))
@@ -164,7 +164,7 @@ class TubectlTest(DaemonTest):
             try:
                 while chunk := os.read(leader, 1 << 16):
                     shown.extend(chunk)
-            except OSError:  # so a terminal ends
+            except OSError:  # the end of a terminal's output
                 return True
         within("the end of what the terminal is shown", read)
         os.close(leader)
@@ -172,7 +172,7 @@ class TubectlTest(DaemonTest):
         return bytes(shown)
 
     def refused(self, code, server, *arguments, stdin=b""):
-        """The one line on stderr of a run that ends with that code."""
+        """The one line on stderr of a run that exits with that code."""
         got, output, errors = self.run_tubectl(server, *arguments, stdin=stdin)
         self.assertEqual(got, code, (output, errors))
         self.assertEqual(errors.count("\n"), 1, errors)

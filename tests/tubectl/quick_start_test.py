@@ -1,5 +1,5 @@
-"""The quick start of the README: `tools/run`, and then `tubectl` by its name. The build itself is
-left out: a cmake of this test puts the programs in place that tools/run asks it for.
+"""The quick start of the README: `tools/run`, and then `tubectl` by its name. Nothing is
+built: a cmake of this test copies the programs that tools/run builds.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/quick_start_test.py
@@ -36,7 +36,7 @@ def write_program(path, text):
 class QuickStart(TubectlTest):
     def setUp(self):
         super().setUp()
-        # A name that a shell would take apart.
+        # A shell would split this name at the space.
         self.root = self.directory / "a clone"
         write_program(self.root / "tools" / "install-deps", "#!/bin/sh\n")
         write_program(self.root / "bin" / "cmake", CMAKE)

@@ -1,4 +1,5 @@
-"""tubectl without standard streams: what is printed goes nowhere else, and no job is lost by it."""
+"""tubectl without standard streams: output does not go to another descriptor, and no job is lost.
+"""
 
 import subprocess
 import unittest
@@ -8,7 +9,7 @@ from programs import IO, SECONDS, TUBECTL, TubectlTest
 
 class StreamsTest(TubectlTest):
     def shell(self, server, command):
-        """The exit code of a command of the shell, in which tubectl is $0."""
+        """The exit code of a shell command in which $0 is tubectl."""
         return subprocess.run(["bash", "-c", command, TUBECTL], check=False, timeout=3 * SECONDS,
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL,

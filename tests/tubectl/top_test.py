@@ -1,5 +1,5 @@
-"""`tubectl top` in a real terminal, which tmux is: what stands on the screen at several sizes, what
-keys do, and how it leaves the terminal.
+"""`tubectl top` in tmux, a real terminal: the screen at several sizes, the effects of keys, and the
+state of the terminal afterwards.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/top_test.py
@@ -23,7 +23,7 @@ PROMPT = "ready> "
 
 
 class Terminal:
-    """A window of tmux with a shell in it, on a socket of its own."""
+    """A window of tmux with a shell in it, on its own socket."""
 
     def __init__(self, test, columns=80, rows=24, environment=()):
         self.socket = f"tubectl-top-{uuid.uuid4().hex}"
@@ -57,7 +57,7 @@ class Terminal:
         self.tmux("resize-window", "-x", str(columns), "-y", str(rows))
 
     def wait_for(self, there, what):
-        """The text of the screen once there(text)."""
+        """Waits until there(text) is true, and returns the text of the screen."""
         seen = [""]
 
         def look():
@@ -276,12 +276,12 @@ class TopTest(TubectlTest):
         terminal = self.top(daemon.addresses[0])
         daemon.freeze()
         terminal.wait_for_text("NO SERVER", "has not answered for")
-        terminal.type("q")  # it does not wait for the answer
+        terminal.type("q")  # top does not wait for the answer
         terminal.wait_for(lambda text: "TUBE" not in text, "the end")
         daemon.thaw()
 
     def test_an_order_is_not_carried_out_long_after_it_was_given(self):
-        """The server is silent when it is given, and answers again later."""
+        """The server does not answer for a while, and then answers again."""
         daemon = self.start()
         address = daemon.addresses[0]
         self.bury(address, "mail", 5)
@@ -321,7 +321,7 @@ class TopTest(TubectlTest):
                 child = subprocess.run(["pgrep", "-P", pane], check=True, capture_output=True,
                                        text=True, timeout=SECONDS).stdout.split()[0]
                 os.kill(int(child), way)
-            # What was on the screen before is there again.
+            # The screen has its previous content again.
             terminal.wait_for_text("stty -g", "code 0")
             terminal.run("stty", "-g")
             terminal.wait_for(lambda text, b=before: text.count(b) == 2, f"the modes {before}")

@@ -1,4 +1,4 @@
-"""`tubectl work`: servers that go away or are silent, and what it tells of jobs.
+"""`tubectl work`: servers that end or are silent, and the messages about jobs.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/work_outages_test.py
@@ -51,7 +51,7 @@ class Reports(WorkTest):
 
 
 class Outages(WorkTest):
-    """On a unix socket, which the next server can have again; and so for beanstalkd and tubed."""
+    """Starts beanstalkd or tubed on a unix socket, which the next server can use again."""
 
     def start_server(self, name):
         """Returns (its address, a function that ends it as a crash does)."""
@@ -137,7 +137,7 @@ class Outages(WorkTest):
     def test_when_idle_it_does_not_wait_for_a_server(self):
         for name in self.both():
             address, kill = self.start_server(name)
-            # The server is gone before it could be idle for so long, on a busy machine too.
+            # The server ends before the time of --exit-when-idle, on a busy machine too.
             process = self.start_work(address, "--exit-when-idle", 4, "--quiet", "--", "true")
             client = self.client(address)
             until("it to wait", lambda: client.stats()["current-waiting"] == 1)
@@ -157,7 +157,8 @@ class Outages(WorkTest):
 
 
 class Lag:
-    """How late the machine runs what is due: a busy one lets everybody wait now and then."""
+    """Measures how late the machine runs a thread that is due: on a busy machine every process
+    waits."""
 
     def __init__(self):
         self.most = 0
@@ -182,8 +183,8 @@ class Lag:
 
 
 class SilentServer:
-    """On a unix socket that takes no more connections once it is told so. Gives one job, and notes
-    when it is touched."""
+    """A server on a unix socket whose backlog can be filled. It hands out one job and records the times
+    of its touches."""
 
     def __init__(self, path, body):
         self.path = str(path)
@@ -206,7 +207,7 @@ class SilentServer:
         return connection, commands
 
     def be_full(self):
-        """Who connects now waits for as long as it has patience."""
+        """Fills the backlog: a further connect waits until its timeout."""
         while True:
             client = socket.socket(socket.AF_UNIX)
             client.setblocking(False)
@@ -241,7 +242,7 @@ class Connections(WorkTest):
         with connection, commands, other, other_commands:
             server.be_full()
             other.shutdown(socket.SHUT_RDWR)
-            # A connect gives up after 2 s: the job's TTR would be over.
+            # tubectl gives up a connect after 2 s: the job's TTR would end before.
             with Lag() as lag:
                 server.give_job(connection, commands, touches=12)
             gaps = [after - before for before, after in pairwise(server.touches)]

@@ -17,7 +17,7 @@ from programs import DONE, SECONDS, TUBECTL, UNAVAILABLE, USAGE, until
 from work_tests import SHORT_TTR, WorkTest, is_alive, is_pending
 
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
-# In seconds, of a job whose TTR runs out once its tubectl is stopped. A busy machine takes part of
+# In seconds, the TTR of a job that ends while its tubectl is stopped. A busy machine takes part of
 # it to start the command.
 UNTOUCHED_TTR = 5
 
@@ -66,7 +66,7 @@ class Jobs(WorkTest):
                                    "TUBED_RESERVES": "2", "TUBED_RELEASES": "1"})
 
     def test_the_process_of_the_command_is_as_a_shell_makes_it(self):
-        """No descriptors of ours, the limits and signals as they were."""
+        """The command inherits no descriptors of tubectl, and the original limits and signals."""
         look = ("import os, signal, resource; print(sorted(os.listdir('/proc/self/fd'))[:-1], "
                 "os.getpgrp() == os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, ()), "
                 "resource.getrlimit(resource.RLIMIT_NOFILE)[0])")
@@ -85,7 +85,7 @@ class Jobs(WorkTest):
             for separated in (True, False):
                 self.client(server).put(b"x")
                 command = ["sh", "-c", 'printf "<%s>" "$@"', "sh", *words]
-                if not separated:  # a command without options of its own
+                if not separated:  # a command without options
                     command = ["printf", "<%s>", *words]
                 code, output, errors = self.work(server, "--count", 1,
                                                  *(["--"] if separated else []), *command)
@@ -161,7 +161,7 @@ class Jobs(WorkTest):
 
 class Failures(WorkTest):
     def fail_once(self, server, *arguments, command=("false",)):
-        """One job that fails once: its stats, or nothing; and what was said."""
+        """One job that fails once: returns its stats, or nothing, and the messages."""
         client = self.client(server)
         job = client.put(b"x", priority=17)
         code, _, errors = self.work(server, "--count", 1, *arguments, "--", *command)
@@ -235,7 +235,7 @@ class Failures(WorkTest):
             stats, errors = self.fail_once(server, "--max-run", 0.05, command=self.sleeper())
             self.assertEqual(stats["state"], "delayed")
             self.assertIn("ran too long", errors)
-            # Not even exit code 0 makes a success of it.
+            # Even exit code 0 does not make it a success.
             stats, _ = self.fail_once(server, "--max-run", 0.05, command=(
                 "sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.01; done"))
             self.assertEqual(stats["state"], "delayed")
@@ -243,7 +243,7 @@ class Failures(WorkTest):
     def test_who_ignores_sigterm_is_killed(self):
         for server in self.servers():
             script = f"trap '' TERM; echo $$ > {self.path('pid')}; while :; do sleep 0.01; done"
-            # Time enough for the shell to begin.
+            # Time for the shell to begin.
             stats, errors = self.fail_once(server, "--max-run", 2, "--kill-after", 0.1,
                                            command=("sh", "-c", script))
             self.assertEqual(stats["state"], "delayed")
@@ -259,7 +259,7 @@ class Touches(WorkTest):
             gate = self.path("gate")
             process = self.start_work(server, "--count", 1, "--", "sh", "-c",
                                       f"while ! [ -e {gate} ]; do sleep 0.01; done")
-            # A touch comes each third of the TTR, so it is held for longer than that.
+            # A touch is due in each third of the TTR, so the job is held for longer than that.
             until("four touches", lambda client=client: client.stats()["cmd-touch"] >= 4)
             stats = client.stats(f"stats-job {job}")
             self.assertEqual((stats["state"], stats["timeouts"], stats["reserves"]),
@@ -270,7 +270,7 @@ class Touches(WorkTest):
             gate.unlink()
 
     def test_a_job_that_is_lost_before_its_command_starts(self):
-        """It was sent to a tubectl that was stopped for longer than its TTR."""
+        """The job was sent to a tubectl that was stopped for longer than its TTR."""
         server = self.tubed()
         client = self.client(server)
         process = self.start_work(server, "--", "touch", self.path("begun"))
@@ -278,7 +278,7 @@ class Touches(WorkTest):
         os.kill(process.pid, signal.SIGSTOP)
         job = client.put(b"x", ttr=2)
         self.assertEqual(client.reserve(), (job, b"x"))
-        # Now it is ready, and stays so.
+        # The job is ready now, and remains so.
         self.assertEqual(client.ask("pause-tube default 1000"), "PAUSED")
         self.assertEqual(client.ask(f"release {job} 0 0"), "RELEASED")
         os.kill(process.pid, signal.SIGCONT)
@@ -294,7 +294,7 @@ class Touches(WorkTest):
         job = client.put(b"x", ttr=UNTOUCHED_TTR)
         process = self.start_work(server, "--count", 1, "--", *self.sleeper())
         pid = self.wait_for_pid("pid")
-        os.kill(process.pid, signal.SIGSTOP)  # it cannot touch
+        os.kill(process.pid, signal.SIGSTOP)  # which it cannot touch
         self.assertEqual(client.reserve(), (job, b"x"))
         self.assertEqual(client.ask(f"delete {job}"), "DELETED")
         os.kill(process.pid, signal.SIGCONT)
@@ -347,7 +347,7 @@ class Ends(WorkTest):
             self.assertEqual(self.work(server, "-j", 2, "--exit-when-idle", 0, "--", "true"),
                              (DONE, "", ""))
             self.assertEqual(client.stats()["cmd-delete"], 3)
-            # With more to take than there is.
+            # With more workers than jobs.
             client.put(b"x")
             self.assertEqual(self.work(server, "-j", 8, "--count", 4, "--exit-when-idle", 0, "--",
                                        "true"), (DONE, "", ""))
@@ -369,7 +369,7 @@ class Ends(WorkTest):
                 server, "-j", 2, "--exit-when-idle", 0, "--", "sh", "-c",
                 f"echo >> {self.path('begun')}; while ! [ -e {gate} ]; do sleep 0.01; done")
             self.wait_for_file("begun")
-            # The other slot has had its answer: it waits anew, for longer.
+            # The other worker's reserve was answered, and it waits again, for longer.
             until("another reserve", lambda: client.stats()["cmd-reserve-with-timeout"] >= 3)
             client.put(b"second")
             until("both to run", lambda: len(self.path("begun").read_text("utf-8")) == 2)
@@ -392,7 +392,7 @@ class Ends(WorkTest):
                 pid = self.wait_for_pid("pid")
                 until("both connections", lambda: client.stats()["current-waiting"] == 1)
                 process.send_signal(number)
-                # Its other connection is closed; this one is not.
+                # Its other connection is closed; this connection is not.
                 until("no more waiting", lambda: client.stats()["current-waiting"] == 0)
                 self.assertTrue(is_alive(pid))
                 other = client.put(b"y")
@@ -413,7 +413,8 @@ class Ends(WorkTest):
             connections = client.stats()["current-connections"]
             self.assertEqual(connections, 2)
             process.send_signal(signal.SIGTERM)
-            # The first must be taken before the second comes: they are not counted while pending.
+            # The first job must be reserved before the second is put: they are not counted while
+            # pending.
             until("the signal to be taken", lambda: not is_pending(process, signal.SIGTERM))
             self.assertTrue(is_alive(pid))
             process.send_signal(signal.SIGTERM)
@@ -489,7 +490,7 @@ class Mistakes(WorkTest):
                     program.unlink()
                 else:
                     program.chmod(stat.S_IRUSR)
-                    # Nobody is refused what root is allowed: only a program without any x.
+                    # Root may execute any program with an x bit, so the program has none.
                 second = client.put(b"x", priority=5)
                 got, errors = self.wait_for_end(process)
                 self.assertEqual(got, code, errors)

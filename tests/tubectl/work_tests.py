@@ -1,12 +1,13 @@
-"""What the tests of `tubectl work` share: how it runs on, and commands that tell of themselves."""
+"""Helpers of the tests of `tubectl work`: a process that runs on, and commands that report their
+process ids."""
 
 import pathlib
 import subprocess
 
 from programs import SANITIZED, SECONDS, TubectlTest, until, within
 
-# Of jobs that are to be touched in time: a busy machine keeps a command waiting, and a sanitized
-# one takes long to start.
+# The TTR of jobs that have to be touched in time: a busy machine delays a command, and a sanitized
+# command starts slowly.
 SHORT_TTR = 6 if SANITIZED else 3
 
 
@@ -19,7 +20,7 @@ def is_alive(pid):
 
 
 def is_pending(process, number):
-    """A signal that it has not taken yet."""
+    """True if the process has this signal pending."""
     status = pathlib.Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
     fields = dict(line.split(":", 1) for line in status.splitlines())
     pending = int(fields["SigPnd"], 16) | int(fields["ShdPnd"], 16)
@@ -33,7 +34,7 @@ class WorkTest(TubectlTest):
         self.files.mkdir()
 
     def start_work(self, server, *arguments, **options):
-        """One that runs on; it ends with the test at the latest."""
+        """Starts a process that runs on; it ends with the test at the latest."""
         process = self.popen(server, "work", *arguments, stdin=subprocess.DEVNULL,
                              stderr=subprocess.PIPE, **options)
 
@@ -54,14 +55,14 @@ class WorkTest(TubectlTest):
         return within(what, process.stderr.readline).decode()
 
     def work(self, server, *arguments):
-        """(exit code, stdout, stderr) of one that ends by itself."""
+        """(exit code, stdout, stderr) of a run that ends by itself."""
         return self.run_tubectl(server, "work", *arguments)
 
     def path(self, name):
         return self.files / name
 
     def wait_for_file(self, name):
-        """Its text, once there is a line."""
+        """The text of the file, once it is not empty."""
         path = self.path(name)
         return until(f"the file {name}", lambda: path.exists() and path.read_text("utf-8"))
 
@@ -69,7 +70,7 @@ class WorkTest(TubectlTest):
         return int(self.wait_for_file(name))
 
     def state_of(self, client, job):
-        """Of stats-job; nothing: there is no such job."""
+        """The state in stats-job; None if the job does not exist."""
         client.send(f"stats-job {job}\r\n".encode())
         words = client.line().split()
         if words[0] == "NOT_FOUND":
@@ -81,5 +82,5 @@ class WorkTest(TubectlTest):
         until(f"job {job} to be {state}", lambda: self.state_of(client, job) == state)
 
     def sleeper(self, name="pid"):
-        """A command that tells its pid and then goes on for as long as nobody ends it."""
+        """A command that writes its pid to a file and runs until a signal ends it."""
         return ("sh", "-c", f'echo $$ > {self.path(name)}; exec sleep 1000')

@@ -16,7 +16,7 @@ namespace {
 using tubectl::OptionRow;
 using tubectl::ValueType;
 
-// What a shell offers in place of an argument.
+// The candidates of a shell for an argument.
 enum class Offer : std::uint8_t { none, nothing_known, files, tubes, commands, words };
 
 struct Argument {
@@ -29,7 +29,7 @@ struct Argument {
 };
 
 struct Part {
-  std::string name;  // empty: tubectl itself
+  std::string name;  // empty: the options of tubectl itself
   std::string help;
   std::vector<Argument> options;
   std::vector<Argument> positionals;
@@ -93,7 +93,7 @@ std::vector<std::string> names_of(const std::vector<Argument>& options) {
 
 // --- bash
 
-// How a case tells them: an option's names, or the place of a positional.
+// The pattern of a case: an option's names, or the position of a positional argument.
 std::vector<std::string> bash_patterns(const Part& part) {
   std::vector<std::string> patterns;
   for (std::size_t i = 0; i < part.positionals.size(); ++i) {
@@ -182,7 +182,7 @@ _tubectl() {
   typeset -A opt_args
 )zsh";
 
-// In single quotes; a bracket or a colon would end what it stands in.
+// In single quotes; a bracket or a colon would end the part that contains the text.
 std::string zsh_quoted(std::string_view text, std::string_view special) {
   std::string result;
   for (const char c : text) {
@@ -196,7 +196,7 @@ std::string zsh_quoted(std::string_view text, std::string_view special) {
   return result;
 }
 
-// Without what explains it: it stands on one line of a menu.
+// Without the explanation, because a menu shows one line.
 std::string_view shortened(std::string_view help) {
   return help.substr(0, std::min(help.find(": "), help.find("; ")));
 }
@@ -219,7 +219,7 @@ std::string zsh_action(const Argument& argument) {
   return "";
 }
 
-// "--option=" takes its argument behind a space as well, "-o+" also without one.
+// "--option=" also accepts its argument after a space, "-o+" also without a space.
 std::string zsh_name(const std::string& name, Offer offer) {
   if (offer == Offer::none) return name;
   return name + (name.starts_with("--") ? '=' : '+');
@@ -240,7 +240,7 @@ std::string zsh_option(const Argument& option) {
          fmt::format("'[{}]{}'", zsh_quoted(shortened(option.help), "[]"), zsh_action(option));
 }
 
-// What _arguments is told of a part, each piece behind `indent`.
+// The parts of a specification of _arguments, each piece after `indent`.
 std::string zsh_arguments(const Part& part, std::string_view indent) {
   std::string result;
   for (const Argument& option : part.options) {
@@ -267,8 +267,8 @@ std::string tubectl_bash_tables() {
         fmt::format("    '{}') echo '{}' ;;\n", part.name, fmt::join(names_of(part.options), " "));
   }
   result +=
-      "  esac\n}\n\n# Sets takes to what stands behind an option of a subcommand, or at a place "
-      "of its\n# own arguments; to nothing behind a flag.\n"
+      "  esac\n}\n\n# Sets takes to the kind of an option's argument, or of a positional "
+      "argument, of a\n# subcommand; to nothing for a flag.\n"
       "_tubectl_takes() {\n  takes=\n  case \"$1 $2\" in\n";
   for (const BashCase& one : bash_cases(parts)) {
     result += fmt::format("    {})\n      takes='{}'\n      ;;\n",

@@ -8,8 +8,7 @@
 
 namespace tubed::docs {
 
-// For bash: the functions in packaging/completions/tubectl.bash that list what there is to
-// complete.
+// For bash: the functions in packaging/completions/tubectl.bash that list the candidates.
 std::string tubectl_bash_tables();
 
 // For zsh: the file _tubectl, for a directory of fpath.
