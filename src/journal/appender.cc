@@ -31,8 +31,8 @@ void Appender::add(const Fact& fact, std::uint64_t record_bytes) {
   ++appended_;
 }
 
-// The pending batch that the next record joins: the last one, or a new one after it, in the next
-// segment if the record does not fit into this one.
+// The pending batch that the next record joins: the last batch, or a new batch after it. If the
+// record does not fit into the segment, the new batch is in the next segment.
 CommitBatch& Appender::batch_for(std::uint64_t record_bytes) {
   bool joins = !pending_.empty();
   const LogPlace head = liveness_.head();

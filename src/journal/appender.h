@@ -1,8 +1,8 @@
 // Appender: encodes facts at the head of the log, into the batches that the next commit will write.
 //
-// A batch lies in one segment. Where the segment is full, the head moves to the next one and a new
-// batch begins there; the file of that segment need not exist yet. A record that is larger than a
-// segment gets a segment of its own. Each record is accounted for in SegmentLiveness and in Space
+// A batch lies in one segment. Where the segment is full, the head moves to the next segment and a
+// new batch begins there; the file of that segment need not exist yet. A record that is larger than
+// a segment gets a segment of its own. Each record is accounted for in SegmentLiveness and in Space
 // as it is appended.
 //
 // Invariant: the pending batches follow each other without a gap, in positions and on disk, and end
@@ -30,7 +30,7 @@ struct CommitBatch {
   BatchHeader header;
   Batch records;
 
-  // Of the fact after its last one.
+  // The position after its last fact.
   Lsn end_lsn() const { return header.lsn + header.facts; }
   std::uint64_t end_offset() const { return header.offset + records.bytes(); }
 };

@@ -9,13 +9,16 @@
 #include "base/zeros.h"
 #include "journal/segment.h"
 
+// A backup lists the segments, opens them all, and then copies them one by one up to the last whole
+// batch. The server may write, create, remove and reuse segments meanwhile; the comments of
+// open_all() and Backup explain why the copy is consistent all the same.
 namespace tubed::journal {
 
 namespace {
 
 constexpr int kAttempts = 20;
-// One more is enough where a write was going on: the write was complete when what follows it was
-// read.
+// Reads of a segment without progress before it counts as damaged. If a write was in progress, the
+// second read finds it complete.
 constexpr int kReads = 3;
 
 struct OpenSegment {
@@ -32,8 +35,8 @@ std::vector<std::uint64_t> sequences_in(const std::vector<FileInfo>& files) {
   return sequences;
 }
 
-// All segments, oldest first, without a gap. Compaction may remove one, and growth add one, while
-// the directory is listed and the files are opened: then it is listed again.
+// Opens all segments, oldest first, without a gap. While the directory is listed and the files are
+// opened, segments may be removed and created: then the directory is listed again.
 Result<std::vector<OpenSegment>> open_all(Storage& storage) {
   std::string reason = "no segment";
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -61,11 +64,11 @@ Result<std::vector<OpenSegment>> open_all(Storage& storage) {
 // How far a segment's image holds whole batches that follow each other.
 struct Extent {
   std::uint64_t used = kSegmentHeaderBytes;
-  std::uint64_t broken_at = kSegmentHeaderBytes;  // what stands here does not continue the log
+  std::uint64_t broken_at = kSegmentHeaderBytes;  // the bytes here do not continue the log
   Lsn next_lsn = 0;
   bool begun = false;      // a whole batch was read, and it continues what came before
   bool ends_here = false;  // nothing is written from broken_at on
-  bool hole = false;       // behind broken_at stands another whole batch
+  bool hole = false;       // another whole batch follows after broken_at
 };
 
 bool has_batch(SegmentReader& reader, std::uint64_t directory) {
@@ -75,12 +78,12 @@ bool has_batch(SegmentReader& reader, std::uint64_t directory) {
   return false;
 }
 
-// A batch of another identity is no batch: a job's body may hold what looks like one.
+// A batch of another identity is ignored: a job's body may hold bytes that look like a batch.
 Extent measure(std::string_view image, const SegmentHeader& header, std::optional<Lsn> follows) {
   Extent extent;
   SegmentReader reader(image, header.sequence, WallClock{});
   std::optional<Lsn> expected = follows;
-  std::uint32_t lacking = 0;  // facts that the batch still has to have
+  std::uint32_t lacking = 0;  // facts of the batch that are still to come
   for (;; extent.broken_at = reader.offset()) {
     const Parsed parsed = reader.next();
     if (parsed.kind != Parsed::Kind::record) break;
@@ -106,16 +109,18 @@ Extent measure(std::string_view image, const SegmentHeader& header, std::optiona
   return extent;
 }
 
-// The copy ends with a whole batch, and recovery will count its jobs. The count is right: a segment
-// that was missing when the files were listed had been removed, and so the batches that made it
-// needless were whole and written by then. They stand in files that were listed, all of which were
-// open before the first was read, so they are in the copy. A segment that goes later is in it too.
+// Copies segment by segment.
+//
+// The copy ends with a whole batch, and recovery will compare its jobs with the number in that
+// batch. They agree. A segment that was missing when the files were listed had been removed, so the
+// batches that replace it were complete by then. These batches are in files that were listed, and
+// all of these were open before the first was read. A segment that is removed later is in the copy.
 //
 // Where the log seems to end, all later segments are searched. A whole batch in one of them means
-// that the log goes on there. Then either a write was going on while a file was read, and reading
-// again, from the segment before, shows what was missing; or the journal is damaged. On a full disk
-// the server reuses the file of a dead segment, so that a file may change after it was opened: when
-// its name is gone, the copy begins again.
+// that the log goes on there. Then either a write was in progress while a file was read, and
+// another read, from the segment before, finds the missing bytes; or the journal is damaged. On a
+// full disk the server reuses the file of a dead segment, so that a file may change after it was
+// opened: if its name has disappeared, the copy begins again.
 class Backup {
  public:
   Backup(Storage& from, Storage& to) : from_(from), to_(to) {}
@@ -126,7 +131,7 @@ class Backup {
       auto copied = copy_all();
       for (const OpenSegment& segment : segments_) from_.close(segment.file);
       if (copied && *copied == Copied::all) return report();
-      // A part of a journal would pass for a whole one.
+      // An incomplete copy must not look like a journal.
       TRY(shrink_to(0));
       if (!copied) return copied.error();
     }
@@ -142,13 +147,13 @@ class Backup {
   };
   struct Stored {
     std::uint64_t bytes;
-    std::optional<Lsn> next_lsn;  // behind its last batch
+    std::optional<Lsn> next_lsn;  // after its last batch
   };
 
   Result<Copied> copy_all() {
     std::size_t furthest = 0;
-    std::uint64_t reached = 0;  // in the segment that is the furthest
-    int reads = 0;              // of it, that came no further
+    std::uint64_t reached = 0;  // offset in segment `furthest`
+    int reads = 0;              // of that segment without progress
     while (stored_.size() < segments_.size()) {
       const std::size_t index = stored_.size();
       auto look = look_at(index);
@@ -163,7 +168,7 @@ class Backup {
       auto breaks = ends && !extent.hole ? has_batch_after(index) : Result<bool>(extent.hole);
       if (!breaks) return give_up(breaks.error());
       if (!*breaks) {
-        // Older segments go only when whole batches say so, and no batch is left.
+        // Older segments were removed, which takes a whole batch in a later segment.
         if (index == 0 && !extent.begun && segments_[0].sequence > 1) {
           return give_up({fmt::format("{} is damaged at offset {}: no group is whole here or later",
                                       segment_name(segments_[0].sequence), extent.broken_at)});
@@ -206,7 +211,7 @@ class Backup {
     return false;
   }
 
-  // The error, unless a file was taken away from under the reader.
+  // The error, unless a file was removed or reused while it was read.
   Result<Copied> give_up(const Error& error) {
     auto files = TRY(from_.list());
     const std::vector<std::uint64_t> there = sequences_in(files);
@@ -227,7 +232,7 @@ class Backup {
     return {};
   }
 
-  // Newest first: what is left has no gap.
+  // Newest first, so that the segments that remain have no gap.
   Result<void> shrink_to(std::size_t count) {
     for (; stored_.size() > count; stored_.pop_back()) {
       const std::uint64_t sequence = segments_[stored_.size() - 1].sequence;

@@ -1,7 +1,8 @@
 // Backup: copies a journal that a server may be writing meanwhile.
 //
-// The copy is a journal of its own: all that was durable when the copy began, and a part of what
-// came since. Files are opened before they are read, so that compaction may remove them meanwhile.
+// The copy is a complete journal. It has every fact that was durable when the copy began, and some
+// of those that became durable since. All files are opened before the first is read, so that
+// compaction may remove them in the meantime.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +16,12 @@ namespace tubed::journal {
 struct BackupReport {
   std::uint64_t segments = 0;
   std::uint64_t bytes = 0;
-  Lsn next_lsn = 0;  // the copy has all facts before this one
+  Lsn next_lsn = 0;  // the copy has the facts before this position
 };
 
-// From `from`, which may be read-only, into `to`, which is empty, and after an error is empty
-// again. O(bytes); holds one segment in memory. The error names file and offset: damage that the
-// log goes on after, a missing segment, or a directory that does not come to rest.
+// Copies `from`, which may be read-only, to `to`, which must be empty. After an error `to` is empty
+// again. O(bytes); holds one segment in memory. The error names file and offset: damage with whole
+// batches after it, a missing segment, or a directory that changes faster than it can be listed.
 Result<BackupReport> back_up(Storage& from, Storage& to);
 
 }  // namespace tubed::journal

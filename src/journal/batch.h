@@ -1,6 +1,6 @@
 // Batch: the records of one commit batch, encoded, as they go to disk. It does no I/O.
 //
-// Small bodies are copied into it. Large ones are referred to and kept alive, so that a body of a
+// Small bodies are copied into it. Large bodies are referred to and kept alive, so that a body of a
 // gigabyte is neither copied nor freed while it is being written.
 #pragma once
 
@@ -23,7 +23,7 @@ class Batch {
 
   // Of all records, with the header.
   std::uint64_t bytes() const { return text_.size() + referred_bytes_; }
-  // What is to be written, in order. Valid until the batch changes or is destroyed.
+  // The bytes to be written, in order. Valid until the batch changes or is destroyed.
   std::vector<std::string_view> pieces() const;
 
  private:

@@ -8,6 +8,11 @@
 #include "base/zeros.h"
 #include "journal/little_endian.h"
 
+// A binlog is a sequence of records. Each begins with the length of a tube's name and is either a
+// whole record (name, the struct of the job, its body), which beanstalkd writes for a put and when
+// it compacts, or a short record (a length of 0 and the struct), which it writes for every later
+// change. Entry decodes one record and checks its lengths and numbers; BinlogReader turns the
+// entries of one file after the other into facts.
 namespace tubed::journal {
 
 namespace {
@@ -17,11 +22,11 @@ constexpr std::uint32_t kVersion7 = 7;
 constexpr std::size_t kIntBytes = 4;
 constexpr std::size_t kLineEndBytes = 2;
 constexpr std::uint64_t kMaxBodyBytes = kMaxJobBytesCeiling + kLineEndBytes;
-// Nobody puts that many jobs: whatever names such an id is no record.
+// No server reaches such ids: a record with such an id is damaged.
 constexpr JobId kMaxId = JobId{1} << 62;
 constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
 
-// The two formats differ in the unit of times and in what is written behind the state.
+// The two formats differ in the unit of times and in the fields after the state.
 struct Format {
   std::size_t struct_bytes = 0;
   std::uint64_t nanoseconds = 0;  // a unit of time
@@ -55,7 +60,7 @@ bool zeros_from(std::string_view bytes, std::size_t at) {
   return at >= bytes.size() || all_zeros(bytes.substr(at));
 }
 
-// A name that a client can use in a command. One that begins with '-' was let in at times.
+// A name that a client can use in a command. Some versions accepted a '-' at its beginning.
 bool is_tube_name(std::string_view name) {
   return std::ranges::all_of(name, [](char c) {
     const bool is_alphanumeric =
@@ -81,7 +86,7 @@ Seconds whole_seconds_up(std::int64_t nanoseconds) {
 
 }  // namespace
 
-// One record, as it stands in the file; times in nanoseconds.
+// One record of the file; times in nanoseconds.
 struct BinlogReader::Entry {
   std::string_view tube;  // empty: a short record
   std::string_view body;
@@ -94,12 +99,12 @@ struct BinlogReader::Entry {
   JobCounters counters;
   State state = State::deleted;
 
-  std::size_t bytes = 0;      // as far as its lengths can be believed
+  std::size_t bytes = 0;      // of the record, as far as its lengths are plausible
   std::string_view bad = {};  // a literal: why it does not read
 
   bool whole() const { return !tube.empty(); }
 
-  // What stands at the beginning of `bytes`.
+  // The record at the beginning of `bytes`.
   static Entry parse(std::string_view bytes, const Format& format);
 
  private:
@@ -186,7 +191,7 @@ std::optional<std::uint64_t> binlog_number(std::string_view name) {
 }
 
 Result<std::optional<TornBinlog>> BinlogReader::read(std::string_view image, bool newest) {
-  // beanstalkd makes a file of zeros, or an empty one, before it writes to it.
+  // beanstalkd creates a file empty or filled with zeros before it writes to it.
   if (zeros_from(image, 0)) return std::optional<TornBinlog>();
   if (image.size() < kIntBytes) {
     if (newest) return std::optional(TornBinlog{0, "the file ends in its version"});
@@ -258,7 +263,7 @@ Placement BinlogReader::placement_of(const Entry& entry) const {
       place.until = clock_.to_monotonic(entry.deadline);
       break;
     case State::ready:
-    case State::reserved:  // its holder is gone
+    case State::reserved:  // the client that held it is disconnected
     case State::deleted:
       break;
   }

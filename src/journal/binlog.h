@@ -1,9 +1,9 @@
 // Binlogs: beanstalkd's journal, formats 5 and 7, read as facts.
 //
 // A binlog is the C structs of the machine that wrote it: little-endian here, with an int of four
-// bytes. Nothing in it is checked by a sum, so each length and number is held to what beanstalkd
-// can have written, and beyond that a binlog is believed. The reader knows no file: it is given
-// their contents, oldest first. It remembers each living job's id, state and order, and no bodies.
+// bytes. It has no checksums, so each length and number is compared with the range that beanstalkd
+// can have written, and taken as it is within that range. The reader does no I/O: the caller passes
+// the contents of the files, oldest first. Memory: the id, state and order of each job, no bodies.
 #pragma once
 
 #include <cstdint>
@@ -36,24 +36,24 @@ class BinlogReader {
  public:
   BinlogReader(const WallClock& clock, FactSink& sink) : clock_(clock), sink_(sink) {}
 
-  // Tells the facts of one file: `Added` for a job's first whole record, `Placed` and `Removed` for
-  // what came later. What happened to a job whose whole record is gone is not told.
+  // Emits the facts of one file: `Added` for a job's first whole record, `Placed` and `Removed` for
+  // later records. Records of a job without a whole record are skipped.
   //
-  // The newest file may end anywhere: the result says so. Each beanstalkd begins a file of its own,
-  // so an older one may end in the zeros that it was made of with one torn record before them,
-  // which that beanstalkd's successor did without. All else that does not read is an error, with
-  // its offset and without the file's name. O(bytes).
+  // The newest file may end anywhere; the result says where. An older file may end with a torn
+  // record and the zeros that the file was created with, because each beanstalkd begins a new file
+  // and ignores such an end. Anything else that cannot be read is an error, with its offset and
+  // without the file's name. O(bytes).
   Result<std::optional<TornBinlog>> read(std::string_view image, bool newest);
 
-  // What is there after the files so far.
+  // After the files so far.
   std::uint64_t records() const { return records_; }
   BinlogJobs jobs(Time now) const;  // O(jobs)
-  // Ids from here on were not used.
+  // No id from here on was used.
   JobId next_job_id() const { return next_job_id_; }
 
  private:
   struct Entry;
-  // A job's place, as little of it as is needed later.
+  // The parts of a job's place that later records need.
   struct Rest {
     JobState state = JobState::ready;
     std::uint64_t bury_order = 0;  // buried

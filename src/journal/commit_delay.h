@@ -4,7 +4,7 @@
 //
 // Where a commit is synced: clients that wait for their replies send their next commands together
 // when the replies are there. A commit that began with the first of these commands would leave the
-// others to the next one, and each commit would carry half of them or less. So the commit waits
+// others to the next commit, and each commit would carry half of them or less. So the commit waits
 // until about as many facts are pending as the last commit carried and left pending: for twice the
 // time that the last commit took at most, and never for more than a millisecond. If they do not
 // come, the next commits do not wait: 2, then 4, up to 16 of them, until a wait succeeds again.
@@ -32,7 +32,7 @@ class CommitDelay {
     waited_ = false;
   }
 
-  // At the end of a tick, with so many facts pending: true, wait; false, begin the commit.
+  // At the end of a tick, with `pending` facts: true, wait; false, begin the commit.
   // `synced`: the commit will be.
   bool waits(std::uint64_t pending, Time now, bool synced) {
     if (!synced) return ticks_left_ > 0 && ticks_left_-- > 0;
@@ -56,7 +56,7 @@ class CommitDelay {
   static constexpr int kLastCommits = 2;
   static constexpr Duration kLongest = std::chrono::milliseconds(1);
   static constexpr int kMostFailures = 4;
-  // The tick that the facts are of, and the deferred work of the next one, which is before its
+  // The tick that appended the facts, and the deferred work of the next tick, which is before the
   // poll.
   static constexpr int kTicksOfOnePoll = 2;
 

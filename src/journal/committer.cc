@@ -7,7 +7,7 @@ namespace tubed::journal {
 
 namespace {
 
-// So many pending bytes are worth a commit without delay.
+// From this size on, a commit is not delayed.
 constexpr std::uint64_t kMaxDelayedBytes = 256 << 10;
 
 }  // namespace

@@ -16,7 +16,7 @@
 //  7. When the last batch is written, durable() moves to submitted(): replies that waited for these
 //     facts may be sent.
 //
-// While a commit is in flight, facts gather for the next one: this is group commit.
+// While a commit is in flight, facts gather for the next commit: this is group commit.
 //
 // Invariant: confirmed() <= synced() <= written(), and durable() <= submitted().
 #pragma once
@@ -57,7 +57,7 @@ class Committer {
         submitted_(appender.appended()),
         durable_(appender.appended()) {}
 
-  // The mode has become `always`: what was written before is synced before anything is durable.
+  // The mode has become `always`: older facts are synced before any new fact becomes durable.
   void sync_older_first() { catching_up_ = true; }
 
   // Whether the pending batches should wait for more facts. Asked once per tick, while batches are
@@ -78,11 +78,11 @@ class Committer {
   // A batch with the mark of an orderly stop is written.
   bool mark_written() const { return mark_written_; }
 
-  // Facts before this one were submitted to the disk.
+  // Facts before this position were submitted to the disk.
   Lsn submitted() const { return submitted_; }
-  // Facts before this one are as durable as the mode asks.
+  // Facts before this position are as durable as the mode asks.
   Lsn durable() const { return durable_; }
-  // A batch is written whose header says that the disk has every fact before this one.
+  // A batch is written whose header says that the disk has every fact before this position.
   Lsn confirmed() const { return confirmed_; }
 
   const CommitStats& stats() const { return stats_; }

@@ -31,7 +31,7 @@ struct Options {
   bool syncs_by_interval() const { return sync > Duration() && sync != Duration::max(); }
 };
 
-// What the journal needs from the program that runs it.
+// The program that runs the journal, as the journal sees it.
 class JournalHost {
  public:
   // Something has changed, such as durable() or the free space: flush() is to be called soon.
@@ -68,8 +68,8 @@ struct Context {
   void fail(const std::string& reason) {
     if (!std::exchange(failed, true)) host.report_failure(reason);
   }
-  // Whether the part that receives this outcome goes on: false after a failure, this one or an
-  // earlier one. An outcome without space is not a failure.
+  // Whether the part that receives this outcome goes on: false after a failure, whether in this
+  // operation or earlier. A lack of space is not a failure.
   bool continues_after(const Outcome& outcome) {
     if (!failed && outcome.kind == Outcome::Kind::failed) fail(outcome.reason);
     return !failed;

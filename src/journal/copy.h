@@ -2,7 +2,8 @@
 // import; it blocks. It holds one segment in memory, and about 10 bytes for each job that exists
 // (150 for one whose neighbours by id do not), to count them.
 //
-// Nothing of it counts as a journal until finish() has succeeded: whoever uses it sees to that.
+// The result is not a journal until finish() has succeeded. The caller sees to it that an
+// incomplete copy is not used.
 #pragma once
 
 #include <string>
@@ -18,23 +19,22 @@ namespace tubed::journal {
 class LogCopy final : public FactSink {
  public:
   struct Settings {
-    std::uint64_t directory = 0;  // the new journal's identity
-    std::uint64_t segment_bytes =
-        0;  // how large a segment grows; one that has one record may be larger
+    std::uint64_t directory = 0;      // the new journal's identity
+    std::uint64_t segment_bytes = 0;  // the most of a segment, unless a single record is larger
     WallClock clock;
     std::int64_t now = 0;  // wall clock, nanoseconds since 1970
   };
 
   LogCopy(Storage& storage, const Settings& settings) : storage_(storage), settings_(settings) {}
 
-  // Keeps the fact; after a failed write nothing more is kept, and finish() says why.
+  // Writes the fact. After a failed write nothing more is written, and finish() returns the error.
   void fact(const Fact& fact) override;
-  // Ids below are used, be there jobs of them or not.
+  // The ids before `next` are used, whether jobs have them or not.
   void use_ids_below(JobId next);
-  // Everything is durable, with a clean end; a journal of no fact has one empty segment.
+  // Makes everything durable, with a clean end. Without any fact the journal has one empty segment.
   Result<void> finish();
 
-  // Kept so far.
+  // Written so far.
   std::uint64_t facts() const { return next_lsn_; }
 
  private:
@@ -46,11 +46,11 @@ class LogCopy final : public FactSink {
   Storage& storage_;
   Settings settings_;
   SegmentLiveness liveness_;  // for the number of jobs
-  std::string segment_;       // the segment's bytes so far; empty: it is not begun
+  std::string segment_;       // its bytes so far; empty: it is not begun
   std::uint64_t sequence_ = 1;
   std::uint32_t seed_ = 0;
-  Lsn segment_lsn_ = 0;       // of the segment's first fact: all before are on disk
-  std::size_t batch_at_ = 0;  // where the batch's record stands; 0: no batch is open
+  Lsn segment_lsn_ = 0;       // of the segment's first fact: earlier facts are on disk
+  std::size_t batch_at_ = 0;  // the offset of the batch header; 0: no batch is open
   Lsn batch_lsn_ = 0;
   Lsn next_lsn_ = 0;  // of the next fact
   JobId next_job_id_ = 1;

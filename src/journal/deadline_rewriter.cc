@@ -9,7 +9,7 @@ constexpr std::uint64_t kJobsSeenPerSlice = 4'096;
 
 }  // namespace
 
-// What one slice may write and look at.
+// The sink and the budget of one slice.
 class DeadlineRewriter::Slice final : public FactSink {
  public:
   Slice(Context& context, Appender& appender, const std::function<bool()>& congested)

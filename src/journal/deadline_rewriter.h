@@ -9,13 +9,13 @@
 //  2. Otherwise it becomes the offset in force, and every older deadline has to be written again:
 //     the place of each job that is or was delayed, and each pause.
 //  3. run_slice() does so a slice at a time, in the commits of the following ticks. It finds the
-//     jobs as compaction does, by the segments of their live records. Whatever is written in the
-//     meantime, also by compaction, has the new offset already.
+//     jobs as compaction does, by the segments of their live records. Records that are written in
+//     the meantime, also by compaction, have the new offset already.
 //
 // A deadline that has passed is written again, too: on disk it is only a time in the past, and a
 // clock that was set back would put it into the future again.
 //
-// A slice waits while there is no room for it. An orderly stop writes all slices first. After a
+// A slice waits for room. An orderly stop writes all slices first. After a
 // crash in between, the deadlines that were not reached are off by the step.
 #pragma once
 
@@ -42,7 +42,7 @@ class DeadlineRewriter {
 
   // Something is left to be written.
   bool active() const { return progress_.has_value(); }
-  // One slice, if there is room for it. Precondition: active(). It ends early when `congested`
+  // Writes one slice, unless it lacks room. Precondition: active(). It ends early when `congested`
   // returns true, so that it does not use the reserve before the disk has refused to grow; while
   // the journal is closing, it does not ask. True: nothing was written, and there is more to look
   // at.
@@ -52,7 +52,7 @@ class DeadlineRewriter {
   struct Progress {
     std::uint64_t segment = 0;  // whose jobs are looked at
     AddedCursor jobs;
-    std::uint64_t last_segment = 0;  // later ones were written with the offset in force
+    std::uint64_t last_segment = 0;  // later segments have the offset in force
     std::string last_pause;
   };
   class Slice;
@@ -65,7 +65,7 @@ class DeadlineRewriter {
   const SegmentLiveness& liveness_;
   const Space& space_;
   Appender& appender_;
-  std::optional<Progress> progress_;  // nothing: there is nothing to do
+  std::optional<Progress> progress_;  // nothing: all deadlines are right
 };
 
 }  // namespace tubed::journal

@@ -13,13 +13,17 @@
 #include "journal/salvage.h"
 #include "journal/segment.h"
 
+// FieldPrinter walks through the list of fields of a record (layout.h), as the encoder does, so
+// that a new field appears in the dump without a change here. A field has a key and an order;
+// fields without a key are not printed. Times are converted with the clock that the records were
+// read with.
 namespace tubed::journal {
 
 namespace {
 
 using Line = std::back_insert_iterator<std::string>;
 
-// In double quotes, on one line whatever the bytes are.
+// In double quotes, escaped, so that it takes one line.
 std::string quoted(std::string_view text) {
   std::string line = "\"";
   for (const char c : text) {
@@ -122,7 +126,7 @@ void print_record(Line line, const T& record, const WallClock& clock, Bodies bod
   printer.print(line);
 }
 
-// Prints what its header says, and returns what journal its records are to be of.
+// Prints the header, and returns the identity of the journal that the records belong to.
 std::uint64_t print_header(std::string_view image, std::uint64_t sequence,
                            const std::function<void(std::string_view)>& print) {
   const std::string name = segment_name(sequence);
@@ -164,7 +168,7 @@ Result<void> dump(Storage& storage, const std::function<void(std::string_view)>&
       continue;
     }
     const std::uint64_t directory = print_header(image.value(), segment.sequence, print);
-    // Another version's records must not be taken for damage.
+    // Records of another version are not damage.
     if (has_unknown_version(image.value())) continue;
     const auto lost = [&](const LostRange& range) {
       print(fmt::format("{}:{} does not read up to {}: {}", segment_name(segment.sequence),
@@ -210,7 +214,7 @@ std::string describe(const Examined& examined) {
 std::string utc_text(std::int64_t wall) {
   using namespace std::chrono;
   constexpr std::int64_t kSecond = 1'000'000'000;
-  // Rounded down before 1970 too.
+  // Rounded down, before 1970 too.
   const std::int64_t fraction = (wall % kSecond + kSecond) % kSecond;
   const sys_seconds instant(seconds(wall / kSecond - (wall % kSecond < 0 ? 1 : 0)));
   const auto day = floor<days>(instant);

@@ -15,12 +15,12 @@ namespace tubed::journal {
 // Whether a job's body is printed, escaped, or only its length.
 enum class Bodies : std::uint8_t { length, text };
 
-// One line a record: where it stands, its kind, and its fields by the protocol's names. Times are
-// in UTC.
+// Prints one line for each record: its place, its kind, and its fields by the names of the
+// protocol. Times are in UTC.
 //   journal.0000000001:128 added id=1 tube="default" state=ready pri=0 delay=0 ttr=60 …
 class RecordPrinter final : public RecordSink {
  public:
-  // `clock` is the one that the records were read with.
+  // `clock` is the clock that the records were read with.
   RecordPrinter(const WallClock& clock, Bodies bodies, std::function<void(std::string_view)> print)
       : clock_(clock), bodies_(bodies), print_(std::move(print)) {}
 
@@ -33,13 +33,13 @@ class RecordPrinter final : public RecordSink {
   std::function<void(std::string_view)> print_;
 };
 
-// Prints every record of every segment, oldest first; says where something does not read and goes
-// on behind it. The error is the first that a file gave when it was to be read; the others were
-// printed all the same. O(bytes); holds one segment in memory.
+// Prints every record of every segment, oldest first. Prints a line for each range that cannot be
+// decoded and continues after it. If a file cannot be read, prints that, continues with the next
+// file, and returns the first such error. O(bytes); holds one segment in memory.
 Result<void> dump(Storage& storage, const std::function<void(std::string_view)>& print,
                   Bodies bodies = Bodies::length);
 
-// What examine() found, a few lines of text.
+// A summary of an examined journal, a few lines of text.
 std::string describe(const Examined& examined);
 
 // "2026-11-21T05:35:28.000000001Z", of nanoseconds since 1970.

@@ -1,7 +1,7 @@
 // Format: what one version of the journal's format says about records.
 //
 // A segment's header names its version, and SegmentReader reads the records with that version's
-// Format. A new version is a new Format in the table of format.cc; the functions of the older ones
+// Format. A new version is a new Format in the table of format.cc; the functions of older formats
 // stay as they are, since segments of an older version stay until compaction has removed them.
 #pragma once
 

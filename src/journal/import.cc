@@ -7,6 +7,8 @@
 #include "journal/binlog.h"
 #include "journal/segment.h"
 
+// import_binlogs() looks at the directory, decides from the markers where an earlier import
+// stopped, and continues there. The steps are those of import.h.
 namespace tubed::journal {
 
 namespace {
@@ -21,7 +23,7 @@ struct Binlog {
   std::uint64_t bytes = 0;
 };
 
-// What there is of an import in the directory.
+// The files of the directory that concern an import.
 struct Found {
   std::vector<Binlog> binlogs;  // oldest first
   std::vector<std::string> segments;
@@ -46,7 +48,7 @@ Result<Found> look(Storage& storage) {
   return found;
 }
 
-// Why nothing can be imported from what is there.
+// Why these files cannot be imported; nothing: they can.
 std::optional<Error> objection(const Found& found) {
   const std::string_view marker = found.done ? kImportDone : kImportBegun;
   if (found.done && found.segments.empty()) {
@@ -155,8 +157,8 @@ class Import {
                                        binlog.bytes, torn.reason));
   }
 
-  // The directory is again as it was. Where that fails as well, the marker stays, and the next
-  // start sees to it.
+  // Restores the directory as it was. If that fails as well, the marker stays, and the next start
+  // restores it.
   Error take_back(Error error) {
     auto found = look(storage_);
     if (found && remove_segments(found->segments)) {

@@ -7,6 +7,10 @@
 #include "base/assert.h"
 #include "journal/segment.h"
 
+// flush() is the end of a tick. It runs the parts in this order: a refused write is repeated;
+// copies and rewritten deadlines are appended and the commit begins; a dead segment is removed; a
+// sync and a step of growth begin. Each of these operations runs in the background and ends in
+// advance().
 namespace tubed::journal {
 
 namespace {

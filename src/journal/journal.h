@@ -79,7 +79,7 @@ class Journal final : public FactLog {
   LogStats stats() const override;
   std::uint64_t segment_of(JobId id) const override { return liveness_.segment_of(id); }
 
-  // Facts before this one were submitted to the disk.
+  // Facts before this position were submitted to the disk.
   Lsn submitted() const { return committer_.submitted(); }
 
  private:

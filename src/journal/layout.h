@@ -67,7 +67,7 @@ constexpr auto& member_of(Record& record) {
   }
 }
 
-// What is common to all fields that are members of a record.
+// The base of all fields that are members of a record.
 template <auto... Path>
 struct Field {
   Shown shown;
@@ -87,7 +87,7 @@ struct Value : Field<Path...> {
   static constexpr std::size_t bytes = encoded_bytes<Type<Record>>;
 };
 
-// A member that takes `Bytes` bytes before the texts. The tag says how it is encoded.
+// A member that takes `Bytes` bytes before the texts. Its tag selects the encoding.
 template <class Tag, auto Path, std::size_t Bytes>
 struct Member : Field<Path> {
   template <class Record>

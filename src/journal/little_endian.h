@@ -1,4 +1,4 @@
-// Numbers as they stand on disk: little-endian, unaligned, on any machine.
+// Numbers in their encoding on disk: little-endian, unaligned, on any machine.
 #pragma once
 
 #include <bit>

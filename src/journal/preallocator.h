@@ -1,10 +1,10 @@
-// Preallocator: the open files of the log, from the segment that is being written to the last one
-// that was created ahead of need, and their growth in the background.
+// Preallocator: the open files of the log, from the segment that is being written to the last
+// segment that was created ahead of need, and their growth in the background.
 //
 // A segment file is created with half its size and then grows in chunks, so that the space that is
 // set aside is small where few jobs are live. A file is never created shorter than that: a shorter
-// one could not be reused when it is dead. One step of growth runs at a time. The class decides how
-// the files grow next, Space decides when.
+// file could not be reused when it is dead. One step of growth runs at a time. The class decides
+// how the files grow next, Space decides when.
 //
 // It owns the files that it has open. The log leaves them oldest first: take_first().
 //
@@ -34,15 +34,15 @@ class Preallocator {
 
   void set_sizes(const Sizes& sizes) { sizes_ = sizes; }
 
-  // Adds a file that exists. Segments are added in log order, without a gap.
+  // Adds a file that exists. Segments are adopted in log order, without a gap.
   void adopt(std::uint64_t segment, FileId file, std::uint64_t bytes);
 
   // The segment's file, if it is allocated up to `place.end`. O(1).
   std::optional<FileId> file_for(const LogPlace& place) const;
-  // The length up to which the segment can be used. A file does not grow any more if another one
+  // The length up to which the segment can be used. A file does not grow any more if another file
   // follows it, or if the disk has refused that. O(1).
   std::uint64_t limit_of(std::uint64_t segment) const;
-  // How many bytes are allocated after `place`, in its segment and in later ones. O(files).
+  // How many bytes are allocated after `place`, in its segment and in later segments. O(files).
   std::uint64_t bytes_beyond(const LogPlace& place) const;
   // Of all its files.
   std::uint64_t bytes() const { return bytes_; }
@@ -58,8 +58,8 @@ class Preallocator {
   // Takes that step and calls `grown` when it has ended. Precondition: not growing.
   void grow(const Step& step, std::int64_t wall_time, std::function<void(const Outcome&)> grown);
   // As a step of growth, turns the file of a dead segment into the next segment, with `bytes` of
-  // its bytes, and calls `reused`. For a full disk: neither this file nor the one before it grows
-  // any more. Precondition: not growing.
+  // its bytes, and calls `reused`. For a full disk: neither this file nor its
+  // predecessor grows any more. Precondition: not growing.
   void reuse(std::uint64_t dead, std::uint64_t bytes, std::int64_t wall_time,
              std::function<void(const Outcome&)> reused);
   bool growing() const { return growing_; }

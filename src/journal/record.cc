@@ -1,7 +1,11 @@
 #include "journal/record.h"
 
 // The fields of a record are listed once, in journal/layout.h. Sizer, Writer and Reader walk
-// through that list: what they do with one kind of field is one member function `field`.
+// through that list. Each has a member function `field` for each kind of field, and a member
+// function `value` for each type of value. The Writer assumes zeroed memory. The Reader collects
+// the first reason why a record is impossible and keeps going, because the precondition (the
+// payload has the fixed bytes) makes that safe. A body is copied last, after everything else was
+// checked.
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -28,7 +32,7 @@ constexpr std::size_t padded(std::size_t bytes) {
   return (bytes + kRecordAlignment - 1) & ~(kRecordAlignment - 1);
 }
 
-// Of a record with a payload of that many bytes.
+// The size of a record with a payload of that many bytes.
 constexpr std::size_t whole(std::size_t payload) {
   return padded(kRecordHeaderBytes + payload);
 }
@@ -132,7 +136,7 @@ class Writer {
     std::memcpy(at_, text.data(), text.size());
     at_ += text.size();
   }
-  // append_added() decides whether it is copied.
+  // append_added() copies it, or leaves it out.
   template <auto Path, class Record>
   void field(const layout::Body<Path>& /*field*/, const Record& /*record*/) {}
 
@@ -149,7 +153,7 @@ void write_record(char* at, const Record& record, const WallClock& clock) {
   for_each_field<Record>([&](const auto& field) { writer.field(field, record); });
 }
 
-// Of what follows `at` and the checksum, up to the end of `out`.
+// The checksum of the record at `at`, which ends with `out`.
 std::uint32_t checksum_from(const std::string& out, std::size_t at, std::uint32_t seed) {
   return crc32c(seed, std::string_view(out).substr(at + kChecked));
 }

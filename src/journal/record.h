@@ -2,7 +2,7 @@
 //
 // A record: u32 CRC32C of all that follows it, seeded with its segment's seed; u32 payload length;
 // the payload, whose first byte is the kind; zeros up to a multiple of 8. Little-endian throughout.
-// It knows no file.
+// No I/O.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,28 @@
 
 namespace tubed::journal {
 
-// Between the machine's two clocks: on disk time is wall time, in memory it is monotonic.
+// Converts between the two clocks of the machine: times are wall time on disk and monotonic in
+// memory.
 struct WallClock {
-  Duration offset{};  // what has passed since 1970, minus monotonic time
+  Duration offset{};  // wall time since 1970 minus monotonic time
 
   // Nanoseconds since 1970. Both saturate.
   std::int64_t to_wall(Time time) const;
   Time to_monotonic(std::int64_t wall) const;
 };
 
-// Stands before the facts that were written together, and says where in the log they stand. They
-// count together or not at all.
+// The header of a commit batch. It precedes the facts that were written together, and gives their
+// position in the log. The facts of a batch count together or not at all.
 struct BatchHeader {
   std::uint64_t directory = 0;  // the journal's identity
   std::uint64_t offset = 0;     // of this record in its segment
   Lsn lsn = 0;                  // of its first fact, or of the next to come
-  Lsn durable = 0;              // every fact before this one was on disk when this was written
-  JobId next_job_id = 0;        // no id from here on was used before this
+  Lsn durable = 0;              // every fact before this position was on disk when this was written
+  JobId next_job_id = 0;        // no id from here on was used before the batch
   std::int64_t written = 0;     // wall clock, nanoseconds since 1970
-  std::uint32_t facts = 0;      // in this batch
-  std::uint64_t jobs = 0;       // that exist behind its last fact
-  bool clean = false;           // the server stopped and left nothing behind it
+  std::uint32_t facts = 0;      // in the batch
+  std::uint64_t jobs = 0;       // that exist after its last fact
+  bool clean = false;           // the server stopped in order; nothing follows
 
   friend bool operator==(const BatchHeader&, const BatchHeader&) = default;
 };
@@ -48,7 +49,7 @@ inline constexpr std::size_t kRecordHeaderBytes = 8;
 inline constexpr std::size_t kBatchHeaderBytes = 72;
 inline constexpr std::size_t kPlacedBytes = 56;
 inline constexpr std::size_t kRemovedBytes = 24;
-// Whole records, with header and padding.
+// Sizes of whole records, with header and padding.
 std::size_t added_bytes(std::size_t tube_bytes, std::size_t body_bytes);
 std::size_t paused_bytes(std::size_t tube_bytes);
 std::size_t record_bytes(const Fact& fact);
@@ -60,11 +61,11 @@ std::optional<std::size_t> append_record(std::string& out, std::uint32_t seed, c
 // Fills exactly kBatchHeaderBytes.
 void write_batch_header(std::span<char> out, std::uint32_t seed, const BatchHeader& batch);
 
-// What stands at the beginning of `bytes`.
+// The result of decoding the beginning of some bytes.
 struct Parsed {
   enum class Kind : std::uint8_t {
     record,
-    end,  // a header of zeros, or nothing: nothing was written here
+    end,  // a header of zeros, or no bytes: nothing was written here
     bad,
   };
   Kind kind = Kind::end;
@@ -74,8 +75,7 @@ struct Parsed {
 };
 // O(length of the record).
 Parsed parse_record(std::string_view bytes, std::uint32_t seed, const WallClock& clock);
-// Whether kBatchHeaderBytes bytes may be a batch's record. Looks at two fields, not at the
-// checksum.
+// Whether kBatchHeaderBytes bytes may be a batch header. Checks two fields, not the checksum.
 bool looks_like_batch_header(std::string_view bytes);
 
 }  // namespace tubed::journal

@@ -7,14 +7,19 @@
 
 #include "base/zeros.h"
 
+// Examiner takes steps 1 to 5 of recovery.h. It reads one segment at a time. Records are collected
+// in batch_ until the batch is complete, and only then passed on, because a batch counts whole or
+// not at all. Once the log has ended (ended_), the remaining segments are searched for evidence
+// only. After the last segment, settle_end() and check_jobs() decide between damage and a torn
+// tail.
 namespace tubed::journal {
 
 namespace {
 
 constexpr std::string_view kUnfinished = ".new";
-constexpr std::uint64_t kMostSegments = UINT32_MAX;  // that a liveness can tell apart
+constexpr std::uint64_t kMostSegments = UINT32_MAX;  // SegmentLiveness stores 32 bits
 
-// No journal comes to ids from here on. After the largest number the next id would be 0.
+// No journal reaches these ids. After the largest number the next id would be 0.
 constexpr JobId kIdsEnd = UINT64_MAX - UINT32_MAX;
 
 Error damage(std::string message) {
@@ -26,7 +31,7 @@ Error damaged(std::uint64_t segment, std::uint64_t offset, std::string_view reas
       fmt::format("{} is damaged at offset {}: {}", segment_name(segment), offset, reason));
 }
 
-// Opens a file for as long as it is read.
+// Opens the segment, reads it and closes it.
 Result<std::string> read_file(Storage& storage, std::uint64_t sequence) {
   auto file = TRY(storage.open(segment_name(sequence)));
   auto image = storage.read(file);
@@ -65,7 +70,7 @@ class Examiner {
     std::size_t bytes;
     Record record;  // points into the segment's image
   };
-  // Where the log ends although something stands there.
+  // Where the log ends although something is written there.
   struct End {
     std::uint64_t segment = 0;
     std::uint64_t offset = 0;
@@ -121,7 +126,7 @@ class Examiner {
     return {};
   }
 
-  // Takes batches until the segment or the log ends.
+  // Step 3: takes batches until the segment or the log ends.
   void read_log(std::size_t index, SegmentReader& reader, std::string_view image) {
     for (;;) {
       const std::uint64_t offset = reader.offset();
@@ -135,7 +140,7 @@ class Examiner {
     }
   }
 
-  // Why what stands at `offset` cannot follow what was read; empty: it can.
+  // Why the bytes at `offset` do not continue the log; empty: they do.
   std::string ends_log(std::size_t index, const Parsed& parsed, std::string_view image,
                        std::uint64_t offset) const {
     if (parsed.kind == Parsed::Kind::bad) return std::string(parsed.reason);
@@ -168,7 +173,7 @@ class Examiner {
     return index == 0 && (found_.segments.front().sequence != 1 || batch.lsn == 0);
   }
 
-  // Older segments went only when this one had a batch that was on the disk.
+  // Older segments were removed, but this segment has no whole batch: it must have had one then.
   bool begins_late() const {
     return !begun_ && !found_.segments.empty() && found_.segments.front().sequence > 1;
   }
@@ -222,7 +227,7 @@ class Examiner {
     for (; next <= segment; ++next) liveness.open_segment(next, kSegmentHeaderBytes);
   }
 
-  // A batch counts whole or not at all: if one is open the log is cut in front of it.
+  // A batch counts whole or not at all: the log is cut before a batch that is incomplete.
   void end_log(std::size_t index, std::uint64_t offset, std::string reason) {
     ended_ = true;
     end_ = {found_.segments[index].sequence, offset, std::move(reason)};
@@ -235,7 +240,7 @@ class Examiner {
     batch_.clear();
   }
 
-  // Whole batches behind the end of the log tell how much of it was once on disk.
+  // Step 4: whole batches after the end of the log say how much of it was on disk.
   void gather_evidence(SegmentReader& reader) {
     while (const auto batch = reader.find_batch()) {
       if (batch->directory != found_.directory) continue;
@@ -249,8 +254,8 @@ class Examiner {
       return damaged(end_.segment, end_.offset, end_.reason);
     }
     found_.clean = false;
-    // The log goes on behind its last whole batch. What was written to later segments cannot be
-    // used; segments that nothing was written to can, if no other stands between.
+    // The log continues after its last whole batch. Later segments cannot be used if they hold
+    // anything; empty segments can, unless a used segment is between.
     const std::size_t keep = found_.current + 1;
     if (last_touched_ >= keep) {
       for (std::size_t i = found_.segments.size() - 1; i >= keep; --i) {
@@ -261,9 +266,9 @@ class Examiner {
     return {};
   }
 
-  // Earlier in the log the numbers need not agree: a job may have come with a segment that is gone,
-  // and its copy stands further on. But a segment goes only when what replaces it is on the disk,
-  // in whole batches, so that at the end they agree after every crash.
+  // Step 5. Earlier in the log the numbers need not agree: the `Added` of a job may be in a segment
+  // that was removed, and its copy further on. But a segment is removed only when all records that
+  // replace it are on the disk, in whole batches, so that the numbers agree at the end.
   Result<void> check_jobs() const {
     const std::uint64_t given = found_.liveness.jobs();
     if (!begun_ || given == jobs_) return {};
@@ -287,12 +292,12 @@ class Examiner {
   Examined found_;
   std::uint64_t bytes_done_ = 0;
   std::uint64_t bytes_total_ = 0;
-  std::vector<Entry> batch_;  // what was read of it; empty: none is open
+  std::vector<Entry> batch_;  // the incomplete batch so far; empty: between batches
   bool begun_ = false;        // a whole batch was read
-  std::uint64_t jobs_ = 0;    // that there are, says the last whole batch
-  bool ended_ = false;        // by something that does not read
+  std::uint64_t jobs_ = 0;    // by the last whole batch
+  bool ended_ = false;        // something does not continue it
   End end_;
-  std::size_t last_touched_ = 0;  // of the segments from the log's end on
+  std::size_t last_touched_ = 0;  // from the end of the log on
   Lsn durable_ = 0;
   std::optional<Error> impossible_;  // a record whose checksum is right
 };
@@ -305,11 +310,11 @@ bool lacks_space(const Result<void>& result) {
 Result<void> settle(Storage& storage, FoundSegment& segment, bool goes_on, bool torn) {
   auto file = TRY(storage.open(segment_name(segment.sequence)));
   Result<void> result;
-  // The log has left it and did not come to trim it, or it is torn behind that place.
+  // The segment was left and not yet trimmed, or it is torn after its last batch.
   if (!goes_on && segment.file_bytes > segment.used_bytes) {
     result = storage.truncate(file, segment.used_bytes);
     if (result) segment.file_bytes = segment.used_bytes;
-    if (!torn && lacks_space(result)) result = {};  // it keeps its zeros, as a full disk's may
+    if (!torn && lacks_space(result)) result = {};  // it may keep its zeros
   }
   if (result) result = storage.sync_now(file);
   storage.close(file);
@@ -324,13 +329,13 @@ Result<Examined> examine(Storage& storage, const WallClock& clock, RecordSink& s
 }
 
 Result<void> repair(Storage& storage, Examined& examined) {
-  // Newest first: after another crash there is no gap.
+  // Newest first, so that another crash leaves no gap.
   for (const std::string& name : examined.leftovers) {
     const auto removed = storage.remove_now(name);
     const bool may_stay = name.ends_with(kUnfinished) && lacks_space(removed);
     if (!removed && !may_stay) return removed;
   }
-  // A reply may tell of what was read here: the disk must have it, whatever the mode was.
+  // Replies will depend on what was read here: it must be on the disk, whatever the mode was.
   for (std::size_t i = 0; i < examined.segments.size(); ++i) {
     const bool torn = i == examined.current && examined.cut.has_value();
     const bool goes_on = i >= examined.current && !torn;

@@ -1,9 +1,22 @@
-// Recovery: what a journal's directory holds, read from its oldest record to its newest.
+// Recovery: reads the journal's directory from the oldest record to the newest, and decides what
+// counts. The protocol:
 //
-// examine() changes nothing, so that tools can use it on any directory; repair() then removes the
-// traces of a crash. Between damage and a crash's trace the log itself decides: a record that does
-// not read is damage if a later batch says that it was on disk, or if the jobs that the log gives
-// up to there are not as many as its last whole batch says; otherwise the log ends there.
+//  1. List the directory. Segments must be numbered without a gap; unfinished files are noted.
+//  2. Read the segments, oldest first. Each must have a valid header with the same identity.
+//  3. Take batches as long as they are whole and continue the positions of the log. Each record of
+//  a
+//     whole batch goes to the RecordSink and to SegmentLiveness.
+//  4. Where something does not continue the log, the log ends. Later bytes are only searched for
+//     evidence: the largest `durable` of any whole batch of this journal.
+//  5. Damage or a torn tail? It is damage if that `durable` is beyond the end of the log: a fact is
+//     missing that was on the disk. It is also damage if the number of jobs differs from the number
+//     in the last whole batch: something that replaced removed segments is missing. Otherwise it is
+//     a torn tail, and a cut at the last whole batch loses nothing that was acknowledged.
+//  6. repair() makes the directory agree: unusable later segments and unfinished files are removed,
+//     newest first; the tail is cut; and everything that was read is synced, before a reply relies
+//     on it.
+//
+// examine() takes steps 1 to 5 and changes nothing, so that tools can use it on any directory.
 // docs/journal-format.md: "What a crash may leave behind".
 #pragma once
 
@@ -20,14 +33,14 @@
 
 namespace tubed::journal {
 
-// Told of every record of every whole batch, in the order of the log.
+// Receives every record of every whole batch, in log order.
 class RecordSink {
  public:
-  // `offset` and `bytes` are those of the record in its segment. What the record refers to is valid
-  // during the call.
+  // `offset` and `bytes` are the place and size of the record in its segment. Texts that the record
+  // refers to are valid during the call.
   virtual void record(std::uint64_t segment, std::uint64_t offset, std::size_t bytes,
                       const Record& record) = 0;
-  // The same of an `Added` whose job is there already: compaction has copied it.
+  // Likewise for an `Added` of a job that exists: compaction has copied it.
   virtual void copied(std::uint64_t segment, std::uint64_t offset, std::size_t bytes,
                       const Record& record) {
     this->record(segment, offset, bytes, record);
@@ -43,28 +56,28 @@ struct FoundSegment {
   std::uint64_t used_bytes = 0;  // up to the end of its last whole batch; its header at least
 };
 
-// A torn tail: from `offset` of `segment` on, where a batch begins or could begin, nothing counts.
+// A torn tail: nothing counts from this place on, which is where a batch begins or would begin.
 struct Cut {
   std::uint64_t segment = 0;
   std::uint64_t offset = 0;
   std::string reason;
-  std::uint64_t lost_batches = 0;  // whole batches behind it, which cannot be used without it
+  std::uint64_t lost_batches = 0;  // whole batches after the cut, which cannot be used
 };
 
 struct Examined {
   std::uint64_t directory = 0;         // the journal's identity; 0: there is no segment
-  std::vector<FoundSegment> segments;  // oldest first, without a gap; the last ones may be unused
+  std::vector<FoundSegment> segments;  // oldest first, without a gap; the last may be unused
   std::size_t current = 0;             // index of the segment where the log ends
   Lsn next_lsn = 0;                    // of the next fact
   JobId next_job_id = 1;
-  bool clean = false;  // the last thing written was an orderly stop
+  bool clean = false;  // the log ends with an orderly stop
   std::optional<Cut> cut;
   std::vector<std::string> leftovers;  // files that a crash left unfinished
   std::uint64_t facts = 0;
   SegmentLiveness liveness;  // of all segments up to the one where the log ends
 };
 
-// How far reading has come: bytes read and bytes to read in all.
+// The progress of reading: bytes read, and bytes to read in all.
 using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 // Reads the whole journal. The error names file and offset: damage, another version, a segment of
@@ -73,9 +86,9 @@ using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 Result<Examined> examine(Storage& storage, const WallClock& clock, RecordSink& sink,
                          const Progress& progress);
 
-// Makes the directory what `examined` says, durably: the tail is cut, what lies behind is removed,
-// leftovers are removed, and what was read is on disk. On a full disk an unfinished file may stay,
-// and zeros behind a segment's last batch, for the next start; `examined` then has the length.
+// Makes the directory agree with `examined`, durably (step 6). On a full disk an unfinished file
+// may stay, and zeros after a segment's last batch, for the next start; `examined` then has the
+// length.
 Result<void> repair(Storage& storage, Examined& examined);
 
 }  // namespace tubed::journal

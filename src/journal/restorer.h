@@ -1,4 +1,4 @@
-// Restorer: takes what recovery reads and gives the queue its jobs back.
+// Restorer: passes the facts that recovery reads to the queue.
 #pragma once
 
 #include "engine/fact.h"
@@ -8,8 +8,8 @@ namespace tubed::journal {
 
 class Restorer final : public RecordSink {
  public:
-  // Facts go to `queue` in the order of the log. A job that compaction has copied is told as
-  // `Added` once, and as `Placed` from then on.
+  // Facts go to `queue` in log order. For a job that compaction has copied, the queue gets one
+  // `Added`, and a `Placed` for each copy.
   explicit Restorer(FactSink& queue) : queue_(queue) {}
 
   void record(std::uint64_t segment, std::uint64_t offset, std::size_t bytes,
@@ -17,7 +17,7 @@ class Restorer final : public RecordSink {
   void copied(std::uint64_t segment, std::uint64_t offset, std::size_t bytes,
               const Record& record) override;
 
-  // When all is read: tells the queue which ids were used.
+  // After the last record: lets the queue know which ids were used.
   void finish(const Examined& examined);
 
  private:

@@ -8,12 +8,16 @@
 
 #include "journal/segment.h"
 
+// read_around_damage() reads one segment, and is also used by the dump. Salvager runs it over all
+// segments. It first determines the identity of the journal by a vote of the segments, because each
+// of them may be damaged, and then copies every record of that identity into a LogCopy, which
+// writes a new journal.
 namespace tubed::journal {
 
 namespace {
 
-// Behind the last byte that is not zero, up to where a record could stand: what lies behind was
-// never written.
+// The end of the last byte that is not zero, rounded up to the alignment of records. Nothing was
+// written after it.
 std::uint64_t end_of_data(std::string_view image) {
   const std::size_t last = image.find_last_not_of('\0');
   if (last == std::string_view::npos) return 0;
@@ -100,13 +104,13 @@ class Salvager final : public RecordSink {
   }
 
  private:
-  // Most segments are right about which journal they are of; the first to have so many wins.
+  // The identity that most segments have; among equals, the first that is found.
   Result<void> find_identity(const std::vector<SegmentFile>& segments) {
     std::map<std::uint64_t, std::size_t> votes;
     std::size_t most = 0;
     for (const SegmentFile& segment : segments) {
       const auto image = read_segment(from_, segment.sequence);
-      if (!image) continue;  // told of when it is to be copied
+      if (!image) continue;  // copy() reports it
       if (has_unknown_version(image.value())) {
         const auto header = decode_header(image.value(), segment.sequence);
         return Error{segment_name(segment.sequence) + " " + header.error().message};
@@ -147,7 +151,7 @@ class Salvager final : public RecordSink {
 
   void take(std::uint64_t segment, std::uint64_t offset, const BatchHeader& batch) {
     into_.use_ids_below(batch.next_job_id);
-    // The numbers begin where the oldest segment does.
+    // Nothing is known about facts before the oldest segment.
     if (begun_ && batch.lsn > next_lsn_) {
       const std::uint64_t missing = batch.lsn - next_lsn_;
       report_.lost_facts += missing;
@@ -188,7 +192,7 @@ class Salvager final : public RecordSink {
   std::uint64_t directory_ = 0;
   bool begun_ = false;  // a batch was read
   Lsn next_lsn_ = 0;
-  bool read_something_ = false;  // of the segment at hand
+  bool read_something_ = false;  // of the segment that is being read
 };
 
 }  // namespace

@@ -1,8 +1,9 @@
-// Salvage: makes a new journal of all that still reads of a damaged one, which stays as it is.
+// Salvage: makes a new journal of all records of a damaged journal that can be read. The damaged
+// journal is not changed.
 //
-// What stands behind damage is kept: a job done twice is better than a job lost. So a job whose
-// removal was lost is back, and a job whose `Added` was lost is gone; what else is told of it does
-// no harm. docs/journal-format.md: "Salvage"
+// Records after damage are copied: a job done twice is better than a job lost. So a job whose
+// `Removed` was lost is back, and a job whose `Added` was lost is gone. Other records of such a job
+// have no effect. docs/journal-format.md: "Salvage"
 #pragma once
 
 #include <cstdint>
@@ -19,24 +20,24 @@
 
 namespace tubed::journal {
 
-// Told of one line, without its end.
+// Receives one line, without its line feed.
 using PrintLine = std::function<void(std::string_view line)>;
 
 // --- One segment
 
-// What does not read.
+// A range of a segment that cannot be decoded.
 struct LostRange {
   std::uint64_t from = 0;
-  std::uint64_t to = 0;  // behind its last byte
+  std::uint64_t to = 0;  // after its last byte
   std::string reason;
 };
 
 // The identity of the journal that the segment is of, by its header or by its first whole batch.
 std::optional<std::uint64_t> identity_of(std::string_view image, std::uint64_t sequence);
 
-// Tells `sink` every whole record of the segment and `lost` what lies between them, in order of
-// place. Behind damage it goes on at the next whole batch of the journal `directory`. The segment's
-// header is not looked at. O(bytes).
+// Passes every whole record of the segment to `sink` and the ranges between them to `lost`, in
+// order of place. After damage it continues at the next whole batch of the journal `directory`. The
+// header of the segment is ignored. O(bytes).
 void read_around_damage(std::string_view image, std::uint64_t sequence, std::uint64_t directory,
                         const WallClock& clock, RecordSink& sink,
                         const std::function<void(const LostRange&)>& lost);
@@ -56,14 +57,15 @@ struct SalvageReport {
   std::uint64_t facts = 0;     // copied
   std::vector<Lost> lost;
   std::vector<Missing> missing;
-  // By the numbers of the batches behind them. Behind the last batch nothing tells.
+  // By the positions in the headers of the batches that follow. Losses after the last batch are not
+  // known.
   std::uint64_t lost_facts = 0;
 
   bool complete() const { return lost.empty() && missing.empty() && lost_facts == 0; }
 };
 
-// Copies what reads of `from`, oldest first, and finishes `into`, which has the same clock. Each
-// loss is printed when it is met, and what came of it all at the end. The error names the file: a
+// Copies the readable records of `from`, oldest first, and finishes `into`, which has the same
+// clock. Prints each loss when it is found, and a summary at the end. The error names the file: a
 // segment of another version, or one that cannot be written; or says that there is no segment.
 // O(bytes), twice; holds one segment of each in memory.
 Result<SalvageReport> salvage(Storage& from, LogCopy& into, const WallClock& clock,

@@ -9,6 +9,8 @@
 #include "base/zeros.h"
 #include "journal/little_endian.h"
 
+// The header of a segment is encoded and decoded here, field by field, because its layout must stay
+// readable for every later version. Records are decoded through the Format that the header names.
 namespace tubed::journal {
 
 namespace {
@@ -16,7 +18,7 @@ namespace {
 constexpr std::string_view kNamePrefix = "journal.";
 constexpr std::string_view kMagic = "tubedjnl";
 
-// Where the fields of a header stand. In every version to come the magic, the version and the
+// The offsets of the fields of a header. In every future version the magic, the version and the
 // checksum stay where they are.
 constexpr std::size_t kVersionAt = 8;
 constexpr std::size_t kBytesAt = 12;
@@ -54,7 +56,7 @@ std::optional<std::uint64_t> sequence_of(std::string_view name) {
   std::uint64_t sequence = 0;
   const auto [end, error] = std::from_chars(digits.begin(), digits.end(), sequence);
   if (error != std::errc() || end != digits.end() || sequence == 0) return {};
-  // One number, one name.
+  // Each number has exactly one name.
   if (segment_name(sequence) != name) return {};
   return sequence;
 }

@@ -31,22 +31,22 @@ class SegmentCloser {
         closed_(closed),
         space_(space) {}
 
-  // The head of the log has left a segment, whose last fact is the one before `end`.
+  // The head of the log has left a segment, which ends at the position `end`.
   void end_segment(Lsn end) { ends_.push_back(end); }
 
-  // Closes all segments before this one, in the background, unless the Preallocator is growing. All
-  // that belongs into them is written, and none of their files is being synced.
+  // Closes all segments before `segment`, in the background, unless the Preallocator is growing.
+  // All their records are written, and none of their files is being synced.
   void close_before(std::uint64_t segment);
 
   // No file is being closed.
   bool idle() const { return closing_.empty(); }
-  // The file of this segment is open and no older one is: a sync of it completes the log up to
+  // The file of this segment is open and no older file is: a sync of it completes the log up to
   // there on the disk.
   bool is_oldest_open(std::uint64_t segment) const;
   // The file was closed, or was closed by an earlier process.
   bool is_closed(std::uint64_t segment) const;
 
-  // The disk has every fact before this one, because the files that hold them are closed.
+  // The disk has every fact before this position, because the files that hold them are closed.
   Lsn synced() const { return synced_; }
 
  private:

@@ -70,9 +70,9 @@ std::uint64_t Space::bytes_to_free_oldest() const {
 }
 
 // Records other than puts make waste until compaction starts, which is at idle_waste(). Then there
-// must still be room to free the oldest segment, whatever is live in it. What that gives comes back
-// in chunks, so that one may be missing. And compaction may have to walk through the whole log
-// before it finds dead records, where each segment may cost a little more than it gives.
+// must still be room to free the oldest segment, whatever is live in it. The freed space comes
+// back in chunks, so that one chunk may be missing. And compaction may have to walk through the
+// whole log before it finds dead records, where each segment may cost a little more than it gives.
 std::uint64_t Space::reserve_bytes() const {
   const std::uint64_t live = liveness_.live_bytes();
   const std::uint64_t largest = liveness_.largest_bytes();
@@ -83,7 +83,7 @@ std::uint64_t Space::reserve_bytes() const {
   return std::min(live, to_free) + 2 * largest + idle_waste() + chunk_bytes() + walk;
 }
 
-// --- Who may append
+// --- Admission
 
 bool Space::has_bounded_room_for(std::uint64_t record_bytes) const {
   const std::uint64_t bound = context_.options.max_bytes;

@@ -3,7 +3,8 @@
 // Free bytes are those that the Preallocator has set aside beyond the head of the log: writes to
 // them do not run out of space. The protocol:
 //
-//  1. While there is space, the files grow ahead of need: at the end of each tick, one step of the
+//  1. While the disk has space, the files grow ahead of need: at the end of each tick, one step of
+//  the
 //     Preallocator in the background, until the reserve and half a segment more are free.
 //  2. The reserve is for everything but puts. It suffices to record the end of every job and to
 //     free the oldest segment by compaction, whatever is live in it (reserve_bytes() in space.cc).
@@ -47,7 +48,7 @@ class Space {
   std::uint64_t file_bytes() const { return closed_.bytes() + preallocator_.bytes(); }
   // How much of the used bytes may be dead although nothing is worth compacting.
   std::uint64_t idle_waste() const;
-  // What it takes at most to copy the live records of the oldest segment.
+  // An upper bound of the bytes that it takes to copy the live records of the oldest segment.
   std::uint64_t bytes_to_free_oldest() const;
   bool exceeds_bound() const;
 
@@ -62,7 +63,7 @@ class Space {
 
   // A record is about to be appended.
   void use(std::uint64_t bytes);
-  // The log goes on in another segment: what was free in the last one is not any more.
+  // The head moves to the next segment: unused bytes of the old segment are not free any more.
   void forget_slack() { slack_ = 0; }
 
   bool full() const { return full_; }
@@ -82,11 +83,11 @@ class Space {
   // a commit needs and does not have. Step 1, 3 and 5.
   void grow_if_needed(std::optional<LogPlace> starved);
 
-  // When what was refused is tried again; kNever: nothing was.
+  // When a refused operation is tried again; kNever: none was refused.
   Time retry_at() const { return retry_at_; }
   // Try at the next opportunity: there may be more space.
   void retry_now();
-  // True: the time to try again has come.
+  // True: it is time to try again.
   bool take_retry(Time now);
 
  private:

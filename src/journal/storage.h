@@ -2,11 +2,12 @@
 //
 // Two kinds of operations. Those of the first kind block: they serve start-up and tools. Those of
 // the second kind run in the background, beside each other, and call `done` later on the caller's
-// thread, never from within the call. loop/file_storage is the real one; tests have one that
-// tears, loses and refuses.
+// thread, never from within the call. loop/file_storage implements it; tests have an
+// implementation that tears, loses and refuses.
 //
-// Durability: what an operation says is durable survives a power loss once it has succeeded. All
-// else may be lost, whole or in part and in any order, until a sync of its file has succeeded.
+// Durability: an effect that is described as durable survives a power loss once the operation has
+// succeeded. Everything else may be lost, whole or in part and in any order, until a sync of its
+// file has succeeded.
 #pragma once
 
 #include <cstdint>
@@ -33,18 +34,19 @@ struct FileInfo {
 struct Outcome {
   enum class Kind : std::uint8_t {
     done,
-    // The disk, a quota or a limit of the process. A write may have written a part and can be tried
-    // again as it was. What else may have changed is said below; otherwise nothing has.
+    // The disk, a quota or a limit of the process. A write may have written a part and can be
+    // repeated as it was. For other operations the effects are described below; by default nothing
+    // has changed.
     no_space,
     failed,
   };
   Kind kind = Kind::done;
-  std::string reason;  // what was attempted, on which file, and why it failed
+  std::string reason;  // the operation, the file, and why it failed
 
   bool ok() const { return kind == Kind::done; }
 };
 
-// Of a blocking operation, which ended like that.
+// The same, as the result of a blocking operation.
 inline Result<void> as_result(Outcome outcome) {
   if (outcome.ok()) return {};
   const bool no_space = outcome.kind == Outcome::Kind::no_space;
@@ -74,8 +76,8 @@ class Storage {
   // Makes it that long, and durable with all that was written to it. no_space: it has kept its
   // length.
   virtual Result<void> truncate(FileId file, std::uint64_t bytes) = 0;
-  // What was written to it is durable, and so is its name: a process that was killed may have left
-  // one that was not.
+  // Makes the contents and the name of the file durable. A process that was killed may have left a
+  // file whose name was not.
   virtual Result<void> sync_now(FileId file) = 0;
   // A new file with these contents, durable; after a crash it is there whole or not at all.
   virtual Result<void> store(const std::string& name, std::string_view contents) = 0;
@@ -98,7 +100,7 @@ class Storage {
   // `done`. Sync::yes: with what was written before, it is then durable.
   virtual void write(FileId file, std::uint64_t offset, std::vector<std::string_view> pieces,
                      Sync sync, Done done) = 0;
-  // What writes that were done before the call have written is durable.
+  // Makes durable what was written by writes that ended before the call.
   virtual void sync(FileId file, Done done) = 0;
   // Cuts the file to `bytes` and makes it durable with all that was written to it. no_space: it has
   // kept its length, and is durable all the same.
@@ -106,11 +108,11 @@ class Storage {
   // Durable. Precondition: it is closed. no_space: it may be gone, though not durably, and can be
   // removed again.
   virtual void remove(const std::string& name, Done done) = 0;
-  // The file `from`, which is closed and has at least `bytes` bytes, becomes the file `to` of so
-  // many: it begins with `head`, and the rest reads as zeros. It takes no space but its own.
-  // Durable, `to` whole or not at all; `from` is gone, durably, before a byte of it changes.
-  // no_space: `from` is as after a remove() without space, or nothing has changed, and `to` is not
-  // there.
+  // The file `from`, which is closed and has at least `bytes` bytes, becomes the file `to` with
+  // exactly `bytes` bytes: it begins with `head`, and the rest reads as zeros. It takes no space
+  // but its own. Durable, `to` whole or not at all; `from` is gone, durably, before a byte of it
+  // changes. no_space: `from` is as after a remove() without space, or nothing has changed, and
+  // `to` is not there.
   virtual void reuse(const std::string& from, const std::string& to, std::string head,
                      std::uint64_t bytes, Created done) = 0;
 };

@@ -5,7 +5,7 @@
 // synced. With `never`, and before a dead segment is removed, a sync is requested.
 //
 // Invariant: every fact before synced() is on the disk. A segment is only synced when all older
-// ones are closed, and so on the disk.
+// segments are closed, and so on the disk.
 #pragma once
 
 #include <algorithm>
@@ -27,16 +27,16 @@ class Syncer {
         written_(begin),
         synced_(begin) {}
 
-  // The kernel has every fact before this one.
+  // The kernel has every fact before this position.
   Lsn written() const { return written_; }
-  // The disk has every fact before this one.
+  // The disk has every fact before this position.
   Lsn synced() const { return std::max(synced_, closer_.synced()); }
 
   // A write to this segment has ended; the log is written up to `end`. `synced`: the write was.
   void note_written(std::uint64_t segment, Lsn end, bool synced);
   // A commit has ended: arms the deadline if the interval is to begin with it.
   void note_commit(Time now);
-  // The mode has changed: what was written in the old one is synced as the new one asks.
+  // The mode has changed: facts that were written before are synced as the new mode asks.
   void apply_options(bool becomes_always);
 
   // Asks for a sync of all that is written.
