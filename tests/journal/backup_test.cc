@@ -1,4 +1,4 @@
-// A copy of a journal that somebody is writing.
+// A copy of a journal while a server writes to the journal.
 #include "journal/backup.h"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kSegment = 16 << 10;
 
-// Lets something happen in the middle of a backup: before each read, and each look at the names.
+// Calls a function in the middle of a backup: before each read, and before each listing of names.
 class Disturbed final : public Storage {
  public:
   Disturbed(TestDisk& disk, std::function<void()> disturb)
@@ -66,7 +66,7 @@ TestDisk several_segments() {
   return TestDisk(disk.files());
 }
 
-// Where its batches begin.
+// The offsets of the batches.
 std::vector<std::uint64_t> batches_of(const std::string& image, std::uint64_t sequence) {
   std::vector<std::uint64_t> offsets;
   SegmentReader reader(image, sequence, WallClock{});
@@ -139,7 +139,7 @@ TEST_CASE("a damaged journal is not copied as if it were whole") {
   const auto report = back_up(disk, copy);
   REQUIRE_FALSE(report.ok());
   const std::uint64_t at =
-      kSegmentHeaderBytes + kBatchHeaderBytes;  // the record that does not read
+      kSegmentHeaderBytes + kBatchHeaderBytes;  // the record that cannot be read
   CHECK(report.error().message ==
         fmt::format("journal.0000000001 is damaged at offset {}: the log breaks off here, and goes "
                     "on later",
@@ -153,7 +153,7 @@ TEST_CASE("a flipped bit in the first or last batch of a segment that others fol
   REQUIRE(names.size() >= 5);
   for (std::size_t i = 0; i + 1 < names.size(); ++i) {
     const auto batches = batches_of(journal.contents(names[i]), *sequence_of(names[i]));
-    if (batches.empty()) continue;  // made ahead of need
+    if (batches.empty()) continue;  // preallocated
     const bool others_follow =
         !batches_of(journal.contents(names[i + 1]), *sequence_of(names[i + 1])).empty();
     if (!others_follow) continue;
@@ -204,7 +204,7 @@ TEST_CASE("a missing segment between others is refused by its name") {
 }
 
 TEST_CASE("a write that went on while the last segment was read is read again") {
-  // Each disturbance fills more than a segment, so that what was read last is out of date when the
+  // Each disturbance fills more than a segment, so that the data read last is out of date when the
   // next file is read.
   TestDisk disk;
   const auto queue = opened(disk, {.segment_bytes = kSegment});
@@ -232,7 +232,8 @@ TEST_CASE("a segment that comes further each time that it is read is read again"
   const auto batches = batches_of(disk.contents(segment_name(1)), 1);
   REQUIRE(batches.size() > 20);
   const auto flip = [&](std::size_t batch) { disk.flip(segment_name(1), batches[batch] + 20, 1); };
-  // A batch is not whole yet when it is read, though a later one is; then it is the next batch.
+  // The backup reads a batch that is incomplete although a later batch is complete; in the next
+  // read the batch is complete, and the next batch is not.
   std::size_t torn = 10;
   flip(torn);
   Disturbed disturbed(disk, [&] {
@@ -260,7 +261,8 @@ TEST_CASE("a file that is reused for another segment while it is read makes the 
   disk.eat_space();
   int looks = 0;
   Disturbed disturbed(disk, [&] {
-    // The first look is at the names; when the first file is read all are open.
+    // The first call precedes the listing of names; when the first file is read, all files are
+    // open.
     if (++looks != 2) return;
     const std::uint64_t before = disk.count(Operation::reuse);
     for (std::size_t i = 0; i + 20 < jobs.size(); ++i) {
@@ -279,7 +281,8 @@ TEST_CASE("a job's body that looks like a batch ends nothing") {
   TestDisk disk;
   const auto queue = opened(disk, {.segment_bytes = kSegment});
   std::string body(kBatchHeaderBytes, '\0');
-  // Where it will stand: behind the header, the batch, and the head of its own record.
+  // The position of the false batch: after the segment header, the batch, and the head of its own
+  // record.
   const std::uint64_t at = kSegmentHeaderBytes + kBatchHeaderBytes + added_bytes(7, 0) / 8 * 8;
   write_batch_header({body.data(), body.size()}, seed_of(1),
                      {.directory = 1, .offset = at, .lsn = 999, .durable = 999});

@@ -19,7 +19,7 @@ constexpr char kBuried = 3;
 constexpr char kDelayed = 4;
 constexpr char kDeleted = 0;
 
-// Writes a binlog as the two layouts have it, for what beanstalkd was not made to write.
+// Writes a binlog in both layouts, for contents that make.py did not record from beanstalkd.
 class Writer {
  public:
   explicit Writer(std::uint32_t version) : is_5_(version == 5) { number(version); }
@@ -27,10 +27,10 @@ class Writer {
   struct Job {
     JobId id = 0;
     char state = kReady;
-    std::string tube = {};  // none: a short record
+    std::string tube = {};  // empty: a short record
     std::string body = {};
     std::uint32_t priority = 0;
-    std::uint64_t delay = 0;  // in the format's unit, as are all times
+    std::uint64_t delay = 0;  // in the format's unit, like all times
     std::uint64_t ttr = 1;
     std::uint64_t created = 0;
     std::uint64_t deadline = 0;
@@ -76,7 +76,7 @@ class Writer {
   std::string image_;
 };
 
-// A reader and what it told.
+// A reader and the facts that it emitted.
 struct Reading {
   explicit Reading(const WallClock& clock = kNoOffset) : reader(clock, facts) {}
 
@@ -89,7 +89,7 @@ struct Reading {
   BinlogReader reader;
 };
 
-// All files, each of which must read to its end.
+// All files, each of which must be readable to its end.
 Reading read_whole(const Golden& golden) {
   Reading reading{};
   for (const auto& [number, image] : golden.files) {
@@ -142,7 +142,8 @@ TEST_CASE("buried jobs keep the order in which they were buried") {
     const Reading reading = read_whole(golden);
     for (const auto& [tube, order] : golden.buried) CHECK(reading.facts.buried(tube) == order);
   }
-  // Here compaction has copied jobs by their ids, and the records of their burials are gone.
+  // Here compaction copied jobs in the order of their ids, and the records of their burials are
+  // gone.
   const Golden golden = journal::golden("compacted");
   const auto order = read_whole(golden).facts.buried("graves");
   CHECK(std::ranges::is_permutation(order, golden.buried.at("graves")));
@@ -161,7 +162,7 @@ TEST_CASE("the jobs are counted by where they are") {
   CHECK(jobs.ready == expected.ready);
   CHECK(jobs.delayed == expected.delayed);
   CHECK(jobs.buried == expected.buried);
-  // In ten years nothing is delayed any more.
+  // In ten years no job is delayed any more.
   CHECK(reading.reader.jobs(at(golden.now) + std::chrono::hours(87'600)).delayed == 0);
 }
 
@@ -204,7 +205,7 @@ TEST_CASE("an older file that is cut is damage, unless none of its records is cu
   }
   Reading reading{};
   REQUIRE(reading.read(image, false).ok());
-  // Behind the version, and behind each record but the last.
+  // After the version, and after each record except the last.
   CHECK(whole.size() == reading.reader.records());
 }
 
@@ -316,13 +317,13 @@ TEST_CASE("a copy that compaction made leaves a buried job in its place") {
   for (const JobId id : {2U, 1U, 3U}) first.add({.id = id, .state = kBuried});
   Writer second(7);
   second.add({.id = 2, .state = kBuried, .tube = "t"});
-  second.add({.id = 3, .tube = "t"});  // it was kicked, and no record of that is left
+  second.add({.id = 3, .tube = "t"});  // the job was kicked, and no record of that is left
   Reading reading{};
   REQUIRE(reading.read(first.image(), false).ok());
   REQUIRE(reading.read(second.image()).ok());
   CHECK(reading.facts.buried("t") == std::vector<JobId>{2, 1});
   Writer third(7);
-  third.add({.id = 2, .state = kBuried});  // buried again: it is the last one now
+  third.add({.id = 2, .state = kBuried});  // buried again: the job is the last now
   REQUIRE(reading.read(third.image()).ok());
   CHECK(reading.facts.buried("t") == std::vector<JobId>{1, 2});
 }
@@ -364,7 +365,7 @@ TEST_CASE("a record that does not read is damage where others follow it") {
       hurt(3, '\x80'),               // negative
       hurt(4, ' '),                  // the name
       hurt(kStruct, '\0'),           // the id
-      hurt(kStruct + 7, '\x7f'),     // the id, as large as none is
+      hurt(kStruct + 7, '\x7f'),     // an id larger than any
       hurt(kStruct + 23, '\x80'),    // the delay, negative
       hurt(kStruct + 32, '\1'),      // the body's length, shorter than its end
       hurt(kStruct + 32, '\5'),      // too short
@@ -372,7 +373,7 @@ TEST_CASE("a record that does not read is damage where others follow it") {
       hurt(kStruct + 35, '\x7f'),    // beyond all bounds
       hurt(kStruct + 76, '\5'),      // the state
       hurt(kStruct + 76, '\0'),      // deleted
-      hurt(kStruct + 80 + 4, '\n'),  // the body's end
+      hurt(kStruct + 80 + 4, '\n'),  // the end of the body
   };
   for (const std::string& image : images) {
     Reading older{};

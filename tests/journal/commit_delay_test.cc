@@ -1,4 +1,4 @@
-// Whether a commit waits for those who are likely to come.
+// The delay of a commit, in which further changes are likely to arrive.
 #include "journal/commit_delay.h"
 
 #include <doctest/doctest.h>
@@ -59,12 +59,12 @@ TEST_CASE("to have waited for good reason ends that") {
   CommitDelay delay;
   delay.committed(10, 0, 100us, kNow);
   CHECK(delay.waits(1, kNow, true));
-  CHECK_FALSE(delay.waits(1, kNow + 1ms, true));  // in vain
+  CHECK_FALSE(delay.waits(1, kNow + 1ms, true));  // no change arrived
   delay.committed(10, 0, 100us, kNow);
   CHECK_FALSE(delay.waits(1, kNow, true));
   delay.committed(10, 0, 100us, kNow);
   CHECK(delay.waits(1, kNow, true));
-  CHECK_FALSE(delay.waits(10, kNow, true));  // they came
+  CHECK_FALSE(delay.waits(10, kNow, true));  // the changes arrived
   delay.committed(10, 0, 100us, kNow);
   CHECK(delay.waits(1, kNow, true));
   CHECK_FALSE(delay.waits(1, kNow + 1ms, true));
@@ -79,11 +79,11 @@ TEST_CASE("a commit that is not synced waits for one poll of the loop, and not l
   const auto waits = [&] { return delay.waits(1, kNow, false); };
   CHECK_FALSE(waits());  // the first commit
   delay.committed(31, 0, 100us, kNow);
-  // The end of the tick, and that of the next one's deferred work, before the poll.
+  // The end of the tick, and that of the next tick's deferred work, before the poll.
   CHECK(waits());
   CHECK(waits());
   CHECK_FALSE(waits());
   CHECK_FALSE(waits());
-  delay.committed(1, 0, 100us, kNow);  // a client that is alone
+  delay.committed(1, 0, 100us, kNow);  // a single client
   CHECK_FALSE(waits());
 }

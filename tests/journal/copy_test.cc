@@ -1,4 +1,4 @@
-// A journal written in one go.
+// A journal that is written in one pass.
 #include "journal/copy.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ TEST_CASE("a copy reads as the facts that were given, with a clean end") {
   std::vector<Fact> facts = sample::every_fact();
   while (facts.size() < 1'000) {
     Fact fact = sample::random_fact(random);
-    // Ids as a queue gives them.
+    // Ids as a queue assigns them.
     if (auto* added = std::get_if<Added>(&fact)) added->id = facts.size();
     if (auto* removed = std::get_if<Removed>(&fact)) removed->id = facts.size();
     facts.push_back(fact);

@@ -1,7 +1,7 @@
-// The law of the journal: what was acknowledged is there after a crash, whenever it comes.
+// The law of the journal: every acknowledged change is present after a crash at any moment.
 //
-// TUBED_CRASHES sets how many crashes the first case goes through, the others a quarter of them;
-// TUBED_CRASH_SEED sets the first seed, to see one life again.
+// TUBED_CRASHES sets the number of crashes of the first case; the others do a quarter of them.
+// TUBED_CRASH_SEED sets the first seed, to repeat one life.
 #include <array>
 #include <csignal>
 #include <cstdio>
@@ -29,10 +29,10 @@ std::uint64_t crashes_wanted(std::uint64_t share) {
   return number_from("TUBED_CRASHES", 20'000) / share;
 }
 
-// Segments that were reused, in all lives.
+// Reused segments in all runs.
 std::uint64_t reused = 0;
 
-// An assertion aborts: this tells which life it was.
+// An assertion aborts the process: this prints the seed and the crash before.
 std::uint64_t seed_alive = 0;
 
 void tell_seed_of_abort(int) {
@@ -58,7 +58,8 @@ JournalLife::Nature some_nature(std::uint64_t seed) {
   return nature;
 }
 
-// The machine goes off after some steps: a few, so that it hits what has just begun, or many.
+// Switches the machine off after some steps: after a few, to hit an operation that has just begun,
+// or after many.
 void set_crash(TestDisk& disk, Random& random) {
   disk.crash_at(disk.steps() +
                 random() % one_of(random, std::array<std::uint64_t, 3>{10, 100, 600}));
@@ -76,7 +77,7 @@ void set_fault(JournalLife& life, Random& random) {
 
 enum class Trouble : std::uint8_t { none, faults, small_disk, eaten_disk };
 
-// Crash after crash of one seed; returns how many.
+// Runs crash after crash of one seed; returns their number.
 std::uint64_t live(std::uint64_t seed, Trouble trouble) {
   JournalLife::Nature nature = some_nature(seed);
   nature.faulty = trouble == Trouble::faults || trouble == Trouble::eaten_disk;
@@ -90,7 +91,7 @@ std::uint64_t live(std::uint64_t seed, Trouble trouble) {
     life.disk().set_capacity(nature.segment_bytes * (3 + random() % 6));
   }
   for (std::uint64_t generation = 0; generation < kGenerations; ++generation) {
-    if (random() % 4 == 0) set_crash(life.disk(), random);  // perhaps while it recovers
+    if (random() % 4 == 0) set_crash(life.disk(), random);  // possibly during recovery
     if (life.boot()) {
       if (trouble == Trouble::faults) set_fault(life, random);
       if (trouble == Trouble::eaten_disk && generation == 1) life.disk().eat_space();

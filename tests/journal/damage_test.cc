@@ -1,6 +1,6 @@
-// A journal that was damaged on the disk: it is read up to some fact, or refused by file name;
-// never is anything recovered that was not, and nothing is lost silently that the log itself knows
-// to have been on disk.
+// A journal that was damaged on the disk: it is recovered up to some fact, or refused with the
+// file's name. Recovery never returns a state that did not exist, and never silently loses data
+// that, according to the log itself, was on disk.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -18,11 +18,11 @@ namespace {
 
 struct FoundBatch {
   std::uint64_t segment;
-  std::uint64_t end;  // its last byte is before it
-  Lsn lsn;            // of facts up to and with this batch
+  std::uint64_t end;  // the offset after its last byte
+  Lsn lsn;            // the position of the last fact of this batch
 };
 
-// A journal of several segments with all that was told to it.
+// A journal of several segments, with the history of its facts.
 class Recorded final : public RecordSink {
  public:
   enum class End : std::uint8_t { in_order, as_it_is };
@@ -48,7 +48,7 @@ class Recorded final : public RecordSink {
     return segment_name(found_.segments[found_.current].sequence);
   }
 
-  // How many facts stand in whole batches before this place.
+  // The number of facts in complete batches before this place.
   Lsn facts_before(std::uint64_t segment, std::uint64_t offset) const {
     Lsn lsn = first_lsn_;
     for (const FoundBatch& batch : batches_) {
@@ -59,7 +59,8 @@ class Recorded final : public RecordSink {
     return lsn;
   }
 
-  // Recovery of this disk refuses (nothing), or gives the state after the lsn of facts returned.
+  // Recovers this disk. Returns nothing if recovery refuses it, or the position after the last fact
+  // that was recovered.
   std::optional<Lsn> recover(TestDisk& disk, const std::string& damage) {
     const auto revival = revive(disk, life_.clock(), life_.now());
     if (!revival) {
@@ -123,7 +124,7 @@ class Recorded final : public RecordSink {
 
 using End = Recorded::End;
 
-// How often recovery refused, and how often it went on.
+// How often recovery refused the damage, and how often it succeeded.
 struct Tally {
   std::uint64_t refused = 0;
   std::uint64_t recovered = 0;
@@ -131,8 +132,8 @@ struct Tally {
   void add(const std::optional<Lsn>& lsn) { ++(lsn ? recovered : refused); }
 };
 
-// Damages the disk in every way that `each_damage` knows for each file, and looks at what recovery
-// makes of it: nothing that was on disk when the last batch was written may be missing.
+// Damages the disk in every way that `each_damage` knows for each file, and checks the recovery: no
+// data that was on disk when the last batch was written may be missing.
 Tally damage_every_file(
     Recorded& recorded,
     const std::function<void(TestDisk&, const std::string&, std::uint64_t)>& act,
@@ -163,7 +164,8 @@ TEST_CASE("a byte that has changed is noticed, wherever it is" * doctest::test_s
           disk.flip(name, at, kMasks[at * 7 % kMasks.size()]);
         },
         kOneIn);
-    CHECK(tally.refused > 3000 / kOneIn);  // what was on disk before the last batch, and headers
+    // headers, and data that was on disk before the last batch
+    CHECK(tally.refused > 3000 / kOneIn);
     CHECK(tally.recovered > 0);
   }
 }
@@ -234,7 +236,7 @@ TEST_CASE("a segment in the place of another is refused") {
   }
 }
 
-// --- Journals made by hand
+// --- Hand-written journals
 
 namespace {
 
@@ -256,7 +258,8 @@ Fact job(JobId id) {
   return sample::added(id, kDefaultTube, "body");
 }
 
-// Three jobs; of the first segment one was removed and two were copied, each in a batch of its own.
+// Three jobs; of those in the first segment one was removed and two were copied, each in its own
+// batch.
 struct Compacted {
   Compacted() {
     first.batch().fact(job(1)).fact(job(2)).fact(job(3));
@@ -296,7 +299,7 @@ TEST_CASE("a missing oldest segment is not taken for one that compaction has rem
     for (std::size_t i = 0; i + 1 < segments.size(); ++i) {
       disk.lose(segment_name(segments[i].sequence));
       const auto lsn = recorded.recover(disk, "the oldest segments lost");
-      if (lsn) CHECK(*lsn == recorded.found().next_lsn);  // they were of no more use
+      if (lsn) CHECK(*lsn == recorded.found().next_lsn);  // the segments were no longer needed
     }
   }
 }
@@ -313,14 +316,14 @@ TEST_CASE("copies that are lost with the end of the log are noticed") {
     std::string lost = whole;
     std::fill(lost.begin() + static_cast<long>(starts[record]), lost.end(), '\0');
     for (std::string* image : {&torn, &lost}) {
-      // Nothing behind it says that it was on the disk.
+      // No record after it proves that it was on the disk.
       image->resize(record < 6 ? starts[6] : image->size());
       const std::string error = error_of({{segment_name(2), *image}});
       CHECK(error.empty() == (record >= 6));
       const bool names_it = error.empty() || error.find("journal.0000000002") == 0;
       CHECK_MESSAGE(names_it, error);
     }
-    // While the older segment is there nothing is lost but what the log's end had.
+    // With the older segment, only the end of the log is lost.
     CHECK(error_of({{segment_name(1), made.first.bytes()}, {segment_name(2), lost}}).empty());
   }
   std::string torn = whole.substr(0, starts[6]);
@@ -335,7 +338,7 @@ TEST_CASE("a batch counts whole or not at all, and is cut off when it is torn") 
   Image image(1, 0);
   image.batch().fact(job(1)).batch().fact(job(2)).fact(Removed{.id = 1}).fact(job(3));
   const std::size_t second = image.starts()[2];
-  // Up to the last record's fields: its end are zeros, and zeros may follow.
+  // Up to the last record's fields: the record ends with zeros, and zeros may follow.
   for (std::size_t bytes = second + 1; bytes < image.starts().back() + 60; ++bytes) {
     for (const std::size_t zeros : {0U, 8U, 200U}) {
       CAPTURE(bytes);

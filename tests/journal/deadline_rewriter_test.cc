@@ -1,5 +1,5 @@
-// A wall clock that is stepped, or goes on while monotonic time does not: after a restart each
-// delay and each pause has as much left as before.
+// The wall clock is stepped, or runs on while monotonic time stops: after a restart each delay and
+// each pause has the same time left as before.
 #include <algorithm>
 #include <random>
 #include <set>
@@ -28,13 +28,13 @@ class SteppedQueue {
   KeptQueue* operator->() { return queue_.get(); }
   TestDisk& disk() { return disk_; }
 
-  // As the first turn after it notices: nothing is written yet.
+  // Like the first tick after a step: the journal notices the step, and has written nothing yet.
   void step_clock(Duration by) {
     settings_.clock.offset += by;
     queue_->step_clock(settings_.clock);
   }
 
-  // Killed and started again, at the same wall time, on a monotonic clock of its own.
+  // A kill and a restart at the same wall time, with a new monotonic clock.
   void restart() {
     settings_.clock.offset += queue_->now() - KeptQueue::kStart;
     queue_.reset();
@@ -46,7 +46,7 @@ class SteppedQueue {
     queue_->engine().pause(queue_->now(), tube, duration, *queue_);
   }
 
-  // Of all jobs and pauses: the state, and the whole seconds that are left.
+  // All jobs and pauses: the state, and the remaining whole seconds.
   std::string deadlines() {
     struct Ids final : FactSink {
       void fact(const Fact& fact) override {
@@ -92,7 +92,7 @@ TEST_CASE("a stepped wall clock changes no delay and no pause, also after a rest
     queue->settle();
     queue.step_clock(step);
     queue->settle();
-    // What is put after the step follows the new clock at once.
+    // Facts after the step use the new clock at once.
     queue->put(10, 0, Seconds{10});
     queue.pause("later", Seconds{20});
     queue->settle();
@@ -109,7 +109,7 @@ TEST_CASE("a delay and a pause that have ended do not come back with a clock tha
   queue->put(10, 0, Seconds{6});
   queue.pause("slow", Seconds{5});
   queue->pass(6s);
-  REQUIRE(queue->reserve() == 1);  // where it rests is on disk as before
+  REQUIRE(queue->reserve() == 1);  // the state of rest is on disk as before
   queue.step_clock(-1h);
   queue->settle();
   queue.restart();
@@ -171,7 +171,7 @@ TEST_CASE("no turn writes, or looks at, more than a slice" * doctest::test_suite
     queue->journal().flush();
     most_records = std::max(most_records, records(queue) - written);
     most_looks = std::max(most_looks, queue->delays_asked() - asked);
-    queue->put(1);  // others go on meanwhile
+    queue->put(1);  // others continue meanwhile
     queue->disk_work();
   }
   CHECK(most_records <= (64 << 10) / kPlacedBytes + 2);

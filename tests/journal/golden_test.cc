@@ -1,7 +1,7 @@
-// The bytes of each version of the format, kept for ever: what was once written must be read.
+// The bytes of each version of the format, which every later version must be able to read.
 //
-// The files were made by "write the goldens that are not there", which is skipped unless asked for
-// (--no-skip) and replaces nothing.
+// The case "write the goldens that are not there" created the files; it runs only with --no-skip
+// and replaces no file.
 #include <filesystem>
 #include <fstream>
 #include <iterator>

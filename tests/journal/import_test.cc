@@ -25,7 +25,7 @@ Contents golden_files(const std::string& name) {
   return binlogs_of(golden(name));
 }
 
-// Small segments, so that there are several.
+// Small segments, so that the journal has several.
 LogCopy::Settings settings() {
   return {.directory = 77,
           .segment_bytes = 2048,
@@ -45,7 +45,7 @@ Imported import_on(TestDisk& disk) {
   return {std::move(result), std::move(log)};
 }
 
-// What recovery makes of the journal there.
+// The result of a recovery of the journal.
 class Recovered final : public RecordSink {
  public:
   explicit Recovered(TestDisk& disk) {
@@ -64,7 +64,7 @@ class Recovered final : public RecordSink {
   FoldedJobs jobs;
 };
 
-// The jobs of binlogs, without a journal between.
+// The jobs of binlogs, without a journal in between.
 FoldedJobs jobs_of(const Contents& binlogs) {
   std::map<std::uint64_t, std::string> files;
   for (const auto& [name, image] : binlogs) files.emplace(binlog_number(name).value(), image);
@@ -87,7 +87,7 @@ Contents without_segments(Contents files) {
   return files;
 }
 
-// All is converted and moved, and nothing else is there.
+// All binlogs are converted and moved, and no other file exists.
 void check_finished(TestDisk& disk, const Contents& binlogs) {
   CHECK(without_segments(disk.files()) == in_imported(binlogs));
   const Recovered recovered(disk);
@@ -166,7 +166,7 @@ TEST_CASE("a gap between the binlogs is refused by its number; an empty file fil
 }
 
 TEST_CASE("binlogs are read in the order of their numbers") {
-  // 10 stands before 9 in the order of texts.
+  // As text, 10 sorts before 9.
   Contents files;
   std::uint64_t number = 8;
   for (const auto& [old_number, image] : golden("states").files) {
@@ -233,14 +233,14 @@ TEST_CASE("a binlog in imported/ is never replaced") {
   REQUIRE_FALSE(imported.result.ok());
   CHECK(disk.contents("imported/binlog.2") == "an older one");
   CHECK(disk.contents("binlog.2") == files.at("binlog.2"));
-  // The next start goes on, once it is out of the way.
+  // The next start continues once the obstacle is removed.
   disk.lose("imported/binlog.2");
   REQUIRE(import_on(disk).result.ok());
   files.erase("imported/binlog.2");
   check_finished(disk, files);
 }
 
-// No binlog is gone or changed, wherever it is.
+// No binlog is removed or changed, whether it was moved or not.
 void check_all_there(const Contents& files, const Contents& binlogs) {
   for (const auto& binlog : binlogs) {
     const std::string& name = binlog.first;
@@ -268,7 +268,7 @@ TEST_CASE("cut off at any step, even twice, the next start finishes and no binlo
       CHECK_FALSE(import_on(disk).result.ok());
       TestDisk second = disk.after_crash(random, fate);
       check_all_there(second.files(), binlogs);
-      // Somewhere within what is left to do.
+      // A step within the remaining steps.
       second.crash_at(second.steps() + random() % (steps + 5));
       if (!import_on(second).result.ok()) {
         TestDisk third = second.after_crash(random, fate);

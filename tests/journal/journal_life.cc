@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kFirstWall = 1'700'000'000 * kSecond;
 
-// A fact as told by another clock.
+// A fact with the times of another clock.
 Fact shifted(Fact fact, Duration by) {
   if (auto* added = std::get_if<Added>(&fact)) {
     added->created += by;
@@ -56,7 +56,7 @@ engine::Lines durable_state(const engine::Engine& engine, Time now) {
   engine::Recording list;
   engine.visit_durable(now, list);
   engine::Lines lines = list.take_facts();
-  std::sort(lines.begin(), lines.end());  // pauses stand in the order of the list of tubes
+  std::sort(lines.begin(), lines.end());  // pauses are in the order of the list of tubes
   return lines;
 }
 
@@ -117,7 +117,7 @@ void ClientBooks::settle(const engine::Engine& engine, Lsn acknowledged) {
     auto& [id, job] = *entry;
     const bool found = engine.peek(id).has_value();
     if (!found && job.put_at > acknowledged) {
-      entry = jobs_.erase(entry);  // nobody was told of it: its id may come again
+      entry = jobs_.erase(entry);  // the put was not acknowledged: its id may be used again
       continue;
     }
     job.put_at = 0;
@@ -166,7 +166,7 @@ std::string JournalLife::story() const {
 
 bool JournalLife::boot() {
   remember("boot");
-  // Another start of the machine: its monotonic clock begins anew.
+  // Another boot of the machine: its monotonic clock starts again.
   options_.clock.offset = Duration(wall_ - static_cast<std::int64_t>(below(100)) * kSecond);
   if (nature_.shuffled) disk_.shuffle(random_());
   auto revival = revive(disk_, options_.clock, now());

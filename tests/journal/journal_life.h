@@ -1,10 +1,10 @@
-// JournalLife: the queue, its journal and its clients on one TestDisk, through one crash after
-// another, and what has to be true when it wakes up.
+// JournalLife: the queue, its journal and its clients on one TestDisk, through crash after crash,
+// with the conditions that must hold after each.
 //
-// Each boot checks the law: the state that recovery gives is the state after some number of the
-// facts told, none in the middle missing and none invented, and that number is not smaller than
-// what clients were told. Beside it clients keep their own books: a job whose put was acknowledged
-// is there with its body, a job whose delete was acknowledged is gone, no id comes twice.
+// Each boot checks the law: the recovered state is the state after some prefix of the emitted
+// facts, and the prefix contains at least the acknowledged facts. The clients keep a record of
+// their own: a job whose put was acknowledged exists with its body, a job whose delete was
+// acknowledged does not exist, and no id is used twice.
 #pragma once
 
 #include <deque>
@@ -22,27 +22,28 @@
 
 namespace tubed::journal {
 
-// What recovery makes of a directory, before repair().
+// The result of recovery for a directory, before repair().
 struct Revival {
   Examined found;
   std::unique_ptr<engine::Engine> engine;
 };
 Result<Revival> revive(Storage& storage, const WallClock& clock, Time now);
 
-// Equal exactly if the durable states are.
+// Equal exactly if the durable states are equal.
 engine::Lines durable_state(const engine::Engine& engine, Time now);
 
-// The facts told since some state, so that the state after any number of them can be built again.
+// The facts emitted since some state, so that the state after any number of them can be built
+// again.
 class History {
  public:
-  // From this state on, at which the log has that number.
+  // Starts with this state, at which the log has position `lsn`.
   void begin(const engine::Engine& engine, Lsn lsn, const WallClock& clock, Time now);
-  // `lsn` is the log's behind it.
+  // `lsn` is the position of the log after the fact.
   void add(const Fact& fact, Lsn lsn, Time now);
 
   Lsn first() const { return first_; }
   Lsn last() const { return facts_.empty() ? first_ : facts_.back().lsn; }
-  // Precondition: `lsn` is not before first(). As a process with that clock sees it.
+  // The state for a process with that clock. Precondition: `lsn` is not before first().
   std::unique_ptr<engine::Engine> state_at(Lsn lsn, const WallClock& clock, Time now) const;
 
  private:
@@ -57,16 +58,17 @@ class History {
   std::deque<Told> facts_;
 };
 
-// What clients know of their jobs.
+// The clients' own record of their jobs.
 class ClientBooks {
  public:
-  // Replies were made when the log had that number.
+  // `lsn` is the position of the log at which the replies were made.
   void note(const std::vector<ScriptedLoad::Told>& replies, Lsn lsn);
-  // Nothing: all is as they were told, up to that number.
+  // Compares the queue with all changes acknowledged up to that position. Nothing: they agree.
   std::optional<std::string> check(const engine::Engine& engine, Lsn acknowledged) const;
-  // What they were not told yet is forgotten or becomes known, as the queue has it.
+  // Adopts the queue's state for changes that were not acknowledged: they are forgotten or
+  // recorded.
   void settle(const engine::Engine& engine, Lsn acknowledged);
-  // What note() has found wrong.
+  // A fault that note() has found.
   const std::optional<std::string>& problem() const { return problem_; }
 
  private:
@@ -89,7 +91,7 @@ class JournalLife final : public FactSink, public JournalHost {
     std::uint64_t max_bytes = 0;
     ScriptedLoad::Habits habits;
     bool shuffled = false;
-    bool faulty = false;  // the journal may fail: that is no problem then
+    bool faulty = false;  // the journal may fail without this being a problem
   };
 
   explicit JournalLife(const Nature& nature);
@@ -100,19 +102,19 @@ class JournalLife final : public FactSink, public JournalHost {
   const WallClock& clock() const { return options_.clock; }
   Time now() const override;
 
-  // A new process: it recovers, checks what it finds, repairs and goes on. False: the machine went
-  // off meanwhile, or there is a problem.
+  // Starts a new process: it recovers, checks the result, repairs the directory and serves. False:
+  // the machine went off meanwhile, or a problem was found.
   bool boot();
-  // One turn of the loop; the disk comes as far as it comes.
+  // One tick of the loop; the disk does a random part of its operations.
   void turn();
-  // The process ends in good order.
+  // Ends the process in an orderly way.
   void stop();
-  // The process ends as it is.
+  // Ends the process at once.
   void crash(Fate fate);
 
-  // What must not be, with where it happened; nothing: all is well.
+  // A violated condition, with the place where it was found. Nothing: none was found.
   const std::optional<std::string>& problem() const { return problem_; }
-  // What the disk did last, and what happened to the process.
+  // The last operations of the disk, and the events of the process.
   std::string story() const;
 
   void fact(const Fact& fact) override;

@@ -1,4 +1,4 @@
-// The commit: when facts are durable, what one turn costs, and what a failure does.
+// The commit: when facts become durable, the cost of a tick, and the effects of a failure.
 #include <algorithm>
 
 #include <doctest/doctest.h>
@@ -72,7 +72,7 @@ TEST_CASE("how long commits take, and how many facts they carry") {
   const auto commit = [&](int facts, Duration takes) {
     for (int i = 0; i < facts; ++i) queue->put(10);
     while (queue->journal().flush()) {
-      queue->let_time_pass(1ms);  // it may wait for company
+      queue->let_time_pass(1ms);  // the commit may wait for more changes
     }
     REQUIRE(queue->journal().submitted() == queue->journal().appended());
     queue->let_time_pass(takes);

@@ -1,4 +1,4 @@
-// KeptQueue: an engine whose facts a journal keeps on a test disk, in virtual time.
+// KeptQueue: an engine with a journal on a test disk, in virtual time.
 #pragma once
 
 #include <memory>
@@ -13,18 +13,18 @@ namespace tubed::journal {
 
 class KeptQueue final : public engine::Output, public JournalHost {
  public:
-  // Of each queue's own monotonic clock.
+  // The start of each queue's own monotonic clock.
   static constexpr Time kStart{std::chrono::hours(1)};
 
   struct Settings {
     Duration sync = Duration::zero();
     std::uint64_t segment_bytes = 16 << 10;
     std::uint64_t max_bytes = 0;
-    // Wall time is far from monotonic time, so that a mix-up shows.
+    // Wall time is far from monotonic time, so that tests notice a confusion of the two.
     WallClock clock{std::chrono::hours(24 * 365 * 50)};
   };
 
-  // Recovers what is on the disk. The error is recovery's.
+  // Recovers the contents of the disk. The error is recovery's.
   static Result<std::unique_ptr<KeptQueue>> open(TestDisk& disk, const Settings& settings);
 
   engine::Engine& engine() { return engine_; }
@@ -32,28 +32,28 @@ class KeptQueue final : public engine::Output, public JournalHost {
   const Examined& found() const { return found_; }
   SessionId session() const { return session_; }
   Time now() const override { return now_; }
-  // How many jobs the journal has asked the delay of.
+  // The number of jobs whose delay the journal has requested.
   std::uint64_t delays_asked() const { return delays_asked_; }
 
-  // As a reload does.
+  // Sets options as a reload does.
   void set(const Settings& settings) { journal_->set_options(options(settings)); }
 
-  // Time passes, and what is due is done, the journal's part too.
+  // Advances the time and does all due work, including the journal's.
   void pass(Duration duration);
-  // The same, and nobody has noticed yet.
+  // Advances the time only; no part has noticed yet.
   void let_time_pass(Duration duration) { now_ += duration; }
-  // All that the disk has to do, without the end of a turn.
+  // Does all operations of the disk, without ending the tick.
   void disk_work() { disk_.run_all(); }
-  // The end of a turn, and then all that the disk has to do.
+  // Ends the tick, and then does all operations of the disk.
   void settle();
 
   JobId put(std::size_t body_bytes, Priority priority = 0, Seconds delay = {});
   JobId put_body(const std::string& body, Priority priority = 0, Seconds delay = {});
-  // The newest job that a reserve gave; 0: none.
+  // Reserves a job and returns its id; 0: none is ready.
   JobId reserve();
   void remove(JobId id) { engine_.remove(session_, now_, id, *this); }
 
-  // The durable state as one text, for comparisons. Without times that pass.
+  // The durable state as text, for comparisons, without times that change.
   std::string state();
 
   bool failed() const { return !failure_.empty(); }
@@ -71,7 +71,8 @@ class KeptQueue final : public engine::Output, public JournalHost {
     engine_.describe_delay(now_, id, sink);
   }
   WallClock wall_clock() const override { return clock_; }
-  // As the first tick after a step of the clock notices: nothing is written yet.
+  // Like the first tick after a step of the clock: the journal notices, and has written nothing
+  // yet.
   void step_clock(const WallClock& clock) {
     clock_ = clock;
     journal_->set_clock(clock);

@@ -9,7 +9,7 @@
 
 namespace tubed::journal {
 
-// A queue whose first segment is there.
+// A queue whose first segment exists.
 inline std::unique_ptr<KeptQueue> opened(TestDisk& disk, const KeptQueue::Settings& settings = {}) {
   auto queue = KeptQueue::open(disk, settings);
   REQUIRE(queue.ok());

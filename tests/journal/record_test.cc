@@ -1,4 +1,4 @@
-// Facts as bytes and back; and bytes that are no facts.
+// Facts as bytes and back; and bytes that are not facts.
 #include "journal/record.h"
 
 #include <limits>
@@ -38,7 +38,7 @@ std::string payload_of(std::string_view record) {
   return std::string(record.substr(8, load_little<std::uint32_t>(record.data() + 4)));
 }
 
-// What parse_record says of a record whose payload was changed at one byte and sealed anew.
+// Parses a record after one byte of its payload was changed and its checksum was computed again.
 std::string_view reason_with(std::string payload, std::size_t at, int byte) {
   payload[at] = static_cast<char>(byte);
   const std::string record = sealed(payload, kSeed);
@@ -266,7 +266,7 @@ TEST_CASE("lengths must agree to the byte") {
       REQUIRE(parse(sealed(other, kSeed)).kind == Parsed::Kind::bad);
     }
   }
-  // Lengths that agree with each other and are too long for a tube.
+  // Lengths that are consistent with each other and too long for a tube.
   std::string long_tube = added.substr(0, 64) + std::string(201, 't');
   long_tube[2] = '\xc9';
   long_tube[60] = 0;

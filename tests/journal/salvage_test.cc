@@ -1,4 +1,4 @@
-// What is kept of a damaged journal, and what is told to be lost.
+// Salvage of a damaged journal: the data that it copies, and the losses that it reports.
 #include "journal/salvage.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using sample::Kept;
 
 using Ids = std::vector<JobId>;
 
-// Salvages a journal of removals, and reads what came of it.
+// Salvages a journal of removals, and reads the result.
 struct Salvaged {
   explicit Salvaged(TestDisk& damaged) {
     const auto before = damaged.files();
@@ -54,7 +54,7 @@ struct Salvaged {
   Ids ids;
 };
 
-// Batches of two facts each, removals with the facts' numbers from 1 on.
+// Batches of two facts each, removals whose ids are the facts' positions, from 1 on.
 Image removals(std::uint64_t sequence, JobId first, JobId last, std::uint64_t directory = 7) {
   Image image(sequence, first - 1, directory);
   for (JobId id = first; id <= last; ++id) {
@@ -208,8 +208,8 @@ TEST_CASE("a hole of zeros is a loss when something stands behind it") {
 TEST_CASE("a batch that somebody has put into a body is not taken for one") {
   Image image(1, 0, 7);
   image.batch();
-  // A body that holds a batch and a removal for the very place where they come to lie. Of the
-  // journal's identity nobody knows.
+  // A body that contains a batch and a removal for exactly the offset at which they are written. A
+  // client cannot know the journal's identity.
   const std::size_t record_at = image.bytes().size();
   const std::size_t body_at = record_at + kRecordHeaderBytes + 64 + 8;
   std::string forged(kBatchHeaderBytes, '\0');
@@ -219,7 +219,7 @@ TEST_CASE("a batch that somebody has put into a body is not taken for one") {
   REQUIRE(SegmentReader(image.bytes(), 1, kClock).find_batch()->offset == 64);
   SegmentReader reader(image.bytes(), 1, kClock);
   reader.seek(record_at);
-  REQUIRE(reader.find_batch()->offset == body_at);  // it would be found
+  REQUIRE(reader.find_batch()->offset == body_at);  // the search would find it
 
   image.batch().fact(Removed{.id = 2});
   TestDisk disk(TestDisk::Contents{{name(1), image.bytes()}});
@@ -251,7 +251,8 @@ TEST_CASE("a segment of another version ends it: this is not damage") {
 
 TEST_CASE("a file that cannot be read is a loss like others") {
   TestDisk disk = whole_journal();
-  // Each is read twice: the second of the first three, and of the three behind.
+  // Each file is read twice. This is the second file of the first three reads, and of the following
+  // three.
   disk.fail_after(Operation::read, 4);
   const Salvaged salvaged(disk);
   CHECK(salvaged.ids == without({7, 8, 9, 10, 11, 12}));

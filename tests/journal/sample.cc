@@ -40,7 +40,7 @@ bool same_facts(const Paused& a, const Paused& b) {
   return a.tube == b.tube && a.duration == b.duration && a.until == b.until;
 }
 
-// --- Any value, with those at the edges more often
+// --- Random values, with boundary values more often
 
 template <class T>
 T any(std::mt19937_64& random) {
@@ -196,7 +196,7 @@ Fact random_fact(std::mt19937_64& random) {
 std::vector<Fact> removals(JobId first, JobId last) {
   std::vector<Fact> facts;
   for (JobId id = first; id <= last; ++id) {
-    // Made in its place: moved there, g++ 12 takes it for uninitialized.
+    // Constructed in place: when it is moved there, g++ 12 reports it as uninitialized.
     std::get<Removed>(facts.emplace_back(std::in_place_type<Removed>)).id = id;
   }
   return facts;

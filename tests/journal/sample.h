@@ -1,4 +1,5 @@
-// Samples: facts to write, images of segments made of them, and what a reader finds in one.
+// Samples: facts to write, images of segments that contain them, and the records that a reader
+// finds.
 #pragma once
 
 #include <random>
@@ -19,16 +20,16 @@ inline constexpr WallClock kClock{.offset = Duration(kNow - 1'000'000'000'000)};
 
 bool same(const Fact& one, const Fact& other);
 bool same(const Record& one, const Record& other);
-// Null: it is not a fact of that kind.
+// Null if the record is not a fact of that kind.
 template <class T>
 const T* fact_in(const Record& record) {
   const auto* fact = std::get_if<Fact>(&record);
   return fact == nullptr ? nullptr : std::get_if<T>(fact);
 }
 
-// One of each kind and state, with texts that live for ever.
+// A fact of each kind and state, with texts of static storage duration.
 std::vector<Fact> every_fact();
-// Any value in any field that a fact may have.
+// A fact with random valid values in all fields.
 Fact random_fact(std::mt19937_64& random);
 
 // The image of one segment, record by record.
@@ -36,22 +37,22 @@ class Image {
  public:
   Image(std::uint64_t sequence, Lsn lsn, std::uint64_t directory = kDirectory);
 
-  // The batch's `durable` is its number, as if each was synced alone. Its facts and jobs are
-  // counted as they come.
+  // The batch's `durable` is its own position, as if each batch was synced alone. Its facts and
+  // jobs are counted as they are added.
   Image& batch(bool clean = false);
   Image& fact(const Fact& fact);
   Image& zeros(std::size_t bytes);
   Image& raw(std::string_view bytes);
-  // What batches say from here on.
+  // The next id in all following batches.
   Image& use_ids_below(JobId next);
-  // Jobs that there are by what came before this segment.
+  // The jobs that exist before this segment.
   Image& with_jobs(std::vector<JobId> ids);
 
   const std::string& bytes() const { return bytes_; }
   Lsn next_lsn() const { return next_lsn_; }
   JobId next_job_id() const { return next_job_id_; }
   std::vector<JobId> jobs() const { return {jobs_.begin(), jobs_.end()}; }
-  // Where each record begins.
+  // The offset of each record.
   const std::vector<std::size_t>& starts() const { return starts_; }
 
  private:
@@ -62,15 +63,15 @@ class Image {
   Lsn next_lsn_;
   JobId next_job_id_ = 1;
   std::set<JobId> jobs_;
-  BatchHeader batch_;  // the newest; offset 0: there is none
+  BatchHeader batch_;  // the newest; offset 0: none exists
   std::vector<std::size_t> starts_;
   std::string bytes_;
 };
 
-// A record with that payload whose checksum is right, whatever it says.
+// A record with that payload and a correct checksum, whatever the payload is.
 std::string sealed(std::string_view payload, std::uint32_t seed);
 
-// Keeps every record that it is told of.
+// Stores every record that it receives.
 class Kept final : public RecordSink {
  public:
   struct Entry {
@@ -78,12 +79,12 @@ class Kept final : public RecordSink {
     std::uint64_t offset;
     std::size_t bytes;
     Record record;
-    std::string tube;  // what the record's points to
+    std::string tube;  // the text to which the record's pointer refers
   };
   void record(std::uint64_t segment, std::uint64_t offset, std::size_t bytes,
               const Record& record) override;
 
-  // Valid until the next record comes.
+  // Valid until the next record is received.
   std::vector<Fact> facts() const;
   std::vector<BatchHeader> batches() const;
   const std::vector<Entry>& entries() const { return entries_; }
@@ -95,7 +96,7 @@ class Kept final : public RecordSink {
 // A ready job of priority 0, created when monotonic time began.
 Added added(JobId id, std::string_view tube, std::string_view body);
 
-// Of those ids, both included: enough to follow facts through a journal.
+// Removals of those ids, both included: enough to follow facts through a journal.
 std::vector<Fact> removals(JobId first, JobId last);
 
 }  // namespace tubed::journal::sample

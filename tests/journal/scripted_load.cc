@@ -79,7 +79,7 @@ std::string ScriptedLoad::some_body() {
   if (one_in(3)) size = below(habits_.body_bytes + 1);
   if (one_in(40)) size += habits_.body_bytes + below(habits_.body_bytes + 1);
   std::string body(size, static_cast<char>('a' + below(26)));
-  // No two bodies are alike, and no two sectors of one.
+  // All bodies are different, and so are all sectors of a body.
   for (std::size_t at = 0; at + 20 <= body.size(); at += 256) {
     const std::string mark = std::to_string(random_());
     body.replace(at, std::min<std::size_t>(mark.size(), 20), mark);

@@ -1,8 +1,9 @@
-// ScriptedLoad: clients that do, by seed, what clients do, to an engine whose facts somebody keeps.
+// ScriptedLoad: clients that send random commands, determined by a seed, to an engine whose facts
+// go to a log.
 //
-// It remembers which jobs there should be and who holds them, and it keeps the number of jobs
-// small, so that every segment dies some day. The same seed, engine and times give the same
-// commands. It knows no journal.
+// It remembers the jobs that should exist and their holders, and keeps the number of jobs small, so
+// that every segment becomes dead eventually. The same seed, engine and times give the same
+// commands. It does not depend on the journal.
 #pragma once
 
 #include <functional>
@@ -17,30 +18,30 @@ namespace tubed::journal {
 
 class ScriptedLoad final : public engine::Output {
  public:
-  // What a client is told when its reply leaves.
+  // The content of a reply that acknowledges a change.
   struct Told {
     JobId id = 0;
-    bool removed = false;  // else put
+    bool removed = false;  // otherwise put
     std::string body = {};
   };
   struct Habits {
-    std::uint32_t jobs = 25;          // about so many at a time
+    std::uint32_t jobs = 25;          // the approximate number of jobs at a time
     std::uint32_t body_bytes = 3000;  // most bodies are smaller, a few larger
   };
 
   ScriptedLoad(std::uint64_t seed, const Habits& habits) : random_(seed), habits_(habits) {}
 
-  // This engine is the queue from now on, and its facts go there. Sessions are opened anew.
+  // Uses this engine as the queue from now on, and sends its facts there. Opens new sessions.
   void meet(engine::Engine& engine, FactSink& facts, Time now);
 
-  // One command of one client. `may_put`, if given, says whether there is room for a job of that
-  // body in that tube.
+  // Runs one command of one client. `may_put`, if given, returns whether the journal has room for a
+  // job of that body in that tube.
   using MayPut = std::function<bool(std::string_view tube, std::uint32_t body_bytes)>;
   void step(Time now, const MayPut& may_put);
-  // What is due happens.
+  // Does the work that is due.
   void advance(Time now);
 
-  // What was told since the last take.
+  // The acknowledgements since the last call.
   std::vector<Told> take_told() { return std::exchange(told_, {}); }
 
   void fact(const Fact& fact) override;
@@ -50,7 +51,7 @@ class ScriptedLoad final : public engine::Output {
   struct Client {
     SessionId session = 0;
     bool waits = false;
-    std::vector<JobId> held = {};  // some may be gone since
+    std::vector<JobId> held = {};  // some jobs may have been removed since
   };
   struct Command;
 

@@ -1,4 +1,4 @@
-// Which records are live, and in which segments.
+// The live records, and their segments.
 #include "journal/segment_liveness.h"
 
 #include <doctest/doctest.h>

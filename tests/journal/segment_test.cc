@@ -1,4 +1,5 @@
-// Names, headers, and what a reader finds in a segment that is whole, cut or changed.
+// Names, headers, and the records that a reader finds in a segment that is complete, cut or
+// changed.
 #include "journal/segment.h"
 
 #include <algorithm>
@@ -56,7 +57,7 @@ std::string error_of(std::string_view image, std::uint64_t sequence = 3) {
   return header ? "" : header.error().message;
 }
 
-// Changed where it is and sealed anew.
+// Changed in place, with a new checksum.
 std::string header_with(std::size_t at, char byte) {
   std::string header = encode_header({.directory = 1, .sequence = 3, .created = 4});
   header[at] = byte;
@@ -224,7 +225,7 @@ TEST_CASE("whole batches are found behind anything") {
     REQUIRE(batch->offset == second);
     REQUIRE(reader.offset() == second + kBatchHeaderBytes);
   }
-  // Behind it there is no more, and the reader stays where it is.
+  // The segment ends after it, and the reader stays where it is.
   CHECK_FALSE(reader.find_batch());
   CHECK(reader.offset() == second + kBatchHeaderBytes);
   CHECK(sample::same(reader.next().record, Record(sample::every_fact()[4])));
@@ -243,7 +244,7 @@ TEST_CASE("a segment is read in the format of its version") {
   }
 }
 
-// As version 1, but that each record is preceded by eight bytes "version2".
+// Like version 1, but eight bytes "version2" precede each record.
 TEST_CASE("another version reads its own records, and leaves those of version 1 to it") {
   static constexpr std::string_view kMark = "version2";
   const Format version_2 = {

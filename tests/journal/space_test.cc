@@ -1,4 +1,5 @@
-// The space that a journal takes: its bound under churn, and what goes on when there is no more.
+// The disk space of a journal: its bound under churn, and the commands that still work when no
+// space is left.
 #include <algorithm>
 #include <deque>
 #include <random>
@@ -24,7 +25,7 @@ void check_bound(TestDisk& disk, KeptQueue& queue) {
   REQUIRE(counts.file_bytes == disk.total_bytes());
 }
 
-// Puts until the journal says that there is no room.
+// Puts until the journal has no room.
 std::vector<JobId> fill(KeptQueue& queue, std::size_t body_bytes) {
   std::vector<JobId> jobs;
   while (queue.journal().has_room_for(body_bytes)) {
@@ -35,8 +36,8 @@ std::vector<JobId> fill(KeptQueue& queue, std::size_t body_bytes) {
   return jobs;
 }
 
-// Commands on a disk of any size that is full again and again. Each waits while the journal is
-// congested, and that must come to an end by itself.
+// Commands on a disk of any size that is full repeatedly. Each command waits while the journal is
+// congested, and the congestion must end by itself.
 class FullLife {
  public:
   enum class Others : std::uint8_t { none, take_what_is_free, leave_a_little };
@@ -93,7 +94,7 @@ class FullLife {
     const std::string before = queue_->state();
     queue_->settle();
     queue_.reset();
-    // Smaller: with larger ones the disk might not be large enough for a journal.
+    // Smaller bodies: with larger bodies the disk might be too small for a journal.
     if (below(3) == 0) choose_segment_size(1);
     queue_ = opened(disk_, settings_);
     REQUIRE(queue_->state() == before);
@@ -104,7 +105,7 @@ class FullLife {
   std::uint64_t reused() const { return disk_.count(Operation::reuse); }
 
  private:
-  // With room for eight of the largest jobs, as the settings see to.
+  // With room for eight of the largest jobs, as the settings ensure.
   void choose_segment_size(std::uint64_t choices) {
     const std::uint64_t wanted = 4096ULL << below(choices);
     settings_.segment_bytes = std::max<std::uint64_t>(8 * (largest_body_ + 512), wanted);
@@ -121,7 +122,7 @@ class FullLife {
   std::uint64_t largest_body_ = 0;
   std::uint64_t commands_per_turn_ = 0;
   Others others_ = Others::none;
-  std::uint64_t leaves_every_ = 0;  // so many commands, about
+  std::uint64_t leaves_every_ = 0;  // the approximate number of commands
   std::unique_ptr<KeptQueue> queue_;
   std::deque<JobId> jobs_;
 };
@@ -165,7 +166,7 @@ TEST_CASE("nothing but puts waits where another process takes each byte that is 
   CHECK(reused > 500 / kOneIn);
 }
 
-// The disk says no in the middle of a segment, again and again, so that some remain short.
+// The disk refuses space in the middle of a segment repeatedly, so that some segments remain short.
 TEST_CASE("nothing but puts waits where another process leaves a little of what is given back" *
           doctest::test_suite("slow")) {
   for (std::uint64_t seed = 1; seed <= 60 / kOneIn; ++seed) {
@@ -231,7 +232,7 @@ TEST_CASE("a queue that grows and shrinks again gives its space back") {
   }
   queue->settle();
   check_bound(disk, *queue);
-  // Every third, so that every segment stays alive in part.
+  // Every third job, so that every segment remains partly live.
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (i % 3 != 0) queue->remove(jobs[i]);
     if (i % 9 != 0) continue;
@@ -272,7 +273,7 @@ TEST_CASE("at journal.max_bytes puts are refused, and everything else goes on fo
   const auto queue = opened(disk, {.segment_bytes = kSegment, .max_bytes = kMax});
   const auto jobs = fill(*queue, 200);
   CHECK(jobs.size() > 2000);
-  // Ten times what the journal may have.
+  // Ten times the journal's limit.
   for (std::uint64_t i = 0; i < 10 * kMax / kPlacedBytes; ++i) {
     const JobId id = queue->reserve();
     queue->engine().release(queue->session(), queue->now(), id, 1, Seconds{}, *queue);
@@ -345,7 +346,8 @@ TEST_CASE(
   for (const Operation operation : {Operation::remove, Operation::trim, Operation::reuse}) {
     CAPTURE(int(operation));
     TestDisk disk;
-    // Another process leaves no room, so that segments are reused, or all is well until the fault.
+    // Another process leaves no room, so that segments are reused; or there is room until the
+    // fault.
     if (operation == Operation::reuse) disk.set_capacity(8 * kSegment);
     const auto queue = opened(disk, {.segment_bytes = kSegment});
     std::vector<JobId> jobs;
@@ -426,7 +428,7 @@ TEST_CASE("a start on a disk that has no room to give back space leaves what is 
   CHECK_FALSE(disk.has(unfinished));
   CHECK(queue->journal().stats().file_bytes == disk.total_bytes());
   queue.reset();
-  // But a torn tail has to go, and another failure is one.
+  // A torn tail has to be cut, and a failure of that is an error.
   disk.place(segment, image + std::string(kSegment, '\0'));
   disk.fail_after(Operation::truncate, 0);
   CHECK_FALSE(KeptQueue::open(disk, {.segment_bytes = kSegment}).ok());
@@ -439,14 +441,15 @@ TEST_CASE("a start on a disk that has no room to give back space leaves what is 
 TEST_CASE("in no mode does an older segment go before its successor holds a batch on the disk" *
           doctest::test_suite("slow")) {
   for (const Duration sync : {Duration(0s), Duration(50ms), Duration::max()}) {
-    // The first segment's last job goes when the second is filled to different degrees.
+    // The first segment's last job is removed when the second segment is filled to different
+    // degrees.
     for (std::size_t body = 0; body < 128; body += 8) {
       for (int churn = 20; churn < 50; ++churn) {
         CAPTURE(body);
         CAPTURE(churn);
         TestDisk disk;
         const auto queue = opened(disk, {.sync = sync, .segment_bytes = 4096});
-        const JobId first = queue->put(10000);  // too large to be copied away early
+        const JobId first = queue->put(10000);  // too large to be copied early
         queue->settle();
         for (int i = 0; i < churn; ++i) {
           queue->remove(queue->put(body));

@@ -38,13 +38,13 @@ struct TestDisk::Task {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;                    // the new size
   std::string data = {};                      // write: all pieces as they were at the call
-  std::vector<std::string_view> pieces = {};  // write: where they have to stay
-  std::vector<std::size_t> ends = {};         // write: where each of its steps ends in `data`
+  std::vector<std::string_view> pieces = {};  // write: the offsets of the pieces
+  std::vector<std::size_t> ends = {};         // write: the end of each of its steps in `data`
   Sync sync = Sync::no;
   Done done = nullptr;
   Created created = nullptr;
-  std::uint64_t asked = 0;   // changes of smaller numbers were done when this was asked for
-  std::uint64_t change = 0;  // the change that it makes itself
+  std::uint64_t asked = 0;   // changes with smaller numbers were complete at the request
+  std::uint64_t change = 0;  // the change that the operation itself makes
   std::size_t step = 0;
 
   std::size_t steps() const {
@@ -74,7 +74,7 @@ TestDisk::TestDisk(const Contents& files) {
   for (const auto& [name, contents] : files) place(name, contents);
 }
 
-// --- Doing what was asked for
+// --- Doing requested operations
 
 std::size_t TestDisk::pending() const {
   return queue_.size();
@@ -119,7 +119,7 @@ Result<void> TestDisk::run_now(Task task) {
   return as_result(*outcome);
 }
 
-// Nothing: the machine went off in the middle of it.
+// Nothing: the machine went off during the operation.
 std::optional<Outcome> TestDisk::perform(Task& task) {
   const Outcome begun = begin(task);
   if (!begun.ok()) {
@@ -134,7 +134,7 @@ std::optional<Outcome> TestDisk::perform(Task& task) {
   }
   std::string_view data = task.data;
   for (const std::string_view piece : task.pieces) {
-    TUBED_ASSERT(data.starts_with(piece));  // they stay where they are until `done`
+    TUBED_ASSERT(data.starts_with(piece));  // the pieces stay in place until `done`
     data.remove_prefix(piece.size());
   }
   return Outcome{};
@@ -150,7 +150,7 @@ Outcome TestDisk::begin(const Task& task) {
   note(task);
   const bool only_syncs =
       task.operation == Operation::sync || task.operation == Operation::sync_now;
-  if (!only_syncs) {  // sync_file() asks for itself
+  if (!only_syncs) {  // sync_file() requests it itself
     if (auto fault = fault_of(task.operation, task.name)) return *fault;
   }
   switch (task.operation) {
@@ -207,7 +207,8 @@ void TestDisk::fail_partly(Task& task, Outcome::Kind kind) {
   for (; task.step < reach && tick(); ++task.step) do_step(task);
 }
 
-// The first comes to its first step, the next one further, and so on: each may find no space.
+// The first attempt stops at its first step, the next attempt one step further, and so on: each may
+// find no space.
 void TestDisk::fail_reuse(Task& task) {
   const std::size_t reach = reuses_without_space_++ % (task.steps() - 1) + 1;
   for (; task.step < reach; ++task.step) {
@@ -352,7 +353,7 @@ TestDisk TestDisk::after_crash(Random& random, Fate fate) {
     }
   }
   TestDisk next;
-  next.next_file_ = next_file_ + 1000;  // an id of this disk means nothing on the next
+  next.next_file_ = next_file_ + 1000;  // an id of this disk is not valid on the next disk
   next.next_change_ = next_change_;
   next.capacity_ = capacity_;
   next.eaten_ = eaten_;
@@ -431,7 +432,7 @@ void TestDisk::sync_names() {
   name_changes_.clear();
 }
 
-// --- What is there
+// --- Contents
 
 const std::string& TestDisk::contents(const std::string& name) const {
   return file_called(name)->contents();

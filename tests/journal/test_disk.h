@@ -1,18 +1,18 @@
 // TestDisk: one directory in memory that knows what is durable, and can fail, tear and lose.
 //
-// It owns the files, the operations that were asked for and are not done, and the queue in which
-// they are done: run_one() and run_all() do them and call their completions. It has no thread and
-// no clock, and the same calls with the same seed give the same disk.
+// It owns the files, the requested operations that are not done, and the queue in which they are
+// done: run_one() and run_all() do them and call their completions. It has no thread and no clock,
+// and the same calls with the same seed give the same disk.
 //
-// Every operation is made of steps: a write of pieces of 512 bytes at most and then its sync, a
-// creation of a name, its contents, a sync, another name, and a sync of the directory. crash_at()
-// switches the machine off between two of them: nothing is done or completed any more, and
-// after_crash() is the disk that the next one finds.
+// Every operation consists of steps: a write, of pieces of at most 512 bytes and then its sync; a
+// creation, of a name, its contents, a sync, another name, and a sync of the directory. crash_at()
+// switches the machine off between two steps: no operation proceeds or completes any more, and
+// after_crash() is the disk that the next process finds.
 //
-// It is as unkind as storage.h allows: a sync only covers what was written when it was asked for,
-// what a failed sync should have covered is not durable in this process's life, a change of a name
-// is only durable with a later sync of the directory, and what was not synced is lost or kept piece
-// by piece.
+// It is as unfavourable as storage.h allows: a sync covers only data that was written when the sync
+// was requested, data that a failed sync should have covered is not durable in this process's life,
+// a change of a name is durable only with a later sync of the directory, and data that was not
+// synced is lost or kept piece by piece.
 #pragma once
 
 #include <array>
@@ -29,7 +29,8 @@
 
 namespace tubed::journal {
 
-// What can be counted and made to fail. A write with Sync::yes is a `write` and a `sync`.
+// Operations that can be counted and made to fail. A write with Sync::yes is a `write` and a
+// `sync`.
 enum class Operation : std::uint8_t {
   // Blocking.
   list,
@@ -52,8 +53,8 @@ enum class Operation : std::uint8_t {
 inline constexpr std::size_t kOperations = 15;
 
 enum class Fate : std::uint8_t {
-  power_loss,  // what is not durable is kept, lost or torn, piece by piece
-  kill,        // the process alone is gone: what was written is there, though not yet durable
+  power_loss,  // data that is not durable is kept, lost or torn, piece by piece
+  kill,        // only the process ends: written data is present, though not yet durable
 };
 
 class TestDisk final : public Storage {
@@ -61,7 +62,7 @@ class TestDisk final : public Storage {
   using Contents = std::map<std::string, std::string>;
 
   TestDisk();
-  // These files are there, durable.
+  // A disk with these durable files.
   explicit TestDisk(const Contents& files);
   TestDisk(TestDisk&& other) noexcept;
   TestDisk& operator=(TestDisk&& other) noexcept;
@@ -69,70 +70,71 @@ class TestDisk final : public Storage {
 
   Storage& storage() { return *this; }
 
-  // --- Doing what was asked for
+  // --- Doing requested operations
 
-  // The oldest operation; after shuffle() any that is the oldest of its file. False: nothing is to
-  // be done, or the machine is off.
+  // Does the oldest operation; after shuffle(), any operation that is the oldest of its file.
+  // False: no operation is pending, or the machine is off.
   bool run_one();
-  // Until nothing is to be done, what completions ask for included.
+  // Does operations until none is pending, including those that completions request.
   void run_all();
   std::size_t pending() const;
-  // Operations on different files overtake each other from now on.
+  // From now on, operations on different files may overtake each other.
   void shuffle(std::uint64_t seed) { shuffle_.emplace(seed); }
 
   // --- Crashes
 
-  // Steps done so far.
+  // The number of steps done so far.
   std::uint64_t steps() const { return steps_; }
-  // The machine is off before this step; steps are counted from 0 in the disk's life.
+  // Switches the machine off before this step; steps are counted from 0 in the disk's life.
   void crash_at(std::uint64_t step) { crash_at_ = step; }
-  // Off: blocking operations fail, the others are never completed.
+  // Off: blocking operations fail, and the others never complete.
   bool off() const { return off_; }
-  // The disk as the next process finds it. Operations that were asked for and not yet begun have
-  // come any way, for they run beside each other. This disk is off from then on.
+  // The disk as the next process finds it. Requested operations that have not begun may have
+  // progressed to any degree, because they run in parallel. This disk is off from then on.
   TestDisk after_crash(Random& random, Fate fate);
 
   // --- Faults
 
-  // The operation of that kind after the next `passes` fails, as do the next `times` in all. The
-  // reason ends in `why`. A write that fails has written a part; one without space, nothing. A
-  // removal without space has taken the name away, as has a reuse, which comes one step further
-  // each time; and a trim without space has synced.
+  // Fails the operation of that kind after the next `passes`, and the following ones up to `times`
+  // in all. The reason ends with `why`. A failed write has written a part, or nothing if it fails
+  // for lack of space. A removal that fails for lack of space has removed the name, and so has a
+  // reuse, which gets one step further each time; a trim that fails for lack of space has synced.
   void fail_after(Operation operation, std::uint64_t passes,
                   Outcome::Kind kind = Outcome::Kind::failed,
                   std::string why = "Input/output error", std::uint64_t times = 1);
   // No operation of that kind fails any more.
   void heal(Operation operation) { faults_[index_of(operation)].reset(); }
-  // All files together may have that many bytes. What is there stays.
+  // Limits the size of all files together. Existing contents stay.
   void set_capacity(std::uint64_t bytes) { capacity_ = bytes; }
   // From now on another process takes each byte that is free or becomes free.
   void eat_space() { eaten_ = true; }
-  // But it leaves so much more.
+  // But it leaves this number of bytes.
   void leave_space(std::uint64_t bytes) { left_ += bytes; }
 
-  // --- What is there
+  // --- Contents
 
-  // What a reader sees now, which need not be durable. Precondition for the first: it is there.
+  // The contents that a reader sees now, which may not be durable. Precondition for the first: the
+  // file exists.
   const std::string& contents(const std::string& name) const;
   Contents files() const;
-  // What a power loss would leave if all that is not durable was lost.
+  // The files after a power loss that loses all data that is not durable.
   Contents durable_files() const;
   bool has(const std::string& name) const { return names_.contains(name); }
   std::vector<std::string> names() const;
   std::uint64_t total_bytes() const;
 
-  // Damage, durable at once. Precondition: the file is there, and has that byte.
+  // Damages a file, durably. Precondition: the file exists, and has that byte.
   void flip(const std::string& name, std::uint64_t offset, std::uint8_t mask = 0xff);
   void cut(const std::string& name, std::uint64_t bytes);
   void lose(const std::string& name);
-  // A file with these contents, durable; replaces one.
+  // Adds a durable file with these contents, or replaces a file.
   void place(const std::string& name, std::string contents);
 
-  // --- What was done
+  // --- Counts
 
-  // Operations begun, failed ones included.
+  // Operations begun, including failed operations.
   std::uint64_t count(Operation operation) const { return counts_[index_of(operation)]; }
-  // One line for each that changes something: "write journal.0000000001 64+128 sync".
+  // One line for each operation that changes a file: "write journal.0000000001 64+128 sync".
   std::vector<std::string> take_log();
 
   // --- storage.h
@@ -166,7 +168,7 @@ class TestDisk final : public Storage {
     std::string name;
     FilePointer file;
   };
-  // A name that is given (no `from`), taken away (no `to`) or moved.
+  // A name that is created (no `from`), removed (no `to`) or moved.
   struct NameChange {
     std::string from;
     std::string to;
@@ -201,7 +203,7 @@ class TestDisk final : public Storage {
   Task on_file(Operation operation, FileId id);
   static Task on_name(Operation operation, const std::string& name);
   FilePointer file_called(const std::string& name) const;
-  // Counts it; nothing: it goes on.
+  // Counts it. Nothing: it succeeds.
   std::optional<Outcome> fault_of(Operation operation, const std::string& name);
   Result<void> look_at(Operation operation, const std::string& name);
   std::uint64_t growth_of(const Task& task) const;
@@ -212,7 +214,7 @@ class TestDisk final : public Storage {
 
   Names names_;
   Names durable_names_;
-  std::vector<NameChange> name_changes_;  // between the two
+  std::vector<NameChange> name_changes_;  // between its two steps
   std::map<FileId, OpenFile> open_files_;
   FileId next_file_ = 1;
   std::uint64_t next_change_ = 1;
@@ -221,11 +223,11 @@ class TestDisk final : public Storage {
   std::array<std::optional<Fault>, kOperations> faults_;
   std::array<std::uint64_t, kOperations> counts_{};
   std::vector<std::string> log_;
-  std::set<std::string> half_removed_;  // names that a removal without space has taken away
+  std::set<std::string> half_removed_;  // names that a removal without space has removed
   std::size_t reuses_without_space_ = 0;
   std::uint64_t capacity_ = UINT64_MAX;
   bool eaten_ = false;
-  std::uint64_t left_ = 0;  // of what is free, once it is eaten
+  std::uint64_t left_ = 0;  // of the free space, when another process takes all space
   std::uint64_t steps_ = 0;
   std::uint64_t crash_at_ = UINT64_MAX;
   bool off_ = false;

@@ -1,4 +1,4 @@
-// The disk that the journal's tests rest on: what is durable, what a crash leaves, what fails.
+// Tests of the disk that the journal's tests use: durability, the contents after a crash, failures.
 #include "tests/journal/test_disk.h"
 
 #include <functional>
@@ -14,7 +14,7 @@ using Kind = Outcome::Kind;
 
 constexpr std::uint64_t kSeeds = 400;
 
-// How background operations ended, in the order of their completion.
+// The results of background operations, in the order of their completion.
 struct Ends {
   std::vector<std::string> names;
   std::vector<Outcome> outcomes;
@@ -43,8 +43,8 @@ FileId create(TestDisk& disk, const std::string& name, std::uint64_t bytes) {
   return ends.file;
 }
 
-// What files are there after a power loss, over many seeds, if the machine goes off before each
-// step of what `act` does on a disk that `prepare` has prepared.
+// The possible sets of files after a power loss, over many seeds, if the machine goes off before
+// each step of `act` on a disk that `prepare` has prepared.
 std::set<TestDisk::Contents> states_after(const std::function<void(TestDisk&)>& prepare,
                                           const std::function<void(TestDisk&)>& act) {
   TestDisk whole;
@@ -177,7 +177,7 @@ TEST_CASE("what a sync has covered survives, and it covers only what was written
     disk.write(file, 4, {"1"}, Sync::no, [](const Outcome&) {});
     disk.run_all();
     disk.write(file, 5, {"2"}, Sync::no, [](const Outcome&) {});
-    disk.sync(file, [](const Outcome&) {});  // the second write was not done yet
+    disk.sync(file, [](const Outcome&) {});  // the second write was not complete yet
     disk.run_all();
     images.insert(disk.after_crash(random, Fate::power_loss).contents("a").substr(4, 2));
   }
@@ -279,7 +279,7 @@ TEST_CASE("an operation that has succeeded is durable at once") {
   disk.close(file);
   CHECK(disk.move("a", "in/a").ok());
   CHECK(disk.durable_files() == TestDisk::Contents{{"in/a", "te"}});
-  CHECK(disk.list().value().empty());  // a folder is no file
+  CHECK(disk.list().value().empty());  // a folder is not a file
   disk.remove("in/a", ends.note("remove"));
   disk.run_all();
   CHECK(disk.durable_files().empty());

@@ -54,7 +54,7 @@ void TestFile::settle(std::string contents) {
 
 std::string TestFile::after_power_loss(Random& random) const {
   std::string image = durable_;
-  bool clipped = false;  // an extension was lost, and what was written behind it with it
+  bool clipped = false;  // an extension was lost, and with it the data written after it
   for (const Change& change : changes_) {
     if (change.durable) {
       apply(image, change);

@@ -1,5 +1,5 @@
-// TestFile: one file of a TestDisk: what is durable of it, what a reader sees, and the changes
-// between the two.
+// TestFile: one file of a TestDisk: its durable contents, the contents that a reader sees, and the
+// changes between the two.
 #pragma once
 
 #include <cstdint>
@@ -17,27 +17,27 @@ inline bool coin(Random& random) {
 
 class TestFile {
  public:
-  // Numbers grow from change to change, over all files.
+  // Numbers increase from change to change, over all files.
   using ChangeNumber = std::uint64_t;
 
-  // What a reader sees.
+  // The contents that a reader sees.
   const std::string& contents() const { return now_; }
-  // All that is sure to survive a power loss.
+  // The contents that certainly survive a power loss.
   const std::string& durable() const { return durable_; }
 
   void resize(ChangeNumber number, std::uint64_t bytes);
-  // One write may come in several parts, one behind the other, of the same number.
+  // A write may arrive in several consecutive parts with the same number.
   void write(ChangeNumber number, std::uint64_t at, const std::string& part);
-  // Changes of smaller numbers than `before`, and the one called `own`, are durable.
+  // Changes with smaller numbers than `before`, and the change `own`, are durable.
   void sync(ChangeNumber before, ChangeNumber own);
-  // The same changes were to become durable and did not: no later sync makes them so.
+  // A sync of the same changes has failed: no later sync makes them durable.
   void give_up(ChangeNumber before, ChangeNumber own);
-  // Another process takes over: its syncs cover what is there, as storage.h says.
+  // Another process uses the file now: its syncs cover the present contents, as storage.h says.
   void begin_anew();
-  // Has these contents, durable.
+  // Replaces the contents, durably.
   void settle(std::string contents);
 
-  // What a power loss makes of it: each change that is not durable is kept, lost, or, if it is a
+  // The effect of a power loss: each change that is not durable is kept, lost, or, if it is a
   // write, torn.
   std::string after_power_loss(Random& random) const;
 
@@ -59,7 +59,7 @@ class TestFile {
 
   std::string durable_;
   std::string now_;
-  std::vector<Change> changes_;  // oldest first; durable_ with them all is now_
+  std::vector<Change> changes_;  // oldest first; now_ is durable_ with all of these changes
 };
 
 }  // namespace tubed::journal

@@ -1,5 +1,5 @@
-// FoldedJobs: the jobs that facts make, as owned copies; and that the facts make sense in their
-// order.
+// FoldedJobs: the jobs that result from facts, as owned copies. It also checks that each fact is
+// valid after the facts before it.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,7 @@ class FoldedJobs final : public FactSink {
       last_removed_ = removed->id;
       jobs_.erase(removed->id);
     } else {
-      TUBED_ASSERT(false);  // beanstalkd keeps no pauses
+      TUBED_ASSERT(false);  // beanstalkd stores no pauses
     }
   }
 
@@ -53,7 +53,7 @@ class FoldedJobs final : public FactSink {
   std::uint64_t facts() const { return facts_; }
   JobId last_removed() const { return last_removed_; }
 
-  // Of one tube, first buried first.
+  // The buried jobs of one tube, the first buried first.
   std::vector<JobId> buried(const std::string& tube) const {
     std::vector<std::pair<std::uint64_t, JobId>> order;
     for (const auto& [id, job] : jobs_) {

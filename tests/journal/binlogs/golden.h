@@ -1,4 +1,5 @@
-// Golden binlogs: what make.py recorded of a real beanstalkd, and the jobs that it saw.
+// Golden binlogs: the files that make.py recorded from beanstalkd, and the jobs that beanstalkd
+// reported.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace tubed::journal {
 
 inline constexpr const char* kGoldenNames[] = {"states", "compacted", "restarted"};
 
-// A job as stats-job and peek tell it.
+// A job as stats-job and peek report it.
 struct SeenJob {
   std::string tube;
   std::string state;
@@ -35,7 +36,7 @@ struct Golden {
   std::map<std::uint64_t, std::string> files;  // binlogs by number
   std::int64_t now = 0;
   std::map<JobId, SeenJob> jobs;
-  std::map<std::string, std::vector<JobId>> buried;  // by tube, in their order
+  std::map<std::string, std::vector<JobId>> buried;  // by tube, in the order of burial
   JobId next = 0;
 };
 
@@ -70,7 +71,7 @@ inline void take_line(std::istringstream& line, Golden& golden) {
         job.time_left >> job.counters.reserves >> job.counters.timeouts >> job.counters.releases >>
         job.counters.buries >> job.counters.kicks;
     TUBED_ASSERT(line.good());
-    line >> job.body;  // nothing: an empty body
+    line >> job.body;  // an empty body is written as nothing
     job.body = percent_decoded(job.body);
     golden.jobs.emplace(id, std::move(job));
   }

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 """Makes the golden binlogs beside this file with a real beanstalkd.
 
-Each folder holds the binlog.N that beanstalkd left when it was killed, and `expected`: the jobs that
-a beanstalkd started on a copy of them then reports. But beanstalkd 1.12 buries what was buried once
-more at each start, counts that, and takes it in another order: here that bury is not counted, and
-the order is the one from before the kill. A line of `expected` is one of
+Each folder contains the binlog.N of a killed beanstalkd, and `expected`: the jobs that a beanstalkd
+started on a copy of them reports. beanstalkd 1.12 buries each buried job again at each start, counts
+that, and changes the order: here that bury is not counted, and the order is that before the kill. The
+lines of `expected` are
 
   now NANOSECONDS                  the wall clock when the jobs were reported
   job ID TUBE STATE PRI AGE DELAY TTR TIME-LEFT RESERVES TIMEOUTS RELEASES BURIES KICKS BODY
   buried TUBE ID...                in the order in which they were buried before the kill
   next ID                          of the next put
-  # lost ...                       what was so before the kill and is not so in beanstalkd now
+  # lost ...                       a value from before the kill that beanstalkd has lost
 
-BODY is percent-encoded. A run makes all times anew, so only run it to change what is recorded:
+BODY is percent-encoded. A run changes all times, so run it only to change the recorded contents:
 
   python3 tests/journal/binlogs/make.py [--beanstalkd PROGRAM]
 """
@@ -29,7 +29,7 @@ import urllib.parse
 
 HERE = pathlib.Path(__file__).resolve().parent
 SECONDS = 20
-FAR = 100_000_000  # three years: delayed jobs stay delayed while this runs
+FAR = 100_000_000  # three years: delayed jobs stay delayed during a run
 FIELDS = ("tube state pri age delay ttr time-left reserves timeouts releases buries kicks").split()
 
 
@@ -102,7 +102,7 @@ class Beanstalkd:
 
 
 def states(server):
-    """Every way to come to rest, in several tubes; two jobs are reserved at the end."""
+    """Brings jobs into every state of rest, in several tubes; two jobs are reserved at the end."""
     server.put(b"first")
     server.put(b"urgent", pri=0)
     server.put(b"least urgent", pri=4294967295, ttr=4294967295)
@@ -117,9 +117,9 @@ def states(server):
     for job in (buried[4], buried[1], buried[3], buried[0], buried[5]):
         server.bury(job, pri=job)
     server.command("use graves", expect="USING")
-    server.command("kick 1", expect="KICKED 1")          # the one that was buried first
+    server.command("kick 1", expect="KICKED 1")          # the job that was buried first
     server.command(f"kick-job {buried[3]}", expect="KICKED")
-    server.bury(buried[3], 5)                            # behind the others now
+    server.bury(buried[3], 5)                            # now after the others
     kicked = server.put(b"kicked out of its delay", tube="delayed", delay=FAR)
     server.command(f"kick-job {kicked}", expect="KICKED")
     again = server.put(b"released without a delay", tube="released")
@@ -136,7 +136,7 @@ def states(server):
 
 
 def compacted(server):
-    """The oldest files are gone: jobs that stayed were copied into later ones."""
+    """Removes the oldest files: compaction copied their jobs to later files."""
     for number in range(8):
         server.put(b"stays %d " % number * 50, pri=number)
     server.put(b"stays delayed", tube="delayed", delay=FAR)
@@ -153,7 +153,7 @@ def compacted(server):
 
 
 def restarted(server):
-    """What the first of two beanstalkds did; the second one does restarted_again()."""
+    """The commands for the first of two beanstalkds; the second gets those of restarted_again()."""
     for number in range(5):
         server.put(b"%d" % number * 500, pri=number)
     server.bury(3)
@@ -175,7 +175,8 @@ def all_jobs(server, beyond):
 
 
 def buried_order(server):
-    """The buried jobs of each tube, first buried first. Kicks them, so that it comes last."""
+    """The buried jobs of each tube, the first buried first. Kicks them, so it must be the last
+    call."""
     order = {}
     for tube in sorted(server.payload("list-tubes").decode().split("\n- ")[1:]):
         tube = tube.strip().strip('"')
@@ -193,7 +194,8 @@ def buried_lines(order):
 
 
 def report(server):
-    """The lines of `expected` that are the jobs, and the next id; and what the lines were made of."""
+    """The lines of `expected` for the jobs and the next id; and the data from which the lines were
+    made."""
     beyond = server.put(b"")
     server.command(f"delete {beyond}", expect="DELETED")
     now = time.time_ns()
@@ -232,7 +234,8 @@ def record(program, name, *scripts):
             before = all_jobs(server, 1000) if last else {}
             copies = pathlib.Path(work) / "killed"
             if last:
-                # -f 0: what was answered is in the files; the order is asked of the living one.
+                # -f 0: every acknowledged change is in the files. The running process reports the
+                # order.
                 server.process.send_signal(19)
                 shutil.copytree(directory, copies)
                 server.process.send_signal(18)
@@ -249,7 +252,7 @@ def record(program, name, *scripts):
         lines, after = report(server)
         order_after = buried_order(server)
         server.kill()
-    # A buried job that was reserved just then is buried again after the kill.
+    # A buried job that is reserved at the kill is buried again after it.
     held = {tube: jobs for tube, jobs in order_after.items() if tube not in order_before}
     lines += [f"buried {line}" for line in buried_lines(order_before | held)]
     lines += [f"# lost {line}" for line in losses(before, after)]
