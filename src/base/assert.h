@@ -1,5 +1,5 @@
-// Assertions for our own bugs. They stay on in release: a queue that has lost its mind must stop,
-// not go on acknowledging jobs.
+// Assertions for bugs of the program itself. They stay on in release builds: a queue with a broken
+// invariant must stop, not acknowledge further jobs.
 #pragma once
 
 namespace tubed {

@@ -1,8 +1,8 @@
 // Bytes: an immutable, reference-counted run of bytes, a job's body.
 //
-// Owned by everyone who holds a copy of the handle, so that deleting a job never races a reply
-// that still carries its body. Written once, between allocate() and the first copy. The count is
-// not atomic: one Bytes and all its copies stay on one thread.
+// All copies of the handle share ownership, so that a reply can still refer to the body of a job
+// that was deleted meanwhile. Written once, between allocate() and the first copy. The count is not
+// atomic: a Bytes and all its copies belong to one thread.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +29,10 @@ class Bytes {
     if (block_ != nullptr && --block_->references == 0) release(block_);
   }
 
-  // `size` uninitialised bytes, or an empty handle (operator bool is false) if there is no memory.
+  // `size` uninitialised bytes, or an empty handle (operator bool is false) if memory is exhausted.
   static Bytes allocate(std::uint32_t size);
 
-  // A copy of `text`. Without memory the process ends as it does everywhere (the new-handler).
+  // A copy of `text`. Ends the process through the new-handler if memory is exhausted.
   static Bytes copy_of(std::string_view text);
 
   // False for a default-constructed handle; a body of no bytes is true.
@@ -41,7 +41,7 @@ class Bytes {
   std::uint32_t size() const { return block_ == nullptr ? 0 : block_->size; }
   std::string_view view() const { return {block_ == nullptr ? "" : block_->data(), size()}; }
 
-  // To fill it in. Precondition: this is the only handle.
+  // The bytes, to be written. Precondition: this is the only handle.
   std::span<char> writable() {
     TUBED_ASSERT(block_ != nullptr && block_->references == 1);
     return {block_->data(), block_->size};

@@ -14,11 +14,11 @@ namespace tubed {
 
 namespace {
 
-constexpr std::size_t kStep = 8;  // bytes taken at once
+constexpr std::size_t kStep = 8;  // bytes processed at once
 
 // --- With tables, eight bytes a step
 
-// tables[k][b]: the byte b with k bytes of zeros behind it.
+// tables[k][b]: the checksum of the byte b followed by k zero bytes.
 using Tables = std::array<std::array<std::uint32_t, 256>, kStep>;
 
 constexpr Tables make_tables() {
@@ -56,7 +56,7 @@ std::uint32_t step_with_tables(std::uint32_t crc, const char* at) {
 
 #define TUBED_WITH_CRC __attribute__((target("sse4.2")))
 
-// Asked once, before main(); here it is a bit to look at.
+// The compiler's runtime detects the processor once, before main(): a call tests a bit.
 inline bool has_instruction() {
   return __builtin_cpu_supports("sse4.2") != 0;
 }

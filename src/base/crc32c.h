@@ -1,4 +1,4 @@
-// CRC-32C (Castagnoli), as RFC 3720 defines it: the checksum of all that is kept on disk.
+// CRC-32C (Castagnoli, RFC 3720): the checksum of all data in the journal.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 
 namespace tubed {
 
-// Of `bytes` behind those that gave `crc`; 0 to begin: crc32c(crc32c(0, a), b) == crc32c(0, ab).
-// Uses the processor's own instruction where there is one.
+// Continues the checksum `crc` with `bytes`; it begins with 0: crc32c(crc32c(0, a), b) ==
+// crc32c(0, ab). Uses the processor's CRC instruction if it has one.
 std::uint32_t crc32c(std::uint32_t crc, std::string_view bytes);
 
-// The same, with tables; for tests.
+// The same without that instruction; for tests.
 std::uint32_t crc32c_portable(std::uint32_t crc, std::string_view bytes);
 
 }  // namespace tubed

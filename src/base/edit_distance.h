@@ -6,7 +6,7 @@
 
 namespace tubed {
 
-// How many bytes are to be inserted, removed or replaced to turn one word into the other.
+// The least number of bytes to insert, remove or replace to turn one word into the other.
 // O(product of the lengths).
 std::size_t edit_distance(std::string_view one, std::string_view other);
 

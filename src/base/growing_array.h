@@ -1,8 +1,8 @@
 // GrowingArray: an array of plain values that grows and shrinks without copying when it is large.
 //
-// The C library moves a large block by mapping its pages elsewhere, which takes no time that grows
-// with the block. std::vector has to copy: a million entries would hold up the event loop for tens
-// of milliseconds.
+// realloc(3) moves a large block by remapping its pages, in time that does not depend on its size.
+// std::vector copies instead: for a million entries, that would block the event loop for tens of
+// milliseconds. Ownership: as std::vector, but it can only be moved.
 #pragma once
 
 #include <cstddef>

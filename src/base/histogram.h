@@ -66,7 +66,7 @@ class Histogram {
   }
 
   // The smallest number that at least `share` (0 to 1) of all do not exceed, as the middle of its
-  // bucket; 0 if there are none. O(buckets).
+  // bucket; 0 if no number was added. O(buckets).
   std::int64_t at(double share) const requires(!BoundedScale<Scale>) {
     const double wanted = std::ceil(share * static_cast<double>(total()));
     std::uint64_t seen = 0;
@@ -113,7 +113,7 @@ class Histogram {
 
 // For latencies of any length, with three digits. Numbers below 2048 have a bucket each; above,
 // each power of two is cut into 1024 buckets, so that a bucket is at most 0.1 % wide. Numbers from
-// 2^kMaxBits on count as the largest, negative ones as 0.
+// 2^kMaxBits on count as the largest, negative numbers as 0.
 struct LogScale {
   static constexpr unsigned kMaxBits = 44;  // nanoseconds: four hours
 

@@ -1,8 +1,8 @@
-// IndexSet: a set of small dense numbers, one bit each, with a bit over every 64 of them, so that
-// what two sets have in common is found without walking either.
+// IndexSet: a set of small dense numbers, one bit each, with a summary bit for every 64 of them, so
+// that the intersection of two sets is found without walking either of them.
 //
-// It owns its words and grows to the largest number it was given. Invariant: a bit of `summary_` is
-// set exactly if the word below it is not zero.
+// Its memory grows with the largest number inserted. Invariant: bit i of `summary_` is set exactly
+// if word i of `words_` is not zero.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class IndexSet {
     summary_[word / kBits] |= bit(word);
   }
 
-  // O(1). It need not be there.
+  // O(1). No effect if the number is not in the set.
   void erase(std::uint32_t index) {
     if (!contains(index)) return;
     const std::size_t word = index / kBits;
@@ -40,15 +40,15 @@ class IndexSet {
 
   void set(std::uint32_t index, bool wanted) { wanted ? insert(index) : erase(index); }
 
-  // How many numbers there are. O(largest / 64).
+  // The number of elements. O(largest / 64).
   std::size_t count() const {
     std::size_t bits = 0;
     for (const std::uint64_t word : words_) bits += static_cast<std::size_t>(std::popcount(word));
     return bits;
   }
 
-  // Calls visit(index) for each number that both have, in ascending order.
-  // O(largest / 4096 + words that both have).
+  // Calls visit(index) for each number in both sets, in ascending order.
+  // O(largest / 4096 + words with bits in both sets).
   template <class Visit>
   static void for_each_common(const IndexSet& one, const IndexSet& other, Visit visit) {
     const std::size_t summaries = std::min(one.summary_.size(), other.summary_.size());

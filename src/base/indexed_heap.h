@@ -1,9 +1,8 @@
-// IndexedHeap: a 4-ary min-heap of items that know their own place in it, so that any of them can
-// be taken out or moved in O(log n). The key stands beside the pointer: a comparison touches no
-// item.
+// IndexedHeap: a 4-ary min-heap of items that store their own position, so that any item can be
+// removed or moved in O(log n). The key is stored beside the pointer: comparisons read no item.
 //
-// It owns its array, never the items. Invariant: for each item in the heap, `item->*Index` is its
-// position; keys are unique or ties do not matter to the caller.
+// Ownership: the heap owns its array and never the items. Invariant: for each item in the heap,
+// `item->*Index` is its position; keys are unique or ties do not matter to the caller.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +13,7 @@
 
 namespace tubed {
 
-// The value of an item's index while it is in no heap.
+// The index of an item that is in no heap.
 inline constexpr std::uint32_t kNotInHeap = UINT32_MAX;
 
 template <class Item, class Key, std::uint32_t Item::*Index>
@@ -43,12 +42,12 @@ class IndexedHeap {
     item->*Index = kNotInHeap;
     const Entry last = entries_.back();
     entries_.pop_back();
-    if (place < entries_.size()) settle(place, last);
-    give_back_memory();
+    if (place < entries_.size()) place_and_sift(place, last);
+    shrink();
   }
-  void update(const Key& key, Item* item) { settle(place_of(item), {key, item}); }
+  void update(const Key& key, Item* item) { place_and_sift(place_of(item), {key, item}); }
 
-  // Pushes, moves or takes the item out, so that it is in the heap exactly if `wanted`.
+  // Pushes, moves or removes the item, so that it is in the heap exactly if `wanted`.
   void set(bool wanted, const Key& key, Item* item) {
     const bool inside = item->*Index != kNotInHeap;
     if (wanted && inside) {
@@ -60,13 +59,13 @@ class IndexedHeap {
     }
   }
 
-  // Calls visit(key, item) for each, in no order.
+  // Calls visit(key, item) for each item, in no particular order.
   template <class Visit>
   void for_each(Visit visit) const {
     for (const Entry& entry : entries_) visit(entry.key, entry.item);
   }
 
-  // Walks everything: order and indices.
+  // Asserts the order and the indices. O(n).
   void check_invariants() const {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       TUBED_ASSERT(entries_[i].item->*Index == i);
@@ -95,8 +94,8 @@ class IndexedHeap {
     entry.item->*Index = static_cast<std::uint32_t>(place);
   }
 
-  // Puts `entry` where it belongs, starting from a free `place`.
-  void settle(std::size_t place, const Entry& entry) {
+  // Puts `entry` into the free `place` and moves it to its position.
+  void place_and_sift(std::size_t place, const Entry& entry) {
     entries_[place] = entry;
     if (place > 0 && entry.key < entries_[parent(place)].key) {
       sift_up(place);
@@ -132,8 +131,9 @@ class IndexedHeap {
     put_at(place, entry);
   }
 
-  // A heap that was once large keeps no large array; halving at a quarter keeps it amortised O(1).
-  void give_back_memory() {
+  // Halves the array when it is a quarter full: a heap that was large gives its memory back, at
+  // amortised O(1).
+  void shrink() {
     if (entries_.capacity() > kKeptCapacity && entries_.size() < entries_.capacity() / 4) {
       entries_.set_capacity(entries_.capacity() / 2);
     }

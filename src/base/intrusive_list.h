@@ -1,7 +1,7 @@
-// IntrusiveList: a doubly linked list through links that the items carry themselves: O(1) to append
-// and to take any item out, no allocation.
+// IntrusiveList: a doubly linked list whose links are members of the items: O(1) to append and to
+// remove any item, without allocation.
 //
-// It owns nothing. Invariant: an item is in at most one list through one pair of links.
+// Ownership: none. Invariant: through one pair of links, an item is in at most one list.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class IntrusiveList {
 
   void push_back(Item* item) { insert_after(last_, item); }
 
-  // Inserts `item` behind `place`, or at the front if that is null.
+  // Inserts `item` after `place`, or at the front if `place` is null.
   void insert_after(Item* place, Item* item) {
     Item* next = place == nullptr ? first_ : (place->*Links).next;
     item->*Links = {place, next};
@@ -47,7 +47,7 @@ class IntrusiveList {
     --size_;
   }
 
-  // Walks everything: the links agree with each other and with size().
+  // Asserts that the links agree with each other and with size(). O(n).
   void check_invariants() const {
     std::size_t count = 0;
     const Item* previous = nullptr;

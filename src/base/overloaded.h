@@ -1,4 +1,4 @@
-// Overloaded: one function object of several, for std::visit with a case for each alternative.
+// Overloaded: combines function objects into one, for std::visit with a case for each alternative.
 //   std::visit(Overloaded{[](const Added& added) { … }, [](const auto& other) { … }}, fact);
 #pragma once
 

@@ -1,5 +1,5 @@
-// Result<T>: a value, or why there is none. For errors of the environment (files, sockets,
-// configuration); a bug is an assertion, a client's mistake is a protocol reply.
+// Result<T>: a value or an error. For errors of the environment (files, sockets, configuration); a
+// bug is an assertion, and a client's mistake is a protocol reply.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace tubed {
 
-// One line for the operator: what was attempted, on what, and the reason.
+// One line for the operator: the operation, its object, and the reason.
 struct Error {
-  // What the operator can do about it, where that differs.
+  // Distinguishes the errors that the operator or the caller handles differently.
   enum class Kind : std::uint8_t {
     other,
-    damaged,   // what is stored is not as it was written, or not all there
-    denied,    // the process may not do it
-    no_space,  // there is no room for it
+    damaged,   // stored data is altered or incomplete
+    denied,    // the process lacks the permission
+    no_space,  // the disk or the quota is full
   };
   std::string message;
   Kind kind = Kind::other;
@@ -97,7 +97,7 @@ class [[nodiscard]] Result<void> {
 // A statement expression, as g++ and clang have it: C++ has no expression that returns.
 #define TRY(...) TUBED_TRY(TUBED_TRY_NAME(try_result_, __COUNTER__), __VA_ARGS__)
 
-// A name of its own for each, as one may stand in a lambda within another.
+// A unique name for each TRY, as one may be in a lambda within another.
 #define TUBED_TRY_NAME(prefix, number) TUBED_TRY_JOIN(prefix, number)
 #define TUBED_TRY_JOIN(prefix, number) prefix##number
 #define TUBED_TRY(name, ...)                        \

@@ -36,7 +36,7 @@ class SlabPool {
   static std::size_t memory();
 };
 
-// The objects of a class that derives from this one are in slabs.
+// A base class: the objects of derived classes are in slabs.
 struct InSlab {
   static void* operator new(std::size_t bytes) { return SlabPool::allocate_or_throw(bytes); }
   static void operator delete(void* cell, std::size_t bytes) { SlabPool::free(cell, bytes); }

@@ -1,4 +1,4 @@
-// Time as the pure folders know it: a number handed in from outside, never read here.
+// Time in the pure folders: a number that the caller passes in. They read no clock.
 //
 // Time is monotonic and in nanoseconds. It may be negative: a job that is older than the process
 // was created before the clock's zero.
@@ -9,7 +9,7 @@
 
 namespace tubed {
 
-// Names a time line; it has no now() on purpose. Who needs the time is told it.
+// The clock of Time. It has no now(), so that nothing can read it: the caller passes the time in.
 struct MonotonicTimeline {
   using rep = std::int64_t;
   using period = std::nano;
@@ -19,7 +19,7 @@ struct MonotonicTimeline {
 using Duration = std::chrono::nanoseconds;
 using Time = std::chrono::time_point<MonotonicTimeline, Duration>;
 
-// Later than anything that happens: "no deadline".
+// "No deadline": later than any time that occurs.
 inline constexpr Time kNever = Time::max();
 
 // Whole seconds in `d`, rounded down, never negative.

@@ -1,5 +1,4 @@
-// Whether memory is all zeros, as fast as memory is read: files of a journal have megabytes of
-// them.
+// Tests for all zeros at the speed of memory: files of the journal contain megabytes of zeros.
 #pragma once
 
 #include <cstring>
@@ -7,7 +6,7 @@
 
 namespace tubed {
 
-// True for no bytes. O(bytes).
+// Also true for no bytes. O(bytes).
 inline bool all_zeros(std::string_view bytes) {
   return bytes.empty() || (bytes.front() == '\0' &&
                            std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);

@@ -1,7 +1,7 @@
 // A value has three spellings: an integer of TOML, a text (a flag's argument or a string of TOML),
 // and the shortest text that reads back to it, for --print-config and the documentation. All
 // numbers are kept in the smallest unit (bytes, nanoseconds). A number that 64 bits do not hold
-// becomes the nearest one that they hold, which is outside of all bounds.
+// becomes the nearest number that they hold, which is outside of all bounds.
 #include "config/value.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
-// Answer: what a command has to say, as a value. render() writes it as protocol text; a test
-// compares it.
+// Answer: the result of a command, as a value. render() writes it as protocol text; tests compare
+// it.
 //
 // A word is one of the literals of protocol/reply.h. Names refer to text that the engine or the
-// command's line owns: an Answer is rendered before anything else happens.
+// command's line owns, so an Answer must be rendered before the next command runs.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +59,7 @@ struct TextBlock {
   friend bool operator==(const TextBlock&, const TextBlock&) = default;
 };
 
-// A part of a TextBlock that comes in parts. Until the last one the command is to be run again.
+// A part of a TextBlock that is made in parts. The caller runs the command again until `last`.
 struct BlockPart {
   std::optional<std::uint64_t> block_bytes;  // of the whole block, with the first part
   Bytes text;
@@ -70,17 +70,17 @@ struct BlockPart {
   }
 };
 
-// The engine's notice will answer.
+// No answer yet: the engine answers later, by a notice.
 struct Waiting {
   friend bool operator==(Waiting, Waiting) = default;
 };
 
-// One slice of the work is done; the command is to be run again in a later tick.
+// One slice of the work is done. The caller runs the command again in a later tick.
 struct Unfinished {
   friend bool operator==(Unfinished, Unfinished) = default;
 };
 
-// The connection is to be closed.
+// The caller closes the connection.
 struct Close {
   friend bool operator==(Close, Close) = default;
 };
@@ -88,14 +88,14 @@ struct Close {
 using Answer =
     std::variant<Status, Number, Name, JobAnswer, TextBlock, BlockPart, Waiting, Unfinished, Close>;
 
-// True: a reply, and nothing more is to come. The alternatives that are one stand first.
+// Whether the answer is a complete reply. The alternatives that are complete replies come first.
 inline bool is_whole_reply(const Answer& answer) {
   static_assert(std::is_same_v<std::variant_alternative_t<5, Answer>, BlockPart>);
   return answer.index() < 5;
 }
 
-// Appends the answer as protocol text; nothing for Waiting, Unfinished and Close. Each form is that
-// of the reply of the same name. [protocol: each command's responses]
+// Appends the answer as protocol text; nothing for Waiting, Unfinished and Close. The comment above
+// each alternative shows its form. [protocol: each command's responses]
 void render(const Answer& answer, ReplyBuffer& replies);
 
 }  // namespace tubed::protocol

@@ -21,11 +21,11 @@ bool is_digit(char c) {
 }
 
 void skip_spaces(std::string_view& text) {
-  if (text.empty() || text.front() != ' ') return;  // as most clients send it
+  if (text.empty() || text.front() != ' ') return;  // the usual case
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
 }
 
-// Takes digits off the front. False: no digit there, or more than the type holds.
+// Removes a number from the front. False if no digit is there or the type cannot hold the number.
 template <class Number>
 bool take_number(std::string_view& text, Number& value) {
   if (text.empty() || !is_digit(text.front())) return false;

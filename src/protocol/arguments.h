@@ -1,7 +1,7 @@
-// Arguments: how the words after a command are read.
+// Arguments: parsing of the words after a command.
 //
-// A command's argument struct is its schema: `fields` names the members in the order in which they
-// stand on the line, so arity, parsing and documentation cannot disagree.
+// A command's argument struct is its schema: `fields` names the members in the order of the line,
+// so that arity, parsing and documentation cannot disagree.
 //
 // Grammar: fields are separated by one space; a number may be preceded by more. Numbers are decimal
 // digits and nothing else; a number that its type cannot hold is malformed. Nothing may follow the
@@ -16,12 +16,12 @@
 
 namespace tubed::protocol {
 
-// A tube's name as it stands on the line; valid as long as the line is.
+// A tube's name. It refers to the line and is valid as long as the line is.
 struct TubeName {
   std::string_view text;
 };
 
-// The same where numbers follow: more than one space may stand before it.
+// The name of a tube that numbers follow: more than one space may precede it.
 struct SpacedTubeName : TubeName {};
 
 // The announced length of a body, without its line end.
@@ -33,16 +33,16 @@ struct BodySize {
 // [protocol: Name convention]
 bool is_tube_name(std::string_view text);
 
-// What is left to read of a line.
+// The part of a line that is not parsed yet.
 class ArgumentCursor {
  public:
   explicit ArgumentCursor(std::string_view text) : rest_(text) {}
 
   bool at_end() const { return rest_.empty(); }
-  // The space between two fields. False if there is none.
+  // Skips the space between two fields. False if the next byte is no space.
   bool separator();
 
-  // False if there is no field of that type here, or no end of a field behind it.
+  // Reads one field. False if the line does not continue with a field of that type.
   bool read(std::uint64_t& value);
   bool read(std::uint32_t& value);
   bool read(Seconds& value) { return read(value.count); }
@@ -71,8 +71,8 @@ constexpr std::tuple<Fields...> schema(Fields... fields) {
   return {fields...};
 }
 
-// Reads what stands behind the command's word and its space into `arguments`, whose type is the
-// schema. False: malformed.
+// Parses `text`, the line after the command's word and its space, into `arguments`, whose type is
+// the schema. False if it is malformed.
 template <class Arguments>
 bool parse_arguments(std::string_view text, Arguments& arguments) {
   ArgumentCursor cursor(text);
@@ -91,7 +91,7 @@ bool parse_arguments(std::string_view text, Arguments& arguments) {
 // that is not a number of 32 bits. [compat: put-body-swallowed]
 bool salvage_body_size(std::string_view text, BodySize& size);
 
-// What the reference says of a field of this type.
+// The type of a field, for the reference page.
 constexpr std::string_view describe(const std::uint64_t*) {
   return "integer < 2^64";
 }

@@ -1,3 +1,7 @@
+// text_ and splices_ together are the stream of bytes: the body of a splice comes before the text
+// at its offset. text_taken_, splices_taken_ and body_taken_ say how much of each was sent. An
+// empty buffer starts again at 0 (clear()); in a buffer that is never empty, drop_taken() removes
+// the sent part.
 #include "protocol/reply.h"
 
 #include <algorithm>
@@ -9,38 +13,38 @@ namespace tubed::protocol {
 namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
-// A smaller body is cheaper to copy than to send as a piece of its own.
+// Copying a smaller body is cheaper than sending it as a piece of its own.
 constexpr std::size_t kSpliceFromBytes = 2048;
-// What an idle connection may keep of a buffer that was once full.
+// The capacity that an idle connection keeps.
 constexpr std::size_t kKeptCapacity = 4096;
 constexpr std::size_t kKeptSplices = 32;
 
-// A line that is short, put together before it is appended: one append is cheaper than several.
+// A short line, composed on the stack: appending once is cheaper than several times.
 class ShortLine {
  public:
-  static constexpr std::size_t kMostWord = 32;
+  static constexpr std::size_t kMaxWordBytes = 32;
 
-  // Precondition: it has at most kMostWord bytes.
+  // Precondition: it has at most kMaxWordBytes bytes.
   explicit ShortLine(std::string_view word) {
-    TUBED_ASSERT(word.size() <= kMostWord);
+    TUBED_ASSERT(word.size() <= kMaxWordBytes);
     std::memcpy(text_, word.data(), word.size());
     end_ += word.size();
   }
 
   ShortLine& number(std::uint64_t number) {
     *end_++ = ' ';
-    end_ = std::to_chars(end_, end_ + kMostDigits, number).ptr;
+    end_ = std::to_chars(end_, end_ + kMaxDigits, number).ptr;
     return *this;
   }
-  std::string_view ended() {
+  std::string_view finish() {
     *end_++ = '\r';
     *end_++ = '\n';
     return {text_, static_cast<std::size_t>(end_ - text_)};
   }
 
  private:
-  static constexpr std::size_t kMostDigits = 20;
-  char text_[kMostWord + 2 * (1 + kMostDigits) + 2];
+  static constexpr std::size_t kMaxDigits = 20;
+  char text_[kMaxWordBytes + 2 * (1 + kMaxDigits) + 2];
   char* end_ = text_;
 };
 
@@ -63,7 +67,7 @@ void ReplyBuffer::line(std::string_view word) {
 }
 
 void ReplyBuffer::line(std::string_view word, std::uint64_t value) {
-  text(ShortLine(word).number(value).ended());
+  text(ShortLine(word).number(value).finish());
 }
 
 void ReplyBuffer::line(std::string_view word, std::string_view value) {
@@ -74,7 +78,7 @@ void ReplyBuffer::line(std::string_view word, std::string_view value) {
 }
 
 void ReplyBuffer::job(std::string_view word, JobId id, const Bytes& bytes) {
-  text(ShortLine(word).number(id).number(bytes.size()).ended());
+  text(ShortLine(word).number(id).number(bytes.size()).finish());
   body(bytes);
   text(kLineEnd);
 }
@@ -133,8 +137,8 @@ void ReplyBuffer::take(std::size_t count) {
   drop_taken();
 }
 
-// A client that is always a little behind never empties the buffer: what it has taken must go all
-// the same. Half of it at once, so that each byte is moved once on average.
+// A client that always lags a little never empties the buffer, so the sent part must be removed
+// meanwhile. It is removed when it is half of the buffer: each byte is then moved once on average.
 void ReplyBuffer::drop_taken() {
   const bool much_text = text_taken_ >= kKeptCapacity && text_taken_ >= text_.size() / 2;
   const bool many_bodies = splices_taken_ >= kKeptSplices && splices_taken_ >= splices_.size() / 2;

@@ -1,7 +1,7 @@
-// Replies: what the server says, as bytes waiting to be written.
+// ReplyBuffer: the replies to one client that are not sent yet, as bytes.
 //
-// Text gathers in one buffer; a large body is not copied but stands in line as a reference to the
-// job's bytes, so that one gathering write sends both.
+// Text is appended to one buffer. A large body is not copied: the buffer keeps a reference to the
+// job's bytes and their offset in the text (a splice), and writev(2) sends both in order.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ inline constexpr std::string_view kUnknownCommand = "UNKNOWN_COMMAND";
 class ReplyBuffer {
  public:
   bool empty() const { return size_ == 0; }
-  // Bytes not yet taken, bodies included.
+  // Bytes not sent yet, including bodies.
   std::size_t size() const { return size_; }
 
   // Memory that the buffer itself holds; for tests.
@@ -54,21 +54,21 @@ class ReplyBuffer {
   void job(std::string_view word, JobId id, const Bytes& body);
   // OK SP `bytes` CRLF `block` CRLF
   void block(std::string_view block);
-  // The same for a block that comes in parts: its length first, then each part, then its end.
+  // A block in parts: its length, then each part, then its end.
   void begin_block(std::uint64_t bytes) { line("OK", bytes); }
   void block_part(const Bytes& part) { body(part); }
   void end_block() { line(""); }
 
-  // The next bytes to write, in order, as up to pieces.size() runs; returns how many. Valid until
-  // the next change.
+  // Sets up to pieces.size() pieces to the next bytes to send, in order, and returns their number.
+  // They are valid until the buffer changes.
   std::size_t pieces(std::span<std::string_view> pieces) const;
-  // The first of these pieces, or nothing.
+  // The first of these pieces; empty if the buffer is.
   std::string_view front() const;
-  // The first `count` bytes were written. Precondition: count <= size().
+  // Removes the first `count` bytes, which were sent. Precondition: count <= size().
   void take(std::size_t count);
 
  private:
-  // A body that stands in the text at an offset instead of being copied into it.
+  // A body to send at an offset of the text.
   struct Splice {
     std::size_t offset;
     Bytes body;
@@ -83,7 +83,7 @@ class ReplyBuffer {
   std::vector<Splice> splices_;
   std::size_t text_taken_ = 0;
   std::size_t splices_taken_ = 0;
-  std::size_t body_taken_ = 0;  // of the first splice that is not taken
+  std::size_t body_taken_ = 0;  // bytes of the first splice that is not fully sent
   std::size_t size_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// The little YAML that stats and lists are written in. Clients read it without a YAML parser, so
-// quoting and layout are beanstalkd 1.13's to the byte. [notes: stats, in order]
+// The subset of YAML that stats and lists use. Clients read it without a YAML parser, so quoting
+// and layout are those of beanstalkd 1.13, byte for byte. [notes: stats, in order]
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace tubed::protocol {
 
 class YamlBlock {
  public:
-  // What every block begins with.
+  // The beginning of every block.
   static constexpr std::string_view kBegin = "---\n";
 
-  // `expected_bytes`: room to have from the beginning.
+  // `expected_bytes`: the capacity to reserve.
   explicit YamlBlock(std::size_t expected_bytes = 0) : text_(kBegin) {
     if (expected_bytes > 0) text_.reserve(expected_bytes);
   }
@@ -24,7 +24,7 @@ class YamlBlock {
   // `key: value`
   void number(std::string_view key, std::uint64_t value);
   void plain(std::string_view key, std::string_view value);
-  // `key: "value"`; the value has no quote, backslash or line end in it
+  // `key: "value"`; the value contains no quote, backslash or line end
   void quoted(std::string_view key, std::string_view value);
   // `key: seconds.microseconds`
   void seconds(std::string_view key, Duration value);
@@ -32,7 +32,7 @@ class YamlBlock {
   void item(std::string_view value);
 
   std::string_view text() const { return text_; }
-  // The text, which the block then no longer has.
+  // Moves the text out of the block.
   std::string take() && { return std::move(text_); }
 
  private:

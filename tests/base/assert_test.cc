@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-TEST_CASE("a broken claim stops the process, in release too, and says which claim it was") {
+TEST_CASE("a failed assertion aborts the process, in release builds too, and prints the claim") {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   const pid_t child = ::fork();

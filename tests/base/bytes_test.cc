@@ -20,7 +20,7 @@ TEST_CASE("an empty handle is false, and a body of no bytes is true") {
   CHECK(empty.view().empty());
 }
 
-TEST_CASE("bytes are any bytes, written once and read by all copies") {
+TEST_CASE("a body may contain any bytes; all copies read the same") {
   Bytes bytes = Bytes::allocate(5);
   const std::string text("a\0\r\n\xff", 5);
   std::copy(text.begin(), text.end(), bytes.writable().begin());
@@ -30,7 +30,7 @@ TEST_CASE("bytes are any bytes, written once and read by all copies") {
   CHECK(copy.view().data() == bytes.view().data());
 }
 
-TEST_CASE("bytes live until the last copy goes, in whatever order") {
+TEST_CASE("the memory is freed with the last copy, in any order") {
   for (std::size_t last = 0; last < 3; ++last) {
     std::vector<Bytes> copies(3, Bytes::copy_of("body"));
     for (std::size_t i = 0; i < copies.size(); ++i) {

@@ -26,7 +26,7 @@ std::string random_text(std::mt19937& random, std::size_t bytes) {
 
 }  // namespace
 
-TEST_CASE("the checksums of RFC 3720, B.4, come out") {
+TEST_CASE("the checksums are those of RFC 3720, B.4") {
   for (const Crc crc : kBoth) {
     CHECK(crc(0, "") == 0);
     CHECK(crc(0, "123456789") == 0xE3069283);
@@ -47,7 +47,7 @@ TEST_CASE("the checksums of RFC 3720, B.4, come out") {
   }
 }
 
-TEST_CASE("a checksum goes on where another ended") {
+TEST_CASE("a checksum continues another") {
   std::mt19937 random(1);
   const std::string text = random_text(random, 100);
   const std::string_view view = text;
@@ -59,7 +59,7 @@ TEST_CASE("a checksum goes on where another ended") {
   }
 }
 
-TEST_CASE("both ways agree on any length, alignment and beginning") {
+TEST_CASE("the instruction and the tables agree on any length, alignment and initial value") {
   std::mt19937 random(2);
   const std::string text = random_text(random, 20'000);
   const std::string_view view = text;

@@ -37,7 +37,7 @@ TEST_CASE("an array is moved") {
   CHECK(other.empty());
 }
 
-TEST_CASE("an array that cannot grow says so, and is as before") {
+TEST_CASE("an array that cannot grow throws and is unchanged") {
   GrowingArray<std::uint64_t> array;
   array.push_back(7);
   CHECK_THROWS_AS(array.set_capacity(SIZE_MAX / 16), std::bad_alloc);

@@ -17,7 +17,7 @@ std::vector<std::uint32_t> common(const IndexSet& one, const IndexSet& other) {
 
 }  // namespace
 
-TEST_CASE("a number is there from insert to erase, whatever stands beside it") {
+TEST_CASE("a number is in the set from insert to erase, whatever its neighbours are") {
   IndexSet set;
   for (const std::uint32_t index : {0U, 63U, 64U, 4095U, 4096U, 100'000U}) {
     CAPTURE(index);
@@ -34,7 +34,7 @@ TEST_CASE("a number is there from insert to erase, whatever stands beside it") {
   CHECK(set.contains(64));
 }
 
-TEST_CASE("what two sets have in common comes in ascending order, like that of two std::sets") {
+TEST_CASE("the intersection of two sets is visited in ascending order, as that of two std::sets") {
   IndexSet one;
   IndexSet other;
   std::set<std::uint32_t> plain_one;

@@ -24,7 +24,7 @@ Item* smallest(const std::vector<Item*>& items) {
 
 }  // namespace
 
-TEST_CASE("an indexed heap gives what a linear scan would, whatever is pushed, moved and erased") {
+TEST_CASE("an indexed heap agrees with a linear scan, whatever is pushed, moved and erased") {
   std::mt19937_64 random(1);
   std::vector<Item> items(300);
   std::vector<Item*> inside;
@@ -32,7 +32,7 @@ TEST_CASE("an indexed heap gives what a linear scan would, whatever is pushed, m
   for (int step = 0; step < 20'000; ++step) {
     const std::uint64_t number = random() % items.size();
     Item* item = &items[number];
-    // Grows for a while, then shrinks: both ways through the array's sizes.
+    // The heap grows, then shrinks, so that its array passes through all sizes both ways.
     const bool growing = step % 4000 < 2000;
     const std::uint64_t key = (random() % 1000) * items.size() + number;
     if (item->index == kNotInHeap) {
@@ -74,7 +74,7 @@ TEST_CASE("an indexed heap is emptied in order") {
   CHECK(heap.first() == nullptr);
 }
 
-TEST_CASE("set puts an item in, moves it, and takes it out") {
+TEST_CASE("set inserts an item, moves it, and removes it") {
   Item a;
   Item b;
   Heap heap;

@@ -20,13 +20,13 @@ TEST_CASE("a result has a value or an error") {
   CHECK(bad.error().message == "open /x: no such file");
 }
 
-TEST_CASE("a result's value may be one that can only be moved") {
+TEST_CASE("the value of a result may be movable only") {
   Result<std::unique_ptr<int>> result(std::make_unique<int>(7));
   const std::unique_ptr<int> taken = std::move(*result);
   CHECK(*taken == 7);
 }
 
-TEST_CASE("a result of nothing is good unless it has an error") {
+TEST_CASE("a result of void is good unless it has an error") {
   const Result<void> good;
   CHECK(good.ok());
   const Result<void> bad(Error{"reason"});

@@ -15,7 +15,7 @@ TEST_CASE("whole seconds are rounded down and never negative") {
   CHECK(whole_seconds(-5s) == 0);
 }
 
-TEST_CASE("the longest delay from now is long before never") {
+TEST_CASE("now plus the longest delay is far below kNever") {
   using namespace std::chrono_literals;
   const Time now(1000h);
   CHECK(now + std::chrono::seconds(UINT32_MAX) < kNever);

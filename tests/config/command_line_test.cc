@@ -9,7 +9,7 @@
 namespace tubed::config_test {
 namespace {
 
-TEST_CASE("no arguments are fine") {
+TEST_CASE("no arguments are needed") {
   const auto line = accept({});
   CHECK(line.warnings.empty());
   CHECK(line.config_file.empty());
@@ -19,14 +19,14 @@ TEST_CASE("no arguments are fine") {
   CHECK_FALSE(line.port.has_value());
 }
 
-TEST_CASE("the flags that are no settings") {
+TEST_CASE("the flags that are not settings") {
   const auto line = accept({"--config", "/etc/x.toml", "--check-config", "--print-config"});
   CHECK(line.config_file == "/etc/x.toml");
   CHECK(line.check_config);
   CHECK(line.print_config);
 }
 
-TEST_CASE("help and version go to stdout, whatever else was given") {
+TEST_CASE("help and version go to stdout, whatever other flags are given") {
   for (const auto* flag : {"-h", "--help"}) {
     const auto exit = refuse({flag, "--limits-tubes", "0", "-b", "x"});
     CHECK(exit.code == 0);
@@ -62,7 +62,7 @@ TEST_CASE("help mentions every row, and fits the screen") {
   CHECK(start == text.size());
 }
 
-TEST_CASE("what is no flag is a usage error on one line") {
+TEST_CASE("an unknown flag and an unexpected argument are usage errors on one line") {
   CHECK(refuse({"--bogus"}).text == "tubed: unknown flag --bogus; try tubed --help\n");
   CHECK(refuse({"--limits-tube", "5"}).text ==
         "tubed: unknown flag --limits-tube (did you mean --limits-tubes?); try tubed --help\n");
@@ -178,7 +178,7 @@ TEST_CASE("a bad value names the flag and the reason") {
   for (const auto* text : {"", "-1", "x", "1x"}) CHECK(refuse({"-p", text}).code == 78);
 }
 
-TEST_CASE("of a flag that is given twice the last counts") {
+TEST_CASE("of a flag that is given twice, the last takes effect") {
   CHECK(load("", accept({"-z", "5", "--limits-job-bytes", "6"})).value().queue.job_bytes == 6);
   CHECK(accept({"-p", "5", "-p", "6"}).port == 6);
   CHECK(refuse({"-z", "0", "-z", "6"}).code == 78);
@@ -198,7 +198,7 @@ TEST_CASE("beanstalkd's flags, apart and attached") {
   CHECK(settings.user == "tubed");
 }
 
-TEST_CASE("flags of a compaction that is automatic are ignored with a warning each") {
+TEST_CASE("-c and -n are ignored with a warning each, as compaction is automatic") {
   for (const auto* flag : {"-c", "-n"}) {
     const auto line = accept({flag});
     REQUIRE(line.warnings.size() == 1);
@@ -208,7 +208,7 @@ TEST_CASE("flags of a compaction that is automatic are ignored with a warning ea
   CHECK(accept({"-c", "-n", "-n"}).warnings.size() == 2);
 }
 
-TEST_CASE("beanstalkd's flags of the binlog are the journal's") {
+TEST_CASE("beanstalkd's flags for the binlog set the journal") {
   const auto line = accept({"-b", "/var/lib/x", "-f", "20", "-s", "20480"});
   CHECK(line.warnings.empty());
   const auto settings = load("", line).value();
@@ -221,7 +221,7 @@ TEST_CASE("beanstalkd's flags of the binlog are the journal's") {
   CHECK(load("", accept({"-F"})).value().journal_sync == kSyncNever);
 }
 
-TEST_CASE("of -f, -F and --journal-sync the last counts") {
+TEST_CASE("of -f, -F and --journal-sync, the last takes effect") {
   const auto sync = [](const std::vector<std::string>& args) {
     return load("journal.sync = \"1s\"", accept(args)).value().journal_sync;
   };
@@ -234,7 +234,7 @@ TEST_CASE("of -f, -F and --journal-sync the last counts") {
   CHECK(sync({"-F", "-f", "7", "--journal-sync=2s"}) == std::chrono::seconds(2));
 }
 
-TEST_CASE("mistakes in beanstalkd's flags of the binlog") {
+TEST_CASE("mistakes in beanstalkd's flags for the binlog") {
   CHECK(refuse({"-f", "3600001"}).text == "tubed: -f: 3600001ms is above the maximum of 1h\n");
   for (const auto* text : {"", "5s", "-1", "x", "1.5", "always", "+5"}) {
     CAPTURE(text);
@@ -247,7 +247,7 @@ TEST_CASE("mistakes in beanstalkd's flags of the binlog") {
         "tubed: -s/--journal-segment-size: 4095 is below the minimum of 4KiB\n");
 }
 
-TEST_CASE("an empty directory is a slip, and must not mean that there is no journal") {
+TEST_CASE("an empty directory is refused and does not switch the journal off") {
   for (const auto& args : {std::vector<std::string>{"-b", ""},
                            {"--journal-directory", ""},
                            {"--journal-directory="},
@@ -259,7 +259,7 @@ TEST_CASE("an empty directory is a slip, and must not mean that there is no jour
   }
 }
 
-TEST_CASE("a flag that ends with = has an empty argument, and takes no other flag for it") {
+TEST_CASE("a flag that ends with = has an empty argument and does not use the next one") {
   const auto line = accept({"--user=", "-V", "-z", "5"});
   CHECK(line.warnings.empty());
   CHECK(line.log_level_steps == 1);
@@ -302,7 +302,7 @@ TEST_CASE("one task at a time, with its directory") {
         "tubed: --check: \"a?b\" has control characters or is not UTF-8\n");
 }
 
-TEST_CASE("a copy needs the journal that it is of, from the flag or the file") {
+TEST_CASE("--salvage and --backup need a journal, from the flag or the file") {
   for (const auto* flag : {"--salvage", "--backup"}) {
     CAPTURE(flag);
     const auto exit = refuse({flag, "x"});

@@ -25,7 +25,7 @@ TEST_CASE("addresses are numeric, with or without a port, or paths") {
   CHECK(read("unix:a b") == "unix:a b");
 }
 
-TEST_CASE("what is no address says why") {
+TEST_CASE("a bad address is refused with the reason") {
   CHECK(read("localhost:11300") ==
         "error: \"localhost\" is not a numeric address; names are not resolved");
   CHECK(read("127.0.0.1:65536") == "error: \"65536\" is not a port from 0 to 65535");
@@ -40,12 +40,12 @@ TEST_CASE("what is no address says why") {
   CHECK_FALSE(parse_listen(std::string_view("::1\0x", 5)).ok());
 }
 
-TEST_CASE("a path must fit into a socket's address") {
+TEST_CASE("the path of a unix socket must fit into its address") {
   CHECK(parse_listen("unix:/" + std::string(106, 'x')).ok());
   CHECK_FALSE(parse_listen("unix:/" + std::string(107, 'x')).ok());
 }
 
-TEST_CASE("two listeners clash when both cannot be opened") {
+TEST_CASE("two listeners clash if both cannot be opened") {
   const auto both = [](std::string_view one, std::string_view other) {
     return clash(parse_listen(one).value(), parse_listen(other).value());
   };

@@ -8,7 +8,7 @@
 namespace tubed::config_test {
 namespace {
 
-TEST_CASE("without a file, and with an empty one, the defaults hold") {
+TEST_CASE("without a file, and with an empty file, the defaults apply") {
   CHECK(load_settings({}).value() == Settings());
   CHECK(load("").value() == Settings());
   CHECK(load("# nothing\n\n[limits]\n[log]\n").value() == Settings());
@@ -50,7 +50,7 @@ TEST_CASE("the journal's sync is a word or an interval, and 0 is always") {
         "as \"50ms\"");
 }
 
-TEST_CASE("an unknown key is named with its line and what was probably meant") {
+TEST_CASE("an unknown key is reported with its line and a suggestion") {
   CHECK(load_error("[tcp]\n\nbacklog = 5\n[limits]\n\n\ntubes = 1\nconections = 5\n") ==
         "tubed.toml:8: limits.conections: unknown key; did you mean limits.connections?");
   CHECK(load_error("usr = \"x\"\n") == "tubed.toml:1: usr: unknown key; did you mean user?");
@@ -76,7 +76,7 @@ TEST_CASE("a section is a table") {
   CHECK(load_error("[user]\nname = 3") == "tubed.toml:1: user: expected a string, not a table");
 }
 
-TEST_CASE("a bad value is named with its line and the reason") {
+TEST_CASE("a bad value is reported with its line and the reason") {
   CHECK(load_error("\n[limits]\njob_bytes = 0\n") ==
         "tubed.toml:3: limits.job_bytes: 0 is below the minimum of 1");
   CHECK(load_error("timeouts.stall = \"10ms\"\n") ==
@@ -85,7 +85,7 @@ TEST_CASE("a bad value is named with its line and the reason") {
         "tubed.toml:1: log.level: \"loud\" is not one of error, warning, info, debug");
 }
 
-TEST_CASE("the first mistake of the file is the one that is told") {
+TEST_CASE("the first mistake of the file is reported") {
   CHECK(load_error("user = 1\n[limits]\ntubes = 0\n").starts_with("tubed.toml:1: user: "));
   CHECK(load_error("[tcp]\nbacklog = 0\n[limits]\ntubes = 0\n")
             .starts_with("tubed.toml:2: tcp.backlog: "));
@@ -97,7 +97,7 @@ TEST_CASE("the first mistake of the file is the one that is told") {
             .starts_with("tubed.toml:4: limits.tubes: "));
 }
 
-TEST_CASE("what is not TOML is named with its line") {
+TEST_CASE("a file that is not TOML is reported with the line") {
   for (const auto* contents :
        {"user = \"x\"\nlimits = \n", "user = \"x\"\n[limits\n", "user = \"x\"\nuser = \"y\"\n",
         "[limits]\n[limits]\n", "user = \"x\"\nlimits.tubes = 99999999999999999999\n",
@@ -110,7 +110,7 @@ TEST_CASE("what is not TOML is named with its line") {
   CHECK(load_error("a = " + std::string(5000, '[')).starts_with("tubed.toml:1: not TOML: "));
 }
 
-TEST_CASE("a file that cannot be read is named with the reason") {
+TEST_CASE("a file that cannot be read is reported with the reason") {
   const TemporaryDirectory directory;
   CommandLine line;
   line.config_file = directory.path() + "/missing.toml";
@@ -165,7 +165,7 @@ TEST_CASE("mistakes in listeners") {
             .starts_with("tubed.toml:3: listen.address: "));
 }
 
-TEST_CASE("an address that is listened on twice is named with both lines") {
+TEST_CASE("an address that is listened on twice is reported with both lines") {
   CHECK(load_error("[limits]\n\n[[listen]]\naddress = \"127.0.0.1\"\n\n[[listen]]\n"
                    "address = \"127.0.0.1:11300\"\n") ==
         "tubed.toml:7: listen.address: 127.0.0.1:11300 is already listened on (line 4)");
@@ -188,7 +188,7 @@ TEST_CASE("flags override the file, and the file the defaults") {
   CHECK(settings.connections == 10'000);
 }
 
-TEST_CASE("a mistake in the file is told even if a flag overrides it") {
+TEST_CASE("a mistake in the file is reported even if a flag overrides it") {
   CHECK(load_error("limits.tubes = 0", accept({"--limits-tubes", "9"})) ==
         "tubed.toml:1: limits.tubes: 0 is below the minimum of 1");
 }
@@ -202,7 +202,9 @@ TEST_CASE("-l replaces all listeners of the file") {
   CHECK(to_string(listeners[1]) == "unix:/a");
 }
 
-TEST_CASE("-p alone moves the default listener, and is refused beside the file's") {
+TEST_CASE(
+    "-p alone changes the port of the default listener, and is refused with listeners of the "
+    "file") {
   const auto listeners = load("", accept({"-p", "7"})).value().listeners;
   REQUIRE(listeners.size() == 1);
   CHECK(to_string(listeners[0]) == "127.0.0.1:7");
@@ -210,7 +212,7 @@ TEST_CASE("-p alone moves the default listener, and is refused beside the file's
         "-p/--port: tubed.toml:2: listen.address has a port of its own; give -l as well");
 }
 
-TEST_CASE("a journal that may have less than four segments is refused") {
+TEST_CASE("a journal with room for less than four segments is refused") {
   CHECK(load_error("journal.max_bytes = \"39MiB\"", accept({})) ==
         "tubed.toml:1: journal.max_bytes: 40894464 is less than 41943040, 4 segments of 10485760 "
         "bytes (journal.segment_size, the default)");
@@ -220,7 +222,7 @@ TEST_CASE("a journal that may have less than four segments is refused") {
             .journal_max_bytes == 1U << 20);
 }
 
-TEST_CASE("settings that contradict each other are named with the places of both") {
+TEST_CASE("settings that contradict each other are reported with the origins of both") {
   const auto* journal = "[journal]\nmax_bytes = \"1MiB\"\n";
   CHECK(load_error(std::string(journal) + "segment_size = \"2MiB\"\n") ==
         "tubed.toml:2: journal.max_bytes: 1048576 is less than 8388608, 4 segments of 2097152 "
@@ -237,7 +239,7 @@ TEST_CASE("settings that contradict each other are named with the places of both
             .starts_with("--journal-max-bytes: 1048576 is less than "));
 }
 
-TEST_CASE("-V raises the level of the file or the flag, at most to debug") {
+TEST_CASE("-V raises the log level of the file or the flag, at most to debug") {
   CHECK(load("", accept({"-V"})).value().log_level == LogLevel::debug);
   CHECK(load("log.level = \"error\"", accept({"-V"})).value().log_level == LogLevel::warning);
   CHECK(load("log.level = \"error\"", accept({"-VV"})).value().log_level == LogLevel::info);

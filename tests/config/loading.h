@@ -46,7 +46,7 @@ inline std::variant<CommandLine, Exit> parse(const std::vector<std::string>& arg
   return parse_command_line(pointers);
 }
 
-// The command line, or an empty one with the exit's text as its only warning.
+// The command line. If it is refused, an empty command line whose only warning is the exit's text.
 inline CommandLine accept(const std::vector<std::string>& args) {
   auto result = parse(args);
   if (auto* line = std::get_if<CommandLine>(&result)) return *line;

@@ -62,7 +62,7 @@ TEST_CASE("a sync is printed as its word, and loads back") {
   }
 }
 
-TEST_CASE("printed settings name every row") {
+TEST_CASE("printed settings contain every row") {
   const auto lines = lines_of(print_settings(Settings()));
   for (const auto& row : config::settings_table()) {
     const auto line = fmt::format("{} = {}", row.name(), to_toml(row.type, row.default_value()));

@@ -21,14 +21,14 @@ Settings with_change(Settings settings, const config::Setting& row) {
   return settings;
 }
 
-TEST_CASE("nothing changed, nothing to do") {
+TEST_CASE("a reload without a change does nothing") {
   const auto plan = plan_reload(Settings(), Settings());
   CHECK(plan.changed.empty());
   CHECK(plan.needs_restart.empty());
   CHECK(plan.next == Settings());
 }
 
-TEST_CASE("a reloadable row changes, another waits for a restart") {
+TEST_CASE("a reloadable setting changes, any other waits for a restart") {
   for (const auto& row : config::settings_table()) {
     CAPTURE(row.key);
     const auto fresh = with_change(Settings(), row);
@@ -41,7 +41,9 @@ TEST_CASE("a reloadable row changes, another waits for a restart") {
   }
 }
 
-TEST_CASE("the journal's sync and bound change, its directory and the size of its files wait") {
+TEST_CASE(
+    "journal.sync and journal.max_bytes change, the directory and the segment size wait for a "
+    "restart") {
   Settings fresh;
   fresh.journal_directory = std::string("jobs");
   fresh.journal_sync = kSyncNever;

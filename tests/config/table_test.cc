@@ -105,7 +105,7 @@ std::vector<BadValue> bad_values(const Setting& row) {
   return values;
 }
 
-TEST_CASE("a row takes its default, both bounds and each of its words") {
+TEST_CASE("a row accepts its default, both bounds and each of its words") {
   for (const auto& row : settings_table()) {
     CAPTURE(row.key);
     for (const auto& value : good_values(row)) {
@@ -125,7 +125,7 @@ TEST_CASE("a row takes its default, both bounds and each of its words") {
   }
 }
 
-TEST_CASE("a row refuses what is beyond its bounds, naming file, line, key or flag, and reason") {
+TEST_CASE("a row refuses values outside of its bounds, with file, line, key or flag, and reason") {
   for (const auto& row : settings_table()) {
     CAPTURE(row.key);
     for (const auto& bad : bad_values(row)) {
@@ -159,7 +159,7 @@ TEST_CASE("a row refuses a value of another type") {
   }
 }
 
-TEST_CASE("a row's value does not touch another row's") {
+TEST_CASE("setting one row changes no other row") {
   for (const auto& row : settings_table()) {
     CAPTURE(row.key);
     for (const auto& value : good_values(row)) {

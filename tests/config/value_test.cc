@@ -19,7 +19,7 @@ std::int64_t read(const Type& type, std::string_view text) {
   return value ? value.value().number : -1;
 }
 
-TEST_CASE("sizes are read with their unit, and written as short as is exact") {
+TEST_CASE("sizes are read with their unit and written in the shortest exact form") {
   CHECK(read(kBytes, "0") == 0);
   CHECK(read(kBytes, "1023") == 1023);
   CHECK(read(kBytes, "64KiB") == 65'536);
@@ -36,7 +36,7 @@ TEST_CASE("sizes are read with their unit, and written as short as is exact") {
   CHECK(to_toml(kBytes, std::int64_t{0}) == "0");
 }
 
-TEST_CASE("durations are read with their unit, and written as short as is exact") {
+TEST_CASE("durations are read with their unit and written in the shortest exact form") {
   CHECK(read(kDuration, "50ms") == 50 * kMillisecond);
   CHECK(read(kDuration, "30s") == 30'000 * kMillisecond);
   CHECK(read(kDuration, "30") == 30'000 * kMillisecond);
@@ -78,7 +78,7 @@ TEST_CASE("a sync is a word or a duration within its bounds") {
   CHECK(bounds(sync) == "always, never or 1ms to 1h");
 }
 
-TEST_CASE("numbers that do not fit stop at the bounds instead of wrapping") {
+TEST_CASE("numbers that do not fit saturate") {
   constexpr Type bounded{.kind = Kind::bytes, .maximum = 1000};
   CHECK(value_from_text(bounded, "18014398509481984KiB").error().message ==
         "18014398509481984KiB is above the maximum of 1000");

@@ -5,7 +5,7 @@
 namespace tubed::docs {
 namespace {
 
-TEST_CASE("prose has a sentence a line, and nothing in it is a request or an escape") {
+TEST_CASE("each sentence begins a line, and no word is a request or an escape") {
   CHECK(mdoc_text("") == "");
   CHECK(mdoc_text("One. Two, of e.g. three; four") == "One.\nTwo, of e.g.\nthree; four\n");
   CHECK(mdoc_text(".Bad 'use of \\n") == "\\&.Bad 'use of \\en\n");
@@ -13,7 +13,7 @@ TEST_CASE("prose has a sentence a line, and nothing in it is a request or an esc
   CHECK(mdoc_text("with --drain or -b, when-idle") == "with \\-\\-drain or \\-b, when-idle\n");
 }
 
-TEST_CASE("no line of prose is longer than the page's source should be") {
+TEST_CASE("lines are wrapped at 78 columns") {
   const auto text = mdoc_text(std::string(40, 'a') + ' ' + std::string(40, 'b') + " c");
   CHECK(text == std::string(40, 'a') + '\n' + std::string(40, 'b') + " c\n");
 }

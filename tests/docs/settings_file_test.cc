@@ -37,7 +37,7 @@ TEST_CASE("the packaged file has a durable journal, a TCP and a unix socket, and
   const auto loaded = load(packaged_config());
   REQUIRE(loaded.ok());
   CHECK(loaded.value() == expected);
-  // Each setting stands there once, and only these are in force.
+  // Each setting is there once, and only these are not commented out.
   std::size_t commented = 0;
   std::vector<std::string> active;
   for (const auto& line : lines_of(packaged_config())) {
@@ -52,7 +52,7 @@ TEST_CASE("the packaged file has a durable journal, a TCP and a unix socket, and
                                            "mode = \"0660\"", "group = \"tubed\""});
 }
 
-TEST_CASE("the default file's commented keys are the defaults") {
+TEST_CASE("the commented keys of the default file are the defaults") {
   std::string uncommented;
   std::size_t keys = 0;
   for (const auto& line : lines_of(default_config())) {

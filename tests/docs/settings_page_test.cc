@@ -29,7 +29,7 @@ TEST_CASE("the reference page has every row of every table") {
   }
 }
 
-TEST_CASE("the reference page says what a directory and a sync may be") {
+TEST_CASE("the reference page has the values of a directory and a sync") {
   const auto page = settings_markdown();
   CHECK(mentions(page, "| `-b DIR` | The same as `--journal-directory`. |"));
   CHECK(mentions(page,

@@ -25,7 +25,7 @@ TEST_CASE("bash and zsh know every flag") {
   }
 }
 
-TEST_CASE("an argument is completed by what it is") {
+TEST_CASE("the completion of an argument depends on its type") {
   const auto bash = bash_completion();
   CHECK(mentions(bash, "    --config | --pid-file)\n      compopt -o filenames\n"));
   CHECK(mentions(bash, " | -b | --journal-directory)\n      compopt -o filenames\n"));
@@ -39,7 +39,7 @@ TEST_CASE("an argument is completed by what it is") {
   CHECK(mentions(zsh, ":WORD:(never when-idle when-empty)'"));
 }
 
-TEST_CASE("what ends a description or its quotes is escaped") {
+TEST_CASE("characters that would end a description or its quotes are escaped") {
   const auto zsh = zsh_completion();
   CHECK(mentions(zsh, "HOST:PORT, \\[HOST\\]:PORT or"));
   CHECK(mentions(zsh, "all clients'\\'' watch lists"));

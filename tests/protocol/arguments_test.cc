@@ -46,7 +46,7 @@ TEST_CASE("fields are read in order into their members") {
   CHECK(everything.tube.text == "t");
 }
 
-TEST_CASE("numbers reach to the end of their type and not beyond") {
+TEST_CASE("numbers are accepted up to the maximum of their type") {
   CHECK(parses("18446744073709551615 4294967295 4294967295 t"));
   CHECK_FALSE(parses("18446744073709551616 1 1 t"));
   CHECK_FALSE(parses("1 4294967296 1 t"));
@@ -64,7 +64,7 @@ TEST_CASE("a number is digits and may be preceded by spaces") {
   }
 }
 
-TEST_CASE("there are as many fields as the schema has") {
+TEST_CASE("a line has as many fields as the schema") {
   for (const char* bad : {"", "1", "1 ", "1 1 1", "1 1 1 ", "1 1 1 t ", "1 1 1 t u", "1 1 1  t"}) {
     CAPTURE(bad);
     CHECK_FALSE(parses(bad));

@@ -43,7 +43,7 @@ TEST_CASE("each kind of reply has its form") {
         "FOUND 8 0\r\n\r\nOK 8\r\n---\n- a\n\r\n");
 }
 
-TEST_CASE("what is taken in pieces of any size is what was put in") {
+TEST_CASE("pieces of any size add up to the bytes that were appended") {
   const std::string large(5000, 'x');
   for (const std::size_t step : {1UL, 2UL, 7UL, 2047UL, 5001UL, 100000UL}) {
     for (const std::size_t at_once : {1UL, 2UL, 3UL, 8UL}) {
@@ -63,7 +63,7 @@ TEST_CASE("what is taken in pieces of any size is what was put in") {
   }
 }
 
-TEST_CASE("a buffer that is never empty gives back what was taken") {
+TEST_CASE("a buffer that is never empty frees the memory of sent bytes") {
   ReplyBuffer replies;
   std::string expected;
   std::string got;
@@ -88,7 +88,7 @@ TEST_CASE("a buffer that is never empty gives back what was taken") {
   CHECK(got == expected);
 }
 
-TEST_CASE("a large body is sent from where it lies, a small one is copied") {
+TEST_CASE("a large body is sent in place, a small body is copied") {
   const Bytes large = Bytes::copy_of(std::string(5000, 'x'));
   ReplyBuffer replies;
   replies.job("RESERVED", 1, large);

@@ -1,4 +1,4 @@
-// Takes all that a conversation has to say, as a client that reads everything at once.
+// Takes all replies of a conversation, as a client that reads everything at once.
 #pragma once
 
 #include <string>
