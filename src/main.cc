@@ -74,10 +74,10 @@ int serve(const CommandLine& line, const Settings& settings) {
   if (auto recovered = server.recover(); !recovered) {
     return fail(server::kExitJournal, recovered.error().message);
   }
-  os::give_back_heap();  // that recovery used
+  os::trim_heap();  // that recovery used
   // After a disk failure the disk may never answer: exit without waiting for the thread pool.
   if (!server.run()) os::exit_now(server::kExitJournalFailed);
-  loop::ignore_signals_to_the_end({SIGHUP, SIGUSR1, SIGUSR2, SIGTERM, SIGINT});
+  loop::ignore_signals_until_exit({SIGHUP, SIGUSR1, SIGUSR2, SIGTERM, SIGINT});
   return 0;
 }
 

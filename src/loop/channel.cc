@@ -4,7 +4,7 @@ namespace tubed::loop {
 
 namespace {
 
-// Bytes go to and from the socket as they are.
+// The bytes of the connection are those of the socket.
 class PlainChannel final : public Channel {
  public:
   PlainChannel(Loop& loop, os::Socket socket) : socket_(std::move(socket)), handle_(this) {
@@ -12,7 +12,8 @@ class PlainChannel final : public Channel {
     if (refused != 0) handle_.forget();
   }
   ~PlainChannel() override {
-    // The descriptor may be reused as soon as it is closed: the loop stops watching it before.
+    // The kernel may reuse the descriptor as soon as it is closed, so the loop stops watching it
+    // first.
     if (is_watched()) uv_poll_stop(handle_.get());
   }
 
@@ -53,7 +54,7 @@ class PlainChannel final : public Channel {
                           .half_closed = (events & UV_DISCONNECT) != 0,
                           .broken = status < 0};
     if (ready.half_closed) {
-      // A half-close lasts: epoll would report it again in each tick.
+      // epoll would report the half-close again in each tick.
       channel.half_closed_ = true;
       channel.start(channel.events_ & ~UV_DISCONNECT);
     }

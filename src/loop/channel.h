@@ -21,14 +21,14 @@
 
 namespace tubed::loop {
 
-// The protocol of the connections of a listener.
+// The protocol of a listener's connections.
 enum class Protocol : std::uint8_t { beanstalk, http };
 
-// Where a connection comes from.
+// Describes the listener that has accepted a connection.
 struct ListenerInfo {
   Protocol protocol = Protocol::beanstalk;
-  std::string inherited;  // the name under which the socket was passed on; empty: it was opened
-                          // by this process
+  std::string inherited;  // its name if the service manager passed it on; empty: this process
+                          // has opened it
 };
 
 struct Readiness {
@@ -61,8 +61,8 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // Readiness is reported to `owner` from now on. Precondition for want(); the owner outlives the
-  // channel or owns it.
+  // Readiness is reported to `owner` from now on. Precondition for want(). The owner outlives the
+  // channel or owns it, and may destroy it in on_ready().
   void set_owner(ChannelOwner& owner) { owner_ = &owner; }
 
   // Fills the buffer, or the buffers in order, with one system call. `end`: the peer sends nothing
@@ -78,7 +78,8 @@ class Channel {
   // Sends the end of the stream after what was written; input can still be read.
   virtual void end_output() = 0;
 
-  // Which readiness is reported from now on. A half-close is reported in either case.
+  // Reports this readiness from now on. A half-close and a broken connection are reported in either
+  // case. No system call if nothing changes.
   virtual void want(bool readable, bool writable) = 0;
   // Reports nothing until the next want().
   virtual void pause() = 0;

@@ -10,7 +10,7 @@ namespace tubed::loop {
 
 namespace {
 
-// Readable when the wall clock is stepped, which cancels the timer.
+// A step of the wall clock cancels the timer and so makes it readable. Empty: it is not supported.
 os::Descriptor open_timer() {
   os::Descriptor timer(::timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC));
   itimerspec never{};
@@ -31,7 +31,7 @@ ClockWatch::ClockWatch(Loop& loop, std::function<void()> stepped)
   uv_poll_start(handle_.get(), UV_READABLE, [](uv_poll_t* handle, int, int) {
     auto& watch = owner_of<ClockWatch>(handle);
     std::uint64_t expirations = 0;
-    // It fails with ECANCELED, and from then on the timer waits for the next step.
+    // The read fails with ECANCELED, and rearms the timer for the next step.
     [[maybe_unused]] const auto got =
         ::read(watch.timer_.number(), &expirations, sizeof expirations);
     watch.stepped_();

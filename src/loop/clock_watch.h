@@ -1,7 +1,7 @@
 // ClockWatch: notices that the wall clock was stepped, or that the machine was suspended.
 //
-// The kernel reports it through a timer that never expires. Nothing is read from time to time, so
-// that an idle process stays idle.
+// The kernel reports a step by cancelling a timer that never expires. So no polling is necessary,
+// and an idle process stays idle. A step back is reported as well as a step forward.
 #pragma once
 
 #include <functional>
@@ -13,13 +13,14 @@ namespace tubed::loop {
 
 class ClockWatch {
  public:
-  // `stepped` is called in the loop, soon after. Where the kernel has no such timers it never is.
+  // Calls `stepped` in the loop soon after each step; never if the kernel has no such timers.
+  // `loop` outlives the object.
   ClockWatch(Loop& loop, std::function<void()> stepped);
 
  private:
   std::function<void()> stepped_;
   os::Descriptor timer_;
-  Handle<uv_poll_t> handle_;  // goes before what it watches
+  Handle<uv_poll_t> handle_;  // destroyed before `timer_`, which it watches
 };
 
 }  // namespace tubed::loop

@@ -1,3 +1,9 @@
+// write_synced() uses pwritev2() with RWF_DSYNC, which syncs only the given bytes. After an error a
+// second write, without the flag, shows whether the flag is not supported or the sync has failed.
+//
+// posix_fallocate() is no substitute for fallocate(): where the file system has no such operation,
+// glibc writes one byte per block, which leaves holes if it is wrong about the block size, and
+// reads bytes that another thread may be writing. Zeros are written instead.
 #include "loop/file_calls.h"
 
 #include <algorithm>
@@ -19,31 +25,31 @@ using journal::Outcome;
 namespace {
 
 Outcome failure_of(int error, const std::string& what) {
-  // Without a descriptor there is no room for another file either, and that passes as well.
+  // A lack of descriptors is temporary too, and prevents another file as a full disk does.
   const bool no_space =
       error == ENOSPC || error == EDQUOT || error == EFBIG || error == EMFILE || error == ENFILE;
   return {no_space ? Outcome::Kind::no_space : Outcome::Kind::failed,
           fmt::format("{}: {}", what, os::error_text(error))};
 }
 
-// Where a write ended.
-struct Written {
-  int error = 0;  // errno; 0: all is written
-  std::uint64_t offset = 0;
+// The end of a write.
+struct WriteResult {
+  int error = 0;             // errno; 0: everything is written
+  std::uint64_t offset = 0;  // in the file, of the first byte that is not written
 
   bool ok() const { return error == 0; }
 };
 
-Outcome outcome_of(const Written& written, const std::string& path) {
+Outcome outcome_of(const WriteResult& written, const std::string& path) {
   if (written.ok()) return {};
   return failure_of(written.error, fmt::format("write of {} at {}", path, written.offset));
 }
 
-// `flags` are those of pwritev2.
-Written write_pieces(int file, std::uint64_t offset, std::span<const std::string_view> pieces,
-                     int flags) {
+// Continues after short writes, and with more pieces than one call takes. `flags`: of pwritev2().
+WriteResult write_pieces(int file, std::uint64_t offset, std::span<const std::string_view> pieces,
+                         int flags) {
   std::array<iovec, IOV_MAX> vectors;
-  std::size_t written = 0;  // of pieces.front()
+  std::size_t written = 0;  // bytes of pieces.front()
   for (;;) {
     int count = 0;
     for (std::size_t i = 0; i < pieces.size() && count < IOV_MAX; ++i) {
@@ -53,9 +59,9 @@ Written write_pieces(int file, std::uint64_t offset, std::span<const std::string
                                                     .iov_len = rest.size()};
     }
     if (count == 0) return {.offset = offset};
-    const ssize_t result = uninterrupted(
+    const ssize_t result = retry_eintr(
         [&] { return ::pwritev2(file, vectors.data(), count, static_cast<off_t>(offset), flags); });
-    if (result == 0) return {EIO, offset};  // no error and no progress would never end
+    if (result == 0) return {EIO, offset};  // otherwise the loop would not end
     if (result < 0) return {errno, offset};
     offset += static_cast<std::uint64_t>(result);
     written += static_cast<std::size_t>(result);
@@ -73,19 +79,19 @@ Outcome failure(const std::string& what) {
 }
 
 Outcome sync_file(int file, const std::string& path) {
-  if (uninterrupted([&] { return ::fdatasync(file); }) == 0) return {};
+  if (retry_eintr([&] { return ::fdatasync(file); }) == 0) return {};
   Outcome outcome = failure("sync of " + path);
   outcome.kind = Outcome::Kind::failed;
   return outcome;
 }
 
 Outcome sync_new_file(int file, const std::string& path) {
-  if (uninterrupted([&] { return ::fsync(file); }) == 0) return {};
+  if (retry_eintr([&] { return ::fsync(file); }) == 0) return {};
   return failure("sync of " + path);
 }
 
-Outcome sync_folder(int folder, const std::string& path) {
-  if (uninterrupted([&] { return ::fsync(folder); }) == 0) return {};
+Outcome fsync_directory(int directory, const std::string& path) {
+  if (retry_eintr([&] { return ::fsync(directory); }) == 0) return {};
   return failure("sync of the directory " + path);
 }
 
@@ -110,10 +116,9 @@ Outcome write_zeros(int file, const std::string& path, std::uint64_t from, std::
 
 Outcome write_synced(int file, const std::string& path, std::uint64_t offset,
                      std::span<const std::string_view> pieces) {
-  const Written synced = write_pieces(file, offset, pieces, RWF_DSYNC);
+  const WriteResult synced = write_pieces(file, offset, pieces, RWF_DSYNC);
   Outcome outcome = outcome_of(synced, path);
   if (outcome.ok() || outcome.kind == Outcome::Kind::no_space) return outcome;
-  // Either the sync failed, or the kernel does not know the flag: a write without it shows which.
   Outcome plain = write_all(file, path, offset, pieces);
   if (!plain.ok()) return plain;
   if (synced.error == EOPNOTSUPP) return sync_file(file, path);
@@ -121,19 +126,19 @@ Outcome write_synced(int file, const std::string& path, std::uint64_t offset,
   return outcome;
 }
 
-Outcome reserve(int file, const std::string& path, std::uint64_t from, std::uint64_t to,
-                bool fill) {
+Outcome allocate_range(int file, const std::string& path, std::uint64_t from, std::uint64_t to,
+                       bool fill) {
   if (from == to) return {};
   const auto call = [&] {
     return ::fallocate(file, 0, static_cast<off_t>(from), static_cast<off_t>(to - from));
   };
-  const bool reserved = uninterrupted(call) == 0;
+  const bool reserved = retry_eintr(call) == 0;
   if (reserved && !fill) return {};
   if (!reserved && errno != EOPNOTSUPP && errno != ENOSYS) {
     return failure(fmt::format("allocation of {} from {} to {}", path, from, to));
   }
   if (Outcome outcome = write_zeros(file, path, from, to); !outcome.ok()) return outcome;
-  return sync_file(file, path);  // such a file system may look for the place only now
+  return sync_file(file, path);  // some file systems allocate the space only now
 }
 
 Outcome overwrite(int file, const std::string& path, std::string_view head, std::uint64_t bytes) {
@@ -141,28 +146,29 @@ Outcome overwrite(int file, const std::string& path, std::string_view head, std:
   if (outcome.ok()) outcome = write_zeros(file, path, head.size(), bytes);
   if (!outcome.ok()) return outcome;
   const auto call = [&] { return ::ftruncate(file, static_cast<off_t>(bytes)); };
-  if (uninterrupted(call) != 0) return failure(fmt::format("truncation of {} to {}", path, bytes));
+  if (retry_eintr(call) != 0) return failure(fmt::format("truncation of {} to {}", path, bytes));
   return sync_new_file(file, path);
 }
 
-Outcome cut(int file, const std::string& path, std::uint64_t bytes) {
+Outcome truncate_file(int file, const std::string& path, std::uint64_t bytes) {
   const auto call = [&] { return ::ftruncate(file, static_cast<off_t>(bytes)); };
-  if (uninterrupted(call) == 0) return sync_file(file, path);
+  if (retry_eintr(call) == 0) return sync_file(file, path);
   Outcome outcome = failure(fmt::format("truncation of {} to {}", path, bytes));
   if (outcome.kind == Outcome::Kind::failed) return outcome;
   Outcome synced = sync_file(file, path);
   return synced.ok() ? outcome : synced;
 }
 
-int rename_to_free(int from_folder, const char* from, int to_folder, const char* to) {
-  const int result = ::renameat2(from_folder, from, to_folder, to, RENAME_NOREPLACE);
+int rename_noreplace(int from_directory, const char* from, int to_directory, const char* to) {
+  const int result = ::renameat2(from_directory, from, to_directory, to, RENAME_NOREPLACE);
   if (result == 0 || (errno != EINVAL && errno != ENOSYS)) return result;
-  // This file system cannot refuse by itself. The lock keeps others from taking the name meanwhile.
-  if (::faccessat(to_folder, to, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+  // This file system does not support the flag. The lock of the directory keeps other processes
+  // from taking the name in the meantime.
+  if (::faccessat(to_directory, to, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
     errno = EEXIST;
     return -1;
   }
-  return ::renameat(from_folder, from, to_folder, to);
+  return ::renameat(from_directory, from, to_directory, to);
 }
 
 }  // namespace tubed::loop

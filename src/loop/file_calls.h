@@ -1,6 +1,7 @@
-// FileCalls: what FileStorage does to one file that is open, with blocking calls, on any thread.
+// FileCalls: the blocking system calls of FileStorage on one open file. For any thread.
 //
-// An outcome's reason names the path that is given with the descriptor.
+// `path` is the path of `file`, for the reason of an error. The outcomes are those of
+// journal/storage.h; no_space means ENOSPC, EDQUOT, EFBIG, EMFILE or ENFILE.
 #pragma once
 
 #include <cerrno>
@@ -13,44 +14,49 @@
 
 namespace tubed::loop {
 
-// The failure that errno is, of `what`, as in "write of /journal/x at 64".
+// The outcome of a call that has just set errno. `what`: the operation, for example
+// "write of /journal/x at 64".
 journal::Outcome failure(const std::string& what);
 
+// Repeats a system call until no signal interrupts it.
 template <class Call>
-auto uninterrupted(Call call) {
+auto retry_eintr(Call call) {
   for (;;) {
     const auto result = call();
     if (result != -1 || errno != EINTR) return result;
   }
 }
 
-// Durability: the kernel may drop what it could not write and report it only once, so a failed sync
-// is never `no_space`, which invites to try again.
+// Makes the bytes of a file durable. Never no_space: after a failed sync the kernel may have
+// dropped the bytes, and reports that only once, so a second attempt would succeed without them.
 journal::Outcome sync_file(int file, const std::string& path);
-// Of a file whose contents may go again: no_space it may be.
+// The same for a new file. no_space is possible, because the caller removes the file then.
 journal::Outcome sync_new_file(int file, const std::string& path);
-journal::Outcome sync_folder(int folder, const std::string& path);
+// Makes the names in a directory durable.
+journal::Outcome fsync_directory(int directory, const std::string& path);
 
+// Writes all pieces, in order, from `offset` on.
 journal::Outcome write_all(int file, const std::string& path, std::uint64_t offset,
                            std::span<const std::string_view> pieces);
-// Syncs what it writes and nothing else: what others have in the same file's cache meanwhile, zeros
-// ahead for example, need not be waited for. no_space: to write and sync the same once more makes
-// up for it, also if it was the sync that had no space. Precondition: what was written to the file
-// before is synced, but for zeros ahead.
+// The same, and makes these bytes durable, without waiting for other bytes of the file that are
+// only in the cache, such as zeros ahead. no_space: the same call can be repeated, also if it was
+// the sync that lacked space. Precondition: all earlier writes to the file are synced, except zeros
+// ahead.
 journal::Outcome write_synced(int file, const std::string& path, std::uint64_t offset,
                               std::span<const std::string_view> pieces);
-// Not posix_fallocate(): where the file system cannot, glibc writes one byte a block, which leaves
-// holes when it is wrong about the block, and reads what others may be writing.
-// `fill`: with zeros that the disk has.
-journal::Outcome reserve(int file, const std::string& path, std::uint64_t from, std::uint64_t to,
-                         bool fill);
-// Replaces its first `bytes` bytes by `head` and zeros, and cuts it there, durably.
+// Allocates disk space for the bytes from `from`, the end of the file, up to `to`; they read as
+// zeros. `fill`: also writes and syncs the zeros, as it does where fallocate() is not supported.
+journal::Outcome allocate_range(int file, const std::string& path, std::uint64_t from,
+                                std::uint64_t to, bool fill);
+// Durably replaces the first `bytes` bytes by `head` and zeros, and truncates the file there.
 journal::Outcome overwrite(int file, const std::string& path, std::string_view head,
                            std::uint64_t bytes);
-// Cuts it to `bytes`, durably. no_space: it has kept its length, and is durable all the same.
-journal::Outcome cut(int file, const std::string& path, std::uint64_t bytes);
+// Durably sets the length to `bytes`. no_space: the length is unchanged, and the contents are
+// durable.
+journal::Outcome truncate_file(int file, const std::string& path, std::uint64_t bytes);
 
-// Gives a file another name, which nothing has; as renameat2.
-int rename_to_free(int from_folder, const char* from, int to_folder, const char* to);
+// Renames a file unless the new name exists, like renameat2 with RENAME_NOREPLACE: returns 0, or -1
+// and sets errno.
+int rename_noreplace(int from_directory, const char* from, int to_directory, const char* to);
 
 }  // namespace tubed::loop

@@ -1,13 +1,60 @@
+// How FileStorage works
+//
+// Blocking operations are for start-up and tools. A background operation is a request: a thread of
+// libuv's pool calls its `work`, and the loop's thread then calls its `finish` with the result. A
+// thread of the pool uses the arguments of its operation, the descriptor and path of its file, and
+// the immutable members directory_ and path_; never the state of the storage. It reads the bytes of
+// a write, which their owner keeps unchanged until the completion. At its completion an operation
+// is no longer pending, so a completion may close the file, start operations or destroy the
+// storage.
+//
+// Which sync covers which write
+//
+// A write without a sync leaves its bytes in the cache. A later synced write of the same file
+// promises that they are durable too (journal/storage.h). File has three counters for this:
+//
+// 1. When a write without a sync is requested, unsynced_started is incremented.
+// 2. When it completes, unsynced_done is incremented.
+// 3. When a sync is requested, it remembers unsynced_done: it covers exactly these writes, and not
+//    those which are still running. When it succeeds, unsynced_covered is raised to that number.
+// 4. A synced write compares unsynced_started with unsynced_covered. If they are equal, it syncs
+// only
+//    its own bytes (write_synced). Otherwise it writes and then syncs the whole file, as in step 3.
+//
+// An earlier process may have written a file that is opened, so one write of it is not covered.
+//
+// How names become durable
+//
+// A file has the suffix `.new` until it is complete, so that after a crash it exists as a whole or
+// not at all. Recovery removes files with the suffix.
+//
+// create, store:
+//   1. Remove NAME.new if a crash has left it, and create it.
+//   2. Write its head and allocate the rest.
+//   3. Sync the file.
+//   4. Rename it to NAME, which must not exist.
+//   5. Sync the directory.
+//   After a failure the file is removed.
+//
+// remove:
+//   1. Remove the name.
+//   2. Sync the directory. After a failure the name is in unsynced_removals_, and another remove()
+//      starts with this step.
+//
+// reuse (FROM becomes TO):
+//   1. Open FROM, and remove TO.new if a crash has left it.
+//   2. Rename FROM to TO.new.
+//   3. Sync the directory. From here on FROM is durably removed, and its contents may change.
+//   4. Overwrite the contents with the head and zeros, truncate the file, and sync it.
+//   5. Rename it to TO, which must not exist.
+//   6. Sync the directory.
+//   After a failure in step 1 or 2 nothing has changed. After a later failure the file is removed,
+//   and FROM is in unsynced_removals_.
 #include "loop/file_storage.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <climits>
 #include <csignal>
-#include <cstring>
-#include <filesystem>
-#include <span>
 #include <type_traits>
 
 #include <dirent.h>
@@ -15,9 +62,9 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
+#include "loop/directory_lock.h"
 #include "loop/file_calls.h"
 #include "os/process.h"
 
@@ -32,97 +79,15 @@ using journal::Sync;
 
 namespace {
 
-constexpr const char* kLockName = "lock";
-// What a file is called until it is whole; recovery knows it as a crash's leftover.
-constexpr std::string_view kUnfinished = ".new";
-constexpr mode_t kFileMode = 0600;
-constexpr mode_t kDirectoryMode = 0750;
+// The suffix of a file's name until the file is complete. Recovery removes files with this suffix.
+constexpr std::string_view kUnfinishedSuffix = ".new";
 
-// --- Opening a directory
+// The note in the file `lock`: this, or the id of the boot in which record_boot() was called.
+constexpr std::string_view kCopyNote = "copy\n";
 
-Error error_of(std::string message, int error) {
-  const bool denied = error == EACCES || error == EPERM;
-  return {.message = std::move(message), .kind = denied ? Error::Kind::denied : Error::Kind::other};
-}
-
-Error complaint(const std::string& path, int error) {
-  const auto reason = [error]() -> std::string {
-    switch (error) {
-      case ENOENT:
-        return "no such directory";
-      case ENOTDIR:
-        return "not a directory";
-      case EACCES:
-        return "permission denied";
-      default:
-        return os::error_text(error);
-    }
-  };
-  return error_of(fmt::format("journal directory {}: {}", path, reason()), error);
-}
-
-Result<os::Descriptor> open_directory(const std::string& path) {
-  os::Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!directory) return complaint(path, errno);
-  return directory;
-}
-
-// There when this returns, and empty.
-Result<os::Descriptor> open_new_directory(const std::string& path) {
-  const bool made = ::mkdir(path.c_str(), kDirectoryMode) == 0;
-  if (!made && errno != EEXIST) {
-    return Error{
-        fmt::format("journal directory {} cannot be made: {}", path, os::error_text(errno))};
-  }
-  auto directory = open_directory(path);
-  if (!directory) return directory;
-  std::error_code error;
-  const bool empty = std::filesystem::is_empty(path, error);
-  if (error) return complaint(path, error.value());
-  if (!empty) return Error{fmt::format("journal directory {}: not empty", path)};
-  if (made) {
-    const os::Descriptor parent(
-        ::openat(directory->number(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!parent || ::fsync(parent.number()) != 0) return complaint(path + "/..", errno);
-  }
-  return directory;
-}
-
-Result<os::Descriptor> take_lock(int directory, const std::string& path) {
-  if (::faccessat(directory, ".", R_OK | W_OK | X_OK, AT_EACCESS) != 0) {
-    return complaint(path, errno);
-  }
-  os::Descriptor file(
-      ::openat(directory, kLockName, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kFileMode));
-  if (!file) {
-    const int error = errno;
-    return error_of(fmt::format("journal directory {}: cannot open its file {}: {}", path,
-                                kLockName, os::error_text(error)),
-                    error);
-  }
-  TRY(os::lock_file(file, "journal directory " + path));
-  return file;
-}
-
-// What the lock says of the directory's last owner.
-constexpr std::string_view kCopyMark = "copy\n";
-
-std::string lock_text(const os::Descriptor& lock) {
-  std::array<char, 64> text;
-  const ssize_t bytes = ::pread(lock.number(), text.data(), text.size(), 0);
-  return std::string(text.data(), static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
-}
-
-// Not synced: what a loss of power destroys is not this boot's id either. On a full disk it fails,
-// and the lock is empty.
-void write_lock(const os::Descriptor& lock, std::string_view text) {
-  if (::ftruncate(lock.number(), 0) != 0) return;
-  [[maybe_unused]] const ssize_t written = ::pwrite(lock.number(), text.data(), text.size(), 0);
-}
-
-// Memory that is about to be filled gets its pages at once, where the kernel can do that: each by
-// itself would cost more than what is read into it.
-void take_pages([[maybe_unused]] char* memory, [[maybe_unused]] std::size_t bytes) {
+// Populates the pages of memory that is about to be filled, if the kernel supports it. A page fault
+// for each page would take longer than reading into it.
+void prefault([[maybe_unused]] char* memory, [[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_POPULATE_WRITE
   constexpr std::uintptr_t kPageBytes = 4096;
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
@@ -132,11 +97,11 @@ void take_pages([[maybe_unused]] char* memory, [[maybe_unused]] std::size_t byte
 #endif
 }
 
-std::string unfinished(const std::string& name) {
-  return name + std::string(kUnfinished);
+std::string unfinished_name(const std::string& name) {
+  return name + std::string(kUnfinishedSuffix);
 }
 
-bool is_plain(std::string_view name) {
+bool is_plain_name(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos;
 }
 
@@ -150,10 +115,10 @@ Result<std::unique_ptr<FileStorage>> FileStorage::open(Loop& loop, const std::st
   os::Descriptor lock;
   if (mode != Mode::read_only) {
     std::signal(SIGXFSZ, SIG_IGN);
-    lock = TRY(take_lock(opened.number(), path));
+    lock = TRY(lock_directory(opened.number(), path));
   }
-  const std::string last_owner = mode == Mode::owner ? lock_text(lock) : std::string();
-  if (mode == Mode::create) write_lock(lock, kCopyMark);
+  const std::string last_owner = mode == Mode::owner ? read_note(lock) : std::string();
+  if (mode == Mode::create) write_note(lock, kCopyNote);
   std::unique_ptr<FileStorage> storage(
       new FileStorage(loop, std::move(path), std::move(opened), std::move(lock), mode));
   storage->last_owner_ = last_owner;
@@ -169,7 +134,7 @@ FileStorage::FileStorage(Loop& loop, std::string path, os::Descriptor directory,
       mode_(mode) {}
 
 bool FileStorage::is_copy() const {
-  return last_owner_ == kCopyMark;
+  return last_owner_ == kCopyNote;
 }
 
 bool FileStorage::first_of_boot() const {
@@ -177,9 +142,9 @@ bool FileStorage::first_of_boot() const {
   return boot.empty() || last_owner_ != boot + "\n";
 }
 
-void FileStorage::note_boot() {
+void FileStorage::record_boot() {
   TUBED_ASSERT(mode_ == Mode::owner);
-  write_lock(lock_, os::boot_id() + "\n");
+  write_note(lock_, os::boot_id() + "\n");
 }
 
 FileStorage::~FileStorage() {
@@ -190,7 +155,7 @@ std::string FileStorage::path_of(std::string_view name) const {
   return fmt::format("{}{}{}", path_, path_ == "/" ? "" : "/", name);
 }
 
-FileId FileStorage::adopt(os::Descriptor descriptor, const std::string& name) {
+FileId FileStorage::add_file(os::Descriptor descriptor, const std::string& name) {
   const FileId id = next_file_++;
   files_.emplace(id, File{.descriptor = std::move(descriptor), .path = path_of(name)});
   return id;
@@ -202,31 +167,31 @@ FileStorage::File& FileStorage::file_of(FileId id) {
   return found->second;
 }
 
-FileStorage::File& FileStorage::changeable_file_of(FileId id) {
+FileStorage::File& FileStorage::writable_file_of(FileId id) {
   TUBED_ASSERT(mode_ != Mode::read_only);
   return file_of(id);
 }
 
-void FileStorage::assert_may_change(std::string_view name) const {
+void FileStorage::assert_writable(std::string_view name) const {
   TUBED_ASSERT(mode_ != Mode::read_only);
-  TUBED_ASSERT(is_plain(name) && name != kLockName);
+  TUBED_ASSERT(is_plain_name(name) && name != kLockName);
 }
 
 Outcome FileStorage::sync_directory() const {
-  return sync_folder(directory_.number(), path_);
+  return fsync_directory(directory_.number(), path_);
 }
 
 // --- Blocking
 
 Result<std::vector<FileInfo>> FileStorage::list() {
   const auto failed = [this] { return Error{failure("listing of " + path_).reason}; };
-  // A descriptor of its own, for the position is one of the descriptor.
+  // A new descriptor, because the position of the listing belongs to the open directory.
   const int own = ::openat(directory_.number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (own < 0) return failed();
-  struct Close {
+  struct CloseStream {
     void operator()(DIR* stream) const { ::closedir(stream); }
   };
-  const std::unique_ptr<DIR, Close> stream(::fdopendir(own));
+  const std::unique_ptr<DIR, CloseStream> stream(::fdopendir(own));
   if (!stream) return failed();
   std::vector<FileInfo> files;
   for (;;) {
@@ -236,7 +201,7 @@ Result<std::vector<FileInfo>> FileStorage::list() {
     const std::string name = entry->d_name;
     struct stat status {};
     if (::fstatat(directory_.number(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-      if (errno == ENOENT) continue;  // it has gone meanwhile, as a reader without the lock may see
+      if (errno == ENOENT) continue;  // removed meanwhile by the owner; this is a reader
       return Error{failure("status of " + path_of(name)).reason};
     }
     if (!S_ISREG(status.st_mode) || name == kLockName) continue;
@@ -247,24 +212,24 @@ Result<std::vector<FileInfo>> FileStorage::list() {
 }
 
 Result<FileId> FileStorage::open(const std::string& name) {
-  // To open the lock's file would end the lock when it is closed.
-  TUBED_ASSERT(is_plain(name) && name != kLockName);
+  // To close another descriptor of the file `lock` would end the lock.
+  TUBED_ASSERT(is_plain_name(name) && name != kLockName);
   const auto open_for = [&](int access) {
     return os::Descriptor(
         ::openat(directory_.number(), name.c_str(), access | O_CLOEXEC | O_NOFOLLOW));
   };
   os::Descriptor file = open_for(mode_ == Mode::read_only ? O_RDONLY : O_RDWR);
-  // Compat: beanstalkd's binlogs are for reading only, and nothing else is asked of them.
+  // Compat: beanstalkd's binlogs may be read-only files, and are only read.
   if (!file && errno == EACCES) file = open_for(O_RDONLY);
   const int error = errno;
   if (!file) return error_of(failure("opening of " + path_of(name)).reason, error);
-  const FileId id = adopt(std::move(file), name);
-  file_of(id).plain_asked = file_of(id).plain_done = 1;  // who knows what was written before
+  const FileId id = add_file(std::move(file), name);
+  file_of(id).unsynced_started = file_of(id).unsynced_done = 1;  // unknown earlier writes
   return id;
 }
 
 void FileStorage::close(FileId file) {
-  TUBED_ASSERT(file_of(file).under_way == 0);
+  TUBED_ASSERT(file_of(file).operations == 0);
   files_.erase(file);
 }
 
@@ -276,16 +241,16 @@ Result<std::string> FileStorage::read(FileId id) {
   }
   std::string contents;
   contents.reserve(static_cast<std::size_t>(status.st_size));
-  take_pages(contents.data(), contents.capacity());
+  prefault(contents.data(), contents.capacity());
   contents.resize(static_cast<std::size_t>(status.st_size));
   std::size_t bytes = 0;
   while (bytes < contents.size()) {
-    const ssize_t result = uninterrupted([&] {
+    const ssize_t result = retry_eintr([&] {
       return ::pread(file.descriptor.number(), contents.data() + bytes, contents.size() - bytes,
                      static_cast<off_t>(bytes));
     });
     if (result < 0) return Error{failure(fmt::format("read of {} at {}", file.path, bytes)).reason};
-    if (result == 0) break;  // it was cut meanwhile
+    if (result == 0) break;  // truncated meanwhile
     bytes += static_cast<std::size_t>(result);
   }
   contents.resize(bytes);
@@ -293,38 +258,38 @@ Result<std::string> FileStorage::read(FileId id) {
 }
 
 Result<void> FileStorage::truncate(FileId id, std::uint64_t bytes) {
-  const File& file = changeable_file_of(id);
-  return as_result(cut(file.descriptor.number(), file.path, bytes));
+  const File& file = writable_file_of(id);
+  return as_result(truncate_file(file.descriptor.number(), file.path, bytes));
 }
 
 Result<void> FileStorage::sync_now(FileId id) {
-  const File& file = changeable_file_of(id);
+  const File& file = writable_file_of(id);
   Outcome outcome = sync_file(file.descriptor.number(), file.path);
-  if (outcome.ok()) outcome = sync_folder(directory_.number(), path_);
+  if (outcome.ok()) outcome = fsync_directory(directory_.number(), path_);
   return as_result(std::move(outcome));
 }
 
 Result<void> FileStorage::store(const std::string& name, std::string_view contents) {
-  assert_may_change(name);
+  assert_writable(name);
   os::Descriptor made;
   return as_result(make_file(name, contents, contents.size(), false, made));
 }
 
 Result<void> FileStorage::remove_now(const std::string& name) {
-  assert_may_change(name);
+  assert_writable(name);
   return as_result(unlink(name));
 }
 
 Result<void> FileStorage::move(const std::string& from, const std::string& to) {
-  assert_may_change(from);
+  assert_writable(from);
   const auto slash = to.find('/');
   const std::string folder = slash == std::string::npos ? "." : to.substr(0, slash);
   const std::string name = slash == std::string::npos ? to : to.substr(slash + 1);
-  assert_may_change(name);
+  assert_writable(name);
   if (slash != std::string::npos) {
-    assert_may_change(folder);
+    assert_writable(folder);
     if (::mkdirat(directory_.number(), folder.c_str(), kDirectoryMode) == 0) {
-      // Durable before a file goes there.
+      // Durable before a file is moved into it.
       if (Outcome outcome = sync_directory(); !outcome.ok()) return as_result(std::move(outcome));
     } else if (errno != EEXIST) {
       return as_result(failure("creation of the directory " + path_of(folder)));
@@ -333,10 +298,10 @@ Result<void> FileStorage::move(const std::string& from, const std::string& to) {
   const os::Descriptor target(
       ::openat(directory_.number(), folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!target) return as_result(failure("opening of the directory " + path_of(folder)));
-  if (rename_to_free(directory_.number(), from.c_str(), target.number(), name.c_str()) != 0) {
+  if (rename_noreplace(directory_.number(), from.c_str(), target.number(), name.c_str()) != 0) {
     return as_result(failure(fmt::format("move of {} to {}", path_of(from), path_of(to))));
   }
-  Outcome outcome = sync_folder(target.number(), path_of(folder));
+  Outcome outcome = fsync_directory(target.number(), path_of(folder));
   return as_result(outcome.ok() ? sync_directory() : std::move(outcome));
 }
 
@@ -344,14 +309,15 @@ Result<void> FileStorage::move(const std::string& from, const std::string& to) {
 
 Outcome FileStorage::make_file(const std::string& name, std::string_view head, std::uint64_t bytes,
                                bool fill, os::Descriptor& made) const {
-  return give_name(name, fill_file(unfinished(name), head, bytes, fill, made));
+  return publish(name, fill_file(unfinished_name(name), head, bytes, fill, made));
 }
 
-// A file that is whole gets its name; what is left of one that is not goes.
-Outcome FileStorage::give_name(const std::string& name, Outcome filled) const {
+// Steps 4 and 5 of create. `filled`: the outcome of steps 1 to 3. If any step has failed, removes
+// the file.
+Outcome FileStorage::publish(const std::string& name, Outcome filled) const {
   const int directory = directory_.number();
-  const std::string before = unfinished(name);
-  if (filled.ok() && rename_to_free(directory, before.c_str(), directory, name.c_str()) != 0) {
+  const std::string before = unfinished_name(name);
+  if (filled.ok() && rename_noreplace(directory, before.c_str(), directory, name.c_str()) != 0) {
     filled = failure(fmt::format("renaming of {} to {}", path_of(before), name));
   }
   if (!filled.ok()) {
@@ -366,49 +332,48 @@ Outcome FileStorage::give_name(const std::string& name, Outcome filled) const {
 Outcome FileStorage::fill_file(const std::string& name, std::string_view head, std::uint64_t bytes,
                                bool fill, os::Descriptor& made) const {
   const std::string path = path_of(name);
-  // What a crash has left under this name goes, so that the file begins empty and with its mode.
-  if (Outcome outcome = clear(name); !outcome.ok()) return outcome;
+  // After a crash the name may exist. A new file is empty and has the right mode.
+  if (Outcome outcome = remove_unfinished(name); !outcome.ok()) return outcome;
   made = os::Descriptor(::openat(directory_.number(), name.c_str(),
                                  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode));
   if (!made) return failure("creation of " + path);
   if (Outcome outcome = write_all(made.number(), path, 0, {&head, 1}); !outcome.ok()) {
     return outcome;
   }
-  if (Outcome outcome = reserve(made.number(), path, head.size(), bytes, fill); !outcome.ok()) {
+  if (Outcome outcome = allocate_range(made.number(), path, head.size(), bytes, fill);
+      !outcome.ok()) {
     return outcome;
   }
   return sync_new_file(made.number(), path);
 }
 
-// The steps are those of storage.h: the old name goes, durably; then the contents change; then the
-// file is whole and gets its new name. A crash between the first and the last leaves an unfinished
-// file, which the next start removes.
+// The numbers are the steps of reuse.
 void FileStorage::reuse_file(const std::string& from, const std::string& to, std::string_view head,
-                             std::uint64_t bytes, Reused& reused) const {
+                             std::uint64_t bytes, ReuseResult& reused) const {
   const int directory = directory_.number();
-  const std::string name = unfinished(to);
+  const std::string name = unfinished_name(to);
   const std::string path = path_of(name);
   Outcome& outcome = reused.outcome;
-  reused.descriptor =
+  reused.descriptor =  // 1
       os::Descriptor(::openat(directory, from.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   if (!reused.descriptor) {
     outcome = failure("opening of " + path_of(from));
     return;
   }
-  outcome = clear(name);
+  outcome = remove_unfinished(name);
   if (!outcome.ok()) return;
-  if (rename_to_free(directory, from.c_str(), directory, name.c_str()) != 0) {
+  if (rename_noreplace(directory, from.c_str(), directory, name.c_str()) != 0) {  // 2
     outcome = failure(fmt::format("renaming of {} to {}", path_of(from), name));
     return;
   }
-  outcome = sync_directory();
-  if (outcome.ok()) outcome = overwrite(reused.descriptor.number(), path, head, bytes);
-  outcome = give_name(to, std::move(outcome));
-  reused.half_removed = !outcome.ok();
+  outcome = sync_directory();                                                            // 3
+  if (outcome.ok()) outcome = overwrite(reused.descriptor.number(), path, head, bytes);  // 4
+  outcome = publish(to, std::move(outcome));                                             // 5, 6
+  reused.removed_unsynced = !outcome.ok();
 }
 
-// Nothing has the name when it has succeeded, though perhaps not durably.
-Outcome FileStorage::clear(const std::string& name) const {
+// Removes the name if it exists; not durably.
+Outcome FileStorage::remove_unfinished(const std::string& name) const {
   if (::unlinkat(directory_.number(), name.c_str(), 0) == 0 || errno == ENOENT) return {};
   return failure("removal of " + path_of(name));
 }
@@ -421,7 +386,7 @@ Outcome FileStorage::unlink(const std::string& name) const {
 // --- In the background
 
 template <class Work, class Finish>
-void FileStorage::in_background(Work work, Finish finish) {
+void FileStorage::run_in_pool(Work work, Finish finish) {
   struct Request {
     FileStorage& storage;
     Work work;
@@ -431,7 +396,7 @@ void FileStorage::in_background(Work work, Finish finish) {
   };
   auto request = std::make_unique<Request>(Request{*this, std::move(work), std::move(finish)});
   request->uv.data = request.get();
-  ++under_way_;
+  ++operations_;
   const int queued = uv_queue_work(
       loop_.uv(), &request->uv,
       [](uv_work_t* uv) {
@@ -440,7 +405,7 @@ void FileStorage::in_background(Work work, Finish finish) {
       },
       [](uv_work_t* uv, int) {
         const std::unique_ptr<Request> own(static_cast<Request*>(uv->data));
-        --own->storage.under_way_;
+        --own->storage.operations_;
         own->finish(own->result);
       });
   TUBED_ASSERT(queued == 0);
@@ -448,136 +413,136 @@ void FileStorage::in_background(Work work, Finish finish) {
 }
 
 template <class Work>
-void FileStorage::in_background_on(FileId id, Work work, Done done) {
-  File& file = changeable_file_of(id);
-  ++file.under_way;
-  in_background([work = std::move(work), descriptor = file.descriptor.number(),
-                 &path = file.path] { return work(descriptor, path); },
-                [&file, done = std::move(done)](const Outcome& outcome) {
-                  --file.under_way;
-                  done(outcome);
-                });
+void FileStorage::run_on_file(FileId id, Work work, Done done) {
+  File& file = writable_file_of(id);
+  ++file.operations;
+  run_in_pool([work = std::move(work), descriptor = file.descriptor.number(),
+               &path = file.path] { return work(descriptor, path); },
+              [&file, done = std::move(done)](const Outcome& outcome) {
+                --file.operations;
+                done(outcome);
+              });
 }
 
 void FileStorage::create(const std::string& name, std::string head, std::uint64_t bytes,
                          Created done) {
-  assert_may_change(name);
+  assert_writable(name);
   TUBED_ASSERT(head.size() <= bytes);
   struct Made {
     Outcome outcome;
     os::Descriptor descriptor;
   };
-  in_background(
-      [this, name, head = std::move(head), bytes, fill = fills_ahead_] {
+  run_in_pool(
+      [this, name, head = std::move(head), bytes, fill = zero_fill_] {
         Made made;
         made.outcome = make_file(name, head, bytes, fill, made.descriptor);
         return made;
       },
       [this, name, done = std::move(done)](Made& made) {
         const bool ok = made.outcome.ok();
-        done(made.outcome, ok ? adopt(std::move(made.descriptor), name) : FileId{});
+        done(made.outcome, ok ? add_file(std::move(made.descriptor), name) : FileId{});
       });
 }
 
 void FileStorage::allocate(FileId file, std::uint64_t from, std::uint64_t to, Done done) {
   TUBED_ASSERT(from <= to);
-  const auto work = [from, to, fill = fills_ahead_](int descriptor, const std::string& path) {
-    Outcome outcome = reserve(descriptor, path, from, to, fill);
-    // Also gives back what was allocated behind the end and is not seen in the file's length.
+  const auto work = [from, to, fill = zero_fill_](int descriptor, const std::string& path) {
+    Outcome outcome = allocate_range(descriptor, path, from, to, fill);
+    // Also frees blocks that fallocate() has reserved beyond the end of the file.
     if (!outcome.ok() && ::ftruncate(descriptor, static_cast<off_t>(from)) != 0) {
       outcome.kind = Outcome::Kind::failed;
     }
     return outcome;
   };
-  in_background_on(file, work, std::move(done));
+  run_on_file(file, work, std::move(done));
 }
 
 void FileStorage::write(FileId id, std::uint64_t offset, std::vector<std::string_view> pieces,
                         Sync sync, Done done) {
-  File& file = changeable_file_of(id);
+  File& file = writable_file_of(id);
   const bool syncs = sync == Sync::yes;
-  const bool alone = syncs && file.plain_asked == file.plain_covered;
+  const bool alone = syncs && file.unsynced_started == file.unsynced_covered;
   if (!syncs) {
-    ++file.plain_asked;
+    ++file.unsynced_started;
     done = [&file, done = std::move(done)](const Outcome& outcome) {
-      ++file.plain_done;
+      ++file.unsynced_done;
       done(outcome);
     };
   }
-  if (syncs && !alone) done = when_synced(file, std::move(done));
+  if (syncs && !alone) done = covering_sync(file, std::move(done));
   auto work = [offset, pieces = std::move(pieces), syncs, alone](int descriptor,
                                                                  const std::string& path) {
     if (alone) return write_synced(descriptor, path, offset, pieces);
     Outcome outcome = write_all(descriptor, path, offset, pieces);
     return outcome.ok() && syncs ? sync_file(descriptor, path) : outcome;
   };
-  in_background_on(id, std::move(work), std::move(done));
+  run_on_file(id, std::move(work), std::move(done));
 }
 
 void FileStorage::sync(FileId file, Done done) {
-  in_background_on(file, sync_file, when_synced(changeable_file_of(file), std::move(done)));
+  run_on_file(file, sync_file, covering_sync(writable_file_of(file), std::move(done)));
 }
 
-// All writes that are done by now are covered when it has succeeded; not one that is still going
-// on.
-Done FileStorage::when_synced(File& file, Done done) {
-  return [&file, covered = file.plain_done, done = std::move(done)](const Outcome& outcome) {
-    if (outcome.ok()) file.plain_covered = std::max(file.plain_covered, covered);
+// A completion for a sync that starts now: if it succeeds, it covers the writes that are complete
+// now.
+Done FileStorage::covering_sync(File& file, Done done) {
+  return [&file, covered = file.unsynced_done, done = std::move(done)](const Outcome& outcome) {
+    if (outcome.ok()) file.unsynced_covered = std::max(file.unsynced_covered, covered);
     done(outcome);
   };
 }
 
 void FileStorage::trim(FileId file, std::uint64_t bytes, Done done) {
   const auto work = [bytes](int descriptor, const std::string& path) {
-    return cut(descriptor, path, bytes);
+    return truncate_file(descriptor, path, bytes);
   };
-  in_background_on(file, work, std::move(done));
+  run_on_file(file, work, std::move(done));
 }
 
 void FileStorage::remove(const std::string& name, Done done) {
-  assert_may_change(name);
+  assert_writable(name);
   struct Removal {
     Outcome outcome;
-    bool half_done = false;
+    bool removed_unsynced = false;
   };
-  in_background(
-      [this, name, half_done = half_removed_.contains(name)] {
-        if (!half_done && ::unlinkat(directory_.number(), name.c_str(), 0) != 0) {
+  run_in_pool(
+      [this, name, removed_unsynced = unsynced_removals_.contains(name)] {
+        if (!removed_unsynced && ::unlinkat(directory_.number(), name.c_str(), 0) != 0) {
           return Removal{.outcome = failure("removal of " + path_of(name))};
         }
         Outcome outcome = sync_directory();
         const bool ok = outcome.ok();
-        return Removal{.outcome = std::move(outcome), .half_done = !ok};
+        return Removal{.outcome = std::move(outcome), .removed_unsynced = !ok};
       },
       [this, name, done = std::move(done)](const Removal& removal) {
-        note_half_removed(name, removal.half_done);
+        record_removal(name, removal.removed_unsynced);
         done(removal.outcome);
       });
 }
 
 void FileStorage::reuse(const std::string& from, const std::string& to, std::string head,
                         std::uint64_t bytes, Created done) {
-  assert_may_change(from);
-  assert_may_change(to);
+  assert_writable(from);
+  assert_writable(to);
   TUBED_ASSERT(head.size() <= bytes);
-  in_background(
+  run_in_pool(
       [this, from, to, head = std::move(head), bytes] {
-        Reused reused;
+        ReuseResult reused;
         reuse_file(from, to, head, bytes, reused);
         return reused;
       },
-      [this, from, to, done = std::move(done)](Reused& reused) {
-        note_half_removed(from, reused.half_removed);
+      [this, from, to, done = std::move(done)](ReuseResult& reused) {
+        record_removal(from, reused.removed_unsynced);
         const bool ok = reused.outcome.ok();
-        done(reused.outcome, ok ? adopt(std::move(reused.descriptor), to) : FileId{});
+        done(reused.outcome, ok ? add_file(std::move(reused.descriptor), to) : FileId{});
       });
 }
 
-void FileStorage::note_half_removed(const std::string& name, bool half_removed) {
-  if (half_removed) {
-    half_removed_.insert(name);
+void FileStorage::record_removal(const std::string& name, bool removed_unsynced) {
+  if (removed_unsynced) {
+    unsynced_removals_.insert(name);
   } else {
-    half_removed_.erase(name);
+    unsynced_removals_.erase(name);
   }
 }
 

@@ -1,20 +1,18 @@
-// FileStorage: the files of one directory of this machine, as journal/storage.h asks for them.
+// FileStorage: the implementation of journal/storage.h for a directory of this machine.
 //
-// It owns the directory's descriptor, its lock and the files that are open, and knows nothing of
-// what they hold. What runs in the background runs on libuv's pool of threads with ordinary
-// blocking calls, and is completed on the loop's thread. Threads of the pool see the arguments of
-// their operation, the file's descriptor and path, and nothing else: a piece of a write is only
-// looked at, and who counts references to it does so on the loop's thread.
+// It owns the descriptor of the directory, the lock on it and the open files, and knows nothing
+// about their contents. Background operations are ordinary blocking calls in libuv's thread pool;
+// they complete on the loop's thread, which is the only thread that may use this class.
+// file_storage.cc explains how operations become durable.
 //
-// The lock is that of beanstalkd: a record lock (fcntl) on the file `lock`, so that the two keep
-// each other out. Such a lock ends when this process closes any descriptor of that file, and does
-// not keep out its own process: open a directory once. It is not inherited by a forked child: open
-// it after going into the background.
+// The lock is a record lock (fcntl) on the file `lock` in the directory, as in beanstalkd, so that
+// a beanstalkd and a tubed exclude each other. Such a lock ends when the process closes any
+// descriptor of the file, does not exclude its own process, and is not inherited by a child: open a
+// directory once, and after going into the background.
 //
-// Where storage.h says no_space it means ENOSPC, EDQUOT or EFBIG, or that no descriptor is left. A
-// sync() of a file that had contents before is the exception: whatever the reason, what it should
-// have covered may be gone and cannot be tried again, so that is `failed`. A synced write can: what
-// it covers is what it writes.
+// no_space, as journal/storage.h defines it, means ENOSPC, EDQUOT or EFBIG, or that no descriptor
+// is free. The sync of a file that already had contents never returns it (sync_file in
+// file_calls.h).
 #pragma once
 
 #include <cstdint>
@@ -36,33 +34,35 @@ namespace tubed::loop {
 class FileStorage final : public journal::Storage {
  public:
   enum class Mode : std::uint8_t {
-    owner,      // an existing directory, locked for as long as the storage lives
-    create,     // the same of a new directory: not there yet, or empty
-    read_only,  // unlocked; whatever would change something is a bug of the caller
+    owner,      // an existing directory; it is locked until the storage is destroyed
+    create,     // a directory that does not exist yet, or is empty; locked as well
+    read_only,  // not locked; to call an operation that changes something is a bug
   };
 
-  // The error is one line with the directory and what is wrong with it. Has the process ignore
-  // SIGXFSZ, so that its limit of a file's size is no_space. `loop` outlives the storage.
+  // The error is one line that names the directory and the reason. If the directory is locked by
+  // another process, it names that process. Makes the process ignore SIGXFSZ, so that reaching its
+  // limit on file sizes is no_space. `loop` outlives the storage.
   static Result<std::unique_ptr<FileStorage>> open(Loop& loop, const std::string& directory,
                                                    Mode mode);
-  // Precondition: not busy(). What is being written must not be freed under a thread's hands.
+  // Precondition: not busy(). A thread may still read the bytes of a write.
   ~FileStorage() override;
 
-  // The rest of what the lock knows, of an owner. The directory was made by Mode::create, and no
-  // owner has called note_boot() since.
+  // The file `lock` also holds a note about the last owner; these three are for Mode::owner.
+  //
+  // True if the directory was made by Mode::create, and no owner has called record_boot() since.
   bool is_copy() const;
-  // No owner has called note_boot() since the machine was started, as far as is known: what was
-  // written before and not synced may be lost.
+  // True if no owner has called record_boot() since the machine was started, or if that is unknown:
+  // bytes that were written and not synced may be lost.
   bool first_of_boot() const;
-  void note_boot();
+  void record_boot();
 
-  // Most writes will be synced: what is allocated from now on is filled with zeros and synced
-  // ahead, in the background. A synced write into it then changes no metadata, which takes it half
-  // the time, at the price of writing everything twice.
-  void expect_synced_writes(bool expected) { fills_ahead_ = expected; }
+  // If most writes will be synced, allocated space is also filled with zeros and synced, in the
+  // background. A synced write into it changes no metadata of the file system and takes half the
+  // time; in return every byte is written twice. Holds for operations that are started from now on.
+  void expect_synced_writes(bool expected) { zero_fill_ = expected; }
 
-  // Something in the background is not completed yet: turn the loop.
-  bool busy() const { return under_way_ != 0; }
+  // True while a background operation is not complete; run the loop to complete it.
+  bool busy() const { return operations_ != 0; }
 
   Result<std::vector<journal::FileInfo>> list() override;
   Result<journal::FileId> open(const std::string& name) override;
@@ -70,7 +70,7 @@ class FileStorage final : public journal::Storage {
   Result<std::string> read(journal::FileId file) override;
   Result<void> truncate(journal::FileId file, std::uint64_t bytes) override;
   Result<void> sync_now(journal::FileId file) override;
-  // The name must not be taken yet; the same for create().
+  // It is an error if the name exists; the same for create().
   Result<void> store(const std::string& name, std::string_view contents) override;
   Result<void> remove_now(const std::string& name) override;
   Result<void> move(const std::string& from, const std::string& to) override;
@@ -88,62 +88,63 @@ class FileStorage final : public journal::Storage {
              journal::Created done) override;
 
  private:
-  struct Reused {
+  struct ReuseResult {
     journal::Outcome outcome;
     os::Descriptor descriptor;
-    bool half_removed = false;  // the old name is gone, perhaps not durably
+    bool removed_unsynced = false;  // the old name is removed, perhaps not durably
   };
   struct File {
     os::Descriptor descriptor;
     std::string path;
-    std::uint32_t under_way = 0;
-    // Writes without a sync: asked for, done, and of those done how many a later sync has covered.
-    // Until it is all that were asked for, a synced write cannot leave out what is older.
-    std::uint64_t plain_asked = 0;
-    std::uint64_t plain_done = 0;
-    std::uint64_t plain_covered = 0;
+    std::uint32_t operations = 0;
+    // Numbers of writes without a sync: started; completed; covered by a later sync. See "Which
+    // sync covers which write" in file_storage.cc.
+    std::uint64_t unsynced_started = 0;
+    std::uint64_t unsynced_done = 0;
+    std::uint64_t unsynced_covered = 0;
   };
 
   FileStorage(Loop& loop, std::string path, os::Descriptor directory, os::Descriptor lock,
               Mode mode);
 
-  journal::FileId adopt(os::Descriptor descriptor, const std::string& name);
+  journal::FileId add_file(os::Descriptor descriptor, const std::string& name);
   File& file_of(journal::FileId id);
-  File& changeable_file_of(journal::FileId id);
-  void assert_may_change(std::string_view name) const;
+  File& writable_file_of(journal::FileId id);
+  void assert_writable(std::string_view name) const;
 
-  // For any thread: they use nothing but directory_ and path_.
+  // For any thread: these functions use only directory_ and path_.
   std::string path_of(std::string_view name) const;
   journal::Outcome sync_directory() const;
   journal::Outcome make_file(const std::string& name, std::string_view head, std::uint64_t bytes,
                              bool fill, os::Descriptor& made) const;
   journal::Outcome fill_file(const std::string& name, std::string_view head, std::uint64_t bytes,
                              bool fill, os::Descriptor& made) const;
-  journal::Outcome give_name(const std::string& name, journal::Outcome filled) const;
+  journal::Outcome publish(const std::string& name, journal::Outcome filled) const;
   void reuse_file(const std::string& from, const std::string& to, std::string_view head,
-                  std::uint64_t bytes, Reused& reused) const;
-  journal::Outcome clear(const std::string& name) const;
+                  std::uint64_t bytes, ReuseResult& reused) const;
+  journal::Outcome remove_unfinished(const std::string& name) const;
   journal::Outcome unlink(const std::string& name) const;
 
-  // Calls `work` in a thread of the pool, and then `finish` with its result on the loop's.
+  // Calls `work` in a thread of the pool, and then `finish` with its result on the loop's thread.
   template <class Work, class Finish>
-  void in_background(Work work, Finish finish);
+  void run_in_pool(Work work, Finish finish);
   template <class Work>
-  void in_background_on(journal::FileId id, Work work, journal::Done done);
-  void note_half_removed(const std::string& name, bool half_removed);
-  static journal::Done when_synced(File& file, journal::Done done);
+  void run_on_file(journal::FileId id, Work work, journal::Done done);
+  void record_removal(const std::string& name, bool removed_unsynced);
+  static journal::Done covering_sync(File& file, journal::Done done);
 
   Loop& loop_;
   const std::string path_;
   const os::Descriptor directory_;
   const os::Descriptor lock_;  // empty: read_only
   const Mode mode_;
-  std::string last_owner_;                           // what the lock said when it was taken
-  std::unordered_map<journal::FileId, File> files_;  // threads of the pool hold on to elements
+  std::string last_owner_;  // the contents of the file `lock` when it was locked
+  // Threads of the pool hold references to elements, so elements must not move.
+  std::unordered_map<journal::FileId, File> files_;
   journal::FileId next_file_ = 1;
-  std::unordered_set<std::string> half_removed_;  // names that are gone, though not durably
-  std::uint32_t under_way_ = 0;
-  bool fills_ahead_ = false;
+  std::unordered_set<std::string> unsynced_removals_;  // names that are removed, not yet durably
+  std::uint32_t operations_ = 0;  // in the background, of all files and of the directory
+  bool zero_fill_ = false;
 };
 
 }  // namespace tubed::loop

@@ -1,3 +1,32 @@
+// How the HTTP server works
+//
+// libmicrohttpd parses requests and formats responses. It runs in its external mode: it has no
+// thread and no listening socket, only an epoll descriptor and a timeout. `events_` watches that
+// descriptor, `daemon_timer_` has the timeout, and each calls run_daemon(), which lets the daemon
+// do its work. If the daemon has more to do at once, `idle_` calls it again in the next tick; until
+// then events and timeouts do not call it, so it runs once per tick.
+//
+// A connection goes through these steps; Progress has their names.
+//
+// 1. A Listener accepts it and on_connection() gives it to the daemon, which calls on_notice().
+// 2. receiving: the daemon reads the request and calls on_request() once its header is complete.
+// 3. responding: a response with a text is handed to the daemon as a whole.
+//    streaming: the daemon calls read_stream() in later ticks. All streamed responses together make
+//    kBytesPerTick bytes per tick, in equal parts, so that the loop serves its other work
+//    meanwhile.
+// 4. The daemon closes the connection and calls on_notice() again. Every response has the header
+//    `Connection: close`, so that a scraper does not occupy a connection between two scrapes.
+//
+// Slow clients must not keep a health check from being answered. Therefore:
+//
+// - When kMaxConnections are open, accepting pauses, and the oldest connection without a complete
+//   request is shut down.
+// - When more than kMaxStreams responses are streamed, the oldest of these is shut down.
+// - A connection that moves no byte ends after the idle timeout, which the daemon observes. A
+// client
+//   that moves a byte now and then ends after the total timeout, which `total_timer_` observes.
+//
+// To shut down means shutdown(2) only: the daemon owns the descriptor, sees the end and closes it.
 #include "loop/http_server.h"
 
 #include <algorithm>
@@ -14,59 +43,62 @@ namespace tubed::loop {
 
 namespace {
 
-// For a request's lines, and a part of the answer in half of it.
+// Memory of one connection, for the header of its request; half of it buffers a streamed response.
 constexpr std::size_t kConnectionBytes = 32 * 1024;
 
-// To whom no descriptor is left for. The Listener adds the last line end.
+// For a connection that cannot be served because no descriptor is free. The Listener adds the last
+// line end.
 constexpr std::string_view kNoDescriptor =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n";
 
-// An answer that is made while it is sent.
-struct Pieces {
+struct ResponseStream {
   HttpServer& server;
-  std::function<bool(std::size_t bytes, std::string& text)> next;
+  std::function<bool(std::size_t bytes, std::string& text)> next_part;
   std::string text;
 };
 
-ssize_t take_piece(void* context, std::uint64_t, char* block, std::size_t bytes) {
-  auto& pieces = *static_cast<Pieces*>(context);
-  bytes = pieces.server.take_of_block(bytes);
-  if (bytes == 0) return 0;  // it asks again in the next turn
-  pieces.text.clear();
-  if (!pieces.next(bytes, pieces.text)) return MHD_CONTENT_READER_END_OF_STREAM;
-  TUBED_ASSERT(pieces.text.size() <= bytes);  // 0: it asks again in the next turn, too
-  std::memcpy(block, pieces.text.data(), pieces.text.size());
-  return static_cast<ssize_t>(pieces.text.size());
+// Fills the daemon's buffer with the next part. 0: the daemon asks again in the next tick.
+ssize_t read_stream(void* context, std::uint64_t, char* buffer, std::size_t bytes) {
+  auto& stream = *static_cast<ResponseStream*>(context);
+  bytes = stream.server.take_budget(bytes);
+  if (bytes == 0) return 0;
+  stream.text.clear();
+  if (!stream.next_part(bytes, stream.text)) return MHD_CONTENT_READER_END_OF_STREAM;
+  TUBED_ASSERT(stream.text.size() <= bytes);
+  std::memcpy(buffer, stream.text.data(), stream.text.size());
+  return static_cast<ssize_t>(stream.text.size());
 }
 
-void forget_pieces(void* context) {
-  delete static_cast<Pieces*>(context);
+void free_stream(void* context) {
+  delete static_cast<ResponseStream*>(context);
 }
 
-MHD_Response* body_of(HttpServer& server, HttpResponse& response) {
-  if (!response.next_piece) {
+// Null: no memory.
+MHD_Response* make_response(HttpServer& server, HttpResponse& response) {
+  if (!response.next_part) {
     return MHD_create_response_from_buffer(response.text.size(), response.text.data(),
                                            MHD_RESPMEM_MUST_COPY);
   }
-  auto pieces = std::make_unique<Pieces>(Pieces{server, std::move(response.next_piece), {}});
-  MHD_Response* body = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, HttpServer::kBlockBytes,
-                                                         &take_piece, pieces.get(), &forget_pieces);
-  if (body != nullptr) static_cast<void>(pieces.release());  // it is the response's now
-  return body;
+  auto stream =
+      std::make_unique<ResponseStream>(ResponseStream{server, std::move(response.next_part), {}});
+  MHD_Response* made = MHD_create_response_from_callback(
+      MHD_SIZE_UNKNOWN, HttpServer::kBytesPerTick, &read_stream, stream.get(), &free_stream);
+  if (made != nullptr) static_cast<void>(stream.release());  // free_stream() deletes it
+  return made;
 }
 
-MHD_Result reply(HttpServer& server, MHD_Connection* connection, HttpResponse response,
-                 bool is_head, bool tell_methods = false) {
-  const std::unique_ptr<MHD_Response, decltype(&MHD_destroy_response)> reply(
-      body_of(server, response), &MHD_destroy_response);
-  if (reply == nullptr) return MHD_NO;
-  MHD_add_response_header(reply.get(), MHD_HTTP_HEADER_CONTENT_TYPE, response.content_type);
-  // Who asks every few seconds would otherwise keep one of few places all the time.
-  MHD_add_response_header(reply.get(), MHD_HTTP_HEADER_CONNECTION, "close");
-  // Chunks would be ended also where there are none.
-  if (is_head) MHD_set_response_options(reply.get(), MHD_RF_HTTP_VERSION_1_0_ONLY, MHD_RO_END);
-  if (tell_methods) MHD_add_response_header(reply.get(), MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
-  return MHD_queue_response(connection, response.status, reply.get());
+// `list_methods`: with the header that lists the methods which are served.
+MHD_Result send_response(HttpServer& server, MHD_Connection* connection, HttpResponse response,
+                         bool is_head, bool list_methods = false) {
+  const std::unique_ptr<MHD_Response, decltype(&MHD_destroy_response)> made(
+      make_response(server, response), &MHD_destroy_response);
+  if (made == nullptr) return MHD_NO;
+  MHD_add_response_header(made.get(), MHD_HTTP_HEADER_CONTENT_TYPE, response.content_type);
+  MHD_add_response_header(made.get(), MHD_HTTP_HEADER_CONNECTION, "close");
+  // Otherwise the daemon would send the end of a chunked body, without a body.
+  if (is_head) MHD_set_response_options(made.get(), MHD_RF_HTTP_VERSION_1_0_ONLY, MHD_RO_END);
+  if (list_methods) MHD_add_response_header(made.get(), MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+  return MHD_queue_response(connection, response.status, made.get());
 }
 
 int descriptor_of(MHD_Connection* connection) {
@@ -87,17 +119,18 @@ MHD_Result on_request(void* context, MHD_Connection* connection, const char* url
   auto& server = *static_cast<HttpServer*>(context);
   const std::string_view word = method;
   const bool is_head = word == MHD_HTTP_METHOD_HEAD;
-  server.request_taken(descriptor_of(connection), false);
+  server.request_received(descriptor_of(connection), false);
   if (word != MHD_HTTP_METHOD_GET && !is_head) {
-    return reply(server, connection, {.status = 405, .text = "only GET and HEAD\n"}, is_head, true);
+    return send_response(server, connection, {.status = 405, .text = "only GET and HEAD\n"},
+                         is_head, true);
   }
   if (has_body(connection)) {
-    return reply(server, connection, {.status = 413, .text = "a request has no body here\n"},
-                 is_head);
+    return send_response(server, connection,
+                         {.status = 413, .text = "a request has no body here\n"}, is_head);
   }
-  HttpResponse response = server.answer(url);
-  if (response.next_piece) server.request_taken(descriptor_of(connection), true);
-  return reply(server, connection, std::move(response), is_head);
+  HttpResponse response = server.respond(url);
+  if (response.next_part) server.request_received(descriptor_of(connection), true);
+  return send_response(server, connection, std::move(response), is_head);
 }
 
 void on_notice(void* context, MHD_Connection* connection, void**,
@@ -110,7 +143,7 @@ void on_notice(void* context, MHD_Connection* connection, void**,
 
 MHD_Daemon* start_daemon(HttpServer& server, Duration idle_timeout) {
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(idle_timeout).count();
-  // Without MHD_USE_ERROR_LOG it tells nobody of broken requests.
+  // Without MHD_USE_ERROR_LOG the daemon prints nothing about malformed requests.
   return MHD_start_daemon(
       MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, nullptr, nullptr, &on_request, &server,
       MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(HttpServer::kMaxConnections),
@@ -121,21 +154,20 @@ MHD_Daemon* start_daemon(HttpServer& server, Duration idle_timeout) {
 
 }  // namespace
 
-void HttpServer::Stop::operator()(MHD_Daemon* daemon) const {
+void HttpServer::StopDaemon::operator()(MHD_Daemon* daemon) const {
   MHD_stop_daemon(daemon);
 }
 
-HttpServer::HttpServer(Loop& loop, HttpOwner& owner, Duration idle_timeout, Duration whole_timeout)
+HttpServer::HttpServer(Loop& loop, HttpOwner& owner, Duration idle_timeout, Duration total_timeout)
     : loop_(loop),
       owner_(owner),
-      whole_timeout_(whole_timeout),
-      whole_timer_(loop, [this] { end_the_overdue(); }),
+      total_timeout_(total_timeout),
+      total_timer_(loop, [this] { shut_down_overdue(); }),
       daemon_(start_daemon(*this, idle_timeout)),
-      // What is left over takes its turn, and sees that time has passed as well.
-      timer_(loop,
-             [this] {
-               if (!has_work_) work();
-             }),
+      daemon_timer_(loop,
+                    [this] {
+                      if (!work_pending_) run_daemon();
+                    }),
       idle_(this),
       events_(this) {
   TUBED_ASSERT(daemon_ != nullptr);
@@ -144,13 +176,12 @@ HttpServer::HttpServer(Loop& loop, HttpOwner& owner, Duration idle_timeout, Dura
   uv_idle_init(loop.uv(), idle_.get());
   uv_poll_start(events_.get(), UV_READABLE, [](uv_poll_t* handle, int, int) {
     auto& server = owner_of<HttpServer>(handle);
-    // What is left over takes its turn, and sees the new events as well.
-    if (!server.has_work_) server.work();
+    if (!server.work_pending_) server.run_daemon();
   });
 }
 
 HttpServer::~HttpServer() {
-  // First of all: a connection that goes would let the next one in.
+  // Before the daemon stops: the end of a connection would resume a listener.
   listeners_.clear();
 }
 
@@ -160,95 +191,98 @@ void HttpServer::listen(os::Socket socket, std::string path) {
 }
 
 void HttpServer::on_connection(os::Socket socket) {
-  // The daemon owns it from here on, whatever comes of it. Its address is for nobody.
+  // The daemon owns the descriptor even if the call fails. It needs no address of the peer.
   const int descriptor = socket.release();
   MHD_add_connection(daemon_.get(), descriptor, nullptr, 0);
-  work_next_turn(true);
+  set_work_pending(true);
 }
 
-void HttpServer::on_accept_trouble(const std::string& reason, std::uint64_t) {
-  owner_.on_http_trouble(reason);
+void HttpServer::on_accept_error(const std::string& reason, std::uint64_t) {
+  owner_.on_http_error(reason);
 }
 
-std::size_t HttpServer::take_of_block(std::size_t bytes) {
-  // Who stands first would else take it all each turn, and the last be closed for being idle.
-  const std::size_t part = kBlockBytes / std::max<std::size_t>(1, pages());
-  const std::size_t taken = std::min({bytes, part, block_left_});
-  block_left_ -= taken;
+std::size_t HttpServer::take_budget(std::size_t bytes) {
+  // In equal parts. Otherwise the first stream would take everything in each tick, and the last
+  // stream would reach the idle timeout.
+  const std::size_t part = kBytesPerTick / std::max<std::size_t>(1, streams());
+  const std::size_t taken = std::min({bytes, part, budget_left_});
+  budget_left_ -= taken;
   return taken;
 }
 
 void HttpServer::connection_opened(int descriptor) {
   connections_.push_back({descriptor, os::monotonic_now()});
-  if (connections_.size() == 1) watch_the_oldest();
+  if (connections_.size() == 1) arm_total_timer();
   if (connections_.size() < kMaxConnections) return;
   for (const auto& listener : listeners_) listener->pause();
-  end_the_oldest_in(Stage::request);  // it makes room for the next one
+  shut_down_oldest(Progress::receiving);  // which makes room for another connection
 }
 
-void HttpServer::request_taken(int descriptor, bool is_page) {
-  const auto found = std::ranges::find(connections_, descriptor, &Open::descriptor);
+void HttpServer::request_received(int descriptor, bool is_streamed) {
+  const auto found = std::ranges::find(connections_, descriptor, &HttpConnection::descriptor);
   TUBED_ASSERT(found != connections_.end());
-  if (found->stage == Stage::ended) return;
-  found->stage = is_page ? Stage::page : Stage::short_answer;
-  if (pages() > kMaxPages) end_the_oldest_in(Stage::page);
+  if (found->progress == Progress::ended) return;
+  found->progress = is_streamed ? Progress::streaming : Progress::responding;
+  if (streams() > kMaxStreams) shut_down_oldest(Progress::streaming);
 }
 
 void HttpServer::connection_closed(int descriptor) {
   const bool was_full = connections_.size() == kMaxConnections;
-  std::erase_if(connections_, [&](const Open& one) { return one.descriptor == descriptor; });
-  watch_the_oldest();
+  std::erase_if(connections_, [&](const HttpConnection& connection) {
+    return connection.descriptor == descriptor;
+  });
+  arm_total_timer();
   if (!was_full) return;
   for (const auto& listener : listeners_) listener->resume();
 }
 
-// The daemon sees the end, and closes it.
-void HttpServer::end(Open& connection) {
-  connection.stage = Stage::ended;
+void HttpServer::shut_down(HttpConnection& connection) {
+  connection.progress = Progress::ended;
   ::shutdown(connection.descriptor, SHUT_RDWR);
 }
 
-void HttpServer::end_the_oldest_in(Stage stage) {
-  const auto oldest = std::ranges::find(connections_, stage, &Open::stage);
-  if (oldest != connections_.end()) end(*oldest);
+void HttpServer::shut_down_oldest(Progress progress) {
+  const auto oldest = std::ranges::find(connections_, progress, &HttpConnection::progress);
+  if (oldest != connections_.end()) shut_down(*oldest);
 }
 
-std::size_t HttpServer::pages() const {
-  return static_cast<std::size_t>(std::ranges::count(connections_, Stage::page, &Open::stage));
+std::size_t HttpServer::streams() const {
+  return static_cast<std::size_t>(
+      std::ranges::count(connections_, Progress::streaming, &HttpConnection::progress));
 }
 
-// A client that sends or takes a byte now and then is never idle, and would keep its place.
-void HttpServer::end_the_overdue() {
+void HttpServer::shut_down_overdue() {
   const Time now = os::monotonic_now();
-  for (Open& one : connections_) {
-    if (now - one.since >= whole_timeout_) end(one);
+  for (HttpConnection& connection : connections_) {
+    if (now - connection.since >= total_timeout_) shut_down(connection);
   }
-  // One that the daemon still has then is tried again.
-  whole_timer_.arm(std::chrono::seconds(1));
+  // A connection that the daemon has not closed by then is shut down again.
+  total_timer_.arm(std::chrono::seconds(1));
 }
 
-void HttpServer::watch_the_oldest() {
-  if (connections_.empty()) return whole_timer_.disarm();
-  whole_timer_.arm(connections_.front().since + whole_timeout_ - os::monotonic_now());
+void HttpServer::arm_total_timer() {
+  if (connections_.empty()) return total_timer_.disarm();
+  total_timer_.arm(connections_.front().since + total_timeout_ - os::monotonic_now());
 }
 
-void HttpServer::work() {
-  block_left_ = kBlockBytes;
+void HttpServer::run_daemon() {
+  budget_left_ = kBytesPerTick;
   MHD_run(daemon_.get());
   MHD_UNSIGNED_LONG_LONG milliseconds = 0;
   const bool waits = MHD_get_timeout(daemon_.get(), &milliseconds) == MHD_YES;
-  work_next_turn(waits && milliseconds == 0);
+  set_work_pending(waits && milliseconds == 0);
   if (waits && milliseconds > 0) {
-    timer_.arm(std::chrono::milliseconds(milliseconds));
+    daemon_timer_.arm(std::chrono::milliseconds(milliseconds));
   } else {
-    timer_.disarm();
+    daemon_timer_.disarm();
   }
 }
 
-void HttpServer::work_next_turn(bool asked) {
-  if (std::exchange(has_work_, asked) == asked) return;
-  if (asked) {
-    uv_idle_start(idle_.get(), [](uv_idle_t* handle) { owner_of<HttpServer>(handle).work(); });
+void HttpServer::set_work_pending(bool pending) {
+  if (std::exchange(work_pending_, pending) == pending) return;
+  if (pending) {
+    uv_idle_start(idle_.get(),
+                  [](uv_idle_t* handle) { owner_of<HttpServer>(handle).run_daemon(); });
   } else {
     uv_idle_stop(idle_.get());
   }

@@ -1,13 +1,9 @@
-// HttpServer: a small HTTP/1.1 server in the loop: GET and HEAD, one answer a connection.
+// HttpServer: a small HTTP/1.1 server in the loop. It answers GET and HEAD, one request on each
+// connection; its owner makes the responses. It owns its listeners and, through libmicrohttpd, its
+// connections. Work per tick: O(connections), and kBytesPerTick bytes of streamed responses.
 //
-// libmicrohttpd does the protocol, without a thread of its own; what it has left to do it does in
-// the next turn, one block of text for all connections. It knows nothing of what it serves.
-// Slow clients keep out no health check, however many there are. When kMaxConnections are open, the
-// one that has waited longest without a whole request is closed. When more than kMaxPages answers
-// in pieces are being sent, the oldest of them is.
-//
-// Invariant: it has at most kMaxConnections; further ones wait in the kernel. None is older than
-// `whole_timeout`.
+// Invariant: at most kMaxConnections connections are open; further connections wait in the kernel.
+// No connection is older than `total_timeout` by more than a second.
 #pragma once
 
 #include <cstdint>
@@ -30,17 +26,19 @@ struct HttpResponse {
   unsigned status = 200;
   const char* content_type = "text/plain; charset=utf-8";
   std::string text = {};
-  // In place of `text`: appends the next bytes, `bytes` at most, or says false at the end. It is
-  // called in later turns, and destroyed when the client has it all, or has gone.
-  std::function<bool(std::size_t bytes, std::string& text)> next_piece = {};
+  // A streamed response has this function instead of `text`. It appends the next part, at most
+  // `bytes` bytes, and returns true; or it returns false: the response is complete. It is called in
+  // later ticks, and destroyed when the response is sent or the connection is closed.
+  std::function<bool(std::size_t bytes, std::string& text)> next_part = {};
 };
 
 class HttpOwner {
  public:
-  // `path` is what was asked for, without its query.
-  virtual HttpResponse answer(std::string_view path) = 0;
-  // For this reason connections were refused.
-  virtual void on_http_trouble(const std::string& reason) = 0;
+  // Returns the response to a GET of `path`, which has no query. For a HEAD only its header is
+  // sent.
+  virtual HttpResponse respond(std::string_view path) = 0;
+  // Connections could not be accepted; `reason` is the text of the error.
+  virtual void on_http_error(const std::string& reason) = 0;
 
  protected:
   ~HttpOwner() = default;
@@ -49,64 +47,71 @@ class HttpOwner {
 class HttpServer final : public ListenerOwner {
  public:
   static constexpr std::size_t kMaxConnections = 128;
-  // How many answers in pieces are sent at a time; all other places are for short answers.
-  static constexpr std::size_t kMaxPages = 16;
-  // Of all answers together, in one turn of the loop.
-  static constexpr std::size_t kBlockBytes = 32 * 1024;
+  // Streamed responses that are sent at the same time; the other connections are for texts.
+  static constexpr std::size_t kMaxStreams = 16;
+  // Bytes of all streamed responses that are made in one tick.
+  static constexpr std::size_t kBytesPerTick = 32 * 1024;
 
-  // `loop` and `owner` outlive the server. `idle_timeout`: a connection that moves no byte for so
-  // long is closed; in whole seconds. `whole_timeout`: and so is one that is not done by then.
+  // A connection is closed when no byte has moved for `idle_timeout`, which is rounded up to whole
+  // seconds, or `total_timeout` after it was accepted. `loop` and `owner` outlive the server.
   HttpServer(Loop& loop, HttpOwner& owner, Duration idle_timeout = std::chrono::seconds(10),
-             Duration whole_timeout = std::chrono::seconds(60));
+             Duration total_timeout = std::chrono::seconds(60));
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // `socket` listens; `path`: of a unix socket, removed when the server goes.
+  // Serves the connections of a listening socket. `path`: the path of a unix socket, which is
+  // removed with the server; otherwise empty.
   void listen(os::Socket socket, std::string path);
 
-  // Called by what libmicrohttpd calls.
-  HttpResponse answer(std::string_view path) { return owner_.answer(path); }
+  // --- For the callbacks of libmicrohttpd
+
+  HttpResponse respond(std::string_view path) { return owner_.respond(path); }
   void connection_opened(int descriptor);
   void connection_closed(int descriptor);
-  // The request is whole; `is_page`: its answer is made in pieces.
-  void request_taken(int descriptor, bool is_page);
-  // Up to `bytes`, as many as this turn may still make; each page gets its part.
-  std::size_t take_of_block(std::size_t bytes);
+  // A request is complete. Called a second time, with true, if its response is streamed.
+  void request_received(int descriptor, bool is_streamed);
+  // Takes at most `bytes` bytes from what one streamed response may still make in this tick.
+  std::size_t take_budget(std::size_t bytes);
 
  private:
-  struct Stop {
+  struct StopDaemon {
     void operator()(MHD_Daemon* daemon) const;
   };
 
-  void on_connection(os::Socket socket) override;
-  void on_accept_trouble(const std::string& reason, std::uint64_t refused) override;
-  void work();
-  void work_next_turn(bool asked);
-  void end_the_overdue();
-  void watch_the_oldest();
-
-  enum class Stage : std::uint8_t { request, short_answer, page, ended };
-  struct Open {
+  enum class Progress : std::uint8_t {
+    receiving,   // the request is not complete
+    responding,  // with a text
+    streaming,   // with a streamed response
+    ended,       // shut down here; the daemon has not closed it yet
+  };
+  struct HttpConnection {
     int descriptor;
     Time since;
-    Stage stage = Stage::request;
+    Progress progress = Progress::receiving;
   };
-  void end(Open& connection);
-  void end_the_oldest_in(Stage stage);
-  std::size_t pages() const;
+
+  void on_connection(os::Socket socket) override;
+  void on_accept_error(const std::string& reason, std::uint64_t refused) override;
+  void run_daemon();
+  void set_work_pending(bool pending);
+  void shut_down(HttpConnection& connection);
+  void shut_down_oldest(Progress progress);
+  void shut_down_overdue();
+  void arm_total_timer();
+  std::size_t streams() const;
 
   Loop& loop_;
   HttpOwner& owner_;
-  Duration whole_timeout_;
-  std::vector<Open> connections_;  // the oldest first
-  std::size_t block_left_ = 0;     // of this turn
+  Duration total_timeout_;
+  std::vector<HttpConnection> connections_;  // the oldest first
+  std::size_t budget_left_ = 0;              // bytes, of this tick
   std::vector<std::unique_ptr<Listener>> listeners_;
-  Timer whole_timer_;  // outlives the daemon, which tells of its last connections when it goes
-  std::unique_ptr<MHD_Daemon, Stop> daemon_;
-  Timer timer_;
-  bool has_work_ = false;
-  // They go before the daemon closes what is watched.
+  Timer total_timer_;  // outlives the daemon, which reports the end of its last connections
+  std::unique_ptr<MHD_Daemon, StopDaemon> daemon_;
+  Timer daemon_timer_;
+  bool work_pending_ = false;
+  // Destroyed before the daemon closes the descriptor that `events_` watches.
   Handle<uv_idle_t> idle_;
   Handle<uv_poll_t> events_;
 };

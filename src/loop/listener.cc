@@ -1,3 +1,12 @@
+// When accept4() fails for want of a descriptor, the connection stays in the kernel's queue and the
+// socket stays readable, so a plain event loop would spin. The listener does this instead:
+//
+// 1. It closes its spare descriptor, and thereby has one to accept with.
+// 2. It accepts, refuses with a line and closes one connection after the other, up to
+//    kConnectionsPerTick of them.
+// 3. It opens the spare descriptor again.
+// 4. If the spare cannot be opened, or accepting failed in step 2, it stops watching the socket for
+//    kRetryDelay.
 #include "loop/listener.h"
 
 #include <cerrno>
@@ -11,9 +20,10 @@ namespace tubed::loop {
 
 namespace {
 
-// More wait for the next turn, so that a crowd at the door does not hold up who is inside.
-constexpr int kConnectionsPerTurn = 64;
-constexpr Duration kLookAway = std::chrono::milliseconds(100);
+// Further connections wait for the next tick, so that many new clients do not delay those that are
+// connected.
+constexpr int kConnectionsPerTick = 64;
+constexpr Duration kRetryDelay = std::chrono::milliseconds(100);
 
 os::Socket open_spare() {
   return os::Socket(::open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -58,16 +68,16 @@ void Listener::start() {
 }
 
 void Listener::on_poll(uv_poll_t* handle, int, int) {
-  owner_of<Listener>(handle).accept_some();
+  owner_of<Listener>(handle).accept_connections();
 }
 
-void Listener::accept_some() {
-  for (int i = 0; i < kConnectionsPerTurn; ++i) {
+void Listener::accept_connections() {
+  for (int i = 0; i < kConnectionsPerTick; ++i) {
     if (paused_ || !accept_one()) return;
   }
 }
 
-// False: nobody is waiting, or nothing can be done for now.
+// False: no connection is waiting, or none can be accepted for now.
 bool Listener::accept_one() {
   os::Socket connection = accept_from(socket_);
   if (connection) {
@@ -81,18 +91,18 @@ bool Listener::accept_one() {
     case EINTR:
     case EPERM:
     case EPROTO:
-      return true;  // that one connection failed before it was taken
+      return true;  // this connection failed before it was accepted; the next may not
     default:
-      out_of_descriptors(errno);
+      refuse_connections(errno);
       return false;
   }
 }
 
-void Listener::out_of_descriptors(int error) {
+void Listener::refuse_connections(int error) {
   spare_ = os::Socket();
   std::uint64_t refused = 0;
   int ended_by = 0;
-  while (ended_by == 0 && refused < kConnectionsPerTurn) {
+  while (ended_by == 0 && refused < kConnectionsPerTick) {
     os::Socket connection = accept_from(socket_);
     if (connection) {
       os::refuse_connection(std::move(connection), refusal_);
@@ -102,12 +112,12 @@ void Listener::out_of_descriptors(int error) {
     }
   }
   spare_ = open_spare();
-  const bool helpless = (ended_by != 0 && ended_by != EAGAIN) || !spare_;
-  // To find out that nobody waits takes a descriptor as well: then nothing was wrong.
-  if (refused > 0 || helpless) owner_.on_accept_trouble(std::strerror(error), refused);
-  if (!helpless) return;
+  const bool must_wait = (ended_by != 0 && ended_by != EAGAIN) || !spare_;
+  // accept4() needs a descriptor before it can find the queue empty; that is no error to report.
+  if (refused > 0 || must_wait) owner_.on_accept_error(std::strerror(error), refused);
+  if (!must_wait) return;
   uv_poll_stop(handle_.get());
-  resume_.arm(kLookAway);
+  resume_.arm(kRetryDelay);
 }
 
 }  // namespace tubed::loop

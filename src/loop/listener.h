@@ -1,7 +1,6 @@
-// Listener: a listening socket in the loop.
+// Listener: a listening socket in the loop. It accepts connections and hands them to its owner.
 //
-// Never spins: when descriptors run out, connections are refused through a spare one, and if even
-// that fails it looks away for a moment.
+// It does not spin when the process is out of descriptors (listener.cc).
 #pragma once
 
 #include <cstdint>
@@ -16,8 +15,9 @@ namespace tubed::loop {
 class ListenerOwner {
  public:
   virtual void on_connection(os::Socket socket) = 0;
-  // For this reason so many connections were refused; 0: and none could be taken even for that.
-  virtual void on_accept_trouble(const std::string& reason, std::uint64_t refused) = 0;
+  // `refused` connections were refused because of an error, whose text is `reason`. 0: connections
+  // wait in the kernel, and not even a refusal was possible.
+  virtual void on_accept_error(const std::string& reason, std::uint64_t refused) = 0;
 
  protected:
   ~ListenerOwner() = default;
@@ -25,12 +25,14 @@ class ListenerOwner {
 
 class Listener {
  public:
-  // `socket` listens. `path`: of a unix socket, removed when the listener closes.
+  // Takes over `socket`, which listens. `path`: the path of a unix socket, which is removed with
+  // the listener; otherwise empty. `refusal`: a line for refused connections, without its end; a
+  // literal. `loop` and `owner` outlive the listener.
   Listener(Loop& loop, os::Socket socket, std::string path, std::string_view refusal,
            ListenerOwner& owner);
   ~Listener();
 
-  // In between, connections wait in the kernel. on_connection() may call it.
+  // Between the two calls, connections wait in the kernel. on_connection() may call them.
   void pause();
   void resume();
 
@@ -38,16 +40,16 @@ class Listener {
 
  private:
   static void on_poll(uv_poll_t* handle, int status, int events);
-  void accept_some();
+  void accept_connections();
   bool accept_one();
-  void out_of_descriptors(int error);
+  void refuse_connections(int error);
   void start();
 
   ListenerOwner& owner_;
   os::Socket socket_;
   std::string path_;
-  std::string_view refusal_;  // what a connection is told that no descriptor is left for
-  os::Socket spare_;
+  std::string_view refusal_;
+  os::Socket spare_;  // an open descriptor of no use but to be closed
   bool paused_ = false;
   Timer resume_;
   Handle<uv_poll_t> handle_;

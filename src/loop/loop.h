@@ -1,4 +1,7 @@
-// Loop: libuv's event loop, and the one wrapper through which its handles are owned.
+// Loop: libuv's event loop. Handle: the owner of one libuv handle; no other code closes one.
+//
+// A loop and everything that runs in it belong to one thread, except for the work of FileStorage in
+// libuv's thread pool.
 #pragma once
 
 #include <memory>
@@ -10,15 +13,15 @@ namespace tubed::loop {
 class Loop {
  public:
   Loop();
-  // Precondition: every handle on it is closed or being closed; waits for their close callbacks.
+  // Precondition: every Handle is destroyed. Runs the loop until all close callbacks were called.
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // Runs until stop().
+  // Runs until stop() is called, or nothing is left that could cause an event.
   void run();
   void stop();
-  // One turn, without waiting for events; for tests and measurements.
+  // Runs one iteration, without waiting for events. For tests and measurements.
   void run_once();
 
   uv_loop_t* uv() { return &loop_; }
@@ -27,28 +30,30 @@ class Loop {
   uv_loop_t loop_;
 };
 
-// Owns one uv handle of type H. It is freed in its close callback and nowhere else, so that libuv
-// never sees a dead one.
+// Owns one libuv handle of type H. libuv may use a handle until its close callback is called, so
+// the memory is freed there: the handle outlives this object by up to one iteration of the loop.
 template <class H>
 class Handle {
  public:
-  // `owner` is what the handle's callbacks find with owner_of().
+  // owner_of() returns `owner` in the callbacks of the handle.
   explicit Handle(void* owner) : handle_(new H()) { handle_->data = owner; }
 
   H* get() const { return handle_.get(); }
-  // Frees a handle that libuv refused to initialise, and so does not know; get() is null then.
+  // Frees a handle that libuv failed to initialise, and therefore will not close. Afterwards get()
+  // returns null.
   void forget() { delete handle_.release(); }
 
  private:
-  struct Close {
+  struct CloseHandle {
     void operator()(H* handle) const {
       uv_close(reinterpret_cast<uv_handle_t*>(handle),
                [](uv_handle_t* closed) { delete reinterpret_cast<H*>(closed); });
     }
   };
-  std::unique_ptr<H, Close> handle_;
+  std::unique_ptr<H, CloseHandle> handle_;
 };
 
+// The owner that was given to a Handle. `Owner` must be the type of that object.
 template <class Owner, class H>
 Owner& owner_of(H* handle) {
   return *static_cast<Owner*>(handle->data);

@@ -29,8 +29,9 @@ ExitAtSignal::~ExitAtSignal() {
   for (const auto& [number, before] : before_) ::sigaction(number, &before, nullptr);
 }
 
-void ignore_signals_to_the_end(std::initializer_list<int> numbers) {
-  // libuv gives a number back with the last handle that it has for it: these stay.
+void ignore_signals_until_exit(std::initializer_list<int> numbers) {
+  // libuv restores the default action of a signal with its last handle. These handles are never
+  // closed.
   static uv_loop_t loop;
   static std::array<uv_signal_t, 8> handles;
   TUBED_ASSERT(numbers.size() <= handles.size());

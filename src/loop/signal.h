@@ -1,4 +1,4 @@
-// Signal: one uv_signal that keeps being told.
+// Signals of the process: delivered in the loop, fatal during blocking work, or ignored.
 #pragma once
 
 #include <csignal>
@@ -11,6 +11,8 @@
 
 namespace tubed::loop {
 
+// Calls `arrived` in the loop each time that the signal `number` arrives. While any Signal of a
+// number lives, the kernel's default action for it is off.
 class Signal {
  public:
   Signal(Loop& loop, int number, std::function<void()> arrived);
@@ -20,8 +22,9 @@ class Signal {
   Handle<uv_signal_t> handle_;
 };
 
-// As long as it lives, these signals end the process at once, with exit code 0: for blocking work
-// that may be cut off anywhere. A Signal that was told of them before is told again afterwards.
+// While this object lives, these signals end the process at once, with exit code 0: for blocking
+// work that may be interrupted at any point. Afterwards the previous actions are restored, those of
+// Signal included.
 class ExitAtSignal {
  public:
   explicit ExitAtSignal(std::initializer_list<int> numbers);
@@ -33,11 +36,12 @@ class ExitAtSignal {
   std::vector<std::pair<int, struct sigaction>> before_;
 };
 
-// From here on these signals change nothing: for the end of the process, when a Signal that goes
-// would give its number back to the kernel, whose default is to kill.
-void ignore_signals_to_the_end(std::initializer_list<int> numbers);
+// Ignores these signals, at most 8, until the process exits. For the end of the process: the
+// destruction of a Signal restores the kernel's default action, which would kill the process.
+void ignore_signals_until_exit(std::initializer_list<int> numbers);
 
-// Writing to a closed connection gives an error instead of ending the process.
+// A write to a closed connection returns an error from now on, instead of ending the process with
+// SIGPIPE.
 void ignore_broken_pipes();
 
 }  // namespace tubed::loop

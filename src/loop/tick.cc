@@ -15,10 +15,10 @@ Tick::Tick(Loop& loop, std::function<void()> end, std::function<void()> deferred
   uv_check_start(after_events_.get(), [](uv_check_t* handle) { owner_of<Tick>(handle).end_(); });
 }
 
-void Tick::set_deferred_work(bool asked) {
-  if (asked == asked_) return;
-  asked_ = asked;
-  if (asked) {
+void Tick::set_deferred_work(bool requested) {
+  if (requested == requested_) return;
+  requested_ = requested;
+  if (requested) {
     uv_idle_start(idle_.get(), [](uv_idle_t* handle) { owner_of<Tick>(handle).deferred_work_(); });
   } else {
     uv_idle_stop(idle_.get());

@@ -1,5 +1,15 @@
-// Tick: the beat of the loop. One turn of the loop is: work left over, end of turn, wait for
-// events, events, end of turn.
+// Tick: calls the server at the end of each tick, and for deferred work.
+//
+// One iteration of libuv's loop is, in this order:
+//
+// 1. timers that have expired,
+// 2. deferred work, if it was requested,
+// 3. the end of a tick,
+// 4. waiting for events, but not if deferred work is requested,
+// 5. events: connections, signals, completed file operations,
+// 6. the end of a tick.
+//
+// So everything that a callback changes is followed by an end of tick before the loop waits.
 #pragma once
 
 #include <functional>
@@ -10,17 +20,16 @@ namespace tubed::loop {
 
 class Tick {
  public:
-  // `end` is called after timers and left-over work, before the loop waits, and again after events.
-  // `deferred_work` is called once a turn while asked for.
+  // `end` is called in steps 3 and 6, `deferred_work` in step 2. `loop` outlives the object.
   Tick(Loop& loop, std::function<void()> end, std::function<void()> deferred_work);
 
-  // While true the loop does not wait for events, and calls deferred_work each turn.
-  void set_deferred_work(bool asked);
+  // Requests deferred work in every following iteration, or ends the request. O(1).
+  void set_deferred_work(bool requested);
 
  private:
   std::function<void()> end_;
   std::function<void()> deferred_work_;
-  bool asked_ = false;
+  bool requested_ = false;
   Handle<uv_prepare_t> before_wait_;
   Handle<uv_check_t> after_events_;
   Handle<uv_idle_t> idle_;

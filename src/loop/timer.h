@@ -1,4 +1,4 @@
-// Timer: one uv_timer that rings once.
+// Timer: one uv_timer, which expires once each time that it is armed.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,18 @@ namespace tubed::loop {
 
 class Timer {
  public:
-  Timer(Loop& loop, std::function<void()> ring);
+  // `loop` outlives the timer. `expired` may arm the timer again.
+  Timer(Loop& loop, std::function<void()> expired);
 
-  // Rings once, `delay` from now, rounded up to the loop's milliseconds; it may ring up to one
-  // turn of the loop early. Arming again replaces. Not in the past: a negative delay is zero.
+  // Calls `expired` once, `delay` from now; at once if it is negative. Replaces an earlier arm().
+  // The delay is rounded up to milliseconds, but counts from the beginning of the loop's iteration,
+  // so the timer may expire earlier by the time that has passed in it. Delays of more than a year
+  // are cut to a year. O(log n) in the armed timers of the loop, as is disarm().
   void arm(Duration delay);
   void disarm();
 
  private:
-  std::function<void()> ring_;
+  std::function<void()> expired_;
   Handle<uv_timer_t> handle_;
 };
 

@@ -1,18 +1,20 @@
-// The machine's clock, read in one place. Everybody else is told the time.
+// The clocks of the machine. This is the only place that reads them: the engine, the journal and
+// the commands get the time as an argument.
 #pragma once
 
 #include "base/time.h"
 
 namespace tubed::os {
 
-// CLOCK_MONOTONIC: a stepped wall clock does not move it.
+// CLOCK_MONOTONIC: it never goes back, a step of the wall clock does not change it, and it does not
+// advance while the machine is suspended.
 Time monotonic_now();
 
-// What has passed since 1970, as the wall clock has it.
+// The wall clock: the time since 1970. It may be stepped in either direction.
 Duration wall_time();
 
-// What wall_time() is ahead of monotonic_now(). It changes when the wall clock is stepped, and when
-// the machine was suspended: monotonic time does not pass meanwhile.
+// wall_time() minus monotonic_now(). It changes when the wall clock is stepped and when the machine
+// resumes from a suspension.
 Duration wall_offset();
 
 }  // namespace tubed::os

@@ -25,15 +25,15 @@ Descriptor::~Descriptor() {
   if (number_ >= 0) ::close(number_);
 }
 
-Result<void> lock_file(const Descriptor& file, const std::string& what) {
+Result<void> lock_file(const Descriptor& file, const std::string& subject) {
   struct flock lock = whole_file();
   if (::fcntl(file.number(), F_SETLK, &lock) == 0) return {};
   if (errno != EACCES && errno != EAGAIN) {
-    return Error{fmt::format("{} cannot be locked: {}", what, error_text(errno))};
+    return Error{fmt::format("{} cannot be locked: {}", subject, error_text(errno))};
   }
-  // The holder may have gone since.
+  // Unknown if the holder has released it since.
   const std::uint64_t holder = lock_holder(file);
-  return Error{fmt::format("{} is in use by {}", what,
+  return Error{fmt::format("{} is in use by {}", subject,
                            holder > 0 ? fmt::format("process {}", holder) : "another process")};
 }
 

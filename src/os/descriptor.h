@@ -1,4 +1,8 @@
-// Descriptor: an owned descriptor of a file or a directory, and the lock on a whole file.
+// Descriptor: owns a descriptor of a file or a directory, and closes it. Also: record locks on
+// whole files.
+//
+// A record lock (fcntl) belongs to the process. The kernel drops it when the process closes any
+// descriptor of that file, it does not exclude the same process, and a child does not inherit it.
 #pragma once
 
 #include <cstdint>
@@ -27,15 +31,15 @@ class Descriptor {
   int number_ = -1;
 };
 
-// Takes the record lock (fcntl) of a whole file for this process, for as long as any descriptor of
-// the file that this process has stays open. The error says what is wrong with `what`: who has it,
-// or why it cannot be locked.
-Result<void> lock_file(const Descriptor& file, const std::string& what);
+// Locks a whole file, without waiting. The error begins with `subject` and names the process that
+// holds the lock, or the reason why the file cannot be locked.
+Result<void> lock_file(const Descriptor& file, const std::string& subject);
 
-// Who has that lock; 0: nobody, or somebody who has no number in this pid namespace.
+// The id of the process that holds the lock. 0: the file is not locked by another process, or by
+// one that is invisible in this pid namespace.
 std::uint64_t lock_holder(const Descriptor& file);
 
-// strerror(), for any thread.
+// The text of an errno value, like strerror(), but for any thread.
 std::string error_text(int error);
 
 }  // namespace tubed::os

@@ -1,7 +1,8 @@
-// Log: one line an event on stderr, for people, for journald, or as JSON.
+// Log: writes one line per event to stderr, as text, for journald, or as JSON.
 //
-// An event has a name and fields; never a job's body. Events that a client can cause are limited to
-// so many a second each, and the next line says how many were left out.
+// An event has a name and fields. A job's body is never logged. Events that a client can cause go
+// through limited(), which bounds their rate. Writing never blocks: a line that stderr does not
+// accept at once is dropped, and the field `lost` of the next line has the number of dropped lines.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@
 
 namespace tubed::os {
 
-// journald reads stderr: a line may begin with its priority, for example "<3>" for an error.
+// True if stderr is connected to journald. A line may then begin with its priority, for example
+// "<3>" for an error.
 bool stderr_is_the_journal();
 
 class Log {
@@ -36,14 +38,15 @@ class Log {
   };
   using Fields = std::initializer_list<Field>;
 
-  // Writes a whole line, without blocking; false: it is lost, which the next line tells.
+  // Writes a complete line without blocking. False: the line is lost.
   using Writer = std::function<bool(std::string_view line)>;
 
+  // Writes to stderr, with the time of os::wall_time().
   Log();
-  // `wall_time`: what has passed since 1970.
+  // `wall_time` returns the time since 1970.
   Log(Writer writer, std::function<Duration()> wall_time);
 
-  // Automatic: journald's prefixes when stderr is the journal, else text.
+  // Format::automatic: journald if stderr_is_the_journal(), otherwise text.
   void configure(Level level, Format format);
 
   void error(std::string_view event, Fields fields = {}) { write(Level::error, event, fields); }
@@ -51,8 +54,9 @@ class Log {
   void info(std::string_view event, Fields fields = {}) { write(Level::info, event, fields); }
   void debug(std::string_view event, Fields fields = {}) { write(Level::debug, event, fields); }
 
-  // The same, for events that a client can cause: kLimitedPerSecond lines a second for each event
-  // name. `event` is a literal: it is kept.
+  // The same, but at most kLimitedPerSecond lines per second of each event. The field `suppressed`
+  // of its next line has the number of lines that were left out. `event` is a literal: the log
+  // keeps the view. O(1).
   void limited(Level level, Time now, std::string_view event, Fields fields = {});
 
   static constexpr std::uint32_t kLimitedPerSecond = 5;
@@ -67,7 +71,7 @@ class Log {
   void write(Level level, std::string_view event, Fields fields, std::uint64_t suppressed = 0);
 
   Writer writer_;
-  std::uint64_t lost_ = 0;  // lines that could not be written since the last that was
+  std::uint64_t lost_ = 0;  // lines since the last line that was written
   std::function<Duration()> wall_time_;
   Level level_ = Level::info;
   Format format_ = Format::text;

@@ -1,4 +1,5 @@
-// In place of service_manager.cc in a build without libsystemd (TUBED_SYSTEMD=OFF).
+// Replaces service_manager.cc in a build without libsystemd (TUBED_SYSTEMD=OFF): no notification is
+// sent, and no unit is known.
 #include <cstdlib>
 #include <string>
 
@@ -9,7 +10,8 @@
 namespace tubed::os {
 
 Result<std::vector<InheritedSocket>> inherited_sockets() {
-  // To serve without the sockets that somebody passed on would leave their clients waiting.
+  // Clients would wait without limit on sockets that a service manager has passed and this process
+  // does not serve.
   const char* for_process = std::getenv("LISTEN_PID");
   if (std::getenv("LISTEN_FDS") != nullptr && for_process != nullptr &&
       std::to_string(::getpid()) == for_process) {
@@ -32,7 +34,7 @@ Duration watchdog_interval() {
   return Duration::zero();
 }
 
-void notify_alive() {}
+void notify_watchdog() {}
 
 Result<UnitState> unit_state(const std::string& unit) {
   return Error{"this tubed was built without systemd and cannot ask it for " + unit};

@@ -17,7 +17,7 @@ Error pid_file_error(const std::string& path, int error) {
   return {fmt::format("pid_file {}: {}", path, error_text(error))};
 }
 
-// The path leads to this very file.
+// True if the path leads to this file.
 bool is_at(const std::string& path, const Descriptor& file) {
   struct stat ours {};
   struct stat there {};
@@ -33,7 +33,7 @@ Result<std::unique_ptr<PidFile>> PidFile::open(const std::string& path) {
     file = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kMode));
     if (!file) return pid_file_error(path, errno);
     TRY(lock_file(file, "pid_file " + path));
-    // Who kept it may have removed it in between.
+    // The previous holder may have removed the path before it released the lock.
   } while (!is_at(path, file));
   const std::string text = fmt::format("{}\n", ::getpid());
   if (::ftruncate(file.number(), 0) != 0 ||

@@ -1,6 +1,7 @@
-// PidFile: a file that tells the id of the process that serves.
+// PidFile: a file with the id of the serving process.
 //
-// The process keeps it locked, so that a file that is left over, or was copied, names nobody.
+// The process holds a record lock on the file. Readers ask the kernel for the holder of the lock
+// and do not trust the contents, so a file that a crash has left, or a copy, names no process.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +15,10 @@ namespace tubed::os {
 
 class PidFile {
  public:
-  // Makes or takes over the file, locks it and writes this process's id. The error says what is
-  // wrong with the path, or who serves there already.
+  // Creates the file or reuses an unlocked file, locks it and writes the id of this process. The
+  // error is one line, with the path and the reason, or the process that holds the lock.
   static Result<std::unique_ptr<PidFile>> open(const std::string& path);
-  // Removes the file, if it is still this one and this user may.
+  // Removes the file if the path still leads to it and this user has the permission.
   ~PidFile();
   PidFile(const PidFile&) = delete;
   PidFile& operator=(const PidFile&) = delete;
@@ -29,7 +30,7 @@ class PidFile {
   Descriptor file_;
 };
 
-// The process that keeps the file.
+// The id of the process that holds the lock on the file. The error is one line.
 Result<std::uint64_t> process_of_pid_file(const std::string& path);
 
 }  // namespace tubed::os

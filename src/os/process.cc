@@ -1,3 +1,9 @@
+// Wrappers of system calls that concern a process as a whole; they share no state.
+//
+// Usage numbers come from getrusage(2) and /proc. A number that is not available is 0, because
+// statistics must not fail. Another process is addressed by a pidfd, which cannot come to mean a
+// different process, as a process id can. Functions that cannot fail on Linux assert or ignore the
+// return value; functions that depend on the environment return a Result.
 #include "os/process.h"
 
 #include <cerrno>
@@ -45,7 +51,7 @@ std::string boot_id() {
     std::ifstream file("/proc/sys/kernel/random/boot_id");
     std::getline(file, id);
   }
-  std::erase(id, '-');  // systemd writes it without them
+  std::erase(id, '-');  // systemd formats the id without hyphens
   return id;
 }
 
@@ -64,7 +70,7 @@ std::uint64_t resident_bytes() {
   char text[128];
   const ssize_t got = file ? ::read(file.number(), text, sizeof text) : -1;
   if (got <= 0) return 0;
-  // The size of all, and then what is resident, in pages.
+  // The first number is the total size, the second the resident size, both in pages.
   const std::string_view words(text, static_cast<std::size_t>(got));
   const std::size_t second = words.find(' ') + 1;
   std::uint64_t pages = 0;
@@ -75,7 +81,7 @@ std::uint64_t resident_bytes() {
 std::uint64_t random_number() {
   std::uint64_t number = 0;
   while (number == 0) {
-    // A few bytes, after boot: it neither blocks nor fails.
+    // For a few bytes, and after boot, this neither blocks nor fails.
     const ssize_t got = ::getrandom(&number, sizeof number, 0);
     TUBED_ASSERT(got == sizeof number);
   }
@@ -93,12 +99,12 @@ void exit_now(int code) {
 void exit_when_out_of_memory() {
   std::set_new_handler([] {
     constexpr std::string_view kMessage = "tubed: out of memory; lower limits.job_memory\n";
-    [[maybe_unused]] const auto said = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
     ::_exit(kExitNoMemory);
   });
 }
 
-void give_back_heap() {
+void trim_heap() {
   ::malloc_trim(0);
 }
 
@@ -130,22 +136,22 @@ std::uint64_t raise_descriptor_limit() {
   return descriptor_limit();
 }
 
-Result<OtherProcess> OtherProcess::open(std::uint64_t number) {
-  Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, number, 0)));
-  if (!handle) return Error{fmt::format("process {}: {}", number, error_text(errno))};
-  return OtherProcess(number, std::move(handle));
+Result<OtherProcess> OtherProcess::open(std::uint64_t id) {
+  Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, id, 0)));
+  if (!handle) return Error{fmt::format("process {}: {}", id, error_text(errno))};
+  return OtherProcess(id, std::move(handle));
 }
 
 Result<void> OtherProcess::signal(int signal) const {
   if (::syscall(SYS_pidfd_send_signal, handle_.number(), signal, nullptr, 0) == 0) return {};
-  return Error{fmt::format("process {}: {}", number_, error_text(errno))};
+  return Error{fmt::format("process {}: {}", id_, error_text(errno))};
 }
 
 Result<void> OtherProcess::wait_for_end() const {
   pollfd ended{.fd = handle_.number(), .events = POLLIN, .revents = 0};
   while (::poll(&ended, 1, -1) != 1) {
     if (errno != EINTR) {
-      return Error{fmt::format("waiting for process {}: {}", number_, error_text(errno))};
+      return Error{fmt::format("waiting for process {}: {}", id_, error_text(errno))};
     }
   }
   return {};

@@ -1,4 +1,8 @@
-// What the operating system tells of this process and machine, and what it is asked to change.
+// This process and its machine: names, ids, resource usage and limits, the end of the process, and
+// the processes that it controls.
+//
+// All functions may be called at any time, from any thread, except exit_when_out_of_memory() and
+// become_user(), which are for start-up.
 #pragma once
 
 #include <cstdint>
@@ -13,68 +17,71 @@ namespace tubed::os {
 
 struct MachineNames {
   std::string hostname;
-  std::string os;        // the kernel's version, as uname -v
-  std::string platform;  // the architecture, as uname -m
+  std::string os;        // the version of the kernel, as uname -v prints it
+  std::string platform;  // the architecture, as uname -m prints it
 };
 MachineNames machine_names();
-// A random id that the kernel chose when it started: $TUBED_BOOT_ID, for a service whose sandbox
-// hides /proc/sys, or what the kernel says there; empty if it is not known.
+// The random id that the kernel has chosen at its start. It is read from /proc/sys, or from
+// $TUBED_BOOT_ID, which a service sets whose sandbox hides /proc/sys. Empty: unknown.
 std::string boot_id();
 
 std::uint64_t process_id();
 
+// Processor time of this process.
 struct ProcessTimes {
   Duration user{};
   Duration system{};
 };
 ProcessTimes process_times();
-// Memory that the process has in use, as /proc/self/statm tells it; 0 where there is none.
+// Resident memory of this process in bytes, from /proc/self/statm. 0: unknown.
 std::uint64_t resident_bytes();
 
-// Never 0.
+// A random number from the kernel, not 0.
 std::uint64_t random_number();
 // 16 random hexadecimal digits.
 std::string random_instance_id();
 
-// Ends the process at once, without waiting for anything: not even for a disk that does not answer.
+// Ends the process at once. Runs no destructors and waits for nothing, not even for a disk that
+// does not respond.
 [[noreturn]] void exit_now(int code);
 
-// When an allocation fails the process says so and exits with kExitNoMemory: the queue's own bound,
-// limits.job_memory, is what answers clients.
-inline constexpr int kExitNoMemory = 71;
+// From now on the process prints a line and exits with kExitNoMemory when an allocation fails. This
+// is not how a client reaches the limit of the queue's memory: limits.job_memory is answered with
+// OUT_OF_MEMORY before.
+inline constexpr int kExitNoMemory = 71;  // EX_OSERR
 void exit_when_out_of_memory();
 
-// Gives free memory of the heap back to the system: glibc keeps tens of megabytes once large blocks
-// were freed. O(what is free).
-void give_back_heap();
+// Returns free memory of the heap to the system: glibc keeps tens of megabytes after large blocks
+// were freed. O(free memory).
+void trim_heap();
 
-// How many descriptors are open. Linux 6.2 and later has the number as the size of `directory`; on
-// an earlier one this lists the directory. O(1), or O(open descriptors).
+// The number of open descriptors. Since Linux 6.2 it is the size of `directory`, which is O(1); on
+// an older kernel the directory is listed, which is O(open descriptors). 0: unknown.
 std::uint64_t open_descriptors(const char* directory = "/proc/self/fd");
-// How many may be open.
+// The soft limit of open descriptors.
 std::uint64_t descriptor_limit();
 
-// Raises the soft limit of open descriptors to the hard one; returns the limit now in force.
+// Raises the soft limit of open descriptors to the hard limit. Returns the new soft limit.
 std::uint64_t raise_descriptor_limit();
 
-// Another process. Its number may be another process's tomorrow; this handle stays the same one's.
-// Errors are one line.
+// OtherProcess: a handle (pidfd) of another process. It stays with this process, while the kernel
+// may give its id to another process after it has ended. Errors are one line.
 class OtherProcess {
  public:
-  static Result<OtherProcess> open(std::uint64_t number);
+  static Result<OtherProcess> open(std::uint64_t id);
   Result<void> signal(int signal) const;
   // Blocks until the process has ended.
   Result<void> wait_for_end() const;
 
  private:
-  OtherProcess(std::uint64_t number, Descriptor handle)
-      : number_(number), handle_(std::move(handle)) {}
+  OtherProcess(std::uint64_t id, Descriptor handle) : id_(id), handle_(std::move(handle)) {}
 
-  std::uint64_t number_;
+  std::uint64_t id_;
   Descriptor handle_;
 };
 
-// Becomes `user`, with its groups, for good. Does nothing when that is who we are.
+// Changes to the user `user` and its groups; the process cannot change back. Does nothing if the
+// process already runs as this user. The error is one line.
 Result<void> become_user(const std::string& user);
 
 }  // namespace tubed::os

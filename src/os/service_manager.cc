@@ -1,3 +1,12 @@
+// How the service manager is reached, through libsystemd:
+//
+// - Sockets: LISTEN_FDS and LISTEN_FDNAMES describe open descriptors from 3 on. Each must be a
+//   listening TCP or unix stream socket. It is made non-blocking and close-on-exec, as the sockets
+//   are that this process opens.
+// - Notifications: datagrams of KEY=VALUE lines to the socket $NOTIFY_SOCKET. A notification that
+//   cannot be sent is lost, because its receiver is not part of the service.
+// - Units: D-Bus calls to systemd on the system bus. Each query opens a connection of its own; only
+//   --drain makes any.
 #include "os/service_manager.h"
 
 #include <algorithm>
@@ -23,14 +32,14 @@ std::int64_t microseconds(Duration duration) {
   return std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
 }
 
-// What stands behind a line's end would be another message.
+// Text after a line feed would be another message.
 std::string one_line(std::string_view text) {
   std::string line(text);
   std::replace(line.begin(), line.end(), '\n', ' ');
   return line;
 }
 
-void tell(const std::string& message) {
+void notify(const std::string& message) {
   ::sd_notify(0, message.c_str());
 }
 
@@ -41,7 +50,7 @@ struct FreeNames {
   }
 };
 
-// An owner of what libsystemd hands out.
+// The deleter of an object that libsystemd has allocated.
 template <auto Release>
 struct Releaser {
   template <class T>
@@ -81,7 +90,7 @@ Result<std::vector<InheritedSocket>> inherited_sockets() {
       return Error{fmt::format("inherited descriptor {} ({}) is no listening stream socket",
                                descriptor, inherited.name)};
     }
-    make_our_own(inherited.socket);
+    set_nonblocking_cloexec(inherited.socket);
     sockets.push_back(std::move(inherited));
   }
   return sockets;
@@ -92,25 +101,25 @@ bool has_service_manager() {
 }
 
 void notify_status(std::string_view status) {
-  tell(fmt::format("STATUS={}", one_line(status)));
+  notify(fmt::format("STATUS={}", one_line(status)));
 }
 
 void notify_starting(std::string_view status, Duration more) {
-  tell(fmt::format("EXTEND_TIMEOUT_USEC={}\nSTATUS={}", microseconds(more), one_line(status)));
+  notify(fmt::format("EXTEND_TIMEOUT_USEC={}\nSTATUS={}", microseconds(more), one_line(status)));
 }
 
 void notify_ready(std::string_view status) {
-  tell(fmt::format("READY=1\nSTATUS={}", one_line(status)));
+  notify(fmt::format("READY=1\nSTATUS={}", one_line(status)));
 }
 
 void notify_reloading() {
-  tell(fmt::format("RELOADING=1\nMONOTONIC_USEC={}\nSTATUS=reloading",
-                   microseconds(monotonic_now().time_since_epoch())));
+  notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}\nSTATUS=reloading",
+                     microseconds(monotonic_now().time_since_epoch())));
 }
 
 void notify_stopping(std::string_view status, Duration at_most) {
-  tell(fmt::format("STOPPING=1\nEXTEND_TIMEOUT_USEC={}\nSTATUS={}", microseconds(at_most),
-                   one_line(status)));
+  notify(fmt::format("STOPPING=1\nEXTEND_TIMEOUT_USEC={}\nSTATUS={}", microseconds(at_most),
+                     one_line(status)));
 }
 
 Duration watchdog_interval() {
@@ -119,13 +128,14 @@ Duration watchdog_interval() {
   return std::chrono::microseconds(interval);
 }
 
-void notify_alive() {
-  tell("WATCHDOG=1");
+void notify_watchdog() {
+  notify("WATCHDOG=1");
 }
 
 namespace {
 
-// Reads the properties of one unit. The first failure is kept, and what follows reads nothing.
+// Reads properties of one unit. After the first failure the functions return empty values without a
+// call; failure() has the error.
 class UnitReader {
  public:
   UnitReader(sd_bus* bus, const std::string& unit) : bus_(bus) {
@@ -137,7 +147,7 @@ class UnitReader {
     if (code_ >= 0) code_ = sd_bus_message_read(reply, "o", &path_);
   }
 
-  // Empty if all was read.
+  // Empty if all properties were read.
   std::string failure() const {
     if (code_ >= 0) return "";
     return error_.error.message != nullptr ? error_.error.message : error_text(-code_);
@@ -161,11 +171,11 @@ class UnitReader {
     std::vector<std::string> result;
     if (raw == nullptr) return result;
     const std::unique_ptr<char*, FreeNames> owned(raw);
-    for (char** one = raw; *one != nullptr; ++one) result.emplace_back(*one);
+    for (char** text = raw; *text != nullptr; ++text) result.emplace_back(*text);
     return result;
   }
 
-  // `type`: "u", or a structure that begins with a number: "(uo)".
+  // `type`: "u", or "(uo)", a structure whose first field is the number.
   std::uint32_t number(const char* interface, const char* name, const char* type) {
     sd_bus_message* raw = nullptr;
     read([&] {

@@ -1,3 +1,21 @@
+// How sockets are made and used
+//
+// Every socket is non-blocking and close-on-exec. Reads and writes are single system calls whose
+// result is a Transfer; errors that only mean "try again later" are would_block.
+//
+// A unix socket leaves its file when its process is killed, and that file must be replaced by the
+// next start, while the socket of a running server must not. listen_unix() decides as follows:
+//
+// 1. If the path exists and is not a socket, it is an error.
+// 2. A connection to the path is attempted. Only if it is refused is the socket unused, and
+// removed.
+// 3. The new socket is bound. The mode is set before, through the socket, and the umask is 0
+// meanwhile
+//    (it belongs to the process, so this is for start-up and reload, on one thread).
+// 4. The group, and a mode that an ACL has changed, are set on the file (grant_access). If that
+// fails,
+//    the path is removed.
+// 5. The socket listens. Until then connections are refused.
 #include "os/socket.h"
 
 #include <algorithm>
@@ -25,8 +43,8 @@ namespace tubed::os {
 
 namespace {
 
-Error system_error(std::string_view what, const std::string& on) {
-  return {fmt::format("{} {}: {}", what, on, std::strerror(errno))};
+Error system_error(std::string_view operation, const std::string& name) {
+  return {fmt::format("{} {}: {}", operation, name, std::strerror(errno))};
 }
 
 Transfer as_transfer(ssize_t result) {
@@ -44,8 +62,8 @@ Socket open_socket(int family) {
   return Socket(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-// The address of any family, for the calls that take one.
-struct Address {
+// A socket address of any family.
+struct SocketAddress {
   sockaddr_storage storage{};
   socklen_t length = sizeof(sockaddr_storage);
 
@@ -56,7 +74,7 @@ struct Address {
   }
 };
 
-bool tcp_address(const std::string& host, std::uint16_t port, Address& address) {
+bool tcp_address(const std::string& host, std::uint16_t port, SocketAddress& address) {
   auto& v4 = address.as<sockaddr_in>();
   if (::inet_pton(AF_INET, host.c_str(), &v4.sin_addr) == 1) {
     v4.sin_family = AF_INET;
@@ -72,7 +90,7 @@ bool tcp_address(const std::string& host, std::uint16_t port, Address& address) 
   return true;
 }
 
-bool unix_address(const std::string& path, Address& address) {
+bool unix_address(const std::string& path, SocketAddress& address) {
   auto& name = address.as<sockaddr_un>();
   if (path.size() >= sizeof name.sun_path) return false;
   name.sun_family = AF_UNIX;
@@ -81,8 +99,8 @@ bool unix_address(const std::string& path, Address& address) {
   return true;
 }
 
-// True unless it is certain that nobody answers on that path: a socket that nobody serves refuses.
-bool is_served(Address& address) {
+// False only if it is certain that no process listens on the path: connecting to it is refused.
+bool is_served(SocketAddress& address) {
   const Socket probe = open_socket(AF_UNIX);
   if (!probe || ::connect(probe.descriptor(), address.get(), address.length) == 0) return true;
   return errno != ECONNREFUSED && errno != ENOENT;
@@ -94,13 +112,13 @@ Socket::~Socket() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-void make_our_own(const Socket& socket) {
+void set_nonblocking_cloexec(const Socket& socket) {
   const int flags = ::fcntl(socket.descriptor(), F_GETFL);
   ::fcntl(socket.descriptor(), F_SETFL, flags | O_NONBLOCK);
   ::fcntl(socket.descriptor(), F_SETFD, FD_CLOEXEC);
 }
 
-// One piece goes through recv and send: the kernel has less to do than for readv and writev.
+// For one piece, recv() and send() cost the kernel less than readv() and writev().
 Transfer read_into(const Socket& socket, std::span<char> buffer) {
   return as_transfer(::recv(socket.descriptor(), buffer.data(), buffer.size(), 0));
 }
@@ -140,7 +158,7 @@ void end_output(const Socket& socket) {
 }
 
 void tune_connection(const Socket& socket, Duration keepalive_idle) {
-  Address address;
+  SocketAddress address;
   if (::getsockname(socket.descriptor(), address.get(), &address.length) != 0) return;
   if (address.storage.ss_family == AF_UNIX) return;
   constexpr int kProbes = 4;
@@ -156,7 +174,7 @@ void tune_connection(const Socket& socket, Duration keepalive_idle) {
 void refuse_connection(Socket socket, std::string_view line) {
   const std::array pieces = {line, std::string_view("\r\n")};
   write_from(socket, pieces);
-  // Unread input would turn the close into a reset, and the line could be lost.
+  // A close with unread input resets the connection, and the peer could lose the line.
   std::array<char, 4096> unread;
   read_into(socket, unread);
 }
@@ -168,7 +186,7 @@ bool may_open_tcp() {
 Result<Socket> listen_tcp(const std::string& host, std::uint16_t port, int backlog) {
   const std::string name = host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
                                                                : fmt::format("[{}]:{}", host, port);
-  Address address;
+  SocketAddress address;
   if (!tcp_address(host, port, address)) return Error{name + ": not a numeric address"};
   Socket socket = open_socket(address.storage.ss_family);
   if (!socket) return system_error("cannot open a socket for", name);
@@ -183,7 +201,7 @@ Result<Socket> listen_tcp(const std::string& host, std::uint16_t port, int backl
 
 Result<Socket> listen_unix(const std::string& path, const UnixAccess& access, int backlog) {
   const std::string name = "unix:" + path;
-  Address address;
+  SocketAddress address;
   if (!unix_address(path, address)) return Error{name + ": the path is too long"};
   struct stat there {};
   if (::lstat(path.c_str(), &there) == 0) {
@@ -193,8 +211,8 @@ Result<Socket> listen_unix(const std::string& path, const UnixAccess& access, in
   }
   Socket socket = open_socket(AF_UNIX);
   if (!socket) return system_error("cannot open a socket for", name);
-  // A file that bind() makes has the mode of its socket, less the umask. Connections are refused
-  // until the socket listens, so no client connects before the access is as configured.
+  // bind() creates a file with the mode of the socket, less the umask. Connections are refused
+  // until the socket listens, so no client connects before its permissions are set.
   if (access.mode && ::fchmod(socket.descriptor(), *access.mode) != 0) {
     return system_error("cannot set the mode of", name);
   }
@@ -211,14 +229,14 @@ Result<Socket> listen_unix(const std::string& path, const UnixAccess& access, in
   return socket;
 }
 
-// By descriptor, never by path: whoever may write the directory can put a symbolic link in the
-// socket's place, and a server that was started as root would follow it.
+// By descriptor and never by path: a user who can write to the directory may replace the socket by
+// a symbolic link, which a server that was started as root would follow.
 Result<void> grant_access(const std::string& path, const UnixAccess& access) {
   if (access.group.empty() && !access.mode) return {};
   const Descriptor file(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat there {};
   if (!file || ::fstat(file.number(), &there) != 0) return system_error("cannot open", path);
-  // Another name would be a hard link to a socket of another server.
+  // A link count above 1 would be a hard link to the socket of another server.
   if (!S_ISSOCK(there.st_mode) || there.st_uid != ::geteuid() || there.st_nlink != 1) {
     return Error{path + ": another file has taken the socket's place"};
   }
@@ -229,8 +247,9 @@ Result<void> grant_access(const std::string& path, const UnixAccess& access) {
       return system_error("cannot set the group of", path);
     }
   }
-  // bind() has given it the mode, less what a default ACL of the directory takes away. No call
-  // before Linux 6.6 changes the mode by such a descriptor; its name in /proc is that very file.
+  // bind() has set the mode, less the bits that a default ACL of the directory removes. Before
+  // Linux 6.6 no call changes the mode through an O_PATH descriptor, but its name in /proc leads to
+  // the file.
   const std::string name = fmt::format("/proc/self/fd/{}", file.number());
   const bool has_mode = !access.mode || (there.st_mode & 07777U) == *access.mode;
   if (!has_mode && ::chmod(name.c_str(), *access.mode) != 0) {
@@ -240,9 +259,9 @@ Result<void> grant_access(const std::string& path, const UnixAccess& access) {
 }
 
 void remove_unix_path(const Socket& socket, const std::string& path) {
-  // The descriptor and the path have different inodes; whether the path is still ours shows in
-  // whether somebody else serves it.
-  Address address;
+  // The inode of the socket is not that of the path, so the two cannot be compared. Instead this
+  // socket stops listening: if the path is then served, another process serves it.
+  SocketAddress address;
   if (!unix_address(path, address)) return;
   struct stat there {};
   if (::lstat(path.c_str(), &there) != 0 || !S_ISSOCK(there.st_mode)) return;
@@ -251,7 +270,7 @@ void remove_unix_path(const Socket& socket, const std::string& path) {
 }
 
 std::string local_address(const Socket& socket) {
-  Address address;
+  SocketAddress address;
   if (::getsockname(socket.descriptor(), address.get(), &address.length) != 0) return "?";
   char host[INET6_ADDRSTRLEN] = "";
   switch (address.storage.ss_family) {

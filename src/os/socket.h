@@ -1,4 +1,7 @@
-// Socket: an owned descriptor of a non-blocking socket, and what can be done with it at once.
+// Socket: owns the descriptor of a non-blocking socket, and closes it. Also: the operations on
+// connections and listening sockets, none of which waits.
+//
+// Errors of functions that return a Result are one line with the address and the reason.
 #pragma once
 
 #include <cstdint>
@@ -26,63 +29,73 @@ class Socket {
 
   explicit operator bool() const { return descriptor_ >= 0; }
   int descriptor() const { return descriptor_; }
-  // It is the caller's now.
+  // Hands the descriptor to the caller, who closes it.
   int release() { return std::exchange(descriptor_, -1); }
 
  private:
   int descriptor_ = -1;
 };
 
+// The result of one read or write.
 struct Transfer {
-  enum class Kind : std::uint8_t { done, would_block, end, failed };
+  enum class Kind : std::uint8_t {
+    done,         // `bytes` bytes were transferred, at least 1
+    would_block,  // nothing can be transferred now
+    end,          // of a read: the peer sends nothing more
+    failed,       // the connection is lost
+  };
   Kind kind = Kind::done;
   std::size_t bytes = 0;
 };
 
-// Fills the buffers in order, with one system call. `end`: the peer sends nothing more.
+// Fills the buffers, at most 2, in order and with one system call.
 Transfer read_into(const Socket& socket, std::span<const std::span<char>> buffers);
 Transfer read_into(const Socket& socket, std::span<char> buffer);
-// Writes the pieces in order, with one system call; maybe not all of them.
+// Writes the pieces in order and with one system call: at most kMaxPieces of them, and possibly
+// only a part of the bytes. The process must ignore SIGPIPE.
 Transfer write_from(const Socket& socket, std::span<const std::string_view> pieces);
 Transfer write_from(const Socket& socket, std::string_view piece);
 
-// At most this many pieces are written in one call.
 inline constexpr std::size_t kMaxPieces = 64;
 
-// Something has arrived that nobody has read.
+// True if bytes have arrived that are not read yet. The end of the stream does not count.
 bool has_unread(const Socket& socket);
-// The peer gets the end of the stream behind what was written; it can still be read from.
+// Sends the end of the stream after the bytes that were written. Input can still be read.
 void end_output(const Socket& socket);
 
-// Sets TCP_NODELAY, and keepalive with the first probe after `idle`. Does nothing to a unix socket.
+// Sets TCP_NODELAY, and keepalive with the first probe after `keepalive_idle`, in whole seconds. A
+// listening socket passes the options on to its connections. Does nothing to a unix socket.
 void tune_connection(const Socket& socket, Duration keepalive_idle);
 
-// Says one line to a connection that is not served, and closes it.
+// Sends one line, without its end, to a connection that is not served, and closes it.
 void refuse_connection(Socket socket, std::string_view line);
 
-// As every socket that is made here is: calls do not wait, and no child process gets it.
-void make_our_own(const Socket& socket);
+// Makes an inherited socket non-blocking and close-on-exec, as all sockets of this file are.
+void set_nonblocking_cloexec(const Socket& socket);
 
 struct UnixAccess {
-  std::optional<unsigned> mode;  // none: as the umask has it
-  std::string group;             // empty: the process's
+  std::optional<unsigned> mode;  // none: 0777 less the umask
+  std::string group;             // a name; empty: the group of the process
 };
 
-// False: this process may not make TCP sockets at all (RestrictAddressFamilies= of systemd).
+// False if this process may not create TCP sockets (RestrictAddressFamilies= of systemd).
 bool may_open_tcp();
 
-// A listening socket on a numeric address. Port 0: any free one.
+// Listens on a numeric address. Port 0: any free port. An IPv6 socket does not accept IPv4
+// connections. `backlog`: as of listen(2).
 Result<Socket> listen_tcp(const std::string& host, std::uint16_t port, int backlog);
-// A listening unix socket; takes the place of one that nobody serves any more.
+// Listens on a unix socket. Replaces a socket that no process serves; refuses to replace any other
+// file.
 Result<Socket> listen_unix(const std::string& path, const UnixAccess& access, int backlog);
-// The step of listen_unix after bind(): gives the socket at `path` its group, and its mode where
-// bind() did not. An error, and nothing is changed, if another file has taken its place.
+// Gives the socket at `path` its group, and its mode if that differs. If another file has taken its
+// place, returns an error and changes nothing. Part of listen_unix(); separate for tests.
 Result<void> grant_access(const std::string& path, const UnixAccess& access);
 
-// Removes the path if it is still this socket's.
+// Removes the path if it still leads to this socket, which stops listening.
 void remove_unix_path(const Socket& socket, const std::string& path);
 
-// "127.0.0.1:11300", "[::1]:11300" or "unix:/path", as bound.
+// The address to which the socket is bound: "127.0.0.1:11300", "[::1]:11300", "unix:/path" or
+// "unix:@abstract". "?": unknown.
 std::string local_address(const Socket& socket);
 
 }  // namespace tubed::os

@@ -18,7 +18,7 @@ void AdminHttp::listen(os::Socket socket, const std::string& path) {
   http_->listen(std::move(socket), path);
 }
 
-HttpResponse AdminHttp::answer(std::string_view path) {
+HttpResponse AdminHttp::respond(std::string_view path) {
   host_.begin_tick();
   if (path == "/metrics") return metrics();
   if (path == "/healthz") return {.text = "ok\n"};
@@ -35,15 +35,15 @@ HttpResponse AdminHttp::metrics() {
   HttpResponse response;
   response.content_type = kMetricsType;
   stats::MetricsPage page(service_.server_state(), service_.engine());
-  response.next_piece = [this, page = std::move(page)](std::size_t bytes,
-                                                       std::string& text) mutable {
+  response.next_part = [this, page = std::move(page)](std::size_t bytes,
+                                                      std::string& text) mutable {
     host_.begin_tick();
     return page.append_piece(service_.now(), bytes, text);
   };
   return response;
 }
 
-void AdminHttp::on_http_trouble(const std::string& reason) {
+void AdminHttp::on_http_error(const std::string& reason) {
   host_.begin_tick();
   log_.limited(os::Log::Level::error, service_.now(), "cannot take HTTP connections",
                {{"reason", reason}});

@@ -14,12 +14,12 @@
 
 namespace tubed::server {
 
-// What the handlers ask of the server.
+// The server, as the handlers see it.
 class AdminHttpHost {
  public:
   // A request is an event: the first one of a tick reads the clock and does what is due.
   virtual void begin_tick() = 0;
-  // Why the server accepts no new jobs, in a few words; empty: it accepts them.
+  // The reason why the server accepts no new jobs, in a few words. Empty: it accepts them.
   virtual std::string_view unready() const = 0;
 
  protected:
@@ -39,8 +39,8 @@ class AdminHttp final : public loop::HttpOwner {
   void close() { http_.reset(); }
 
  private:
-  loop::HttpResponse answer(std::string_view path) override;
-  void on_http_trouble(const std::string& reason) override;
+  loop::HttpResponse respond(std::string_view path) override;
+  void on_http_error(const std::string& reason) override;
   loop::HttpResponse metrics();
 
   loop::Loop& loop_;

@@ -19,7 +19,7 @@ class ClientQueue {
   explicit ClientQueue(bool QueuedIn::*queued) : queued_(queued) {}
 
   bool empty() const { return first_ == sessions_.size(); }
-  // Closed clients included.
+  // Includes clients that were closed while they were queued.
   std::size_t size() const { return sessions_.size() - first_; }
 
   // Does nothing if the client is queued. O(1) amortised.
@@ -28,7 +28,7 @@ class ClientQueue {
     sessions_.push_back(client.session());
   }
 
-  // Takes out the first one. Null: it is closed. Precondition: !empty(). O(1) amortised.
+  // Takes out the first client. Null: it is closed. Precondition: !empty(). O(1) amortised.
   template <class Find>
   Client* take_first(const Find& client_of) {
     Client* const client = taken(client_of(sessions_[first_++]));
@@ -42,8 +42,8 @@ class ClientQueue {
     return client;
   }
 
-  // Takes out all that are queued now, and calls visit(client) for each. Those that are added
-  // meanwhile stay for the next call. Not to be called by `visit`.
+  // Takes out all clients that are queued now, and calls visit(client) for each. Clients that
+  // `visit` adds stay for the next call. Must not be called by `visit`. O(n).
   template <class Find, class Visit>
   void take_all(const Find& client_of, const Visit& visit) {
     if (empty()) return;
@@ -55,6 +55,7 @@ class ClientQueue {
   }
 
  private:
+  // Entries that were taken out are erased when they are at least this many, and half of all.
   static constexpr std::size_t kKeptTaken = 64;
 
   Client* taken(Client* client) const {
@@ -63,8 +64,8 @@ class ClientQueue {
 
   bool QueuedIn::*queued_;
   std::vector<SessionId> sessions_;
-  std::size_t first_ = 0;  // those before it were taken out
-  std::vector<SessionId> taking_;
+  std::size_t first_ = 0;          // the entries before it were taken out
+  std::vector<SessionId> taking_;  // of take_all(); a member, so that its memory is reused
 };
 
 }  // namespace tubed::server

@@ -15,8 +15,9 @@ namespace tubed::server {
 
 class CommitGate {
  public:
-  // `buffered` bytes of replies are buffered; those that are new since the last call were made up
-  // to `appended`. Returns how many of the first may be sent. O(1) amortised.
+  // Returns how many of the first `buffered` bytes may be sent. `buffered`: all bytes of replies
+  // that are not sent yet; the bytes that are new since the last call wait for `appended`.
+  // `durable`: the position up to which the log is durable. O(1) amortised.
   std::size_t sendable(std::size_t buffered, Lsn appended, Lsn durable) {
     if (!marks_.empty()) drop_reached(durable);
     const std::uint64_t made = sent_ + buffered;
@@ -25,20 +26,22 @@ class CommitGate {
     return static_cast<std::size_t>((marks_.empty() ? made : marks_.front().begin) - sent_);
   }
 
-  // That many were sent.
+  // `bytes` bytes were sent; at most what sendable() has returned.
   void sent(std::size_t bytes) { sent_ += bytes; }
 
-  // Replies are held back.
+  // True if replies are held back, as of the last call of sendable().
   bool holds() const { return !marks_.empty(); }
 
  private:
-  // Bytes from `begin` of all that were ever made, up to the next mark, wait for `lsn`.
+  // The bytes from `begin` up to the next mark wait for `lsn`. Positions count all bytes of replies
+  // that were ever made for this client.
   struct Mark {
     std::uint64_t begin = 0;
     Lsn lsn = 0;
   };
-  // More than a commit has ticks, mostly; beyond it neighbours wait for the later of the two.
-  static constexpr std::size_t kMostMarks = 64;
+  // Each tick in which replies are made adds a mark. A commit seldom takes as many ticks; if it
+  // does, two neighbouring marks are merged into the later Lsn.
+  static constexpr std::size_t kMaxMarks = 64;
 
   void drop_reached(Lsn durable) {
     std::size_t reached = 0;
@@ -47,17 +50,18 @@ class CommitGate {
   }
   void add_mark(Lsn lsn) {
     if (!marks_.empty() && marks_.back().lsn == lsn) return;
-    if (marks_.size() == kMostMarks) {
-      // Not the first, which waits for the next commit to end, nor the last, which is not in it.
+    if (marks_.size() == kMaxMarks) {
+      // Not the first mark, because the commit in flight is likely to release it, and not the last,
+      // which is the youngest.
       marks_[1].lsn = marks_[2].lsn;
       marks_.erase(marks_.begin() + 2);
     }
     marks_.push_back({known_, lsn});
   }
 
-  std::vector<Mark> marks_;  // by begin and by lsn
-  std::uint64_t sent_ = 0;
-  std::uint64_t known_ = 0;
+  std::vector<Mark> marks_;  // ascending by `begin` and by `lsn`
+  std::uint64_t sent_ = 0;   // bytes
+  std::uint64_t known_ = 0;  // bytes that were made before the last call of sendable()
 };
 
 }  // namespace tubed::server

@@ -19,18 +19,19 @@ namespace {
 using os::UnitState;
 
 constexpr const char* kUnit = "tubed.service";
-// After the process systemd ends the unit, which has 30 seconds for that, and then its sockets.
-constexpr std::chrono::minutes kUnitPatience{1};
-constexpr std::chrono::milliseconds kLookEvery{20};
+// When the process has ended, systemd stops the unit, for which it has 30 seconds, and then its
+// sockets.
+constexpr std::chrono::minutes kUnitTimeout{1};
+constexpr std::chrono::milliseconds kPollInterval{20};
 constexpr std::uint64_t kNoProcess = ~std::uint64_t{0};
 
-// Flushed, for what follows may take minutes.
+// Flushes stdout, because the next step may take minutes.
 void print_now(const std::string& line) {
   fmt::print("{}\n", line);
   std::fflush(stdout);
 }
 
-void print_what_follows(const Settings& settings) {
+void print_end_condition(const Settings& settings) {
   std::string end;
   switch (settings.drain_exit) {
     case DrainExit::never:
@@ -53,13 +54,14 @@ bool is_changing(const UnitState& unit) {
   return unit.has_job || unit.active == "deactivating";
 }
 
-bool serves(const UnitState& unit) {
+bool is_running(const UnitState& unit) {
   return unit.active == "active" || unit.active == "activating" || unit.active == "reloading";
 }
 
-// The unit, once systemd has seen the end of `process` and has done what follows from it.
-Result<UnitState> settled_unit(const std::string& name, std::uint64_t process) {
-  const Time deadline = os::monotonic_now() + kUnitPatience;
+// Waits until systemd has noticed the end of `process` and the unit does not change any more, and
+// returns the state of the unit.
+Result<UnitState> wait_for_unit(const std::string& name, std::uint64_t process) {
+  const Time deadline = os::monotonic_now() + kUnitTimeout;
   for (;;) {
     auto unit = os::unit_state(name);
     if (!unit) return unit;
@@ -68,32 +70,33 @@ Result<UnitState> settled_unit(const std::string& name, std::uint64_t process) {
       return Error{
           fmt::format("{}: still {} a minute after the server has ended", name, unit->active)};
     }
-    std::this_thread::sleep_for(kLookEvery);
+    std::this_thread::sleep_for(kPollInterval);
   }
 }
 
-// Names the sockets that would start the service again, or says that none would.
+// Prints which sockets would start the service again, or that none would.
 void report_sockets(const std::string& name, const UnitState& service) {
-  bool wakes = false;
+  bool triggers = false;
   for (const std::string& socket : service.triggered_by) {
-    const auto state = settled_unit(socket, kNoProcess);
-    if (!state || !serves(state.value())) continue;
-    wakes = true;
+    const auto state = wait_for_unit(socket, kNoProcess);
+    if (!state || !is_running(state.value())) continue;
+    triggers = true;
     fmt::print(stderr,
                "tubed: warning: {} is open: the next connection starts a server that takes puts; "
                "systemctl stop {} closes it\n",
                socket, socket);
   }
-  if (wakes) return;
+  if (triggers) return;
   print_now(fmt::format(
       "Its sockets are closed, so clients are refused. To serve again: systemctl start {}", name));
 }
 
-// Prints what is left of the service `name` whose server, `process`, has ended.
+// Prints the state of the service `name` whose server, `process`, has ended. An error if it was
+// started again or did not drain.
 Result<void> report_service(const std::string& name, std::uint64_t process) {
-  const auto unit = TRY(settled_unit(name, process));
+  const auto unit = TRY(wait_for_unit(name, process));
   const UnitState& service = unit;
-  if (serves(service)) return Error{name + " has ended and was started again: it takes puts"};
+  if (is_running(service)) return Error{name + " has ended and was started again: it takes puts"};
   if (service.active == "failed") {
     return Error{fmt::format("{} has failed: see systemctl status {}", name, name)};
   }
@@ -105,7 +108,7 @@ Result<void> report_service(const std::string& name, std::uint64_t process) {
   return {};
 }
 
-// The service whose main process that is; empty: it was started otherwise.
+// The service of which `process` is the main process. Empty: it was not started as a service.
 std::string service_of(std::uint64_t process) {
   const std::string name = os::unit_of_process(process);
   if (!name.ends_with(".service")) return "";
@@ -119,7 +122,7 @@ Result<void> drain(const Settings& settings) {
   const auto process = TRY(os::OtherProcess::open(number));
   const std::string service = service_of(number);
   TRY(process.signal(SIGUSR1));
-  print_what_follows(settings);
+  print_end_condition(settings);
   if (settings.drain_exit == DrainExit::never) return {};
   TRY(process.wait_for_end());
   if (!service.empty()) return report_service(service, number);

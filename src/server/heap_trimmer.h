@@ -1,7 +1,7 @@
-// HeapTrimmer: gives memory of the heap back to the system once a long queue has become short.
+// HeapTrimmer: returns memory of the heap to the system when a long queue has become short.
 //
-// Bodies and arrays of jobs that are deleted stay in the heap of the process as free memory, and
-// glibc does not return all of it by itself.
+// The memory of deleted bodies and of arrays of jobs becomes free in the heap of the process, and
+// glibc does not return all of it to the system.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +13,12 @@ namespace tubed::server {
 
 class HeapTrimmer {
  public:
-  // `used`: the memory of all jobs now, in bytes. O(1), and O(free memory) when it trims: at most
-  // once for each time that the queue has shrunk to an eighth.
+  // `used`: the memory of all jobs now, in bytes. O(1), but O(free memory) when it trims the heap:
+  // at most once each time that the queue shrinks to an eighth of its peak.
   void update(std::uint64_t used) {
     peak_ = std::max(peak_, used);
     if (peak_ < kLongQueueBytes || used > peak_ / 8) return;
-    os::give_back_heap();
+    os::trim_heap();
     peak_ = used;
   }
 

@@ -1,14 +1,14 @@
-// Identity: what stats and metrics say of this process and its machine.
+// Identity: the facts about this process and its machine that stats and metrics show.
 #pragma once
 
 #include "stats/process.h"
 
 namespace tubed::server {
 
-// Of a server that starts now, with a random id for this run.
+// The identity of a server that starts now, with a new random instance id.
 stats::Identity identify();
 
-// What the operating system is asked for when stats or metrics are wanted.
+// Functions that read the resource usage of this process. Each call makes a few system calls.
 stats::ProcessProbe this_process();
 
 }  // namespace tubed::server

@@ -1,3 +1,19 @@
+// How a journal is recovered
+//
+// 1. If the directory holds binlogs of beanstalkd, they are imported (journal/import.h).
+// 2. All segments are read, and their facts are replayed into the engine. Progress is logged, and
+//    reported to the service manager, so that it does not end a start that takes long.
+// 3. The directory is repaired: a torn tail is cut, which a warning reports.
+// 4. If acknowledged jobs may be missing, the next job id skips kSkippedIds, so that no id is given
+// to
+//    two different jobs. That is the case after a crash of the machine, and for a copy of a
+//    journal.
+// 5. The journal is opened for writing and becomes the log of the service. After its first commit
+// the
+//    boot is recorded in the directory, so that a later crash of only the process skips no ids.
+//
+// While serving, the journal calls the functions of JournalHost. A step of the wall clock begins a
+// tick and gives the journal the new offset, because deadlines on disk are wall clock time.
 #include "server/journal_owner.h"
 
 #include <fmt/format.h>
@@ -16,37 +32,38 @@ using os::Log;
 
 namespace {
 
-constexpr std::chrono::seconds kProgressEvery{2};
-// What the supervisor is asked for each time: more than any one step takes.
-constexpr std::chrono::minutes kPatience{2};
+constexpr std::chrono::seconds kProgressInterval{2};
+// With each progress report the service manager is asked for this much more time. Longer than the
+// time between two reports.
+constexpr std::chrono::minutes kStartExtension{2};
 
-// More than the ids that a loss of power can have made the journal forget: with an interval or
-// never, jobs that were acknowledged and not synced are gone, and clients may still have their ids.
-// A backup lacks the jobs that came later.
-constexpr JobId kLostIds = 10'000'000;
+// Ids that are skipped when the journal may lack acknowledged jobs, whose ids clients may still
+// have: a loss of power loses jobs that were not synced (journal.sync is an interval or "never"),
+// and a backup lacks the jobs that were put after it. More than either can be in practice.
+constexpr JobId kSkippedIds = 10'000'000;
 
-// Says every few seconds how far recovery has come.
+// Logs the progress of recovery every few seconds.
 class ProgressReport {
  public:
-  ProgressReport(Log& log, std::string doing) : log_(log), doing_(std::move(doing)) {}
+  ProgressReport(Log& log, std::string activity) : log_(log), activity_(std::move(activity)) {}
 
   void operator()(std::uint64_t done, std::uint64_t total) {
     const Time now = os::monotonic_now();
-    if (now - last_ < kProgressEvery) return;
+    if (now - last_ < kProgressInterval) return;
     last_ = now;
-    log_.info(doing_, {{"bytes", done}, {"of", total}});
-    os::notify_starting(fmt::format("{}: {} of {} MiB read", doing_, done >> 20, total >> 20),
-                        kPatience);
+    log_.info(activity_, {{"bytes", done}, {"of", total}});
+    os::notify_starting(fmt::format("{}: {} of {} MiB read", activity_, done >> 20, total >> 20),
+                        kStartExtension);
   }
 
  private:
   Log& log_;
-  std::string doing_;
+  std::string activity_;
   Time last_ = os::monotonic_now();
 };
 
-// With what the operator can do about it.
-Error advised(Error error) {
+// Adds what the operator can do about the error.
+Error with_advice(Error error) {
   if (error.kind == Error::Kind::damaged) {
     error.message += "; tubed --salvage copies what is whole";
   } else if (error.kind == Error::Kind::denied) {
@@ -71,21 +88,21 @@ Result<std::unique_ptr<JournalOwner>> JournalOwner::open(loop::Loop& loop, Log& 
   std::unique_ptr<JournalOwner> owner(new JournalOwner(log, settings, service, std::move(events)));
   auto storage =
       loop::FileStorage::open(loop, settings.journal_directory, loop::FileStorage::Mode::owner);
-  if (!storage) return advised(storage.error());
+  if (!storage) return with_advice(storage.error());
   owner->storage_ = std::move(*storage);
   owner->storage_->expect_synced_writes(settings.journal_sync == kSyncAlways);
   owner->clock_.offset = os::wall_offset();
-  owner->new_directory_ = os::random_number();
+  owner->directory_id_ = os::random_number();
   if (auto recovered = owner->recover(); !recovered) {
     return Error{fmt::format("journal {}: {}", settings.journal_directory,
-                             advised(recovered.error()).message)};
+                             with_advice(recovered.error()).message)};
   }
-  // A tick in which nothing is written does not read the wall clock.
+  // The journal reads the wall clock only when it writes, so a step must be reported to it.
   owner->clock_watch_ = std::make_unique<loop::ClockWatch>(loop, [watched = owner.get()] {
-    watched->events_.now();  // begins a tick, whose end writes the first deadlines
+    watched->events_.now();  // begins a tick, whose end writes the first deadlines again
     watched->journal_->set_clock(watched->wall_clock());
   });
-  owner->journal_->set_clock(owner->wall_clock());  // it may have been stepped meanwhile
+  owner->journal_->set_clock(owner->wall_clock());  // it may have been stepped during recovery
   return owner;
 }
 
@@ -104,7 +121,7 @@ Result<void> JournalOwner::recover() {
                                             {"lost_groups", cut->lost_batches}});
   }
   const bool lost = storage_->is_copy() || (!found.clean && storage_->first_of_boot());
-  if (lost && !found.segments.empty()) found.next_job_id += kLostIds;
+  if (lost && !found.segments.empty()) found.next_job_id += kSkippedIds;
   log_.info("recovered", {{"journal", settings_.journal_directory},
                           {"segments", std::uint64_t{found.segments.size()}},
                           {"facts", found.facts},
@@ -124,7 +141,7 @@ Result<void> JournalOwner::recover() {
 Result<void> JournalOwner::import() {
   auto report = TRY(journal::import_binlogs(
       *storage_,
-      {.directory = new_directory_,
+      {.directory = directory_id_,
        .segment_bytes = segment_bytes_in_force(settings_),
        .clock = clock_,
        .now = os::wall_time().count()},
@@ -144,7 +161,7 @@ journal::Options JournalOwner::options() const {
   return {.sync = settings_.journal_sync,
           .segment_bytes = segment_bytes_in_force(settings_),
           .max_bytes = settings_.journal_max_bytes,
-          .directory = new_directory_,
+          .directory = directory_id_,
           .clock = clock_};
 }
 
@@ -158,13 +175,14 @@ journal::WallClock JournalOwner::wall_clock() const {
   return {.offset = os::wall_offset()};
 }
 
-// The boot is noted when the gap of ids, if there was one, is on the disk: with the first commit.
+// The boot is recorded after the first commit, with which skipped ids are on the disk (recovery,
+// step 5).
 void JournalOwner::request_flush() {
   if (!boot_noted_ && journal_->stats().commits > 0) {
-    storage_->note_boot();
+    storage_->record_boot();
     boot_noted_ = true;
   }
-  events_.moved();
+  events_.flush_requested();
 }
 
 void JournalOwner::report_failure(const std::string& reason) {

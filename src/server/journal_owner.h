@@ -1,5 +1,8 @@
-// JournalOwner: the journal of a server, with all that it needs: its directory, its recovery, its
-// clock. It reports to the log and to the server, and answers what the journal asks of the engine.
+// JournalOwner: the journal of a server, together with its directory, its recovery and its clock.
+//
+// It owns the FileStorage and the Journal, and is the JournalHost: it logs the events of the
+// journal, passes them on to the server, and describes jobs of the engine to the compactor.
+// Everything runs on the loop's thread.
 #pragma once
 
 #include <functional>
@@ -17,21 +20,22 @@ namespace tubed::server {
 
 class JournalOwner final : public journal::JournalHost {
  public:
-  // How the journal reaches the server.
+  // The functions of the server that the journal calls.
   struct Events {
-    std::function<void()> moved;   // flush() is to be called soon
-    std::function<void()> failed;  // the reason is logged; nothing may be acknowledged from now on
-    std::function<Time()> now;     // the time of the tick, which begins if there is none
+    std::function<void()> flush_requested;  // FactLog::flush() must be called in the next tick
+    std::function<void()> failed;  // the reason is logged; nothing may be acknowledged any more
+    std::function<Time()> now;     // the time of the tick; begins a tick if none is running
   };
 
-  // Opens the directory, restores the jobs into the engine of `service` (beanstalkd's binlogs
-  // first, if there are any), and makes the journal the log of `service`. It blocks, and logs its
-  // progress. The error is one line. All that is given outlives the owner.
+  // Opens the directory, imports binlogs of beanstalkd if it holds any, restores the jobs into the
+  // engine of `service`, and makes the journal the log of `service`. Blocks for as long as reading
+  // the journal takes, and logs the progress. The error is one line. The arguments passed by
+  // reference outlive the owner.
   static Result<std::unique_ptr<JournalOwner>> open(loop::Loop& loop, os::Log& log,
                                                     const Settings& settings,
                                                     commands::Service& service, Events events);
 
-  // The settings of a reload.
+  // Applies the journal's settings after a reload.
   void apply(const Settings& settings);
 
   void request_flush() override;
@@ -56,9 +60,9 @@ class JournalOwner final : public journal::JournalHost {
   Events events_;
   std::unique_ptr<loop::FileStorage> storage_;
   std::unique_ptr<journal::Journal> journal_;
-  journal::WallClock clock_;  // when it was opened
+  journal::WallClock clock_;  // at the time of open()
   std::unique_ptr<loop::ClockWatch> clock_watch_;
-  std::uint64_t new_directory_ = 0;
+  std::uint64_t directory_id_ = 0;
   bool boot_noted_ = false;
 };
 

@@ -170,12 +170,12 @@ class Listeners::ClientListener final : public loop::ListenerOwner {
     }
     auto channel = loop::open_channel(loop_, std::move(socket), info_);
     if (channel == nullptr) {
-      return host_.on_accept_trouble("the kernel watches no more connections", 1);
+      return host_.on_accept_error("the kernel watches no more connections", 1);
     }
     host_.on_connection(std::move(channel), info_);
   }
-  void on_accept_trouble(const std::string& reason, std::uint64_t refused) override {
-    host_.on_accept_trouble(reason, refused);
+  void on_accept_error(const std::string& reason, std::uint64_t refused) override {
+    host_.on_accept_error(reason, refused);
   }
 
   loop::Loop& loop_;

@@ -30,7 +30,7 @@ class ConnectionHost {
                              const loop::ListenerInfo& info) = 0;
   // `refused` connections were refused for this reason; 0: none could be accepted, not even for
   // that.
-  virtual void on_accept_trouble(const std::string& reason, std::uint64_t refused) = 0;
+  virtual void on_accept_error(const std::string& reason, std::uint64_t refused) = 0;
 
  protected:
   ~ConnectionHost() = default;

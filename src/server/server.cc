@@ -60,7 +60,7 @@ Result<void> Server::recover() {
   // Recovery may be interrupted anywhere: the next start completes its changes.
   const loop::ExitAtSignal exit_at_signal({SIGTERM, SIGINT});
   journal_ = TRY(JournalOwner::open(loop_, log_, settings_, service_,
-                                    {.moved = [this] { scheduler_.log_advanced(); },
+                                    {.flush_requested = [this] { scheduler_.log_advanced(); },
                                      .failed = [this] { lifecycle_.fail(); },
                                      .now = [this] { return scheduler_.log_time(); }}));
   return {};
@@ -95,7 +95,7 @@ void Server::on_connection(std::unique_ptr<loop::Channel> channel, const loop::L
   scheduler_.mark_dirty(clients_.add(std::move(channel), scheduler_));
 }
 
-void Server::on_accept_trouble(const std::string& reason, std::uint64_t refused) {
+void Server::on_accept_error(const std::string& reason, std::uint64_t refused) {
   scheduler_.begin_tick();
   service_.counters().count(stats::Counter::refused_connection, refused);
   log_.limited(Log::Level::error, service_.now(), "cannot take connections",

@@ -54,7 +54,7 @@ class Server final : public TickHost, public ConnectionHost, public AdminHttpHos
   bool admits_connection() override;
   void on_connection(std::unique_ptr<loop::Channel> channel,
                      const loop::ListenerInfo& info) override;
-  void on_accept_trouble(const std::string& reason, std::uint64_t refused) override;
+  void on_accept_error(const std::string& reason, std::uint64_t refused) override;
   void begin_tick() override { scheduler_.begin_tick(); }
   std::string_view unready() const override;
 

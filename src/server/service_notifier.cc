@@ -8,8 +8,8 @@ namespace tubed::server {
 
 namespace {
 
-// How often the status is sent; `systemctl status` shows the last one.
-constexpr std::chrono::seconds kStatusEvery{5};
+// The status is sent at this interval; `systemctl status` shows the last line.
+constexpr std::chrono::seconds kStatusInterval{5};
 
 }  // namespace
 
@@ -17,8 +17,8 @@ ServiceNotifier::ServiceNotifier(loop::Loop& loop, std::function<std::string()> 
     : status_(std::move(status)), timer_(loop, [this] { refresh_regularly(); }) {
   const Duration watchdog = os::watchdog_interval();
   has_watchdog_ = watchdog > Duration::zero();
-  // Half of it, as sd_watchdog_enabled(3) recommends.
-  period_ = has_watchdog_ ? std::min<Duration>(watchdog / 2, kStatusEvery) : kStatusEvery;
+  // Half of the interval, as sd_watchdog_enabled(3) recommends.
+  period_ = has_watchdog_ ? std::min<Duration>(watchdog / 2, kStatusInterval) : kStatusInterval;
 }
 
 void ServiceNotifier::ready() {
@@ -55,7 +55,7 @@ void ServiceNotifier::stopping(Duration at_most) {
 }
 
 void ServiceNotifier::refresh_regularly() {
-  if (has_watchdog_) os::notify_alive();
+  if (has_watchdog_) os::notify_watchdog();
   refresh();
   timer_.arm(period_);
 }

@@ -18,7 +18,7 @@ class ServiceNotifier {
   // `status` returns one line about the state of the server.
   ServiceNotifier(loop::Loop& loop, std::function<std::string()> status);
 
-  // The server serves from now on.
+  // The server serves from now on. Before this call the other functions send nothing.
   void ready();
   // Sends the status if it has changed, without waiting for the next regular time.
   void refresh();

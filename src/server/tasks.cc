@@ -27,7 +27,7 @@ void print_line(std::string_view line) {
   fmt::print("{}\n", line);
 }
 
-// The clocks do not matter where nothing is served: memory's time is wall time.
+// Without a server no monotonic time is needed: deadlines remain wall clock time.
 constexpr journal::WallClock kWallTimeOnly{};
 
 Result<void> dump(FileStorage& storage) {
@@ -59,8 +59,8 @@ Result<void> back_up(FileStorage& from, FileStorage& to) {
   return {};
 }
 
-// A server makes the first segment when it starts: without one it is the wrong directory, or the
-// server has never run.
+// A server creates the first segment when it starts. A directory without a segment is not the
+// journal of any server that has run.
 Result<void> expect_segments(FileStorage& storage, const std::string& directory) {
   auto files = TRY(storage.list());
   const auto is_segment = [](const journal::FileInfo& file) {
@@ -71,7 +71,8 @@ Result<void> expect_segments(FileStorage& storage, const std::string& directory)
       fmt::format("journal directory {}: no segment, so there is nothing to copy yet", directory)};
 }
 
-// A second try finds the new directory as the first did, unless there is a part of a copy in it.
+// Removes an empty new directory after a failure, so that the task can be repeated. A directory
+// that holds a part of the copy stays.
 void clear_new_directory(FileStorage& storage, const std::string& directory, bool was_there) {
   auto files = storage.list();
   if (!files || !files->empty()) return;
@@ -84,7 +85,7 @@ Result<void> run(const CommandLine& line, const Settings& settings) {
   loop::Loop loop;
   const bool copies = line.task == Task::salvage || line.task == Task::backup;
   const std::string& source = copies ? settings.journal_directory : line.task_directory;
-  // Whoever salvages must not have a server at work on it; the others only look.
+  // Salvage needs the lock, so that no server writes to the journal. The other tasks only read.
   auto from = TRY(FileStorage::open(
       loop, source,
       line.task == Task::salvage ? FileStorage::Mode::owner : FileStorage::Mode::read_only));

@@ -1,4 +1,5 @@
-// Tasks: what tubed does with a journal instead of serving it: print, verify, salvage, copy.
+// Tasks: the command line options that work on a journal instead of serving: --dump, --check,
+// --salvage and --backup.
 #pragma once
 
 #include "config/command_line.h"
@@ -6,8 +7,8 @@
 
 namespace tubed::server {
 
-// Does line.task and prints what it found on stdout. Returns the process's exit code: 0, or
-// kExitJournal with a line on stderr.
+// Runs line.task and prints its results to stdout. Blocks. Returns the exit code of the process: 0,
+// or kExitJournal with a line on stderr.
 int run_task(const CommandLine& line, const Settings& settings);
 
 }  // namespace tubed::server

@@ -49,9 +49,9 @@ std::uint64_t number_in(std::string_view text) {
 }
 
 // A client that checks every answer.
-class Asker {
+class CheckedClient {
  public:
-  explicit Asker(HostedServer& server) : client_(server) {}
+  explicit CheckedClient(HostedServer& server) : client_(server) {}
 
   void expect(std::string_view reply, std::string_view command, Collect collect = Collect::no) {
     const std::string line = std::string(command) + "\r\n";
@@ -93,102 +93,102 @@ class Asker {
     return std::to_string(number_in(std::string_view(reply).substr(6)));
   }
 
-  Client& client() { return client_; }
+  Client& raw() { return client_; }
 
  private:
   Client client_;
 };
 
-void measure_puts(Asker& asker) {
+void measure_puts(CheckedClient& client) {
   measure("put", 1, [&](Collect collect) {
-    asker.put(collect);
-    asker.take_out();
+    client.put(collect);
+    client.take_out();
   });
   std::string batch;
-  for (int i = 0; i < kPipelined; ++i) batch += Asker::put_command();
+  for (int i = 0; i < kPipelined; ++i) batch += CheckedClient::put_command();
   measure("put, 16 pipelined", kPipelined, [&](Collect collect) {
-    asker.puts(batch, kPipelined, collect);
-    asker.take_out(kPipelined);
+    client.puts(batch, kPipelined, collect);
+    client.take_out(kPipelined);
   });
 }
 
 // Most urgent, so that this job is the one reserved next; its id is missing among the others'.
-void measure_large_put(Asker& asker) {
-  const std::string put = Asker::put_command(kLargeBodyBytes, 5);
+void measure_large_put(CheckedClient& client) {
+  const std::string put = CheckedClient::put_command(kLargeBodyBytes, 5);
   measure("put of 16 KiB", 1, [&](Collect collect) {
-    asker.puts(put, 1, collect);
-    asker.take_out();
+    client.puts(put, 1, collect);
+    client.take_out();
   });
 }
 
-void measure_reservations(Asker& asker) {
-  measure("reserve", 1, [&](Collect collect) { asker.release(asker.reserve(collect)); });
-  measure("release", 1, [&](Collect collect) { asker.release(asker.reserve(), collect); });
+void measure_reservations(CheckedClient& client) {
+  measure("reserve", 1, [&](Collect collect) { client.release(client.reserve(collect)); });
+  measure("release", 1, [&](Collect collect) { client.release(client.reserve(), collect); });
   measure("touch", 1, [&](Collect collect) {
-    const std::string id = asker.reserve();
-    asker.expect("TOUCHED", "touch " + id, collect);
-    asker.release(id);
+    const std::string id = client.reserve();
+    client.expect("TOUCHED", "touch " + id, collect);
+    client.release(id);
   });
   measure("bury", 1, [&](Collect collect) {
-    const std::string id = asker.reserve();
-    asker.expect("BURIED", "bury " + id + " 10", collect);
-    asker.expect("KICKED", "kick-job " + id);
+    const std::string id = client.reserve();
+    client.expect("BURIED", "bury " + id + " 10", collect);
+    client.expect("KICKED", "kick-job " + id);
   });
   measure("kick-job", 1, [&](Collect collect) {
-    const std::string id = asker.reserve();
-    asker.expect("BURIED", "bury " + id + " 10");
-    asker.expect("KICKED", "kick-job " + id, collect);
+    const std::string id = client.reserve();
+    client.expect("BURIED", "bury " + id + " 10");
+    client.expect("KICKED", "kick-job " + id, collect);
   });
   measure("delete", 1, [&](Collect collect) {
-    asker.put();
-    asker.expect("DELETED", "delete " + asker.reserve(), collect);
+    client.put();
+    client.expect("DELETED", "delete " + client.reserve(), collect);
   });
 }
 
 // Ten puts, ten reserves and the deletes of the reserved jobs, in one batch.
-void measure_cycle(Asker& asker) {
+void measure_cycle(CheckedClient& client) {
   measure("put, reserve, delete, 30 pipelined", 3 * kCycles, [&](Collect collect) {
     // Jobs are in the order of their ids, without gaps.
-    const std::uint64_t first = number_in(asker.first_ready());
+    const std::uint64_t first = number_in(client.first_ready());
     std::string batch;
-    for (int i = 0; i < kCycles; ++i) batch += Asker::put_command();
+    for (int i = 0; i < kCycles; ++i) batch += CheckedClient::put_command();
     for (int i = 0; i < kCycles; ++i) batch += "reserve\r\n";
     std::string deletes;
     for (std::uint64_t i = 0; i < kCycles; ++i) {
       deletes += "delete " + std::to_string(first + i) + "\r\n";
     }
-    const std::string replies = asker.client().ask(batch + deletes, 3 * kCycles, collect);
+    const std::string replies = client.raw().ask(batch + deletes, 3 * kCycles, collect);
     if (!replies.ends_with("\r\nDELETED\r\nDELETED\r\n")) fail("not deleted");
   });
 }
 
 // A worker that waits, and the put that ends its wait.
 void measure_waiting(HostedServer& server) {
-  Asker worker(server);
-  Asker producer(server);
+  CheckedClient worker(server);
+  CheckedClient producer(server);
   worker.expect("WATCHING 2", "watch waiting");
   worker.expect("WATCHING 1", "ignore default");
   producer.expect("USING waiting", "use waiting");
   measure("reserve that waits, and its put", 1, [&](Collect collect) {
-    worker.client().tell("reserve\r\n", collect);
+    worker.raw().send("reserve\r\n", collect);
     producer.put(collect);
-    const std::string reply = worker.client().take();
+    const std::string reply = worker.raw().take();
     if (!reply.starts_with("RESERVED ")) fail("the worker was not served");
     worker.expect("DELETED",
                   "delete " + std::to_string(number_in(std::string_view(reply).substr(9))));
   });
 }
 
-void measure_questions(Asker& asker) {
-  const std::string first = asker.first_ready();
+void measure_questions(CheckedClient& client) {
+  const std::string first = client.first_ready();
   measure("peek", 1,
-          [&](Collect collect) { asker.expect_body("FOUND", "peek " + first, collect); });
+          [&](Collect collect) { client.expect_body("FOUND", "peek " + first, collect); });
   measure("stats-job", 1,
-          [&](Collect collect) { asker.expect_body("OK", "stats-job " + first, collect); });
-  measure("stats", 1, [&](Collect collect) { asker.expect_body("OK", "stats", collect); });
+          [&](Collect collect) { client.expect_body("OK", "stats-job " + first, collect); });
+  measure("stats", 1, [&](Collect collect) { client.expect_body("OK", "stats", collect); });
   measure("watch and ignore", 1, [&](Collect collect) {
-    asker.expect("WATCHING 2", "watch other", collect);
-    asker.expect("WATCHING 1", "ignore other", collect);
+    client.expect("WATCHING 2", "watch other", collect);
+    client.expect("WATCHING 1", "ignore other", collect);
   });
 }
 
@@ -201,12 +201,12 @@ void measure_journal(const std::string& folder) {
   std::filesystem::create_directory(settings.journal_directory);
   HostedServer server(settings, folder + "/journaled");
   {
-    Asker asker(server);
-    measure("put, with a journal", 1, [&](Collect collect) { asker.put(collect); });
+    CheckedClient client(server);
+    measure("put, with a journal", 1, [&](Collect collect) { client.put(collect); });
     std::string batch;
-    for (int i = 0; i < kPipelined; ++i) batch += Asker::put_command();
+    for (int i = 0; i < kPipelined; ++i) batch += CheckedClient::put_command();
     measure("put, with a journal, 16 pipelined", kPipelined,
-            [&](Collect collect) { asker.puts(batch, kPipelined, collect); });
+            [&](Collect collect) { client.puts(batch, kPipelined, collect); });
   }
   server.stop();
 }
@@ -218,14 +218,14 @@ int main(int argc, char** argv) {
   const std::string folder = argv[1];
   {
     HostedServer server(Settings(), folder + "/plain");
-    Asker asker(server);
-    for (int i = 0; i < kReadyJobs; ++i) asker.put();
-    measure_puts(asker);
-    measure_reservations(asker);
-    measure_cycle(asker);
+    CheckedClient client(server);
+    for (int i = 0; i < kReadyJobs; ++i) client.put();
+    measure_puts(client);
+    measure_reservations(client);
+    measure_cycle(client);
     measure_waiting(server);
-    measure_questions(asker);
-    measure_large_put(asker);
+    measure_questions(client);
+    measure_large_put(client);
   }
   measure_journal(folder);
 }

@@ -23,7 +23,7 @@ namespace tubed::instructions {
 namespace {
 
 // Far longer than any step takes.
-constexpr int kPatienceMs = 30'000;
+constexpr int kTimeoutMs = 30'000;
 
 Settings listening_on(Settings settings, const std::string& path) {
   settings.listeners.resize(1);
@@ -33,12 +33,12 @@ Settings listening_on(Settings settings, const std::string& path) {
 }
 
 // True if every thread except this one waits for work.
-bool others_rest() {
+bool pool_is_idle() {
   const std::string self = std::to_string(::gettid());
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     if (task.path().filename() == self) continue;
     std::ifstream file(task.path() / "syscall");
-    if (!file) fail("the kernel does not tell which call a thread is in");
+    if (!file) fail("the kernel does not send which call a thread is in");
     long call = 0;
     file >> call;  // fails while the thread runs
     if (!file || call != SYS_futex) return false;
@@ -81,7 +81,7 @@ HostedServer::HostedServer(Settings settings, const std::string& path)
   if (auto recovered = server_.recover(); !recovered) fail(recovered.error().message);
 }
 
-void HostedServer::turn(Collect collect) {
+void HostedServer::run_once(Collect collect) {
   if (collect == Collect::no) {
     uv_run(loop_.uv(), UV_RUN_ONCE);
     return;
@@ -97,8 +97,8 @@ void HostedServer::turn(Collect collect) {
 void HostedServer::wait_for_event() {
   const bool has_more_to_do = uv_backend_timeout(loop_.uv()) == 0;  // it would not wait itself
   pollfd events{.fd = uv_backend_fd(loop_.uv()), .events = POLLIN, .revents = 0};
-  if (!has_more_to_do && ::poll(&events, 1, kPatienceMs) != 1) fail("the server has nothing to do");
-  while (!others_rest()) ::sched_yield();
+  if (!has_more_to_do && ::poll(&events, 1, kTimeoutMs) != 1) fail("the server has nothing to do");
+  while (!pool_is_idle()) ::sched_yield();
 }
 
 void HostedServer::stop() {
@@ -118,7 +118,7 @@ std::string Client::ask(std::string_view commands, std::size_t replies, Collect 
   client::ReplyParser parser({});
   client::ReplyView reply;
   for (std::size_t seen = 0; seen < replies;) {
-    server_.turn(collect);
+    server_.run_once(collect);
     const std::string received = take();
     std::string_view input = received;
     for (;;) {
@@ -132,9 +132,9 @@ std::string Client::ask(std::string_view commands, std::size_t replies, Collect 
   return text;
 }
 
-void Client::tell(std::string_view commands, Collect collect) {
+void Client::send(std::string_view commands, Collect collect) {
   send_all(descriptor_, commands);
-  server_.turn(collect);
+  server_.run_once(collect);
 }
 
 std::string Client::take() {

@@ -34,7 +34,7 @@ class HostedServer {
   const std::string& path() const { return settings_.listeners.front().path; }
 
   // Runs one tick of the loop, once it has an event.
-  void turn(Collect collect);
+  void run_once(Collect collect);
 
   // Stops as SIGTERM does, including the end of the journal. Required with a journal.
   void stop();
@@ -59,7 +59,7 @@ class Client {
   // Sends the commands and runs ticks until that many replies have arrived. Returns them.
   std::string ask(std::string_view commands, std::size_t replies, Collect collect = Collect::no);
   // Sends commands that are not answered at once, and runs one tick.
-  void tell(std::string_view commands, Collect collect = Collect::no);
+  void send(std::string_view commands, Collect collect = Collect::no);
   // The replies that arrived without a request.
   std::string take();
 

@@ -33,7 +33,7 @@ struct Counts final : loop::ChannelOwner {
   }
 };
 
-// Both ends of one connection over TCP: resets come only there.
+// Both ends of a TCP connection: unix sockets have no resets.
 std::pair<os::Socket, os::Socket> tcp_pair() {
   const auto listener = os::listen_tcp("127.0.0.1", 0, 1);
   REQUIRE(listener.ok());
@@ -58,7 +58,7 @@ TEST_CASE("a descriptor that the kernel does not watch has no channel") {
         nullptr);
 }
 
-TEST_CASE("a channel carries bytes both ways, in one piece or in several") {
+TEST_CASE("a channel carries bytes in both directions, in one piece or in several") {
   Loop loop;
   auto [here, there] = connected_pair();
   const auto channel = open_channel(loop, std::move(here), {});
@@ -81,14 +81,14 @@ TEST_CASE("a channel carries bytes both ways, in one piece or in several") {
   CHECK(channel->read(std::span<char>(rest)).kind == os::Transfer::Kind::end);
 }
 
-TEST_CASE("a channel reports the readiness that was asked for, and nothing else") {
+TEST_CASE("a channel reports the requested readiness, and nothing else") {
   Loop loop;
   Counts counts;
   auto [here, there] = connected_pair();
   const auto channel = watched(loop, std::move(here), counts);
   write_all(there, "x");
   channel->want(false, false);
-  turn(loop, 5);
+  run_ticks(loop, 5);
   CHECK(counts.readable == 0);
   CHECK(counts.writable == 0);
   channel->want(true, false);
@@ -108,16 +108,16 @@ TEST_CASE("a half-close is reported once, whatever is wanted before and after") 
     auto [here, there] = connected_pair();
     const auto channel = watched(loop, std::move(here), counts);
     channel->want(readable, writable);
-    turn(loop, 5);
+    run_ticks(loop, 5);
     CHECK(counts.half_closed == 0);
     half_close(there);
     CHECK(run_until(loop, [&] { return counts.half_closed == 1; }));
-    turn(loop, 20);
+    run_ticks(loop, 20);
     channel->want(true, true);
-    turn(loop, 20);
+    run_ticks(loop, 20);
     channel->want(false, false);
     const int reported = counts.readable + counts.writable;
-    turn(loop, 20);
+    run_ticks(loop, 20);
     CHECK(counts.half_closed == 1);
     CHECK(counts.broken == 0);
     CHECK(counts.readable + counts.writable == reported);  // the loop is not kept busy by it
@@ -140,7 +140,7 @@ TEST_CASE("a reset is reported while nothing is wanted") {
   auto [here, there] = tcp_pair();
   const auto channel = watched(loop, std::move(here), counts);
   channel->want(false, false);
-  turn(loop, 5);
+  run_ticks(loop, 5);
   reset(std::move(there));
   CHECK(run_until(loop, [&] { return counts.broken > 0 || counts.half_closed > 0; }));
   CHECK(counts.broken == 1);

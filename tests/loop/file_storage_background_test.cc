@@ -18,19 +18,20 @@ using journal::FileId;
 using journal::Outcome;
 using journal::Sync;
 
-TEST_CASE("a new file begins with its head, reads as zeros behind it and has its place") {
+TEST_CASE(
+    "a new file begins with its head, reads as zeros after it, and is allocated on the disk") {
   Place place;
   FileId id = 0;
   REQUIRE(place.create("file", "head", 1 << 20, &id).ok());
   CHECK(contents_of(place.file("file")) == "head" + std::string((1 << 20) - 4, '\0'));
-  CHECK(place_of(place.file("file")) >= 1 << 20);
+  CHECK(allocated_bytes_of(place.file("file")) >= 1 << 20);
   CHECK(mode_of(place.file("file")) == 0600);
   CHECK(place.names() == std::vector<std::string>{"file"});
   CHECK(place.write(id, 4, {"body"}).ok());
   CHECK(place.storage->read(id).value().starts_with("headbody"));
 }
 
-TEST_CASE("a new file does not replace one, and a failed one leaves nothing") {
+TEST_CASE("a new file replaces no file, and a failed creation leaves nothing") {
   Place place;
   REQUIRE(place.storage->store("file", "old").ok());
   FileId id = 77;
@@ -54,17 +55,17 @@ TEST_CASE("a file never gets the id of another") {
   CHECK(place.opened("file") > second);
 }
 
-TEST_CASE("an allocated part reads as zeros and has its place") {
+TEST_CASE("an allocated part reads as zeros and is allocated on the disk") {
   Place place;
   REQUIRE(place.storage->store("file", "0123").ok());
   const FileId id = place.opened("file");
   REQUIRE(place.allocate(id, 4, 1 << 20).ok());
   CHECK(contents_of(place.file("file")) == "0123" + std::string((1 << 20) - 4, '\0'));
-  CHECK(place_of(place.file("file")) >= 1 << 20);
+  CHECK(allocated_bytes_of(place.file("file")) >= 1 << 20);
   CHECK(place.allocate(id, 1 << 20, 1 << 20).ok());
 }
 
-TEST_CASE("a write puts all its pieces one after the other, more than one call takes too") {
+TEST_CASE("a write stores its pieces in order, also more than one system call takes") {
   Place place;
   REQUIRE(place.storage->store("file", "0123").ok());
   const FileId id = place.opened("file");
@@ -92,16 +93,16 @@ TEST_CASE("a write puts all its pieces one after the other, more than one call t
   CHECK(place.wait([&](const journal::Done& done) { place.storage->sync(id, done); }).ok());
 }
 
-TEST_CASE("a trimmed file is as long as it was asked to be") {
+TEST_CASE("a trimmed file has the requested length") {
   Place place;
   FileId id = 0;
   REQUIRE(place.create("file", "head", 1 << 20, &id).ok());
   CHECK(place.wait([&](const journal::Done& done) { place.storage->trim(id, 8, done); }).ok());
   CHECK(contents_of(place.file("file")) == std::string("head\0\0\0\0", 8));
-  CHECK(place_of(place.file("file")) < 1 << 20);
+  CHECK(allocated_bytes_of(place.file("file")) < 1 << 20);
 }
 
-TEST_CASE("a reused file has another name, its own place, and nothing of what it held") {
+TEST_CASE("a reused file has a new name, the same blocks and none of its old contents") {
   Place place;
   const std::string old(10'000, 'o');
   for (const std::size_t bytes : {10'000U, 6'000U}) {
@@ -134,7 +135,7 @@ TEST_CASE("a reused file has another name, its own place, and nothing of what it
   CHECK(place.names().empty());
 }
 
-TEST_CASE("operations run beside each other, and each is completed once") {
+TEST_CASE("operations run in parallel, and each completes once") {
   Place place;
   constexpr std::size_t kFiles = 5;
   constexpr std::size_t kWrites = 40;
@@ -147,8 +148,9 @@ TEST_CASE("operations run beside each other, and each is completed once") {
   for (std::size_t i = 0; i < completed.size(); ++i) {
     const std::size_t at = i / kFiles;
     place.storage->write(ids[i % kFiles], at, {std::string_view(letters).substr(at, 1)},
-                         i % 7 == 0 ? Sync::yes : Sync::no, [&completed, i](const Outcome& told) {
-                           CHECK(told.ok());
+                         i % 7 == 0 ? Sync::yes : Sync::no,
+                         [&completed, i](const Outcome& outcome) {
+                           CHECK(outcome.ok());
                            ++completed[i];
                          });
   }
@@ -160,7 +162,7 @@ TEST_CASE("operations run beside each other, and each is completed once") {
   }
 }
 
-TEST_CASE("a completion may close the file, ask for more, and let the storage go") {
+TEST_CASE("a completion may close the file, start an operation and destroy the storage") {
   Place place;
   REQUIRE(place.storage->store("file", "0123").ok());
   const FileId id = place.opened("file");
@@ -181,7 +183,7 @@ TEST_CASE("a completion may close the file, ask for more, and let the storage go
 
 // --- No space
 
-TEST_CASE("a write beyond the limit of a file's size is without space, and can be tried again") {
+TEST_CASE("a write beyond the file size limit is no_space, and can be repeated") {
   Place place;
   REQUIRE(place.storage->store("file", "0123").ok());
   const FileId id = place.opened("file");
@@ -195,7 +197,7 @@ TEST_CASE("a write beyond the limit of a file's size is without space, and can b
   CHECK(contents_of(place.file("file")) == "0123abcdef");
 }
 
-TEST_CASE("an allocation without space leaves the file as it was") {
+TEST_CASE("an allocation without space leaves the file unchanged") {
   Place place;
   REQUIRE(place.storage->store("file", "0123").ok());
   const FileId id = place.opened("file");
@@ -210,7 +212,7 @@ TEST_CASE("an allocation without space leaves the file as it was") {
   CHECK(place.allocate(id, 4, 1 << 20).ok());
 }
 
-TEST_CASE("a new file without space is not there, neither for its head nor for its length") {
+TEST_CASE("a new file without space for its head or its length does not exist") {
   Place place;
   for (const rlim_t bytes : {2U, 4096U}) {
     const FileSizeLimit limit(bytes);
@@ -222,7 +224,7 @@ TEST_CASE("a new file without space is not there, neither for its head nor for i
   CHECK(place.create("file", "head", 1 << 20).ok());
 }
 
-TEST_CASE("a new file that no descriptor is left for is without space, and can be tried again") {
+TEST_CASE("a new file without a descriptor is no_space, and can be repeated") {
   Place place;
   {
     NoDescriptors none;
@@ -233,7 +235,7 @@ TEST_CASE("a new file that no descriptor is left for is without space, and can b
   CHECK(place.create("file", "head", 100).ok());
 }
 
-TEST_CASE("a file that cannot grow as far as it should be cut is without space") {
+TEST_CASE("a file that cannot grow to the length of its truncation is no_space") {
   Place place;
   REQUIRE(place.storage->store("file", "0123").ok());
   const FileId id = place.opened("file");
@@ -247,7 +249,7 @@ TEST_CASE("a file that cannot grow as far as it should be cut is without space")
   CHECK(truncated.error().kind == Error::Kind::no_space);
 }
 
-TEST_CASE("a reuse that has no space for the new contents leaves nothing, and can be removed") {
+TEST_CASE("a reuse without space leaves no file, and its removal can be completed") {
   Place place;
   REQUIRE(place.storage->store("old", std::string(10'000, 'o')).ok());
   {
@@ -267,7 +269,7 @@ TEST_CASE("a reuse that has no space for the new contents leaves nothing, and ca
 
 // --- Other failures
 
-TEST_CASE("a write that fails for another reason says what, where and why") {
+TEST_CASE("another write error names the operation, the file, the offset and the reason") {
   Place place;
   REQUIRE(std::filesystem::create_directory(place.file("folder")));
   CHECK(failure_of(place.storage->open("folder")) ==
@@ -293,7 +295,7 @@ TEST_CASE("a directory that was removed refuses new files") {
 
 namespace {
 
-// This process and its threads to come have no fallocate() any more.
+// Makes fallocate() fail in this process, in its future threads, and in its children.
 bool lose_fallocate() {
   std::array<sock_filter, 4> rules = {{
       {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
@@ -319,7 +321,7 @@ TEST_CASE("fallocate is lost" * doctest::skip()) {
   CHECK(contents_of(place.file("file")) == "head" + std::string(kBytes - 4, '\0'));
   REQUIRE(place.allocate(id, kBytes, 2 * kBytes).ok());
   CHECK(contents_of(place.file("file")) == "head" + std::string(2 * kBytes - 4, '\0'));
-  CHECK(place_of(place.file("file")) >= 2 * kBytes);
+  CHECK(allocated_bytes_of(place.file("file")) >= 2 * kBytes);
   const FileSizeLimit limit(3 * kBytes - 100);
   CHECK(place.allocate(id, 2 * kBytes, 3 * kBytes).kind == Outcome::Kind::no_space);
   CHECK(status_of(place.file("file")).st_size == 2 * kBytes);
@@ -327,8 +329,8 @@ TEST_CASE("fallocate is lost" * doctest::skip()) {
   CHECK(place.names() == std::vector<std::string>{"file"});
 }
 
-TEST_CASE("a file system without fallocate gets its zeros written") {
-  // In a process of its own: what is lost does not come back.
+TEST_CASE("a file system without fallocate has zeros written") {
+  // In another process, because the filter cannot be removed.
   const pid_t pid = ::fork();
   REQUIRE(pid >= 0);
   if (pid == 0) {

@@ -18,16 +18,16 @@ using loop::Loop;
 
 namespace {
 
-// What a forked child says before it ends, or waits for its end.
+// A forked child, which returns a text. `stays`: it then lives until this object is destroyed.
 class Child {
  public:
-  explicit Child(const std::function<std::string()>& says, bool stays = false) {
+  explicit Child(const std::function<std::string()>& work, bool stays = false) {
     std::array<int, 2> ends;
     REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
     pid_ = ::fork();
     REQUIRE(pid_ >= 0);
     if (pid_ == 0) {
-      const std::string text = says();
+      const std::string text = work();
       if (::write(ends[1], text.data(), text.size()) < 0) ::_exit(1);
       ::close(ends[1]);
       while (stays) ::pause();
@@ -57,7 +57,7 @@ class Child {
 
 constexpr uid_t kNobody = 65534;
 
-// The error of opening it as somebody who is not root and does not own it.
+// The error of opening the directory as a user that is neither root nor its owner.
 std::string failure_as_nobody(const std::string& path, FileStorage::Mode mode) {
   const Child child([&]() -> std::string {
     if (::geteuid() == 0 && ::seteuid(kNobody) != 0) return "no such user";
@@ -72,7 +72,7 @@ std::string failure_as_nobody(const std::string& path, FileStorage::Mode mode) {
 
 // --- Opening
 
-TEST_CASE("a directory that is not there, or is none, is told with its name") {
+TEST_CASE("the error of a missing directory, or of a file in its place, names the path") {
   const Directory directory;
   Loop loop;
   const std::string missing = directory.file("missing");
@@ -89,7 +89,7 @@ TEST_CASE("a directory that is not there, or is none, is told with its name") {
   CHECK(contents_of(file) == "precious");
 }
 
-TEST_CASE("a directory that may not be read or written is told with its name") {
+TEST_CASE("the error of a directory without permissions names the path") {
   const Directory directory;
   const std::string path = directory.file("journal");
   REQUIRE(::mkdir(path.c_str(), 0755) == 0);
@@ -103,13 +103,13 @@ TEST_CASE("a directory that may not be read or written is told with its name") {
   REQUIRE(::chmod(path.c_str(), 0755) == 0);
 }
 
-TEST_CASE("a directory that takes no lock file is told with its name") {
+TEST_CASE("the error of a directory in which no lock file can be created names the path") {
   Loop loop;
   CHECK(
       failure_of(FileStorage::open(loop, "/proc", kOwner)).starts_with("journal directory /proc"));
 }
 
-TEST_CASE("a new directory is made for its owner, and an empty one is taken") {
+TEST_CASE("a new directory is made, and an empty directory is used") {
   const Directory directory;
   Loop loop;
   const mode_t before = ::umask(022);
@@ -124,7 +124,7 @@ TEST_CASE("a new directory is made for its owner, and an empty one is taken") {
   CHECK(FileStorage::open(loop, empty, kCreate).ok());
 }
 
-TEST_CASE("a new directory must not be there with anything in it, and its parent must be") {
+TEST_CASE("a new directory must be empty or missing, and its parent must exist") {
   const Directory directory;
   Loop loop;
   const std::string full = directory.file("full");
@@ -143,7 +143,7 @@ TEST_CASE("a new directory must not be there with anything in it, and its parent
 
 // --- The lock
 
-TEST_CASE("a directory in use is refused with the process that uses it, until that has gone") {
+TEST_CASE("a directory in use is refused, naming the process that uses it, until that ends") {
   Place place;
   place.storage.reset();
   std::optional<Child> other;
@@ -162,7 +162,7 @@ TEST_CASE("a directory in use is refused with the process that uses it, until th
   place.open();
 }
 
-TEST_CASE("the lock is held as beanstalkd holds its own, for as long as the storage lives") {
+TEST_CASE("the lock excludes beanstalkd, until the storage is destroyed") {
   Place place;
   CHECK(mode_of(place.file("lock")) == 0600);
   const auto try_lock = [&]() -> std::string {
@@ -180,7 +180,7 @@ TEST_CASE("the lock is held as beanstalkd holds its own, for as long as the stor
   CHECK(Child(try_lock).text() == "locked");
 }
 
-TEST_CASE("who only reads takes no lock and leaves no trace") {
+TEST_CASE("a reader takes no lock and creates no file") {
   Place place(kReadOnly);
   put_file(place.file("journal.1"), "contents");
   CHECK(place.names() == std::vector<std::string>{"journal.1"});
@@ -218,7 +218,7 @@ TEST_CASE("a file that is not there cannot be opened or removed") {
   CHECK(outcome.reason == removal);
 }
 
-TEST_CASE("what was stored is read, whatever its bytes") {
+TEST_CASE("stored contents are read back, whatever their bytes") {
   Place place;
   std::string contents(300'000, '\0');
   for (std::size_t i = 0; i < contents.size(); ++i) contents[i] = static_cast<char>(i * i >> 8);
@@ -230,7 +230,7 @@ TEST_CASE("what was stored is read, whatever its bytes") {
   CHECK(place.names() == std::vector<std::string>{"file", "nothing"});
 }
 
-TEST_CASE("a store replaces nothing but what a crash has left of another") {
+TEST_CASE("a store replaces no file but an unfinished file that a crash has left") {
   Place place;
   REQUIRE(place.storage->store("file", "old").ok());
   CHECK(failure_of(place.storage->store("file", "new")) ==
@@ -243,7 +243,7 @@ TEST_CASE("a store replaces nothing but what a crash has left of another") {
   CHECK(mode_of(place.file("other")) == 0600);
 }
 
-TEST_CASE("a file is cut, made longer and synced") {
+TEST_CASE("a file is truncated, extended and synced") {
   Place place;
   REQUIRE(place.storage->store("file", "0123456789").ok());
   const FileId id = place.opened("file");
@@ -254,7 +254,7 @@ TEST_CASE("a file is cut, made longer and synced") {
   CHECK(place.storage->read(id).value() == std::string("0123\0\0", 6));
 }
 
-TEST_CASE("a removed file is gone") {
+TEST_CASE("a removed file does not exist") {
   Place place;
   for (const std::string name : {"one", "two"}) REQUIRE(place.storage->store(name, "x").ok());
   CHECK(place.storage->remove_now("one").ok());
@@ -262,7 +262,7 @@ TEST_CASE("a removed file is gone") {
   CHECK(place.names().empty());
 }
 
-TEST_CASE("a file is moved to another name, and into a folder that is made for it") {
+TEST_CASE("a file is moved to another name, and into a folder that the move makes") {
   Place place;
   for (const std::string name : {"one", "two", "three"}) {
     REQUIRE(place.storage->store(name, name).ok());
@@ -276,7 +276,7 @@ TEST_CASE("a file is moved to another name, and into a folder that is made for i
   CHECK(contents_of(place.file("imported/binlog.2")) == "three");
 }
 
-TEST_CASE("a move replaces nothing, and needs a folder to move into") {
+TEST_CASE("a move replaces no file, and fails if the target is not in a folder") {
   Place place;
   for (const std::string name : {"one", "two"}) REQUIRE(place.storage->store(name, name).ok());
   const std::string what = "move of " + place.file("one") + " to ";

@@ -18,16 +18,17 @@ using os::Socket;
 
 namespace {
 
-// Answers every path with "it is PATH", and those in `pages` with so many bytes of a long text.
-struct Library final : loop::HttpOwner {
+// Responds to every path with "it is PATH", and to the paths in `pages` with a streamed text of
+// that many bytes.
+struct TestSite final : loop::HttpOwner {
   std::vector<std::string> asked;
-  std::vector<std::string> troubles;
+  std::vector<std::string> errors;
   std::map<std::string, std::size_t> pages;
-  std::size_t made = 0;    // bytes of all pages
-  std::size_t pieces = 0;  // of all pages
+  std::size_t made = 0;   // bytes of all pages
+  std::size_t parts = 0;  // of all pages
   int open_pages = 0;
 
-  HttpResponse answer(std::string_view path) override {
+  HttpResponse respond(std::string_view path) override {
     asked.emplace_back(path);
     const auto page = pages.find(std::string(path));
     if (page == pages.end()) return {.text = "it is " + asked.back()};
@@ -35,10 +36,10 @@ struct Library final : loop::HttpOwner {
     response.content_type = "text/long";
     ++open_pages;
     const std::shared_ptr<void> open(nullptr, [this](void*) { --open_pages; });
-    response.next_piece = [this, open, left = page->second](std::size_t bytes,
-                                                            std::string& text) mutable {
+    response.next_part = [this, open, left = page->second](std::size_t bytes,
+                                                           std::string& text) mutable {
       if (left == 0) return false;
-      ++pieces;
+      ++parts;
       const std::size_t more = std::min(left, std::min<std::size_t>(bytes, 5000));
       for (std::size_t i = 0; i < more; ++i) text += static_cast<char>('a' + (left - i) % 26);
       left -= more;
@@ -47,7 +48,7 @@ struct Library final : loop::HttpOwner {
     };
     return response;
   }
-  void on_http_trouble(const std::string& reason) override { troubles.push_back(reason); }
+  void on_http_error(const std::string& reason) override { errors.push_back(reason); }
 };
 
 std::string text_of_page(std::size_t bytes) {
@@ -56,15 +57,15 @@ std::string text_of_page(std::size_t bytes) {
   return text;
 }
 
-struct Shop {
+struct TestServer {
   Loop loop;
-  Library library;
+  TestSite site;
   std::unique_ptr<HttpServer> server;
   std::string address;
 
-  explicit Shop(Duration idle_timeout = std::chrono::seconds(10),
-                Duration whole_timeout = std::chrono::seconds(60))
-      : server(std::make_unique<HttpServer>(loop, library, idle_timeout, whole_timeout)) {
+  explicit TestServer(Duration idle_timeout = std::chrono::seconds(10),
+                      Duration total_timeout = std::chrono::seconds(60))
+      : server(std::make_unique<HttpServer>(loop, site, idle_timeout, total_timeout)) {
     os::Socket socket = listening();
     address = os::local_address(socket);
     server->listen(std::move(socket), "");
@@ -76,7 +77,7 @@ struct Shop {
     return client;
   }
 
-  // All that comes until the server closes the connection.
+  // Reads until the server closes the connection.
   std::string take_all(const os::Socket& client) {
     std::string got;
     REQUIRE(run_until(loop, [&] {
@@ -128,168 +129,169 @@ std::string without_chunks(std::string body) {
 
 }  // namespace
 
-TEST_CASE("a path is answered, and the connection closed") {
-  Shop shop;
-  const auto answer = shop.ask(get("/here?and=there"));
+TEST_CASE("a request is answered, and the connection is closed") {
+  TestServer test;
+  const auto answer = test.ask(get("/here?and=there"));
   CHECK(status_in(answer) == "HTTP/1.1 200 OK");
   CHECK(has_line(answer, "Content-Type: text/plain; charset=utf-8"));
   CHECK(has_line(answer, "Content-Length: 11"));
   CHECK(has_line(answer, "Connection: close"));
   CHECK(body_of(answer) == "it is /here");
-  CHECK(shop.library.asked == std::vector<std::string>{"/here"});
+  CHECK(test.site.asked == std::vector<std::string>{"/here"});
 }
 
-TEST_CASE("HEAD gets the header only") {
-  Shop shop;
-  shop.library.pages["/long"] = 100'000;
-  auto answer = shop.ask("HEAD /here HTTP/1.1\r\nHost: x\r\n\r\n");
+TEST_CASE("a HEAD is answered with the header only") {
+  TestServer test;
+  test.site.pages["/long"] = 100'000;
+  auto answer = test.ask("HEAD /here HTTP/1.1\r\nHost: x\r\n\r\n");
   CHECK(has_line(answer, "Content-Length: 11"));
   CHECK(body_of(answer).empty());
-  answer = shop.ask("HEAD /long HTTP/1.1\r\nHost: x\r\n\r\n");
+  answer = test.ask("HEAD /long HTTP/1.1\r\nHost: x\r\n\r\n");
   CHECK(status_in(answer) == "HTTP/1.1 200 OK");
   CHECK(body_of(answer).empty());
-  CHECK(shop.library.open_pages == 0);
+  CHECK(test.site.open_pages == 0);
 }
 
 TEST_CASE("other methods and bodies are refused") {
-  Shop shop;
+  TestServer test;
   for (const std::string method :
        {"POST", "PUT", "DELETE", "OPTIONS", "TRACE", "get", "NONSENSE"}) {
     CAPTURE(method);
-    const auto answer = shop.ask(method + " /here HTTP/1.1\r\nHost: x\r\n\r\n");
+    const auto answer = test.ask(method + " /here HTTP/1.1\r\nHost: x\r\n\r\n");
     CHECK(status_in(answer) == "HTTP/1.1 405 Method Not Allowed");
     CHECK(has_line(answer, "Allow: GET, HEAD"));
   }
   for (const std::string header : {"Content-Length: 5", "Transfer-Encoding: chunked"}) {
     CAPTURE(header);
     for (const std::string body : {"", "hello", "5\r\nhello\r\n0\r\n\r\n"}) {
-      const os::Socket client = shop.connect();
+      const os::Socket client = test.connect();
       write_all(client, "GET /here HTTP/1.1\r\nHost: x\r\n" + header + "\r\n\r\n" + body);
       if (body.empty()) half_close(client);
-      CHECK(status_in(shop.take_all(client)).starts_with("HTTP/1.1 413 "));
+      CHECK(status_in(test.take_all(client)).starts_with("HTTP/1.1 413 "));
     }
   }
-  CHECK(shop.library.asked.empty());
+  CHECK(test.site.asked.empty());
 }
 
-TEST_CASE("a long page comes in blocks, and whole" * doctest::test_suite("slow")) {
-  for (const std::size_t bytes : {std::size_t{1}, HttpServer::kBlockBytes,
-                                  HttpServer::kBlockBytes + 1, std::size_t{3'000'000}}) {
+TEST_CASE("a streamed response arrives in parts, and complete" * doctest::test_suite("slow")) {
+  for (const std::size_t bytes : {std::size_t{1}, HttpServer::kBytesPerTick,
+                                  HttpServer::kBytesPerTick + 1, std::size_t{3'000'000}}) {
     CAPTURE(bytes);
-    Shop shop;
-    shop.library.pages["/long"] = bytes;
-    auto answer = shop.ask(get("/long"));
+    TestServer test;
+    test.site.pages["/long"] = bytes;
+    auto answer = test.ask(get("/long"));
     CHECK(has_line(answer, "Content-Type: text/long"));
     CHECK(has_line(answer, "Transfer-Encoding: chunked"));
     CHECK(without_chunks(body_of(answer)) == text_of_page(bytes));
-    answer = shop.ask("GET /long HTTP/1.0\r\n\r\n");
+    answer = test.ask("GET /long HTTP/1.0\r\n\r\n");
     CHECK(body_of(answer) == text_of_page(bytes));
-    CHECK(shop.library.open_pages == 0);
+    CHECK(test.site.open_pages == 0);
   }
 }
 
-TEST_CASE("one turn makes one block at most" * doctest::test_suite("slow")) {
-  Shop shop;
-  shop.library.pages["/long"] = 10'000'000;
-  const os::Socket client = shop.connect();
+TEST_CASE("one tick makes at most kBytesPerTick bytes" * doctest::test_suite("slow")) {
+  TestServer test;
+  test.site.pages["/long"] = 10'000'000;
+  const os::Socket client = test.connect();
   write_all(client, get("/long"));
   std::size_t got = 0;
   std::size_t most = 0;
-  REQUIRE(run_until(shop.loop, [&] {
-    const std::size_t before = shop.library.made;
-    turn(shop.loop);
-    most = std::max(most, shop.library.made - before);
+  REQUIRE(run_until(test.loop, [&] {
+    const std::size_t before = test.site.made;
+    run_ticks(test.loop);
+    most = std::max(most, test.site.made - before);
     got += read_some(client).size();
-    return shop.library.made == 10'000'000 && shop.library.open_pages == 0;
+    return test.site.made == 10'000'000 && test.site.open_pages == 0;
   }));
   CHECK(most > 0);
-  CHECK(most <= HttpServer::kBlockBytes);
+  CHECK(most <= HttpServer::kBytesPerTick);
   CHECK(got > 0);
 }
 
-TEST_CASE("who does not read holds up nobody, and is given up" * doctest::test_suite("slow")) {
-  Shop shop(std::chrono::seconds(1));
-  shop.library.pages["/long"] = 100'000'000;
-  const os::Socket idle = shop.connect();
-  const os::Socket half = shop.connect();
+TEST_CASE("a client that does not read delays no other client, and is closed when idle" *
+          doctest::test_suite("slow")) {
+  TestServer test(std::chrono::seconds(1));
+  test.site.pages["/long"] = 100'000'000;
+  const os::Socket idle = test.connect();
+  const os::Socket half = test.connect();
   write_all(half, "GET /here HTTP/1.1\r\nHo");
-  const os::Socket client = shop.connect();
+  const os::Socket client = test.connect();
   write_all(client, get("/long"));
   std::size_t made = 0;
-  REQUIRE(run_until(shop.loop, [&] {
-    const bool stands = shop.library.made > 0 && made == shop.library.made;
-    made = shop.library.made;
-    turn(shop.loop, 10);
-    return stands;
+  REQUIRE(run_until(test.loop, [&] {
+    const bool is_blocked = test.site.made > 0 && made == test.site.made;
+    made = test.site.made;
+    run_ticks(test.loop, 10);
+    return is_blocked;
   }));
   CHECK(made < 50'000'000);
-  CHECK(body_of(shop.ask(get("/here"))) == "it is /here");
-  // Nothing is asked of the page any more, and the loop sleeps until the time is up.
-  CHECK(run_until(shop.loop, [&] { return shop.library.open_pages == 0; }));
-  CHECK(shop.library.made == made);
-  CHECK(shop.take_all(idle).empty());
-  shop.take_all(half);
+  CHECK(body_of(test.ask(get("/here"))) == "it is /here");
+  // No more parts are requested, and the loop sleeps until the idle timeout.
+  CHECK(run_until(test.loop, [&] { return test.site.open_pages == 0; }));
+  CHECK(test.site.made == made);
+  CHECK(test.take_all(idle).empty());
+  test.take_all(half);
 }
 
-TEST_CASE("who moves a byte now and then keeps no place for ever" * doctest::test_suite("slow")) {
-  Shop shop(std::chrono::minutes(1), std::chrono::milliseconds(200));
+TEST_CASE("a slow client is closed after the total timeout" * doctest::test_suite("slow")) {
+  TestServer test(std::chrono::minutes(1), std::chrono::milliseconds(200));
   std::vector<os::Socket> clients;
   for (std::size_t i = 0; i < HttpServer::kMaxConnections; ++i) {
-    clients.push_back(shop.connect());
+    clients.push_back(test.connect());
     write_all(clients.back(), "GET /he");
   }
-  turn(shop.loop, 20);
-  CHECK(body_of(shop.ask(get("/here"))) == "it is /here");
-  for (const os::Socket& client : clients) CHECK(shop.take_all(client).empty());
-  CHECK(uv_backend_timeout(shop.loop.uv()) == -1);
+  run_ticks(test.loop, 20);
+  CHECK(body_of(test.ask(get("/here"))) == "it is /here");
+  for (const os::Socket& client : clients) CHECK(test.take_all(client).empty());
+  CHECK(uv_backend_timeout(test.loop.uv()) == -1);
 }
 
-TEST_CASE("the loop sleeps while there is nothing to do" * doctest::test_suite("slow")) {
-  Shop shop(std::chrono::seconds(3));
-  const os::Socket client = shop.connect();
+TEST_CASE("the loop sleeps while no work is pending" * doctest::test_suite("slow")) {
+  TestServer test(std::chrono::seconds(3));
+  const os::Socket client = test.connect();
   write_all(client, "GET /he");
-  turn(shop.loop, 20);
-  CHECK(uv_backend_timeout(shop.loop.uv()) > 1000);
-  const os::Socket silent = shop.connect();
+  run_ticks(test.loop, 20);
+  CHECK(uv_backend_timeout(test.loop.uv()) > 1000);
+  const os::Socket silent = test.connect();
   write_all(silent, std::string_view("\0\r\n\r\n", 5));
   half_close(silent);
-  turn(shop.loop, 20);
-  CHECK(uv_backend_timeout(shop.loop.uv()) > 1000);
+  run_ticks(test.loop, 20);
+  CHECK(uv_backend_timeout(test.loop.uv()) > 1000);
   write_all(client, "re HTTP/1.1\r\nHost: x\r\n\r\n");
-  CHECK(body_of(shop.take_all(client)) == "it is /here");
-  shop.take_all(silent);
-  turn(shop.loop, 20);
-  CHECK(uv_backend_timeout(shop.loop.uv()) == -1);
+  CHECK(body_of(test.take_all(client)) == "it is /here");
+  test.take_all(silent);
+  run_ticks(test.loop, 20);
+  CHECK(uv_backend_timeout(test.loop.uv()) == -1);
 }
 
-TEST_CASE("a crowd waits in the kernel, and all are answered") {
-  Shop shop;
+TEST_CASE("more clients than connections wait in the kernel, and all are answered") {
+  TestServer test;
   std::vector<os::Socket> clients;
   for (int i = 0; i < 300; ++i) {
-    clients.push_back(shop.connect());
+    clients.push_back(test.connect());
     write_all(clients.back(), get("/crowd"));
   }
-  for (const os::Socket& client : clients) CHECK(body_of(shop.take_all(client)) == "it is /crowd");
-  CHECK(shop.library.asked.size() == 300);
+  for (const os::Socket& client : clients) CHECK(body_of(test.take_all(client)) == "it is /crowd");
+  CHECK(test.site.asked.size() == 300);
 }
 
-TEST_CASE("a crowd that has not asked yet keeps its places, and nobody waits for it") {
-  Shop shop;
+TEST_CASE("clients without a request stay connected, and delay no other client") {
+  TestServer test;
   std::vector<os::Socket> clients;
   for (std::size_t i = 0; i + 2 < HttpServer::kMaxConnections; ++i) {
-    clients.push_back(shop.connect());
+    clients.push_back(test.connect());
   }
-  turn(shop.loop, 20);
-  CHECK(body_of(shop.ask(get("/last"))) == "it is /last");
+  run_ticks(test.loop, 20);
+  CHECK(body_of(test.ask(get("/last"))) == "it is /last");
   for (const os::Socket& client : clients) {
     write_all(client, get("/crowd"));
-    CHECK(body_of(shop.take_all(client)) == "it is /crowd");
+    CHECK(body_of(test.take_all(client)) == "it is /crowd");
   }
 }
 
-TEST_CASE("half requests, however many and kept up, keep out no whole one" *
+TEST_CASE("incomplete requests, however many, do not keep a complete request from its answer" *
           doctest::test_suite("slow")) {
-  Shop shop;
+  TestServer test;
   std::vector<os::Socket> halves(2 * HttpServer::kMaxConnections);
   std::size_t closed = 0;
   const auto keep_up = [&] {
@@ -298,14 +300,14 @@ TEST_CASE("half requests, however many and kept up, keep out no whole one" *
       const bool ended = half && os::read_into(half, bytes).kind != os::Transfer::Kind::would_block;
       if (half && !ended) continue;
       closed += ended ? 1 : 0;
-      half = shop.connect();
+      half = test.connect();
       write_all(half, "GET /he");
     }
-    turn(shop.loop);
+    run_ticks(test.loop);
   };
   for (int i = 0; i < 20; ++i) keep_up();
   for (int i = 0; i < 6; ++i) {
-    const os::Socket client = shop.connect();
+    const os::Socket client = test.connect();
     write_all(client, get("/here"));
     std::string got;
     std::size_t turns = 0;
@@ -322,69 +324,69 @@ TEST_CASE("half requests, however many and kept up, keep out no whole one" *
   CHECK(closed > 0);
 }
 
-TEST_CASE("readers that do not read keep out neither a short answer nor a page" *
+TEST_CASE("clients that do not read delay neither a text nor a streamed response" *
           doctest::test_suite("slow")) {
-  Shop shop;
-  shop.library.pages["/long"] = 50'000'000;
-  shop.library.pages["/page"] = 100'000;
+  TestServer test;
+  test.site.pages["/long"] = 50'000'000;
+  test.site.pages["/page"] = 100'000;
   std::vector<os::Socket> slow;
-  for (std::size_t i = 0; i < 2 * HttpServer::kMaxPages; ++i) {
-    slow.push_back(shop.connect());
+  for (std::size_t i = 0; i < 2 * HttpServer::kMaxStreams; ++i) {
+    slow.push_back(test.connect());
     write_all(slow.back(), get("/long"));
-    turn(shop.loop, 20);
-    CHECK(shop.library.open_pages <= static_cast<int>(HttpServer::kMaxPages) + 1);
+    run_ticks(test.loop, 20);
+    CHECK(test.site.open_pages <= static_cast<int>(HttpServer::kMaxStreams) + 1);
   }
-  CHECK(body_of(shop.ask(get("/here"))) == "it is /here");
-  CHECK(without_chunks(body_of(shop.ask(get("/page")))) == text_of_page(100'000));
+  CHECK(body_of(test.ask(get("/here"))) == "it is /here");
+  CHECK(without_chunks(body_of(test.ask(get("/page")))) == text_of_page(100'000));
 }
 
-TEST_CASE("what is no HTTP ends its connection" * doctest::test_suite("slow")) {
-  Shop shop(std::chrono::seconds(1));
+TEST_CASE("input that is not HTTP ends its connection" * doctest::test_suite("slow")) {
+  TestServer test(std::chrono::seconds(1));
   const std::string long_line(100'000, 'x');
   for (const std::string& request :
        {std::string("put 0 0 60 5\r\nhello\r\n"), std::string("\0\1\2\r\n\r\n", 7),
         "GET /" + long_line + " HTTP/1.1\r\nHost: x\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: x\r\nX: " + long_line + "\r\n\r\n", long_line}) {
     CAPTURE(request.substr(0, 30));
-    const os::Socket client = shop.connect();
+    const os::Socket client = test.connect();
     write_all(client, request);
     half_close(client);
-    CHECK(shop.take_all(client).find(" 200 ") == std::string::npos);
+    CHECK(test.take_all(client).find(" 200 ") == std::string::npos);
   }
-  CHECK(shop.library.asked.empty());
-  CHECK(body_of(shop.ask(get("/here"))) == "it is /here");
+  CHECK(test.site.asked.empty());
+  CHECK(body_of(test.ask(get("/here"))) == "it is /here");
 }
 
-TEST_CASE("without a descriptor a connection is refused, and taken again later") {
-  Shop shop;
-  const os::Socket client = shop.connect();
+TEST_CASE("without a descriptor a connection is refused, and accepted again later") {
+  TestServer test;
+  const os::Socket client = test.connect();
   {
     const NoDescriptors none;
-    CHECK(status_in(shop.take_all(client)) == "HTTP/1.1 503 Service Unavailable");
+    CHECK(status_in(test.take_all(client)) == "HTTP/1.1 503 Service Unavailable");
   }
-  CHECK(shop.library.troubles == std::vector<std::string>{"Too many open files"});
-  CHECK(body_of(shop.ask(get("/here"))) == "it is /here");
+  CHECK(test.site.errors == std::vector<std::string>{"Too many open files"});
+  CHECK(body_of(test.ask(get("/here"))) == "it is /here");
 }
 
-TEST_CASE("it ends in the middle of everything") {
+TEST_CASE("the server can be destroyed with requests and responses under way") {
   const Directory directory;
   const std::string path = directory.file("socket");
-  Shop shop;
+  TestServer test;
   auto socket = os::listen_unix(path, {}, 16);
   REQUIRE(socket.ok());
-  shop.server->listen(std::move(*socket), path);
-  shop.library.pages["/long"] = 10'000'000;
-  const os::Socket idle = shop.connect();
-  const os::Socket half = shop.connect();
+  test.server->listen(std::move(*socket), path);
+  test.site.pages["/long"] = 10'000'000;
+  const os::Socket idle = test.connect();
+  const os::Socket half = test.connect();
   write_all(half, "GET /here HT");
   const os::Socket local = connect_to("unix:" + path);
   write_all(local, get("/long"));
-  REQUIRE(run_until(shop.loop, [&] { return shop.library.open_pages == 1; }));
+  REQUIRE(run_until(test.loop, [&] { return test.site.open_pages == 1; }));
   std::vector<os::Socket> others;
-  for (int i = 0; i < 20; ++i) others.push_back(shop.connect());
-  turn(shop.loop, 5);
-  shop.server.reset();
-  CHECK(shop.library.open_pages == 0);
+  for (int i = 0; i < 20; ++i) others.push_back(test.connect());
+  run_ticks(test.loop, 5);
+  test.server.reset();
+  CHECK(test.site.open_pages == 0);
   CHECK_FALSE(std::filesystem::exists(path));
 }
 

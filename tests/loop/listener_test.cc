@@ -15,19 +15,19 @@ using os::Socket;
 
 namespace {
 
-struct Door final : loop::ListenerOwner {
+struct TestOwner final : loop::ListenerOwner {
   std::vector<os::Socket> connections;
   std::vector<std::string> reasons;
   std::uint64_t refused = 0;
 
   void on_connection(os::Socket socket) override { connections.push_back(std::move(socket)); }
-  void on_accept_trouble(const std::string& reason, std::uint64_t how_many) override {
+  void on_accept_error(const std::string& reason, std::uint64_t count) override {
     reasons.push_back(reason);
-    refused += how_many;
+    refused += count;
   }
 };
 
-std::vector<os::Socket> crowd_at(const Listener& listener, int count) {
+std::vector<os::Socket> connect_clients(const Listener& listener, int count) {
   std::vector<os::Socket> clients;
   for (int i = 0; i < count; ++i) {
     clients.push_back(connect_to(os::local_address(listener.socket())));
@@ -38,78 +38,78 @@ std::vector<os::Socket> crowd_at(const Listener& listener, int count) {
 
 }  // namespace
 
-TEST_CASE("connections are handed on") {
+TEST_CASE("accepted connections are handed to the owner") {
   Loop loop;
-  Door door;
-  const Listener listener(loop, listening(), "", "FULL", door);
-  const auto clients = crowd_at(listener, 3);
-  REQUIRE(run_until(loop, [&] { return door.connections.size() == 3; }));
+  TestOwner owner;
+  const Listener listener(loop, listening(), "", "FULL", owner);
+  const auto clients = connect_clients(listener, 3);
+  REQUIRE(run_until(loop, [&] { return owner.connections.size() == 3; }));
   write_all(clients[0], "hello");
-  CHECK(read_exactly(door.connections[0], 5) == "hello");
-  CHECK(door.reasons.empty());
+  CHECK(read_exactly(owner.connections[0], 5) == "hello");
+  CHECK(owner.reasons.empty());
 }
 
-TEST_CASE("a crowd comes in over several turns") {
+TEST_CASE("many connections are accepted over several ticks") {
   Loop loop;
-  Door door;
-  const Listener listener(loop, listening(), "", "FULL", door);
-  const auto clients = crowd_at(listener, 100);
-  turn(loop);
-  CHECK(door.connections.size() == 64);
-  CHECK(run_until(loop, [&] { return door.connections.size() == 100; }));
+  TestOwner owner;
+  const Listener listener(loop, listening(), "", "FULL", owner);
+  const auto clients = connect_clients(listener, 100);
+  run_ticks(loop);
+  CHECK(owner.connections.size() == 64);
+  CHECK(run_until(loop, [&] { return owner.connections.size() == 100; }));
 }
 
-TEST_CASE("without a descriptor connections are refused, and taken again later") {
+TEST_CASE("without a descriptor connections are refused, and accepted again later") {
   Loop loop;
-  Door door;
-  const Listener listener(loop, listening(), "", "FULL", door);
-  const auto clients = crowd_at(listener, 100);
+  TestOwner owner;
+  const Listener listener(loop, listening(), "", "FULL", owner);
+  const auto clients = connect_clients(listener, 100);
   {
     const NoDescriptors none;
-    REQUIRE(run_until(loop, [&] { return door.refused == 100; }));
+    REQUIRE(run_until(loop, [&] { return owner.refused == 100; }));
   }
-  CHECK(door.connections.empty());
-  CHECK(door.reasons.size() == 2);  // two turns
-  CHECK(door.reasons.front() == "Too many open files");
+  CHECK(owner.connections.empty());
+  CHECK(owner.reasons.size() == 2);  // two ticks
+  CHECK(owner.reasons.front() == "Too many open files");
   for (const os::Socket& client : clients) CHECK(read_to_end(client) == "FULL\r\n");
-  const auto later = crowd_at(listener, 1);
-  CHECK(run_until(loop, [&] { return door.connections.size() == 1; }));
+  const auto later = connect_clients(listener, 1);
+  CHECK(run_until(loop, [&] { return owner.connections.size() == 1; }));
 }
 
-TEST_CASE("without even a spare descriptor it looks away instead of spinning") {
+TEST_CASE("without even a spare descriptor the listener pauses instead of spinning") {
   Loop loop;
-  Door door;
+  TestOwner owner;
   os::Socket socket = listening();
   std::vector<os::Socket> clients;
   clients.push_back(connect_to(os::local_address(socket)));
-  turn(loop);
+  run_ticks(loop);
   auto none = std::make_unique<NoDescriptors>();
-  const Listener listener(loop, std::move(socket), "", "FULL", door);
-  REQUIRE(run_until(loop, [&] { return !door.reasons.empty(); }));
+  const Listener listener(loop, std::move(socket), "", "FULL", owner);
+  REQUIRE(run_until(loop, [&] { return !owner.reasons.empty(); }));
   const std::uint64_t begin = uv_hrtime();
-  int turns = 0;
+  int ticks = 0;
   while (uv_hrtime() - begin < 50'000'000) {
-    turn(loop);
-    ++turns;
+    run_ticks(loop);
+    ++ticks;
   }
-  CHECK(turns > 10);
-  CHECK(door.reasons.size() == 1);
-  CHECK(door.refused == 0);
+  CHECK(ticks > 10);
+  CHECK(owner.reasons.size() == 1);
+  CHECK(owner.refused == 0);
   none.reset();
-  CHECK(run_until(loop, [&] { return door.connections.size() == 1; }));
+  CHECK(run_until(loop, [&] { return owner.connections.size() == 1; }));
 }
 
-TEST_CASE("the path of a unix socket goes with its listener") {
+TEST_CASE("the path of a unix socket is removed with its listener") {
   const Directory directory;
   const std::string path = directory.file("socket");
   Loop loop;
-  Door door;
+  TestOwner owner;
   {
     auto socket = os::listen_unix(path, {}, 16);
     REQUIRE(socket.ok());
-    const Listener listener(loop, std::move(*socket), path, "FULL", door);
-    const auto clients = crowd_at(listener, 1);
-    CHECK(run_until(loop, [&] { return door.connections.size() == 1; }));
+    const Listener listener(loop, std::move(*socket), path, "FULL", owner);
+    const auto clients = connect_clients(listener, 1);
+    CHECK(run_until(loop, [&] { return owner.connections.size() == 1; }));
   }
   CHECK_FALSE(std::filesystem::exists(path));
 }

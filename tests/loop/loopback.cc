@@ -19,14 +19,14 @@ using os::Socket;
 
 namespace {
 
-constexpr int kPatienceMilliseconds = 10'000;
+constexpr int kTimeoutMilliseconds = 10'000;
 
 bool wait_for_input(const os::Socket& socket) {
   pollfd waited{.fd = socket.descriptor(), .events = POLLIN, .revents = 0};
-  return ::poll(&waited, 1, kPatienceMilliseconds) == 1;
+  return ::poll(&waited, 1, kTimeoutMilliseconds) == 1;
 }
 
-// Appends what is there; false at the end of the stream.
+// Appends bytes that have arrived. False: the stream has ended.
 bool append(const os::Socket& socket, std::string& text, std::size_t most) {
   std::array<char, 65536> buffer;
   const ssize_t count =
@@ -138,7 +138,7 @@ NoDescriptors::NoDescriptors() {
   const int lowest_free = ::fcntl(0, F_DUPFD_CLOEXEC, 0);
   REQUIRE(lowest_free >= 0);
   ::close(lowest_free);
-  // Descriptors below the limit are all taken: nothing was closed in between.
+  // All descriptors below the limit are open.
   rlimit none = before_;
   none.rlim_cur = static_cast<rlim_t>(lowest_free);
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
@@ -149,7 +149,7 @@ NoDescriptors::~NoDescriptors() {
 }
 
 Directory::Directory() {
-  std::string name = (std::filesystem::temp_directory_path() / "tubed-platform-XXXXXX").string();
+  std::string name = (std::filesystem::temp_directory_path() / "tubed-test-XXXXXX").string();
   REQUIRE(::mkdtemp(name.data()) != nullptr);
   path_ = name;
 }

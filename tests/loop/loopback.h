@@ -1,5 +1,5 @@
-// What the tests of os/, loop/ and server/ share: the other ends of connections, and a loop that is
-// run until something is so.
+// Helpers for the tests of os/, loop/ and server/: the other end of a connection, a temporary
+// directory, and running the loop until a condition holds.
 #pragma once
 
 #include <chrono>
@@ -18,17 +18,17 @@ namespace tubed::loop_test {
 // Two connected unix sockets.
 std::pair<os::Socket, os::Socket> connected_pair();
 
-// On a port of its own, with room for a crowd.
+// A listening TCP socket on a free port, with a long backlog.
 os::Socket listening();
 
-// A connection to what local_address() told, non-blocking. An empty Socket: refused.
+// A non-blocking connection to an address as local_address() returns it. An empty Socket: refused.
 os::Socket connect_to(const std::string& address);
 
-// What is there to read now.
+// Reads without waiting.
 std::string read_some(const os::Socket& socket);
-// Waits for `bytes` or for the end of the stream, a few seconds at most.
+// Reads `bytes` bytes, or fewer if the stream ends or nothing arrives for 10 seconds.
 std::string read_exactly(const os::Socket& socket, std::size_t bytes);
-// Waits for the end of the stream, a few seconds at most; what came before it.
+// Reads up to the end of the stream, which must arrive within 10 seconds.
 std::string read_to_end(const os::Socket& socket);
 void write_all(const os::Socket& socket, std::string_view bytes);
 void half_close(const os::Socket& socket);
@@ -38,7 +38,7 @@ void reset(os::Socket socket);
 int option_of(const os::Socket& socket, int level, int option);
 bool has_ipv6();
 
-// Turns the loop until `condition` holds; false: it did not within a few seconds.
+// Runs the loop until `condition` holds. False: it did not hold within 10 seconds.
 template <class Condition>
 bool run_until(loop::Loop& loop, Condition condition) {
   const std::uint64_t deadline = uv_hrtime() + 10'000'000'000;
@@ -49,11 +49,12 @@ bool run_until(loop::Loop& loop, Condition condition) {
   return true;
 }
 
-inline void turn(loop::Loop& loop, int times = 1) {
+// Runs iterations of the loop that do not wait for events.
+inline void run_ticks(loop::Loop& loop, int times = 1) {
   for (int i = 0; i < times; ++i) uv_run(loop.uv(), UV_RUN_NOWAIT);
 }
 
-// For its lifetime no descriptor can be opened; those that are open stay.
+// While it lives, the process cannot open descriptors. Open descriptors stay open.
 class NoDescriptors {
  public:
   NoDescriptors();
@@ -65,7 +66,7 @@ class NoDescriptors {
   rlimit before_{};
 };
 
-// A directory of its own, removed with what is in it.
+// A temporary directory, which is removed with its contents.
 class Directory {
  public:
   Directory();

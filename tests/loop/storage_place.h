@@ -1,5 +1,5 @@
-// What the tests of file_storage share: a directory with its storage, and a look at its files that
-// does not go through it.
+// Helpers for the tests of FileStorage: a directory with its storage, and access to its files that
+// does not use the storage.
 #pragma once
 
 #include <algorithm>
@@ -47,8 +47,8 @@ inline unsigned mode_of(const std::string& path) {
   return status_of(path).st_mode & 07777U;
 }
 
-// Bytes that have their place on the disk.
-inline std::uint64_t place_of(const std::string& path) {
+// Bytes that are allocated on the disk.
+inline std::uint64_t allocated_bytes_of(const std::string& path) {
   return static_cast<std::uint64_t>(status_of(path).st_blocks) * 512;
 }
 
@@ -58,7 +58,7 @@ std::string failure_of(const Result<T>& result) {
   return result.error().message;
 }
 
-// A directory, its storage and the loop, and what operations came to.
+// A directory, its storage and a loop, and operations that wait for their completion.
 struct Place {
   explicit Place(loop::FileStorage::Mode mode = kOwner) { open(mode); }
 
@@ -86,11 +86,11 @@ struct Place {
     return id.value();
   }
 
-  // Starts one operation and turns the loop until it is done.
+  // Starts an operation and runs the loop until it is complete.
   journal::Outcome wait(const std::function<void(journal::Done)>& start) {
     std::optional<journal::Outcome> outcome;
-    start([&](const journal::Outcome& told) { outcome = told; });
-    CHECK_FALSE(outcome.has_value());  // never from within the call
+    start([&](const journal::Outcome& result) { outcome = result; });
+    CHECK_FALSE(outcome.has_value());  // never complete within the call
     CHECK(storage->busy());
     REQUIRE(run_until(loop, [&] { return outcome.has_value(); }));
     return *outcome;
@@ -123,7 +123,7 @@ struct Place {
   std::unique_ptr<loop::FileStorage> storage;
 };
 
-// For its lifetime no file of this process grows beyond that.
+// While it lives, the files of this process cannot grow beyond `bytes`.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {

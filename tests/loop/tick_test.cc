@@ -14,56 +14,56 @@ using loop::Timer;
 
 namespace {
 
-// What happens in the turns of a loop, one letter each.
-struct Beat {
+// Records the callbacks of a loop: t: timer, e: end of a tick, d: deferred work.
+struct Recorder {
   Loop loop;
-  std::string heard;
-  Timer timer{loop, [this] { heard += 't'; }};
-  Tick turn{loop, [this] { heard += 'e'; }, [this] { heard += 'l'; }};
+  std::string events;
+  Timer timer{loop, [this] { events += 't'; }};
+  Tick tick{loop, [this] { events += 'e'; }, [this] { events += 'd'; }};
 
-  std::string turns(int count) {
-    heard.clear();
-    loop_test::turn(loop, count);
-    return heard;
+  std::string ticks(int count) {
+    events.clear();
+    loop_test::run_ticks(loop, count);
+    return events;
   }
 };
 
 }  // namespace
 
-TEST_CASE("a turn ends before the loop waits and again after events") {
-  Beat beat;
-  CHECK(beat.turns(1) == "ee");
-  CHECK(beat.turns(2) == "eeee");
+TEST_CASE("a tick ends before the loop waits and again after events") {
+  Recorder recorder;
+  CHECK(recorder.ticks(1) == "ee");
+  CHECK(recorder.ticks(2) == "eeee");
 }
 
-TEST_CASE("left-over work is done once a turn, before its end, for as long as it is asked for") {
-  Beat beat;
-  beat.turn.set_deferred_work(true);
-  CHECK(beat.turns(3) == "leeleelee");
-  beat.turn.set_deferred_work(true);
-  CHECK(beat.turns(1) == "lee");
-  beat.turn.set_deferred_work(false);
-  CHECK(beat.turns(2) == "eeee");
-  beat.turn.set_deferred_work(true);
-  CHECK(beat.turns(1) == "lee");
+TEST_CASE("deferred work is done once per iteration while it is requested, before the tick ends") {
+  Recorder recorder;
+  recorder.tick.set_deferred_work(true);
+  CHECK(recorder.ticks(3) == "deedeedee");
+  recorder.tick.set_deferred_work(true);
+  CHECK(recorder.ticks(1) == "dee");
+  recorder.tick.set_deferred_work(false);
+  CHECK(recorder.ticks(2) == "eeee");
+  recorder.tick.set_deferred_work(true);
+  CHECK(recorder.ticks(1) == "dee");
 }
 
-TEST_CASE("what a timer does is followed by the end of the turn before the loop waits") {
-  Beat beat;
-  beat.timer.arm(0ns);
-  CHECK(beat.turns(1) == "tee");
+TEST_CASE("an expired timer is followed by the end of a tick before the loop waits") {
+  Recorder recorder;
+  recorder.timer.arm(0ns);
+  CHECK(recorder.ticks(1) == "tee");
 }
 
-TEST_CASE("the loop waits without left-over work, and does not with it") {
-  Beat beat;
-  beat.timer.arm(20ms);
-  uv_run(beat.loop.uv(), UV_RUN_ONCE);  // waits for the timer
-  CHECK(beat.heard.find('t') != std::string::npos);
-  beat.timer.arm(1h);
-  beat.turn.set_deferred_work(true);
-  beat.heard.clear();
-  uv_run(beat.loop.uv(), UV_RUN_ONCE);
-  CHECK(beat.heard == "lee");
+TEST_CASE("the loop waits for events unless deferred work is requested") {
+  Recorder recorder;
+  recorder.timer.arm(20ms);
+  uv_run(recorder.loop.uv(), UV_RUN_ONCE);  // waits for the timer
+  CHECK(recorder.events.find('t') != std::string::npos);
+  recorder.timer.arm(1h);
+  recorder.tick.set_deferred_work(true);
+  recorder.events.clear();
+  uv_run(recorder.loop.uv(), UV_RUN_ONCE);
+  CHECK(recorder.events == "dee");
 }
 
 }  // namespace tubed::loop_test

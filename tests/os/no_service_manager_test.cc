@@ -8,8 +8,8 @@
 
 namespace tubed::os_test {
 
-TEST_CASE("a build without systemd tells nobody, and knows no unit") {
-  ::setenv("NOTIFY_SOCKET", "/nobody/is/there", 1);
+TEST_CASE("a build without systemd sends no notification, and knows no unit") {
+  ::setenv("NOTIFY_SOCKET", "/not/there", 1);
   ::setenv("WATCHDOG_USEC", "400000", 1);
   CHECK_FALSE(os::has_service_manager());
   CHECK(os::watchdog_interval() == Duration::zero());
@@ -19,7 +19,7 @@ TEST_CASE("a build without systemd tells nobody, and knows no unit") {
   ::unsetenv("WATCHDOG_USEC");
 }
 
-TEST_CASE("a build without systemd does not pass over sockets that it cannot take") {
+TEST_CASE("a build without systemd refuses to start with inherited sockets") {
   auto none = os::inherited_sockets();
   REQUIRE(none.ok());
   CHECK(none->empty());

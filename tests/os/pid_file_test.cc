@@ -22,13 +22,13 @@ using os::process_of_pid_file;
 
 namespace {
 
-// Not for the process that keeps the file: closing it would end the lock.
+// Not for the process that holds the lock: closing the file would release it.
 std::string contents(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Another process, which runs `work` and ends with what it returns.
+// Starts a child, which runs `work` and exits with 0 if that returns true.
 template <class Work>
 pid_t fork_into(Work work) {
   const pid_t child = ::fork();
@@ -43,48 +43,48 @@ int exit_status_of(pid_t child) {
   return status;
 }
 
-// What a process finds that is not ours: a record lock never keeps out its own process.
-bool another_agrees(const std::function<bool()>& condition) {
+// Checks a condition in a child, because a record lock does not exclude its own process.
+bool holds_in_child(const std::function<bool()>& condition) {
   return exit_status_of(fork_into(condition)) == 0;
 }
 
 }  // namespace
 
-TEST_CASE("a pid file tells who keeps it, and goes with it") {
+TEST_CASE("a pid file names the process that holds it, and is removed with it") {
   Directory directory;
   const std::string path = directory.file("tubed.pid");
   {
     auto file = PidFile::open(path);
     REQUIRE(file.ok());
     const auto we = static_cast<std::uint64_t>(::getpid());
-    CHECK(another_agrees([&] { return contents(path) == std::to_string(we) + "\n"; }));
-    CHECK(another_agrees([&] {
+    CHECK(holds_in_child([&] { return contents(path) == std::to_string(we) + "\n"; }));
+    CHECK(holds_in_child([&] {
       auto found = process_of_pid_file(path);
       return found.ok() && *found == we;
     }));
-    CHECK(another_agrees([&] {
+    CHECK(holds_in_child([&] {
       auto second = PidFile::open(path);
       return !second.ok() &&
              second.error().message.find("is in use by process ") != std::string::npos;
     }));
-    CHECK(another_agrees([&] { return contents(path) == std::to_string(we) + "\n"; }));
+    CHECK(holds_in_child([&] { return contents(path) == std::to_string(we) + "\n"; }));
   }
   CHECK(::access(path.c_str(), F_OK) != 0);
 }
 
-TEST_CASE("a pid file that is left over names nobody, and is taken over") {
+TEST_CASE("a pid file without a lock names no process, and is reused") {
   Directory directory;
   const std::string path = directory.file("tubed.pid");
   std::ofstream(path) << "1234567890\n";
-  auto nobody = process_of_pid_file(path);
-  REQUIRE_FALSE(nobody.ok());
-  CHECK(nobody.error().message == "pid_file " + path + ": no server keeps it");
+  auto holder = process_of_pid_file(path);
+  REQUIRE_FALSE(holder.ok());
+  CHECK(holder.error().message == "pid_file " + path + ": no server keeps it");
   auto file = PidFile::open(path);
   REQUIRE(file.ok());
   CHECK(contents(path) == std::to_string(::getpid()) + "\n");
 }
 
-TEST_CASE("a pid file that somebody else has put there since stays") {
+TEST_CASE("a pid file that has replaced another is not removed") {
   Directory directory;
   const std::string path = directory.file("tubed.pid");
   {
@@ -96,14 +96,14 @@ TEST_CASE("a pid file that somebody else has put there since stays") {
   CHECK(contents(path) == "another\n");
 }
 
-TEST_CASE("a path where no file can be is named") {
+TEST_CASE("a path where no file can be created is an error") {
   Directory directory;
   const auto file = PidFile::open(directory.file("nowhere/tubed.pid"));
   REQUIRE_FALSE(file.ok());
   CHECK(file.error().message.find("No such file or directory") != std::string::npos);
 }
 
-TEST_CASE("a process is told a signal, and its end is waited for") {
+TEST_CASE("a process receives a signal, and its end can be awaited") {
   const pid_t child = fork_into([] {
     for (;;) ::pause();
     return true;

@@ -13,8 +13,8 @@ namespace tubed::os_test {
 using os::Descriptor;
 using os::open_descriptors;
 
-TEST_CASE("open descriptors are counted, also where the kernel has no number of them") {
-  // A directory with the same entries, of which no kernel has the number.
+TEST_CASE("open descriptors are counted, also if the kernel does not report their number") {
+  // A directory with the same entries, whose number no kernel reports.
   constexpr const char* kListed = "/proc/self/fdinfo";
   const std::uint64_t before = open_descriptors();
   CHECK(before >= 3);
@@ -29,7 +29,7 @@ TEST_CASE("open descriptors are counted, also where the kernel has no number of 
   CHECK(open_descriptors("/nowhere") == 0);
 }
 
-TEST_CASE("the limit of descriptors is the one in force") {
+TEST_CASE("the limit of descriptors is the soft limit") {
   rlimit limit{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
   CHECK(os::descriptor_limit() == limit.rlim_cur);

@@ -19,10 +19,10 @@ using os::Socket;
 
 namespace {
 
-// Listens as systemd does, for its lifetime.
-class Supervisor {
+// Receives notifications as systemd does, while it lives.
+class ServiceManager {
  public:
-  Supervisor() {
+  ServiceManager() {
     const std::string path = directory_.file("notify");
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -32,12 +32,12 @@ class Supervisor {
             0);
     ::setenv("NOTIFY_SOCKET", path.c_str(), 1);
   }
-  ~Supervisor() { ::unsetenv("NOTIFY_SOCKET"); }
-  Supervisor(const Supervisor&) = delete;
-  Supervisor& operator=(const Supervisor&) = delete;
+  ~ServiceManager() { ::unsetenv("NOTIFY_SOCKET"); }
+  ServiceManager(const ServiceManager&) = delete;
+  ServiceManager& operator=(const ServiceManager&) = delete;
 
-  // The oldest message; empty: there is none.
-  std::string hears() {
+  // The oldest message. Empty: no message has arrived.
+  std::string next_message() {
     std::array<char, 4096> buffer;
     const ssize_t bytes = ::recv(socket_.descriptor(), buffer.data(), buffer.size(), 0);
     return bytes > 0 ? std::string(buffer.data(), static_cast<std::size_t>(bytes)) : std::string();
@@ -50,37 +50,37 @@ class Supervisor {
 
 }  // namespace
 
-TEST_CASE("a supervisor hears the status, one message each time") {
-  Supervisor supervisor;
+TEST_CASE("a manager next_message the status, one message each time") {
+  ServiceManager manager;
   notify_status("reading the journal: 40 %");
   notify_status("ready");
-  CHECK(supervisor.hears() == "STATUS=reading the journal: 40 %");
-  CHECK(supervisor.hears() == "STATUS=ready");
-  CHECK(supervisor.hears().empty());
+  CHECK(manager.next_message() == "STATUS=reading the journal: 40 %");
+  CHECK(manager.next_message() == "STATUS=ready");
+  CHECK(manager.next_message().empty());
 }
 
-TEST_CASE("a status is one line: nothing else is told with it") {
-  Supervisor supervisor;
+TEST_CASE("a line feed in a status does not begin another message") {
+  ServiceManager manager;
   notify_status("one\nREADY=1");
-  CHECK(supervisor.hears() == "STATUS=one READY=1");
+  CHECK(manager.next_message() == "STATUS=one READY=1");
 }
 
-TEST_CASE("a supervisor hears of the start, its end, reloads and the stop") {
-  Supervisor supervisor;
+TEST_CASE("a manager next_message of the start, its end, reloads and the stop") {
+  ServiceManager manager;
   CHECK(os::has_service_manager());
   os::notify_starting("recovering", std::chrono::seconds(30));
-  CHECK(supervisor.hears() == "EXTEND_TIMEOUT_USEC=30000000\nSTATUS=recovering");
+  CHECK(manager.next_message() == "EXTEND_TIMEOUT_USEC=30000000\nSTATUS=recovering");
   os::notify_ready("serving");
-  CHECK(supervisor.hears() == "READY=1\nSTATUS=serving");
+  CHECK(manager.next_message() == "READY=1\nSTATUS=serving");
   os::notify_reloading();
-  CHECK(supervisor.hears().starts_with("RELOADING=1\nMONOTONIC_USEC="));
-  os::notify_alive();
-  CHECK(supervisor.hears() == "WATCHDOG=1");
+  CHECK(manager.next_message().starts_with("RELOADING=1\nMONOTONIC_USEC="));
+  os::notify_watchdog();
+  CHECK(manager.next_message() == "WATCHDOG=1");
   os::notify_stopping("stopping", std::chrono::seconds(15));
-  CHECK(supervisor.hears() == "STOPPING=1\nEXTEND_TIMEOUT_USEC=15000000\nSTATUS=stopping");
+  CHECK(manager.next_message() == "STOPPING=1\nEXTEND_TIMEOUT_USEC=15000000\nSTATUS=stopping");
 }
 
-TEST_CASE("a watchdog is for the process that it names") {
+TEST_CASE("a watchdog applies to the process that it names") {
   CHECK(os::watchdog_interval() == Duration::zero());
   ::setenv("WATCHDOG_USEC", "400000", 1);
   CHECK(os::watchdog_interval() == std::chrono::milliseconds(400));
@@ -90,10 +90,10 @@ TEST_CASE("a watchdog is for the process that it names") {
   ::unsetenv("WATCHDOG_PID");
 }
 
-TEST_CASE("without a supervisor a status is told to nobody") {
+TEST_CASE("without a service manager a status is not sent") {
   ::unsetenv("NOTIFY_SOCKET");
   notify_status("ready");
-  ::setenv("NOTIFY_SOCKET", "/nobody/is/there", 1);
+  ::setenv("NOTIFY_SOCKET", "/not/there", 1);
   notify_status("ready");
   ::unsetenv("NOTIFY_SOCKET");
 }

@@ -44,7 +44,7 @@ std::string failure_of(const Result<Socket>& result) {
 
 }  // namespace
 
-TEST_CASE("port 0 is any free one, and the address tells which") {
+TEST_CASE("port 0 is any free port, and the local address has its number") {
   const Socket socket = listening();
   const std::string address = local_address(socket);
   CHECK(address.starts_with("127.0.0.1:"));
@@ -54,9 +54,9 @@ TEST_CASE("port 0 is any free one, and the address tells which") {
   CHECK(accepted(socket));
 }
 
-TEST_CASE("an IPv6 address is told in brackets, and leaves its port to IPv4") {
+TEST_CASE("an IPv6 address is in brackets, and its port remains free for IPv4") {
   if (!has_ipv6()) return;
-  // Somebody else may have the port under IPv4, but hardly so often.
+  // Another process may use the port under IPv4, but hardly every time.
   bool left_it = false;
   for (int tries = 0; tries < 20 && !left_it; ++tries) {
     const auto socket = listen_tcp("::", 0, 16);
@@ -70,7 +70,7 @@ TEST_CASE("an IPv6 address is told in brackets, and leaves its port to IPv4") {
   CHECK(left_it);
 }
 
-TEST_CASE("a taken port, or what is no numeric address, is told with the address") {
+TEST_CASE("the error of a port in use, or of an address that is not numeric, names the address") {
   const Socket socket = listening();
   const std::string address = local_address(socket);
   const auto port = static_cast<std::uint16_t>(std::stoi(address.substr(10)));
@@ -80,7 +80,7 @@ TEST_CASE("a taken port, or what is no numeric address, is told with the address
   CHECK(failure_of(listen_tcp("192.0.2.1", 0, 16)).starts_with("cannot listen on 192.0.2.1:0: "));
 }
 
-TEST_CASE("an accepted connection has its listener's options") {
+TEST_CASE("an accepted connection has the options of its listener") {
   const Socket socket = listening();
   tune_connection(socket, 100s);
   const Socket client = connect_to(local_address(socket));
@@ -93,7 +93,7 @@ TEST_CASE("an accepted connection has its listener's options") {
   CHECK(option_of(connection, IPPROTO_TCP, TCP_KEEPCNT) == 4);
 }
 
-TEST_CASE("a short keepalive is whole seconds, one at least; a unix socket has none") {
+TEST_CASE("a keepalive is whole seconds, at least 1; a unix socket has none") {
   const Socket socket = listening();
   tune_connection(socket, 1ms);
   CHECK(option_of(socket, IPPROTO_TCP, TCP_KEEPIDLE) == 1);
@@ -103,7 +103,7 @@ TEST_CASE("a short keepalive is whole seconds, one at least; a unix socket has n
   CHECK(option_of(one, SOL_SOCKET, SO_KEEPALIVE) == 0);
 }
 
-TEST_CASE("a unix socket gets the mode and the group that were asked for") {
+TEST_CASE("a unix socket gets the configured mode and group") {
   const Directory directory;
   const std::string path = directory.file("socket");
   for (const unsigned mode : {0600U, 0660U, 0666U, 0620U}) {
@@ -120,7 +120,7 @@ TEST_CASE("a unix socket gets the mode and the group that were asked for") {
   CHECK(file_status_of(path).st_gid == ::getegid());
 }
 
-TEST_CASE("without a mode the umask decides, and it is left as it was") {
+TEST_CASE("without a mode the umask applies, and it remains unchanged") {
   const Directory directory;
   const mode_t before = ::umask(027);
   const auto by_umask = listen_unix(directory.file("one"), {}, 16);
@@ -131,7 +131,7 @@ TEST_CASE("without a mode the umask decides, and it is left as it was") {
   CHECK((file_status_of(directory.file("two")).st_mode & 0777U) == 0666);
 }
 
-TEST_CASE("a unix socket that nobody serves is replaced, a served one is not") {
+TEST_CASE("a unix socket is replaced if no process serves it") {
   const Directory directory;
   const std::string path = directory.file("socket");
   { const auto stale = listen_unix(path, {}, 16); }
@@ -142,7 +142,7 @@ TEST_CASE("a unix socket that nobody serves is replaced, a served one is not") {
   CHECK(connect_to("unix:" + path));
 }
 
-TEST_CASE("a served unix socket whose backlog is full is served") {
+TEST_CASE("a unix socket whose backlog is full counts as served") {
   const Directory directory;
   const std::string path = directory.file("socket");
   const auto served = listen_unix(path, {}, 0);
@@ -152,7 +152,7 @@ TEST_CASE("a served unix socket whose backlog is full is served") {
   CHECK(failure_of(listen_unix(path, {}, 16)) == "unix:" + path + ": another server listens there");
 }
 
-TEST_CASE("what is no socket, or cannot be one, is left alone") {
+TEST_CASE("a file that is not a socket is not replaced, and an unusable path is an error") {
   const Directory directory;
   const std::string path = directory.file("file");
   std::ofstream(path) << "precious";
@@ -164,7 +164,7 @@ TEST_CASE("what is no socket, or cannot be one, is left alone") {
       failure_of(listen_unix(directory.file("none/socket"), {}, 16)).starts_with("cannot listen"));
 }
 
-TEST_CASE("a unix socket without its group is not left behind") {
+TEST_CASE("a unix socket whose group does not exist is removed") {
   const Directory directory;
   const std::string path = directory.file("socket");
   CHECK(failure_of(listen_unix(path, {.mode = {}, .group = "no-such-group"}, 16)) ==
@@ -172,7 +172,7 @@ TEST_CASE("a unix socket without its group is not left behind") {
   CHECK_FALSE(std::filesystem::exists(path));
 }
 
-TEST_CASE("a file that takes a unix socket's place keeps its mode and its group") {
+TEST_CASE("a file that replaces a unix socket keeps its mode and its group") {
   const Directory directory;
   const std::string path = directory.file("socket");
   const std::string precious = directory.file("precious");
@@ -205,10 +205,10 @@ TEST_CASE("a file that takes a unix socket's place keeps its mode and its group"
   check_refused(directory.file("other"));
   std::filesystem::rename(precious, path);
   check_refused(path);
-  CHECK_FALSE(grant_access(path, access).ok());  // it has gone
+  CHECK_FALSE(grant_access(path, access).ok());  // it is removed
 }
 
-TEST_CASE("a default ACL of the directory takes nothing from the mode that was asked for") {
+TEST_CASE("a default ACL of the directory does not change the configured mode") {
   const Directory directory;
   const std::string inside = directory.file("shared");
   std::filesystem::create_directory(inside);
@@ -225,7 +225,7 @@ TEST_CASE("a default ACL of the directory takes nothing from the mode that was a
   CHECK((file_status_of(inside + "/socket").st_mode & 07777U) == 0666);
 }
 
-TEST_CASE("a path is removed by the socket that it belongs to") {
+TEST_CASE("a path is removed only by the socket that it belongs to") {
   const Directory directory;
   const std::string path = directory.file("socket");
   const auto first = listen_unix(path, {}, 16);
@@ -239,7 +239,7 @@ TEST_CASE("a path is removed by the socket that it belongs to") {
   CHECK_FALSE(std::filesystem::exists(path));
 }
 
-TEST_CASE("a refused connection gets its line and the end, whatever it has sent") {
+TEST_CASE("a refused connection receives the line and the end, whatever it has sent") {
   const Socket socket = listening();
   for (const std::string& sent :
        {std::string(), std::string("stats\r\n"), std::string(4000, 'x')}) {
@@ -250,7 +250,7 @@ TEST_CASE("a refused connection gets its line and the end, whatever it has sent"
   }
 }
 
-TEST_CASE("a read fills the buffers in order and tells when there is nothing or no more") {
+TEST_CASE("a read fills the buffers in order, and reports an empty or ended stream") {
   auto [one, other] = connected_pair();
   std::array<char, 3> first{};
   std::array<char, 10> second{};
@@ -266,7 +266,7 @@ TEST_CASE("a read fills the buffers in order and tells when there is nothing or 
   CHECK(read_into(one, buffers).kind == Transfer::Kind::end);
 }
 
-TEST_CASE("a write takes the pieces in order, and at most as many as one call can") {
+TEST_CASE("a write sends the pieces in order, and at most kMaxPieces of them") {
   const auto [one, other] = connected_pair();
   const std::array<std::string_view, 3> pieces = {"ab", "", "cde"};
   CHECK(write_from(one, pieces).bytes == 5);
@@ -275,7 +275,7 @@ TEST_CASE("a write takes the pieces in order, and at most as many as one call ca
   CHECK(write_from(one, many).bytes == kMaxPieces);
 }
 
-TEST_CASE("a write to nobody fails, and does so without a signal") {
+TEST_CASE("a write to a closed connection fails without a signal") {
   const auto before = std::signal(SIGPIPE, SIG_IGN);
   auto [one, other] = connected_pair();
   other = Socket();
@@ -284,7 +284,7 @@ TEST_CASE("a write to nobody fails, and does so without a signal") {
   std::signal(SIGPIPE, before);
 }
 
-TEST_CASE("a write into a full connection is for later") {
+TEST_CASE("a write to a full connection would block") {
   const auto [one, other] = connected_pair();
   const std::string much(1 << 20, 'x');
   const std::array<std::string_view, 1> pieces = {much};
@@ -299,7 +299,7 @@ TEST_CASE("a write into a full connection is for later") {
   CHECK(read_exactly(other, written).size() == written);
 }
 
-TEST_CASE("what has arrived and was not read is there") {
+TEST_CASE("bytes that have arrived are unread until they are read") {
   const auto [one, other] = connected_pair();
   CHECK_FALSE(has_unread(one));
   write_all(other, "abc");
@@ -307,10 +307,10 @@ TEST_CASE("what has arrived and was not read is there") {
   read_some(one);
   CHECK_FALSE(has_unread(one));
   half_close(other);
-  CHECK_FALSE(has_unread(one));  // an end is nothing to read
+  CHECK_FALSE(has_unread(one));  // the end is not a byte
 }
 
-TEST_CASE("output that has ended leaves the input open") {
+TEST_CASE("the end of the output leaves the input open") {
   const auto [one, other] = connected_pair();
   const std::array<std::string_view, 1> pieces = {"last"};
   write_from(one, pieces);

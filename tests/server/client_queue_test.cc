@@ -1,4 +1,4 @@
-// Clients that wait for one thing.
+// ClientQueue, with clients that are closed while they are queued.
 #include "server/client_queue.h"
 
 #include <map>
@@ -14,7 +14,7 @@ using server::ClientQueue;
 using server::QueuedIn;
 
 // Finds clients by session, as the server does.
-struct Book {
+struct Sessions {
   std::map<SessionId, Client*> clients;
   Client* operator()(SessionId session) const {
     const auto found = clients.find(session);
@@ -25,21 +25,21 @@ struct Book {
 
 struct TwoClients {
   TwoClients() {
-    book.add(a);
-    book.add(b);
+    sessions.add(a);
+    sessions.add(b);
   }
 
   TestServer server;
   TestClient a{server};
   TestClient b{server};
-  Book book;
+  Sessions sessions;
 };
 
 }  // namespace
 
 TEST_CASE("clients are taken in the order in which they were added, each once") {
   TwoClients clients;
-  auto& [server, a, b, book] = clients;
+  auto& [server, a, b, sessions] = clients;
   ClientQueue queue(&QueuedIn::dirty);
   CHECK(queue.empty());
   queue.add(b.client);
@@ -47,21 +47,21 @@ TEST_CASE("clients are taken in the order in which they were added, each once") 
   queue.add(b.client);
   CHECK(queue.size() == 2);
   std::vector<Client*> taken;
-  queue.take_all(book, [&](Client& client) { taken.push_back(&client); });
+  queue.take_all(sessions, [&](Client& client) { taken.push_back(&client); });
   CHECK(taken == std::vector<Client*>{&b.client, &a.client});
   CHECK(queue.empty());
   CHECK_FALSE(a.client.queued.dirty);
 }
 
-TEST_CASE("who is added while all are taken stays for the next time") {
+TEST_CASE("a client that is added while all are taken stays queued") {
   TestServer server;
   TestClient a(server);
-  Book book;
-  book.add(a);
+  Sessions sessions;
+  sessions.add(a);
   ClientQueue queue(&QueuedIn::dirty);
   queue.add(a.client);
   int visits = 0;
-  queue.take_all(book, [&](Client& client) {
+  queue.take_all(sessions, [&](Client& client) {
     ++visits;
     queue.add(client);
   });
@@ -69,28 +69,28 @@ TEST_CASE("who is added while all are taken stays for the next time") {
   CHECK(queue.size() == 1);
 }
 
-TEST_CASE("a client that was closed is not taken, nor one that has its session id now") {
+TEST_CASE("neither a closed client is taken, nor a client that reuses its session id") {
   TwoClients clients;
-  auto& [server, a, b, book] = clients;
+  auto& [server, a, b, sessions] = clients;
   ClientQueue queue(&QueuedIn::held);
   queue.add(a.client);
   queue.add(b.client);
-  book.clients[a.client.session()] = &b.client;  // reused; its flag is that of another entry
+  sessions.clients[a.client.session()] = &b.client;  // reused; its flag is that of another entry
   b.client.queued.held = false;
-  CHECK(queue.take_first(book) == nullptr);
-  book.clients.clear();
-  CHECK(queue.take_first(book) == nullptr);
+  CHECK(queue.take_first(sessions) == nullptr);
+  sessions.clients.clear();
+  CHECK(queue.take_first(sessions) == nullptr);
   CHECK(queue.empty());
 }
 
-TEST_CASE("the first is taken in turn, however many pass through") {
+TEST_CASE("the first client is taken, however many pass through the queue") {
   TwoClients clients;
-  auto& [server, a, b, book] = clients;
+  auto& [server, a, b, sessions] = clients;
   ClientQueue queue(&QueuedIn::deferred);
   queue.add(a.client);
   queue.add(b.client);
   for (int i = 0; i < 1000; ++i) {
-    Client* const first = queue.take_first(book);
+    Client* const first = queue.take_first(sessions);
     REQUIRE(first == (i % 2 == 0 ? &a.client : &b.client));
     queue.add(*first);
     REQUIRE(queue.size() == 2);

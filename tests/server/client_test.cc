@@ -7,18 +7,18 @@ namespace tubed::server_test {
 using loop_test::half_close;
 using loop_test::read_some;
 using loop_test::read_to_end;
+using loop_test::run_ticks;
 using loop_test::run_until;
-using loop_test::turn;
 using loop_test::write_all;
 
 namespace {
 
-// Turns until the client was told of something, and forgets that it was.
+// Runs the loop until the client is dirty, and clears the list of dirty clients.
 void await_dirty(TestClient& remote) {
-  auto& heard = remote.server.host.dirty;
-  REQUIRE(run_until(remote.server.loop, [&] { return !heard.empty(); }));
-  CHECK(heard.front() == &remote.client);
-  heard.clear();
+  auto& dirty = remote.server.host.dirty;
+  REQUIRE(run_until(remote.server.loop, [&] { return !dirty.empty(); }));
+  CHECK(dirty.front() == &remote.client);
+  dirty.clear();
 }
 
 // One fact was appended, and is durable after commit().
@@ -30,7 +30,7 @@ class SlowLog final : public NullLog {
 
 }  // namespace
 
-TEST_CASE("what arrives is acted on in a turn, and the replies wait to be written") {
+TEST_CASE("input is handled in a tick, and its replies wait to be written") {
   TestServer server;
   TestClient remote(server);
   write_all(remote.peer, "list-tube-used\r\nput 0 0 10 2\r\nhi\r\n");
@@ -40,11 +40,11 @@ TEST_CASE("what arrives is acted on in a turn, and the replies wait to be writte
   CHECK_FALSE(remote.client.done());
   CHECK(remote.client.write(NullLog()));
   CHECK(read_some(remote.peer) == "USING default\r\nINSERTED 1\r\n");
-  CHECK_FALSE(remote.client.write(NullLog()));  // nothing more to take
+  CHECK_FALSE(remote.client.write(NullLog()));  // no replies are left
   CHECK_FALSE(remote.client.done());
 }
 
-TEST_CASE("a body comes whole, however it is cut and wherever it is read to") {
+TEST_CASE("a body arrives complete, however it is split and wherever it is read to") {
   TestServer server;
   TestClient remote(server);
   for (const std::size_t size : {10U, 4095U, 4096U, 5000U, 65535U}) {
@@ -65,7 +65,7 @@ TEST_CASE("a body comes whole, however it is cut and wherever it is read to") {
   }
 }
 
-TEST_CASE("it is done when the peer has ended and everything is answered and taken") {
+TEST_CASE("a client is done when the peer has ended and all replies are sent") {
   TestServer server;
   TestClient remote(server);
   write_all(remote.peer, "list-tube-used\r\n");
@@ -77,7 +77,7 @@ TEST_CASE("it is done when the peer has ended and everything is answered and tak
   CHECK(read_some(remote.peer) == "USING default\r\n");
 }
 
-TEST_CASE("it is done after quit") {
+TEST_CASE("a client is done after quit") {
   TestServer server;
   TestClient remote(server);
   write_all(remote.peer, "quit\r\nlist-tube-used\r\n");
@@ -85,7 +85,7 @@ TEST_CASE("it is done after quit") {
   CHECK(remote.client.done());
 }
 
-TEST_CASE("it is done when the connection breaks, whatever was still to be said") {
+TEST_CASE("a client is done when the connection breaks, whatever is unsent") {
   TestServer server;
   TestClient remote(server);
   write_all(remote.peer, "list-tube-used\r\n");
@@ -101,12 +101,12 @@ TEST_CASE("a half-close ends a wait while nothing is read") {
   write_all(remote.peer, "reserve\r\n");
   await_dirty(remote);
   remote.client.update_interest();
-  // One more read's worth is taken while it waits, then the kernel keeps the rest.
+  // It reads once more while it waits; further input stays in the kernel.
   write_all(remote.peer, "list-tube-used\r\n");
   await_dirty(remote);
   remote.client.update_interest();
   write_all(remote.peer, "list-tubes-watched\r\n");
-  turn(server.loop, 5);
+  run_ticks(server.loop, 5);
   CHECK(server.host.dirty.empty());
   half_close(remote.peer);
   await_dirty(remote);
@@ -115,7 +115,7 @@ TEST_CASE("a half-close ends a wait while nothing is read") {
   CHECK(remote.take_replies() == "TIMED_OUT\r\nUSING default\r\nOK 14\r\n---\n- default\n\r\n");
 }
 
-TEST_CASE("one that finishes is done when what was read is answered") {
+TEST_CASE("a finishing client is done when its input is answered") {
   TestServer server;
   TestClient remote(server);
   write_all(remote.peer, "list-tube-used\r\n");
@@ -128,7 +128,8 @@ TEST_CASE("one that finishes is done when what was read is answered") {
 }
 
 TEST_CASE(
-    "one that finishes with input unread waits for its peer's end, so that no reply is lost") {
+    "a finishing client with unread input waits for the end of its peer, so that no reply is "
+    "lost") {
   TestServer server;
   TestClient remote(server);
   write_all(remote.peer, "list-tube-used\r\n");
@@ -147,10 +148,10 @@ TEST_CASE(
   CHECK_FALSE(remote.client.done());
   half_close(remote.peer);
   REQUIRE(run_until(server.loop, [&] { return remote.client.done(); }));
-  CHECK(remote.client.conversation().replies().empty());  // what came later was dropped
+  CHECK(remote.client.conversation().replies().empty());  // later input was dropped
 }
 
-TEST_CASE("one that waits is done as soon as it finishes") {
+TEST_CASE("a waiting client is done as soon as it finishes") {
   TestServer server;
   TestClient remote(server);
   write_all(remote.peer, "reserve\r\n");
@@ -160,7 +161,7 @@ TEST_CASE("one that waits is done as soon as it finishes") {
   CHECK(remote.client.done());
 }
 
-TEST_CASE("one with work left over is not done before it is") {
+TEST_CASE("a finishing client with deferred work is done after that work") {
   TestServer server;
   server.service.set_limits({.work_per_turn = 10}, {});
   TestClient remote(server);
@@ -184,7 +185,8 @@ TEST_CASE("one with work left over is not done before it is") {
   CHECK(taken == answers);
 }
 
-TEST_CASE("a client whose tick is spent is deferred, and read from when its turn comes") {
+TEST_CASE(
+    "a client is deferred when the budget of the tick is spent, and reads when it is resumed") {
   TestServer server;
   TestClient remote(server);
   auto& budget = server.service.tick_budget();
@@ -194,8 +196,8 @@ TEST_CASE("a client whose tick is spent is deferred, and read from when its turn
   auto& deferred = server.host.deferred;
   REQUIRE(run_until(server.loop, [&] { return !deferred.empty(); }));
   CHECK(deferred.front() == &remote.client);
-  CHECK_FALSE(remote.client.is_light());  // nothing is known of it
-  turn(server.loop, 5);
+  CHECK_FALSE(remote.client.is_light());  // unknown until it has read
+  run_ticks(server.loop, 5);
   CHECK(deferred.size() == 1);
   CHECK(remote.take_replies().empty());
   CHECK(server.host.dirty.empty());
@@ -221,7 +223,7 @@ TEST_CASE("a deferred client that finishes is not read from") {
   CHECK(remote.take_replies().empty());
 }
 
-TEST_CASE("a client that goes gives its jobs back and ends the stream") {
+TEST_CASE("a closed client releases its jobs and ends the stream") {
   TestServer server;
   TestClient stays(server);
   {
@@ -235,7 +237,7 @@ TEST_CASE("a client that goes gives its jobs back and ends the stream") {
   CHECK(stays.take_replies() == "RESERVED 1 1\r\nx\r\n");
 }
 
-TEST_CASE("a client from which nothing is read for now is not asked for") {
+TEST_CASE("a client is held back while input is not accepted") {
   TestServer server;
   TestClient remote(server);
   server.host.reads = false;
@@ -244,7 +246,7 @@ TEST_CASE("a client from which nothing is read for now is not asked for") {
   CHECK_FALSE(remote.client.is_held_back());
 }
 
-TEST_CASE("a reply that tells of what is not durable stays, and nobody is blamed for it") {
+TEST_CASE("a reply that is not durable yet is held back, and does not count as unsent") {
   TestServer server;
   TestClient remote(server);
   remote.sends("use a\r\n");

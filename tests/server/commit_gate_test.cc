@@ -1,4 +1,4 @@
-// The commit gate of one client.
+// CommitGate, against a naive list of the Lsn of each byte.
 #include "server/commit_gate.h"
 
 #include <random>
@@ -9,13 +9,13 @@
 using tubed::Lsn;
 using tubed::server::CommitGate;
 
-TEST_CASE("where everything is durable at once, everything is sent") {
+TEST_CASE("with a log that is durable at once, everything is sent") {
   CommitGate gate;
   CHECK(gate.sendable(10, 0, 0) == 10);
   CHECK_FALSE(gate.holds());
 }
 
-TEST_CASE("a reply waits for what was appended when it was made") {
+TEST_CASE("a reply waits for the position at which it was made") {
   CommitGate gate;
   CHECK(gate.sendable(10, 1, 0) == 0);
   CHECK(gate.holds());
@@ -24,7 +24,7 @@ TEST_CASE("a reply waits for what was appended when it was made") {
   CHECK_FALSE(gate.holds());
 }
 
-TEST_CASE("older replies are sent while newer ones wait") {
+TEST_CASE("older replies are sent while newer replies wait") {
   CommitGate gate;
   CHECK(gate.sendable(10, 0, 0) == 10);
   CHECK(gate.sendable(30, 2, 0) == 10);
@@ -45,9 +45,10 @@ TEST_CASE("a reply that is made while nothing waits is sent at once") {
 namespace {
 
 // A log with several commits in flight, which end in order, and a client.
-class Life {
+class Simulation {
  public:
-  explicit Life(std::uint64_t seed, std::size_t in_flight) : random_(seed), in_flight_(in_flight) {}
+  explicit Simulation(std::uint64_t seed, std::size_t in_flight)
+      : random_(seed), in_flight_(in_flight) {}
 
   void step() {
     switch (random_() % 4) {
@@ -67,7 +68,7 @@ class Life {
     }
   }
 
-  // How many of the client's bytes the gate lets through, and how many might be.
+  // Bytes that may be sent, according to the gate and to the naive list.
   std::size_t sendable() { return gate_.sendable(lsns_.size(), appended_, durable_); }
   std::size_t durable() const {
     std::size_t count = 0;
@@ -91,32 +92,33 @@ class Life {
   std::size_t in_flight_;
   CommitGate gate_;
   std::vector<Lsn> commits_;
-  std::vector<Lsn> lsns_;  // what each buffered byte waits for
+  std::vector<Lsn> lsns_;  // the position for which each buffered byte waits
   Lsn appended_ = 0;
   Lsn durable_ = 0;
 };
 
 }  // namespace
 
-TEST_CASE("against a list of every byte's number, with up to eight commits in flight") {
+TEST_CASE("the gate agrees with the naive list, with up to eight commits in flight") {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     CAPTURE(seed);
-    Life life(seed, 1 + seed % 8);
+    Simulation simulation(seed, 1 + seed % 8);
     for (int step = 0; step < 200; ++step) {
-      life.step();
-      const std::size_t sendable = life.sendable();
-      REQUIRE(sendable == life.durable());
-      life.send_some(sendable);
+      simulation.step();
+      const std::size_t sendable = simulation.sendable();
+      REQUIRE(sendable == simulation.durable());
+      simulation.send_some(sendable);
     }
   }
 }
 
-TEST_CASE("with very many ticks in one commit nothing is sent too early, and all in the end") {
-  Life life(1, 1);
+TEST_CASE(
+    "with thousands of ticks in one commit nothing is sent too early, and everything after it") {
+  Simulation simulation(1, 1);
   for (int tick = 0; tick < 10'000; ++tick) {
-    life.append_and_reply();
-    REQUIRE(life.sendable() == 0);
+    simulation.append_and_reply();
+    REQUIRE(simulation.sendable() == 0);
   }
-  life.end_all_commits();
-  CHECK(life.sendable() == life.buffered());
+  simulation.end_all_commits();
+  CHECK(simulation.sendable() == simulation.buffered());
 }

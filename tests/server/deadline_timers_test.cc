@@ -13,74 +13,74 @@ using server::DeadlineTimer;
 
 namespace {
 
-struct Alarm {
+struct TestTimer {
   loop::Loop loop;
-  int rung = 0;
-  DeadlineTimer timer{loop, [this] { ++rung; }};
+  int expirations = 0;
+  DeadlineTimer timer{loop, [this] { ++expirations; }};
 
-  bool rings(int times) {
-    return run_until(loop, [&] { return rung == times; });
+  bool expires(int times) {
+    return run_until(loop, [&] { return expirations == times; });
   }
-  void turn_for(Duration duration) {
+  void run_for(Duration duration) {
     const Time begin = monotonic_now();
-    while (monotonic_now() - begin < duration) loop_test::turn(loop);
+    while (monotonic_now() - begin < duration) loop_test::run_ticks(loop);
   }
 };
 
 }  // namespace
 
-TEST_CASE("rings at its deadline and can be armed again") {
-  Alarm alarm;
+TEST_CASE("a timer expires at its deadline and can be armed again") {
+  TestTimer test;
   for (int times = 1; times <= 3; ++times) {
     const Time now = monotonic_now();
-    alarm.timer.arm(now + 5ms, now);
-    REQUIRE(alarm.rings(times));
+    test.timer.arm(now + 5ms, now);
+    REQUIRE(test.expires(times));
     CHECK(monotonic_now() - now >= 3ms);
     CHECK(monotonic_now() - now < 2s);
   }
 }
 
 TEST_CASE("an earlier deadline replaces a later one") {
-  Alarm alarm;
+  TestTimer test;
   const Time now = monotonic_now();
-  alarm.timer.arm(now + 1h, now);
-  alarm.timer.arm(now + 5ms, now);
-  CHECK(alarm.rings(1));
+  test.timer.arm(now + 1h, now);
+  test.timer.arm(now + 5ms, now);
+  CHECK(test.expires(1));
 }
 
 TEST_CASE("a later deadline leaves the timer as it is") {
-  Alarm alarm;
+  TestTimer test;
   const Time now = monotonic_now();
-  alarm.timer.arm(now + 5ms, now);
-  alarm.timer.arm(now + 1h, now);
-  alarm.timer.arm(kNever, now);
-  CHECK(alarm.rings(1));
-  alarm.turn_for(10ms);
-  CHECK(alarm.rung == 1);
-  // It has rung in vain perhaps; now the later one counts again.
+  test.timer.arm(now + 5ms, now);
+  test.timer.arm(now + 1h, now);
+  test.timer.arm(kNever, now);
+  CHECK(test.expires(1));
+  test.run_for(10ms);
+  CHECK(test.expirations == 1);
+  // The timer may have expired early, without effect; a later deadline applies again.
   const Time later = monotonic_now();
-  alarm.timer.arm(later + 5ms, later);
-  CHECK(alarm.rings(2));
+  test.timer.arm(later + 5ms, later);
+  CHECK(test.expires(2));
 }
 
-TEST_CASE("never is never") {
-  Alarm alarm;
-  alarm.timer.arm(kNever, monotonic_now());
-  alarm.turn_for(5ms);
-  CHECK(alarm.rung == 0);
+TEST_CASE("a deadline of kNever does not expire") {
+  TestTimer test;
+  test.timer.arm(kNever, monotonic_now());
+  test.run_for(5ms);
+  CHECK(test.expirations == 0);
 }
 
-TEST_CASE("what is over rings at once, however long it is over") {
-  Alarm alarm;
+TEST_CASE("a deadline in the past expires at once, however old it is") {
+  TestTimer test;
   const Time now = monotonic_now();
-  alarm.timer.arm(now, now);
-  CHECK(alarm.rings(1));
-  alarm.timer.arm(now - 1h, now);
-  CHECK(alarm.rings(2));
-  alarm.timer.arm(Time::min(), now);
-  CHECK(alarm.rings(3));
-  alarm.timer.arm(Time::min(), now);
-  CHECK(alarm.rings(4));
+  test.timer.arm(now, now);
+  CHECK(test.expires(1));
+  test.timer.arm(now - 1h, now);
+  CHECK(test.expires(2));
+  test.timer.arm(Time::min(), now);
+  CHECK(test.expires(3));
+  test.timer.arm(Time::min(), now);
+  CHECK(test.expires(4));
 }
 
 }  // namespace tubed::server_test

@@ -70,7 +70,7 @@ struct Ticking {
     log.commit();
     scheduler.log_advanced();
   }
-  void run_a_while() { loop_test::turn(loop, 10); }
+  void run_a_while() { loop_test::run_ticks(loop, 10); }
 
   loop::Loop loop;
   os::Log quiet{[](std::string_view) { return true; }, [] { return Duration(); }};

@@ -1,4 +1,4 @@
-// The end of a server that is asked to stop more than once.
+// The end of a server that is asked to stop twice.
 #include <csignal>
 
 #include <doctest/doctest.h>
@@ -9,29 +9,30 @@
 using namespace tubed;
 using namespace tubed::loop_test;
 
-TEST_CASE("a signal after the last client of a server without a journal has gone is no crash") {
+TEST_CASE("a signal after the last client was closed does not crash a server without a journal") {
   struct Watcher {
     loop::Handle<uv_prepare_t> prepare{this};
     os::Socket client;
-    int turns = 0;
-    bool asked_again = false;
+    int ticks = 0;
+    bool signalled_again = false;
 
     explicit Watcher(loop::Loop& loop) {
       uv_prepare_init(loop.uv(), prepare.get());
-      // Started first, it is called last: behind the end of the server's turn, before its events.
+      // libuv calls the handle that was started first last: after the end of the server's tick and
+      // before its events.
       uv_prepare_start(prepare.get(), [](uv_prepare_t* handle) {
         loop::owner_of<Watcher>(handle).before_events();
       });
     }
     void before_events() {
-      if (++turns == 1) return;  // the events of this turn are the connection
-      if (turns == 2) std::raise(SIGTERM);
-      if (asked_again) return;
-      // The end of the stream: the server has closed its last client in the turn that has just
+      if (++ticks == 1) return;  // the event of this iteration is the connection
+      if (ticks == 2) std::raise(SIGTERM);
+      if (signalled_again) return;
+      // The end of the stream: the server has closed its last client in the tick that has just
       // ended.
       char bytes[100];
       const auto transfer = os::read_into(client, bytes);
-      if (transfer.kind == os::Transfer::Kind::end) asked_again = std::raise(SIGTERM) == 0;
+      if (transfer.kind == os::Transfer::Kind::end) signalled_again = std::raise(SIGTERM) == 0;
     }
   };
 
@@ -50,10 +51,10 @@ TEST_CASE("a signal after the last client of a server without a journal has gone
   settings.listeners.front().path = directory.file("socket");
   server::Server server(loop, log, settings, [&] { return Result<Settings>(settings); });
   REQUIRE(server.listen({}).ok());
-  // It stays silent, so that a timer ends its connection, and not the signal's own turn.
+  // The client sends nothing, so that a timer closes it, and not the tick of the signal.
   watcher.client = connect_to("unix:" + directory.file("socket"));
   CHECK(server.run());
-  CHECK(watcher.asked_again);
+  CHECK(watcher.signalled_again);
   REQUIRE_FALSE(lines.empty());
   CHECK(lines.back().find("stopped") != std::string::npos);
 }

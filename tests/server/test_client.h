@@ -1,5 +1,5 @@
-// A client of the server with its other end, for the tests of server/: a socket pair, a queue, and
-// a host that only records what it is asked.
+// Helpers for the tests of server/: a client of the server and its peer, connected by a socket
+// pair; a queue; and a host that records its calls.
 #pragma once
 
 #include <memory>
@@ -42,7 +42,7 @@ struct TestServer {
   std::vector<char> read_buffer = std::vector<char>(64 * 1024);
 };
 
-// One client and its other end.
+// One client and its peer.
 struct TestClient {
   explicit TestClient(TestServer& shared) : TestClient(shared, loop_test::connected_pair()) {}
 
