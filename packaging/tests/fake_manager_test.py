@@ -1,5 +1,7 @@
-"""tubed under a service manager that the test implements: sockets that it passes by name, messages to
-the manager, the watchdog, drain and restart. packaging/tests/nspawn tests the same with systemd.
+"""tubed under a service manager that the test implements.
+
+The tests cover sockets that the manager passes by name, messages to the manager, the watchdog, drain
+and restart. packaging/tests/nspawn tests the same with systemd.
 
   TUBED_PROGRAM=build/dev/src/tubed python3 packaging/tests/fake_manager_test.py
 """
@@ -175,7 +177,7 @@ class ManagerTest(DaemonTest):
         daemon.manager.wait_for("READY", "1")
         return daemon
 
-    def ask_at(self, address):
+    def list_tube_used_at(self, address):
         client = Client(address)
         try:
             return client.ask("list-tube-used")
@@ -204,15 +206,15 @@ def address_of(listener):
 class Sockets(ManagerTest):
     def check(self, sockets, names, *flags):
         daemon = self.supervise(*flags, sockets=sockets, names=names)
-        told = {}
+        found = {}
         for line in daemon.lines_with("listening"):
             address = re.search(r' address="?([^" ]+)', line)[1]
             name = re.search(r' inherited="?([^" ]*)', line)
-            told[address] = name[1] if name else None
+            found[address] = name[1] if name else None
         expected = {address_of(each): name for each, name in zip(sockets, names)}
-        self.assertEqual(told, expected, daemon.lines)
+        self.assertEqual(found, expected, daemon.lines)
         for address in expected:
-            self.assertEqual(self.ask_at(address), "USING default")
+            self.assertEqual(self.list_tube_used_at(address), "USING default")
         return daemon
 
     def test_by_name_in_both_orders(self):
@@ -222,7 +224,7 @@ class Sockets(ManagerTest):
         # The manager owns the sockets, so they exist after the end.
         self.assertTrue((self.directory / "local.sock").exists())
 
-    def test_one_for_http_is_no_client_s(self):
+    def test_a_socket_for_http_serves_no_queue_clients(self):
         tcp, local = self.tcp(), self.local()
         web, path = self.tcp(), self.local("http.sock")
         mine = str(self.directory / "mine.sock")
@@ -236,7 +238,7 @@ class Sockets(ManagerTest):
                 client.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
                 self.assertIn(b" 200 OK\r\n", client.rest())
                 client.close()
-            self.assertEqual(self.ask_at(address_of(tcp)), "USING default")
+            self.assertEqual(self.list_tube_used_at(address_of(tcp)), "USING default")
             replaced = daemon.lines_with("configured listener replaced")
             self.assertEqual(len(replaced), len(flags) // 2, replaced)
             self.end(daemon)
@@ -245,11 +247,11 @@ class Sockets(ManagerTest):
         self.assertTrue((self.directory / "http.sock").exists())
         self.assertFalse(os.path.exists(mine))
 
-    def test_one_for_http_alone_replaces_no_listener(self):
+    def test_a_single_socket_for_http_replaces_no_listener(self):
         daemon = self.supervise("--listen", "127.0.0.1:0", sockets=[self.tcp()], names=["http"],
                                 listeners=1)
         self.assertEqual((len(daemon.addresses), len(daemon.http_addresses)), (1, 1))
-        self.assertEqual(self.ask_at(daemon.addresses[0]), "USING default")
+        self.assertEqual(self.list_tube_used_at(daemon.addresses[0]), "USING default")
 
     def test_several_of_a_kind(self):
         self.check([self.tcp(), self.local("a"), self.tcp(), self.local("b")],
@@ -265,11 +267,11 @@ class Sockets(ManagerTest):
             self.skipTest(f"no IPv6 here: {error}")
         self.check([listener], ["tcp"])
 
-    def test_more_than_a_few(self):
+    def test_many_sockets(self):
         sockets = [self.tcp() for _ in range(12)] + [self.local(f"s{i}") for i in range(12)]
         self.check(sockets, ["tcp"] * 12 + ["local"] * 12)
 
-    def test_what_is_no_listening_stream_socket(self):
+    def test_descriptors_that_are_not_listening_stream_sockets(self):
         udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         idle = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         near, far = socket.socketpair()
@@ -283,15 +285,15 @@ class Sockets(ManagerTest):
                 self.assertTrue(lines[0].startswith("tubed: "), lines)
         far.close()
 
-    def test_another_process_is_meant(self):
+    def test_a_process_id_of_another_process(self):
         listener = self.tcp()
         daemon = self.supervise("--listen", "127.0.0.1:0", sockets=[listener], names=["tcp"],
                                 environment={"LISTEN_PID": str(os.getpid())})
         self.assertNotIn(address_of(listener), daemon.addresses)
         self.assertEqual(daemon.lines_with("inherited="), [])
-        self.assertEqual(self.ask_at(daemon.addresses[0]), "USING default")
+        self.assertEqual(self.list_tube_used_at(daemon.addresses[0]), "USING default")
 
-    def test_they_replace_what_is_configured_of_their_kind(self):
+    def test_inherited_sockets_replace_configured_listeners_of_their_kind(self):
         tcp, local = self.tcp(), self.local()
         mine = f"unix:{self.directory}/mine.sock"
         daemon = self.supervise("--listen", "127.0.0.1:0", "--listen", mine, sockets=[local],
@@ -302,13 +304,13 @@ class Sockets(ManagerTest):
         self.assertIn(mine, line)
         self.assertIn(" warning ", line)
         for address in daemon.addresses:
-            self.assertEqual(self.ask_at(address), "USING default")
+            self.assertEqual(self.list_tube_used_at(address), "USING default")
         daemon = self.supervise("--listen", "127.0.0.1:0", "--listen", mine, sockets=[tcp],
                                 names=["tcp"], listeners=2)
         self.assertEqual(set(daemon.addresses), {address_of(tcp), mine})
         self.assertIn("127.0.0.1:0", daemon.wait_for_line("configured listener replaced"))
 
-    def test_the_same_address_is_no_clash(self):
+    def test_a_configured_listener_with_the_same_address(self):
         tcp, local = self.tcp(), self.local()
         config = self.write_config("".join(f'[[listen]]\naddress = "{address_of(each)}"\n'
                                            for each in (tcp, local)))
@@ -342,7 +344,7 @@ class Sockets(ManagerTest):
             process.stderr.close()
         try:
             for address, name in (("unix:" + path, "local"), (tcp, "tcp")):
-                self.assertEqual(self.ask_at(address), "USING default")
+                self.assertEqual(self.list_tube_used_at(address), "USING default")
                 line = f"listening address={address} inherited={name}"
                 until(line, lambda line=line: line in "".join(log))
         finally:
@@ -359,7 +361,7 @@ class Notify(ManagerTest):
             daemon = self.serve(manager=manager)
             index, pairs = manager.wait_for("READY", "1")
             self.assertTrue(pairs["STATUS"].startswith("serving: 0 ready jobs"), pairs)
-            self.assertEqual(self.ask_at(daemon.addresses[0]), "USING default")
+            self.assertEqual(self.list_tube_used_at(daemon.addresses[0]), "USING default")
             daemon.signal(signal.SIGTERM)
             manager.wait_for("STOPPING", "1", after=index + 1)
             self.assertEqual(daemon.wait(), 0)
@@ -369,13 +371,13 @@ class Notify(ManagerTest):
             self.assertEqual(len(manager.times("STOPPING")), 1)
             self.assertEqual(manager.times("WATCHDOG"), [])
 
-    def test_nobody_there(self):
+    def test_a_notify_socket_that_does_not_exist(self):
         for path in (str(self.directory / "no" / "such"), "@tubed-test-nobody", "nonsense", ""):
             daemon = self.supervise("--listen", "127.0.0.1:0", listeners=1,
                                     environment={"NOTIFY_SOCKET": path})
-            self.assertEqual(self.ask_at(daemon.addresses[0]), "USING default")
+            self.assertEqual(self.list_tube_used_at(daemon.addresses[0]), "USING default")
 
-    def test_ready_is_told_after_recovery(self):
+    def test_ready_is_sent_after_recovery(self):
         journal = self.directory / "journal"
         journal.mkdir()
         count = 20_000 if SANITIZED else 200_000
@@ -405,7 +407,7 @@ class Notify(ManagerTest):
         self.assertEqual(code, 73, errors)
         self.assertEqual(manager.times("READY"), [])
 
-    def test_status_says_what_there_is(self):
+    def test_status_counts_jobs_and_connections(self):
         daemon = self.serve()
         clients = [self.connect(daemon) for _ in range(3)]
         for _ in range(12):
@@ -420,7 +422,7 @@ class Notify(ManagerTest):
         daemon.manager.wait_for("STATUS", "serving: 10 ready jobs, 1 reserved, 2 connections",
                                 after=index)
 
-    def test_status_says_that_puts_are_refused(self):
+    def test_status_shows_that_puts_are_refused(self):
         journal = self.directory / "journal"
         journal.mkdir()
         for flags, reason in ((("--limits-job-memory", "1MiB"), "limits.job_memory is reached"),
@@ -438,7 +440,7 @@ class Notify(ManagerTest):
                 self.assertEqual(client.ask(f"delete {job}"), "DELETED")
             daemon.manager.wait_for("STATUS", "serving: 0 ready jobs", after=index)
 
-    def test_status_is_told_once_a_second_at_most_and_only_when_it_changed(self):
+    def test_status_is_sent_once_a_second_at_most_and_only_when_it_changes(self):
         daemon = self.serve()
         client = self.connect(daemon)
         client.put()
@@ -447,7 +449,7 @@ class Notify(ManagerTest):
         while time.monotonic() < deadline:
             client.put()
         times = daemon.manager.times("STATUS", after=begin)
-        self.assertGreater(len(times), 1, "it changed all the time, and nothing was told")
+        self.assertGreater(len(times), 1, "the status kept changing, and none was sent")
         self.assertGreater(min(b - a for a, b in zip(times, times[1:])), 0.9)
         ready = client.stats()["current-jobs-ready"]
         last, _ = daemon.manager.wait_for("STATUS", f"serving: {ready} ready jobs", after=begin)
@@ -479,7 +481,7 @@ class Notify(ManagerTest):
         self.assertEqual(len(daemon.manager.times("READY")), 4)
 
 
-    def test_an_address_that_is_not_this_file_s_to_change(self):
+    def test_an_address_that_a_unit_sets(self):
         config = self.write_config("")
         daemon = self.serve("--config", config)
         self.write_config('[http]\nlisten = "127.0.0.1:0"\n[tcp]\nbacklog = 7\n'
@@ -499,7 +501,7 @@ class Watchdog(ManagerTest):
     def watched(self, **more):
         return self.serve(environment={"WATCHDOG_USEC": str(round(self.LIMIT * 1e6)), **more})
 
-    def test_pings_come_in_time_under_load(self):
+    def test_pings_arrive_in_time_under_load(self):
         daemon = self.watched()
         begin = time.monotonic()
         waited = seconds_without_processor(daemon.pid)
@@ -526,7 +528,7 @@ class Watchdog(ManagerTest):
         self.assertLess(max(b - a for a, b in zip(times, times[1:])), self.LIMIT + waited)
         self.assertEqual({sender for _, sender, _ in daemon.manager.messages}, {daemon.pid})
 
-    def test_a_server_at_rest_pings_too_and_a_stuck_one_does_not(self):
+    def test_an_idle_server_pings_and_a_stopped_server_does_not(self):
         daemon = self.watched()
         until("three pings", lambda: len(daemon.manager.times("WATCHDOG")) >= 3)
         daemon.freeze()
@@ -536,7 +538,7 @@ class Watchdog(ManagerTest):
         daemon.thaw()
         daemon.manager.wait_for("WATCHDOG", "1", after=before)
 
-    def test_pings_go_on_while_it_drains_and_stops(self):
+    def test_pings_continue_during_a_drain_and_a_stop(self):
         daemon = self.watched()
         daemon.signal(signal.SIGUSR1)
         index, _ = daemon.manager.wait_for("STATUS", "draining")
@@ -555,7 +557,7 @@ class Watchdog(ManagerTest):
         client.read(100)
         return client
 
-    def test_another_process_is_meant(self):
+    def test_a_process_id_of_another_process(self):
         daemon = self.watched(WATCHDOG_PID=str(os.getpid()))
         until("two deadlines to pass", passed(time.monotonic() + 2 * self.LIMIT))
         self.assertEqual(daemon.manager.times("WATCHDOG"), [])
@@ -566,7 +568,7 @@ class Drain(ManagerTest):
         daemon.signal(signal.SIGUSR1)
         return daemon.manager.wait_for("STATUS", "draining")
 
-    def test_it_is_told_and_ends(self):
+    def test_a_drain_begins_and_ends(self):
         daemon = self.serve()
         client = self.connect(daemon)
         client.put()
@@ -580,7 +582,7 @@ class Drain(ManagerTest):
         daemon = self.serve("--drain-exit", "never", "--drain-timeout", "100ms")
         self.drain(daemon)
         until("the timeout, which counts only if it may end", passed(time.monotonic() + 0.5))
-        self.assertEqual(self.ask_at(daemon.addresses[0]), "USING default")
+        self.assertEqual(self.list_tube_used_at(daemon.addresses[0]), "USING default")
 
     def test_when_idle(self):
         daemon = self.serve("--drain-exit", "when-idle")
@@ -606,7 +608,7 @@ class Drain(ManagerTest):
         self.assertEqual(daemon.wait(), 0)
         daemon.manager.wait_for("STOPPING", "1")
 
-    def test_when_idle_ends_with_a_worker_that_goes(self):
+    def test_when_idle_ends_with_the_connection_of_the_last_worker(self):
         daemon = self.serve("--drain-exit", "when-idle")
         client = self.connect(daemon)
         client.put()
@@ -631,7 +633,7 @@ class Drain(ManagerTest):
         self.assertEqual(client.rest(), b"")
         self.assertEqual(daemon.wait(), 0)
 
-    def test_the_timeout_ends_it_all_the_same_and_the_journal_keeps_the_jobs(self):
+    def test_the_timeout_ends_the_drain_and_the_journal_keeps_the_jobs(self):
         journal = self.directory / "journal"
         journal.mkdir()
         daemon = self.serve("-b", str(journal), "--drain-exit", "when-empty", "--drain-timeout",
@@ -663,7 +665,7 @@ class Drain(ManagerTest):
         daemon.manager.catch_up()
         return daemon.manager.statuses()[-1]
 
-    def test_the_last_status_says_what_is_left(self):
+    def test_the_last_status_counts_the_remaining_jobs(self):
         journal = self.directory / "journal"
         journal.mkdir()
         for flags, end in (((), "are lost"), (("-b", str(journal)), "stay in the journal")):
@@ -677,7 +679,7 @@ class Drain(ManagerTest):
             self.assertEqual(self.last_status(daemon),
                              f"drained: 1 ready jobs, 1 delayed, 1 buried {end}")
 
-    def test_after_the_timeout_it_has_drained_too(self):
+    def test_after_the_timeout_the_last_status_is_drained(self):
         daemon = self.serve("--drain-exit", "when-empty", "--drain-timeout", "100ms")
         client = self.connect(daemon)
         client.put()
@@ -693,7 +695,7 @@ class Drain(ManagerTest):
         daemon.signal(signal.SIGTERM)
         self.assertRegex(self.last_status(daemon), "^stopping: ")
 
-    def test_sigusr2_calls_it_off(self):
+    def test_sigusr2_cancels_a_drain(self):
         daemon = self.serve("--drain-exit", "when-idle", "--drain-timeout", "400ms")
         client = self.connect(daemon)
         job = client.put()
@@ -720,13 +722,13 @@ class DrainTask(ManagerTest):
     def config(self, end):
         return self.write_config(f'pid_file = "{self.pid_file}"\n[drain]\nexit = "{end}"\n')
 
-    def test_the_file_is_there_while_it_serves(self):
+    def test_the_file_exists_while_the_server_runs(self):
         daemon = self.start("--config", self.config("never"))
         self.wait_for_pid(daemon)
         self.end(daemon)
         self.assertFalse(self.pid_file.exists())
 
-    def test_returns_at_once_if_drain_never_ends_it(self):
+    def test_returns_at_once_if_the_drain_never_ends(self):
         config = self.config("never")
         daemon = self.start("--config", config)
         code, output, errors = run("--config", config, "--drain")
@@ -734,9 +736,9 @@ class DrainTask(ManagerTest):
         self.assertEqual(output, "The server drains: it refuses puts, and drain.exit is "
                                  "\"never\", so it does not end.\n")
         client = self.connect(daemon)
-        until("it to drain", lambda: client.stats()["draining"] == "true")
+        until("the server to drain", lambda: client.stats()["draining"] == "true")
 
-    def test_waits_for_its_end(self):
+    def test_waits_for_the_end_of_the_server(self):
         config = self.config("when-idle")
         daemon = self.start("--config", config)
         client = self.connect(daemon)
@@ -773,12 +775,12 @@ class DrainTask(ManagerTest):
         self.refused(config)
         self.pid_file.write_text("", encoding="ascii")
         self.refused(config)
-        gone = subprocess.Popen(["true"])
-        gone.wait(SECONDS)
-        self.pid_file.write_text(f"{gone.pid}\n", encoding="ascii")
+        ended = subprocess.Popen(["true"])
+        ended.wait(SECONDS)
+        self.pid_file.write_text(f"{ended.pid}\n", encoding="ascii")
         self.refused(config)
 
-    def test_a_file_left_by_a_crash_hits_nobody(self):
+    def test_a_file_left_by_a_crash_signals_no_other_process(self):
         config = self.config("when-idle")
         daemon = self.start("--config", config)
         self.wait_for_pid(daemon)
@@ -793,7 +795,7 @@ class DrainTask(ManagerTest):
             other.kill()
             other.wait()
 
-    def test_a_new_server_takes_the_file_of_a_crashed_one(self):
+    def test_a_new_server_replaces_the_file_of_a_crashed_server(self):
         config = self.config("never")
         daemon = self.start("--config", config)
         self.wait_for_pid(daemon)
@@ -802,7 +804,7 @@ class DrainTask(ManagerTest):
         self.wait_for_pid(daemon)
 
 
-class Hammer(threading.Thread):
+class PutLoop(threading.Thread):
     """Makes a new connection for each put until it is stopped."""
 
     def __init__(self, address):
@@ -848,39 +850,39 @@ class Restart(ManagerTest):
         options = dict(sockets=listeners, names=["tcp", "local"])
         flags = ("-b", str(journal), "--timeouts-shutdown", "5s")
         daemon = self.serve(*flags, **options)
-        hammers = [Hammer(address_of(each)) for each in listeners for _ in range(2)]
+        loops = [PutLoop(address_of(each)) for each in listeners for _ in range(2)]
         rounds = 5
         for _ in range(rounds):
-            enough = sum(h.counts["ok"] for h in hammers) + 100
-            until("some puts", lambda: sum(h.counts["ok"] for h in hammers) >= enough)
+            enough = sum(h.counts["ok"] for h in loops) + 100
+            until("some puts", lambda: sum(h.counts["ok"] for h in loops) >= enough)
             daemon.signal(signal.SIGTERM)
             self.assertEqual(daemon.wait(), 0)
             daemon = self.supervise(*flags, **options)
-        counts = sum((h.counts for h in hammers if h.stop() is not None), collections.Counter())
+        counts = sum((h.counts for h in loops if h.stop() is not None), collections.Counter())
         print(f"{self.id()}: {dict(counts)},",
-              f"worst {max(h.worst for h in hammers) * 1000:.0f} ms", file=sys.stderr)
+              f"worst {max(h.worst for h in loops) * 1000:.0f} ms", file=sys.stderr)
         self.assertEqual((counts["refused"], counts["reset"]), (0, 0), counts)
         self.assertEqual(counts.keys() - {"ok", "eof", "refused", "reset"}, set(), counts)
         # A connection that was accepted just before the end may be closed unanswered.
-        self.assertLessEqual(counts["eof"], rounds * len(hammers), counts)
+        self.assertLessEqual(counts["eof"], rounds * len(loops), counts)
         client = self.connect(daemon)
         self.assertGreaterEqual(client.stats()["current-jobs-ready"], counts["ok"])
 
-    def slow_to_end(self, **options):
+    def slow_to_stop(self, **options):
         """A daemon with a client that does not read its replies: (daemon, that client)."""
         daemon = self.serve("-z", "8MiB", "--timeouts-shutdown", "1h", **options)
         return daemon, self.unread_reply(daemon)
 
-    def test_who_comes_after_sigterm_is_answered_by_the_next_process(self):
+    def test_connections_after_sigterm_are_answered_by_the_next_process(self):
         listeners = [self.tcp(), self.local()]
-        first, slow = self.slow_to_end(sockets=listeners, names=["tcp", "local"])
+        first, slow = self.slow_to_stop(sockets=listeners, names=["tcp", "local"])
         first.signal(signal.SIGTERM)
         first.wait_for_line("stopping")
         late = [Client(address_of(each)) for each in listeners for _ in range(20)]
         for client in late:
             self.addCleanup(client.close)
             client.send(b"put 0 0 60 4\r\nlate\r\n")
-        until("a moment in which nobody is answered", passed(time.monotonic() + 0.2))
+        until("0.2 s without a reply to pass", passed(time.monotonic() + 0.2))
         for client in late:
             self.assertEqual(select.select([client.socket], [], [], 0)[0], [])
         slow.close()
@@ -890,21 +892,21 @@ class Restart(ManagerTest):
             self.assertRegex(client.line(), r"^INSERTED \d+$")
 
     def test_waiting_clients_are_closed_last(self):
-        daemon, slow = self.slow_to_end()
+        daemon, slow = self.slow_to_stop()
         idle, waiting = self.connect(daemon), self.connect(daemon)
         idle.ask("list-tube-used")
         waiting.send(b"watch nothing\r\nignore default\r\nreserve\r\n")
-        until("it to wait", lambda: idle.stats()["current-waiting"] == 1)
+        until("the client to wait", lambda: idle.stats()["current-waiting"] == 1)
         daemon.signal(signal.SIGTERM)
         self.assertEqual(idle.rest(), b"")
         self.assertEqual([waiting.line(), waiting.line()], ["WATCHING 2", "WATCHING 1"])
-        until("a moment in which it could be closed", passed(time.monotonic() + 0.3))
+        until("0.3 s in which it could be closed to pass", passed(time.monotonic() + 0.3))
         self.assertEqual(select.select([waiting.socket], [], [], 0)[0], [])
         slow.close()
         self.assertEqual(waiting.rest(), b"")
         self.assertEqual(daemon.wait(), 0)
 
-    def test_two_at_once_share_the_sockets(self):
+    def test_two_daemons_share_the_sockets(self):
         """An operator starts a daemon by hand at the same moment: neither blocks the other."""
         listener = self.tcp()
         daemons = [self.supervise(sockets=[listener], names=["tcp"]) for _ in range(2)]

@@ -73,19 +73,19 @@ SHOWN_BOUNDS = {
 
 
 class Rules(unittest.TestCase):
-    def test_promtool_takes_them(self):
-        code, told = promtool("check", "rules", RULES)
-        self.assertEqual(code, 0, told)
+    def test_promtool_accepts_the_rules(self):
+        code, output = promtool("check", "rules", RULES)
+        self.assertEqual(code, 0, output)
 
-    def test_each_alert_as_it_is_meant(self):
-        code, told = promtool("test", "rules", RULES_TEST)
-        self.assertEqual(code, 0, told)
+    def test_each_alert_fires_as_intended(self):
+        code, output = promtool("test", "rules", RULES_TEST)
+        self.assertEqual(code, 0, output)
         alerts = re.findall(r"- alert: (\w+)$", RULES.read_text(encoding="utf-8"), re.M)
         tested = re.findall(r"^  - name: (\w+)$", RULES_TEST.read_text(encoding="utf-8"), re.M)
         self.assertEqual(alerts, [name for name in alerts if name in tested])
         self.assertEqual(len(tested), len(alerts))
 
-    def test_a_wrong_bound_is_found(self):
+    def test_a_wrong_bound_fails_the_tests(self):
         with tempfile.TemporaryDirectory() as scratch:
             scratch = pathlib.Path(scratch)
             for right, wrong in (("> 900", "> 9000"), ("for: 15m", "for: 45m"), ("0.8 *", "0.9 *")):
@@ -95,8 +95,8 @@ class Rules(unittest.TestCase):
                 test = RULES_TEST.read_text(encoding="utf-8")
                 (scratch / "test.yml").write_text(test.replace("../prometheus/", ""),
                                                   encoding="utf-8")
-                code, told = promtool("test", "rules", scratch / "test.yml")
-                self.assertNotEqual(code, 0, told)
+                code, output = promtool("test", "rules", scratch / "test.yml")
+                self.assertNotEqual(code, 0, output)
 
 
 class Names(DaemonTest):
@@ -110,7 +110,7 @@ class Names(DaemonTest):
             self.page = answer.read().decode()
         self.dashboard = json.loads(DASHBOARD.read_text(encoding="utf-8"))
 
-    def test_all_of_them_are_on_the_page(self):
+    def test_all_names_are_on_the_page(self):
         self.assertEqual(unknown_names(RULES.read_text(encoding="utf-8"), self.page), set())
         queries = "\n".join(queries_of(self.dashboard))
         self.assertGreater(len(re.findall(r"\btubed_", queries)), 40)
@@ -118,15 +118,15 @@ class Names(DaemonTest):
         self.assertEqual(unknown_names("rate(tubed_loop_turn_seconds[1m]) > tubed_jobs + tubed_job",
                                        self.page), {"tubed_loop_turn_seconds", "tubed_job"})
 
-    def test_prometheus_reads_every_query(self):
+    def test_prometheus_accepts_every_query(self):
         queries = [re.sub(r"\$__rate_interval", "5m", query) for query in queries_of(self.dashboard)
                    if not query.startswith("label_values(")]
         rules = {"groups": [{"name": "queries", "rules": [
             {"record": f"query:{i}", "expr": query} for i, query in enumerate(queries)]}]}
         path = self.directory / "queries.yml"
         path.write_text(json.dumps(rules), encoding="utf-8")  # JSON is also YAML
-        code, told = promtool("check", "rules", path)
-        self.assertEqual(code, 0, told)
+        code, output = promtool("check", "rules", path)
+        self.assertEqual(code, 0, output)
 
     def test_every_metric_of_the_server_has_a_panel(self):
         families = re.findall(r"^# TYPE (tubed_\w+) ", self.page, re.M)
@@ -141,7 +141,7 @@ class Names(DaemonTest):
             "tubed_journal_current_segment", "tubed_tube_paused",
             "tubed_tube_waiting_connections"})
 
-    def test_each_panel_says_what_it_shows(self):
+    def test_each_panel_has_a_description(self):
         for panel in panels_of(self.dashboard):
             self.assertRegex(panel.get("description", ""), r"^\w.{20,}\.$", panel["title"])
 
@@ -163,13 +163,13 @@ class Names(DaemonTest):
             self.assertIn(bound, rules)
             number = float(re.search(r"> ([0-9.]+)", bound)[1])
             # "more than 2" of a counter is 3.
-            wanted = number + 1 if part.startswith("changes(") else number
+            expected = number + 1 if part.startswith("changes(") else number
             panels = [panel for panel in panels_of(self.dashboard) if panel["type"] != "heatmap"
                       and any(part in query for query in queries_of_panel(panel))]
             self.assertTrue(panels, part)
             for panel in panels:
                 steps = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
-                self.assertIn(wanted, [step["value"] for step in steps], panel["title"])
+                self.assertIn(expected, [step["value"] for step in steps], panel["title"])
 
     def test_flags_are_shown_as_words(self):
         flags = re.findall(r"^# HELP (tubed_(?!tube_)\w+) 1 while", self.page, re.M)
@@ -185,7 +185,7 @@ class Names(DaemonTest):
                          for value, word in mapping["options"].items()}
                 self.assertEqual(words.keys(), {"0", "1"}, panel["title"])
 
-    def test_panels_stand_apart(self):
+    def test_panels_do_not_overlap(self):
         ids = [panel["id"] for panel in self.dashboard["panels"]]
         self.assertEqual(len(ids), len(set(ids)))
         taken = set()

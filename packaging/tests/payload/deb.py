@@ -13,9 +13,9 @@ import subprocess
 import time
 
 from harness import Client, until
-from machine import (CONFIG, LOCAL, SOCKETS, TCP, UNIT, Hammer, Trials, ask, check_http,
+from machine import (CONFIG, LOCAL, SOCKETS, TCP, UNIT, PutLoop, Trials, ask, check_http,
                      check_sandbox, clients_are_refused, delete_all, drop_in, enable_http, equal,
-                     http_is_enabled_and_answers, http_is_gone, journal, lines_of, paste,
+                     http_is_closed, http_is_enabled_and_answers, journal, lines_of, paste,
                      restart_under_load, run, show, sockets_are_open, state, stats, systemctl,
                      true, wait_for_state)
 
@@ -44,9 +44,9 @@ def install():
         "dpkg-query", "-W", "-f", "${source:Upstream-Version}", "tubed")])
     equal(run("dpkg", "--verify", "tubed"), "")
     # The log of the start: both sockets by name, and no warning or error.
-    told = journal("-u", UNIT)
-    true("listening address=127.0.0.1:11300 inherited=tcp" in told, told)
-    true("listening address=unix:/run/tubed/tubed.sock inherited=local" in told, told)
+    output = journal("-u", UNIT)
+    true("listening address=127.0.0.1:11300 inherited=tcp" in output, output)
+    true("listening address=unix:/run/tubed/tubed.sock inherited=local" in output, output)
     equal(journal("-u", UNIT, "-u", SOCKETS[0], "-u", SOCKETS[1], "--priority=warning"), "")
 
 
@@ -62,7 +62,7 @@ def activation_by_tcp_and_by_unix_socket():
                          stderr=subprocess.DEVNULL, check=False).returncode, 1)
 
 
-def put_reserve_delete_and_what_status_says():
+def put_reserve_delete_and_the_status_line():
     client = Client(TCP)
     for _ in range(12):
         client.put(b"hello")
@@ -212,23 +212,23 @@ def a_drained_service_stays_drained():
     client = Client(TCP)
     job = client.put(b"held")
     client.reserve()
-    hammer = Hammer()
-    hammer.more(10)
+    loop = PutLoop()
+    loop.more(10)
     task = subprocess.Popen(["tubed", "--config", str(CONFIG), "--drain"],
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     draining = "answered b'DRAINING\\r\\n'"
-    until("puts to be refused", lambda: hammer.counts[draining] >= 10)
+    until("puts to be refused", lambda: loop.counts[draining] >= 10)
     equal(task.poll(), None)
-    kept = hammer.counts["ok"] + 1
+    kept = loop.counts["ok"] + 1
     equal(client.ask(f"release {job} 0 0"), "RELEASED")
     lines = task.communicate(timeout=60)[0].splitlines()
     equal(task.returncode, 0)
     equal(lines[1:], [
         f"{UNIT} has ended, drained: {kept} ready jobs, 0 delayed, 0 buried stay in the journal.",
         "Its sockets are closed, so clients are refused. To serve again: systemctl start " + UNIT])
-    before = hammer.counts["refused"]
-    until("refusals", lambda: hammer.counts["refused"] > before + 200)
-    hammer.end()
+    before = loop.counts["refused"]
+    until("refusals", lambda: loop.counts["refused"] > before + 200)
+    loop.end()
     for unit in (UNIT, *SOCKETS):
         equal((unit, state(unit)), (unit, "inactive"))
     true(show("StatusText").startswith("drained: "), show("StatusText"))
@@ -239,17 +239,17 @@ def a_drained_service_stays_drained():
     drain_exit("")
 
 
-def a_drain_says_what_would_undo_it():
+def a_drain_warns_of_open_sockets_and_restarts():
     """Three cases: a unit that closes no sockets, a server that serves again, and a stop."""
     drain_exit("when-idle")
     drop_in("[Service]\nExecStopPost=\n")
-    told = run("tubed", "--config", str(CONFIG), "--drain")
+    output = run("tubed", "--config", str(CONFIG), "--drain")
     for unit in SOCKETS:
-        true(f"warning: {unit} is open" in told, told)
+        true(f"warning: {unit} is open" in output, output)
     drop_in("[Service]\nExecStopPost=\nRestart=always\nRestartSec=0\n")
     ask("list-tube-used")
-    told = run("tubed", "--config", str(CONFIG), "--drain", code=75)
-    true(f"{UNIT} has ended and was started again" in told, told)
+    output = run("tubed", "--config", str(CONFIG), "--drain", code=75)
+    true(f"{UNIT} has ended and was started again" in output, output)
     drop_in("")
     wait_for_state("active")
     client = Client(TCP)
@@ -259,7 +259,7 @@ def a_drain_says_what_would_undo_it():
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     until("the status", lambda: show("StatusText").startswith("draining: "))
     systemctl("stop", UNIT)
-    true("was stopped before it had drained" in task.communicate(timeout=60)[0], "not told")
+    true("was stopped before it had drained" in task.communicate(timeout=60)[0], "not reported")
     equal(task.returncode, 75)
     client.close()
     systemctl("start", UNIT)
@@ -279,8 +279,8 @@ def the_lines_of_a_deploy_as_documented():
     text = lines_of("installing.md", "Deploy over two hosts")
     package = os.path.basename(FIRST)
     true(text.count(package) == 1, text)
-    told = paste(text.replace(package, NEWER[0]))
-    true('"serving: 1 ready jobs' in told, told)
+    output = paste(text.replace(package, NEWER[0]))
+    true('"serving: 1 ready jobs' in output, output)
     true("upgrade1" in run("dpkg-query", "-W", "tubed"), "not upgraded")
     serves_again(job, b"stays")
     drain_exit("")
@@ -294,8 +294,8 @@ def the_lines_of_a_backup_and_a_restore_as_documented():
     paste(lines_of(page, "Back up the service"))
     client.put(b"after it")
     client.close()
-    told = paste(lines_of(page, "Restore the service"))
-    true("jobs=1 " in told, told)
+    output = paste(lines_of(page, "Restore the service"))
+    true("jobs=1 " in output, output)
     serves_again(job, b"in the copy")
 
 
@@ -311,8 +311,8 @@ def the_lines_of_a_rescue_as_documented():
         file.write(b"IS DAMAGED")
     systemctl("start", UNIT, code=1)
     equal((state(), show("ExecMainStatus")), ("failed", "73"))
-    told = paste(lines_of("operating-the-journal.md", "Rescue the service's journal"))
-    true("journal." in told, told)
+    output = paste(lines_of("operating-the-journal.md", "Rescue the service's journal"))
+    true("journal." in output, output)
     serves_again(job, b"is rescued")
 
 
@@ -325,13 +325,13 @@ def two_upgrades_under_a_connect_loop():
     CONFIG.write_text(text + "# mine\n", encoding="utf-8")
     # The state lasts from here to the removal.
     enable_http()
-    told = restart_under_load(2, lambda i: run("dpkg", "-i", NEWER[i]))
+    output = restart_under_load(2, lambda i: run("dpkg", "-i", NEWER[i]))
     equal(CONFIG.read_text(encoding="utf-8"), text + "# mine\n")
     true("upgrade2" in run("dpkg-query", "-W", "tubed"), "not the newest")
     for unit in (*SOCKETS, UNIT):
         equal((unit, systemctl("is-enabled", unit).strip()), (unit, "enabled"))
     http_is_enabled_and_answers()
-    return told
+    return output
 
 
 def a_stuck_server_is_killed_by_the_watchdog():
@@ -360,11 +360,11 @@ def a_stuck_server_is_killed_by_the_watchdog():
     return f"back after {seconds:.1f} s"
 
 
-def crash_loop(break_it, mend_it):
+def crash_loop(cause_fault, remove_fault):
     """A client that waits during the whole test; the number of starts meanwhile, within a second.
     """
     systemctl("stop", UNIT)
-    break_it()
+    cause_fault()
     systemctl("reset-failed", UNIT)
     begin, first = time.monotonic(), journal_starts()
     client = Client(TCP)
@@ -373,7 +373,7 @@ def crash_loop(break_it, mend_it):
     until("six restarts", lambda: int(show("NRestarts")) >= 6, seconds=30)
     rate = (journal_starts() - first) / (time.monotonic() - begin)
     sockets_are_open()
-    mend_it()
+    remove_fault()
     equal(client.line(), "USING default")
     client.close()
     sockets_are_open()
@@ -395,36 +395,36 @@ def flags(text):
     pathlib.Path("/etc/default/tubed").write_text(f'TUBED_OPTIONS="{text}"\n', encoding="utf-8")
 
 
-def fails_and_stays_so(code, reason):
+def expect_failed_service(code, reason):
     """Expects one start, refused clients, and no further start while clients connect."""
     wait_for_state("failed")
     for unit in SOCKETS:
         until(unit, lambda unit=unit: state(unit) in ("inactive", "failed"))
     equal(show("ExecMainStatus"), str(code))
-    told = journal("-u", UNIT, "--priority=err", "-n", "5")
-    true(reason in told, told)
+    output = journal("-u", UNIT, "--priority=err", "-n", "5")
+    true(reason in output, output)
     true(UNIT in systemctl("--failed", "--no-legend"), "not among the failed units")
     starts = journal_starts()
-    hammer = Hammer()
-    until("200 refusals", lambda: hammer.counts["refused"] >= 200)
-    hammer.end()
-    equal(list(hammer.counts), ["refused"])
+    loop = PutLoop()
+    until("200 refusals", lambda: loop.counts["refused"] >= 200)
+    loop.end()
+    equal(list(loop.counts), ["refused"])
     equal(journal_starts(), starts)
     clients_are_refused()
 
 
-def what_an_operator_has_to_mend_closes_the_sockets():
+def faults_that_need_an_operator_close_the_sockets():
     good = CONFIG.read_text(encoding="utf-8")
-    for code, reason, break_it in (
+    for code, reason, cause_fault in (
             (78, "tubed.toml:", lambda: append("nonsense = ")),
             (64, "--nonsense", lambda: flags("--nonsense")),
             (73, "/srv/none", lambda: flags("-b /srv/none")),
             (77, "nobody", lambda: flags("-u nobody")),
             (69, "see systemctl status tubed-http.socket",
              lambda: set_in("http", 'listen = "127.0.0.1:11380"'))):
-        break_it()
+        cause_fault()
         systemctl("restart", UNIT, code=1)
-        fails_and_stays_so(code, reason)
+        expect_failed_service(code, reason)
         CONFIG.write_text(good, encoding="utf-8")
         flags("")
         systemctl("start", UNIT)
@@ -432,17 +432,18 @@ def what_an_operator_has_to_mend_closes_the_sockets():
         equal(ask("list-tube-used"), "USING default")
 
 
-def a_port_that_another_process_has():
+def a_port_in_use():
     systemctl("stop", *SOCKETS, UNIT)
     with socket.create_server(("127.0.0.1", 11300)):
         systemctl("start", UNIT, code=1)
         wait_for_state("failed")
-        told = journal("-u", UNIT, "--priority=err", "-n", "5")
-        true("see systemctl status tubed.socket" in told, told)
-        told = systemctl("status", SOCKETS[0], code=None)
+        output = journal("-u", UNIT, "--priority=err", "-n", "5")
+        true("see systemctl status tubed.socket" in output, output)
+        output = systemctl("status", SOCKETS[0], code=None)
         # A helper of systemd logs the reason, and journalctl may not show the log of a helper that
         # exits at once.
-        true("Address already in use" in told or "Failed to receive listening socket" in told, told)
+        true("Address already in use" in output
+             or "Failed to receive listening socket" in output, output)
         equal(state(SOCKETS[1]), "inactive")
     systemctl("start", UNIT)
     sockets_are_open()
@@ -453,48 +454,48 @@ def a_socket_unit_that_is_disabled():
     systemctl("stop", *SOCKETS, UNIT)
     systemctl("disable", SOCKETS[1])
     systemctl("start", UNIT, code=1)
-    told = journal("-u", UNIT, "--priority=err", "-n", "5")
-    true("see systemctl status tubed-local.socket" in told, told)
+    output = journal("-u", UNIT, "--priority=err", "-n", "5")
+    true("see systemctl status tubed-local.socket" in output, output)
     systemctl("enable", SOCKETS[1])
     systemctl("start", UNIT)
     sockets_are_open()
 
 
-def a_connection_that_finds_such_a_fault_is_closed():
+def a_connection_that_meets_such_a_fault_is_closed():
     systemctl("stop", UNIT)
     flags("--nonsense")
     client = Client(TCP)
     client.send(b"list-tube-used\r\n")
     equal(client.rest(), b"")
     client.close()
-    fails_and_stays_so(64, "--nonsense")
+    expect_failed_service(64, "--nonsense")
     flags("")
     systemctl("start", UNIT)
     sockets_are_open()
 
 
-def an_upgrade_that_finds_such_a_fault():
+def an_upgrade_that_meets_such_a_fault():
     good = CONFIG.read_text(encoding="utf-8")
     append("nonsense = ")
     run("dpkg", "-i", NEWER[1])
-    fails_and_stays_so(78, "tubed.toml:")
+    expect_failed_service(78, "tubed.toml:")
     CONFIG.write_text(good, encoding="utf-8")
     systemctl("start", UNIT)
     sockets_are_open()
     equal(ask("list-tube-used"), "USING default")
 
 
-def stop_and_start_it_all():
-    hammer = Hammer()
-    hammer.more(10)
+def stop_and_start_all_units():
+    loop = PutLoop()
+    loop.more(10)
     systemctl("stop", *SOCKETS, UNIT)
     # Tests the loop itself: it notices that no process listens.
-    until("a refusal", lambda: hammer.counts["refused"] > 0)
-    hammer.end()
-    true(not os.path.exists("/run/tubed/tubed.sock"), "the unix socket is still there")
+    until("a refusal", lambda: loop.counts["refused"] > 0)
+    loop.end()
+    true(not os.path.exists("/run/tubed/tubed.sock"), "the unix socket still exists")
     try:
         Client(TCP)
-        raise AssertionError("somebody listens")
+        raise AssertionError("a process listens")
     except ConnectionRefusedError:
         pass
     systemctl("start", *SOCKETS)
@@ -503,7 +504,8 @@ def stop_and_start_it_all():
 
 
 def a_second_instance_by_its_page():
-    """Runs the commands of the installed page: another port, directory and user, beside the first."""
+    """Runs the commands of the installed page. The second instance has a port, a directory and a
+    user of its own."""
     text = PAGE.read_text(encoding="utf-8")
     for task in ("make", "use", "remove"):
         blocks = re.findall(rf"^<!-- run: {task} -->\n```sh\n(.*?)^```$", text, re.M | re.S)
@@ -511,16 +513,16 @@ def a_second_instance_by_its_page():
         run("bash", "-c", "set -e\n" + "".join(blocks))
         equal((task, state("mailq.service")), (task, "inactive" if task == "remove" else "active"))
         equal(state(), "active")
-    true(not os.path.exists("/var/lib/mailq"), "its journal is still there")
+    true(not os.path.exists("/var/lib/mailq"), "its journal still exists")
     equal(run("ss", "-Hltn", "sport = :11301"), "")
 
 
-def the_tests_that_the_package_brings():
+def the_tests_of_the_package():
     for test in ("smoke", "activation"):
         run(f"debian-tests/{test}")
 
 
-def nothing_has_failed_on_the_way():
+def no_unit_has_failed():
     equal(systemctl("--failed", "--no-legend"), "")
     units = journal("--priority=warning", "_PID=1")
     bad = [line for line in units.splitlines()
@@ -528,22 +530,22 @@ def nothing_has_failed_on_the_way():
     equal(bad, [])
 
 
-def removal_under_load_and_what_stays():
+def removal_under_load_keeps_data():
     client = Client(TCP)
     client.put(b"stays")
     client.close()
-    hammer = Hammer()
-    hammer.more(20)
+    loop = PutLoop()
+    loop.more(20)
     run("dpkg", "-r", "tubed")
-    hammer.end()
+    loop.end()
     for unit in (*SOCKETS, UNIT):
         true(state(unit) in ("inactive", "failed"), unit)
     equal(run("pgrep", "-x", "tubed", code=1), "")
     equal(run("ss", "-Hltn", "sport = :11300"), "")
-    http_is_gone()
-    true(not os.path.exists("/run/tubed/tubed.sock"), "the unix socket is still there")
-    true(os.listdir("/var/lib/tubed"), "the journal has gone with the package")
-    true(CONFIG.exists(), "the settings have gone with the package")
+    http_is_closed()
+    true(not os.path.exists("/run/tubed/tubed.sock"), "the unix socket still exists")
+    true(os.listdir("/var/lib/tubed"), "the removal of the package removed the journal")
+    true(CONFIG.exists(), "the removal of the package removed the settings")
     run("dpkg", "-i", FIRST)
     client = Client(TCP)
     equal(client.reserve()[1], b"stays")
@@ -555,8 +557,8 @@ def an_installation_beside_another_server():
     with socket.create_server(("127.0.0.1", 11300)):
         run("dpkg", "-i", FIRST)
         equal(state(), "failed")
-        told = journal("-u", UNIT, "--priority=err", "-n", "5")
-        true("see systemctl status tubed.socket" in told, told)
+        output = journal("-u", UNIT, "--priority=err", "-n", "5")
+        true("see systemctl status tubed.socket" in output, output)
     systemctl("start", UNIT)
     sockets_are_open()
     equal(ask("list-tube-used"), "USING default")
@@ -574,18 +576,18 @@ def purge():
 
 
 Trials().run(
-    install, activation_by_tcp_and_by_unix_socket, put_reserve_delete_and_what_status_says,
+    install, activation_by_tcp_and_by_unix_socket, put_reserve_delete_and_the_status_line,
     the_http_socket, the_sandbox_as_applied, a_second_instance_by_its_page,
     jobs_survive_kill_and_restart, reload_and_a_reload_with_a_mistake,
     flags_in_etc_default, drain_by_signal_and_back, drain_until_idle_and_exit,
-    a_drained_service_stays_drained, a_drain_says_what_would_undo_it,
+    a_drained_service_stays_drained, a_drain_warns_of_open_sockets_and_restarts,
     the_lines_of_a_deploy_as_documented, the_lines_of_a_backup_and_a_restore_as_documented,
     the_lines_of_a_rescue_as_documented,
-    what_an_operator_has_to_mend_closes_the_sockets, a_port_that_another_process_has,
-    a_socket_unit_that_is_disabled, a_connection_that_finds_such_a_fault_is_closed,
+    faults_that_need_an_operator_close_the_sockets, a_port_in_use,
+    a_socket_unit_that_is_disabled, a_connection_that_meets_such_a_fault_is_closed,
     five_restarts_under_a_connect_loop, two_upgrades_under_a_connect_loop,
     a_stuck_server_is_killed_by_the_watchdog, a_crash_loop_keeps_the_sockets_open,
-    an_upgrade_that_finds_such_a_fault,
-    stop_and_start_it_all, the_tests_that_the_package_brings,
-    nothing_has_failed_on_the_way, removal_under_load_and_what_stays,
+    an_upgrade_that_meets_such_a_fault,
+    stop_and_start_all_units, the_tests_of_the_package,
+    no_unit_has_failed, removal_under_load_keeps_data,
     an_installation_beside_another_server, purge)

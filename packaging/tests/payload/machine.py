@@ -53,9 +53,9 @@ def journal(*arguments):
     return run("journalctl", "--output=cat", *arguments, code=None)
 
 
-def equal(got, wanted):
-    if got != wanted:
-        raise AssertionError(f"{got!r} instead of {wanted!r}")
+def equal(got, expected):
+    if got != expected:
+        raise AssertionError(f"{got!r} instead of {expected!r}")
 
 
 def true(condition, *what):
@@ -102,8 +102,8 @@ def paste(text):
     return run("bash", "-euo", "pipefail", "-c", text)
 
 
-def wait_for_state(wanted, unit=UNIT):
-    until(f"{unit} to be {wanted}", lambda: state(unit) == wanted)
+def wait_for_state(expected, unit=UNIT):
+    until(f"{unit} to be {expected}", lambda: state(unit) == expected)
 
 
 def sockets_are_open():
@@ -121,7 +121,7 @@ def drop_in(text):
     systemctl("daemon-reload")
 
 
-class Hammer:
+class PutLoop:
     """Threads that make a new connection for each put, until they are stopped."""
 
     def __init__(self, addresses=(TCP, LOCAL)):
@@ -195,16 +195,16 @@ def delete_all():
 def restart_under_load(count, action, address=(TCP, LOCAL)):
     """`action(i)` restarts the service each time; all acknowledged puts are present afterwards."""
     delete_all()
-    hammer = Hammer(address)
+    loop = PutLoop(address)
     for i in range(count):
-        hammer.more()
+        loop.more()
         before = show("MainPID")
         action(i)
         true(show("MainPID") != before, "the service was not restarted")
-    hammer.more()
-    text = hammer.stop(count)
+    loop.more()
+    text = loop.stop(count)
     kept = delete_all()
-    true(kept >= hammer.counts["ok"], f"{kept} jobs are there", text)
+    true(kept >= loop.counts["ok"], f"the server has {kept} jobs", text)
     return text
 
 
@@ -232,10 +232,10 @@ def check_sandbox():
     equal(writable, {"/tmp", "/var/tmp", "/var/lib/tubed"})
     places = ["/", "/boot", "/etc", "/etc/tubed", "/home", "/opt", "/root", "/run", "/srv", "/usr",
               "/usr/bin", "/var", "/var/lib", "/var/lib/tubed", "/run/tubed"]
-    told = run("nsenter", "-t", process, "-m", "setpriv", "--reuid=tubed", "--regid=tubed",
+    output = run("nsenter", "-t", process, "-m", "setpriv", "--reuid=tubed", "--regid=tubed",
                "--clear-groups", "sh", "-c", 'for i; do test -w "$i" && echo "$i"; done; true',
                "sh", *places)
-    equal(told.split(), ["/var/lib/tubed", "/run/tubed"])
+    equal(output.split(), ["/var/lib/tubed", "/run/tubed"])
     table = pathlib.Path(f"/proc/{process}/net/tcp").read_text(encoding="utf-8")
     # only the table's heading: the process cannot open TCP sockets
     equal(len(table.splitlines()), 1)
@@ -265,7 +265,7 @@ def http_is_enabled_and_answers():
     equal(fetch("/readyz"), (200, "ready\n"))
 
 
-def http_is_gone():
+def http_is_closed():
     equal(state(HTTP_SOCKET), "inactive")
     equal(run("ss", "-Hltn", "sport = :11380"), "")
 
@@ -276,7 +276,7 @@ def check_http():
     equal(state(HTTP_SOCKET), "inactive")
     try:
         fetch("/healthz")
-        raise AssertionError("something answers there already")
+        raise AssertionError("a server answers before the socket is enabled")
     except urllib.error.URLError:
         pass
     enable_http()
@@ -292,7 +292,7 @@ def check_http():
     true("\ntubed_journal_commits_total " in page and 'tube="default"' in page, page)
     resident = re.findall(r"^tubed_resident_memory_bytes (\d+)$", page, re.MULTILINE)
     true(len(resident) == 1 and int(resident[0]) > 0, resident)
-    true(f"listening for HTTP address={HTTP} inherited=http" in journal("-u", UNIT), "not told")
+    true(f"listening for HTTP address={HTTP} inherited=http" in journal("-u", UNIT), "not logged")
     ask("list-tube-used")
     check_sandbox()
     systemctl("kill", "--kill-whom=main", "-s", "SIGUSR1", UNIT)
@@ -312,11 +312,11 @@ class Trials:
             name = trial.__name__.replace("_", " ")
             begin = time.monotonic()
             try:
-                told = trial()
+                detail = trial()
             except Exception:  # pylint: disable=broad-except
                 traceback.print_exc(file=sys.stdout)
                 print(f"FAILED: {name}")
                 print(systemctl("status", "--lines=0", UNIT, *SOCKETS, code=None))
                 print(journal("--lines=60", "--output=short-monotonic", "-u", "tubed*"))
                 sys.exit(1)
-            print(f"  {name}: {time.monotonic() - begin:.1f} s" + (f"; {told}" if told else ""))
+            print(f"  {name}: {time.monotonic() - begin:.1f} s" + (f"; {detail}" if detail else ""))

@@ -8,7 +8,7 @@ import pwd
 
 from harness import Client, until
 from machine import (CONFIG, LOCAL, SOCKETS, TCP, UNIT, Trials, ask, check_http, check_sandbox,
-                     enable_http, equal, http_is_enabled_and_answers, http_is_gone, journal,
+                     enable_http, equal, http_is_closed, http_is_enabled_and_answers, journal,
                      restart_under_load, run, show, sockets_are_open, state, stats, systemctl, true)
 
 STUB = glob.glob("stub-base-*.rpm")
@@ -37,8 +37,8 @@ def activation_by_tcp_and_by_unix_socket():
         systemctl("stop", UNIT)
         equal(ask("list-tube-used", address), "USING default")
         equal(state(), "active")
-    told = journal("-u", UNIT)
-    true("inherited=tcp" in told and "inherited=local" in told, told)
+    logged = journal("-u", UNIT)
+    true("inherited=tcp" in logged and "inherited=local" in logged, logged)
 
 
 def the_http_socket():
@@ -67,17 +67,17 @@ def two_upgrades_under_a_connect_loop():
         rpm("-U", NEWER[i])
         until("the restart", lambda: show("MainPID") not in (before, "0"))
 
-    told = restart_under_load(2, upgrade)
+    summary = restart_under_load(2, upgrade)
     equal(CONFIG.read_text(encoding="utf-8"), text)
     equal(stats()["max-job-size"], 99)
     equal(rpm("-q", "--qf", "%{release}", "tubed"), "3")
     for unit in (*SOCKETS, UNIT):
         equal((unit, systemctl("is-enabled", unit).strip()), (unit, "enabled"))
     http_is_enabled_and_answers()
-    return told
+    return summary
 
 
-def nothing_has_failed_on_the_way():
+def no_unit_has_failed():
     equal(systemctl("--failed", "--no-legend"), "")
 
 
@@ -90,15 +90,15 @@ def removal():
         equal((unit, state(unit)), (unit, "inactive"))
     equal(run("pgrep", "-x", "tubed", code=1), "")
     equal(run("ss", "-Hltn", "sport = :11300"), "")
-    http_is_gone()
-    true(not os.path.exists("/run/tubed/tubed.sock"), "the unix socket is still there")
-    true(os.listdir("/var/lib/tubed"), "the journal has gone with the package")
+    http_is_closed()
+    true(not os.path.exists("/run/tubed/tubed.sock"), "the unix socket still exists")
+    true(os.listdir("/var/lib/tubed"), "the removal of the package removed the journal")
     # Edited files stay, under a name that shows it.
-    true(os.path.exists(f"{CONFIG}.rpmsave"), "the settings have gone with the package")
-    true(not os.path.exists("/usr/lib/systemd/system/tubed.service"), "the unit is still there")
+    true(os.path.exists(f"{CONFIG}.rpmsave"), "the removal of the package removed the settings")
+    true(not os.path.exists("/usr/lib/systemd/system/tubed.service"), "the unit still exists")
 
 
 Trials().run(
     install, activation_by_tcp_and_by_unix_socket, the_http_socket,
     the_sandbox_as_applied, flags_in_etc_sysconfig,
-    two_upgrades_under_a_connect_loop, nothing_has_failed_on_the_way, removal)
+    two_upgrades_under_a_connect_loop, no_unit_has_failed, removal)
