@@ -1,10 +1,11 @@
 // Fuzzes the conversation: several clients, bytes cut anywhere, time, half-closes, drain mode.
 //
-// The input is a script: a control byte (low two bits: the client; the rest: what it does) and, for
-// bytes to send, one byte of length and so many bytes. The queue's invariants hold after each step.
-// The script is played twice, the second time byte by byte: a client that is alone must get the
-// same replies. (Where there are several, one that waits may be served in the middle of another's
-// bytes.)
+// The input is a script of steps. A step is a control byte, whose low two bits select the client
+// and whose other bits select the action. To send bytes, a length byte and that many bytes follow.
+// The queue's invariants hold after each step. The script is played with several clients and with
+// one client, each time whole and byte by byte. A single client must get the same replies both
+// times. With several clients the replies may differ: a waiting client may be served between two
+// bytes of another client.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -46,10 +47,10 @@ class World {
       script.remove_prefix(1);
       const std::size_t client = one_client_ ? 0 : control % kClients;
       act(client, control / kClients, script);
-      settle();
+      run_until_idle();
       service_.engine().check_invariants();
     }
-    return heard_;
+    return replies_;
   }
 
  private:
@@ -90,25 +91,25 @@ class World {
       const std::size_t count = byte_by_byte_ ? 1 : bytes.size();
       if (clients_[client] == nullptr) return;
       clients_[client]->receive(bytes.substr(at, count));
-      settle();
+      run_until_idle();
       at += count;
     }
   }
 
-  void settle() {
+  void run_until_idle() {
     bool again = true;
     while (again) {
       service_.take_notified(notified_);
       again = !notified_.empty();
-      for (std::size_t i = 0; i < kClients; ++i) again = settle_one(i) || again;
+      for (std::size_t i = 0; i < kClients; ++i) again = resume_client(i) || again;
     }
   }
 
-  bool settle_one(std::size_t client) {
+  bool resume_client(std::size_t client) {
     auto& conversation = clients_[client];
     if (conversation == nullptr) return false;
-    heard_[client] += protocol::take_replies(conversation->replies());
-    hide_input_memory(heard_[client]);
+    replies_[client] += protocol::take_replies(conversation->replies());
+    hide_input_memory(replies_[client]);
     const bool resumed = conversation->can_resume();
     if (resumed) conversation->resume();
     const bool over = conversation->finished() && conversation->replies().empty();
@@ -116,19 +117,19 @@ class World {
     return resumed || over;
   }
 
-  // How much input waits depends on how it is cut.
-  static void hide_input_memory(std::string& heard) {
+  // Removes the value of input-memory: the size of unprocessed input depends on how it is cut.
+  static void hide_input_memory(std::string& replies) {
     constexpr std::string_view kKey = "input-memory: ";
-    for (std::size_t at = 0; (at = heard.find(kKey, at)) != std::string::npos; ++at) {
+    for (std::size_t at = 0; (at = replies.find(kKey, at)) != std::string::npos; ++at) {
       const std::size_t digits = at + kKey.size();
-      const std::size_t end = std::min(heard.find('\n', digits), heard.size());
-      heard.erase(digits, end - digits);
+      const std::size_t end = std::min(replies.find('\n', digits), replies.size());
+      replies.erase(digits, end - digits);
     }
     constexpr std::string_view kBlock = "OK ";  // its length counts the digits
-    for (std::size_t at = 0; (at = heard.find(kBlock, at)) != std::string::npos; ++at) {
+    for (std::size_t at = 0; (at = replies.find(kBlock, at)) != std::string::npos; ++at) {
       const std::size_t digits = at + kBlock.size();
-      const std::size_t end = std::min(heard.find('\r', digits), heard.size());
-      heard.erase(digits, end - digits);
+      const std::size_t end = std::min(replies.find('\r', digits), replies.size());
+      replies.erase(digits, end - digits);
     }
   }
 
@@ -136,7 +137,7 @@ class World {
   bool one_client_;
   bool byte_by_byte_;
   std::array<std::unique_ptr<Conversation>, kClients> clients_;
-  std::array<std::string, kClients> heard_;
+  std::array<std::string, kClients> replies_;
   std::vector<SessionId> notified_;
 };
 

@@ -1,6 +1,10 @@
-// Fuzzes recovery: a directory of segments with damage of every kind, checksums right or wrong, is
-// recovered or refused with one line. What was recovered is a queue that works, and stays the same
-// when it is recovered once more.
+// Fuzzes recovery: a directory of segments with any damage, with correct or wrong checksums, is
+// recovered or refused with one line.
+//
+// `Builder` reads the input as a script of steps that append batch headers, records with a correct
+// checksum, raw bytes and zeros, truncate the segment, or begin the next segment. A recovered queue
+// must hold its invariants, accept a put, a reserve and a delete, and be the same after a second
+// recovery.
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -20,7 +24,7 @@ using namespace tubed::journal;
 
 constexpr std::uint64_t kDirectory = 7;
 
-// Takes the input apart, a few bytes at a time; zeros when there are no more.
+// Reads the input a few bytes at a time; after its end, bytes are zero.
 class Input {
  public:
   explicit Input(std::string_view bytes) : bytes_(bytes) {}
@@ -73,7 +77,7 @@ class Builder {
         return;
       default:
         ++next_lsn_;
-        checked(input.text(input.byte()));
+        record_with_checksum(input.text(input.byte()));
         if (counts_) count();
         return;
     }
@@ -104,7 +108,7 @@ class Builder {
                                 seed_of(sequence_), batch_);
   }
 
-  // One more fact in the batch, whose record was written before this was known.
+  // Counts one more fact, and writes the header of the batch again.
   void count() {
     ++batch_.facts;
     batch_.jobs = jobs_.size();
@@ -113,18 +117,18 @@ class Builder {
 
   void raw(std::string_view bytes) { image_ += bytes; }
 
-  // A payload of the fuzzer's choice, with a checksum that is right.
-  void checked(std::string_view payload) {
+  // Appends a record with a payload of the fuzzer's choice and a correct checksum.
+  void record_with_checksum(std::string_view payload) {
     std::string record(kRecordHeaderBytes, '\0');
     record += payload;
     record.resize((record.size() + kRecordAlignment - 1) / kRecordAlignment * kRecordAlignment);
     store_little(record.data() + 4, static_cast<std::uint32_t>(payload.size()));
     store_little(record.data(), crc32c(seed_of(sequence_), std::string_view(record).substr(4)));
     image_ += record;
-    note(parse_record(record, seed_of(sequence_), WallClock{}));
+    track_jobs(parse_record(record, seed_of(sequence_), WallClock{}));
   }
 
-  void note(const Parsed& parsed) {
+  void track_jobs(const Parsed& parsed) {
     const auto* fact = std::get_if<Fact>(&parsed.record);
     if (parsed.kind != Parsed::Kind::record || fact == nullptr) return;
     if (const auto* added = std::get_if<Added>(fact)) jobs_.insert(added->id);
@@ -135,8 +139,8 @@ class Builder {
   std::uint64_t sequence_ = 1;
   Lsn next_lsn_ = 0;
   std::set<JobId> jobs_;
-  BatchHeader batch_;    // the newest
-  bool counts_ = false;  // it says of its facts and jobs what is true
+  BatchHeader batch_;    // of the last batch
+  bool counts_ = false;  // the header's numbers of facts and jobs are kept correct
   std::string image_;
 };
 

@@ -1,5 +1,5 @@
-// Fuzzes the settings file: whatever stands in it, loading gives settings that print and load back
-// to the same, or one line that says what is wrong.
+// Fuzzes the settings file: for any text, loading returns settings that are the same after they are
+// printed and loaded again, or an error of one line.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

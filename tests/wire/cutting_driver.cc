@@ -14,8 +14,8 @@ void CuttingDriver::send(Client client, std::string_view bytes) {
     }
     below_.send(client, bytes.substr(0, piece));
     bytes.remove_prefix(piece);
-    // Else a socket would join the pieces again.
-    if (!bytes.empty()) below_.settle();
+    // Without the wait, a socket would join the pieces again.
+    if (!bytes.empty()) below_.wait_until_idle();
   }
 }
 

@@ -1,7 +1,8 @@
-// A driver that cuts what clients send, to show that the pieces in which bytes arrive never matter.
+// A driver that cuts the bytes that clients send, to show that the replies do not depend on the
+// pieces in which bytes arrive.
 //
-// All bytes sent in a transcript form one sequence, whoever sends them. It owns nothing: the driver
-// below must outlive it.
+// All bytes that a transcript sends form one sequence, over all clients. The class owns nothing;
+// the driver below must outlive it.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,7 @@ class CuttingDriver final : public Driver {
     return CuttingDriver(below, position);
   }
 
-  // Every byte is a piece.
+  // Sends every byte as a piece of its own.
   static CuttingDriver byte_by_byte(Driver& below) { return CuttingDriver(below, std::nullopt); }
 
   void open(Client client) override { below_.open(client); }
@@ -29,11 +30,11 @@ class CuttingDriver final : public Driver {
   }
   void half_close(Client client) override { below_.half_close(client); }
   void close(Client client) override { below_.close(client); }
-  void settle() override { below_.settle(); }
+  void wait_until_idle() override { below_.wait_until_idle(); }
   void advance(Duration time) override { below_.advance(time); }
   void drain(bool on) override { below_.drain(on); }
 
-  // The bytes sent so far: after a play, the positions worth cutting at are 1 to bytes_sent() - 1.
+  // The number of bytes sent so far. After a play, cuts are possible at 1 to bytes_sent() - 1.
   std::size_t bytes_sent() const { return sent_; }
 
  private:
@@ -41,7 +42,7 @@ class CuttingDriver final : public Driver {
       : below_(below), position_(position) {}
 
   Driver& below_;
-  std::optional<std::size_t> position_;  // none: everywhere
+  std::optional<std::size_t> position_;  // none: cut everywhere
   std::size_t sent_ = 0;
 };
 

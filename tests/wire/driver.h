@@ -14,7 +14,8 @@
 
 namespace tubed::wire {
 
-// What a client got. Fewer bytes than asked for and not closed: the driver's limit was over.
+// The input of a client. If it has fewer bytes than requested and is not closed, the driver's time
+// limit has expired.
 struct Received {
   std::string bytes;
   bool closed = false;  // the stream ends after `bytes`
@@ -31,25 +32,24 @@ class Driver {
   // first use.
   virtual void open(Client client) = 0;
 
-  // Hands the bytes to the server as one piece. Those sent after the server has closed are lost.
+  // Sends the bytes to the server as one piece. Bytes sent after the server has closed are lost.
   virtual void send(Client client, std::string_view bytes) = 0;
 
-  // Waits for at least `min_bytes` more than earlier calls returned, for the end of the stream, or
-  // until the driver's limit is over, and returns all that has come since the last call.
-  // min_bytes 0 never waits.
+  // Waits for at least `min_bytes` of input since the last call, for the end of the stream, or for
+  // the driver's time limit; returns all input since the last call. min_bytes 0 never waits.
   virtual Received receive(Client client, std::size_t min_bytes) = 0;
 
-  // The client will send nothing more, but still reads.
+  // Closes the client's sending side; the client still reads.
   virtual void half_close(Client client) = 0;
 
-  // The client is gone.
+  // Closes the client's connection.
   virtual void close(Client client) = 0;
 
-  // Returns when the server has dealt with all that was done before: what it then owes, receive()
-  // returns without waiting. The player calls it before another client acts.
-  virtual void settle() = 0;
+  // Waits until the server has processed all earlier calls, so that receive() returns all replies
+  // to them without waiting. The player calls this before another client acts.
+  virtual void wait_until_idle() = 0;
 
-  // Lets time pass; what became due has happened when it returns.
+  // Lets time pass. All deadlines that have been reached have taken effect when it returns.
   virtual void advance(Duration time) = 0;
 
   // Begins or ends drain mode.

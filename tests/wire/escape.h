@@ -1,4 +1,4 @@
-// Bytes as a transcript writes them, and back.
+// Conversion between bytes and their form in a transcript.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace tubed::wire {
 // Resolves \r \n \t \0 \xNN \\ \{. An unknown or unfinished escape is an error.
 Result<std::string> unescape(std::string_view text);
 
-// `bytes` quoted, with escapes, for a person; the middle of a very long one is left out.
+// `bytes` quoted and with escapes, for messages. The middle of a very long text is left out.
 std::string shown(std::string_view bytes);
 
 }  // namespace tubed::wire

@@ -46,7 +46,7 @@ void InProcessDriver::open(Client client) {
 void InProcessDriver::send(Client client, std::string_view bytes) {
   auto& conversation = connections_[client].conversation;
   if (conversation == nullptr) return;
-  // Half of what belongs to a body takes the way that a large one takes.
+  // Half of the bytes of a body are read straight into the job's memory, as with large bodies.
   const std::span<char> space = conversation->body_space();
   const std::size_t direct = std::min(space.size() / 2, bytes.size());
   if (direct > 0) {
@@ -54,7 +54,7 @@ void InProcessDriver::send(Client client, std::string_view bytes) {
     conversation->body_received(direct);
   }
   conversation->receive(bytes.substr(direct));
-  settle();
+  wait_until_idle();
 }
 
 Received InProcessDriver::receive(Client client, std::size_t) {
@@ -64,27 +64,27 @@ Received InProcessDriver::receive(Client client, std::size_t) {
 
 void InProcessDriver::half_close(Client client) {
   if (connections_[client].conversation != nullptr) connections_[client].conversation->end_input();
-  settle();
+  wait_until_idle();
 }
 
 void InProcessDriver::close(Client client) {
   connections_[client].conversation.reset();
-  settle();
+  wait_until_idle();
 }
 
-void InProcessDriver::settle() {
+void InProcessDriver::wait_until_idle() {
   std::vector<SessionId> notified;
   bool again = true;
   while (again) {
     service_.take_notified(notified);
     again = !notified.empty();
-    for (Connection& connection : connections_) again = settle_one(connection) || again;
+    for (Connection& connection : connections_) again = resume(connection) || again;
   }
   service_.engine().check_invariants();
 }
 
-// Takes the replies and goes on with the work; true if there was some.
-bool InProcessDriver::settle_one(Connection& connection) {
+// Takes the replies and resumes deferred work. True if work was resumed or the connection ended.
+bool InProcessDriver::resume(Connection& connection) {
   auto& conversation = connection.conversation;
   if (conversation == nullptr) return false;
   connection.received += protocol::take_replies(conversation->replies());
@@ -102,10 +102,10 @@ void InProcessDriver::advance(Duration time) {
     const Time next = due.closing ? service_.now() : std::min({due.delay, due.ttr, due.pause});
     if (next > target) break;
     service_.begin_tick(next);
-    settle();
+    wait_until_idle();
   }
   service_.begin_tick(target);
-  settle();
+  wait_until_idle();
 }
 
 }  // namespace tubed::wire

@@ -1,5 +1,5 @@
-// The server without its sockets: conversations on one queue, with a virtual clock. Every step
-// leaves the queue's invariants checked.
+// A driver that runs the server without its sockets: conversations on one queue, with a virtual
+// clock. It checks the queue's invariants after every step.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ class InProcessDriver final : public Driver {
   Received receive(Client client, std::size_t min_bytes) override;
   void half_close(Client client) override;
   void close(Client client) override;
-  void settle() override;
+  void wait_until_idle() override;
   void advance(Duration time) override;
   void drain(bool on) override { service_.set_draining(on); }
 
@@ -32,10 +32,10 @@ class InProcessDriver final : public Driver {
     std::string received;
   };
 
-  bool settle_one(Connection& connection);
+  bool resume(Connection& connection);
 
   commands::Service service_;
-  commands::Conversation own_;  // the driver's own, which stats count
+  commands::Conversation own_;  // the driver's own connection, which stats counts
   std::vector<Connection> connections_;
 };
 

@@ -16,8 +16,8 @@ namespace {
 
 using namespace tubed::wire;
 
-// A cut costs a whole play; transcripts with long bodies are cut at this many places, the first and
-// the last ones among them.
+// Each cut costs a whole play. Transcripts with long bodies are cut at this many places only,
+// including the first and the last.
 constexpr std::size_t kMaxCuts = 2000;
 
 std::vector<Transcript> transcripts() {
@@ -35,8 +35,8 @@ std::vector<Transcript> transcripts() {
   return all;
 }
 
-void check_passed(const Outcome& outcome) {
-  for (const std::string& failure : outcome.failures) FAIL_CHECK(failure);
+void check_passed(const PlayResult& result) {
+  for (const std::string& failure : result.failures) FAIL_CHECK(failure);
 }
 
 std::vector<std::size_t> positions(std::size_t bytes) {
@@ -81,9 +81,9 @@ TEST_CASE("every transcript passes cut at every byte" * doctest::test_suite("slo
     for (const std::size_t position : positions(bytes)) {
       InProcessDriver driver(transcript.options);
       CuttingDriver cutting = CuttingDriver::cut_at(driver, position);
-      const Outcome outcome = play(transcript, cutting);
+      const PlayResult result = play(transcript, cutting);
       INFO("cut before byte ", position);
-      check_passed(outcome);
+      check_passed(result);
       ++plays;
     }
   }

@@ -25,34 +25,34 @@ class Player {
   Player(const Transcript& transcript, Driver& driver)
       : transcript_(transcript), driver_(driver), streams_(transcript.clients.size()) {}
 
-  Outcome play() {
+  PlayResult play() {
     for (const Step& step : transcript_.steps) {
       step_ = &step;
       do_step(step);
-      if (lost_) return std::move(outcome_);
+      if (lost_) return std::move(result_);
     }
-    driver_.settle();
+    driver_.wait_until_idle();
     for (Client client = 0; client < streams_.size(); ++client) expect_silence(client);
-    return std::move(outcome_);
+    return std::move(result_);
   }
 
  private:
   struct Stream {
     bool opened = false;
-    bool gone = false;                       // the transcript closed it
-    bool ended = false;                      // the server closed it
-    std::string unread;                      // received and not yet expected
-    std::optional<std::size_t> block_bytes;  // left of the block that OK <bytes> announced
+    bool closed = false;                     // by the transcript
+    bool ended = false;                      // by the server
+    std::string unread;                      // input that no statement has matched yet
+    std::optional<std::size_t> block_bytes;  // the rest of the block that OK <bytes> announced
   };
 
   void do_step(const Step& step) {
     switch (step.kind) {
       case StepKind::advance:
-        driver_.settle();
+        driver_.wait_until_idle();
         driver_.advance(step.time);
         return;
       case StepKind::drain:
-        driver_.settle();
+        driver_.wait_until_idle();
         driver_.drain(step.drain);
         return;
       default:
@@ -63,7 +63,7 @@ class Player {
       streams_[client].opened = true;
       driver_.open(client);
     }
-    if (streams_[client].gone) {
+    if (streams_[client].closed) {
       fail("is used after it closed");
       lost_ = true;
       return;
@@ -74,29 +74,29 @@ class Player {
   void do_client_step(const Step& step, Client client) {
     switch (step.kind) {
       case StepKind::send:
-        settle_others(client);
-        ++outcome_.exchanges;
+        wait_for_others(client);
+        ++result_.exchanges;
         driver_.send(client, step.sent);
         return;
       case StepKind::receive:
         expect(client, step.expected);
         return;
       case StepKind::silent:
-        driver_.settle();
+        driver_.wait_until_idle();
         expect_silence(client);
         return;
       case StepKind::closed:
         expect_end(client);
         return;
       case StepKind::half_closes:
-        settle_others(client);
+        wait_for_others(client);
         driver_.half_close(client);
         return;
       case StepKind::closes:
-        driver_.settle();
+        driver_.wait_until_idle();
         expect_silence(client);
         driver_.close(client);
-        streams_[client].gone = true;
+        streams_[client].closed = true;
         actor_ = client;
         return;
       case StepKind::advance:
@@ -105,13 +105,13 @@ class Player {
     }
   }
 
-  // Else two sockets' bytes could be read in either order.
-  void settle_others(Client client) {
-    if (actor_ && *actor_ != client) driver_.settle();
+  // Without the wait, the server could read the bytes of two sockets in either order.
+  void wait_for_others(Client client) {
+    if (actor_ && *actor_ != client) driver_.wait_until_idle();
     actor_ = client;
   }
 
-  // False if nothing came.
+  // False if no input arrived.
   bool read_more(Client client, std::size_t min_bytes) {
     Stream& stream = streams_[client];
     if (stream.ended) return false;
@@ -162,7 +162,7 @@ class Player {
     consume(client, bytes);
   }
 
-  // Takes what was matched, and holds it to the block's announced length.
+  // Removes matched bytes from the input, and checks the announced length of the block.
   void consume(Client client, std::size_t bytes) {
     Stream& stream = streams_[client];
     if (stream.block_bytes) {
@@ -193,10 +193,10 @@ class Player {
     stream.block_bytes.reset();
   }
 
-  // The driver has settled.
+  // To be called when the driver is idle.
   void expect_silence(Client client) {
     Stream& stream = streams_[client];
-    if (!stream.opened || stream.gone) return;
+    if (!stream.opened || stream.closed) return;
     read_more(client, 0);
     if (!stream.unread.empty()) {
       fail("expected nothing further, got " + shown_unread(client), client);
@@ -223,22 +223,22 @@ class Player {
 
   void fail(const std::string& what) { fail(what, step_->client); }
   void fail(const std::string& what, Client client) {
-    outcome_.failures.push_back(transcript_.file + ':' + std::to_string(step_->line) + ": " +
-                                transcript_.clients[client] + ' ' + what);
+    result_.failures.push_back(transcript_.file + ':' + std::to_string(step_->line) + ": " +
+                               transcript_.clients[client] + ' ' + what);
   }
 
   const Transcript& transcript_;
   Driver& driver_;
   std::vector<Stream> streams_;
-  std::optional<Client> actor_;  // who acted last
+  std::optional<Client> actor_;  // of the last step
   const Step* step_ = nullptr;
-  bool lost_ = false;  // nothing after this could mean anything
-  Outcome outcome_;
+  bool lost_ = false;  // an expected reply is missing, so later steps are not checked
+  PlayResult result_;
 };
 
 }  // namespace
 
-Outcome play(const Transcript& transcript, Driver& driver) {
+PlayResult play(const Transcript& transcript, Driver& driver) {
   return Player(transcript, driver).play();
 }
 

@@ -10,15 +10,15 @@
 
 namespace tubed::wire {
 
-struct Outcome {
+struct PlayResult {
   std::vector<std::string> failures;  // each `file:line: CLIENT expected X got Y`
-  std::size_t exchanges = 0;          // pieces that the transcript sent
+  std::size_t exchanges = 0;          // the number of pieces sent
 
   bool passed() const { return failures.empty(); }
 };
 
-// Plays it to its end, or to the first answer that does not come at all. After a wrong line it goes
-// on with the next, so that a table of lines tells all its wrong rows at once.
-Outcome play(const Transcript& transcript, Driver& driver);
+// Plays a transcript to its end, or to the first reply that does not arrive. After a wrong line the
+// next line is checked, so that a table of lines reports all its wrong rows at once.
+PlayResult play(const Transcript& transcript, Driver& driver);
 
 }  // namespace tubed::wire

@@ -58,9 +58,9 @@ std::vector<std::string> tubed_arguments(const Options& options) {
   return arguments;
 }
 
-// In the child of a process with threads: only what is safe after fork.
+// Runs in the child of a process with threads: it may only call functions that are safe after fork.
 [[noreturn]] void become_server(char* const* arguments, const char* log, pid_t parent) {
-  // A test that is killed takes its servers with it.
+  // The kernel ends the server when the test is killed.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);
   const int in = ::open("/dev/null", O_RDONLY);
@@ -113,7 +113,7 @@ SocketDriver::~SocketDriver() {
 }
 
 Result<void> SocketDriver::make_directory() {
-  // Short on purpose: the address of a Unix socket has room for 107 bytes.
+  // The name is short because the address of a Unix socket has room for 107 bytes.
   std::string name = "/tmp/tubed-wire-XXXXXX";
   if (::mkdtemp(name.data()) == nullptr) return system_error("cannot create " + name);
   directory_ = name;
@@ -180,13 +180,13 @@ void SocketDriver::open(Client client) {
     if (connection.fd < 0) std::this_thread::sleep_for(kRetry);
   }
   connection.ended = connection.fd < 0;
-  settle();
+  wait_until_idle();
 }
 
 void SocketDriver::send(Client client, std::string_view bytes) {
-  // One turn a line is what the slowest server needs that deals with one command a turn.
-  unsettled_turns_ += static_cast<std::size_t>(std::ranges::count(bytes, '\n'));
-  unsettled_turns_ += bytes.size() / 4096;
+  // A server that runs one command per tick needs a tick for each line.
+  pending_ticks_ += static_cast<std::size_t>(std::ranges::count(bytes, '\n'));
+  pending_ticks_ += bytes.size() / 4096;
   send_on(clients_[client], bytes);
 }
 
@@ -198,10 +198,10 @@ void SocketDriver::send_on(Connection& connection, std::string_view bytes) {
       bytes.remove_prefix(static_cast<std::size_t>(sent));
       continue;
     }
-    if (sent < 0 && errno != EAGAIN && errno != EINTR) return;  // it has closed
+    if (sent < 0 && errno != EAGAIN && errno != EINTR) return;  // the server has closed
     pollfd wait{connection.fd, POLLIN | POLLOUT, 0};
     if (::poll(&wait, 1, milliseconds_until(until)) <= 0) return;
-    // A server that waits for its replies to be read would never read on.
+    // A server that waits until its replies are read does not read more input.
     if ((wait.revents & POLLIN) != 0) read_on(connection, Clock::now());
   }
 }
@@ -235,28 +235,28 @@ Received SocketDriver::receive(Client client, std::size_t min_bytes) {
 }
 
 void SocketDriver::half_close(Client client) {
-  ++unsettled_turns_;
+  ++pending_ticks_;
   ::shutdown(clients_[client].fd, SHUT_WR);
 }
 
 void SocketDriver::close(Client client) {
-  ++unsettled_turns_;
-  // A child that another thread has forked may hold a copy until it executes: close() alone would
-  // not end the connection at once.
+  ++pending_ticks_;
+  // A child that another thread has forked may hold a copy of the descriptor until its exec, so
+  // close() alone would not end the connection at once.
   ::shutdown(clients_[client].fd, SHUT_RDWR);
   ::close(clients_[client].fd);
   clients_[client].fd = -1;
   clients_[client].ended = true;
 }
 
-// One round trip shows that the server was back in its loop after it got the bytes before; the
-// second that it also was after it dealt with them.
-void SocketDriver::settle() {
-  const std::size_t trips = 2 + std::exchange(unsettled_turns_, 0) * 2;
+// The first round trip shows that the server has polled its sockets after it received the earlier
+// bytes, the second that it has polled again after it processed them.
+void SocketDriver::wait_until_idle() {
+  const std::size_t trips = 2 + std::exchange(pending_ticks_, 0) * 2;
   for (std::size_t i = 0; i < trips && !own_.ended; ++i) barrier();
 }
 
-// A word that no server knows: it is answered and not counted.
+// Sends a word that no server knows: it is answered and not counted in stats.
 void SocketDriver::barrier() {
   constexpr std::string_view kReply = "UNKNOWN_COMMAND\r\n";
   send_on(own_, "barrier\r\n");
@@ -268,12 +268,12 @@ void SocketDriver::barrier() {
 
 void SocketDriver::advance(Duration time) {
   std::this_thread::sleep_for(time + kMargin);
-  settle();
+  wait_until_idle();
 }
 
 void SocketDriver::drain(bool on) {
   ::kill(process_, on ? SIGUSR1 : SIGUSR2);
-  settle();
+  wait_until_idle();
 }
 
 }  // namespace tubed::wire

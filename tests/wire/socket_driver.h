@@ -1,7 +1,7 @@
 // Drives a real server process over a Unix socket in a directory of its own.
 //
-// Owns the process, the directory and the sockets; the destructor ends exactly that process and
-// removes the directory. Time is real here: advance() sleeps.
+// The driver owns the process, the directory and the sockets. The destructor ends this process and
+// removes the directory. advance() sleeps: the clock is real.
 #pragma once
 
 #include <chrono>
@@ -21,12 +21,12 @@ enum class ServerKind { tubed, beanstalkd };
 struct ServerProgram {
   ServerKind kind = ServerKind::tubed;
   std::string binary;
-  std::chrono::milliseconds limit{5000};  // for an answer, and for the start
+  std::chrono::milliseconds limit{5000};  // for a reply, and for the start
 };
 
 class SocketDriver final : public Driver {
  public:
-  // Starts the server and returns when it accepts connections. An error has what it printed.
+  // Starts the server and returns when it accepts connections. An error contains its output.
   static Result<std::unique_ptr<SocketDriver>> start(const ServerProgram& program,
                                                      const Options& options);
   ~SocketDriver() override;
@@ -36,7 +36,7 @@ class SocketDriver final : public Driver {
   Received receive(Client client, std::size_t min_bytes) override;
   void half_close(Client client) override;
   void close(Client client) override;
-  void settle() override;
+  void wait_until_idle() override;
   void advance(Duration time) override;
   void drain(bool on) override;
 
@@ -57,16 +57,16 @@ class SocketDriver final : public Driver {
   std::string printed() const;
 
   void send_on(Connection& connection, std::string_view bytes);
-  // Reads what there is; waits for something until `until`. False if nothing came.
+  // Reads the input that has arrived; waits for input until `until`. False if none arrived.
   bool read_on(Connection& connection, std::chrono::steady_clock::time_point until);
   void barrier();
 
   std::chrono::milliseconds limit_;
   std::string directory_;
-  pid_t process_ = -1;  // -1: none, or it has been waited for
+  pid_t process_ = -1;  // -1: no process, or it has been reaped
   Connection own_;
   std::vector<Connection> clients_;
-  std::size_t unsettled_turns_ = 0;  // loop turns that the sent bytes may need
+  std::size_t pending_ticks_ = 0;  // ticks that the server may need for the sent bytes
 };
 
 }  // namespace tubed::wire

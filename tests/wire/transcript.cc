@@ -11,7 +11,7 @@
 namespace tubed::wire {
 namespace {
 
-// Longer than any body a transcript needs; keeps a slip of the pen from filling the memory.
+// The limit is above any body that a transcript needs; it keeps a mistake from filling the memory.
 constexpr std::uint64_t kMostRepeated = 1U << 22;
 
 std::optional<std::uint64_t> number_in(std::string_view text) {
@@ -28,7 +28,7 @@ bool take(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-// `text` up to an unescaped '{', which is left.
+// `text` up to an unescaped '{', which is not taken.
 std::string_view take_literal(std::string_view& text) {
   std::size_t end = 0;
   while (end < text.size() && text[end] != '{') end += text[end] == '\\' ? 2 : 1;

@@ -1,5 +1,5 @@
-// A transcript: a conversation of clients with a server, as a text that people read and a test
-// plays. README.md has the syntax.
+// A transcript: a conversation of clients with a server, as a text that a test plays. README.md has
+// the syntax.
 //
 // Invariant: every Step::client is an index into Transcript::clients, which lists them in the order
 // of their first mention.
@@ -18,7 +18,7 @@
 
 namespace tubed::wire {
 
-// Dense, from 0.
+// Clients are numbered from 0 without gaps.
 using Client = std::size_t;
 
 enum class StepKind { send, receive, silent, closed, closes, half_closes, advance, drain };
@@ -33,7 +33,7 @@ struct Step {
   bool drain = false;    // drain
 };
 
-// Settings of the server under test; what is not set is the server's default.
+// Settings of the server under test; a setting without a value has the server's default.
 struct Options {
   std::optional<std::uint64_t> job_bytes;
   std::optional<std::uint64_t> tubes;
@@ -43,7 +43,7 @@ struct Options {
 
 struct Transcript {
   std::string file;
-  std::string differs;      // the row of docs/compatibility.md, empty if the original agrees
+  std::string differs;      // the row of docs/compatibility.md; empty if beanstalkd agrees
   bool is_virtual = false;  // takes too long for a real clock
   bool needs_tubed = false;
   Options options;

@@ -18,7 +18,7 @@
 namespace {
 
 using tubed::wire::CuttingDriver;
-using tubed::wire::Outcome;
+using tubed::wire::PlayResult;
 using tubed::wire::ServerKind;
 using tubed::wire::ServerProgram;
 using tubed::wire::SocketDriver;
@@ -29,7 +29,7 @@ constexpr const char* kUsage =
     "       wire_run --list-differs FILE...\n"
     "A FILE may be a directory: its *.wire files.\n";
 
-// A difference needs one wrong answer only; waiting long for one that never comes shows no more.
+// For a difference a single wrong reply is enough, so a missing reply is not waited for long.
 constexpr std::chrono::milliseconds kLimitOfDiffering{1000};
 
 struct Request {
@@ -41,11 +41,11 @@ struct Request {
   std::vector<std::string> files;
 };
 
-enum class Verdict { passed, failed, differed, skipped };
+enum class Status { passed, failed, differed, skipped };
 
 struct Played {
-  Verdict verdict = Verdict::skipped;
-  Outcome outcome;
+  Status status = Status::skipped;
+  PlayResult result;
 };
 
 bool parse_count(std::string_view text, std::size_t& count) {
@@ -114,8 +114,8 @@ bool load_all(const std::vector<std::string>& files, std::vector<Transcript>& tr
   return all_good;
 }
 
-Outcome play_on_fresh_server(const Transcript& transcript, const ServerProgram& program,
-                             bool bytewise) {
+PlayResult play_on_fresh_server(const Transcript& transcript, const ServerProgram& program,
+                                bool bytewise) {
   auto driver = SocketDriver::start(program, transcript.options);
   if (!driver) return {{transcript.file + ": " + driver.error().message}, 0};
   if (!bytewise) return tubed::wire::play(transcript, **driver);
@@ -130,17 +130,17 @@ Played play(const Transcript& transcript, const Request& request) {
   ServerProgram program = request.program;
   if (must_differ) program.limit = kLimitOfDiffering;
   Played played;
-  played.outcome = play_on_fresh_server(transcript, program, request.bytewise);
-  const bool passed = played.outcome.passed();
+  played.result = play_on_fresh_server(transcript, program, request.bytewise);
+  const bool passed = played.result.passed();
   if (!must_differ) {
-    played.verdict = passed ? Verdict::passed : Verdict::failed;
+    played.status = passed ? Status::passed : Status::failed;
     return played;
   }
-  played.verdict = passed ? Verdict::failed : Verdict::differed;
-  played.outcome.failures.clear();
+  played.status = passed ? Status::failed : Status::differed;
+  played.result.failures.clear();
   if (passed) {
-    played.outcome.failures.push_back(transcript.file +
-                                      ": no longer differs: " + transcript.differs);
+    played.result.failures.push_back(transcript.file +
+                                     ": no longer differs: " + transcript.differs);
   }
   return played;
 }
@@ -164,19 +164,19 @@ int report(const std::vector<Played>& results) {
   std::size_t counts[4] = {};
   std::size_t exchanges = 0;
   for (const Played& played : results) {
-    ++counts[static_cast<std::size_t>(played.verdict)];
-    if (played.verdict == Verdict::passed) exchanges += played.outcome.exchanges;
-    for (const std::string& failure : played.outcome.failures) std::printf("%s\n", failure.c_str());
+    ++counts[static_cast<std::size_t>(played.status)];
+    if (played.status == Status::passed) exchanges += played.result.exchanges;
+    for (const std::string& failure : played.result.failures) std::printf("%s\n", failure.c_str());
   }
-  const auto count = [&](Verdict verdict) { return counts[static_cast<std::size_t>(verdict)]; };
+  const auto count = [&](Status status) { return counts[static_cast<std::size_t>(status)]; };
   std::printf(
       "%zu exchanges compared byte for byte in %zu transcripts; %zu differ as decided; "
       "%zu not for this server\n",
-      exchanges, count(Verdict::passed), count(Verdict::differed), count(Verdict::skipped));
-  std::printf("%zu passed, %zu failed\n", count(Verdict::passed) + count(Verdict::differed),
-              count(Verdict::failed));
-  // Nothing played is nothing shown.
-  return count(Verdict::failed) == 0 && exchanges > 0 ? 0 : 1;
+      exchanges, count(Status::passed), count(Status::differed), count(Status::skipped));
+  std::printf("%zu passed, %zu failed\n", count(Status::passed) + count(Status::differed),
+              count(Status::failed));
+  // A run that has played no transcript has not passed.
+  return count(Status::failed) == 0 && exchanges > 0 ? 0 : 1;
 }
 
 int list_differs(const std::vector<Transcript>& transcripts) {
