@@ -1,4 +1,4 @@
-"""Runs a program under valgrind's callgrind and reads its counts."""
+"""Runs a program under valgrind's callgrind and reads the instruction counts."""
 
 import os
 import pathlib
@@ -8,9 +8,9 @@ import sys
 import tempfile
 from typing import NamedTuple
 
-# Independent of the environment and the processor: libc uses the functions for strings and memory
-# that every amd64 has (with `rep movsb`, each byte would count as an instruction), and no symbol is
-# resolved during a measurement.
+# Makes the counts independent of the environment and the processor. libc uses the functions for
+# strings and memory that every amd64 processor supports (with `rep movsb`, each copied byte would
+# count as an instruction), and the dynamic linker resolves all symbols before a measurement.
 ENVIRONMENT = {
     "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
     "LD_BIND_NOW": "1",
@@ -20,7 +20,7 @@ ENVIRONMENT = {
 
 
 class Profile(NamedTuple):
-    name: str  # the argument of CALLGRIND_DUMP_STATS_AT; empty at the end of the process
+    name: str  # the argument of CALLGRIND_DUMP_STATS_AT; empty for the dump at the process's end
     instructions: int
 
 
@@ -31,9 +31,9 @@ def read_profile(text):
 
 
 def run(binary, make_arguments, instrument_at_start):
-    """Returns standard output, and a profile for each dump of each process. make_arguments is called
-    with a folder for sockets and files, and returns the arguments. Nothing is collected until the
-    program requests it."""
+    """Runs `binary`; returns its standard output and a profile for each dump of each of its
+    processes. make_arguments(folder) returns the arguments; `folder` is for sockets and files.
+    Nothing is collected until the program requests it."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder, "out")
         scratch = pathlib.Path(folder, "scratch")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Counts with valgrind's callgrind the instructions of commands in the server's user space, and compares
-them with instructions.json: more than 3 % above the recorded count fails, and more than 3 % below
-fails until it is recorded.
+"""Counts the instructions of the server in user space for each command with valgrind's callgrind,
+and compares them with instructions.json. A count more than 3 % above or below the recorded count
+fails; a lower count has to be recorded.
 
-A count depends on the machine's libraries and on the build of the program, so the file has a column of
-counts for each build. Exit codes: 0 as recorded, 1 not as recorded, 77 nothing is recorded for this
-build (1 if CI is set, because CI's build must be recorded).
+A count depends on the machine's libraries and on the build, so the file has a set of counts for each
+build. Exit codes: 0 as recorded, 1 not as recorded, 77 nothing is recorded for this build (1 if CI
+is set).
 """
 
 import argparse
@@ -19,7 +19,7 @@ import callgrind
 
 MARGIN = 0.03
 RECORDED = pathlib.Path(__file__).with_name("instructions.json")
-# The build, in addition to the system, as CMakeLists.txt describes it.
+# The build of CI: the system, then the name of the build that CMakeLists.txt makes.
 CI = "debian 12 x86_64, GNU 12 -O2 -g -DNDEBUG"
 SKIPPED = 77
 
@@ -30,12 +30,12 @@ def system():
 
 
 def per_command(output, profiles):
-    """Instructions by name. Each line of output has the number of commands and the name of a step; the
-    step's profile has the same name."""
+    """Instructions per command, by the name of the step. Each line of output has the number of
+    commands of a step and the step's name, which is also the name of its profile."""
     counts = {}
     for line in output.splitlines():
         commands, name = line.split(" ", 1)
-        # A plausibility check: a step that collected nothing would appear as a great gain.
+        # A step that collected nothing would look like a large gain.
         totals = [profile.instructions for profile in profiles if profile.name == name]
         if len(totals) != 1 or totals[0] < int(commands):
             sys.exit(f"{name}: {len(totals)} profiles with {sum(totals)} instructions")
@@ -45,41 +45,41 @@ def per_command(output, profiles):
     return counts
 
 
-def judge(recorded, counted):
-    """The lines of a table, and one line for each fault."""
+def compare(recorded, counted):
+    """Returns the lines of a table, and a line for each fault."""
     table = [f"{'instructions a command':<36} {'recorded':>10} {'counted':>10} {'difference':>10}"]
-    wrong = []
+    faults = []
     for name in [*counted, *(name for name in recorded if name not in counted)]:
         before, now = recorded.get(name), counted.get(name)
         if before is None or now is None:
-            wrong.append(f"{name}: " + ("not recorded" if before is None else "no longer counted"))
+            faults.append(f"{name}: " + ("not recorded" if before is None else "no longer counted"))
             difference = ""
         else:
             change = now / before - 1
             difference = f"{change:+.2%}"
             if change > MARGIN:
-                wrong.append(f"{name}: {change:.1%} dearer than recorded")
+                faults.append(f"{name}: {change:.1%} more than recorded")
             elif change < -MARGIN:
-                wrong.append(f"{name}: {-change:.1%} cheaper than recorded: record the gain, or the "
-                             "next loss goes unseen")
+                faults.append(f"{name}: {-change:.1%} less than recorded: record the gain, or the "
+                              "next loss is not noticed")
         table.append(f"{name:<36} {before or '':>10} {now or '':>10} {difference:>10}")
-    return table, wrong
+    return table, faults
 
 
-def check(recorded, build, counted, say=print):
-    """The exit code."""
-    table, wrong = judge(recorded.get(build, {}), counted)
-    say("\n".join(table))
+def check(recorded, build, counted, report=print):
+    """Compares and reports; returns the exit code."""
+    table, faults = compare(recorded.get(build, {}), counted)
+    report("\n".join(table))
     if build not in recorded:
-        say(f"Nothing is recorded for '{build}', only for: {', '.join(recorded) or 'no build'}.\n"
-            "So nothing was checked.")
+        report(f"Nothing is recorded for '{build}', only for: {', '.join(recorded) or 'no build'}.\n"
+               "So nothing was checked.")
         return SKIPPED
-    for line in wrong:
-        say("FAILED: " + line)
-    if wrong:
-        say("If it is meant: build the target record-instructions, and say in the commit what it "
-            "buys.")
-    return 1 if wrong else 0
+    for line in faults:
+        report("FAILED: " + line)
+    if faults:
+        report("If the change is intended: build the target record-instructions, and explain the "
+               "change in the commit message.")
+    return 1 if faults else 0
 
 
 def record(path, recorded, build, counted):
@@ -92,7 +92,7 @@ def main():
     options.add_argument("program")
     options.add_argument("--build", required=True, help="compiler and build type")
     options.add_argument("--file", type=pathlib.Path, default=RECORDED)
-    options.add_argument("--record", action="store_true", help="write what is counted to the file")
+    options.add_argument("--record", action="store_true", help="write the counts to the file")
     given = options.parse_args()
 
     build = f"{system()}, {given.build}"
@@ -100,7 +100,7 @@ def main():
     counted = per_command(*callgrind.run(given.program, lambda folder: [folder],
                                          instrument_at_start=True))
     if given.record:
-        print("\n".join(judge(recorded.get(build, {}), counted)[0]))
+        print("\n".join(compare(recorded.get(build, {}), counted)[0]))
         record(given.file, recorded, build, counted)
         print(f"recorded for '{build}' in {given.file}")
         return 0

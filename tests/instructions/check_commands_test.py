@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""The check of instruction counts can fail: with invented numbers, one test for each kind of
-failure."""
+"""Tests the check of instruction counts with made-up numbers: each kind of fault is reported."""
 
 import json
 import pathlib
@@ -16,42 +15,43 @@ RECORDED = {BUILD: {"put": 1000.0, "delete": 500.0}}
 
 class Check(unittest.TestCase):
     def check(self, counted, recorded=None, build=BUILD):
-        self.said = ""
+        self.output = ""
 
-        def say(text):
-            self.said += text + "\n"
+        def report(text):
+            self.output += text + "\n"
 
-        return check_commands.check(RECORDED if recorded is None else recorded, build, counted, say)
+        return check_commands.check(RECORDED if recorded is None else recorded, build, counted,
+                                    report)
 
     def test_as_recorded(self):
         self.assertEqual(self.check({"put": 1000.0, "delete": 500.0}), 0)
 
     def test_within_the_margin(self):
         self.assertEqual(self.check({"put": 1029.0, "delete": 486.0}), 0)
-        self.assertIn("+2.90%", self.said)
+        self.assertIn("+2.90%", self.output)
 
-    def test_a_slowdown_of_one_fails(self):
+    def test_a_slowdown_of_one_step_fails(self):
         self.assertEqual(self.check({"put": 1000.0, "delete": 516.0}), 1)
-        self.assertIn("FAILED: delete: 3.2% dearer than recorded", self.said)
-        self.assertNotIn("FAILED: put", self.said)
+        self.assertIn("FAILED: delete: 3.2% more than recorded", self.output)
+        self.assertNotIn("FAILED: put", self.output)
 
     def test_a_gain_has_to_be_recorded(self):
         self.assertEqual(self.check({"put": 960.0, "delete": 500.0}), 1)
-        self.assertIn("FAILED: put: 4.0% cheaper than recorded: record the gain", self.said)
-        self.assertIn("record-instructions", self.said)
+        self.assertIn("FAILED: put: 4.0% less than recorded: record the gain", self.output)
+        self.assertIn("record-instructions", self.output)
 
     def test_a_new_step_has_to_be_recorded(self):
         self.assertEqual(self.check({"put": 1000.0, "delete": 500.0, "peek": 1.0}), 1)
-        self.assertIn("FAILED: peek: not recorded", self.said)
+        self.assertIn("FAILED: peek: not recorded", self.output)
 
     def test_a_step_that_is_missing_fails(self):
         self.assertEqual(self.check({"put": 1000.0}), 1)
-        self.assertIn("FAILED: delete: no longer counted", self.said)
+        self.assertIn("FAILED: delete: no longer counted", self.output)
 
-    def test_another_build_is_skipped_and_says_so(self):
+    def test_another_build_is_skipped_with_a_message(self):
         self.assertEqual(self.check({"put": 9999.0}, build="another"), check_commands.SKIPPED)
-        self.assertIn("9999.0", self.said)
-        self.assertIn("Nothing is recorded for 'another'", self.said)
+        self.assertIn("9999.0", self.output)
+        self.assertIn("Nothing is recorded for 'another'", self.output)
 
     def test_recording_keeps_other_builds(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -88,7 +88,7 @@ class Counting(unittest.TestCase):
 
 
 class Recorded(unittest.TestCase):
-    def test_the_build_of_ci_is_really_checked(self):
+    def test_the_build_of_ci_is_recorded(self):
         counts = json.loads(check_commands.RECORDED.read_text())[check_commands.CI]
         self.assertGreater(len(counts), 10)
         for name, count in counts.items():

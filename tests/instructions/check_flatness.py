@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Counts the server's instructions for put+reserve+delete with valgrind's callgrind, alone and
-beside 50,000 tubes, 10,000 waiting clients and 1,000,000 delayed jobs, and fails if the second
+"""Counts the server's instructions for put+reserve+delete with valgrind's callgrind, in an empty
+server and with 50,000 tubes, 10,000 waiting clients and 1,000,000 delayed jobs. Fails if the second
 count is more than 20 % above the first."""
 
 import re
@@ -15,7 +15,7 @@ def instructions(binary, *crowd):
     output, profiles = callgrind.run(binary, lambda folder: [folder / "socket", *crowd],
                                      instrument_at_start=False)
     print(output.strip())
-    # A separate process, of which nothing is collected, holds the waiting clients.
+    # The waiting clients run in a process of their own, which collects nothing.
     total = sum(profile.instructions for profile in profiles)
     return total / int(re.search(r"cycles: (\d+)", output).group(1))
 

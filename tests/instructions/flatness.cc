@@ -1,6 +1,6 @@
-// flatness SOCKET TUBES WAITING DELAYED: runs a server with a crowd in this process, and one client
-// whose put, reserve and delete are measured: callgrind collects while the server works for it, and
-// not while the client works.
+// flatness SOCKET TUBES WAITING DELAYED: measures put+reserve+delete of one client on a server in
+// this process that holds many tubes, waiting clients and delayed jobs. callgrind collects while
+// the server runs, and not while the client does.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -21,7 +21,7 @@ constexpr int kCycles = 2000;
 constexpr int kWarmUp = 500;
 constexpr int kBatch = 200;
 
-// Fills the queue with delayed jobs in `tubes` tubes.
+// Fills the queue with delayed jobs, spread over `tubes` tubes.
 void delay_jobs(Client& client, int tubes, int jobs) {
   for (int done = 0; done < jobs;) {
     std::string batch;
@@ -36,7 +36,8 @@ void delay_jobs(Client& client, int tubes, int jobs) {
   }
 }
 
-// A separate process, because both ends would need too many descriptors here.
+// The waiting clients run in a process of their own: both ends of their connections would need too
+// many descriptors in this process.
 pid_t start_waiting_clients(const std::string& path, int count, int (&until)[2]) {
   const pid_t child = ::fork();
   if (child != 0) return child;
@@ -53,8 +54,8 @@ pid_t start_waiting_clients(const std::string& path, int count, int (&until)[2])
 }
 
 void wait_until_waiting(Client& client, int count) {
-  const std::string wanted = "current-waiting: " + std::to_string(count) + "\n";
-  while (client.ask("stats\r\n", 1).find(wanted) == std::string::npos) {
+  const std::string line = "current-waiting: " + std::to_string(count) + "\n";
+  while (client.ask("stats\r\n", 1).find(line) == std::string::npos) {
   }
 }
 
