@@ -46,7 +46,7 @@ Conversation::~Conversation() {
 
 void Conversation::receive(std::string_view bytes) {
   if (quit_) return;
-  if (waiting_ || !pending_.empty() || in_progress(operation_)) {
+  if (waiting_ || !pending_.empty() || in_progress(running_.operation)) {
     keep(bytes);
     if (!waiting_) work();
     return;
@@ -63,13 +63,13 @@ void Conversation::keep(std::string_view input) {
 
 std::span<char> Conversation::body_space() {
   if (stage_ != Stage::body || !pending_.empty()) return {};
-  return body_.writable().last(body_left_);
+  return incoming_.bytes.writable().last(incoming_.left);
 }
 
 void Conversation::body_received(std::size_t count) {
-  TUBED_ASSERT(stage_ == Stage::body && count <= body_left_);
-  body_left_ -= count;
-  if (body_left_ == 0) stage_ = Stage::body_end;
+  TUBED_ASSERT(stage_ == Stage::body && count <= incoming_.left);
+  incoming_.left -= count;
+  if (incoming_.left == 0) stage_ = Stage::body_end;
 }
 
 void Conversation::half_close() {
@@ -107,7 +107,7 @@ bool Conversation::can_resume() const {
 // More replies than that, and nothing more is done.
 std::size_t Conversation::output_bound() const {
   const std::size_t bound = service_.conversation_limits().output_bytes;
-  const auto* tubes = std::get_if<TubeListOperation>(&operation_);
+  const auto* tubes = std::get_if<TubeListOperation>(&running_.operation);
   const bool in_list = tubes != nullptr && tubes->list != nullptr;
   return in_list ? std::min(bound, kListAheadBytes) : bound;
 }
@@ -119,12 +119,12 @@ bool Conversation::wants_input() const {
 }
 
 bool Conversation::in_body() const {
-  const bool answered = stage_ == Stage::dropped && refusal_.empty();
+  const bool answered = stage_ == Stage::dropped && incoming_.refusal.empty();
   return stage_ != Stage::line && stage_ != Stage::skipped_line && !answered;
 }
 
 bool Conversation::idle() const {
-  return !waiting_ && !in_progress(operation_) && !waits_for_log() && replies_.empty() &&
+  return !waiting_ && !in_progress(running_.operation) && !waits_for_log() && replies_.empty() &&
          !service_.engine().holds_jobs(session_);
 }
 
@@ -149,7 +149,7 @@ std::size_t Conversation::take(std::string_view input) {
   std::size_t total = 0;
   while (may_go_on()) {
     const std::size_t replies_before = replies_.size();
-    if (in_progress(operation_)) {
+    if (in_progress(running_.operation)) {
       run_command();
       charge(replies_.size() - replies_before, 0);
       continue;
@@ -191,12 +191,12 @@ bool Conversation::may_go_on() {
     stop_ = Stop::waiting;
     return false;
   }
-  const bool slice = in_progress(operation_);
+  const bool slice = in_progress(running_.operation);
   if (replies_.size() > (slice ? output_bound() : service_.conversation_limits().output_bytes)) {
     stop_ = Stop::output;
     return false;
   }
-  if (slice && command_->may_emit_facts && held_by_log()) return false;
+  if (slice && running_.row->may_emit_facts && held_by_log()) return false;
   stop_ = Stop::budget;
   return budget_ > 0;
 }
@@ -225,12 +225,12 @@ std::size_t Conversation::take_line(std::string_view input) {
 }
 
 std::size_t Conversation::take_body(std::string_view input) {
-  const std::size_t count = std::min<std::size_t>(input.size(), body_left_);
+  const std::size_t count = std::min<std::size_t>(input.size(), incoming_.left);
   if (count > 0 && stage_ == Stage::body) {
-    std::memcpy(body_.writable().last(body_left_).data(), input.data(), count);
+    std::memcpy(incoming_.bytes.writable().last(incoming_.left).data(), input.data(), count);
   }
-  body_left_ -= count;
-  if (body_left_ == 0) {
+  incoming_.left -= count;
+  if (incoming_.left == 0) {
     stage_ = Stage::body_end;
   } else {
     stop_ = Stop::starved;
@@ -239,11 +239,11 @@ std::size_t Conversation::take_body(std::string_view input) {
 }
 
 std::size_t Conversation::take_dropped(std::string_view input) {
-  const std::size_t count = std::min<std::size_t>(input.size(), body_left_);
-  body_left_ -= count;
-  if (body_left_ == 0) {
+  const std::size_t count = std::min<std::size_t>(input.size(), incoming_.left);
+  incoming_.left -= count;
+  if (incoming_.left == 0) {
     stage_ = Stage::line;
-    if (!refusal_.empty()) replies_.line(refusal_);
+    if (!incoming_.refusal.empty()) replies_.line(incoming_.refusal);
   } else {
     stop_ = Stop::starved;
   }
@@ -263,12 +263,12 @@ std::size_t Conversation::take_body_end(std::string_view input) {
     replies_.line(word::kExpectedCrlf);
     return 0;
   }
-  if (refusal_.empty() && held_by_log()) return 0;
+  if (incoming_.refusal.empty() && held_by_log()) return 0;
   stage_ = Stage::line;
-  if (refusal_.empty()) {
+  if (incoming_.refusal.empty()) {
     run_command();
   } else {
-    replies_.line(refusal_);
+    replies_.line(incoming_.refusal);
   }
   return kLineEnd.size();
 }
@@ -306,13 +306,13 @@ bool Conversation::run_line(std::string_view line) {
   const bool fits = has_text ? command->text_rule != TextRule::none
                              : command->text_rule != TextRule::needed_word_known;
   const bool ignored = command->text_rule == TextRule::ignored;
-  if (!fits || !command->parse(ignored ? std::string_view() : text, arguments_)) {
+  if (!fits || !command->parse(ignored ? std::string_view() : text, running_.arguments)) {
     refuse_line(command, text);
     return true;
   }
   const bool has_body = command->begin_body != nullptr;
   if (command->may_emit_facts && !has_body && held_by_log()) return false;
-  command_ = command;
+  running_.row = command;
   service_.count(*command);
   if (has_body) {
     begin_body();
@@ -344,33 +344,33 @@ Context Conversation::context() {
 
 void Conversation::begin_body() {
   Context context = this->context();
-  const BodyPlan plan = command_->begin_body(context, arguments_);
+  const BodyPlan plan = running_.row->begin_body(context, running_.arguments);
   if (plan.kind == BodyPlan::Kind::discard) return drop_body(plan.bytes, plan.refusal.word);
-  body_ = std::move(context.body);
-  body_left_ = plan.bytes;
-  refusal_ = plan.refusal.word;
+  incoming_.bytes = std::move(context.body);
+  incoming_.left = plan.bytes;
+  incoming_.refusal = plan.refusal.word;
   stage_ = plan.kind == BodyPlan::Kind::accept ? Stage::body : Stage::skipped_body;
 }
 
 // Whatever stands where its line end should be goes with it, as in beanstalkd.
 void Conversation::drop_body(std::uint32_t bytes, std::string_view reply) {
-  body_left_ = bytes + kLineEnd.size();
-  refusal_ = reply;
+  incoming_.left = bytes + kLineEnd.size();
+  incoming_.refusal = reply;
   stage_ = Stage::dropped;
 }
 
 void Conversation::abandon_body() {
-  if (body_) service_.engine().return_memory(body_.size());
-  body_ = Bytes();
+  if (incoming_.bytes) service_.engine().return_memory(incoming_.bytes.size());
+  incoming_.bytes = Bytes();
 }
 
 void Conversation::run_command() {
   Context context = this->context();
-  context.body = std::move(body_);
-  const Answer answer = command_->run(context, arguments_, operation_);
+  context.body = std::move(incoming_.bytes);
+  const Answer answer = running_.row->run(context, running_.arguments, running_.operation);
   render(answer, replies_);
   if (!is_whole_reply(answer) && !ends_command(answer)) return;
-  if (in_progress(operation_)) operation_ = {};
+  if (in_progress(running_.operation)) running_.operation = {};
 }
 
 // Of an answer that is not a whole reply: true, the command has come to its end all the same.

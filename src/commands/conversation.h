@@ -124,13 +124,20 @@ class Conversation {
   bool quit_ = false;
   std::uint32_t budget_ = 0;
 
-  // The command at work, from its line to its answer.
-  const Command* command_ = nullptr;
-  ArgumentStorage arguments_;
-  Operation operation_;
-  Bytes body_;
-  std::uint64_t body_left_ = 0;
-  std::string_view refusal_;     // the answer when a skipped or dropped body ends; may be none
+  // The command that is being run or read, from its line to its answer.
+  struct RunningCommand {
+    const Command* row = nullptr;
+    ArgumentStorage arguments;
+    Operation operation;
+  };
+  // The body of that command, while it arrives.
+  struct IncomingBody {
+    Bytes bytes;  // where it is stored; none: it is discarded
+    std::uint64_t left = 0;
+    std::string_view refusal;  // the reply when a discarded body ends; empty: none
+  };
+  RunningCommand running_;
+  IncomingBody incoming_;
   std::string_view line_reply_;  // the answer at the end of a line that is being skipped
 };
 
