@@ -7,8 +7,9 @@
 
 // The reserve is a bound that is worked out, not a count. congested() is asked before each command,
 // so that the comparison of the free bytes with the reserve must not be made each time. It is made
-// once, and its surplus becomes slack_: each record that is appended takes from the slack as much
-// as it can take from the surplus, and only when the slack is used up is the comparison repeated.
+// once, and its surplus becomes slack_ (growth_slack_ for the end of a tick): each record that is
+// appended takes from the slack as much as it can take from the surplus, and only when the slack is
+// used up is the comparison repeated.
 namespace tubed::journal {
 
 namespace {
@@ -98,9 +99,13 @@ bool Space::lacks_reserve() const {
   if (slack_ > 0) return false;
   const std::uint64_t free = free_bytes();
   const std::uint64_t reserve = reserve_bytes();
-  const std::uint64_t next_segment = liveness_.largest_bytes() + kBlockBytes;
-  slack_ = static_cast<std::int64_t>(free - reserve) - static_cast<std::int64_t>(next_segment);
+  slack_ = slack_of(free, reserve);
   return free < reserve;
+}
+
+std::int64_t Space::slack_of(std::uint64_t free, std::uint64_t needed) const {
+  const std::uint64_t next_segment = liveness_.largest_bytes() + kBlockBytes;
+  return static_cast<std::int64_t>(free - needed) - static_cast<std::int64_t>(next_segment);
 }
 
 // A byte that is appended is one less that is free, and adds 4 at most to the reserve: 1 to the
@@ -108,19 +113,22 @@ bool Space::lacks_reserve() const {
 // idle_waste() and the walk. A record that is the largest so far adds to every segment of the walk.
 void Space::use(std::uint64_t bytes) {
   constexpr std::int64_t kMost = 5;
-  if (bytes > liveness_.largest_bytes()) slack_ = 0;
+  if (bytes > liveness_.largest_bytes()) forget_slack();
   slack_ -= kMost * static_cast<std::int64_t>(bytes);
+  growth_slack_ -= kMost * static_cast<std::int64_t>(bytes);
 }
 
 // --- Growth
 
 void Space::grow_if_needed(std::optional<LogPlace> starved) {
   if (context_.failed || preallocator_.growing() || (context_.closing && !starved)) return;
+  if (!starved && !full_ && growth_slack_ > 0) return;
   const std::uint64_t lead = context_.options.segment_bytes / 2;
   const std::uint64_t free = free_bytes();
   const std::uint64_t reserve = reserve_bytes();
   TUBED_ASSERT(slack_ <= 0 || free >= reserve);
   if (!starved && free >= reserve + lead) {
+    growth_slack_ = slack_of(free, reserve + lead);
     if (full_) note_room();
     return;
   }

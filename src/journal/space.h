@@ -64,7 +64,7 @@ class Space {
   // A record is about to be appended.
   void use(std::uint64_t bytes);
   // The head moves to the next segment: unused bytes of the old segment are not free any more.
-  void forget_slack() { slack_ = 0; }
+  void forget_slack() { slack_ = growth_slack_ = 0; }
 
   bool full() const { return full_; }
   // The journal is full because of max_bytes, not because of the disk.
@@ -94,6 +94,8 @@ class Space {
   std::uint64_t chunk_bytes() const;
   std::uint64_t reserve_bytes() const;
   bool has_bounded_room_for(std::uint64_t record_bytes) const;
+  // The bytes that may be used while `free` certainly remains above what is needed.
+  std::int64_t slack_of(std::uint64_t free, std::uint64_t needed) const;
   void grown(const Outcome& outcome);
   void note_full(const std::string& reason);
   void note_room();
@@ -103,7 +105,10 @@ class Space {
   Preallocator& preallocator_;
   const ClosedFiles& closed_;
 
-  mutable std::int64_t slack_ = 0;  // bytes that may be used before the reserve is worked out again
+  // Bytes that may be used before the free bytes are compared again: with the reserve, and with the
+  // reserve and the lead of the growth.
+  mutable std::int64_t slack_ = 0;
+  std::int64_t growth_slack_ = 0;
   bool full_ = false;
   bool at_own_bound_ = false;
   bool write_refused_ = false;
