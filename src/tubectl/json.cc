@@ -1,10 +1,17 @@
+// The only file that includes nlohmann-json. It parses, renders numbers with a fraction, and
+// repairs text that is not UTF-8; the writer here renders everything else, without a copy of the
+// value.
 #include "tubectl/json.h"
 
+#include <algorithm>
 #include <array>
-#include <cstdint>
+#include <charconv>
+#include <iterator>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "base/assert.h"
 #include "tubectl/terminal.h"
 
 namespace tubed::tubectl {
@@ -12,16 +19,208 @@ namespace {
 
 constexpr std::string_view kAlphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-constexpr const char* kBody = "body";
-constexpr const char* kBodyBase64 = "body_base64";
+constexpr std::string_view kBody = "body";
+constexpr std::string_view kBodyBase64 = "body_base64";
 
-// What dump() takes as text.
+// --- Reading
+
+// Collects the members of the outermost object, from the events of the parser.
+class ObjectReader : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  bool null() override { return take(Json()); }
+  bool boolean(bool value) override { return take(value); }
+  // Negative numbers are not whole numbers here.
+  bool number_integer(number_integer_t value) override { return take(static_cast<double>(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return take(value); }
+  bool number_float(number_float_t value, const string_t&) override { return take(value); }
+  bool string(string_t& value) override { return take(std::move(value)); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override {
+    if (depth_ == 0) is_object_ = true;
+    return open();
+  }
+  bool key(string_t& value) override {
+    if (depth_ == 1) key_ = std::move(value);
+    return true;
+  }
+  bool end_object() override { return close(); }
+  bool start_array(std::size_t) override { return open(); }
+  bool end_array() override { return close(); }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
+    return false;
+  }
+
+  std::optional<Json> result() && {
+    return is_object_ ? std::optional(std::move(object_)) : std::nullopt;
+  }
+
+ private:
+  bool take(Json value) {
+    if (depth_ == 1 && is_object_) object_[key_] = std::move(value);
+    return true;
+  }
+  bool open() {
+    take(Json::object());
+    ++depth_;
+    return true;
+  }
+  bool close() {
+    --depth_;
+    return true;
+  }
+
+  Json object_ = Json::object();
+  std::string key_;
+  std::size_t depth_ = 0;
+  bool is_object_ = false;
+};
+
+// --- Writing
+
 bool is_utf8(std::string_view text) {
-  while (const std::size_t bytes = character_bytes(text)) text.remove_prefix(bytes);
-  return text.empty();
+  for (;;) {
+    const auto beyond_ascii =
+        std::ranges::find_if(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+    text.remove_prefix(static_cast<std::size_t>(beyond_ascii - text.begin()));
+    const std::size_t bytes = character_bytes(text);
+    if (bytes == 0) return text.empty();
+    text.remove_prefix(bytes);
+  }
+}
+
+// The second byte of U+0080 to U+009F, whose first byte is 0xC2, is in this range.
+bool is_c1_control(unsigned char byte) {
+  return byte >= 0x80 && byte < 0xa0;
+}
+
+void append_escape(char byte, std::string& line) {
+  switch (byte) {
+    case '"':
+      line += "\\\"";
+      return;
+    case '\\':
+      line += "\\\\";
+      return;
+    case '\b':
+      line += "\\b";
+      return;
+    case '\f':
+      line += "\\f";
+      return;
+    case '\n':
+      line += "\\n";
+      return;
+    case '\r':
+      line += "\\r";
+      return;
+    case '\t':
+      line += "\\t";
+      return;
+    default:
+      fmt::format_to(std::back_inserter(line), "\\u00{:02x}", static_cast<unsigned char>(byte));
+  }
+}
+
+// Precondition: UTF-8.
+void append_text(std::string_view text, std::string& line) {
+  line.push_back('"');
+  std::size_t copied = 0;  // of text
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const bool c1 = byte == 0xc2 && is_c1_control(static_cast<unsigned char>(text[at + 1]));
+    if (byte >= 0x20 && byte != '"' && byte != '\\' && byte != 0x7f && !c1) continue;
+    line.append(text.substr(copied, at - copied));
+    if (c1) ++at;
+    append_escape(text[at], line);
+    copied = at + 1;
+  }
+  line.append(text.substr(copied)).push_back('"');
+}
+
+// With U+FFFD in place of what is not UTF-8.
+std::string repaired(const std::string& text) {
+  using Value = nlohmann::json;
+  const auto repaired = Value(text).dump(-1, ' ', false, Value::error_handler_t::replace);
+  return Value::parse(repaired).get<std::string>();
+}
+
+// Servers do not quote all of their text, and an id or a tube may look like a number.
+constexpr std::array<std::string_view, 7> kTexts{"id", "name",     "hostname", "version",
+                                                 "os", "platform", "tube"};
+
+template <class Number, class... Format>
+bool read_whole(const std::string& text, Number& number, Format... format) {
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number, format...);
+  return read.ec == std::errc() && read.ptr == end;
+}
+
+Json value_of(const client::StatsBlock::Line& line) {
+  if (line.quoted || std::ranges::find(kTexts, line.key) != kTexts.end()) return line.value;
+  if (line.value == "true") return true;
+  if (line.value == "false") return false;
+  // Whole numbers stay exact as long as 64 bits hold them.
+  std::uint64_t whole = 0;
+  if (read_whole(line.value, whole)) return whole;
+  double fraction = 0;
+  if (read_whole(line.value, fraction, std::chars_format::fixed)) return fraction;
+  return line.value;
 }
 
 }  // namespace
+
+std::optional<Json> Json::parse(std::string_view line) {
+  ObjectReader reader;
+  if (!nlohmann::json::sax_parse(line.begin(), line.end(), &reader)) return std::nullopt;
+  return std::move(reader).result();
+}
+
+Json& Json::operator[](std::string_view key) {
+  if (std::holds_alternative<std::monostate>(value_)) value_ = Members();
+  auto& members = std::get<Members>(value_);
+  const auto found = std::ranges::find(members, key, &Member::first);
+  if (found != members.end()) return found->second;
+  return members.emplace_back(key, Json()).second;
+}
+
+const Json* Json::find(std::string_view key) const {
+  const auto found = std::ranges::find(members(), key, &Member::first);
+  return found != members().end() ? &found->second : nullptr;
+}
+
+std::optional<std::uint64_t> Json::number() const {
+  const auto* const number = std::get_if<std::uint64_t>(&value_);
+  return number != nullptr ? std::optional(*number) : std::nullopt;
+}
+
+void append(const Json& value, std::string& line) {
+  if (const auto* const text = value.text()) {
+    append_text(is_utf8(*text) ? *text : repaired(*text), line);
+  } else if (const auto number = value.number()) {
+    fmt::format_to(std::back_inserter(line), "{}", *number);
+  } else if (const auto* const members = std::get_if<Json::Members>(&value.value_)) {
+    line.push_back('{');
+    for (const auto& [key, member] : *members) {
+      if (line.back() != '{') line.push_back(',');
+      append_text(key, line);
+      line.push_back(':');
+      append(member, line);
+    }
+    line.push_back('}');
+  } else if (const auto* const truth = std::get_if<bool>(&value.value_)) {
+    line += *truth ? "true" : "false";
+  } else if (const auto* const fraction = std::get_if<double>(&value.value_)) {
+    line += nlohmann::json(*fraction).dump();
+  } else {
+    line += "null";
+  }
+}
+
+std::string to_line(const Json& value) {
+  std::string line;
+  append(value, line);
+  return line;
+}
 
 void set_body(Json& object, std::string_view body) {
   if (is_utf8(body)) {
@@ -32,33 +231,15 @@ void set_body(Json& object, std::string_view body) {
 }
 
 Result<std::string> body_of(const Json& object) {
-  const auto text = object.find(kBody);
-  const auto base64 = object.find(kBodyBase64);
-  if ((text == object.end()) == (base64 == object.end())) {
+  const Json* const text = object.find(kBody);
+  const Json* const base64 = object.find(kBodyBase64);
+  if ((text == nullptr) == (base64 == nullptr)) {
     return Error{"it has neither or both of \"body\" and \"body_base64\""};
   }
-  const Json& value = text != object.end() ? *text : *base64;
-  if (!value.is_string()) return Error{"its body is not text"};
-  if (text != object.end()) return value.get<std::string>();
-  return from_base64(value.get_ref<const std::string&>());
-}
-
-std::string to_line(const Json& value) {
-  const std::string line = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  // dump() leaves DEL and U+0080 to U+009F as they are, and a terminal may obey them.
-  if (line.find_first_of("\x7f\xc2") == line.npos) return line;
-  std::string result;
-  for (std::size_t at = 0; at < line.size(); ++at) {
-    const bool second_kind = line[at] == '\xc2' && at + 1 < line.size() &&
-                             static_cast<unsigned char>(line[at + 1]) < 0xa0;
-    if (line[at] != '\x7f' && !second_kind) {
-      result.push_back(line[at]);
-      continue;
-    }
-    if (second_kind) ++at;
-    result += fmt::format("\\u00{:02x}", static_cast<unsigned char>(line[at]));
-  }
-  return result;
+  const std::string* const body = (text != nullptr ? text : base64)->text();
+  if (body == nullptr) return Error{"its body is not text"};
+  if (text != nullptr) return *body;
+  return from_base64(*body);
 }
 
 std::string to_base64(std::string_view bytes) {
@@ -97,6 +278,39 @@ Result<std::string> from_base64(std::string_view text) {
     }
   }
   return bytes;
+}
+
+Json stats_json(const client::StatsBlock& stats) {
+  Json object = Json::object();
+  for (const client::StatsBlock::Line& line : stats.lines()) object[line.key] = value_of(line);
+  return object;
+}
+
+Json job_json(const client::StatsBlock& job) {
+  return {{"id", job.count("id")},
+          {"tube", job.text("tube").value_or("")},
+          {"state", job.text("state").value_or("")},
+          {"priority", job.count("pri")},
+          {"age", job.count("age")},
+          {"delay", job.count("delay")},
+          {"ttr", job.count("ttr")},
+          {"time_left", job.count("time-left")},
+          {"reserves", job.count("reserves")},
+          {"timeouts", job.count("timeouts")},
+          {"releases", job.count("releases")},
+          {"buries", job.count("buries")},
+          {"kicks", job.count("kicks")}};
+}
+
+std::string aligned_lines(const Json& object) {
+  std::size_t width = 0;
+  for (const auto& [key, value] : object.members()) width = std::max(width, key.size());
+  std::string text;
+  for (const auto& [key, value] : object.members()) {
+    const std::string* const shown = value.text();
+    text += fmt::format("{:<{}}  {}\n", key, width, shown != nullptr ? *shown : to_line(value));
+  }
+  return text;
 }
 
 }  // namespace tubed::tubectl

@@ -8,7 +8,7 @@
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/jobs/ids.h"
-#include "tubectl/stats_json.h"
+#include "tubectl/json.h"
 #include "tubectl/terminal.h"
 
 namespace tubed::tubectl {

@@ -8,7 +8,7 @@
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/jobs/ids.h"
-#include "tubectl/stats_json.h"
+#include "tubectl/json.h"
 #include "tubectl/terminal.h"
 
 namespace tubed::tubectl {
@@ -102,7 +102,7 @@ class Reservations {
       const auto stats = TRY(connection_.ask(fmt::format("stats-job {}", job.id)));
       if (!stats.is("OK")) return refused(fmt::format("job {}", job.id), stats);
       told = job_json(client::StatsBlock(stats.body));
-      if (!options_.priority) job.priority = told["priority"].get<std::uint64_t>();
+      if (!options_.priority) job.priority = told["priority"].number().value_or(0);
     }
     if (const int code = show(reserved.body, std::move(told)); code != 0) return code;
     if (options_.deletes) {

@@ -5,7 +5,7 @@
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
-#include "tubectl/stats_json.h"
+#include "tubectl/json.h"
 
 namespace tubed::tubectl {
 namespace {

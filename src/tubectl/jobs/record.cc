@@ -23,14 +23,14 @@ std::uint32_t narrow(std::uint64_t number) {
 // Reads the number under `key`, if there is one. An error: it is none, or `T` cannot hold it.
 template <class T>
 Result<void> read_number(const Json& object, const char* key, T& number) {
-  const auto found = object.find(key);
-  if (found == object.end()) return {};
-  if (!found->is_number_unsigned() ||
-      found->template get<std::uint64_t>() > std::numeric_limits<T>::max()) {
+  const Json* const found = object.find(key);
+  if (found == nullptr) return {};
+  const auto value = found->number();
+  if (!value || *value > std::numeric_limits<T>::max()) {
     return Error{fmt::format("its \"{}\" is no whole number from 0 to {}", key,
                              std::numeric_limits<T>::max())};
   }
-  number = found->template get<T>();
+  number = static_cast<T>(*value);
   return {};
 }
 
@@ -50,15 +50,14 @@ Result<void> read_numbers(const Json& object, JobRecord& job) {
 }
 
 Result<void> read_names(const Json& object, JobRecord& job) {
-  if (const auto tube = object.find("tube"); tube != object.end()) {
-    if (!tube->is_string() || !protocol::is_tube_name(tube->get_ref<const std::string&>())) {
+  if (const Json* const tube = object.find("tube")) {
+    if (tube->text() == nullptr || !protocol::is_tube_name(*tube->text())) {
       return Error{"its \"tube\" is no tube's name"};
     }
-    job.tube = tube->get<std::string>();
+    job.tube = *tube->text();
   }
-  if (const auto state = object.find("state"); state != object.end()) {
-    const auto named = state->is_string() ? state_named(state->get_ref<const std::string&>())
-                                          : std::optional<JobState>();
+  if (const Json* const state = object.find("state")) {
+    const auto named = state->text() != nullptr ? state_named(*state->text()) : std::nullopt;
     if (!named) return Error{"its \"state\" is not ready, delayed, buried or reserved"};
     job.state = *named;
   }
@@ -113,12 +112,12 @@ Json as_json(const JobRecord& job) {
 }
 
 Result<JobRecord> read_record(std::string_view line) {
-  const Json object = Json::parse(line, nullptr, false);
-  if (!object.is_object()) return Error{"it is no JSON object"};
+  const auto object = Json::parse(line);
+  if (!object) return Error{"it is no JSON object"};
   JobRecord job;
-  TRY(read_names(object, job));
-  TRY(read_numbers(object, job));
-  job.body = TRY(body_of(object));
+  TRY(read_names(*object, job));
+  TRY(read_numbers(*object, job));
+  job.body = TRY(body_of(*object));
   return job;
 }
 

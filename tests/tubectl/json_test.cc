@@ -1,10 +1,10 @@
+#include "tubectl/json.h"
+
 #include <random>
 #include <string>
 #include <utility>
 
 #include <doctest/doctest.h>
-
-#include "tubectl/json.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -46,7 +46,7 @@ TEST_CASE("UTF-8 is text") {
                                  "\xf0\x90\x80\x80", "\xf3\xbf\xbf\xbf", "\xf4\x8f\xbf\xbf"}) {
     CAPTURE(body);
     CHECK(line_with(body).starts_with("{\"body\":\""));
-    CHECK(body_of(Json::parse(line_with(body))).value() == body);
+    CHECK(body_of(*Json::parse(line_with(body))).value() == body);
   }
 }
 
@@ -74,14 +74,14 @@ TEST_CASE("what is no UTF-8 is base64: each kind of it") {
                                  "\xc2\xc2\x80"}) {
     CAPTURE(body);
     CHECK(line_with(body) == "{\"body_base64\":\"" + to_base64(body) + "\"}");
-    CHECK(body_of(Json::parse(line_with(body))).value() == body);
+    CHECK(body_of(*Json::parse(line_with(body))).value() == body);
   }
 }
 
 TEST_CASE("control characters stand in one line") {
   const std::string body("a\0b\n\r\t\x1f\"\\", 9);
   CHECK(line_with(body) == R"({"body":"a\u0000b\n\r\t\u001f\"\\"})");
-  CHECK(body_of(Json::parse(line_with(body))).value() == body);
+  CHECK(body_of(*Json::parse(line_with(body))).value() == body);
 }
 
 TEST_CASE("random bytes come back") {
@@ -91,24 +91,59 @@ TEST_CASE("random bytes come back") {
     for (char& byte : body) byte = static_cast<char>(random());
     CAPTURE(size);
     REQUIRE(from_base64(to_base64(body)).value() == body);
-    REQUIRE(body_of(Json::parse(line_with(body))).value() == body);
+    REQUIRE(body_of(*Json::parse(line_with(body))).value() == body);
   }
 }
 
 TEST_CASE("an object has one body, and it is text") {
-  CHECK_FALSE(body_of(Json::parse("{}")));
-  CHECK_FALSE(body_of(Json::parse(R"({"body":"","body_base64":""})")));
-  CHECK_FALSE(body_of(Json::parse(R"({"body":null})")));
-  CHECK_FALSE(body_of(Json::parse(R"({"body_base64":7})")));
-  CHECK_FALSE(body_of(Json::parse(R"({"body_base64":"Zg="})")));
-  CHECK(body_of(Json::parse(R"({"body_base64":""})")).value().empty());
+  CHECK_FALSE(body_of(*Json::parse("{}")));
+  CHECK_FALSE(body_of(*Json::parse(R"({"body":"","body_base64":""})")));
+  CHECK_FALSE(body_of(*Json::parse(R"({"body":null})")));
+  CHECK_FALSE(body_of(*Json::parse(R"({"body_base64":7})")));
+  CHECK_FALSE(body_of(*Json::parse(R"({"body_base64":"Zg="})")));
+  CHECK(body_of(*Json::parse(R"({"body_base64":""})")).value().empty());
 }
 
 TEST_CASE("a line has no control character, of either kind, and reads back") {
   const std::string body = "\x01\x7f\xc2\x80\xc2\x9f\xc2\xa0\xc3\xa4";
   const std::string line = line_with(body);
   CHECK(line == "{\"body\":\"\\u0001\\u007f\\u0080\\u009f\xc2\xa0\xc3\xa4\"}");
-  CHECK(body_of(Json::parse(line)).value() == body);
+  CHECK(body_of(*Json::parse(line)).value() == body);
+}
+
+TEST_CASE("numbers and truth values are no text, and text that looks like a number is none") {
+  const client::StatsBlock stats(
+      "---\n"
+      "cmd-put: 18446744073709551615\n"
+      "rusage-utime: 0.25\n"
+      "draining: false\n"
+      "readonly: true\n"
+      "version: \"1.12\"\n"
+      "id: 1234567890123456\n"
+      "hostname: 10\n"
+      "name: 7\n"
+      "pid: \n"
+      "odd: 1e5\n"
+      "more: 99999999999999999999\n");
+  CHECK(to_line(stats_json(stats)) ==
+        R"({"cmd-put":18446744073709551615,"rusage-utime":0.25,"draining":false,"readonly":true,)"
+        R"("version":"1.12","id":"1234567890123456","hostname":"10","name":"7","pid":"",)"
+        R"("odd":"1e5","more":1e+20})");
+}
+
+TEST_CASE("a job has all keys, also those that the server does not tell") {
+  const client::StatsBlock job("id: 5\ntube: 12\nstate: ready\npri: 7\ntime-left: 3\nkicks: 2\n");
+  CHECK(to_line(job_json(job)) ==
+        R"({"id":5,"tube":"12","state":"ready","priority":7,"age":0,"delay":0,"ttr":0,)"
+        R"("time_left":3,"reserves":0,"timeouts":0,"releases":0,"buries":0,"kicks":2})");
+}
+
+TEST_CASE("lines have their values one below the other") {
+  CHECK(aligned_lines({{"id", 5}, {"time_left", 10}, {"tube", "mail"}}) ==
+        "id         5\n"
+        "time_left  10\n"
+        "tube       mail\n");
+  CHECK(aligned_lines(Json::object()) == "");
 }
 
 }  // namespace tubed::tubectl
