@@ -55,9 +55,9 @@ Clock::time_point stamp_of(std::string_view request) {
 
 TEST_CASE("puts: so many in flight, and no more than the jobs") {
   const Plan plan = plan_of(Work::put, 2, 3, 5);
-  Tally tally;
-  tally.measuring = true;
-  Puts puts(plan, plan.in_flight, tally);
+  Measurement measurement;
+  measurement.measuring = true;
+  Puts puts(plan, plan.in_flight, measurement);
   CHECK(puts.next(0, kStart) == times(3, kPut));
   CHECK(puts.next(0, kStart) == "");
   CHECK(puts.next(1, kStart) == times(2, kPut));
@@ -68,14 +68,14 @@ TEST_CASE("puts: so many in flight, and no more than the jobs") {
   for (int i = 0; i < 2; ++i) REQUIRE(puts.take(1, inserted(), kStart + milliseconds(2)));
   CHECK(puts.finished());
   CHECK(puts.in_tubes() == std::vector<std::uint64_t>{5});
-  CHECK(tally.figures.measured == 5);
-  CHECK(tally.figures.latencies.max() == 2'000'000);
+  CHECK(measurement.figures.measured == 5);
+  CHECK(measurement.figures.latencies.max() == 2'000'000);
 }
 
 TEST_CASE("any other reply ends the run, and tells what was answered") {
   const Plan plan = plan_of(Work::put, 1, 1, 1);
-  Tally tally;
-  Puts puts(plan, 1, tally);
+  Measurement measurement;
+  Puts puts(plan, 1, measurement);
   puts.next(0, kStart);
   const auto taken = puts.take(0, client::ReplyView{"OUT_OF_MEMORY", {}}, kStart);
   REQUIRE_FALSE(taken);
@@ -88,8 +88,8 @@ TEST_CASE("any other reply ends the run, and tells what was answered") {
 TEST_CASE("reserves: none is asked for that is not there, and each is deleted, tube by tube") {
   Plan plan = plan_of(Work::reserve, 2, 2, 3);
   plan.tubes = 2;
-  Tally tally;
-  Reserves reserves(plan, {1, 2}, tally);
+  Measurement measurement;
+  Reserves reserves(plan, {1, 2}, measurement);
   CHECK(reserves.next(0, kStart) == "reserve\r\n");
   CHECK(reserves.next(1, kStart) == "reserve\r\nreserve\r\n");
   REQUIRE(reserves.take(1, reserved(8), kStart));
@@ -103,13 +103,13 @@ TEST_CASE("reserves: none is asked for that is not there, and each is deleted, t
   CHECK_FALSE(reserves.finished());
   REQUIRE(reserves.take(1, deleted(), kStart));
   CHECK(reserves.finished());
-  CHECK(tally.figures.all == 6);
+  CHECK(measurement.figures.all == 6);
 }
 
 TEST_CASE("cycles, one command in flight: put, reserve, delete, also when it is over") {
   const Plan plan = plan_of(Work::cycle, 1, 1, 0);
-  Tally tally;
-  Cycles cycles(plan, tally);
+  Measurement measurement;
+  Cycles cycles(plan, measurement);
   CHECK(cycles.next(0, kStart) == kPut);
   CHECK(cycles.next(0, kStart) == "");
   cycles.stop();
@@ -124,8 +124,8 @@ TEST_CASE("cycles, one command in flight: put, reserve, delete, also when it is 
 
 TEST_CASE("cycles, many in flight: behind a batch come the deletes of the one before") {
   const Plan plan = plan_of(Work::cycle, 1, 8, 3);  // two jobs a batch
-  Tally tally;
-  Cycles cycles(plan, tally);
+  Measurement measurement;
+  Cycles cycles(plan, measurement);
   CHECK(cycles.next(0, kStart) == times(2, kPut) + "reserve\r\nreserve\r\n");
   for (int i = 0; i < 2; ++i) REQUIRE(cycles.take(0, inserted(), kStart));
   REQUIRE(cycles.take(0, reserved(1), kStart));
@@ -138,22 +138,22 @@ TEST_CASE("cycles, many in flight: behind a batch come the deletes of the one be
   CHECK(cycles.next(0, kStart) == "delete 3\r\n");
   REQUIRE(cycles.take(0, deleted(), kStart));
   CHECK(cycles.finished());
-  CHECK(tally.figures.all == 9);
+  CHECK(measurement.figures.all == 9);
 }
 
 TEST_CASE("a pipe measures from the put to the consumer, and waits until all is consumed") {
   Plan plan = plan_of(Work::pipe, 2, 1, 1);
   plan.producers = 1;
-  Tally tally;
-  tally.measuring = true;
-  Pipe pipe(plan, kStart, tally);
+  Measurement measurement;
+  measurement.measuring = true;
+  Pipe pipe(plan, kStart, measurement);
   const std::string put(pipe.next(0, kStart + milliseconds(1)));
   CHECK(stamp_of(put) == kStart + milliseconds(1));
   CHECK(pipe.next(1, kStart) == "reserve\r\n");
   CHECK(pipe.next(1, kStart) == "");
   const std::string_view head = std::string_view(put).substr(put.find('\n') + 1, 16);
   REQUIRE(pipe.take(1, reserved(5, head), kStart + milliseconds(4)));
-  CHECK(tally.figures.latencies.max() == 3'000'000);
+  CHECK(measurement.figures.latencies.max() == 3'000'000);
   CHECK(pipe.next(1, kStart) == "delete 5\r\nreserve\r\n");
   REQUIRE(pipe.take(1, deleted(), kStart));
   CHECK_FALSE(pipe.finished());
@@ -165,9 +165,9 @@ TEST_CASE("a pipe measures from the put to the consumer, and waits until all is 
 TEST_CASE("a pipe does not take jobs of others for its own") {
   Plan plan = plan_of(Work::pipe, 2, 1, 0);
   plan.producers = 1;
-  Tally tally;
+  Measurement measurement;
   for (const std::string_view head : {"xxxxxxxxxxxxxxxx", "1", "", "0000000000000001"}) {
-    Pipe pipe(plan, kStart, tally);
+    Pipe pipe(plan, kStart, measurement);
     pipe.next(1, kStart);
     CAPTURE(head);
     CHECK_FALSE(pipe.take(1, reserved(5, head), kStart + milliseconds(1)));
@@ -178,8 +178,8 @@ TEST_CASE("with a rate puts are due at even distances, and what is late counts f
   Plan plan = plan_of(Work::pipe, 2, 1, 0);
   plan.producers = 1;
   plan.rate = 100;  // one in 10 ms
-  Tally tally;
-  Pipe pipe(plan, kStart, tally);
+  Measurement measurement;
+  Pipe pipe(plan, kStart, measurement);
   CHECK(pipe.due() == kStart);
   CHECK(stamp_of(pipe.next(0, kStart)) == kStart);
   CHECK_FALSE(pipe.due());  // the only producer waits

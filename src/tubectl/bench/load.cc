@@ -76,6 +76,16 @@ class Load {
     bool watched_for_room = false;
   };
 
+  struct MeasuredTime {
+    std::optional<Clock::time_point> begin;
+    std::optional<Clock::time_point> end;
+  };
+  // The last line that was shown, and the operations until then.
+  struct Progress {
+    Clock::time_point shown;
+    std::uint64_t count = 0;
+  };
+
   Result<void> connect();
   Result<void> watch_all();
   Result<std::vector<std::uint64_t>> fill();
@@ -98,22 +108,20 @@ class Load {
   client::EventLoop::Watch signals_watch_;
   std::deque<Member> members_;  // they do not move
   Workload* workload_ = nullptr;
-  Tally* tally_ = nullptr;
+  Measurement* measurement_ = nullptr;
   bool is_measured_ = false;  // this workload; else it only prepares
   bool interrupted_ = false;
   std::size_t timed_next_ = 0;
   Clock::time_point start_;
   Clock::time_point now_;
-  Clock::time_point heard_;                 // when something last came
-  std::optional<Clock::time_point> begin_;  // of the measured time
-  std::optional<Clock::time_point> end_;
-  Clock::time_point shown_;
-  std::uint64_t shown_count_ = 0;
+  Clock::time_point heard_;  // when something last came
+  MeasuredTime measured_;
+  Progress progress_;
 };
 
 Result<Figures> Load::run() {
   TRY(connect());
-  Tally tally{Figures{0, 0, {}, Latencies(plan_.each_latency)}};
+  Measurement measurement{Figures{0, 0, {}, Latencies(plan_.each_latency)}};
   std::unique_ptr<Workload> workload;
   std::vector<std::uint64_t> jobs;
   if (plan_.work == Work::reserve) {
@@ -123,23 +131,23 @@ Result<Figures> Load::run() {
   start_ = now_ = Clock::now();
   switch (plan_.work) {
     case Work::put:
-      workload = std::make_unique<Puts>(plan_, plan_.in_flight, tally);
+      workload = std::make_unique<Puts>(plan_, plan_.in_flight, measurement);
       break;
     case Work::reserve:
-      workload = std::make_unique<Reserves>(plan_, std::move(jobs), tally);
+      workload = std::make_unique<Reserves>(plan_, std::move(jobs), measurement);
       break;
     case Work::cycle:
-      workload = std::make_unique<Cycles>(plan_, tally);
+      workload = std::make_unique<Cycles>(plan_, measurement);
       break;
     case Work::pipe:
-      workload = std::make_unique<Pipe>(plan_, start_, tally);
+      workload = std::make_unique<Pipe>(plan_, start_, measurement);
       break;
   }
-  tally_ = &tally;
+  measurement_ = &measurement;
   TRY(run_workload(*workload));
-  if (!end_) end_ = now_;
-  tally.figures.time = *end_ - begin_.value_or(*end_);
-  return std::move(tally.figures);
+  if (!measured_.end) measured_.end = now_;
+  measurement.figures.time = *measured_.end - measured_.begin.value_or(*measured_.end);
+  return std::move(measurement.figures);
 }
 
 Result<void> Load::connect() {
@@ -168,9 +176,9 @@ Result<void> Load::watch_all() {
 }
 // Puts the jobs of a reserve; returns how many are in which tube.
 Result<std::vector<std::uint64_t>> Load::fill() {
-  Tally tally;
-  Puts puts(plan_, std::max(plan_.in_flight, kFillInFlight), tally);
-  tally_ = &tally;
+  Measurement measurement;
+  Puts puts(plan_, std::max(plan_.in_flight, kFillInFlight), measurement);
+  measurement_ = &measurement;
   TRY(run_workload(puts));
   return puts.in_tubes();
 }
@@ -195,10 +203,10 @@ Result<std::vector<std::uint64_t>> Load::jobs_that_are_there() {
 
 Result<void> Load::run_workload(Workload& workload) {
   workload_ = &workload;
-  start_ = heard_ = shown_ = now_ = Clock::now();
-  shown_count_ = 0;
-  if (is_measured_ && plan_.warm_up == Clock::duration::zero()) begin_ = start_;
-  tally_->measuring = begin_.has_value();
+  start_ = heard_ = progress_.shown = now_ = Clock::now();
+  progress_.count = 0;
+  if (is_measured_ && plan_.warm_up == Clock::duration::zero()) measured_.begin = start_;
+  measurement_->measuring = measured_.begin.has_value();
   if (interrupted_) workload.stop();
   for (std::size_t i = 0; i < members_.size(); ++i) {
     TRY(pump(i, Clock::now()));
@@ -206,7 +214,7 @@ Result<void> Load::run_workload(Workload& workload) {
   while (!workload.finished()) {
     TRY(turn());
   }
-  if (shown_ != start_) std::fputs("\r\033[K", stderr);
+  if (progress_.shown != start_) std::fputs("\r\033[K", stderr);
   workload_ = nullptr;
   return {};
 }
@@ -223,14 +231,16 @@ Result<void> Load::turn() {
   if (!ready && now_ - heard_ >= patience) {
     return Error{fmt::format("the server has been silent for {} s", patience.count())};
   }
-  const bool over = is_measured_ && begin_ && plan_.time && now_ - *begin_ >= *plan_.time;
+  const bool over =
+      is_measured_ && measured_.begin && plan_.time && now_ - *measured_.begin >= *plan_.time;
   if (over) workload_->stop();
   TRY(loop_->dispatch());
   if (!is_measured_) return {};
-  if ((over || interrupted_) && !end_) end_ = now_;
-  if (!begin_ && !end_ && now_ - start_ >= plan_.warm_up) begin_ = now_;
-  tally_->measuring = begin_ && !end_;
-  if (plan_.progress && now_ - shown_ >= std::chrono::seconds(shown_ == start_ ? 2 : 1)) {
+  if ((over || interrupted_) && !measured_.end) measured_.end = now_;
+  if (!measured_.begin && !measured_.end && now_ - start_ >= plan_.warm_up) measured_.begin = now_;
+  measurement_->measuring = measured_.begin && !measured_.end;
+  if (plan_.progress &&
+      now_ - progress_.shown >= std::chrono::seconds(progress_.shown == start_ ? 2 : 1)) {
     show_progress();
   }
   return {};
@@ -290,16 +300,16 @@ void Load::take_signal() {
 }
 
 void Load::show_progress() {
-  const std::uint64_t count = tally_->figures.all - shown_count_;
-  const double seconds = std::chrono::duration<double>(now_ - shown_).count();
+  const std::uint64_t count = measurement_->figures.all - progress_.count;
+  const double seconds = std::chrono::duration<double>(now_ - progress_.shown).count();
   const double elapsed = std::chrono::duration<double>(now_ - start_).count();
   std::fputs(fmt::format("\r\033[K{} {:.0f} s: {:.0f} operations/s", name_of(plan_.work), elapsed,
                          static_cast<double>(count) / seconds)
                  .c_str(),
              stderr);
   std::fflush(stderr);
-  shown_ = now_;
-  shown_count_ = tally_->figures.all;
+  progress_.shown = now_;
+  progress_.count = measurement_->figures.all;
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ std::uint64_t nanoseconds_of(Clock::time_point time) {
 
 }  // namespace
 
-Pipe::Pipe(const Plan& plan, Clock::time_point start, Tally& tally)
-    : Workload(plan, tally),
+Pipe::Pipe(const Plan& plan, Clock::time_point start, Measurement& measurement)
+    : Workload(plan, measurement),
       start_(start),
       put_request_(put_request(plan)),
       stamp_at_(put_request_.find('\n') + 1),
@@ -94,7 +94,7 @@ Result<void> Pipe::consumed(const Completion& completion) {
       begun < nanoseconds_of(start_) || begun > nanoseconds_of(completion.came)) {
     return Error{"a job was reserved that this run has not put: its tubes have to be empty"};
   }
-  tally_.count(std::chrono::nanoseconds(nanoseconds_of(completion.came) - begun));
+  measurement_.count(std::chrono::nanoseconds(nanoseconds_of(completion.came) - begun));
   return {};
 }
 

@@ -13,7 +13,7 @@ class Pipe : public Workload {
  public:
   static constexpr std::size_t kLeastBodyBytes = kKeptBodyBytes;
 
-  Pipe(const Plan& plan, Clock::time_point start, Tally& tally);
+  Pipe(const Plan& plan, Clock::time_point start, Measurement& measurement);
 
   std::string_view next(std::size_t client, Clock::time_point now) override;
   void stop() override { to_put_ = 0; }

@@ -48,17 +48,17 @@ std::string as_table(const Plan& plan, const Figures& figures) {
 std::string as_json(const Plan& plan, const Figures& figures) {
   const Latencies& latencies = figures.latencies;
   const auto values = microseconds(latencies);
-  std::string told;
+  std::string latency_fields;
   for (std::size_t i = 0; i < kLatencyColumns.size(); ++i) {
     const std::string value = latencies.count() > 0 ? fmt::format("{:.3f}", values[i]) : "null";
-    told += fmt::format("{}\"{}\":{}", i > 0 ? "," : "", kLatencyColumns[i].key, value);
+    latency_fields += fmt::format("{}\"{}\":{}", i > 0 ? "," : "", kLatencyColumns[i].key, value);
   }
   return fmt::format(
       "{{\"workload\":\"{}\",\"clients\":{},\"in_flight\":{},\"body\":{},\"all\":{},\"measured\":{}"
       ","
       "\"seconds\":{:.6f},\"per_second\":{:.1f},\"latency_us\":{{{}}}}}\n",
       name_of(plan.work), plan.clients, plan.in_flight, plan.body_bytes, figures.all,
-      figures.measured, figures.seconds(), per_second(figures), told);
+      figures.measured, figures.seconds(), per_second(figures), latency_fields);
 }
 
 }  // namespace tubed::tubectl::bench

@@ -50,8 +50,8 @@ InFlight::Oldest InFlight::take_oldest() {
   return oldest;
 }
 
-Workload::Workload(const Plan& plan, Tally& tally)
-    : plan_(plan), tally_(tally), in_flight_(plan.clients) {}
+Workload::Workload(const Plan& plan, Measurement& measurement)
+    : plan_(plan), measurement_(measurement), in_flight_(plan.clients) {}
 
 Result<void> Workload::take(std::size_t client, const client::ReplyView& reply,
                             Clock::time_point now) {

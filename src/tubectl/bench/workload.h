@@ -51,7 +51,7 @@ class InFlight {
 };
 
 // What was done, and whether it counts now.
-struct Tally {
+struct Measurement {
   Figures figures;
   bool measuring = false;
 
@@ -65,8 +65,8 @@ struct Tally {
 
 class Workload {
  public:
-  // `plan` and `tally` outlive it.
-  Workload(const Plan& plan, Tally& tally);
+  // `plan` and `measurement` outlive it.
+  Workload(const Plan& plan, Measurement& measurement);
   Workload(const Workload&) = delete;
   Workload& operator=(const Workload&) = delete;
   virtual ~Workload() = default;
@@ -101,7 +101,7 @@ class Workload {
   std::size_t in_flight(std::size_t client) const { return in_flight_[client].size(); }
 
   const Plan& plan_;
-  Tally& tally_;
+  Measurement& measurement_;
 
  private:
   std::vector<InFlight> in_flight_;

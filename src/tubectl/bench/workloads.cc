@@ -4,8 +4,8 @@
 
 namespace tubed::tubectl::bench {
 
-Puts::Puts(const Plan& plan, std::size_t in_flight, Tally& tally)
-    : Workload(plan, tally),
+Puts::Puts(const Plan& plan, std::size_t in_flight, Measurement& measurement)
+    : Workload(plan, measurement),
       most_in_flight_(in_flight),
       to_send_(plan.jobs > 0 ? plan.jobs : UINT64_MAX),
       in_tubes_(plan.tubes) {
@@ -25,13 +25,13 @@ std::string_view Puts::next(std::size_t client, Clock::time_point now) {
 }
 
 Result<void> Puts::answered(std::size_t client, const Completion& completion) {
-  tally_.count(completion.came - completion.sent);
+  measurement_.count(completion.came - completion.sent);
   ++in_tubes_[plan_.tube_of(client)];
   return {};
 }
 
-Reserves::Reserves(const Plan& plan, std::vector<std::uint64_t> in_tubes, Tally& tally)
-    : Workload(plan, tally), in_tubes_(std::move(in_tubes)), held_(plan.clients) {}
+Reserves::Reserves(const Plan& plan, std::vector<std::uint64_t> in_tubes, Measurement& measurement)
+    : Workload(plan, measurement), in_tubes_(std::move(in_tubes)), held_(plan.clients) {}
 
 std::string_view Reserves::next(std::size_t client, Clock::time_point now) {
   request_.clear();
@@ -53,13 +53,13 @@ void Reserves::stop() {
 }
 
 Result<void> Reserves::answered(std::size_t client, const Completion& completion) {
-  tally_.count(completion.came - completion.sent);
+  measurement_.count(completion.came - completion.sent);
   if (completion.command == Command::reserve) held_[client].push_back(completion.reply.number());
   return {};
 }
 
-Cycles::Cycles(const Plan& plan, Tally& tally)
-    : Workload(plan, tally),
+Cycles::Cycles(const Plan& plan, Measurement& measurement)
+    : Workload(plan, measurement),
       batch_(std::max<std::size_t>(1, plan.in_flight / kLeastBatch)),
       put_(put_request(plan)),
       to_put_(plan.jobs > 0 ? plan.jobs : UINT64_MAX),
@@ -105,7 +105,7 @@ void Cycles::add_deletes(std::size_t client, Clock::time_point now) {
 }
 
 Result<void> Cycles::answered(std::size_t client, const Completion& completion) {
-  tally_.count(completion.came - completion.sent);
+  measurement_.count(completion.came - completion.sent);
   if (completion.command == Command::reserve)
     members_[client].held.push_back(completion.reply.number());
   return {};

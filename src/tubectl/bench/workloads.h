@@ -9,7 +9,7 @@ namespace tubed::tubectl::bench {
 // Puts: each client keeps so many puts in flight.
 class Puts : public Workload {
  public:
-  Puts(const Plan& plan, std::size_t in_flight, Tally& tally);
+  Puts(const Plan& plan, std::size_t in_flight, Measurement& measurement);
 
   std::string_view next(std::size_t client, Clock::time_point now) override;
   void stop() override { to_send_ = 0; }
@@ -34,7 +34,7 @@ class Reserves : public Workload {
  public:
   // So many jobs wait, tube by tube: no more are asked for, as such a reserve would not be
   // answered.
-  Reserves(const Plan& plan, std::vector<std::uint64_t> in_tubes, Tally& tally);
+  Reserves(const Plan& plan, std::vector<std::uint64_t> in_tubes, Measurement& measurement);
 
   std::string_view next(std::size_t client, Clock::time_point now) override;
   void stop() override;
@@ -57,7 +57,7 @@ class Cycles : public Workload {
  public:
   static constexpr std::size_t kLeastBatch = 3;  // commands in flight, if more than one
 
-  Cycles(const Plan& plan, Tally& tally);
+  Cycles(const Plan& plan, Measurement& measurement);
 
   std::string_view next(std::size_t client, Clock::time_point now) override;
   void stop() override { to_put_ = 0; }

@@ -29,7 +29,7 @@ struct ByIdOptions {
   bool json = false;
 };
 
-struct Deeds {
+struct Results {
   std::uint64_t done = 0;
   std::uint64_t failed = 0;
 
@@ -47,16 +47,16 @@ struct Deeds {
   }
 };
 
-int tell_deeds(const Deeds& deeds, const char* what, bool json) {
+int print_results(const Results& results, const char* what, bool json) {
   if (json) {
-    const Json told = {{what, deeds.done}, {"failed", deeds.failed}};
-    if (const int code = print(to_line(told) + "\n"); code != 0) return code;
+    const Json summary = {{what, results.done}, {"failed", results.failed}};
+    if (const int code = print(to_line(summary) + "\n"); code != 0) return code;
   }
-  return deeds.failed == 0 ? 0 : kExitFailure;
+  return results.failed == 0 ? 0 : kExitFailure;
 }
 
 // What for_each_id() does with each job.
-struct IdDeed {
+struct IdAction {
   std::string_view command;
   std::string_view expected;
   const char* what;
@@ -64,24 +64,24 @@ struct IdDeed {
 };
 
 // One command for each job, many in flight.
-Result<int> for_each_id(const ByIdOptions& options, const IdDeed& deed) {
+Result<int> for_each_id(const ByIdOptions& options, const IdAction& action) {
   const auto ids = read_ids(options.ids);
   if (!ids) return fail(kExitBadInput, ids.error().message);
   auto connection = TRY(connect(options.server));
-  Deeds deeds;
+  Results results;
   TRY(ask_each(
       connection, ids.value().size(),
       [&](std::size_t i, std::string& commands) {
-        commands += fmt::format("{} {}\r\n", deed.command, ids.value()[i]);
+        commands += fmt::format("{} {}\r\n", action.command, ids.value()[i]);
       },
       [&](std::size_t i, const client::Reply& answer) {
-        deeds.take(ids.value()[i], answer, deed.expected, deed.not_found);
+        results.take(ids.value()[i], answer, action.expected, action.not_found);
       }));
-  return tell_deeds(deeds, deed.what, options.json);
+  return print_results(results, action.what, options.json);
 }
 
 // Only who holds a job may release or bury it, so it is reserved first.
-struct HeldDeed {
+struct HeldAction {
   std::string_view expected;
   const char* what;
   // The command for a job of that priority.
@@ -91,7 +91,7 @@ struct HeldDeed {
 // Asks for what the batch needs, and appends the commands for those that are held now to
 // `commands`.
 Result<std::vector<JobId>> hold(client::Connection& connection, std::span<const JobId> batch,
-                                const HeldDeed& deed, std::string& commands, Deeds& deeds) {
+                                const HeldAction& action, std::string& commands, Results& results) {
   std::string asked;
   for (const JobId id : batch) asked += fmt::format("reserve-job {0}\r\nstats-job {0}\r\n", id);
   TRY(connection.send(asked));
@@ -103,39 +103,39 @@ Result<std::vector<JobId>> hold(client::Connection& connection, std::span<const 
     if (reserved.is("RESERVED")) {
       if (!job.is("OK")) {
         // Its priority is not known, so it goes back as it is when the connection ends.
-        deeds.refuse(id, job);
+        results.refuse(id, job);
         continue;
       }
       held.push_back(id);
-      commands += deed.command(id, stats.count("pri"));
+      commands += action.command(id, stats.count("pri"));
     } else if (stats.text("state") == "reserved") {
-      ++deeds.failed;
+      ++results.failed;
       fail(kExitFailure, fmt::format("job {}: another client holds it", id));
     } else {
-      deeds.refuse(id, reserved);
+      results.refuse(id, reserved);
     }
   }
   return held;
 }
 
-Result<int> for_each_held(const ByIdOptions& options, const HeldDeed& deed) {
+Result<int> for_each_held(const ByIdOptions& options, const HeldAction& action) {
   const auto ids = read_ids(options.ids);
   if (!ids) return fail(kExitBadInput, ids.error().message);
   auto connection = TRY(connect(options.server));
-  Deeds deeds;
+  Results results;
   std::span<const JobId> rest = ids.value();
   while (!rest.empty()) {
     const auto batch = rest.first(std::min(rest.size(), kHeldAtOnce));
     rest = rest.subspan(batch.size());
     std::string commands;
-    const auto held = TRY(hold(connection, batch, deed, commands, deeds));
+    const auto held = TRY(hold(connection, batch, action, commands, results));
     TRY(connection.send(commands));
     for (const JobId id : held) {
       const auto answer = TRY(connection.receive());
-      deeds.take(id, answer, deed.expected);
+      results.take(id, answer, action.expected);
     }
   }
-  return tell_deeds(deeds, deed.what, options.json);
+  return print_results(results, action.what, options.json);
 }
 
 Result<int> run_release(const ByIdOptions& options) {
@@ -175,8 +175,8 @@ Result<int> kick_tube(const ByIdOptions& options) {
   const auto answer = TRY(connection.ask(fmt::format("kick {}", *bound)));
   if (!answer.is("KICKED")) return refused("kick", answer);
   const std::uint64_t kicked = answer.number();
-  const Json told = {{"kicked", kicked}};
-  return print(options.json ? to_line(told) + "\n" : fmt::format("{}\n", kicked));
+  const Json summary = {{"kicked", kicked}};
+  return print(options.json ? to_line(summary) + "\n" : fmt::format("{}\n", kicked));
 }
 
 // The first word may be the tube if it is no id.

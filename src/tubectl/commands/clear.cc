@@ -49,7 +49,7 @@ class Clear {
     if (!code) return code;
     std::string text;
     for (const auto& [tube, deleted] : deleted_) {
-      auto line = TRY(tell(tube, deleted));
+      auto line = TRY(print_summary(tube, deleted));
       text += line;
     }
     if (const int printed = print(text); printed != 0) return printed;
@@ -91,9 +91,9 @@ class Clear {
 
   // One scan for all tubes.
   Result<int> clear_old() {
-    const auto told = TRY(last_id(connection_, options_.to));
-    if (!told) return kExitFailure;
-    const JobId last = *told;
+    const auto newest = TRY(last_id(connection_, options_.to));
+    if (!newest) return kExitFailure;
+    const JobId last = *newest;
     TRY(scan_jobs(connection_, 1, last, [this](std::vector<JobRecord> jobs, JobId) -> Result<bool> {
       std::erase_if(jobs, [this](const JobRecord& job) { return !is_old(job); });
       TRY(delete_all(jobs));
@@ -118,13 +118,13 @@ class Clear {
     return {};
   }
 
-  Result<std::string> tell(const std::string& tube, const FreeCounts& deleted) {
+  Result<std::string> print_summary(const std::string& tube, const FreeCounts& deleted) {
     auto after = TRY(take_snapshot(connection_, {tube}));
     const TubeCounts* const left = after.find(tube);
     const std::uint64_t reserved = left == nullptr ? 0 : left->reserved;
     if (options_.json) {
-      const Json told{{"tube", tube}, {"deleted", deleted.json()}, {"left_reserved", reserved}};
-      return to_line(told) + "\n";
+      const Json summary{{"tube", tube}, {"deleted", deleted.json()}, {"left_reserved", reserved}};
+      return to_line(summary) + "\n";
     }
     const std::string rest =
         reserved == 0 ? "" : fmt::format("; {} left to workers", jobs_in_words(reserved));

@@ -61,10 +61,10 @@ Result<int> demand(client::Connection& connection, const std::string& command,
 }
 
 Result<std::variant<std::uint64_t, client::Reply>> ask_largest_job(client::Connection& connection) {
-  using Outcome = std::variant<std::uint64_t, client::Reply>;
+  using SizeOrRefusal = std::variant<std::uint64_t, client::Reply>;
   auto answer = TRY(connection.ask("stats"));
-  if (!answer.is("OK")) return Outcome(std::move(answer));
-  return Outcome(
+  if (!answer.is("OK")) return SizeOrRefusal(std::move(answer));
+  return SizeOrRefusal(
       client::StatsBlock(answer.body).number("max-job-size").value_or(kMaxJobBytesCeiling));
 }
 

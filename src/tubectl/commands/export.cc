@@ -119,9 +119,9 @@ class Export {
     auto done = options_.remove ? remove_all(before.tubes) : look_at_all();
     if (!done) return done;
     if (write_error_) return fail(kExitIo, write_error_->message);
-    tell(reserved_, "that workers have reserved", "left out");
-    tell(run_out_, "whose time ran out before they could be written", "left out");
-    tell(taken_, "that others had before they could be deleted", "may be done twice");
+    report_count(reserved_, "that workers have reserved", "left out");
+    report_count(run_out_, "whose time ran out before they could be written", "left out");
+    report_count(taken_, "that others had before they could be deleted", "may be done twice");
     int code = done.value();
     for (const std::string& tube : options_.tubes) {
       if (before.find(tube) == nullptr) code = fail(kExitFailure, "there is no tube " + tube);
@@ -136,9 +136,9 @@ class Export {
   }
 
   Result<int> look_at_all() {
-    const auto told = TRY(last_id(connection_, options_.to));
-    if (!told) return kExitFailure;
-    const JobId last = *told;
+    const auto newest = TRY(last_id(connection_, options_.to));
+    if (!newest) return kExitFailure;
+    const JobId last = *newest;
     Progress progress("looking at ids", last < options_.from ? 0 : last - options_.from + 1);
     TRY(scan_jobs(connection_, options_.from, last,
                   [&](std::vector<JobRecord> jobs, JobId seen) -> Result<bool> {
@@ -246,7 +246,7 @@ class Export {
     return written ? written.value() : 0;
   }
 
-  static void tell(std::uint64_t count, std::string_view which, std::string_view what) {
+  static void report_count(std::uint64_t count, std::string_view which, std::string_view what) {
     if (count > 0) fail(0, fmt::format("{}: {} {}", what, jobs_in_words(count), which));
   }
 

@@ -128,7 +128,7 @@ class Import {
       learn_limits();
       while (!failure_ && step()) progress.show(imported_.total());
     }
-    int code = tell();
+    int code = print_summary();
     if (!failure_) return code;
     std::string hint = way_on();
     if (rest_.wanted()) {
@@ -208,10 +208,10 @@ class Import {
   // Puts what has gathered, up to the first that is refused.
   void put() {
     if (jobs_.empty()) return;
-    const auto outcomes = putter_.put(jobs_);
-    if (!outcomes) return give_up(kExitUnavailable, lines_.front(), outcomes.error().message);
-    const auto refused = std::ranges::find(outcomes.value(), JobId{0}, &PutOutcome::id);
-    const auto count = static_cast<std::size_t>(refused - outcomes.value().begin());
+    const auto results = putter_.put(jobs_);
+    if (!results) return give_up(kExitUnavailable, lines_.front(), results.error().message);
+    const auto refused = std::ranges::find(results.value(), JobId{0}, &PutResult::id);
+    const auto count = static_cast<std::size_t>(refused - results.value().begin());
     for (std::size_t i = 0; i < count; ++i) {
       const JobState state = jobs_[i].state;
       const bool delayed = state != JobState::buried && jobs_[i].delay_seconds > 0;
@@ -219,9 +219,9 @@ class Import {
                   : delayed                 ? JobState::delayed
                                             : JobState::ready];
     }
-    if (refused != outcomes.value().end()) {
+    if (refused != results.value().end()) {
       give_up(kExitFailure, lines_[count],
-              meaning_of(refused->refusal) + take_back({refused, outcomes.value().end()}));
+              meaning_of(refused->refusal) + take_back({refused, results.value().end()}));
     }
     jobs_.erase(jobs_.begin(), jobs_.begin() + static_cast<std::ptrdiff_t>(count));
     if (!failure_) {
@@ -232,10 +232,10 @@ class Import {
 
   // Those behind the one that was refused are put again with it. Says which of them cannot be taken
   // back, because workers have them.
-  std::string take_back(std::span<const PutOutcome> outcomes) {
+  std::string take_back(std::span<const PutResult> results) {
     std::vector<JobRecord> early;
-    for (const PutOutcome& outcome : outcomes) {
-      if (outcome.id != 0) early.emplace_back().id = outcome.id;
+    for (const PutResult& result : results) {
+      if (result.id != 0) early.emplace_back().id = result.id;
     }
     const auto deleted = delete_jobs(connection_, early);
     const auto stay = deleted ? std::ranges::count(deleted.value(), false)
@@ -258,13 +258,13 @@ class Import {
     return save_behind(options_, input_, rest_);
   }
 
-  int tell() const {
+  int print_summary() const {
     if (!options_.json) {
       return failure_ ? 0 : print(fmt::format("imported {}\n", imported_.words()));
     }
-    Json told{{"imported", imported_.json()}};
-    if (failure_) told["failed_line"] = failure_->line;
-    return print(to_line(told) + "\n");
+    Json summary{{"imported", imported_.json()}};
+    if (failure_) summary["failed_line"] = failure_->line;
+    return print(to_line(summary) + "\n");
   }
 
   const ImportOptions& options_;

@@ -53,7 +53,7 @@ class Move {
         TRY(move(state, there[state], progress));
       }
     }
-    if (const int code = tell(tube->reserved); code != 0) return code;
+    if (const int code = print_summary(tube->reserved); code != 0) return code;
     if (!refusal_.line.empty()) return refused("move", refusal_);
     return client::stop_requested()
                ? fail(kExitFailure, "interrupted: the other jobs are where they were")
@@ -79,23 +79,24 @@ class Move {
   // What is refused and reserved goes back, as it was, when the connection ends.
   Result<void> move_batch(std::vector<JobRecord>& jobs) {
     for (JobRecord& job : jobs) job.tube = options_.to;
-    const auto outcomes = TRY(putter_.put(jobs));
+    const auto results = TRY(putter_.put(jobs));
     std::vector<JobRecord> originals;
     std::vector<JobRecord> copies;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
-      const PutOutcome& outcome = outcomes[i];
-      if (outcome.id == 0) {
-        refusal_ = outcome.refusal;
+      const PutResult& result = results[i];
+      if (result.id == 0) {
+        refusal_ = result.refusal;
         continue;
       }
-      copies.emplace_back().id = outcome.id;
+      copies.emplace_back().id = result.id;
       originals.push_back(std::move(jobs[i]));
     }
-    return settle(originals, std::move(copies));
+    return delete_originals(originals, std::move(copies));
   }
 
   // Deletes the originals. Where somebody was quicker it is his job, and the copy goes.
-  Result<void> settle(const std::vector<JobRecord>& originals, std::vector<JobRecord> copies) {
+  Result<void> delete_originals(const std::vector<JobRecord>& originals,
+                                std::vector<JobRecord> copies) {
     const auto deleted = TRY(delete_jobs(source_, originals));
     std::vector<JobRecord> unwanted;
     for (std::size_t i = 0; i < originals.size(); ++i) {
@@ -109,13 +110,13 @@ class Move {
     return undone ? Result<void>() : undone.error();
   }
 
-  int tell(std::uint64_t reserved) const {
+  int print_summary(std::uint64_t reserved) const {
     if (options_.json) {
-      const Json told{{"from", options_.from},
-                      {"to", options_.to},
-                      {"moved", moved_.json()},
-                      {"left_reserved", reserved}};
-      return print(to_line(told) + "\n");
+      const Json summary{{"from", options_.from},
+                         {"to", options_.to},
+                         {"moved", moved_.json()},
+                         {"left_reserved", reserved}};
+      return print(to_line(summary) + "\n");
     }
     const std::string rest =
         reserved == 0 ? "" : fmt::format("; {} left to workers", jobs_in_words(reserved));

@@ -86,7 +86,7 @@ class PutLines {
     // What is on its way behind a line that was refused counts, too.
     TRY(take_answers(0));
     if (unprinted_ != 0) return unprinted_;
-    return why_.empty() ? tell_inserted() : tell_refused();
+    return why_.empty() ? print_inserted() : report_refused();
   }
 
   // False: it was the last one, or it cannot be put.
@@ -137,16 +137,17 @@ class PutLines {
     return print(options_.json ? to_line({{"id", id}}) + "\n" : fmt::format("{}\n", id));
   }
 
-  int tell_inserted() const {
+  int print_inserted() const {
     if (options_.ids) return 0;
-    const Json told = {{"inserted", inserted_}};
-    return print(options_.json ? to_line(told) + "\n" : fmt::format("{}\n", inserted_));
+    const Json summary = {{"inserted", inserted_}};
+    return print(options_.json ? to_line(summary) + "\n" : fmt::format("{}\n", inserted_));
   }
 
-  int tell_refused() const {
-    std::string told = fmt::format("{}; {} inserted before", why_, jobs_were(inserted_ - behind_));
-    if (behind_ > 0) told += fmt::format(", and {} behind it, which were on their way", behind_);
-    return fail(code_, told);
+  int report_refused() const {
+    std::string message =
+        fmt::format("{}; {} inserted before", why_, jobs_were(inserted_ - behind_));
+    if (behind_ > 0) message += fmt::format(", and {} behind it, which were on their way", behind_);
+    return fail(code_, message);
   }
 
   const PutOptions& options_;
@@ -193,10 +194,11 @@ Result<int> put_whole(const PutOptions& options) {
   {
     // A connection of its own: what is read may take long to come.
     auto connection = TRY(connect(options.server));
-    auto told = TRY(ask_largest_job(connection));
-    if (const auto* const answer = std::get_if<client::Reply>(&told))
-      return refused("put", *answer);
-    largest = std::get<std::uint64_t>(told);
+    auto answer = TRY(ask_largest_job(connection));
+    if (const auto* const refusal = std::get_if<client::Reply>(&answer)) {
+      return refused("put", *refusal);
+    }
+    largest = std::get<std::uint64_t>(answer);
   }
   std::string body;
   bool too_big = false;

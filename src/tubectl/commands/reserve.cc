@@ -97,14 +97,14 @@ class Reservations {
   // Prints it, and lets it go only when that was done.
   Result<int> take(const client::Reply& reserved) {
     HeldJob job{reserved.number(), options_.priority.value_or(0)};
-    Json told = {{"id", job.id}};
+    Json summary = {{"id", job.id}};
     if (options_.wants_stats()) {
       const auto stats = TRY(connection_.ask(fmt::format("stats-job {}", job.id)));
       if (!stats.is("OK")) return refused(fmt::format("job {}", job.id), stats);
-      told = job_json(client::StatsBlock(stats.body));
-      if (!options_.priority) job.priority = told["priority"].number().value_or(0);
+      summary = job_json(client::StatsBlock(stats.body));
+      if (!options_.priority) job.priority = summary["priority"].number().value_or(0);
     }
-    if (const int code = show(reserved.body, std::move(told)); code != 0) return code;
+    if (const int code = show(reserved.body, std::move(summary)); code != 0) return code;
     if (options_.deletes) {
       return decide(connection_, job.id, fmt::format("delete {}", job.id), "DELETED");
     }

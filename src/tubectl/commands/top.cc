@@ -19,7 +19,7 @@
 #include "tubectl/exit_codes.h"
 #include "tubectl/terminal.h"
 #include "tubectl/top/frame.h"
-#include "tubectl/top/live.h"
+#include "tubectl/top/live_view.h"
 #include "tubectl/top/model.h"
 #include "tubectl/top/text.h"
 
@@ -104,9 +104,9 @@ std::string frame_text(const top::Frame& frame) {
 Result<int> print_once(const TopOptions& options, const Glyphs& glyphs) {
   auto connection = TRY(connect(options.server));
   Model model = make_model(options);
-  for (int look = 0; look < 2; ++look) {
-    // Rates want two looks.
-    if (look > 0) std::this_thread::sleep_for(options.pause());
+  for (int taken = 0; taken < 2; ++taken) {
+    // Rates need two snapshots.
+    if (taken > 0) std::this_thread::sleep_for(options.pause());
     auto snapshot = TRY(take_snapshot(connection));
     model.update(std::move(snapshot));
   }
@@ -120,7 +120,7 @@ Result<int> run_top(const TopOptions& options) {
   if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1) {
     return fail(kExitUsage, "top wants a terminal; tubectl tubes prints once");
   }
-  return top::run_live(options.server, make_model(options), glyphs, options.pause());
+  return top::run_live_view(options.server, make_model(options), glyphs, options.pause());
 }
 
 constexpr std::array kTopOptions{

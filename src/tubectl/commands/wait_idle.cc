@@ -43,41 +43,41 @@ struct JobsLeft {
   std::uint64_t delayed = 0;
 };
 
-struct IdleLook {
+struct ServerState {
   JobsLeft left;
   client::StatsBlock server;
 };
 
 // An Answer: the server refused.
-Result<std::variant<IdleLook, client::Reply>> look_at_server(client::Connection& connection,
-                                                             const IdleOptions& options) {
-  using Outcome = std::variant<IdleLook, client::Reply>;
-  IdleLook look;
+Result<std::variant<ServerState, client::Reply>> ask_server_state(client::Connection& connection,
+                                                                  const IdleOptions& options) {
+  using StateOrRefusal = std::variant<ServerState, client::Reply>;
+  ServerState state;
   const auto add = [&](const client::StatsBlock& stats) {
-    look.left.reserved += stats.count("current-jobs-reserved");
-    if (!options.held) look.left.ready += stats.count("current-jobs-ready");
-    if (options.all) look.left.delayed += stats.count("current-jobs-delayed");
+    state.left.reserved += stats.count("current-jobs-reserved");
+    if (!options.held) state.left.ready += stats.count("current-jobs-ready");
+    if (options.all) state.left.delayed += stats.count("current-jobs-delayed");
   };
   auto answer = TRY(connection.ask("stats"));
-  if (!answer.is("OK")) return Outcome(std::move(answer));
-  look.server = client::StatsBlock(answer.body);
-  if (options.tubes.empty()) add(look.server);
+  if (!answer.is("OK")) return StateOrRefusal(std::move(answer));
+  state.server = client::StatsBlock(answer.body);
+  if (options.tubes.empty()) add(state.server);
   for (const std::string& tube : options.tubes) {
     auto counts = TRY(connection.ask(fmt::format("stats-tube {}", tube)));
     // A tube that is gone is idle: there is nothing to add.
     if (counts.is("NOT_FOUND")) continue;
-    if (!counts.is("OK")) return Outcome(std::move(counts));
+    if (!counts.is("OK")) return StateOrRefusal(std::move(counts));
     add(client::StatsBlock(counts.body));
   }
-  return Outcome(look);
+  return StateOrRefusal(state);
 }
 
-int tell_left(const JobsLeft& left, const IdleOptions& options) {
-  std::string told;
-  if (!options.held) told += fmt::format("{} ready, ", left.ready);
-  told += fmt::format("{} reserved", left.reserved);
-  if (options.all) told += fmt::format(", {} delayed", left.delayed);
-  return fail(kExitTimedOut, fmt::format("after {} s there are left: {}", *options.timeout, told));
+int report_jobs_left(const JobsLeft& left, const IdleOptions& options) {
+  std::string text;
+  if (!options.held) text += fmt::format("{} ready, ", left.ready);
+  text += fmt::format("{} reserved", left.reserved);
+  if (options.all) text += fmt::format(", {} delayed", left.delayed);
+  return fail(kExitTimedOut, fmt::format("after {} s there are left: {}", *options.timeout, text));
 }
 
 // The server began after the connection did, and no other connection came before: systemd, say, has
@@ -103,7 +103,7 @@ class IdleWait {
   Result<int> run(client::Connection& connection) {
     IdleClock::duration pause = kFirstPause;
     for (;;) {
-      auto seen = look_at_server(connection, options_);
+      auto seen = ask_server_state(connection, options_);
       if (!seen) {
         if (draining_ && is_closed(connection.descriptor())) return ended();
         return seen.error();
@@ -111,15 +111,15 @@ class IdleWait {
       if (const auto* const answer = std::get_if<client::Reply>(&*seen)) {
         return refused("wait-idle", *answer);
       }
-      const auto& look = std::get<IdleLook>(*seen);
-      if (const int code = check_server(look.server); code != 0) return code;
-      if (look.left.ready + look.left.reserved + look.left.delayed == 0) return 0;
+      const auto& state = std::get<ServerState>(*seen);
+      if (const int code = check_server(state.server); code != 0) return code;
+      if (state.left.ready + state.left.reserved + state.left.delayed == 0) return 0;
       auto next = pause;
       if (options_.timeout) {
         const auto whole = std::chrono::duration<double>(*options_.timeout);
         const auto end = connected_ + std::chrono::duration_cast<IdleClock::duration>(whole);
         const auto now = IdleClock::now();
-        if (now >= end) return tell_left(look.left, options_);
+        if (now >= end) return report_jobs_left(state.left, options_);
         next = std::min(next, end - now);
       }
       std::this_thread::sleep_for(next);

@@ -11,20 +11,20 @@
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/work/command.h"
-#include "tubectl/work/crew.h"
 #include "tubectl/work/report.h"
-#include "tubectl/work/slot.h"
+#include "tubectl/work/worker.h"
+#include "tubectl/work/worker_pool.h"
 
 namespace tubed::tubectl {
 namespace {
 
 using work::CommandLine;
-using work::Crew;
-using work::Fate;
+using work::FailureAction;
 using work::Report;
-using work::Shift;
+using work::RunLimits;
+using work::WorkerPool;
 
-constexpr std::size_t kMostSlots = 1000;
+constexpr std::size_t kMaxWorkers = 1000;
 // Those of the process itself, and those that come and go when a command is started.
 constexpr rlim_t kSpareDescriptors = 32;
 
@@ -46,7 +46,7 @@ examples:
 struct WorkOptions {
   Server server;
   work::Plan plan;
-  Shift shift;
+  RunLimits limits;
   std::string on_failure = "release";
   std::optional<double> longest_run;
   double kill_after = 10;
@@ -67,9 +67,9 @@ Result<void> complete_plan(WorkOptions& options) {
   plan.command_line.words.insert(plan.command_line.words.begin(), options.program);
   plan.server = TRY(client::parse_address(options.server.text));
   if (plan.tubes.empty()) plan.tubes.emplace_back(kDefaultTube);
-  plan.policy.on_failure = options.on_failure == "bury"     ? Fate::bury
-                           : options.on_failure == "delete" ? Fate::delete_job
-                                                            : Fate::release;
+  plan.policy.on_failure = options.on_failure == "bury"     ? FailureAction::bury
+                           : options.on_failure == "delete" ? FailureAction::delete_job
+                                                            : FailureAction::release;
   if (options.longest_run) plan.longest_run = seconds_of(*options.longest_run);
   plan.kill_after = seconds_of(options.kill_after);
   return {};
@@ -83,18 +83,18 @@ std::string hint_at_shell(const std::vector<std::string>& words) {
   return fmt::format("; a shell takes it as: sh -c '{}'", word);
 }
 
-// Two for each slot, its connection and its command. The commands get back what was before.
-Result<void> raise_descriptor_limit(std::size_t slots, CommandLine& command_line) {
+// Two for each worker, its connection and its command. The commands get back what was before.
+Result<void> raise_descriptor_limit(std::size_t workers, CommandLine& command_line) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0)
     return client::system_error("cannot read the limits");
   command_line.descriptor_limit = limit.rlim_cur;
-  const rlim_t needed = 2 * slots + kSpareDescriptors;
+  const rlim_t needed = 2 * workers + kSpareDescriptors;
   if (limit.rlim_cur >= needed) return {};
   limit.rlim_cur = std::min(needed, limit.rlim_max);
   if (limit.rlim_cur < needed || ::setrlimit(RLIMIT_NOFILE, &limit) != 0) {
     return Error{fmt::format("-j {} needs {} open files, and only {} are allowed (ulimit -Hn)",
-                             slots, needed, limit.rlim_max)};
+                             workers, needed, limit.rlim_max)};
   }
   return {};
 }
@@ -107,17 +107,17 @@ Result<int> run_work(WorkOptions& options) {
   if (const auto reason = work::look_for(command_line.words.front())) {
     return fail(reason->exit_code, reason->reason + hint_at_shell(command_line.words));
   }
-  if (auto raised = raise_descriptor_limit(options.shift.slots, command_line); !raised) {
+  if (auto raised = raise_descriptor_limit(options.limits.workers, command_line); !raised) {
     return fail(kExitUsage, raised.error().message);
   }
   auto signals = client::SignalInput::block({SIGINT, SIGTERM});
   if (!signals) return fail(kExitFailure, signals.error().message);
   command_line.signal_mask = signals->mask_before();
-  const auto loudness = options.quiet     ? Report::Loudness::quiet
-                        : options.verbose ? Report::Loudness::all
-                                          : Report::Loudness::failures;
-  const Report report(loudness, options.json);
-  return Crew(options.plan, options.shift, report).run(*signals);
+  const auto verbosity = options.quiet     ? Report::Verbosity::quiet
+                         : options.verbose ? Report::Verbosity::all
+                                           : Report::Verbosity::failures;
+  const Report report(verbosity, options.json);
+  return WorkerPool(options.plan, options.limits, report).run(*signals);
 }
 
 constexpr std::array<std::string_view, 3> kFailureActions{"release", "bury", "delete"};
@@ -136,10 +136,11 @@ constexpr std::array kWorkOptions{
          .type = kTube,
          .help = "Take the jobs of this tube; may be repeated [default]",
          .one_each = true}),
-    option<&WorkOptions::shift, &work::Shift::slots>({.names = "-j,--parallel",
-                                                      .type = count(1, kMostSlots),
-                                                      .help = "How many COMMANDs may run at once",
-                                                      .shows_default = true}),
+    option<&WorkOptions::limits, &work::RunLimits::workers>(
+        {.names = "-j,--parallel",
+         .type = count(1, kMaxWorkers),
+         .help = "How many COMMANDs may run at once",
+         .shows_default = true}),
     option<&WorkOptions::on_failure>({.names = "--on-failure",
                                       .type = choice("FATE", kFailureActions),
                                       .help = "What becomes of a job whose COMMAND failed",
@@ -172,14 +173,15 @@ constexpr std::array kWorkOptions{
                                       .type = time(0, kLongestTime),
                                       .help = "From the SIGTERM that ends a COMMAND to the SIGKILL",
                                       .shows_default = true}),
-    option<&WorkOptions::shift, &work::Shift::jobs>({.names = "--count",
-                                                     .type = count(1, 1'000'000'000'000),
-                                                     .help = "End when COMMAND has run so often"}),
+    option<&WorkOptions::limits, &work::RunLimits::jobs>(
+        {.names = "--count",
+         .type = count(1, 1'000'000'000'000),
+         .help = "End when COMMAND has run so often"}),
     option<&WorkOptions::plan, &work::Plan::wait_seconds>(
         {.names = "--exit-when-idle",
          .type = seconds(),
          .help = "End when no job has come for so long; 0: when none is ready"}),
-    option<&WorkOptions::shift, &work::Shift::wait_for_server>(
+    option<&WorkOptions::limits, &work::RunLimits::wait_for_server>(
         {.names = "--wait",
          .help = "Wait for the server at the beginning too, as when it goes away later"}),
     option<&WorkOptions::verbose>(

@@ -21,8 +21,8 @@ constexpr std::uint64_t kParkedSeconds = 10ULL * 365 * 24 * 3600;
 // Below what servers let one client watch.
 constexpr std::size_t kMostKeptTubes = 1000;
 
-bool is_refused(const PutOutcome& outcome) {
-  return outcome.id == 0 && !outcome.refusal.line.empty();
+bool is_refused(const PutResult& result) {
+  return result.id == 0 && !result.refusal.line.empty();
 }
 
 client::NewJob new_job(const JobRecord& job) {
@@ -35,19 +35,19 @@ client::NewJob new_job(const JobRecord& job) {
 
 }  // namespace
 
-Result<std::vector<PutOutcome>> JobPutter::put(std::span<const JobRecord> jobs) {
-  std::vector<PutOutcome> outcomes(jobs.size());
-  TRY(keep_tubes(jobs, outcomes));
-  TRY(put_all(jobs, outcomes));
-  TRY(bury(jobs, outcomes));
-  TRY(take_back(outcomes));
-  return outcomes;
+Result<std::vector<PutResult>> JobPutter::put(std::span<const JobRecord> jobs) {
+  std::vector<PutResult> results(jobs.size());
+  TRY(keep_tubes(jobs, results));
+  TRY(put_all(jobs, results));
+  TRY(bury(jobs, results));
+  TRY(take_back(results));
+  return results;
 }
 
 // A use that is refused would let the put behind it go to another tube. So it is made sure first
 // that the tubes are there, and stay.
 Result<void> JobPutter::keep_tubes(std::span<const JobRecord> jobs,
-                                   std::vector<PutOutcome>& outcomes) {
+                                   std::vector<PutResult>& results) {
   std::set<std::string> wanted;
   for (const JobRecord& job : jobs) {
     if (job.tube != kDefaultTube && !kept_.contains(job.tube)) wanted.insert(job.tube);
@@ -57,7 +57,7 @@ Result<void> JobPutter::keep_tubes(std::span<const JobRecord> jobs,
   if (kept_.size() + wanted.size() > kMostKeptTubes) {
     TRY(watch_or_ignore("ignore", kept_, answers));
     kept_.clear();
-    return keep_tubes(jobs, outcomes);
+    return keep_tubes(jobs, results);
   }
   TRY(watch_or_ignore("watch", wanted, answers));
   std::map<std::string, client::Reply> refused;
@@ -72,7 +72,7 @@ Result<void> JobPutter::keep_tubes(std::span<const JobRecord> jobs,
   }
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const auto found = refused.find(jobs[i].tube);
-    if (found != refused.end()) outcomes[i].refusal = found->second;
+    if (found != refused.end()) results[i].refusal = found->second;
   }
   return {};
 }
@@ -90,15 +90,14 @@ Result<void> JobPutter::watch_or_ignore(std::string_view command,
       [&](std::size_t, client::Reply&& answer) { answers.push_back(std::move(answer)); });
 }
 
-Result<void> JobPutter::put_all(std::span<const JobRecord> jobs,
-                                std::vector<PutOutcome>& outcomes) {
+Result<void> JobPutter::put_all(std::span<const JobRecord> jobs, std::vector<PutResult>& results) {
   // What was sent: a put of that job, or nothing for a use.
   std::vector<std::optional<std::size_t>> sent;
   std::size_t next = 0;
   std::size_t answered = 0;
   std::optional<client::Reply> use_refused;  // then the puts behind it went to another tube
   const auto make = [&](std::string& commands) {
-    while (next < jobs.size() && is_refused(outcomes[next])) ++next;
+    while (next < jobs.size() && is_refused(results[next])) ++next;
     if (next == jobs.size()) return false;
     if (jobs[next].tube != used_) {
       used_ = jobs[next].tube;
@@ -117,11 +116,11 @@ Result<void> JobPutter::put_all(std::span<const JobRecord> jobs,
       return {};
     }
     // BURIED: it had no room in the queue. The job has an id, and must not stay in that state.
-    if (answer.is("INSERTED") || answer.is(word::kBuried)) outcomes[*job].id = answer.number();
+    if (answer.is("INSERTED") || answer.is(word::kBuried)) results[*job].id = answer.number();
     if (use_refused) {
-      outcomes[*job].refusal = *use_refused;
+      results[*job].refusal = *use_refused;
     } else if (!answer.is("INSERTED")) {
-      outcomes[*job].refusal = std::move(answer);
+      results[*job].refusal = std::move(answer);
     }
     return {};
   };
@@ -131,17 +130,17 @@ Result<void> JobPutter::put_all(std::span<const JobRecord> jobs,
 }
 
 // Both commands go together, so that even a TTR of a second does not run out in between.
-Result<void> JobPutter::bury(std::span<const JobRecord> jobs, std::vector<PutOutcome>& outcomes) {
+Result<void> JobPutter::bury(std::span<const JobRecord> jobs, std::vector<PutResult>& results) {
   std::vector<std::size_t> buried;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const bool put = outcomes[i].id != 0 && outcomes[i].refusal.line.empty();
+    const bool put = results[i].id != 0 && results[i].refusal.line.empty();
     if (put && jobs[i].state == JobState::buried) buried.push_back(i);
   }
   return ask_each(
       connection_, 2 * buried.size(),
       [&](std::size_t i, std::string& commands) {
         const std::size_t job = buried[i / 2];
-        const JobId id = outcomes[job].id;
+        const JobId id = results[job].id;
         if (i % 2 == 0) {
           fmt::format_to(std::back_inserter(commands), "reserve-job {}\r\n", id);
         } else {
@@ -149,19 +148,19 @@ Result<void> JobPutter::bury(std::span<const JobRecord> jobs, std::vector<PutOut
         }
       },
       [&](std::size_t i, client::Reply&& answer) {
-        PutOutcome& outcome = outcomes[buried[i / 2]];
+        PutResult& result = results[buried[i / 2]];
         const bool done = i % 2 == 0 ? answer.is("RESERVED") : answer.is(word::kBuried);
-        if (!done && outcome.refusal.line.empty()) outcome.refusal = std::move(answer);
+        if (!done && result.refusal.line.empty()) result.refusal = std::move(answer);
       });
 }
 
 // Who is there in spite of a refusal is not to stay.
-Result<void> JobPutter::take_back(std::vector<PutOutcome>& outcomes) {
+Result<void> JobPutter::take_back(std::vector<PutResult>& results) {
   std::vector<JobRecord> unwanted;
-  for (PutOutcome& outcome : outcomes) {
-    if (outcome.id == 0 || outcome.refusal.line.empty()) continue;
-    unwanted.emplace_back().id = outcome.id;
-    outcome.id = 0;
+  for (PutResult& result : results) {
+    if (result.id == 0 || result.refusal.line.empty()) continue;
+    unwanted.emplace_back().id = result.id;
+    result.id = 0;
   }
   const auto deleted = delete_jobs(connection_, unwanted);
   return deleted ? Result<void>() : deleted.error();

@@ -17,7 +17,7 @@
 namespace tubed::tubectl {
 
 // What became of a job.
-struct PutOutcome {
+struct PutResult {
   JobId id = 0;           // the new one; 0: it was refused, and is not there
   client::Reply refusal;  // what the server said to it
 };
@@ -27,16 +27,16 @@ class JobPutter {
   // Precondition: nobody else changes what `client` uses and watches.
   explicit JobPutter(client::Connection& connection) : connection_(connection) {}
 
-  // In this order, one outcome each. A refusal does not keep those behind it from being put.
-  Result<std::vector<PutOutcome>> put(std::span<const JobRecord> jobs);
+  // In this order, one result each. A refusal does not keep those behind it from being put.
+  Result<std::vector<PutResult>> put(std::span<const JobRecord> jobs);
 
  private:
-  Result<void> keep_tubes(std::span<const JobRecord> jobs, std::vector<PutOutcome>& outcomes);
+  Result<void> keep_tubes(std::span<const JobRecord> jobs, std::vector<PutResult>& results);
   Result<void> watch_or_ignore(std::string_view command, const std::set<std::string>& tubes,
                                std::vector<client::Reply>& answers);
-  Result<void> put_all(std::span<const JobRecord> jobs, std::vector<PutOutcome>& outcomes);
-  Result<void> bury(std::span<const JobRecord> jobs, std::vector<PutOutcome>& outcomes);
-  Result<void> take_back(std::vector<PutOutcome>& outcomes);
+  Result<void> put_all(std::span<const JobRecord> jobs, std::vector<PutResult>& results);
+  Result<void> bury(std::span<const JobRecord> jobs, std::vector<PutResult>& results);
+  Result<void> take_back(std::vector<PutResult>& results);
 
   client::Connection& connection_;
   std::string used_{kDefaultTube};

@@ -39,9 +39,10 @@ Result<void> describe_jobs(client::Connection& connection, std::vector<JobRecord
         append_command(commands, "stats-job", jobs[i].id);
       },
       [&](std::size_t i, client::Reply&& answer) {
-        auto told = answer.is("OK") ? record_of(client::StatsBlock(answer.body)) : std::nullopt;
+        auto described =
+            answer.is("OK") ? record_of(client::StatsBlock(answer.body)) : std::nullopt;
         std::string body = std::move(jobs[i].body);
-        jobs[i] = told ? std::move(*told) : JobRecord();
+        jobs[i] = described ? std::move(*described) : JobRecord();
         jobs[i].body = std::move(body);
       });
 }
@@ -73,9 +74,9 @@ constexpr JobId kSlice = 4096;
 
 // The id that a put gets now. An Answer: the server refused.
 Result<std::variant<JobId, client::Reply>> next_id(client::Connection& connection) {
-  using Outcome = std::variant<JobId, client::Reply>;
+  using IdOrRefusal = std::variant<JobId, client::Reply>;
   auto used = TRY(connection.ask("use tubectl-export"));
-  if (!used.is("USING")) return Outcome(std::move(used));
+  if (!used.is("USING")) return IdOrRefusal(std::move(used));
   std::string put;
   client::append_put(
       {.priority = UINT32_MAX, .delay_seconds = 24 * 3600, .ttr_seconds = 1, .body = {}}, put);
@@ -83,8 +84,8 @@ Result<std::variant<JobId, client::Reply>> next_id(client::Connection& connectio
   auto inserted = TRY(connection.receive());
   const JobId id = inserted.number();
   if (id > 0) TRY(connection.ask(fmt::format("delete {}", id)));
-  if (!inserted.is("INSERTED")) return Outcome(std::move(inserted));
-  return Outcome(id);
+  if (!inserted.is("INSERTED")) return IdOrRefusal(std::move(inserted));
+  return IdOrRefusal(id);
 }
 
 }  // namespace

@@ -85,21 +85,21 @@ Line clients_line(const Model& model, std::size_t columns) {
 
 // A flow with its graph, exactly so wide.
 Line flow_line(const Model& model, Flow flow, const Glyphs& glyphs, std::size_t columns) {
-  struct Look {
+  struct RequestResult {
     std::string_view label;
     Style style;
   };
-  constexpr std::array<Look, kFlows> kLooks{{{"puts/s", Style::green},
-                                             {"reserves/s", Style::cyan},
-                                             {"deletes/s", Style::green},
-                                             {"timeouts/s", Style::red}}};
-  const Look& look = kLooks[static_cast<std::size_t>(flow)];
+  constexpr std::array<RequestResult, kFlows> kLooks{{{"puts/s", Style::green},
+                                                      {"reserves/s", Style::cyan},
+                                                      {"deletes/s", Style::green},
+                                                      {"timeouts/s", Style::red}}};
+  const RequestResult& result = kLooks[static_cast<std::size_t>(flow)];
   const auto rate = model.rate(flow);
-  Line line(fmt::format("{:<10}", look.label), Style::bold);
+  Line line(fmt::format("{:<10}", result.label), Style::bold);
   line.add_right(rate ? shortened_rate(*rate) : "-", 7);
   line.add(" ");
   const std::size_t graph = columns - line.width();
-  line.add(glyphs.sparkline(model.history(flow).values(), graph), look.style);
+  line.add(glyphs.sparkline(model.history(flow).values(), graph), result.style);
   return line;
 }
 

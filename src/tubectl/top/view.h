@@ -61,7 +61,7 @@ class View {
   bool frozen() const { return frozen_; }
   // What came of the last key or order; empty once another key was pressed.
   const std::string& message() const { return message_; }
-  void say(std::string message) { message_ = std::move(message); }
+  void show_message(std::string message) { message_ = std::move(message); }
 
   // The details or the help have so many lines, and room for `rows`: scrolls no further than that.
   void fit(std::size_t lines, std::size_t rows);

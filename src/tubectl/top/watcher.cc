@@ -23,7 +23,7 @@ namespace {
 // Of the body of a head job: what a screen can show.
 constexpr std::size_t kBodyBytes = 4096;
 
-std::string said_of(const Order& order, const client::Reply& answer) {
+std::string message_of(const Order& order, const client::Reply& answer) {
   if (answer.is("PAUSED")) {
     return order.number == 0 ? fmt::format("{} is not paused any more", order.tube)
                              : fmt::format("paused {} for {} s", order.tube, order.number);
@@ -42,15 +42,15 @@ std::string said_of(const Order& order, const client::Reply& answer) {
 Result<std::string> carry_out(client::Connection& connection, const Order& order) {
   if (order.kind == Order::Kind::pause) {
     auto paused = TRY(connection.ask(fmt::format("pause-tube {} {}", order.tube, order.number)));
-    return said_of(order, paused);
+    return message_of(order, paused);
   }
   auto there = TRY(connection.ask(fmt::format("stats-tube {}", order.tube)));
-  if (!there.is("OK")) return said_of(order, there);
+  if (!there.is("OK")) return message_of(order, there);
   auto used = TRY(connection.ask(fmt::format("use {}", order.tube)));
-  if (!used.is("USING")) return said_of(order, used);
+  if (!used.is("USING")) return message_of(order, used);
   auto kicked = TRY(connection.ask(fmt::format("kick {}", order.number)));
   TRY(connection.ask("use default"));
-  return said_of(order, kicked);
+  return message_of(order, kicked);
 }
 
 Result<Details> details_of(client::Connection& connection, const std::string& tube) {
@@ -67,36 +67,37 @@ Result<Details> details_of(client::Connection& connection, const std::string& tu
     auto found = TRY(connection.ask(fmt::format("peek-{}", state)));
     if (!found.is("FOUND")) continue;
     HeadJob job{state, found.number(), found.body.size(), found.body.substr(0, kBodyBytes), {}};
-    auto told = TRY(connection.ask(fmt::format("stats-job {}", job.id)));
-    if (told.is("OK")) job.stats = client::StatsBlock(told.body);
+    auto job_stats = TRY(connection.ask(fmt::format("stats-job {}", job.id)));
+    if (job_stats.is("OK")) job.stats = client::StatsBlock(job_stats.body);
     details.jobs.push_back(std::move(job));
   }
   TRY(connection.ask("use default"));
   return details;
 }
 
-Result<Look> fulfil(client::Connection& connection, const Wish& wish) {
-  Look look;
-  if (wish.order) {
-    look.said = TRY(carry_out(connection, *wish.order));
+Result<RequestResult> serve(client::Connection& connection, const Request& request) {
+  RequestResult result;
+  if (request.order) {
+    result.message = TRY(carry_out(connection, *request.order));
   }
-  look.snapshot = TRY(take_snapshot(connection));
-  if (!wish.details_of.empty()) {
-    look.details = TRY(details_of(connection, wish.details_of));
+  result.snapshot = TRY(take_snapshot(connection));
+  if (!request.details_of.empty()) {
+    result.details = TRY(details_of(connection, request.details_of));
   }
-  return look;
+  return result;
 }
 
 // Connects first if there is no connection. Nobody could catch what leaves the thread: the program
 // would end with the terminal as it is.
-Result<Look> try_to_fulfil(const Server& server, std::optional<client::Connection>& connection,
-                           const Wish& wish) {
+Result<RequestResult> try_to_serve(const Server& server,
+                                   std::optional<client::Connection>& connection,
+                                   const Request& request) {
   try {
     if (!connection) {
       auto connected = TRY(connect(server));
       connection.emplace(std::move(connected));
     }
-    return fulfil(*connection, wish);
+    return serve(*connection, request);
   } catch (const std::exception& error) {
     return Error{error.what()};
   }
@@ -110,8 +111,8 @@ struct Watcher::Shared {
   os::Descriptor ready;  // an eventfd
   std::mutex mutex;
   std::condition_variable changed;
-  std::optional<Wish> wish;
-  std::optional<Result<Look>> answer;
+  std::optional<Request> request;
+  std::optional<Result<RequestResult>> answer;
   bool ends = false;
 };
 
@@ -143,14 +144,14 @@ Watcher::~Watcher() {
   shared_->changed.notify_one();
 }
 
-void Watcher::ask(Wish wish) {
+void Watcher::ask(Request request) {
   busy_ = true;
   const std::lock_guard lock(shared_->mutex);
-  shared_->wish = std::move(wish);
+  shared_->request = std::move(request);
   shared_->changed.notify_one();
 }
 
-std::optional<Result<Look>> Watcher::take() {
+std::optional<Result<RequestResult>> Watcher::take() {
   const std::lock_guard lock(shared_->mutex);
   if (!shared_->answer) return std::nullopt;
   std::uint64_t count = 0;
@@ -168,11 +169,11 @@ void Watcher::work(const std::shared_ptr<Shared>& shared, const Server& server,
                    std::optional<client::Connection> connection) {
   std::unique_lock lock(shared->mutex);
   for (;;) {
-    shared->changed.wait(lock, [&] { return shared->wish || shared->ends; });
+    shared->changed.wait(lock, [&] { return shared->request || shared->ends; });
     if (shared->ends) return;
-    const Wish wish = *std::exchange(shared->wish, std::nullopt);
+    const Request request = *std::exchange(shared->request, std::nullopt);
     lock.unlock();
-    Result<Look> answer = try_to_fulfil(server, connection, wish);
+    Result<RequestResult> answer = try_to_serve(server, connection, request);
     if (!answer) connection.reset();
     lock.lock();
     shared->answer.emplace(std::move(answer));

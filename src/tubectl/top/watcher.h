@@ -17,14 +17,14 @@
 namespace tubed::tubectl::top {
 
 // What is asked for: the snapshot always, the rest where it is there.
-struct Wish {
+struct Request {
   std::optional<Order> order;  // carried out first
   std::string details_of;      // a tube
 };
 
-struct Look {
+struct RequestResult {
   Snapshot snapshot;
-  std::string said;  // what came of the order
+  std::string message;  // what came of the order
   std::optional<Details> details;
 };
 
@@ -37,11 +37,11 @@ class Watcher {
   Watcher& operator=(Watcher&&) = delete;
 
   // Precondition: !busy().
-  void ask(Wish wish);
+  void ask(Request request);
   // True from ask() until take() has given the answer.
   bool busy() const { return busy_; }
   // Nothing: it is not there yet. An Error: there is no server; the next ask() connects again.
-  std::optional<Result<Look>> take();
+  std::optional<Result<RequestResult>> take();
   // For poll(): readable when take() has something.
   int descriptor() const;
 

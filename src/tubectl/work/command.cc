@@ -121,8 +121,8 @@ std::variant<Command, CannotRun> Command::start(const CommandLine& command_line,
     become_program(command_line, parent, input->number(), word_pointers.data(),
                    environment_pointers.data());
     const int error = errno;
-    const ssize_t told = ::write(write_end.number(), &error, sizeof error);
-    ::_exit(told == sizeof error ? kExitNotFound : kExitNotExecutable);
+    const ssize_t written = ::write(write_end.number(), &error, sizeof error);
+    ::_exit(written == sizeof error ? kExitNotFound : kExitNotExecutable);
   }
   write_end = os::Descriptor();
   if (const int error = read_error(read_end.number()); error != 0) {

@@ -17,7 +17,7 @@
 #include <sys/types.h>
 
 #include "os/descriptor.h"
-#include "tubectl/work/verdict.h"
+#include "tubectl/work/decision.h"
 
 namespace tubed::tubectl::work {
 

@@ -42,12 +42,12 @@ void write(const std::string& line) {
 }  // namespace
 
 void Report::job(const JobReport& job) const {
-  const auto needed = job.is_failure() ? Loudness::failures : Loudness::all;
-  if (loudness_ >= needed) write(json_ ? as_json(job) : as_text(job));
+  const auto needed = job.is_failure() ? Verbosity::failures : Verbosity::all;
+  if (verbosity_ >= needed) write(json_ ? as_json(job) : as_text(job));
 }
 
 void Report::event(std::string_view event, const std::string& words) const {
-  if (loudness_ < Loudness::failures) return;
+  if (verbosity_ < Verbosity::failures) return;
   if (!json_) return write("tubectl: " + words);
   Json line;
   line["event"] = event;

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "engine/types.h"
-#include "tubectl/work/verdict.h"
+#include "tubectl/work/decision.h"
 
 namespace tubed::tubectl::work {
 
@@ -28,16 +28,16 @@ struct JobReport {
 
 class Report {
  public:
-  enum class Loudness : std::uint8_t { quiet, failures, all };
+  enum class Verbosity : std::uint8_t { quiet, failures, all };
 
-  Report(Loudness loudness, bool json) : loudness_(loudness), json_(json) {}
+  Report(Verbosity verbosity, bool json) : verbosity_(verbosity), json_(json) {}
 
   void job(const JobReport& job) const;
   // What is no job's: "disconnected", and the words for it.
   void event(std::string_view event, const std::string& words) const;
 
  private:
-  Loudness loudness_;
+  Verbosity verbosity_;
   bool json_;
 };
 

@@ -1,4 +1,4 @@
-#include "tubectl/work/slot.h"
+#include "tubectl/work/worker.h"
 
 #include <algorithm>
 #include <initializer_list>
@@ -55,7 +55,7 @@ Clock::duration time_to_first_touch(const client::StatsBlock& stats) {
 
 // --- What the owner asks for
 
-void Slot::greet(client::Connection connection) {
+void Worker::greet(client::Connection connection) {
   TUBED_ASSERT(state_ == State::away);
   keep_alive(connection, plan_.server);
   connection_.emplace(std::move(connection));
@@ -66,17 +66,17 @@ void Slot::greet(client::Connection connection) {
   });
   if (!watch) return lose(watch.error());
   connection_watch_ = std::move(*watch);
-  answers_due_ = plan_.tubes.size();
+  replies_due_ = plan_.tubes.size();
   std::string greeting;
   for (const auto& tube : plan_.tubes) greeting += fmt::format("watch {}\r\n", tube);
   if (std::ranges::count(plan_.tubes, kDefaultTube) == 0) {
-    ++answers_due_;
+    ++replies_due_;
     greeting += fmt::format("ignore {}\r\n", kDefaultTube);
   }
   if (auto sent = connection_->send(greeting); !sent) lose(sent.error());
 }
 
-void Slot::reserve() {
+void Worker::reserve() {
   TUBED_ASSERT(state_ == State::resting);
   state_ = State::waiting;
   if (!plan_.wait_seconds) return send("reserve");
@@ -85,7 +85,7 @@ void Slot::reserve() {
   send(fmt::format("reserve-with-timeout {}", std::max(*plan_.wait_seconds, least)));
 }
 
-void Slot::leave() {
+void Worker::leave() {
   TUBED_ASSERT(state_ != State::running);
   if (state_ == State::settling) {
     finish("lost", "tubectl was told to end before the server had answered");
@@ -97,29 +97,29 @@ void Slot::leave() {
   idle_ = false;
 }
 
-void Slot::end_command(Moment now) {
-  goes_back_ = true;
+void Worker::end_command(TimePoint now) {
+  job_.goes_back = true;
   terminate(now);
 }
 
-std::optional<Moment> Slot::due() const {
-  std::optional<Moment> first;
-  for (const auto& moment : {touch_at_, overruns_at_, kill_at_}) {
+std::optional<TimePoint> Worker::due() const {
+  std::optional<TimePoint> first;
+  for (const auto& moment : {run_.touch_at, run_.overruns_at, run_.kill_at}) {
     if (moment && (!first || *moment < *first)) first = moment;
   }
   return first;
 }
 
-void Slot::attend(bool may_read, Moment now) {
+void Worker::attend(bool may_read, TimePoint now) {
   if (std::exchange(connection_ready_, false) && may_read) receive(now);
   if (state_ != State::running) return;
-  if (std::exchange(command_ended_, false)) return ended(now);
+  if (std::exchange(run_.has_ended, false)) return take_ending(now);
   do_what_is_due(now);
 }
 
 // --- What the server says
 
-void Slot::receive(Moment now) {
+void Worker::receive(TimePoint now) {
   while (connection_) {
     auto answer = connection_->take();
     if (!answer) return lose(answer.error());
@@ -128,49 +128,49 @@ void Slot::receive(Moment now) {
   }
 }
 
-void Slot::take(const client::Reply& answer, Moment now) {
+void Worker::take(const client::Reply& answer, TimePoint now) {
   if (touches_ > 0) {
     --touches_;
-    return touched(answer, now);
+    return take_touch_reply(answer, now);
   }
   switch (state_) {
     case State::greeting:
-      return greeted(answer);
+      return take_watch_reply(answer);
     case State::waiting:
-      return reserved(answer, now);
+      return take_reserve_reply(answer, now);
     case State::looking:
-      return looked(answer, now);
+      return take_stats_reply(answer, now);
     case State::settling:
-      return settled(answer);
+      return take_final_reply(answer);
     case State::away:
     case State::resting:
     case State::running:
-      return lose_to(answer);
+      return lose_by_reply(answer);
   }
 }
 
-void Slot::greeted(const client::Reply& answer) {
-  if (!answer.is("WATCHING")) return lose_to(answer);
-  if (--answers_due_ == 0) state_ = State::resting;
+void Worker::take_watch_reply(const client::Reply& answer) {
+  if (!answer.is("WATCHING")) return lose_by_reply(answer);
+  if (--replies_due_ == 0) state_ = State::resting;
 }
 
-void Slot::reserved(const client::Reply& answer, Moment now) {
+void Worker::take_reserve_reply(const client::Reply& answer, TimePoint now) {
   idle_ = answer.is(word::kTimedOut);
   if (idle_) {
     state_ = State::resting;
     return;
   }
-  if (!answer.is("RESERVED")) return lose_to(answer);
-  told_ = JobReport();
-  told_.id = answer.number();
-  body_ = answer.body;
-  started_ = now;
+  if (!answer.is("RESERVED")) return lose_by_reply(answer);
+  job_.report = JobReport();
+  job_.report.id = answer.number();
+  job_.body = answer.body;
+  run_.started = now;
   state_ = State::looking;
-  send(fmt::format("stats-job {}", told_.id));
+  send(fmt::format("stats-job {}", job_.report.id));
 }
 
-void Slot::looked(const client::Reply& answer, Moment now) {
-  if (!answer.is("OK") && !answer.is(word::kNotFound)) return lose_to(answer);
+void Worker::take_stats_reply(const client::Reply& answer, TimePoint now) {
+  if (!answer.is("OK") && !answer.is(word::kNotFound)) return lose_by_reply(answer);
   const client::StatsBlock stats(answer.body);
   // Else its TTR was over before anybody looked. Who has it by now is not told: the first touch
   // tells that. (To touch it here already would be surer, but beanstalkd 1.12 then lets a job that
@@ -179,145 +179,150 @@ void Slot::looked(const client::Reply& answer, Moment now) {
   state_ = State::resting;
 }
 
-void Slot::touched(const client::Reply& answer, Moment now) {
+void Worker::take_touch_reply(const client::Reply& answer, TimePoint now) {
   if (answer.is(word::kTouched)) return;
-  if (!answer.is(word::kNotFound)) return lose_to(answer);
+  if (!answer.is(word::kNotFound)) return lose_by_reply(answer);
   // While settling, the next answer says the same.
   if (state_ != State::running) return;
-  ours_ = false;
-  told_.why = kTimeIsOver;
-  touch_at_.reset();
+  job_.ours = false;
+  job_.report.why = kTimeIsOver;
+  run_.touch_at.reset();
   terminate(now);
 }
 
-void Slot::settled(const client::Reply& answer) {
+void Worker::take_final_reply(const client::Reply& answer) {
   if (answer.is("DELETED")) return finish("deleted");
   if (answer.is("RELEASED")) return finish("released");
   if (answer.is(word::kBuried)) return finish("buried");
   if (answer.is(word::kNotFound)) return finish("lost", kTimeIsOver);
-  lose_to(answer);
+  lose_by_reply(answer);
 }
 
 // --- The command
 
-void Slot::start(const client::StatsBlock& stats, Moment now) {
-  told_.tube = stats.text("tube").value_or("");
-  priority_ = stats.count("pri");
-  releases_ = stats.count("releases");
+void Worker::start(const client::StatsBlock& stats, TimePoint now) {
+  job_.report.tube = stats.text("tube").value_or("");
+  job_.priority = stats.count("pri");
+  job_.releases = stats.count("releases");
   // Three touches go into a TTR: one may be late.
-  touch_every_ =
+  job_.touch_every =
       std::chrono::milliseconds(1000 * std::max<std::uint64_t>(1, stats.count("ttr")) / 3);
-  auto started = Command::start(plan_.command_line, body_, variables_of(told_, stats));
-  body_ = std::string();
-  if (auto* const command = std::get_if<Command>(&started)) {
-    auto watch = loop_.watch(command->descriptor(), [this](client::EventLoop::Ready) {
-      command_ended_ = true;
-      return Result<void>();
-    });
-    if (watch) {
-      command_watch_ = std::move(*watch);
-    } else {
-      command->signal(SIGKILL);
-      command->end();
-      started = CannotRun{kExitFailure, watch.error().message};
-    }
-  }
-  if (auto* const refused = std::get_if<CannotRun>(&started)) {
-    cannot_run_ = std::move(*refused);
-    told_.outcome = "returned";
-    told_.why = cannot_run_->reason;
-    report_.job(told_);
+  if (auto refused = start_command(stats)) {
+    cannot_run_ = std::move(refused);
+    job_.report.outcome = "returned";
+    job_.report.why = cannot_run_->reason;
+    report_.job(job_.report);
     return leave();
   }
-  command_.emplace(std::move(std::get<Command>(started)));
   state_ = State::running;
-  ours_ = true;
-  goes_back_ = terminated_ = overran_ = false;
-  started_ = now;
-  touch_at_ = now + std::min(touch_every_, time_to_first_touch(stats));
-  if (plan_.longest_run) overruns_at_ = now + *plan_.longest_run;
+  job_.ours = true;
+  job_.goes_back = false;
+  run_.started = now;
+  run_.touch_at = now + std::min(job_.touch_every, time_to_first_touch(stats));
+  if (plan_.longest_run) run_.overruns_at = now + *plan_.longest_run;
 }
 
-void Slot::do_what_is_due(Moment now) {
-  if (kill_at_ && *kill_at_ <= now) {
-    kill_at_.reset();
-    command_->signal(SIGKILL);
+std::optional<CannotRun> Worker::start_command(const client::StatsBlock& stats) {
+  auto started = Command::start(plan_.command_line, job_.body, variables_of(job_.report, stats));
+  job_.body = std::string();
+  if (auto* const refused = std::get_if<CannotRun>(&started)) return std::move(*refused);
+  auto& command = std::get<Command>(started);
+  auto watch = loop_.watch(command.descriptor(), [this](client::EventLoop::Ready) {
+    run_.has_ended = true;
+    return Result<void>();
+  });
+  if (!watch) {
+    command.signal(SIGKILL);
+    command.end();
+    return CannotRun{kExitFailure, watch.error().message};
   }
-  if (overruns_at_ && *overruns_at_ <= now) {
-    overruns_at_.reset();
-    overran_ = true;
+  run_ = Run();
+  run_.command.emplace(std::move(command));
+  run_.watch = std::move(*watch);
+  return std::nullopt;
+}
+
+void Worker::do_what_is_due(TimePoint now) {
+  if (run_.kill_at && *run_.kill_at <= now) {
+    run_.kill_at.reset();
+    run_.command->signal(SIGKILL);
+  }
+  if (run_.overruns_at && *run_.overruns_at <= now) {
+    run_.overruns_at.reset();
+    run_.overran = true;
     terminate(now);
   }
-  if (touch_at_ && *touch_at_ <= now) {
-    touch_at_ = now + touch_every_;
+  if (run_.touch_at && *run_.touch_at <= now) {
+    run_.touch_at = now + job_.touch_every;
     ++touches_;
-    send(fmt::format("touch {}", told_.id));
+    send(fmt::format("touch {}", job_.report.id));
   }
 }
 
-void Slot::terminate(Moment now) {
+void Worker::terminate(TimePoint now) {
   TUBED_ASSERT(state_ == State::running);
-  if (std::exchange(terminated_, true)) return;
-  overruns_at_.reset();
-  kill_at_ = now + plan_.kill_after;
-  command_->signal(SIGTERM);
+  if (std::exchange(run_.terminated, true)) return;
+  run_.overruns_at.reset();
+  run_.kill_at = now + plan_.kill_after;
+  run_.command->signal(SIGTERM);
 }
 
-void Slot::ended(Moment now) {
-  told_.ending = command_->end();
-  told_.ending->overran = overran_;
-  told_.seconds = std::chrono::duration<double>(now - started_).count();
-  command_watch_.reset();
-  command_.reset();
-  touch_at_ = overruns_at_ = kill_at_ = std::nullopt;
+void Worker::take_ending(TimePoint now) {
+  job_.report.ending = run_.command->end();
+  job_.report.ending->overran = run_.overran;
+  job_.report.seconds = std::chrono::duration<double>(now - run_.started).count();
+  run_.watch.reset();
+  run_.command.reset();
+  run_.touch_at = run_.overruns_at = run_.kill_at = std::nullopt;
   ++worked_;
-  if (!ours_) {
-    finish("lost", told_.why);
-  } else if (goes_back_) {
+  if (!job_.ours) {
+    finish("lost", job_.report.why);
+  } else if (job_.goes_back) {
     // To close the connection leaves its priority and its counts as they are.
     finish("returned", "tubectl was told to end");
     leave();
   } else {
-    settle(judge(plan_.policy, *told_.ending, releases_));
+    settle(decide(plan_.policy, *job_.report.ending, job_.releases));
   }
 }
 
-void Slot::settle(const Verdict& verdict) {
+void Worker::settle(const Decision& decision) {
   state_ = State::settling;
-  told_.delay_seconds = verdict.delay_seconds;
-  switch (verdict.fate) {
-    case Fate::delete_job:
-      return send(fmt::format("delete {}", told_.id));
-    case Fate::release:
-      return send(fmt::format("release {} {} {}", told_.id, priority_, verdict.delay_seconds));
-    case Fate::bury:
-      return send(fmt::format("bury {} {}", told_.id, priority_));
+  job_.report.delay_seconds = decision.delay_seconds;
+  switch (decision.action) {
+    case FailureAction::delete_job:
+      return send(fmt::format("delete {}", job_.report.id));
+    case FailureAction::release:
+      return send(
+          fmt::format("release {} {} {}", job_.report.id, job_.priority, decision.delay_seconds));
+    case FailureAction::bury:
+      return send(fmt::format("bury {} {}", job_.report.id, job_.priority));
   }
 }
 
-void Slot::finish(std::string_view outcome, std::string_view why) {
-  told_.outcome = outcome;
-  told_.why = why;
-  report_.job(told_);
+void Worker::finish(std::string_view outcome, std::string_view why) {
+  job_.report.outcome = outcome;
+  job_.report.why = why;
+  report_.job(job_.report);
   state_ = connection_ ? State::resting : State::away;
 }
 
 // --- The connection
 
-void Slot::send(const std::string& command) {
+void Worker::send(const std::string& command) {
   if (auto sent = connection_->send(command + "\r\n"); !sent) lose(sent.error());
 }
 
-void Slot::lose(const Error& error) {
+void Worker::lose(const Error& error) {
   connection_watch_.reset();
   connection_.reset();
   loss_ = error;
   touches_ = 0;
   idle_ = false;
   if (state_ == State::running) {
-    ours_ = false;
-    told_.why = "the connection was lost while the command ran";
-    touch_at_.reset();
+    job_.ours = false;
+    job_.report.why = "the connection was lost while the command ran";
+    run_.touch_at.reset();
   } else if (state_ == State::settling) {
     finish("lost", "the connection was lost before the server had answered");
   } else {
@@ -325,7 +330,7 @@ void Slot::lose(const Error& error) {
   }
 }
 
-void Slot::lose_to(const client::Reply& answer) {
+void Worker::lose_by_reply(const client::Reply& answer) {
   lose(Error{fmt::format("the server answered \"{}\"", answer.line)});
 }
 

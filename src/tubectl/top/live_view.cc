@@ -1,4 +1,4 @@
-#include "tubectl/top/live.h"
+#include "tubectl/top/live_view.h"
 
 #include <algorithm>
 #include <array>
@@ -22,14 +22,14 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// How often a server that is gone is looked for, and one that is silent is told of.
+// How often a server that is gone is looked for, and one that is silent is stats of.
 constexpr std::chrono::seconds kRetry{1};
 // A server that takes longer to answer is called silent.
 constexpr std::chrono::seconds kSilence{3};
 // How long what was said stays.
 constexpr std::chrono::seconds kMessageTime{5};
 
-class Live {
+class LiveView {
  public:
   struct Parts {
     client::SignalInput signals;
@@ -37,7 +37,7 @@ class Live {
     Screen screen;
   };
 
-  Live(Model model, const Glyphs& glyphs, steady_clock::duration interval, Parts parts)
+  LiveView(Model model, const Glyphs& glyphs, steady_clock::duration interval, Parts parts)
       : interval_(interval),
         glyphs_(glyphs),
         signals_(std::move(parts.signals)),
@@ -106,15 +106,15 @@ class Live {
       if (view_.press(*key, model_)) ends_ = true;
     }
     if (auto order = view_.take_order()) take_order(std::move(*order));
-    take_look();
+    take_result();
     return {};
   }
 
   void take_order(Order order) {
     if (model_.trouble()) {
-      view_.say("there is no server to tell");
+      view_.show_message("there is no server to tell");
     } else if (order_) {
-      view_.say("not done: wait until the server has answered");
+      view_.show_message("not done: wait until the server has answered");
     } else {
       order_ = std::move(order);
     }
@@ -122,7 +122,8 @@ class Live {
 
   // Nobody wants an order carried out long after it was given.
   void drop_order() {
-    if (std::exchange(order_, std::nullopt)) view_.say("not done: there is no server to tell");
+    if (std::exchange(order_, std::nullopt))
+      view_.show_message("not done: there is no server to tell");
   }
 
   void take_signals() {
@@ -135,19 +136,19 @@ class Live {
     }
   }
 
-  void take_look() {
-    auto look = watcher_.take();
-    if (!look) return;
-    if (!*look) {
-      model_.lost(fmt::format("{}; trying again", look->error().message));
-      if (ordered_) view_.say("the server went away: nobody knows whether that was done");
+  void take_result() {
+    auto result = watcher_.take();
+    if (!result) return;
+    if (!*result) {
+      model_.lost(fmt::format("{}; trying again", result->error().message));
+      if (ordered_) view_.show_message("the server went away: nobody knows whether that was done");
       drop_order();
       return;
     }
-    Look& seen = look->value();
+    RequestResult& seen = result->value();
     model_.update(std::move(seen.snapshot));
     if (seen.details) model_.details = std::move(seen.details);
-    if (!seen.said.empty()) view_.say(std::move(seen.said));
+    if (!seen.message.empty()) view_.show_message(std::move(seen.message));
   }
 
   // What was said has been there long enough to be read.
@@ -156,7 +157,7 @@ class Live {
       message_ = view_.message();
       message_since_ = now;
     } else if (now - message_since_ >= kMessageTime) {
-      view_.say("");
+      view_.show_message("");
     }
   }
 
@@ -179,8 +180,8 @@ class Live {
 
 }  // namespace
 
-Result<int> run_live(const Server& server, Model model, const Glyphs& glyphs,
-                     steady_clock::duration interval) {
+Result<int> run_live_view(const Server& server, Model model, const Glyphs& glyphs,
+                          steady_clock::duration interval) {
   auto connection = TRY(connect(server));
   auto first = TRY(take_snapshot(connection));
   auto signals = client::SignalInput::block({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH});
@@ -189,8 +190,8 @@ Result<int> run_live(const Server& server, Model model, const Glyphs& glyphs,
   if (!watcher) return fail(kExitFailure, watcher.error().message);
   auto screen = Screen::open();
   if (!screen) return fail(kExitUsage, screen.error().message);
-  Live live(std::move(model), glyphs, interval,
-            {std::move(*signals), std::move(*watcher), std::move(*screen)});
+  LiveView live(std::move(model), glyphs, interval,
+                {std::move(*signals), std::move(*watcher), std::move(*screen)});
   return live.run(std::move(first));
 }
 

@@ -1,4 +1,4 @@
-// Verdict: what becomes of a job once its command has ended. Pure: it knows no server, no process
+// Decision: what becomes of a job once its command has ended. Pure: it knows no server, no process
 // and no clock.
 #pragma once
 
@@ -17,24 +17,24 @@ struct Ending {
   bool succeeded() const { return exit_code == 0 && signal == 0 && !overran; }
 };
 
-enum class Fate : std::uint8_t { delete_job, release, bury };
+enum class FailureAction : std::uint8_t { delete_job, release, bury };
 
 // What the user wants for jobs whose command failed.
 struct Policy {
-  Fate on_failure = Fate::release;
-  std::uint64_t retries = 10;  // with Fate::release: bury who was released so often
+  FailureAction on_failure = FailureAction::release;
+  std::uint64_t retries = 10;  // with FailureAction::release: bury who was released so often
   std::uint64_t first_delay_seconds = 1;
   std::uint64_t longest_delay_seconds = 3600;
   std::vector<int> bury_codes;  // exit codes that bury whatever else is said
 };
 
-struct Verdict {
-  Fate fate = Fate::delete_job;
-  std::uint64_t delay_seconds = 0;  // of Fate::release
+struct Decision {
+  FailureAction action = FailureAction::delete_job;
+  std::uint64_t delay_seconds = 0;  // of FailureAction::release
 };
 
 // `releases`: how often the job was released before. The delay doubles with each of them.
-Verdict judge(const Policy& policy, const Ending& ending, std::uint64_t releases);
+Decision decide(const Policy& policy, const Ending& ending, std::uint64_t releases);
 
 // "exit code 3", "killed by SIGKILL", "ran too long".
 std::string describe(const Ending& ending);

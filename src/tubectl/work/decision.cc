@@ -1,4 +1,4 @@
-#include "tubectl/work/verdict.h"
+#include "tubectl/work/decision.h"
 
 #include <algorithm>
 
@@ -20,13 +20,14 @@ std::uint64_t delay_after(const Policy& policy, std::uint64_t releases) {
 
 }  // namespace
 
-Verdict judge(const Policy& policy, const Ending& ending, std::uint64_t releases) {
-  if (ending.succeeded()) return {Fate::delete_job};
+Decision decide(const Policy& policy, const Ending& ending, std::uint64_t releases) {
+  if (ending.succeeded()) return {FailureAction::delete_job};
   const bool has_code = ending.signal == 0 && !ending.overran;
-  if (has_code && std::ranges::count(policy.bury_codes, ending.exit_code) > 0) return {Fate::bury};
-  if (policy.on_failure != Fate::release) return {policy.on_failure};
-  if (releases >= policy.retries) return {Fate::bury};
-  return {Fate::release, delay_after(policy, releases)};
+  if (has_code && std::ranges::count(policy.bury_codes, ending.exit_code) > 0)
+    return {FailureAction::bury};
+  if (policy.on_failure != FailureAction::release) return {policy.on_failure};
+  if (releases >= policy.retries) return {FailureAction::bury};
+  return {FailureAction::release, delay_after(policy, releases)};
 }
 
 std::string describe(const Ending& ending) {

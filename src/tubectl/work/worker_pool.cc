@@ -1,0 +1,231 @@
+#include "tubectl/work/worker_pool.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "tubectl/commands/command.h"
+#include "tubectl/exit_codes.h"
+
+namespace tubed::tubectl::work {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr Clock::duration kFirstPause = milliseconds(100);
+constexpr Clock::duration kLongestPause = std::chrono::seconds(5);
+// Commands that a turn starts: to start one takes a while, and others are to be touched meanwhile.
+constexpr std::size_t kMostStarts = 16;
+
+using State = Worker::State;
+
+// To end now would leave something half done.
+bool is_at_work(const Worker& worker) {
+  return worker.state() == State::running || worker.state() == State::settling;
+}
+
+// It has a job, or may be given one, that is not counted as worked on.
+bool may_yet_work(const Worker& worker) {
+  return worker.state() == State::waiting || worker.state() == State::looking ||
+         worker.state() == State::running;
+}
+
+}  // namespace
+
+WorkerPool::WorkerPool(const Plan& plan, const RunLimits& limits, const Report& report)
+    : plan_(plan),
+      limits_(limits),
+      report_(report),
+      connecting_{.connector = Connector(plan.server)} {}
+
+int WorkerPool::run(client::SignalInput& signals) {
+  auto loop = client::EventLoop::create();
+  if (!loop) return fail(kExitFailure, loop.error().message);
+  loop_ = std::move(*loop);
+  auto watch = loop_->watch(signals.descriptor(), [this, &signals](client::EventLoop::Ready) {
+    if (signals.take()) take_stop_signal();
+    return Result<void>();
+  });
+  if (!watch) return fail(kExitFailure, watch.error().message);
+  signals_watch_ = std::move(*watch);
+  for (std::size_t i = 0; i < limits_.workers; ++i) workers_.emplace_back(plan_, report_, *loop_);
+  now_ = outage_.connect_at = Clock::now();
+  outage_.pause = kFirstPause;
+  for (;;) {
+    if (stopping_) leave();
+    if (const auto code = ended()) return *code;
+    if (!stopping_) {
+      connect();
+      reserve();
+      if (stopping_) continue;
+    }
+    if (const auto turned = turn(); !turned) return fail(kExitFailure, turned.error().message);
+  }
+}
+
+void WorkerPool::connect() {
+  if (now_ < outage_.connect_at || !wants_connection()) return;
+  if (auto started = connecting_.connector.start(); !started) return lost(started.error());
+  auto watch = loop_->watch(connecting_.connector.descriptor(), [this](client::EventLoop::Ready) {
+    connecting_.done = true;
+    return Result<void>();
+  });
+  if (watch) {
+    connecting_.watch = std::move(*watch);
+  } else {
+    connecting_.connector.abandon();
+    lost(watch.error());
+  }
+}
+
+void WorkerPool::reserve() {
+  std::uint64_t left = jobs_left();
+  for (Worker& worker : workers_) {
+    if (worker.state() != State::resting || left == 0) continue;
+    worker.reserve();
+    --left;
+  }
+}
+
+// A job that a server gives to one of them at this moment goes back with the connection.
+void WorkerPool::leave() {
+  for (Worker& worker : workers_) {
+    if (worker.state() != State::away && !is_at_work(worker)) worker.leave();
+  }
+}
+
+std::optional<int> WorkerPool::ended() {
+  if (std::ranges::any_of(workers_, is_at_work)) return std::nullopt;
+  if (stopping_ || is_idle()) return exit_code_;
+  // Nobody is at work: all that were to be taken were worked on.
+  if (jobs_left() == 0 && std::ranges::none_of(workers_, may_yet_work)) return 0;
+  if (const auto moment = gives_up_at(); moment && *moment <= now_) {
+    return fail(kExitUnavailable, "there is no server any more");
+  }
+  return std::nullopt;
+}
+
+Result<void> WorkerPool::turn() {
+  TRY(loop_->run_once(wait_until()));
+  now_ = Clock::now();
+  attend_workers();
+  if (std::exchange(connecting_.done, false)) take_connection();
+  return {};
+}
+
+void WorkerPool::attend_workers() {
+  std::size_t starts = 0;
+  const std::size_t first = next_;
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    const std::size_t index = (first + i) % workers_.size();
+    Worker& worker = workers_[index];
+    const bool may_start = worker.state() == State::looking;
+    // What it has to read is there at the next turn as well.
+    now_ = Clock::now();
+    attend(worker, !(may_start && starts == kMostStarts));
+    if (!may_start || worker.state() != State::running) continue;
+    if (++starts == kMostStarts) next_ = (index + 1) % workers_.size();
+  }
+}
+
+void WorkerPool::take_connection() {
+  auto connected = connecting_.connector.take();
+  if (!connected) return;
+  connecting_.watch.reset();
+  if (!*connected) return lost(connected->error());
+  // Nobody may need it any more: it closes.
+  if (!wants_connection()) return;
+  Worker& worker = *std::ranges::find(workers_, State::away, &Worker::state);
+  worker.greet(std::move(connected->value()));
+  if (const auto loss = worker.take_loss()) lost(*loss);
+}
+
+void WorkerPool::attend(Worker& worker, bool may_read) {
+  const bool was_greeting = worker.state() == State::greeting;
+  const bool could_run = !worker.cannot_run();
+  worker.attend(may_read, now_);
+  if (const auto loss = worker.take_loss()) lost(*loss);
+  if (was_greeting && worker.state() == State::resting) {
+    was_greeted_ = true;
+    outage_.pause = kFirstPause;
+    if (outage_.since) report_.event("connected", "connected again");
+    outage_.since.reset();
+  }
+  if (could_run && worker.cannot_run() && exit_code_ == 0) {
+    stopping_ = true;
+    exit_code_ = fail(worker.cannot_run()->exit_code, worker.cannot_run()->reason);
+  }
+}
+
+void WorkerPool::take_stop_signal() {
+  stopping_ = true;
+  if (++signals_taken_ < 2) return;
+  for (Worker& worker : workers_) {
+    if (worker.state() == State::running) {
+      worker.end_command(now_);
+    } else if (worker.state() == State::settling) {
+      worker.leave();
+    }
+  }
+}
+
+void WorkerPool::lost(const Error& error) {
+  if (!was_greeted_ && !limits_.wait_for_server) {
+    if (!stopping_) exit_code_ = fail(kExitUnavailable, error.message);
+    stopping_ = true;
+    return;
+  }
+  if (!outage_.since) {
+    outage_.since = now_;
+    if (!stopping_) report_.event("disconnected", error.message + "; trying again");
+  }
+  if (outage_.connect_at > now_) return;  // who loses one connection loses all at the same time
+  outage_.connect_at = now_ + outage_.pause;
+  outage_.pause = std::min(2 * outage_.pause, kLongestPause);
+}
+
+std::uint64_t WorkerPool::jobs_left() const {
+  if (!limits_.jobs) return UINT64_MAX;
+  std::uint64_t taken = 0;
+  for (const Worker& worker : workers_) {
+    taken += worker.worked();
+    if (may_yet_work(worker)) ++taken;
+  }
+  return *limits_.jobs - taken;
+}
+
+// Some have waited for as long as was wanted, and nobody who waits has waited less.
+bool WorkerPool::is_idle() const {
+  if (!plan_.wait_seconds || std::ranges::none_of(workers_, &Worker::idle)) return false;
+  const bool may_reserve = jobs_left() > 0;
+  return std::ranges::none_of(workers_, [may_reserve](const Worker& worker) {
+    if (worker.idle() || worker.state() == State::away) return false;
+    return worker.state() != State::resting || may_reserve;
+  });
+}
+
+bool WorkerPool::wants_connection() const {
+  return !stopping_ && !connecting_.connector.busy() && jobs_left() > 0 &&
+         std::ranges::find(workers_, State::away, &Worker::state) != workers_.end();
+}
+
+// Who ends when there are no jobs does not wait for a server for ever.
+std::optional<TimePoint> WorkerPool::gives_up_at() const {
+  if (!plan_.wait_seconds || !outage_.since || !was_greeted_) return std::nullopt;
+  for (const Worker& worker : workers_) {
+    if (worker.state() != State::away) return std::nullopt;
+  }
+  return *outage_.since + std::chrono::seconds(*plan_.wait_seconds);
+}
+
+std::optional<TimePoint> WorkerPool::wait_until() const {
+  std::optional<TimePoint> first = gives_up_at();
+  const auto sooner = [&first](const std::optional<TimePoint>& moment) {
+    if (moment && (!first || *moment < *first)) first = moment;
+  };
+  if (wants_connection()) sooner(outage_.connect_at);
+  for (const Worker& worker : workers_) sooner(worker.due());
+  return first;
+}
+
+}  // namespace tubed::tubectl::work
