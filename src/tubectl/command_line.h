@@ -1,4 +1,4 @@
-// The command line of tubectl: parses it by the table of subcommands and runs the one it names.
+// The command line of tubectl: parses it by the table of subcommands and runs the named subcommand.
 #pragma once
 
 namespace tubed::tubectl {

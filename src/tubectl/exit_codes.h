@@ -1,4 +1,4 @@
-// How tubectl ends, as in <sysexits.h> where that has a word for it. tubectl(1) tells the same.
+// Exit codes, as in <sysexits.h> where it defines them. tubectl(1) documents them.
 #pragma once
 
 namespace tubed::tubectl {

@@ -21,9 +21,10 @@ class LineInput {
 
   struct Line {
     std::string_view text;  // without its end; valid until the next call
-    bool too_long = false;  // then it is only the beginning; the next line is the one behind it
+    bool too_long =
+        false;  // `text` is only the beginning; next() continues with the following line
   };
-  // The next line of `most` bytes at most; the last one may lack its end. Waits for it. Nothing:
+  // The next line, of at most `most` bytes; the last line may lack its end. Waits for it. Nothing:
   // the input has ended.
   Result<std::optional<Line>> next(std::size_t most);
   // As if next() had been called until the line with that number.
@@ -32,10 +33,10 @@ class LineInput {
   std::uint64_t number() const { return number_; }
   // next() will not wait for long: there is more.
   bool ready() const;
-  // What can be read only once, as a pipe.
+  // True for input that can be read only once, such as a pipe.
   bool is_stream() const { return stream_; }
-  // Gives visit() all that stands behind the last line, in pieces. What that line had beyond `most`
-  // comes first.
+  // Passes visit() the input after the last line, in pieces, first the part of that line beyond
+  // `most`.
   Result<void> rest(const std::function<Result<void>(std::string_view piece)>& visit);
 
  private:

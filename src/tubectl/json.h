@@ -43,8 +43,8 @@ class Json {
   // with the same key the last value counts. O(line).
   static std::optional<Json> parse(std::string_view line);
 
-  // The value of the key; null is added if there is none. Members keep the order in which they were
-  // added. A null value becomes an object. O(members). Precondition: an object or null.
+  // The value of the key; adds null for a new key. Members keep the order in which they were added.
+  // A null value becomes an object. O(members). Precondition: an object or null.
   Json& operator[](std::string_view key);
   // Null: there is no such member. O(members).
   const Json* find(std::string_view key) const;

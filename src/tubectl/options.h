@@ -103,7 +103,7 @@ struct OptionRow {
   bool shows_default = false;
   std::string_view default_text{};  // shown as the default of an empty std::optional
   bool one_each = false;            // of a vector: each value has the option's name before it
-  char separator = '\0';            // of a vector: what separates several values in one word
+  char separator = '\0';            // of a vector: separates values within one word
   std::string_view env{};           // the environment variable that also sets it
   std::array<std::string_view, 3> excludes{};  // other options, by name
   std::string_view needs{};
@@ -231,10 +231,11 @@ constexpr Subcommand runs(Subcommand subcommand) {
   return subcommand;
 }
 
-// The names of a row: first those with one hyphen, then those with two, then the positional one.
+// The names of a row: first the names with one hyphen, then those with two, then the positional
+// name.
 struct OptionNames {
   std::vector<std::string> names;  // with their hyphens
-  std::string positional;          // empty: there is none
+  std::string positional;          // empty: the row has none
 };
 OptionNames split_names(const OptionRow& row);
 

@@ -1,5 +1,5 @@
-// Snapshot: what a server and its tubes were like at one moment, and how fast they moved since
-// another one.
+// Snapshot: the statistics of a server and its tubes at one moment, and the rates between two
+// snapshots.
 #pragma once
 
 #include <chrono>
@@ -45,8 +45,8 @@ struct Rates {
   double deletes = 0;
 };
 
-// Of all tubes, or of those that are named; names that no tube has are left out. Asks for many at a
-// time. An Error: the server went away, or does not tell, as one with too many connections.
+// Of all tubes, or of the named ones that exist. Pipelines its commands. An Error: the connection
+// is lost, or the server refuses, for example because it has too many connections.
 Result<Snapshot> take_snapshot(client::Connection& connection,
                                const std::vector<std::string>& only = {});
 

@@ -15,7 +15,8 @@ namespace tubed::tubectl {
 
 // --- Text
 
-// The bytes of the character at the beginning; 0: there is none. [RFC 3629, section 4]
+// The length in bytes of the first character; 0: the text does not begin with a whole character.
+// [RFC 3629, section 4]
 std::size_t character_bytes(std::string_view text);
 
 // Text of others for a terminal, which would obey some of it: control characters, and bytes that
@@ -77,7 +78,7 @@ std::string shown_body(std::string body, bool several, bool raw);
 // A bar on standard error, several times a second; none if that is no terminal, or for a short run.
 class Progress {
  public:
-  // "clearing": what is done. `total` 0: nobody knows how many there are.
+  // `label`: "clearing". `total` 0: the number is not known.
   Progress(std::string label, std::uint64_t total);
   // Takes the bar away.
   ~Progress();

@@ -1,4 +1,4 @@
-// Latencies: how long each of many things took.
+// Latencies: the durations of many operations.
 //
 // Counts them in a histogram, so that a long run needs no more memory than a short one. Keeps each
 // only on demand.
@@ -24,14 +24,14 @@ class Latencies {
   void add(Clock::duration taken);
 
   std::uint64_t count() const { return count_; }
-  // In nanoseconds; 0 if there are none.
+  // In nanoseconds; 0 without operations.
   double mean() const;                       // exact
   std::int64_t max() const { return max_; }  // exact
   // The latency that `share` (0 to 1) of all do not exceed, to three digits.
   std::int64_t at(double share) const { return std::min(histogram_.at(share), max_); }
 
-  // Each one in nanoseconds, in no order, four bytes each, the lowest first; what took longer than
-  // 4 s counts as 4 s. Precondition: each was kept.
+  // Writes every latency in nanoseconds, unordered, as four bytes, the lowest first. Latencies
+  // above 4 s count as 4 s. Precondition: every latency was kept.
   Result<void> write(const std::string& file) const;
 
  private:
@@ -42,12 +42,12 @@ class Latencies {
   std::vector<std::uint32_t> each_;
 };
 
-// What a run has measured.
+// The measurements of a run.
 struct Figures {
   std::uint64_t all = 0;       // done from the first to the last
   std::uint64_t measured = 0;  // of them, those within the measured time
   Clock::duration time{};      // the measured time
-  Latencies latencies;         // of the measured ones
+  Latencies latencies;         // of the measured operations
 
   double seconds() const { return std::chrono::duration<double>(time).count(); }
 };

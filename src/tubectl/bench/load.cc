@@ -52,7 +52,7 @@ Result<client::Connection> connect_client(const Plan& plan, std::size_t client) 
   return connected;
 }
 
-// How many jobs are ready there; nothing: the server does not tell.
+// The number of ready jobs of the tube. Nothing: the server does not report it.
 Result<std::optional<std::uint64_t>> ready_jobs(client::Connection& client,
                                                 const std::string& tube) {
   const auto reply = TRY(client.ask("stats-tube " + tube));
@@ -183,14 +183,15 @@ Result<std::vector<std::uint64_t>> Load::fill() {
   return puts.in_tubes();
 }
 
-// A reserve in vain would wait for ever, so nobody asks for more than there is.
+// A reserve without a job would wait without limit, so the clients reserve no more jobs than there
+// are.
 Result<std::vector<std::uint64_t>> Load::jobs_that_are_there() {
   auto client = TRY(client::Connection::open(plan_.server));
   std::vector<std::uint64_t> jobs(plan_.tubes);
   std::uint64_t left = plan_.jobs;
   for (std::size_t tube = 0; tube < plan_.tubes; ++tube) {
     auto ready = TRY(ready_jobs(client, tube_name(plan_, tube)));
-    // A server that does not tell is believed to have them in equal parts.
+    // If the server does not report the number, assume equal parts.
     const std::uint64_t most = ready.value_or(left / (plan_.tubes - tube));
     jobs[tube] = std::min(most, left);
     left -= jobs[tube];
@@ -219,9 +220,9 @@ Result<void> Load::run_workload(Workload& workload) {
   return {};
 }
 
-// One wait, and what it brought. The measured time begins and ends with a turn, and what a turn
-// brings was made before it: so the turn that begins it does not count, and the one that ends it
-// does.
+// One wait and its events. The measured time begins and ends with a turn. The events of a turn
+// happened before it: the turn that begins the measured time does not count, and the turn that ends
+// it does.
 Result<void> Load::turn() {
   TRY(loop_->set_timer(workload_->due()));
   const bool ready = TRY(loop_->wait(Clock::now() + kMaxTurn));
@@ -257,7 +258,8 @@ Result<void> Load::attend(std::size_t client, client::EventLoop::Ready ready) {
 Result<void> Load::receive(std::size_t client) {
   Member& member = members_[client];
   std::string_view input = TRY(member.transport.receive(buffer_));
-  const Clock::time_point now = Clock::now();  // not of the turn: others came before
+  const Clock::time_point now =
+      Clock::now();  // not that of the turn: other events were handled before
   client::ReplyView reply;
   while (true) {
     const bool whole = TRY(member.parser.next(input, reply));

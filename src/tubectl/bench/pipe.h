@@ -1,8 +1,8 @@
 // Pipe: producers put, consumers wait in a reserve, delete what they get, and wait again.
 //
-// A body begins with the time at which it was put, so that the latency is end to end. With a rate
-// the puts are due at even distances of time. One that is late because every producer waits for its
-// reply counts from when it was due: a server that stalls is not spared what would have come.
+// A body begins with the time of its put, so that the latency is end to end. With a rate the puts
+// are due at even distances of time. A put that is late because every producer waits for its reply
+// counts from the time it was due: a stall of the server is charged for the puts it has delayed.
 #pragma once
 
 #include "tubectl/bench/workload.h"
@@ -20,7 +20,7 @@ class Pipe : public Workload {
   bool finished() const override { return to_put_ == 0 && overdue() == 0; }
   std::optional<Clock::time_point> due() const override;
   std::size_t timed_clients() const override { return plan_.producers; }
-  // Not the reserves: consumers wait when there is nothing to consume.
+  // Without the reserves: consumers wait while the queue is empty.
   std::uint64_t overdue() const override { return (put_ - answered_) + (put_ - deleted_); }
 
  protected:
@@ -36,13 +36,14 @@ class Pipe : public Workload {
 
   const Clock::time_point start_;
   std::string put_request_;
-  std::size_t stamp_at_;  // where in it the time stands
+  std::size_t stamp_at_;  // offset of the time in it
   std::uint64_t to_put_;
   std::uint64_t put_ = 0;       // sent
   std::uint64_t answered_ = 0;  // of them
   std::uint64_t deleted_ = 0;
-  Clock::time_point room_since_;  // when a reply last made room where there was none
-  std::vector<JobId> held_;       // by client; 0: none
+  Clock::time_point
+      room_since_;           // when a reply last made room after all producers had been blocked
+  std::vector<JobId> held_;  // by client; 0: none
   std::string request_;
 };
 

@@ -1,4 +1,4 @@
-// What a run of the benchmark is to do.
+// The plan of a run of the benchmark.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +38,9 @@ struct Plan {
   std::uint32_t delay_seconds = 0;
   std::uint32_t priority = 0;
   std::uint32_t ttr_seconds = 60;
-  std::uint64_t jobs = 0;               // ends after so many, all of them measured; 0: no bound
+  std::uint64_t jobs = 0;               // ends after this number, all of them measured; 0: no bound
   std::optional<Clock::duration> time;  // ends after that
-  Clock::duration warm_up{};            // not measured; with `jobs` there is none
+  Clock::duration warm_up{};            // not measured; zero with `jobs`
   bool fill = true;                     // of reserve: `jobs` are put first
   double rate = 0;                      // of pipe: puts a second; 0: as fast as in_flight allows
   bool each_latency = false;            // all are kept, not only counted

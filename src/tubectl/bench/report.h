@@ -1,4 +1,4 @@
-// What a run has measured, as text.
+// The measurements of a run, as text.
 #pragma once
 
 #include <string>

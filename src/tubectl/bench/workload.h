@@ -1,7 +1,7 @@
-// Workload: what the clients of a run send, and what they do with the replies.
+// Workload: the commands that the clients of a run send, and how they use the replies.
 //
-// It has no sockets and no clock: bench/load.h moves the bytes, and says what time it is. Any reply
-// but the one that is due ends the run, as what is measured would be something else.
+// It has no sockets and no clock: bench/load.h moves the bytes and passes the time. A reply other
+// than the expected one ends the run, because the measurements would be meaningless.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ class InFlight {
   std::size_t size_ = 0;
 };
 
-// What was done, and whether it counts now.
+// Counts the operations of a run, and measures them while `measuring` is set.
 struct Measurement {
   Figures figures;
   bool measuring = false;
@@ -71,20 +71,20 @@ class Workload {
   Workload& operator=(const Workload&) = delete;
   virtual ~Workload() = default;
 
-  // What that client sends next, whole commands, valid until the next call. Empty: nothing before
-  // something is answered, or due.
+  // The next commands of the client, whole, valid until the next call. Empty: the client waits for
+  // a reply or for a due time.
   virtual std::string_view next(std::size_t client, Clock::time_point now) = 0;
-  // A reply that has come to that client.
+  // Takes a reply that has arrived at the client.
   Result<void> take(std::size_t client, const client::ReplyView& reply, Clock::time_point now);
-  // Nothing new is begun; what is under way is brought to its end.
+  // Begins nothing new; operations in progress are finished.
   virtual void stop() = 0;
   virtual bool finished() const { return unanswered_ == 0; }
 
-  // When a client may send more although nothing has come; the first `timed_clients` are meant.
+  // When one of the first `timed_clients` may send more, although no reply has arrived.
   virtual std::optional<Clock::time_point> due() const { return std::nullopt; }
   virtual std::size_t timed_clients() const { return 0; }
 
-  // Of a server that says nothing: commands whose answer should have come.
+  // The number of commands whose replies a silent server owes.
   virtual std::uint64_t overdue() const { return unanswered_; }
 
  protected:
@@ -108,7 +108,7 @@ class Workload {
   std::uint64_t unanswered_ = 0;
 };
 
-// What the load keeps of the body of a reserved job: enough for the time stamp of `pipe`.
+// The load keeps this much of the body of a reserved job: enough for the time stamp of `pipe`.
 inline constexpr std::size_t kKeptBodyBytes = 16;
 inline constexpr std::string_view kReserveLine = "reserve\r\n";
 std::string put_request(const Plan& plan);

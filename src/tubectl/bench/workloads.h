@@ -1,4 +1,4 @@
-// The workloads in which every client does the same: Puts, Reserves and Cycles. pipe.h has the one
+// The workloads in which all clients act alike: Puts, Reserves and Cycles. pipe.h has the workload
 // with producers and consumers.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace tubed::tubectl::bench {
 
-// Puts: each client keeps so many puts in flight.
+// Puts: each client keeps a fixed number of puts in flight.
 class Puts : public Workload {
  public:
   Puts(const Plan& plan, std::size_t in_flight, Measurement& measurement);
@@ -28,12 +28,12 @@ class Puts : public Workload {
   std::vector<std::uint64_t> in_tubes_;
 };
 
-// Reserves: each client keeps so many reserves, or the deletes of what it got, in flight, until all
-// jobs are gone. The jobs are there when it begins.
+// Reserves: each client keeps a fixed number of reserves, or deletes of the reserved jobs, in
+// flight, until all jobs are deleted. The jobs exist when the workload begins.
 class Reserves : public Workload {
  public:
-  // So many jobs wait, tube by tube: no more are asked for, as such a reserve would not be
-  // answered.
+  // `in_tubes`: the ready jobs of each tube. The clients send no more reserves than that, because
+  // these would get no reply.
   Reserves(const Plan& plan, std::vector<std::uint64_t> in_tubes, Measurement& measurement);
 
   std::string_view next(std::size_t client, Clock::time_point now) override;

@@ -1,4 +1,4 @@
-// tubectl delete, release, bury, kick: what becomes of jobs that are named.
+// tubectl delete, release, bury, kick: change jobs by their ids.
 #include <algorithm>
 #include <span>
 
@@ -55,12 +55,12 @@ int print_results(const Results& results, const char* what, bool json) {
   return results.failed == 0 ? 0 : kExitFailure;
 }
 
-// What for_each_id() does with each job.
+// The command of for_each_id() for each job.
 struct IdAction {
   std::string_view command;
   std::string_view expected;
   const char* what;
-  std::string_view not_found;  // what NOT_FOUND means
+  std::string_view not_found;  // the meaning of NOT_FOUND
 };
 
 // One command for each job, many in flight.
@@ -153,7 +153,7 @@ Result<int> run_bury(const ByIdOptions& options) {
                                  }});
 }
 
-// What stands for ids is one number here.
+// With a tube, the only word is a number of jobs, not an id.
 std::optional<std::uint32_t> kick_bound(const ByIdOptions& options) {
   if (options.all) return options.ids.empty() ? std::optional(UINT32_MAX) : std::nullopt;
   if (options.ids.size() != 1) return std::nullopt;

@@ -71,7 +71,7 @@ class Clear {
     return confirmed.value() ? 0 : fail(kExitFailure, "nothing was deleted");
   }
 
-  // As many as there were, so that it ends while others put.
+  // At most as many as there were at the start, so that it ends while other clients put jobs.
   Result<int> clear_all(const std::vector<TubeCounts>& tubes) {
     for (const TubeCounts& tube : tubes) {
       for (const JobState state : kFreeStates) {

@@ -1,4 +1,4 @@
-// What the subcommands share: rows of common options, the connection to the server, and how results
+// Shared by the subcommands: rows of common options, the connection to the server, and how results
 // and failures are printed.
 #pragma once
 

@@ -65,7 +65,7 @@ std::string host_of(const sockaddr_storage& end) {
   return {};  // a unix socket
 }
 
-// Who connects to an address of its own machine has that address too.
+// A client that connects to an address of its own machine has the same address.
 bool is_local(int connection) {
   sockaddr_storage here{};
   sockaddr_storage there{};
@@ -81,7 +81,7 @@ std::string our_hostname() {
   return ::uname(&names) == 0 ? names.nodename : "";
 }
 
-// The name of the process; empty: there is none that can be seen.
+// The name of the process. Empty: no such process is visible.
 std::string name_of_process(std::uint64_t process) {
   std::ifstream file(fmt::format("/proc/{}/comm", process));
   std::string name;
@@ -104,7 +104,7 @@ std::string doubt(const client::StatsBlock& stats, int connection) {
   return fmt::format("process {} is no {} here", process, program_of(stats));
 }
 
-// What to do instead.
+// The advice for a server that cannot be signalled from here.
 std::string advice(const client::StatsBlock& stats, const DrainOptions& options) {
   return fmt::format(
       "where it runs, try systemctl kill --kill-whom=main -s SIG{} {}, or kill -{} PID",

@@ -82,7 +82,8 @@ class LineOutput {
     if (std::fwrite(line.data(), 1, line.size(), file_) == line.size()) return line.size();
     return cannot();
   }
-  // What was written is on the disk, or, if that is no file, has left this process.
+  // After it all that was written is on the disk, or has left this process if the output is not a
+  // file.
   Result<void> sync() {
     TRY(drop_old());
     if (std::fflush(file_) == 0 && (!is_file_ || ::fsync(::fileno(file_)) == 0)) return {};
@@ -95,7 +96,7 @@ class LineOutput {
     is_file_ = ::fstat(::fileno(file_), &status) == 0 && S_ISREG(status.st_mode);
   }
 
-  // What the file had stays until there is something to be written.
+  // The old contents of the file stay until the first line is written.
   Result<void> drop_old() {
     if (!std::exchange(has_old_, false) || ::ftruncate(::fileno(file_), 0) == 0) return {};
     return cannot();
@@ -182,7 +183,7 @@ class Export {
     return 0;
   }
 
-  // As many as there were, so that it ends while others put.
+  // At most as many as there were at the start, so that it ends while other clients put jobs.
   Result<void> remove(const std::string& tube, JobState state, std::uint64_t left,
                       Progress& progress) {
     JobSource source(connection_, tube, state, JobSource::Wanted::records);
@@ -196,8 +197,8 @@ class Export {
     return {};
   }
 
-  // Writes and deletes, piece by piece. Who reads may let it wait for longer than a TTR: then the
-  // jobs behind the piece that waited are other workers' by now, and are not written.
+  // Writes and deletes, piece by piece. The reader of a pipe may block it for longer than a TTR:
+  // then the jobs after that piece belong to other workers, and are not written.
   Result<void> hand_over(std::vector<JobRecord> jobs, bool held, Progress& progress) {
     std::optional<std::chrono::steady_clock::time_point> touched;
     while (!jobs.empty()) {

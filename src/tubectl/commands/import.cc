@@ -1,4 +1,4 @@
-// tubectl import: puts the jobs that lines of JSON tell of.
+// tubectl import: puts jobs from lines of JSON.
 #include <algorithm>
 #include <cerrno>
 #include <optional>
@@ -166,7 +166,7 @@ class Import {
       put();
       if (failure_) return false;
     }
-    // What comes through a pipe is nowhere else any more.
+    // Input from a pipe exists nowhere else, so it is read to its end.
     if (client::stop_requested() && !input_.is_stream()) {
       put();
       if (!failure_) give_up(kExitFailure, input_.number() + 1, "interrupted");
@@ -230,8 +230,8 @@ class Import {
     }
   }
 
-  // Those behind the one that was refused are put again with it. Says which of them cannot be taken
-  // back, because workers have them.
+  // The jobs after the refused job will be imported again with it, so they are deleted now. Returns
+  // a note about those that cannot be deleted because workers hold them.
   std::string take_back(std::span<const PutResult> results) {
     std::vector<JobRecord> early;
     for (const PutResult& result : results) {
@@ -249,7 +249,7 @@ class Import {
     failure_ = Failure{code, line, std::move(reason)};
   }
 
-  // What was not put, as it was read or as it would be written.
+  // Writes the jobs that were not put, then the line that could not be read, then the unread input.
   Result<void> save_rest() {
     for (const JobRecord& job : jobs_) {
       TRY(rest_.write(to_line(as_json(job)) + "\n"));
@@ -281,7 +281,8 @@ class Import {
   std::optional<Failure> failure_;
 };
 
-// There is no server. Whoever writes into the pipe does not know, and may have deleted already.
+// The server is not reachable. The writer of the pipe does not know this, and may have deleted the
+// jobs already.
 int save_all(const ImportOptions& options, LineInput& input, RestFile& rest,
              const std::string& reason) {
   const auto saved = save_behind(options, input, rest);

@@ -76,7 +76,7 @@ class Move {
     return {};
   }
 
-  // What is refused and reserved goes back, as it was, when the connection ends.
+  // Reserved jobs that are refused go back unchanged when the connection ends.
   Result<void> move_batch(std::vector<JobRecord>& jobs) {
     for (JobRecord& job : jobs) job.tube = options_.to;
     const auto results = TRY(putter_.put(jobs));
@@ -94,7 +94,7 @@ class Move {
     return delete_originals(originals, std::move(copies));
   }
 
-  // Deletes the originals. Where somebody was quicker it is his job, and the copy goes.
+  // Deletes the originals. If another client was faster with an original, its copy is deleted.
   Result<void> delete_originals(const std::vector<JobRecord>& originals,
                                 std::vector<JobRecord> copies) {
     const auto deleted = TRY(delete_jobs(source_, originals));

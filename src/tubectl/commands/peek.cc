@@ -26,19 +26,19 @@ struct PeekOptions {
   bool raw = false;
 };
 
-// What is asked for each job.
+// The replies that are wanted for each job.
 struct Wanted {
   bool stats = false;
   bool body = false;
 };
 
-// Asks for each job, and gives what was answered to show(stats, peek), in order; what was not asked
-// for is empty there. Returns how many jobs were not there, with a line for each, or the exit code
-// of a show() that failed.
+// Asks for each job and passes the replies to show(stats, peek), in order; a reply that was not
+// wanted is empty. Prints a line for each job that does not exist. Returns the exit code, which may
+// come from a show() that failed.
 template <class Show>
 Result<int> look_at(client::Connection& connection, const std::vector<JobId>& ids, Wanted wanted,
                     Show show) {
-  // The answers of a job come one behind the other, so the last one completes it.
+  // The replies of a job arrive in sequence, so the last of them completes it.
   const std::size_t parts = wanted.stats && wanted.body ? 2 : 1;
   std::size_t asked = 0;
   std::size_t answered = 0;

@@ -83,13 +83,13 @@ class PutLines {
       // While lines come at once the server is kept busy; else nothing stays unanswered meanwhile.
       TRY(take_answers(at_once ? client::kCommandsInFlight : 0));
     }
-    // What is on its way behind a line that was refused counts, too.
+    // Lines in flight after a refused line count, too.
     TRY(take_answers(0));
     if (unprinted_ != 0) return unprinted_;
     return why_.empty() ? print_inserted() : report_refused();
   }
 
-  // False: it was the last one, or it cannot be put.
+  // False: the input has ended, or the line cannot be put.
   bool add_line(LineInput& input, std::string& commands) {
     const auto line = input.next(largest_);
     if (!line) {
@@ -124,7 +124,7 @@ class PutLines {
     return {};
   }
 
-  // The first one counts: nothing is sent behind it.
+  // The first refused line counts: nothing is sent after it.
   void refuse_line(std::uint64_t line, std::string reason) {
     if (!why_.empty() && line > refused_) return;
     if (!why_.empty()) behind_ = 0;
@@ -157,7 +157,7 @@ class PutLines {
   std::uint64_t sent_ = 0;
   std::uint64_t answered_ = 0;
   std::uint64_t inserted_ = 0;
-  std::uint64_t behind_ = 0;   // inserted behind the line that was refused
+  std::uint64_t behind_ = 0;   // inserted after the refused line
   std::uint64_t refused_ = 0;  // which line
   std::string why_;            // empty: nothing ended it
   int code_ = kExitFailure;
@@ -192,7 +192,7 @@ Result<int> put_whole(const PutOptions& options) {
   if (!input) return fail(kExitIo, input.error().message);
   std::uint64_t largest = 0;
   {
-    // A connection of its own: what is read may take long to come.
+    // Not the connection of the put: reading the input may take long.
     auto connection = TRY(connect(options.server));
     auto answer = TRY(ask_largest_job(connection));
     if (const auto* const refusal = std::get_if<client::Reply>(&answer)) {

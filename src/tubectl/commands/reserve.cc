@@ -27,7 +27,7 @@ struct ReserveOptions {
   bool json = false;
   bool raw = false;
 
-  // The job's own priority, or what is printed of it, stands in stats-job.
+  // Only stats-job has the job's own priority and the printed fields.
   bool wants_stats() const { return json || ((releases || buries) && !priority); }
 };
 
@@ -113,7 +113,7 @@ class Reservations {
       return decide(connection_, job.id, command, "BURIED");
     }
     held_.insert(job.id);
-    // Released now, it would be the one that is reserved next.
+    // Released now, the job would be the next to be reserved.
     if (options_.releases) to_release_.push_back(job);
     return 0;
   }

@@ -1,4 +1,4 @@
-// tubectl stats: what a server, or one of its tubes, tells of itself.
+// tubectl stats: the statistics of a server or of one of its tubes.
 
 #include <fmt/format.h>
 

@@ -66,7 +66,7 @@ Model make_model(const TopOptions& options) {
   return model;
 }
 
-// What COLUMNS or LINES says; nothing if it says nothing.
+// The value of COLUMNS or LINES. Nothing: it is not set, or not a usable number.
 std::optional<std::size_t> size_from(const char* variable) {
   const char* const value = std::getenv(variable);
   if (value == nullptr) return std::nullopt;

@@ -38,7 +38,7 @@ struct TubeColumn {
   Style style;  // unless it is 0
 };
 
-// Behind the name, and before the rates.
+// Between the name and the rates.
 constexpr std::array<TubeColumn, 8> kTubeColumns{
     {{"ready", &TubeCounts::ready, Style::plain},
      {"urgent", &TubeCounts::urgent, Style::plain},

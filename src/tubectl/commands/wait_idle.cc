@@ -1,8 +1,8 @@
-// tubectl wait-idle: waits until there is nothing more to do.
+// tubectl wait-idle: waits until no job is left to be done.
 //
-// Only the server that was busy can become idle. A socket unit starts another one for a connection
-// that comes after its end, so a server that this connection has started is not idle, and neither
-// is one that does not drain any more. The end of a server that drains is what was waited for.
+// Only the server that was busy can become idle. A socket unit starts a new server for a connection
+// after the old server's end. So a server that this connection has started is not idle, and neither
+// is a server that no longer drains. The end of a draining server is success.
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -36,7 +36,7 @@ struct IdleOptions {
   std::optional<double> timeout;
 };
 
-// What is waited for.
+// The jobs that are waited for.
 struct JobsLeft {
   std::uint64_t ready = 0;
   std::uint64_t reserved = 0;
@@ -64,7 +64,7 @@ Result<std::variant<ServerState, client::Reply>> ask_server_state(client::Connec
   if (options.tubes.empty()) add(state.server);
   for (const std::string& tube : options.tubes) {
     auto counts = TRY(connection.ask(fmt::format("stats-tube {}", tube)));
-    // A tube that is gone is idle: there is nothing to add.
+    // A tube that no longer exists is idle.
     if (counts.is("NOT_FOUND")) continue;
     if (!counts.is("OK")) return StateOrRefusal(std::move(counts));
     add(client::StatsBlock(counts.body));
@@ -80,9 +80,9 @@ int report_jobs_left(const JobsLeft& left, const IdleOptions& options) {
   return fail(kExitTimedOut, fmt::format("after {} s there are left: {}", *options.timeout, text));
 }
 
-// The server began after the connection did, and no other connection came before: systemd, say, has
-// started it for this one. Its uptime is in whole seconds, so it may have begun up to a second
-// before.
+// The server started after the connection was opened, and has seen no other connection: systemd,
+// for example, has started it for this connection. Its uptime is in whole seconds, so it may have
+// started up to a second earlier.
 bool started_by(IdleClock::time_point connected, const client::StatsBlock& server) {
   const auto age = std::chrono::duration<double>(IdleClock::now() - connected).count();
   const auto uptime = server.number("uptime");
@@ -131,7 +131,7 @@ class IdleWait {
   static int ended() { return print("the server has drained and ended\n"); }
 
  private:
-  // 0: it is the one that is to become idle.
+  // 0: this is the server that should become idle.
   int check_server(const client::StatsBlock& server) {
     const bool draining = server.text("draining") == "true";
     if (std::exchange(first_, false) && started_by(connected_, server)) {

@@ -18,7 +18,7 @@ constexpr std::string_view kStandardInput = "-";
 template <class Take>
 Result<void> for_each_word(Take take) {
   std::string word;
-  constexpr std::size_t kLongest = 64;  // what is longer is no id
+  constexpr std::size_t kLongest = 64;  // longer words are not ids
   for (int byte = std::getchar();; byte = std::getchar()) {
     if (byte != EOF && std::isspace(byte) == 0) {
       if (word.size() < kLongest) word.push_back(static_cast<char>(byte));

@@ -16,7 +16,7 @@ namespace {
 
 namespace word = protocol::word;
 
-// Ten years: nobody is to get the job before it is buried.
+// Ten years: no worker may get the job before it is buried.
 constexpr std::uint64_t kParkedSeconds = 10ULL * 365 * 24 * 3600;
 // Below what servers let one client watch.
 constexpr std::size_t kMostKeptTubes = 1000;
@@ -44,8 +44,8 @@ Result<std::vector<PutResult>> JobPutter::put(std::span<const JobRecord> jobs) {
   return results;
 }
 
-// A use that is refused would let the put behind it go to another tube. So it is made sure first
-// that the tubes are there, and stay.
+// After a refused use, the next put would go to another tube. So the tubes are watched first, which
+// creates and keeps them.
 Result<void> JobPutter::keep_tubes(std::span<const JobRecord> jobs,
                                    std::vector<PutResult>& results) {
   std::set<std::string> wanted;
@@ -91,11 +91,11 @@ Result<void> JobPutter::watch_or_ignore(std::string_view command,
 }
 
 Result<void> JobPutter::put_all(std::span<const JobRecord> jobs, std::vector<PutResult>& results) {
-  // What was sent: a put of that job, or nothing for a use.
+  // The commands sent: the put of a job, or nothing for a use.
   std::vector<std::optional<std::size_t>> sent;
   std::size_t next = 0;
   std::size_t answered = 0;
-  std::optional<client::Reply> use_refused;  // then the puts behind it went to another tube
+  std::optional<client::Reply> use_refused;  // then the following puts went to another tube
   const auto make = [&](std::string& commands) {
     while (next < jobs.size() && is_refused(results[next])) ++next;
     if (next == jobs.size()) return false;
@@ -154,7 +154,7 @@ Result<void> JobPutter::bury(std::span<const JobRecord> jobs, std::vector<PutRes
       });
 }
 
-// Who is there in spite of a refusal is not to stay.
+// Deletes jobs that exist in spite of a refusal.
 Result<void> JobPutter::take_back(std::vector<PutResult>& results) {
   std::vector<JobRecord> unwanted;
   for (PutResult& result : results) {

@@ -16,18 +16,19 @@
 
 namespace tubed::tubectl {
 
-// What became of a job.
+// The result of putting a job.
 struct PutResult {
-  JobId id = 0;           // the new one; 0: it was refused, and is not there
-  client::Reply refusal;  // what the server said to it
+  JobId id = 0;           // the new id; 0: the job was refused and does not exist
+  client::Reply refusal;  // the server's reply
 };
 
 class JobPutter {
  public:
-  // Precondition: nobody else changes what `client` uses and watches.
+  // Precondition: no other code changes which tubes the connection uses and watches.
   explicit JobPutter(client::Connection& connection) : connection_(connection) {}
 
-  // In this order, one result each. A refusal does not keep those behind it from being put.
+  // Puts the jobs in this order; one result for each. The jobs after a refused job are put all the
+  // same.
   Result<std::vector<PutResult>> put(std::span<const JobRecord> jobs);
 
  private:

@@ -20,7 +20,8 @@ std::uint32_t narrow(std::uint64_t number) {
       std::min<std::uint64_t>(number, std::numeric_limits<std::uint32_t>::max()));
 }
 
-// Reads the number under `key`, if there is one. An error: it is none, or `T` cannot hold it.
+// Reads the number under `key`, if the key exists. An Error: it is not a whole number, or `T`
+// cannot hold it.
 template <class T>
 Result<void> read_number(const Json& object, const char* key, T& number) {
   const Json* const found = object.find(key);

@@ -1,6 +1,6 @@
 // JobRecord: a job as it goes from one place to another, and as a line of JSON.
 //
-// It knows no server: what stats-job and a line tell is given to it.
+// It knows no server: the caller passes the reply to stats-job, or the line.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace tubed::tubectl {
 
-// What most clients put with, so that a job put by hand is no more urgent than theirs.
+// The values that most clients use, so that a job put by hand is not more urgent than theirs.
 inline constexpr Priority kUsualPriority = 1024;
 inline constexpr std::uint32_t kUsualTtrSeconds = 60;
 
@@ -24,7 +24,7 @@ struct JobRecord {
   std::string tube{kDefaultTube};
   JobState state = JobState::ready;
   Priority priority = kUsualPriority;
-  std::uint32_t delay_seconds = 0;  // what is left of it
+  std::uint32_t delay_seconds = 0;  // the remaining delay
   std::uint32_t ttr_seconds = kUsualTtrSeconds;
   std::uint64_t age_seconds = 0;
   std::uint64_t reserves = 0;
@@ -38,8 +38,8 @@ struct JobRecord {
 // Nothing: there is no such state. "ready", as stats-job has it.
 std::optional<JobState> state_named(std::string_view name);
 
-// What stats-job tells, so without the body. Nothing: these are no job's stats. A job that is
-// delayed still has 1 s at least, so that it stays so.
+// From the reply to stats-job, so without the body. Nothing: these are not the stats of a job. A
+// delayed job gets at least 1 s, so that it stays delayed.
 std::optional<JobRecord> record_of(const client::StatsBlock& stats);
 
 // One object: id, tube, state, priority, delay, ttr, age, the counters, and the body last.

@@ -31,7 +31,7 @@ void append_command(std::string& commands, std::string_view name, JobId id) {
   fmt::format_to(std::back_inserter(commands), "{} {}\r\n", name, id);
 }
 
-// Replaces each by what stats-job tells; who is gone has the id 0.
+// Replaces each record by that of stats-job. A job that no longer exists gets the id 0.
 Result<void> describe_jobs(client::Connection& connection, std::vector<JobRecord>& jobs) {
   return ask_each(
       connection, jobs.size(),

@@ -1,9 +1,9 @@
-// JobSource: the jobs of one tube in one state, some at a time, for whoever removes them.
+// JobSource: the jobs of one tube in one state, in batches, for callers that remove them.
 //
-// Ready jobs it reserves, so that no worker gets them meanwhile. What a reserve does not give (jobs
-// of a paused tube, delayed and buried ones) it finds near the one that the server shows first, for
-// jobs that were put together have near ids. It never hands out a job of another tube or state, but
-// only who has reserved a job keeps it from changing meanwhile. It deletes nothing.
+// It reserves ready jobs, so that no worker gets them meanwhile. It finds the jobs that a reserve
+// does not return (of a paused tube, delayed, buried) near the job that peek shows first, because
+// jobs that were put together have near ids. It never returns a job of another tube or state, but
+// only a reserved job cannot change meanwhile. It deletes nothing.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class JobSource {
   // Some jobs, `most` at most and about 4 MiB of bodies; none: there are no more, or the server
   // refuses the tube. Precondition: those of the last call are gone, or were let go of.
   Result<std::vector<JobRecord>> next(std::uint64_t most);
-  // What the server said when it refused; with an empty line, it did not.
+  // The reply with which the server refused; with an empty line, it did not refuse.
   const client::Reply& refusal() const { return refusal_; }
   // Those of the last call are reserved by the client.
   bool held() const { return reserves_; }
@@ -50,7 +50,7 @@ class JobSource {
   client::Reply refusal_;
   bool reserves_;
   std::size_t batch_;  // jobs that fit into what is held in memory
-  // How many ids are looked at on either side; they grow where there is something to be found.
+  // How many ids on each side are examined. The numbers grow where jobs are found.
   std::size_t below_ = 32;
   std::size_t above_ = 32;
 };
@@ -62,15 +62,15 @@ Result<void> for_each_body(client::Connection& connection, std::vector<JobRecord
 // Deletes them, pipelined; says of each whether it was there and not another client's.
 Result<std::vector<bool>> delete_jobs(client::Connection& connection,
                                       std::span<const JobRecord> jobs);
-// Begins their TTR anew, pipelined; says of each whether the client still holds it.
+// Touches the jobs, pipelined. Returns for each whether the client still holds it.
 Result<std::vector<bool>> touch_jobs(client::Connection& connection,
                                      std::span<const JobRecord> jobs);
 
 // --- Scanning all ids
 
-// The last id to look at: `to`, or else the one that a put gets now, for all jobs that are there
-// have a smaller one. To learn it, a job with a long delay is put into the tube tubectl-export and
-// deleted at once. Nothing: the server refused, and that is told.
+// The last id to examine: `to`, or else the id that a put gets now, because all existing jobs have
+// smaller ids. To find it, the function puts a job with a long delay into the tube tubectl-export
+// and deletes it at once. Nothing: the server refused, and the reason was printed.
 Result<std::optional<JobId>> last_id(client::Connection& connection, std::optional<JobId> to);
 
 // Looks at the ids from `from` to `to`, both included, some thousand at a time, and gives visit()

@@ -8,7 +8,8 @@ namespace tubed::tubectl::top {
 namespace {
 
 constexpr std::size_t kHeadRows = 6;
-// So many rows are for the titles, some tubes and the keys before the head has more than one.
+// These rows are reserved for the titles, some tubes and the keys before the head gets a second
+// row.
 constexpr std::size_t kLeastBelowHead = 6;
 // Of a question's line: for what is typed.
 constexpr std::size_t kTypedColumns = 12;
@@ -101,7 +102,7 @@ Line bottom_line(const Model& model, const View& view, const Glyphs& glyphs, std
     cursor = line.width();
     return line;
   }
-  // What came of a key first: it stays for a few seconds only.
+  // The result of a key comes first: it is shown for a few seconds only.
   if (!view.message().empty()) {
     return Line(glyphs.shorten(view.message(), columns), Style::yellow);
   }

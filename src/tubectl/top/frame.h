@@ -34,7 +34,7 @@ Frame compose_once(Model& model, const Glyphs& glyphs, Size size);
 
 // --- Its parts
 
-// At most `rows` lines; what matters less is left out first.
+// At most `rows` lines; the least important parts are left out first.
 std::vector<Line> compose_head(const Model& model, bool frozen, const Glyphs& glyphs,
                                std::size_t columns, std::size_t rows);
 // The titles and the tubes, at most `rows` lines in all.

@@ -10,7 +10,7 @@
 namespace tubed::tubectl::top {
 namespace {
 
-// Below this the graphs stand one above the other.
+// In narrower windows the graphs are above each other.
 constexpr std::size_t kTwoGraphs = 60;
 constexpr std::size_t kBarColumns = 16;
 constexpr double kNearlyFull = 0.75;
@@ -140,7 +140,7 @@ Line fill(std::string label, std::uint64_t used, std::uint64_t limit, const Glyp
   return item;
 }
 
-// Nothing if the server does not tell, as beanstalkd does not.
+// Nothing if the server does not report it: beanstalkd does not.
 std::vector<Line> fill_lines(const client::StatsBlock& server, const Glyphs& glyphs,
                              std::size_t columns) {
   std::vector<Line> items;
@@ -159,7 +159,7 @@ std::vector<Line> fill_lines(const client::StatsBlock& server, const Glyphs& gly
 
 std::vector<Line> compose_head(const Model& model, bool frozen, const Glyphs& glyphs,
                                std::size_t columns, std::size_t rows) {
-  // In the order of the screen; what matters less has the larger rank.
+  // In the order of the screen; a less important part has a larger rank.
   struct Ranked {
     std::size_t rank;
     Line line;
@@ -172,7 +172,7 @@ std::vector<Line> compose_head(const Model& model, bool frozen, const Glyphs& gl
     ranked.push_back({3, std::move(line)});
   }
   while (ranked.size() > rows) {
-    // Of equals the last one.
+    // Of equal ranks the last part.
     const auto least = std::max_element(
         ranked.rbegin(), ranked.rend(),
         [](const Ranked& one, const Ranked& other) { return one.rank < other.rank; });

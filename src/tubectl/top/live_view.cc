@@ -86,7 +86,7 @@ class LiveView {
     watcher_.ask({std::exchange(order_, std::nullopt), details ? view_.tube() : ""});
   }
 
-  // Keys and the watcher's answers are looked for after each turn, so their handlers do nothing.
+  // Keys and the watcher's answers are read after each turn, so their handlers do nothing.
   Result<void> watch_inputs() {
     loop_ = TRY(client::EventLoop::create());
     const auto wake = [](client::EventLoop::Ready) { return Result<void>(); };
@@ -120,7 +120,7 @@ class LiveView {
     }
   }
 
-  // Nobody wants an order carried out long after it was given.
+  // An order is not carried out long after it was given.
   void drop_order() {
     if (std::exchange(order_, std::nullopt))
       view_.show_message("not done: there is no server to tell");
@@ -151,7 +151,7 @@ class LiveView {
     if (!seen.message.empty()) view_.show_message(std::move(seen.message));
   }
 
-  // What was said has been there long enough to be read.
+  // Removes a message that was shown long enough.
   void forget_message(steady_clock::time_point now) {
     if (view_.message() != message_) {
       message_ = view_.message();

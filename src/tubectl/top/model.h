@@ -16,7 +16,7 @@
 
 namespace tubed::tubectl::top {
 
-// What happens so and so often a second.
+// Events that are shown as rates per second.
 enum class Flow : std::uint8_t { puts, reserves, deletes, timeouts };
 inline constexpr std::size_t kFlows = 4;
 
@@ -29,7 +29,7 @@ struct HeadJob {
   client::StatsBlock stats;
 };
 
-// A tube with all that the server tells of it.
+// A tube with everything that the server reports about it.
 struct Details {
   std::string tube;
   bool there = false;
@@ -44,7 +44,7 @@ class Model {
 
   // The server was looked at. Rates are those since the last look, unless it was lost meanwhile.
   void update(Snapshot snapshot);
-  // It went away; what was known stays.
+  // The server is not reachable; the last known values stay.
   void lost(std::string reason);
 
   const std::string& address() const { return address_; }
@@ -52,7 +52,7 @@ class Model {
   const client::StatsBlock& server() const { return server_; }
   // Why there is no server now.
   const std::optional<std::string>& trouble() const { return trouble_; }
-  // Nothing until there were two looks.
+  // Nothing before the second update.
   std::optional<double> rate(Flow flow) const { return rates_[static_cast<std::size_t>(flow)]; }
   const History& history(Flow flow) const { return histories_[static_cast<std::size_t>(flow)]; }
   // Of one processor.

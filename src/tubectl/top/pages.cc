@@ -23,7 +23,7 @@ Line title(std::string text, std::size_t columns) {
   return line;
 }
 
-// As many pairs side by side as there is room for, read from top to bottom.
+// As many pairs side by side as fit, to be read from top to bottom.
 void add_stats(const client::StatsBlock& stats, std::size_t columns, std::vector<Line>& lines) {
   const auto& pairs = stats.lines();
   const std::size_t across = std::max<std::size_t>(1, columns / kPairColumns);

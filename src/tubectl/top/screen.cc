@@ -100,7 +100,7 @@ Screen::Screen(Screen&&) noexcept = default;
 Screen::~Screen() = default;
 
 Result<Screen> Screen::open() {
-  // What the window says of its size counts before COLUMNS and LINES.
+  // The size of the window has precedence over COLUMNS and LINES.
   ::use_tioctl(TRUE);
   SCREEN* const opened = ::newterm(nullptr, stdout, stdin);
   if (opened == nullptr) {

@@ -20,11 +20,11 @@ struct Column {
   SortKey key;
   std::string_view title;
   std::size_t columns;  // without the blank before it
-  int rank;             // those with the largest go first when there is no room
+  int rank;             // columns with the largest rank are dropped first
   Style style;          // of what is not 0
 };
 
-// As they stand; the name is before them, and the graph behind.
+// In the order of the screen, between the name and the graph.
 constexpr std::array<Column, 10> kColumns{{{SortKey::ready, "READY", 6, 0, Style::green},
                                            {SortKey::urgent, "URGENT", 6, 10, Style::bold},
                                            {SortKey::reserved, "RESERVED", 8, 1, Style::cyan},
@@ -40,7 +40,7 @@ constexpr int kGraphRank = 8;
 struct Layout {
   std::vector<Column> columns;
   std::size_t name = 0;
-  std::size_t graph = 0;  // 0: there is none
+  std::size_t graph = 0;  // 0: no graph
 };
 
 // The column by which the rows are sorted always has its place.

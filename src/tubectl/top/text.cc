@@ -17,7 +17,7 @@ std::string scaled(double number) {
   constexpr std::string_view kUnits = "kMGTPE";
   std::size_t unit = 0;
   number /= 1000;
-  // What would be rounded to 1000 is one of the next unit.
+  // A value that rounds to 1000 is written in the next unit.
   while (number >= 999.5 && unit + 1 < kUnits.size()) {
     number /= 1000;
     ++unit;

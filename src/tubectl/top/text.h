@@ -1,7 +1,7 @@
-// Text: what the parts of a frame are made of: short numbers, graphs, and lines of styled spans.
+// Text: the parts of a frame: short numbers, graphs, and lines of styled spans.
 //
-// A line knows how many columns it takes. What comes from the server goes through clean(), so that
-// nothing moves the cursor, and nothing takes other columns than are counted.
+// A line knows its width in columns. Text from the server passes through clean(), so that it
+// neither moves the cursor nor takes other columns than are counted.
 #pragma once
 
 #include <cstddef>
@@ -80,7 +80,7 @@ class Line {
   const std::vector<Span>& spans() const { return spans_; }
   std::size_t width() const { return width_; }
   std::string text() const;
-  // What was added until now stands out as a bar of one colour.
+  // Shows everything that was added so far as a bar of one colour.
   void reverse();
 
  private:

@@ -104,7 +104,7 @@ void TubeList::fit(std::size_t rows) {
   page_ = std::max<std::size_t>(rows, 1);
   if (selected_ < first_) first_ = selected_;
   if (selected_ >= first_ + page_) first_ = selected_ + 1 - page_;
-  // No empty rows below while there are tubes above.
+  // No empty rows below as long as tubes are hidden above.
   first_ = std::min(first_, shown_.size() > page_ ? shown_.size() - page_ : 0);
 }
 

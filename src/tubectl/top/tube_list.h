@@ -1,8 +1,8 @@
-// TubeList: the tubes of a server as a table: what was last seen of each, how fast it moves, which
-// of them are shown, in which order, which one is selected, and from which one on they are shown.
+// TubeList: the tubes of a server as a table: the last counts and rates of each, the filter, the
+// order, the selection and the scroll position.
 //
-// Invariant: shown() holds each tube that the filter lets through once; the selected one and the
-// first one are less than its size, or 0 when it is empty. It never asks the server.
+// Invariant: shown_ holds each tube that passes the filter once; the indices of the selected and of
+// the first row are less than its size, or 0 when it is empty. It never asks the server.
 #pragma once
 
 #include <array>
@@ -52,7 +52,8 @@ inline constexpr std::array<std::string_view, kSortKeys> kSortNames{
     "waiting", "watching", "paused", "puts",     "deletes"};
 std::string_view name_of(SortKey key);
 std::optional<SortKey> sort_key_of(std::string_view name);
-// The larger ones come first; 0 of all by name. Without rates puts and deletes are 0.
+// Rows with larger values come first; all values are 0 for SortKey::name. Without rates, puts and
+// deletes are 0.
 double sort_value(const TubeCounts& counts, const std::optional<Rates>& rates, SortKey key);
 
 struct TubeRow {
@@ -63,8 +64,8 @@ struct TubeRow {
 
 class TubeList {
  public:
-  // What was seen: sorted by name, `seconds` after the look before; nothing: there was none.
-  // O(tubes log tubes), as all that changes the order.
+  // `tubes`: sorted by name, taken `seconds` after the last update; nothing: this is the first.
+  // O(tubes log tubes), as all functions that change the order.
   void update(std::vector<TubeCounts> tubes, std::optional<double> seconds);
 
   void sort_by(SortKey key);
@@ -79,7 +80,7 @@ class TubeList {
   std::size_t all() const { return rows_.size(); }
   std::size_t size() const { return shown_.size(); }
   const TubeRow& operator[](std::size_t index) const { return rows_[shown_[index]]; }
-  // Shown or not; null: there is none. O(log tubes).
+  // Finds hidden tubes, too. Null: no such tube. O(log tubes).
   const TubeRow* find(std::string_view tube) const;
   // The length of the longest name that is shown.
   std::size_t longest_name() const { return longest_name_; }
@@ -87,10 +88,10 @@ class TubeList {
   // Null: no tube is shown. Once it was moved the selection stays with its tube.
   const TubeRow* selected() const { return shown_.empty() ? nullptr : &(*this)[selected_]; }
   std::size_t selected_index() const { return selected_; }
-  // So many rows down, or up; stops at the ends.
+  // Moves the selection down, or up if negative; stops at the ends.
   void move(std::ptrdiff_t rows);
 
-  // There is room for so many rows: scrolls so far that the selected one is among them.
+  // `rows` fit on the screen: scrolls so that the selected row is visible.
   void fit(std::size_t rows);
   std::size_t first() const { return first_; }
   std::size_t page() const { return page_; }

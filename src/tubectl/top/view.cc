@@ -10,10 +10,10 @@
 namespace tubed::tubectl::top {
 namespace {
 
-// What the protocol's numbers hold. [protocol: pause-tube, kick]
+// The largest number of the protocol. [protocol: pause-tube, kick]
 constexpr std::uint64_t kLargestNumber = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t kLongestTyped = 200;
-// More than there are rows, and none that could overflow.
+// More than any number of rows, and small enough not to overflow.
 constexpr std::ptrdiff_t kToTheEnd = std::numeric_limits<std::int32_t>::max();
 
 // Letters that do what another key does.

@@ -32,7 +32,7 @@ struct Key {
   char character = '\0';  // of a character
 };
 
-// What the server is to do.
+// A command for the server.
 struct Order {
   enum class Kind : std::uint8_t { pause, kick };
   Kind kind = Kind::pause;
@@ -47,23 +47,24 @@ class View {
 
   // True: it is to end.
   bool press(Key key, Model& model);
-  // What was ordered since it was last asked.
+  // The order given since the last call.
   std::optional<Order> take_order();
 
   Page page() const { return page_; }
   Question question() const { return question_; }
-  // What was typed as its answer.
+  // The text typed as its answer.
   const std::string& typed() const { return typed_; }
   // Of the details.
   const std::string& tube() const { return tube_; }
   // Of the question.
   const std::string& asked_tube() const { return asked_tube_; }
   bool frozen() const { return frozen_; }
-  // What came of the last key or order; empty once another key was pressed.
+  // The result of the last key or order; empty after the next key.
   const std::string& message() const { return message_; }
   void show_message(std::string message) { message_ = std::move(message); }
 
-  // The details or the help have so many lines, and room for `rows`: scrolls no further than that.
+  // The details or the help have `lines` lines, of which `rows` fit: scrolls no further than the
+  // end.
   void fit(std::size_t lines, std::size_t rows);
   // How many lines of them are above.
   std::size_t scrolled() const { return scrolled_; }

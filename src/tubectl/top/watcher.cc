@@ -20,7 +20,7 @@
 namespace tubed::tubectl::top {
 namespace {
 
-// Of the body of a head job: what a screen can show.
+// The part of a head job's body that a screen can show.
 constexpr std::size_t kBodyBytes = 4096;
 
 std::string message_of(const Order& order, const client::Reply& answer) {
@@ -61,7 +61,7 @@ Result<Details> details_of(client::Connection& connection, const std::string& tu
   if (!details.there) return details;
   details.stats = client::StatsBlock(stats.body);
   auto used = TRY(connection.ask(fmt::format("use {}", tube)));
-  // The tube is gone since, and the server lets nobody create one.
+  // The tube was removed meanwhile, and the server refuses to create it.
   if (!used.is("USING")) return details;
   for (const char* const state : {"ready", "delayed", "buried"}) {
     auto found = TRY(connection.ask(fmt::format("peek-{}", state)));
@@ -87,8 +87,8 @@ Result<RequestResult> serve(client::Connection& connection, const Request& reque
   return result;
 }
 
-// Connects first if there is no connection. Nobody could catch what leaves the thread: the program
-// would end with the terminal as it is.
+// Connects first if necessary. An exception that left the thread would end the program without
+// restoring the terminal.
 Result<RequestResult> try_to_serve(const Server& server,
                                    std::optional<client::Connection>& connection,
                                    const Request& request) {

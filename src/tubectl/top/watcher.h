@@ -1,7 +1,8 @@
-// Watcher: speaks to the server beside the screen, so that keys count while it is slow or silent.
+// Watcher: talks to the server on a thread of its own, so that the screen reacts to keys while the
+// server is slow or silent.
 //
-// It owns the connection, and connects anew when that is gone. One thing is under way at a time.
-// Whoever destroys it does not wait: its thread ends by itself, with the answer or the program.
+// It owns the connection and reconnects after a loss. One request is in progress at a time. The
+// destructor does not wait: the thread ends by itself, after the answer or with the program.
 #pragma once
 
 #include <memory>
@@ -16,7 +17,7 @@
 
 namespace tubed::tubectl::top {
 
-// What is asked for: the snapshot always, the rest where it is there.
+// A request to the server. The answer always has a snapshot, and the rest if requested.
 struct Request {
   std::optional<Order> order;  // carried out first
   std::string details_of;      // a tube
@@ -24,7 +25,7 @@ struct Request {
 
 struct RequestResult {
   Snapshot snapshot;
-  std::string message;  // what came of the order
+  std::string message;  // the result of the order
   std::optional<Details> details;
 };
 

@@ -33,7 +33,7 @@ CannotRun cannot_start(const std::string& attempt) {
   return {kExitFailure, client::system_error(attempt).message};
 }
 
-// A file in memory that holds the body: who does not read it blocks nobody.
+// A file in memory with the body, so that a command that does not read it blocks nothing.
 std::optional<os::Descriptor> make_input(std::string_view body) {
   os::Descriptor file(::memfd_create("tubed-job", MFD_CLOEXEC));
   if (!file) return std::nullopt;
@@ -67,12 +67,12 @@ std::vector<std::string> environment_with(const Variables& variables) {
   return result;
 }
 
-// What the child does until it is the program; it returns if that cannot be, with errno.
+// Runs in the child until execvpe(). Returns only on failure, with errno set.
 void become_program(const CommandLine& command_line, pid_t parent, int input, char* const* words,
                     char* const* environment) {
   rlimit limit{};
   if (::setpgid(0, 0) != 0 || ::prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) return;
-  if (::getppid() != parent) ::raise(SIGKILL);  // it died before it could be told
+  if (::getppid() != parent) ::raise(SIGKILL);  // the parent died before prctl()
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = command_line.descriptor_limit;
   if (::setrlimit(RLIMIT_NOFILE, &limit) != 0 || ::dup2(input, STDIN_FILENO) < 0 ||

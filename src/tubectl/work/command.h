@@ -1,8 +1,8 @@
-// Command: the process that works on a job.
+// Command: the process that runs for a job.
 //
-// It leads a process group of its own, so that Ctrl-C at the terminal does not reach it, has the
-// body on its standard input, and is sent SIGTERM by the kernel should tubectl die. What it leaves
-// running when it ends is left alone.
+// It leads its own process group, so that Ctrl-C at the terminal does not reach it, and has the
+// body on its standard input. The kernel sends it SIGTERM if tubectl dies. Processes that it leaves
+// running are not touched.
 #pragma once
 
 #include <optional>
@@ -27,7 +27,7 @@ struct CannotRun {
   std::string reason;
 };
 
-// What a command is started with besides the job.
+// The parameters of a command that do not depend on the job.
 struct CommandLine {
   std::vector<std::string> words;  // the program and its arguments
   sigset_t signal_mask;            // of the process, before tubectl blocked signals

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kConnectSeconds = 2;  // of each address of a name
 
-// Nobody could catch what leaves a thread.
+// An exception must not leave the thread.
 Result<client::Connection> try_to_connect(const client::Address& server) {
   try {
     return client::Connection::open(server, kConnectSeconds);

@@ -1,8 +1,8 @@
-// Connector: connects to the server beside the commands, so that no touch waits for a machine that
-// is silent, or for its name.
+// Connector: connects to the server on a thread of its own, so that no touch waits for a silent
+// machine or for the resolver.
 //
-// One attempt is under way at a time, on a thread of its own. Whoever destroys it does not wait:
-// the thread ends by itself, with the attempt or the program.
+// One attempt is in progress at a time. The destructor does not wait: the thread ends by itself,
+// with the attempt or with the program.
 #pragma once
 
 #include <memory>

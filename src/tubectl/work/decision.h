@@ -19,7 +19,7 @@ struct Ending {
 
 enum class FailureAction : std::uint8_t { delete_job, release, bury };
 
-// What the user wants for jobs whose command failed.
+// The user's policy for jobs whose command failed.
 struct Policy {
   FailureAction on_failure = FailureAction::release;
   std::uint64_t retries = 10;  // with FailureAction::release: bury who was released so often

@@ -15,8 +15,8 @@ namespace tubed::tubectl::work {
 struct JobReport {
   JobId id = 0;
   std::string tube;
-  // "deleted", "released", "buried"; "lost": the server gives it to somebody else, or has done so;
-  // "returned": it goes back as it was.
+  // "deleted", "released", "buried"; "lost": the server gives or has given the job to another
+  // client; "returned": the job goes back unchanged.
   std::string_view outcome;
   std::optional<Ending> ending;  // nothing: the command did not run
   double seconds = 0;
@@ -33,7 +33,7 @@ class Report {
   Report(Verbosity verbosity, bool json) : verbosity_(verbosity), json_(json) {}
 
   void job(const JobReport& job) const;
-  // What is no job's: "disconnected", and the words for it.
+  // Reports an event of the connection: its name, such as "disconnected", and a text.
   void event(std::string_view event, const std::string& words) const;
 
  private:

@@ -19,7 +19,7 @@ namespace word = protocol::word;
 
 constexpr std::string_view kTimeIsOver = "its time to run was over, or it was deleted";
 
-// Who waits in a reserve for days is to notice that the server's machine is gone.
+// A worker may wait in a reserve for days, and must notice that the server's machine is gone.
 void keep_alive(const client::Connection& connection, const client::Address& server) {
   if (server.family == AF_UNIX) return;
   const int on = 1;
@@ -80,7 +80,8 @@ void Worker::reserve() {
   TUBED_ASSERT(state_ == State::resting);
   state_ = State::waiting;
   if (!plan_.wait_seconds) return send("reserve");
-  // Who was told once that there is nothing does not ask again and again at once.
+  // After a timeout of 0 the worker waits for at least a second, so that it does not poll the
+  // server.
   const std::uint32_t least = idle_ ? 1 : 0;
   send(fmt::format("reserve-with-timeout {}", std::max(*plan_.wait_seconds, least)));
 }
@@ -172,9 +173,9 @@ void Worker::take_reserve_reply(const client::Reply& answer, TimePoint now) {
 void Worker::take_stats_reply(const client::Reply& answer, TimePoint now) {
   if (!answer.is("OK") && !answer.is(word::kNotFound)) return lose_by_reply(answer);
   const client::StatsBlock stats(answer.body);
-  // Else its TTR was over before anybody looked. Who has it by now is not told: the first touch
-  // tells that. (To touch it here already would be surer, but beanstalkd 1.12 then lets a job that
-  // is never touched again expire no more.)
+  // Otherwise its TTR ended before this reply. The reply does not show which client holds the job
+  // now: the first touch shows it. (A touch here would be safer, but beanstalkd 1.12 never expires
+  // a job that was touched once and is not touched again.)
   if (stats.text("state") == "reserved") return start(stats, now);
   state_ = State::resting;
 }

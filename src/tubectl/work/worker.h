@@ -34,7 +34,7 @@ namespace tubed::tubectl::work {
 using client::Clock;
 using client::TimePoint;
 
-// What all workers of a run have in common.
+// The parameters that all workers of a run share.
 struct Plan {
   client::Address server;
   std::vector<std::string> tubes;
@@ -83,15 +83,15 @@ class Worker {
   // Sends SIGTERM now and SIGKILL later; the job goes back unchanged. Precondition: running.
   void end_command(TimePoint now);
 
-  // When attend() has work although the event loop has found nothing.
+  // When attend() has work even if no descriptor is ready.
   std::optional<TimePoint> due() const;
-  // Handles what the event loop has found since the last call, and what is due. Without `may_read`
-  // input stays in the socket until the next turn.
+  // Handles ready descriptors and due timers. Without `may_read` input stays in the socket until
+  // the next turn.
   void attend(bool may_read, TimePoint now);
 
  private:
   struct HeldJob {
-    JobReport report;  // what is known of the job so far
+    JobReport report;  // the known facts about the job
     std::string body;  // until the command has it
     std::uint64_t priority = 0;
     std::uint64_t releases = 0;
@@ -125,7 +125,7 @@ class Worker {
   void terminate(TimePoint now);
   void take_ending(TimePoint now);
   void settle(const Decision& decision);
-  // Reports the job; the worker is free for the next one.
+  // Reports the job; the worker can take the next job.
   void finish(std::string_view outcome, std::string_view why = {});
   // A command, without its line end.
   void send(const std::string& command);

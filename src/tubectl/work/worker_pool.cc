@@ -14,7 +14,8 @@ using std::chrono::milliseconds;
 
 constexpr Clock::duration kFirstPause = milliseconds(100);
 constexpr Clock::duration kLongestPause = std::chrono::seconds(5);
-// Commands that a turn starts: to start one takes a while, and others are to be touched meanwhile.
+// At most this number of commands start in one turn: a start takes a while, and the jobs of other
+// workers need their touches meanwhile.
 constexpr std::size_t kMostStarts = 16;
 
 using State = Worker::State;
@@ -97,7 +98,7 @@ void WorkerPool::leave() {
 std::optional<int> WorkerPool::ended() {
   if (std::ranges::any_of(workers_, is_at_work)) return std::nullopt;
   if (stopping_ || is_idle()) return exit_code_;
-  // Nobody is at work: all that were to be taken were worked on.
+  // No worker is at work: all jobs of the limit were done.
   if (jobs_left() == 0 && std::ranges::none_of(workers_, may_yet_work)) return 0;
   if (const auto moment = gives_up_at(); moment && *moment <= now_) {
     return fail(kExitUnavailable, "there is no server any more");
@@ -120,7 +121,7 @@ void WorkerPool::attend_workers() {
     const std::size_t index = (first + i) % workers_.size();
     Worker& worker = workers_[index];
     const bool may_start = worker.state() == State::looking;
-    // What it has to read is there at the next turn as well.
+    // Its input is still there in the next turn.
     now_ = Clock::now();
     attend(worker, !(may_start && starts == kMostStarts));
     if (!may_start || worker.state() != State::running) continue;
@@ -133,7 +134,7 @@ void WorkerPool::take_connection() {
   if (!connected) return;
   connecting_.watch.reset();
   if (!*connected) return lost(connected->error());
-  // Nobody may need it any more: it closes.
+  // If no worker needs the connection any more, it closes.
   if (!wants_connection()) return;
   Worker& worker = *std::ranges::find(workers_, State::away, &Worker::state);
   worker.greet(std::move(connected->value()));
@@ -179,7 +180,7 @@ void WorkerPool::lost(const Error& error) {
     outage_.since = now_;
     if (!stopping_) report_.event("disconnected", error.message + "; trying again");
   }
-  if (outage_.connect_at > now_) return;  // who loses one connection loses all at the same time
+  if (outage_.connect_at > now_) return;  // all connections are usually lost at the same time
   outage_.connect_at = now_ + outage_.pause;
   outage_.pause = std::min(2 * outage_.pause, kLongestPause);
 }
@@ -194,7 +195,7 @@ std::uint64_t WorkerPool::jobs_left() const {
   return *limits_.jobs - taken;
 }
 
-// Some have waited for as long as was wanted, and nobody who waits has waited less.
+// Some workers have waited for the whole time, and none of the waiting workers has waited less.
 bool WorkerPool::is_idle() const {
   if (!plan_.wait_seconds || std::ranges::none_of(workers_, &Worker::idle)) return false;
   const bool may_reserve = jobs_left() > 0;
@@ -209,7 +210,7 @@ bool WorkerPool::wants_connection() const {
          std::ranges::find(workers_, State::away, &Worker::state) != workers_.end();
 }
 
-// Who ends when there are no jobs does not wait for a server for ever.
+// With --exit-when-idle the pool does not wait for a server without limit.
 std::optional<TimePoint> WorkerPool::gives_up_at() const {
   if (!plan_.wait_seconds || !outage_.since || !was_greeted_) return std::nullopt;
   for (const Worker& worker : workers_) {

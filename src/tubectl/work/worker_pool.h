@@ -1,5 +1,5 @@
-// WorkerPool: all workers of a run, on one thread; signals, and when to connect, to reserve and to
-// end.
+// WorkerPool: all workers of a run, on one thread; it handles signals, and decides when to connect,
+// to reserve and to end.
 #pragma once
 
 #include <csignal>
@@ -15,11 +15,11 @@
 
 namespace tubed::tubectl::work {
 
-// How long it goes on, and with how many workers. With Plan::wait_seconds it ends when all that
-// wait have waited so long in vain.
+// How long a run lasts, and with how many workers. With Plan::wait_seconds it ends when every
+// waiting worker has waited that long in vain.
 struct RunLimits {
   std::size_t workers = 1;
-  std::optional<std::uint64_t> jobs;  // so many commands, and no more
+  std::optional<std::uint64_t> jobs;  // the number of commands to run
   bool wait_for_server = false;       // at the beginning; later it always does
 };
 
@@ -27,8 +27,8 @@ class WorkerPool {
  public:
   WorkerPool(const Plan& plan, const RunLimits& limits, const Report& report);
 
-  // Until it is told to end or has nothing more to do; returns the exit code. Precondition:
-  // `signals` gives SIGTERM and SIGINT.
+  // Runs until a signal stops it or no work is left. Returns the exit code. Precondition: `signals`
+  // has SIGTERM and SIGINT.
   int run(client::SignalInput& signals);
 
  private:
@@ -44,13 +44,13 @@ class WorkerPool {
     Clock::duration pause;           // after the next failed attempt
   };
 
-  // Each does what has become possible since the last turn.
+  // Each acts on what has become possible since the last turn.
   void connect();
   void reserve();
   void leave();
-  // The exit code, once there is nothing more to do.
+  // The exit code, when no work is left.
   std::optional<int> ended();
-  // Waits for what comes next, and attends to it.
+  // Waits for the next events and handles them.
   Result<void> turn();
   void attend_workers();
   void take_connection();
@@ -72,7 +72,7 @@ class WorkerPool {
   client::EventLoop::Watch signals_watch_;
   std::deque<Worker> workers_;  // they do not move
   Connecting connecting_;
-  std::size_t next_ = 0;  // the worker that is attended to first
+  std::size_t next_ = 0;  // the first worker to be attended
   TimePoint now_;
   int signals_taken_ = 0;
   bool stopping_ = false;  // no new jobs
