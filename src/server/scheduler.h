@@ -12,7 +12,8 @@
 //      its replies are sent, and it is closed, deferred, or waits for more. To close one client
 //      gives its jobs back and may notify another, so this repeats until none is left.
 //   4. The host decides what follows (drain, stop). The timers are armed for the next deadlines.
-//   5. Clients that were deferred run first in the next tick, before its events.
+//   5. Clients that were deferred run in a tick of their own, before the loop polls for events. An
+//      iteration of the loop has at most two ticks, one before the poll and one after it.
 //
 // A client waits in at most one place for each reason, and each reason is a queue (client_queue.h):
 // `dirty` until the end of the tick, `gated` until the log is durable, `held` until input is taken
@@ -77,8 +78,7 @@ class Scheduler final : public ClientHost {
   void mark_all_dirty();
 
   // While true, for a server that drains or stops, a tick ends with TickHost::complete_tick(), and
-  // every
-  // iteration of the loop is a tick, even without an event.
+  // it ends even if it had no event.
   void set_winding_down(bool winding_down) { winding_down_ = winding_down; }
 
   // The log's durable() has advanced, or it takes facts again.

@@ -121,11 +121,10 @@ TEST_CASE("each command's row says what it may do, and which tube it concerns") 
   CHECK(row("quit").access == Access::any);
   for (const Command& command : command_table()) {
     CAPTURE(command.name);
-    const bool names = command.access == Access::inspect;
     const std::string_view name = command.name;
     const bool shows =
         name.starts_with("peek") || name.starts_with("stats") || name.starts_with("list");
-    CHECK(names == shows);
+    if (shows) CHECK(command.access == Access::inspect);
     // What names a tube or a job concerns it.
     if (command.arguments.empty()) continue;
     const std::string_view first = command.arguments.front().name;
