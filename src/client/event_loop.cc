@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kEventsPerTurn = 256;
+constexpr std::size_t kEventsPerTick = 256;
 // poll() and epoll_wait() take an int.
 constexpr milliseconds kMaxWait = std::chrono::hours(24);
 
@@ -55,7 +55,7 @@ Result<void> EventLoop::Watch::watch_writable(bool wanted) {
 }
 
 EventLoop::EventLoop(os::Descriptor epoll, os::Descriptor timer)
-    : epoll_(std::move(epoll)), timer_(std::move(timer)), events_(kEventsPerTurn) {}
+    : epoll_(std::move(epoll)), timer_(std::move(timer)), events_(kEventsPerTick) {}
 
 Result<std::unique_ptr<EventLoop>> EventLoop::create() {
   os::Descriptor epoll(::epoll_create1(EPOLL_CLOEXEC));
@@ -152,7 +152,7 @@ Result<void> EventLoop::dispatch() {
 Result<void> EventLoop::call_handler(std::uint64_t key, std::uint32_t events) {
   const auto index = static_cast<std::size_t>(key & UINT32_MAX);
   const Entry& entry = entries_[index];
-  if (key_of(entry.generation, index) != key) return {};  // removed earlier in this turn
+  if (key_of(entry.generation, index) != key) return {};  // removed earlier in this tick
   const auto handler = entry.handler;
   return (*handler)({.readable = (events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0,
                      .writable = (events & EPOLLOUT) != 0,

@@ -1,10 +1,10 @@
 // EventLoop: waits for descriptors, signals and a timer, and calls the handler of each that is
 // ready. One thread, epoll(7), level-triggered: a handler that leaves input unread is called again
-// in the next turn.
+// in the next tick.
 //
 // The loop decides nothing about when to stop: the owner calls run_once() until its work is done.
 // Handlers may create and destroy watches, their own included; a watch that a handler destroys gets
-// no call for an event of the same turn.
+// no call for an event of the same tick.
 #pragma once
 
 #include <chrono>
@@ -41,7 +41,7 @@ class EventLoop {
     bool writable = false;
     bool hung_up = false;
   };
-  // An Error ends the turn and is returned by run_once().
+  // An Error ends the tick and is returned by run_once().
   using Handler = std::function<Result<void>(Ready)>;
 
   // Keeps a descriptor registered. Destroy or reset it before the descriptor is closed.
@@ -81,7 +81,7 @@ class EventLoop {
   Result<void> set_timer(std::optional<TimePoint> due);
   void on_timer(std::function<Result<void>()> handler) { timer_handler_ = std::move(handler); }
 
-  // One turn: wait(), then dispatch(). False: nothing was ready.
+  // One tick: wait(), then dispatch(). False: nothing was ready.
   Result<bool> run_once(std::optional<TimePoint> until);
   // Waits until something is ready or `until` has passed, exact to a millisecond, later rather than
   // earlier. False: nothing is ready. A signal that is not watched ends the wait early.
@@ -108,7 +108,7 @@ class EventLoop {
   std::optional<TimePoint> armed_;
   std::deque<Entry> entries_;  // references stay valid while entries are added
   std::vector<std::size_t> free_;
-  std::vector<epoll_event> events_;  // room for those of one turn
+  std::vector<epoll_event> events_;  // room for those of one tick
   std::size_t ready_ = 0;            // of events_: found by the last wait()
   Watch timer_watch_;                // destroyed first: it removes its entry
 };

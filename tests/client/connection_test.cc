@@ -1,4 +1,4 @@
-// A server of a few lines on a listener of its own: what it says is cut where it hurts.
+// Runs a minimal server on a listener of its own, which splits its replies at chosen places.
 #include "client/connection.h"
 
 #include <array>
@@ -67,11 +67,11 @@ void send_text(int descriptor, std::string_view text) {
   }
 }
 
-// So many line ends; false: the client has gone.
+// Waits for `lines` line ends. False: the client has closed.
 bool await_lines(int descriptor, std::size_t lines) {
   std::array<char, 65536> bytes;
   while (lines > 0) {
-    // What stands behind them is heard the next time.
+    // Input after them is read by the next call.
     const ssize_t there = ::recv(descriptor, bytes.data(), bytes.size(), MSG_PEEK);
     if (there <= 0) return false;
     const std::string_view seen(bytes.data(), static_cast<std::size_t>(there));

@@ -42,7 +42,7 @@ constexpr TimePoint kPast = TimePoint::min();
 
 }  // namespace
 
-TEST_CASE("a handler is called in every turn until its input is read") {
+TEST_CASE("a handler is called in every tick until its input is read") {
   const auto loop = make_loop();
   const Pipe pipe;
   int calls = 0;
@@ -73,7 +73,7 @@ TEST_CASE("a closed peer is input, and a hang-up") {
   CHECK(hung_up);
 }
 
-TEST_CASE("a watch that a handler destroys gets no event of the same turn") {
+TEST_CASE("a watch that a handler destroys gets no event of the same tick") {
   const auto loop = make_loop();
   const Pipe one;
   const Pipe other;
@@ -133,15 +133,15 @@ TEST_CASE("the timer fires when it is due, and again until it is set") {
   CHECK(fired == 1);
 }
 
-TEST_CASE("a handler's error ends the turn") {
+TEST_CASE("a handler's error ends the tick") {
   const auto loop = make_loop();
   const Pipe pipe;
   const auto watch = loop->watch(pipe.in.number(),
                                  [](EventLoop::Ready) -> Result<void> { return Error{"enough"}; });
   pipe.write();
-  const auto turn = loop->run_once(std::nullopt);
-  REQUIRE_FALSE(turn);
-  CHECK(turn.error().message == "enough");
+  const auto tick = loop->run_once(std::nullopt);
+  REQUIRE_FALSE(tick);
+  CHECK(tick.error().message == "enough");
 }
 
 TEST_CASE("signals are input, one at a time") {

@@ -1,4 +1,4 @@
-// What becomes of a job once its command has ended: `tubectl work`.
+// The decision about a job after its command has ended: `tubectl work`.
 #include "tubectl/work/decision.h"
 
 #include <csignal>
@@ -82,7 +82,7 @@ TEST_CASE("some exit codes bury at once") {
   CHECK(decide(policy, {65, 0, false}, 0).action == FailureAction::bury);
   CHECK(decide(policy, {66, 0, false}, 0).action == FailureAction::bury);
   CHECK(decide(policy, {67, 0, false}, 0).action == FailureAction::delete_job);
-  // Neither a signal nor what a command says that was told to end is such a code.
+  // A signal is not such a code, and neither is the code of a command that was terminated.
   CHECK(decide(policy, {0, SIGTERM, false}, 0).action == FailureAction::delete_job);
   CHECK(decide(policy, {65, 0, true}, 0).action == FailureAction::delete_job);
 }

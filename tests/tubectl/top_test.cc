@@ -62,7 +62,7 @@ std::vector<std::string> shown(Model& model, View& view, Size size, const Glyphs
   return lines;
 }
 
-// The index of the first line with that text; the number of lines: there is none.
+// The index of the first line with that text, or the number of lines if no line has it.
 std::size_t line_with(const std::vector<std::string>& lines, const std::string& text) {
   const auto found = std::ranges::find_if(
       lines, [&](const std::string& line) { return line.find(text) != line.npos; });
@@ -397,7 +397,7 @@ TEST_CASE("a paused tube, a drained, a frozen and a lost server") {
   auto lines = shown(model, view, {80, 24});
   CHECK(has(lines, "draining"));
   CHECK(has(lines, "    42s"));
-  // As beanstalkd: it does not tell of memory.
+  // As beanstalkd, which does not report memory.
   CHECK_FALSE(has(lines, "memory"));
   press(view, model, " ");
   CHECK(has(shown(model, view, {80, 24}), "FROZEN"));

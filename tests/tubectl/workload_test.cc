@@ -186,7 +186,7 @@ TEST_CASE("with a rate puts are due at even distances, and what is late counts f
   REQUIRE(pipe.take(0, inserted(), kStart + milliseconds(3)));
   CHECK(pipe.due() == kStart + milliseconds(10));
   CHECK(pipe.next(0, kStart + milliseconds(9)) == "");
-  // Noticed late, but nobody was kept from it.
+  // Noticed late, but no producer was blocked.
   CHECK(stamp_of(pipe.next(0, kStart + milliseconds(11))) == kStart + milliseconds(11));
   REQUIRE(pipe.take(0, inserted(), kStart + milliseconds(25)));
   CHECK(stamp_of(pipe.next(0, kStart + milliseconds(26))) == kStart + milliseconds(20));

@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::size_t kBufferBytes = 64 * 1024;
 constexpr std::size_t kFillInFlight = 32;
-// The longest turn, so that silence, progress and the end of the measured time are noticed.
-constexpr std::chrono::seconds kMaxTurn{1};
+// The longest tick, so that silence, progress and the end of the measured time are noticed.
+constexpr std::chrono::seconds kMaxTick{1};
 
 std::string tube_name(const Plan& plan, std::size_t tube) {
   return plan.tubes == 1 ? std::string(kDefaultTube) : fmt::format("bench-{}", tube);
@@ -93,7 +93,7 @@ class Load {
 
   // Runs a workload to its end; one after the other on the same connections.
   Result<void> run_workload(Workload& workload);
-  Result<void> turn();
+  Result<void> tick();
   Result<void> attend(std::size_t client, client::EventLoop::Ready ready);
   Result<void> receive(std::size_t client);
   Result<void> pump(std::size_t client, Clock::time_point now);
@@ -213,19 +213,19 @@ Result<void> Load::run_workload(Workload& workload) {
     TRY(pump(i, Clock::now()));
   }
   while (!workload.finished()) {
-    TRY(turn());
+    TRY(tick());
   }
   if (progress_.shown != start_) std::fputs("\r\033[K", stderr);
   workload_ = nullptr;
   return {};
 }
 
-// One wait and its events. The measured time begins and ends with a turn. The events of a turn
-// happened before it: the turn that begins the measured time does not count, and the turn that ends
+// One wait and its events. The measured time begins and ends with a tick. The events of a tick
+// happened before it: the tick that begins the measured time does not count, and the tick that ends
 // it does.
-Result<void> Load::turn() {
+Result<void> Load::tick() {
   TRY(loop_->set_timer(workload_->due()));
-  const bool ready = TRY(loop_->wait(Clock::now() + kMaxTurn));
+  const bool ready = TRY(loop_->wait(Clock::now() + kMaxTick));
   now_ = Clock::now();
   const auto patience = std::chrono::seconds(client::kTimeoutSeconds + plan_.delay_seconds);
   if (workload_->overdue() == 0) heard_ = now_;
@@ -259,7 +259,7 @@ Result<void> Load::receive(std::size_t client) {
   Member& member = members_[client];
   std::string_view input = TRY(member.transport.receive(buffer_));
   const Clock::time_point now =
-      Clock::now();  // not that of the turn: other events were handled before
+      Clock::now();  // not that of the tick: other events were handled before
   client::ReplyView reply;
   while (true) {
     const bool whole = TRY(member.parser.next(input, reply));

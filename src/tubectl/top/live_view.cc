@@ -86,7 +86,7 @@ class LiveView {
     watcher_.ask({std::exchange(order_, std::nullopt), details ? view_.tube() : ""});
   }
 
-  // Keys and the watcher's answers are read after each turn, so their handlers do nothing.
+  // Keys and the watcher's answers are read after each tick, so their handlers do nothing.
   Result<void> watch_inputs() {
     loop_ = TRY(client::EventLoop::create());
     const auto wake = [](client::EventLoop::Ready) { return Result<void>(); };

@@ -86,7 +86,7 @@ class Worker {
   // When attend() has work even if no descriptor is ready.
   std::optional<TimePoint> due() const;
   // Handles ready descriptors and due timers. Without `may_read` input stays in the socket until
-  // the next turn.
+  // the next tick.
   void attend(bool may_read, TimePoint now);
 
  private:

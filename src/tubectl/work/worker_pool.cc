@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 
 constexpr Clock::duration kFirstPause = milliseconds(100);
 constexpr Clock::duration kLongestPause = std::chrono::seconds(5);
-// At most this number of commands start in one turn: a start takes a while, and the jobs of other
+// At most this number of commands start in one tick: a start takes a while, and the jobs of other
 // workers need their touches meanwhile.
 constexpr std::size_t kMostStarts = 16;
 
@@ -60,7 +60,7 @@ int WorkerPool::run(client::SignalInput& signals) {
       reserve();
       if (stopping_) continue;
     }
-    if (const auto turned = turn(); !turned) return fail(kExitFailure, turned.error().message);
+    if (const auto ticked = tick(); !ticked) return fail(kExitFailure, ticked.error().message);
   }
 }
 
@@ -106,7 +106,7 @@ std::optional<int> WorkerPool::ended() {
   return std::nullopt;
 }
 
-Result<void> WorkerPool::turn() {
+Result<void> WorkerPool::tick() {
   TRY(loop_->run_once(wait_until()));
   now_ = Clock::now();
   attend_workers();
@@ -121,7 +121,7 @@ void WorkerPool::attend_workers() {
     const std::size_t index = (first + i) % workers_.size();
     Worker& worker = workers_[index];
     const bool may_start = worker.state() == State::looking;
-    // Its input is still there in the next turn.
+    // Its input is still there in the next tick.
     now_ = Clock::now();
     attend(worker, !(may_start && starts == kMostStarts));
     if (!may_start || worker.state() != State::running) continue;

@@ -44,14 +44,14 @@ class WorkerPool {
     Clock::duration pause;           // after the next failed attempt
   };
 
-  // Each acts on what has become possible since the last turn.
+  // Each acts on what has become possible since the last tick.
   void connect();
   void reserve();
   void leave();
   // The exit code, when no work is left.
   std::optional<int> ended();
   // Waits for the next events and handles them.
-  Result<void> turn();
+  Result<void> tick();
   void attend_workers();
   void take_connection();
   void attend(Worker& worker, bool may_read);
