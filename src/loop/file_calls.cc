@@ -24,12 +24,12 @@ using journal::Outcome;
 
 namespace {
 
-Outcome failure_of(int error, const std::string& what) {
+Outcome failure_of(int error, const std::string& operation) {
   // A lack of descriptors is temporary too, and prevents another file as a full disk does.
   const bool no_space =
       error == ENOSPC || error == EDQUOT || error == EFBIG || error == EMFILE || error == ENFILE;
   return {no_space ? Outcome::Kind::no_space : Outcome::Kind::failed,
-          fmt::format("{}: {}", what, os::error_text(error))};
+          fmt::format("{}: {}", operation, os::error_text(error))};
 }
 
 // The end of a write.
@@ -74,8 +74,8 @@ WriteResult write_pieces(int file, std::uint64_t offset, std::span<const std::st
 
 }  // namespace
 
-Outcome failure(const std::string& what) {
-  return failure_of(errno, what);
+Outcome failure(const std::string& operation) {
+  return failure_of(errno, operation);
 }
 
 Outcome sync_file(int file, const std::string& path) {

@@ -14,9 +14,9 @@
 
 namespace tubed::loop {
 
-// The outcome of a call that has just set errno. `what`: the operation, for example
+// The outcome of a call that has just set errno. `operation`: what was attempted, for example
 // "write of /journal/x at 64".
-journal::Outcome failure(const std::string& what);
+journal::Outcome failure(const std::string& operation);
 
 // Repeats a system call until no signal interrupts it.
 template <class Call>

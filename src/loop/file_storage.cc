@@ -18,8 +18,7 @@
 // 3. When a sync is requested, it remembers unsynced_done: it covers exactly these writes, and not
 //    those which are still running. When it succeeds, unsynced_covered is raised to that number.
 // 4. A synced write compares unsynced_started with unsynced_covered. If they are equal, it syncs
-// only
-//    its own bytes (write_synced). Otherwise it writes and then syncs the whole file, as in step 3.
+//    only its own bytes (write_synced). Otherwise it writes and syncs the whole file, as in step 3.
 //
 // An earlier process may have written a file that is opened, so one write of it is not covered.
 //
@@ -35,12 +34,10 @@
 //   4. Rename it to NAME, which must not exist.
 //   5. Sync the directory.
 //   After a failure the file is removed.
-//
 // remove:
 //   1. Remove the name.
 //   2. Sync the directory. After a failure the name is in unsynced_removals_, and another remove()
 //      starts with this step.
-//
 // reuse (FROM becomes TO):
 //   1. Open FROM, and remove TO.new if a crash has left it.
 //   2. Rename FROM to TO.new.
@@ -201,7 +198,7 @@ Result<std::vector<FileInfo>> FileStorage::list() {
     const std::string name = entry->d_name;
     struct stat status {};
     if (::fstatat(directory_.number(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-      if (errno == ENOENT) continue;  // removed meanwhile by the owner; this is a reader
+      if (errno == ENOENT) continue;  // the owner has removed it since
       return Error{failure("status of " + path_of(name)).reason};
     }
     if (!S_ISREG(status.st_mode) || name == kLockName) continue;
@@ -250,7 +247,7 @@ Result<std::string> FileStorage::read(FileId id) {
                      static_cast<off_t>(bytes));
     });
     if (result < 0) return Error{failure(fmt::format("read of {} at {}", file.path, bytes)).reason};
-    if (result == 0) break;  // truncated meanwhile
+    if (result == 0) break;  // truncated since
     bytes += static_cast<std::size_t>(result);
   }
   contents.resize(bytes);

@@ -7,24 +7,20 @@
 // then events and timeouts do not call it, so it runs once per tick.
 //
 // A connection goes through these steps; Progress has their names.
-//
 // 1. A Listener accepts it and on_connection() gives it to the daemon, which calls on_notice().
 // 2. receiving: the daemon reads the request and calls on_request() once its header is complete.
 // 3. responding: a response with a text is handed to the daemon as a whole.
 //    streaming: the daemon calls read_stream() in later ticks. All streamed responses together make
-//    kBytesPerTick bytes per tick, in equal parts, so that the loop serves its other work
-//    meanwhile.
+//    kBytesPerTick bytes per tick, in equal parts, so that the loop serves its other work too.
 // 4. The daemon closes the connection and calls on_notice() again. Every response has the header
 //    `Connection: close`, so that a scraper does not occupy a connection between two scrapes.
 //
 // Slow clients must not keep a health check from being answered. Therefore:
-//
 // - When kMaxConnections are open, accepting pauses, and the oldest connection without a complete
 //   request is shut down.
 // - When more than kMaxStreams responses are streamed, the oldest of these is shut down.
-// - A connection that moves no byte ends after the idle timeout, which the daemon observes. A
-// client
-//   that moves a byte now and then ends after the total timeout, which `total_timer_` observes.
+// - The daemon closes a connection that moves no byte for the idle timeout. `total_timer_` ends a
+//   connection that moves a byte now and then after the total timeout.
 //
 // To shut down means shutdown(2) only: the daemon owns the descriptor, sees the end and closes it.
 #include "loop/http_server.h"

@@ -11,8 +11,8 @@
 
 namespace tubed::loop {
 
-// Calls `arrived` in the loop each time that the signal `number` arrives. While any Signal of a
-// number lives, the kernel's default action for it is off.
+// Calls `arrived` in the loop each time that the signal `number` arrives, instead of the kernel's
+// default action.
 class Signal {
  public:
   Signal(Loop& loop, int number, std::function<void()> arrived);

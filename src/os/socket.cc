@@ -7,14 +7,11 @@
 // next start, while the socket of a running server must not. listen_unix() decides as follows:
 //
 // 1. If the path exists and is not a socket, it is an error.
-// 2. A connection to the path is attempted. Only if it is refused is the socket unused, and
-// removed.
-// 3. The new socket is bound. The mode is set before, through the socket, and the umask is 0
-// meanwhile
-//    (it belongs to the process, so this is for start-up and reload, on one thread).
+// 2. A connection to the path is attempted. Only if it is refused, the file is removed.
+// 3. The new socket is bound. Its mode is set before, while the umask is 0. The umask belongs to
+//    the process, so only one thread may do this.
 // 4. The group, and a mode that an ACL has changed, are set on the file (grant_access). If that
-// fails,
-//    the path is removed.
+//    fails, the path is removed.
 // 5. The socket listens. Until then connections are refused.
 #include "os/socket.h"
 

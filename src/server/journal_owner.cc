@@ -5,12 +5,9 @@
 //    reported to the service manager, so that it does not end a start that takes long.
 // 3. The directory is repaired: a torn tail is cut, which a warning reports.
 // 4. If acknowledged jobs may be missing, the next job id skips kSkippedIds, so that no id is given
-// to
-//    two different jobs. That is the case after a crash of the machine, and for a copy of a
-//    journal.
+//    to two different jobs. They may be missing after a crash of the machine and in a backup.
 // 5. The journal is opened for writing and becomes the log of the service. After its first commit
-// the
-//    boot is recorded in the directory, so that a later crash of only the process skips no ids.
+//    the boot is recorded in the directory, so that a later crash of the process skips no ids.
 //
 // While serving, the journal calls the functions of JournalHost. A step of the wall clock begins a
 // tick and gives the journal the new offset, because deadlines on disk are wall clock time.

@@ -279,12 +279,13 @@ TEST_CASE("a file is moved to another name, and into a folder that the move make
 TEST_CASE("a move replaces no file, and fails if the target is not in a folder") {
   Place place;
   for (const std::string name : {"one", "two"}) REQUIRE(place.storage->store(name, name).ok());
-  const std::string what = "move of " + place.file("one") + " to ";
-  CHECK(failure_of(place.storage->move("one", "two")) == what + place.file("two: File exists"));
+  const std::string operation = "move of " + place.file("one") + " to ";
+  CHECK(failure_of(place.storage->move("one", "two")) ==
+        operation + place.file("two: File exists"));
   REQUIRE(std::filesystem::create_directory(place.file("imported")));
   put_file(place.file("imported/one"), "precious");
   CHECK(failure_of(place.storage->move("one", "imported/one")) ==
-        what + place.file("imported/one: File exists"));
+        operation + place.file("imported/one: File exists"));
   CHECK(contents_of(place.file("imported/one")) == "precious");
   CHECK(failure_of(place.storage->move("none", "imported/none"))
             .ends_with("No such file or directory"));
