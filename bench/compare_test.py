@@ -20,19 +20,19 @@ import wire
 COMPARE = pathlib.Path(__file__).resolve().parent / "compare"
 
 
-def tallies(*microseconds):
+def rounds_of(*microseconds):
     """Rounds with these times for an operation."""
     made = []
     for each in microseconds:
-        tally = rounds.RoundResult()
-        tally.add({"all": 1000, "measured": 1000, "seconds": 1,
-                   "latency_us": {"p50": each, "p99": 2 * each}}, each / 1000)
-        made.append(tally)
+        one_round = rounds.RoundResult()
+        one_round.add({"all": 1000, "measured": 1000, "seconds": 1,
+                       "latency_us": {"p50": each, "p99": 2 * each}}, each / 1000)
+        made.append(one_round)
     return made
 
 
 def results(bound):
-    ours, theirs = tallies(6, 7), tallies(10, 10)
+    ours, theirs = rounds_of(6, 7), rounds_of(10, 10)
     claim = rounds.claim("server CPU a put", ours, theirs, "cpu", bound, of="beanstalkd")
     table = rounds.table("puts", {"tubed": ours, "beanstalkd": theirs}, ("cpu", "p50", "p99"),
                          "put")
@@ -45,7 +45,8 @@ def results(bound):
 class Claims(unittest.TestCase):
     def test_ratios_are_made_within_a_round(self):
         # The machine was slow in the third round; the ratio of the medians would be 0.55.
-        claim = rounds.claim("", tallies(5, 6, 50), tallies(10, 11, 100), "cpu", 0.5, of="other")
+        claim = rounds.claim("", rounds_of(5, 6, 50), rounds_of(10, 11, 100), "cpu", 0.5,
+                             of="other")
         self.assertAlmostEqual(claim["measured"], 0.5)
         self.assertAlmostEqual(claim["least"], 0.5)
         self.assertAlmostEqual(claim["most"], 6 / 11)
@@ -57,11 +58,11 @@ class Claims(unittest.TestCase):
         self.assertIsNone(rounds.judged("", 1.0, None)["reached"])
 
     def test_one_slice_does_not_spoil_a_round(self):
-        tally = rounds.RoundResult()
+        one_round = rounds.RoundResult()
         for p99 in (9, 9000, 8):
-            tally.add({"all": 10, "measured": 10, "seconds": 1,
-                       "latency_us": {"p50": p99 / 2, "p99": p99}}, 1)
-        self.assertEqual((tally.p50(), tally.p99()), (4.5, 9))
+            one_round.add({"all": 10, "measured": 10, "seconds": 1,
+                           "latency_us": {"p50": p99 / 2, "p99": p99}}, 1)
+        self.assertEqual((one_round.p50(), one_round.p99()), (4.5, 9))
 
 
 class Program(unittest.TestCase):
@@ -84,10 +85,10 @@ class Program(unittest.TestCase):
         self.assertEqual(self.compare(0.6, "--from").returncode, 0)
 
     def test_markdown(self):
-        told = self.compare(0.6, "--markdown").stdout
+        output = self.compare(0.6, "--markdown").stdout
         self.assertIn("| `put-1` | server CPU a put | 6.50 µs | 10.0 µs | 0.65 | 0.60–0.70 "
-                      "| at most 0.6 of beanstalkd | **no** |\n", told)
-        self.assertIn("\n| tubed | 6.50 | 6.50 | 13.0 |\n", told)
+                      "| at most 0.6 of beanstalkd | **no** |\n", output)
+        self.assertIn("\n| tubed | 6.50 | 6.50 | 13.0 |\n", output)
 
     def test_the_same_figures_give_the_same_pictures(self):
         if pictures.matplotlib is None:
@@ -128,7 +129,7 @@ class Wire(unittest.TestCase):
     def test_a_wrong_reply_ends_the_run(self):
         self.assertIn("BURIED", self.ends(wire.identities, b"INSERTED 1\r\nBURIED 2\r\n",
                                           b"INSERTED", 2))
-        self.assertIn("there came 1", self.ends(wire.identities, b"INSERTED 1\r\n", b"INSERTED", 2))
+        self.assertIn("1 arrived", self.ends(wire.identities, b"INSERTED 1\r\n", b"INSERTED", 2))
         with answering(b"OUT_OF_MEMORY\r\n") as port, wire.Connection(port) as connection:
             self.assertIn("OUT_OF_MEMORY", self.ends(wire.put_many, connection, [wire.put()]))
 

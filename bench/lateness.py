@@ -1,7 +1,8 @@
-"""The row about lateness: the time from the moment at which a job is due until a waiting client has it.
+"""The row about lateness: the time from the moment at which a job is due until a waiting client has
+it.
 
-A server receives a command between the moment before the command is sent and the moment at which its
-reply is read; the job is due a second later. Lateness is counted from the earliest moment at which
+A server receives a command between the moment before the command is sent and the moment at which
+its reply is read; the job is due a second later. Lateness is counted from the earliest moment at which
 the job may have been due; a job that comes before that moment is too early.
 """
 
@@ -29,8 +30,8 @@ class Due:
         self.bounds = {}
 
     def ask(self, connection, requests, count, lines, word, jobs=None):
-        """Sends `count` commands, each of which makes a job due in a second. `jobs` has the ids of the
-        jobs; None: the replies have them."""
+        """Sends `count` commands, each of which makes a job due in a second. `jobs` has the ids of
+        the jobs; None: the replies have them."""
         before = time.monotonic_ns()
         arrived = connection.arrivals(requests, lines)
         bounds = (before + SECOND, arrived[-1][0] + SECOND)
@@ -38,20 +39,21 @@ class Due:
         for job in jobs or wire.identities(data, word, count):
             self.bounds[job] = bounds
 
-    def wait(self, asked):
-        """`asked` is a list of (connection, requests that wait for jobs, lines). Sends them, and
-        returns for each job the ns since the earliest and the latest time at which it was due."""
+    def wait(self, exchanges):
+        """`exchanges` is a list of (connection, requests that wait for jobs, lines). Sends the
+        requests, and returns for each job the ns since the earliest and since the latest time at
+        which it was due."""
         if time.monotonic_ns() >= min(first for first, _ in self.bounds.values()):
-            sys.exit("lateness: it took longer to ask for the jobs than until they were due")
-        late, rests = [], [b""] * len(asked)
-        for moment, place, chunk in wire.arrivals_at(asked):
+            sys.exit("lateness: the first jobs were due before all commands were sent")
+        late, rests = [], [b""] * len(exchanges)
+        for moment, place, chunk in wire.arrivals_at(exchanges):
             *whole, rests[place] = (rests[place] + chunk).split(b"\r\n")
             for line in whole:
                 if line.startswith(b"RESERVED "):
                     first, last = self.bounds.pop(int(line.split()[1]))
                     late.append((moment - first, moment - last))
         if self.bounds:
-            sys.exit(f"lateness: {len(self.bounds)} jobs did not come")
+            sys.exit(f"lateness: {len(self.bounds)} jobs did not arrive")
         return late
 
 
@@ -117,8 +119,8 @@ def lateness(options):
     figures = {part: {each.name: [] for each in contenders if part != "TTR" or each.name == "tubed"}
                for part in parts}
     for number in range(min(options.rounds, 3)):
-        servers.tell(f"lateness: round {number + 1}")
-        for each in servers.in_turn(contenders, number):
+        servers.log(f"lateness: round {number + 1}")
+        for each in servers.in_alternating_order(contenders, number):
             for part, measure in parts.items():
                 if each.name not in figures[part]:
                     continue
@@ -131,8 +133,8 @@ def lateness(options):
     tables, claims, early = [], [], 0
     for part, each in figures.items():
         of = f"{count:,} tubes" if part == "pause" else f"{count:,} jobs"
-        middle = {who: [statistics.median(column) for column in zip(*rounds)]
-                  for who, rounds in each.items()}
+        middle = {name: [statistics.median(column) for column in zip(*rounds)]
+                  for name, rounds in each.items()}
         tables.append({"title": f"lateness of {of}: {part} of a second", "columns": list(COLUMNS),
                        "keys": ["p50", "p99", "most", "p99_at_least", "early"], "rows": middle})
         p99s = [one[1] for one in each["tubed"]]

@@ -12,7 +12,7 @@ import time
 
 import servers
 import wire
-from rounds import Contender, claim, load, table, take_turns
+from rounds import Contender, claim, load, run_alternately, table
 from servers import beanstalkd, tubed
 
 CLIENTS = ("--clients", 50)
@@ -44,11 +44,11 @@ def row(title, tables, claims, notes=()):
 def cpu_row(options, name, title, workload, in_flight, bounds):
     operation = "put" if workload == "put" else "command"
     steps = {"": load(options, workload, *CLIENTS, "--in-flight", in_flight)}
-    tallies = take_turns(options, name, all_three(options), steps)[""]
-    claims = [claim(f"server CPU a {operation}", tallies["tubed"], tallies[other], "cpu", bound,
+    results = run_alternately(options, name, all_three(options), steps)[""]
+    claims = [claim(f"server CPU a {operation}", results["tubed"], results[other], "cpu", bound,
                     of=other)
               for other, bound in bounds.items()]
-    return row(title, [table(title, tallies, ("cpu", "rate", "p50", "p99"), operation)], claims)
+    return row(title, [table(title, results, ("cpu", "rate", "p50", "p99"), operation)], claims)
 
 
 def put_1(options):
@@ -73,11 +73,11 @@ def cycle_30(options):
 
 def single(options):
     title = "one client, one put in flight"
-    tallies = take_turns(options, "single", all_three(options),
-                         {"": load(options, "put", "--clients", 1, "--in-flight", 1)})[""]
-    claims = [claim("round trip, p50", tallies["tubed"], tallies["beanstalkd"], "p50", 1.0,
+    results = run_alternately(options, "single", all_three(options),
+                              {"": load(options, "put", "--clients", 1, "--in-flight", 1)})[""]
+    claims = [claim("round trip, p50", results["tubed"], results["beanstalkd"], "p50", 1.0,
                     of="beanstalkd")]
-    return row(title, [table(title, tallies, ("p50", "p99", "cpu", "rate"), "put")], claims)
+    return row(title, [table(title, results, ("p50", "p99", "cpu", "rate"), "put")], claims)
 
 
 def large(options):
@@ -85,13 +85,13 @@ def large(options):
     # the same number.
     jobs = options.scaled(20_000)
     of_16_kib = (*CLIENTS, "--in-flight", 16, "--body", 16384, "--jobs", jobs)
-    tallies = take_turns(options, "large", both(options), {
+    results = run_alternately(options, "large", both(options), {
         "put": load(options, "put", *of_16_kib, timed=False),
         "reserve, delete": load(options, "reserve", *of_16_kib, "--no-fill", timed=False)})
     tables = [table(f"bodies of 16 KiB, 50 clients, 16 in flight: {label}", each,
-                    ("cpu", "rate", "p50", "p99"), "command") for label, each in tallies.items()]
+                    ("cpu", "rate", "p50", "p99"), "command") for label, each in results.items()]
     claims = [claim(f"server CPU a command: {label}", each["tubed"], each["beanstalkd"], "cpu", 0.6,
-                    of="beanstalkd") for label, each in tallies.items()]
+                    of="beanstalkd") for label, each in results.items()]
     return row("bodies of 16 KiB, 16 in flight", tables, claims)
 
 
@@ -101,14 +101,14 @@ RATE = 5000
 
 def waiters(options):
     pipe = ("pipe", "--producers", 10, "--consumers", options.scaled(WAITERS))
-    tallies = take_turns(options, "waiters", both(options), {
+    results = run_alternately(options, "waiters", both(options), {
         f"at {RATE} puts a second": load(options, *pipe, "--rate", RATE),
         "as fast as it goes": load(options, *pipe)})
     tables = [table(f"{options.scaled(WAITERS)} clients waiting in reserve on one tube, "
                     f"from put to worker, {label}", each, ("p50", "p99", "cpu", "rate"), "job")
-              for label, each in tallies.items()]
+              for label, each in results.items()]
     claims = [claim(f"from put to worker, p99, {label}", each["tubed"], each["beanstalkd"], "p99",
-                    0.7, of="beanstalkd") for label, each in tallies.items()]
+                    0.7, of="beanstalkd") for label, each in results.items()]
     return row(f"{options.scaled(WAITERS)} clients waiting in reserve", tables, claims)
 
 
@@ -116,9 +116,9 @@ def waiters(options):
 
 def _want(server, name, least):
     """Checks that the crowd exists."""
-    there = server.figure(name)
-    if there < least:
-        sys.exit(f"{server.name} has {name}: {there}, and {least} are wanted")
+    count = server.figure(name)
+    if count < least:
+        sys.exit(f"{server.name} has {name}: {count}, and {least} are wanted")
 
 
 @contextlib.contextmanager
@@ -162,10 +162,10 @@ def crowd(options):
         contenders = [Contender("alone", command),
                       Contender(label, command, lambda server, prepare=prepare, count=count:
                                 prepare(server, count))]
-        tallies = take_turns(options, f"crowd, {name}", contenders, steps)[""]
-        tables.append(table(f"50 clients: put, reserve, delete in turn, {label}", tallies,
+        results = run_alternately(options, f"crowd, {name}", contenders, steps)[""]
+        tables.append(table(f"50 clients: put, reserve, delete in turn, {label}", results,
                             ("cpu", "rate", "p50", "p99"), "command"))
-        claims.append(claim(f"server CPU a command, {label}", tallies[label], tallies["alone"],
+        claims.append(claim(f"server CPU a command, {label}", results[label], results["alone"],
                             "cpu", 1.2, of="alone"))
     return row("the same work in a crowd", tables, claims)
 
@@ -210,11 +210,11 @@ def watch(options):
                   for name, command in (("tubed", tubed(options)),
                                         ("beanstalkd", beanstalkd(options)))
                   for label, count in (("one tube", 1), ("many tubes", many))]
-    tallies = take_turns(options, "watch", contenders, {
+    results = run_alternately(options, "watch", contenders, {
         label: lambda server, watcher, length, batch=batch: watcher.work(batch, length)
         for label, batch in (("one command in flight", 1), ("10 in flight", 10))})
     tables, claims = [], []
-    for label, each in tallies.items():
+    for label, each in results.items():
         tables.append(table(f"{title}: put, reserve, delete, {label}", each, ("cpu",), "cycle"))
         for name, bound in (("tubed", 3), ("beanstalkd", None)):
             claims.append(claim(f"{name}: server CPU a cycle, {label}", each[f"{name}, many tubes"],
@@ -235,18 +235,18 @@ def journal(options):
         time.sleep(0.06)
         return run
 
-    tallies = take_turns(options, "journal", contenders, {"": step})[""]
-    claims = [claim("server CPU a put, journal synced every 50 ms", tallies["synced every 50 ms"],
-                    tallies["in memory"], "cpu", 1.25, of="in memory")]
-    return row(title, [table(title, tallies, ("cpu", "rate", "p50", "p99"), "put")], claims)
+    results = run_alternately(options, "journal", contenders, {"": step})[""]
+    claims = [claim("server CPU a put, journal synced every 50 ms", results["synced every 50 ms"],
+                    results["in memory"], "cpu", 1.25, of="in memory")]
+    return row(title, [table(title, results, ("cpu", "rate", "p50", "p99"), "put")], claims)
 
 
 def redis_load(options, command, pipelined, count):
     def step(server, _, length):
-        told = servers.run_load([options.redis_benchmark, "-p", server.port, "-t", command,
-                                 "-c", 50, "-P", pipelined, "-d", 100, "-n", count, "--csv"],
-                                length, options.pin)
-        line = next(csv.DictReader(io.StringIO(told)))
+        output = servers.run_load([options.redis_benchmark, "-p", server.port, "-t", command,
+                                   "-c", 50, "-P", pipelined, "-d", 100, "-n", count, "--csv"],
+                                  length, options.pin)
+        line = next(csv.DictReader(io.StringIO(output)))
         return {"all": count, "measured": count, "seconds": count / float(line["rps"]),
                 "latency_us": {name: float(line[f"{name}_latency_ms"]) * 1000
                                for name in ("p50", "p99")}}
@@ -277,10 +277,10 @@ def redis_row(options):
                  redis_load(options, "rpop", in_flight, count))):
             steps[label] = lambda server, prepared, length, ours=of_tubed, theirs=of_redis: (
                 ours if server.name == "tubed" else theirs)(server, prepared, length)
-    tallies = take_turns(options, "redis", contenders, steps)
-    tables = [table(label, each, ("cpu", "rate"), "job") for label, each in tallies.items()]
+    results = run_alternately(options, "redis", contenders, steps)
+    tables = [table(label, each, ("cpu", "rate"), "job") for label, each in results.items()]
     claims = [claim(f"server CPU a job, {label}", each["tubed"], each["Redis"], "cpu", None,
-                    of="Redis") for label, each in tallies.items()]
+                    of="Redis") for label, each in results.items()]
     notes = ["Redis keeps a list and no reservations, delays or priorities; it is loaded by "
              "redis-benchmark, so only the servers' CPU compares."]
     return row("beside Redis's lists", tables, claims, notes)

@@ -32,8 +32,8 @@ class Filled:
         return self.client.stats()["job-memory"]
 
     def fill(self, size, delay=100_000):
-        """Puts jobs of that size until the limit; returns their ids. A delayed job, like a job that was
-        reserved once, takes all the memory that is counted for it."""
+        """Puts jobs of that size until the limit; returns their ids. A delayed job, like a job that
+        was reserved once, takes all the memory that is counted for it."""
         before = self.job_memory()
         first = self.client.put(b"x" * size, delay=delay)
         each = self.job_memory() - before
@@ -46,9 +46,9 @@ class Filled:
 
     def keep(self, ids, every):
         """Deletes all but each `every`th."""
-        gone = [each for number, each in enumerate(ids) if number % every]
-        for begin in range(0, len(gone), BATCH):
-            some = gone[begin:begin + BATCH]
+        deleted = [each for number, each in enumerate(ids) if number % every]
+        for begin in range(0, len(deleted), BATCH):
+            some = deleted[begin:begin + BATCH]
             self.client.pump(b"".join(b"delete %d\r\n" % each for each in some), len(some))
 
     def report(self, name):
@@ -72,13 +72,13 @@ def main():
     filled = Filled()
     for size in range(8, 64, 8):
         filled.keep(filled.fill(size), 200)
-    filled.report("small ones, of each size 1 in 200 stays")
+    filled.report("small jobs, of each size 1 in 200 stays")
 
     filled = Filled()
     for size in [*range(2000, 200, -300), *range(96, 8, -16)]:
         filled.keep(filled.fill(size), 100)
     filled.fill(16)
-    filled.report("ever smaller ones, of each size 1 in 100 stays")
+    filled.report("ever smaller jobs, of each size 1 in 100 stays")
 
     for every in (2, 4, 8):
         filled = Filled()
@@ -87,7 +87,7 @@ def main():
             filled.keep(filled.fill(size), every)
             size = size * every + 100 if every > 2 else size * 3 // 2
         filled.fill(size)
-        filled.report(f"ever larger ones, of each size 1 in {every} stays")
+        filled.report(f"ever larger jobs, of each size 1 in {every} stays")
 
 
 if __name__ == "__main__":

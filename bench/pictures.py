@@ -30,7 +30,7 @@ def need_matplotlib():
 
 
 def _columns(results, rows, keys):
-    """[(label, {who: [figures of these keys]})] of each table of these rows that has them all;
+    """[(label, {server: [figures of these keys]})] of each table of these rows that has them all;
     times in microseconds."""
     found = []
     for name in rows:
@@ -41,17 +41,17 @@ def _columns(results, rows, keys):
             scale = [1000 if table["columns"][i].endswith(" ms") else 1 for i in at]
             label = table["title"].replace(": ", ":\n", 1).replace(", from", ",\nfrom")
             found.append((f"{name}\n{label}", {
-                who: [figures[i] * by for i, by in zip(at, scale)]
-                for who, figures in table["rows"].items() if who in COLOURS}))
+                server: [figures[i] * by for i, by in zip(at, scale)]
+                for server, figures in table["rows"].items() if server in COLOURS}))
     return found
 
 
 def _bars(axes, scenarios, title, written):
     """Horizontal bars, one group for each scenario, the first on top, each with its figure."""
-    who = [name for name in COLOURS if any(name in each for _, each in scenarios)]
-    height = 0.8 / len(who)
-    for number, name in enumerate(who):
-        points = [(place + (number - (len(who) - 1) / 2) * height, each[name][0])
+    names = [name for name in COLOURS if any(name in each for _, each in scenarios)]
+    height = 0.8 / len(names)
+    for number, name in enumerate(names):
+        points = [(place + (number - (len(names) - 1) / 2) * height, each[name][0])
                   for place, (_, each) in enumerate(scenarios) if name in each]
         bars = axes.barh([place for place, _ in points], [value for _, value in points], height,
                          color=COLOURS[name], label=name)
@@ -63,12 +63,12 @@ def _bars(axes, scenarios, title, written):
 
 def _ranges(axes, scenarios, title):
     """A line from the median to the 99th percentile."""
-    who = [name for name in ("tubed", "beanstalkd") if any(name in each for _, each in scenarios)]
-    for number, name in enumerate(who):
+    names = [name for name in ("tubed", "beanstalkd") if any(name in each for _, each in scenarios)]
+    for number, name in enumerate(names):
         for place, (_, each) in enumerate(scenarios):
             if name not in each:
                 continue
-            at = place + (number - (len(who) - 1) / 2) * 0.3
+            at = place + (number - (len(names) - 1) / 2) * 0.3
             p50, p99 = each[name]
             axes.plot([p50, p99], [at, at], color=COLOURS[name], linewidth=3,
                       solid_capstyle="round", label=name if place == 0 else None)

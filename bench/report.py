@@ -72,13 +72,13 @@ def missed(results):
 
 def print_row(name, row):
     for table in row["tables"]:
-        rows = [[who, *map(number, figures)] for who, figures in table["rows"].items()]
+        rows = [[server, *map(number, figures)] for server, figures in table["rows"].items()]
         servers.print_table(f"{name}: {table['title']}", ["", *table["columns"]], rows)
     for claim in row["claims"]:
         judged = f"; target {bound(claim)}: {reached(claim)}" if claim["bound"] is not None else ""
         of = f" of {claim['of']}" if not claim["unit"] and "of" in claim else ""
-        there = f" ({spread(claim)})" if "least" in claim else ""
-        print(f"\n  {claim['what']}: {measured(claim)}{of}{there}{judged}", end="")
+        range_text = f" ({spread(claim)})" if "least" in claim else ""
+        print(f"\n  {claim['what']}: {measured(claim)}{of}{range_text}{judged}", end="")
     for note in row["notes"]:
         print(f"\n  {note}", end="")
     print()
@@ -108,7 +108,7 @@ def print_markdown(results):
             print(f"\n`{name}`, {table['title']}:\n")
             print(f"| | {' | '.join(table['columns'])} |")
             print(f"|---|{'---:|' * len(table['columns'])}")
-            for who, figures in table["rows"].items():
-                print(f"| {who} | {' | '.join(map(number, figures))} |")
+            for server, figures in table["rows"].items():
+                print(f"| {server} | {' | '.join(map(number, figures))} |")
         for note in row["notes"]:
             print(f"\n{note}")

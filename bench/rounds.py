@@ -1,7 +1,8 @@
-"""Alternating slices: each server is loaded for a slice of time while the others are idle, in rounds.
+"""Alternating slices: in rounds, each server is loaded for a slice of time while the others are
+idle.
 
-Servers are compared only within a round, in which the machine was the same for both; a figure is the
-median of the rounds.
+Servers are compared only within a round, in which the machine was the same for both; a figure is
+the median of the rounds.
 """
 
 import contextlib
@@ -13,7 +14,7 @@ from typing import Callable
 
 import servers
 
-SETTLE = 0.01  # seconds for a server to finish closing connections
+CLOSE_SECONDS = 0.01  # seconds for a server to finish closing connections
 
 
 @dataclasses.dataclass
@@ -60,15 +61,15 @@ class RoundResult:
         return statistics.median(self.latencies["p99"])
 
 
-def take_turns(options, row, contenders, steps):
+def run_alternately(options, row, contenders, steps):
     """`steps` is {label: step}. A step is called with (server, prepared value, seconds), loads the
-    server and returns {all, measured, seconds} and optionally latency_us. Returns {label: {contender:
-    [RoundResult, one a round]}}."""
+    server and returns {all, measured, seconds} and optionally latency_us. Returns {label:
+    {contender: [RoundResult, one a round]}}."""
     slices = max(1, round(options.seconds / options.slice))
     length = options.seconds / slices
-    tallies = {label: {each.name: [] for each in contenders} for label in steps}
+    results = {label: {each.name: [] for each in contenders} for label in steps}
     for number in range(options.rounds):
-        servers.tell(f"{row}: round {number + 1} of {options.rounds}")
+        servers.log(f"{row}: round {number + 1} of {options.rounds}")
         with contextlib.ExitStack() as stack:
             started = {}
             for each in contenders:
@@ -76,22 +77,22 @@ def take_turns(options, row, contenders, steps):
                     servers.fresh(each.name, each.command, options.directory, options.pin))
                 server.start()
                 started[each.name] = (server, stack.enter_context(each.prepare(server)))
-            for figures in tallies.values():
+            for figures in results.values():
                 for rounds in figures.values():
                     rounds.append(RoundResult())
-            for turn in range(slices):
-                for name in servers.in_turn(started, number + turn):
+            for number_of_slice in range(slices):
+                for name in servers.in_alternating_order(started, number + number_of_slice):
                     for label, step in steps.items():
-                        _one_slice(step, *started[name], length, tallies[label][name][-1])
-    return tallies
+                        _one_slice(step, *started[name], length, results[label][name][-1])
+    return results
 
 
-def _one_slice(step, server, prepared, length, tally):
-    time.sleep(SETTLE)
+def _one_slice(step, server, prepared, length, result):
+    time.sleep(CLOSE_SECONDS)
     before = server.cpu_seconds()
     run = step(server, prepared, length)
-    time.sleep(SETTLE)
-    tally.add(run, server.cpu_seconds() - before)
+    time.sleep(CLOSE_SECONDS)
+    result.add(run, server.cpu_seconds() - before)
 
 
 def load(options, workload, *arguments, timed=True):
@@ -117,13 +118,13 @@ FIGURES = {
 }
 
 
-def table(title, tallies, keys, operation="operation"):
+def table(title, results, keys, operation="operation"):
     """The medians of all contenders: a table as report.py prints it."""
     columns = [FIGURES[key][0] + (f" a {operation}" if key == "cpu" else "") for key in keys]
     return {"title": title, "columns": columns, "keys": list(keys),
-            "rows": {name: [statistics.median(FIGURES[key][1](tally) for tally in rounds)
+            "rows": {name: [statistics.median(FIGURES[key][1](result) for result in rounds)
                             for key in keys]
-                     for name, rounds in tallies.items()}}
+                     for name, rounds in results.items()}}
 
 
 def claim(what, one, other, key, bound, of):

@@ -18,10 +18,10 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PATIENCE = 60  # seconds for operations that take far less
+TIMEOUT = 60  # seconds for operations that take far less
 
 
-def tell(text):
+def log(text):
     print(text, file=sys.stderr, flush=True)
 
 
@@ -73,28 +73,28 @@ class Server:
         self.launch()
         self.wait_for("PING")
 
-    def wait_for(self, command, wanted="", seconds=PATIENCE, pause=0.001):
-        """Waits until the server answers this command, with `wanted` in the answer. Every server here
-        answers an unknown command, if only with an error."""
+    def wait_for(self, command, expected="", seconds=TIMEOUT, pause=0.001):
+        """Waits until the server answers this command, with `expected` in the reply. Every server
+        here answers an unknown command, if only with an error."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 break
             with contextlib.suppress(OSError):
-                if wanted in self.ask(command):
+                if expected in self.ask(command):
                     return
             time.sleep(pause)
         log = (self.folder / "log").read_text(encoding="utf-8", errors="replace")
-        sys.exit(f"{self.name} did not answer {command} with {wanted!r}; its log:\n{log[-2000:]}")
+        sys.exit(f"{self.name} did not answer {command} with {expected!r}; its log:\n{log[-2000:]}")
 
-    def wait_for_ready_jobs(self, count, seconds=PATIENCE):
+    def wait_for_ready_jobs(self, count, seconds=TIMEOUT):
         self.wait_for("stats", f"\ncurrent-jobs-ready: {count}\n", seconds)
 
     def ask(self, command):
         """The answer to a command on a new connection: a line, and after `OK` also a body."""
         # From another address: otherwise a connection to a port without a listener might get that
         # same port and connect to itself.
-        with socket.create_connection(("127.0.0.1", self.port), PATIENCE,
+        with socket.create_connection(("127.0.0.1", self.port), TIMEOUT,
                                       ("127.0.0.2", 0)) as connection:
             connection.sendall(command.encode() + b"\r\n")
             reply = b""
@@ -114,8 +114,8 @@ class Server:
 
     def cpu_seconds(self):
         """User and system time of all its threads, exact to the nanosecond while it is idle."""
-        told = pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
-        return sum(int(path.read_text(encoding="ascii").split()[0]) for path in told) / 1e9
+        paths = pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
+        return sum(int(path.read_text(encoding="ascii").split()[0]) for path in paths) / 1e9
 
     def resident_bytes(self):
         path = pathlib.Path(f"/proc/{self.process.pid}/status")
@@ -131,7 +131,7 @@ class Server:
         ended = self.process.poll()
         if ended is None:
             self.process.send_signal(number)
-            self.process.wait(PATIENCE)
+            self.process.wait(TIMEOUT)
         self.process = None
         if ended is not None:
             sys.exit(f"{self.name} ended by itself, with {ended}; see its log")
@@ -173,7 +173,7 @@ def run_bench(tubectl, server, *arguments, seconds=0.0, pinned=False):
     return json.loads(run_load(command, seconds, pinned))
 
 
-def in_turn(names, number):
+def in_alternating_order(names, number):
     """Every other round in the opposite order, so that no server always follows the same server."""
     return list(names) if number % 2 == 0 else list(reversed(names))
 
@@ -181,9 +181,9 @@ def in_turn(names, number):
 # --- Description of the machine, and arguments ---------------------------------------------------
 
 def file_system_of(directory):
-    told = subprocess.run(["df", "--output=fstype", directory], capture_output=True, text=True,
+    done = subprocess.run(["df", "--output=fstype", directory], capture_output=True, text=True,
                           check=True)
-    return told.stdout.split()[-1]
+    return done.stdout.split()[-1]
 
 
 def machine():
@@ -209,7 +209,7 @@ def program_in_path(name):
     return pathlib.Path(shutil.which(name) or name)
 
 
-def end_with_what_was_started():
+def end_children_on_signals():
     """A signal that ends this program also ends the processes that it has started."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda ended_by, _: sys.exit(128 + ended_by))

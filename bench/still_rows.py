@@ -22,21 +22,21 @@ KEPT_DESCRIPTORS = 100  # descriptors that a server and this program need in add
 
 
 def medians(figures):
-    """{who: [[a, b, …], one a round]} to {who: [a, b, …]}."""
-    return {who: [statistics.median(column) for column in zip(*rounds)]
-            for who, rounds in figures.items()}
+    """{name: [[a, b, …], one a round]} to {name: [a, b, …]}."""
+    return {name: [statistics.median(column) for column in zip(*rounds)]
+            for name, rounds in figures.items()}
 
 
 def in_rounds(options, row_name, commands, measure):
-    """At most three rounds, in each a new server of each kind: {who: [measure(server), one for each
-    round]}."""
-    figures = {who: [] for who in commands}
+    """At most three rounds, in each a new server of each kind. Returns {name: [measure(server), one
+    for each round]}."""
+    figures = {name: [] for name in commands}
     for number in range(min(options.rounds, 3)):
-        servers.tell(f"{row_name}: round {number + 1}")
-        for who in servers.in_turn(commands, number):
-            with servers.fresh(who, commands[who], options.directory) as server:
+        servers.log(f"{row_name}: round {number + 1}")
+        for name in servers.in_alternating_order(commands, number):
+            with servers.fresh(name, commands[name], options.directory) as server:
                 server.start()
-                figures[who].append(measure(server))
+                figures[name].append(measure(server))
     return figures
 
 
@@ -92,9 +92,9 @@ def _idle_connections(server, wanted):
             connection = stack.enter_context(wire.Connection(server.port, source))
             connection.exchange(b"list-tube-used\r\n", 1)
         held = server.resident_bytes() - before
-        there = server.figure("current-connections")
-    if there < wanted:
-        sys.exit(f"{server.name} holds {there} connections, and {wanted} are wanted")
+        open_connections = server.figure("current-connections")
+    if open_connections < wanted:
+        sys.exit(f"{server.name} holds {open_connections} connections, and {wanted} are wanted")
     return held / wanted / 1024
 
 
@@ -135,22 +135,23 @@ def _starts(options):
 
 def start(options):
     starts = _starts(options)
-    times = {who: [] for who in starts}
-    servers.tell("start")
+    times = {name: [] for name in starts}
+    servers.log("start")
     for number in range(3 if options.quick else 20):
-        for who in servers.in_turn(starts, number):
-            command, used = starts[who]
-            with servers.fresh(who, command, options.directory) as server:
+        for name in servers.in_alternating_order(starts, number):
+            command, used = starts[name]
+            with servers.fresh(name, command, options.directory) as server:
                 if used:
                     server.start()
                     server.stop(signal.SIGTERM)
                 os.sync()  # waits until pending writes of the previous server are on the disk
-                times[who].append([_start_ms(server)])
+                times[name].append([_start_ms(server)])
     middle = medians(times)
     table = {"title": "from the start of the process to its first reply",
              "columns": ["ms", "least", "most"], "keys": ["ms", "least", "most"],
-             "rows": {who: [middle[who][0], *min(each), *max(each)] for who, each in times.items()}}
-    claims = [judged(who.replace("tubed", "start", 1), middle[who][0], 10, "ms",
+             "rows": {name: [middle[name][0], *min(each), *max(each)]
+                      for name, each in times.items()}}
+    claims = [judged(name.replace("tubed", "start", 1), middle[name][0], 10, "ms",
                      least=min(each)[0], most=max(each)[0])
-              for who, each in times.items() if who.startswith("tubed")]
+              for name, each in times.items() if name.startswith("tubed")]
     return row("from nothing to the first reply", [table], claims)

@@ -1,4 +1,4 @@
-"""A plain client of the beanstalk protocol, for loads in which the client's own cost is not measured.
+"""A plain client of the beanstalk protocol, for loads in which its own cost is not measured.
 
 It sends and reads in bulk, many commands at a time. It is slower than `tubectl bench`; use it to
 measure only the server's processor time, or the moment at which bytes arrive.
@@ -10,7 +10,7 @@ import struct
 import sys
 import time
 
-PATIENCE = 60  # seconds without a byte
+TIMEOUT = 60  # seconds without a byte
 
 
 class Connection:
@@ -21,7 +21,7 @@ class Connection:
         self.socket.setsockopt(socket.IPPROTO_IP, getattr(socket, "IP_BIND_ADDRESS_NO_PORT", 24), 1)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.bind((source, 0))
-        self.socket.settimeout(PATIENCE)
+        self.socket.settimeout(TIMEOUT)
         self.socket.connect(("127.0.0.1", port))
 
     def close(self):
@@ -45,7 +45,7 @@ class Connection:
         return b"".join(chunk for _, chunk in self.arrivals(requests, lines))
 
 
-class _Asked:
+class _Exchange:
     """The bytes to send on a connection, and the number of lines to receive."""
 
     def __init__(self, connection, requests, lines):
@@ -64,34 +64,34 @@ class _Asked:
         self.rest = self.rest[self.socket.send(self.rest[:1 << 18]):]
 
 
-def arrivals_at(asked):
-    """The same at many connections at once: `asked` is a list of (connection, requests, lines), and
-    what is returned of (ns, the connection's place in the list, bytes)."""
+def arrivals_at(exchanges):
+    """The same at many connections at once. `exchanges` is a list of (connection, requests, lines),
+    the result a list of (ns, the connection's place in `exchanges`, bytes)."""
     waiting = select.poll()
-    open_asks = {}
-    for place, ask in enumerate(asked):
-        one = _Asked(*ask)
-        one.socket.setblocking(False)
-        waiting.register(one.socket, select.POLLIN | (select.POLLOUT if one.rest else 0))
-        open_asks[one.socket.fileno()] = (place, one)
+    unfinished = {}
+    for place, each in enumerate(exchanges):
+        exchange = _Exchange(*each)
+        exchange.socket.setblocking(False)
+        waiting.register(exchange.socket, select.POLLIN | (select.POLLOUT if exchange.rest else 0))
+        unfinished[exchange.socket.fileno()] = (place, exchange)
     arrived = []
-    while open_asks:
-        events = waiting.poll(PATIENCE * 1000)
+    while unfinished:
+        events = waiting.poll(TIMEOUT * 1000)
         if not events:
-            due = sum(one.lines for _, one in open_asks.values())
-            sys.exit(f"the server has been silent for {PATIENCE} s; lines still due: {due}")
+            due = sum(exchange.lines for _, exchange in unfinished.values())
+            sys.exit(f"the server has been silent for {TIMEOUT} s; lines still due: {due}")
         for number, event in events:
-            place, one = open_asks[number]
+            place, exchange = unfinished[number]
             if event & ~select.POLLOUT:
-                chunk = one.receive()
+                chunk = exchange.receive()
                 arrived.append((time.monotonic_ns(), place, chunk))
-            if one.rest and event & select.POLLOUT:
-                one.send()
-                if not one.rest:
+            if exchange.rest and event & select.POLLOUT:
+                exchange.send()
+                if not exchange.rest:
                     waiting.modify(number, select.POLLIN)
-            if not one.rest and one.lines <= 0:
+            if not exchange.rest and exchange.lines <= 0:
                 waiting.unregister(number)
-                del open_asks[number]
+                del unfinished[number]
     return arrived
 
 
@@ -108,7 +108,7 @@ def replies(data, word, count):
     rows = [row.split() for row in rows]
     wrong = next((row for row in rows if row[0] != word), None)
     if wrong or len(rows) != count:
-        sys.exit(f"{count} replies {word.decode()} were due; there came {len(rows)}"
+        sys.exit(f"{count} replies {word.decode()} were due; {len(rows)} arrived"
                  + (f", {wrong} among them" if wrong else ""))
     return rows
 

@@ -41,7 +41,7 @@ class Server:
     def __init__(self, command, **options):
         self.log = []
         self.address = None
-        self.told_or_ended = threading.Event()
+        self.listening_or_ended = threading.Event()
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, **options)
         self.reader = threading.Thread(target=self.read_log, daemon=True)
@@ -51,17 +51,17 @@ class Server:
         for raw in self.process.stdout:
             line = raw.decode("utf-8", "replace").rstrip()
             self.log.append(line)
-            told = re.search(r"\baddress=\"?(127\.0\.0\.1):(\d+)", line)
-            if "listening" in line and told:
-                self.address = told[1], int(told[2])
-                self.told_or_ended.set()
-        self.told_or_ended.set()
+            found = re.search(r"\baddress=\"?(127\.0\.0\.1):(\d+)", line)
+            if "listening" in line and found:
+                self.address = found[1], int(found[2])
+                self.listening_or_ended.set()
+        self.listening_or_ended.set()
 
     def wait_for_address(self):
-        self.told_or_ended.wait(START_SECONDS)
+        self.listening_or_ended.wait(START_SECONDS)
         if not self.address:
-            raise Failure(f"the server ended or let {START_SECONDS} s pass without a line that "
-                          f"says where it is listening")
+            raise Failure(f"the server ended, or did not log its address within "
+                          f"{START_SECONDS} s")
         return self.address
 
     def end(self):
@@ -111,7 +111,7 @@ STARTERS = {"tubed": start_tubed, "beanstalkd": start_beanstalkd}
 
 
 def install_from_npm(directory):
-    """Installs what package.json pins into `directory`, unless it is there."""
+    """Installs the packages that package.json pins into `directory`, unless they are installed."""
     source = pathlib.Path(__file__).with_name("package.json")
     pinned = json.loads(source.read_text())["dependencies"]
 
@@ -185,7 +185,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", required=True, help="the server's program")
     parser.add_argument("--kind", choices=sorted(STARTERS),
-                        help="which server it is, unless its file name says so")
+                        help="the kind of the server (default: its file name)")
     parser.add_argument("--npm-dir", type=pathlib.Path, help="where npm packages are installed")
     parser.add_argument("--timeout", type=float, default=60, help="seconds the client may take")
     parser.add_argument("script", type=pathlib.Path)

@@ -81,7 +81,8 @@ class Recipe:
             (":::11343", f"{directory}/tls"), ("/run/tubed/tubed.sock", f"{directory}/tubed"))
         self.client = replaced(
             block(text, r"^<!-- client -->\n```ini\n"), ("/etc/stunnel/tubed/", f"{directory}/"),
-            ("queue.example.org:11343", f"{directory}/tls"), ("127.0.0.1:11300", f"{directory}/client"))
+            ("queue.example.org:11343", f"{directory}/tls"),
+            ("127.0.0.1:11300", f"{directory}/client"))
         self.running = []
         self.tubed = server
 
@@ -114,13 +115,14 @@ class Recipe:
         self.stunnel("stranger", stranger)
         check("a client without a certificate is refused",
               conversation(self.directory / "stranger", b"stats\r\n") == b"")
-        elsewhere = replaced(self.client, ("queue.example.org", "other.example.org"),
-                             (f"accept = {self.directory}/client", f"accept = {self.directory}/elsewhere"))
-        self.stunnel("elsewhere", elsewhere)
-        check("a client that expects another host refuses this one",
-              conversation(self.directory / "elsewhere", b"stats\r\n") == b"")
+        other_host = replaced(self.client, ("queue.example.org", "other.example.org"),
+                              (f"accept = {self.directory}/client",
+                               f"accept = {self.directory}/other_host"))
+        self.stunnel("other_host", other_host)
+        check("a client that expects another host refuses this host",
+              conversation(self.directory / "other_host", b"stats\r\n") == b"")
         received = conversation(self.directory / "client", b"list-tube-used\r\nquit\r\n")
-        check("the first one is served as before", received == b"USING default\r\n")
+        check("the first client is served as before", received == b"USING default\r\n")
 
     def end(self):
         for process in reversed(self.running):

@@ -156,27 +156,27 @@ def stop_in_a_job(server, worker):
 
 
 def exercise(server, producer, worker):
-    made = Program(producer)
+    producing = Program(producer)
     try:
-        check("the producer ends with 0", made.wait_for_end() == 0)
+        check("the producer ends with 0", producing.wait_for_end() == 0)
     finally:
-        made.kill()
+        producing.kill()
     check("one job is ready", server.number_of("stats-tube mail", "current-jobs-ready") == 1)
-    doing = Program(worker)
+    working = Program(worker)
     try:
-        doing.wait_for_line("sent to: ada")
+        working.wait_for_line("sent to: ada")
         wait_until("the worker has deleted it", lambda: server.job(1) is None)
         check("it has touched the job", server.number_of("stats", "cmd-touch") == 3)
         fail_until_buried(server)
         server.end()
         server.start()
-        check("the buried job is there after a restart",
+        check("the buried job exists after a restart",
               server.number_of("stats-tube mail", "current-jobs-buried") == 1)
         server.put(b"to: bob")
-        doing.wait_for_line("sent to: bob")
-        stop_in_a_job(server, doing)
+        working.wait_for_line("sent to: bob")
+        stop_in_a_job(server, working)
     finally:
-        doing.kill()
+        working.kill()
 
 
 def run(options):
