@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
   app.add_option("--bytes", plan.bytes, "of one write")
       ->required()
       ->check(CLI::Range(1U, 1024U * 1024U));
-  app.add_option("--space", plan.space, "what the file has where it is written to")
+  app.add_option("--space", plan.space, "the kind of space that is written to")
       ->transform(CLI::CheckedTransformer(spaces));
   app.add_option("--seconds", seconds, "for how long")->capture_default_str();
   app.add_option("--latencies", latencies, "file for each one's nanoseconds, 4 bytes each");

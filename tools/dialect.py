@@ -2,8 +2,9 @@
 
 The text is cut into blocks: a run of comment lines, a docstring, a paragraph, a list item or a
 table row. A block matches when one or several of PATTERNS are found in it. Code is not read: string
-literals, fenced blocks and text between backticks are blanked first. tools/check-docs prints the
-matches and bounds their share.
+literals, fenced blocks and text between backticks are blanked first. The string literals of src/
+that have several words (help, logs, errors) are messages, which are read as well. tools/check-docs
+prints the matches and bounds their share.
 """
 
 import re
@@ -87,7 +88,7 @@ PATTERNS = (
      "The runway is short.", "Segments are preallocated."),
     ("old type", r"\b(?:LogNumber|SecondLook|ReplyGate|ReadyAges|TallyBook|tell_door|Keepers?)\b",
      "the new name",
-     "See LogNumber.", "See Lsn."),
+     "It is a LogNumber.", "It is an Lsn."),
     ("tally", r"\btall(?:y|ies|ied)\b",
      "metrics of a tube, count",
      "It tallies jobs.", "It counts jobs."),
@@ -126,7 +127,8 @@ PATTERNS = (
 ANY = re.compile("|".join(f"(?:{row[1]})" for row in PATTERNS), re.IGNORECASE)
 EACH = [(row[0], re.compile(row[1], re.IGNORECASE), row[2]) for row in PATTERNS]
 
-COMMENTS = {".cc": "cpp", ".h": "cpp", ".mjs": "cpp", ".js": "cpp", ".py": "python", ".rb": "hash"}
+KINDS = COMMENTS, PARAGRAPHS, MESSAGES = ("comment blocks", "paragraphs", "messages")
+COMMENTED = {".cc": "cpp", ".h": "cpp", ".mjs": "cpp", ".js": "cpp", ".py": "python", ".rb": "hash"}
 HASHED = {".bash", ".cmake", ".toml", ".conf", ".yml", ".yaml", ".service", ".socket", ".wire",
           ".spec", ".shim"}
 NAMED_HASHED = {"CMakeLists.txt", ".clang-format", ".clang-tidy", ".gitignore", "usr.bin.tubed"}
@@ -136,6 +138,7 @@ PROSE = {".md": "markdown", ".1": "mdoc", ".5": "mdoc", ".7": "mdoc", ".8": "mdo
 PRAGMA = re.compile(r"namespace\b|NOLINT|clang-format |shellcheck |noqa\b|pylint:|---")
 CODE_SPAN = re.compile(r"`[^`\n]+`")
 CPP_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\'')
+CPP_LITERALS = re.compile(r'"(?:[^"\\\n]|\\.)*"(?:\s*"(?:[^"\\\n]|\\.)*")*')
 CPP_RAW = re.compile(r'R"(\w*)\(.*?\)\1"', re.DOTALL)
 PYTHON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'')
 DOCSTRING = re.compile(r'^([ \t]*)[rR]?"""(.*?)"""', re.DOTALL | re.MULTILINE)
@@ -149,8 +152,8 @@ def kind_of(path, head):
     """Which of READERS finds the blocks of `path`; None: it is not read. `head`: its first line."""
     if path.suffix in PROSE:
         return PROSE[path.suffix]
-    if path.suffix in COMMENTS:
-        return COMMENTS[path.suffix]
+    if path.suffix in COMMENTED:
+        return COMMENTED[path.suffix]
     if path.suffix in HASHED or path.name in NAMED_HASHED:
         return "hash"
     if head.startswith("#!"):
@@ -242,6 +245,15 @@ def hash_blocks(text):
     return blocks_of_lines(text.splitlines(), "#", PYTHON_STRING)
 
 
+def messages(text):
+    """Yields (line, text) for each string literal of C++ with three words or more."""
+    text = re.sub(r"^\s*//.*", "", text, flags=re.MULTILINE)
+    for match in CPP_LITERALS.finditer(text):
+        message = "".join(literal[1:-1] for literal in CPP_STRING.findall(match[0]))
+        if len(message.split()) >= 3:
+            yield text.count("\n", 0, match.start()) + 1, message.replace("\\n", " ")
+
+
 READERS = {"cpp": cpp_blocks, "python": python_blocks, "hash": hash_blocks,
            "markdown": markdown_blocks, "mdoc": mdoc_blocks}
 
@@ -256,13 +268,16 @@ def matches_of(block):
 
 
 def read(path, text):
-    """Yields (is prose, line, matches) for each block of a file."""
+    """Yields (kind, line, matches) for each block of a file; the kinds are those of KINDS."""
     kind = kind_of(path, text[:80].split("\n", 1)[0])
     if kind is None:
         return
     text = re.sub(r"\A#!.*", "", text)
-    prose = kind in ("markdown", "mdoc")
+    name = PARAGRAPHS if kind in ("markdown", "mdoc") else COMMENTS
     for line, block in READERS[kind](text):
         heading = kind == "markdown" and block.startswith("#")
         if not heading and not PRAGMA.match(block) and re.search(r"[A-Za-z]{2}", block):
-            yield prose, line, matches_of(block)
+            yield name, line, matches_of(block)
+    if kind == "cpp" and path.parts[0] == "src":
+        for line, message in messages(text):
+            yield MESSAGES, line, matches_of(message)

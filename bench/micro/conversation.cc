@@ -62,7 +62,7 @@ class Talk {
 };
 
 void expect(benchmark::State& state, bool right) {
-  if (!right) state.SkipWithError("the client was told something else");
+  if (!right) state.SkipWithError("the client got another reply");
   state.SetItemsProcessed(state.iterations() * kPipelined);
 }
 
@@ -138,7 +138,7 @@ void conversation_put_bytewise(benchmark::State& state) {
     const std::string line = "delete " + std::to_string(next++) + "\r\n";
     right &= talk.say(line) == kDeleted.size();
   }
-  if (!right) state.SkipWithError("the client was told something else");
+  if (!right) state.SkipWithError("the client got another reply");
 }
 
 BENCHMARK(conversation_puts)->ArgName("bytes")->Arg(100)->Arg(16 * 1024);

@@ -38,7 +38,7 @@ bool pool_is_idle() {
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     if (task.path().filename() == self) continue;
     std::ifstream file(task.path() / "syscall");
-    if (!file) fail("the kernel does not send which call a thread is in");
+    if (!file) fail("the kernel does not report the system calls of threads");
     long call = 0;
     file >> call;  // fails while the thread runs
     if (!file || call != SYS_futex) return false;
