@@ -15,7 +15,7 @@
 #include "base/crc32c.h"
 #include "journal/little_endian.h"
 #include "journal/segment.h"
-#include "tests/journal/kept_queue.h"
+#include "tests/journal/journaled_queue.h"
 
 namespace {
 
@@ -150,13 +150,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Input input({reinterpret_cast<const char*>(data), size});
   TestDisk disk;
   Builder(disk).build(input);
-  auto opened = KeptQueue::open(disk, {.segment_bytes = 4096});
+  auto opened = JournaledQueue::open(disk, {.segment_bytes = 4096});
   if (!opened) {
     TUBED_ASSERT(!opened.error().message.empty());
     TUBED_ASSERT(opened.error().message.find('\n') == std::string::npos);
     return 0;
   }
-  KeptQueue& queue = **opened;
+  JournaledQueue& queue = **opened;
   queue.engine().check_invariants();
   const JobId id = queue.put(10);
   TUBED_ASSERT(id >= queue.found().next_job_id);
@@ -165,7 +165,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   queue.settle();
   TUBED_ASSERT(!queue.failed() && queue.journal().durable() == queue.journal().appended());
   queue.engine().check_invariants();
-  const auto again = KeptQueue::open(disk, {.segment_bytes = 4096});
+  const auto again = JournaledQueue::open(disk, {.segment_bytes = 4096});
   TUBED_ASSERT(again.ok());
   TUBED_ASSERT(again.value()->state() == queue.state());
   return 0;

@@ -185,7 +185,7 @@ TEST_CASE("a journal without its first segments and without a whole batch is ref
     REQUIRE_FALSE(report.ok());
     CHECK(report.error().message.find(last + " is damaged at offset 64: ") == 0);
     CHECK(copy.names().empty());
-    CHECK_FALSE(KeptQueue::open(disk, {}).ok());
+    CHECK_FALSE(JournaledQueue::open(disk, {}).ok());
   }
 }
 
@@ -222,7 +222,7 @@ TEST_CASE("a write that went on while the last segment was read is read again") 
   CHECK(opened(copy)->engine().info().jobs.total() >= 20);
 }
 
-TEST_CASE("a segment that comes further each time that it is read is read again") {
+TEST_CASE("a segment that has more records at each read is read again") {
   TestDisk disk;
   const auto queue = opened(disk, {.segment_bytes = kSegment});
   for (int i = 0; i < 30; ++i) {

@@ -119,7 +119,7 @@ void check_same(const FoldedJob& job, const SeenJob& seen, Time now) {
   CHECK(whole_seconds(job.place.until - now) <= seen.time_left + 1);
 }
 
-TEST_CASE("the jobs of a real beanstalkd come out as it reports them itself") {
+TEST_CASE("the jobs of a real beanstalkd are as it reports them itself") {
   for (const char* name : kGoldenNames) {
     CAPTURE(name);
     const Golden golden = journal::golden(name);
@@ -166,7 +166,7 @@ TEST_CASE("the jobs are counted by where they are") {
   CHECK(reading.reader.jobs(at(golden.now) + std::chrono::hours(87'600)).delayed == 0);
 }
 
-TEST_CASE("the newest file may be cut anywhere: what was told before is a prefix") {
+TEST_CASE("the newest file may be cut anywhere: the facts are a prefix") {
   for (const char* name : kGoldenNames) {
     CAPTURE(name);
     const Golden golden = journal::golden(name);
@@ -209,7 +209,7 @@ TEST_CASE("an older file that is cut is damage, unless none of its records is cu
   CHECK(whole.size() == reading.reader.records());
 }
 
-TEST_CASE("whatever byte is another one, the facts make sense or there is an error" *
+TEST_CASE("with any byte changed, the facts make sense or an error results" *
           doctest::test_suite("slow")) {
   for (const char* name : kGoldenNames) {
     const Golden golden = journal::golden(name);
@@ -301,7 +301,7 @@ TEST_CASE("a job that was reserved is ready") {
   CHECK(reading.job(2).place.state == JobState::ready);
 }
 
-TEST_CASE("what happened to a job that was never told is ignored, but its id was used") {
+TEST_CASE("records of a job without a whole record are ignored, but its id was used") {
   Writer writer(7);
   writer.add({.id = 41, .state = kBuried}).add({.id = 42, .state = kDeleted});
   Reading reading{};

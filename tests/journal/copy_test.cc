@@ -13,8 +13,8 @@ namespace tubed::journal {
 
 namespace {
 
+using sample::Collected;
 using sample::kClock;
-using sample::Kept;
 
 LogCopy::Settings settings(std::uint64_t segment_bytes) {
   return {.directory = sample::kDirectory,
@@ -27,8 +27,8 @@ Added with_body(JobId id, std::uint32_t bytes) {
   return sample::added(id, kDefaultTube, std::string(bytes, static_cast<char>(id)));
 }
 
-Examined examined(Storage& disk, Kept& kept) {
-  auto found = examine(disk, kClock, kept, nullptr);
+Examined examined(Storage& disk, Collected& collected) {
+  auto found = examine(disk, kClock, collected, nullptr);
   REQUIRE(found);
   return *found;
 }
@@ -51,8 +51,8 @@ TEST_CASE("a copy reads as the facts that were given, with a clean end") {
   CHECK(copy.facts() == facts.size());
   REQUIRE(copy.finish());
 
-  Kept kept;
-  const Examined found = examined(disk, kept);
+  Collected collected;
+  const Examined found = examined(disk, collected);
   CHECK(found.directory == sample::kDirectory);
   CHECK(found.segments.size() > 10);
   CHECK(found.current == found.segments.size() - 1);
@@ -62,7 +62,7 @@ TEST_CASE("a copy reads as the facts that were given, with a clean end") {
   CHECK(found.clean);
   CHECK_FALSE(found.cut);
   CHECK(found.leftovers.empty());
-  const std::vector<Fact> read = kept.facts();
+  const std::vector<Fact> read = collected.facts();
   REQUIRE(read.size() == facts.size());
   for (std::size_t i = 0; i < facts.size(); ++i) {
     REQUIRE(sample::same(read[i], facts[i]));
@@ -77,13 +77,13 @@ TEST_CASE("a copy of nothing is one empty segment with a clean end") {
   copy.use_ids_below(7);
   REQUIRE(copy.finish());
   CHECK(disk.names() == std::vector<std::string>{"journal.0000000001"});
-  Kept kept;
-  const Examined found = examined(disk, kept);
+  Collected collected;
+  const Examined found = examined(disk, collected);
   CHECK(found.clean);
   CHECK(found.facts == 0);
   CHECK(found.next_job_id == 42);
-  REQUIRE(kept.batches().size() == 1);
-  CHECK(kept.batches()[0].written == sample::kNow);
+  REQUIRE(collected.batches().size() == 1);
+  CHECK(collected.batches()[0].written == sample::kNow);
 }
 
 TEST_CASE("a record larger than a segment has one of its own") {
@@ -94,8 +94,8 @@ TEST_CASE("a record larger than a segment has one of its own") {
   copy.fact(with_body(3, 5'000));
   copy.fact(Removed{.id = 4});
   REQUIRE(copy.finish());
-  Kept kept;
-  const Examined found = examined(disk, kept);
+  Collected collected;
+  const Examined found = examined(disk, collected);
   REQUIRE(found.segments.size() == 4);
   CHECK(found.segments[1].used_bytes ==
         kSegmentHeaderBytes + kBatchHeaderBytes + added_bytes(7, 5'000));
@@ -109,13 +109,13 @@ TEST_CASE("batches are of a size, and say what was on disk before their segment"
   constexpr std::uint32_t kBody = 300'000;
   for (JobId id = 1; id <= 50; ++id) copy.fact(with_body(id, kBody));
   REQUIRE(copy.finish());
-  Kept kept;
-  CHECK(examined(disk, kept).segments.size() == 2);
+  Collected collected;
+  CHECK(examined(disk, collected).segments.size() == 2);
   std::uint64_t segment = 0;
   std::uint64_t batch_at = 0;
   Lsn lsn = 0;
   Lsn durable = 0;
-  for (const auto& entry : kept.entries()) {
+  for (const auto& entry : collected.entries()) {
     if (entry.segment != segment) durable = lsn;
     segment = entry.segment;
     const auto* batch = std::get_if<BatchHeader>(&entry.record);
@@ -129,9 +129,9 @@ TEST_CASE("batches are of a size, and say what was on disk before their segment"
     CHECK(batch->durable == (batch->clean ? lsn : durable));
   }
   CHECK(lsn == 50);
-  CHECK(kept.batches().size() == 9 + 4 + 1);  // of 34 facts, of 16, and the end
-  CHECK(kept.batches().back().clean);
-  CHECK(std::ranges::count(kept.batches(), true, &BatchHeader::clean) == 1);
+  CHECK(collected.batches().size() == 9 + 4 + 1);  // of 34 facts, of 16, and the end
+  CHECK(collected.batches().back().clean);
+  CHECK(std::ranges::count(collected.batches(), true, &BatchHeader::clean) == 1);
 }
 
 TEST_CASE("a copy that cannot be written says so at its end, and writes no more") {

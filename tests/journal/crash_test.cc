@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kGenerations = 12;
-constexpr std::uint64_t kMostTurns = 80;
+constexpr std::uint64_t kMostTicks = 80;
 
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   const char* wanted = std::getenv(variable);
@@ -97,7 +97,7 @@ std::uint64_t live(std::uint64_t seed, Trouble trouble) {
       if (trouble == Trouble::eaten_disk && generation == 1) life.disk().eat_space();
       if (trouble == Trouble::eaten_disk && random() % 2 == 0) set_fault(life, random);
       if (random() % 8 > 0) set_crash(life.disk(), random);
-      for (std::uint64_t turn = 0; turn < kMostTurns && !life.disk().off(); ++turn) life.turn();
+      for (std::uint64_t tick = 0; tick < kMostTicks && !life.disk().off(); ++tick) life.tick();
       if (random() % 8 == 0) life.stop();
     }
     if (life.problem()) FAIL(life.story());

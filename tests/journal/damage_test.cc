@@ -29,7 +29,7 @@ class Recorded final : public RecordSink {
 
   Recorded(std::uint64_t seed, End end) : life_(nature(seed)) {
     REQUIRE(life_.boot());
-    while (!has_enough()) life_.turn();
+    while (!has_enough()) life_.tick();
     if (end == End::in_order) life_.stop();
     life_.disk().run_all();
     REQUIRE_FALSE(life_.problem());
@@ -69,7 +69,7 @@ class Recorded final : public RecordSink {
       return std::nullopt;
     }
     const Lsn lsn = revival.value().found.next_lsn;
-    if (lsn > life_.journal().appended()) FAIL(damage << ": facts that were never told");
+    if (lsn > life_.journal().appended()) FAIL(damage << ": facts that were never appended");
     const engine::Lines& expected = state_after(lsn);
     if (durable_state(*revival.value().engine, life_.now()) != expected) {
       FAIL(damage << ": not the state after " << lsn << " facts");
@@ -184,7 +184,7 @@ TEST_CASE("a sector of zeros is noticed") {
   CHECK(tally.refused > 5);
 }
 
-TEST_CASE("a file cut short ends the log there, or is refused if the log went on behind it" *
+TEST_CASE("a file cut short ends the log there, or is refused if the log went on after it" *
           doctest::test_suite("slow")) {
   for (const End end : {End::in_order, End::as_it_is}) {
     Recorded recorded(end == End::in_order ? 4 : 5, end);
@@ -240,17 +240,17 @@ TEST_CASE("a segment in the place of another is refused") {
 
 namespace {
 
+using sample::Collected;
 using sample::Image;
-using sample::Kept;
 
-Result<Examined> examined(TestDisk& disk, Kept& kept) {
-  return examine(disk, sample::kClock, kept, nullptr);
+Result<Examined> examined(TestDisk& disk, Collected& collected) {
+  return examine(disk, sample::kClock, collected, nullptr);
 }
 
 std::string error_of(const TestDisk::Contents& files) {
   TestDisk disk(files);
-  Kept kept;
-  const auto found = examined(disk, kept);
+  Collected collected;
+  const auto found = examined(disk, collected);
   return found ? "" : found.error().message;
 }
 
@@ -273,11 +273,11 @@ struct Compacted {
 
 }  // namespace
 
-TEST_CASE("a journal whose older segments went by compaction is whole") {
+TEST_CASE("a journal whose older segments were compacted away is whole") {
   const Compacted made;
   TestDisk disk(TestDisk::Contents{{segment_name(2), made.second.bytes()}});
-  Kept kept;
-  const auto found = examined(disk, kept);
+  Collected collected;
+  const auto found = examined(disk, collected);
   REQUIRE(found);
   CHECK(found.value().liveness.jobs() == 3);
   CHECK(found.value().next_lsn == 7);
@@ -344,12 +344,12 @@ TEST_CASE("a batch counts whole or not at all, and is cut off when it is torn") 
       CAPTURE(bytes);
       TestDisk disk(TestDisk::Contents{
           {segment_name(1), image.bytes().substr(0, bytes) + std::string(zeros, '\0')}});
-      Kept kept;
-      auto found = examined(disk, kept);
+      Collected collected;
+      auto found = examined(disk, collected);
       REQUIRE(found);
       REQUIRE(found.value().next_lsn == 1);
       REQUIRE(found.value().liveness.jobs() == 1);
-      REQUIRE(kept.facts().size() == 1);
+      REQUIRE(collected.facts().size() == 1);
       REQUIRE(found.value().cut);
       REQUIRE(found.value().cut->offset == second);
       REQUIRE(found.value().cut->lost_batches == 0);
@@ -377,14 +377,14 @@ TEST_CASE("a batch with fewer facts than it says ends the log, whatever follows"
             ": 1 facts of the group before it are missing");
 }
 
-TEST_CASE("a fact behind its batch's last ends the log") {
+TEST_CASE("a fact after the last of its batch ends the log") {
   Image image(1, 0);
   image.batch().fact(job(1));
   std::string extra = image.bytes();
   append_record(extra, seed_of(1), job(2), sample::kClock);
   TestDisk disk(TestDisk::Contents{{segment_name(1), extra}});
-  Kept kept;
-  const auto found = examined(disk, kept);
+  Collected collected;
+  const auto found = examined(disk, collected);
   REQUIRE(found);
   CHECK(found.value().next_lsn == 1);
   REQUIRE(found.value().cut);
@@ -392,7 +392,7 @@ TEST_CASE("a fact behind its batch's last ends the log") {
   CHECK(found.value().cut->reason == "a fact stands in no group");
 }
 
-TEST_CASE("without one whole batch a log is empty, if nothing can have stood before it") {
+TEST_CASE("without one whole batch a log is empty, if no segment can have been before it") {
   for (const std::uint64_t sequence : {1U, 2U}) {
     Image image(sequence, 0);
     image.batch().fact(job(1)).fact(job(2));
@@ -409,19 +409,19 @@ TEST_CASE("without one whole batch a log is empty, if nothing can have stood bef
   }
 }
 
-TEST_CASE("a segment with a number that no journal comes to is refused") {
+TEST_CASE("a segment with a number that no journal reaches is refused") {
   const std::uint64_t sequence = 1'000'000'000'000;
   CHECK(error_of({{segment_name(sequence), Image(sequence, 0).batch().bytes()}}) ==
         "journal.1000000000000 has a number that no journal comes to");
 }
 
-TEST_CASE("an id that no journal comes to is damage, though its record reads") {
+TEST_CASE("an id that no journal reaches is damage, even in a valid record") {
   const JobId kLast = UINT64_MAX;
   const auto refusal = [](const sample::Image& image) {
     TestDisk disk;
     disk.place(segment_name(1), image.bytes());
-    sample::Kept kept;
-    const auto found = examine(disk, sample::kClock, kept, nullptr);
+    sample::Collected collected;
+    const auto found = examine(disk, sample::kClock, collected, nullptr);
     REQUIRE_FALSE(found.ok());
     CHECK(found.error().kind == Error::Kind::damaged);
     return found.error().message;

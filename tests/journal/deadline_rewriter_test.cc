@@ -20,12 +20,12 @@ namespace {
 // A queue on a machine whose clock is set.
 class SteppedQueue {
  public:
-  explicit SteppedQueue(const KeptQueue::Settings& settings = {}) : settings_(settings) {
+  explicit SteppedQueue(const JournaledQueue::Settings& settings = {}) : settings_(settings) {
     queue_ = opened(disk_, settings_);
   }
 
-  KeptQueue& operator*() { return *queue_; }
-  KeptQueue* operator->() { return queue_.get(); }
+  JournaledQueue& operator*() { return *queue_; }
+  JournaledQueue* operator->() { return queue_.get(); }
   TestDisk& disk() { return disk_; }
 
   // Like the first tick after a step: the journal notices the step, and has written nothing yet.
@@ -36,7 +36,7 @@ class SteppedQueue {
 
   // A kill and a restart at the same wall time, with a new monotonic clock.
   void restart() {
-    settings_.clock.offset += queue_->now() - KeptQueue::kStart;
+    settings_.clock.offset += queue_->now() - JournaledQueue::kStart;
     queue_.reset();
     queue_ = opened(disk_, settings_);
   }
@@ -72,8 +72,8 @@ class SteppedQueue {
 
  private:
   TestDisk disk_;
-  KeptQueue::Settings settings_;
-  std::unique_ptr<KeptQueue> queue_;
+  JournaledQueue::Settings settings_;
+  std::unique_ptr<JournaledQueue> queue_;
 };
 
 std::uint64_t records(SteppedQueue& queue) {
@@ -152,7 +152,7 @@ TEST_CASE("a clock that drifts is followed when it matters, however small its st
   CHECK(std::chrono::abs(left - 1000s) <= 500ms);
 }
 
-TEST_CASE("no turn writes, or looks at, more than a slice" * doctest::test_suite("slow")) {
+TEST_CASE("no tick writes, or looks at, more than a slice" * doctest::test_suite("slow")) {
   SteppedQueue queue({.segment_bytes = 1 << 20});
   constexpr std::uint64_t kReadyJobs = 30'000;
   constexpr std::uint64_t kDelayedJobs = 20'000;
@@ -163,9 +163,9 @@ TEST_CASE("no turn writes, or looks at, more than a slice" * doctest::test_suite
   queue.step_clock(1h);
   std::uint64_t most_records = 0;
   std::uint64_t most_looks = 0;
-  std::uint64_t turns = 0;
-  for (; records(queue) < first + kDelayedJobs; ++turns) {
-    REQUIRE(turns < 1000);
+  std::uint64_t ticks = 0;
+  for (; records(queue) < first + kDelayedJobs; ++ticks) {
+    REQUIRE(ticks < 1000);
     const auto written = records(queue);
     const auto asked = queue->delays_asked();
     queue->journal().flush();
@@ -177,7 +177,7 @@ TEST_CASE("no turn writes, or looks at, more than a slice" * doctest::test_suite
   CHECK(most_records <= (64 << 10) / kPlacedBytes + 2);
   CHECK(most_looks <= 4096);
   queue->settle();
-  CHECK(records(queue) == first + kDelayedJobs + turns);
+  CHECK(records(queue) == first + kDelayedJobs + ticks);
   queue.restart();
   CHECK(queue->engine().job_info(queue->now(), kReadyJobs + 1)->time_left == 1000s);
   CHECK(queue->engine().job_info(queue->now(), kReadyJobs + kDelayedJobs)->time_left == 1000s);
@@ -242,7 +242,7 @@ TEST_CASE("on a full disk the deadlines wait for room, and a stop does not wait 
   }
 }
 
-TEST_CASE("deadlines leave what is kept back, also while the disk has not said that it is full") {
+TEST_CASE("rewritten deadlines leave the reserve, also before the disk has refused to grow") {
   SteppedQueue queue({.segment_bytes = 16 << 10});
   std::vector<JobId> jobs;
   for (int i = 0; i < 2'000; ++i) jobs.push_back(queue->put(10, 0, Seconds{1000}));
@@ -258,7 +258,7 @@ TEST_CASE("deadlines leave what is kept back, also while the disk has not said t
   }
 }
 
-TEST_CASE("whatever clients and compaction do meanwhile, each deadline is followed" *
+TEST_CASE("each deadline is rewritten in spite of clients and compaction" *
           doctest::test_suite("slow")) {
   for (std::uint32_t seed = 1; seed <= 20 / kOneIn; ++seed) {
     CAPTURE(seed);
@@ -268,7 +268,7 @@ TEST_CASE("whatever clients and compaction do meanwhile, each deadline is follow
     };
     SteppedQueue queue({.sync = Duration::max(), .segment_bytes = 8192});
     std::vector<JobId> jobs;
-    for (int turns = 0; turns < 1'500; ++turns) {
+    for (int ticks = 0; ticks < 1'500; ++ticks) {
       for (std::uint32_t commands = below(12); commands > 0; --commands) {
         const Seconds delay{below(3) == 0 ? 0 : below(100'000)};
         if (below(5) < 3) {

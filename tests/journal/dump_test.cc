@@ -91,7 +91,7 @@ TEST_CASE("a dump has a line for each segment and each record") {
   CHECK(begins(lines[7], "journal.0000000002:0 segment"));
 }
 
-TEST_CASE("a dump says where damage is, and goes on behind it") {
+TEST_CASE("a dump prints where damage is, and continues after it") {
   TestDisk disk(TestDisk::Contents{{segment_name(1), removals(1).bytes()}});
   disk.flip(segment_name(1), 138);
   const Lines lines = lines_of(disk);
@@ -101,7 +101,7 @@ TEST_CASE("a dump says where damage is, and goes on behind it") {
   CHECK(begins(lines[3], "journal.0000000001:160 group number=11"));
 }
 
-TEST_CASE("a dump reads behind a damaged header, and not behind another version's") {
+TEST_CASE("a dump reads after a damaged header, and not after one of another version") {
   TestDisk disk(TestDisk::Contents{{segment_name(1), removals(1).bytes()}});
   disk.flip(segment_name(1), 20);
   Lines lines = lines_of(disk);
@@ -116,7 +116,7 @@ TEST_CASE("a dump reads behind a damaged header, and not behind another version'
   CHECK(lines == Lines{"journal.0000000001 has format version 9; this tubed reads version 1"});
 }
 
-TEST_CASE("a file that cannot be read is told of, and the others are printed") {
+TEST_CASE("a file that cannot be read is reported, and the others are printed") {
   TestDisk disk(TestDisk::Contents{{segment_name(1), removals(1).bytes()},
                                    {segment_name(2), removals(2).bytes()}});
   disk.fail_after(Operation::read, 0);
@@ -127,7 +127,7 @@ TEST_CASE("a file that cannot be read is told of, and the others are printed") {
   CHECK(begins(lines[0], "journal.0000000001 cannot be read: "));
 }
 
-TEST_CASE("a summary tells how the journal ended") {
+TEST_CASE("a summary says how the journal ended") {
   TestDisk none;
   CHECK(described(none) == "no segment: the journal is new\n");
   TestDisk disk(TestDisk::Contents{{segment_name(4), removals(4).batch(true).bytes()}});

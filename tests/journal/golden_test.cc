@@ -62,7 +62,7 @@ TestDisk golden_disk() {
 
 }  // namespace
 
-TEST_CASE("what is written is version 1, to the byte") {
+TEST_CASE("the format that is written is version 1, to the byte") {
   for (const auto& file : version_1()) {
     CAPTURE(file.first);
     CHECK((read_golden(file.first) == file.second));
@@ -86,13 +86,13 @@ TEST_CASE("the goldens name version 1, whose format reads them") {
 
 TEST_CASE("version 1 reads as the facts that were written") {
   TestDisk disk = golden_disk();
-  sample::Kept kept;
-  const auto found = examine(disk, kClock, kept, nullptr);
+  sample::Collected collected;
+  const auto found = examine(disk, kClock, collected, nullptr);
   REQUIRE(found);
   CHECK(found.value().directory == sample::kDirectory);
   CHECK(found.value().next_lsn == 10);
   CHECK(found.value().clean);
-  const std::vector<Fact> records = kept.facts();
+  const std::vector<Fact> records = collected.facts();
   const std::vector<Fact> facts = sample::every_fact();
   REQUIRE(records.size() == facts.size());
   for (std::size_t i = 0; i < facts.size(); ++i) {

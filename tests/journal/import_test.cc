@@ -178,7 +178,7 @@ TEST_CASE("binlogs are read in the order of their numbers") {
   CHECK(Recovered(disk).jobs.jobs() == jobs_of(golden_files("states")).jobs());
 }
 
-TEST_CASE("damage is told with its file and its place, and the directory stays as it was") {
+TEST_CASE("damage is reported with file and place, and the directory stays as it was") {
   Contents files = golden_files("states");
   files.at("binlog.3").resize(1999);
   TestDisk disk(files);
@@ -201,7 +201,7 @@ TEST_CASE("a torn end of the newest file is in the report") {
   check_finished(disk, files);
 }
 
-TEST_CASE("a marker without what it speaks of is told, and nothing changes") {
+TEST_CASE("a marker without its files is reported, and nothing changes") {
   for (const Contents& files : {Contents{{"import.begun", ""}}, Contents{{"import.done", ""}},
                                 Contents{{"import.begun", ""}, {"journal.0000000001", "begun"}},
                                 Contents{{"import.done", ""}, {"binlog.1", "not yet moved"}}}) {
@@ -213,7 +213,7 @@ TEST_CASE("a marker without what it speaks of is told, and nothing changes") {
   }
 }
 
-TEST_CASE("what an import that was cut off has written is written anew") {
+TEST_CASE("the output of an interrupted import is written again") {
   Contents files = golden_files("states");
   TestDisk disk(files);
   disk.place("import.begun", "");

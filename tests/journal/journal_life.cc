@@ -78,24 +78,24 @@ std::unique_ptr<engine::Engine> History::state_at(Lsn lsn, const WallClock& cloc
   TUBED_ASSERT(lsn >= first_);
   const Duration by = clock_.offset - clock.offset;
   auto engine = std::make_unique<engine::Engine>(Limits{});
-  for (const engine::RecordedFact& kept : before_.log())
-    engine->replay(now, shifted(kept.fact(), by));
-  for (const Told& told : facts_) {
-    if (told.lsn <= lsn) engine->replay(now, shifted(told.fact.fact(), by));
+  for (const engine::RecordedFact& fact : before_.log())
+    engine->replay(now, shifted(fact.fact(), by));
+  for (const Entry& entry : facts_) {
+    if (entry.lsn <= lsn) engine->replay(now, shifted(entry.fact.fact(), by));
   }
   return engine;
 }
 
 // --- ClientBooks
 
-void ClientBooks::note(const std::vector<ScriptedLoad::Told>& replies, Lsn lsn) {
-  for (const ScriptedLoad::Told& told : replies) {
-    if (told.removed) {
-      jobs_[told.id].removed_at = lsn;
+void ClientBooks::note(const std::vector<ScriptedLoad::Reply>& replies, Lsn lsn) {
+  for (const ScriptedLoad::Reply& reply : replies) {
+    if (reply.removed) {
+      jobs_[reply.id].removed_at = lsn;
       continue;
     }
-    if (jobs_.contains(told.id)) problem_ = "job " + text(told.id) + " was put twice";
-    jobs_[told.id] = {.body = told.body, .put_at = lsn};
+    if (jobs_.contains(reply.id)) problem_ = "job " + text(reply.id) + " was put twice";
+    jobs_[reply.id] = {.body = reply.body, .put_at = lsn};
   }
 }
 
@@ -265,7 +265,7 @@ void JournalLife::do_disk_work(std::uint64_t operations) {
   }
 }
 
-void JournalLife::turn() {
+void JournalLife::tick() {
   constexpr std::int64_t kMillisecond = 1'000'000;
   wall_ += static_cast<std::int64_t>(below(12) == 0 ? 3000 : below(300)) * kMillisecond;
   if (!failed_) load_.advance(now());
@@ -275,7 +275,7 @@ void JournalLife::turn() {
   for (std::uint64_t commands = below(8); commands > 0; --commands) {
     if (failed_ || journal_->congested()) break;
     load_.step(now(), may_put);
-    books_.note(load_.take_told(), journal_->appended());
+    books_.note(load_.take_replies(), journal_->appended());
   }
   end_tick();
   do_disk_work(below(5));

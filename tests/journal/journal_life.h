@@ -47,7 +47,7 @@ class History {
   std::unique_ptr<engine::Engine> state_at(Lsn lsn, const WallClock& clock, Time now) const;
 
  private:
-  struct Told {
+  struct Entry {
     engine::RecordedFact fact;
     Lsn lsn;
   };
@@ -55,14 +55,14 @@ class History {
   Lsn first_ = 0;
   WallClock clock_;
   engine::Recording before_;
-  std::deque<Told> facts_;
+  std::deque<Entry> facts_;
 };
 
 // The clients' own record of their jobs.
 class ClientBooks {
  public:
   // `lsn` is the position of the log at which the replies were made.
-  void note(const std::vector<ScriptedLoad::Told>& replies, Lsn lsn);
+  void note(const std::vector<ScriptedLoad::Reply>& replies, Lsn lsn);
   // Compares the queue with all changes acknowledged up to that position. Nothing: they agree.
   std::optional<std::string> check(const engine::Engine& engine, Lsn acknowledged) const;
   // Adopts the queue's state for changes that were not acknowledged: they are forgotten or
@@ -106,7 +106,7 @@ class JournalLife final : public FactSink, public JournalHost {
   // the machine went off meanwhile, or a problem was found.
   bool boot();
   // One tick of the loop; the disk does a random part of its operations.
-  void turn();
+  void tick();
   // Ends the process in an orderly way.
   void stop();
   // Ends the process at once.

@@ -14,14 +14,14 @@ namespace {
 std::string state_after(TestDisk& disk, Fate fate) {
   Random random(1);
   TestDisk next = disk.after_crash(random, fate);
-  auto queue = KeptQueue::open(next, {});
+  auto queue = JournaledQueue::open(next, {});
   REQUIRE(queue.ok());
   return (*queue)->state();
 }
 
 }  // namespace
 
-TEST_CASE("all facts of a turn go out in one write and, with always, one sync") {
+TEST_CASE("all facts of a tick go out in one write and, with always, one sync") {
   TestDisk disk;
   const auto queue = opened(disk);
   const auto writes = disk.count(Operation::write);
@@ -60,7 +60,7 @@ TEST_CASE("the first commit after a start is synced in every mode") {
     queue->put(100);
     queue->settle();
     TestDisk next(disk.durable_files());
-    auto after = KeptQueue::open(next, {});
+    auto after = JournaledQueue::open(next, {});
     REQUIRE(after.ok());
     CHECK((*after)->state() == first);
   }
@@ -101,7 +101,7 @@ TEST_CASE("how long commits take, and how many facts they carry") {
   CHECK_FALSE(counts.full);
 }
 
-TEST_CASE("what always has acknowledged survives a power loss") {
+TEST_CASE("with always, acknowledged changes survive a power loss") {
   TestDisk disk;
   const auto queue = opened(disk);
   for (int i = 0; i < 30; ++i) queue->put(100, 5, Seconds{i % 2 == 0 ? 0U : 1000U});
@@ -129,7 +129,7 @@ TEST_CASE("with an interval the kernel has it at once, and the disk when it has 
   CHECK(state_after(disk, Fate::power_loss) == queue->state());
 }
 
-TEST_CASE("in no mode does a killed server lose what it acknowledged") {
+TEST_CASE("in no mode does a killed server lose acknowledged changes") {
   for (const Duration sync : {Duration(0s), Duration(50ms), Duration::max()}) {
     TestDisk disk;
     const auto queue = opened(disk, {.sync = sync});
@@ -139,7 +139,7 @@ TEST_CASE("in no mode does a killed server lose what it acknowledged") {
   }
 }
 
-TEST_CASE("a change to always makes what is older durable first") {
+TEST_CASE("a change to always makes older facts durable first") {
   TestDisk disk;
   const auto queue = opened(disk, {.sync = Duration::max()});
   for (int i = 0; i < 300; ++i) queue->put(100);  // several segments
@@ -201,7 +201,7 @@ TEST_CASE("an orderly stop leaves a mark, and the disk has everything in every m
     CHECK(stopped);
     Random random(1);
     TestDisk next = disk.after_crash(random, Fate::power_loss);
-    auto again = KeptQueue::open(next, {});
+    auto again = JournaledQueue::open(next, {});
     REQUIRE(again.ok());
     CHECK((*again)->found().clean);
     CHECK((*again)->state() == queue->state());

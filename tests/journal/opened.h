@@ -5,13 +5,14 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/journal/kept_queue.h"
+#include "tests/journal/journaled_queue.h"
 
 namespace tubed::journal {
 
 // A queue whose first segment exists.
-inline std::unique_ptr<KeptQueue> opened(TestDisk& disk, const KeptQueue::Settings& settings = {}) {
-  auto queue = KeptQueue::open(disk, settings);
+inline std::unique_ptr<JournaledQueue> opened(TestDisk& disk,
+                                              const JournaledQueue::Settings& settings = {}) {
+  auto queue = JournaledQueue::open(disk, settings);
   REQUIRE(queue.ok());
   (*queue)->settle();
   return std::move(*queue);

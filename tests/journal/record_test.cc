@@ -102,7 +102,7 @@ TEST_CASE("every fact reads as it was written") {
   }
 }
 
-TEST_CASE("random facts read as they were written, one behind the other") {
+TEST_CASE("random facts read as they were written, one after the other") {
   std::mt19937_64 random(1);
   std::vector<Fact> facts;
   std::string bytes;
@@ -273,7 +273,7 @@ TEST_CASE("lengths must agree to the byte") {
   CHECK(parse(sealed(long_tube, kSeed)).reason == kBadLength);
 }
 
-TEST_CASE("a length beyond what is there is bad, however large") {
+TEST_CASE("a length beyond the end is bad, however large") {
   std::string bytes = encoded(Fact(Removed{.id = 1}));
   for (const std::uint32_t length : {17U, 24U, 0x7fffffffU, 0xfffffff8U, 0xffffffffU}) {
     store_little(bytes.data() + 4, length);

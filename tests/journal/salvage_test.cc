@@ -15,9 +15,9 @@ namespace tubed::journal {
 
 namespace {
 
+using sample::Collected;
 using sample::Image;
 using sample::kClock;
-using sample::Kept;
 
 using Ids = std::vector<JobId>;
 
@@ -46,7 +46,7 @@ struct Salvaged {
   }
 
   TestDisk copy;
-  Kept kept;
+  Collected kept;
   std::vector<std::string> lines;
   std::string error;
   SalvageReport report;
@@ -86,7 +86,7 @@ Ids without(std::initializer_list<JobId> lost) {
 
 }  // namespace
 
-TEST_CASE("of a whole journal nothing is lost") {
+TEST_CASE("nothing is lost of a whole journal") {
   TestDisk disk = whole_journal();
   const Salvaged salvaged(disk);
   CHECK(salvaged.ids == without({}));
@@ -110,7 +110,7 @@ TEST_CASE("every kind of fact is kept as it is") {
   }
 }
 
-TEST_CASE("behind damage it goes on at the next batch, and says what is lost") {
+TEST_CASE("after damage it continues at the next batch, and reports the loss") {
   const Image second = removals(2, 7, 12);
   TestDisk disk = whole_journal();
   const std::size_t fact = second.starts()[4];  // fact 9, in the batch of 9 and 10
@@ -168,7 +168,7 @@ TEST_CASE("segments that are missing are named, be they few or very many") {
   CHECK(salvaged.lines[0] == "journal.0000000002 is missing");
 }
 
-TEST_CASE("what compaction has removed is not missing") {
+TEST_CASE("segments that compaction has removed are not missing") {
   TestDisk disk = whole_journal();
   disk.lose(name(1));
   const Salvaged salvaged(disk);
@@ -192,7 +192,7 @@ TEST_CASE("a torn tail is lost up to its last byte, and unused space is no loss"
   CHECK(salvaged.lines.back() == "how many facts are lost is not known");
 }
 
-TEST_CASE("a hole of zeros is a loss when something stands behind it") {
+TEST_CASE("a hole of zeros is a loss if something follows it") {
   const Image second = removals(2, 7, 12);
   std::string image = second.bytes();
   std::fill_n(image.begin() + static_cast<long>(second.starts()[0]), second.starts()[3] - 64, '\0');
@@ -205,7 +205,7 @@ TEST_CASE("a hole of zeros is a loss when something stands behind it") {
   CHECK(salvaged.report.lost[0].range.reason == "nothing is written here, but something behind");
 }
 
-TEST_CASE("a batch that somebody has put into a body is not taken for one") {
+TEST_CASE("bytes of a batch in a body are not taken for a batch") {
   Image image(1, 0, 7);
   image.batch();
   // A body that contains a batch and a removal for exactly the offset at which they are written. A

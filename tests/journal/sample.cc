@@ -275,15 +275,15 @@ std::string sealed(std::string_view payload, std::uint32_t seed) {
   return record;
 }
 
-void Kept::record(std::uint64_t segment, std::uint64_t offset, std::size_t bytes,
-                  const Record& record) {
+void Collected::record(std::uint64_t segment, std::uint64_t offset, std::size_t bytes,
+                       const Record& record) {
   Entry entry{segment, offset, bytes, record, {}};
   if (const auto* added = fact_in<Added>(record)) entry.tube = added->tube;
   if (const auto* paused = fact_in<Paused>(record)) entry.tube = paused->tube;
   entries_.push_back(std::move(entry));
 }
 
-std::vector<Fact> Kept::facts() const {
+std::vector<Fact> Collected::facts() const {
   std::vector<Fact> facts;
   for (const Entry& entry : entries_) {
     const auto* fact = std::get_if<Fact>(&entry.record);
@@ -295,7 +295,7 @@ std::vector<Fact> Kept::facts() const {
   return facts;
 }
 
-std::vector<BatchHeader> Kept::batches() const {
+std::vector<BatchHeader> Collected::batches() const {
   std::vector<BatchHeader> batches;
   for (const Entry& entry : entries_) {
     if (const auto* batch = std::get_if<BatchHeader>(&entry.record)) batches.push_back(*batch);

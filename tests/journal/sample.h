@@ -72,7 +72,7 @@ class Image {
 std::string sealed(std::string_view payload, std::uint32_t seed);
 
 // Stores every record that it receives.
-class Kept final : public RecordSink {
+class Collected final : public RecordSink {
  public:
   struct Entry {
     std::uint64_t segment;

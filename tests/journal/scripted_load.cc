@@ -27,7 +27,7 @@ void ScriptedLoad::meet(engine::Engine& engine, FactSink& facts, Time now) {
   IdCollector there;
   engine.visit_durable(now, there);
   jobs_ = std::move(there.ids);
-  told_.clear();
+  replies_.clear();
   clients_.clear();
   for (std::size_t i = 0; i < kClients; ++i) {
     clients_.push_back({.session = engine.open()});
@@ -132,7 +132,7 @@ void ScriptedLoad::put(Client& client) {
                            .body = bytes};
   const JobId id = engine_->put(client.session, now_, job, *this);
   jobs_.push_back(id);
-  told_.push_back({.id = id, .body = body});
+  replies_.push_back({.id = id, .body = body});
 }
 
 void ScriptedLoad::reserve(Client& client) {
@@ -150,7 +150,7 @@ void ScriptedLoad::remove(Client& client) {
   const JobId id = some_held_job(client);
   if (!engine_->remove(client.session, now_, id, *this)) return;
   std::erase(jobs_, id);
-  told_.push_back({.id = id, .removed = true});
+  replies_.push_back({.id = id, .removed = true});
 }
 
 void ScriptedLoad::release(Client& client) {

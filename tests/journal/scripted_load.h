@@ -19,7 +19,7 @@ namespace tubed::journal {
 class ScriptedLoad final : public engine::Output {
  public:
   // The content of a reply that acknowledges a change.
-  struct Told {
+  struct Reply {
     JobId id = 0;
     bool removed = false;  // otherwise put
     std::string body = {};
@@ -42,7 +42,7 @@ class ScriptedLoad final : public engine::Output {
   void advance(Time now);
 
   // The acknowledgements since the last call.
-  std::vector<Told> take_told() { return std::exchange(told_, {}); }
+  std::vector<Reply> take_replies() { return std::exchange(replies_, {}); }
 
   void fact(const Fact& fact) override;
   void notice(const engine::Notice& notice) override;
@@ -85,7 +85,7 @@ class ScriptedLoad final : public engine::Output {
   Time now_;
   std::vector<Client> clients_;
   std::vector<JobId> jobs_;
-  std::vector<Told> told_;
+  std::vector<Reply> replies_;
 };
 
 }  // namespace tubed::journal

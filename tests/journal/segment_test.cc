@@ -131,7 +131,7 @@ TEST_CASE("a header that was cut or changed does not pass") {
   }
 }
 
-TEST_CASE("a reader walks from record to record up to what was never written") {
+TEST_CASE("a reader walks from record to record up to unused space") {
   Image image = sample_image();
   const auto facts = sample::every_fact();
   for (const std::size_t zeros : {0U, 1U, 8U, 1'000U}) {
@@ -170,7 +170,7 @@ TEST_CASE("of a segment cut anywhere a beginning is read, and then the cut") {
   }
 }
 
-TEST_CASE("with a byte changed anywhere, what stands before is read and the record is bad") {
+TEST_CASE("with a byte changed anywhere, earlier records are read and the record is bad") {
   const Image image = sample_image();
   std::string bytes = image.bytes();
   const Walk whole = walk(bytes);
@@ -189,7 +189,7 @@ TEST_CASE("with a byte changed anywhere, what stands before is read and the reco
   }
 }
 
-TEST_CASE("what an older file left on the disk does not pass") {
+TEST_CASE("remains of an older file on the disk are not accepted") {
   const Image older = sample_image(2);
   Image image(3, 100);
   image.batch().fact(Removed{.id = 1});
@@ -199,7 +199,7 @@ TEST_CASE("what an older file left on the disk does not pass") {
   CHECK(found.end.reason == "the record does not match its checksum");
 }
 
-TEST_CASE("a batch that stands in another place than it names is bad") {
+TEST_CASE("a batch that names another place than its own is bad") {
   const Image image = sample_image();
   const std::string first(image.bytes().substr(kSegmentHeaderBytes, kBatchHeaderBytes));
   const std::string twice = image.bytes() + first;
@@ -212,7 +212,7 @@ TEST_CASE("a batch that stands in another place than it names is bad") {
   CHECK_FALSE(reader.find_batch());
 }
 
-TEST_CASE("whole batches are found behind anything") {
+TEST_CASE("whole batches are found after any bytes") {
   const Image image = sample_image();
   const std::size_t second = image.starts()[5];
   std::string bytes = image.bytes();
@@ -282,7 +282,7 @@ TEST_CASE("batches are found one after the other") {
   CHECK_FALSE(reader.find_batch());
 }
 
-TEST_CASE("a directory's segments are listed oldest first, whatever lies beside them") {
+TEST_CASE("a directory's segments are listed oldest first, without other files") {
   TestDisk disk(TestDisk::Contents{{"journal.0000000010", "abc"},
                                    {"journal.0000000002", ""},
                                    {"journal.0000000011.new", "x"},

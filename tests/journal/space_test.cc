@@ -19,14 +19,14 @@ namespace {
 
 constexpr std::uint64_t kSegment = 64 << 10;
 
-void check_bound(TestDisk& disk, KeptQueue& queue) {
+void check_bound(TestDisk& disk, JournaledQueue& queue) {
   const LogStats counts = queue.journal().stats();
   REQUIRE(disk.total_bytes() <= 2 * counts.live_bytes + 2 * kSegment);
   REQUIRE(counts.file_bytes == disk.total_bytes());
 }
 
 // Puts until the journal has no room.
-std::vector<JobId> fill(KeptQueue& queue, std::size_t body_bytes) {
+std::vector<JobId> fill(JournaledQueue& queue, std::size_t body_bytes) {
   std::vector<JobId> jobs;
   while (queue.journal().has_room_for(body_bytes)) {
     jobs.push_back(queue.put(body_bytes));
@@ -47,7 +47,7 @@ class FullLife {
     settings_.sync = Duration::max();
     choose_segment_size(6);
     disk_.set_capacity(settings_.segment_bytes * (6 + below(40)));
-    commands_per_turn_ = 1 + below(60);
+    commands_per_tick_ = 1 + below(60);
     queue_ = opened(disk_, settings_);
     others_ = others;
     leaves_every_ = 20 + below(200);
@@ -59,7 +59,7 @@ class FullLife {
       const std::uint64_t body = below(2) == 0 ? largest_body_ : below(largest_body_);
       if (!queue_->journal().has_room_for(body)) break;
       jobs_.push_back(queue_->put(body));
-      if (i % commands_per_turn_ == 0) queue_->settle();
+      if (i % commands_per_tick_ == 0) queue_->settle();
     }
     queue_->settle();
     if (others_ != Others::none) disk_.eat_space();
@@ -72,7 +72,7 @@ class FullLife {
       REQUIRE(id != 0);
       queue_->engine().release(queue_->session(), queue_->now(), id, Priority(below(5)), Seconds{},
                                *queue_);
-      if (i % commands_per_turn_ == 0) queue_->settle();
+      if (i % commands_per_tick_ == 0) queue_->settle();
       if (below(500) == 0) queue_->pass(1s);
       if (others_ == Others::leave_a_little && below(leaves_every_) == 0) {
         disk_.leave_space(settings_.segment_bytes / 8 * (1 + below(3)));
@@ -118,19 +118,18 @@ class FullLife {
 
   std::mt19937_64 random_;
   TestDisk disk_;
-  KeptQueue::Settings settings_;
+  JournaledQueue::Settings settings_;
   std::uint64_t largest_body_ = 0;
-  std::uint64_t commands_per_turn_ = 0;
+  std::uint64_t commands_per_tick_ = 0;
   Others others_ = Others::none;
   std::uint64_t leaves_every_ = 0;  // the approximate number of commands
-  std::unique_ptr<KeptQueue> queue_;
+  std::unique_ptr<JournaledQueue> queue_;
   std::deque<JobId> jobs_;
 };
 
 }  // namespace
 
-TEST_CASE("on a full disk nothing but puts waits, whatever the sizes" *
-          doctest::test_suite("slow")) {
+TEST_CASE("on a full disk only puts wait, for all sizes" * doctest::test_suite("slow")) {
   for (std::uint64_t seed = 1; seed <= 60 / kOneIn; ++seed) {
     CAPTURE(seed);
     FullLife life(seed);
@@ -167,7 +166,7 @@ TEST_CASE("nothing but puts waits where another process takes each byte that is 
 }
 
 // The disk refuses space in the middle of a segment repeatedly, so that some segments remain short.
-TEST_CASE("nothing but puts waits where another process leaves a little of what is given back" *
+TEST_CASE("only puts wait where another process leaves a little of the freed space" *
           doctest::test_suite("slow")) {
   for (std::uint64_t seed = 1; seed <= 60 / kOneIn; ++seed) {
     CAPTURE(seed);
@@ -309,7 +308,7 @@ TEST_CASE("on a full disk deletes go on, and with the space puts come back") {
   CHECK(fill(*queue, 200).size() + 10 > jobs.size());
 }
 
-TEST_CASE("puts come back when somebody else makes room on the disk") {
+TEST_CASE("puts are accepted again when another process frees space") {
   TestDisk disk;
   disk.set_capacity(10 * kSegment);
   const auto queue = opened(disk, {.segment_bytes = kSegment});
@@ -385,7 +384,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a start on a full disk serves what is there and refuses puts") {
+TEST_CASE("a start on a full disk serves its jobs and refuses puts") {
   TestDisk disk;
   disk.set_capacity(10 * kSegment);
   auto queue = opened(disk, {.segment_bytes = kSegment});
@@ -399,7 +398,7 @@ TEST_CASE("a start on a full disk serves what is there and refuses puts") {
   }
 }
 
-TEST_CASE("a start on a disk that has no room to give back space leaves what is of no use") {
+TEST_CASE("a start on a disk without room to free space leaves unused files") {
   TestDisk disk;
   auto queue = opened(disk, {.segment_bytes = kSegment});
   for (int i = 0; i < 300; ++i) {
@@ -431,14 +430,14 @@ TEST_CASE("a start on a disk that has no room to give back space leaves what is 
   // A torn tail has to be cut, and a failure of that is an error.
   disk.place(segment, image + std::string(kSegment, '\0'));
   disk.fail_after(Operation::truncate, 0);
-  CHECK_FALSE(KeptQueue::open(disk, {.segment_bytes = kSegment}).ok());
+  CHECK_FALSE(JournaledQueue::open(disk, {.segment_bytes = kSegment}).ok());
   TestDisk torn(TestDisk::Contents{{segment_name(1), disk.contents(segment_name(1)) + "torn"}});
   torn.fail_after(Operation::truncate, 0, Outcome::Kind::no_space, "No space left on device");
-  CHECK_FALSE(KeptQueue::open(torn, {.segment_bytes = kSegment}).ok());
-  CHECK(KeptQueue::open(torn, {.segment_bytes = kSegment}).ok());
+  CHECK_FALSE(JournaledQueue::open(torn, {.segment_bytes = kSegment}).ok());
+  CHECK(JournaledQueue::open(torn, {.segment_bytes = kSegment}).ok());
 }
 
-TEST_CASE("in no mode does an older segment go before its successor holds a batch on the disk" *
+TEST_CASE("in no mode is a segment removed before its successor has a batch on the disk" *
           doctest::test_suite("slow")) {
   for (const Duration sync : {Duration(0s), Duration(50ms), Duration::max()}) {
     // The first segment's last job is removed when the second segment is filled to different
@@ -459,7 +458,7 @@ TEST_CASE("in no mode does an older segment go before its successor holds a batc
         queue->settle();
         Random random(body);
         TestDisk next = disk.after_crash(random, Fate::power_loss);
-        const auto again = KeptQueue::open(next, {.segment_bytes = 4096});
+        const auto again = JournaledQueue::open(next, {.segment_bytes = 4096});
         const std::string error = again.ok() ? "" : again.error().message;
         REQUIRE_MESSAGE(again.ok(), error);
       }

@@ -92,7 +92,7 @@ TEST_CASE("a background operation is done when it is run, and completes outside 
   CHECK_FALSE(disk.run_one());
 }
 
-TEST_CASE("what a completion asks for is done by run_all as well") {
+TEST_CASE("operations that a completion starts are done by run_all as well") {
   TestDisk disk;
   const FileId file = create(disk, "a", 8);
   Ends ends;
@@ -123,7 +123,8 @@ TEST_CASE("operations are done in order, and shuffled only from file to file") {
                       {"a1", "a2", "b1"}, {"a1", "b1", "a2"}, {"b1", "a1", "a2"}});
 }
 
-TEST_CASE("what was not synced is kept, lost or torn by a power loss, and kept by a kill") {
+TEST_CASE(
+    "writes that were not synced are kept, lost or torn by a power loss, and kept by a kill") {
   const std::string text(3000, 'x');
   std::set<std::string> images;
   bool sectors_alone = false;
@@ -168,7 +169,7 @@ TEST_CASE("two writes that were not synced may survive in any combination") {
   CHECK(images == std::set<std::string>{"\0\0"s, "1\0"s, "\0"s + "2"s, "12"s});
 }
 
-TEST_CASE("what a sync has covered survives, and it covers only what was written before it") {
+TEST_CASE("a sync covers only writes that ended before it") {
   std::set<std::string> images;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     TestDisk disk;
@@ -185,7 +186,7 @@ TEST_CASE("what a sync has covered survives, and it covers only what was written
   CHECK(images == std::set<std::string>{"1\0"s, "12"s});
 }
 
-TEST_CASE("a growth that was not synced is kept or lost, and with it what was written there") {
+TEST_CASE("a growth that was not synced is kept or lost, with the writes there") {
   std::set<std::size_t> sizes;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     TestDisk disk;
@@ -201,7 +202,7 @@ TEST_CASE("a growth that was not synced is kept or lost, and with it what was wr
   CHECK(sizes.contains(16));
 }
 
-TEST_CASE("a creation is there whole or not at all, whenever the machine goes off") {
+TEST_CASE("a created file exists whole or not at all, whenever the machine goes off") {
   const std::string whole = std::string("head") + std::string(4, '\0');
   const auto states = states_after([](TestDisk&) {},
                                    [](TestDisk& disk) {
@@ -219,7 +220,8 @@ TEST_CASE("a creation is there whole or not at all, whenever the machine goes of
   CHECK(states.contains({{"a", whole}}));
 }
 
-TEST_CASE("a stored file is there whole or not at all; moved and removed ones are here or there") {
+TEST_CASE(
+    "a stored file exists whole or not at all; moved and removed files in one state or the other") {
   const auto some_file = [](TestDisk& disk) { disk.place("a", "old"); };
   for (const TestDisk::Contents& files :
        states_after(some_file, [](TestDisk& disk) { (void)disk.store("b", "new").ok(); })) {
@@ -305,7 +307,7 @@ TEST_CASE("once the machine is off nothing is done and nothing completes") {
   disk.close(file);
 }
 
-TEST_CASE("operations under way have come any way at a crash, the sync of one included") {
+TEST_CASE("operations in progress may have done any of their steps at a crash, a sync included") {
   std::set<std::string> images;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     TestDisk disk;
@@ -319,7 +321,7 @@ TEST_CASE("operations under way have come any way at a crash, the sync of one in
   CHECK(images == std::set<std::string>{"head", "1234", "head b", "1234 b"});
 }
 
-TEST_CASE("what only a kill has left is still not durable") {
+TEST_CASE("writes that a kill has left are still not durable") {
   bool lost = false;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     TestDisk disk;
@@ -377,7 +379,7 @@ TEST_CASE("a write that fails has written a part; one without space has written 
   CHECK(disk.durable_files()["a"].find('x') == std::string::npos);
 }
 
-TEST_CASE("what a failed sync should have covered is not made durable by the next one") {
+TEST_CASE("writes of a failed sync are not made durable by the next sync") {
   bool lost = false;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     TestDisk disk;
@@ -427,7 +429,7 @@ TEST_CASE("no file replaces another") {
   CHECK(disk.files() == TestDisk::Contents{{"a", "1"}, {"b", "2"}});
 }
 
-TEST_CASE("it counts and logs what was done") {
+TEST_CASE("it counts and logs operations") {
   TestDisk disk;
   const FileId file = create(disk, "a", 8);
   disk.write(file, 4, {"ab", "c"}, Sync::yes, [](const Outcome&) {});

@@ -1,4 +1,4 @@
-#include "tests/journal/kept_queue.h"
+#include "tests/journal/journaled_queue.h"
 
 #include <fmt/format.h>
 
@@ -33,8 +33,9 @@ class StateText final : public FactSink {
 
 }  // namespace
 
-Result<std::unique_ptr<KeptQueue>> KeptQueue::open(TestDisk& disk, const Settings& settings) {
-  std::unique_ptr<KeptQueue> queue(new KeptQueue(disk));
+Result<std::unique_ptr<JournaledQueue>> JournaledQueue::open(TestDisk& disk,
+                                                             const Settings& settings) {
+  std::unique_ptr<JournaledQueue> queue(new JournaledQueue(disk));
   engine::Replay replay(queue->engine_, queue->now_);
   Restorer restorer(replay);
   auto found = examine(disk, settings.clock, restorer, nullptr);
@@ -50,7 +51,7 @@ Result<std::unique_ptr<KeptQueue>> KeptQueue::open(TestDisk& disk, const Setting
   return queue;
 }
 
-Options KeptQueue::options(const Settings& settings) {
+Options JournaledQueue::options(const Settings& settings) {
   return {.sync = settings.sync,
           .segment_bytes = settings.segment_bytes,
           .max_bytes = settings.max_bytes,
@@ -58,13 +59,13 @@ Options KeptQueue::options(const Settings& settings) {
           .clock = settings.clock};
 }
 
-void KeptQueue::pass(Duration duration) {
+void JournaledQueue::pass(Duration duration) {
   now_ += duration;
   engine_.advance(now_, *this);
   settle();
 }
 
-void KeptQueue::settle() {
+void JournaledQueue::settle() {
   do {
     moved_ = false;
     while (journal_->flush()) {
@@ -73,11 +74,11 @@ void KeptQueue::settle() {
   } while (moved_ && !failed());
 }
 
-JobId KeptQueue::put(std::size_t body_bytes, Priority priority, Seconds delay) {
+JobId JournaledQueue::put(std::size_t body_bytes, Priority priority, Seconds delay) {
   return put_body(std::string(body_bytes, 'b'), priority, delay);
 }
 
-JobId KeptQueue::put_body(const std::string& body, Priority priority, Seconds delay) {
+JobId JournaledQueue::put_body(const std::string& body, Priority priority, Seconds delay) {
   TUBED_ASSERT(engine_.claim_memory(static_cast<std::uint32_t>(body.size())));
   return engine_.put(
       session_, now_,
@@ -85,7 +86,7 @@ JobId KeptQueue::put_body(const std::string& body, Priority priority, Seconds de
       *this);
 }
 
-JobId KeptQueue::reserve() {
+JobId JournaledQueue::reserve() {
   reserved_ = 0;
   if (const auto given = engine_.reserve(session_, now_, {.limit = Duration::zero()})) {
     notice(*given);
@@ -94,11 +95,11 @@ JobId KeptQueue::reserve() {
   return reserved_;
 }
 
-void KeptQueue::notice(const engine::Notice& notice) {
+void JournaledQueue::notice(const engine::Notice& notice) {
   if (notice.kind == engine::Notice::Kind::reserved) reserved_ = notice.job;
 }
 
-std::string KeptQueue::state() {
+std::string JournaledQueue::state() {
   StateText state;
   engine_.visit_durable(now_, state);
   return state.text;

@@ -1,4 +1,4 @@
-// KeptQueue: an engine with a journal on a test disk, in virtual time.
+// JournaledQueue: an engine with a journal on a test disk, in virtual time.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace tubed::journal {
 
-class KeptQueue final : public engine::Output, public JournalHost {
+class JournaledQueue final : public engine::Output, public JournalHost {
  public:
   // The start of each queue's own monotonic clock.
   static constexpr Time kStart{std::chrono::hours(1)};
@@ -25,7 +25,7 @@ class KeptQueue final : public engine::Output, public JournalHost {
   };
 
   // Recovers the contents of the disk. The error is recovery's.
-  static Result<std::unique_ptr<KeptQueue>> open(TestDisk& disk, const Settings& settings);
+  static Result<std::unique_ptr<JournaledQueue>> open(TestDisk& disk, const Settings& settings);
 
   engine::Engine& engine() { return engine_; }
   Journal& journal() { return *journal_; }
@@ -79,7 +79,7 @@ class KeptQueue final : public engine::Output, public JournalHost {
   }
 
  private:
-  explicit KeptQueue(TestDisk& disk) : disk_(disk), engine_(Limits{}) {}
+  explicit JournaledQueue(TestDisk& disk) : disk_(disk), engine_(Limits{}) {}
   static Options options(const Settings& settings);
 
   TestDisk& disk_;
