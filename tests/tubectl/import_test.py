@@ -107,7 +107,7 @@ class ImportTest(TransferTest):
                 behind = b"".join(line(body=str(i)) for i in range(100_000))
                 errors = self.run_tubectl(server, "import", "--rest", path,
                                           stdin=line(body="1") + bad + behind)[2]
-                self.assertIn(f"it and what is behind it is in {path}", errors)
+                self.assertIn(f"this line and all later lines are in {path}", errors)
                 self.assertEqual(path.read_bytes(), bad + behind)
                 self.assertIn("File exists", self.refused(IO, server, "import", "--rest", path))
                 path.unlink()
@@ -123,7 +123,7 @@ class ImportTest(TransferTest):
         rest = self.directory / "rest.jsonl"
         self.assertEqual(self.refused(FAILURE, server, "import", "--rest", rest, stdin=text),
                          "tubectl: line 5: the server has no room (OUT_OF_MEMORY); before it 4 jobs "
-                         f"were imported (it and what is behind it is in {rest})\n")
+                         f"were imported (this line and all later lines are in {rest})\n")
         self.assertEqual(sorted(self.jobs(server, 20)), ["a", "b"])
         self.assertEqual(sum(self.counts(server, "a")), 2)
         roomy = self.tubed()
@@ -270,7 +270,7 @@ class FailingTargetTest(TransferTest):
             finally:
                 target.close()
             self.assertEqual(code, UNAVAILABLE)
-            self.assertIn(f"(it and what is behind it is in {rest})\n", errors)
+            self.assertIn(f"(this line and all later lines are in {rest})\n", errors)
             self.assert_all_in(rest, 1000)
             rest.unlink()
 

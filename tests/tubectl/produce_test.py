@@ -190,7 +190,7 @@ class Put(TubectlTest):
         lines[299] = b"x" * (5 << 20) + b"\n"
         why = self.refused(FAILURE, server, "put", "--lines", stdin=b"".join(lines))
         told = re.search(r"line 300: .*OUT_OF_MEMORY\); 299 jobs were inserted before"
-                         r"(?:, and (\d+) behind it)?", why)
+                         r"(?:, and (\d+) after it)?", why)
         self.assertIsNotNone(told, why)
         behind = int(told[1] or 0)
         self.assertEqual(self.client(server).stats()["current-jobs-ready"], 299 + behind)
@@ -202,7 +202,7 @@ class Put(TubectlTest):
         self.addCleanup(server.close)
         why = self.refused(FAILURE, server.address, "put", "--lines", stdin=b"a\nb\nc\n")
         self.assertRegex(why, r"line 2: .* has buried it \(BURIED 2\); 1 job was inserted "
-                              "before, and 1 behind it")
+                              "before, and 1 after it")
 
     def test_one_job_that_was_buried(self):
         server = ScriptedServer([b"BURIED 9\r\n"])

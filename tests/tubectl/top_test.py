@@ -296,7 +296,7 @@ class TopTest(TubectlTest):
         terminal.write("K")
         terminal.type("Enter")
         terminal.wait_for_text("not done: wait until the server has answered")
-        terminal.wait_for_text("NO SERVER", "not done: there is no server to tell")
+        terminal.wait_for_text("NO SERVER", "not done: no server is connected")
         daemon.thaw()
         terminal.wait_for_text("serving")
         terminal.write("p9")

@@ -271,7 +271,7 @@ class Connections(WorkTest):
         code, errors = self.wait_for_end(process)
         self.assertEqual(code, DONE)
         self.assertRegex(errors, r"^tubectl: job 7 of default: lost, exit code 0 after [0-9.]+ s: "
-                                 "tubectl was told to end before the server had answered\n$")
+                                 "tubectl was ended before the server answered\n$")
 
 
 if __name__ == "__main__":

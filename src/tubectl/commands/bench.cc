@@ -154,7 +154,7 @@ Result<int> run_bench(BenchOptions& options) {
 constexpr std::array kBenchOptions{
     option<&BenchOptions::work>({.names = "WORKLOAD",
                                  .type = choice("WORKLOAD", kWorkloads),
-                                 .help = "What it does; see below",
+                                 .help = "The workload; see below",
                                  .required = true}),
     server_option<&BenchOptions::server>(),
     kMaxReplyOption,
@@ -191,14 +191,15 @@ constexpr std::array kBenchOptions{
     option<&BenchOptions::seconds>(
         {.names = "--seconds",
          .type = time(0.001, kLongestRun),
-         .help = "Measure for so long (reserve: until all jobs are gone)",
+         .help = "Measure for this time (reserve: until all jobs are gone)",
          .shows_default = true,
          .default_text = "3"}),
     option<&BenchOptions::jobs>(
         {.names = "--jobs",
          .type = count(1, 1'000'000'000'000),
-         .help = "End after so many jobs, all of them measured; --seconds may end it sooner. "
-                 "reserve: how many jobs there are [100000]"}),
+         .help =
+             "End after this number of jobs, all of them measured; --seconds may end it sooner. "
+             "reserve: how many jobs there are [100000]"}),
     option<&BenchOptions::warm_up>(
         {.names = "--warm-up",
          .type = time(0, kLongestRun),

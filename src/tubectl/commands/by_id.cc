@@ -210,8 +210,12 @@ constexpr OptionRow kPriority =
 
 constexpr std::array kDeleteOptions{kIds, kServer, kMaxReplyOption, kJson};
 constexpr std::array kReleaseOptions{
-    kIds,  kServer,   kMaxReplyOption,
-    kJson, kPriority, delay_option<&ByIdOptions::delay>("Make them ready after so long [at once]")};
+    kIds,
+    kServer,
+    kMaxReplyOption,
+    kJson,
+    kPriority,
+    delay_option<&ByIdOptions::delay>("Make them ready after this time [at once]")};
 constexpr std::array kBuryOptions{kIds, kServer, kMaxReplyOption, kJson, kPriority};
 constexpr std::array kKickOptions{
     ids_option<&ByIdOptions::ids>(true),
@@ -219,9 +223,9 @@ constexpr std::array kKickOptions{
     kMaxReplyOption,
     kJson,
     option<&ByIdOptions::tube>(
-        {.names = "-t,--tube", .type = kTube, .help = "Kick so many jobs of this tube"}),
+        {.names = "-t,--tube", .type = kTube, .help = "Kick this number of jobs of the tube"}),
     option<&ByIdOptions::all>(
-        {.names = "--all", .help = "With --tube: all buried jobs, or else all delayed ones"})};
+        {.names = "--all", .help = "With --tube: all buried jobs, or else all delayed jobs"})};
 
 }  // namespace
 

@@ -151,7 +151,7 @@ constexpr std::array kClearOptions{
     option<&ClearOptions::older_than>(
         {.names = "--older-than",
          .type = seconds(UINT64_MAX),
-         .help = "Only jobs that were put so long ago; looks at every id"}),
+         .help = "Only jobs that were put at least this time ago; queries every id"}),
     option<&ClearOptions::to>({.names = "--to",
                                .type = count(1, UINT64_MAX, "ID"),
                                .help = "With --older-than: end with this id [the newest]",

@@ -94,7 +94,7 @@ std::string doubt(const client::StatsBlock& stats, int connection) {
   const auto hostname = stats.text("hostname");
   const std::uint64_t process = stats.count("pid");
   if (!hostname || process == 0 || !stats.text("draining")) {
-    return "the server does not tell its hostname, its pid and whether it drains";
+    return "the server does not report its hostname, its pid and whether it drains";
   }
   if (*hostname != our_hostname() || !is_local(connection)) {
     return fmt::format("the server is on {}, or in a container, and not here", *hostname);

@@ -293,7 +293,7 @@ constexpr std::array kExportOptions{
                                     .excludes = {"--reserved", "--from", "--to"}}),
     option<&ExportOptions::file>(
         {.names = "-o,--output", .type = kFile, .help = "Write to this file [standard output]"}),
-    json_option<&ExportOptions::json>("What it does in any case"),
+    json_option<&ExportOptions::json>("Always done"),
 };
 
 }  // namespace

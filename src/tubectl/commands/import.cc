@@ -134,7 +134,8 @@ class Import {
     if (rest_.wanted()) {
       const auto saved = save_rest();
       if (!saved) code = fail(kExitIo, saved.error().message);
-      if (rest_.used()) hint = fmt::format(" (it and what is behind it is in {})", rest_.name());
+      if (rest_.used())
+        hint = fmt::format(" (this line and all later lines are in {})", rest_.name());
     }
     fail(failure_->code, fmt::format("line {}: {}; before it {} imported{}", failure_->line,
                                      failure_->reason, jobs_were(imported_.total()), hint));
@@ -241,8 +242,7 @@ class Import {
     const auto stay = deleted ? std::ranges::count(deleted.value(), false)
                               : static_cast<std::ptrdiff_t>(early.size());
     if (stay == 0) return "";
-    return fmt::format(" ({} behind it came through)",
-                       jobs_in_words(static_cast<std::uint64_t>(stay)));
+    return fmt::format(" ({} after it were put)", jobs_in_words(static_cast<std::uint64_t>(stay)));
   }
 
   void give_up(int code, std::uint64_t line, std::string reason) {
@@ -314,14 +314,15 @@ Result<int> run_import(const ImportOptions& options) {
 constexpr std::array kImportOptions{
     option<&ImportOptions::file>({.names = "FILE",
                                   .type = kFile,
-                                  .help = "What to read; - is standard input",
+                                  .help = "The file to read; - is standard input",
                                   .shows_default = true}),
     server_option<&ImportOptions::server>(),
     kMaxReplyOption,
     option<&ImportOptions::tube>(
         {.names = "-t,--tube", .type = kTube, .help = "Put all into this tube [their own]"}),
-    option<&ImportOptions::skip>(
-        {.names = "--skip", .type = count(0), .help = "Pass over so many lines at the beginning"}),
+    option<&ImportOptions::skip>({.names = "--skip",
+                                  .type = count(0),
+                                  .help = "Skip this number of lines at the beginning"}),
     option<&ImportOptions::rest>({.names = "--rest",
                                   .type = kFile,
                                   .help = "Write what could not be imported to this new file"}),

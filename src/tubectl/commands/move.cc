@@ -151,7 +151,7 @@ constexpr std::array kMoveOptions{
     kMaxReplyOption,
     state_option<&MoveOptions::states>(),
     option<&MoveOptions::count>(
-        {.names = "--count", .type = count(1), .help = "Move so many at most [all]"}),
+        {.names = "--count", .type = count(1), .help = "Move at most this number of jobs [all]"}),
     json_option<&MoveOptions::json>(),
 };
 

@@ -43,12 +43,12 @@ constexpr std::array kPauseOptions{
 }  // namespace
 
 const Subcommand& pause_command() {
-  static constexpr Subcommand kCommand =
-      runs<PauseOptions, run_pause>({.name = "pause",
-                                     .group = kControlGroup,
-                                     .summary = "Let nobody reserve jobs of a tube for a while",
-                                     .options = kPauseOptions,
-                                     .footer = R"(examples:
+  static constexpr Subcommand kCommand = runs<PauseOptions, run_pause>(
+      {.name = "pause",
+       .group = kControlGroup,
+       .summary = "Pause a tube: none of its jobs is reserved for a while",
+       .options = kPauseOptions,
+       .footer = R"(examples:
   tubectl pause mail 1h
   tubectl pause mail --end)"});
   return kCommand;

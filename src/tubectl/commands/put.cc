@@ -146,7 +146,7 @@ class PutLines {
   int report_refused() const {
     std::string message =
         fmt::format("{}; {} inserted before", why_, jobs_were(inserted_ - behind_));
-    if (behind_ > 0) message += fmt::format(", and {} behind it, which were on their way", behind_);
+    if (behind_ > 0) message += fmt::format(", and {} after it, which were on their way", behind_);
     return fail(code_, message);
   }
 
@@ -245,7 +245,7 @@ constexpr std::array kPutOptions{
     priority_option<&PutOptions::priority>("Smaller is more urgent [1024]"),
     option<&PutOptions::delay>({.names = "-d,--delay",
                                 .type = seconds(),
-                                .help = "Ready after so long",
+                                .help = "Ready after this time",
                                 .shows_default = true}),
     option<&PutOptions::ttr>({.names = "--ttr",
                               .type = seconds(),

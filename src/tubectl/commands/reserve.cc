@@ -172,10 +172,10 @@ constexpr std::array kReserveOptions{
     option<&ReserveOptions::timeout>(
         {.names = "--timeout",
          .type = seconds(),
-         .help = "Wait so long for each job; 0 only looks [for ever]"}),
+         .help = "Wait at most this time for each job; 0 does not wait [no limit]"}),
     option<&ReserveOptions::count>({.names = "-n,--count",
                                     .type = count(1, UINT32_MAX),
-                                    .help = "So many jobs",
+                                    .help = "Number of jobs",
                                     .shows_default = true}),
     option<&ReserveOptions::deletes>({.names = "--delete", .help = "Then delete them"}),
     option<&ReserveOptions::releases>(
@@ -186,7 +186,7 @@ constexpr std::array kReserveOptions{
         "With --release or --bury: a new priority [the job's own]"),
     option<&ReserveOptions::delay>({.names = "-d,--delay",
                                     .type = seconds(),
-                                    .help = "With --release: ready after so long [at once]",
+                                    .help = "With --release: ready after this time [at once]",
                                     .needs = "--release"}),
     json_option<&ReserveOptions::json>(),
     raw_option<&ReserveOptions::raw>(),

@@ -137,7 +137,7 @@ class IdleWait {
     if (std::exchange(first_, false) && started_by(connected_, server)) {
       return fail(kExitFailure,
                   "wait-idle: the server has only just started, for this connection: it is not the "
-                  "one that was to become idle");
+                  "server that was busy");
     }
     if (draining_ && !draining) {
       return fail(
@@ -171,11 +171,12 @@ constexpr std::array kIdleOptions{
         {.names = "--all", .help = "Wait until none is delayed, too", .excludes = {"--held"}}),
     option<&IdleOptions::draining>(
         {.names = "--draining",
-         .help = "The server was drained before: one that does not drain is another one, and none "
-                 "at all has ended"}),
+         .help =
+             "The server was drained before: a server that does not drain is another server; if "
+             "none listens, it has ended"}),
     option<&IdleOptions::timeout>({.names = "--timeout",
                                    .type = time(0, 1e7),
-                                   .help = "Give up after so long; 0 only looks [never]"}),
+                                   .help = "Give up after this time; 0 checks once [never]"}),
 };
 
 constexpr std::string_view kIdleFooter =

@@ -127,7 +127,7 @@ constexpr std::array kWorkOptions{
     option<&WorkOptions::program>(
         {.names = "COMMAND",
          .type = {ValueType::Kind::command, "COMMAND"},
-         .help = "What to run; write -- before it, its own arguments behind it",
+         .help = "The command to run; write -- before it, and its own arguments after it",
          .required = true}),
     server_option<&WorkOptions::server>(),
     kMaxReplyOption,
@@ -143,7 +143,7 @@ constexpr std::array kWorkOptions{
          .shows_default = true}),
     option<&WorkOptions::on_failure>({.names = "--on-failure",
                                       .type = choice("FATE", kFailureActions),
-                                      .help = "What becomes of a job whose COMMAND failed",
+                                      .help = "The action for a job whose COMMAND failed",
                                       .shows_default = true}),
     option<&WorkOptions::plan, &work::Plan::policy, &work::Policy::retries>(
         {.names = "--retries",
@@ -176,11 +176,11 @@ constexpr std::array kWorkOptions{
     option<&WorkOptions::limits, &work::RunLimits::jobs>(
         {.names = "--count",
          .type = count(1, 1'000'000'000'000),
-         .help = "End when COMMAND has run so often"}),
+         .help = "End after this number of runs of COMMAND"}),
     option<&WorkOptions::plan, &work::Plan::wait_seconds>(
         {.names = "--exit-when-idle",
          .type = seconds(),
-         .help = "End when no job has come for so long; 0: when none is ready"}),
+         .help = "End when no job was ready for this time; 0: when none is ready"}),
     option<&WorkOptions::limits, &work::RunLimits::wait_for_server>(
         {.names = "--wait",
          .help = "Wait for the server at the beginning too, as when it goes away later"}),

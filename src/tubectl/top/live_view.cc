@@ -112,7 +112,7 @@ class LiveView {
 
   void take_order(Order order) {
     if (model_.trouble()) {
-      view_.show_message("there is no server to tell");
+      view_.show_message("no server is connected");
     } else if (order_) {
       view_.show_message("not done: wait until the server has answered");
     } else {
@@ -122,8 +122,7 @@ class LiveView {
 
   // An order is not carried out long after it was given.
   void drop_order() {
-    if (std::exchange(order_, std::nullopt))
-      view_.show_message("not done: there is no server to tell");
+    if (std::exchange(order_, std::nullopt)) view_.show_message("not done: no server is connected");
   }
 
   void take_signals() {
@@ -141,7 +140,8 @@ class LiveView {
     if (!result) return;
     if (!*result) {
       model_.lost(fmt::format("{}; trying again", result->error().message));
-      if (ordered_) view_.show_message("the server went away: nobody knows whether that was done");
+      if (ordered_)
+        view_.show_message("the connection was lost: it is unknown whether that was done");
       drop_order();
       return;
     }

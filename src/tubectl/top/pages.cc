@@ -117,7 +117,7 @@ std::vector<Line> compose_help(std::size_t columns) {
       {"h ?", "this help"},
       {"q", "quit"},
       {"", ""},
-      {"puts/s ...", "what happened since the last look"},
+      {"puts/s ...", "rates since the last query"},
       {"graphs", "newest right; the largest is full height"},
   }};
   std::vector<Line> lines{title("  KEYS", columns)};

@@ -124,7 +124,7 @@ void View::press_character(char character, Model& model) {
       frozen_ = !frozen_;
       break;
     default:
-      message_ = "h tells what the keys do";
+      message_ = "h lists the keys";
   }
 }
 

@@ -89,7 +89,7 @@ void Worker::reserve() {
 void Worker::leave() {
   TUBED_ASSERT(state_ != State::running);
   if (state_ == State::settling) {
-    finish("lost", "tubectl was told to end before the server had answered");
+    finish("lost", "tubectl was ended before the server answered");
   }
   connection_watch_.reset();
   connection_.reset();
@@ -280,7 +280,7 @@ void Worker::take_ending(TimePoint now) {
     finish("lost", job_.report.why);
   } else if (job_.goes_back) {
     // To close the connection leaves its priority and its counts as they are.
-    finish("returned", "tubectl was told to end");
+    finish("returned", "tubectl was ended");
     leave();
   } else {
     settle(decide(plan_.policy, *job_.report.ending, job_.releases));
