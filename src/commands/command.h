@@ -15,7 +15,7 @@
 #include <variant>
 
 #include "base/bytes.h"
-#include "commands/tube_list.h"
+#include "commands/tube_list_cache.h"
 #include "engine/engine.h"
 #include "protocol/answer.h"
 #include "protocol/arguments.h"
@@ -50,9 +50,9 @@ struct KickOperation {
   std::uint64_t moved = 0;
 };
 struct TubeListOperation {
-  std::uint64_t refreshes = 0;                     // slices that brought the list up to date
-  std::shared_ptr<const TubeList::Snapshot> list;  // null while it is brought up to date
-  std::size_t written = 0;                         // parts of it
+  std::uint64_t refreshes = 0;                          // slices that brought the list up to date
+  std::shared_ptr<const TubeListCache::Snapshot> list;  // null while it is brought up to date
+  std::size_t written = 0;                              // parts of it
 };
 using Operation = std::variant<std::monostate, KickOperation, TubeListOperation>;
 

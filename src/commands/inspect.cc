@@ -72,9 +72,10 @@ Answer stats_tube(Context& context, const TubeArguments& arguments) {
 Answer list_tubes(Context& context, Operation& operation, const NoArguments&) {
   if (!in_progress(operation)) operation = TubeListOperation();
   auto& [refreshes, list, written] = std::get<TubeListOperation>(operation);
-  TubeList& tubes = context.service.tube_list();
+  TubeListCache& tubes = context.service.tube_list_cache();
   if (list == nullptr) {
-    const bool may_slice = refreshes * TubeList::kPartsPerSlice < context.engine.tube_list_parts();
+    const bool may_slice =
+        refreshes * TubeListCache::kPartsPerSlice < context.engine.tube_list_parts();
     if (may_slice && !tubes.refresh(context.engine)) {
       ++refreshes;
       return Unfinished{};

@@ -11,7 +11,7 @@
 
 #include "commands/table.h"
 #include "commands/tick_budget.h"
-#include "commands/tube_list.h"
+#include "commands/tube_list_cache.h"
 #include "engine/engine.h"
 #include "engine/fact_log.h"
 #include "engine/output.h"
@@ -74,8 +74,8 @@ class Service final : public engine::Output {
     return now;
   }
 
-  TubeList& tube_list() { return tube_list_; }
-  const TubeList& tube_list() const { return tube_list_; }
+  TubeListCache& tube_list_cache() { return tube_list_cache_; }
+  const TubeListCache& tube_list_cache() const { return tube_list_cache_; }
 
   // Sessions were answered since the last take_notified() while they were not at work themselves.
   bool has_notified() const { return !notified_.empty(); }
@@ -116,7 +116,7 @@ class Service final : public engine::Output {
   std::vector<SessionId> notified_;
   TickBudget tick_budget_;
   std::uint64_t input_bytes_ = 0;
-  TubeList tube_list_;
+  TubeListCache tube_list_cache_;
   CommandCountTable command_counts_ = command_counts();
   stats::ServerCounters counters_;
   stats::Identity identity_;

@@ -32,7 +32,7 @@ void Engine::close(SessionId id, Time now, Output& out) {
   --session.used->using_count;
   remove_if_unwanted(now, session.used, out);
   watch_count_ -= session.watches.size();
-  for (const Watch& watch : session.watches) {
+  for (const WatchEntry& watch : session.watches) {
     --watch.tube->watching_count;
     remove_if_unwanted(now, watch.tube, out);
   }
@@ -120,7 +120,7 @@ bool Engine::watch(SessionId id, Time now, std::string_view name) {
     session.watched->insert(tube->index);
   } else if (session.watches.size() > limits_.short_watch_list) {
     session.watched = std::make_unique<IndexSet>();
-    for (const Watch& watch : session.watches) session.watched->insert(watch.tube->index);
+    for (const WatchEntry& watch : session.watches) session.watched->insert(watch.tube->index);
   }
   return true;
 }
@@ -146,12 +146,12 @@ bool Engine::ignore(SessionId id, Time now, std::string_view name, Output& out) 
   return true;
 }
 
-std::vector<Watch>::iterator Engine::find_watch(Session& session, const Tube* tube) {
+std::vector<WatchEntry>::iterator Engine::find_watch(Session& session, const Tube* tube) {
   auto& watches = session.watches;
   if (session.watched != nullptr && !session.watched->contains(tube->index)) return watches.end();
   watches_walked_ += watches.size();
   return std::find_if(watches.begin(), watches.end(),
-                      [&](const Watch& watch) { return watch.tube == tube; });
+                      [&](const WatchEntry& watch) { return watch.tube == tube; });
 }
 
 std::size_t Engine::watched_count(SessionId session) const {
@@ -304,7 +304,7 @@ void Engine::mark_producer(SessionId id) {
   if (!std::exchange(session.producer, true)) ++counts_.producers;
 }
 
-JobId Engine::put(SessionId id, Time now, NewJob request, Output& out) {
+JobId Engine::put(SessionId id, Time now, PutRequest request, Output& out) {
   Session& session = sessions_.at(id);
   Job* job = jobs_.add(jobs_.next_id());
   job->body = std::move(request.body);

@@ -33,7 +33,7 @@
 namespace tubed::engine {
 
 // What a put asks for. A TTR of 0 becomes 1.
-struct NewJob {
+struct PutRequest {
   Priority priority = 0;
   Seconds delay;
   Seconds ttr;
@@ -130,7 +130,7 @@ class Engine {
   void mark_producer(SessionId session);
   // Puts into the tube that the session uses. The memory was claimed before and now belongs to the
   // job. O(log n). [protocol: put]
-  JobId put(SessionId session, Time now, NewJob job, Output& out);
+  JobId put(SessionId session, Time now, PutRequest job, Output& out);
   // Asks for a job. Nothing: the session waits, and a notice answers it later. Precondition: it is
   // not waiting. O(watched tubes that have ready jobs) for a long watch list, O(watched) for a
   // short one, and if it has to wait. [protocol: reserve, reserve-with-timeout]
@@ -204,7 +204,7 @@ class Engine {
   void remove_tube(Time now, Tube* tube);
   void remove_if_unwanted(Time now, Tube* tube, FactSink& out);
   void set_paused(Tube* tube, bool paused);
-  std::vector<Watch>::iterator find_watch(Session& session, const Tube* tube);
+  std::vector<WatchEntry>::iterator find_watch(Session& session, const Tube* tube);
 
   // A job's moves. detach() takes it out of wherever it is; the others put it somewhere.
   void detach(Job* job);
@@ -268,7 +268,7 @@ void Engine::for_each_tube(std::size_t part, Visit visit) const {
 
 template <class Visit>
 void Engine::for_each_watched(SessionId session, Visit visit) const {
-  for (const Watch& watch : sessions_.at(session).watches)
+  for (const WatchEntry& watch : sessions_.at(session).watches)
     visit(std::string_view(watch.tube->name));
 }
 

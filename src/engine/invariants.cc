@@ -67,8 +67,8 @@ void check_tube(const Tube& tube, bool is_default) {
     TUBED_ASSERT(history == tube.buried.first() || history->bury_order > order);
     order = history->bury_order;
   }
-  const Watch* previous = nullptr;
-  for (const Watch* watch = tube.waiting.first(); watch != nullptr;
+  const WatchEntry* previous = nullptr;
+  for (const WatchEntry* watch = tube.waiting.first(); watch != nullptr;
        watch = tube.waiting.next(watch)) {
     TUBED_ASSERT(watch->tube == &tube && watch->session->waiting);
     TUBED_ASSERT(previous == nullptr || previous->session->arrival < watch->session->arrival);
@@ -85,7 +85,7 @@ void check_session(const Session& session, std::uint32_t short_watch_list) {
   TUBED_ASSERT((session.watched != nullptr) == (session.watches.size() > short_watch_list));
   if (session.watched != nullptr) {
     TUBED_ASSERT(session.watched->count() == session.watches.size());
-    for (const Watch& watch : session.watches) {
+    for (const WatchEntry& watch : session.watches) {
       TUBED_ASSERT(session.watched->contains(watch.tube->index));
     }
   }

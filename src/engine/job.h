@@ -92,10 +92,10 @@ using ReadyHeap = IndexedHeap<Job, ReadyKey, &Job::heap_index>;
 using DeadlineHeap = IndexedHeap<Job, DeadlineKey, &Job::heap_index>;
 
 // One entry of a session's watch list, linked into its tube's waiting line while the session waits.
-struct Watch {
+struct WatchEntry {
   Tube* tube = nullptr;
   Session* session = nullptr;
-  ListLinks<Watch> waiting_links;
+  ListLinks<WatchEntry> waiting_links;
 };
 
 struct Tube {
@@ -106,7 +106,8 @@ struct Tube {
   ReadyHeap ready;
   DeadlineHeap delayed;
   IntrusiveList<JobHistory, &JobHistory::buried_links> buried;
-  IntrusiveList<Watch, &Watch::waiting_links> waiting;  // in the order in which they began to wait
+  IntrusiveList<WatchEntry, &WatchEntry::waiting_links>
+      waiting;  // in the order in which they began to wait
   std::uint32_t reserved_count = 0;
   std::uint32_t urgent_count = 0;
   std::uint32_t using_count = 0;
@@ -137,7 +138,7 @@ struct Tube {
 struct Session {
   SessionId id = 0;
   Tube* used = nullptr;
-  std::vector<Watch> watches;
+  std::vector<WatchEntry> watches;
   std::unique_ptr<IndexSet> watched;  // the tubes of a long watch list, by index; else null
   DeadlineHeap held;                  // its reserved jobs by the end of their TTR
   bool open = false;

@@ -26,7 +26,7 @@ std::optional<Notice> Engine::reserve(SessionId id, Time now, Wait wait) {
   session.arrival = next_arrival_++;
   session.wait_until = wait.limit == Wait::kForever ? kNever : now + wait.limit;
   watches_walked_ += session.watches.size();
-  for (Watch& watch : session.watches) {
+  for (WatchEntry& watch : session.watches) {
     watch.tube->waiting.push_back(&watch);
     ++watch.tube->metrics->waiting_count;
   }
@@ -62,7 +62,7 @@ Job* Engine::best_ready(const Session& session) {
   };
   if (session.watched == nullptr) {
     watches_walked_ += session.watches.size();
-    for (const Watch& watch : session.watches) {
+    for (const WatchEntry& watch : session.watches) {
       if (watch.tube->gives_jobs()) consider(watch.tube);
     }
   } else {
@@ -76,7 +76,7 @@ Job* Engine::best_ready(const Session& session) {
 
 void Engine::end_wait(Session& session) {
   watches_walked_ += session.watches.size();
-  for (Watch& watch : session.watches) {
+  for (WatchEntry& watch : session.watches) {
     watch.tube->waiting.erase(&watch);
     --watch.tube->metrics->waiting_count;
   }

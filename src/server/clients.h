@@ -79,7 +79,7 @@ class Clients {
   // Replies and lists that clients have not read. A body or a part of a list that several replies
   // refer to counts in each of them.
   std::uint64_t buffered_output() const {
-    return output_bytes_ + service_.tube_list().pinned_bytes();
+    return output_bytes_ + service_.tube_list_cache().pinned_bytes();
   }
   bool close_slowest();
 

@@ -26,7 +26,7 @@ void append_fixed(double value, std::string& text) {
 
 // A line in the making. Its room is not asked for word by word, as a string's is: a page has
 // hundreds of thousands.
-class Line {
+class MetricLine {
  public:
   void word(std::string_view word) {
     TUBED_ASSERT(word.size() <= room());
@@ -52,7 +52,7 @@ class Line {
   char* end_ = text_;
 };
 
-void Line::seconds(Duration duration) {
+void MetricLine::seconds(Duration duration) {
   constexpr std::int64_t kNanoseconds = 1'000'000'000;
   const std::int64_t total = duration.count();
   if (total < 0) word("-");
@@ -105,7 +105,7 @@ struct LineWords {
   }
 
   // No tube's name has a character that would have to be escaped. [protocol: Name convention]
-  void begin(std::string_view tube, Line& line) const {
+  void begin(std::string_view tube, MetricLine& line) const {
     line.word(before);
     line.word(tube);
     line.word(after);
@@ -133,7 +133,7 @@ struct HistogramWords {
 
 template <class Number>
 void append_number(const LineWords& words, std::string_view tube, Number value, std::string& text) {
-  Line line;
+  MetricLine line;
   words.begin(tube, line);
   line.number(value);
   line.append_to(text);
@@ -154,7 +154,7 @@ void append_histogram(const HistogramWords& words, std::string_view tube,
 template <class State>
 void append_row(const Row<State>& row, const LineWords& words, std::string_view tube,
                 const State& state, std::string& text) {
-  Line line;
+  MetricLine line;
   words.begin(tube, line);
   if (row.number != nullptr) line.number(row.number(state));
   if (row.flag != nullptr) line.word(row.flag(state) ? "1" : "0");

@@ -180,7 +180,7 @@ void Twins::put() {
   job.delay = delay;
   job.ttr = ttr;
   job.body = body;
-  const NewJob request{.priority = priority, .delay = delay, .ttr = ttr, .body = body};
+  const PutRequest request{.priority = priority, .delay = delay, .ttr = ttr, .body = body};
   expect_equal("the new job's id", engine_->put(id, now_, request, engine_output_),
                model_.put(id, now_, job, model_output_));
 }

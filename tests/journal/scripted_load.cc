@@ -126,10 +126,10 @@ void ScriptedLoad::put(Client& client) {
   const Bytes bytes = Bytes::copy_of(body);
   if (may_put_ && !may_put_(engine_->used_tube(client.session), bytes.size())) return;
   if (!engine_->claim_memory(bytes.size())) return;
-  const engine::NewJob job{.priority = some_priority(),
-                           .delay = one_in(4) ? some_seconds(4) : Seconds{},
-                           .ttr = some_seconds(6),
-                           .body = bytes};
+  const engine::PutRequest job{.priority = some_priority(),
+                               .delay = one_in(4) ? some_seconds(4) : Seconds{},
+                               .ttr = some_seconds(6),
+                               .body = bytes};
   const JobId id = engine_->put(client.session, now_, job, *this);
   jobs_.push_back(id);
   replies_.push_back({.id = id, .body = body});

@@ -1,4 +1,4 @@
-// TubeList: the reply of list-tubes, as parts that all clients share.
+// TubeListCache: the reply of list-tubes, as parts that all clients share.
 //
 // The names of 100,000 tubes are up to 20 MB. The list is kept as parts of 256 tubes each. A part
 // is made again only after one of its tubes has come or gone, and replies refer to parts instead of
@@ -15,7 +15,7 @@
 
 namespace tubed::commands {
 
-class TubeList {
+class TubeListCache {
  public:
   static constexpr std::size_t kPartsPerSlice = 32;
 

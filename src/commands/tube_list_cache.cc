@@ -1,4 +1,4 @@
-#include "commands/tube_list.h"
+#include "commands/tube_list_cache.h"
 
 #include <cstring>
 
@@ -6,13 +6,13 @@
 
 namespace tubed::commands {
 
-TubeList::Part::Part(Bytes text, std::shared_ptr<std::uint64_t> existing_bytes)
+TubeListCache::Part::Part(Bytes text, std::shared_ptr<std::uint64_t> existing_bytes)
     : text_(std::move(text)), existing_bytes_(std::move(existing_bytes)) {
   *existing_bytes_ += text_.size();
 }
 
-std::shared_ptr<const TubeList::Part> TubeList::make(const engine::Engine& engine,
-                                                     std::size_t part) const {
+std::shared_ptr<const TubeListCache::Part> TubeListCache::make(const engine::Engine& engine,
+                                                               std::size_t part) const {
   protocol::YamlBlock block;
   engine.for_each_tube(part, [&](std::string_view name) { block.item(name); });
   // Only the first part begins the block.
@@ -21,7 +21,7 @@ std::shared_ptr<const TubeList::Part> TubeList::make(const engine::Engine& engin
                                       existing_bytes_);
 }
 
-void TubeList::resize(std::size_t parts) {
+void TubeListCache::resize(std::size_t parts) {
   while (current_.size() > parts) {
     if (current_.back().part != nullptr) current_bytes_ -= current_.back().part->text().size();
     current_.pop_back();
@@ -29,7 +29,7 @@ void TubeList::resize(std::size_t parts) {
   current_.resize(parts);
 }
 
-bool TubeList::refresh(const engine::Engine& engine) {
+bool TubeListCache::refresh(const engine::Engine& engine) {
   resize(engine.tube_list_parts());
   std::size_t made = 0;
   for (std::size_t i = 0; i < current_.size(); ++i) {
@@ -44,7 +44,8 @@ bool TubeList::refresh(const engine::Engine& engine) {
   return true;
 }
 
-std::shared_ptr<const TubeList::Snapshot> TubeList::snapshot(const engine::Engine& engine) {
+std::shared_ptr<const TubeListCache::Snapshot> TubeListCache::snapshot(
+    const engine::Engine& engine) {
   if (newest_change_ == engine.tube_list_change()) {
     if (auto newest = newest_.lock()) return newest;
   }

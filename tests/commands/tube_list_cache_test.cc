@@ -1,5 +1,5 @@
 // list-tubes in parts: one moment's list, whatever comes and goes while it is written.
-#include "commands/tube_list.h"
+#include "commands/tube_list_cache.h"
 
 #include <string>
 
@@ -66,21 +66,21 @@ TEST_CASE("a list is written as its client takes it, and stays that of one momen
   CHECK(client->replies().size() < 200'000);
   CHECK_FALSE(client->can_resume());
   CHECK_FALSE(client->wants_input());
-  CHECK(talk.service.tube_list().pinned_bytes() == 0);
+  CHECK(talk.service.tube_list_cache().pinned_bytes() == 0);
   other.reset();
   auto third = talk.connect();
   Talk::say(*third, "list-tubes\r\n");
   // What is left of the old list, without the part that was written.
-  CHECK(talk.service.tube_list().pinned_bytes() > 800'000);
+  CHECK(talk.service.tube_list_cache().pinned_bytes() > 800'000);
   CHECK(Talk::hear(*client) == before + "USING default\r\n");
-  CHECK(talk.service.tube_list().pinned_bytes() == 0);
+  CHECK(talk.service.tube_list_cache().pinned_bytes() == 0);
 }
 
 TEST_CASE("clients share one list while no tube comes or goes") {
   Talk talk;
   auto owner = talk.connect();
   make_tubes(*owner, 1, 1000);
-  TubeList list;
+  TubeListCache list;
   const auto& engine = talk.service.engine();
   const auto first = list.snapshot(engine);
   CHECK(list.snapshot(engine) == first);
@@ -100,7 +100,7 @@ TEST_CASE("a long list that is out of date is made in slices") {
   Talk talk({.tubes = 20'000, .session_watches = 20'000});
   auto owner = talk.connect();
   make_tubes(*owner, 1, 10'000);
-  TubeList list;
+  TubeListCache list;
   const auto& engine = talk.service.engine();
   int slices = 1;
   while (!list.refresh(engine)) REQUIRE(++slices < 100);
@@ -119,5 +119,5 @@ TEST_CASE("a client that goes in the middle of a list leaves nothing of it") {
   Talk::say(*owner, "use new\r\n");
   client.reset();
   CHECK(Talk::say(*owner, "list-tubes\r\n") == list_in_one_piece(talk.service.engine()));
-  CHECK(talk.service.tube_list().pinned_bytes() == 0);
+  CHECK(talk.service.tube_list_cache().pinned_bytes() == 0);
 }
