@@ -7,16 +7,17 @@ namespace tubed::engine {
 
 namespace {
 
-// A span may be that part of its age wide: first one sixteenth, and more only for want of room.
-// At a half there is room for sure, for then each pair of spans has half the age of the one before.
+// make_room() merges spans up to a width of one sixteenth of their age and, while too many spans
+// are left, tries wider spans. A half is always enough: each pair of spans then has at most half
+// the age of the pair before.
 constexpr std::array<std::int64_t, 6> kNarrowness = {16, 11, 8, 6, 4, 2};
 
-// So many are to be left when room is made, so that it is not made each time.
+// make_room() leaves at most this many spans, so that it is not called for each new span.
 constexpr std::size_t kSpansLeft = AgeSketch::kMaxSpans - AgeSketch::kMaxSpans / 8;
 
 }  // namespace
 
-// The first span that begins after `created`.
+// The index of the first span that begins after `created`.
 std::size_t AgeSketch::first_after(Time created) const {
   const auto from = spans_.begin() + static_cast<std::ptrdiff_t>(first_);
   const auto found = std::upper_bound(
@@ -64,7 +65,7 @@ void AgeSketch::drop_first() {
   if (2 * first_ >= spans_.size()) close_gap();
 }
 
-// What has gone at the front is given back, O(1) for each that went.
+// Removes the unused spans at the front. O(1) for each of them.
 void AgeSketch::close_gap() {
   if (empty() && spans_.capacity() > kKeptSpans) {
     std::vector<Span>().swap(spans_);
@@ -81,9 +82,9 @@ void AgeSketch::make_room() {
   }
 }
 
-// Joins neighbours, oldest first, while a span is at most one `narrowness`th of its age wide. Ages
-// are seen from the newest job: seen from now they are greater, and the widths count less. True:
-// `enough` are left, or fewer.
+// Merges neighbours, oldest first, while the result is at most one `narrowness`th of its age wide.
+// Ages are counted up to the newest job. Up to now they are greater, so the real error is smaller.
+// True if at most `enough` spans are left.
 bool AgeSketch::merge(std::int64_t narrowness, std::size_t enough) {
   const Time newest = spans_.back().last;
   std::size_t kept = 0;

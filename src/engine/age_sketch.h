@@ -1,12 +1,13 @@
-// AgeSketch: since when the oldest of some ready jobs has been there, without a byte a job.
+// AgeSketch: the creation time of the oldest of some jobs, approximately, in constant memory.
 //
-// Jobs are counted by when they were created, in at most 128 spans of time. Jobs of one tenth of a
-// second share a span; when there are too many, neighbours become one, those first that are
-// narrowest beside their age. So what first() tells is at most a tenth of a second wider than the
-// truth, or an eighth of the age, or where ages from seconds to days lie evenly side by side a
-// quarter.
+// It counts jobs by creation time in at most 128 spans of time. Jobs that were created within a
+// tenth of a second share a span. If a new span would be one too many, neighbours are merged,
+// beginning with those that are narrowest in relation to their age. The oldest job is in first().
+// The width of that span, and so the error, is at most a tenth of a second or an eighth of the age,
+// whichever is more. If ages from seconds to days are evenly distributed, the error may be a
+// quarter of the age.
 //
-// It reads no clock. Invariant: spans are disjoint, in order, and none is empty.
+// It owns its spans and reads no clock. Invariant: spans are disjoint, in order, and not empty.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +21,11 @@ namespace tubed::engine {
 class AgeSketch {
  public:
   static constexpr std::size_t kMaxSpans = 128;
-  // Within so much no difference is made.
+  // Jobs that were created this close together may share a span.
   static constexpr Duration kGrain = std::chrono::milliseconds(100);
 
-  // Jobs that were created from `begin` to `last`, both included and each one true of a job that is
-  // there or was.
+  // Jobs that were created from `begin` to `last`, both included. Some job was created at each of
+  // the two times; it may have been removed since.
   struct Span {
     Time begin;
     Time last;
@@ -32,10 +33,10 @@ class AgeSketch {
   };
 
   bool empty() const { return first_ == spans_.size(); }
-  // Where the oldest job is. Precondition: !empty().
+  // The span of the oldest job. Precondition: !empty().
   const Span& first() const { return spans_[first_]; }
 
-  // O(1) for the newest job, O(log spans) for another; what makes room is O(spans), now and then.
+  // O(1) for the newest job, else O(log spans), and occasionally O(spans) to merge.
   void add(Time created) {
     if (!empty()) {
       Span& newest = spans_.back();
@@ -48,8 +49,8 @@ class AgeSketch {
     add_elsewhere(created);
   }
 
-  // O(1) for one of the oldest, O(log spans) for another, O(spans) if its span becomes empty.
-  // Precondition: one that was created then has entered.
+  // O(1) for a job of the first span, else O(log spans), and O(spans) if its span becomes empty.
+  // Precondition: a job with this creation time was added and not removed.
   void remove(Time created) {
     TUBED_ASSERT(!empty());
     Span& oldest = spans_[first_];
@@ -57,17 +58,18 @@ class AgeSketch {
     if (--oldest.count == 0) drop_first();
   }
 
-  // How many are there in all, and how many spans.
+  // The number of jobs, and of spans.
   std::uint64_t count() const;
   std::size_t span_count() const { return spans_.size() - first_; }
-  // Whoever entered with this stands in one span.
+  // True if a span includes this time. For tests.
   bool covers(Time created) const;
 
-  // Walks everything.
+  // Walks all spans. For tests.
   void check_invariants() const;
 
  private:
-  // What an empty one keeps, so that a queue of one job takes no memory anew for each.
+  // The capacity that an empty sketch keeps, so that a queue of one job does not allocate for
+  // each job.
   static constexpr std::size_t kKeptSpans = 8;
 
   void add_elsewhere(Time created);
@@ -80,7 +82,7 @@ class AgeSketch {
   bool merge(std::int64_t narrowness, std::size_t enough);
 
   std::vector<Span> spans_;
-  std::size_t first_ = 0;  // before it are spans that have gone
+  std::size_t first_ = 0;  // the index of first(); spans before it were removed
 };
 
 }  // namespace tubed::engine

@@ -1,4 +1,10 @@
-// Engine: telling facts, and building the queue again from them.
+// Engine: emitting facts and replaying them (the replay law is in engine/fact.h).
+//
+// resting_place() is the central function: it gives the durable place of a job from the job's
+// present state, also while the job is reserved. All facts about jobs are made from it, so
+// emit_placed(), visit_durable() and describe() agree. The replay functions do the same moves as
+// the commands (detach, then attach), but emit nothing and serve no session, since no session is
+// open.
 #include <algorithm>
 
 #include "base/overloaded.h"
@@ -8,7 +14,7 @@ namespace tubed::engine {
 
 namespace {
 
-// Where a job rests durably; while it is reserved, where it last rested.
+// The durable place of a job. While the job is reserved, this is the place where it was before.
 Placement resting_place(const Job& job) {
   const bool delayed = job.resting_state == JobState::delayed;
   const bool buried = job.resting_state == JobState::buried;
@@ -21,7 +27,7 @@ Placement resting_place(const Job& job) {
 
 Added as_added(const Job& job) {
   JobCounters counters = job.counters();
-  if (job.state == JobState::reserved) --counters.reserves;  // counted since it last rested
+  if (job.state == JobState::reserved) --counters.reserves;  // this reservation is not durable
   return {.id = job.id,
           .tube = job.tube->name,
           .ttr = job.ttr,
@@ -33,7 +39,7 @@ Added as_added(const Job& job) {
 
 Added as_it_rests(const Job& job, Time now) {
   Added added = as_added(job);
-  // Its time has come, whether or not advance() or its holder has let it go yet.
+  // The delay has ended, even if advance() has not made the job ready yet.
   if (added.place.state == JobState::delayed && added.place.until <= now) {
     added.place.state = JobState::ready;
     added.place.until = {};
@@ -60,7 +66,7 @@ void Engine::describe(Time now, JobId id, FactSink& sink) const {
 void Engine::describe_delay(Time now, JobId id, FactSink& sink) const {
   const Job* job = jobs_.find(id);
   TUBED_ASSERT(job != nullptr);
-  // A job that has become ready by itself keeps the delay that it had, and no fact says so.
+  // A job whose delay has ended is ready and keeps its delay as a value. No fact was emitted then.
   const bool was_delayed = job->resting_state == JobState::ready && job->delay().count > 0;
   if (job->resting_state != JobState::delayed && !was_delayed) return;
   const Added resting = as_it_rests(*job, now);
@@ -73,7 +79,7 @@ void Engine::visit_durable(Time now, FactSink& sink) const {
     if (!tube->paused() || tube->pause_until <= now) continue;
     sink.fact(Paused{.tube = tube->name, .duration = tube->pause, .until = tube->pause_until});
   }
-  // The last id was used even if its job is gone.
+  // The highest id was used even if its job was deleted.
   if (jobs_.next_id() > 1 && jobs_.find(jobs_.next_id() - 1) == nullptr) {
     sink.fact(Removed{.id = jobs_.next_id() - 1});
   }
@@ -90,7 +96,7 @@ void Engine::replay(Time now, const Fact& fact) {
 
 void Engine::replay_added(Time now, const Added& added) {
   Tube* tube = tubes_.find(added.tube);
-  if (tube == nullptr) tube = add_tube(now, added.tube);  // what was accepted outweighs the limit
+  if (tube == nullptr) tube = add_tube(now, added.tube);  // an accepted job outweighs the limit
   Job* job = jobs_.add(added.id);
   job->tube = tube;
   job->body = added.body;
@@ -131,7 +137,7 @@ void Engine::replay_paused(Time now, const Paused& paused) {
   tube->pause_until = paused.until;
   set_paused(tube, holds);
   tubes_.update_giving(tube);
-  tube->restored = holds;  // whoever kept it alive is gone; the pause holds all the same
+  tube->restored = holds;  // no session needs the tube, but its pause has not ended
   if (tube != default_tube_ && !tube->wanted()) remove_tube(now, tube);
 }
 

@@ -1,3 +1,15 @@
+// How a job moves: its state and the place where it is linked change together. Every command that
+// changes a job calls detach(), which takes the job out of its heap or list and uncounts its state,
+// and then one of attach_ready(), attach_delayed(), attach_buried() and attach_reserved(). These
+// link it into its new place, count the new state, and update what depends on the tube's or
+// holder's first job (DeadlineIndex, the set of giving tubes). A job that comes to rest is then
+// emitted as a fact. A job that becomes ready is not given away at once: its tube is pushed into
+// the ServeQueue, and the command ends with serve_waiting(). So a command sees a stable queue until
+// its own change is complete.
+//
+// A tube is created by the first use, watch or put that names it and removed by
+// remove_if_unwanted() when no session, job or replayed pause needs it. Each place that drops such
+// a need calls it.
 #include "engine/engine.h"
 
 #include <algorithm>
@@ -79,14 +91,14 @@ void Engine::remove_tube(Time now, Tube* tube) {
 void Engine::remove_if_unwanted(Time now, Tube* tube, FactSink& out) {
   if (tube == default_tube_ || tube->wanted()) return;
   if (tube->paused()) {
-    // The pause dies with the tube: a later tube of this name must not inherit it from the log.
+    // The pause ends with the tube: a later tube of this name must not get it from the log.
     set_paused(tube, false);
     out.fact(Paused{.tube = tube->name, .duration = {}, .until = {}});
   }
   remove_tube(now, tube);
 }
 
-// In step with `pause_until`.
+// Called after `pause_until` has changed.
 void Engine::set_paused(Tube* tube, bool paused) {
   if (tube->paused()) --tube->metrics->paused_count;
   if (paused) ++tube->metrics->paused_count;
@@ -183,8 +195,8 @@ bool Engine::pause(Time now, std::string_view name, Seconds duration, Output& ou
 
 // --- A job's moves
 
-// Counts a job in its state, wherever states are counted. `kBy`: 1 after it has entered the state,
-// -1 before it leaves it.
+// Counts a job in its state: in the engine, the tube and the tube's metrics. `kBy`: 1 after the job
+// has entered the state, -1 before it leaves it.
 template <JobState kState, int kBy>
 void Engine::count_state(const Job& job) {
   Tube& tube = *job.tube;
@@ -258,7 +270,7 @@ void Engine::attach_buried(Job* job, std::uint64_t order) {
   JobHistory& history = job->history();
   history.bury_order = order;
   next_bury_order_ = std::max(next_bury_order_, order + 1);
-  // Only a replay of a compacted log buries out of order, and hardly ever far from the end.
+  // Only a replay of a compacted log buries out of order, and rarely far from the end.
   JobHistory* before = buried.last();
   while (before != nullptr && before->bury_order > order) before = buried.previous(before);
   buried.insert_after(before, &history);
@@ -271,7 +283,7 @@ void Engine::attach_reserved(Session& holder, Time now, Job* job) {
   history.holder = &holder;
   history.reserved_at = now;
   TubeMetrics& metrics = *job->tube->metrics;
-  // One of a journal from another clock may have been put later than now.
+  // The wall clock may have been set back since a job from the journal was put.
   const Duration age = std::max(now - job->created, Duration::zero());
   if (history.counters.reserves++ == 0) metrics.put_to_reserve.add(age);
   job->deadline = now + job->ttr;
@@ -412,7 +424,7 @@ std::uint32_t Engine::kick(SessionId session, Time now, Kick& kick, Output& out)
   Tube& tube = *sessions_.at(session).used;
   std::uint32_t moved = 0;
   for (; kick.left > 0 && moved < limits_.work_per_turn; --kick.left, ++moved) {
-    // Others may have taken jobs away since the last slice.
+    // Other sessions may have taken jobs since the last slice.
     Job* job = kick.buried ? tube.first_buried() : tube.delayed.first();
     if (job == nullptr) {
       kick.left = 0;

@@ -1,15 +1,21 @@
-// Engine: THE queue. It owns jobs, tubes and sessions and decides everything about them.
+// Engine: the queue. It owns jobs, tubes and sessions and decides everything about them.
 //
-// It is told who asks, what for, and what time it is; it answers with return values, with facts
-// (durable changes) and with notices (answers to sessions that reserve). It does no I/O, reads no
-// clock and holds no randomness: the same calls give the same answers.
+// The caller passes the session, the request and the time of each call. The engine answers with
+// return values, with facts (durable changes) and with notices (answers to sessions that waited).
+// It does no I/O, reads no clock and uses no randomness: the same calls give the same answers.
+//
+// Its parts: JobTable, TubeTable and SessionTable own the records (engine/job.h). DeadlineIndex
+// says what is due and explains what time does. ServeQueue explains how a session gets a job. The
+// replay law is in engine/fact.h. TubeMetricsRegistry counts for the metrics of each tube.
 //
 // Invariant: between two calls no tube that gives jobs has both a ready job and a waiting session.
 // Invariant: `now` never goes backwards from call to call.
 // Invariant: replaying the facts emitted so far gives the same durable state.
 //
-// Ties: jobs by id, waiting sessions by the order in which they began to wait, tubes by the order
-// of their creation.
+// Ties are broken by id (jobs), by arrival (waiting sessions) and by creation (tubes).
+//
+// The source files: engine.cc (sessions, tubes, jobs), reservation.cc (reserving and time),
+// durable.cc (facts and replay), info.cc (queries), invariants.cc (checks for tests).
 #pragma once
 
 #include <cstdint>
@@ -32,7 +38,7 @@
 
 namespace tubed::engine {
 
-// What a put asks for. A TTR of 0 becomes 1.
+// The parameters of a put. A TTR of 0 becomes 1.
 struct PutRequest {
   Priority priority = 0;
   Seconds delay;
@@ -40,7 +46,7 @@ struct PutRequest {
   Bytes body;
 };
 
-// How long a reserve may wait.
+// How long a reserve may wait; 0: not at all.
 struct Wait {
   Duration limit = kForever;
   static constexpr Duration kForever = Duration::max();
@@ -52,7 +58,7 @@ struct JobBody {
   Bytes body;
 };
 
-// A kick that is carried out in slices: which kind of job it takes is decided when it begins.
+// A kick that is done in slices. Its begin decides whether it takes buried or delayed jobs.
 struct Kick {
   bool buried = false;
   std::uint64_t left = 0;  // 0: done
@@ -65,17 +71,18 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // New bounds hold from now on; what already exceeds them stays. More tallies are for tubes to
-  // come; of fewer, those beyond go when their tubes do.
+  // The new bounds apply from now on. Jobs, tubes and watches that exceed them stay. If
+  // tubes_with_metrics grows, tubes that are created later get a record of their own. If it
+  // shrinks, the records above it are removed after their tubes.
   void set_limits(const Limits& limits) { limits_ = limits; }
   const Limits& limits() const { return limits_; }
 
-  // --- Sessions. Ids are dense and reused once everything of the old session is given back.
+  // --- Sessions. Ids are dense and reused after the old session has given back all its jobs.
 
   // Uses and watches "default". O(1).
   SessionId open();
-  // Ends its wait unanswered and gives its reserved jobs back: up to work_per_turn of them now, the
-  // others in advance(). O(watched + held log n).
+  // Ends the session's wait without an answer and makes its reserved jobs ready: up to
+  // work_per_turn of them now and the others in advance(). O(watched + held log n).
   void close(SessionId session, Time now, Output& out);
 
   // --- Tubes. [protocol: use, watch, ignore, list-tubes*, pause-tube]
@@ -84,19 +91,20 @@ class Engine {
   bool use(SessionId session, Time now, std::string_view tube, Output& out);
   // False: too many tubes or watches. O(watched).
   bool watch(SessionId session, Time now, std::string_view tube);
-  // False: it is the only one watched. Ignoring what is not watched is true. O(watched).
+  // False: it is the only tube that the session watches. True for a tube that is not watched.
+  // O(watched).
   bool ignore(SessionId session, Time now, std::string_view tube, Output& out);
   std::size_t watched_count(SessionId session) const;
-  // How many entries of watch lists all commands so far have walked, whoever's they were: what
-  // those commands cost that are O(watched).
+  // How many entries of watch lists all calls so far have walked. The difference around a command
+  // is the cost of its O(watched) part, including the watch list of a session that it served.
   std::uint64_t watches_walked() const { return watches_walked_; }
   std::string_view used_tube(SessionId session) const;
   bool holds_jobs(SessionId session) const { return !sessions_.at(session).held.empty(); }
-  // Their names in list order, each given to visit(std::string_view).
+  // Calls visit(std::string_view) for the name of each tube, in list order.
   template <class Visit>
   void for_each_tube(Visit visit) const;
-  // The same for one part of the list. A part's number of its last change is new whenever the part
-  // has changed, as is the whole list's. O(1) but for the visits.
+  // The same for one part of the list. tube_list_change() grows with each change of the part or,
+  // without an argument, of the list. O(1) without the visits.
   std::size_t tube_list_parts() const { return tubes_.list_parts(); }
   std::uint64_t tube_list_change(std::size_t part) const { return tubes_.list_change(part); }
   std::uint64_t tube_list_change() const { return tubes_.list_change(); }
@@ -104,58 +112,58 @@ class Engine {
   void for_each_tube(std::size_t part, Visit visit) const;
   template <class Visit>
   void for_each_watched(SessionId session, Visit visit) const;
-  // The tube gives no jobs for that long, counted from now; 0 ends a pause. False: no such tube.
+  // The tube gives no jobs for `duration` from now on; 0 ends a pause. False: no such tube.
   bool pause(Time now, std::string_view tube, Seconds duration, Output& out);
 
   // --- Memory. A body that is still arriving counts against job_memory_bytes.
 
-  // What a job with a body of that size counts as.
+  // The bytes that a job with a body of this size counts as.
   static std::uint64_t job_memory(std::uint32_t body_bytes) {
     return JobMemory::cost_of(body_bytes);
   }
-  // False: there is no room for a job with a body of that size. O(1).
+  // False: a job with a body of this size would exceed the limit. O(1).
   bool claim_memory(std::uint32_t body_bytes) {
     return memory_.claim(body_bytes, limits_.job_memory_bytes);
   }
-  // The last claim was refused, and would be refused again. O(1).
+  // True: the last claim was refused and would be refused again. O(1).
   bool memory_is_short() const { return memory_.is_short(limits_.job_memory_bytes); }
-  // What all jobs count as, and bodies that are still arriving.
+  // The bytes of all jobs and of all bodies that are still arriving.
   std::uint64_t memory_bytes() const { return memory_.bytes(); }
-  // The body did not arrive. Precondition: it was claimed.
+  // For a body that did not arrive. Precondition: it was claimed.
   void return_memory(std::uint32_t body_bytes) { memory_.give_back(body_bytes); }
 
   // --- Jobs.
 
   // The session counts as a producer from now on. O(1).
   void mark_producer(SessionId session);
-  // Puts into the tube that the session uses. The memory was claimed before and now belongs to the
-  // job. O(log n). [protocol: put]
+  // Puts a job into the tube that the session uses. Precondition: the caller has claimed its
+  // memory, which now belongs to the job. O(log n). [protocol: put]
   JobId put(SessionId session, Time now, PutRequest job, Output& out);
-  // Asks for a job. Nothing: the session waits, and a notice answers it later. Precondition: it is
-  // not waiting. O(watched tubes that have ready jobs) for a long watch list, O(watched) for a
-  // short one, and if it has to wait. [protocol: reserve, reserve-with-timeout]
+  // Asks for a job (engine/serve_queue.h). No value: the session waits, and a notice answers it
+  // later. Precondition: the session is not waiting. O(watched) for a short watch list or if it has
+  // to wait, else O(watched tubes that have ready jobs). [protocol: reserve, reserve-with-timeout]
   std::optional<Notice> reserve(SessionId session, Time now, Wait wait);
   // Ends a wait without a notice. Precondition: the session is waiting. O(watched).
   void cancel_wait(SessionId session);
-  // Reserves one ready, delayed or buried job. Nothing: no such job, or somebody holds it. O(log
-  // n).
+  // Reserves one ready, delayed or buried job. No value: no such job, or a session holds it.
+  // O(log n).
   std::optional<JobBody> reserve_job(SessionId session, Time now, JobId id);
   // False: no such job, or another session holds it. O(log n). [protocol: delete]
   bool remove(SessionId session, Time now, JobId id, Output& out);
-  // False for each of these three: the session does not hold the job. O(log n).
+  // False (release, bury, touch): the session does not hold the job. O(log n).
   bool release(SessionId session, Time now, JobId id, Priority priority, Seconds delay,
                Output& out);
   bool bury(SessionId session, JobId id, Priority priority, Output& out);
   bool touch(SessionId session, Time now, JobId id);
-  // False: neither buried nor delayed. O(log n). [protocol: kick-job]
+  // False: no such job, or it is neither buried nor delayed. O(log n). [protocol: kick-job]
   bool kick_job(Time now, JobId id, Output& out);
-  // Of the tube that the session uses: buried jobs if there are any, else delayed ones, `bound` at
-  // most. Nothing moves yet. O(1). [protocol: kick]
+  // Begins a kick in the tube that the session uses: of its buried jobs if it has any, else of its
+  // delayed jobs, `bound` at most. No job moves yet. O(1). [protocol: kick]
   Kick begin_kick(SessionId session, std::uint64_t bound) const;
-  // Moves up to work_per_turn of them and returns how many; kick.left says how many are to come.
+  // Moves up to work_per_turn jobs and returns how many. kick.left is the number still to move.
   std::uint32_t kick(SessionId session, Time now, Kick& kick, Output& out);
 
-  // Nothing: no such job. O(1). [protocol: peek]
+  // No value: no such job. O(1). [protocol: peek]
   std::optional<JobBody> peek(JobId id) const;
   std::optional<JobBody> peek_ready(SessionId session) const;
   std::optional<JobBody> peek_delayed(SessionId session) const;
@@ -165,35 +173,35 @@ class Engine {
 
   // O(1).
   Deadlines next_deadlines() const;
-  // Does what is due at or before now, work_per_turn jobs or sessions of each kind at most: first
-  // everything that makes jobs ready, then waiting sessions are served, then waits that are over
-  // end. If more is due, next_deadlines() says so. O(due log n).
+  // Does the work that is due at or before now, for up to work_per_turn jobs or sessions of each
+  // kind, in the order of engine/deadline_index.h. If more is due, next_deadlines() says so. O(due
+  // log n).
   void advance(Time now, Output& out);
 
-  // --- What is there. O(log tubes) at most. [protocol: stats, stats-tube, stats-job]
+  // --- Queries. O(log tubes) at most. No value: no such tube or job. [protocol: stats, stats-tube,
+  // stats-job]
 
   EngineInfo info() const;
   std::optional<TubeInfo> tube_info(Time now, std::string_view tube) const;
   std::optional<JobInfo> job_info(Time now, JobId id) const;
 
-  // What is tallied of tubes; limits() says how many have a tally of their own. Valid until the
-  // engine's next change.
+  // Valid until the engine's next change.
   const TubeMetricsRegistry& tube_metrics() const { return tube_metrics_; }
 
   // --- Durable state.
 
-  // Applies a fact that was once emitted. Precondition: no session is open. O(log n).
+  // Applies a fact that an engine has emitted. Precondition: no session is open. O(log n).
   void replay(Time now, const Fact& fact);
-  // Tells a minimal list of facts that gives this durable state. O(n).
+  // Emits a minimal list of facts that gives this durable state. O(n).
   void visit_durable(Time now, FactSink& sink) const;
-  // Tells the `Added` that gives one job as it rests durably. Precondition: it exists. O(1).
+  // Emits the `Added` that gives one job in its resting place. Precondition: the job exists. O(1).
   void describe(Time now, JobId id, FactSink& sink) const;
-  // Emits the `Placed` that gives the job's resting place again if an earlier fact may have named
-  // a time for it: it is delayed, or became ready when its delay ended. Precondition: it exists.
-  // O(1).
+  // Emits the `Placed` that gives the job's resting place again if an earlier fact may have given a
+  // time for it: the job is delayed, or its delay has ended by itself. Precondition: the job
+  // exists. O(1).
   void describe_delay(Time now, JobId id, FactSink& sink) const;
 
-  // Walks everything and asserts what the structures promise. For tests.
+  // Walks all records and asserts the invariants of every structure. For tests.
   void check_invariants() const;
 
  private:
@@ -206,7 +214,8 @@ class Engine {
   void set_paused(Tube* tube, bool paused);
   std::vector<WatchEntry>::iterator find_watch(Session& session, const Tube* tube);
 
-  // A job's moves. detach() takes it out of wherever it is; the others put it somewhere.
+  // A job's moves: detach() takes it out of its present place, and one of the others puts it into a
+  // new place.
   void detach(Job* job);
   template <JobState kState, int kBy>
   void count_state(const Job& job);

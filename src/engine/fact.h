@@ -1,7 +1,21 @@
-// Facts: the only way durable state changes. Replaying every fact emitted so far, in order, into an
-// empty engine gives the same durable state; recovery, compaction and replication rest on it.
+// Facts: the only way durable state changes.
 //
-// A reservation is no fact: a reserved job rests, durably, where it last came to rest.
+// The replay law: all facts emitted so far, replayed in order into an empty engine, give the same
+// durable state. Recovery, compaction and replication depend on it; the random tests check it.
+//
+// The durable state is: the jobs with their bodies, the place where each job rests, its counters,
+// the pauses, and the highest id that was used. A job rests where it is ready, delayed or buried; a
+// fact is emitted when it comes to rest, whatever the reason was (put, release, bury, kick,
+// timeout, a closed session).
+//
+// - A reservation is not a fact. While a job is reserved it rests, durably, where it was before, so
+//   a restart makes it available again.
+// - The end of a delay or of a pause is not a fact. The fact that began it carries the time; a
+//   replay at a later time finds the job ready or the tube not paused.
+// - Facts name jobs by id and tubes by name. A tube exists in a replay if a job or a pause needs
+//   it.
+// - Engine::visit_durable() emits a minimal list of facts for a given state. It may replace all
+//   facts before it.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +38,12 @@ struct JobCounters {
   friend bool operator==(const JobCounters&, const JobCounters&) = default;
 };
 
-// Where a job rests. A delayed job whose time has come rests ready: that needs no fact of its own.
+// The place where a job rests. A delayed job whose delay has ended rests ready without a further
+// fact.
 struct Placement {
   JobState state = JobState::ready;  // never reserved
   Priority priority = 0;
-  Seconds delay;                 // as last asked for
+  Seconds delay;                 // as put or release last set it
   Time until;                    // delayed: when it becomes ready
   std::uint64_t bury_order = 0;  // buried: its place among the buried, smallest first
 
@@ -38,7 +53,7 @@ struct Placement {
 // A job exists from now on.
 struct Added {
   JobId id = 0;
-  std::string_view tube;  // valid while the fact is being told
+  std::string_view tube;  // valid during FactSink::fact()
   Seconds ttr;
   Time created;
   Bytes body;
@@ -53,22 +68,22 @@ struct Placed {
   JobCounters counters;
 };
 
-// A job is gone. Of an id that no job has, it only says that the id was used.
+// A job was deleted. If no job has this id, the fact only marks the id as used.
 struct Removed {
   JobId id = 0;
 };
 
 // A tube gives no jobs until `until`; a duration of 0 means that it gives jobs again.
 struct Paused {
-  std::string_view tube;  // valid while the fact is being told
+  std::string_view tube;  // valid during FactSink::fact()
   Seconds duration;
   Time until;
 };
 
 using Fact = std::variant<Added, Placed, Removed, Paused>;
 
-// The id that a fact uses up, after which it is not given to another job; 0: none. (A job that is
-// placed exists already.)
+// The id that a fact uses, so that no later job gets it; 0: none. (A job that is placed exists
+// already.)
 inline JobId id_used_by(const Fact& fact) {
   struct {
     JobId operator()(const Added& added) const { return added.id; }
@@ -79,6 +94,7 @@ inline JobId id_used_by(const Fact& fact) {
   return std::visit(id, fact);
 }
 
+// Takes facts one by one, in order. Texts in a fact need not outlive the call.
 class FactSink {
  public:
   virtual void fact(const Fact& fact) = 0;

@@ -2,8 +2,8 @@
 // the Journal writes them to disk.
 //
 // Facts are numbered in the order in which they are appended. A reply that was made while
-// appended() was n may be sent when durable() has reached n (law L4, the commit gate). What durable
-// means is the log's business.
+// appended() was n may be sent when durable() has reached n (law L4, the commit gate). Each log
+// defines when a fact is durable.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@
 
 namespace tubed {
 
-// A position in the log of facts: how many facts are before it.
+// A position in the log of facts: the number of facts before it.
 using Lsn = std::uint64_t;
 
-// For stats and metrics. Segments are files; bytes are those of files.
+// Reported by stats and metrics. Segments are files; bytes count the bytes of files.
 struct LogStats {
-  bool on_disk = false;  // false: jobs are in memory only, and all else is 0
+  bool on_disk = false;  // false: jobs are in memory only, and all other members are 0
   std::uint64_t oldest_segment = 0;
   std::uint64_t current_segment = 0;
   std::uint64_t records_migrated = 0;  // copied by compaction, since the start
@@ -46,25 +46,27 @@ class FactLog : public FactSink {
 
   // How many facts were appended.
   Lsn appended() const { return appended_; }
-  // How many of them are durable, the first ones: replies up to here may be sent.
+  // How many of these are durable, counted from the first. Replies up to here may be sent.
   Lsn durable() const { return durable_; }
 
-  // False: there is no room for one more job with such a body, whatever its tube. O(1) amortised.
+  // False: the log has no room for another job with a body of this size, in any tube. O(1)
+  // amortised.
   virtual bool has_room_for(std::size_t body_bytes) const = 0;
-  // True: so much waits to be written that a command that may emit a fact has to wait. Asked before
-  // each such command.
+  // True: too much waits to be written, and commands that may emit a fact have to wait. The caller
+  // asks before each such command.
   virtual bool congested() const = 0;
-  // At the end of a tick, once: writes what the tick has appended, or lets it wait for more. True:
-  // it is to be called again in the next tick, without waiting for an event.
+  // Called once at the end of a tick. Writes the facts that the tick has appended, or delays them
+  // so that more facts share the write. True: the caller calls it again in the next tick, without
+  // waiting for an event.
   virtual bool flush() = 0;
-  // When flush() has something to do although nothing has happened; kNever: never.
+  // The time at which flush() has work to do even if no event occurs; kNever: no such time.
   virtual Time next_deadline() const = 0;
-  // Makes everything durable, marks the log as closed in order, and calls `closed`; not after a
-  // failure. No fact may follow. flush() is called on until then.
+  // Makes everything durable, marks the log as closed properly, and calls `closed`. After a failure
+  // it does not call `closed`. No fact may follow. The caller keeps calling flush() until `closed`.
   virtual void close(std::function<void()> closed) = 0;
 
   virtual LogStats stats() const = 0;
-  // The segment in which the record of a job is; 0: none. O(1).
+  // The segment with the record of a job; 0: none. O(1).
   virtual std::uint64_t segment_of(JobId id) const = 0;
 
  protected:
@@ -74,7 +76,7 @@ class FactLog : public FactSink {
   Lsn durable_;
 };
 
-// NullLog: jobs are in memory only. Everything is durable at once, as there is nothing to wait for.
+// NullLog: jobs are in memory only. It keeps nothing, and every fact counts as durable at once.
 class NullLog : public FactLog {
  public:
   void fact(const Fact& /*fact*/) override {}

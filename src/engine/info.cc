@@ -1,4 +1,4 @@
-// Engine: what stats, stats-tube and stats-job ask for.
+// Engine: the queries of stats, stats-tube and stats-job.
 #include <algorithm>
 
 #include "engine/engine.h"

@@ -1,4 +1,4 @@
-// What stats, stats-tube and stats-job tell about the queue.
+// The numbers of the queue that stats, stats-tube and stats-job report.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct EngineInfo {
   std::uint64_t timeouts = 0;    // reservations whose TTR passed
   std::uint64_t total_jobs = 0;  // ever put
   std::uint64_t tubes = 0;
-  std::uint64_t sessions = 0;   // open now, as are the next three
+  std::uint64_t sessions = 0;   // open now, also in the next three
   std::uint64_t producers = 0;  // have ever put
   std::uint64_t workers = 0;    // have ever reserved
   std::uint64_t waiting = 0;

@@ -1,4 +1,9 @@
-// Engine: everything the structures promise, checked by walking all of it.
+// Engine: check_invariants(), which the tests call after every step.
+//
+// It walks all jobs, tubes and sessions and compares three views of the same queue: each record's
+// own state, the structure in which the record is linked, and the counters that the engine updates
+// with each change. Each function below checks the invariants that the header of its structure
+// states.
 #include <map>
 
 #include "engine/engine.h"
@@ -7,7 +12,7 @@ namespace tubed::engine {
 
 namespace {
 
-// What a full walk over the jobs counts, to hold against what the engine counted as it went.
+// The result of a full walk over the jobs, compared with the counts that the engine maintains.
 struct Census {
   StateCounts states;
   std::uint64_t bodies = 0;
@@ -96,7 +101,7 @@ void check_session(const Session& session, std::uint32_t short_watch_list) {
   TUBED_ASSERT((session.wait_index != kNotInHeap) == ends_by_time);
 }
 
-// What a tally tells of its tubes now.
+// The gauges of a metrics record, computed from its tubes.
 struct TubeTotals {
   StateCounts jobs;
   std::uint64_t waiting = 0;
@@ -104,7 +109,7 @@ struct TubeTotals {
   friend bool operator==(const TubeTotals&, const TubeTotals&) = default;
 };
 
-// A tally tells what its tubes say: one, or all that have none of their own.
+// The gauges of a record are the sums of its tubes: one tube, or all tubes without a record.
 void check_tube_metrics(const TubeTable& tubes, const TubeMetricsRegistry& registry) {
   registry.check_invariants();
   std::map<const TubeMetrics*, TubeTotals> totals;

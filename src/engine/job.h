@@ -1,8 +1,9 @@
-// Job, Tube and Session: the engine's own records. Nobody outside engine/ sees them.
+// Job, Tube and Session: the engine's own records. Code outside engine/ does not see them.
 //
-// The engine owns all three; they point at each other freely, and each index or link below says
-// which structure it belongs to. Invariant: a job is in exactly one of its tube's ready heap, its
-// tube's delayed heap, its tube's buried list, or its holder's heap, as `state` says.
+// The tables of the engine own the records (JobTable, TubeTable, SessionTable). The records point
+// at each other; each index or link below names the structure that it belongs to. Invariant: a job
+// is in exactly one of its tube's ready heap, its tube's delayed heap, its tube's buried list, or
+// its holder's heap, as `state` says.
 #pragma once
 
 #include <compare>
@@ -25,14 +26,14 @@ struct Session;
 
 struct Job;
 
-// What a job has only once something has happened to it: most of a long queue has never been
-// delayed, reserved or buried, and does without.
+// The part of a job that is needed after its first delay, reservation or bury. Most jobs of a long
+// queue have had none of these and have no history.
 struct JobHistory : InSlab {
   explicit JobHistory(Job* owner) : job(owner) {}
 
   Job* job;
   Session* holder = nullptr;  // reserved only
-  Time resting_until;         // where it last came to rest, for a job reserved meanwhile
+  Time resting_until;         // the end of the delay with which it rests
   Time reserved_at;           // reserved only
   std::uint64_t bury_order = 0;
   Seconds delay;
@@ -44,14 +45,14 @@ struct Job : InSlab {
   JobId id = 0;
   Bytes body;
   Tube* tube = nullptr;
-  std::unique_ptr<JobHistory> made_history;  // history() makes it
+  std::unique_ptr<JobHistory> made_history;  // null until history() creates it
   Time created;
   Time deadline;  // reserved: when its TTR passes; delayed: when it becomes ready
   Priority priority = 0;
   Seconds ttr;
   std::uint32_t heap_index = kNotInHeap;
   JobState state = JobState::ready;
-  JobState resting_state = JobState::ready;  // as last recorded; equals state unless reserved
+  JobState resting_state = JobState::ready;  // as in its last fact; equals `state` unless reserved
 
   bool urgent() const { return priority < kUrgentBelow; }
 
@@ -59,7 +60,7 @@ struct Job : InSlab {
     if (made_history == nullptr) made_history = std::make_unique<JobHistory>(this);
     return *made_history;
   }
-  // What the history says, or what is true of a job that has none.
+  // From the history, or the value that a job without a history has.
   Session* holder() const { return made_history == nullptr ? nullptr : made_history->holder; }
   Seconds delay() const { return made_history == nullptr ? Seconds{} : made_history->delay; }
   JobCounters counters() const {
@@ -72,9 +73,9 @@ struct Job : InSlab {
     if (counters != JobCounters{} || made_history != nullptr) history().counters = counters;
   }
 };
-static_assert(sizeof(Job) == 64, "one cache line: a job costs what its fields need");
+static_assert(sizeof(Job) == 64, "one cache line");
 
-// Ready order: priority, then id, so that a released job takes its old place back.
+// Ready order: priority, then id. A released job gets its old place back.
 struct ReadyKey {
   Priority priority = 0;
   JobId id = 0;
@@ -91,7 +92,7 @@ struct DeadlineKey {
 using ReadyHeap = IndexedHeap<Job, ReadyKey, &Job::heap_index>;
 using DeadlineHeap = IndexedHeap<Job, DeadlineKey, &Job::heap_index>;
 
-// One entry of a session's watch list, linked into its tube's waiting line while the session waits.
+// One entry of a session's watch list. While the session waits, it is in the tube's waiting list.
 struct WatchEntry {
   Tube* tube = nullptr;
   Session* session = nullptr;
@@ -101,13 +102,12 @@ struct WatchEntry {
 struct Tube {
   std::string name;
   std::uint64_t number = 0;        // order of creation: breaks ties between tubes
-  std::uint32_t index = 0;         // dense, reused when the tube is gone
-  TubeMetrics* metrics = nullptr;  // its own, or that of all others
+  std::uint32_t index = 0;         // dense; reused after the tube is removed
+  TubeMetrics* metrics = nullptr;  // its own, or the overflow record
   ReadyHeap ready;
   DeadlineHeap delayed;
   IntrusiveList<JobHistory, &JobHistory::buried_links> buried;
-  IntrusiveList<WatchEntry, &WatchEntry::waiting_links>
-      waiting;  // in the order in which they began to wait
+  IntrusiveList<WatchEntry, &WatchEntry::waiting_links> waiting;  // in order of arrival
   std::uint32_t reserved_count = 0;
   std::uint32_t urgent_count = 0;
   std::uint32_t using_count = 0;
@@ -115,13 +115,13 @@ struct Tube {
   std::uint64_t total_jobs = 0;
   std::uint64_t delete_count = 0;
   std::uint64_t pause_count = 0;
-  Seconds pause;  // as last set; 0 when not paused
+  Seconds pause;  // as last set; 0 if not paused
   Time pause_until;
-  std::uint32_t delay_index = kNotInHeap;  // in the engine's heap of tubes with delayed jobs
-  std::uint32_t pause_index = kNotInHeap;  // in the engine's heap of paused tubes
+  std::uint32_t delay_index = kNotInHeap;  // in DeadlineIndex, while it has delayed jobs
+  std::uint32_t pause_index = kNotInHeap;  // in DeadlineIndex, while it is paused
   std::uint32_t list_index = 0;            // in the list that list-tubes shows
-  bool serving = false;                    // has a place in the queue of tubes to serve from
-  bool restored = false;                   // kept by a replayed pause although nobody refers to it
+  bool serving = false;                    // in ServeQueue
+  bool restored = false;                   // kept only by a replayed pause
 
   Job* first_buried() const { return buried.empty() ? nullptr : buried.first()->job; }
   bool paused() const { return pause_index != kNotInHeap; }
@@ -139,16 +139,16 @@ struct Session {
   SessionId id = 0;
   Tube* used = nullptr;
   std::vector<WatchEntry> watches;
-  std::unique_ptr<IndexSet> watched;  // the tubes of a long watch list, by index; else null
-  DeadlineHeap held;                  // its reserved jobs by the end of their TTR
+  std::unique_ptr<IndexSet> watched;  // indexes of the tubes of a long watch list; else null
+  DeadlineHeap held;                  // its reserved jobs, by the end of their TTR
   bool open = false;
   bool producer = false;  // has ever put
   bool worker = false;    // has ever reserved
   bool waiting = false;
-  std::uint64_t arrival = 0;  // when it began to wait, as a running number
+  std::uint64_t arrival = 0;  // running number of its current or last wait
   Time wait_until = kNever;
-  std::uint32_t ttr_index = kNotInHeap;   // in the engine's heap of holders
-  std::uint32_t wait_index = kNotInHeap;  // in the engine's heap of waits that end by time
+  std::uint32_t ttr_index = kNotInHeap;   // in DeadlineIndex, while it holds jobs
+  std::uint32_t wait_index = kNotInHeap;  // in DeadlineIndex, while its wait ends by time
 };
 
 }  // namespace tubed::engine

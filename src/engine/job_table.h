@@ -1,8 +1,8 @@
 // JobTable: owns every job and finds it by id.
 //
-// Ids are dense and grow, so jobs stand in pages of 16 consecutive ids behind a hash of pages:
-// about 11 bytes a job when dense, one page at most for a job that has outlived all its neighbours.
-// Jobs and pages are in slabs (base/slab_pool.h).
+// Ids are dense and only grow. The table has pages of 16 consecutive ids and a hash map from page
+// number to page. It takes about 11 bytes for each job if most ids of a page exist, and a whole
+// page for a job whose 15 neighbours were deleted. Jobs and pages are in slabs (base/slab_pool.h).
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace tubed::engine {
 
 class JobTable {
  public:
-  // What the table itself takes for one of many.
+  // The table's own memory for each job of a dense page.
   static constexpr std::size_t kBytesPerJob = 11;
 
   std::size_t size() const { return size_; }
@@ -47,7 +47,7 @@ class JobTable {
     return place.get();
   }
 
-  // Precondition: it is there. O(1).
+  // Precondition: the job exists. O(1).
   void remove(JobId id) {
     Page* page = page_of(id);
     TUBED_ASSERT(page != nullptr && page->jobs[id % kPageJobs] != nullptr);
@@ -92,7 +92,7 @@ class JobTable {
     return cached_page_;
   }
 
-  // A table that was once large keeps no large array of buckets; amortised O(1).
+  // Shrinks the array of buckets after the table has become small. Amortised O(1).
   void give_back_memory() {
     if (pages_.bucket_count() > kKeptBuckets && pages_.size() < pages_.bucket_count() / 8) {
       pages_.rehash(pages_.size() * 2);
@@ -104,7 +104,7 @@ class JobTable {
       pages_;
   std::size_t size_ = 0;
   JobId next_id_ = 1;
-  // The page last used: consecutive commands mostly name neighbours.
+  // The page last used. Consecutive commands mostly name jobs of one page.
   mutable std::uint64_t cached_number_ = 0;
   mutable Page* cached_page_ = nullptr;
 };

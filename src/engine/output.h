@@ -1,4 +1,4 @@
-// What the engine says while it works: facts for the journal, notices for sessions that wait.
+// Output: what the engine emits while it works, facts for the log and notices for waiting sessions.
 #pragma once
 
 #include "base/bytes.h"
@@ -7,17 +7,18 @@
 
 namespace tubed::engine {
 
-// The answer to a session's reserve: Engine::reserve() returns it, or it comes when the wait ends.
+// The answer to a session's reserve. Engine::reserve() returns it at once, or it is emitted when
+// the session's wait ends.
 struct Notice {
   enum class Kind : std::uint8_t { reserved, timed_out, deadline_soon };
 
   SessionId session = 0;
   Kind kind = Kind::reserved;
-  JobId job = 0;  // reserved only, as is the body
+  JobId job = 0;  // set for `reserved` only, as is the body
   Bytes body;
 };
 
-// Told in the middle of an engine's work: an implementation must not call back into the engine.
+// Called in the middle of the engine's work: an implementation must not call the engine.
 class Output : public FactSink {
  public:
   virtual void notice(const Notice& notice) = 0;

@@ -1,4 +1,6 @@
-// Replay: gives an engine that serves nobody yet what somebody has kept of another one's facts.
+// Replay: a FactSink that applies facts to an engine, all of them at one time.
+//
+// The engine must have no open session. See the replay law in engine/fact.h.
 #pragma once
 
 #include "engine/engine.h"

@@ -1,4 +1,9 @@
-// Engine: who gets which job, and what time does.
+// Engine: reserving, waiting, and the work of time.
+//
+// The first half gives jobs to sessions, in the steps of engine/serve_queue.h. The second half is
+// advance(), in the steps of engine/deadline_index.h. Each loop of advance() asks the DeadlineIndex
+// for the next due tube or session, does one unit of work, which changes the index, and asks again,
+// until nothing is due or work_per_turn is used up.
 #include <algorithm>
 
 #include "engine/engine.h"
@@ -15,7 +20,7 @@ std::optional<Notice> Engine::reserve(SessionId id, Time now, Wait wait) {
     detach(job);
     return give(session, now, job);
   }
-  // A holder is not made to wait through the last second of what it holds.
+  // A session does not wait during the last second of a TTR of a job that it holds.
   if (!session.held.empty() && session.held.top_key().deadline - kSafetyMargin <= now) {
     return Notice{.session = id, .kind = Notice::Kind::deadline_soon, .job = 0, .body = {}};
   }
@@ -45,7 +50,7 @@ std::optional<JobBody> Engine::reserve_job(SessionId id, Time now, JobId job_id)
   Session& session = sessions_.at(id);
   Job* job = jobs_.find(job_id);
   if (job == nullptr || job->state == JobState::reserved) return std::nullopt;
-  mark_worker(session);  // Compat: only one that got its job
+  mark_worker(session);  // Compat: only a session that got its job
   detach(job);
   attach_reserved(session, now, job);
   return JobBody{.id = job->id, .body = job->body};
@@ -95,8 +100,8 @@ void Engine::serve_waiting(Time now, Output& out) {
     const ServeQueue::Entry next = serve_queue_.pop();
     if (!next.tube->can_serve()) continue;
     Session& session = *next.tube->waiting.first()->session;
-    // Whoever stood at the front may have been served through another tube: then this tube's turn
-    // comes later.
+    // If the session that was first at the push was served through another tube, this tube goes
+    // back into the queue with its present first session.
     if (session.arrival == next.arrival) {
       Job* job = best_ready(session);
       end_wait(session);
@@ -121,11 +126,11 @@ void Engine::advance(Time now, Output& out) {
   end_delays(now);
   end_pauses(now, out);
   serve_waiting(now, out);
-  // While jobs are still about to become ready, nobody is told that there is none.
+  // No session gets TIMED_OUT while a job that it may get is due to become ready.
   if (!makes_ready(now)) end_waits(now, out);
 }
 
-// More is left to do that makes jobs ready at or before now.
+// True if work is left that makes jobs ready at or before now.
 bool Engine::makes_ready(Time now) const {
   return sessions_.has_closing() || deadlines_.due_holder(now) != nullptr ||
          deadlines_.due_delay(now) != nullptr || deadlines_.due_pause(now) != nullptr;

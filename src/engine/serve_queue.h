@@ -44,8 +44,8 @@ class ServeQueue {
     std::push_heap(entries_.begin(), entries_.end(), kLater);
   }
 
-  // The entry with the earliest arrival; of one session's tubes, the one that was created first.
-  // Precondition: !empty(). O(log n).
+  // The entry with the earliest arrival; among the tubes of one session, the tube that was created
+  // first. Precondition: !empty(). O(log n).
   Entry pop() {
     std::pop_heap(entries_.begin(), entries_.end(), kLater);
     const Entry first = entries_.back();

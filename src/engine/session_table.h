@@ -14,8 +14,8 @@ namespace tubed::engine {
 
 class SessionTable {
  public:
-  // A new open session. It gets the id that was freed last or, if no id is free, the next one. O(1)
-  // amortised.
+  // A new open session. It gets the id that was freed last or, if no id is free, the next id.
+  // O(1) amortised.
   Session& open() {
     if (free_ids_.empty()) {
       free_ids_.push_back(static_cast<SessionId>(sessions_.size()));

@@ -9,7 +9,7 @@ namespace tubed::engine {
 
 namespace {
 
-// How many are forgotten when a tube comes or goes: more than can have been added.
+// How many records are evicted when a tube is created or removed. At most one was added.
 constexpr int kEvictedAtOnce = 2;
 
 }  // namespace
@@ -27,7 +27,7 @@ TubeInfo TubeMetrics::tube_info() const {
 Duration TubeMetrics::oldest_ready_age(Time now) const {
   if (ready_ages.empty()) return {};
   const AgeSketch::Span& oldest = ready_ages.first();
-  // Where jobs are taken in the order of their coming, the next one is the oldest.
+  // If jobs are taken in the order of their creation, the next job is the oldest.
   const Job* next = tube == nullptr ? nullptr : tube->ready.top();
   const bool is_oldest = next != nullptr && next->created <= oldest.last;
   return std::max(now - (is_oldest ? next->created : oldest.begin), Duration::zero());
@@ -60,12 +60,12 @@ void TubeMetricsRegistry::close(TubeMetrics* metrics, const Limits& limits, Time
   if (metrics == &overflow_) return;
   metrics->tube = nullptr;
   metrics->retained_since = now;
-  metrics->ready_ages = {};  // with the memory that it had kept
+  metrics->ready_ages = {};  // frees its memory
   retained_.push_back(metrics);
   evict_some(limits, now);
 }
 
-// Those whose time is over, and where there are more than there may be any longer, the oldest.
+// Evicts expired records and, if more records exist than a reload permits, the oldest.
 void TubeMetricsRegistry::evict_some(const Limits& limits, Time now) {
   for (int i = 0; i < kEvictedAtOnce && !retained_.empty(); ++i) {
     TubeMetrics* oldest = retained_.first();

@@ -1,13 +1,18 @@
-// TubeMetrics: what is counted of a tube for those who look from afar, and outlives the tube;
-// TubeMetricsRegistry: all of them.
+// TubeMetrics: counters and gauges of one tube for the metrics; TubeMetricsRegistry: all of them.
 //
-// A tube that begins gets a tally of its own as long as there is a place, and else shares the one
-// of all others: that is decided then and stays. When it vanishes its tally lingers, and a tube of
-// the same name goes on with it, so that its counters never go back; when nobody came it is
-// forgotten, as soon as its place is wanted. Time is told.
+// A tube is removed when it is empty, and its counters in stats-tube begin at 0 again when it is
+// created again. A metric must not do that, so metrics live longer than tubes:
 //
-// The book owns the tallies, which stay where they are. Invariant: a named tally has one tube, or
-// lingers.
+// 1. A tube that is created gets a record of its own if fewer than tubes_with_metrics records
+//    exist. Otherwise it shares the overflow record. This does not change during the tube's life,
+//    because counters of either would go backwards.
+// 2. When the tube is removed, its record is retained for metrics_retention. A tube of the same
+//    name that is created in this time continues the record.
+// 3. After this time the record has expired. It is evicted when a tube is created or removed, the
+//    oldest first, or at once if more records exist than a reload permits.
+//
+// The registry owns the records, which have stable addresses. It reads no clock. Invariant: a
+// record other than the overflow record has one tube or is retained.
 #pragma once
 
 #include <cstddef>
@@ -27,64 +32,64 @@ namespace tubed::engine {
 struct Tube;
 
 struct TubeMetrics {
-  std::string_view name;       // its key in the book
-  const Tube* tube = nullptr;  // null: it lingers, or is that of all others
-  // Counted since it began.
+  std::string_view name;       // its key in the registry
+  const Tube* tube = nullptr;  // null: retained, or the overflow record
+  // Counters since the record was created.
   std::uint64_t put_count = 0;
   std::uint64_t delete_count = 0;
   std::uint64_t timeout_count = 0;
-  LongTimes put_to_reserve;     // a job's first reservation
+  LongTimes put_to_reserve;     // of a job's first reservation
   LongTimes reserve_to_delete;  // by its holder
-  // As it is now.
+  // The present state.
   StateCounts jobs;
   std::uint64_t waiting_count = 0;
   std::uint64_t paused_count = 0;
   AgeSketch ready_ages;
 
-  // These and the counters as stats-tube tells them of a tube; what is not tallied is 0.
+  // The same numbers in the form of stats-tube. Numbers without a metric are 0.
   TubeInfo tube_info() const;
-  // Of the job that was put first, within what ready_ages promises; 0 if none is ready.
+  // The age of the ready job that was put first, with the error of AgeSketch; 0 if no job is
+  // ready. Exact if the next job is the oldest, as in a tube with one priority.
   Duration oldest_ready_age(Time now) const;
 
-  Time retained_since;  // lingering: since when
+  Time retained_since;  // when the tube was removed
   ListLinks<TubeMetrics> retained_links;
   ListLinks<TubeMetrics> order_links;
 };
 
 class TubeMetricsRegistry {
  public:
-  // The name under which the others are summed up. A tube of this name never has its own.
+  // The label of the overflow record. A tube of this name has no record of its own.
   static constexpr std::string_view kOverflowName = "other";
 
   TubeMetricsRegistry() { overflow_.name = kOverflowName; }
 
-  // The tally of a tube that begins. O(log tallies).
+  // The record for a tube that is created. O(log records).
   TubeMetrics* open(std::string_view name, const Tube* tube, const Limits& limits, Time now);
-  // Its tube has gone. O(1) amortised. Precondition: it tells of no job, no wait and no pause.
+  // The record's tube is removed. Precondition: its gauges are 0. O(1) amortised.
   void close(TubeMetrics* metrics, const Limits& limits, Time now);
 
-  // What became of all tubes that have none of their own.
+  // The sum of all tubes without a record of their own.
   const TubeMetrics& overflow() const { return overflow_; }
-  // Named ones, those included that are about to be forgotten.
+  // How many records exist beside the overflow record, including expired records.
   std::size_t size() const { return by_name_.size(); }
 
-  // Calls visit(const TubeMetrics&, bool over) for each named tally behind `name` in the order of
-  // their names, until visit() returns false; `over`: its time is, it is about to be forgotten.
-  // O(log tallies + visited).
+  // Calls visit(const TubeMetrics&, bool expired) for each record after `name` in the order of
+  // names, without the overflow record, until visit() returns false. O(log records + visited).
   template <class Visit>
   void visit_after(std::string_view name, const Limits& limits, Time now, Visit visit) const {
     const auto first = by_name_.upper_bound(name);
     const TubeMetrics* metrics = first == by_name_.end() ? nullptr : &first->second;
     while (metrics != nullptr) {
       const TubeMetrics* next = InOrder::next(metrics);
-      // While this one is looked at: who looks at many waits for memory more than for all else.
+      // A visit of many records mostly waits for memory: load the next record during this visit.
       if (next != nullptr) prefetch(*next);
       if (!visit(*metrics, has_expired(*metrics, limits, now))) return;
       metrics = next;
     }
   }
 
-  // Walks everything.
+  // Walks all records. For tests.
   void check_invariants() const;
 
  private:
@@ -103,8 +108,8 @@ class TubeMetricsRegistry {
 
   TubeMetrics overflow_;
   std::map<std::string, TubeMetrics, std::less<>> by_name_;
-  InOrder in_order_;  // of their names: to walk the map would touch more memory
-  IntrusiveList<TubeMetrics, &TubeMetrics::retained_links> retained_;  // the oldest first
+  InOrder in_order_;  // by name; a walk of the map would touch more memory
+  IntrusiveList<TubeMetrics, &TubeMetrics::retained_links> retained_;  // longest retained first
 };
 
 }  // namespace tubed::engine

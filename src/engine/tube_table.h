@@ -1,4 +1,5 @@
-// TubeTable: owns every tube, finds it by name, and keeps the order that list-tubes shows.
+// TubeTable: owns every tube and finds it by name or index. It has the order of list-tubes and the
+// set of tubes that give jobs.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +17,13 @@ class TubeTable {
  public:
   std::size_t size() const { return tubes_.size(); }
 
-  // Null if there is none. O(log n).
+  // Null if no tube has this name. O(log n).
   Tube* find(std::string_view name) const {
     const auto found = by_name_.find(name);
     return found == by_name_.end() ? nullptr : found->second;
   }
 
-  // A new tube. Precondition: there is none of this name. O(log n).
+  // A new tube. Precondition: no tube has this name. O(log n).
   Tube* add(std::string_view name) {
     tubes_.push_back(std::make_unique<Tube>());
     Tube* tube = tubes_.back().get();
@@ -36,7 +37,7 @@ class TubeTable {
     return tube;
   }
 
-  // The last tube takes the place of the one removed, in the list as well. O(log n).
+  // The last tube of the list takes the place of the removed tube. O(log n).
   void remove(Tube* tube) {
     by_index_[tube->index] = nullptr;
     free_indices_.push_back(tube->index);
@@ -62,8 +63,9 @@ class TubeTable {
   // In the order of list-tubes.
   const std::vector<std::unique_ptr<Tube>>& all() const { return tubes_; }
 
-  // The list in parts of kListPart places. A number that is new whenever the part has changed, or,
-  // without a part, the list; never 0 for what is not empty. O(1).
+  // The list is divided into parts of kListPart places. list_change() is a number that grows with
+  // each change of the part or, without an argument, of the list. It is never 0 for a part that is
+  // not empty. O(1).
   std::size_t list_parts() const { return (tubes_.size() + kListPart - 1) / kListPart; }
   std::uint64_t list_change(std::size_t part) const { return part_changes_[part]; }
   std::uint64_t list_change() const { return last_change_; }
@@ -96,8 +98,8 @@ class TubeTable {
   std::vector<Tube*> by_index_;
   std::vector<std::uint32_t> free_indices_;
   IndexSet giving_;
-  // A tree, not a hash: clients choose the names, and could choose them to collide.
-  std::map<std::string_view, Tube*> by_name_;  // keys live in the tubes
+  // A tree and not a hash map: clients choose the names and could choose names that collide.
+  std::map<std::string_view, Tube*> by_name_;  // keys point into the tubes
   std::uint64_t next_number_ = 0;
   std::vector<std::uint64_t> part_changes_;
   std::uint64_t last_change_ = 0;
