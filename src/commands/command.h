@@ -1,7 +1,19 @@
-// Command: one row of the command table. Recognition, parsing, errors, counter, stats line,
-// reference page and fuzz dictionary all come from the row.
+// Command: one row of the command table.
 //
-// Parsing and running are two steps, so that a body can arrive in between.
+// The row defines everything about a command: its word, how its arguments are parsed, how a
+// malformed line is answered, its counter and line of stats, its part of the reference page, and
+// its entries in the fuzz dictionary. A command runs in up to three steps, all of them functions of
+// the row:
+//
+// 1. `parse` reads the arguments of the line into an ArgumentStorage.
+// 2. If the row has `begin_body`, it decides about the body before the body arrives: read it, skip
+//    it, or discard it.
+// 3. `run` does the command and returns an Answer. A command in slices is run again, with the same
+//    arguments and its Operation, until its answer is complete.
+//
+// Steps may happen in different reads and ticks, so the arguments of a command with a body or with
+// slices own their text. The templates below check that, and build the rows from the types of the
+// handlers.
 #pragma once
 
 #include <array>
@@ -26,7 +38,7 @@ class Service;
 
 using protocol::Answer;
 
-// What a command does, for authorization.
+// The kind of command, for authorization.
 enum class Access : std::uint8_t {
   any,      // needs no permission
   produce,  // puts jobs
@@ -44,15 +56,15 @@ enum class Concerns : std::uint8_t {
   job,       // the tube of the job that it names
 };
 
-// The state of a command between two of its slices; monostate: no command is between slices.
+// The state of a command between two of its slices; monostate: no such command.
 struct KickOperation {
   engine::Kick rest;
   std::uint64_t moved = 0;
 };
 struct TubeListOperation {
-  std::uint64_t refreshes = 0;                          // slices that brought the list up to date
-  std::shared_ptr<const TubeListCache::Snapshot> list;  // null while it is brought up to date
-  std::size_t written = 0;                              // parts of it
+  std::uint64_t refreshes = 0;                          // slices so far that updated the list
+  std::shared_ptr<const TubeListCache::Snapshot> list;  // null while it is being updated
+  std::size_t written = 0;                              // how many of its parts
 };
 using Operation = std::variant<std::monostate, KickOperation, TubeListOperation>;
 
@@ -60,22 +72,22 @@ inline bool in_progress(const Operation& operation) {
   return operation.index() != 0;
 }
 
-// What a handler works on.
+// The parameters that every handler gets.
 struct Context {
   Service& service;
   engine::Engine& engine;
   SessionId session;
   Time now;
-  Bytes body;         // of a command that has one
-  bool peer_is_gone;  // the client will send nothing more: it is not made to wait
+  Bytes body;         // null if the command has no body
+  bool peer_is_gone;  // the client has half-closed: its reserve does not wait
 };
 
-// What is done with a body whose line was well-formed.
+// The decision about a body whose line was well-formed.
 struct BodyPlan {
   enum class Kind : std::uint8_t {
     accept,   // read it into Context::body
-    skip,     // read past it, and answer with `refusal` after its line end
-    discard,  // the same, but do not look at what is in place of its line end
+    skip,     // ignore its bytes, and answer with `refusal` after its line end
+    discard,  // as `skip`, but do not check that CR LF follows the body
   };
   Kind kind = Kind::accept;
   std::uint32_t bytes = 0;
@@ -97,7 +109,7 @@ struct ReplyText {
   std::string_view meaning;
 };
 
-// What may stand behind the word of a command, and how its absence is answered.
+// The text that may follow the word of a command, and the answer if it is missing.
 // [notes: Lines and bodies]
 enum class TextRule : std::uint8_t {
   none,               // nothing, not even a space
@@ -114,16 +126,17 @@ struct Command {
   Access access;
   Concerns concerns;
   TextRule text_rule;
-  bool in_beanstalkd_stats;  // its cmd-… line stands among beanstalkd's, not among tubed's own
+  bool in_beanstalkd_stats;  // its cmd-… line is one of beanstalkd's, not of tubed's own
   bool may_emit_facts;       // it waits while the log is congested
 
   bool (*parse)(std::string_view text, ArgumentStorage& storage);
   // `operation` is in progress when the command is run again.
   Answer (*run)(Context& context, const ArgumentStorage& storage, Operation& operation);
-  BodyPlan (*begin_body)(Context& context, const ArgumentStorage& storage);  // null: has no body
+  BodyPlan (*begin_body)(Context& context,
+                         const ArgumentStorage& storage);  // null: the command has no body
 };
 
-// What a row says beside its types.
+// The texts and flags of a row that its types do not give.
 struct CommandText {
   std::string_view name;
   std::string_view summary;
@@ -155,8 +168,8 @@ inline constexpr auto kArgumentTexts = std::apply(
     },
     Arguments::fields);
 
-// Whether a value of this type stays valid when the read that brought it is over. Texts do not:
-// they point into the buffer that all clients share.
+// True if a value of this type stays valid after the read that brought it. A text does not: it
+// points into the buffer that all clients share.
 template <class T>
 inline constexpr bool kOutlivesItsRead =
     std::is_integral_v<T> || std::is_same_v<T, Seconds> || std::is_same_v<T, protocol::BodySize>;

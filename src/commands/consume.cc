@@ -13,7 +13,7 @@ Status done_or_not_found(bool done, std::string_view word) {
 }
 
 Answer reserve_within(Context& context, engine::Wait wait) {
-  // A client that will send nothing more is not waited for. [protocol: reserve, TIMED_OUT]
+  // The reserve of a client that has half-closed does not wait. [protocol: reserve, TIMED_OUT]
   if (context.peer_is_gone) wait.limit = Duration::zero();
   auto notice = context.engine.reserve(context.session, context.now, wait);
   if (!notice) return Waiting{};

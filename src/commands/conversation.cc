@@ -1,3 +1,13 @@
+// How input becomes commands: receive() gives bytes to take(), which runs the stages in a loop.
+// Each stage consumes a prefix of the input and may change the stage; run_line() and
+// take_body_end() run commands. In the usual case the bytes are whole commands and are consumed
+// where they are, in the client's read buffer. Only the rest is copied (keep) and continued by a
+// later receive() or resume().
+//
+// may_go_on() checks before each step whether another step is permitted, and records why not
+// (stop_). charge() subtracts the cost of each step from the quantum: one unit for a command, and
+// more for long replies and long walks of watch lists. A command in slices has its Operation
+// between two slices; while it is in progress, take() runs it again before it looks at the input.
 #include "commands/conversation.h"
 
 #include <algorithm>
@@ -14,12 +24,12 @@ namespace {
 constexpr std::string_view kLineEnd = "\r\n";
 // A reply of this size counts as much work as a command.
 constexpr std::size_t kReplyBytesPerWork = 256;
-// So do as many entries of watch lists.
+// So does a walk over this many entries of watch lists.
 constexpr std::uint64_t kWatchesPerWork = 64;
-// A long list is written so far ahead of what its client takes.
+// The reply of list-tubes is written this far ahead of what its client has read.
 constexpr std::size_t kListAheadBytes = 128 * 1024;
 
-// As text.find(kLineEnd), in fewer steps where the first CR ends the line.
+// As text.find(kLineEnd), in fewer steps if the first CR ends the line.
 std::size_t find_line_end(std::string_view text) {
   std::size_t at = text.find('\r');
   while (at != std::string_view::npos && !(at + 1 < text.size() && text[at + 1] == '\n')) {
@@ -51,7 +61,7 @@ void Conversation::receive(std::string_view bytes) {
     if (!waiting_) work();
     return;
   }
-  // The usual case: whole commands, acted on where they lie.
+  // The usual case: whole commands, which are not copied.
   const std::size_t taken = do_work(bytes);
   if (taken < bytes.size()) keep(bytes.substr(taken));
 }
@@ -104,7 +114,7 @@ bool Conversation::can_resume() const {
   return stop_ == Stop::budget || stop_ == Stop::congested;
 }
 
-// More replies than that, and nothing more is done.
+// With more bytes of replies than this, no further command is run.
 std::size_t Conversation::output_bound() const {
   const std::size_t bound = service_.conversation_limits().output_bytes;
   const auto* tubes = std::get_if<TubeListOperation>(&running_.operation);
@@ -114,7 +124,7 @@ std::size_t Conversation::output_bound() const {
 
 bool Conversation::wants_input() const {
   if (quit_ || input_ended_) return false;
-  // Somebody who waits may pipeline one more read's worth; then the kernel keeps the rest.
+  // A client that waits may pipeline what one read brings. The rest stays in the kernel.
   return stop_ == Stop::starved || (waiting_ && pending_.empty());
 }
 
@@ -143,7 +153,7 @@ std::size_t Conversation::do_work(std::string_view input) {
   return taken;
 }
 
-// Acts on the front of `input` as far as it can, and returns how much of it is done with.
+// Consumes the front of `input` as far as it can, and returns how many bytes it has consumed.
 std::size_t Conversation::take(std::string_view input) {
   working_ = true;
   std::size_t total = 0;
@@ -183,8 +193,8 @@ std::size_t Conversation::take(std::string_view input) {
   return quit_ ? input.size() : total;
 }
 
-// False: somebody else's turn. Otherwise assumes that there is something to do, until a stage finds
-// that it needs more input.
+// False: this run of work ends. If true, stop_ is `budget` until a stage finds that it needs more
+// input.
 bool Conversation::may_go_on() {
   if (quit_) return false;
   if (waiting_) {
@@ -201,7 +211,7 @@ bool Conversation::may_go_on() {
   return budget_ > 0;
 }
 
-// True: what comes next may emit a fact, and has to wait until the log is no longer congested.
+// True: the log is congested. Called before a step that may emit a fact.
 bool Conversation::held_by_log() {
   if (!service_.log().congested()) return false;
   stop_ = Stop::congested;
@@ -256,7 +266,7 @@ std::size_t Conversation::take_body_end(std::string_view input) {
     return 0;
   }
   if (!input.starts_with(kLineEnd)) {
-    // What follows is anybody's guess up to the next line end. Compat: expected-crlf-resync
+    // Bytes up to the next line end may be part of the body. Compat: expected-crlf-resync
     stage_ = Stage::skipped_line;
     abandon_body();
     service_.counters().count(stats::Counter::expected_crlf);
@@ -277,7 +287,7 @@ std::size_t Conversation::take_skipped_line(std::string_view input) {
   const std::size_t end = find_line_end(input);
   if (end == std::string_view::npos) {
     stop_ = Stop::starved;
-    // The first half of a line end may be the last byte here.
+    // The last byte may be the CR of a line end.
     return input.empty() || input.back() != kLineEnd.front() ? input.size() : input.size() - 1;
   }
   stage_ = Stage::line;
@@ -287,7 +297,8 @@ std::size_t Conversation::take_skipped_line(std::string_view input) {
 
 // --- Commands
 
-// False: the command has to wait for the log. One with a body waits when its body is here.
+// False: the command has to wait for the log. A command with a body waits after its body has
+// arrived.
 bool Conversation::run_line(std::string_view line) {
   const std::size_t space = line.find(' ');
   const std::string_view name = line.substr(0, space);
@@ -352,7 +363,7 @@ void Conversation::begin_body() {
   stage_ = plan.kind == BodyPlan::Kind::accept ? Stage::body : Stage::skipped_body;
 }
 
-// Whatever stands where its line end should be goes with it, as in beanstalkd.
+// The two bytes after the body are dropped too, whether or not they are CR LF, as in beanstalkd.
 void Conversation::drop_body(std::uint32_t bytes, std::string_view reply) {
   incoming_.left = bytes + kLineEnd.size();
   incoming_.refusal = reply;
@@ -373,11 +384,11 @@ void Conversation::run_command() {
   if (in_progress(running_.operation)) running_.operation = {};
 }
 
-// Of an answer that is not a whole reply: true, the command has come to its end all the same.
+// For an answer that is not a whole reply. True: the command has ended.
 bool Conversation::ends_command(const Answer& answer) {
   if (const auto* part = std::get_if<BlockPart>(&answer)) return part->last;
   if (std::holds_alternative<Unfinished>(answer)) {
-    // A slice is as large in a crowd.
+    // A slice is not smaller if many clients wait, so it costs the tick its full size.
     service_.tick_budget().spend(service_.engine().limits().work_per_turn);
     budget_ = 0;
     return false;
@@ -387,7 +398,7 @@ bool Conversation::ends_command(const Answer& answer) {
   return true;
 }
 
-// What was just done, in units of one command.
+// Subtracts the cost of a step from the budget, in units of one command.
 void Conversation::charge(std::size_t reply_bytes, std::uint64_t watches_walked) {
   if (reply_bytes == 0 && watches_walked == 0) return;
   const std::uint64_t cost =
@@ -400,7 +411,7 @@ bool Conversation::answer(const engine::Notice& notice) {
   waiting_ = false;
   render(answer_of(notice), replies_);
   if (working_) return false;
-  // What it had pipelined behind the reserve can go on.
+  // Input that was pipelined after the reserve can be run now.
   stop_ = pending_.empty() ? Stop::starved : Stop::budget;
   return true;
 }

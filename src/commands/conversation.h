@@ -1,8 +1,20 @@
 // Conversation: a connection without its socket. Bytes go in, replies come out, in order.
 //
-// It owns the input that it cannot act on yet and the replies that nobody has taken yet, and one
-// session of the engine. It never blocks and never runs a command while an earlier one of the same
-// client waits for its answer.
+// The client passes the bytes that it read to receive(), and sends what replies() has. It owns one
+// session of the engine, input that cannot be used yet, and replies that were not taken yet. It
+// does not block, and it does not run a command while an earlier command of the same client waits
+// for its answer.
+//
+// The input is consumed in stages (Stage): a line; after a put's line its body and the body's line
+// end; or input that is skipped after an error. A run of work ends for one of five reasons (Stop):
+//
+// - starved: it needs more input.
+// - waiting: a reserve waits for the engine's notice.
+// - budget: the quantum is used up, or a command in slices has done one slice. resume() continues
+//   it in a later tick.
+// - output: too many replies are not taken. resume() continues it when the client has read some.
+// - congested: the next command may emit a fact while the log is congested. resume() continues it
+//   when the log is not congested.
 //
 // Invariant: replies come in the order of the commands, and none is missing or added, however the
 // input is cut.
@@ -30,12 +42,13 @@ class Conversation {
 
   SessionId session() const { return session_; }
 
-  // It waits for a job.
+  // True: a reserve waits for a job.
   bool waiting() const { return waiting_; }
 
-  // Bytes from the client; does what they say, as far as the service's quantum allows.
+  // Takes bytes from the client and runs their commands, up to the quantum of the tick.
   void receive(std::string_view bytes);
-  // Where the rest of a body that is arriving may be written directly; empty if there is none.
+  // The memory for the rest of a body that is arriving, to read into directly. Empty if no body is
+  // arriving or other input comes first.
   std::span<char> body_space();
   // The first `count` bytes of body_space() were written.
   void body_received(std::size_t count);
@@ -46,44 +59,45 @@ class Conversation {
   // There will be no more bytes.
   void end_input();
 
-  // The server is stopping: a wait ends without an answer, and with it all that was pipelined
-  // behind; none begins.
+  // The server is stopping: a wait ends without an answer, the input pipelined after it is dropped,
+  // and no wait begins.
   void stop_waiting();
 
-  // Goes on with work that was left for a later turn.
+  // Continues work that was deferred to a later tick.
   void resume();
   bool can_resume() const;
-  // The next command may emit a fact, and the log is congested: to be resumed when it is not.
+  // True: it stopped as `congested`, and is resumed when the log is not congested.
   bool waits_for_log() const { return stop_ == Stop::congested && can_resume(); }
-  // False: bytes would only pile up.
+  // False: more bytes would only be stored.
   bool wants_input() const;
-  // Nothing more will be answered: once replies() is empty the connection can be closed.
+  // True: no further reply will come. When replies() is empty, the connection can be closed.
   bool finished() const { return quit_ || (input_ended_ && stop_ == Stop::starved); }
-  // A body is arriving that has to be answered. (After a malformed put is answered, its client may
-  // never send one.)
+  // True: a body is arriving whose command is not answered yet. (The client of a malformed put,
+  // which is answered at once, may never send the body.)
   bool in_body() const;
-  // Holds no job, and neither waits for anything nor owes anything. (The middle of a line or a body
-  // is no excuse: a body that does not come holds memory.)
+  // True if the session holds no job, is not blocked in reserve and has no deferred work or unsent
+  // replies. It may be in the middle of a line or of a body: a body that does not arrive holds
+  // memory.
   bool idle() const;
 
   protocol::ReplyBuffer& replies() { return replies_; }
   const protocol::ReplyBuffer& replies() const { return replies_; }
 
-  // The engine answers a reserve. True: the conversation was not at work itself, so that somebody
-  // else has to take the reply.
+  // Takes the engine's answer to the reserve. True: the conversation is not running at this moment,
+  // so its client has to be served to send the reply.
   bool answer(const engine::Notice& notice);
 
  private:
-  // Which part of the input comes next.
+  // The part of the input that comes next.
   enum class Stage : std::uint8_t {
     line,
     body,
-    skipped_body,  // of a put that is turned away
-    dropped,       // a body and its end, of a line that was wrong or announced too much
+    skipped_body,  // of a put that is refused
+    dropped,       // a body and its line end, of a malformed or too large put
     body_end,
     skipped_line,
   };
-  // Why the last run of work ended.
+  // The reason for which the last run of work ended.
   enum class Stop : std::uint8_t { starved, waiting, budget, output, congested };
 
   void work();
@@ -112,7 +126,7 @@ class Conversation {
   Service& service_;
   SessionId session_;
   protocol::ReplyBuffer replies_;
-  InputBuffer pending_;  // input not acted on yet
+  InputBuffer pending_;  // input not consumed yet
   std::size_t counted_input_ = 0;
 
   Stage stage_ = Stage::line;

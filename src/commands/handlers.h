@@ -84,7 +84,7 @@ Answer ignore(Context& context, const TubeArguments& arguments);
 // The reply to a reserve.
 Answer answer_of(engine::Notice notice);
 
-// Inspecting and steering [protocol: Other Commands]
+// Inspecting and administering [protocol: Other Commands]
 Answer peek(Context& context, const JobArguments& arguments);
 Answer peek_ready(Context& context, const NoArguments& arguments);
 Answer peek_delayed(Context& context, const NoArguments& arguments);

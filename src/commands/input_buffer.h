@@ -1,4 +1,4 @@
-// InputBuffer: the input of one conversation that it cannot act on yet.
+// InputBuffer: input of one conversation that it has not consumed yet.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@ class InputBuffer {
   bool empty() const { return taken_ == bytes_.size(); }
   // Valid until the next change.
   std::string_view view() const { return std::string_view(bytes_).substr(taken_); }
-  // Memory that it holds.
+  // The capacity in bytes.
   std::size_t memory() const { return bytes_.capacity(); }
 
   void append(std::string_view bytes) { bytes_.append(bytes); }
 
-  // The first `count` bytes of view() are done with. Amortised O(count): what is left moves only
-  // when it is no more than what was taken.
+  // Removes the first `count` bytes of view(). Amortised O(count): the rest is moved only when it
+  // is not longer than the bytes removed before it.
   void take(std::size_t count) {
     taken_ += count;
     if (taken_ < bytes_.size() - taken_) return;
@@ -30,7 +30,7 @@ class InputBuffer {
   }
 
  private:
-  // A smaller buffer is kept although it is nearly empty.
+  // A buffer up to this size is not shrunk.
   static constexpr std::size_t kKeptCapacity = 1024;
 
   std::string bytes_;

@@ -1,4 +1,4 @@
-// Commands that look at the queue and steer it.
+// Commands that show the queue and administer it.
 #include "commands/handlers.h"
 #include "commands/service.h"
 #include "protocol/yaml.h"
@@ -66,9 +66,9 @@ Answer stats_tube(Context& context, const TubeArguments& arguments) {
   return Status{word::kNotFound};
 }
 
-// First the parts that are out of date are made, a slice of them at a time; what other clients
-// change meanwhile is made with the last slice. Then the list of this moment is written, a part at
-// a time.
+// First, in slices, the parts that are out of date are made. Parts that other clients' commands
+// change meanwhile are made with the last slice. Then the list of that moment is written part by
+// part.
 Answer list_tubes(Context& context, Operation& operation, const NoArguments&) {
   if (!in_progress(operation)) operation = TubeListOperation();
   auto& [refreshes, list, written] = std::get<TubeListOperation>(operation);

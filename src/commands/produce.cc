@@ -1,4 +1,4 @@
-// Commands that make jobs.
+// Commands that put jobs.
 #include "commands/handlers.h"
 #include "commands/service.h"
 
@@ -37,7 +37,7 @@ BodyPlan begin_put(Context& context, const PutArguments& arguments) {
 }
 
 Answer put(Context& context, const PutArguments& arguments) {
-  // Drain mode may have begun, or the disk have filled, while the body arrived.
+  // While the body arrived, drain mode may have begun or the disk may have become full.
   const std::uint32_t bytes = arguments.size.bytes;
   const bool draining = context.service.draining();
   if (draining || !context.service.log().has_room_for(bytes)) {

@@ -1,8 +1,8 @@
-// Service: what all conversations of a server share: the queue, the time, the counters.
+// Service: the state that all conversations of a server share: the queue, the time, the counters.
 //
-// It owns the engine and passes on what the engine emits: facts to the log, notices to the
-// conversation that waits. It never touches a socket: who runs it asks, after each turn, which
-// sessions were answered while they did nothing themselves.
+// It owns the engine and takes what the engine emits: it passes facts to the log and notices to the
+// conversations that wait. It does not know sockets. After each step the server asks for the
+// sessions that a notice has answered (take_notified) and sends their replies.
 #pragma once
 
 #include <algorithm>
@@ -26,15 +26,15 @@ class Conversation;
 // Bounds of one conversation.
 struct ConversationLimits {
   std::uint32_t line_bytes = 224;           // a command line with its end [notes: Lines]
-  std::uint64_t output_bytes = 1ULL << 20;  // replies not yet sent; beyond, nothing more is done
-  std::uint64_t input_memory = 1ULL << 28;  // input of all conversations that waits
+  std::uint64_t output_bytes = 1ULL << 20;  // replies not sent yet; with more, no command is run
+  std::uint64_t input_memory = 1ULL << 28;  // input of all conversations that is not consumed yet
 };
 
 class Service final : public engine::Output {
  public:
   Service(const Limits& limits, stats::Identity identity, stats::ProcessProbe process);
 
-  // A turn: the time stands still until the next one. What is due happens first.
+  // Begins a tick: now() does not change until the next tick. The engine does the work that is due.
   void begin_tick(Time now);
   Time now() const { return now_; }
 
@@ -54,10 +54,10 @@ class Service final : public engine::Output {
 
   TickBudget& tick_budget() { return tick_budget_; }
 
-  // How many of `wanted` bytes the next read may bring: fewer in a crowd, and fewer as the input
-  // that waits approaches input_memory. Beyond it they are kLeastReadBytes. One conversation keeps
-  // one read's input and an unfinished line at most, so that input_memory + connections *
-  // kLeastReadBytes bounds them all.
+  // How many of `wanted` bytes the next read may bring: fewer if many clients wait, and fewer as
+  // the stored input approaches input_memory. Above input_memory it is kLeastReadBytes. A
+  // conversation stores the input of one read and an unfinished line at most, so input_memory +
+  // connections * kLeastReadBytes bounds the stored input of all conversations.
   std::size_t read_bytes(std::size_t wanted) const {
     const std::uint64_t bound = conversation_limits_.input_memory;
     const std::uint64_t room = bound > input_bytes_ ? bound - input_bytes_ : 0;
@@ -66,9 +66,9 @@ class Service final : public engine::Output {
     return wanted <= share ? wanted
                            : std::min<std::size_t>(wanted, std::max(share, kLeastReadBytes));
   }
-  // Input that waits, of all conversations, in bytes of memory.
+  // The memory of the stored input of all conversations, in bytes.
   std::uint64_t input_bytes() const { return input_bytes_; }
-  // A conversation that has kept `before` now keeps `now`; returns `now`.
+  // The stored input of a conversation changed from `before` to `now` bytes. Returns `now`.
   std::size_t count_input(std::size_t before, std::size_t now) {
     input_bytes_ += now - before;
     return now;
@@ -77,23 +77,23 @@ class Service final : public engine::Output {
   TubeListCache& tube_list_cache() { return tube_list_cache_; }
   const TubeListCache& tube_list_cache() const { return tube_list_cache_; }
 
-  // Sessions were answered since the last take_notified() while they were not at work themselves.
+  // True: take_notified() would return sessions.
   bool has_notified() const { return !notified_.empty(); }
-  // Swaps `sessions` with the list of those that were answered since the last call while they were
-  // not at work themselves: their replies are to be sent, and they may go on. One may have closed
-  // since.
+  // Replaces `sessions` by those that a notice has answered since the last call while their
+  // conversations were not running. The caller sends their replies and resumes them. A session may
+  // have closed since, and its id may name another client.
   void take_notified(std::vector<SessionId>& sessions) {
     sessions.clear();
     sessions.swap(notified_);
   }
 
-  // For conversations.
+  // Called by conversations.
   void opened(SessionId session, Conversation& conversation);
   void closed(SessionId session);
   void count(const Command& command) { ++command_counts_[index_of(command)].count; }
 
   stats::ServerCounters& counters() { return counters_; }
-  // What the rows of stats and of the metrics read, at this moment. O(1).
+  // The values of the rows of stats and of the metrics at this moment. O(1).
   stats::ServerState server_state() const;
 
   void fact(const Fact& fact) override;
@@ -101,9 +101,9 @@ class Service final : public engine::Output {
 
  private:
   static constexpr std::uint64_t kLeastReadBytes = 2048;
-  // One read takes this part of the room that is left, at most.
+  // One read may bring this fraction of the room in input_memory at most.
   static constexpr std::uint64_t kReadShare = 64;
-  // More than most commands have.
+  // Most commands are shorter.
   static constexpr std::uint64_t kReadBytesPerWork = 256;
 
   engine::Engine engine_;

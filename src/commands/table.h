@@ -1,4 +1,4 @@
-// The command table: one row a command, in the order of the cmd-… lines in stats.
+// The command table: one row for each command, in the order of the cmd-… lines of stats.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ inline constexpr std::size_t kCommandCount = 25;
 
 std::span<const Command, kCommandCount> command_table();
 
-// The row of that name, or null. O(1).
+// The row of the command with this name, or null. O(1).
 const Command* find_command(std::string_view name);
 
 // The place of a row in the table, which is also its place among the counters.

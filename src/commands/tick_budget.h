@@ -1,11 +1,11 @@
-// TickBudget: how much work one tick of the loop does for clients, so that none waits long.
+// TickBudget: how much work one tick of the loop does for clients, so that no client waits long.
 //
-// A tick ends for clients that are not served yet when its work or its time is spent; they are
-// deferred and served in turn. The fewer units a client may use at a time, the more clients have
-// their turn in one tick: the quantum is the tick's work divided among the clients that wait.
+// When the work or the time of a tick is spent, clients that were not served yet are deferred to
+// later ticks, in order. The quantum is the work that one client may use at a time: the work of the
+// tick divided by the number of clients that wait, so that more clients are served in one tick.
 //
-// The unit is about one command. The clock is read only after some work, for a tick that serves one
-// small command must not pay for it.
+// The unit of work is about one command. The clock is read only after some units, so that a tick
+// with one small command does not pay for it.
 #pragma once
 
 #include <algorithm>
@@ -19,9 +19,9 @@ namespace tubed::commands {
 class TickBudget {
  public:
   static constexpr std::uint32_t kWork = 8000;
-  // The loop does two such ticks, deferred work and events, before it looks for new events.
+  // The loop does two budgets, deferred work and events, before it polls for new events.
   static constexpr std::chrono::milliseconds kTime{3};
-  // Less at a time would cost more in system calls than in work.
+  // With a smaller quantum the system calls would cost more than the work.
   static constexpr std::uint32_t kLeastQuantum = 16;
 
   // No quantum exceeds `most`.
@@ -42,10 +42,10 @@ class TickBudget {
   // How much work one client may do at a time.
   std::uint32_t quantum() const { return quantum_; }
 
-  // A client has done that much.
+  // A client has used this many units.
   void spend(std::uint32_t work) { work_left_ -= work; }
 
-  // A client was served, and has `reply_bytes` to take. clock() gives the time.
+  // A client was served and has `reply_bytes` to send. clock() returns the time.
   template <class Clock>
   void spend_visit(std::size_t reply_bytes, Clock clock) {
     work_left_ -= static_cast<std::int64_t>(kVisit + reply_bytes / kReplyBytesPerWork);
@@ -60,7 +60,7 @@ class TickBudget {
  private:
   // The system calls that read from a client and write to it.
   static constexpr std::size_t kVisit = 8;
-  // What is to be sent at the end of the tick takes time then.
+  // Sending the replies at the end of the tick takes time too.
   static constexpr std::size_t kReplyBytesPerWork = 1024;
   static constexpr std::int64_t kWorkPerClock = 128;
 

@@ -1,9 +1,9 @@
 // TubeListCache: the reply of list-tubes, as parts that all clients share.
 //
-// The names of 100,000 tubes are up to 20 MB. The list is kept as parts of 256 tubes each. A part
-// is made again only after one of its tubes has come or gone, and replies refer to parts instead of
-// copying them. A snapshot is the list of one moment: a client takes its parts over many ticks,
-// while tubes come and go.
+// The names of 100,000 tubes are up to 20 MB. The list is stored as parts of 256 tubes each. A part
+// is made again only after one of its tubes was created or removed, and replies refer to parts
+// instead of copying them. A snapshot is the list of one moment: a client reads its parts over many
+// ticks, while tubes are created and removed.
 #pragma once
 
 #include <cstdint>
@@ -34,17 +34,17 @@ class TubeListCache {
     std::shared_ptr<std::uint64_t> existing_bytes_;
   };
 
-  // One moment's list.
+  // The list of one moment.
   struct Snapshot {
     std::vector<std::shared_ptr<const Part>> parts;
     std::uint64_t bytes = 0;  // of all parts
   };
 
-  // Makes up to kPartsPerSlice of the parts that are out of date. True if none is left. O(parts and
-  // the names of what it makes).
+  // Makes up to kPartsPerSlice of the parts that are out of date. True if all parts are up to date.
+  // O(parts + names in the parts that it makes).
   bool refresh(const engine::Engine& engine);
-  // The list as it is now; the same object as before if no tube has come or gone. O(parts and the
-  // names of those that are out of date).
+  // The list at this moment; the same object as before if it has not changed. O(parts + names in
+  // the parts that are out of date).
   std::shared_ptr<const Snapshot> snapshot(const engine::Engine& engine);
 
   // Bytes of parts that only snapshots still refer to, each counted once.
@@ -52,7 +52,7 @@ class TubeListCache {
 
  private:
   struct Current {
-    std::uint64_t change = 0;  // the number of the last change that is in `part`
+    std::uint64_t change = 0;  // Engine::tube_list_change() when `part` was made
     std::shared_ptr<const Part> part;
   };
 
@@ -63,7 +63,7 @@ class TubeListCache {
   std::uint64_t current_bytes_ = 0;
   std::weak_ptr<const Snapshot> newest_;
   std::uint64_t newest_change_ = 0;
-  // Of all parts that exist. Parts may outlive the list.
+  // Bytes of all parts that exist. Parts may outlive the cache.
   std::shared_ptr<std::uint64_t> existing_bytes_ = std::make_shared<std::uint64_t>(0);
 };
 
