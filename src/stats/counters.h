@@ -1,7 +1,7 @@
-// ServerCounters: what a server counts from its start on, beside its commands and its queue.
+// ServerCounters: what a server counts since its start, beside its commands and its queue.
 //
-// The server and its conversations add to it; the rows of stats and of the metrics read it. Every
-// number only grows. To count is an addition: no allocation and no system call.
+// The server and its conversations count; the rows of stats and of the metrics read. Counts only
+// grow. Counting is an addition without allocation or system call.
 #pragma once
 
 #include <array>

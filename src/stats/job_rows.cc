@@ -4,52 +4,54 @@ namespace tubed::stats {
 
 namespace {
 
-constexpr Row<KeptJob> kJob[] = {
-    {.key = "id", .meaning = "The job's id.", .number = [](const KeptJob& j) { return j.job.id; }},
+constexpr Row<StoredJob> kJob[] = {
+    {.key = "id",
+     .meaning = "The job's id.",
+     .number = [](const StoredJob& j) { return j.job.id; }},
     {.key = "tube",
      .meaning = "Its tube's name.",
-     .quoted = [](const KeptJob& j) { return j.job.tube; }},
+     .quoted = [](const StoredJob& j) { return j.job.tube; }},
     {.key = "state",
      .meaning = "ready, delayed, buried or reserved.",
-     .plain = [](const KeptJob& j) { return name_of(j.job.state); }},
+     .plain = [](const StoredJob& j) { return name_of(j.job.state); }},
     {.key = "pri",
      .meaning = "Its priority, as put, release or bury last set it.",
-     .number = [](const KeptJob& j) -> std::uint64_t { return j.job.priority; }},
+     .number = [](const StoredJob& j) -> std::uint64_t { return j.job.priority; }},
     {.key = "age",
      .meaning = "Seconds since it was put.",
-     .number = [](const KeptJob& j) { return whole_seconds_of(j.job.age); }},
+     .number = [](const StoredJob& j) { return whole_seconds_of(j.job.age); }},
     {.key = "delay",
      .meaning = "Its delay in seconds, as put or release last set it.",
-     .number = [](const KeptJob& j) -> std::uint64_t { return j.job.delay.count; }},
+     .number = [](const StoredJob& j) -> std::uint64_t { return j.job.delay.count; }},
     {.key = "ttr",
      .meaning = "Its TTR in seconds.",
-     .number = [](const KeptJob& j) -> std::uint64_t { return j.job.ttr.count; }},
+     .number = [](const StoredJob& j) -> std::uint64_t { return j.job.ttr.count; }},
     {.key = "time-left",
      .meaning = "Seconds until it is ready again; 0 unless it is reserved or delayed.",
-     .number = [](const KeptJob& j) { return whole_seconds_of(j.job.time_left); }},
+     .number = [](const StoredJob& j) { return whole_seconds_of(j.job.time_left); }},
     {.key = "file",
      .meaning = "The segment of the journal that holds it; 0 without one.",
-     .number = [](const KeptJob& j) { return j.segment; }},
+     .number = [](const StoredJob& j) { return j.segment; }},
     {.key = "reserves",
      .meaning = "How often it was reserved.",
-     .number = [](const KeptJob& j) -> std::uint64_t { return j.job.counters.reserves; }},
+     .number = [](const StoredJob& j) -> std::uint64_t { return j.job.counters.reserves; }},
     {.key = "timeouts",
      .meaning = "How often its TTR passed.",
-     .number = [](const KeptJob& j) -> std::uint64_t { return j.job.counters.timeouts; }},
+     .number = [](const StoredJob& j) -> std::uint64_t { return j.job.counters.timeouts; }},
     {.key = "releases",
      .meaning = "How often it was released.",
-     .number = [](const KeptJob& j) -> std::uint64_t { return j.job.counters.releases; }},
+     .number = [](const StoredJob& j) -> std::uint64_t { return j.job.counters.releases; }},
     {.key = "buries",
      .meaning = "How often it was buried.",
-     .number = [](const KeptJob& j) -> std::uint64_t { return j.job.counters.buries; }},
+     .number = [](const StoredJob& j) -> std::uint64_t { return j.job.counters.buries; }},
     {.key = "kicks",
      .meaning = "How often it was kicked.",
-     .number = [](const KeptJob& j) -> std::uint64_t { return j.job.counters.kicks; }},
+     .number = [](const StoredJob& j) -> std::uint64_t { return j.job.counters.kicks; }},
 };
 
 }  // namespace
 
-Rows<KeptJob> kept_job_rows() {
+Rows<StoredJob> job_rows() {
   return kJob;
 }
 

@@ -1,3 +1,12 @@
+// How a page is made: the constructor writes the families of the server. Then make_more() writes
+// the families of tubes one after the other, each with the lines of all tubes, because the format
+// wants the lines of a family side by side. It stops when enough bytes exist or kTubesAtOnce
+// records were visited, and remembers the family and the name of the last tube. The next call
+// continues after that name, so tubes may be created and removed in between.
+//
+// A page has hundreds of thousands of lines. So the text around a tube's name is made once for each
+// family (LineWords), and a line is composed in a fixed buffer (MetricLine) and appended as a
+// whole.
 #include "stats/metrics.h"
 
 #include <algorithm>
@@ -11,12 +20,12 @@ using engine::TubeMetrics;
 
 namespace {
 
-// To look at a tally that has nothing to tell costs time as well.
+// How many records one call visits at most: a record without lines costs time too.
 constexpr std::size_t kTubesAtOnce = 1000;
 
 // --- Text
 
-// Without an exponent: a bound is a label, which queries name.
+// Without an exponent: a bound is a label, and queries contain it.
 void append_fixed(double value, std::string& text) {
   char digits[32];
   const auto result =
@@ -24,8 +33,8 @@ void append_fixed(double value, std::string& text) {
   text.append(digits, result.ptr);
 }
 
-// A line in the making. Its room is not asked for word by word, as a string's is: a page has
-// hundreds of thousands.
+// One line. Its buffer is on the stack and large enough, so that words are appended without a check
+// for more memory.
 class MetricLine {
  public:
   void word(std::string_view word) {
@@ -38,7 +47,7 @@ class MetricLine {
     TUBED_ASSERT(result.ec == std::errc());
     end_ = result.ptr;
   }
-  // All of it, which may be more than a double holds.
+  // Exact: the nanoseconds of a long time have more digits than a double.
   void seconds(Duration duration);
   void append_to(std::string& text) {
     word("\n");
@@ -85,12 +94,12 @@ void begin_family(const Metric& metric, std::string_view help, std::string& text
   text.push_back('\n');
 }
 
-// What stands around the name of a tube, up to the value; a line of the whole server has no name.
+// The text before and after the name of a tube, up to the value. A line of the server has no name.
 struct LineWords {
   std::string before;
   std::string after;
 
-  // `label` is one beside that of the tube, or empty.
+  // `label` is a label in addition to the tube's, or empty.
   LineWords(std::string_view sample, std::string_view label, bool of_tube) : before(sample) {
     if (of_tube) {
       before.append("{tube=\"");
@@ -104,7 +113,7 @@ struct LineWords {
     }
   }
 
-  // No tube's name has a character that would have to be escaped. [protocol: Name convention]
+  // Names of tubes have no characters that need an escape. [protocol: Name convention]
   void begin(std::string_view tube, MetricLine& line) const {
     line.word(before);
     line.word(tube);
@@ -150,7 +159,7 @@ void append_histogram(const HistogramWords& words, std::string_view tube,
   append_number(words.count, tube, count, text);
 }
 
-// One row's line. Not of a histogram.
+// The line of one row that is not a histogram.
 template <class State>
 void append_row(const Row<State>& row, const LineWords& words, std::string_view tube,
                 const State& state, std::string& text) {
@@ -203,7 +212,7 @@ void append_command_counts(CommandCounts commands, std::string& text) {
 
 void append_server(const ServerState& state, std::string& text) {
   append_info(state, text);
-  append_server_rows(job_rows(), state, text);
+  append_server_rows(job_count_rows(), state, text);
   append_command_counts(state.commands, text);
   append_server_rows(beanstalkd_rows(), state, text);
   append_server_rows(own_rows(), state, text);
@@ -211,7 +220,7 @@ void append_server(const ServerState& state, std::string& text) {
 
 // --- Tubes
 
-// The rows of one family of tubes: some of one of the two tables, the other is empty.
+// The rows of one family of tubes, from one of the two tables. The other span is empty.
 struct TubeFamily {
   Rows<TubeInfo> tube;
   Rows<TubeMetricsState> metrics;
@@ -235,13 +244,13 @@ bool take_family(Rows<State> rows, std::size_t& index, Rows<State>& family) {
   return false;
 }
 
-// Both tables one behind the other. False: there are not so many.
+// Counts the families of the first table and then of the second. False: the index is too large.
 bool family_at(std::size_t index, TubeFamily& family) {
   return take_family(tube_rows(), index, family.tube) ||
          take_family(tube_metrics_rows(), index, family.metrics);
 }
 
-// Writes what tallies have to tell in one family.
+// Writes the lines of one family for one record after the other.
 class TubeWriter {
  public:
   TubeWriter(const TubeFamily& family, const TubeMetrics& any, Time now, std::string& text)
@@ -260,7 +269,7 @@ class TubeWriter {
   void append(const TubeMetrics& metrics) {
     const TubeMetricsState state{metrics, now_};
     if (histogram_words_) {
-      // One that has counted nothing is left out: with many tubes it would be most of them.
+      // A histogram without values is left out. With many tubes most histograms are empty.
       const HistogramView histogram = family_.metrics[0].histogram(state);
       if (histogram.total() == 0) return;
       return append_histogram(*histogram_words_, metrics.name, histogram, text_);
@@ -277,13 +286,14 @@ class TubeWriter {
   const TubeFamily& family_;
   Time now_;
   std::string& text_;
-  std::vector<LineWords> words_;                   // of each row
-  std::optional<HistogramWords> histogram_words_;  // of a family of histograms, which has one row
+  std::vector<LineWords> words_;  // of each row
+  std::optional<HistogramWords>
+      histogram_words_;  // if the family is a histogram, which has one row
 };
 
 // --- The reference
 
-// The name of a label, and the values that its family has.
+// The name of a label and its value, as text.
 std::string label_text(std::string_view label) {
   const std::size_t equals = label.find('=');
   return std::string(label.substr(0, equals)) + ": " +
@@ -325,7 +335,7 @@ std::vector<MetricText> metric_texts() {
     info_labels.append(info_labels.empty() ? "" : "; ").append(row.info_label);
   }
   texts.push_back(metric_text(kInfoMetric, std::move(info_labels)));
-  append_metric_texts(job_rows(), "", texts);
+  append_metric_texts(job_count_rows(), "", texts);
   texts.push_back(metric_text(kCommandMetric, "command"));
   append_metric_texts(beanstalkd_rows(), "", texts);
   append_metric_texts(own_rows(), "", texts);
@@ -336,43 +346,43 @@ std::vector<MetricText> metric_texts() {
 
 MetricsPage::MetricsPage(const ServerState& server, const engine::Engine& engine)
     : engine_(engine) {
-  append_server(server, made_);
+  append_server(server, buffer_);
 }
 
 bool MetricsPage::append_piece(Time now, std::size_t bytes, std::string& text) {
   TUBED_ASSERT(bytes > 0);
-  if (given_ == made_.size()) {
-    made_.clear();
-    given_ = 0;
+  if (taken_ == buffer_.size()) {
+    buffer_.clear();
+    taken_ = 0;
   }
-  const bool has_more = made_.size() - given_ >= bytes || make_more(now, bytes);
-  const std::size_t piece = std::min(bytes, made_.size() - given_);
-  text.append(made_, given_, piece);
-  given_ += piece;
+  const bool has_more = buffer_.size() - taken_ >= bytes || make_more(now, bytes);
+  const std::size_t piece = std::min(bytes, buffer_.size() - taken_);
+  text.append(buffer_, taken_, piece);
+  taken_ += piece;
   return piece > 0 || has_more;
 }
 
-// Until `bytes` bytes stand ready, or as many tallies were looked at as are at once. False: it is
-// at the page's end.
+// Writes until `bytes` bytes are ready or kTubesAtOnce records were visited. False: the page ends
+// here.
 bool MetricsPage::make_more(Time now, std::size_t bytes) {
-  made_.erase(0, std::exchange(given_, 0));
+  buffer_.erase(0, std::exchange(taken_, 0));
   const engine::TubeMetricsRegistry& registry = engine_.tube_metrics();
   const Limits& limits = engine_.limits();
   std::size_t left = kTubesAtOnce;
   for (TubeFamily family; family_at(family_, family); family = {}) {
-    if (made_.size() >= bytes || left == 0) return true;
-    if (behind_.empty()) begin_family(family.metric(), family.help(), made_);
-    TubeWriter writer(family, registry.overflow(), now, made_);
+    if (buffer_.size() >= bytes || left == 0) return true;
+    if (last_tube_.empty()) begin_family(family.metric(), family.help(), buffer_);
+    TubeWriter writer(family, registry.overflow(), now, buffer_);
     bool finished = true;
-    registry.visit_after(behind_, limits, now, [&](const TubeMetrics& metrics, bool expired) {
+    registry.visit_after(last_tube_, limits, now, [&](const TubeMetrics& metrics, bool expired) {
       if (!expired) writer.append(metrics);
-      finished = made_.size() < bytes && --left > 0;
-      if (!finished) behind_ = metrics.name;
+      finished = buffer_.size() < bytes && --left > 0;
+      if (!finished) last_tube_ = metrics.name;
       return finished;
     });
     if (!finished) return true;
     writer.append(registry.overflow());
-    behind_.clear();
+    last_tube_.clear();
     ++family_;
   }
   return false;

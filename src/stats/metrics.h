@@ -1,5 +1,5 @@
 // MetricsPage: all metrics in Prometheus' text format (version 0.0.4), made in pieces, so that a
-// page of 10,000 tubes holds up nobody.
+// page of 10,000 tubes does not delay other clients.
 //
 // It reads the queue and never changes it. The lines of the server as a whole are made with the
 // page, and those of a tube when its piece is made: the queue may change between two pieces. A tube
@@ -20,8 +20,8 @@ class MetricsPage {
   // `engine` outlives the page; `server` is used by the constructor only.
   MetricsPage(const ServerState& server, const engine::Engine& engine);
 
-  // Appends the next bytes of the page to `text`, `bytes` at most; a piece may end in the middle of
-  // a line, and may be empty where many tubes have nothing to tell. False: nothing was left.
+  // Appends the next piece of the page to `text`, up to `bytes` bytes. A piece may end in the
+  // middle of a line, and may be empty if many records are left out. False: the page is complete.
   // Precondition: bytes > 0. O(bytes + 1,000 tubes).
   bool append_piece(Time now, std::size_t bytes, std::string& text);
 
@@ -29,10 +29,10 @@ class MetricsPage {
   bool make_more(Time now, std::size_t bytes);
 
   const engine::Engine& engine_;
-  std::string made_;        // and not yet given
-  std::size_t given_ = 0;   // of what was made
-  std::size_t family_ = 0;  // of the tubes, that is at work
-  std::string behind_;      // the tube behind which it goes on
+  std::string buffer_;      // bytes that exist and that no piece has had yet
+  std::size_t taken_ = 0;   // how many of them a piece has had
+  std::size_t family_ = 0;  // index of the family of tubes that is being written
+  std::string last_tube_;   // the tube after which the next piece continues
 };
 
 // For the reference: each family, in the order of the page.

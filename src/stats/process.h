@@ -1,4 +1,4 @@
-// What stats and the metrics report about the process and its machine.
+// Identity and ProcessProbe: the process and its machine, as stats and the metrics report them.
 #pragma once
 
 #include <cstdint>

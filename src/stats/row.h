@@ -1,5 +1,5 @@
-// Row: a number that stats or the metrics tell. One row is its line of stats, its metric and its
-// place in both references; a row without a key is a metric only.
+// Row: one statistic. A row defines its line of stats, its metric, and its place in both
+// references. A row without a key is a metric only.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +25,16 @@ constexpr std::string_view name_of(MetricType type) {
   return "";
 }
 
-// Rows of one family stand side by side; the first one has its type and help.
+// Rows of one family are adjacent; the first row has the family's type and help.
 struct Metric {
-  std::string_view family;  // empty: the row is no metric
+  std::string_view family;  // empty: the row is not a metric
   MetricType type = MetricType::gauge;
-  std::string_view label = {};  // beside that of the tube: `state="ready"`, or nothing
-  std::string_view help = {};   // empty: the row's meaning says it
+  std::string_view label = {};  // in addition to the tube's: `state="ready"`, or empty
+  std::string_view help = {};   // empty: the row's meaning
   bool journal_only = false;    // absent without a journal
 };
 
-// What a row tells of a State. Exactly one of the functions is set.
+// One statistic of a State. Exactly one of the functions is set and returns the value.
 template <class State>
 struct Row {
   std::string_view key;
@@ -46,12 +46,12 @@ struct Row {
   Duration (*seconds)(const State&) = nullptr;  // in stats with microseconds
   HistogramView (*histogram)(const State&) = nullptr;
   Metric metric = {};
-  std::string_view info_label = {};  // its text is this label of tubed_info
+  std::string_view info_label = {};  // if not empty, the text is this label of tubed_info
 
   std::string_view help() const { return metric.help.empty() ? meaning : metric.help; }
 };
 
-// As stats tells times: whole seconds, never negative.
+// A time in stats: whole seconds, never negative.
 inline std::uint64_t whole_seconds_of(Duration duration) {
   return static_cast<std::uint64_t>(whole_seconds(duration));
 }

@@ -1,4 +1,5 @@
-// The rows of stats and of the metrics, by what they tell of. Lines of stats come in their order.
+// The tables of rows: server, tube, tube metrics, job. The lines of stats have the order of the
+// rows.
 #pragma once
 
 #include <array>
@@ -32,7 +33,7 @@ struct ServerState {
 
 // In stats the counters of the commands follow the first two of them: those that beanstalkd has
 // follow the jobs, the others follow beanstalkd's last line.
-Rows<ServerState> job_rows();
+Rows<ServerState> job_count_rows();
 Rows<ServerState> beanstalkd_rows();
 Rows<ServerState> own_rows();
 
@@ -47,20 +48,20 @@ std::string counter_meaning(const CommandCount& command);
 inline constexpr Metric kInfoMetric = {.family = "tubed_info",
                                        .help = "1; the labels say who and what the server is."};
 
-// A tube, as stats-tube and its metrics tell of it.
+// A tube, for stats-tube and the metrics.
 Rows<engine::TubeInfo> tube_rows();
-// What only the metrics tell of it.
+// A tube's record of metrics, for the metrics only.
 struct TubeMetricsState {
   const engine::TubeMetrics& metrics;
   Time now;
 };
 Rows<TubeMetricsState> tube_metrics_rows();
 
-// A job, and where the journal has it.
-struct KeptJob {
+// A job and the segment of the journal with its record.
+struct StoredJob {
   const engine::JobInfo& job;
   std::uint64_t segment = 0;
 };
-Rows<KeptJob> kept_job_rows();
+Rows<StoredJob> job_rows();
 
 }  // namespace tubed::stats

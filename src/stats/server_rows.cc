@@ -4,7 +4,7 @@ namespace tubed::stats {
 
 namespace {
 
-// A row that only the metrics have. The first row of a family has its meaning.
+// A row that is a metric only. The first row of a family has its meaning.
 template <Counter kCounter>
 constexpr Row<ServerState> counted(std::string_view family, std::string_view label,
                                    std::string_view meaning = {}) {
@@ -14,7 +14,7 @@ constexpr Row<ServerState> counted(std::string_view family, std::string_view lab
           .metric = {.family = family, .type = MetricType::counter, .label = label}};
 }
 
-constexpr Row<ServerState> kJobs[] = {
+constexpr Row<ServerState> kJobCounts[] = {
     {.key = "current-jobs-urgent",
      .meaning = "Ready jobs with a priority below 1024.",
      .number = [](const ServerState& s) { return s.queue.jobs.urgent; },
@@ -154,7 +154,7 @@ constexpr Row<ServerState> kBeanstalkd[] = {
      .info_label = "platform"},
 };
 
-// Behind beanstalkd's lines and the counters of the commands that it does not count.
+// These lines follow beanstalkd's lines and the counters of the commands that it does not count.
 constexpr Row<ServerState> kOwn[] = {
     {.key = "refused-connections",
      .meaning =
@@ -281,8 +281,8 @@ constexpr Row<ServerState> kOwn[] = {
 
 }  // namespace
 
-Rows<ServerState> job_rows() {
-  return kJobs;
+Rows<ServerState> job_count_rows() {
+  return kJobCounts;
 }
 
 Rows<ServerState> beanstalkd_rows() {

@@ -40,14 +40,14 @@ void append_command_texts(CommandCounts commands, bool in_beanstalkd,
   }
 }
 
-// Of the server's own: about 1.6 KiB.
+// The block of stats has about 1.6 KiB.
 constexpr std::size_t kExpectedBytes = 2048;
 
 }  // namespace
 
 YamlBlock server_stats(const ServerState& server) {
   YamlBlock block(kExpectedBytes);
-  write_rows(job_rows(), server, block);
+  write_rows(job_count_rows(), server, block);
   write_command_counts(server.commands, true, block);
   write_rows(beanstalkd_rows(), server, block);
   write_command_counts(server.commands, false, block);
@@ -63,13 +63,13 @@ YamlBlock tube_stats(const engine::TubeInfo& tube) {
 
 YamlBlock job_stats(const engine::JobInfo& job, const FactLog& log) {
   YamlBlock block;
-  write_rows(kept_job_rows(), {job, log.segment_of(job.id)}, block);
+  write_rows(job_rows(), {job, log.segment_of(job.id)}, block);
   return block;
 }
 
 std::vector<StatsText> server_stats_texts(CommandCounts commands) {
   std::vector<StatsText> texts;
-  append_texts(job_rows(), texts);
+  append_texts(job_count_rows(), texts);
   append_command_texts(commands, true, texts);
   append_texts(beanstalkd_rows(), texts);
   append_command_texts(commands, false, texts);
@@ -85,7 +85,7 @@ std::vector<StatsText> tube_stats_texts() {
 
 std::vector<StatsText> job_stats_texts() {
   std::vector<StatsText> texts;
-  append_texts(kept_job_rows(), texts);
+  append_texts(job_rows(), texts);
   return texts;
 }
 

@@ -1,5 +1,5 @@
-// The stats tables: one row a line of stats, stats-tube and stats-job. A row is the key, what it
-// means, and where its value comes from; the reference page is made from the same rows.
+// The YAML view of the rows: the blocks of stats, stats-tube and stats-job, and their keys and
+// meanings for the reference page.
 #pragma once
 
 #include <string>
