@@ -1,4 +1,4 @@
-// What handlers answer, as values, and what the table says of each command.
+// Answers of handlers, as values, and the flags of each row of the command table.
 #include <doctest/doctest.h>
 
 #include "commands/handlers.h"
@@ -125,7 +125,7 @@ TEST_CASE("each command's row says what it may do, and which tube it concerns") 
     const bool shows =
         name.starts_with("peek") || name.starts_with("stats") || name.starts_with("list");
     if (shows) CHECK(command.access == Access::inspect);
-    // What names a tube or a job concerns it.
+    // A command with a tube or a job as argument concerns it.
     if (command.arguments.empty()) continue;
     const std::string_view first = command.arguments.front().name;
     CHECK((first == "tube") == (command.concerns == Concerns::argument));

@@ -1,4 +1,5 @@
-// What bounds a conversation: work per turn, replies that nobody takes, input that waits.
+// The bounds of a conversation: work in a tick, replies that the client does not read, stored
+// input.
 #include <algorithm>
 #include <string>
 
@@ -32,7 +33,7 @@ class CongestedLog final : public NullLog {
 
 }  // namespace
 
-TEST_CASE("one turn does the work of one turn, and the next ones the rest") {
+TEST_CASE("one tick does the work of one quantum, and later ticks the rest") {
   Talk talk({.work_per_turn = 10});
   auto client = talk.connect();
   client->receive(repeated("delete 1\r\n", 95));
@@ -45,10 +46,10 @@ TEST_CASE("one turn does the work of one turn, and the next ones the rest") {
   }
   CHECK(turns == 10);
   CHECK(client->wants_input());
-  CHECK(Talk::hear(*client) == repeated("NOT_FOUND\r\n", 95));
+  CHECK(Talk::replies_of(*client) == repeated("NOT_FOUND\r\n", 95));
 }
 
-TEST_CASE("while too much waits to be kept nothing is done, not even what was read already") {
+TEST_CASE("while the log is congested no command that may emit a fact is run") {
   Talk talk;
   CongestedLog log;
   talk.service.set_log(log);
@@ -68,7 +69,7 @@ TEST_CASE("while too much waits to be kept nothing is done, not even what was re
   CHECK(client->wants_input());
 }
 
-TEST_CASE("in a crowd a client does less at a time") {
+TEST_CASE("with many clients each does less at a time") {
   Talk talk({.work_per_turn = 100});
   auto& budget = talk.service.tick_budget();
   budget.begin(kStart, 10'000);
@@ -82,7 +83,7 @@ TEST_CASE("in a crowd a client does less at a time") {
   CHECK(lines_in(protocol::take_replies(client->replies())) == 8);
 }
 
-TEST_CASE("input that waits is counted until it is acted on") {
+TEST_CASE("stored input is counted until it is consumed") {
   Talk talk;
   const auto waits = [&] { return talk.service.input_bytes(); };
   const std::string behind = repeated("list-tube-used\r\n", 1000);
@@ -93,8 +94,8 @@ TEST_CASE("input that waits is counted until it is acted on") {
   CHECK(waits() >= behind.size());
   CHECK(waits() < behind.size() + 1000);
   client->half_close();
-  Talk::hear(*client);
-  CHECK(waits() < 1100);  // what an idle connection keeps of its buffer
+  Talk::replies_of(*client);
+  CHECK(waits() < 1100);  // the capacity that an empty buffer keeps
   {
     auto other = talk.connect();
     other->receive("reserve\r\n");
@@ -104,7 +105,7 @@ TEST_CASE("input that waits is counted until it is acted on") {
   CHECK(waits() < 1100);
 }
 
-TEST_CASE("the more input waits, the less a read brings") {
+TEST_CASE("the more input is stored, the less a read brings") {
   Talk talk;
   auto& service = talk.service;
   service.set_limits({}, {.input_memory = 1 << 20});
@@ -126,20 +127,21 @@ TEST_CASE("while the log is congested, commands that emit no fact are answered")
   CongestedLog log;
   talk.service.set_log(log);
   auto client = talk.connect();
-  Talk::say(*client, "put 0 0 9 1\r\na\r\nput 0 0 9 1\r\nb\r\n");
+  Talk::exchange(*client, "put 0 0 9 1\r\na\r\nput 0 0 9 1\r\nb\r\n");
   CHECK(log.congested());
-  const std::string answers = Talk::say(*client,
-                                        "peek 1\r\nreserve\r\nreserve-job 2\r\ntouch 1\r\n"
-                                        "reserve-with-timeout 0\r\nwatch a\r\n"
-                                        "list-tubes-watched\r\nlist-tube-used\r\npeek-buried\r\n");
+  const std::string answers =
+      Talk::exchange(*client,
+                     "peek 1\r\nreserve\r\nreserve-job 2\r\ntouch 1\r\n"
+                     "reserve-with-timeout 0\r\nwatch a\r\n"
+                     "list-tubes-watched\r\nlist-tube-used\r\npeek-buried\r\n");
   CHECK(answers ==
         "FOUND 1 1\r\na\r\nRESERVED 1 1\r\na\r\nRESERVED 2 1\r\nb\r\nTOUCHED\r\n"
         "TIMED_OUT\r\nWATCHING 2\r\nOK 18\r\n---\n- default\n- a\n\r\nUSING default\r\n"
         "NOT_FOUND\r\n");
-  CHECK(Talk::say(*client, "stats\r\n").starts_with("OK "));
+  CHECK(Talk::exchange(*client, "stats\r\n").starts_with("OK "));
   CHECK(client->wants_input());
   CHECK(log.facts == 2);
-  CHECK(Talk::say(*client, "quit\r\n").empty());
+  CHECK(Talk::exchange(*client, "quit\r\n").empty());
   CHECK(client->finished());
 }
 
@@ -150,11 +152,11 @@ TEST_CASE("each row that says that it emits no fact emits none") {
     CongestedLog log;
     talk.service.set_log(log);
     auto client = talk.connect();
-    // A job in each state, held ones too, and a paused tube that only this client uses.
-    Talk::say(*client, "watch p\r\n" + repeated("put 0 0 9 1\r\nx\r\n", 1));
+    // A job in each state, also reserved, and a paused tube that only this client uses.
+    Talk::exchange(*client, "watch p\r\n" + repeated("put 0 0 9 1\r\nx\r\n", 1));
     const auto prepare = [&](std::string_view line) {
       log.facts = 0;
-      Talk::say(*client, line);
+      Talk::exchange(*client, line);
     };
     prepare("put 0 100 9 1\r\nx\r\n");
     prepare("put 0 0 9 1\r\nx\r\n");
@@ -175,7 +177,7 @@ TEST_CASE("each row that says that it emits no fact emits none") {
     CHECK(client->waits_for_log() == command.may_emit_facts);
     CHECK(client->replies().empty() == (command.may_emit_facts || command.name == "quit"));
     if (!command.may_emit_facts) continue;
-    // What follows it is answered later, in order.
+    // Later commands are answered after it, in order.
     CHECK_FALSE(client->wants_input());
     CHECK_FALSE(client->idle());
     client->resume();
@@ -195,7 +197,7 @@ TEST_CASE("a kick that works in slices waits for the log between two of them") {
   talk.service.set_log(log);
   auto client = talk.connect();
   for (int i = 0; i < 6; ++i) {
-    Talk::say(*client, "put 0 100 9 1\r\nx\r\n");
+    Talk::exchange(*client, "put 0 100 9 1\r\nx\r\n");
     log.facts = 0;
   }
   client->receive("kick 6\r\npeek 1\r\n");
@@ -207,7 +209,7 @@ TEST_CASE("a kick that works in slices waits for the log between two of them") {
     log.facts = 0;
     client->resume();
   }
-  CHECK(Talk::hear(*client) == "KICKED 6\r\nFOUND 1 1\r\nx\r\n");
+  CHECK(Talk::replies_of(*client) == "KICKED 6\r\nFOUND 1 1\r\nx\r\n");
   client.reset();
 }
 
@@ -215,7 +217,7 @@ TEST_CASE("a long reply counts as much work") {
   Talk talk({.work_per_turn = 100});
   auto client = talk.connect();
   for (int i = 0; i < 1000; ++i) {
-    Talk::say(*client, "watch tube-with-a-long-name-" + std::to_string(i) + "\r\n");
+    Talk::exchange(*client, "watch tube-with-a-long-name-" + std::to_string(i) + "\r\n");
   }
   client->receive(repeated("list-tubes\r\n", 10));
   CHECK(client->can_resume());
@@ -225,7 +227,7 @@ TEST_CASE("a long reply counts as much work") {
 TEST_CASE("a watch list that is walked counts as work") {
   Talk talk({.work_per_turn = 100});
   auto client = talk.connect();
-  for (int i = 0; i < 255; ++i) Talk::say(*client, "watch t" + std::to_string(i) + "\r\n");
+  for (int i = 0; i < 255; ++i) Talk::exchange(*client, "watch t" + std::to_string(i) + "\r\n");
   client->receive(repeated("reserve-with-timeout 0\r\n", 50));
   CHECK(client->can_resume());
   // 256 of them count as 4, and the command itself as 1.
@@ -236,12 +238,12 @@ TEST_CASE("of a long watch list, the tubes that have jobs count as work") {
   Talk talk({.work_per_turn = 100});
   auto client = talk.connect();
   const auto reserves = repeated("reserve-with-timeout 0\r\n", 50);
-  for (int i = 0; i < 1279; ++i) Talk::say(*client, "watch t" + std::to_string(i) + "\r\n");
+  for (int i = 0; i < 1279; ++i) Talk::exchange(*client, "watch t" + std::to_string(i) + "\r\n");
   client->receive(reserves);
   CHECK_FALSE(client->can_resume());
   CHECK(lines_in(protocol::take_replies(client->replies())) == 50);
   for (int i = 0; i < 1279; ++i) {
-    Talk::say(*client, "use t" + std::to_string(i) + "\r\nput 0 0 60 1\r\na\r\n");
+    Talk::exchange(*client, "use t" + std::to_string(i) + "\r\nput 0 0 60 1\r\na\r\n");
   }
   client->receive(reserves);
   CHECK(client->can_resume());
@@ -258,21 +260,21 @@ TEST_CASE("when the server stops a wait ends without an answer, and no other beg
   asking->stop_waiting();
   CHECK(waiting->finished());
   CHECK(talk.service.engine().info().waiting == 0);
-  CHECK(Talk::say(*asking, "put 0 0 60 1\r\na\r\n") == "INSERTED 1\r\n");
-  CHECK(Talk::say(*asking, "delete 1\r\nreserve\r\n") == "DELETED\r\nTIMED_OUT\r\n");
-  CHECK(Talk::hear(*waiting).empty());
+  CHECK(Talk::exchange(*asking, "put 0 0 60 1\r\na\r\n") == "INSERTED 1\r\n");
+  CHECK(Talk::exchange(*asking, "delete 1\r\nreserve\r\n") == "DELETED\r\nTIMED_OUT\r\n");
+  CHECK(Talk::replies_of(*waiting).empty());
 }
 
 TEST_CASE("a kick works in slices and is answered once") {
   Talk talk({.work_per_turn = 10});
   auto client = talk.connect();
-  for (int i = 0; i < 95; ++i) Talk::say(*client, "put 0 1000 60 1\r\na\r\n");
+  for (int i = 0; i < 95; ++i) Talk::exchange(*client, "put 0 1000 60 1\r\na\r\n");
   client->receive("kick 1000\r\nlist-tube-used\r\n");
   CHECK(client->replies().empty());
   CHECK(client->can_resume());
   CHECK(talk.service.engine().info().jobs.ready == 10);
   CHECK_FALSE(client->wants_input());
-  CHECK(Talk::hear(*client) == "KICKED 95\r\nUSING default\r\n");
+  CHECK(Talk::replies_of(*client) == "KICKED 95\r\nUSING default\r\n");
   CHECK(talk.service.engine().info().jobs.ready == 95);
 }
 
@@ -280,13 +282,13 @@ TEST_CASE("a kick goes on when others take the jobs away") {
   Talk talk({.work_per_turn = 10});
   auto client = talk.connect();
   auto other = talk.connect();
-  for (int i = 0; i < 20; ++i) Talk::say(*client, "put 0 1000 60 1\r\na\r\n");
+  for (int i = 0; i < 20; ++i) Talk::exchange(*client, "put 0 1000 60 1\r\na\r\n");
   client->receive("kick 1000\r\n");
-  for (int i = 1; i <= 20; ++i) Talk::say(*other, "delete " + std::to_string(i) + "\r\n");
-  CHECK(Talk::hear(*client) == "KICKED 10\r\n");
+  for (int i = 1; i <= 20; ++i) Talk::exchange(*other, "delete " + std::to_string(i) + "\r\n");
+  CHECK(Talk::replies_of(*client) == "KICKED 10\r\n");
 }
 
-TEST_CASE("a client that does not take its replies is not worked for until it does") {
+TEST_CASE("no command of a client is run while too many of its replies are unsent") {
   Talk talk;
   talk.service.set_limits({}, {.output_bytes = 1000});
   auto client = talk.connect();
@@ -295,11 +297,11 @@ TEST_CASE("a client that does not take its replies is not worked for until it do
   CHECK(client->replies().size() < 1100);
   CHECK_FALSE(client->can_resume());
   CHECK_FALSE(client->wants_input());
-  CHECK(lines_in(Talk::hear(*client)) == 500);
+  CHECK(lines_in(Talk::replies_of(*client)) == 500);
   CHECK(client->wants_input());
 }
 
-TEST_CASE("who waits is read from until something is pipelined behind") {
+TEST_CASE("a waiting client is read from until it has pipelined input") {
   Talk talk;
   auto client = talk.connect();
   client->receive("reserve\r\n");
@@ -307,15 +309,15 @@ TEST_CASE("who waits is read from until something is pipelined behind") {
   client->receive("list-tube-used\r\n");
   CHECK_FALSE(client->wants_input());
   auto producer = talk.connect();
-  CHECK(Talk::say(*producer, "put 0 0 60 1\r\na\r\n") == "INSERTED 1\r\n");
+  CHECK(Talk::exchange(*producer, "put 0 0 60 1\r\na\r\n") == "INSERTED 1\r\n");
   std::vector<SessionId> notified;
   talk.service.take_notified(notified);
   REQUIRE(notified.size() == 1);
   CHECK(notified[0] == client->session());
-  CHECK(Talk::hear(*client) == "RESERVED 1 1\r\na\r\nUSING default\r\n");
+  CHECK(Talk::replies_of(*client) == "RESERVED 1 1\r\na\r\nUSING default\r\n");
 }
 
-TEST_CASE("memory that a body claimed is returned when the body does not come") {
+TEST_CASE("memory that a body claimed is returned when the body does not arrive") {
   Talk talk;
   const auto used = [&] { return talk.service.engine().info().memory_bytes; };
   {
@@ -325,41 +327,42 @@ TEST_CASE("memory that a body claimed is returned when the body does not come") 
   }
   CHECK(used() == 0);
   auto client = talk.connect();
-  CHECK(Talk::say(*client, "put 0 0 60 3\r\nabcd\r\n") == "EXPECTED_CRLF\r\n");
+  CHECK(Talk::exchange(*client, "put 0 0 60 3\r\nabcd\r\n") == "EXPECTED_CRLF\r\n");
   CHECK(used() == 0);
   client->receive("put 0 0 60 3\r\n");
   talk.service.set_draining(true);
-  CHECK(Talk::say(*client, "abc\r\n") == "DRAINING\r\n");
+  CHECK(Talk::exchange(*client, "abc\r\n") == "DRAINING\r\n");
   CHECK(used() == 0);
   talk.service.set_draining(false);
-  CHECK(Talk::say(*client, "put 0 0 60 3\r\nabc\r\n") == "INSERTED 1\r\n");
+  CHECK(Talk::exchange(*client, "put 0 0 60 3\r\nabc\r\n") == "INSERTED 1\r\n");
   CHECK(used() > 0);
-  CHECK(Talk::say(*client, "delete 1\r\n") == "DELETED\r\n");
+  CHECK(Talk::exchange(*client, "delete 1\r\n") == "DELETED\r\n");
   CHECK(used() == 0);
 }
 
-TEST_CASE("idle means: holds nothing, waits for nothing, is owed nothing") {
+TEST_CASE("an idle client holds no job, does not wait and has no unsent replies") {
   Talk talk;
   auto client = talk.connect();
   CHECK(client->idle());
   client->receive("put 0 0 60 3\r\n");
-  CHECK(client->idle());  // a body that does not come must not hold its memory for ever
+  CHECK(client->idle());  // a body that does not arrive must not hold its memory
   client->receive("abc\r\n");
   CHECK_FALSE(client->idle());
-  Talk::hear(*client);
+  Talk::replies_of(*client);
   CHECK(client->idle());
-  Talk::say(*client, "reserve\r\n");
+  Talk::exchange(*client, "reserve\r\n");
   CHECK_FALSE(client->idle());
-  Talk::say(*client, "delete 1\r\n");
+  Talk::exchange(*client, "delete 1\r\n");
   CHECK(client->idle());
   client->receive("reserve\r\n");
   CHECK_FALSE(client->idle());
 }
 
-TEST_CASE("after quit nothing is done and nothing is said") {
+TEST_CASE("after quit no command is run and no reply is made") {
   Talk talk;
   auto client = talk.connect();
-  CHECK(Talk::say(*client, "list-tube-used\r\nquit\r\nlist-tube-used\r\n") == "USING default\r\n");
+  CHECK(Talk::exchange(*client, "list-tube-used\r\nquit\r\nlist-tube-used\r\n") ==
+        "USING default\r\n");
   CHECK(client->finished());
-  CHECK(Talk::say(*client, "list-tube-used\r\n").empty());
+  CHECK(Talk::exchange(*client, "list-tube-used\r\n").empty());
 }

@@ -50,14 +50,14 @@ bool is_error(const std::string& reply) {
   return reply.starts_with("BAD_FORMAT") || reply.starts_with("UNKNOWN_COMMAND");
 }
 
-// What a line gets from a server with nothing in it. A body is made up where one is announced.
+// The reply of an empty server to a line. If the line announces a body, a body is sent too.
 std::string reply_to(const Command& command, const std::string& line, std::string_view body) {
   Talk talk;
   auto client = talk.connect();
   client->end_input();  // so that a reserve does not wait
   client->receive(line);
   if (command.begin_body != nullptr) client->receive(body);
-  std::string reply = Talk::hear(*client);
+  std::string reply = Talk::replies_of(*client);
   return client->finished() && command.name == "quit" ? "quit\r\n" : reply;
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("every row refuses what its schema does not take, and counts nothing")
       auto client = talk.connect();
       client->receive(line);
       if (command.begin_body != nullptr) client->receive("\r\n\r\n");  // a body of 0 or 1
-      CHECK(is_error(Talk::hear(*client)));
+      CHECK(is_error(Talk::replies_of(*client)));
       CHECK(talk.service.server_state().commands[index_of(command)].count == 0);
     }
   }
@@ -127,7 +127,7 @@ TEST_CASE("the word alone is answered as its row says") {
   for (const Command& command : command_table()) {
     Talk talk;
     auto client = talk.connect();
-    const std::string reply = Talk::say(*client, std::string(command.name) + "\r\n");
+    const std::string reply = Talk::exchange(*client, std::string(command.name) + "\r\n");
     CAPTURE(command.name);
     if (command.text_rule == TextRule::needed) CHECK(reply == "UNKNOWN_COMMAND\r\n");
     if (command.text_rule == TextRule::needed_word_known) CHECK(reply == "BAD_FORMAT\r\n");

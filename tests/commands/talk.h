@@ -1,4 +1,4 @@
-// A service and conversations on it, for tests: what one says, and what it gets.
+// Talk: a service and its conversations, for tests that send bytes and compare replies.
 #pragma once
 
 #include <memory>
@@ -37,8 +37,8 @@ class Talk {
 
   std::unique_ptr<Conversation> connect() { return std::make_unique<Conversation>(service); }
 
-  // All that it has to say, going on until it has done all it can.
-  static std::string hear(Conversation& conversation) {
+  // Runs deferred work until none is left, and returns all replies.
+  static std::string replies_of(Conversation& conversation) {
     std::string all;
     do {
       conversation.resume();
@@ -47,9 +47,9 @@ class Talk {
     return all;
   }
 
-  static std::string say(Conversation& conversation, std::string_view bytes) {
+  static std::string exchange(Conversation& conversation, std::string_view bytes) {
     conversation.receive(bytes);
-    return hear(conversation);
+    return replies_of(conversation);
   }
 
   void advance(Duration time) { service.begin_tick(service.now() + time); }

@@ -41,7 +41,7 @@ TEST_CASE("a tick is spent when its work is done") {
   CHECK_FALSE(tick.budget.is_spent());
 }
 
-TEST_CASE("what is to be sent counts as work") {
+TEST_CASE("replies to be sent count as work") {
   Tick tick;
   int visits = 0;
   for (; !tick.budget.is_spent(); ++visits) {

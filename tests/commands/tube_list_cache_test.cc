@@ -17,7 +17,7 @@ void make_tubes(Conversation& client, int first, int last) {
   for (int i = first; i <= last; ++i) {
     std::string name = std::to_string(i) + "-";
     name.append(200 - name.size(), 'n');
-    Talk::say(client, "watch " + name + "\r\n");
+    Talk::exchange(client, "watch " + name + "\r\n");
   }
 }
 
@@ -35,28 +35,28 @@ TEST_CASE("the parts of a list are the list, however long it is") {
   for (const int count : {254, 255, 256, 257, 2000}) {
     CAPTURE(count);
     make_tubes(*client, static_cast<int>(talk.service.engine().info().tubes), count);
-    CHECK(Talk::say(*client, "list-tubes\r\n") == list_in_one_piece(talk.service.engine()));
+    CHECK(Talk::exchange(*client, "list-tubes\r\n") == list_in_one_piece(talk.service.engine()));
   }
 }
 
-TEST_CASE("a list follows every tube that comes and goes") {
+TEST_CASE("a list follows every tube that is created and removed") {
   Talk talk;
   auto stays = talk.connect();
   auto other = talk.connect();
   make_tubes(*stays, 1, 600);
   for (const char* command :
        {"use a\r\n", "use b\r\n", "watch c\r\n", "ignore c\r\n", "use d\r\n"}) {
-    Talk::say(*other, command);
-    CHECK(Talk::say(*stays, "list-tubes\r\n") == list_in_one_piece(talk.service.engine()));
+    Talk::exchange(*other, command);
+    CHECK(Talk::exchange(*stays, "list-tubes\r\n") == list_in_one_piece(talk.service.engine()));
   }
   // The last tube takes the place of one that goes.
-  Talk::say(*stays, "ignore 1-" + std::string(198, 'n') + "\r\n");
-  CHECK(Talk::say(*stays, "list-tubes\r\n") == list_in_one_piece(talk.service.engine()));
+  Talk::exchange(*stays, "ignore 1-" + std::string(198, 'n') + "\r\n");
+  CHECK(Talk::exchange(*stays, "list-tubes\r\n") == list_in_one_piece(talk.service.engine()));
   other.reset();
-  CHECK(Talk::say(*stays, "list-tubes\r\n") == list_in_one_piece(talk.service.engine()));
+  CHECK(Talk::exchange(*stays, "list-tubes\r\n") == list_in_one_piece(talk.service.engine()));
 }
 
-TEST_CASE("a list is written as its client takes it, and stays that of one moment") {
+TEST_CASE("a list is written as its client reads it, and stays that of one moment") {
   Talk talk;
   auto client = talk.connect();
   auto other = talk.connect();
@@ -69,14 +69,14 @@ TEST_CASE("a list is written as its client takes it, and stays that of one momen
   CHECK(talk.service.tube_list_cache().pinned_bytes() == 0);
   other.reset();
   auto third = talk.connect();
-  Talk::say(*third, "list-tubes\r\n");
-  // What is left of the old list, without the part that was written.
+  Talk::exchange(*third, "list-tubes\r\n");
+  // The rest of the old list, without the part that was written.
   CHECK(talk.service.tube_list_cache().pinned_bytes() > 800'000);
-  CHECK(Talk::hear(*client) == before + "USING default\r\n");
+  CHECK(Talk::replies_of(*client) == before + "USING default\r\n");
   CHECK(talk.service.tube_list_cache().pinned_bytes() == 0);
 }
 
-TEST_CASE("clients share one list while no tube comes or goes") {
+TEST_CASE("clients share one list while no tube is created or removed") {
   Talk talk;
   auto owner = talk.connect();
   make_tubes(*owner, 1, 1000);
@@ -84,10 +84,10 @@ TEST_CASE("clients share one list while no tube comes or goes") {
   const auto& engine = talk.service.engine();
   const auto first = list.snapshot(engine);
   CHECK(list.snapshot(engine) == first);
-  Talk::say(*owner, "use new\r\n");
+  Talk::exchange(*owner, "use new\r\n");
   const auto second = list.snapshot(engine);
   CHECK(second != first);
-  // Only the last part is another one.
+  // Only the last part differs.
   REQUIRE(first->parts.size() == second->parts.size());
   for (std::size_t i = 0; i + 1 < first->parts.size(); ++i) {
     CHECK(first->parts[i] == second->parts[i]);
@@ -106,18 +106,18 @@ TEST_CASE("a long list that is out of date is made in slices") {
   while (!list.refresh(engine)) REQUIRE(++slices < 100);
   CHECK(slices == 2);
   CHECK(list.refresh(engine));
-  Talk::say(*owner, "use new\r\n");
+  Talk::exchange(*owner, "use new\r\n");
   CHECK(list.refresh(engine));
 }
 
-TEST_CASE("a client that goes in the middle of a list leaves nothing of it") {
+TEST_CASE("a client that closes in the middle of a list leaves nothing of it") {
   Talk talk;
   auto owner = talk.connect();
   auto client = talk.connect();
   make_tubes(*owner, 1, 5000);
   client->receive("list-tubes\r\n");
-  Talk::say(*owner, "use new\r\n");
+  Talk::exchange(*owner, "use new\r\n");
   client.reset();
-  CHECK(Talk::say(*owner, "list-tubes\r\n") == list_in_one_piece(talk.service.engine()));
+  CHECK(Talk::exchange(*owner, "list-tubes\r\n") == list_in_one_piece(talk.service.engine()));
   CHECK(talk.service.tube_list_cache().pinned_bytes() == 0);
 }

@@ -1,4 +1,4 @@
-// What the ages of ready jobs tell, against all of them in a multiset.
+// AgeSketch compared with a multiset of all creation times.
 #include "engine/age_sketch.h"
 
 #include <random>
@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 constexpr Time kBegin{std::chrono::hours(1000)};
 
-// Both at once.
+// A sketch and a multiset with the same jobs.
 struct Both {
   void add(Time created) {
     ages.add(created);

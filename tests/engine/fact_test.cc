@@ -1,4 +1,4 @@
-// Which call tells which facts, and what they are good for.
+// The facts that each call emits, and their replay.
 #include <doctest/doctest.h>
 
 #include "tests/engine/world.h"
@@ -15,7 +15,7 @@ Lines durable(const Engine& engine, Time now) {
 
 }  // namespace
 
-TEST_CASE("a put tells Added, with a delay too") {
+TEST_CASE("a put emits Added, with a delay too") {
   World world;
   world.pass(3s);
   const SessionId session = world.open("a");
@@ -25,7 +25,7 @@ TEST_CASE("a put tells Added, with a delay too") {
                                "added 2 to a at 3s, ttr 60, '': delayed 0 delay 7 until 10s"});
 }
 
-TEST_CASE("a release tells Placed, without a delay too") {
+TEST_CASE("a release emits Placed, without a delay too") {
   World world;
   const SessionId session = world.open();
   const JobId job = world.put_and_hold(session);
@@ -37,7 +37,7 @@ TEST_CASE("a release tells Placed, without a delay too") {
   CHECK(world.facts() == Lines{"placed 1: delayed 6 delay 7 until 7s reserves=2 releases=2"});
 }
 
-TEST_CASE("a bury tells Placed with its place among the buried") {
+TEST_CASE("a bury emits Placed with its place among the buried") {
   World world;
   const SessionId session = world.open();
   const JobId first = world.put_and_hold(session);
@@ -49,7 +49,7 @@ TEST_CASE("a bury tells Placed with its place among the buried") {
                                "placed 1: buried 6 order 1 reserves=1 buries=1"});
 }
 
-TEST_CASE("a kick tells Placed for each job it moves") {
+TEST_CASE("a kick emits Placed for each job it moves") {
   World world;
   const SessionId session = world.open();
   world.put_and_bury(session);
@@ -63,7 +63,7 @@ TEST_CASE("a kick tells Placed for each job it moves") {
   CHECK(world.facts() == Lines{"placed 3: ready 0 delay 5 kicks=1"});
 }
 
-TEST_CASE("a timeout tells Placed") {
+TEST_CASE("a timeout emits Placed") {
   World world;
   const SessionId session = world.open();
   world.put_and_hold(session, {.ttr = 1});
@@ -72,7 +72,7 @@ TEST_CASE("a timeout tells Placed") {
   CHECK(world.facts() == Lines{"placed 1: ready 0 reserves=1 timeouts=1"});
 }
 
-TEST_CASE("a close tells Placed for each job given back, also one reserved out of buried") {
+TEST_CASE("a close emits Placed for each job made ready, also for a job that was buried before") {
   World world;
   const SessionId session = world.open();
   const JobId job = world.put_and_bury(session);
@@ -82,7 +82,7 @@ TEST_CASE("a close tells Placed for each job given back, also one reserved out o
   CHECK(world.facts() == Lines{"placed 1: ready 0 reserves=2 buries=1"});
 }
 
-TEST_CASE("a delete tells Removed") {
+TEST_CASE("a delete emits Removed") {
   World world;
   const SessionId session = world.open();
   world.put(session);
@@ -91,7 +91,7 @@ TEST_CASE("a delete tells Removed") {
   CHECK(world.facts() == Lines{"removed 1"});
 }
 
-TEST_CASE("a pause tells Paused, and so does its end by a pause of 0, but not its end by time") {
+TEST_CASE("a pause emits Paused, and so does its end by a pause of 0, but not its end by time") {
   World world;
   world.open("a");
   world.pass(1s);
@@ -105,7 +105,7 @@ TEST_CASE("a pause tells Paused, and so does its end by a pause of 0, but not it
   CHECK(world.facts().empty());
 }
 
-TEST_CASE("the pause of a tube that dies is told to be over") {
+TEST_CASE("the end of a paused tube emits the end of its pause") {
   World world;
   const SessionId session = world.open("a");
   const JobId job = world.put(session);
@@ -120,7 +120,7 @@ TEST_CASE("the pause of a tube that dies is told to be over") {
   CHECK(world.tube("a").pause_left == 0s);
 }
 
-TEST_CASE("what changes nothing durable tells no fact") {
+TEST_CASE("a call that changes nothing durable emits no fact") {
   World world;
   const SessionId session = world.open();
   world.put(session);
@@ -143,7 +143,7 @@ TEST_CASE("what changes nothing durable tells no fact") {
   CHECK(world.facts().empty());
 }
 
-TEST_CASE("the end of a delay tells no fact") {
+TEST_CASE("the end of a delay emits no fact") {
   World world;
   world.put(world.open(), {.delay = 5});
   world.facts();
@@ -151,7 +151,7 @@ TEST_CASE("the end of a delay tells no fact") {
   CHECK(world.facts().empty());
 }
 
-TEST_CASE("a reserved job rests, durably, where it last came to rest") {
+TEST_CASE("a reserved job rests, durably, where it was before") {
   World world;
   const SessionId session = world.open();
   world.put_and_hold(session, {.priority = 3});
@@ -194,7 +194,7 @@ TEST_CASE("a delay is described again, also after it has ended, and nothing else
   CHECK(described(world.put(session)).empty());
 }
 
-TEST_CASE("the durable list tells pauses that hold, and the last id used") {
+TEST_CASE("the durable list has pauses that hold, and the last id used") {
   World world;
   const SessionId session = world.open("a");
   world.pause("a", 10);

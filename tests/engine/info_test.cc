@@ -1,4 +1,4 @@
-// What stats, stats-tube and stats-job are told.
+// The queries of stats, stats-tube and stats-job.
 #include <doctest/doctest.h>
 
 #include "tests/engine/world.h"
@@ -70,7 +70,7 @@ TEST_CASE("a reserve makes a worker, a reserve_job only if it gets its job") {
   CHECK_FALSE(world.engine.holds_jobs(other));
 }
 
-TEST_CASE("tube_info tells a tube's jobs, parties and counters") {
+TEST_CASE("tube_info has a tube's jobs, parties and counters") {
   World world;
   const SessionId producer = world.open("a");
   const SessionId worker = world.open();
@@ -95,7 +95,7 @@ TEST_CASE("tube_info tells a tube's jobs, parties and counters") {
   CHECK_FALSE(world.engine.tube_info(world.now, "b"));
 }
 
-TEST_CASE("job_info tells a job's state, times and counters") {
+TEST_CASE("job_info has a job's state, times and counters") {
   World world;
   const SessionId session = world.open("a");
   const JobId job = world.put(session, {.priority = 3, .delay = 9, .ttr = 20});

@@ -282,7 +282,7 @@ void Model::reserve(SessionId id, Time now, std::optional<Duration> limit, Outpu
   out.notice({.session = id, .kind = kind, .job = 0, .body = {}});
 }
 
-// The one that began to wait first gets the best job it may have; then the next.
+// The session that began to wait first gets the best job of its tubes; then the next session.
 void Model::serve_waiting(Time now, Output& out) {
   std::vector<Session*> waiting;
   for (Session& session : sessions_) {

@@ -1,8 +1,8 @@
-// Model: the queue written as naively as its rules read: vectors, linear scans, nothing kept that
-// can be counted. It shares no code with the engine but the words (types, facts, notices, and the
-// shapes of what stats tell), so that the two can be held against each other.
+// Model: the rules of the queue in their simplest form, to compare the engine with. It has vectors
+// and linear scans, and stores nothing that it can count. It shares no code with the engine but the
+// types (ids, facts, notices, and the structs of stats).
 //
-// A job's durable state is, literally, what the last fact about it said.
+// The durable state of a job is the content of the last fact about it.
 #pragma once
 
 #include <cstdint>
@@ -97,7 +97,7 @@ class Model {
   JobInfo job_info(const Job& job, Time now) const;
 
   void visit_durable(Time now, FactSink& sink) const;
-  // Forgets everything that visit_durable() does not tell.
+  // Drops everything that visit_durable() does not emit.
   void restart(Time now);
 
  private:

@@ -1,4 +1,4 @@
-// Model: what time does, what stats tell, and what outlives a restart.
+// Model: the work of time, the queries of stats, and the state after a restart.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -188,7 +188,7 @@ void Model::visit_durable(Time now, FactSink& sink) const {
   for (const Job& job : jobs_) {
     Placement place = job.told_place;
     if (place.state == JobState::delayed && place.until <= now) {
-      place.state = JobState::ready;  // its time has come: that needed no fact
+      place.state = JobState::ready;  // its delay has ended, without a fact
       place.until = {};
     }
     sink.fact(Added{.id = job.id,
@@ -209,7 +209,7 @@ void Model::visit_durable(Time now, FactSink& sink) const {
 
 void Model::restart(Time now) {
   const std::vector<Tube> before = std::exchange(tubes_, {});
-  const Limits limits = std::exchange(limits_, Limits());  // what was accepted outweighs a limit
+  const Limits limits = std::exchange(limits_, Limits());  // an accepted job outweighs a limit
   sessions_.clear();
   closing_.clear();
   claimed_bytes_ = known_sessions_ = 0;

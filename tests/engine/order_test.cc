@@ -1,4 +1,4 @@
-// Which job comes next, and who gets it.
+// The order of jobs, and of the sessions that get them.
 #include <doctest/doctest.h>
 
 #include "tests/engine/world.h"

@@ -1,7 +1,7 @@
-// Recording: an Output that keeps what it was told, as owned copies and as lines of text.
+// Recording: an Output that stores facts and notices, as owned copies and as lines of text.
 //
-// One line a fact or notice, in the order in which they came. Two lines are equal exactly if what
-// was told is equal, so that tests compare text and print something readable when it differs.
+// It writes one line for each fact or notice, in order. Two lines are equal exactly if the facts or
+// notices are equal, so tests compare text and print readable differences.
 #pragma once
 
 #include <deque>
@@ -22,7 +22,7 @@ std::string describe(const JobCounters& counters);  // only what is not 0
 std::string describe(const Fact& fact);
 std::string describe(const Notice& notice);
 
-// A fact that outlives its telling.
+// A copy of a fact that owns its texts, and the time at which it was emitted.
 class RecordedFact {
  public:
   RecordedFact(const Fact& fact, Time emitted_at) : emitted_at_(emitted_at), fact_(fact) {
@@ -31,7 +31,7 @@ class RecordedFact {
   }
 
   Time emitted_at() const { return emitted_at_; }
-  // Valid as long as this.
+  // Valid as long as this object.
   Fact fact() const {
     Fact fact = fact_;
     if (auto* added = std::get_if<Added>(&fact)) added->tube = tube_;
@@ -50,14 +50,14 @@ class Recording final : public Output {
   void fact(const Fact& fact) override;
   void notice(const Notice& notice) override;
 
-  // The time at which facts are told from now on.
+  // The time of the facts that are emitted from now on.
   void set_time(Time now) { now_ = now; }
 
   // All facts since the start, or since clear_log().
   const std::deque<RecordedFact>& log() const { return log_; }
   void clear_log() { log_.clear(); }
 
-  // What came since the last take: all of it, or one of both kinds.
+  // The lines since the last take: all of them, or those of one kind.
   Lines take();
   Lines take_facts() { return std::exchange(facts_, {}); }
   Lines take_notices() { return std::exchange(notices_, {}); }

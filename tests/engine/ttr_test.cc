@@ -121,7 +121,7 @@ TEST_CASE("jobs that time out at one moment do so in the order of their ids") {
                                "placed 3: ready 0 reserves=1 timeouts=1"});
 }
 
-TEST_CASE("who holds a job in its last second is told DEADLINE_SOON instead of waiting") {
+TEST_CASE("a session that holds a job in its last second gets DEADLINE_SOON instead of waiting") {
   World world;
   const SessionId worker = world.open();
   world.put_and_hold(worker, {.ttr = 5});
@@ -136,7 +136,7 @@ TEST_CASE("who holds a job in its last second is told DEADLINE_SOON instead of w
   CHECK(world.engine.info().waiting == 0);
 }
 
-TEST_CASE("who waits is told DEADLINE_SOON when the last second of a held job begins") {
+TEST_CASE("a waiting session gets DEADLINE_SOON when the last second of a held job begins") {
   World world;
   const SessionId worker = world.open();
   world.put_and_hold(worker, {.ttr = 5});
@@ -234,7 +234,7 @@ TEST_CASE("reserve_job takes a ready, delayed or buried job") {
   CHECK(world.engine.info().workers == 1 + 1);
 }
 
-TEST_CASE("reserve_job refuses a job that somebody holds, and one that is not there") {
+TEST_CASE("reserve_job refuses a job that a session holds, and an unknown job") {
   World world;
   const SessionId holder = world.open();
   const SessionId other = world.open();

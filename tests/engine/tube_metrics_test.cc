@@ -1,4 +1,4 @@
-// Tallies: what they count, how long they stay, and who has one of its own.
+// TubeMetrics: counts, how long records are retained, and which tubes have one of their own.
 #include <doctest/doctest.h>
 
 #include "tests/engine/world.h"
@@ -24,7 +24,7 @@ Lines named(const World& world) {
   return names;
 }
 
-// That of the tube, or of all others if it has none of its own.
+// The record of the tube, or the overflow record.
 const TubeMetrics& metrics_of(const World& world, std::string_view name) {
   const TubeMetrics* found = &world.engine.tube_metrics().overflow();
   world.engine.tube_metrics().visit_after("", world.engine.limits(), world.now,
@@ -39,7 +39,7 @@ std::uint64_t puts_of(const World& world, std::string_view name) {
   return metrics_of(world, name).put_count;
 }
 
-// A tube that comes, gets a job that is deleted, and goes.
+// Creates a tube, puts and deletes a job, and removes the tube.
 void visit(World& world, std::string_view tube) {
   const SessionId session = world.open(tube);
   world.remove(session, world.put(session));
@@ -59,7 +59,7 @@ TEST_CASE("a job that a replay brings from later than now has waited for no time
   CHECK(metrics_of(again, "a").put_to_reserve.view().total() == 1);
 }
 
-TEST_CASE("metrics count what happens to the jobs of its tube") {
+TEST_CASE("metrics count the changes of the jobs of a tube") {
   World world(with_metrics(10));
   const SessionId session = world.open("a");
   const JobId first = world.put(session, {.ttr = 2});
@@ -92,7 +92,7 @@ TEST_CASE("metrics count what happens to the jobs of its tube") {
   CHECK(world.engine.tube_metrics().overflow().put_count == 0);
 }
 
-TEST_CASE("a delete by one who does not hold the job is no reservation's end") {
+TEST_CASE("a delete by a session that does not hold the job is no reservation's end") {
   World world(with_metrics(10));
   const SessionId session = world.open("a");
   world.remove(session, world.put(session));
@@ -101,7 +101,7 @@ TEST_CASE("a delete by one who does not hold the job is no reservation's end") {
   CHECK(metrics_of(world, "a").reserve_to_delete.view().total() == 0);
 }
 
-TEST_CASE("a tube that comes back in time goes on counting") {
+TEST_CASE("a tube that is created again in time continues its counts") {
   World world(with_metrics(10, 60s));
   visit(world, "a");
   CHECK_FALSE(world.has_tube("a"));
@@ -117,7 +117,7 @@ TEST_CASE("a tube that comes back in time goes on counting") {
   CHECK(puts_of(world, "a") == 1);
 }
 
-TEST_CASE("places go to who comes first, and all others are counted together") {
+TEST_CASE("the first tubes get records of their own, and all others share one") {
   World world(with_metrics(2));
   const SessionId a = world.open("a");
   const SessionId b = world.open("b");
@@ -131,7 +131,7 @@ TEST_CASE("places go to who comes first, and all others are counted together") {
   CHECK(other.jobs.ready == 5);
 }
 
-TEST_CASE("where a tube is counted is decided when it begins, and stays") {
+TEST_CASE("the record of a tube is chosen when it is created, and stays") {
   World world(with_metrics(2, 60s));
   const SessionId a = world.open("a");
   const SessionId b = world.open("b");
@@ -145,7 +145,7 @@ TEST_CASE("where a tube is counted is decided when it begins, and stays") {
   CHECK(named(world) == Lines{"c", "default"});
 }
 
-TEST_CASE("a place is free when its tube has been gone for long enough, and not before") {
+TEST_CASE("a record is evicted after its retention, and not before") {
   World world(with_metrics(2, 60s));
   visit(world, "a");
   world.pass(59s);
@@ -157,7 +157,7 @@ TEST_CASE("a place is free when its tube has been gone for long enough, and not 
   CHECK(world.engine.tube_metrics().overflow().put_count == 1);
 }
 
-TEST_CASE("a reload gives places to tubes to come, and takes them from tubes that go") {
+TEST_CASE("a reload changes the number of records for tubes created later") {
   World world(with_metrics(1, 60s));
   const SessionId a = world.open("a");
   world.put(a);
@@ -176,7 +176,7 @@ TEST_CASE("a reload gives places to tubes to come, and takes them from tubes tha
   CHECK(puts_of(world, "b") == 1);
 }
 
-TEST_CASE("a tube of the name that the others have is one of them") {
+TEST_CASE("a tube with the name of the overflow record is counted in it") {
   World world(with_metrics(10));
   const SessionId other = world.open("other");
   world.put(other);
@@ -196,10 +196,10 @@ TEST_CASE("the age of the oldest ready job") {
   world.put(a, {.priority = 5});
   world.pass(1500ms);
   world.put(a, {.priority = 0});
-  CHECK(age("a") == 1507ms);  // though it is not the next one
+  CHECK(age("a") == 1507ms);  // although it is not the next job
   CHECK(world.take(a) == first + 2);
   CHECK(world.take(a) == first);
-  CHECK(age("a") == 1500ms);  // to the millisecond: it is the next one
+  CHECK(age("a") == 1500ms);  // exact, since it is the next job
   world.release(a, first, 5);
   CHECK(age("a") == 1507ms);
   world.engine.set_limits(with_metrics(0));
@@ -211,13 +211,13 @@ TEST_CASE("the age of the oldest ready job") {
   CHECK(world.engine.tube_metrics().overflow().oldest_ready_age(world.now) == 2s);
 }
 
-TEST_CASE("many that are forgotten are forgotten one after the other") {
+TEST_CASE("many expired records are evicted one after the other") {
   World world(with_metrics(1000, 60s));
   for (int i = 0; i < 500; ++i) visit(world, "t" + std::to_string(i));
   CHECK(named(world).size() == 501);
   world.pass(60s);
   CHECK(named(world) == Lines{"default"});
-  visit(world, "t499");  // one of those whose time is over and that nobody has wanted yet
+  visit(world, "t499");  // one of the expired records
   CHECK(puts_of(world, "t499") == 1);
   CHECK(named(world) == Lines{"default", "t499"});
 }

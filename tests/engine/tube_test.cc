@@ -83,7 +83,7 @@ TEST_CASE("kick_job moves one buried or delayed job of any tube, and no other") 
   CHECK(world.engine.next_deadlines().delay == kNever);
 }
 
-TEST_CASE("a ready, delayed or buried job can be deleted by anybody") {
+TEST_CASE("a ready, delayed or buried job can be deleted by any session") {
   World world;
   const SessionId producer = world.open("a");
   const SessionId other = world.open();
@@ -147,7 +147,7 @@ TEST_CASE("a paused tube gives no jobs, and other tubes do") {
   CHECK(world.notices().empty());
 }
 
-TEST_CASE("the end of a pause wakes waiting sessions, at exactly its moment") {
+TEST_CASE("the end of a pause serves waiting sessions, at exactly its time") {
   World world;
   const SessionId producer = world.open("a");
   const SessionId worker = world.open("a");
@@ -189,13 +189,13 @@ TEST_CASE("a new pause restarts the pause") {
   CHECK(world.tube("a").pause_left == 5s);
 }
 
-TEST_CASE("a tube that is not there cannot be paused") {
+TEST_CASE("an unknown tube cannot be paused") {
   World world;
   CHECK_FALSE(world.pause("a", 10));
   CHECK(world.output.take().empty());
 }
 
-TEST_CASE("a tube lives while somebody uses or watches it or it has jobs") {
+TEST_CASE("a tube exists while a session uses or watches it or it has jobs") {
   World world;
   const SessionId user = world.open();
   const SessionId watcher = world.open();
@@ -224,7 +224,7 @@ TEST_CASE("a closed session lets go of the tubes it used and watched") {
   CHECK(tubes_of(world) == Lines{"default"});
 }
 
-TEST_CASE("the tube default lives always") {
+TEST_CASE("the tube default always exists") {
   World world;
   const SessionId session = world.open("a");
   world.close(session);

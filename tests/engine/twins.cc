@@ -357,7 +357,7 @@ void Twins::step() {
     some_operation();
   }
   while (history_.size() > kHistory) history_.pop_front();
-  expect_same("what was said", engine_output_.take(), model_output_.take());
+  expect_same("facts and notices", engine_output_.take(), model_output_.take());
   model_output_.clear_log();
   compare_whole();
   compare_sessions();
@@ -407,9 +407,9 @@ void Twins::compare_sessions() const {
   }
 }
 
-// What the tallies tell of ready jobs, against all of them.
+// The ages of ready jobs in the metrics, compared with all jobs of the model.
 void Twins::compare_ages() const {
-  std::map<std::string, std::optional<Duration>> oldest;  // by the tally's name
+  std::map<std::string, std::optional<Duration>> oldest;  // by record
   std::map<std::string, std::uint64_t> ready;
   const auto metrics_name_of = [&](const std::string& tube) {
     return oldest.contains(tube) ? tube : std::string(TubeMetricsRegistry::kOverflowName);
@@ -430,7 +430,7 @@ void Twins::compare_ages() const {
     if (expired) return true;
     const std::string name(metrics.name);
     expect_equal("ready jobs of a metrics record", metrics.jobs.ready, ready[name]);
-    // Too old by an eighth at most; where the next job is the oldest it is exact.
+    // The error is an eighth at most, and 0 if the next job is the oldest.
     const Duration expected = oldest[name].value_or(Duration{});
     const Duration reported = metrics.oldest_ready_age(now_);
     const Duration most = std::max<Duration>(AgeSketch::kGrain, reported / 8);
@@ -494,7 +494,7 @@ Lines Twins::durable(const Engine& engine) const {
   Recording list;
   engine.visit_durable(now_, list);
   Lines lines = list.take_facts();
-  std::sort(lines.begin(), lines.end());  // pauses stand in the order of the list of tubes
+  std::sort(lines.begin(), lines.end());  // pauses are emitted in the order of the list of tubes
   return lines;
 }
 

@@ -1,7 +1,7 @@
-// Twins: an engine and a model that live through the same random operations and must agree, after
-// each of them, about everything that can be seen from outside.
+// Twins: an engine and a model that get the same random operations. After each operation they must
+// agree on everything that can be seen from outside.
 //
-// A seed fixes the whole life: the bounds, how many sessions and tubes there are, every operation.
+// A seed determines everything: the limits, the numbers of sessions and tubes, and each operation.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class Twins {
   // L3: all facts so far, replayed into an empty engine, give the same durable state.
   void check_replay();
 
-  // Seed, step and the newest operations, for whoever has to look into a disagreement.
+  // Seed, step and the newest operations, for the report of a failure.
   std::string story() const;
 
  private:
@@ -95,13 +95,13 @@ class Twins {
   std::uint64_t session_count_;
   std::uint32_t time_grain_;  // few different durations, so that deadlines coincide
   std::uint64_t restart_chance_;
-  bool compacts_;  // at a restart the log begins anew with what is there
+  bool compacts_;  // a restart replaces the log by the durable list
   Limits limits_;
   std::unique_ptr<Engine> engine_;
   Model model_;
   Recording engine_output_;
   Recording model_output_;
-  std::deque<RecordedFact> log_before_;  // what the log began with after the last compaction
+  std::deque<RecordedFact> log_before_;  // the durable list of the last compaction
   Time now_;
   std::vector<SessionId> sessions_;
   std::vector<OpenKick> kicks_;

@@ -1,6 +1,7 @@
-// World: an engine, the time it is told, and everything it says. For tests that read as sentences.
+// World: an engine, its time, and a recording of its output, for tests that read as sentences.
 //
-// Every call leaves the engine checked. Sessions are numbered 0, 1, … in the order of opening.
+// The invariants are checked after every call. Sessions have the ids 0, 1, … in the order of
+// opening.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace tubed::engine {
 
 using namespace std::chrono_literals;  // NOLINT: the point of this header
 
-// What a test cares about in a put; the rest as most clients would have it.
+// The parameters of a put, with defaults.
 struct Put {
   Priority priority = 0;
   std::uint32_t delay = 0;
@@ -71,7 +72,7 @@ class World {
     return job;
   }
 
-  // The job given at once; 0 if there is none.
+  // Reserves without waiting and returns the job, or 0.
   JobId take(SessionId id) {
     output.take();
     reserve(id, 0s);
@@ -102,7 +103,7 @@ class World {
     return removed;
   }
 
-  // The whole of it, however many slices it takes.
+  // Runs all slices of a kick.
   std::uint64_t kick(SessionId id, std::uint64_t bound) {
     std::uint64_t moved = 0;
     for (Kick kick = engine.begin_kick(id, bound); kick.left > 0;) {
@@ -118,7 +119,7 @@ class World {
     return paused;
   }
 
-  // Time goes by, and what is due happens, all of it.
+  // Moves the time and does all work that is due.
   void pass(Duration duration) {
     now += duration;
     do {
@@ -132,7 +133,7 @@ class World {
     return next.closing ? now : std::min({next.delay, next.ttr, next.pause});
   }
 
-  // Precondition for both: it is there.
+  // Precondition for both: it exists.
   JobInfo job(JobId id) const { return engine.job_info(now, id).value(); }
   TubeInfo tube(std::string_view name) const { return engine.tube_info(now, name).value(); }
   JobState state(JobId id) const { return job(id).state; }

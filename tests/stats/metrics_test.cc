@@ -60,8 +60,8 @@ class Samples {
     CAPTURE(line);
     if (line.starts_with("# HELP ")) {
       family_ = line.substr(7, line.find(' ', 7) - 7);
-      CHECK(families_.insert(family_).second);  // each stands in one place
-      CHECK(line.size() > 8 + family_.size());  // it says something
+      CHECK(families_.insert(family_).second);  // the lines of a family are side by side
+      CHECK(line.size() > 8 + family_.size());  // the help is not empty
       return;
     }
     if (line.starts_with("# TYPE ")) {
@@ -82,7 +82,7 @@ class Samples {
       CHECK((part == "_bucket" || part == "_sum" || part == "_count"));
     }
     CHECK((of_histogram ? name.starts_with(family_) : name == family_));
-    CHECK(values_.emplace(series, line.substr(space + 1)).second);  // nothing is told twice
+    CHECK(values_.emplace(series, line.substr(space + 1)).second);  // each series appears once
     if (of_histogram && name.ends_with("_bucket")) read_bucket(series, value);
   }
 
@@ -139,17 +139,17 @@ class FakeLog final : public NullLog {
 
 }  // namespace
 
-TEST_CASE("the server's metrics tell what is there") {
+TEST_CASE("the server's metrics agree with the state") {
   Limits limits = with_metrics(10);
   limits.job_memory_bytes = 1 << 20;
   Talk talk(limits);
   auto producer = talk.connect();
   auto worker = talk.connect();
   auto waiting = talk.connect();
-  Talk::say(*producer,
-            "use t\r\nput 1023 0 60 1\r\na\r\nput 1024 0 60 1\r\nb\r\n"
-            "put 0 9 60 1\r\nc\r\nput 0 0 1 1\r\nd\r\nput 0 0 60 1\r\ne\r\n");
-  Talk::say(*worker, "watch t\r\nreserve\r\nreserve\r\nbury 5 0\r\n");
+  Talk::exchange(*producer,
+                 "use t\r\nput 1023 0 60 1\r\na\r\nput 1024 0 60 1\r\nb\r\n"
+                 "put 0 9 60 1\r\nc\r\nput 0 0 1 1\r\nd\r\nput 0 0 60 1\r\ne\r\n");
+  Talk::exchange(*worker, "watch t\r\nreserve\r\nreserve\r\nbury 5 0\r\n");
   waiting->receive("watch u\r\nreserve\r\n");
   talk.service.counters().add_received_bytes(70);
   talk.service.counters().add_received_bytes(7);
@@ -226,40 +226,40 @@ TEST_CASE("puts that are refused are counted by reason") {
   for (const char* reason : {"draining", "job_too_big", "job_memory", "journal_full"}) {
     CHECK(refused(reason) == 0);
   }
-  CHECK(Talk::say(*client, "put 0 0 60 1001\r\n" + std::string(1001, 'x') + "\r\n") ==
+  CHECK(Talk::exchange(*client, "put 0 0 60 1001\r\n" + std::string(1001, 'x') + "\r\n") ==
         "JOB_TOO_BIG\r\n");
   CHECK(refused("job_too_big") == 1);
   const std::string large = "put 0 0 60 1000\r\n" + std::string(1000, 'x') + "\r\n";
-  CHECK(Talk::say(*client, large + large + large) ==
+  CHECK(Talk::exchange(*client, large + large + large) ==
         "INSERTED 1\r\nOUT_OF_MEMORY\r\nOUT_OF_MEMORY\r\n");
   CHECK(refused("job_memory") == 2);
-  CHECK(Talk::say(*client, "delete 1\r\n") == "DELETED\r\n");
+  CHECK(Talk::exchange(*client, "delete 1\r\n") == "DELETED\r\n");
   const std::string line = "put 0 0 60 1\r\n";
   log.has_room = false;
-  CHECK(Talk::say(*client, line + "x\r\n") == "OUT_OF_MEMORY\r\n");
+  CHECK(Talk::exchange(*client, line + "x\r\n") == "OUT_OF_MEMORY\r\n");
   log.has_room = true;
-  CHECK(Talk::say(*client, line).empty());
+  CHECK(Talk::exchange(*client, line).empty());
   log.has_room = false;  // while the body arrives
-  CHECK(Talk::say(*client, "x\r\n") == "OUT_OF_MEMORY\r\n");
+  CHECK(Talk::exchange(*client, "x\r\n") == "OUT_OF_MEMORY\r\n");
   CHECK(refused("journal_full") == 2);
   log.has_room = true;
   talk.service.set_draining(true);
-  CHECK(Talk::say(*client, line + "x\r\n") == "DRAINING\r\n");
+  CHECK(Talk::exchange(*client, line + "x\r\n") == "DRAINING\r\n");
   talk.service.set_draining(false);
-  CHECK(Talk::say(*client, line).empty());
+  CHECK(Talk::exchange(*client, line).empty());
   talk.service.set_draining(true);
-  CHECK(Talk::say(*client, "x\r\n") == "DRAINING\r\n");
+  CHECK(Talk::exchange(*client, "x\r\n") == "DRAINING\r\n");
   CHECK(refused("draining") == 2);
   CHECK(refused("job_too_big") == 1);
   CHECK(refused("job_memory") == 2);
 }
 
-TEST_CASE("a tube too many is counted by the command that wanted it") {
+TEST_CASE("a refused tube is counted by its command") {
   Limits limits;
   limits.tubes = 2;
   Talk talk(limits);
   auto client = talk.connect();
-  CHECK(Talk::say(*client, "use a\r\nwatch b\r\nwatch c\r\nuse b\r\n") ==
+  CHECK(Talk::exchange(*client, "use a\r\nwatch b\r\nwatch c\r\nuse b\r\n") ==
         "USING a\r\nOUT_OF_MEMORY\r\nOUT_OF_MEMORY\r\nOUT_OF_MEMORY\r\n");
   const Samples samples(page_of(talk.service));
   CHECK(samples.at(R"(tubed_refused_tubes_total{command="use"})") == 1);
@@ -269,8 +269,8 @@ TEST_CASE("a tube too many is counted by the command that wanted it") {
 TEST_CASE("malformed commands are counted by reply") {
   Talk talk;
   auto client = talk.connect();
-  CHECK(Talk::say(*client, "put 0 0 60 1 \r\nx\r\nkick one\r\n" + std::string(300, 'x') +
-                               "\r\nputt\r\ndelete\r\nput 0 0 60 1\r\nxyz\r\n") ==
+  CHECK(Talk::exchange(*client, "put 0 0 60 1 \r\nx\r\nkick one\r\n" + std::string(300, 'x') +
+                                    "\r\nputt\r\ndelete\r\nput 0 0 60 1\r\nxyz\r\n") ==
         "BAD_FORMAT\r\nBAD_FORMAT\r\nBAD_FORMAT\r\nUNKNOWN_COMMAND\r\nUNKNOWN_COMMAND\r\n"
         "EXPECTED_CRLF\r\n");
   const Samples samples(page_of(talk.service));
@@ -279,7 +279,7 @@ TEST_CASE("malformed commands are counted by reply") {
   CHECK(samples.at(R"(tubed_malformed_commands_total{reply="EXPECTED_CRLF"})") == 1);
 }
 
-TEST_CASE("the journal's metrics are there with a journal") {
+TEST_CASE("the journal's metrics exist with a journal") {
   Talk talk;
   FakeLog log;
   log.times.add(3ms);
@@ -309,20 +309,20 @@ TEST_CASE("the journal's metrics are there with a journal") {
   CHECK(samples.text_at("tubed_journal_commit_records_sum") == "71");
 }
 
-TEST_CASE("a tube's metrics tell what was done, and the others are summed up") {
-  Talk talk(with_metrics(2));  // "default" and the first one
+TEST_CASE("a tube's metrics count its changes, and the overflow is summed up") {
+  Talk talk(with_metrics(2));  // "default" and the first tube
   auto a = talk.connect();
   auto b = talk.connect();
   auto c = talk.connect();
   auto waiting = talk.connect();
-  Talk::say(*a, "use a\r\nwatch a\r\nput 0 0 60 1\r\nx\r\nput 0 0 60 1\r\nx\r\n");
+  Talk::exchange(*a, "use a\r\nwatch a\r\nput 0 0 60 1\r\nx\r\nput 0 0 60 1\r\nx\r\n");
   talk.advance(20ms);
-  Talk::say(*a, "reserve\r\nput 5 0 60 1\r\nx\r\nput 0 5 60 1\r\nx\r\n");
+  Talk::exchange(*a, "reserve\r\nput 5 0 60 1\r\nx\r\nput 0 5 60 1\r\nx\r\n");
   talk.advance(2s);
-  Talk::say(*a, "delete 1\r\nreserve\r\nbury 2 0\r\npause-tube a 60\r\n");
-  Talk::say(*b, "use b\r\nput 0 0 60 1\r\nx\r\n");
+  Talk::exchange(*a, "delete 1\r\nreserve\r\nbury 2 0\r\npause-tube a 60\r\n");
+  Talk::exchange(*b, "use b\r\nput 0 0 60 1\r\nx\r\n");
   talk.advance(1s);
-  Talk::say(*c, "use other\r\nput 0 0 60 1\r\nx\r\npause-tube b 9\r\npause-tube other 9\r\n");
+  Talk::exchange(*c, "use other\r\nput 0 0 60 1\r\nx\r\npause-tube b 9\r\npause-tube other 9\r\n");
   waiting->receive("watch b\r\nreserve\r\n");
   talk.advance(500ms);
   const Samples samples(page_of(talk.service));
@@ -350,8 +350,8 @@ TEST_CASE("a tube's metrics tell what was done, and the others are summed up") {
   CHECK(samples.text_at(R"(tubed_tube_reserve_to_delete_seconds_sum{tube="a"})") == "2");
   CHECK_FALSE(samples.has(R"(tubed_tube_put_to_reserve_seconds_count{tube="other"})"));
   // Gone, but not forgotten.
-  Talk::say(*a, "pause-tube a 0\r\nuse default\r\nignore a\r\n");
-  Talk::say(*a, "delete 2\r\ndelete 3\r\ndelete 4\r\n");
+  Talk::exchange(*a, "pause-tube a 0\r\nuse default\r\nignore a\r\n");
+  Talk::exchange(*a, "delete 2\r\ndelete 3\r\ndelete 4\r\n");
   CHECK_FALSE(talk.service.engine().tube_info(talk.service.now(), "a").has_value());
   const Samples gone(page_of(talk.service));
   CHECK(gone.at(R"(tubed_tube_jobs{tube="a",state="ready"})") == 0);
@@ -366,8 +366,8 @@ TEST_CASE("pieces of any size give the same page, and each is as long as was ask
   auto client = talk.connect();
   for (int i = 0; i < 40; ++i) {
     const std::string tube = "tube-" + std::to_string(i);
-    Talk::say(*client,
-              "use " + tube + "\r\nwatch " + tube + "\r\nput 0 0 60 1\r\nx\r\nreserve\r\n");
+    Talk::exchange(*client,
+                   "use " + tube + "\r\nwatch " + tube + "\r\nput 0 0 60 1\r\nx\r\nreserve\r\n");
   }
   const std::string whole = page_of(talk.service, 1 << 30);
   CHECK(Samples(whole).at(R"(tubed_tube_put_to_reserve_seconds_count{tube="tube-39"})") == 1);
@@ -389,11 +389,11 @@ TEST_CASE("pieces of any size give the same page, and each is as long as was ask
   CHECK(text == whole);
 }
 
-TEST_CASE("many tubes that have nothing to tell are passed over a thousand at a time") {
+TEST_CASE("tubes without values are skipped, a thousand in one piece") {
   Talk talk(with_metrics(5000));
   auto client = talk.connect();
   for (int i = 0; i < 3500; ++i) {
-    Talk::say(*client, "watch t" + std::to_string(i) + "\r\n");
+    Talk::exchange(*client, "watch t" + std::to_string(i) + "\r\n");
   }
   MetricsPage page(talk.service.server_state(), talk.service.engine());
   std::string text;
@@ -407,12 +407,12 @@ TEST_CASE("many tubes that have nothing to tell are passed over a thousand at a 
   CHECK(text == page_of(talk.service));
 }
 
-TEST_CASE("tubes that are about to be forgotten are passed over a thousand at a time, too") {
+TEST_CASE("expired records are skipped, a thousand in one piece") {
   Talk talk(with_metrics(5000));
   {
     auto client = talk.connect();
     for (int i = 0; i < 3500; ++i) {
-      Talk::say(*client, "watch t" + std::to_string(i) + "\r\n");
+      Talk::exchange(*client, "watch t" + std::to_string(i) + "\r\n");
     }
   }
   talk.advance(11min);
@@ -424,7 +424,7 @@ TEST_CASE("tubes that are about to be forgotten are passed over a thousand at a 
   CHECK(text.find("t1234") == std::string::npos);
 }
 
-TEST_CASE("the queue may change between two pieces, and nothing is told twice") {
+TEST_CASE("the queue may change between two pieces, and no line appears twice") {
   Talk talk(with_metrics(30));
   auto client = talk.connect();
   std::string text;
@@ -434,11 +434,11 @@ TEST_CASE("the queue may change between two pieces, and nothing is told twice") 
     REQUIRE(i < 100'000);
     state = state * 6364136223846793005 + 1442695040888963407;
     const std::string tube = "t" + std::to_string((state >> 33) % 50);
-    Talk::say(*client, "use " + tube + "\r\nput 0 0 60 1\r\nx\r\n");
-    if (i % 3 == 0) Talk::say(*client, "watch " + tube + "\r\nreserve-with-timeout 0\r\n");
-    if (i % 5 == 0) Talk::say(*client, "peek-ready\r\nignore " + tube + "\r\n");
+    Talk::exchange(*client, "use " + tube + "\r\nput 0 0 60 1\r\nx\r\n");
+    if (i % 3 == 0) Talk::exchange(*client, "watch " + tube + "\r\nreserve-with-timeout 0\r\n");
+    if (i % 5 == 0) Talk::exchange(*client, "peek-ready\r\nignore " + tube + "\r\n");
     for (int id = i - 20; id < i && id > 0; id += 2) {
-      Talk::say(*client, "delete " + std::to_string(id) + "\r\n");
+      Talk::exchange(*client, "delete " + std::to_string(id) + "\r\n");
     }
     if (i % 7 == 0) talk.advance(1min);
   }
@@ -453,7 +453,7 @@ TEST_CASE("every family of the page is in the reference, and the other way round
   talk.service.set_log(log);
   talk.service.counters().set_recovery_time(1500ms);
   auto client = talk.connect();
-  Talk::say(*client, "put 0 0 60 1\r\nx\r\nreserve\r\ndelete 1\r\n");
+  Talk::exchange(*client, "put 0 0 60 1\r\nx\r\nreserve\r\ndelete 1\r\n");
   const Samples samples(page_of(talk.service));
   std::map<std::string, std::string> types;
   for (const MetricText& text : metric_texts()) {

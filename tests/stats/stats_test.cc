@@ -30,7 +30,7 @@ Values values_of(const std::string& reply) {
 }
 
 Values stats_of(Conversation& client, const std::string& command = "stats") {
-  return values_of(Talk::say(client, command + "\r\n"));
+  return values_of(Talk::exchange(client, command + "\r\n"));
 }
 
 }  // namespace
@@ -70,10 +70,10 @@ TEST_CASE("every command counts in its own line and in no other") {
     Talk talk;
     auto client = talk.connect();
     auto watcher = talk.connect();
-    if (name == "reserve") Talk::say(*watcher, "put 0 0 60 1\r\nz\r\n");
+    if (name == "reserve") Talk::exchange(*watcher, "put 0 0 60 1\r\nz\r\n");
     const Values before = stats_of(*watcher);
     for (int i = 0; i < 3; ++i) {
-      if (i == 0 || (name != "reserve" && name != "quit")) Talk::say(*client, line);
+      if (i == 0 || (name != "reserve" && name != "quit")) Talk::exchange(*client, line);
     }
     const Values after = stats_of(*watcher);
     for (const commands::Command& command : commands::command_table()) {
@@ -87,16 +87,16 @@ TEST_CASE("every command counts in its own line and in no other") {
   }
 }
 
-TEST_CASE("the server's lines tell what is there") {
+TEST_CASE("the server's lines agree with the state") {
   Talk talk({.job_bytes = 1234, .job_memory_bytes = 1 << 20});
   auto producer = talk.connect();
   auto worker = talk.connect();
   auto waiting = talk.connect();
   auto watcher = talk.connect();
-  Talk::say(*producer,
-            "use t\r\nput 1023 0 60 1\r\na\r\nput 1024 0 60 1\r\nb\r\n"
-            "put 0 9 60 1\r\nc\r\nput 0 0 1 1\r\nd\r\nput 0 0 60 1\r\ne\r\n");
-  Talk::say(*worker, "watch t\r\nreserve\r\nreserve\r\nbury 5 0\r\n");
+  Talk::exchange(*producer,
+                 "use t\r\nput 1023 0 60 1\r\na\r\nput 1024 0 60 1\r\nb\r\n"
+                 "put 0 9 60 1\r\nc\r\nput 0 0 1 1\r\nd\r\nput 0 0 60 1\r\ne\r\n");
+  Talk::exchange(*worker, "watch t\r\nreserve\r\nreserve\r\nbury 5 0\r\n");
   waiting->receive("watch u\r\nreserve\r\n");
   talk.advance(std::chrono::milliseconds(500));
   Values values = stats_of(*watcher);
@@ -146,13 +146,13 @@ TEST_CASE("the server's lines tell what is there") {
   CHECK(values.at("sent-bytes") == "50");
 }
 
-TEST_CASE("the tube's and the job's lines tell what is there") {
+TEST_CASE("the tube's and the job's lines agree with the state") {
   Talk talk;
   auto client = talk.connect();
-  Talk::say(*client,
-            "use t\r\nwatch t\r\nput 5 0 60 3\r\nabc\r\nput 6 7 60 1\r\nd\r\nreserve\r\n"
-            "release 1 9 0\r\nreserve\r\nbury 1 8\r\nkick-job 1\r\nreserve\r\n"
-            "pause-tube t 100\r\npause-tube t 50\r\n");
+  Talk::exchange(*client,
+                 "use t\r\nwatch t\r\nput 5 0 60 3\r\nabc\r\nput 6 7 60 1\r\nd\r\nreserve\r\n"
+                 "release 1 9 0\r\nreserve\r\nbury 1 8\r\nkick-job 1\r\nreserve\r\n"
+                 "pause-tube t 100\r\npause-tube t 50\r\n");
   talk.advance(std::chrono::milliseconds(2500));
   Values tube = stats_of(*client, "stats-tube t");
   CHECK(tube.at("name") == "\"t\"");
@@ -177,7 +177,7 @@ TEST_CASE("the tube's and the job's lines tell what is there") {
   CHECK(job.at("buries") == "1");
   CHECK(job.at("kicks") == "1");
   CHECK(job.at("timeouts") == "0");
-  Talk::say(*client, "delete 1\r\n");
+  Talk::exchange(*client, "delete 1\r\n");
   CHECK(stats_of(*client, "stats-tube t").at("cmd-delete") == "1");
   talk.advance(std::chrono::seconds(50));
   tube = stats_of(*client, "stats-tube t");
@@ -188,10 +188,10 @@ TEST_CASE("the tube's and the job's lines tell what is there") {
 TEST_CASE("every line of the reference is a line of the reply, in the same order") {
   Talk talk;
   auto client = talk.connect();
-  Talk::say(*client, "put 0 0 60 1\r\na\r\n");
+  Talk::exchange(*client, "put 0 0 60 1\r\na\r\n");
   const auto keys_of = [&](const std::string& command) {
     std::vector<std::string> keys;
-    std::istringstream lines(Talk::say(*client, command + "\r\n"));
+    std::istringstream lines(Talk::exchange(*client, command + "\r\n"));
     for (std::string line; std::getline(lines, line);) {
       if (const auto colon = line.find(": "); colon != std::string::npos) {
         keys.push_back(line.substr(0, colon));
