@@ -68,54 +68,55 @@ constexpr std::array<Command, kCommandCount> kCommands = {
         {"peek-buried", "Shows the used tube's job that was buried first.", kPeekState,
          Access::inspect, Concerns::used})),
     without_facts(command<NoArguments, reserve>(
-        {"reserve", "Takes the most urgent job of the watched tubes, waiting for one if need be.",
-         kReserve, Access::work, Concerns::watched})),
+        {"reserve",
+         "Reserves the most urgent job of the watched tubes; waits until a job is ready.", kReserve,
+         Access::work, Concerns::watched})),
     without_facts(command<TimeoutArguments, reserve_with_timeout>(
-        {"reserve-with-timeout", "The same, waiting for so many seconds at most.", kReserveTimeout,
-         Access::work, Concerns::watched, TextRule::needed_word_known})),
+        {"reserve-with-timeout", "Like reserve, but waits at most this number of seconds.",
+         kReserveTimeout, Access::work, Concerns::watched, TextRule::needed_word_known})),
     command<JobArguments, remove>(
-        {"delete", "Removes a ready, delayed or buried job, or one that the client holds.", kDelete,
-         Access::work, Concerns::job}),
+        {"delete", "Removes a ready, delayed or buried job, or a job that the client holds.",
+         kDelete, Access::work, Concerns::job}),
     command<ReleaseArguments, release>(
-        {"release", "Gives a held job back, with a new priority, ready or delayed.", kRelease,
+        {"release", "Makes a held job ready or delayed again, with a new priority.", kRelease,
          Access::work, Concerns::job}),
     command<TubeArguments, use>(
         {"use", "Sets the tube that puts go to.", kUse, Access::produce, Concerns::argument}),
-    without_facts(command<TubeArguments, watch>({"watch", "Adds a tube to those reserved from.",
-                                                 kWatch, Access::work, Concerns::argument})),
-    command<TubeArguments, ignore>({"ignore", "Takes a tube away from those again.", kIgnore,
+    without_facts(command<TubeArguments, watch>(
+        {"watch", "Adds a tube to the watch list.", kWatch, Access::work, Concerns::argument})),
+    command<TubeArguments, ignore>({"ignore", "Removes a tube from the watch list.", kIgnore,
                                     Access::work, Concerns::argument}),
-    command<BuryArguments, bury>(
-        {"bury", "Puts a held job aside until it is kicked.", kBury, Access::work, Concerns::job}),
+    command<BuryArguments, bury>({"bury", "Sets a held job aside until a client kicks it.", kBury,
+                                  Access::work, Concerns::job}),
     command_in_slices<KickArguments, kick>(
         {"kick",
-         "Makes up to so many of the used tube's jobs ready: buried ones, or, if there is "
-         "none, delayed ones.",
+         "Makes up to this number of jobs of the used tube ready: buried jobs, or delayed jobs if "
+         "the tube has no buried jobs.",
          kKick, Access::admin, Concerns::used}),
-    without_facts(
-        command<JobArguments, touch>({"touch", "Asks for the whole TTR of a held job again.",
-                                      kTouch, Access::work, Concerns::job})),
-    without_facts(command<NoArguments, stats>(
-        {"stats", "Tells about the server.", kBlockOnly, Access::inspect, Concerns::no_tube})),
-    without_facts(command<JobArguments, stats_job>({"stats-job", "Tells about a job.", kStatsJob,
-                                                    Access::inspect, Concerns::job,
+    without_facts(command<JobArguments, touch>(
+        {"touch", "Restarts the TTR of a held job.", kTouch, Access::work, Concerns::job})),
+    without_facts(command<NoArguments, stats>({"stats", "Shows the statistics of the server.",
+                                               kBlockOnly, Access::inspect, Concerns::no_tube})),
+    without_facts(command<JobArguments, stats_job>({"stats-job", "Shows the statistics of a job.",
+                                                    kStatsJob, Access::inspect, Concerns::job,
                                                     TextRule::needed_word_known})),
     without_facts(command<TubeArguments, stats_tube>(
-        {"stats-tube", "Tells about a tube.", kStatsTube, Access::inspect, Concerns::argument,
-         TextRule::needed_word_known})),
+        {"stats-tube", "Shows the statistics of a tube.", kStatsTube, Access::inspect,
+         Concerns::argument, TextRule::needed_word_known})),
     without_facts(command_in_slices<NoArguments, list_tubes>(
         {"list-tubes", "Lists all tubes.", kBlockOnly, Access::inspect, Concerns::no_tube})),
     without_facts(
-        command<NoArguments, list_tube_used>({"list-tube-used", "Tells which tube puts go to.",
+        command<NoArguments, list_tube_used>({"list-tube-used", "Shows the tube that puts go to.",
                                               kUsing, Access::inspect, Concerns::no_tube})),
-    without_facts(command<NoArguments, list_tubes_watched>(
-        {"list-tubes-watched", "Lists the tubes reserved from.", kBlockOnly, Access::inspect,
-         Concerns::no_tube})),
+    without_facts(
+        command<NoArguments, list_tubes_watched>({"list-tubes-watched", "Lists the watched tubes.",
+                                                  kBlockOnly, Access::inspect, Concerns::no_tube})),
     command<PauseArguments, pause_tube>(
-        {"pause-tube", "Lets a tube give no jobs for so many seconds; 0 ends a pause.", kPause,
-         Access::admin, Concerns::argument, TextRule::needed_word_known}),
+        {"pause-tube",
+         "Pauses a tube for this number of seconds: no job of it is reserved; 0 ends a pause.",
+         kPause, Access::admin, Concerns::argument, TextRule::needed_word_known}),
     without_facts(command<JobArguments, reserve_job>(
-        {"reserve-job", "Takes one ready, delayed or buried job by its id.", kReserveJob,
+        {"reserve-job", "Reserves one ready, delayed or buried job by its id.", kReserveJob,
          Access::work, Concerns::job, TextRule::needed_word_known, false})),
     command<JobArguments, kick_job>({"kick-job", "Makes one buried or delayed job ready.", kKickJob,
                                      Access::admin, Concerns::job, TextRule::needed, false}),

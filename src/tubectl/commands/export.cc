@@ -293,7 +293,7 @@ constexpr std::array kExportOptions{
                                     .excludes = {"--reserved", "--from", "--to"}}),
     option<&ExportOptions::file>(
         {.names = "-o,--output", .type = kFile, .help = "Write to this file [standard output]"}),
-    json_option<&ExportOptions::json>("Always done"),
+    json_option<&ExportOptions::json>("Accepted; the output is always JSON"),
 };
 
 }  // namespace
