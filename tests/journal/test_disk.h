@@ -95,10 +95,11 @@ class TestDisk final : public Storage {
 
   // --- Faults
 
-  // Fails the operation of that kind after the next `passes`, and the following ones up to `times`
-  // in all. The reason ends with `why`. A failed write has written a part, or nothing if it fails
-  // for lack of space. A removal that fails for lack of space has removed the name, and so has a
-  // reuse, which gets one step further each time; a trim that fails for lack of space has synced.
+  // Fails the operation of that kind after the next `passes`, and the following operations up
+  // to `times` in all. The reason ends with `why`. A failed write has written a part, or nothing if
+  // it fails for lack of space. A removal that fails for lack of space has removed the name, and so
+  // has a reuse, which gets one step further each time; a trim that fails for lack of space has
+  // synced.
   void fail_after(Operation operation, std::uint64_t passes,
                   Outcome::Kind kind = Outcome::Kind::failed,
                   std::string why = "Input/output error", std::uint64_t times = 1);
