@@ -1,6 +1,7 @@
 // Files and command lines for the tests of config/.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -39,6 +40,17 @@ class TemporaryDirectory {
  private:
   std::filesystem::path path_;
 };
+
+// Cuts `text` at its line ends.
+inline std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
 
 inline std::variant<CommandLine, Exit> parse(const std::vector<std::string>& args) {
   std::vector<const char*> pointers;

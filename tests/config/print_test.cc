@@ -11,17 +11,6 @@
 namespace tubed::config_test {
 namespace {
 
-// Cuts `text` at its line ends.
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    lines.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
-
 TEST_CASE("printed settings load back to the same") {
   CHECK(load(print_settings(Settings())).value() == Settings());
   for (const bool is_maximum : {false, true}) {

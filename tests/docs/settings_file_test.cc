@@ -10,18 +10,8 @@
 namespace tubed::docs {
 namespace {
 
+using config_test::lines_of;
 using config_test::load;
-
-// Cuts `text` at its line ends.
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    lines.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
 
 TEST_CASE("the default file loads to the defaults") {
   CHECK(load(default_config()).value() == Settings());

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "tools/docs/zsh.h"
 #include "tubectl/commands/table.h"
 
 namespace tubed::docs {
@@ -182,20 +183,6 @@ _tubectl() {
   typeset -A opt_args
 )zsh";
 
-// In single quotes; a bracket or a colon would end the part that contains the text.
-std::string zsh_quoted(std::string_view text, std::string_view special) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '\'') {
-      result += "'\\''";
-    } else {
-      if (c == '\\' || special.find(c) != special.npos) result += '\\';
-      result += c;
-    }
-  }
-  return result;
-}
-
 // Without the explanation, because a menu shows one line.
 std::string_view shortened(std::string_view help) {
   return help.substr(0, std::min(help.find(": "), help.find("; ")));
@@ -219,32 +206,19 @@ std::string zsh_action(const Argument& argument) {
   return "";
 }
 
-// "--option=" also accepts its argument after a space, "-o+" also without a space.
-std::string zsh_name(const std::string& name, Offer offer) {
-  if (offer == Offer::none) return name;
-  return name + (name.starts_with("--") ? '=' : '+');
-}
-
-std::string zsh_option(const Argument& option) {
-  std::vector<std::string> names;
-  for (const auto& name : option.names) names.push_back(zsh_name(name, option.offer));
-  std::string result;
-  if (option.repeats) {
-    result = "'*'";
-  } else if (names.size() > 1) {
-    result = fmt::format("'({})'", fmt::join(option.names, " "));
-  }
-  result += names.size() > 1 ? fmt::format("{{{}}}", fmt::join(names, ","))
-                             : fmt::format("'{}'", names.front());
-  return result +
-         fmt::format("'[{}]{}'", zsh_quoted(shortened(option.help), "[]"), zsh_action(option));
+std::string zsh_line(const Argument& option) {
+  return zsh_option({.names = option.names,
+                     .takes_argument = option.offer != Offer::none,
+                     .repeats = option.repeats,
+                     .description = shortened(option.help),
+                     .action = zsh_action(option)});
 }
 
 // The parts of a specification of _arguments, each piece after `indent`.
 std::string zsh_arguments(const Part& part, std::string_view indent) {
   std::string result;
   for (const Argument& option : part.options) {
-    result += fmt::format(" \\\n{}{}", indent, zsh_option(option));
+    result += fmt::format(" \\\n{}{}", indent, zsh_line(option));
   }
   for (std::size_t i = 0; i < part.positionals.size(); ++i) {
     const Argument& argument = part.positionals[i];

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "config/table.h"
+#include "tools/docs/zsh.h"
 
 namespace tubed::docs {
 namespace {
@@ -101,20 +102,6 @@ std::string_view shortened(std::string_view doc) {
   return doc;
 }
 
-// `doc` for a description in single quotes, where a bracket would end it.
-std::string zsh_description(std::string_view doc) {
-  std::string result;
-  for (const char c : doc) {
-    if (c == '\'') {
-      result += "'\\''";
-    } else {
-      if (c == '[' || c == ']' || c == '\\') result += '\\';
-      result += c;
-    }
-  }
-  return result;
-}
-
 std::string zsh_action(const Flag& flag) {
   switch (flag.candidates) {
     case Candidates::none:
@@ -133,24 +120,12 @@ std::string zsh_action(const Flag& flag) {
   return "";
 }
 
-// "--flag=" also accepts the argument after a space, "-f+" also without a space.
-std::string zsh_name(const std::string& name, Candidates candidates) {
-  if (candidates == Candidates::none) return name;
-  return name + (name.starts_with("--") ? '=' : '+');
-}
-
 std::string zsh_line(const Flag& flag) {
-  std::vector<std::string> names;
-  for (const auto& name : flag.names) names.push_back(zsh_name(name, flag.candidates));
-  std::string result = "  ";
-  if (flag.repeats) {
-    result += "'*'";
-  } else if (names.size() > 1) {
-    result += fmt::format("'({})'", fmt::join(flag.names, " "));
-  }
-  result += names.size() > 1 ? fmt::format("{{{}}}", fmt::join(names, ","))
-                             : fmt::format("'{}'", names.front());
-  return result + fmt::format("'[{}]{}'", zsh_description(shortened(flag.doc)), zsh_action(flag));
+  return "  " + zsh_option({.names = flag.names,
+                            .takes_argument = flag.candidates != Candidates::none,
+                            .repeats = flag.repeats,
+                            .description = shortened(flag.doc),
+                            .action = zsh_action(flag)});
 }
 
 }  // namespace
