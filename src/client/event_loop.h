@@ -92,7 +92,7 @@ class EventLoop {
  private:
   struct Entry {
     int descriptor = -1;
-    std::uint32_t generation = 0;            // tells an entry from a later one with the same index
+    std::uint32_t generation = 0;  // distinguishes it from a later entry with the same index
     std::shared_ptr<const Handler> handler;  // shared with the call that is running
   };
 
@@ -135,7 +135,7 @@ class SignalInput {
 };
 
 // SIGINT and SIGTERM as a flag, for loops that check it between two steps. The first signal sets
-// the flag, the second one ends the process.
+// the flag, the second signal ends the process.
 void set_flag_on_stop_signals();
 bool stop_requested();
 

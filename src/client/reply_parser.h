@@ -29,7 +29,7 @@ struct ReplyView {
 
   std::string_view word() const { return line.substr(0, line.find(' ')); }
   bool is(std::string_view expected) const { return word() == expected; }
-  // The first number after the word, as in INSERTED, RESERVED, FOUND, KICKED; 0 if there is none.
+  // The first number after the word, as in INSERTED, RESERVED, FOUND, KICKED; 0 without a number.
   std::uint64_t number() const;
 };
 

@@ -5,6 +5,16 @@
 // for one row. Numbers, times and sizes are checked and brought to decimal by normalized(), as a
 // transformation of the text, so that CLI11 reports their errors with the option's name. The struct
 // of a subcommand is made and filled in only for the subcommand that was named.
+//
+// The steps of parse_and_run():
+// 1. arranged() moves the options before the subcommand after it, and turns "help X" into "X
+//    --help".
+// 2. An unknown subcommand is reported before CLI11 sees it, with a suggestion.
+// 3. CLI11 parses; its exceptions become one line each, with exit code 64.
+// 4. fill_in() assigns the values that were given, and only those, so that a member without its
+//    option keeps its initial value.
+// 5. The subcommand runs. An Error that it returns means that the server is not reachable: exit
+//    code 69.
 #include "tubectl/command_line.h"
 
 #include <algorithm>
@@ -102,6 +112,8 @@ struct ParsedCommand {
   std::shared_ptr<void> values;      // the options struct, with its defaults
 };
 
+// The text is replaced by its decimal form; a returned text is the reason of a failure, and an
+// empty text is success, as CLI11 defines it.
 CLI::Validator normalizer(const ValueType& type) {
   return CLI::Validator(
       [type](std::string& text) {
@@ -174,6 +186,7 @@ struct ProgramParser {
   std::deque<ParsedCommand> commands;
 };
 
+// The pointers that CLI11 keeps point into `line`, which must not move afterwards.
 void set_up(ProgramParser& line) {
   CLI::App& app = line.app;
   app.set_version_flag(std::string(kVersionOption.names), "tubectl " TUBED_VERSION,
@@ -210,6 +223,8 @@ std::string no_such_option(const CLI::App& app, const std::string& word) {
   return fmt::format("there is no option {}{}", name, did_you_mean(name, names));
 }
 
+// Of several unexpected words an unknown option is named first, since the words after it are often
+// its values.
 std::string unexpected(const CLI::App& app) {
   const std::vector<std::string> words = app.remaining(true);
   const auto option = std::ranges::find_if(
@@ -234,6 +249,7 @@ std::string missing(const CLI::App& app) {
   return "an argument is missing";
 }
 
+// Returns kExitUsage. The reason may have several lines in CLI11; it is printed as one line.
 int usage_error(std::string reason, const CLI::App& app) {
   std::replace(reason.begin(), reason.end(), '\n', ' ');
   const auto asked = app.get_subcommands();
@@ -293,6 +309,8 @@ int parse_and_run(int argc, const char* const* argv) {
 
 }  // namespace
 
+// If standard input, output or error is closed, a socket could get its number, and output would be
+// sent to the server. Opening /dev/null until the number is above 2 prevents that.
 void occupy_standard_descriptors() {
   int descriptor = 0;
   do {

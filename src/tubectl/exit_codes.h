@@ -1,4 +1,7 @@
 // Exit codes, as in <sysexits.h> where it defines them. tubectl(1) documents them.
+//
+// Scripts depend on them: a code keeps its meaning. A subcommand that runs a program (work) also
+// exits with 126 and 127 if the program cannot be started, as a shell does.
 #pragma once
 
 namespace tubed::tubectl {

@@ -45,7 +45,7 @@ struct Rates {
   double deletes = 0;
 };
 
-// Of all tubes, or of the named ones that exist. Pipelines its commands. An Error: the connection
+// Of all tubes, or of the named tubes that exist. Pipelines its commands. An Error: the connection
 // is lost, or the server refuses, for example because it has too many connections.
 Result<Snapshot> take_snapshot(client::Connection& connection,
                                const std::vector<std::string>& only = {});

@@ -1,7 +1,7 @@
 // Latencies: the durations of many operations.
 //
-// Counts them in a histogram, so that a long run needs no more memory than a short one. Keeps each
-// only on demand.
+// Counts them in a histogram, so that a long run needs no more memory than a short run. Keeps each
+// duration only on demand.
 #pragma once
 
 #include <algorithm>

@@ -94,7 +94,7 @@ class Load {
   // Runs a workload to its end; one after the other on the same connections.
   Result<void> run_workload(Workload& workload);
   Result<void> tick();
-  Result<void> attend(std::size_t client, client::EventLoop::Ready ready);
+  Result<void> handle_ready(std::size_t client, client::EventLoop::Ready ready);
   Result<void> receive(std::size_t client);
   Result<void> pump(std::size_t client, Clock::time_point now);
   Result<void> pump_timed();
@@ -162,7 +162,9 @@ Result<void> Load::connect() {
 Result<void> Load::watch_all() {
   loop_ = TRY(client::EventLoop::create());
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    const auto handler = [this, i](client::EventLoop::Ready ready) { return attend(i, ready); };
+    const auto handler = [this, i](client::EventLoop::Ready ready) {
+      return handle_ready(i, ready);
+    };
     members_[i].watch = TRY(loop_->watch(members_[i].transport.number(), handler));
   }
   loop_->on_timer([this] { return pump_timed(); });
@@ -183,8 +185,8 @@ Result<std::vector<std::uint64_t>> Load::fill() {
   return puts.in_tubes();
 }
 
-// A reserve without a job would wait without limit, so the clients reserve no more jobs than there
-// are.
+// A reserve without a job would wait without limit, so the clients reserve at most the jobs that
+// the tubes hold.
 Result<std::vector<std::uint64_t>> Load::jobs_that_are_there() {
   auto client = TRY(client::Connection::open(plan_.server));
   std::vector<std::uint64_t> jobs(plan_.tubes);
@@ -247,7 +249,7 @@ Result<void> Load::tick() {
   return {};
 }
 
-Result<void> Load::attend(std::size_t client, client::EventLoop::Ready ready) {
+Result<void> Load::handle_ready(std::size_t client, client::EventLoop::Ready ready) {
   Member& member = members_[client];
   heard_ = now_;
   if (ready.writable) TRY(member.transport.flush());

@@ -1,7 +1,7 @@
 // Workload: the commands that the clients of a run send, and how they use the replies.
 //
-// It has no sockets and no clock: bench/load.h moves the bytes and passes the time. A reply other
-// than the expected one ends the run, because the measurements would be meaningless.
+// It has no sockets and no clock: bench/load.h moves the bytes and passes the time. An unexpected
+// reply ends the run, because the measurements would be meaningless.
 #pragma once
 
 #include <cstdint>
@@ -84,7 +84,7 @@ class Workload {
   virtual std::optional<Clock::time_point> due() const { return std::nullopt; }
   virtual std::size_t timed_clients() const { return 0; }
 
-  // The number of commands whose replies a silent server owes.
+  // The number of commands that a silent server has not answered.
   virtual std::uint64_t overdue() const { return unanswered_; }
 
  protected:

@@ -1,4 +1,8 @@
 // tubectl bench: load, and what the server made of it.
+//
+// make_plan() checks that the options fit the workload and fills the Plan; bench/load.h runs it;
+// bench/report.h prints the figures. A run ends by time, by a number of jobs, or by both, whichever
+// comes first; the warm-up is not measured and exists only for runs that end by time.
 #include <algorithm>
 #include <array>
 
@@ -44,7 +48,8 @@ examples:
   tubectl bench pipe --producers 10 --consumers 1000 --rate 5000
   tubectl bench put --server unix:/run/tubed/tubed.sock --json)";
 
-// The command line, before it is a plan. The plan has what needs no further thought.
+// The command line, before it is a plan. The plan has what needs no further thought. Options that
+// the plan cannot hold as they are given: optional values show whether the user gave them.
 struct BenchOptions {
   bench::Plan plan;
   std::string work;
@@ -117,6 +122,7 @@ Result<void> share_out_clients(BenchOptions& options) {
   return {};
 }
 
+// An Error: options that contradict each other or the workload; the message is for the user.
 Result<bench::Plan> make_plan(BenchOptions& options) {
   bench::Plan& plan = options.plan;
   auto work = TRY(work_of(options.work));

@@ -1,4 +1,14 @@
 // tubectl delete, release, bury, kick: change jobs by their ids.
+//
+// delete and kick-job work on any job, so for_each_id() pipelines one command per id. The protocol
+// allows release and bury only to the client that has reserved the job, so for_each_held() works in
+// batches of kHeldAtOnce:
+// 1. hold() sends reserve-job and stats-job for each id of the batch.
+// 2. For each job that is held now, the command is built with the priority from its stats, unless
+//    the user gives another priority.
+// 3. The commands are sent, and their replies are counted.
+// The connection closes at the end: a job that was reserved and then not released or buried becomes
+// ready again.
 #include <algorithm>
 #include <span>
 
@@ -29,6 +39,7 @@ struct ByIdOptions {
   bool json = false;
 };
 
+// Counts replies, and prints a line for each refusal at once, with the id.
 struct Results {
   std::uint64_t done = 0;
   std::uint64_t failed = 0;
@@ -47,6 +58,8 @@ struct Results {
   }
 };
 
+// `what`: the JSON key of the count, such as "deleted". Returns the exit code: kExitFailure if any
+// job was refused.
 int print_results(const Results& results, const char* what, bool json) {
   if (json) {
     const Json summary = {{what, results.done}, {"failed", results.failed}};
@@ -80,7 +93,9 @@ Result<int> for_each_id(const ByIdOptions& options, const IdAction& action) {
   return print_results(results, action.what, options.json);
 }
 
-// Only who holds a job may release or bury it, so it is reserved first.
+// Only who holds a job may release or bury it, so it is reserved first. The server reports
+// NOT_FOUND for both a missing job and a job of another client; stats-job in hold() distinguishes
+// them.
 struct HeldAction {
   std::string_view expected;
   const char* what;
@@ -277,8 +292,8 @@ const Subcommand& kick_command() {
        .options = kKickOptions,
        .footer =
            R"(With --tube, or a first word that is a tube and no id, the number that follows is
-how many jobs, not an id. Buried jobs are kicked as long as the tube has any, and only
-then delayed ones; it prints how many it were.
+the number of jobs, not an id. If the tube has buried jobs, only buried jobs are
+kicked, otherwise delayed jobs. Prints how many were kicked.
 
 examples:
   tubectl kick 4

@@ -1,4 +1,11 @@
 // tubectl clear: deletes the jobs of a tube that no worker has.
+//
+// The counts of the tubes are read first: they are shown in the question, bound the work, and give
+// the progress bar its total. Then the jobs are deleted by one of two methods. clear_all() lets a
+// JobSource find the jobs of each tube and state in batches, which costs about two commands per
+// job. clear_old() needs the age of each job, which only stats-job reports, so it scans all ids
+// once for all tubes. A job that a worker reserves meanwhile is not deleted: the server refuses to
+// delete it.
 #include <map>
 #include <optional>
 
@@ -32,6 +39,7 @@ struct ClearOptions {
   bool json = false;
 };
 
+// run() returns the exit code and may be called once. It prints one summary line per tube.
 class Clear {
  public:
   Clear(const ClearOptions& options, client::Connection& connection)
@@ -60,7 +68,7 @@ class Clear {
   }
 
  private:
-  // 0: go on.
+  // 0: go on. The question names the counts, because --yes is the only way to skip it in a script.
   int ask(const FreeCounts& all) const {
     if (options_.yes || all.total() == 0) return 0;
     const std::string old = options_.older_than > 0 ? " that are old enough" : "";
@@ -71,7 +79,7 @@ class Clear {
     return confirmed.value() ? 0 : fail(kExitFailure, "nothing was deleted");
   }
 
-  // At most as many as there were at the start, so that it ends while other clients put jobs.
+  // At most as many jobs as at the start, so that it ends while other clients put jobs.
   Result<int> clear_all(const std::vector<TubeCounts>& tubes) {
     for (const TubeCounts& tube : tubes) {
       for (const JobState state : kFreeStates) {
@@ -102,6 +110,7 @@ class Clear {
     return 0;
   }
 
+  // The map of results also serves as the set of tubes to clear.
   bool is_old(const JobRecord& job) const {
     return deleted_.contains(job.tube) && job.state != JobState::reserved &&
            options_.states.has(job.state) && job.age_seconds >= options_.older_than;
@@ -118,6 +127,8 @@ class Clear {
     return {};
   }
 
+  // Asks the server again for the number of reserved jobs, because workers may have reserved jobs
+  // since the first count.
   Result<std::string> print_summary(const std::string& tube, const FreeCounts& deleted) {
     auto after = TRY(take_snapshot(connection_, {tube}));
     const TubeCounts* const left = after.find(tube);

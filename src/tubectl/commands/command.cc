@@ -19,6 +19,8 @@ namespace {
 
 namespace word = protocol::word;
 
+// Each message also shows the protocol's word in parentheses, so that scripts and logs can search
+// for it.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kMeanings{{
     {word::kBuried, "the server had no memory to queue the job, and has buried it"},
     {word::kDraining, "the server is draining: it takes no jobs"},
@@ -60,6 +62,8 @@ Result<int> demand(client::Connection& connection, const std::string& command,
   return answer.is(due) ? 0 : refused(command, answer);
 }
 
+// A server that does not report the limit gets the largest limit that any server can have: then the
+// server itself refuses a job that is too large.
 Result<std::variant<std::uint64_t, client::Reply>> ask_largest_job(client::Connection& connection) {
   using SizeOrRefusal = std::variant<std::uint64_t, client::Reply>;
   auto answer = TRY(connection.ask("stats"));
@@ -68,6 +72,7 @@ Result<std::variant<std::uint64_t, client::Reply>> ask_largest_job(client::Conne
       client::StatsBlock(answer.body).number("max-job-size").value_or(kMaxJobBytesCeiling));
 }
 
+// Flushes, because a full disk or a closed pipe shows only then.
 int print(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
     return 0;

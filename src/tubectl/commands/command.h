@@ -1,5 +1,9 @@
 // Shared by the subcommands: rows of common options, the connection to the server, and how results
 // and failures are printed.
+//
+// A subcommand returns its exit code, after it has printed the reason of a failure by fail() or
+// refused(). It returns an Error only if the connection to the server is lost, which the command
+// line reports with kExitUnavailable.
 #pragma once
 
 #include <cstdint>
@@ -84,7 +88,7 @@ constexpr OptionRow ids_option(bool takes_tube = false, bool required = false) {
 // Precondition: `server` was checked when the command line was parsed.
 Result<client::Connection> connect(const Server& server);
 
-// The meaning of a reply that is not the expected one, in words where the protocol has only a word.
+// The meaning of an unexpected reply, in words where the protocol has only a word.
 // `not_found` is the meaning of NOT_FOUND.
 inline constexpr std::string_view kNoSuchJob = "there is no such job";
 std::string meaning_of(const client::Reply& reply, std::string_view not_found = kNoSuchJob);
@@ -92,8 +96,8 @@ std::string meaning_of(const client::Reply& reply, std::string_view not_found = 
 int refused(const std::string& attempt, const client::Reply& reply,
             std::string_view not_found = kNoSuchJob);
 // Sends the command. Returns 0 if the reply's word is `expected`; else prints the failure and
-// returns kExitFailure. For use and watch: after a refused one, the next command would go to the
-// wrong tube.
+// returns kExitFailure. For use and watch: after a refused use or watch, the next command would go
+// to the wrong tube.
 Result<int> demand(client::Connection& connection, const std::string& command,
                    std::string_view expected);
 // The size in bytes of the largest job that the server accepts; a larger one need not be read. A

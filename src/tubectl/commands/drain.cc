@@ -1,7 +1,13 @@
-// tubectl drain, undrain: the protocol has no word for it, so the server is sent a signal.
+// tubectl drain, undrain: the protocol has no word for it, so the server gets a signal.
 //
 // A signal goes to a process that is surely the server: one of this machine, that stats names, and
 // that is called like the server. SIGUSR2 kills beanstalkd, and is only sent to a tubed.
+//
+// run_drain() works in this order: ask the server for its stats; if it is already in the wanted
+// state, report that and end; open a pidfd of the process, so that the signal cannot reach another
+// process with a reused id; find reasons against a signal (doubt()); send the signal; and ask for
+// stats until the state has changed or the process has ended. On a server that cannot be signalled
+// from here, it prints the command to run on the other machine.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -46,6 +52,7 @@ bool is_tubed(const client::StatsBlock& stats) {
   return stats.number("max-job-memory").has_value();
 }
 
+// The process name of the server, as /proc and systemd units show it.
 const char* program_of(const client::StatsBlock& stats) {
   return is_tubed(stats) ? "tubed" : "beanstalkd";
 }
@@ -135,6 +142,7 @@ std::string jobs_left(const client::StatsBlock& stats) {
                      stats.count("current-jobs-delayed"), stats.count("current-jobs-buried"));
 }
 
+// Prints the new state and returns the exit code. `already`: the server was in that state before.
 int report(const DrainOptions& options, const client::StatsBlock& stats, bool already) {
   if (!options.drains) {
     return print(already ? "not draining: the server takes jobs as before\n"

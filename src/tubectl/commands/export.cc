@@ -1,4 +1,14 @@
 // tubectl export: the jobs of a server as lines of JSON; with --remove out of the server.
+//
+// Without --remove, the export only reads: it scans all ids with stats-job and then peeks the
+// bodies of the jobs that the options select. The cost is one command per id that was ever
+// assigned, or per id of --from to --to. With --remove it goes tube by tube and state by state:
+// 1. A JobSource reserves or finds a batch of jobs.
+// 2. hand_over() touches the jobs that are held, and drops those whose TTR has expired.
+// 3. A piece of the batch is written and flushed; to a regular file also synced.
+// 4. The jobs of that piece are deleted, and the next piece follows.
+// A job is deleted only after its line was written, so a crash duplicates at most one piece and
+// loses no job. SIGINT and SIGTERM are checked between batches.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -27,11 +37,12 @@ namespace {
 
 constexpr std::string_view kExportFooter =
     R"(One job a line, by id. Jobs that a worker has reserved are left out, and counted on
-standard error. To find the jobs each id is looked at; no job is touched.
+standard error. To find the jobs every id is queried; no job is changed.
 
---remove takes the jobs of one tube after the other and deletes each when its line
-is written; into a FILE: is on the disk. FILE must be new then. What was written into
-a pipe is in the hands of who reads it: what is precious goes through a FILE.
+--remove takes the jobs of one tube after the other and deletes each after its line
+was written, with a FILE after the line was synced to disk. FILE must not exist then.
+If the reader of a pipe fails, the jobs in the pipe are lost: use a FILE for jobs that
+must not be lost.
 
 examples:
   tubectl export > jobs.jsonl
@@ -58,7 +69,8 @@ struct ExportOptions {
   std::string file;
 };
 
-// Where the lines go.
+// Where the lines go. Writes to standard output or to a file that open() creates. Every function
+// that writes returns an Error with the name of the file.
 class LineOutput {
  public:
   static Result<LineOutput> open(const std::string& path, bool must_be_new) {
@@ -109,6 +121,8 @@ class LineOutput {
   bool has_old_ = false;
 };
 
+// run() returns the exit code and may be called once. A failed write ends the export at the next
+// check of write_error_.
 class Export {
  public:
   Export(const ExportOptions& options, client::Connection& connection, LineOutput output)
@@ -136,6 +150,7 @@ class Export {
            std::ranges::find(options_.tubes, tube) != options_.tubes.end();
   }
 
+  // Returns the exit code; write errors are in write_error_.
   Result<int> look_at_all() {
     const auto newest = TRY(last_id(connection_, options_.to));
     if (!newest) return kExitFailure;
@@ -158,6 +173,7 @@ class Export {
     });
   }
 
+  // Also counts reserved jobs that are left out, for the report at the end.
   bool is_wanted(const JobRecord& job) {
     if (!wants_tube(job.tube)) return false;
     if (job.state != JobState::reserved) return options_.states.has(job.state);
@@ -183,7 +199,7 @@ class Export {
     return 0;
   }
 
-  // At most as many as there were at the start, so that it ends while other clients put jobs.
+  // At most as many jobs as at the start, so that it ends while other clients put jobs.
   Result<void> remove(const std::string& tube, JobState state, std::uint64_t left,
                       Progress& progress) {
     JobSource source(connection_, tube, state, JobSource::Wanted::records);
@@ -247,6 +263,7 @@ class Export {
     return written ? written.value() : 0;
   }
 
+  // A note on standard error, and no failure: the exit code does not change.
   static void report_count(std::uint64_t count, std::string_view which, std::string_view what) {
     if (count > 0) fail(0, fmt::format("{}: {} {}", what, jobs_in_words(count), which));
   }

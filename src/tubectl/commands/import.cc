@@ -1,4 +1,15 @@
 // tubectl import: puts jobs from lines of JSON.
+//
+// Lines are read one by one and gathered into batches (kJobsAtOnce, kBytesAtOnce), which JobPutter
+// puts. The first line that is malformed, too long or refused ends the import:
+// 1. The jobs before it are put and counted.
+// 2. Jobs after it that the same batch has put are deleted again, so that an import with --skip
+//    puts every job once.
+// 3. With --rest, the jobs of the batch that are not in the server, the line that could not be
+//    read, and all unread input are written to the file and synced.
+// So with --rest every job of the input is either imported or in the file, except for lines that
+// --skip passes over. SIGINT and SIGTERM end an import from a regular file between two batches;
+// input from a pipe exists nowhere else, so it is read to its end.
 #include <algorithm>
 #include <cerrno>
 #include <optional>
@@ -24,15 +35,15 @@ namespace tubed::tubectl {
 namespace {
 
 constexpr std::string_view kImportFooter =
-    R"(Lines are as tubectl export writes them; a line of only a body will do:
-{"body":"hello"}. Buried jobs are buried again, reserved ones become ready; ids,
-ages and counters begin anew.
+    R"(Lines are as tubectl export writes them; a line with only a body is valid:
+{"body":"hello"}. Buried jobs are buried again, reserved jobs become ready; ids,
+ages and counters start again.
 
-It ends at the first line that is none or that the server refuses, and tells its
-number. With --rest, this line and all behind it are then in FILE, to be imported
-later: for input that can be read only once.
+The import ends at the first line that is not valid or that the server refuses, and
+prints its number. With --rest, this line and all later lines are written to FILE, to
+be imported later: for input that can be read only once.
 
-With --rest nothing is lost when there is no server, either: all is in FILE then.
+With --rest nothing is lost if the server cannot be reached: all lines are in FILE.
 
 examples:
   tubectl import jobs.jsonl
@@ -45,6 +56,8 @@ constexpr std::size_t kBytesAtOnce = 1024 * 1024;
 constexpr std::size_t kBytesInJson = 6;
 constexpr std::size_t kOtherKeys = 64 * 1024;
 
+// The largest line that can hold a body of `most_body` bytes. A longer line is refused without
+// being kept in memory.
 std::size_t longest_line(std::size_t most_body) {
   return kBytesInJson * most_body + kOtherKeys;
 }
@@ -66,7 +79,8 @@ struct Failure {
 };
 
 // The file for the lines that were not imported. It is there from the beginning, so that it is
-// known that it can be written, and goes when it was not needed.
+// known that it can be written, and goes when it was not needed. Precondition of write() and
+// sync(): open() succeeded.
 class RestFile {
  public:
   RestFile() = default;
@@ -112,6 +126,8 @@ Result<void> save_behind(const ImportOptions& options, LineInput& input, RestFil
   return written ? rest.sync() : written;
 }
 
+// run() returns the exit code and may be called once. `options`, `connection` and `rest` outlive
+// the object.
 class Import {
  public:
   Import(const ImportOptions& options, client::Connection& connection, LineInput input,
@@ -151,6 +167,8 @@ class Import {
     return fmt::format(" (--skip {} passes over it)", failure_->line);
   }
 
+  // Asks for the largest body first, so that a job that the server cannot take is found before it
+  // is sent.
   void learn_limits() {
     auto largest = ask_largest_job(connection_);
     if (!largest) return give_up(kExitUnavailable, input_.number() + 1, largest.error().message);
@@ -160,7 +178,8 @@ class Import {
     most_body_ = std::get<std::uint64_t>(*largest);
   }
 
-  // False: it is over.
+  // False: it is over. Reads one line. Puts the batch when it is full, or when the next line is not
+  // available yet.
   bool step() {
     const bool full = jobs_.size() >= kJobsAtOnce || bytes_ >= kBytesAtOnce;
     if (!jobs_.empty() && (full || !input_.ready())) {
@@ -187,6 +206,7 @@ class Import {
     return true;
   }
 
+  // Adds the job of a line to the batch. Empty lines and the lines of --skip are passed over.
   void take(const LineInput::Line& line) {
     if (input_.number() <= options_.skip) return;
     if (line.text.find_first_not_of(" \t\r") == line.text.npos) return;
@@ -282,7 +302,7 @@ class Import {
 };
 
 // The server is not reachable. The writer of the pipe does not know this, and may have deleted the
-// jobs already.
+// jobs already. Returns the exit code.
 int save_all(const ImportOptions& options, LineInput& input, RestFile& rest,
              const std::string& reason) {
   const auto saved = save_behind(options, input, rest);

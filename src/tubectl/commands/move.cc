@@ -1,4 +1,10 @@
 // tubectl move: the jobs of one tube into another.
+//
+// Two connections are used, since the source connection watches FROM and holds its jobs, while the
+// target connection puts. For each batch: a JobSource takes jobs of FROM; JobPutter puts copies
+// into TO; then the originals are deleted. If the deletion of an original fails, another client has
+// reserved it meanwhile and its copy is deleted. So a crash leaves at most one batch of jobs in
+// both tubes, and no job is lost.
 #include <algorithm>
 #include <limits>
 
@@ -18,8 +24,8 @@ namespace {
 
 constexpr std::string_view kMoveFooter =
     R"(A job keeps its body, priority, TTR, state and what is left of its delay; its id,
-age and counters begin anew. It is deleted in FROM when it is in TO, so that none
-is lost. Jobs that a worker has reserved are left.
+age and counters start again. It is deleted in FROM only after it is in TO, so that
+no job is lost. Jobs that a worker has reserved are left.
 
 examples:
   tubectl move mail mail-slow
@@ -34,6 +40,7 @@ struct MoveOptions {
   bool json = false;
 };
 
+// run() returns the exit code and may be called once.
 class Move {
  public:
   // They are two clients of the same server.
@@ -61,6 +68,7 @@ class Move {
   }
 
  private:
+  // Moves at most `there` jobs of one state, within the bound of --count.
   Result<void> move(JobState state, std::uint64_t there, Progress& progress) {
     JobSource source(source_, options_.from, state, JobSource::Wanted::records);
     there = std::min(there, left_);

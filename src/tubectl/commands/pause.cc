@@ -16,6 +16,7 @@ struct PauseOptions {
   bool end = false;
 };
 
+// A pause of 0 s ends a pause, so --end and 0 send the same command.
 Result<int> run_pause(const PauseOptions& options) {
   if (!options.seconds && !options.end) {
     return fail(kExitUsage, "say for how long, or --end; try tubectl pause --help");

@@ -1,4 +1,9 @@
 // tubectl peek, job: a job's body, and what the server knows of it.
+//
+// Both subcommands ask for stats-job, peek or both of each id in one pipeline (look_at) and print
+// each job as soon as its last reply has arrived, so that the memory is bounded by one body. peek
+// with a state uses peek-ready, peek-delayed or peek-buried of the used tube. No state of a job
+// changes.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -67,6 +72,7 @@ Result<int> look_at(client::Connection& connection, const std::vector<JobId>& id
   return shown != 0 ? shown : code;
 }
 
+// The stats are requested only for JSON, which prints them next to the body.
 Result<int> show_bodies(client::Connection& connection, const std::vector<JobId>& ids,
                         const PeekOptions& options) {
   const Wanted wanted{.stats = options.json, .body = true};
@@ -78,6 +84,8 @@ Result<int> show_bodies(client::Connection& connection, const std::vector<JobId>
   });
 }
 
+// Prints the job that the server would serve next in that state. For JSON it asks for that job a
+// second time, by its id, to get the stats as well.
 Result<int> peek_by_state(const PeekOptions& options) {
   const char* const state = options.ready ? "ready" : options.delayed ? "delayed" : "buried";
   auto connection = TRY(connect(options.server));

@@ -1,4 +1,18 @@
 // tubectl put: one job, or a job a line.
+//
+// One job (put_one, put_whole): the body is the argument, or all of the input. The input is read
+// before the connection of the put is opened, because reading from a pipe may take longer than the
+// server's idle timeout.
+//
+// With --lines (PutLines) the input may be endless, so the lines go through a pipeline of bounded
+// memory:
+// 1. add_line() appends a put for each line that can be read without waiting, up to 256 commands or
+//    256 KiB.
+// 2. The batch is sent, and replies are read until at most 256 commands are unanswered.
+// 3. If the next line is not available yet, all replies are read first: an interactive producer
+//    sees each result before it types the next line.
+// 4. The first refused line ends the input. The lines that were already sent after it cannot be
+//    taken back, so the report counts them separately.
 #include <utility>
 
 #include <fmt/format.h>
@@ -52,7 +66,8 @@ Result<int> put_into_tube(const PutOptions& options, Put put) {
   return put(connection);
 }
 
-// The lines of an input as puts, pipelined.
+// The lines of an input as puts, pipelined. Returns the exit code by run(). A line number is that
+// of the input and counts from 1; since each line is one job, it is also the number of the put.
 class PutLines {
  public:
   PutLines(const PutOptions& options, client::Connection& connection, std::uint64_t largest)
@@ -124,7 +139,9 @@ class PutLines {
     return {};
   }
 
-  // The first refused line counts: nothing is sent after it.
+  // The first refused line counts: nothing is sent after it. Replies come in the order of the
+  // lines, so only a line that is too long, which is found before it is sent, can be recorded
+  // before an earlier refusal arrives. Then the earlier line replaces it.
   void refuse_line(std::uint64_t line, std::string reason) {
     if (!why_.empty() && line > refused_) return;
     if (!why_.empty()) behind_ = 0;
@@ -159,7 +176,8 @@ class PutLines {
   std::uint64_t inserted_ = 0;
   std::uint64_t behind_ = 0;   // inserted after the refused line
   std::uint64_t refused_ = 0;  // which line
-  std::string why_;            // empty: nothing ended it
+  // The reason for the end of the input, with the line's number.
+  std::string why_;  // empty: nothing ended it
   int code_ = kExitFailure;
   int unprinted_ = 0;  // the exit code, when standard output takes no more
 };
@@ -175,6 +193,7 @@ Result<int> put_lines(const PutOptions& options) {
   });
 }
 
+// Prints the id of the new job.
 Result<int> put_one(const PutOptions& options, std::string_view body) {
   return put_into_tube(options, [&](client::Connection& connection) -> Result<int> {
     std::string command;

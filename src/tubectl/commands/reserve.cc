@@ -1,4 +1,10 @@
 // tubectl reserve: takes jobs, prints them, and says what becomes of them.
+//
+// Reserves one job after the other on one connection and prints each before it is deleted, released
+// or buried, so that a job whose output failed is not lost. Without such an option the jobs stay
+// reserved until the connection ends, which is when the program ends: then the server makes them
+// ready again. With --release the jobs are held until the last is printed, because a released job
+// could be reserved again by the next reserve of the same run.
 #include <algorithm>
 #include <unordered_set>
 
@@ -14,6 +20,8 @@
 namespace tubed::tubectl {
 namespace {
 
+// Exactly one of `deletes`, `releases` and `buries` is set, or none of them; the option rows
+// exclude each other.
 struct ReserveOptions {
   Server server;
   std::vector<std::string> tubes;
@@ -46,7 +54,8 @@ Result<int> watch_tubes(client::Connection& connection, const std::vector<std::s
   return demand(connection, fmt::format("ignore {}", kDefaultTube), "WATCHING");
 }
 
-// The answer to a command about a job that is held.
+// The answer to a command about a job that is held. Returns the exit code. NOT_FOUND means that the
+// TTR of the job expired and the job belongs to the queue or to another client again.
 Result<int> decide(client::Connection& connection, JobId id, const std::string& command,
                    std::string_view due) {
   const auto answer = TRY(connection.ask(command));

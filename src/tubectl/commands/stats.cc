@@ -1,4 +1,7 @@
 // tubectl stats: the statistics of a server or of one of its tubes.
+//
+// The keys and values are the server's own, so the output of a later server shows its new keys
+// without a change here.
 
 #include <fmt/format.h>
 

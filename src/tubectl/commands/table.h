@@ -1,4 +1,9 @@
 // The table of subcommands: everything that tubectl can do, as data.
+//
+// A row names the subcommand, its options and the function that runs it. The command line, the
+// help, the completions and the manual page are made from these rows. To add a subcommand, define
+// its function in a file of its own, declare it here and add it to subcommands(); the order there
+// is the order of the help.
 #pragma once
 
 #include <span>

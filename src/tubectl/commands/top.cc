@@ -1,4 +1,8 @@
 // tubectl top: the server and its tubes, live.
+//
+// With --once it takes two snapshots, so that rates are known, and prints one frame as text.
+// Otherwise top/live_view.h runs the screen until the user quits. The locale decides whether graphs
+// use block characters; it is set here, before ncurses starts.
 #include <charconv>
 #include <chrono>
 #include <clocale>
@@ -57,6 +61,7 @@ struct TopOptions {
   }
 };
 
+// Options that were checked when the command line was parsed cannot fail here.
 Model make_model(const TopOptions& options) {
   auto address = client::parse_address(options.server.text);
   Model model(address ? to_string(*address) : options.server.text);
@@ -89,6 +94,7 @@ Size size_of_output() {
   return size;
 }
 
+// Removes trailing blanks, which only matter on a screen.
 std::string frame_text(const top::Frame& frame) {
   const Paint paint = Paint::for_descriptor(STDOUT_FILENO);
   std::string text;
@@ -128,11 +134,11 @@ constexpr std::array kTopOptions{
     kMaxReplyOption,
     option<&TopOptions::interval>({.names = "--interval",
                                    .type = time(kLeastInterval, kMostInterval),
-                                   .help = "Look so often",
+                                   .help = "Time between two refreshes",
                                    .shows_default = true}),
     option<&TopOptions::sort>({.names = "--sort",
                                .type = choice("KEY", top::kSortNames),
-                               .help = "Sort the tubes by this",
+                               .help = "Sort the tubes by this column",
                                .shows_default = true}),
     option<&TopOptions::filter>({.names = "--filter",
                                  .type = text("TEXT"),

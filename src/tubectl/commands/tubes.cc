@@ -1,4 +1,9 @@
 // tubectl tubes: the tubes of a server, and how fast they move.
+//
+// Takes two snapshots, --interval apart, and derives the rates from the difference of the counters;
+// with an interval of 0 one snapshot, without rates. --names asks only for the list of tubes, which
+// is one command instead of one per tube. A tube that was named and does not exist is reported
+// after the table, with exit code 1.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -48,7 +53,8 @@ constexpr std::array<TubeColumn, 8> kTubeColumns{
      {"waiting", &TubeCounts::waiting, Style::green},
      {"watching", &TubeCounts::watching, Style::plain},
      {"paused", &TubeCounts::pause_seconds_left, Style::yellow}}};
-// By name, as they are, or with the largest number first, and then by name.
+// By name, as they are, or with the largest number first, and then by name. The snapshot is sorted
+// by name, and the sort is stable, so equal values keep that order.
 void sort_rows(std::vector<TubeRow>& rows, top::SortKey key) {
   std::ranges::stable_sort(rows, std::greater{}, [key](const TubeRow& row) {
     return top::sort_value(*row.counts, row.rates, key);
@@ -75,6 +81,8 @@ std::string rows_as_table(const std::vector<TubeRow>& rows, bool rates) {
   return table.text(Paint::for_descriptor(STDOUT_FILENO));
 }
 
+// One object per line. The keys are those of kTubeColumns and are part of the interface for
+// scripts.
 std::string rows_as_json(const std::vector<TubeRow>& rows, bool rates) {
   std::string text;
   for (const TubeRow& row : rows) {

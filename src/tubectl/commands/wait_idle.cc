@@ -89,17 +89,22 @@ bool started_by(IdleClock::time_point connected, const client::StatsBlock& serve
   return uptime && static_cast<double>(*uptime) <= age && server.number("total-connections") == 1;
 }
 
-// The server has closed the connection, and is not just silent.
+// The server has closed the connection, and is not just silent. Needed because a lost connection
+// alone does not prove that the server ended.
 bool is_closed(int connection) {
   const auto closed = client::wait_for(connection, POLLRDHUP, Duration(0));
   return closed && *closed;
 }
 
+// `connected`: when the connection was opened, or just before; it also is the start of --timeout.
+// run() returns the exit code and may be called once.
 class IdleWait {
  public:
   IdleWait(const IdleOptions& options, IdleClock::time_point connected)
       : options_(options), connected_(connected), draining_(options.draining) {}
 
+  // The pause between two queries grows by half each time, so that a short wait ends promptly and a
+  // long wait costs little.
   Result<int> run(client::Connection& connection) {
     IdleClock::duration pause = kFirstPause;
     for (;;) {

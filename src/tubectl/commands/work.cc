@@ -1,4 +1,10 @@
 // tubectl work: runs a command for each job.
+//
+// This file turns the options into a Plan and RunLimits, checks what can be checked before the
+// first job is reserved (the program exists, enough descriptors are allowed), and blocks the stop
+// signals, which the WorkerPool reads from a signalfd. work/worker_pool.h and work/worker.h
+// describe the run. A mistake of the user must not cost a job: therefore the program is looked up
+// first, as a command that cannot be started would return each job to the queue.
 #include <algorithm>
 #include <csignal>
 
@@ -32,7 +38,7 @@ constexpr std::string_view kWorkFooter =
     R"(COMMAND has the job's body on its standard input, and in its environment
 TUBED_JOB_ID, TUBED_TUBE, TUBED_PRIORITY, TUBED_TTR, TUBED_RESERVES (1 the first
 time) and TUBED_RELEASES. It keeps the job for as long as it runs. When it exits
-with 0 the job is deleted, else --on-failure says what becomes of it.
+with 0 the job is deleted; otherwise --on-failure decides.
 
 SIGTERM or SIGINT: no new jobs; it ends when the commands have. Once more: the
 commands are ended too, and their jobs go back.
@@ -61,6 +67,8 @@ work::Clock::duration seconds_of(double seconds) {
   return std::chrono::duration_cast<work::Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
+// Fills in the parts of the plan that the option rows cannot assign directly. An Error: the address
+// is not valid.
 Result<void> complete_plan(WorkOptions& options) {
   work::Plan& plan = options.plan;
   plan.command_line.words = options.arguments;
@@ -142,7 +150,7 @@ constexpr std::array kWorkOptions{
          .help = "How many COMMANDs may run at once",
          .shows_default = true}),
     option<&WorkOptions::on_failure>({.names = "--on-failure",
-                                      .type = choice("FATE", kFailureActions),
+                                      .type = choice("ACTION", kFailureActions),
                                       .help = "The action for a job whose COMMAND failed",
                                       .shows_default = true}),
     option<&WorkOptions::plan, &work::Plan::policy, &work::Policy::retries>(

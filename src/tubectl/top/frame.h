@@ -29,7 +29,8 @@ struct Frame {
 // Also scrolls the model's table and the view so far that what is selected has its place.
 // O(what is shown).
 Frame compose(Model& model, View& view, const Glyphs& glyphs, Size size);
-// The head and the table for who has no keys: nothing is selected, and no line is empty.
+// The head and the table for output that takes no keys (--once): no tube is selected, and no line
+// is empty.
 Frame compose_once(Model& model, const Glyphs& glyphs, Size size);
 
 // --- Its parts

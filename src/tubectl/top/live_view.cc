@@ -22,11 +22,11 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// How often a server that is gone is looked for, and one that is silent is stats of.
+// The interval of attempts to reach a lost server, and of checks whether a server is silent.
 constexpr std::chrono::seconds kRetry{1};
 // A server that takes longer to answer is called silent.
 constexpr std::chrono::seconds kSilence{3};
-// How long what was said stays.
+// The time for which a message is shown.
 constexpr std::chrono::seconds kMessageTime{5};
 
 class LiveView {

@@ -10,8 +10,9 @@
 
 namespace tubed::tubectl::top {
 
-// Until it is stats to leave; returns the exit code. An Error: there is no server at the start, for
-// later it waits until it comes back. Precondition: standard input and output are a terminal.
+// Runs until the user quits or a signal ends it; returns the exit code. An Error: the server cannot
+// be reached at the start. A server that is lost later is waited for. Precondition: standard input
+// and output are a terminal.
 Result<int> run_live_view(const Server& server, Model model, const Glyphs& glyphs,
                           std::chrono::steady_clock::duration interval);
 

@@ -111,7 +111,7 @@ std::optional<TimePoint> Worker::due() const {
   return first;
 }
 
-void Worker::attend(bool may_read, TimePoint now) {
+void Worker::serve(bool may_read, TimePoint now) {
   if (std::exchange(connection_ready_, false) && may_read) receive(now);
   if (state_ != State::running) return;
   if (std::exchange(run_.has_ended, false)) return take_ending(now);

@@ -83,11 +83,11 @@ class Worker {
   // Sends SIGTERM now and SIGKILL later; the job goes back unchanged. Precondition: running.
   void end_command(TimePoint now);
 
-  // When attend() has work even if no descriptor is ready.
+  // When serve() has work even if no descriptor is ready.
   std::optional<TimePoint> due() const;
   // Handles ready descriptors and due timers. Without `may_read` input stays in the socket until
   // the next tick.
-  void attend(bool may_read, TimePoint now);
+  void serve(bool may_read, TimePoint now);
 
  private:
   struct HeldJob {

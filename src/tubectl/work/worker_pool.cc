@@ -109,12 +109,12 @@ std::optional<int> WorkerPool::ended() {
 Result<void> WorkerPool::tick() {
   TRY(loop_->run_once(wait_until()));
   now_ = Clock::now();
-  attend_workers();
+  serve_workers();
   if (std::exchange(connecting_.done, false)) take_connection();
   return {};
 }
 
-void WorkerPool::attend_workers() {
+void WorkerPool::serve_workers() {
   std::size_t starts = 0;
   const std::size_t first = next_;
   for (std::size_t i = 0; i < workers_.size(); ++i) {
@@ -123,7 +123,7 @@ void WorkerPool::attend_workers() {
     const bool may_start = worker.state() == State::looking;
     // Its input is still there in the next tick.
     now_ = Clock::now();
-    attend(worker, !(may_start && starts == kMostStarts));
+    serve(worker, !(may_start && starts == kMostStarts));
     if (!may_start || worker.state() != State::running) continue;
     if (++starts == kMostStarts) next_ = (index + 1) % workers_.size();
   }
@@ -141,10 +141,10 @@ void WorkerPool::take_connection() {
   if (const auto loss = worker.take_loss()) lost(*loss);
 }
 
-void WorkerPool::attend(Worker& worker, bool may_read) {
+void WorkerPool::serve(Worker& worker, bool may_read) {
   const bool was_greeting = worker.state() == State::greeting;
   const bool could_run = !worker.cannot_run();
-  worker.attend(may_read, now_);
+  worker.serve(may_read, now_);
   if (const auto loss = worker.take_loss()) lost(*loss);
   if (was_greeting && worker.state() == State::resting) {
     was_greeted_ = true;

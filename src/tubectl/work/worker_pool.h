@@ -16,7 +16,7 @@
 namespace tubed::tubectl::work {
 
 // How long a run lasts, and with how many workers. With Plan::wait_seconds it ends when every
-// waiting worker has waited that long in vain.
+// waiting worker has waited that long without a job.
 struct RunLimits {
   std::size_t workers = 1;
   std::optional<std::uint64_t> jobs;  // the number of commands to run
@@ -52,9 +52,9 @@ class WorkerPool {
   std::optional<int> ended();
   // Waits for the next events and handles them.
   Result<void> tick();
-  void attend_workers();
+  void serve_workers();
   void take_connection();
-  void attend(Worker& worker, bool may_read);
+  void serve(Worker& worker, bool may_read);
   void take_stop_signal();
   void lost(const Error& error);
 
@@ -72,7 +72,7 @@ class WorkerPool {
   client::EventLoop::Watch signals_watch_;
   std::deque<Worker> workers_;  // they do not move
   Connecting connecting_;
-  std::size_t next_ = 0;  // the first worker to be attended
+  std::size_t next_ = 0;  // the first worker that a tick serves
   TimePoint now_;
   int signals_taken_ = 0;
   bool stopping_ = false;  // no new jobs
