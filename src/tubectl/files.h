@@ -14,6 +14,8 @@
 
 namespace tubed::tubectl {
 
+// Owns the file. Not for standard input that other code reads as well. An Error of its functions
+// names the input and the system's reason.
 class LineInput {
  public:
   // "-" is standard input.
@@ -43,8 +45,9 @@ class LineInput {
   LineInput(std::string name, os::Descriptor file);
 
   int descriptor() const;
-  // False: it has ended.
+  // False: it has ended. Appends one piece to input_; invalidates the view of the last line.
   Result<bool> read();
+  // Costs the bytes that remain, so it is called once for each piece and not for each line.
   void drop_taken();
   // Passes over what the last line had beyond its `most`.
   Result<void> drop_cut();

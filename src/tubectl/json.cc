@@ -1,6 +1,12 @@
 // The only file that includes nlohmann-json. It parses, renders numbers with a fraction, and
 // repairs text that is not UTF-8; the writer here renders everything else, without a copy of the
 // value.
+//
+// Reading: ObjectReader receives the events of the SAX parser and keeps the members of the
+// outermost object; depth_ counts open objects and arrays, so that nested values are parsed, and so
+// checked, but not kept. Writing: append() renders a value recursively into one line; text is
+// escaped byte by byte, and text that is not UTF-8 is repaired first. Bodies are the large values:
+// they are checked once for UTF-8 and copied once into the line.
 #include "tubectl/json.h"
 
 #include <algorithm>
@@ -50,11 +56,14 @@ class ObjectReader : public nlohmann::json_sax<nlohmann::json> {
     return false;
   }
 
+  // Nothing: the outermost value is not an object.
   std::optional<Json> result() && {
     return is_object_ ? std::optional(std::move(object_)) : std::nullopt;
   }
 
  private:
+  // Values inside of nested objects and arrays are ignored; the nested value itself becomes an
+  // empty object.
   bool take(Json value) {
     if (depth_ == 1 && is_object_) object_[key_] = std::move(value);
     return true;
@@ -77,6 +86,7 @@ class ObjectReader : public nlohmann::json_sax<nlohmann::json> {
 
 // --- Writing
 
+// Skips ASCII quickly, as most bodies are ASCII. O(text).
 bool is_utf8(std::string_view text) {
   for (;;) {
     const auto beyond_ascii =
@@ -93,6 +103,8 @@ bool is_c1_control(unsigned char byte) {
   return byte >= 0x80 && byte < 0xa0;
 }
 
+// Escapes one byte, or the second byte of a C1 control character, whose code point equals that
+// byte.
 void append_escape(char byte, std::string& line) {
   switch (byte) {
     case '"':
@@ -155,6 +167,7 @@ bool read_whole(const std::string& text, Number& number, Format... format) {
   return read.ec == std::errc() && read.ptr == end;
 }
 
+// The type of a line of stats. A value that is neither a number nor a truth value is text.
 Json value_of(const client::StatsBlock::Line& line) {
   if (line.quoted || std::ranges::find(kTexts, line.key) != kTexts.end()) return line.value;
   if (line.value == "true") return true;
@@ -242,6 +255,7 @@ Result<std::string> body_of(const Json& object) {
   return from_base64(*body);
 }
 
+// Three bytes become four characters; a last group of one or two bytes is padded with "=".
 std::string to_base64(std::string_view bytes) {
   std::string text;
   text.reserve((bytes.size() + 2) / 3 * 4);
@@ -258,6 +272,8 @@ std::string to_base64(std::string_view bytes) {
   return text;
 }
 
+// Only the last group may be padded. The bits of the last character that encode no byte are not
+// checked.
 Result<std::string> from_base64(std::string_view text) {
   const Error damaged{"its base64 is damaged"};
   if (text.size() % 4 != 0) return damaged;

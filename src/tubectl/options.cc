@@ -1,3 +1,7 @@
+// normalized() checks the text of a value against the type of its row and brings it to the form
+// that the member's parser reads: a plain decimal number for numbers, times and sizes, the text
+// itself otherwise. So units exist only here, and the rest of tubectl sees seconds and bytes.
+// did_you_mean() suggests a name for a mistyped option or subcommand.
 #include "tubectl/options.h"
 
 #include <algorithm>
@@ -42,6 +46,8 @@ std::optional<std::uint64_t> whole_value(std::string_view text, std::span<const 
   return number;
 }
 
+// "ms" is only a unit of times, which have more than one unit; a plain number has only the empty
+// unit.
 std::optional<double> fractional_value(std::string_view text, std::span<const UnitRow> units) {
   double number = 0;
   const char* const end = text.data() + text.size();
@@ -54,6 +60,7 @@ std::optional<double> fractional_value(std::string_view text, std::span<const Un
   return number * static_cast<double>(found->second);
 }
 
+// A range without an upper bound is written as "from N on".
 std::string range_in_words(std::uint64_t least, std::uint64_t most) {
   if (most == std::numeric_limits<std::uint64_t>::max()) return fmt::format("from {} on", least);
   return fmt::format("from {} to {}", least, most);
@@ -89,6 +96,7 @@ Result<std::string> tube_name(std::string_view text) {
   return Error{fmt::format("\"{}\" is not a tube's name", text)};
 }
 
+// `may_be_tube`: the word may also be the name of a tube; the subcommand decides later.
 Result<std::string> job_id(std::string_view text, bool may_be_tube) {
   if (is_id_or_stdin(text) || (may_be_tube && protocol::is_tube_name(text))) {
     return std::string(text);
@@ -96,6 +104,7 @@ Result<std::string> job_id(std::string_view text, bool may_be_tube) {
   return not_an_id(text);
 }
 
+// The edit distance costs the product of the lengths, so longer words get no suggestion.
 constexpr std::size_t kMaxMeantWord = 100;
 
 }  // namespace

@@ -95,6 +95,9 @@ Result<std::string> normalized(const ValueType& type, std::string_view text);
 
 // --- Rows
 
+// A row is constexpr data: its strings are literals, and it owns nothing. `assign` and `show`
+// receive the options struct as a void pointer; option() makes them for the struct's type, so the
+// caller must pass the struct of the same subcommand.
 struct OptionRow {
   std::string_view names;  // "-t,--tube"; a name without hyphens is a positional argument
   ValueType type{};
@@ -166,6 +169,7 @@ std::string show_member(const Member& member) {
   }
 }
 
+// Follows a path of member pointers from a struct to a member of a nested struct.
 template <class Options>
 Options& follow(Options& options) {
   return options;
@@ -175,6 +179,7 @@ auto& follow(Options& options, Member member, Rest... rest) {
   return follow(options.*member, rest...);
 }
 
+// The class that a member pointer belongs to.
 template <class Member>
 struct ClassOf;
 template <class Class, class Member>
@@ -205,6 +210,8 @@ constexpr OptionRow option(OptionRow row) {
 
 // --- Subcommands
 
+// A row of the table of subcommands. make_options() and run() are a pair: run() receives what
+// make_options() has made.
 struct Subcommand {
   std::string_view name;
   std::string_view group;  // the heading in the help of tubectl

@@ -27,10 +27,13 @@ TubeCounts counts_of(const client::StatsBlock& stats) {
           .deleted_jobs = stats.count("cmd-delete")};
 }
 
+// A refusal, as an Error: without statistics no caller can continue.
 Error no_stats(const char* command, const client::Reply& answer) {
   return Error{fmt::format("{}: {}", command, meaning_of(answer))};
 }
 
+// A counter that is smaller than before started again at 0: the tube was removed and created
+// meanwhile.
 double rate(std::uint64_t before, std::uint64_t after, double seconds) {
   const std::uint64_t more = after >= before ? after - before : after;
   return seconds > 0 ? static_cast<double>(more) / seconds : 0;
@@ -43,6 +46,8 @@ const TubeCounts* Snapshot::find(std::string_view tube) const {
   return found != tubes.end() && found->name == tube ? &*found : nullptr;
 }
 
+// A tube that is removed between list-tubes and its stats-tube is left out. The time is that of the
+// end, because the counters of the last tubes are that recent.
 Result<Snapshot> take_snapshot(client::Connection& connection,
                                const std::vector<std::string>& only) {
   Snapshot snapshot;

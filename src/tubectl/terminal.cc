@@ -1,3 +1,8 @@
+// Four independent parts: the check of UTF-8 and the escaping of text for a terminal; the decision
+// whether colours are wanted; the layout of tables, which needs all rows before the first line can
+// be written; and the interaction, a progress bar on standard error and a question on /dev/tty. The
+// progress bar appears only after half a second and is erased in the destructor, so that it never
+// mixes with results.
 #include "tubectl/terminal.h"
 
 #include <algorithm>
@@ -19,6 +24,7 @@ constexpr std::chrono::milliseconds kFirstShown{500};
 constexpr std::chrono::milliseconds kShownEvery{100};
 constexpr std::size_t kBarWidth = 30;
 
+// Escape sequences of ECMA-48, which every terminal that shows colours supports.
 std::string_view sequence_of(Style style) {
   switch (style) {
     case Style::plain:
@@ -117,6 +123,8 @@ void TextTable::add(std::vector<Cell> row) {
   rows_.push_back(std::move(row));
 }
 
+// The padding is computed from the text without its colours, because escape sequences take no
+// columns. A left-aligned last column is not padded, to avoid trailing blanks.
 std::string TextTable::text(const Paint& paint) const {
   std::vector<std::size_t> widths;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -160,6 +168,7 @@ Progress::~Progress() {
   if (shown_) std::fputs("\r\x1b[K", stderr);
 }
 
+// Returns early without a system call when it is not yet time for the next update.
 void Progress::show(std::uint64_t done) {
   if (!wanted_) return;
   const auto now = Clock::now();

@@ -1,4 +1,8 @@
 // Terminal: output for people: safe text, colours, tables, a progress line, a question.
+//
+// Nothing here writes to standard output: the functions return text for it. Text
+// from the server passes through escaped() before it reaches a terminal, since a job's body may
+// contain escape sequences that change the terminal's state.
 #pragma once
 
 #include <chrono>
@@ -31,6 +35,8 @@ enum class Style : std::uint8_t { plain, bold, dim, red, green, yellow, cyan };
 // That user did.
 bool colours_unwanted();
 
+// Decides once, for one descriptor, whether text is coloured; the text is returned unchanged if
+// not.
 class Paint {
  public:
   // Paints if `descriptor` is such a terminal.

@@ -1,4 +1,7 @@
 // The jobs that no worker has: their states, how many there are, and the option that chooses.
+//
+// "Free" names the states in which no worker holds the job: ready, delayed and buried. clear, move,
+// import and export act on free jobs only.
 #pragma once
 
 #include <array>

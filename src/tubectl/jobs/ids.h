@@ -1,4 +1,6 @@
 // The ids of jobs on a command line and on standard input.
+//
+// Ids are decimal numbers from 0 to 2^64 - 1, without a sign or leading space.
 #pragma once
 
 #include <optional>

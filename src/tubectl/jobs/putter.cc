@@ -1,3 +1,11 @@
+// put() works in four steps, each a pipeline over all jobs of the call:
+// 1. keep_tubes() watches the tubes, so that they exist and stay when they are empty. A refusal
+//    (too many tubes) is recorded for each job of that tube.
+// 2. put_all() sends a use wherever the tube changes, and the puts. If a use is refused, the puts
+//    after it went to the wrong tube and count as refused.
+// 3. bury() reserves each job that should be buried by its id and buries it.
+// 4. take_back() deletes the jobs that were refused in step 2 or 3 and exist nevertheless.
+// Jobs ordered by tube need the fewest commands, but any order is correct.
 #include "tubectl/jobs/putter.h"
 
 #include <iterator>
@@ -21,10 +29,12 @@ constexpr std::uint64_t kParkedSeconds = 10ULL * 365 * 24 * 3600;
 // Below what servers let one client watch.
 constexpr std::size_t kMostKeptTubes = 1000;
 
+// A job whose tube was refused in step 1 is not put at all.
 bool is_refused(const PutResult& result) {
   return result.id == 0 && !result.refusal.line.empty();
 }
 
+// A view of the record: the body is not copied.
 client::NewJob new_job(const JobRecord& job) {
   const bool buried = job.state == JobState::buried;
   return {.priority = job.priority,
@@ -77,6 +87,7 @@ Result<void> JobPutter::keep_tubes(std::span<const JobRecord> jobs,
   return {};
 }
 
+// `answers` gets one reply per tube, in the order of the set.
 Result<void> JobPutter::watch_or_ignore(std::string_view command,
                                         const std::set<std::string>& tubes,
                                         std::vector<client::Reply>& answers) {
@@ -90,6 +101,8 @@ Result<void> JobPutter::watch_or_ignore(std::string_view command,
       [&](std::size_t, client::Reply&& answer) { answers.push_back(std::move(answer)); });
 }
 
+// The replies arrive in the order of the commands, so sent[answered] names the command that a reply
+// belongs to.
 Result<void> JobPutter::put_all(std::span<const JobRecord> jobs, std::vector<PutResult>& results) {
   // The commands sent: the put of a job, or nothing for a use.
   std::vector<std::optional<std::size_t>> sent;

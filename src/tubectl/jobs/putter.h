@@ -22,6 +22,8 @@ struct PutResult {
   client::Reply refusal;  // the server's reply
 };
 
+// Does not own the connection. The tubes stay watched until the connection closes; above 1000 tubes
+// the earlier tubes are released first.
 class JobPutter {
  public:
   // Precondition: no other code changes which tubes the connection uses and watches.

@@ -12,9 +12,11 @@
 namespace tubed::tubectl {
 namespace {
 
+// The states as stats-job names them.
 constexpr std::array kStates{JobState::ready, JobState::delayed, JobState::buried,
                              JobState::reserved};
 
+// A number from the server that does not fit becomes the largest that the protocol accepts.
 std::uint32_t narrow(std::uint64_t number) {
   return static_cast<std::uint32_t>(
       std::min<std::uint64_t>(number, std::numeric_limits<std::uint32_t>::max()));
@@ -50,6 +52,7 @@ Result<void> read_numbers(const Json& object, JobRecord& job) {
   return {};
 }
 
+// Checked here, before the first put, so that the error can name the line.
 Result<void> read_names(const Json& object, JobRecord& job) {
   if (const Json* const tube = object.find("tube")) {
     if (tube->text() == nullptr || !protocol::is_tube_name(*tube->text())) {

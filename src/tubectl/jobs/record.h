@@ -1,6 +1,9 @@
 // JobRecord: a job as it goes from one place to another, and as a line of JSON.
 //
 // It knows no server: the caller passes the reply to stats-job, or the line.
+//
+// The JSON form is the format of tubectl export and import, and so a stable format: keys are added
+// and never renamed.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,15 @@
+// Ready jobs: next() sends a batch of "reserve-with-timeout 0", whose replies contain the bodies,
+// and completes the records by stats-job. A paused tube returns no job that way, so it falls back
+// to the search below.
+//
+// Delayed and buried jobs: no command lists the jobs of a state; a peek shows only
+// the next job. But jobs that were put together have near ids, so look_around() asks for the
+// stats of the ids around the peeked job and keeps those that match. The width of the search adapts
+// for each side: it doubles where at least half of the ids matched and shrinks where fewer than an
+// eighth did. In the worst case each call finds one job at the cost of a few commands; in the usual
+// case of jobs in sequence it costs about two commands per job.
+//
+// The size of a batch follows the bodies seen last, so that a batch holds about kBatchBytes.
 #include "tubectl/jobs/source.h"
 
 #include <algorithm>
@@ -18,6 +30,7 @@ namespace {
 
 namespace word = protocol::word;
 
+// The bounds of a batch; the number of jobs also bounds the search on each side.
 constexpr std::size_t kBatchJobs = 512;
 constexpr std::size_t kBatchBytes = 4 * 1024 * 1024;
 // Until it is known how large the bodies are.
@@ -31,7 +44,8 @@ void append_command(std::string& commands, std::string_view name, JobId id) {
   fmt::format_to(std::back_inserter(commands), "{} {}\r\n", name, id);
 }
 
-// Replaces each record by that of stats-job. A job that no longer exists gets the id 0.
+// Replaces each record by that of stats-job. A job that no longer exists gets the id 0. The bodies
+// that are known already are kept.
 Result<void> describe_jobs(client::Connection& connection, std::vector<JobRecord>& jobs) {
   return ask_each(
       connection, jobs.size(),
@@ -59,6 +73,7 @@ Result<std::vector<bool>> do_to_each(client::Connection& connection,
   return done;
 }
 
+// Removes the records that describe_jobs() marked with the id 0.
 void drop_gone(std::vector<JobRecord>& jobs) {
   std::erase_if(jobs, [](const JobRecord& job) { return job.id == 0; });
 }
@@ -72,7 +87,9 @@ std::size_t adapted(std::size_t width, std::size_t looked, std::size_t found) {
 
 constexpr JobId kSlice = 4096;
 
-// The id that a put gets now. An Answer: the server refused.
+// The id that a put gets now. An Answer: the server refused. A put with a delay of a day and the
+// lowest priority, deleted at once: no worker can reserve it. The use of the tube remains, so the
+// connection must not be used for puts without a use of its own.
 Result<std::variant<JobId, client::Reply>> next_id(client::Connection& connection) {
   using IdOrRefusal = std::variant<JobId, client::Reply>;
   auto used = TRY(connection.ask("use tubectl-export"));
@@ -144,6 +161,7 @@ Result<void> JobSource::begin() {
   return {};
 }
 
+// Returns the reserved jobs, with the state and the counters that they had before.
 Result<std::vector<JobRecord>> JobSource::reserve(std::size_t most) {
   std::vector<JobRecord> jobs;
   TRY(ask_each(
@@ -167,6 +185,8 @@ Result<std::vector<JobRecord>> JobSource::reserve(std::size_t most) {
   return jobs;
 }
 
+// If all jobs near the first were removed by other clients between the peek and the search, it
+// peeks again, kTries times.
 Result<std::vector<JobRecord>> JobSource::look_around(std::size_t most) {
   std::vector<JobRecord> jobs;
   for (int i = 0; i < kTries && jobs.empty(); ++i) {
@@ -184,6 +204,8 @@ Result<std::vector<JobRecord>> JobSource::look_around(std::size_t most) {
   return jobs;
 }
 
+// Examines the ids from `id` - below_ to `id` + above_. The result is ordered by id and has `most`
+// jobs at most.
 Result<std::vector<JobRecord>> JobSource::matching_near(JobId id, std::size_t most) {
   const JobId below = std::min<JobId>(std::min(below_, most), id - 1);
   const JobId above = std::min(above_, most);
@@ -201,6 +223,7 @@ Result<std::vector<JobRecord>> JobSource::matching_near(JobId id, std::size_t mo
   return jobs;
 }
 
+// Sets the size of the next batch from the average body of this batch.
 void JobSource::learn_sizes(const std::vector<JobRecord>& jobs) {
   if (wanted_ == Wanted::ids || jobs.empty()) return;
   std::size_t bytes = 0;

@@ -19,6 +19,8 @@
 
 namespace tubed::tubectl {
 
+// Used for one tube and state: made, called until next() returns no jobs, and destroyed. It does
+// not own the connection. Memory: one batch.
 class JobSource {
  public:
   // With `ids`, only the id, tube and state of a record are filled in.

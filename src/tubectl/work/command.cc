@@ -1,3 +1,13 @@
+// start() writes the body into a memory file, which becomes standard input: a pipe would need a
+// writer for as long as the command does not read. Then it forks:
+// 1. The child leaves the process group, asks for SIGTERM at the death of tubectl, restores the
+//    descriptor limit and the signal mask, and calls execvpe(). It allocates no memory, since
+//    another thread may have held the allocator's lock during fork().
+// 2. If one of these steps fails, the child writes errno into a pipe. The pipe closes on a
+//    successful exec, so the parent reads either an errno or the end of the pipe, and knows which
+//    without a race.
+// 3. The parent opens a pidfd, which the event loop can watch, and through which the end is
+//    collected.
 #include "tubectl/work/command.h"
 
 #include <array>
@@ -53,6 +63,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
+// A variable of the same name is replaced, so that nested runs of tubectl work see their own job.
 std::vector<std::string> environment_with(const Variables& variables) {
   std::vector<std::string> result;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -92,6 +103,7 @@ int read_error(int pipe) {
   return got == sizeof error ? error : 0;
 }
 
+// Sets errno if not.
 bool is_program(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return false;
@@ -151,6 +163,8 @@ Ending Command::end() {
   return {0, status.si_status};
 }
 
+// Searches PATH as execvpe() does: EACCES is remembered, but a later directory may still have the
+// program.
 std::optional<CannotRun> look_for(const std::string& program) {
   if (program.find('/') != program.npos) {
     if (is_program(program)) return std::nullopt;

@@ -36,6 +36,8 @@ struct CommandLine {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
+// Owns the process until end() has collected it; destroying a Command before that leaves a zombie
+// until tubectl exits. Movable, so that a worker can keep it in an optional.
 class Command {
  public:
   // Waits until the program has taken over from tubectl, or could not. `variables` are added to

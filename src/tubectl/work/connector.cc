@@ -30,6 +30,8 @@ Result<client::Connection> try_to_connect(const client::Address& server) {
 
 }  // namespace
 
+// Shared by the thread and the connector: whichever lives longer frees it. The thread writes
+// `outcome` under the mutex and then signals `done`.
 struct Connector::Attempt {
   explicit Attempt(os::Descriptor event) : done(std::move(event)) {}
 
@@ -38,6 +40,7 @@ struct Connector::Attempt {
   std::optional<Result<client::Connection>> outcome;
 };
 
+// The thread is detached, because a join could wait for the resolver for minutes.
 Result<void> Connector::start() {
   TUBED_ASSERT(!busy());
   os::Descriptor event(::eventfd(0, EFD_CLOEXEC));

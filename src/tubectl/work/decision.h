@@ -1,5 +1,9 @@
 // Decision: what becomes of a job once its command has ended. Pure: it knows no server, no process
 // and no clock.
+//
+// The rules, in this order: success deletes; a code of --bury-codes buries; an action other than
+// release is taken as it is; a job that was released `retries` times is buried; otherwise it is
+// released, with a delay that doubles from `first_delay_seconds` up to `longest_delay_seconds`.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,7 @@
 // Report: what `tubectl work` says on standard error, a line each, for people or as JSON.
+//
+// Lines go to standard error, as standard output belongs to the commands. With --json each line is
+// one object; its keys are part of the interface.
 #pragma once
 
 #include <cstdint>

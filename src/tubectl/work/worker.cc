@@ -1,3 +1,20 @@
+// A worker is a state machine that the pool drives. Input arrives in serve(): replies of the server
+// go to take(), which chooses the handler by the state; the end of the command goes to
+// take_ending(); timers go to do_what_is_due().
+//
+// The life of a job:
+// 1. reserve() sends reserve; the reply RESERVED brings the id and the body (take_reserve_reply).
+// 2. stats-job brings the tube, the TTR and the counters, which the command gets as variables
+//    (take_stats_reply).
+// 3. start() starts the command. Every third of the TTR do_what_is_due() sends touch, so that the
+//    server does not give the job to another worker.
+// 4. The command ends, and decide() chooses between delete, release and bury (take_ending).
+// 5. The reply completes the job: the report is written, and the worker is resting
+//    (take_final_reply, finish).
+//
+// A touch that is answered NOT_FOUND shows that the job was lost: the command is terminated, and
+// its result is ignored. If the connection is lost while the command runs, the command is left to
+// finish, since it may be in the middle of its work, and the job is reported as lost.
 #include "tubectl/work/worker.h"
 
 #include <algorithm>
@@ -34,6 +51,7 @@ void keep_alive(const client::Connection& connection, const client::Address& ser
   ::setsockopt(number, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 }
 
+// The environment of the command. The names are part of the interface and documented in tubectl(1).
 Variables variables_of(const JobReport& job, const client::StatsBlock& stats) {
   return {{"TUBED_JOB_ID", std::to_string(job.id)},
           {"TUBED_TUBE", job.tube},
@@ -120,6 +138,7 @@ void Worker::serve(bool may_read, TimePoint now) {
 
 // --- What the server says
 
+// Takes all replies that have arrived whole; reads the socket without waiting.
 void Worker::receive(TimePoint now) {
   while (connection_) {
     auto answer = connection_->take();
@@ -129,6 +148,8 @@ void Worker::receive(TimePoint now) {
   }
 }
 
+// Touches are answered in the order of the commands, so while touches_ is not 0 the next reply
+// belongs to the oldest touch.
 void Worker::take(const client::Reply& answer, TimePoint now) {
   if (touches_ > 0) {
     --touches_;
@@ -201,6 +222,8 @@ void Worker::take_final_reply(const client::Reply& answer) {
 
 // --- The command
 
+// A command that cannot be started is a mistake of the user or of the machine, not of the job: the
+// worker leaves, which gives the job back unchanged, and the pool stops the run.
 void Worker::start(const client::StatsBlock& stats, TimePoint now) {
   job_.report.tube = stats.text("tube").value_or("");
   job_.priority = stats.count("pri");
@@ -223,6 +246,7 @@ void Worker::start(const client::StatsBlock& stats, TimePoint now) {
   if (plan_.longest_run) run_.overruns_at = now + *plan_.longest_run;
 }
 
+// The body is released as soon as the command has it.
 std::optional<CannotRun> Worker::start_command(const client::StatsBlock& stats) {
   auto started = Command::start(plan_.command_line, job_.body, variables_of(job_.report, stats));
   job_.body = std::string();
@@ -260,6 +284,7 @@ void Worker::do_what_is_due(TimePoint now) {
   }
 }
 
+// The timer for the end of a long run is no longer needed: the command is already being ended.
 void Worker::terminate(TimePoint now) {
   TUBED_ASSERT(state_ == State::running);
   if (std::exchange(run_.terminated, true)) return;
@@ -268,6 +293,7 @@ void Worker::terminate(TimePoint now) {
   run_.command->signal(SIGTERM);
 }
 
+// Precondition: the process has ended; end() does not wait.
 void Worker::take_ending(TimePoint now) {
   job_.report.ending = run_.command->end();
   job_.report.ending->overran = run_.overran;
@@ -314,6 +340,7 @@ void Worker::send(const std::string& command) {
   if (auto sent = connection_->send(command + "\r\n"); !sent) lose(sent.error());
 }
 
+// The reason is kept for the pool, which reports an outage once for all workers.
 void Worker::lose(const Error& error) {
   connection_watch_.reset();
   connection_.reset();

@@ -1,3 +1,15 @@
+// run() repeats: leave() if the run is stopping; ended() decides whether the run is over; connect()
+// and reserve() use what has become possible; tick() waits for the next event or timer and handles
+// it. All workers share one event loop, and their handlers only set flags, which serve_workers()
+// evaluates after the wait, so that no worker changes while another is being handled.
+//
+// Connections: one attempt is in progress at a time, for any worker that is away; the pause between
+// failed attempts doubles from 100 ms to 5 s. An outage begins with the first lost connection and
+// ends when a worker is greeted; it is reported once at its beginning and once at its end.
+//
+// Stopping: the first signal sets stopping_, workers without a running command leave, and the run
+// ends when the last command has ended and its job is deleted, released or buried. The second
+// signal also terminates the commands; their jobs go back to the queue.
 #include "tubectl/work/worker_pool.h"
 
 #include <algorithm>
@@ -79,6 +91,7 @@ void WorkerPool::connect() {
   }
 }
 
+// Starts at most as many reserves as --count allows: a reserve that is waiting counts as a job.
 void WorkerPool::reserve() {
   std::uint64_t left = jobs_left();
   for (Worker& worker : workers_) {
@@ -114,6 +127,8 @@ Result<void> WorkerPool::tick() {
   return {};
 }
 
+// Serves every worker once. The start of commands is limited to kMostStarts per tick; the next tick
+// begins with the worker after the last that started, so that no worker is always last.
 void WorkerPool::serve_workers() {
   std::size_t starts = 0;
   const std::size_t first = next_;
@@ -141,6 +156,8 @@ void WorkerPool::take_connection() {
   if (const auto loss = worker.take_loss()) lost(*loss);
 }
 
+// Handles one worker, and then what its change of state means for the pool: a loss, the end of an
+// outage, or a command that cannot be started, which ends the run.
 void WorkerPool::serve(Worker& worker, bool may_read) {
   const bool was_greeting = worker.state() == State::greeting;
   const bool could_run = !worker.cannot_run();
@@ -170,6 +187,8 @@ void WorkerPool::take_stop_signal() {
   }
 }
 
+// Before the first greeting a failure to connect ends the run, unless --wait is given: a wrong
+// address is more likely than an outage.
 void WorkerPool::lost(const Error& error) {
   if (!was_greeted_ && !limits_.wait_for_server) {
     if (!stopping_) exit_code_ = fail(kExitUnavailable, error.message);
@@ -219,6 +238,8 @@ std::optional<TimePoint> WorkerPool::gives_up_at() const {
   return *outage_.since + std::chrono::seconds(*plan_.wait_seconds);
 }
 
+// The earliest time at which the pool or a worker has something to do; nothing: only an event can
+// change anything.
 std::optional<TimePoint> WorkerPool::wait_until() const {
   std::optional<TimePoint> first = gives_up_at();
   const auto sooner = [&first](const std::optional<TimePoint>& moment) {

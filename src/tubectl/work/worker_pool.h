@@ -1,5 +1,8 @@
 // WorkerPool: all workers of a run, on one thread; it handles signals, and decides when to connect,
 // to reserve and to end.
+//
+// Ownership: the pool owns the workers, the event loop and the connector; the workers own their
+// connections and commands. `plan`, `limits` and `report` outlive the pool.
 #pragma once
 
 #include <csignal>
