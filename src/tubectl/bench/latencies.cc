@@ -7,6 +7,7 @@
 
 namespace tubed::tubectl::bench {
 
+// A negative duration counts as 0.
 void Latencies::add(Clock::duration taken) {
   const auto nanoseconds = std::max<std::int64_t>(0, std::chrono::nanoseconds(taken).count());
   histogram_.add(nanoseconds);

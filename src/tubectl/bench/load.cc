@@ -1,3 +1,14 @@
+// Load opens all connections, watches them in one event loop and runs a workload on them. For each
+// client, pump() sends the commands that the workload has for it until it has none or the socket is
+// full; receive() parses replies and passes them to the workload, which may then have more to send.
+// One thread serves all clients, so the measured latency includes the time that a reply waits until
+// its client is handled; the clock is therefore read for each batch of replies and not once per
+// tick.
+//
+// The measured time begins and ends at the boundary of a tick. A run fails if no reply arrives for
+// kTimeoutSeconds (plus the delay of the jobs) while commands are unanswered. The first SIGINT or
+// SIGTERM stops the workload, which completes the operations in progress; the second ends the
+// process.
 #include "tubectl/bench/load.h"
 
 #include <algorithm>
@@ -36,6 +47,7 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);  // if not, a socket says so
 }
 
+// With several tubes, the client uses and watches its own tube only.
 Result<client::Connection> connect_client(const Plan& plan, std::size_t client) {
   auto connected = client::Connection::open(plan.server);
   if (!connected || plan.tubes == 1) return connected;
@@ -119,6 +131,7 @@ class Load {
   Progress progress_;
 };
 
+// A reserve that fills the tubes first runs two workloads: the puts are not measured.
 Result<Figures> Load::run() {
   TRY(connect());
   Measurement measurement{Figures{0, 0, {}, Latencies(plan_.each_latency)}};

@@ -1,4 +1,6 @@
 // Load: all clients of one run, on one thread.
+//
+// An Error: the server is not reachable or silent, or a reply is not the expected reply.
 #pragma once
 
 #include "base/result.h"

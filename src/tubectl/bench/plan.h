@@ -1,4 +1,6 @@
 // The plan of a run of the benchmark.
+//
+// A plain value that the command line fills in; it does not change during a run.
 #pragma once
 
 #include <cstdint>

@@ -25,6 +25,7 @@ std::array<double, kLatencyColumns.size()> microseconds(const Latencies& latenci
   return nanoseconds;
 }
 
+// Only the operations within the measured time count.
 double per_second(const Figures& figures) {
   const double seconds = figures.seconds();
   return seconds > 0 ? static_cast<double>(figures.measured) / seconds : 0;

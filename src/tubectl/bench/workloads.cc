@@ -4,6 +4,7 @@
 
 namespace tubed::tubectl::bench {
 
+// Several puts are prepared in one string, so that a send costs no formatting.
 Puts::Puts(const Plan& plan, std::size_t in_flight, Measurement& measurement)
     : Workload(plan, measurement),
       most_in_flight_(in_flight),
@@ -33,6 +34,7 @@ Result<void> Puts::answered(std::size_t client, const Completion& completion) {
 Reserves::Reserves(const Plan& plan, std::vector<std::uint64_t> in_tubes, Measurement& measurement)
     : Workload(plan, measurement), in_tubes_(std::move(in_tubes)), held_(plan.clients) {}
 
+// Deletes first: a held job takes the place of a reserve in flight.
 std::string_view Reserves::next(std::size_t client, Clock::time_point now) {
   request_.clear();
   std::vector<JobId>& held = held_[client];
@@ -65,6 +67,7 @@ Cycles::Cycles(const Plan& plan, Measurement& measurement)
       to_put_(plan.jobs > 0 ? plan.jobs : UINT64_MAX),
       members_(plan.clients) {}
 
+// Sends only when all replies of the client have arrived.
 std::string_view Cycles::next(std::size_t client, Clock::time_point now) {
   request_.clear();
   if (in_flight(client) > 0) return request_;

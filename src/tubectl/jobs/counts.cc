@@ -10,6 +10,7 @@
 namespace tubed::tubectl {
 namespace {
 
+// Precondition: a state in which no worker holds the job.
 std::size_t place_of(JobState state) {
   const auto* const found = std::ranges::find(kFreeStates, state);
   TUBED_ASSERT(found != kFreeStates.end());

@@ -2,12 +2,12 @@
 // and completes the records by stats-job. A paused tube returns no job that way, so it falls back
 // to the search below.
 //
-// Delayed and buried jobs: no command lists the jobs of a state; a peek shows only
-// the next job. But jobs that were put together have near ids, so look_around() asks for the
-// stats of the ids around the peeked job and keeps those that match. The width of the search adapts
-// for each side: it doubles where at least half of the ids matched and shrinks where fewer than an
-// eighth did. In the worst case each call finds one job at the cost of a few commands; in the usual
-// case of jobs in sequence it costs about two commands per job.
+// Delayed and buried jobs: no command lists the jobs of a state; a peek shows only the next job.
+// But jobs that were put together have near ids, so look_around() asks for the stats of the ids
+// around the peeked job and keeps those that match. The width of the search adapts for each side:
+// it doubles where at least half of the ids matched and shrinks where fewer than an eighth did. In
+// the worst case each call finds one job at the cost of a few commands; in the usual case of jobs
+// in sequence it costs about two commands per job.
 //
 // The size of a batch follows the bodies seen last, so that a batch holds about kBatchBytes.
 #include "tubectl/jobs/source.h"

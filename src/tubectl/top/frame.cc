@@ -1,3 +1,7 @@
+// A frame has three parts from top to bottom: the head (top/head.cc), the page that the view shows
+// (the table of top/table.cc, or the text of top/pages.cc), and the bottom line with the keys, a
+// message, an error or a question. The head shrinks first when rows are few. The functions compute
+// text only; top/screen.h draws it.
 #include "tubectl/top/frame.h"
 
 #include <algorithm>
@@ -110,6 +114,7 @@ Line bottom_line(const Model& model, const View& view, const Glyphs& glyphs, std
   return key_line(view, model.tubes, columns);
 }
 
+// The part of `lines` that is visible in `rows` rows at the view's scroll position.
 std::vector<Line> scrolled(std::vector<Line> lines, View& view, std::size_t rows) {
   view.fit(lines.size(), rows);
   const auto begin = lines.begin() + static_cast<std::ptrdiff_t>(view.scrolled());

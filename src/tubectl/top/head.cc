@@ -1,4 +1,8 @@
 // The head of a frame: the server, its jobs, how fast it works, and what it fills.
+//
+// Each line is built from labelled items, and join() leaves out the items that do not fit, so the
+// important items come first. If the lines exceed the rows that the frame grants, the lines with
+// the largest rank are removed.
 #include <algorithm>
 #include <string>
 #include <vector>

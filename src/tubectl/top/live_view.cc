@@ -1,3 +1,8 @@
+// run() repeats three steps: ask the server if a query is due, draw the frame, and wait for a key,
+// a signal, an answer or the next due time. The Watcher talks to the server on its own thread, so
+// this loop never blocks on the network; at most one query is in progress. An order of the user
+// (pause, kick) is kept until the next query can carry it, and is dropped if the server is lost or
+// silent, because carrying it out much later would surprise the user.
 #include "tubectl/top/live_view.h"
 
 #include <algorithm>
@@ -58,7 +63,8 @@ class LiveView {
   }
 
  private:
-  // When something is to be done though nothing comes.
+  // When something is to be done though nothing comes. A frozen view asks nothing by itself, so it
+  // waits for an hour or for a key.
   steady_clock::time_point next() const {
     if (watcher_.busy()) return steady_clock::now() + kRetry;
     if (view_.frozen() && !order_) return steady_clock::now() + std::chrono::hours(1);

@@ -37,6 +37,7 @@ struct Details {
   std::vector<HeadJob> jobs;
 };
 
+// Owned by the live view, or by --once; not shared with the watcher's thread.
 class Model {
  public:
   // "127.0.0.1:11300": as the screen says it.

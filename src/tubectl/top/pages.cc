@@ -78,6 +78,7 @@ void add_job(const HeadJob& job, const Glyphs& glyphs, std::size_t columns,
 
 }  // namespace
 
+// Until the answer for this tube has arrived, the page says that the server is being asked.
 std::vector<Line> compose_details(const Model& model, const std::string& tube, const Glyphs& glyphs,
                                   std::size_t columns) {
   std::vector<Line> lines{title(glyphs.shorten(fmt::format("  TUBE {}", tube), columns), columns)};

@@ -1,3 +1,7 @@
+// ncurses keeps its state in globals, so only one Screen can exist. draw() writes the whole frame
+// into ncurses' copy of the screen, and refresh() sends only the difference to the terminal. Keys
+// are read without waiting; the event loop waits for standard input. Without colours the styles
+// fall back to bold and dim.
 #include "tubectl/top/screen.h"
 
 #include <cstdio>

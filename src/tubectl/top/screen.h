@@ -13,6 +13,7 @@
 
 namespace tubed::tubectl::top {
 
+// Movable: a Screen that was moved from restores nothing.
 class Screen {
  public:
   // Precondition: the locale is set. An Error: ncurses does not know this terminal.

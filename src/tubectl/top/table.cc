@@ -1,4 +1,9 @@
 // The table of the tubes.
+//
+// lay_out() chooses the columns for the width: it starts with all of them and drops the column with
+// the largest rank until the names have kLeastName columns; the graph is dropped in the same order.
+// The remaining room goes to the names and then to the graph. Then each visible tube becomes one
+// line.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -65,6 +70,7 @@ Layout lay_out(std::size_t longest_name, std::size_t columns, SortKey sorted_by)
   return layout;
 }
 
+// Numbers are shortened to the width of a column. A rate that is not known yet is "-".
 std::string cell(const TubeRow& row, SortKey key) {
   const TubeCounts& counts = row.counts;
   switch (key) {

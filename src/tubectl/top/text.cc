@@ -1,3 +1,7 @@
+// Numbers are shortened to five characters with a unit. Text is measured in columns of the
+// terminal, not in bytes: characters are decoded from UTF-8 and measured by wcwidth(3), which
+// depends on the locale. clean() replaces everything that a terminal would not show as its own
+// columns, so that a tube's name cannot move the cursor.
 #include "tubectl/top/text.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// rows_ has all tubes by name, so that update() can merge the old and the new rows in one pass and
+// keep the history of each tube. shown_ has the indices of the tubes that pass the filter, in the
+// order of the sort key; arrange() rebuilds it after every change and moves the selection to the
+// followed tube.
 #include "tubectl/top/tube_list.h"
 
 #include <algorithm>
@@ -35,6 +39,7 @@ double sort_value(const TubeCounts& counts, const std::optional<Rates>& rates, S
   return 0;
 }
 
+// Drops the oldest value if the history is full.
 void History::add(double value) {
   if (values_.size() == longest_) values_.erase(values_.begin());
   values_.push_back(static_cast<float>(value));

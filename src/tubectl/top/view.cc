@@ -1,3 +1,7 @@
+// press() handles a key in one of two modes. While a question is open, answer() edits the typed
+// text; Enter completes it and Escape leaves it. Otherwise a key moves the selection, changes the
+// page or the order, or opens a question. A filter takes effect with each character; pause and kick
+// become an Order only by Enter.
 #include "tubectl/top/view.h"
 
 #include <algorithm>

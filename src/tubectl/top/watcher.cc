@@ -1,3 +1,8 @@
+// Two threads share Watcher::Shared: the screen's thread stores a request and later takes the
+// answer; the watcher's thread waits for a request, serves it without the lock, stores the answer,
+// and signals the eventfd that the event loop watches. Signals are blocked in the watcher's thread,
+// so that only the screen's thread gets them. After a failed request the connection is dropped, and
+// the next request connects again.
 #include "tubectl/top/watcher.h"
 
 #include <array>

@@ -8,6 +8,7 @@
 namespace tubed::tubectl::work {
 namespace {
 
+// Doubles once for each earlier release, up to the longest delay.
 std::uint64_t delay_after(const Policy& policy, std::uint64_t releases) {
   std::uint64_t delay = policy.first_delay_seconds;
   // It has reached the longest before it could overflow, or is 0 and stays so.

@@ -10,6 +10,7 @@
 namespace tubed::tubectl::work {
 namespace {
 
+// The seconds are rounded to milliseconds. Keys without a meaning for the outcome are left out.
 std::string as_json(const JobReport& job) {
   Json line;
   line["event"] = "job";
@@ -35,6 +36,7 @@ std::string as_text(const JobReport& job) {
   return line;
 }
 
+// One call for the whole line, so that lines of several processes do not mix.
 void write(const std::string& line) {
   std::fputs((line + '\n').c_str(), stderr);
 }
