@@ -1,3 +1,7 @@
+// parse_address() decides by the first characters: "unix:" or "/" is a path, "[" an IPv6 address,
+// anything else an IPv4 address or a name with an optional port. connect_to() then tries each
+// address of a name in the resolver's order and returns the first connection. The socket stays
+// blocking; its timeouts bound every later send and receive.
 #include "client/address.h"
 
 #include <array>

@@ -1,3 +1,7 @@
+// Each watch is an entry in a vector. epoll stores the entry's index and generation with the
+// descriptor; a handler that destroys a watch increments the generation, so an event of the same
+// tick for the old watch is recognized and skipped. The timer is a timerfd in the same epoll set;
+// setting it to the same time again costs no system call.
 #include "client/event_loop.h"
 
 #include <algorithm>

@@ -113,6 +113,7 @@ std::optional<Exit> take_port(const std::string& flag, std::string_view text, Co
   return std::nullopt;
 }
 
+// Two addresses that the kernel could not open together are refused here, with the flag's name.
 std::optional<Exit> take_listener(const std::string& flag, std::string_view text,
                                   CommandLine& line) {
   const auto listen = parse_listen(text, line.port.value_or(kDefaultPort));
@@ -142,6 +143,7 @@ Task task_of(Action action) {
   }
 }
 
+// A second task is refused even if it is the same task.
 std::optional<Exit> take_task(const Option& row, const std::vector<std::string_view>& texts,
                               CommandLine& line) {
   const std::string flag(row.long_flag);

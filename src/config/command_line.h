@@ -2,6 +2,8 @@
 //
 // The rows of config/table.h define all settings and flags. Reads no file and prints nothing. No
 // exception is thrown to the caller.
+//
+// Ownership: a CommandLine owns its text, except for the keys, which are those of the table.
 #pragma once
 
 #include <cstddef>

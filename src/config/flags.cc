@@ -1,3 +1,8 @@
+// getopt_long(3) does the cutting: clusters of short flags, attached arguments and
+// "--flag=argument" behave as in every other program. declared_flags() makes its tables from the
+// rows. Three of its properties are changed: abbreviated long flags are refused, so that a new flag
+// cannot change the meaning of an existing script; an argument that is no flag is an error; and its
+// messages are replaced by messages that suggest a name.
 #include "config/flags.h"
 
 #include <algorithm>

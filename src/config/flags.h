@@ -1,6 +1,8 @@
 // The flags of a command line, cut apart: the row of each, and the text of its argument.
 //
 // The rows of config/table.h define the flags; the caller decides what they mean.
+//
+// Cost: proportional to the number of flags, plus a suggestion for the first unknown flag.
 #pragma once
 
 #include <span>

@@ -1,3 +1,6 @@
+// First the flags that are not settings, then those of beanstalkd, then the settings by section. A
+// setting shows its bounds, its default and the first sentence of its documentation; the pages show
+// all of it.
 #include "config/help.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // The text of --help, from the rows of config/table.h.
+//
+// The text depends only on the tables.
 #pragma once
 
 #include <string>

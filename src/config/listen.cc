@@ -1,3 +1,6 @@
+// An address is split into host and port, the host is normalized by inet_pton(3) and inet_ntop(3),
+// and the port is read or the default is taken. Since spellings are normalized, clash() and the
+// comparison of settings compare strings.
 #include "config/listen.h"
 
 #include <array>
@@ -48,7 +51,8 @@ struct HostAndPort {
   std::optional<std::string_view> port;
 };
 
-// A host without brackets and with two or more colons is an IPv6 address without a port.
+// A host without brackets and with two or more colons is an IPv6 address without a port. The views
+// point into `address`.
 Result<HostAndPort> split(std::string_view address) {
   if (address.starts_with('[')) {
     const auto end = address.find(']');

@@ -1,3 +1,8 @@
+// The order is the precedence: defaults, then the file, then the flags. After that come the checks
+// that concern several settings, which no row can express: a task that needs a journal, the size of
+// the journal against its segments, listeners against -p, and the HTTP address against the
+// listeners. Places finds the origin of a setting for an error, because the reader needs to know
+// which file or flag to change.
 #include "config/load.h"
 
 #include <algorithm>
@@ -10,6 +15,7 @@
 namespace tubed {
 namespace {
 
+// Each -V raises the log level by one step, up to debug.
 void apply_flags(const CommandLine& line, Settings& settings) {
   const auto rows = config::settings_table();
   for (const auto& [key, value] : line.settings) {
@@ -66,7 +72,8 @@ class Places {
   const config::FileLines& lines_;
 };
 
-// Decides between the listeners of the flags, those of the file, and the default listener.
+// Decides between the listeners of the flags, those of the file, and the default listener. Sets
+// default_listener if no address and no port is configured.
 Result<void> choose_listeners(const CommandLine& line, const config::FileLines& lines,
                               Settings& settings) {
   settings.default_listener =
@@ -111,6 +118,7 @@ Result<void> check_journal(const Settings& settings, const Places& places) {
                            kMinSegments, segment, reason)};
 }
 
+// Found here, since the kernel would report only that the address is in use.
 Result<void> check_http(const Settings& settings, const Places& places) {
   if (!settings.http_listen) return {};
   const auto& listeners = settings.listeners;

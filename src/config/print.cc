@@ -20,6 +20,7 @@ std::string print_settings(const Settings& settings) {
   return result;
 }
 
+// Keys without a value are left out: they have no spelling for "not given".
 std::string print_listener(const Listen& listen) {
   std::string result = "\n[[listen]]\n";
   for (const auto& row : config::listen_table()) {

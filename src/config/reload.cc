@@ -1,3 +1,4 @@
+// The comparison goes row by row through get(), so a new setting takes part without a change here.
 #include "config/reload.h"
 
 #include "config/table.h"

@@ -1,4 +1,6 @@
 // A reload: the changes that new settings make in a running process.
+//
+// Pure: it compares two values; the server applies the result. Cost: one comparison per row.
 #pragma once
 
 #include <string>

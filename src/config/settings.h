@@ -2,6 +2,10 @@
 //
 // The rows of config/table.h define keys, bounds, defaults and words.
 // Invariant: values that came through load_settings() are within their rows' bounds.
+//
+// Sizes are bytes and times are Durations. A value of zero often means "no limit"; the member's
+// comment says where. Settings are copied on a reload, so they own their text and refer to nothing
+// else.
 #pragma once
 
 #include <cstdint>

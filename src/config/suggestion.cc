@@ -1,3 +1,4 @@
+// A suggestion is given only for a near word: a wrong suggestion is worse than none.
 #include "config/suggestion.h"
 
 #include <algorithm>

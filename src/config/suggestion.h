@@ -1,4 +1,6 @@
 // Suggestions for unknown keys and flags.
+//
+// Words from a file or a command line may be long; above 100 bytes no suggestion is computed.
 #pragma once
 
 #include <span>

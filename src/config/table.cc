@@ -2,6 +2,12 @@
 // makes the row's get and set, which convert between the member's type and Value. The checks at the
 // end hold when this file compiles: no two rows share a key or a flag, the rows of a section are
 // together, and the settings that flags name exist.
+//
+// To read a setting: the row gives the key, the type with its bounds, the default, whether a reload
+// applies it, and the documentation, from which --help and the pages are generated. The order of
+// the rows is the order of the documentation. A row that refers to a member of Settings by its path
+// needs no code of its own; a listener's keys (kListenKeys) and the other flags (kOptions) have
+// tables of the same kind.
 #include "config/table.h"
 
 #include <algorithm>
@@ -379,6 +385,8 @@ constexpr bool same_flag(std::string_view one, std::string_view other) {
   return std::ranges::equal(one, other, {}, dashed, dashed);
 }
 
+// Flags are compared with dots and underscores as dashes, since both spellings become the same
+// flag.
 constexpr bool names_are_unique() {
   for (std::size_t i = 0; i < kSettings.size(); ++i) {
     const auto& one = kSettings[i];
@@ -394,7 +402,9 @@ constexpr bool names_are_unique() {
   return true;
 }
 
-constexpr bool sections_stand_together() {
+// In TOML a key after a section header belongs to that section, so the keys without a section have
+// to come first.
+constexpr bool sections_are_contiguous() {
   for (std::size_t i = 1; i < kSettings.size(); ++i) {
     const auto section = section_of(kSettings[i].key);
     if (section == section_of(kSettings[i - 1].key)) continue;
@@ -406,6 +416,7 @@ constexpr bool sections_stand_together() {
   return true;
 }
 
+// A row that sets a setting must name it; the setting's type then parses the argument.
 constexpr bool options_name_settings() {
   return std::ranges::all_of(kOptions, [](const Option& option) {
     const auto found = std::ranges::find(kSettings, option.setting, &Setting::key);
@@ -415,7 +426,7 @@ constexpr bool options_name_settings() {
 
 static_assert(names_are_unique());
 static_assert(options_name_settings());
-static_assert(sections_stand_together());
+static_assert(sections_are_contiguous());
 
 }  // namespace
 

@@ -16,6 +16,8 @@
 
 namespace tubed::config {
 
+// Rows are constexpr and live as long as the program, so string views and pointers to rows stay
+// valid.
 struct Setting {
   std::string_view key;
   char short_flag = '\0';  // beanstalkd's, if any
@@ -37,6 +39,7 @@ struct Setting {
   std::string_view first_sentence() const;
 };
 
+// A key of a [[listen]] table.
 struct ListenKey {
   std::string_view key;
   Type type;
@@ -66,6 +69,7 @@ enum class Action : std::uint8_t {
   ignored,  // with a warning
 };
 
+// A flag that is not a setting, or beanstalkd's spelling of a setting.
 struct Option {
   char short_flag = '\0';
   std::string_view long_flag;  // with its dashes, or empty

@@ -33,6 +33,7 @@ struct Entry {
   bool is_listener = false;  // one of [[listen]]
 };
 
+// The type of the node as an error names it.
 std::string_view type_word(const toml::node& node) {
   switch (node.type()) {
     case toml::node_type::table:
@@ -89,6 +90,7 @@ void collect(const toml::table& table, const std::string& prefix, std::vector<En
   }
 }
 
+// A count is written as an integer only; a size or a time may also be a string with a unit.
 Result<Value> value_of(const Type& type, const toml::node& node) {
   if (const auto* number = node.as_integer()) return value_from_integer(type, number->get());
   const auto* text = node.as_string();
@@ -119,6 +121,7 @@ class Reader {
     return {};
   }
 
+  // Every error of a file has this form, which editors recognize as a position.
   Error error(const toml::source_position& at, std::string_view key,
               std::string_view reason) const {
     return Error{fmt::format("{}:{}: {}: {}", printable(file_), at.line, key, reason)};
@@ -137,6 +140,7 @@ class Reader {
     return {};
   }
 
+  // Suggests the nearest key, or for a table the nearest section.
   Error unknown(const Entry& entry) const {
     if (is_section(entry.key)) {
       return error(entry.at, entry.key,
@@ -188,6 +192,7 @@ class Reader {
         fmt::format("expected tables, each opened by [[listen]], not {}", type_word(*entry.node)));
   }
 
+  // `is_complete`: the required keys are known, so keys that need a unix socket can be checked.
   Result<void> apply_listen_keys(const std::vector<Entry>& keys, Listen& listen,
                                  bool is_complete) const {
     for (const auto& key : keys) {
@@ -231,6 +236,7 @@ class Reader {
   FileLines& lines_;
 };
 
+// Reads one byte more than allowed, to find a file that is too large without reading all of it.
 Result<std::string> contents_of(const std::string& file) {
   const auto failed = [&](const std::string& reason) {
     return Error{fmt::format("{}: cannot read: {}", printable(file), reason)};

@@ -1,6 +1,9 @@
 // The configuration file: TOML in, settings out.
 //
 // Keys are looked up in config/table.h. No exception is thrown to the caller.
+//
+// A file has 1 MiB at most. Cost: proportional to the file, with a search of the table for each
+// key.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,12 @@
 // and the shortest text that reads back to it, for --print-config and the documentation. All
 // numbers are kept in the smallest unit (bytes, nanoseconds). A number that 64 bits do not hold
 // becomes the nearest number that they hold, which is outside of all bounds.
+//
+// Reading: value_from_integer() and value_from_text() convert to the smallest unit, check the
+// bounds and name the expected form in the error. Writing: to_text() chooses the largest unit that
+// divides the value, so the result is short and exact; to_toml() adds quotes where TOML needs them.
+// The helpers at the end make text from a file or a command line safe for a log line: control
+// characters could change the state of a terminal.
 #include "config/value.h"
 
 #include <algorithm>
@@ -45,6 +51,7 @@ bool is_time(Kind kind) {
   return kind == Kind::duration || kind == Kind::sync;
 }
 
+// Empty for kinds whose numbers take no unit.
 std::span<const Unit> units_of(Kind kind) {
   if (kind == Kind::bytes) return kSizeUnits;
   if (is_time(kind)) return kDurationUnits;
@@ -60,6 +67,7 @@ bool is_number(Kind kind) {
   return kind == Kind::count || kind == Kind::bytes || kind == Kind::duration;
 }
 
+// Precondition: a time is a whole number of milliseconds, which the bounds of the table guarantee.
 std::string number_text(Kind kind, std::int64_t number) {
   if (number == 0) return "0";
   TUBED_ASSERT(!is_time(kind) || number % kMillisecond == 0);
@@ -91,6 +99,8 @@ std::int64_t saturating_product(std::int64_t number, std::int64_t factor) {
                     : std::numeric_limits<std::int64_t>::max();
 }
 
+// A number beyond 64 bits is not a syntax error: it saturates, so that the error names the bound
+// that it exceeds.
 Result<Value> number_from_text(const Type& type, std::string_view text) {
   std::int64_t number = 0;
   const char* end = text.data() + text.size();
@@ -115,12 +125,14 @@ Result<Value> number_from_text(const Type& type, std::string_view text) {
   return within_bounds(type, saturating_product(number, factor), text);
 }
 
+// An interval of 0 has the same value as "always".
 Result<Value> sync_from_text(const Type& type, std::string_view text) {
   if (text == kAlways) return Value(std::int64_t{kSyncAlways.count()});
   if (text == kNever) return Value(std::int64_t{kSyncNever.count()});
   return number_from_text(type, text);
 }
 
+// The value is the index of the word, which is also the value of the enumeration.
 Result<Value> choice_from_text(const Type& type, std::string_view text) {
   const auto found = std::ranges::find(type.choices, text);
   if (found == type.choices.end()) {
@@ -129,6 +141,7 @@ Result<Value> choice_from_text(const Type& type, std::string_view text) {
   return Value(static_cast<std::int64_t>(found - type.choices.begin()));
 }
 
+// Octal, with or without a leading zero, as chmod(1) takes it.
 Result<Value> mode_from_text(const Type& type, std::string_view text) {
   std::int64_t mode = 0;
   const char* end = text.data() + text.size();

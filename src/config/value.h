@@ -1,6 +1,9 @@
 // The values of settings: types, bounds, and conversion from and to text.
 //
 // Knows no key and no file. The texts of to_text() and to_toml() read back to the same value.
+//
+// Errors are reasons only: the caller adds the flag, or the file, line and key. All functions are
+// pure; the cost is proportional to the text.
 #pragma once
 
 #include <cstdint>
