@@ -20,6 +20,7 @@ std::string reply_macros(std::string_view reply) {
   return result;
 }
 
+// The usage of the command, its summary, its arguments and its replies.
 std::string command_item(const commands::Command& command) {
   std::string result = ".It Ic ";
   result += command.name;

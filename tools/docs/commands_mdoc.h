@@ -1,4 +1,6 @@
 // The list of commands in tubed-protocol(7), generated from the command table.
+//
+// The rest of that page is written by hand; the list goes between two marker lines.
 #pragma once
 
 #include <string>

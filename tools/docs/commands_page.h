@@ -1,4 +1,7 @@
 // The reference pages of commands, stats and metrics, generated from their tables.
+//
+// The functions are pure. The test generated_docs compares their output with the pages in
+// the tree.
 #pragma once
 
 #include <string>

@@ -6,6 +6,9 @@
 
 namespace tubed::docs {
 
+// Besides the names of commands it has one complete line per command, and numbers at the limits of
+// 32 and 64 bits, which the parser treats differently. A set sorts the words, so the output is
+// stable.
 std::string fuzz_dictionary() {
   std::set<std::string> words = {"\\x0d\\x0a", " ",          "0",          "1",
                                  "65535",      "4294967295", "4294967296", "18446744073709551615",

@@ -1,3 +1,6 @@
+// mdoc is a language of lines: a line that begins with a dot is a request, a backslash begins an
+// escape, and a sentence should end its line, so that the formatter sets the right space after it.
+// mdoc_text() breaks the prose into such lines and escapes what needs it.
 #include "tools/docs/mdoc.h"
 
 #include <algorithm>
@@ -7,6 +10,8 @@ namespace {
 
 constexpr std::size_t kWidth = 78;
 
+// A hyphen at the beginning of a word, or after another, is a minus sign: it marks a flag and must
+// be searchable as one.
 std::string escaped(std::string_view word) {
   std::string result;
   for (const char c : word) {

@@ -1,4 +1,7 @@
 // Prose of the tables as source of a manual page, mdoc(7).
+//
+// Used for every text that comes from a table; text that is written in the generators is mdoc
+// already.
 #pragma once
 
 #include <string>

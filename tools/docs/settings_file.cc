@@ -1,3 +1,6 @@
+// Both files are written from the same function, commented_config(), with different settings: a key
+// whose value is the default is commented out, any other key is active. So the packaged file states
+// exactly how the service differs from the defaults. A test loads both files.
 #include "tools/docs/settings_file.h"
 
 #include <algorithm>
@@ -53,8 +56,10 @@ Listen example_listener() {
   return listen;
 }
 
+// The packaged file has hints that make sense only for the service.
 enum class Audience : std::uint8_t { user, service };
 
+// The documentation of the row, the service's hint, and the bounds in parentheses.
 std::string setting_comment(const config::Setting& row, Audience audience) {
   auto notes = config::bounds(row.type);
   if (!row.reloadable) {
@@ -68,6 +73,7 @@ std::string setting_comment(const config::Setting& row, Audience audience) {
   return result;
 }
 
+// All keys of a listener in one comment, since the example table has only their values.
 std::string listen_comment() {
   auto result = comment(
       "The addresses that the server listens on. Each is one [[listen]] table; a change needs a "

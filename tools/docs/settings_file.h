@@ -1,5 +1,7 @@
 // The files to start from, etc/tubed.toml and packaging/tubed.toml, from the rows of
 // config/table.h.
+//
+// Both texts read back: loading them gives the settings they were made from.
 #pragma once
 
 #include <string>

@@ -1,3 +1,6 @@
+// A row becomes an item of a list: the key with its placeholder, the documentation, the bounds, the
+// default, whether a change needs a restart, and the flag. mdoc macros begin with a dot at the
+// beginning of a line, so all prose passes through mdoc_text().
 #include "tools/docs/settings_mdoc.h"
 
 #include <cctype>
@@ -19,6 +22,7 @@ std::string flag_macro(std::string_view flag) {
   return fmt::format("Fl {}", flag.substr(1));
 }
 
+// The head of an item: the short flag, the long flag and the argument, as far as they exist.
 std::string item(char short_flag, std::string_view long_flag, std::string_view argument) {
   std::string result = ".It";
   if (short_flag != '\0') result += fmt::format(" Fl {}", short_flag);
@@ -53,6 +57,7 @@ std::string setting_item(const Setting& row) {
   return result + '\n';
 }
 
+// A new list begins with each section of the table.
 std::string settings_list() {
   std::string result;
   std::string_view section = "-";
@@ -69,6 +74,7 @@ std::string settings_list() {
   return result + ".El\n";
 }
 
+// The keys of [[listen]], with their examples.
 std::string listen_list() {
   std::string result =
       ".Ss [[listen]]\nOne table for each address.\nWithout such a table,\n.Xr tubed 8\nlistens on "

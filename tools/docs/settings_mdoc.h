@@ -1,5 +1,7 @@
 // The settings and flags in the manual pages, in mdoc(7), generated from the rows of
 // config/table.h.
+//
+// mdoc(7) is the macro language of the manual pages. The functions return complete lines.
 #pragma once
 
 #include <string>

@@ -1,3 +1,6 @@
+// The page has a table for each section of the settings, one for the keys of [[listen]], and one
+// for the other flags, beanstalkd's separately. Text from the rows is used as it is, with bars
+// escaped.
 #include "tools/docs/settings_page.h"
 
 #include <fmt/format.h>
@@ -36,6 +39,7 @@ std::string default_of(const Setting& row) {
   return fmt::format("`{}`", config::to_toml(row.type, row.default_value()));
 }
 
+// One table; `section` is empty for the keys outside of all sections.
 std::string settings_section(std::string_view section) {
   auto result = section.empty() ? std::string("\n## Outside of all sections\n")
                                 : fmt::format("\n## [{}]\n", section);

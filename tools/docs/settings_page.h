@@ -1,4 +1,6 @@
 // The settings' documentation, generated from the rows of config/table.h.
+//
+// The package installs the page, so its links lead only to pages that are installed as well.
 #pragma once
 
 #include <string>

@@ -1,3 +1,14 @@
+// all_parts() turns the rows into Parts: tubectl itself and each subcommand, with options and
+// positional arguments. Both scripts are made from them.
+//
+// For bash, two functions are generated: one lists the options of a subcommand, the other sets the
+// kind of argument that an option or a position takes. The part that is written by hand,
+// packaging/completions/tubectl.bash, calls them and lists the candidates. Patterns with the same
+// candidates share a branch, so that the script stays small.
+//
+// For zsh, the whole file is generated: each part becomes a call of _arguments, whose
+// specifications zsh interprets by itself [zshcompsys(1)]. The functions that list tubes are in
+// kZshHead.
 #include "tools/docs/tubectl_completion.h"
 
 #include <algorithm>
@@ -20,6 +31,7 @@ using tubectl::ValueType;
 // The candidates of a shell for an argument.
 enum class Offer : std::uint8_t { none, nothing_known, files, tubes, commands, words };
 
+// An option or a positional argument as the completion needs it.
 struct Argument {
   std::vector<std::string> names;  // of an option; none of a positional
   std::string placeholder;
@@ -29,6 +41,7 @@ struct Argument {
   bool repeats = false;
 };
 
+// Everything that can follow one subcommand.
 struct Part {
   std::string name;  // empty: the options of tubectl itself
   std::string help;
@@ -36,6 +49,7 @@ struct Part {
   std::vector<Argument> positionals;
 };
 
+// Ids and numbers cannot be completed: nothing_known suppresses the completion of file names.
 Offer offer_of(const ValueType& type) {
   switch (type.kind) {
     case ValueType::Kind::flag:
@@ -62,6 +76,7 @@ Argument argument_of(const OptionRow& row) {
           .repeats = row.repeats};
 }
 
+// A row may be both an option and a positional argument, as -t and TUBE are: it is added to both.
 void add_row(const OptionRow& row, Part& part) {
   Argument argument = argument_of(row);
   auto names = tubectl::split_names(row);
@@ -84,6 +99,7 @@ std::vector<Part> all_parts() {
   return parts;
 }
 
+// All spellings of all options, in the order of the rows.
 std::vector<std::string> names_of(const std::vector<Argument>& options) {
   std::vector<std::string> names;
   for (const Argument& option : options) {
@@ -105,11 +121,13 @@ std::vector<std::string> bash_patterns(const Part& part) {
   return patterns;
 }
 
+// A branch of the generated case: the patterns, and the kind of argument that they take.
 struct BashCase {
   std::string takes;
   std::vector<std::string> patterns;
 };
 
+// The kind, as the part of the script that is written by hand understands it.
 std::string takes_of(const Argument& argument) {
   switch (argument.offer) {
     case Offer::none:
@@ -128,6 +146,7 @@ std::string takes_of(const Argument& argument) {
   return "";
 }
 
+// Adds the pattern to the branch of the same kind. O(branches).
 void add_case(std::vector<BashCase>& cases, const std::string& takes, const std::string& pattern) {
   if (takes.empty()) return;
   auto found = std::ranges::find(cases, takes, &BashCase::takes);
@@ -135,6 +154,7 @@ void add_case(std::vector<BashCase>& cases, const std::string& takes, const std:
   found->patterns.push_back(pattern);
 }
 
+// The position 1 of tubectl itself is the subcommand.
 std::vector<BashCase> bash_cases(const std::vector<Part>& parts) {
   std::vector<BashCase> cases;
   std::string subcommands = "words";
@@ -188,6 +208,7 @@ std::string_view shortened(std::string_view help) {
   return help.substr(0, std::min(help.find(": "), help.find("; ")));
 }
 
+// The end of a specification: the placeholder, and the function or the words that complete it.
 std::string zsh_action(const Argument& argument) {
   switch (argument.offer) {
     case Offer::none:
@@ -233,6 +254,7 @@ std::string zsh_arguments(const Part& part, std::string_view indent) {
 
 }  // namespace
 
+// The text between the marker lines of packaging/completions/tubectl.bash.
 std::string tubectl_bash_tables() {
   const auto parts = all_parts();
   std::string result = "_tubectl_options() {\n  case $1 in\n";
@@ -251,6 +273,8 @@ std::string tubectl_bash_tables() {
   return result + "  esac\n}\n";
 }
 
+// Two levels: _arguments for tubectl finds the subcommand, and a case calls _arguments again with
+// the options of that subcommand.
 std::string tubectl_zsh_completion() {
   const auto parts = all_parts();
   std::string result(kZshHead);

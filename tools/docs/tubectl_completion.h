@@ -2,6 +2,8 @@
 //
 // A TUBE is completed with the tubes of the server: the scripts run `tubectl tubes --names`, for at
 // most a second. A tube's name may contain any shell syntax, so no script ever evaluates one.
+//
+// Both functions are pure: the same tables give the same text.
 #pragma once
 
 #include <string>

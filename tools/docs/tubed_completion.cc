@@ -30,6 +30,7 @@ struct Flag {
   bool repeats = false;
 };
 
+// The placeholder decides, because rows have no other mark for files, directories and users.
 Candidates candidates_of(std::string_view placeholder) {
   if (placeholder.empty()) return Candidates::none;
   if (placeholder == "FILE") return Candidates::files;
@@ -66,6 +67,7 @@ Flag flag_of(const config::Setting& row) {
   return flag;
 }
 
+// Options first, then settings, as in --help.
 std::vector<Flag> all_flags() {
   std::vector<Flag> flags;
   for (const auto& row : config::options_table()) flags.push_back(flag_of(row));
@@ -91,6 +93,7 @@ std::string bash_case(const std::string& names, std::string_view action) {
   return fmt::format("    {})\n      {}\n      ;;\n", names, action);
 }
 
+// A command of bash that completes one of `words`.
 std::string bash_words(std::string_view words) {
   return fmt::format("mapfile -t COMPREPLY < <(compgen -W '{}' -- \"$current\")", words);
 }

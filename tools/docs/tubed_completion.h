@@ -1,4 +1,6 @@
 // Completion of tubed's flags in a shell, generated from the rows of config/table.h.
+//
+// The flags do not depend on a running server, so the scripts are complete as generated.
 #pragma once
 
 #include <string>
