@@ -31,8 +31,7 @@ void Committer::begin() {
 // - The mode is `always`.
 // - The batch has no facts. It may be all that a segment begins with, and synced() says nothing
 //   about it; older segments must not be removed before it is on the disk.
-// - It is the first commit after a start. Where the log on the disk ends with the mark of an
-// orderly
+// - It is the first commit after a start. Where the log on disk ends with the mark of an orderly
 //   stop, nothing was acknowledged after the mark.
 void Committer::write() {
   CommitBatch& batch = flight_.batches[flight_.next];
