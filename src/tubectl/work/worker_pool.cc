@@ -92,12 +92,17 @@ void WorkerPool::connect() {
 }
 
 // Starts at most as many reserves as --count allows: a reserve that is waiting counts as a job.
+// Workers that have not timed out yet come first. Otherwise the first workers could take all
+// reserves again and again, and with --exit-when-idle the run would not end.
 void WorkerPool::reserve() {
   std::uint64_t left = jobs_left();
-  for (Worker& worker : workers_) {
-    if (worker.state() != State::resting || left == 0) continue;
-    worker.reserve();
-    --left;
+  for (const bool idle : {false, true}) {
+    for (Worker& worker : workers_) {
+      if (left == 0) return;
+      if (worker.state() != State::resting || worker.idle() != idle) continue;
+      worker.reserve();
+      --left;
+    }
   }
 }
 
