@@ -1,3 +1,8 @@
+// One row for each command: its name, a sentence about it, its replies, its access, the tube that
+// it concerns, and whether it may emit a fact. The template that makes a row (command,
+// command_with_body, command_in_slices) binds the struct of its arguments and its handler, so that
+// a wrong combination is a compile error. find_command() hashes the length and three characters of
+// a name into a table that the compiler makes.
 #include "commands/table.h"
 
 #include "commands/handlers.h"

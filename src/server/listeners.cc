@@ -1,3 +1,8 @@
+// open() sorts the inherited sockets by their name into those of HTTP and those of clients. The
+// Opener then goes through each protocol: it adds the inherited sockets, and opens a socket for
+// each configured listener whose kind was not inherited. If one cannot be opened, all that were
+// opened before are closed and their paths removed. Afterwards each socket gets its owner: HTTP
+// the AdminHttp, clients a ClientListener, which turns what it accepts into channels.
 #include "server/listeners.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// A start calls listen(), recover() and run() in this order. listen() opens the sockets, so that
+// connections wait in the kernel while recover() restores the jobs; run() serves until the
+// lifecycle stops the loop. Everything else here connects parts: callbacks of the listeners, the
+// scheduler and the handlers of HTTP, and a reload, which passes new settings on to each part.
 #include "server/server.h"
 
 #include "config/reload.h"
