@@ -15,7 +15,7 @@ class ClosedFiles {
     bytes_ = bytes_ - known + bytes;
     known = bytes;
   }
-  // The file is gone. Precondition: it is known.
+  // The file was removed. Precondition: it is known.
   void drop(std::uint64_t segment) { bytes_ -= files_.extract(segment).mapped(); }
 
   // Precondition: it is known.

@@ -351,10 +351,6 @@ std::size_t added_bytes(std::size_t tube_bytes, std::size_t body_bytes) {
   return whole(fixed_bytes<Added> + tube_bytes + body_bytes);
 }
 
-std::size_t paused_bytes(std::size_t tube_bytes) {
-  return whole(fixed_bytes<Paused> + tube_bytes);
-}
-
 std::size_t record_bytes(const Fact& fact) {
   return std::visit([](const auto& any) { return whole(payload_bytes(any)); }, fact);
 }

@@ -51,7 +51,6 @@ inline constexpr std::size_t kPlacedBytes = 56;
 inline constexpr std::size_t kRemovedBytes = 24;
 // Sizes of whole records, with header and padding.
 std::size_t added_bytes(std::size_t tube_bytes, std::size_t body_bytes);
-std::size_t paused_bytes(std::size_t tube_bytes);
 std::size_t record_bytes(const Fact& fact);
 
 // Appends one record to `out`. A body of `refer_from` bytes or more is left out, though the record

@@ -2,7 +2,7 @@
 // journal is not changed.
 //
 // Records after damage are copied: a job done twice is better than a job lost. So a job whose
-// `Removed` was lost is back, and a job whose `Added` was lost is gone. Other records of such a job
+// `Removed` was lost is back, and a job whose `Added` was lost is lost. Other records of such a job
 // have no effect. docs/journal-format.md: "Salvage"
 #pragma once
 

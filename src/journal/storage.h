@@ -110,7 +110,7 @@ class Storage {
   virtual void remove(const std::string& name, Done done) = 0;
   // The file `from`, which is closed and has at least `bytes` bytes, becomes the file `to` with
   // exactly `bytes` bytes: it begins with `head`, and the rest reads as zeros. It takes no space
-  // but its own. Durable, `to` whole or not at all; `from` is gone, durably, before a byte of it
+  // but its own. Durable, `to` whole or not at all; `from` is removed, durably, before a byte of it
   // changes. no_space: `from` is as after a remove() without space, or nothing has changed, and
   // `to` is not there.
   virtual void reuse(const std::string& from, const std::string& to, std::string head,

@@ -72,8 +72,6 @@ class Client final : public loop::ChannelOwner {
   bool is_held_back() const;
   // True if bytes have been received since the last call.
   bool take_received() { return std::exchange(received_, false); }
-  // True if any bytes have been received.
-  bool has_received() const { return received_any_; }
   // Asks the channel for what the conversation can use now.
   void update_interest();
 

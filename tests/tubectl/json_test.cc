@@ -131,7 +131,7 @@ TEST_CASE("numbers and truth values are no text, and text that looks like a numb
         R"("odd":"1e5","more":1e+20})");
 }
 
-TEST_CASE("a job has all keys, also those that the server does not tell") {
+TEST_CASE("a job has all keys, also those that the server does not report") {
   const client::StatsBlock job("id: 5\ntube: 12\nstate: ready\npri: 7\ntime-left: 3\nkicks: 2\n");
   CHECK(to_line(job_json(job)) ==
         R"({"id":5,"tube":"12","state":"ready","priority":7,"age":0,"delay":0,"ttr":0,)"

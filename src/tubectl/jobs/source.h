@@ -30,7 +30,7 @@ class JobSource {
   JobSource(client::Connection& connection, std::string tube, JobState state, Wanted wanted);
 
   // Some jobs, `most` at most and about 4 MiB of bodies; none: there are no more, or the server
-  // refuses the tube. Precondition: those of the last call are gone, or were let go of.
+  // refuses the tube. Precondition: the client has deleted or released the jobs of the last call.
   Result<std::vector<JobRecord>> next(std::uint64_t most);
   // The reply with which the server refused; with an empty line, it did not refuse.
   const client::Reply& refusal() const { return refusal_; }

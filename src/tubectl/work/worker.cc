@@ -36,7 +36,7 @@ namespace word = protocol::word;
 
 constexpr std::string_view kTimeIsOver = "its time to run was over, or it was deleted";
 
-// A worker may wait in a reserve for days, and must notice that the server's machine is gone.
+// A worker may wait in a reserve for days, and must notice when the machine of the server fails.
 void keep_alive(const client::Connection& connection, const client::Address& server) {
   if (server.family == AF_UNIX) return;
   const int on = 1;

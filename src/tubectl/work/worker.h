@@ -63,7 +63,6 @@ class Worker {
       : plan_(plan), report_(report), loop_(loop) {}
 
   State state() const { return state_; }
-  bool holds_job() const { return state_ >= State::looking; }
   // The last reserve timed out, and no job has arrived since.
   bool idle() const { return idle_; }
   // Number of jobs whose command has ended.
