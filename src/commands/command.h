@@ -66,7 +66,12 @@ struct TubeListOperation {
   std::shared_ptr<const TubeListCache::Snapshot> list;  // null while it is being updated
   std::size_t written = 0;                              // how many of its parts
 };
-using Operation = std::variant<std::monostate, KickOperation, TubeListOperation>;
+// Of a command that test mode delays (test_mode/), until a time or an event.
+struct TestOperation {
+  Time until;
+  std::uint8_t event = 0;  // the event that it waits for
+};
+using Operation = std::variant<std::monostate, KickOperation, TubeListOperation, TestOperation>;
 
 inline bool in_progress(const Operation& operation) {
   return operation.index() != 0;
@@ -115,6 +120,7 @@ enum class TextRule : std::uint8_t {
   none,               // nothing, not even a space
   needed,             // its arguments; the word alone is UNKNOWN_COMMAND
   needed_word_known,  // its arguments; the word alone is BAD_FORMAT
+  optional,           // its arguments or nothing; `parse` reads the empty text
   ignored,            // anything
 };
 
@@ -128,6 +134,7 @@ struct Command {
   TextRule text_rule;
   bool in_beanstalkd_stats;  // its cmd-… line is one of beanstalkd's, not of tubed's own
   bool may_emit_facts;       // it waits while the log is congested
+  std::uint8_t counter;      // its place among the counters; kCommandCount: it is not counted
 
   bool (*parse)(std::string_view text, ArgumentStorage& storage);
   // `operation` is in progress when the command is run again.
@@ -200,6 +207,7 @@ constexpr Command row(const CommandText& text) {
                                                                             : TextRule::none,
           .in_beanstalkd_stats = text.in_beanstalkd_stats,
           .may_emit_facts = true,
+          .counter = 0,
           .parse =
               [](std::string_view line, ArgumentStorage& storage) {
                 return protocol::parse_arguments(line, *new (storage.bytes.data()) Arguments());

@@ -84,6 +84,7 @@ void Conversation::body_received(std::size_t count) {
 
 void Conversation::half_close() {
   peer_is_gone_ = true;
+  if (std::exchange(parked_, false)) return work();
   if (!waiting_) return;
   service_.engine().cancel_wait(session_);
   waiting_ = false;
@@ -98,6 +99,7 @@ void Conversation::end_input() {
 
 void Conversation::stop_waiting() {
   peer_is_gone_ = true;
+  if (std::exchange(parked_, false)) quit_ = true;
   if (!waiting_) return;
   service_.engine().cancel_wait(session_);
   waiting_ = false;
@@ -111,7 +113,7 @@ void Conversation::resume() {
 bool Conversation::can_resume() const {
   if (quit_ || waiting_) return false;
   if (stop_ == Stop::output) return replies_.size() <= output_bound();
-  return stop_ == Stop::budget || stop_ == Stop::congested;
+  return (stop_ == Stop::budget && !parked_) || stop_ == Stop::congested;
 }
 
 // With more bytes of replies than this, no further command is run.
@@ -305,6 +307,9 @@ bool Conversation::run_line(std::string_view line) {
   const bool has_text = space != std::string_view::npos;
   const std::string_view text = has_text ? line.substr(space + 1) : std::string_view();
   const Command* command = find_command(name);
+  if (TestHooks* hooks = service_.test_hooks(); hooks != nullptr) [[unlikely]] {
+    command = hooks->command_for(name, command);
+  }
   if (line.find('\0') != std::string_view::npos) {
     refuse_line(command, text);
     return true;
@@ -404,6 +409,20 @@ void Conversation::charge(std::size_t reply_bytes, std::uint64_t watches_walked)
   const std::uint64_t cost =
       1 + reply_bytes / kReplyBytesPerWork + watches_walked / kWatchesPerWork;
   budget_ -= static_cast<std::uint32_t>(std::min<std::uint64_t>(cost, budget_));
+}
+
+bool Conversation::restart() {
+  if (incoming_.bytes && !service_.engine().claim_memory(incoming_.bytes.size())) {
+    incoming_.bytes = Bytes();
+    incoming_.refusal = word::kOutOfMemory;
+    if (stage_ == Stage::body) stage_ = Stage::skipped_body;
+  }
+  if (std::exchange(parked_, false)) return true;
+  if (!std::exchange(waiting_, false)) return false;
+  run_command();
+  if (waiting_) return false;
+  stop_ = pending_.empty() ? Stop::starved : Stop::budget;
+  return true;
 }
 
 bool Conversation::answer(const engine::Notice& notice) {

@@ -63,6 +63,19 @@ class Conversation {
   // and no wait begins.
   void stop_waiting();
 
+  // Test mode. park(): the command that is running answers Unfinished and is not run again before
+  // unpark(). It runs again also if the client half-closes.
+  void park() { parked_ = true; }
+  void unpark() { parked_ = false; }
+  bool is_parked() const { return parked_; }
+  bool is_in_test_operation() const {
+    return std::holds_alternative<TestOperation>(running_.operation);
+  }
+  // The engine was replaced, and the session is open in the new engine. A body that is arriving is
+  // claimed again, a wait begins anew, a parked command continues. True: the client has to be
+  // served.
+  bool restart();
+
   // Continues work that was deferred to a later tick.
   void resume();
   bool can_resume() const;
@@ -133,6 +146,7 @@ class Conversation {
   Stop stop_ = Stop::starved;
   bool working_ = false;
   bool waiting_ = false;
+  bool parked_ = false;
   bool peer_is_gone_ = false;
   bool input_ended_ = false;
   bool quit_ = false;

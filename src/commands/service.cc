@@ -7,19 +7,63 @@
 namespace tubed::commands {
 
 Service::Service(const Limits& limits, stats::Identity identity, stats::ProcessProbe process)
-    : engine_(limits),
+    : engine_(std::in_place, limits),
       now_(identity.started),
+      tick_time_(identity.started),
       tick_budget_(limits.work_per_turn),
       identity_(std::move(identity)),
-      process_(std::move(process)) {}
+      process_(std::move(process)) {
+  clear_command_counts();
+}
 
-void Service::begin_tick(Time now) {
-  now_ = std::max(now_, now);
-  if (engine_.next_deadlines().due(now_)) engine_.advance(now_, *this);
+void Service::clear_command_counts() {
+  std::ranges::copy(command_counts(), command_counts_.begin());
+}
+
+void Service::begin_tick(Time tick_time) {
+  if (test_hooks_ != nullptr) [[unlikely]]
+    return begin_test_tick(tick_time);
+  now_ = std::max(now_, tick_time);
+  tick_time_ = now_;
+  if (engine_->next_deadlines().due(now_)) engine_->advance(now_, *this);
+}
+
+void Service::begin_test_tick(Time tick_time) {
+  tick_time_ = std::max(tick_time_, tick_time);
+  now_ = test_hooks_->tick_began(tick_time_);
+  if (engine_->next_deadlines().due(now_)) engine_->advance(now_, *this);
+}
+
+void Service::replace_queue(Time now, const std::function<void(engine::Engine&)>& fill) {
+  const Limits limits = engine_->limits();
+  engine_.emplace(limits);
+  now_ = now;
+  tube_list_cache_ = TubeListCache();
+  clear_command_counts();
+  counters_ = stats::ServerCounters();
+  fill(*engine_);
+  // The same ids, although a new engine gives them in order.
+  for (std::size_t id = 0; id < conversations_.size(); ++id) engine_->open();
+  for (std::size_t id = conversations_.size(); id-- > 0;) {
+    if (conversations_[id] == nullptr) engine_->close(static_cast<SessionId>(id), now_, *this);
+  }
+  for (std::size_t id = 0; id < conversations_.size(); ++id) {
+    Conversation* conversation = conversations_[id];
+    if (conversation == nullptr) continue;
+    counters_.count(stats::Counter::connection);
+    if (conversation->restart()) notified_.push_back(static_cast<SessionId>(id));
+  }
+}
+
+void Service::unpark(SessionId session) {
+  Conversation* conversation = conversations_[session];
+  if (conversation == nullptr || !conversation->is_parked()) return;
+  conversation->unpark();
+  notified_.push_back(session);
 }
 
 void Service::set_limits(const Limits& limits, const ConversationLimits& conversation) {
-  engine_.set_limits(limits);
+  engine_->set_limits(limits);
   conversation_limits_ = conversation;
   tick_budget_.set_most(limits.work_per_turn);
 }
@@ -35,12 +79,12 @@ void Service::closed(SessionId session) {
 }
 
 stats::ServerState Service::server_state() const {
-  return {.limits = engine_.limits(),
+  return {.limits = engine_->limits(),
           .counters = counters_,
-          .commands = command_counts_,
+          .commands = std::span(command_counts_).first(kCommandCount),
           .identity = identity_,
           .process = process_,
-          .queue = engine_.info(),
+          .queue = engine_->info(),
           .log = log_->stats(),
           .cpu = process_.cpu_times(),
           .uptime = now_ - identity_.started,
@@ -49,10 +93,19 @@ stats::ServerState Service::server_state() const {
 }
 
 void Service::fact(const Fact& fact) {
+  if (test_hooks_ != nullptr) [[unlikely]]
+    return fact_in_test_mode(fact);
+  log_->fact(fact);
+}
+
+void Service::fact_in_test_mode(const Fact& fact) {
+  test_hooks_->fact(fact);
   log_->fact(fact);
 }
 
 void Service::notice(const engine::Notice& notice) {
+  if (test_hooks_ != nullptr) [[unlikely]]
+    test_hooks_->notice(notice);
   Conversation* conversation = conversations_[notice.session];
   TUBED_ASSERT(conversation != nullptr);
   if (conversation->answer(notice)) notified_.push_back(notice.session);

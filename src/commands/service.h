@@ -6,10 +6,15 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "commands/table.h"
+#include "commands/test_hooks.h"
 #include "commands/tick_budget.h"
 #include "commands/tube_list_cache.h"
 #include "engine/engine.h"
@@ -34,12 +39,21 @@ class Service final : public engine::Output {
  public:
   Service(const Limits& limits, stats::Identity identity, stats::ProcessProbe process);
 
-  // Begins a tick: now() does not change until the next tick. The engine does the work that is due.
-  void begin_tick(Time now);
+  // Begins a tick: now() and tick_time() do not change until the next tick. The engine does the
+  // work that is due. `tick_time`: by the monotonic clock.
+  void begin_tick(Time tick_time);
+  // The time of the queue: tick_time(), except in test mode.
   Time now() const { return now_; }
+  Time tick_time() const { return tick_time_; }
+  // When the engine has work to do, by the monotonic clock. O(1).
+  engine::Deadlines next_deadlines() const {
+    if (test_hooks_ != nullptr) [[unlikely]]
+      return test_hooks_->next_deadlines();
+    return engine_->next_deadlines();
+  }
 
-  engine::Engine& engine() { return engine_; }
-  const engine::Engine& engine() const { return engine_; }
+  engine::Engine& engine() { return *engine_; }
+  const engine::Engine& engine() const { return *engine_; }
 
   // Where facts go: a NullLog unless another log is set, which outlives the service.
   void set_log(FactLog& log) { log_ = &log; }
@@ -53,6 +67,22 @@ class Service final : public engine::Output {
   void set_draining(bool draining) { draining_ = draining; }
 
   TickBudget& tick_budget() { return tick_budget_; }
+
+  // Test mode. The hooks outlive the service.
+  void set_test_hooks(TestHooks& hooks) { test_hooks_ = &hooks; }
+  TestHooks* test_hooks() const { return test_hooks_; }
+  // Sets the time of the queue, which is not before the last deadline that was advanced to.
+  void set_now(Time now) { now_ = now; }
+  // Replaces the queue by a new one at the time `now`, which may be earlier, and sets all counters
+  // to zero. `fill` gives the new queue its jobs before its sessions are opened. Each conversation
+  // keeps its session, which uses and watches "default" and holds no job. A conversation that waits
+  // in a reserve begins to wait anew. O(jobs + sessions).
+  void replace_queue(Time now, const std::function<void(engine::Engine&)>& fill);
+  // The conversation of this session continues if its command has parked it.
+  void unpark(SessionId session);
+  Conversation& conversation(SessionId session) { return *conversations_[session]; }
+  // By session; null: no open session has this id.
+  std::span<Conversation* const> conversations() const { return conversations_; }
 
   // How many of `wanted` bytes the next read may bring: fewer if many clients wait, and fewer as
   // the stored input approaches input_memory. Above input_memory it is kLeastReadBytes. A
@@ -90,7 +120,7 @@ class Service final : public engine::Output {
   // Called by conversations.
   void opened(SessionId session, Conversation& conversation);
   void closed(SessionId session);
-  void count(const Command& command) { ++command_counts_[index_of(command)].count; }
+  void count(const Command& command) { ++command_counts_[command.counter].count; }
 
   stats::ServerCounters& counters() { return counters_; }
   // The values of the rows of stats and of the metrics at this moment. O(1).
@@ -100,15 +130,22 @@ class Service final : public engine::Output {
   void notice(const engine::Notice& notice) override;
 
  private:
+  // Not inlined, so that their callers stay short outside of test mode.
+  [[gnu::noinline]] void fact_in_test_mode(const Fact& fact);
+  [[gnu::noinline]] void begin_test_tick(Time tick_time);
+  void clear_command_counts();
+
   static constexpr std::uint64_t kLeastReadBytes = 2048;
   // One read may bring this fraction of the room in input_memory at most.
   static constexpr std::uint64_t kReadShare = 64;
   // Most commands are shorter.
   static constexpr std::uint64_t kReadBytesPerWork = 256;
 
-  engine::Engine engine_;
+  std::optional<engine::Engine> engine_;  // never empty
   ConversationLimits conversation_limits_;
   Time now_;
+  Time tick_time_;
+  TestHooks* test_hooks_ = nullptr;
   bool draining_ = false;
   NullLog null_log_;
   FactLog* log_ = &null_log_;
@@ -117,7 +154,8 @@ class Service final : public engine::Output {
   TickBudget tick_budget_;
   std::uint64_t input_bytes_ = 0;
   TubeListCache tube_list_cache_;
-  CommandCountTable command_counts_ = command_counts();
+  // One more than there are rows: nothing reports it, and rows of test mode count there.
+  std::array<stats::CommandCount, kCommandCount + 1> command_counts_;
   stats::ServerCounters counters_;
   stats::Identity identity_;
   stats::ProcessProbe process_;

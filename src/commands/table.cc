@@ -57,7 +57,7 @@ constexpr ReplyText kStatsTube[] = {kBlock, kNoTube};
 constexpr ReplyText kUsing[] = {{"USING <tube>", "The tube that puts go to."}};
 constexpr ReplyText kPause[] = {{"PAUSED", "The pause counts from now."}, kNoTube};
 
-constexpr std::array<Command, kCommandCount> kCommands = {
+constexpr std::array<Command, kCommandCount> kRows = {
     command_with_body<PutArguments, put, begin_put>(
         {"put", "Puts a job into the used tube; the body follows the line.", kPut, Access::produce,
          Concerns::used}),
@@ -134,6 +134,13 @@ constexpr std::array<Command, kCommandCount> kCommands = {
                                               false})),
 };
 
+// The rows, each with its place among the counters.
+constexpr std::array<Command, kCommandCount> kCommands = [] {
+  std::array<Command, kCommandCount> rows = kRows;
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].counter = static_cast<std::uint8_t>(i);
+  return rows;
+}();
+
 // An open-addressed table of the rows by name, worked out by the compiler.
 constexpr std::size_t kBuckets = 128;
 constexpr std::uint8_t kNoRow = 0xff;
@@ -191,13 +198,9 @@ const Command* find_command(std::string_view name) {
   return nullptr;
 }
 
-std::size_t index_of(const Command& command) {
-  return static_cast<std::size_t>(&command - kCommands.data());
-}
-
 CommandCountTable command_counts() {
   CommandCountTable counts;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
+  for (std::size_t i = 0; i < kCommands.size(); ++i) {
     counts[i] = {kCommands[i].name, kCommands[i].in_beanstalkd_stats};
   }
   return counts;

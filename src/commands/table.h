@@ -17,9 +17,6 @@ std::span<const Command, kCommandCount> command_table();
 // The row of the command with this name, or null. O(1).
 const Command* find_command(std::string_view name);
 
-// The place of a row in the table, which is also its place among the counters.
-std::size_t index_of(const Command& command);
-
 // One counter for each row, all of them zero.
 using CommandCountTable = std::array<stats::CommandCount, kCommandCount>;
 CommandCountTable command_counts();

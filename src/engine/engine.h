@@ -99,6 +99,8 @@ class Engine {
   // is the cost of its O(watched) part, including the watch list of a session that it served.
   std::uint64_t watches_walked() const { return watches_walked_; }
   std::string_view used_tube(SessionId session) const;
+  // True: the session waits in a reserve.
+  bool is_waiting(SessionId session) const { return sessions_.at(session).waiting; }
   bool holds_jobs(SessionId session) const { return !sessions_.at(session).held.empty(); }
   // Calls visit(std::string_view) for the name of each tube, in list order.
   template <class Visit>

@@ -65,6 +65,24 @@ bool ArgumentCursor::read(TubeName& value) {
   return is_tube_name(value.text);
 }
 
+bool ArgumentCursor::read(Word& value) {
+  value.text = rest_.substr(0, rest_.find(' '));
+  rest_.remove_prefix(value.text.size());
+  return !value.text.empty();
+}
+
+bool ArgumentCursor::read(TimeSpan& value) {
+  constexpr std::uint64_t kMost = (1ULL << 32) * 1000;
+  std::uint64_t number = 0;
+  skip_spaces(rest_);
+  if (!take_number(rest_, number)) return false;
+  const bool in_milliseconds = rest_.starts_with("ms");
+  if (in_milliseconds) rest_.remove_prefix(2);
+  if (number > (in_milliseconds ? kMost : kMost / 1000)) return false;
+  value.milliseconds = in_milliseconds ? number : number * 1000;
+  return at_field_end();
+}
+
 bool ArgumentCursor::read(SpacedTubeName& value) {
   skip_spaces(rest_);
   return read(static_cast<TubeName&>(value));

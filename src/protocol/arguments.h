@@ -24,6 +24,16 @@ struct TubeName {
 // The name of a tube that numbers follow: more than one space may precede it.
 struct SpacedTubeName : TubeName {};
 
+// A word without spaces. It refers to the line and is valid as long as the line is.
+struct Word {
+  std::string_view text;
+};
+
+// A time as whole seconds ("5") or milliseconds ("500ms").
+struct TimeSpan {
+  std::uint64_t milliseconds = 0;
+};
+
 // The announced length of a body, without its line end.
 struct BodySize {
   std::uint32_t bytes = 0;
@@ -49,6 +59,8 @@ class ArgumentCursor {
   bool read(BodySize& value) { return read(value.bytes); }
   bool read(TubeName& value);
   bool read(SpacedTubeName& value);
+  bool read(Word& value);
+  bool read(TimeSpan& value);
 
  private:
   bool at_field_end() const { return rest_.empty() || rest_.front() == ' '; }
@@ -103,6 +115,12 @@ constexpr std::string_view describe(const Seconds*) {
 }
 constexpr std::string_view describe(const BodySize*) {
   return "bytes, integer < 2^32";
+}
+constexpr std::string_view describe(const Word*) {
+  return "word";
+}
+constexpr std::string_view describe(const TimeSpan*) {
+  return "seconds, or milliseconds with ms, up to 2^32 s";
 }
 constexpr std::string_view describe(const TubeName*) {
   return "tube name, 1 to 200 bytes";

@@ -23,6 +23,7 @@ inline constexpr std::string_view kDeadlineSoon = "DEADLINE_SOON";
 inline constexpr std::string_view kDeleted = "DELETED";
 inline constexpr std::string_view kDraining = "DRAINING";
 inline constexpr std::string_view kExpectedCrlf = "EXPECTED_CRLF";
+inline constexpr std::string_view kInternalError = "INTERNAL_ERROR";
 inline constexpr std::string_view kJobTooBig = "JOB_TOO_BIG";
 inline constexpr std::string_view kKicked = "KICKED";
 inline constexpr std::string_view kNotFound = "NOT_FOUND";

@@ -45,7 +45,7 @@ HttpResponse AdminHttp::metrics() {
 
 void AdminHttp::on_http_error(const std::string& reason) {
   host_.begin_tick();
-  log_.limited(os::Log::Level::error, service_.now(), "cannot take HTTP connections",
+  log_.limited(os::Log::Level::error, service_.tick_time(), "cannot take HTTP connections",
                {{"reason", reason}});
 }
 

@@ -13,9 +13,9 @@ Client& Clients::add(std::unique_ptr<loop::Channel> channel, ClientHost& host) {
   auto client = std::make_unique<Client>(std::move(channel), service_, host,
                                          std::span(read_buffer_.get(), kReadBufferBytes));
   const SessionId session = client->session();
-  log_.limited(Log::Level::debug, service_.now(), "connected",
+  log_.limited(Log::Level::debug, service_.tick_time(), "connected",
                {{"session", std::uint64_t{session}}});
-  timeouts_.add(*client, service_.now());
+  timeouts_.add(*client, service_.tick_time());
   if (session >= clients_.size()) clients_.resize(session + 1);
   clients_[session] = std::move(client);
   ++count_;
@@ -24,7 +24,7 @@ Client& Clients::add(std::unique_ptr<loop::Channel> channel, ClientHost& host) {
 
 void Clients::close(Client& client, std::string_view reason) {
   const SessionId session = client.session();
-  log_.limited(Log::Level::debug, service_.now(), "closed",
+  log_.limited(Log::Level::debug, service_.tick_time(), "closed",
                {{"session", std::uint64_t{session}}, {"reason", reason}});
   timeouts_.remove(client);
   count_output(client, 0);
@@ -54,7 +54,7 @@ bool Clients::finish_last() {
 }
 
 void Clients::close_overdue(bool held) {
-  const Time now = service_.now();
+  const Time now = service_.tick_time();
   if (held) timeouts_.restart_input(now);
   for (const auto& [client, reason] : timeouts_.overdue(now)) {
     const bool idle = reason == ClientTimeouts::Reason::idle;
@@ -75,7 +75,7 @@ bool Clients::close_slowest() {
     Client* slowest = timeouts_.slowest_reader();
     if (slowest == nullptr) break;
     closed = true;
-    log_.limited(Log::Level::warning, service_.now(), "closing a client",
+    log_.limited(Log::Level::warning, service_.tick_time(), "closing a client",
                  {{"reason", "limits.output_memory"}});
     service_.counters().count(stats::Counter::client_output_memory);
     close(*slowest, "output");

@@ -189,10 +189,10 @@ void JournalOwner::report_failure(const std::string& reason) {
 
 void JournalOwner::report_full(bool full, const std::string& reason) {
   if (full) {
-    log_.limited(Log::Level::warning, service_.now(), "no room for the journal: puts are refused",
-                 {{"reason", reason}});
+    log_.limited(Log::Level::warning, service_.tick_time(),
+                 "no room for the journal: puts are refused", {{"reason", reason}});
   } else {
-    log_.limited(Log::Level::info, service_.now(), "room for the journal again");
+    log_.limited(Log::Level::info, service_.tick_time(), "room for the journal again");
   }
 }
 

@@ -45,7 +45,7 @@ void Lifecycle::drain(bool draining) {
   if (service_.draining() != draining) {
     service_.set_draining(draining);
     scheduler_.set_winding_down(draining);
-    draining_since_ = service_.now();
+    draining_since_ = service_.tick_time();
     limit_drain();
   }
   notifier_.refresh();
@@ -55,7 +55,7 @@ void Lifecycle::limit_drain() {
   drain_timer_.disarm();
   const bool ends = service_.draining() && settings_.drain_exit != DrainExit::never;
   if (ends && settings_.drain_timeout > Duration::zero()) {
-    drain_timer_.arm(draining_since_ + settings_.drain_timeout - service_.now());
+    drain_timer_.arm(draining_since_ + settings_.drain_timeout - service_.tick_time());
   }
 }
 
@@ -149,7 +149,7 @@ void Lifecycle::stop_now(std::string_view reason) {
 
 // Steps 4 and 5: no client is left, so every job that was reserved goes back to its tube.
 void Lifecycle::close_log() {
-  while (service_.engine().next_deadlines().closing) service_.begin_tick(service_.now());
+  while (service_.engine().next_deadlines().closing) service_.begin_tick(service_.tick_time());
   phase_ = Phase::closing;
   scheduler_.freeze();
   notifier_.refresh();

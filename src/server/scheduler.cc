@@ -25,7 +25,7 @@ void Scheduler::begin_tick() {
 }
 
 void Scheduler::mark_dirty(Client& client) {
-  clients_.timeouts().touch(client, service_.now());
+  clients_.timeouts().touch(client, service_.tick_time());
   charge(client);
   dirty_.add(client);
 }
@@ -72,7 +72,7 @@ void Scheduler::serve_clients() {
       for (const SessionId session : notified_) {
         Client* client = clients_.find(session);
         if (client == nullptr) continue;
-        clients_.timeouts().touch(*client, service_.now());
+        clients_.timeouts().touch(*client, service_.tick_time());
         serve(*client);
       }
       dirty_.take_all(clients_, [this](Client& client) { serve(client); });
@@ -84,7 +84,7 @@ void Scheduler::serve_clients() {
 void Scheduler::serve(Client& client) {
   const bool wrote = client.write(service_.log());
   if (client.done()) return clients_.close(client, "done");
-  clients_.timeouts().update(client, wrote, client.take_received(), service_.now());
+  clients_.timeouts().update(client, wrote, client.take_received(), service_.tick_time());
   clients_.count_output(client, client.conversation().replies().size());
   if (client.conversation().waits_for_log()) {
     congested_.add(client);
@@ -105,7 +105,7 @@ bool Scheduler::input_must_wait() const {
 void Scheduler::hold_input(bool hold) {
   const bool held = std::exchange(input_held_, hold);
   if (hold) return;
-  if (held) clients_.timeouts().restart_input(service_.now());
+  if (held) clients_.timeouts().restart_input(service_.tick_time());
   held_.take_all(clients_, [](Client& client) { client.update_interest(); });
 }
 
@@ -146,7 +146,7 @@ void Scheduler::log_advanced() {
 
 Time Scheduler::log_time() {
   begin_tick();
-  return frozen_ ? os::monotonic_now() : service_.now();
+  return frozen_ ? os::monotonic_now() : service_.tick_time();
 }
 
 void Scheduler::close_overdue() {
@@ -156,8 +156,8 @@ void Scheduler::close_overdue() {
 
 void Scheduler::arm_timers() {
   if (frozen_) return timers_.log.arm(service_.log().next_deadline(), os::monotonic_now());
-  const Time now = service_.now();
-  timers_.arm(service_.engine().next_deadlines(), now);
+  const Time now = service_.tick_time();
+  timers_.arm(service_.next_deadlines(), now);
   timers_.clients.arm(clients_.timeouts().next_deadline(), now);
   timers_.log.arm(service_.log().next_deadline(), now);
 }

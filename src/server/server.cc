@@ -89,7 +89,7 @@ bool Server::admits_connection() {
   scheduler_.begin_tick();
   if (clients_.count() < settings_.connections) return true;
   service_.counters().count(stats::Counter::refused_connection);
-  log_.limited(Log::Level::warning, service_.now(), "connection refused",
+  log_.limited(Log::Level::warning, service_.tick_time(), "connection refused",
                {{"limits.connections", std::uint64_t{settings_.connections}}});
   return false;
 }
@@ -102,7 +102,7 @@ void Server::on_connection(std::unique_ptr<loop::Channel> channel, const loop::L
 void Server::on_accept_error(const std::string& reason, std::uint64_t refused) {
   scheduler_.begin_tick();
   service_.counters().count(stats::Counter::refused_connection, refused);
-  log_.limited(Log::Level::error, service_.now(), "cannot take connections",
+  log_.limited(Log::Level::error, service_.tick_time(), "cannot take connections",
                {{"reason", reason}, {"refused", refused}});
 }
 
@@ -110,7 +110,7 @@ void Server::tick_ended() {
   heap_.update(service_.engine().memory_bytes());
   // Only the metrics show how long ticks take, and reading the clock costs something in each.
   if (admin_http_.is_listening())
-    service_.counters().add_tick(os::monotonic_now() - service_.now());
+    service_.counters().add_tick(os::monotonic_now() - service_.tick_time());
 }
 
 std::string_view Server::unready() const {

@@ -1,0 +1,63 @@
+// EventLog: what has happened to jobs since the last reset, in order, for test-events and
+// test-await.
+//
+// An event is a word and its details: "put 7 mails", "reserve 7 c3", "timeout 7". The log keeps the
+// last kKept events and the number of all events of each word.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tubed::test_mode {
+
+enum class Event : std::uint8_t {
+  put,
+  reserve,
+  erase,  // "delete"
+  release,
+  bury,
+  touch,
+  kick,
+  timeout,
+  disconnect,
+  pause,
+  timed_out,
+  deadline_soon,
+};
+inline constexpr std::array<std::string_view, 12> kEventWords = {
+    "put",  "reserve", "delete",     "release", "bury",      "touch",
+    "kick", "timeout", "disconnect", "pause",   "timed-out", "deadline-soon"};
+
+// No value: there is no such word.
+std::optional<Event> event_named(std::string_view word);
+
+class EventLog {
+ public:
+  static constexpr std::size_t kKept = 10'000;
+
+  void add(Event event, std::string_view details);
+  void clear();
+
+  // How many events of this word have happened. O(1).
+  std::uint64_t count(Event event) const { return counts_[static_cast<std::size_t>(event)]; }
+  // Calls visit(number, text) for up to `limit` events that are kept, from number `from` on. The
+  // first event has the number 1. O(events visited).
+  template <class Visit>
+  void visit(std::uint64_t from, std::uint64_t limit, const Visit& visit) const {
+    std::uint64_t number = from < first_ ? first_ : from;
+    for (; limit > 0 && number - first_ < kept_.size(); ++number, --limit) {
+      visit(number, kept_[number - first_]);
+    }
+  }
+
+ private:
+  std::deque<std::string> kept_;
+  std::uint64_t first_ = 1;  // the number of the first event that is kept
+  std::array<std::uint64_t, kEventWords.size()> counts_{};
+};
+
+}  // namespace tubed::test_mode

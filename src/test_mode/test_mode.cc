@@ -1,0 +1,343 @@
+// The time of the queue moves in two ways. A test verb sets it (advance()), or, with an automatic
+// clock, a tick begins while every client waits in a reserve: tick_began() then moves the clock to
+// the next deadline, and next_deadlines() has asked the server for that tick.
+//
+// An event has one of three origins. Facts of the engine: a put, a deletion, a pause, and all that
+// brings a job to rest; the row that runs at that moment says which of these it is, and without a
+// row the job's count of timeouts does. Notices: a wait has ended. Answers of observed rows: a
+// reserve that was answered at once, and a touch.
+#include "test_mode/test_mode.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/overloaded.h"
+#include "commands/conversation.h"
+#include "commands/handlers.h"
+#include "engine/replay.h"
+#include "test_mode/table.h"
+
+namespace tubed::test_mode {
+
+using commands::ArgumentStorage;
+using commands::BodyPlan;
+using commands::Command;
+using commands::Context;
+using commands::Conversation;
+using commands::Operation;
+using commands::TestOperation;
+using engine::Deadlines;
+using protocol::Answer;
+using protocol::Status;
+namespace word = protocol::word;
+
+namespace {
+
+// The clock goes this far from its beginning at most, so that no deadline overflows.
+constexpr std::chrono::seconds kLongestTime{1LL << 32};
+// Deadlines that one slice of an advance passes.
+constexpr int kDeadlinesPerSlice = 1000;
+
+Time first_of(const Deadlines& next) {
+  return std::min({next.delay, next.ttr, next.pause});
+}
+
+// Passes each fact to a function.
+class EachFact final : public FactSink {
+ public:
+  explicit EachFact(std::function<void(const Fact&)> visit) : visit_(std::move(visit)) {}
+  void fact(const Fact& fact) override { visit_(fact); }
+
+ private:
+  std::function<void(const Fact&)> visit_;
+};
+
+std::string connection_name(SessionId session) {
+  return fmt::format("c{}", session);
+}
+
+}  // namespace
+
+TestMode::TestMode(commands::Service& service, ClockMode mode, std::function<void()> end_drain)
+    : service_(service), clock_(mode, service.now()), end_drain_(std::move(end_drain)) {
+  service.set_test_hooks(*this);
+}
+
+void TestMode::recovered() {
+  EachFact learn([this](const Fact& fact) {
+    const auto* added = std::get_if<Added>(&fact);
+    if (added != nullptr) learn_timeouts(added->id, added->counters.timeouts);
+  });
+  service_.engine().visit_durable(service_.now(), learn);
+}
+
+const Command* TestMode::command_for(std::string_view word, const Command* command) {
+  if (command != nullptr) return observed(*command);
+  const auto found = std::ranges::find(verb_table(), word, &Command::name);
+  return found == verb_table().end() ? nullptr : &*found;
+}
+
+// --- Time
+
+Time TestMode::tick_began(Time tick) {
+  continue_awaiting(tick);
+  if (clock_.mode() == ClockMode::automatic && every_client_waits()) {
+    if (const auto next = next_deadline()) clock_.set(std::max(*next, service_.now()), tick);
+  }
+  return clock_.at(tick);
+}
+
+Deadlines TestMode::next_deadlines() const {
+  const Time tick = service_.tick_time();
+  Deadlines next = service_.engine().next_deadlines();
+  if (clock_.mode() == ClockMode::automatic && next_deadline() && every_client_waits()) {
+    next.delay = tick;
+    return next;
+  }
+  for (Time* deadline : {&next.delay, &next.ttr, &next.pause}) {
+    *deadline = clock_.tick_of(*deadline, tick);
+  }
+  for (const Awaiting& one : awaiting_) next.delay = std::min(next.delay, one.until);
+  return next;
+}
+
+// True if at least one client waits in a reserve, and all others do, but for the control
+// connection.
+bool TestMode::every_client_waits() const {
+  const engine::EngineInfo info = service_.engine().info();
+  const bool control_is_busy = control_ && !service_.engine().is_waiting(*control_);
+  return info.waiting > 0 && info.waiting + (control_is_busy ? 1 : 0) == info.sessions;
+}
+
+std::optional<Time> TestMode::time_after(Duration duration) const {
+  const Time until = service_.now() + duration;
+  if (until - clock_.begin() > kLongestTime) return std::nullopt;
+  return until;
+}
+
+std::optional<Time> TestMode::next_deadline() const {
+  const Time next = first_of(service_.engine().next_deadlines());
+  if (next == kNever) return std::nullopt;
+  return next;
+}
+
+void TestMode::set_now(Time now) {
+  clock_.set(now, service_.tick_time());
+  service_.set_now(now);
+}
+
+// Every other client has done what it can, and what it did is durable.
+bool TestMode::is_settled(SessionId session) const {
+  const auto has_work = [&](const Conversation* one) {
+    return one != nullptr && one->session() != session && one->can_resume() &&
+           !one->is_in_test_operation();
+  };
+  return !service_.has_notified() && std::ranges::none_of(service_.conversations(), has_work) &&
+         service_.log().durable() == service_.log().appended();
+}
+
+Answer TestMode::advance(SessionId session, Time until) {
+  for (int passed = 0; passed < kDeadlinesPerSlice; ++passed) {
+    if (!is_settled(session)) return protocol::Unfinished{};
+    engine::Engine& engine = service_.engine();
+    const Deadlines next = engine.next_deadlines();
+    const Time first = first_of(next);
+    if (!next.closing && first > until) {
+      set_now(std::max(until, service_.now()));
+      return protocol::Number{"ADVANCED", clock_.milliseconds(service_.now())};
+    }
+    if (!next.closing) set_now(std::max(first, service_.now()));
+    engine.advance(service_.now(), service_);
+  }
+  return protocol::Unfinished{};
+}
+
+Answer TestMode::show_clock() {
+  const auto next = next_deadline();
+  clock_text_ = fmt::format("{} {}", clock_.milliseconds(service_.now()),
+                            next ? clock_.milliseconds(*next) : 0);
+  return protocol::Name{"CLOCK", clock_text_};
+}
+
+// --- State
+
+void TestMode::reset() {
+  replace_queue(clock_.begin(), nullptr);
+}
+
+bool TestMode::take_snapshot(std::string_view name, std::uint64_t& jobs) {
+  if (!snapshots_.contains(name) && snapshots_.size() >= kMostSnapshots) return false;
+  Snapshot snapshot(service_.engine(), service_.now());
+  jobs = snapshot.jobs();
+  snapshots_.erase(std::string(name));
+  snapshots_.try_emplace(std::string(name), std::move(snapshot));
+  return true;
+}
+
+std::optional<std::uint64_t> TestMode::restore(std::string_view name) {
+  const auto found = snapshots_.find(name);
+  if (found == snapshots_.end()) return std::nullopt;
+  replace_queue(found->second.now(), &found->second);
+  return found->second.jobs();
+}
+
+// A journal gets the facts that lead from the old queue to the new queue.
+void TestMode::replace_queue(Time now, const Snapshot* snapshot) {
+  FactLog& log = service_.log();
+  if (log.stats().on_disk) {
+    EachFact undo([&log](const Fact& fact) {
+      if (const auto* added = std::get_if<Added>(&fact)) log.fact(Removed{added->id});
+      if (const auto* paused = std::get_if<Paused>(&fact)) {
+        log.fact(Paused{.tube = paused->tube, .duration = {}, .until = {}});
+      }
+    });
+    service_.engine().visit_durable(service_.now(), undo);
+    if (snapshot != nullptr) snapshot->visit(log);
+  }
+  if (service_.draining()) end_drain_();
+  events_.clear();
+  faults_.clear();
+  timeouts_.clear();
+  awaiting_.clear();
+  clock_.set(now, service_.tick_time());
+  service_.replace_queue(now, [&](engine::Engine& engine) {
+    engine::Replay replay(engine, now);
+    if (snapshot != nullptr) snapshot->visit(replay);
+  });
+  recovered();
+}
+
+void TestMode::learn_timeouts(JobId id, std::uint32_t timeouts) {
+  if (timeouts > 0) timeouts_[id] = timeouts;
+}
+
+// --- Events
+
+void TestMode::add_event(Event event, std::string_view details) {
+  events_.add(event, details);
+  for (const Awaiting& one : awaiting_) service_.unpark(one.session);
+  awaiting_.clear();
+}
+
+void TestMode::fact(const Fact& fact) {
+  std::visit(Overloaded{[&](const Added& added) {
+                          learn_timeouts(added.id, added.counters.timeouts);
+                          add_event(Event::put, fmt::format("{} {}", added.id, added.tube));
+                        },
+                        [&](const Placed& place) { placed(place); },
+                        [&](const Removed& removed) {
+                          timeouts_.erase(removed.id);
+                          add_event(Event::erase, fmt::format("{}", removed.id));
+                        },
+                        [&](const Paused& paused) {
+                          add_event(Event::pause,
+                                    fmt::format("{} {}", paused.tube, paused.duration.count));
+                        }},
+             fact);
+}
+
+void TestMode::placed(const Placed& placed) {
+  Event event = Event::disconnect;
+  if (running_ == nullptr) {
+    const auto known = timeouts_.find(placed.id);
+    const std::uint32_t before = known == timeouts_.end() ? 0 : known->second;
+    if (placed.counters.timeouts > before) event = Event::timeout;
+  } else if (running_->name.starts_with(kEventWords[static_cast<std::size_t>(Event::kick)])) {
+    event = Event::kick;
+  } else {
+    event = event_named(running_->name).value_or(Event::disconnect);
+  }
+  learn_timeouts(placed.id, placed.counters.timeouts);
+  add_event(event, fmt::format("{}", placed.id));
+}
+
+void TestMode::notice(const engine::Notice& notice) {
+  const std::string name = connection_name(notice.session);
+  switch (notice.kind) {
+    case engine::Notice::Kind::reserved:
+      return add_event(Event::reserve, fmt::format("{} {}", notice.job, name));
+    case engine::Notice::Kind::timed_out:
+      return add_event(Event::timed_out, name);
+    case engine::Notice::Kind::deadline_soon:
+      return add_event(Event::deadline_soon, name);
+  }
+}
+
+// The events of which no fact and no notice is emitted.
+void TestMode::record(const Command& row, SessionId session, const ArgumentStorage& storage,
+                      const Answer& answer) {
+  const std::string name = connection_name(session);
+  const auto* status = std::get_if<Status>(&answer);
+  if (row.name.starts_with(kEventWords[static_cast<std::size_t>(Event::reserve)])) {
+    if (const auto* job = std::get_if<protocol::JobAnswer>(&answer)) {
+      add_event(Event::reserve, fmt::format("{} {}", job->id, name));
+    } else if (status != nullptr && status->word == word::kTimedOut) {
+      add_event(Event::timed_out, name);
+    } else if (status != nullptr && status->word == word::kDeadlineSoon) {
+      add_event(Event::deadline_soon, name);
+    }
+  } else if (status != nullptr && status->word == word::kTouched) {
+    const auto& job = commands::detail::arguments_in<commands::JobArguments>(storage);
+    add_event(Event::touch, fmt::format("{} {}", job.id, name));
+  }
+}
+
+// --- Commands
+
+Answer TestMode::run(const Command& row, Context& context, const ArgumentStorage& storage,
+                     Operation& operation) {
+  if (std::holds_alternative<TestOperation>(operation)) {
+    // It hung until a reset, or until its client gave up.
+    if (context.peer_is_gone) return protocol::Close{};
+    return Status{word::kInternalError};
+  }
+  if (!commands::in_progress(operation) && context.session != control_) {
+    if (const auto fault = faults_.take(row.name)) return meet(*fault, context, operation);
+  }
+  running_ = &row;
+  const Answer answer = row.run(context, storage, operation);
+  running_ = nullptr;
+  record(row, context.session, storage, answer);
+  return answer;
+}
+
+// A fault that is an error word is decided before the body arrives, as in a server that refuses it.
+BodyPlan TestMode::begin_body(const Command& row, Context& context,
+                              const ArgumentStorage& storage) {
+  BodyPlan plan = row.begin_body(context, storage);
+  if (context.session == control_) return plan;
+  const auto fault = faults_.peek(row.name);
+  if (!fault || fault->kind != Faults::Kind::reply) return plan;
+  faults_.take(row.name);
+  if (plan.kind == BodyPlan::Kind::accept) service_.engine().return_memory(plan.bytes);
+  context.body = Bytes();
+  return {BodyPlan::Kind::discard, plan.bytes, {fault->word}};
+}
+
+Answer TestMode::meet(const Faults::Fault& fault, Context& context, Operation& operation) {
+  if (context.body) service_.engine().return_memory(context.body.size());
+  if (fault.kind == Faults::Kind::reply) return Status{fault.word};
+  if (fault.kind == Faults::Kind::close) return protocol::Close{};
+  operation = TestOperation{};
+  service_.conversation(context.session).park();
+  return protocol::Unfinished{};
+}
+
+Answer TestMode::await(Context& context, Event event, std::uint64_t count, Time until) {
+  if (events_.count(event) >= count) return protocol::Number{"AWAITED", events_.count(event)};
+  if (context.peer_is_gone || until <= service_.tick_time()) return Status{word::kTimedOut};
+  awaiting_.push_back({context.session, until});
+  service_.conversation(context.session).park();
+  return protocol::Unfinished{};
+}
+
+void TestMode::continue_awaiting(Time tick) {
+  std::erase_if(awaiting_, [&](const Awaiting& one) {
+    if (one.until > tick) return false;
+    service_.unpark(one.session);
+    return true;
+  });
+}
+
+}  // namespace tubed::test_mode

@@ -1,0 +1,114 @@
+// TestMode: what a server for test suites has beside its queue: a clock that is moved by command,
+// events, faults and snapshots.
+//
+// The queue is the same as in any other server. The service calls TestMode at these places:
+//
+// - command_for() gives each line its row: a test verb, or an observed row of the command table
+//   (test_mode/table.h), whose functions call run() and begin_body().
+// - tick_began() gives the time of the queue, and next_deadlines() the timers of the server.
+// - fact() and notice() record what happened without a command.
+//
+// A command that moves the clock goes from deadline to deadline. After each deadline that has woken
+// a client it answers Unfinished, and it goes on when every client has done what it can: so a
+// client's pipelined commands run at the time at which it was woken, and its replies are sent
+// before the reply to the command.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "commands/service.h"
+#include "commands/test_hooks.h"
+#include "test_mode/clock.h"
+#include "test_mode/events.h"
+#include "test_mode/faults.h"
+#include "test_mode/snapshot.h"
+
+namespace tubed::test_mode {
+
+class TestMode final : public commands::TestHooks {
+ public:
+  // The clock begins at service.now(). `end_drain` ends drain mode. `service` outlives it and calls
+  // it from now on.
+  TestMode(commands::Service& service, ClockMode mode, std::function<void()> end_drain);
+
+  // The test mode of the server that runs this command. Precondition: it has one.
+  static TestMode& of(commands::Context& context) {
+    return static_cast<TestMode&>(*context.service.test_hooks());
+  }
+
+  // The session of the control connection, which no fault meets and for which the automatic clock
+  // does not wait.
+  void set_control(SessionId session) { control_ = session; }
+  // The queue has jobs already, restored from a journal.
+  void recovered();
+
+  const commands::Command* command_for(std::string_view word,
+                                       const commands::Command* command) override;
+  Time tick_began(Time tick) override;
+  engine::Deadlines next_deadlines() const override;
+  void fact(const Fact& fact) override;
+  void notice(const engine::Notice& notice) override;
+
+  // The functions of an observed row.
+  protocol::Answer run(const commands::Command& row, commands::Context& context,
+                       const commands::ArgumentStorage& storage, commands::Operation& operation);
+  commands::BodyPlan begin_body(const commands::Command& row, commands::Context& context,
+                                const commands::ArgumentStorage& storage);
+
+  // The test verbs; what each does is in its row.
+  std::optional<Time> time_after(Duration duration) const;  // no value: out of range
+  std::optional<Time> next_deadline() const;                // no value: none
+  protocol::Answer advance(SessionId session, Time until);
+  protocol::Answer show_clock();
+  void reset();
+  bool take_snapshot(std::string_view name, std::uint64_t& jobs);
+  std::optional<std::uint64_t> restore(std::string_view name);
+  protocol::Answer await(commands::Context& context, Event event, std::uint64_t count, Time until);
+  EventLog& events() { return events_; }
+  Faults& faults() { return faults_; }
+  const Clock& queue_clock() const { return clock_; }
+
+ private:
+  static constexpr std::size_t kMostSnapshots = 100;
+
+  // A command that waits for an event until a time of the monotonic clock.
+  struct Awaiting {
+    SessionId session;
+    Time until;
+  };
+
+  bool every_client_waits() const;
+  bool is_settled(SessionId session) const;
+  void set_now(Time now);
+  void replace_queue(Time now, const Snapshot* snapshot);
+  void learn_timeouts(JobId id, std::uint32_t timeouts);
+  void add_event(Event event, std::string_view details);
+  void record(const commands::Command& row, SessionId session,
+              const commands::ArgumentStorage& storage, const protocol::Answer& answer);
+  void placed(const Placed& placed);
+  protocol::Answer meet(const Faults::Fault& fault, commands::Context& context,
+                        commands::Operation& operation);
+  void continue_awaiting(Time tick);
+
+  commands::Service& service_;
+  Clock clock_;
+  EventLog events_;
+  Faults faults_;
+  std::map<std::string, Snapshot, std::less<>> snapshots_;
+  std::optional<SessionId> control_;
+  std::vector<Awaiting> awaiting_;
+  // Timeouts of the jobs that have any, to tell the end of a TTR from the end of a connection.
+  std::unordered_map<JobId, std::uint32_t> timeouts_;
+  const commands::Command* running_ = nullptr;  // the row of the command table that runs now
+  std::function<void()> end_drain_;
+  std::string clock_text_;
+};
+
+}  // namespace tubed::test_mode

@@ -1,0 +1,110 @@
+// The handlers of the test verbs. A verb that moves the clock or waits keeps in its Operation until
+// when, and is run again until TestMode has its answer.
+#include "test_mode/verbs.h"
+
+#include <fmt/format.h>
+
+#include "commands/table.h"
+#include "protocol/yaml.h"
+#include "test_mode/test_mode.h"
+
+namespace tubed::test_mode {
+
+using commands::BodyPlan;
+using commands::TestOperation;
+using protocol::Number;
+using protocol::Status;
+namespace word = protocol::word;
+
+namespace {
+
+constexpr std::uint32_t kMostLoadBytes = 64U << 20;
+
+Answer go_on(Context& context, const Operation& operation) {
+  return TestMode::of(context).advance(context.session, std::get<TestOperation>(operation).until);
+}
+
+Time tick_after(Context& context, std::uint64_t milliseconds) {
+  return context.service.tick_time() + std::chrono::milliseconds(milliseconds);
+}
+
+}  // namespace
+
+Answer advance(Context& context, Operation& operation, const AdvanceArguments& arguments) {
+  if (!commands::in_progress(operation)) {
+    const auto until =
+        TestMode::of(context).time_after(std::chrono::milliseconds(arguments.time.milliseconds));
+    if (!until) return Status{word::kBadFormat};
+    operation = TestOperation{.until = *until};
+  }
+  return go_on(context, operation);
+}
+
+Answer next(Context& context, Operation& operation, const NoArguments&) {
+  if (!commands::in_progress(operation)) {
+    const auto until = TestMode::of(context).next_deadline();
+    if (!until) return Status{word::kNotFound};
+    operation = TestOperation{.until = *until};
+  }
+  return go_on(context, operation);
+}
+
+Answer clock(Context& context, const NoArguments&) {
+  return TestMode::of(context).show_clock();
+}
+
+Answer reset(Context& context, const NoArguments&) {
+  TestMode::of(context).reset();
+  return Status{"RESET"};
+}
+
+Answer snapshot(Context& context, const NameArguments& arguments) {
+  std::uint64_t jobs = 0;
+  if (!TestMode::of(context).take_snapshot(arguments.name.text, jobs)) {
+    return Status{word::kOutOfMemory};
+  }
+  return Number{"SNAPSHOT", jobs};
+}
+
+Answer restore(Context& context, const NameArguments& arguments) {
+  const auto jobs = TestMode::of(context).restore(arguments.name.text);
+  if (!jobs) return Status{word::kNotFound};
+  return Number{"RESTORED", *jobs};
+}
+
+Answer events(Context& context, const EventsArguments& arguments) {
+  protocol::YamlBlock block;
+  TestMode::of(context).events().visit(arguments.from, arguments.limit,
+                                       [&](std::uint64_t number, const std::string& text) {
+                                         block.item(fmt::format("{} {}", number, text));
+                                       });
+  return protocol::TextBlock{std::move(block).take()};
+}
+
+Answer await(Context& context, Operation& operation, const AwaitArguments& arguments) {
+  if (!commands::in_progress(operation)) {
+    const auto event = event_named(arguments.event.text);
+    if (!event) return Status{word::kBadFormat};
+    operation = TestOperation{.until = tick_after(context, arguments.milliseconds),
+                              .event = static_cast<std::uint8_t>(*event)};
+  }
+  const auto& waiting = std::get<TestOperation>(operation);
+  return TestMode::of(context).await(context, static_cast<Event>(waiting.event), arguments.count,
+                                     waiting.until);
+}
+
+Answer fault(Context& context, const FaultArguments& arguments) {
+  Faults& faults = TestMode::of(context).faults();
+  const std::string_view verb = arguments.verb.text;
+  if (arguments.reply.text.empty()) {
+    faults.clear();
+    return Status{"FAULT_SET"};
+  }
+  const auto fault = Faults::named(arguments.reply.text);
+  const bool known = verb == Faults::kAny || commands::find_command(verb) != nullptr;
+  if (!fault || !known) return Status{word::kBadFormat};
+  if (!faults.add(verb, arguments.count, *fault)) return Status{word::kOutOfMemory};
+  return Status{"FAULT_SET"};
+}
+
+}  // namespace tubed::test_mode
