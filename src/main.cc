@@ -3,6 +3,7 @@
 // The order of serve() matters: the listeners and the pid file are opened before the user changes,
 // as ports and directories may need root; the journal is recovered after it, as its files belong to
 // that user. The exit codes are in server/exit_codes.h and config/command_line.h.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <span>
@@ -48,13 +49,23 @@ void warn_of_few_descriptors(os::Log& log, const Settings& settings) {
   }
 }
 
+// Whether no other machine can connect to it.
+bool is_local(const os::InheritedSocket& inherited) {
+  const auto address = parse_listen(os::local_address(inherited.socket));
+  return inherited.is_unix || (address && is_local(*address));
+}
+
 int serve(const CommandLine& line, const Settings& settings) {
   os::exit_when_out_of_memory();
   auto inherited = os::inherited_sockets();
   if (!inherited) return fail(server::kExitCannotListen, inherited.error().message);
+  if (line.test_mode && !std::ranges::all_of(*inherited, [](auto& one) { return is_local(one); })) {
+    return fail(kExitConfig, "in test mode inherited sockets are loopback or unix");
+  }
   os::Log log;
   loop::Loop loop;
-  server::Server server(loop, log, settings, [&line] { return load_settings(line); });
+  server::Server server(
+      loop, log, settings, [&line] { return load_settings(line); }, line.test_mode);
   for (const std::string& warning : line.warnings) log.warning(warning);
   warn_of_few_descriptors(log, settings);
   if (auto listening = server.listen(std::move(*inherited)); !listening) {
@@ -75,6 +86,9 @@ int serve(const CommandLine& line, const Settings& settings) {
     return fail(server::kExitJournal, recovered.error().message);
   }
   os::trim_heap();  // that recovery used
+  if (auto begun = server.begin_test_mode(); !begun) {
+    return fail(kExitConfig, begun.error().message);
+  }
   // After a disk failure the disk may never answer: exit without waiting for the thread pool.
   if (!server.run()) os::exit_now(server::kExitJournalFailed);
   loop::ignore_signals_until_exit({SIGHUP, SIGUSR1, SIGUSR2, SIGTERM, SIGINT});

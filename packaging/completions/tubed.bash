@@ -12,7 +12,7 @@ _tubed() {
   fi
   COMPREPLY=()
   case $previous in
-    --config | --pid-file)
+    --config | --address-file | --preload | --pid-file)
       compopt -o filenames
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       ;;
@@ -75,6 +75,10 @@ _tubed() {
         --salvage
         --backup
         --drain
+        --test-mode
+        --no-stdin
+        --address-file
+        --preload
         -h --help
         -v --version
         -l --listen

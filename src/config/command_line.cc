@@ -9,6 +9,8 @@
 //    command line, so that the last flag of a setting takes effect. A bad value ends with exit code
 //    78, also where a later flag replaces it.
 // 5. missing_setting() refuses a task whose journal is given neither by a flag nor by a file.
+// 6. take_test_mode() handles --test-mode and the flags that need it, and refuses those that it
+//    excludes.
 #include "config/command_line.h"
 
 #include <algorithm>
@@ -126,6 +128,57 @@ std::optional<Exit> take_listener(const std::string& flag, std::string_view text
   return std::nullopt;
 }
 
+bool is_of_test_mode(Action action) {
+  return action == Action::test_mode || action == Action::no_stdin ||
+         action == Action::address_file || action == Action::preload;
+}
+
+// --test-mode and the flags that need it. The others may come first on the command line.
+class TestModeFlags {
+ public:
+  std::optional<Exit> take(const Option& row, std::string_view text, CommandLine& line) {
+    if (row.action == Action::test_mode) return take_clock(text, line);
+    if (row.action == Action::no_stdin) {
+      options_.use_stdin = false;
+    } else {
+      if (text.empty()) return value_error(std::string(row.long_flag), "the name is empty");
+      (row.action == Action::preload ? options_.preload : options_.address_file) = text;
+    }
+    if (first_.empty()) first_ = row.long_flag;
+    return std::nullopt;
+  }
+
+  // All flags are taken.
+  std::optional<Exit> finish(CommandLine& line) const {
+    if (!line.test_mode) {
+      if (first_.empty()) return std::nullopt;
+      return usage_error(fmt::format("{} needs --test-mode as well", first_));
+    }
+    if (!line.config_file.empty()) {
+      return usage_error("--test-mode reads no file: give settings as flags instead of --config");
+    }
+    if (line.task != Task::serve) return usage_error("--test-mode is no part of a task");
+    const TestClock clock = line.test_mode->clock;
+    line.test_mode = options_;
+    line.test_mode->clock = clock;
+    return std::nullopt;
+  }
+
+ private:
+  static std::optional<Exit> take_clock(std::string_view text, CommandLine& line) {
+    const auto name = std::ranges::find(kTestClockNames, text.empty() ? "manual" : text);
+    if (name == kTestClockNames.end()) {
+      return value_error("--test-mode",
+                         fmt::format("{} is none of manual, auto, real", config::quoted(text)));
+    }
+    line.test_mode.emplace().clock = static_cast<TestClock>(name - kTestClockNames.begin());
+    return std::nullopt;
+  }
+
+  TestModeOptions options_;
+  std::string_view first_;  // of the flags that need --test-mode
+};
+
 Task task_of(Action action) {
   switch (action) {
     case Action::dump:
@@ -171,6 +224,11 @@ std::optional<Exit> take_option(const Option& row, const std::vector<std::string
       break;  // early_exit()
     case Action::sets:
       break;  // take_settings()
+    case Action::test_mode:
+    case Action::no_stdin:
+    case Action::address_file:
+    case Action::preload:
+      break;  // take_test_mode()
     case Action::dump:
     case Action::check:
     case Action::salvage:
@@ -221,6 +279,15 @@ std::optional<Exit> take_options(const Flags& flags, CommandLine& line) {
   return std::nullopt;
 }
 
+std::optional<Exit> take_test_mode(const Flags& flags, CommandLine& line) {
+  TestModeFlags test_mode;
+  for (const auto& given : flags) {
+    if (given.option == nullptr || !is_of_test_mode(given.option->action)) continue;
+    if (auto exit = test_mode.take(*given.option, given.text, line)) return exit;
+  }
+  return test_mode.finish(line);
+}
+
 // A task that needs a setting: without a file that may contain it, its flag is required.
 std::optional<Exit> missing_setting(const CommandLine& line) {
   if (line.task == Task::serve || !line.config_file.empty()) return std::nullopt;
@@ -249,6 +316,7 @@ std::variant<CommandLine, Exit> parse_command_line(std::span<const char* const> 
   if (auto exit = take_options(flags.value(), line)) return *exit;
   if (auto exit = take_settings(flags.value(), line)) return *exit;
   if (auto exit = missing_setting(line)) return *exit;
+  if (auto exit = take_test_mode(flags.value(), line)) return *exit;
   return line;
 }
 

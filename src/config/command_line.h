@@ -18,6 +18,7 @@
 
 #include "base/result.h"
 #include "config/settings.h"
+#include "config/test_mode.h"
 #include "config/value.h"
 
 namespace tubed {
@@ -42,7 +43,8 @@ struct CommandLine {
   bool check_config = false;
   bool print_config = false;
   Task task = Task::serve;
-  std::string task_directory;         // empty for a task that has none
+  std::string task_directory;  // empty for a task that has none
+  std::optional<TestModeOptions> test_mode;
   std::vector<std::string> warnings;  // one line each, for the log
 
   // Key and value, in the order of the flags: the last value of a key takes effect.

@@ -21,20 +21,28 @@ namespace {
 struct Declared {
   GivenFlag row;
   char short_flag = '\0';
-  std::string long_flag;  // with its dashes, or empty
-  std::string argument;   // its placeholder, or empty
+  std::string long_flag;    // with its dashes, or empty
+  std::string argument;     // its placeholder, or empty
+  int takes = no_argument;  // as getopt_long(3) has it
 };
 
 std::vector<Declared> declared_flags() {
   std::vector<Declared> result;
   for (const auto& row : settings_table()) {
-    result.push_back({{nullptr, &row, ""}, row.short_flag, row.flag(), placeholder(row.type)});
+    result.push_back({{nullptr, &row, ""},
+                      row.short_flag,
+                      row.flag(),
+                      placeholder(row.type),
+                      required_argument});
   }
   for (const auto& row : options_table()) {
     result.push_back({{&row, nullptr, ""},
                       row.short_flag,
                       std::string(row.long_flag),
-                      std::string(row.argument)});
+                      std::string(row.argument),
+                      row.argument.empty()       ? no_argument
+                      : row.argument_is_optional ? optional_argument
+                                                 : required_argument});
   }
   return result;
 }
@@ -69,7 +77,7 @@ class Splitter {
       if (found == ':') return Error{missing_argument(*flag)};
       if (found == '?') return Error{fmt::format("{} takes no argument", flag->long_flag)};
       given.push_back(flag->row);
-      if (!flag->argument.empty()) given.back().text = optarg;
+      if (flag->takes != no_argument && optarg != nullptr) given.back().text = optarg;
     }
   }
 
@@ -81,12 +89,11 @@ class Splitter {
   static constexpr int kFirstLong = 256;  // above every letter
 
   void declare(const Declared& flag, std::size_t index) {
-    const bool has_argument = !flag.argument.empty();
     if (flag.short_flag) short_flags_ += flag.short_flag;
-    if (flag.short_flag && has_argument) short_flags_ += ':';
+    if (flag.short_flag && flag.takes != no_argument) short_flags_ += ':';
     if (flag.long_flag.empty()) return;
-    long_flags_.push_back({flag.long_flag.c_str() + 2, has_argument ? 1 : 0, nullptr,
-                           kFirstLong + static_cast<int>(index)});
+    long_flags_.push_back(
+        {flag.long_flag.c_str() + 2, flag.takes, nullptr, kFirstLong + static_cast<int>(index)});
   }
 
   // Null if `found` is no flag's letter.

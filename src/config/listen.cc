@@ -113,6 +113,11 @@ Result<Listen> parse_listen(std::string_view address, std::uint16_t port) {
   return listen;
 }
 
+bool is_local(const Listen& listen) {
+  return listen.kind == Listen::Kind::unix_socket || listen.host.starts_with("127.") ||
+         listen.host == "::1";
+}
+
 bool clash(const Listen& one, const Listen& other) {
   if (one.kind != other.kind) return false;
   if (one.kind == Listen::Kind::unix_socket) return one.path == other.path;

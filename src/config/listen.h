@@ -38,6 +38,9 @@ Result<Listen> parse_listen(std::string_view address, std::uint16_t port = kDefa
 // Reads 0 to 65535.
 Result<std::uint16_t> parse_port(std::string_view text);
 
+// True if no other machine can connect to it: 127.0.0.0/8, ::1 or a unix socket. O(1).
+bool is_local(const Listen& listen);
+
 // True if the kernel would refuse to open both. Port 0 never clashes. Addresses such as 0.0.0.0 and
 // 127.0.0.1 with the same port are not detected.
 bool clash(const Listen& one, const Listen& other);

@@ -84,6 +84,8 @@ Result<void> choose_listeners(const CommandLine& line, const config::FileLines& 
   }
   if (settings.listeners.empty()) {
     settings.listeners.resize(1);
+    // A test suite takes any port that is free.
+    if (line.test_mode) settings.listeners.front().port = 0;
     if (line.port) settings.listeners.front().port = *line.port;
     return {};
   }
@@ -130,6 +132,24 @@ Result<void> check_http(const Settings& settings, const Places& places) {
                            places.listener(static_cast<std::size_t>(taken - listeners.begin())))};
 }
 
+// A server that obeys the test verbs of every client is not for other machines.
+Result<void> check_test_mode(const CommandLine& line, const Settings& settings,
+                             const Places& places) {
+  if (!line.test_mode) return {};
+  const auto refused = [](const std::string& place, const Listen& listen) {
+    return Error{fmt::format("{}: {}: in test mode addresses are loopback or unix", place,
+                             to_string(listen))};
+  };
+  for (std::size_t i = 0; i < settings.listeners.size(); ++i) {
+    if (is_local(settings.listeners[i])) continue;
+    return refused(places.listener(i), settings.listeners[i]);
+  }
+  if (settings.http_listen && !is_local(*settings.http_listen)) {
+    return refused(places.key("http.listen"), *settings.http_listen);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Settings> load_settings(const CommandLine& line) {
@@ -137,12 +157,14 @@ Result<Settings> load_settings(const CommandLine& line) {
   settings.listeners.clear();
   config::FileLines lines;
   if (!line.config_file.empty()) TRY(config::read_toml_file(line.config_file, settings, lines));
+  if (line.test_mode) settings.log_level = LogLevel::error;
   apply_flags(line, settings);
   const Places places(line, lines);
   TRY(check_task(line, settings));
   TRY(check_journal(settings, places));
   TRY(choose_listeners(line, lines, settings));
   TRY(check_http(settings, places));
+  TRY(check_test_mode(line, settings, places));
   return settings;
 }
 

@@ -357,6 +357,18 @@ constexpr auto kOptions = std::to_array<Option>({
     {'\0', "--drain", "", Action::drain, false,
      "Put the running server (pid_file, or the unit tubed.service) into drain mode, wait until it "
      "exits if drain.exit allows that, and exit."},
+    {.long_flag = "--test-mode",
+     .argument = "CLOCK",
+     .action = Action::test_mode,
+     .doc = "Serve a test suite: print the address, obey the test verbs, and end with standard "
+            "input. The clock is manual (the default), auto or real. No file is read.",
+     .argument_is_optional = true},
+    {'\0', "--no-stdin", "", Action::no_stdin, false,
+     "With --test-mode: leave standard input alone."},
+    {'\0', "--address-file", "FILE", Action::address_file, false,
+     "With --test-mode: write the address to FILE instead of standard output."},
+    {'\0', "--preload", "FILE", Action::preload, false,
+     "With --test-mode: begin with the jobs in FILE, as tubectl export writes them."},
     {'h', "--help", "", Action::help, true, "Print this help, and exit."},
     {'v', "--version", "", Action::version, true, "Print the version, and exit."},
     {'l', "--listen", "ADDR", Action::listen, true,
@@ -458,7 +470,8 @@ std::string Option::names() const {
   std::string result;
   if (short_flag) result = fmt::format("-{}", short_flag);
   if (!long_flag.empty()) result += fmt::format("{}{}", result.empty() ? "" : ", ", long_flag);
-  if (!argument.empty()) result += fmt::format(" {}", argument);
+  if (argument.empty()) return result;
+  result += argument_is_optional ? fmt::format("[={}]", argument) : fmt::format(" {}", argument);
   return result;
 }
 

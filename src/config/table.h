@@ -66,6 +66,10 @@ enum class Action : std::uint8_t {
   salvage,
   backup,
   drain,
+  test_mode,
+  no_stdin,
+  address_file,
+  preload,
   ignored,  // with a warning
 };
 
@@ -77,8 +81,9 @@ struct Option {
   Action action;
   bool of_beanstalkd = false;
   std::string_view doc;
-  std::string_view setting = {};  // key of the setting that it sets, or that its task needs
-  std::string_view value = {};    // the value that it sets, or the unit of its argument
+  std::string_view setting = {};      // key of the setting that it sets, or that its task needs
+  std::string_view value = {};        // the value that it sets, or the unit of its argument
+  bool argument_is_optional = false;  // it is given as --flag=argument, or left out
 
   std::string names() const;  // "-l, --listen ADDR"
 };

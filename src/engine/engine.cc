@@ -420,6 +420,21 @@ Kick Engine::begin_kick(SessionId session, std::uint64_t bound) const {
   return {.buried = buried, .left = std::min(bound, there)};
 }
 
+void Engine::add_job(Time now, const Added& added, Output& out) {
+  TUBED_ASSERT(added.id >= jobs_.next_id());
+  Added placed = added;
+  placed.place.bury_order = next_bury_order_;
+  replay_added(now, placed);
+  Job* job = jobs_.find(added.id);
+  memory_.give_back(job->body.size());  // claimed by the caller and by the replay
+  ++job->tube->total_jobs;
+  ++job->tube->metrics->put_count;
+  ++counts_.total_jobs;
+  emit_added(*job, out);
+  serve_queue_.push(job->tube);
+  serve_waiting(now, out);
+}
+
 std::uint32_t Engine::kick(SessionId session, Time now, Kick& kick, Output& out) {
   Tube& tube = *sessions_.at(session).used;
   std::uint32_t moved = 0;
@@ -444,6 +459,12 @@ std::optional<JobBody> body_of(const Job* job) {
 }
 
 }  // namespace
+
+std::optional<SessionId> Engine::holder_of(JobId id) const {
+  const Job* job = jobs_.find(id);
+  if (job == nullptr || job->state != JobState::reserved) return std::nullopt;
+  return job->holder()->id;
+}
 
 std::optional<JobBody> Engine::peek(JobId id) const {
   return body_of(jobs_.find(id));

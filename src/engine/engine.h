@@ -101,6 +101,8 @@ class Engine {
   std::string_view used_tube(SessionId session) const;
   // True: the session waits in a reserve.
   bool is_waiting(SessionId session) const { return sessions_.at(session).waiting; }
+  // The session that holds the job. No value: none does, or there is no such job. O(1).
+  std::optional<SessionId> holder_of(JobId id) const;
   bool holds_jobs(SessionId session) const { return !sessions_.at(session).held.empty(); }
   // Calls visit(std::string_view) for the name of each tube, in list order.
   template <class Visit>
@@ -141,6 +143,10 @@ class Engine {
   // Puts a job into the tube that the session uses. Precondition: the caller has claimed its
   // memory, which now belongs to the job. O(log n). [protocol: put]
   JobId put(SessionId session, Time now, PutRequest job, Output& out);
+  // Adds a job as a fact describes it, in a tube that is created beyond the limit if necessary. A
+  // buried job is the last of its tube. Precondition: no job has had an id as high, and the caller
+  // has claimed its memory. O(log n).
+  void add_job(Time now, const Added& added, Output& out);
   // Asks for a job (engine/serve_queue.h). No value: the session waits, and a notice answers it
   // later. Precondition: the session is not waiting. O(watched) for a short watch list or if it has
   // to wait, else O(watched tubes that have ready jobs). [protocol: reserve, reserve-with-timeout]
@@ -164,6 +170,14 @@ class Engine {
   Kick begin_kick(SessionId session, std::uint64_t bound) const;
   // Moves up to work_per_turn jobs and returns how many. kick.left is the number still to move.
   std::uint32_t kick(SessionId session, Time now, Kick& kick, Output& out);
+
+  // Calls visit(JobId) for each job, in the order of ids. O(n).
+  template <class Visit>
+  void for_each_job(Visit visit) const {
+    jobs_.for_each([&](const Job& job) { visit(job.id); });
+  }
+  // The id that the next put gets.
+  JobId next_id() const { return jobs_.next_id(); }
 
   // No value: no such job. O(1). [protocol: peek]
   std::optional<JobBody> peek(JobId id) const;

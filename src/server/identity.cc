@@ -25,11 +25,29 @@ stats::Identity identify() {
           .started_at = os::wall_time()};
 }
 
+Duration test_wall_offset(Time started) {
+  constexpr std::chrono::seconds kWallBegin{946'684'800};
+  return kWallBegin - started.time_since_epoch();
+}
+
+stats::Identity identify_for_tests() {
+  stats::Identity identity = identify();
+  identity.instance = "0000000000000000";
+  identity.started_at = identity.started.time_since_epoch() + test_wall_offset(identity.started);
+  return identity;
+}
+
 stats::ProcessProbe this_process() {
   return {.cpu_times = cpu_times,
           .resident_bytes = os::resident_bytes,
           .open_descriptors = [] { return os::open_descriptors(); },
           .descriptor_limit = os::descriptor_limit};
+}
+
+stats::ProcessProbe this_process_for_tests() {
+  stats::ProcessProbe probe = this_process();
+  probe.cpu_times = [] { return stats::CpuTimes{}; };
+  return probe;
 }
 
 }  // namespace tubed::server

@@ -88,7 +88,7 @@ Result<std::unique_ptr<JournalOwner>> JournalOwner::open(loop::Loop& loop, Log& 
   if (!storage) return with_advice(storage.error());
   owner->storage_ = std::move(*storage);
   owner->storage_->expect_synced_writes(settings.journal_sync == kSyncAlways);
-  owner->clock_.offset = os::wall_offset();
+  owner->clock_ = owner->wall_clock();
   owner->directory_id_ = os::random_number();
   if (auto recovered = owner->recover(); !recovered) {
     return Error{fmt::format("journal {}: {}", settings.journal_directory,
@@ -169,7 +169,7 @@ void JournalOwner::apply(const Settings& settings) {
 }
 
 journal::WallClock JournalOwner::wall_clock() const {
-  return {.offset = os::wall_offset()};
+  return {.offset = events_.wall_offset()};
 }
 
 // The boot is recorded after the first commit, with which skipped ids are on the disk (recovery,

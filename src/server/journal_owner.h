@@ -25,6 +25,8 @@ class JournalOwner final : public journal::JournalHost {
     std::function<void()> flush_requested;  // FactLog::flush() must be called in the next tick
     std::function<void()> failed;  // the reason is logged; nothing may be acknowledged any more
     std::function<Time()> now;     // the time of the tick; begins a tick if none is running
+    // The wall clock minus the time of the queue.
+    std::function<Duration()> wall_offset;
   };
 
   // Opens the directory, imports binlogs of beanstalkd if it holds any, restores the jobs into the

@@ -85,6 +85,11 @@ void Lifecycle::stop_requested() {
   stop();
 }
 
+void Lifecycle::stop_at_once() {
+  stop_requested();
+  if (phase_ == Phase::stopping) stop_now("the test suite has ended");
+}
+
 // Step 1.
 void Lifecycle::stop() {
   if (stopping()) return;

@@ -57,6 +57,8 @@ class Lifecycle {
   void limit_drain();
   // The first signal stops gracefully, the second immediately.
   void stop_requested();
+  // Stops without waiting for the clients.
+  void stop_at_once();
   // The log has failed.
   void fail();
 

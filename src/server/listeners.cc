@@ -209,6 +209,15 @@ Result<void> Listeners::open(const Settings& settings, std::vector<InheritedSock
   return {};
 }
 
+std::string Listeners::client_addresses() const {
+  std::string addresses;
+  for (const auto& listener : clients_) {
+    if (!addresses.empty()) addresses += ' ';
+    addresses += os::local_address(listener->socket());
+  }
+  return addresses;
+}
+
 void Listeners::apply(const Settings& settings) {
   for (const auto& listener : clients_) {
     os::tune_connection(listener->socket(), settings.tcp_keepalive);

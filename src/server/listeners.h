@@ -47,6 +47,9 @@ class Listeners {
   // names the address; sockets that were opened before it are closed. Call it once.
   Result<void> open(const Settings& settings, std::vector<os::InheritedSocket> inherited);
 
+  // The addresses of the listeners of clients, in order, with a space between: "127.0.0.1:37797".
+  std::string client_addresses() const;
+
   // A reload: TCP options, for the connections to come.
   void apply(const Settings& settings);
   // Takes the addresses that are set in a unit of systemd out of `settings`, which need a restart

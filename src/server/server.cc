@@ -1,7 +1,8 @@
-// A start calls listen(), recover() and run() in this order. listen() opens the sockets, so that
-// connections wait in the kernel while recover() restores the jobs; run() serves until the
-// lifecycle stops the loop. Everything else here connects parts: callbacks of the listeners, the
-// scheduler and the handlers of HTTP, and a reload, which passes new settings on to each part.
+// A start calls listen(), recover(), begin_test_mode() and run() in this order. listen() opens the
+// sockets, so that connections wait in the kernel while recover() restores the jobs; run() serves
+// until the lifecycle stops the loop. Everything else here connects parts: callbacks of the
+// listeners, the scheduler and the handlers of HTTP, and a reload, which passes new settings on to
+// each part.
 #include "server/server.h"
 
 #include "config/reload.h"
@@ -23,12 +24,14 @@ std::string joined(const std::vector<std::string>& words) {
 
 }  // namespace
 
-Server::Server(loop::Loop& loop, Log& log, const Settings& settings, Reload reload)
+Server::Server(loop::Loop& loop, Log& log, const Settings& settings, Reload reload,
+               const std::optional<TestModeOptions>& test_mode)
     : loop_(loop),
       log_(log),
       settings_(settings),
       reload_(std::move(reload)),
-      service_(settings.queue, identify(), this_process()),
+      service_(settings.queue, test_mode ? identify_for_tests() : identify(),
+               test_mode ? this_process_for_tests() : this_process()),
       clients_(log, service_),
       scheduler_(loop, service_, clients_, *this),
       admin_http_(loop, log, service_, *this),
@@ -37,6 +40,12 @@ Server::Server(loop::Loop& loop, Log& log, const Settings& settings, Reload relo
       lifecycle_(loop, log, service_, settings_, clients_, scheduler_, listeners_, notifier_) {
   apply(settings);
   loop::ignore_broken_pipes();
+  if (test_mode) {
+    test_ = std::make_unique<TestServer>(
+        loop, service_, *test_mode,
+        TestServer::Events{.end_drain = [this] { lifecycle_.drain(false); },
+                           .stop = [this] { lifecycle_.stop_at_once(); }});
+  }
   const auto on = [&](int number, std::function<void()> arrived) {
     signals_.push_back(std::make_unique<loop::Signal>(loop, number, std::move(arrived)));
   };
@@ -66,8 +75,20 @@ Result<void> Server::recover() {
   journal_ = TRY(JournalOwner::open(loop_, log_, settings_, service_,
                                     {.flush_requested = [this] { scheduler_.log_advanced(); },
                                      .failed = [this] { lifecycle_.fail(); },
-                                     .now = [this] { return scheduler_.log_time(); }}));
+                                     .now = [this] { return scheduler_.log_time(); },
+                                     .wall_offset = wall_offset()}));
   return {};
+}
+
+std::function<Duration()> Server::wall_offset() const {
+  if (test_ == nullptr) return os::wall_offset;
+  return [offset = test_wall_offset(service_.now())] { return offset; };
+}
+
+Result<void> Server::begin_test_mode() {
+  if (test_ == nullptr) return {};
+  TRY(test_->begin(clients_, scheduler_));
+  return test_->announce(listeners_.client_addresses());
 }
 
 bool Server::run() {

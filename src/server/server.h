@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,7 @@
 #include "server/listeners.h"
 #include "server/scheduler.h"
 #include "server/service_notifier.h"
+#include "server/test_server.h"
 
 namespace tubed::server {
 
@@ -34,8 +36,9 @@ class Server final : public TickHost, public ConnectionHost, public AdminHttpHos
   // Reads the settings again, for SIGHUP.
   using Reload = std::function<Result<Settings>()>;
 
-  // `loop` and `log` outlive the server.
-  Server(loop::Loop& loop, os::Log& log, const Settings& settings, Reload reload);
+  // `test_mode`: none, unless the server is for a test suite. `loop` and `log` outlive the server.
+  Server(loop::Loop& loop, os::Log& log, const Settings& settings, Reload reload,
+         const std::optional<TestModeOptions>& test_mode = {});
   ~Server();
 
   // Takes the sockets that the process was started with, in place of the configured listeners of
@@ -44,6 +47,9 @@ class Server final : public TickHost, public ConnectionHost, public AdminHttpHos
   // With a journal: opens its directory and restores the jobs. It blocks; connections wait in the
   // kernel meanwhile. The error is one line.
   Result<void> recover();
+  // In test mode: loads the first jobs, opens the control connection and announces the addresses.
+  // The error is one line.
+  Result<void> begin_test_mode();
   // Serves until SIGTERM or SIGINT, and until everything that was read by then is answered. False:
   // the journal has failed, and the process is to end without touching it.
   bool run();
@@ -58,6 +64,7 @@ class Server final : public TickHost, public ConnectionHost, public AdminHttpHos
   void begin_tick() override { scheduler_.begin_tick(); }
   std::string_view unready() const override;
 
+  std::function<Duration()> wall_offset() const;
   void apply(const Settings& settings);
   void set_limits();
   void reload();
@@ -75,6 +82,7 @@ class Server final : public TickHost, public ConnectionHost, public AdminHttpHos
   ServiceNotifier notifier_;
   Lifecycle lifecycle_;
   HeapTrimmer heap_;
+  std::unique_ptr<TestServer> test_;  // null outside of test mode
   std::vector<std::unique_ptr<loop::Signal>> signals_;
 };
 

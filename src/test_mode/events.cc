@@ -6,6 +6,10 @@
 
 namespace tubed::test_mode {
 
+std::string connection_name(SessionId session) {
+  return fmt::format("c{}", session);
+}
+
 std::optional<Event> event_named(std::string_view word) {
   const auto found = std::ranges::find(kEventWords, word);
   if (found == kEventWords.end()) return std::nullopt;

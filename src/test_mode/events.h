@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "engine/types.h"
+
 namespace tubed::test_mode {
 
 enum class Event : std::uint8_t {
@@ -31,6 +33,9 @@ enum class Event : std::uint8_t {
 inline constexpr std::array<std::string_view, 12> kEventWords = {
     "put",  "reserve", "delete",     "release", "bury",      "touch",
     "kick", "timeout", "disconnect", "pause",   "timed-out", "deadline-soon"};
+
+// "c3": the name of a connection, which is that of its session.
+std::string connection_name(SessionId session);
 
 // No value: there is no such word.
 std::optional<Event> event_named(std::string_view word);

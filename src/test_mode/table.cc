@@ -148,6 +148,11 @@ constexpr std::array kVerbs = {
         "test-snapshot", "Keeps the jobs, the pauses and the clock under this name.", kSnapshot)),
     verb<NameArguments, restore>(
         text("test-restore", "Resets the server and gives it what a snapshot has kept.", kRestore)),
+    verb<NoArguments, dump>(text(
+        "test-dump", "Shows the clock, all tubes, connections and jobs as lines of JSON.", kDump)),
+    uncounted(commands::command_with_body<LoadArguments, load, begin_load>(
+        text("test-load", "Adds the jobs of the body, as test-dump and tubectl export write them.",
+             kLoad))),
     parsed_by<EventsArguments, parse_events>(verb<EventsArguments, events>(
         text("test-events",
              "Shows the events since the last reset, from this number on, the last 10,000 at most.",

@@ -16,6 +16,7 @@
 #include "commands/conversation.h"
 #include "commands/handlers.h"
 #include "engine/replay.h"
+#include "test_mode/state_lines.h"
 #include "test_mode/table.h"
 
 namespace tubed::test_mode {
@@ -52,10 +53,6 @@ class EachFact final : public FactSink {
  private:
   std::function<void(const Fact&)> visit_;
 };
-
-std::string connection_name(SessionId session) {
-  return fmt::format("c{}", session);
-}
 
 }  // namespace
 
@@ -206,6 +203,14 @@ void TestMode::replace_queue(Time now, const Snapshot* snapshot) {
     if (snapshot != nullptr) snapshot->visit(replay);
   });
   recovered();
+}
+
+std::string TestMode::dump() const {
+  return test_mode::dump(service_, clock_.milliseconds(service_.now()));
+}
+
+Result<std::uint64_t> TestMode::load(std::string_view lines) {
+  return test_mode::load(lines, service_);
 }
 
 void TestMode::learn_timeouts(JobId id, std::uint32_t timeouts) {

@@ -23,6 +23,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/result.h"
 #include "commands/service.h"
 #include "commands/test_hooks.h"
 #include "test_mode/clock.h"
@@ -71,9 +72,11 @@ class TestMode final : public commands::TestHooks {
   bool take_snapshot(std::string_view name, std::uint64_t& jobs);
   std::optional<std::uint64_t> restore(std::string_view name);
   protocol::Answer await(commands::Context& context, Event event, std::uint64_t count, Time until);
+  std::string dump() const;
+  // The number of jobs. The error names the line; then nothing was loaded.
+  Result<std::uint64_t> load(std::string_view lines);
   EventLog& events() { return events_; }
   Faults& faults() { return faults_; }
-  const Clock& queue_clock() const { return clock_; }
 
  private:
   static constexpr std::size_t kMostSnapshots = 100;

@@ -72,6 +72,30 @@ Answer restore(Context& context, const NameArguments& arguments) {
   return Number{"RESTORED", *jobs};
 }
 
+Answer dump(Context& context, const NoArguments&) {
+  return protocol::TextBlock{TestMode::of(context).dump()};
+}
+
+BodyPlan begin_load(Context& context, const LoadArguments& arguments) {
+  const std::uint32_t bytes = arguments.size.bytes;
+  if (bytes > kMostLoadBytes) return {BodyPlan::Kind::discard, bytes, {word::kJobTooBig}};
+  if (!context.engine.claim_memory(bytes)) {
+    return {BodyPlan::Kind::skip, bytes, {word::kOutOfMemory}};
+  }
+  context.body = Bytes::allocate(bytes);
+  if (context.body) return {BodyPlan::Kind::accept, bytes};
+  context.engine.return_memory(bytes);
+  return {BodyPlan::Kind::skip, bytes, {word::kOutOfMemory}};
+}
+
+Answer load(Context& context, const LoadArguments& arguments) {
+  context.engine.return_memory(arguments.size.bytes);
+  const auto loaded = TestMode::of(context).load(context.body.view());
+  if (loaded) return Number{"LOADED", *loaded};
+  const bool is_full = loaded.error().kind == Error::Kind::no_space;
+  return Status{is_full ? word::kOutOfMemory : word::kBadFormat};
+}
+
 Answer events(Context& context, const EventsArguments& arguments) {
   protocol::YamlBlock block;
   TestMode::of(context).events().visit(arguments.from, arguments.limit,

@@ -1,89 +1,19 @@
-// Json: the little of JSON that tubectl writes and reads: lines with one object each.
-//
-// A value of our own, so that only json.cc includes nlohmann-json. Writing builds a value and
-// to_line() renders it. Reading keeps only what tubectl needs: the scalars of the outermost object;
-// nested objects and arrays are checked and dropped, so that a hostile line cannot make deep
-// values.
+// The JSON of statistics. The values, and the lines of jobs, are those of json/.
 #pragma once
 
-#include <concepts>
-#include <cstdint>
-#include <initializer_list>
-#include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
-#include <variant>
-#include <vector>
 
-#include "base/result.h"
 #include "client/stats_block.h"
+#include "json/json.h"
 
 namespace tubed::tubectl {
 
-class Json {
- public:
-  using Member = std::pair<std::string, Json>;
-
-  Json() = default;  // null
-  Json(std::string text) : value_(std::move(text)) {}
-  Json(std::string_view text) : value_(std::string(text)) {}
-  Json(const char* text) : value_(std::string(text)) {}
-  Json(std::same_as<bool> auto value) : value_(value) {}
-  Json(std::same_as<double> auto value) : value_(value) {}
-  // Precondition: not negative.
-  template <std::integral Number>
-  requires(!std::same_as<Number, bool>) Json(Number number)
-      : value_(static_cast<std::uint64_t>(number)) {}
-  // An object: {{"id", 7}, {"tube", "mail"}}.
-  Json(std::initializer_list<Member> members) : value_(Members(members)) {}
-
-  static Json object() { return Json(Members()); }
-  // The object that is all of `line`. Nothing: it is not an object, or not JSON. Of several members
-  // with the same key the last value counts. O(line).
-  static std::optional<Json> parse(std::string_view line);
-
-  // The value of the key; adds null for a new key. Members keep the order in which they were added.
-  // A null value becomes an object. O(members). Precondition: an object or null.
-  Json& operator[](std::string_view key);
-  // Null: there is no such member. O(members).
-  const Json* find(std::string_view key) const;
-  // Precondition: an object.
-  const std::vector<Member>& members() const { return std::get<Members>(value_); }
-
-  // Null: the value is not text.
-  const std::string* text() const { return std::get_if<std::string>(&value_); }
-  // Nothing: the value is not a whole number from 0 to 2^64 - 1.
-  std::optional<std::uint64_t> number() const;
-
-  friend bool operator==(const Json& a, const Json& b) { return a.value_ == b.value_; }
-
- private:
-  using Members = std::vector<Member>;
-
-  friend void append(const Json& value, std::string& line);
-  explicit Json(Members members) : value_(std::move(members)) {}
-
-  std::variant<std::monostate, bool, std::uint64_t, double, std::string, Members> value_;
-};
-
-// One line, without its end. Bytes that are not UTF-8 become U+FFFD, and control characters are
-// escaped, those beyond ASCII too: a terminal may obey them.
-std::string to_line(const Json& value);
-
-// --- A job's body: as text if it is UTF-8, else in base64, so that no byte is lost
-
-// Sets "body", or "body_base64".
-void set_body(Json& object, std::string_view body);
-// Reads what set_body() has set. The Error says what is wrong.
-Result<std::string> body_of(const Json& object);
-
-// [RFC 4648, section 4]
-std::string to_base64(std::string_view bytes);
-// An Error unless it is whole and padded.
-Result<std::string> from_base64(std::string_view text);
-
-// --- Statistics
+using json::body_of;
+using json::from_base64;
+using json::Json;
+using json::set_body;
+using json::to_base64;
+using json::to_line;
 
 // stats and stats-tube, with the keys of the server. Numbers and truth values are not text.
 Json stats_json(const client::StatsBlock& stats);

@@ -14,14 +14,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/utf8.h"
 
 namespace tubed::tubectl {
 
 // --- Text
-
-// The length in bytes of the first character; 0: the text does not begin with a whole character.
-// [RFC 3629, section 4]
-std::size_t character_bytes(std::string_view text);
 
 // Text of others for a terminal, which would obey some of it: control characters, and bytes that
 // are no UTF-8, become \r or \x1b. Line ends and tabs stay.

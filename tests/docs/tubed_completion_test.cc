@@ -27,7 +27,9 @@ TEST_CASE("bash and zsh know every flag") {
 
 TEST_CASE("the completion of an argument depends on its type") {
   const auto bash = bash_completion();
-  CHECK(mentions(bash, "    --config | --pid-file)\n      compopt -o filenames\n"));
+  CHECK(mentions(bash,
+                 "    --config | --address-file | --preload | --pid-file)\n"
+                 "      compopt -o filenames\n"));
   CHECK(mentions(bash, " | -b | --journal-directory)\n      compopt -o filenames\n"));
   CHECK(mentions(bash,
                  "    --log-level)\n"

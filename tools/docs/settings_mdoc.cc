@@ -23,13 +23,14 @@ std::string flag_macro(std::string_view flag) {
 }
 
 // The head of an item: the short flag, the long flag and the argument, as far as they exist.
-std::string item(char short_flag, std::string_view long_flag, std::string_view argument) {
+std::string item(char short_flag, std::string_view long_flag, std::string_view argument,
+                 bool optional = false) {
   std::string result = ".It";
   if (short_flag != '\0') result += fmt::format(" Fl {}", short_flag);
   if (!long_flag.empty()) {
     result += fmt::format("{} {}", short_flag != '\0' ? " ," : "", flag_macro(long_flag));
   }
-  if (!argument.empty()) result += fmt::format(" Ar {}", argument);
+  if (!argument.empty()) result += fmt::format("{} Ar {}", optional ? " Ns Op = Ns" : "", argument);
   return result + '\n';
 }
 
@@ -98,7 +99,8 @@ std::string options_mdoc() {
   for (const bool of_beanstalkd : {false, true}) {
     for (const auto& row : config::options_table()) {
       if (row.of_beanstalkd != of_beanstalkd) continue;
-      result += item(row.short_flag, row.long_flag, row.argument) + mdoc_text(row.doc);
+      result += item(row.short_flag, row.long_flag, row.argument, row.argument_is_optional) +
+                mdoc_text(row.doc);
     }
   }
   for (const auto& row : config::settings_table()) {

@@ -43,8 +43,9 @@ Flag flag_of(const config::Option& row) {
   Flag flag;
   if (row.short_flag != '\0') flag.names.push_back(fmt::format("-{}", row.short_flag));
   if (!row.long_flag.empty()) flag.names.emplace_back(row.long_flag);
-  flag.argument = row.argument;
-  flag.candidates = candidates_of(row.argument);
+  // An optional argument follows a "=", so the flag alone is complete.
+  if (!row.argument_is_optional) flag.argument = row.argument;
+  flag.candidates = candidates_of(flag.argument);
   flag.doc = config::first_sentence_of(row.doc);
   flag.repeats =
       row.action == config::Action::listen || row.action == config::Action::raise_log_level;

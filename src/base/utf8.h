@@ -1,0 +1,13 @@
+// UTF-8, character by character.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace tubed {
+
+// The length in bytes of the first character; 0: the text does not begin with a whole character.
+// [RFC 3629, section 4]
+std::size_t character_bytes(std::string_view text);
+
+}  // namespace tubed

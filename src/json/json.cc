@@ -1,0 +1,280 @@
+// The only file that includes nlohmann-json. It parses, renders numbers with a fraction, and
+// repairs text that is not UTF-8; the writer here renders everything else, without a copy of the
+// value.
+//
+// Reading: ObjectReader receives the events of the SAX parser and keeps the members of the
+// outermost object; depth_ counts open objects and arrays, so that nested values are parsed, and so
+// checked, but not kept. Writing: append() renders a value recursively into one line; text is
+// escaped byte by byte, and text that is not UTF-8 is repaired first. Bodies are the large values:
+// they are checked once for UTF-8 and copied once into the line.
+#include "json/json.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/utf8.h"
+
+namespace tubed::json {
+namespace {
+
+constexpr std::string_view kAlphabet =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::string_view kBody = "body";
+constexpr std::string_view kBodyBase64 = "body_base64";
+
+// --- Reading
+
+// Collects the members of the outermost object, from the events of the parser.
+class ObjectReader : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  bool null() override { return take(Json()); }
+  bool boolean(bool value) override { return take(value); }
+  // Negative numbers are not whole numbers here.
+  bool number_integer(number_integer_t value) override { return take(static_cast<double>(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return take(value); }
+  bool number_float(number_float_t value, const string_t&) override { return take(value); }
+  bool string(string_t& value) override { return take(std::move(value)); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override {
+    if (depth_ == 0) is_object_ = true;
+    return open();
+  }
+  bool key(string_t& value) override {
+    if (depth_ == 1) key_ = std::move(value);
+    return true;
+  }
+  bool end_object() override { return close(); }
+  bool start_array(std::size_t) override { return open(); }
+  bool end_array() override { return close(); }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
+    return false;
+  }
+
+  // Nothing: the outermost value is not an object.
+  std::optional<Json> result() && {
+    return is_object_ ? std::optional(std::move(object_)) : std::nullopt;
+  }
+
+ private:
+  // Values inside of nested objects and arrays are ignored; the nested value itself becomes an
+  // empty object.
+  bool take(Json value) {
+    if (depth_ == 1 && is_object_) object_[key_] = std::move(value);
+    return true;
+  }
+  bool open() {
+    take(Json::object());
+    ++depth_;
+    return true;
+  }
+  bool close() {
+    --depth_;
+    return true;
+  }
+
+  Json object_ = Json::object();
+  std::string key_;
+  std::size_t depth_ = 0;
+  bool is_object_ = false;
+};
+
+// --- Writing
+
+// Skips ASCII quickly, as most bodies are ASCII. O(text).
+bool is_utf8(std::string_view text) {
+  for (;;) {
+    const auto beyond_ascii =
+        std::ranges::find_if(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+    text.remove_prefix(static_cast<std::size_t>(beyond_ascii - text.begin()));
+    const std::size_t bytes = character_bytes(text);
+    if (bytes == 0) return text.empty();
+    text.remove_prefix(bytes);
+  }
+}
+
+// The second byte of U+0080 to U+009F, whose first byte is 0xC2, is in this range.
+bool is_c1_control(unsigned char byte) {
+  return byte >= 0x80 && byte < 0xa0;
+}
+
+// Escapes one byte, or the second byte of a C1 control character, whose code point equals that
+// byte.
+void append_escape(char byte, std::string& line) {
+  switch (byte) {
+    case '"':
+      line += "\\\"";
+      return;
+    case '\\':
+      line += "\\\\";
+      return;
+    case '\b':
+      line += "\\b";
+      return;
+    case '\f':
+      line += "\\f";
+      return;
+    case '\n':
+      line += "\\n";
+      return;
+    case '\r':
+      line += "\\r";
+      return;
+    case '\t':
+      line += "\\t";
+      return;
+    default:
+      fmt::format_to(std::back_inserter(line), "\\u00{:02x}", static_cast<unsigned char>(byte));
+  }
+}
+
+// Precondition: UTF-8.
+void append_text(std::string_view text, std::string& line) {
+  line.push_back('"');
+  std::size_t copied = 0;  // of text
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const bool c1 = byte == 0xc2 && is_c1_control(static_cast<unsigned char>(text[at + 1]));
+    if (byte >= 0x20 && byte != '"' && byte != '\\' && byte != 0x7f && !c1) continue;
+    line.append(text.substr(copied, at - copied));
+    if (c1) ++at;
+    append_escape(text[at], line);
+    copied = at + 1;
+  }
+  line.append(text.substr(copied)).push_back('"');
+}
+
+// With U+FFFD in place of what is not UTF-8.
+std::string repaired(const std::string& text) {
+  using Value = nlohmann::json;
+  const auto repaired = Value(text).dump(-1, ' ', false, Value::error_handler_t::replace);
+  return Value::parse(repaired).get<std::string>();
+}
+
+}  // namespace
+
+std::optional<Json> Json::parse(std::string_view line) {
+  ObjectReader reader;
+  if (!nlohmann::json::sax_parse(line.begin(), line.end(), &reader)) return std::nullopt;
+  return std::move(reader).result();
+}
+
+Json& Json::operator[](std::string_view key) {
+  if (std::holds_alternative<std::monostate>(value_)) value_ = Members();
+  auto& members = std::get<Members>(value_);
+  const auto found = std::ranges::find(members, key, &Member::first);
+  if (found != members.end()) return found->second;
+  return members.emplace_back(key, Json()).second;
+}
+
+const Json* Json::find(std::string_view key) const {
+  const auto found = std::ranges::find(members(), key, &Member::first);
+  return found != members().end() ? &found->second : nullptr;
+}
+
+std::optional<std::uint64_t> Json::number() const {
+  const auto* const number = std::get_if<std::uint64_t>(&value_);
+  return number != nullptr ? std::optional(*number) : std::nullopt;
+}
+
+void append(const Json& value, std::string& line) {
+  if (const auto* const text = value.text()) {
+    append_text(is_utf8(*text) ? *text : repaired(*text), line);
+  } else if (const auto number = value.number()) {
+    fmt::format_to(std::back_inserter(line), "{}", *number);
+  } else if (const auto* const members = std::get_if<Json::Members>(&value.value_)) {
+    line.push_back('{');
+    for (const auto& [key, member] : *members) {
+      if (line.back() != '{') line.push_back(',');
+      append_text(key, line);
+      line.push_back(':');
+      append(member, line);
+    }
+    line.push_back('}');
+  } else if (const auto* const values = std::get_if<Json::Array>(&value.value_)) {
+    line.push_back('[');
+    for (const Json& one : *values) {
+      if (line.back() != '[') line.push_back(',');
+      append(one, line);
+    }
+    line.push_back(']');
+  } else if (const auto* const truth = std::get_if<bool>(&value.value_)) {
+    line += *truth ? "true" : "false";
+  } else if (const auto* const fraction = std::get_if<double>(&value.value_)) {
+    line += nlohmann::json(*fraction).dump();
+  } else {
+    line += "null";
+  }
+}
+
+std::string to_line(const Json& value) {
+  std::string line;
+  append(value, line);
+  return line;
+}
+
+void set_body(Json& object, std::string_view body) {
+  if (is_utf8(body)) {
+    object[kBody] = body;
+  } else {
+    object[kBodyBase64] = to_base64(body);
+  }
+}
+
+Result<std::string> body_of(const Json& object) {
+  const Json* const text = object.find(kBody);
+  const Json* const base64 = object.find(kBodyBase64);
+  if ((text == nullptr) == (base64 == nullptr)) {
+    return Error{"it has neither or both of \"body\" and \"body_base64\""};
+  }
+  const std::string* const body = (text != nullptr ? text : base64)->text();
+  if (body == nullptr) return Error{"its body is not text"};
+  if (text != nullptr) return *body;
+  return from_base64(*body);
+}
+
+// Three bytes become four characters; a last group of one or two bytes is padded with "=".
+std::string to_base64(std::string_view bytes) {
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    const std::string_view group = bytes.substr(at, 3);
+    std::uint32_t bits = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      bits = bits << 8 | (i < group.size() ? static_cast<unsigned char>(group[i]) : 0U);
+    }
+    for (std::size_t i = 0; i < 4; ++i) {
+      text.push_back(i <= group.size() ? kAlphabet[bits >> (18 - 6 * i) & 63U] : '=');
+    }
+  }
+  return text;
+}
+
+// Only the last group may be padded. The bits of the last character that encode no byte are not
+// checked.
+Result<std::string> from_base64(std::string_view text) {
+  const Error damaged{"its base64 is damaged"};
+  if (text.size() % 4 != 0) return damaged;
+  std::string bytes;
+  bytes.reserve(text.size() / 4 * 3);
+  for (std::size_t at = 0; at < text.size(); at += 4) {
+    std::string_view group = text.substr(at, 4);
+    const bool last = at + 4 == text.size();
+    while (last && group.size() > 2 && group.back() == '=') group.remove_suffix(1);
+    std::uint32_t bits = 0;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const auto value = i < group.size() ? kAlphabet.find(group[i]) : 0;
+      if (value == kAlphabet.npos) return damaged;
+      bits = bits << 6 | static_cast<std::uint32_t>(value);
+    }
+    for (std::size_t i = 0; i + 1 < group.size(); ++i) {
+      bytes.push_back(static_cast<char>(bits >> (16 - 8 * i) & 255U));
+    }
+  }
+  return bytes;
+}
+
+}  // namespace tubed::json

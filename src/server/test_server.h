@@ -1,0 +1,49 @@
+// TestServer: what makes a server a server for test suites: the test mode of its queue, the control
+// connection on standard input and output, the first jobs and the announced address.
+//
+// The control connection is a client like any other and the first to connect, so that it has
+// session 0. When it ends, the server closes all connections at once and ends.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "commands/service.h"
+#include "config/test_mode.h"
+#include "loop/channel.h"
+#include "loop/timer.h"
+#include "server/clients.h"
+#include "test_mode/test_mode.h"
+
+namespace tubed::server {
+
+class TestServer {
+ public:
+  // The functions of the server that it calls.
+  struct Events {
+    std::function<void()> end_drain;  // a reset has found drain mode
+    std::function<void()> stop;       // the control connection has ended
+  };
+
+  // `loop` and `service` outlive it.
+  TestServer(loop::Loop& loop, commands::Service& service, TestModeOptions options, Events events);
+
+  // The queue is recovered, and no client is connected: loads the first jobs and opens the control
+  // connection. The error is one line.
+  Result<void> begin(Clients& clients, ClientHost& host);
+  // Announces the addresses of the listeners. The error is one line.
+  Result<void> announce(const std::string& addresses) const;
+
+ private:
+  Result<void> preload();
+
+  loop::Loop& loop_;
+  commands::Service& service_;
+  TestModeOptions options_;
+  test_mode::TestMode mode_;
+  loop::Timer stop_timer_;
+};
+
+}  // namespace tubed::server

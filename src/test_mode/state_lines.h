@@ -1,0 +1,27 @@
+// The state of a server as lines of JSON, for test-dump, test-load and --preload.
+//
+// Each line is an object. The first has the clock; then comes one line for each tube, each
+// connection and each job. A job's line is that of tubectl export (json/job_record.h), with two
+// more keys at its end; test-load reads it, and of a tube's line the pause, and passes over the
+// others.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "commands/service.h"
+
+namespace tubed::test_mode {
+
+// O(jobs + tubes + connections and what they watch).
+std::string dump(const commands::Service& service, std::uint64_t clock_milliseconds);
+
+// Adds the jobs and pauses to the queue, and returns the number of jobs. A job keeps its id if no
+// job has had an id as high, else it gets the next one; a reserved job becomes ready. A tube that
+// has neither a job nor a client is not paused. Every line is read before anything changes. The
+// error names the line; its kind is `no_space` if the memory for jobs does not suffice.
+Result<std::uint64_t> load(std::string_view lines, commands::Service& service);
+
+}  // namespace tubed::test_mode
