@@ -27,7 +27,7 @@ void skip_spaces(std::string_view& text) {
 
 // Removes a number from the front. False if no digit is there or the type cannot hold the number.
 template <class Number>
-bool take_number(std::string_view& text, Number& value) {
+[[gnu::always_inline]] inline bool take_number(std::string_view& text, Number& value) {
   if (text.empty() || !is_digit(text.front())) return false;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc()) return false;
