@@ -30,8 +30,9 @@ Duration test_wall_offset(Time started) {
   return kWallBegin - started.time_since_epoch();
 }
 
-stats::Identity identify_for_tests() {
+stats::Identity identify_for_tests(Time begin) {
   stats::Identity identity = identify();
+  identity.started = begin;
   identity.instance = "0000000000000000";
   identity.started_at = identity.started.time_since_epoch() + test_wall_offset(identity.started);
   return identity;

@@ -8,8 +8,8 @@ namespace tubed::server {
 // The identity of a server that starts now, with a new random instance id.
 stats::Identity identify();
 // The same with a fixed instance id and wall clock, so that a test suite gets the same statistics
-// in each run.
-stats::Identity identify_for_tests();
+// in each run. `begin`: the time of the queue.
+stats::Identity identify_for_tests(Time begin);
 // The wall clock in test mode minus the monotonic clock at `started`: it begins at
 // 2000-01-01T00:00:00Z.
 Duration test_wall_offset(Time started);

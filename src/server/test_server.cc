@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "loop/pipe_channel.h"
+#include "os/clock.h"
 #include "os/file.h"
 #include "test_mode/control_text.h"
 
@@ -33,15 +34,20 @@ loop::PipeFilters control_filters() {
 
 }  // namespace
 
+Time TestServer::begin_of_time(const Settings& settings) {
+  return settings.journal_directory.empty() ? Time(Duration::min() / 2) : os::monotonic_now();
+}
+
 TestServer::TestServer(loop::Loop& loop, commands::Service& service, TestModeOptions options,
                        Events events)
     : loop_(loop),
       service_(service),
       options_(std::move(options)),
-      mode_(service, mode_of(options_.clock), std::move(events.end_drain)),
+      mode_(service, mode_of(options_.clock), os::monotonic_now(), std::move(events.end_drain)),
       stop_timer_(loop, std::move(events.stop)) {}
 
 Result<void> TestServer::begin(Clients& clients, ClientHost& host) {
+  host.begin_tick();
   mode_.recovered();
   if (!options_.use_stdin) return preload();
   // A client is closed in the middle of a tick; the server stops in the next one.

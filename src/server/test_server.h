@@ -21,6 +21,11 @@ namespace tubed::server {
 
 class TestServer {
  public:
+  // When the time of the queue begins. A journal compares it with the monotonic clock, so there it
+  // begins with that clock. Without a journal it begins long before, so that a test can advance it
+  // by more than the longest delay.
+  static Time begin_of_time(const Settings& settings);
+
   // The functions of the server that it calls.
   struct Events {
     std::function<void()> end_drain;  // a reset has found drain mode

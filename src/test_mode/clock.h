@@ -1,8 +1,8 @@
 // Clock: the time of the queue in test mode.
 //
-// The time of the queue begins at the time of the monotonic clock at which the server has started,
-// and moves apart from it: a held clock moves only when it is set, a running clock also with the
-// monotonic clock. Replies give it in milliseconds since its beginning.
+// The time of the queue is apart from the monotonic clock: a held clock moves only when it is set,
+// a running clock also with the monotonic clock. Replies give it in milliseconds since its
+// beginning.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ enum class ClockMode : std::uint8_t {
 
 class Clock {
  public:
-  Clock(ClockMode mode, Time begin) : mode_(mode), begin_(begin), held_(begin) {}
+  // It begins at `begin` when the monotonic clock is at `tick`.
+  Clock(ClockMode mode, Time begin, Time tick) : mode_(mode), begin_(begin) { set(begin, tick); }
 
   ClockMode mode() const { return mode_; }
   Time begin() const { return begin_; }

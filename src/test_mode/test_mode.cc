@@ -35,8 +35,9 @@ namespace word = protocol::word;
 
 namespace {
 
-// The clock goes this far from its beginning at most, so that no deadline overflows.
-constexpr std::chrono::seconds kLongestTime{1LL << 32};
+// The clock does not pass this time, so that no deadline overflows: the longest delay is shorter
+// than what is left.
+constexpr Time kLatest = kNever - std::chrono::seconds((1LL << 32) + 1);
 // Deadlines that one slice of an advance passes.
 constexpr int kDeadlinesPerSlice = 1000;
 
@@ -56,8 +57,9 @@ class EachFact final : public FactSink {
 
 }  // namespace
 
-TestMode::TestMode(commands::Service& service, ClockMode mode, std::function<void()> end_drain)
-    : service_(service), clock_(mode, service.now()), end_drain_(std::move(end_drain)) {
+TestMode::TestMode(commands::Service& service, ClockMode mode, Time tick,
+                   std::function<void()> end_drain)
+    : service_(service), clock_(mode, service.now(), tick), end_drain_(std::move(end_drain)) {
   service.set_test_hooks(*this);
 }
 
@@ -108,9 +110,9 @@ bool TestMode::every_client_waits() const {
 }
 
 std::optional<Time> TestMode::time_after(Duration duration) const {
-  const Time until = service_.now() + duration;
-  if (until - clock_.begin() > kLongestTime) return std::nullopt;
-  return until;
+  const Time now = service_.now();
+  if (now > kLatest - duration) return std::nullopt;
+  return now + duration;
 }
 
 std::optional<Time> TestMode::next_deadline() const {

@@ -35,9 +35,9 @@ namespace tubed::test_mode {
 
 class TestMode final : public commands::TestHooks {
  public:
-  // The clock begins at service.now(). `end_drain` ends drain mode. `service` outlives it and calls
-  // it from now on.
-  TestMode(commands::Service& service, ClockMode mode, std::function<void()> end_drain);
+  // The clock begins at service.now(), when the monotonic clock is at `tick`. `end_drain` ends
+  // drain mode. `service` outlives it and calls it from now on.
+  TestMode(commands::Service& service, ClockMode mode, Time tick, std::function<void()> end_drain);
 
   // The test mode of the server that runs this command. Precondition: it has one.
   static TestMode& of(commands::Context& context) {

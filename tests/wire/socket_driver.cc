@@ -77,7 +77,7 @@ std::vector<std::string> tubed_arguments(const Options& options) {
 
 Result<std::unique_ptr<SocketDriver>> SocketDriver::start(const ServerProgram& program,
                                                           const Options& options) {
-  std::unique_ptr<SocketDriver> driver(new SocketDriver(program.limit));
+  std::unique_ptr<SocketDriver> driver(new SocketDriver(program));
   const auto made = driver->make_directory();
   if (!made) return made.error();
   const std::string address = "unix:" + driver->directory_ + "/socket";
@@ -91,11 +91,18 @@ Result<std::unique_ptr<SocketDriver>> SocketDriver::start(const ServerProgram& p
     const auto extra = tubed_arguments(options);
     arguments.insert(arguments.end(), {"--listen", address});
     arguments.insert(arguments.end(), extra.begin(), extra.end());
+    if (program.kind == ServerKind::test_mode) {
+      arguments.insert(arguments.end(), {"--test-mode", "--no-stdin"});
+    }
   }
   const auto spawned = driver->spawn(arguments);
   if (!spawned) return spawned.error();
   const auto listening = driver->wait_until_it_listens();
   if (!listening) return listening.error();
+  if (program.kind == ServerKind::test_mode) {
+    const auto reset = driver->use_and_reset();
+    if (!reset) return reset.error();
+  }
   return driver;
 }
 
@@ -258,15 +265,41 @@ void SocketDriver::wait_until_idle() {
 
 // Sends a word that no server knows: it is answered and not counted in stats.
 void SocketDriver::barrier() {
-  constexpr std::string_view kReply = "UNKNOWN_COMMAND\r\n";
-  send_on(own_, "barrier\r\n");
+  exchange("barrier\r\n", "UNKNOWN_COMMAND\r\n");
+}
+
+bool SocketDriver::exchange(std::string_view text, std::string_view replies) {
+  send_on(own_, text);
   const auto until = Clock::now() + limit_;
-  while (own_.incoming.size() < kReply.size() && read_on(own_, until)) {
+  while (own_.incoming.size() < replies.size() && read_on(own_, until)) {
   }
-  own_.incoming.clear();
+  return std::exchange(own_.incoming, {}) == replies;
+}
+
+// Leaves jobs in every state, a pause, counts and another time, and resets the server: a transcript
+// must not notice any of it.
+Result<void> SocketDriver::use_and_reset() {
+  const bool done = exchange(
+      "use one\r\nwatch one\r\nput 5 0 60 1\r\na\r\nput 5 0 60 1\r\nb\r\nput 5 9 60 1\r\nc\r\n"
+      "reserve\r\nbury 1 5\r\nreserve\r\npause-tube one 60\r\ntest-advance 7\r\nnonsense\r\n"
+      "test-fault any 9 CLOSE\r\ntest-reset\r\n",
+      "USING one\r\nWATCHING 2\r\nINSERTED 1\r\nINSERTED 2\r\nINSERTED 3\r\n"
+      "RESERVED 1 1\r\na\r\nBURIED\r\nRESERVED 2 1\r\nb\r\nPAUSED\r\nADVANCED 7000\r\n"
+      "UNKNOWN_COMMAND\r\nFAULT_SET\r\nRESET\r\n");
+  if (!done) return Error{"the server cannot be reset: " + printed()};
+  return {};
 }
 
 void SocketDriver::advance(Duration time) {
+  if (kind_ == ServerKind::test_mode) {
+    const auto span = std::chrono::duration_cast<milliseconds>(time).count();
+    send_on(own_, "test-advance " + std::to_string(span) + "ms\r\n");
+    const auto until = Clock::now() + limit_;
+    while (!own_.incoming.ends_with('\n') && read_on(own_, until)) {
+    }
+    own_.incoming.clear();
+    return;
+  }
   std::this_thread::sleep_for(time + kMargin);
   wait_until_idle();
 }

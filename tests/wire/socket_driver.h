@@ -1,7 +1,8 @@
 // Drives a real server process over a Unix socket in a directory of its own.
 //
 // The driver owns the process, the directory and the sockets. The destructor ends this process and
-// removes the directory. advance() sleeps: the clock is real.
+// removes the directory. advance() sleeps, because the clock is real; a server in test mode is told
+// to advance its clock.
 #pragma once
 
 #include <chrono>
@@ -16,7 +17,8 @@
 
 namespace tubed::wire {
 
-enum class ServerKind { tubed, beanstalkd };
+// test_mode: tubed --test-mode, which has been used and reset before the transcript begins.
+enum class ServerKind { tubed, beanstalkd, test_mode };
 
 struct ServerProgram {
   ServerKind kind = ServerKind::tubed;
@@ -47,7 +49,8 @@ class SocketDriver final : public Driver {
     bool ended = false;
   };
 
-  explicit SocketDriver(std::chrono::milliseconds limit) : limit_(limit) {}
+  explicit SocketDriver(const ServerProgram& program)
+      : kind_(program.kind), limit_(program.limit) {}
 
   Result<void> make_directory();
   Result<void> spawn(const std::vector<std::string>& arguments);
@@ -60,7 +63,12 @@ class SocketDriver final : public Driver {
   // Reads the input that has arrived; waits for input until `until`. False if none arrived.
   bool read_on(Connection& connection, std::chrono::steady_clock::time_point until);
   void barrier();
+  // Sends text on the driver's own connection and waits for as many bytes as `replies` has. True if
+  // the replies are these.
+  bool exchange(std::string_view text, std::string_view replies);
+  Result<void> use_and_reset();
 
+  ServerKind kind_;
   std::chrono::milliseconds limit_;
   std::string directory_;
   pid_t process_ = -1;  // -1: no process, or it has been reaped

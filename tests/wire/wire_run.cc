@@ -25,7 +25,8 @@ using tubed::wire::SocketDriver;
 using tubed::wire::Transcript;
 
 constexpr const char* kUsage =
-    "usage: wire_run --server tubed|beanstalkd --binary PATH [--jobs N] [--bytewise] FILE...\n"
+    "usage: wire_run --server tubed|test-mode|beanstalkd --binary PATH [--jobs N] [--bytewise] "
+    "FILE...\n"
     "       wire_run --list-differs FILE...\n"
     "A FILE may be a directory: its *.wire files.\n";
 
@@ -55,8 +56,10 @@ bool parse_count(std::string_view text, std::size_t& count) {
 }
 
 bool parse_server(std::string_view name, Request& request) {
-  request.has_server = name == "tubed" || name == "beanstalkd";
-  request.program.kind = name == "tubed" ? ServerKind::tubed : ServerKind::beanstalkd;
+  request.has_server = name == "tubed" || name == "test-mode" || name == "beanstalkd";
+  request.program.kind = name == "tubed"       ? ServerKind::tubed
+                         : name == "test-mode" ? ServerKind::test_mode
+                                               : ServerKind::beanstalkd;
   return request.has_server;
 }
 
@@ -125,7 +128,9 @@ PlayResult play_on_fresh_server(const Transcript& transcript, const ServerProgra
 
 Played play(const Transcript& transcript, const Request& request) {
   const bool original = request.program.kind == ServerKind::beanstalkd;
-  if (transcript.is_virtual || (original && transcript.needs_tubed)) return {};
+  const bool has_real_clock = request.program.kind != ServerKind::test_mode;
+  if (transcript.is_virtual && has_real_clock) return {};
+  if (original && transcript.needs_tubed) return {};
   const bool must_differ = original && !transcript.differs.empty();
   ServerProgram program = request.program;
   if (must_differ) program.limit = kLimitOfDiffering;

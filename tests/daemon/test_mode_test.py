@@ -1,0 +1,434 @@
+"""tubed --test-mode: its address, its control connection, its clock, and how it ends."""
+
+import json
+import os
+import pathlib
+import select
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from harness import PROGRAM, SANITIZED, SECONDS, until
+
+# How much more time is allowed than on a quiet machine.
+SLACK = 40 if SANITIZED else 4
+
+
+class TestServer:
+    """A server in test mode with its control connection on pipes."""
+
+    def __init__(self, *flags, clock=None, **options):
+        mode = "--test-mode" if clock is None else f"--test-mode={clock}"
+        self.process = subprocess.Popen([PROGRAM, mode, *flags], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        self.address = self.process.stdout.readline().decode().rstrip("\n")
+        self.ended = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def say(self, line):
+        """Sends a line and returns the first line of the reply."""
+        self.send(line.encode() + b"\n")
+        return self.line()
+
+    def send(self, data):
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+    def line(self):
+        return self.process.stdout.readline().decode().rstrip("\n")
+
+    def block(self, line):
+        """Sends a line whose reply is OK and a body, and returns the body."""
+        word, size = self.say(line).split(" ")
+        assert word == "OK", word
+        data = self.process.stdout.read(int(size))
+        assert self.process.stdout.read(1) == b"\n"
+        return data.decode()
+
+    def connect(self):
+        if self.address.startswith("unix:"):
+            client = socket.socket(socket.AF_UNIX)
+            client.connect(self.address[5:])
+        else:
+            host, port = self.address.rsplit(":", 1)
+            client = socket.create_connection((host, int(port)))
+        client.settimeout(SECONDS)
+        return client
+
+    def end(self):
+        """Ends standard input and returns the exit code and what was logged."""
+        if self.ended:
+            return self.ended
+        self.process.stdin.close()
+        code = self.process.wait(SECONDS)
+        log = self.process.stderr.read().decode()
+        self.process.stdout.close()
+        self.process.stderr.close()
+        self.ended = code, log
+        return self.ended
+
+
+def exchange(client, data, lines=1):
+    """Sends bytes and receives as many lines."""
+    client.sendall(data)
+    received = b""
+    while received.count(b"\r\n") < lines:
+        part = client.recv(65536)
+        if not part:
+            break
+        received += part
+    return received
+
+
+def refusal(*flags, **options):
+    done = subprocess.run([PROGRAM, *flags], capture_output=True, timeout=SECONDS, check=False,
+                          text=True, **options)
+    return done.returncode, done.stderr
+
+
+class StartTest(unittest.TestCase):
+    def test_the_first_line_is_the_address_of_a_free_port(self):
+        with TestServer() as server:
+            self.assertRegex(server.address, r"^127\.0\.0\.1:\d+$")
+            client = server.connect()
+            self.assertEqual(exchange(client, b"list-tube-used\r\n"), b"USING default\r\n")
+            client.close()
+            self.assertEqual(server.end(), (0, ""))
+
+    def test_several_listeners_are_one_line(self):
+        with tempfile.TemporaryDirectory() as directory:
+            with TestServer("-l", "127.0.0.1:0", "-l", f"unix:{directory}/s") as server:
+                self.assertRegex(server.address, rf"^127\.0\.0\.1:\d+ unix:{directory}/s$")
+
+    def test_the_address_goes_to_a_file_and_standard_input_stays_alone(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory, "address")
+            with subprocess.Popen([PROGRAM, "--test-mode", "--no-stdin", "--address-file", path],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+                until("the file", path.exists)
+                host, port = path.read_text(encoding="utf-8").strip().split(":")
+                with socket.create_connection((host, int(port))) as client:
+                    self.assertEqual(exchange(client, b"test-clock\r\n"), b"CLOCK 0 0\r\n")
+                self.assertEqual(os.listdir(directory), ["address"])
+                process.send_signal(signal.SIGTERM)
+                self.assertEqual(process.wait(SECONDS), 0)
+                self.assertEqual(process.stdout.read(), b"")
+
+    def test_standard_input_must_be_a_connection(self):
+        code, log = refusal("--test-mode", stdin=subprocess.DEVNULL)
+        self.assertEqual(code, 78)
+        self.assertIn("--no-stdin", log)
+        with tempfile.TemporaryFile() as file:
+            self.assertEqual(refusal("--test-mode", stdin=file)[0], 78)
+
+    def test_no_other_machine_can_connect(self):
+        for flags in (["-l", "0.0.0.0:0"], ["-l", "[::]:0"], ["-l", "192.0.2.1:0"],
+                      ["--http-listen", "0.0.0.0:0"],
+                      ["-l", "127.0.0.1:0", "-l", "0.0.0.0:0"]):
+            code, log = refusal("--test-mode", *flags, stdin=subprocess.PIPE)
+            self.assertEqual(code, 78, flags)
+            self.assertIn("loopback or unix", log)
+        with socket.create_server(("0.0.0.0", 0)) as listener:
+            hand_over = (f"exec 3<&{listener.fileno()}; LISTEN_FDS=1 LISTEN_PID=$$ "
+                         f"exec {PROGRAM} --test-mode")
+            code, log = refusal_of_shell(hand_over, listener.fileno())
+            self.assertEqual(code, 78)
+            self.assertIn("loopback or unix", log)
+
+    def test_flags_that_make_no_sense_together(self):
+        for flags in (["--no-stdin"], ["--address-file", "/tmp/x"], ["--preload", "x"],
+                      ["--test-mode", "--config", "/dev/null"], ["--test-mode", "--dump", "/tmp"]):
+            code, log = refusal(*flags, stdin=subprocess.PIPE)
+            self.assertEqual(code, 64, flags)
+            self.assertEqual(log.count("\n"), 1)
+        code, log = refusal("--test-mode=never", stdin=subprocess.PIPE)
+        self.assertEqual((code, "none of manual, auto, real" in log), (78, True))
+
+    def test_the_end_of_standard_input_ends_the_server(self):
+        server = TestServer()
+        waiting, holding, silent = (server.connect() for _ in range(3))
+        waiting.sendall(b"watch other\r\nignore default\r\nreserve\r\n")
+        exchange(holding, b"put 0 0 60 1\r\nx\r\nreserve\r\n", 3)
+        begin = time.monotonic()
+        self.assertEqual(server.end(), (0, ""))
+        self.assertLess(time.monotonic() - begin, 1.0 * SLACK)
+        for client in (waiting, holding, silent):
+            client.close()
+
+    def test_the_server_ends_when_the_test_process_is_killed(self):
+        script = ("import subprocess, sys, time\n"
+                  f"p = subprocess.Popen([{PROGRAM!r}, '--test-mode'], stdin=subprocess.PIPE,\n"
+                  "                     stdout=subprocess.PIPE)\n"
+                  "p.stdout.readline()\nprint(p.pid, flush=True)\ntime.sleep(600)\n")
+        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as parent:
+            server = os.pidfd_open(int(parent.stdout.readline()))
+            parent.kill()
+            ended, _, _ = select.select([server], [], [], SECONDS)
+            self.assertTrue(ended)
+            os.close(server)
+
+
+def refusal_of_shell(command, descriptor):
+    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=SECONDS,
+                          check=False, text=True, stdin=subprocess.PIPE, pass_fds=(descriptor,))
+    return done.returncode, done.stderr
+
+
+class ControlTest(unittest.TestCase):
+    def test_lines_end_with_lf_or_crlf_and_replies_with_lf(self):
+        with TestServer() as server:
+            server.send(b"put 0 0 60 6\na\r\nb\n\0\nput 0 0 60 0\r\n\r\npeek 1\nreserve-job 2\r\n")
+            self.assertEqual([server.line(), server.line()], ["INSERTED 1", "INSERTED 2"])
+            self.assertEqual(server.line(), "FOUND 1 6")
+            self.assertEqual(server.process.stdout.read(7), b"a\r\nb\n\0\n")
+            self.assertEqual([server.line(), server.line()], ["RESERVED 2 0", ""])
+            self.assertEqual(server.say("nonsense"), "UNKNOWN_COMMAND")
+            self.assertEqual(server.say("x" * 5000), "BAD_FORMAT")
+            self.assertEqual(server.say("list-tube-used"), "USING default")
+
+    def test_commands_before_the_end_of_input_are_answered(self):
+        server = TestServer()
+        server.send(b"put 0 100 60 1\nx\ntest-advance 100\nreserve\ndelete 1\n")
+        server.process.stdin.close()
+        self.assertEqual(server.process.stdout.read(),
+                         b"INSERTED 1\nADVANCED 100000\nRESERVED 1 1\nx\nDELETED\n")
+        self.assertEqual(server.end()[0], 0)
+
+    def test_a_large_reply_reaches_a_slow_reader(self):
+        with TestServer("-z", "4MiB") as server:
+            body = bytes(range(256)) * 16384
+            client = server.connect()
+            exchange(client, b"put 0 0 60 %d\r\n%s\r\n" % (len(body), body))
+            server.send(b"peek 1\n")
+            # The pipe is full, and other clients are served.
+            for _ in range(10):
+                self.assertEqual(exchange(client, b"list-tube-used\r\n"), b"USING default\r\n")
+            self.assertEqual(server.line(), f"FOUND 1 {len(body)}")
+            self.assertEqual(server.process.stdout.read(len(body) + 1), body + b"\n")
+            client.close()
+
+    def test_the_descriptors_keep_their_flags(self):
+        ours, theirs = socket.socketpair()
+        with subprocess.Popen([PROGRAM, "--test-mode"], stdin=theirs, stdout=theirs) as process:
+            with ours.makefile("rwb") as control:
+                control.readline()
+                control.write(b"test-clock\n")
+                control.flush()
+                self.assertEqual(control.readline(), b"CLOCK 0 0\n")
+            ours.shutdown(socket.SHUT_WR)
+            self.assertEqual(process.wait(SECONDS), 0)
+        self.assertTrue(os.get_blocking(theirs.fileno()))
+        ours.close()
+        theirs.close()
+
+
+class ClockTest(unittest.TestCase):
+    def test_woken_clients_are_answered_before_the_advance(self):
+        with TestServer() as server:
+            client = server.connect()
+            client.sendall(b"put 0 3600 60 1\r\nx\r\nreserve\r\ndelete 1\r\nreserve-with-timeout 60\r\n")
+            until("the wait", lambda: "current-waiting: 1\n" in server.block("stats"))
+            self.assertEqual(server.say("test-advance 7200"), "ADVANCED 7200000")
+            client.setblocking(False)
+            self.assertEqual(client.recv(4096),
+                             b"INSERTED 1\r\nRESERVED 1 1\r\nx\r\nDELETED\r\nTIMED_OUT\r\n")
+            client.close()
+
+    def test_an_automatic_clock_jumps_to_the_next_deadline(self):
+        with TestServer(clock="auto") as server:
+            client = server.connect()
+            begin = time.monotonic()
+            self.assertEqual(exchange(client, b"reserve-with-timeout 30\r\n"), b"TIMED_OUT\r\n")
+            self.assertEqual(
+                exchange(client, b"put 0 86400 60 1\r\nx\r\nreserve\r\n", 3),
+                b"INSERTED 1\r\nRESERVED 1 1\r\nx\r\n")
+            # The last second of the TTR of a held job ends a wait.
+            self.assertEqual(exchange(client, b"reserve\r\n"), b"DEADLINE_SOON\r\n")
+            self.assertEqual(server.say("test-clock"), "CLOCK 86489000 86490000")
+            self.assertLess(time.monotonic() - begin, 5.0 * SLACK)
+            client.close()
+
+    def test_a_real_clock_runs_and_can_be_advanced(self):
+        with TestServer(clock="real") as server:
+            client = server.connect()
+            exchange(client, b"put 0 3600 60 1\r\nx\r\n")
+            client.sendall(b"reserve\r\n")
+            until("the wait", lambda: "current-waiting: 1\n" in server.block("stats"))
+            word, now = server.say("test-advance 3599").split(" ")
+            self.assertEqual(word, "ADVANCED")
+            self.assertGreaterEqual(int(now), 3599000)
+            self.assertTrue(exchange(client, b"", 2).startswith(b"RESERVED 1 1\r\n"))
+            client.close()
+
+    def test_test_await_waits_for_a_worker(self):
+        with TestServer() as server:
+            client = server.connect()
+            server.send(b"test-await delete 1 20000\n")
+            exchange(client, b"put 0 0 60 1\r\nx\r\ndelete 1\r\n", 2)
+            self.assertEqual(server.line(), "AWAITED 1")
+            self.assertEqual(server.say("test-await delete 2 30"), "TIMED_OUT")
+            client.close()
+
+    def test_statistics_are_the_same_in_each_run(self):
+        def stats():
+            with TestServer() as server:
+                server.say("test-advance 100")
+                lines = server.block("stats").splitlines()
+            return [line for line in lines if not line.startswith("pid: ")]
+
+        one = stats()
+        self.assertEqual(one, stats())
+        for line in ("uptime: 100", "rusage-utime: 0.000000", "id: 0000000000000000"):
+            self.assertIn(line, one)
+
+
+class StateTest(unittest.TestCase):
+    def test_what_is_dumped_can_be_loaded(self):
+        with TestServer() as server:
+            client = server.connect()
+            exchange(client, b"use mails\r\nput 5 0 60 3\r\none\r\nput 6 100 60 3\r\n\xfftw\r\n"
+                             b"put 7 0 60 5\r\nthree\r\nwatch mails\r\nreserve\r\nbury 1 9\r\n"
+                             b"reserve\r\npause-tube mails 500\r\n", 11)
+            server.say("test-advance 10")
+            dump = server.block("test-dump")
+            lines = [json.loads(line) for line in dump.splitlines()]
+            self.assertEqual(lines[0], {"clock_ms": 10000, "draining": False})
+            self.assertIn({"connection": "c1", "used": "mails", "watched": ["default", "mails"],
+                           "waiting": False}, lines)
+            jobs = [line for line in lines if "state" in line]
+            self.assertEqual([job["state"] for job in jobs], ["buried", "delayed", "reserved"])
+            self.assertEqual(jobs[1]["body_base64"], "/3R3")
+            self.assertEqual(jobs[1]["time_left_ms"], 90000)
+            self.assertEqual(jobs[2]["holder"], "c1")
+            client.close()
+            server.say("test-reset")
+            server.send(b"test-load %d\n%s\n" % (len(dump.encode()), dump.encode()))
+            self.assertEqual(server.line(), "LOADED 3")
+            again = [json.loads(line) for line in server.block("test-dump").splitlines()]
+            again = {job["id"]: job for job in again if "state" in job}
+            self.assertEqual([again[i]["state"] for i in (1, 2, 3)], ["buried", "delayed", "ready"])
+            self.assertEqual(again[2]["time_left_ms"], 90000)
+            self.assertIn("pause-time-left: 490\n", server.block("stats-tube mails"))
+            self.assertEqual(server.say("put 0 0 60 1\nx"), "INSERTED 4")
+
+    def test_nothing_is_loaded_from_a_malformed_file(self):
+        with TestServer() as server:
+            for text in (b'{"body":"a"}\n{"body":1}', b"no", b'{"tube":"a b","body":"x"}',
+                         b'{"body":"a","id":18446744073709551615}', b'{"state":"ready"}',
+                         b'{"body":"%s"}' % (b"x" * 70000)):
+                server.send(b"test-load %d\n%s\n" % (len(text), text))
+                self.assertEqual(server.line(), "BAD_FORMAT", text[:50])
+            self.assertIn("total-jobs: 0\n", server.block("stats"))
+
+    def test_the_first_jobs_come_from_a_file(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory, "jobs.jsonl")
+            path.write_text('{"body":"one","tube":"mails"}\n{"body":"two","id":7,"age":100}\n',
+                            encoding="utf-8")
+            with TestServer("--preload", str(path)) as server:
+                self.assertEqual(server.say("peek 1"), "FOUND 1 3")
+                self.assertEqual(server.line(), "one")
+                self.assertIn("age: 100\n", server.block("stats-job 7"))
+            path.write_text('{"body":"one"}\n{"nothing":1}\n', encoding="utf-8")
+            code, log = refusal("--test-mode", "--preload", path, stdin=subprocess.PIPE)
+            self.assertEqual(code, 78)
+            self.assertIn("line 2: it is neither a job nor a line of test-dump", log)
+            self.assertEqual(refusal("--test-mode", "--preload", directory + "/none",
+                                     stdin=subprocess.PIPE)[0], 78)
+
+    def test_a_journal_keeps_what_was_not_reset(self):
+        with tempfile.TemporaryDirectory() as directory:
+            with TestServer("-b", directory) as server:
+                server.say("put 0 0 60 1\na")
+                server.say("pause-tube default 1000")
+                server.say("test-snapshot one")
+                server.say("put 0 0 60 1\nb")
+                self.assertEqual(server.say("test-restore one"), "RESTORED 1")
+                self.assertEqual(server.say("put 0 3600 60 1\nc"), "INSERTED 2")
+                self.assertEqual(server.end(), (0, ""))
+            with TestServer("-b", directory) as server:
+                self.assertEqual(server.say("peek 1"), "FOUND 1 1")
+                self.assertEqual(server.line(), "a")
+                self.assertEqual(server.say("peek 2"), "FOUND 2 1")
+                self.assertEqual(server.line(), "c")
+                self.assertIn("pause-time-left: 1000\n", server.block("stats-tube default"))
+                self.assertEqual(server.say("test-reset"), "RESET")
+                self.assertEqual(server.say("put 0 0 60 1\nd"), "INSERTED 1")
+                self.assertEqual(server.end(), (0, ""))
+            with TestServer("-b", directory) as server:
+                self.assertEqual(server.say("peek 1"), "FOUND 1 1")
+                self.assertEqual(server.line(), "d")
+                self.assertEqual(server.say("peek 2"), "NOT_FOUND")
+
+    def test_drain_mode_ends_with_a_reset(self):
+        with TestServer() as server:
+            server.process.send_signal(signal.SIGUSR1)
+            until("drain mode", lambda: "draining: true\n" in server.block("stats"))
+            self.assertEqual(server.say("test-reset"), "RESET")
+            self.assertEqual(server.say("put 0 0 60 1\nx"), "INSERTED 1")
+
+    def test_a_fault_closes_a_connection(self):
+        with TestServer() as server:
+            client = server.connect()
+            self.assertEqual(server.say("test-fault reserve 1 CLOSE"), "FAULT_SET")
+            self.assertEqual(exchange(client, b"reserve\r\n"), b"")
+            client.close()
+
+
+class SpeedTest(unittest.TestCase):
+    """Prints its figures; the bounds leave room for a loaded machine."""
+
+    def test_the_start_is_fast(self):
+        times = []
+        for _ in range(40):
+            begin = time.monotonic()
+            server = TestServer()
+            server.say("test-clock")
+            times.append(time.monotonic() - begin)
+            server.end()
+        median = statistics.median(times) * 1e3
+        print(f"start to first reply: median {median:.1f} ms of 40", file=sys.stderr)
+        self.assertLess(median, 15 * SLACK)
+
+    def test_a_reset_is_fast(self):
+        with TestServer() as server:
+            times = []
+            for _ in range(200):
+                server.send(b"put 0 0 60 1\nx\n" * 300)
+                for _ in range(300):
+                    server.line()
+                begin = time.monotonic()
+                server.say("test-reset")
+                times.append(time.monotonic() - begin)
+        median = statistics.median(times) * 1e3
+        print(f"test-reset of 300 jobs: median {median:.3f} ms of 200", file=sys.stderr)
+        self.assertLess(median, 1 * SLACK)
+
+    def test_a_suite_of_a_thousand_tests_is_fast(self):
+        begin = time.monotonic()
+        with TestServer() as server:
+            client = server.connect()
+            for _ in range(1000):
+                self.assertEqual(exchange(client, b"put 0 3600 60 1\r\nx\r\n"), b"INSERTED 1\r\n")
+                self.assertEqual(server.say("test-advance 3600"), "ADVANCED 3600000")
+                self.assertEqual(exchange(client, b"reserve\r\n", 2), b"RESERVED 1 1\r\nx\r\n")
+                self.assertEqual(exchange(client, b"delete 1\r\n"), b"DELETED\r\n")
+                self.assertEqual(server.say("test-reset"), "RESET")
+            client.close()
+        elapsed = time.monotonic() - begin
+        print(f"1,000 tests: {elapsed:.2f} s", file=sys.stderr)
+        self.assertLess(elapsed, 2 * SLACK)
+
+
+if __name__ == "__main__":
+    unittest.main()
