@@ -105,7 +105,8 @@ Deadlines TestMode::next_deadlines() const {
 // connection.
 bool TestMode::every_client_waits() const {
   const engine::EngineInfo info = service_.engine().info();
-  const bool control_is_busy = control_ && !service_.engine().is_waiting(*control_);
+  const bool has_control = control_ && service_.conversations()[*control_] != nullptr;
+  const bool control_is_busy = has_control && !service_.engine().is_waiting(*control_);
   return info.waiting > 0 && info.waiting + (control_is_busy ? 1 : 0) == info.sessions;
 }
 

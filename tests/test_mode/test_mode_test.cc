@@ -161,6 +161,10 @@ TEST_CASE("an automatic clock jumps while every client waits") {
   CHECK(world.send(client, "delete 1\r\nreserve-with-timeout 30\r\n") ==
         "DELETED\r\nTIMED_OUT\r\n");
   CHECK(world.say("test-clock") == "CLOCK 3630000 0\r\n");
+  // Also without a control connection.
+  World without(ClockMode::automatic);
+  without.control.reset();
+  CHECK(without.send(without.client(), "reserve-with-timeout 30\r\n") == "TIMED_OUT\r\n");
   // A client that does not wait holds the clock.
   world.client();
   CHECK(world.send(client, "reserve-with-timeout 30\r\n").empty());
