@@ -73,7 +73,7 @@ std::size_t ControlInput::take_line(std::string_view bytes, std::string& out) {
       const bool ends_with_cr = held_.back() == '\r';
       if (ends_with_cr) held_.pop_back();
       out += held_;
-      held_ = ends_with_cr ? "\r" : "";
+      held_.assign(ends_with_cr ? 1 : 0, '\r');
     }
     return bytes.size();
   }

@@ -3,11 +3,22 @@
 #include <doctest/doctest.h>
 
 #include "commands/table.h"
+#include "test_mode/table.h"
 #include "tests/docs/mentions.h"
 #include "tools/docs/fuzz_dictionary.h"
 
 namespace tubed::docs {
 namespace {
+
+TEST_CASE("the page of test verbs has each verb with its replies") {
+  const std::string page = test_mode_markdown();
+  for (const auto& command : test_mode::verb_table()) {
+    CAPTURE(command.name);
+    CHECK(mentions(page, "## " + std::string(command.name) + "\n"));
+    CHECK(mentions(page, command.summary));
+    for (const auto& reply : command.replies) CHECK(mentions(page, reply.meaning));
+  }
+}
 
 TEST_CASE("every command is on the reference page and in the fuzz dictionary") {
   const std::string page = commands_markdown();

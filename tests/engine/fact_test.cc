@@ -283,4 +283,48 @@ TEST_CASE("a replayed job can be reserved, and counts on from its counters") {
   CHECK(info.time_left == 7s);
 }
 
+TEST_CASE("a job that is added as a fact describes it emits Added, and is given away") {
+  World world;
+  world.pass(100s);
+  const SessionId waiting = world.open("a");
+  world.engine.reserve(waiting, world.now, {});
+  const auto add = [&](JobId id, const Placement& place, std::string_view tube) {
+    CHECK(world.engine.claim_memory(1));
+    world.engine.add_job(world.now,
+                         {.id = id,
+                          .tube = tube,
+                          .ttr = {9},
+                          .created = world.now - 50s,
+                          .body = Bytes::copy_of("x"),
+                          .place = place,
+                          .counters = {.kicks = 2}},
+                         world.output);
+    world.engine.check_invariants();
+  };
+  world.facts();
+  Placement place;
+  place.priority = 3;
+  add(7, place, "a");
+  CHECK(world.facts() == Lines{"added 7 to a at 50s, ttr 9, 'x': ready 3 kicks=2"});
+  CHECK(world.engine.holder_of(7) == waiting);
+  CHECK(world.engine.next_id() == 8);
+  place = {};
+  place.state = JobState::delayed;
+  place.delay = {5};
+  place.until = world.now + 3s;
+  add(8, place, "b");
+  place = {};
+  place.state = JobState::buried;
+  add(9, place, "b");
+  add(10, place, "b");
+  CHECK(world.engine.info().jobs.total() == 4);
+  CHECK(world.engine.info().memory_bytes == 4 * Engine::job_memory(1));
+  CHECK(world.engine.job_info(world.now, 8)->time_left == 3s);
+  CHECK_FALSE(world.engine.holder_of(8));
+  CHECK_FALSE(world.engine.holder_of(99));
+  const Lines expected = durable(world.engine, world.now);
+  CHECK(expected.size() == 4);
+  CHECK(expected.back() == "added 10 to b at 50s, ttr 9, 'x': buried 0 order 1 kicks=2");
+}
+
 }  // namespace tubed::engine

@@ -1,22 +1,24 @@
 // Fuzzes the conversation: several clients, bytes cut anywhere, time, half-closes, drain mode.
 //
-// The input is a script of steps. A step is a control byte, whose low two bits select the client
-// and whose other bits select the action. To send bytes, a length byte and that many bytes follow.
-// The queue's invariants hold after each step. The script is played with several clients and with
-// one client, each time whole and byte by byte. A single client must get the same replies both
-// times. With several clients the replies may differ: a waiting client may be served between two
-// bytes of another client.
+// The input is a script of steps, played in test mode if the highest bit of its first byte is set.
+// A step is a control byte, whose low two bits select the client and whose other bits select the
+// action. To send bytes, a length byte and that many bytes follow. The queue's invariants hold
+// after each step. The script is played with several clients and with one client, each time whole
+// and byte by byte. A single client must get the same replies both times. With several clients the
+// replies may differ: a waiting client may be served between two bytes of another client.
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "commands/conversation.h"
 #include "commands/service.h"
+#include "test_mode/test_mode.h"
 #include "tests/protocol/take_replies.h"
 
 namespace {
@@ -29,7 +31,7 @@ constexpr std::size_t kClients = 4;
 
 class World {
  public:
-  World(bool one_client, bool byte_by_byte)
+  World(bool one_client, bool byte_by_byte, bool test_mode)
       : service_({.job_bytes = 512,
                   .job_memory_bytes = 1 << 16,
                   .tubes = 8,
@@ -39,6 +41,10 @@ class World {
         one_client_(one_client),
         byte_by_byte_(byte_by_byte) {
     service_.set_limits(service_.engine().limits(), {.output_bytes = 4096});
+    if (test_mode) {
+      test_mode_.emplace(service_, test_mode::ClockMode::manual, kStart,
+                         [this] { service_.set_draining(false); });
+    }
   }
 
   std::array<std::string, kClients> play(std::string_view script) {
@@ -58,10 +64,10 @@ class World {
     constexpr unsigned kActions = 8;
     switch (action % kActions) {
       case 0:
-        service_.begin_tick(service_.now() + std::chrono::milliseconds(300));
+        service_.begin_tick(service_.tick_time() + std::chrono::milliseconds(300));
         break;
       case 1:
-        service_.begin_tick(service_.now() + std::chrono::seconds(2));
+        service_.begin_tick(service_.tick_time() + std::chrono::seconds(2));
         break;
       case 2:
         clients_[client].reset();
@@ -134,6 +140,7 @@ class World {
   }
 
   Service service_;
+  std::optional<test_mode::TestMode> test_mode_;
   bool one_client_;
   bool byte_by_byte_;
   std::array<std::unique_ptr<Conversation>, kClients> clients_;
@@ -145,10 +152,11 @@ class World {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view script(reinterpret_cast<const char*>(data), size);
-  World(false, false).play(script);
-  World(false, true).play(script);
-  const auto whole = World(true, false).play(script);
-  const auto cut = World(true, true).play(script);
+  const bool test_mode = !script.empty() && (data[0] & 0x80) != 0;
+  World(false, false, test_mode).play(script);
+  World(false, true, test_mode).play(script);
+  const auto whole = World(true, false, test_mode).play(script);
+  const auto cut = World(true, true, test_mode).play(script);
   TUBED_ASSERT(whole == cut);
   return 0;
 }

@@ -6,6 +6,8 @@
 #include "commands/table.h"
 #include "stats/metrics.h"
 #include "stats/stats.h"
+#include "test_mode/events.h"
+#include "test_mode/table.h"
 
 namespace tubed::docs {
 namespace {
@@ -63,6 +65,26 @@ std::string commands_markdown() {
       "Any command may also be answered `BAD_FORMAT` (the line is malformed) or `UNKNOWN_COMMAND`. "
       "Commands may be pipelined; replies come in order.\n\n");
   for (const commands::Command& command : commands::command_table()) append_command(command, page);
+  page.pop_back();
+  return page;
+}
+
+std::string test_mode_markdown() {
+  std::string page(kGenerated);
+  page.append(
+      "# Test verbs\n\nThe commands of a server in test mode, beside [all others](commands.md), on "
+      "every connection. Any other server answers `UNKNOWN_COMMAND`. How to use them: "
+      "[testing.md](../testing.md).\n\nTimes in replies are milliseconds since the beginning of "
+      "the "
+      "clock. The words of events are");
+  for (const std::string_view word : test_mode::kEventWords) {
+    page.append(word == test_mode::kEventWords.front() ? " `" : ", `").append(word).append("`");
+  }
+  page.append(
+      ". A line of `test-events` has the number of the event, its word, and the id of the job, the "
+      "tube and the connection that it concerns: `1 put 7 mails`, `2 reserve 7 c3`. The connection "
+      "on standard input is `c0`.\n\n");
+  for (const commands::Command& command : test_mode::verb_table()) append_command(command, page);
   page.pop_back();
   return page;
 }

@@ -1,4 +1,4 @@
-// The reference pages of commands, stats and metrics, generated from their tables.
+// The reference pages of commands, test verbs, stats and metrics, generated from their tables.
 //
 // The functions are pure. The test generated_docs compares their output with the pages in
 // the tree.
@@ -8,8 +8,9 @@
 
 namespace tubed::docs {
 
-std::string commands_markdown();  // docs/reference/commands.md
-std::string stats_markdown();     // docs/reference/stats.md
-std::string metrics_markdown();   // docs/reference/metrics.md
+std::string commands_markdown();   // docs/reference/commands.md
+std::string test_mode_markdown();  // docs/reference/test-mode.md
+std::string stats_markdown();      // docs/reference/stats.md
+std::string metrics_markdown();    // docs/reference/metrics.md
 
 }  // namespace tubed::docs

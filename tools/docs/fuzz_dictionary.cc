@@ -3,6 +3,7 @@
 #include <set>
 
 #include "commands/table.h"
+#include "test_mode/table.h"
 
 namespace tubed::docs {
 
@@ -13,14 +14,16 @@ std::string fuzz_dictionary() {
   std::set<std::string> words = {"\\x0d\\x0a", " ",          "0",          "1",
                                  "65535",      "4294967295", "4294967296", "18446744073709551615",
                                  "default",    "tube",       "-tube",      "\\x00"};
-  for (const auto& command : commands::command_table()) {
+  const auto add = [&](const commands::Command& command) {
     words.insert(std::string(command.name));
     std::string example(command.name);
     for (std::size_t i = 0; i < command.arguments.size(); ++i) example.append(" 1");
     if (command.begin_body != nullptr) example.append("\\x0d\\x0aa");
     words.insert(example + "\\x0d\\x0a");
-  }
-  std::string dictionary = "# Generated from the command table.\n";
+  };
+  for (const auto& command : commands::command_table()) add(command);
+  for (const auto& command : test_mode::verb_table()) add(command);
+  std::string dictionary = "# Generated from the tables of commands and test verbs.\n";
   for (const std::string& word : words) dictionary.append("\"").append(word).append("\"\n");
   return dictionary;
 }

@@ -101,6 +101,7 @@ std::optional<Page> page_with(const fs::path& root, const Part& part) {
 std::optional<std::vector<Page>> pages_of(const fs::path& root) {
   std::vector<Page> pages = {
       {"docs/reference/commands.md", docs::commands_markdown()},
+      {"docs/reference/test-mode.md", docs::test_mode_markdown()},
       {"docs/reference/stats.md", docs::stats_markdown()},
       {"docs/reference/metrics.md", docs::metrics_markdown()},
       {"docs/reference/settings.md", docs::settings_markdown()},
