@@ -9,6 +9,8 @@
 #     HydroponicBean.clear
 #   end
 #
+# What differs: jobs, tubes and connections are copies of what the server has, so that setting their
+# attributes changes nothing, and deleted jobs are gone; the server's address is not the one given.
 # Time does not follow Time.now: HydroponicBean.advance(3600) replaces Timecop.travel. While every
 # connection waits in a reserve the clock jumps to the next deadline, so that a reserve with a
 # timeout returns at once.
@@ -53,9 +55,12 @@ module HydroponicBean
 
     def tubes
       all = jobs.group_by(&:tube_name)
-      server.dump.select { |one| one.key?('pause') }.to_h do |one|
-        [one['tube'], Tube.new(name: one['tube'], pause: one['pause'], jobs: all.fetch(one['tube'], []))]
+      found = Hash.new { |_, name| Tube.new(name: name, pause: 0, jobs: []) }
+      server.dump.each do |one|
+        next unless one.key?('pause')
+        found[one['tube']] = Tube.new(name: one['tube'], pause: one['pause'], jobs: all.fetch(one['tube'], []))
       end
+      found
     end
 
     # The open connections, as hashes with "connection", "used", "watched" and "waiting".
@@ -123,18 +128,38 @@ module HydroponicBean
 
   # The first line of the reply to a reserve may never come.
   class Socket < TCPSocket
+    def producer? = @producer == true
+    def worker? = @worker == true
+    def waiting? = @waiting == true
+
+    def write(*data)
+      word = data.first.to_s[/\A[a-z-]+/]
+      @producer ||= word == 'put'
+      @worker ||= %w[reserve reserve-with-timeout reserve-job].include?(word)
+      super
+    end
+
     def readline(*)
+      @waiting = !Thread.current[:hydroponic_wait].nil?
+      bounded_readline { super }
+    ensure
+      @waiting = false
+    end
+
+    private
+
+    def bounded_readline
       wait = Thread.current[:hydroponic_wait]
-      return super if wait.nil?
+      return yield if wait.nil?
       seconds = wait[:seconds]
       limit = [seconds, HydroponicBean.reserve_limit].compact.min
-      return super if IO.select([self], nil, nil, limit)
+      return yield if IO.select([self], nil, nil, limit)
       if seconds.nil?
         raise NothingToReserve, "no job became ready within #{limit} s: none is delayed, or another connection is idle"
       end
       # Another connection is idle, so the clock has not jumped.
       HydroponicBean.server.advance(seconds)
-      super
+      yield
     end
   end
 

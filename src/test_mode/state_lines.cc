@@ -1,6 +1,7 @@
 #include "test_mode/state_lines.h"
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include <fmt/format.h>
@@ -43,11 +44,14 @@ Json tube_line(const engine::TubeInfo& tube) {
   return line;
 }
 
-Json connection_line(const engine::Engine& engine, SessionId session) {
+// `holds`: the jobs that each session holds.
+Json connection_line(const engine::Engine& engine, SessionId session,
+                     std::map<SessionId, std::vector<Json>>& holds) {
   std::vector<Json> watched;
   engine.for_each_watched(session, [&](std::string_view tube) { watched.emplace_back(tube); });
   Json line{{"connection", connection_name(session)}, {"used", engine.used_tube(session)}};
   line["watched"] = Json::array(std::move(watched));
+  line["holds"] = Json::array(std::move(holds[session]));
   line["waiting"] = engine.is_waiting(session);
   return line;
 }
@@ -210,8 +214,12 @@ std::string dump(const commands::Service& service, std::uint64_t clock_milliseco
   append({{"clock_ms", clock_milliseconds}, {"draining", service.draining()}});
   engine.for_each_tube(
       [&](std::string_view tube) { append(tube_line(*engine.tube_info(service.now(), tube))); });
+  std::map<SessionId, std::vector<Json>> holds;
+  engine.for_each_job([&](JobId id) {
+    if (const auto holder = engine.holder_of(id)) holds[*holder].emplace_back(id);
+  });
   for (const commands::Conversation* one : service.conversations()) {
-    if (one != nullptr) append(connection_line(engine, one->session()));
+    if (one != nullptr) append(connection_line(engine, one->session(), holds));
   }
   engine.for_each_job([&](JobId id) { append(job_line(engine, service.now(), id)); });
   return text;

@@ -63,15 +63,26 @@ class TestMode final : public commands::TestHooks {
   commands::BodyPlan begin_body(const commands::Command& row, commands::Context& context,
                                 const commands::ArgumentStorage& storage);
 
-  // The test verbs; what each does is in its row.
-  std::optional<Time> time_after(Duration duration) const;  // no value: out of range
-  std::optional<Time> next_deadline() const;                // no value: none
+  // --- For the test verbs, whose meaning is in their rows.
+
+  // The time of the queue after `duration`. No value: the clock does not go as far.
+  std::optional<Time> time_after(Duration duration) const;
+  // The time of the queue at which something is due next. No value: at none. O(1).
+  std::optional<Time> next_deadline() const;
+  // Moves the clock to `until`, for a command of this session: ADVANCED, or Unfinished when it is
+  // to be called again in a later tick. O(connections + work done) for each deadline on the way.
   protocol::Answer advance(SessionId session, Time until);
-  protocol::Answer show_clock();
+  protocol::Answer show_clock();  // CLOCK; refers to a member
+  // O(jobs + connections), as is restore().
   void reset();
+  // Sets `jobs` to their number. False: there are kMostSnapshots others. O(jobs).
   bool take_snapshot(std::string_view name, std::uint64_t& jobs);
+  // The number of jobs. No value: there is no such snapshot.
   std::optional<std::uint64_t> restore(std::string_view name);
+  // AWAITED, TIMED_OUT, or Unfinished when the command is parked until an event happens or `until`,
+  // a time of the monotonic clock, has come. O(1).
   protocol::Answer await(commands::Context& context, Event event, std::uint64_t count, Time until);
+  // As lines of JSON (test_mode/state_lines.h).
   std::string dump() const;
   // The number of jobs. The error names the line; then nothing was loaded.
   Result<std::uint64_t> load(std::string_view lines);

@@ -51,6 +51,41 @@ class HydroponicTest < Minitest::Test
     assert_equal ['mails'], HydroponicBean.connections.map { |one| one['used'] }
     assert_equal 2, HydroponicBean.commands['put']
     assert_nil HydroponicBean.find_job(3)
+    assert_empty HydroponicBean.tubes['of no one'].jobs
+  end
+
+  def test_a_connection_reads_writes_and_says_what_it_did
+    socket = @bs.connection.connection
+    refute socket.producer? || socket.worker? || socket.waiting?
+    tube.put('x')
+    assert socket.producer?
+    tube.reserve(0)
+    assert socket.worker?
+    socket.write("list-tube-used\r\n")
+    assert_equal "USING mails\r\n", socket.readline
+    waiting = Beaneater.new('queue.example.com')
+    thread = Thread.new { waiting.tubes['other'].reserve(60) rescue nil }
+    Thread.pass until waiting.connection.connection.waiting?
+    tube('other').put('y')
+    thread.join
+    refute waiting.connection.connection.waiting?
+    waiting.close
+    socket.close
+    assert socket.closed?
+  end
+
+  def test_the_rest_of_the_protocol
+    tube.put('x', delay: 60)
+    assert_equal 'KICKED', send_line('kick-job 1')[:status]
+    assert_equal ['FOUND', 'x'], send_line('peek 1').values_at(:status, :body)
+    assert_equal ['mails', 'ready'], send_line('stats-job 1')[:body].values_at('tube', 'state')
+    assert_equal '2', send_line('watch other')[:id]
+    assert_equal %w[default other], send_line('list-tubes-watched')[:body]
+    assert_equal '1', send_line('ignore other')[:id]
+    assert_raises(Beaneater::NotIgnoredError) { send_line('ignore default') }
+    tube.put('y', delay: 60)
+    assert_equal 'y', tube.peek(:delayed).body
+    assert_raises(Beaneater::NotFoundError) { send_line('delete 9') }
   end
 
   def test_assert_job_put_counts_and_returns_the_value

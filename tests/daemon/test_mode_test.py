@@ -304,7 +304,7 @@ class StateTest(unittest.TestCase):
             lines = [json.loads(line) for line in dump.splitlines()]
             self.assertEqual(lines[0], {"clock_ms": 10000, "draining": False})
             self.assertIn({"connection": "c1", "used": "mails", "watched": ["default", "mails"],
-                           "waiting": False}, lines)
+                           "holds": [3], "waiting": False}, lines)
             jobs = [line for line in lines if "state" in line]
             self.assertEqual([job["state"] for job in jobs], ["buried", "delayed", "reserved"])
             self.assertEqual(jobs[1]["body_base64"], "/3R3")
