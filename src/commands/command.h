@@ -31,6 +31,7 @@
 #include "engine/engine.h"
 #include "protocol/answer.h"
 #include "protocol/arguments.h"
+#include "stats/counters.h"
 
 namespace tubed::commands {
 
@@ -132,7 +133,8 @@ struct Command {
   Access access;
   Concerns concerns;
   TextRule text_rule;
-  bool in_beanstalkd_stats;  // its cmd-… line is one of beanstalkd's, not of tubed's own
+  stats::CounterPlace place;
+  std::string_view details;  // its forms that beanstalkd lacks, for `capabilities`, space between
   bool may_emit_facts;       // it waits while the log is congested
   std::uint8_t counter;      // its place among the counters; kCommandCount: it is not counted
 
@@ -151,7 +153,8 @@ struct CommandText {
   Access access;
   Concerns concerns;
   TextRule text_rule = TextRule::needed;  // a command without arguments has none, or ignores it
-  bool in_beanstalkd_stats = true;
+  stats::CounterPlace place = stats::CounterPlace::beanstalkd;
+  std::string_view details = {};
 };
 
 namespace detail {
@@ -205,7 +208,8 @@ constexpr Command row(const CommandText& text) {
           .concerns = text.concerns,
           .text_rule = has_arguments || text.text_rule == TextRule::ignored ? text.text_rule
                                                                             : TextRule::none,
-          .in_beanstalkd_stats = text.in_beanstalkd_stats,
+          .place = text.place,
+          .details = text.details,
           .may_emit_facts = true,
           .counter = 0,
           .parse =

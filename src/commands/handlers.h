@@ -99,5 +99,8 @@ Answer list_tube_used(Context& context, const NoArguments& arguments);
 Answer list_tubes_watched(Context& context, const NoArguments& arguments);
 Answer pause_tube(Context& context, const PauseArguments& arguments);
 Answer quit(Context& context, const NoArguments& arguments);
+Answer capabilities(Context& context, const NoArguments& arguments);
+Answer drain(Context& context, const NoArguments& arguments);
+Answer undrain(Context& context, const NoArguments& arguments);
 
 }  // namespace tubed::commands

@@ -1,4 +1,8 @@
 // Commands that show the queue and administer it.
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "commands/handlers.h"
 #include "commands/service.h"
 #include "protocol/yaml.h"
@@ -108,6 +112,43 @@ Answer pause_tube(Context& context, const PauseArguments& arguments) {
 
 Answer quit(Context&, const NoArguments&) {
   return Close{};
+}
+
+namespace {
+
+void append_names(const Command& row, std::vector<std::string>& names) {
+  if (row.place == stats::CounterPlace::last) names.emplace_back(row.name);
+  std::string_view details = row.details;
+  while (!details.empty()) {
+    const std::string_view detail = details.substr(0, details.find(' '));
+    names.push_back(std::string(row.name) + ":" + std::string(detail));
+    details.remove_prefix(std::min(detail.size() + 1, details.size()));
+  }
+}
+
+}  // namespace
+
+// Clients look a name up in this list before they use a command or a form that other servers lack.
+Answer capabilities(Context& context, const NoArguments&) {
+  std::vector<std::string> names;
+  for (const Command& row : command_table()) append_names(row, names);
+  if (const TestHooks* hooks = context.service.test_hooks(); hooks != nullptr) {
+    for (const Command& row : hooks->verbs()) append_names(row, names);
+  }
+  std::ranges::sort(names);
+  YamlBlock block;
+  for (const std::string& name : names) block.item(name);
+  return TextBlock{std::move(block).take()};
+}
+
+Answer drain(Context& context, const NoArguments&) {
+  context.service.request_drain(true, context.session);
+  return Status{word::kDraining};
+}
+
+Answer undrain(Context& context, const NoArguments&) {
+  context.service.request_drain(false, context.session);
+  return Status{word::kNotDraining};
 }
 
 }  // namespace tubed::commands

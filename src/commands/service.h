@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "commands/table.h"
@@ -65,6 +66,14 @@ class Service final : public engine::Output {
 
   bool draining() const { return draining_; }
   void set_draining(bool draining) { draining_ = draining; }
+  // A client asks for drain mode, or for its end: calls the function that is set, which calls
+  // set_draining(); without one, sets it.
+  using DrainRequest = std::function<void(bool draining, SessionId client)>;
+  void on_drain_request(DrainRequest request) { drain_request_ = std::move(request); }
+  void request_drain(bool draining, SessionId client) {
+    if (drain_request_) return drain_request_(draining, client);
+    draining_ = draining;
+  }
 
   TickBudget& tick_budget() { return tick_budget_; }
 
@@ -147,6 +156,7 @@ class Service final : public engine::Output {
   Time tick_time_;
   TestHooks* test_hooks_ = nullptr;
   bool draining_ = false;
+  DrainRequest drain_request_;
   NullLog null_log_;
   FactLog* log_ = &null_log_;
   std::vector<Conversation*> conversations_;  // by session

@@ -11,6 +11,8 @@ namespace tubed::commands {
 
 namespace {
 
+using stats::CounterPlace;
+
 constexpr ReplyText kNotFoundJob{"NOT_FOUND", "There is no such job."};
 constexpr ReplyText kNotHeld{"NOT_FOUND", "The client does not hold such a job."};
 constexpr ReplyText kNoTube{"NOT_FOUND", "There is no such tube."};
@@ -56,6 +58,14 @@ constexpr ReplyText kStatsJob[] = {kBlock, kNotFoundJob};
 constexpr ReplyText kStatsTube[] = {kBlock, kNoTube};
 constexpr ReplyText kUsing[] = {{"USING <tube>", "The tube that puts go to."}};
 constexpr ReplyText kPause[] = {{"PAUSED", "The pause counts from now."}, kNoTube};
+
+constexpr ReplyText kDrain[] = {{"DRAINING", "Puts are refused from now on."}};
+constexpr ReplyText kUndrain[] = {{"NOT_DRAINING", "Puts are accepted from now on."}};
+
+constexpr Command added_after_2_0(Command row) {
+  row.place = CounterPlace::last;
+  return row;
+}
 
 constexpr std::array<Command, kCommandCount> kRows = {
     command_with_body<PutArguments, put, begin_put>(
@@ -122,16 +132,25 @@ constexpr std::array<Command, kCommandCount> kRows = {
          kPause, Access::admin, Concerns::argument, TextRule::needed_word_known}),
     without_facts(command<JobArguments, reserve_job>(
         {"reserve-job", "Reserves one ready, delayed or buried job by its id.", kReserveJob,
-         Access::work, Concerns::job, TextRule::needed_word_known, false})),
+         Access::work, Concerns::job, TextRule::needed_word_known, CounterPlace::own})),
     command<JobArguments, kick_job>({"kick-job", "Makes one buried or delayed job ready.", kKickJob,
-                                     Access::admin, Concerns::job, TextRule::needed, false}),
+                                     Access::admin, Concerns::job, TextRule::needed,
+                                     CounterPlace::own}),
     without_facts(command<NoArguments, quit>({"quit",
                                               "Closes the connection.",
                                               {},
                                               Access::any,
                                               Concerns::no_tube,
                                               TextRule::ignored,
-                                              false})),
+                                              CounterPlace::own})),
+    without_facts(added_after_2_0(command<NoArguments, capabilities>(
+        {"capabilities", "Lists the commands, and forms of commands, that beanstalkd lacks.",
+         kBlockOnly, Access::any, Concerns::no_tube}))),
+    without_facts(added_after_2_0(
+        command<NoArguments, drain>({"drain", "Begins drain mode: the server takes no new jobs.",
+                                     kDrain, Access::admin, Concerns::no_tube}))),
+    without_facts(added_after_2_0(command<NoArguments, undrain>(
+        {"undrain", "Ends drain mode.", kUndrain, Access::admin, Concerns::no_tube}))),
 };
 
 // The rows, each with its place among the counters.
@@ -201,7 +220,7 @@ const Command* find_command(std::string_view name) {
 CommandCountTable command_counts() {
   CommandCountTable counts;
   for (std::size_t i = 0; i < kCommands.size(); ++i) {
-    counts[i] = {kCommands[i].name, kCommands[i].in_beanstalkd_stats};
+    counts[i] = {kCommands[i].name, kCommands[i].place};
   }
   return counts;
 }

@@ -3,6 +3,7 @@
 // A server outside of test mode has none: the pointer in Service is null.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "commands/command.h"
@@ -18,6 +19,9 @@ class TestHooks {
   // The row that runs for a line that begins with this word. `command`: its row in the command
   // table, or null. Null: there is no such command in test mode either.
   virtual const Command* command_for(std::string_view word, const Command* command) = 0;
+
+  // The rows of the commands that only a server in test mode has.
+  virtual std::span<const Command> verbs() const = 0;
 
   // A tick has begun at `tick`, by the monotonic clock. Returns the time of the queue.
   virtual Time tick_began(Time tick) = 0;

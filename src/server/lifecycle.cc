@@ -38,10 +38,15 @@ Lifecycle::Lifecycle(loop::Loop& loop, os::Log& log, commands::Service& service,
 
 // --- Drain
 
-void Lifecycle::drain(bool draining) {
+void Lifecycle::drain(bool draining, std::optional<SessionId> client) {
   if (stopping()) return;
   scheduler_.begin_tick();  // the end of this tick may find the server drained already
-  log_.info(draining ? "draining" : "not draining");
+  const char* const event = draining ? "draining" : "not draining";
+  if (client) {
+    log_.info(event, {{"session", std::uint64_t{*client}}});
+  } else {
+    log_.info(event);
+  }
   if (service_.draining() != draining) {
     service_.set_draining(draining);
     scheduler_.set_winding_down(draining);

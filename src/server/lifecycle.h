@@ -19,6 +19,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "loop/loop.h"
@@ -51,8 +52,8 @@ class Lifecycle {
   // Drain mode has stopped the server.
   bool drained() const { return drained_; }
 
-  // Puts are refused, or accepted again (SIGUSR1, SIGUSR2).
-  void drain(bool draining);
+  // Puts are refused, or accepted again: by a signal (SIGUSR1, SIGUSR2), or by a client's command.
+  void drain(bool draining, std::optional<SessionId> client = {});
   // Starts drain.timeout for a server that is draining, after a reload.
   void limit_drain();
   // The first signal stops gracefully, the second immediately.

@@ -50,6 +50,8 @@ Server::Server(loop::Loop& loop, Log& log, const Settings& settings, Reload relo
   const auto on = [&](int number, std::function<void()> arrived) {
     signals_.push_back(std::make_unique<loop::Signal>(loop, number, std::move(arrived)));
   };
+  service_.on_drain_request(
+      [this](bool draining, SessionId client) { lifecycle_.drain(draining, client); });
   on(SIGUSR1, [this] { lifecycle_.drain(true); });
   on(SIGUSR2, [this] { lifecycle_.drain(false); });
   on(SIGHUP, [this] { this->reload(); });

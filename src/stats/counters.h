@@ -71,11 +71,18 @@ class ServerCounters {
   Duration recovery_time_{};
 };
 
+// Where stats shows the counter of a command.
+enum class CounterPlace : std::uint8_t {
+  beanstalkd,  // among beanstalkd's lines, which it has too
+  own,         // after beanstalkd's last line
+  last,        // after all other lines: commands that came later than 2.0
+};
+
 // How often one command was received in a well-formed line. The command table has one for each row,
 // in its order.
 struct CommandCount {
   std::string_view command;
-  bool in_beanstalkd_stats = false;  // its line is one of beanstalkd's, not of tubed's own
+  CounterPlace place = CounterPlace::own;
   std::uint64_t count = 0;
 };
 using CommandCounts = std::span<const CommandCount>;

@@ -32,7 +32,7 @@ struct ServerState {
 };
 
 // In stats the counters of the commands follow the first two of them: those that beanstalkd has
-// follow the jobs, the others follow beanstalkd's last line.
+// follow the jobs, the others follow beanstalkd's last line, or all other lines (CounterPlace).
 Rows<ServerState> job_count_rows();
 Rows<ServerState> beanstalkd_rows();
 Rows<ServerState> own_rows();

@@ -25,17 +25,17 @@ void append_texts(Rows<State> rows, std::vector<StatsText>& texts) {
   }
 }
 
-void write_command_counts(CommandCounts commands, bool in_beanstalkd, YamlBlock& block) {
+void write_command_counts(CommandCounts commands, CounterPlace place, YamlBlock& block) {
   for (const CommandCount& command : commands) {
-    if (command.in_beanstalkd_stats != in_beanstalkd) continue;
+    if (command.place != place) continue;
     block.number(counter_key(command), command.count);
   }
 }
 
-void append_command_texts(CommandCounts commands, bool in_beanstalkd,
+void append_command_texts(CommandCounts commands, CounterPlace place,
                           std::vector<StatsText>& texts) {
   for (const CommandCount& command : commands) {
-    if (command.in_beanstalkd_stats != in_beanstalkd) continue;
+    if (command.place != place) continue;
     texts.push_back({counter_key(command), counter_meaning(command)});
   }
 }
@@ -48,10 +48,11 @@ constexpr std::size_t kExpectedBytes = 2048;
 YamlBlock server_stats(const ServerState& server) {
   YamlBlock block(kExpectedBytes);
   write_rows(job_count_rows(), server, block);
-  write_command_counts(server.commands, true, block);
+  write_command_counts(server.commands, CounterPlace::beanstalkd, block);
   write_rows(beanstalkd_rows(), server, block);
-  write_command_counts(server.commands, false, block);
+  write_command_counts(server.commands, CounterPlace::own, block);
   write_rows(own_rows(), server, block);
+  write_command_counts(server.commands, CounterPlace::last, block);
   return block;
 }
 
@@ -70,10 +71,11 @@ YamlBlock job_stats(const engine::JobInfo& job, const FactLog& log) {
 std::vector<StatsText> server_stats_texts(CommandCounts commands) {
   std::vector<StatsText> texts;
   append_texts(job_count_rows(), texts);
-  append_command_texts(commands, true, texts);
+  append_command_texts(commands, CounterPlace::beanstalkd, texts);
   append_texts(beanstalkd_rows(), texts);
-  append_command_texts(commands, false, texts);
+  append_command_texts(commands, CounterPlace::own, texts);
   append_texts(own_rows(), texts);
+  append_command_texts(commands, CounterPlace::last, texts);
   return texts;
 }
 

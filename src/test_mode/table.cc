@@ -85,7 +85,7 @@ constexpr CommandText text(std::string_view name, std::string_view summary,
           .access = Access::admin,
           .concerns = Concerns::no_tube,
           .text_rule = rule,
-          .in_beanstalkd_stats = false};
+          .place = stats::CounterPlace::last};
 }
 
 constexpr Command uncounted(Command row) {

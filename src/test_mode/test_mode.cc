@@ -71,6 +71,10 @@ void TestMode::recovered() {
   service_.engine().visit_durable(service_.now(), learn);
 }
 
+std::span<const Command> TestMode::verbs() const {
+  return verb_table();
+}
+
 const Command* TestMode::command_for(std::string_view word, const Command* command) {
   if (command != nullptr) return observed(*command);
   const auto found = std::ranges::find(verb_table(), word, &Command::name);

@@ -50,6 +50,7 @@ class TestMode final : public commands::TestHooks {
   // The queue has jobs already, restored from a journal.
   void recovered();
 
+  std::span<const commands::Command> verbs() const override;
   const commands::Command* command_for(std::string_view word,
                                        const commands::Command* command) override;
   Time tick_began(Time tick) override;

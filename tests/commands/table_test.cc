@@ -1,6 +1,8 @@
 // Accepted and rejected lines for each row of the command table, generated from its schema.
 #include "commands/table.h"
 
+#include <algorithm>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -121,6 +123,25 @@ TEST_CASE("every row refuses what its schema does not take, and counts nothing")
       CHECK(talk.service.server_state().commands[command.counter].count == 0);
     }
   }
+}
+
+TEST_CASE("capabilities lists what beanstalkd lacks, in alphabetical order") {
+  Talk talk;
+  auto client = talk.connect();
+  std::vector<std::string> names;
+  for (const Command& command : command_table()) {
+    if (command.place == stats::CounterPlace::last) names.emplace_back(command.name);
+    std::istringstream details{std::string(command.details)};
+    for (std::string detail; details >> detail;) {
+      names.push_back(std::string(command.name) + ":" + detail);
+    }
+  }
+  std::ranges::sort(names);
+  std::string block = "---\n";
+  for (const std::string& name : names) block += "- " + name + "\n";
+  CHECK(Talk::exchange(*client, "capabilities\r\n") ==
+        "OK " + std::to_string(block.size()) + "\r\n" + block + "\r\n");
+  CHECK(block.find("- drain\n") != std::string::npos);
 }
 
 TEST_CASE("the word alone is answered as its row says") {

@@ -107,6 +107,23 @@ class Drain(DaemonTest):
         daemon.wait_for_line(" info draining")
         daemon.wait_for_line(" info not draining")
 
+    def test_a_client_drains_and_the_log_names_it(self):
+        daemon = self.start()
+        client = self.connect(daemon)
+        self.assertEqual(client.ask("drain"), "DRAINING")
+        self.assertEqual(client.stats()["draining"], "true")
+        self.assertIn("session=", daemon.wait_for_line(" info draining"))
+        daemon.signal(signal.SIGUSR2)
+        until("the drain to end", lambda: client.stats()["draining"] == "false")
+        self.assertNotIn("session=", daemon.wait_for_line(" info not draining"))
+
+    def test_a_drain_by_a_client_ends_the_server_after_its_reply(self):
+        daemon = self.start("--drain-exit", "when-empty")
+        client = self.connect(daemon)
+        self.assertEqual(client.ask("drain"), "DRAINING")
+        self.assertEqual(client.rest(), b"")
+        self.assertEqual(daemon.wait(5), 0)
+
     def test_begins_while_a_body_arrives(self):
         daemon = self.start()
         client, other = self.connect(daemon), self.connect(daemon)

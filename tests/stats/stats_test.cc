@@ -62,6 +62,9 @@ TEST_CASE("every command counts in its own line and in no other") {
       {"reserve-job", "reserve-job 99\r\n"},
       {"kick-job", "kick-job 99\r\n"},
       {"quit", "quit\r\n"},
+      {"capabilities", "capabilities\r\n"},
+      {"drain", "drain\r\n"},
+      {"undrain", "undrain\r\n"},
   };
   CHECK(lines.size() == commands::kCommandCount);
   for (const auto& entry : lines) {
