@@ -22,10 +22,8 @@ class IndexSet {
   // O(1), amortised over the growth.
   void insert(std::uint32_t index) {
     const std::size_t word = index / kBits;
-    if (word >= words_.size()) {
-      words_.resize(word + 1);
-      summary_.resize(word / kBits + 1);
-    }
+    if (word >= words_.size()) [[unlikely]]
+      grow(word);
     words_[word] |= bit(index);
     summary_[word / kBits] |= bit(word);
   }
@@ -63,6 +61,12 @@ class IndexSet {
   }
 
  private:
+  // Not inlined, so that insert() is short.
+  [[gnu::noinline]] void grow(std::size_t word) {
+    words_.resize(word + 1);
+    summary_.resize(word / kBits + 1);
+  }
+
   static constexpr std::size_t kBits = 64;
 
   static std::uint64_t bit(std::size_t index) { return std::uint64_t{1} << (index % kBits); }

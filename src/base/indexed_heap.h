@@ -5,8 +5,10 @@
 // `item->*Index` is its position; keys are unique or ties do not matter to the caller.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/assert.h"
 #include "base/growing_array.h"
@@ -37,7 +39,7 @@ class IndexedHeap {
   }
 
   // Precondition for both: the item is in this heap. O(log n).
-  void erase(Item* item) {
+  [[gnu::always_inline]] void erase(Item* item) {
     const std::size_t place = place_of(item);
     item->*Index = kNotInHeap;
     const Entry last = entries_.back();
@@ -63,6 +65,28 @@ class IndexedHeap {
   template <class Visit>
   void for_each(Visit visit) const {
     for (const Entry& entry : entries_) visit(entry.key, entry.item);
+  }
+
+  // Calls visit(item) for the `count` items with the smallest keys, in order. O(count log count).
+  template <class Visit>
+  void visit_smallest(std::size_t count, Visit visit) const {
+    // The places of items whose parents were visited, as a heap.
+    std::vector<std::size_t> open;
+    const auto later = [this](std::size_t a, std::size_t b) {
+      return entries_[b].key < entries_[a].key;
+    };
+    const auto open_place = [&](std::size_t place) {
+      if (place >= entries_.size()) return;
+      open.push_back(place);
+      std::push_heap(open.begin(), open.end(), later);
+    };
+    for (open_place(0); count > 0 && !open.empty(); --count) {
+      std::pop_heap(open.begin(), open.end(), later);
+      const std::size_t place = open.back();
+      open.pop_back();
+      visit(entries_[place].item);
+      for (std::size_t child = 1; child <= kArity; ++child) open_place(place * kArity + child);
+    }
   }
 
   // Asserts the order and the indices. O(n).

@@ -58,9 +58,10 @@ enum class Concerns : std::uint8_t {
 };
 
 // The state of a command between two of its slices; monostate: no such command.
-struct KickOperation {
-  engine::Kick rest;
-  std::uint64_t moved = 0;
+// Of kick, kick-tube and flush-tube.
+struct JobsOperation {
+  engine::Slices rest;
+  std::uint64_t done = 0;
 };
 struct TubeListOperation {
   std::uint64_t refreshes = 0;                          // slices so far that updated the list
@@ -72,7 +73,7 @@ struct TestOperation {
   Time until;
   std::uint8_t event = 0;  // the event that it waits for
 };
-using Operation = std::variant<std::monostate, KickOperation, TubeListOperation, TestOperation>;
+using Operation = std::variant<std::monostate, JobsOperation, TubeListOperation, TestOperation>;
 
 inline bool in_progress(const Operation& operation) {
   return operation.index() != 0;
@@ -108,6 +109,7 @@ struct ArgumentStorage {
 struct ArgumentText {
   std::string_view name;
   std::string_view type;
+  bool optional = false;
 };
 
 struct ReplyText {
@@ -167,7 +169,8 @@ const Arguments& arguments_in(const ArgumentStorage& storage) {
 template <class Arguments, auto Member>
 constexpr ArgumentText argument_text(const protocol::Field<Member>& field) {
   using Type = std::remove_reference_t<decltype(std::declval<Arguments&>().*Member)>;
-  return {field.name, protocol::describe(static_cast<const Type*>(nullptr))};
+  return {field.name, protocol::describe(static_cast<const Type*>(nullptr)),
+          protocol::kIsOptional<Type>};
 }
 
 // The schema of `Arguments` as words for the reference.
@@ -183,6 +186,12 @@ inline constexpr auto kArgumentTexts = std::apply(
 template <class T>
 inline constexpr bool kOutlivesItsRead =
     std::is_integral_v<T> || std::is_same_v<T, Seconds> || std::is_same_v<T, protocol::BodySize>;
+
+// The arguments are read in the first slice only: what later slices need is in the Operation.
+template <class Arguments>
+inline constexpr bool kForFirstSlice = requires {
+  Arguments::kForFirstSlice;
+};
 
 template <class Arguments, auto Member>
 constexpr bool outlives_its_read(const protocol::Field<Member>&) {
@@ -236,7 +245,7 @@ constexpr Command command(const CommandText& text) {
 // answers Unfinished, or a BlockPart that is not the last.
 template <class Arguments, Answer (*Run)(Context&, Operation&, const Arguments&)>
 constexpr Command command_in_slices(const CommandText& text) {
-  static_assert(detail::kArgumentsOutliveTheirRead<Arguments>,
+  static_assert(detail::kArgumentsOutliveTheirRead<Arguments> || detail::kForFirstSlice<Arguments>,
                 "a later slice uses arguments whose read is over: they must own their text");
   Command row = detail::row<Arguments>(text);
   row.run = [](Context& context, const ArgumentStorage& storage, Operation& operation) {

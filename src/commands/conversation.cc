@@ -24,8 +24,8 @@ namespace {
 constexpr std::string_view kLineEnd = "\r\n";
 // A reply of this size counts as much work as a command.
 constexpr std::size_t kReplyBytesPerWork = 256;
-// So does a walk over this many entries of watch lists.
-constexpr std::uint64_t kWatchesPerWork = 64;
+// So does a walk over this many entries of watch lists, or of lists of jobs.
+constexpr std::uint64_t kEntriesPerWork = 64;
 // The reply of list-tubes is written this far ahead of what its client has read.
 constexpr std::size_t kListAheadBytes = 128 * 1024;
 
@@ -167,7 +167,7 @@ std::size_t Conversation::take(std::string_view input) {
       continue;
     }
     const std::string_view rest = input.substr(total);
-    const std::uint64_t walked_before = service_.engine().watches_walked();
+    const std::uint64_t walked_before = service_.engine().entries_walked();
     std::size_t taken = 0;
     switch (stage_) {
       case Stage::line:
@@ -188,7 +188,7 @@ std::size_t Conversation::take(std::string_view input) {
         break;
     }
     total += taken;
-    charge(replies_.size() - replies_before, service_.engine().watches_walked() - walked_before);
+    charge(replies_.size() - replies_before, service_.engine().entries_walked() - walked_before);
     if (stop_ == Stop::starved || stop_ == Stop::congested) break;
   }
   working_ = false;
@@ -404,10 +404,10 @@ bool Conversation::ends_command(const Answer& answer) {
 }
 
 // Subtracts the cost of a step from the budget, in units of one command.
-void Conversation::charge(std::size_t reply_bytes, std::uint64_t watches_walked) {
-  if (reply_bytes == 0 && watches_walked == 0) return;
+void Conversation::charge(std::size_t reply_bytes, std::uint64_t entries_walked) {
+  if (reply_bytes == 0 && entries_walked == 0) return;
   const std::uint64_t cost =
-      1 + reply_bytes / kReplyBytesPerWork + watches_walked / kWatchesPerWork;
+      1 + reply_bytes / kReplyBytesPerWork + entries_walked / kEntriesPerWork;
   budget_ -= static_cast<std::uint32_t>(std::min<std::uint64_t>(cost, budget_));
 }
 

@@ -133,7 +133,7 @@ class Conversation {
   void abandon_body();
   void run_command();
   bool ends_command(const Answer& answer);
-  void charge(std::size_t reply_bytes, std::uint64_t watches_walked);
+  void charge(std::size_t reply_bytes, std::uint64_t entries_walked);
   Context context();
 
   Service& service_;

@@ -1,6 +1,10 @@
 // The arguments and handlers of every command, by family: produce.cc, consume.cc, inspect.cc.
 #pragma once
 
+#include <array>
+#include <optional>
+#include <string_view>
+
 #include "commands/command.h"
 
 namespace tubed::commands {
@@ -58,6 +62,62 @@ struct KickArguments {
   static constexpr auto fields = schema(field<&KickArguments::bound>("bound"));
 };
 
+// The states of a job, in the order of JobState.
+struct StateWords {
+  static constexpr std::array<std::string_view, 4> kWords = {"ready", "delayed", "buried",
+                                                             "reserved"};
+  static constexpr std::string_view kDescription = "one of: ready delayed buried reserved";
+};
+
+struct FlushArguments {
+  protocol::TubeName tube;
+  std::optional<protocol::OneOf<StateWords>> state;
+  std::optional<std::uint32_t> bound;
+  static constexpr bool kForFirstSlice = true;
+  static constexpr auto fields =
+      schema(field<&FlushArguments::tube>("tube"), field<&FlushArguments::state>("state"),
+             field<&FlushArguments::bound>("bound"));
+};
+
+struct TubeInSlicesArguments {
+  protocol::TubeName tube;
+  static constexpr bool kForFirstSlice = true;
+  static constexpr auto fields = schema(field<&TubeInSlicesArguments::tube>("tube"));
+};
+
+// The states that kick-tube takes jobs from.
+struct KickedWords {
+  static constexpr std::array<std::string_view, 2> kWords = {"buried", "delayed"};
+  static constexpr std::string_view kDescription = "one of: buried delayed";
+};
+
+struct KickTubeArguments {
+  protocol::TubeName tube;
+  std::uint32_t bound;
+  std::optional<protocol::OneOf<KickedWords>> state;
+  static constexpr bool kForFirstSlice = true;
+  static constexpr auto fields =
+      schema(field<&KickTubeArguments::tube>("tube"), field<&KickTubeArguments::bound>("bound"),
+             field<&KickTubeArguments::state>("state"));
+};
+
+// What list-jobs lists: the states, in the order of JobState, and two more.
+struct ListedWords {
+  static constexpr std::array<std::string_view, 6> kWords = {"ready",    "delayed", "buried",
+                                                             "reserved", "all",     "next"};
+  static constexpr std::string_view kDescription = "one of: ready delayed buried reserved all next";
+};
+
+struct ListJobsArguments {
+  protocol::TubeName tube;
+  protocol::OneOf<ListedWords> listed;
+  std::optional<JobId> from;
+  std::optional<protocol::Bounded<1, 1000>> limit;
+  static constexpr auto fields =
+      schema(field<&ListJobsArguments::tube>("tube"), field<&ListJobsArguments::listed>("state"),
+             field<&ListJobsArguments::from>("from"), field<&ListJobsArguments::limit>("limit"));
+};
+
 struct PauseArguments {
   protocol::SpacedTubeName tube;
   Seconds delay;
@@ -90,7 +150,13 @@ Answer peek_ready(Context& context, const NoArguments& arguments);
 Answer peek_delayed(Context& context, const NoArguments& arguments);
 Answer peek_buried(Context& context, const NoArguments& arguments);
 Answer kick(Context& context, Operation& operation, const KickArguments& arguments);
+Answer kick_tube(Context& context, Operation& operation, const KickTubeArguments& arguments);
 Answer kick_job(Context& context, const JobArguments& arguments);
+Answer flush_tube(Context& context, Operation& operation, const FlushArguments& arguments);
+Answer flush_buried(Context& context, Operation& operation, const TubeInSlicesArguments& arguments);
+Answer truncate(Context& context, const TubeArguments& arguments);
+Answer peek_reserved(Context& context, const NoArguments& arguments);
+Answer list_jobs(Context& context, const ListJobsArguments& arguments);
 Answer stats(Context& context, const NoArguments& arguments);
 Answer stats_job(Context& context, const JobArguments& arguments);
 Answer stats_tube(Context& context, const TubeArguments& arguments);

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "commands/handlers.h"
 #include "commands/service.h"
 #include "protocol/yaml.h"
@@ -37,19 +39,113 @@ Answer peek_buried(Context& context, const NoArguments&) {
   return found(context.engine.peek_buried(context.session));
 }
 
+namespace {
+
+Answer go_on_kicking(Context& context, Operation& operation) {
+  auto& [rest, kicked] = std::get<JobsOperation>(operation);
+  kicked += context.engine.kick(context.now, rest, context.service);
+  if (rest.left > 0) return Unfinished{};
+  return Number{word::kKicked, kicked};
+}
+
+}  // namespace
+
+Answer peek_reserved(Context& context, const NoArguments&) {
+  return found(context.engine.peek_reserved(context.session));
+}
+
 Answer kick(Context& context, Operation& operation, const KickArguments& arguments) {
   if (!in_progress(operation)) {
-    operation = KickOperation{.rest = context.engine.begin_kick(context.session, arguments.bound)};
+    const std::string_view tube = context.engine.used_tube(context.session);
+    operation = JobsOperation{.rest = context.engine.begin_kick(tube, arguments.bound)};
   }
-  auto& [rest, moved] = std::get<KickOperation>(operation);
-  moved += context.engine.kick(context.session, context.now, rest, context.service);
-  if (rest.left > 0) return Unfinished{};
-  return Number{word::kKicked, moved};
+  return go_on_kicking(context, operation);
+}
+
+Answer kick_tube(Context& context, Operation& operation, const KickTubeArguments& arguments) {
+  if (!in_progress(operation)) {
+    const std::string_view tube = arguments.tube.text;
+    engine::Engine& engine = context.engine;
+    operation = JobsOperation{
+        .rest = arguments.state
+                    ? engine.begin_kick(
+                          tube, arguments.state->index == 0 ? JobState::buried : JobState::delayed,
+                          arguments.bound)
+                    : engine.begin_kick(tube, arguments.bound)};
+  }
+  return go_on_kicking(context, operation);
 }
 
 Answer kick_job(Context& context, const JobArguments& arguments) {
   const bool done = context.engine.kick_job(context.now, arguments.id, context.service);
   return Status{done ? word::kKicked : word::kNotFound};
+}
+
+namespace {
+
+constexpr std::string_view kFlushed = "FLUSHED";
+
+Answer flush_state(Context& context, Operation& operation, std::string_view tube, JobState state,
+                   std::uint64_t bound) {
+  if (!in_progress(operation)) {
+    operation = JobsOperation{.rest = context.engine.begin_flush(tube, state, bound)};
+  }
+  auto& [rest, flushed] = std::get<JobsOperation>(operation);
+  flushed += context.engine.flush_slice(context.now, rest, context.service);
+  if (rest.left > 0) return Unfinished{};
+  return Number{kFlushed, flushed};
+}
+
+}  // namespace
+
+Answer flush_tube(Context& context, Operation& operation, const FlushArguments& arguments) {
+  if (!arguments.state) {
+    return Number{kFlushed,
+                  context.engine.flush(context.now, arguments.tube.text, context.service)};
+  }
+  return flush_state(context, operation, arguments.tube.text,
+                     static_cast<JobState>(arguments.state->index),
+                     arguments.bound.value_or(UINT32_MAX));
+}
+
+Answer flush_buried(Context& context, Operation& operation,
+                    const TubeInSlicesArguments& arguments) {
+  return flush_state(context, operation, arguments.tube.text, JobState::buried, UINT64_MAX);
+}
+
+Answer truncate(Context& context, const TubeArguments& arguments) {
+  const auto flushed = context.engine.truncate(context.now, arguments.tube.text, context.service);
+  if (!flushed) return Status{word::kNotFound};
+  return Number{"TRUNCATED", *flushed};
+}
+
+// The columns stay: later ones come after them.
+Answer list_jobs(Context& context, const ListJobsArguments& arguments) {
+  constexpr std::uint32_t kUsualLimit = 100;
+  const std::string_view listed = ListedWords::kWords[arguments.listed.index];
+  const JobId from = arguments.from.value_or(0);
+  const std::uint32_t limit = arguments.limit ? arguments.limit->value : kUsualLimit;
+  if (listed == "next" && from != 0) return Status{word::kBadFormat};
+  std::optional<JobState> state;
+  if (arguments.listed.index < StateWords::kWords.size()) {
+    state = static_cast<JobState>(arguments.listed.index);
+  }
+  engine::Engine& engine = context.engine;
+  const std::string_view tube = arguments.tube.text;
+  const engine::JobPage page =
+      listed == "next" ? engine.next_jobs(tube, limit) : engine.list_jobs(tube, state, from, limit);
+  YamlBlock block;
+  block.item(fmt::format("next {}", page.next));
+  block.item("id state pri age delay ttr time-left reserves timeouts releases buries kicks bytes");
+  for (const JobId id : page.jobs) {
+    const auto job = engine.job_info(context.now, id);
+    const JobCounters& counters = job->counters;
+    block.item(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", id, name_of(job->state),
+                           job->priority, whole_seconds(job->age), job->delay.count, job->ttr.count,
+                           whole_seconds(job->time_left), counters.reserves, counters.timeouts,
+                           counters.releases, counters.buries, counters.kicks, job->body_bytes));
+  }
+  return TextBlock{std::move(block).take()};
 }
 
 Answer stats(Context& context, const NoArguments&) {

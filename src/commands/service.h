@@ -52,6 +52,8 @@ class Service final : public engine::Output {
       return test_hooks_->next_deadlines();
     return engine_->next_deadlines();
   }
+  // True: the next tick removes flushed jobs. They wait while the log is congested.
+  bool may_remove_flushed() const { return engine_->has_flushed_jobs() && !log_->congested(); }
 
   engine::Engine& engine() { return *engine_; }
   const engine::Engine& engine() const { return *engine_; }
@@ -139,6 +141,9 @@ class Service final : public engine::Output {
   void notice(const engine::Notice& notice) override;
 
  private:
+  // The removal is no event of test mode.
+  void remove_flushed() { engine_->remove_flushed(*log_); }
+
   // Not inlined, so that their callers stay short outside of test mode.
   [[gnu::noinline]] void fact_in_test_mode(const Fact& fact);
   [[gnu::noinline]] void begin_test_tick(Time tick_time);

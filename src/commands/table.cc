@@ -60,6 +60,13 @@ constexpr ReplyText kUsing[] = {{"USING <tube>", "The tube that puts go to."}};
 constexpr ReplyText kPause[] = {{"PAUSED", "The pause counts from now."}, kNoTube};
 
 constexpr ReplyText kDrain[] = {{"DRAINING", "Puts are refused from now on."}};
+constexpr ReplyText kFlush[] = {{"FLUSHED <count>", "How many jobs were removed."}};
+constexpr ReplyText kTruncate[] = {
+    {"TRUNCATED <count>", "How many jobs were removed; reserved jobs are not counted."}, kNoTube};
+constexpr ReplyText kListJobs[] = {
+    {"OK <bytes>",
+     "Followed by a YAML list of texts: `next` and the id from which the next page begins, 0 after "
+     "the last page; the names of the columns; and a line for each job."}};
 constexpr ReplyText kUndrain[] = {{"NOT_DRAINING", "Puts are accepted from now on."}};
 
 constexpr Command added_after_2_0(Command row) {
@@ -151,6 +158,35 @@ constexpr std::array<Command, kCommandCount> kRows = {
                                      kDrain, Access::admin, Concerns::no_tube}))),
     without_facts(added_after_2_0(command<NoArguments, undrain>(
         {"undrain", "Ends drain mode.", kUndrain, Access::admin, Concerns::no_tube}))),
+    added_after_2_0(command_in_slices<FlushArguments, flush_tube>(
+        {.name = "flush-tube",
+         .summary =
+             "Removes all jobs of a tube, also from the clients that hold them, or this number of "
+             "its jobs in one state.",
+         .replies = kFlush,
+         .access = Access::admin,
+         .concerns = Concerns::argument,
+         .details = "state"})),
+    added_after_2_0(command_in_slices<TubeInSlicesArguments, flush_buried>(
+        {"flush-buried", "Removes the buried jobs of a tube.", kFlush, Access::admin,
+         Concerns::argument})),
+    added_after_2_0(command<TubeArguments, truncate>(
+        {"truncate",
+         "Removes all jobs of a tube; clients that hold one can still delete it, and nothing else.",
+         kTruncate, Access::admin, Concerns::argument})),
+    without_facts(added_after_2_0(command<ListJobsArguments, list_jobs>(
+        {"list-jobs",
+         "Lists the jobs of a tube in a state, or in all, in the order of their ids, from this id "
+         "on and at most this many (100); or those that are given next.",
+         kListJobs, Access::inspect, Concerns::argument}))),
+    without_facts(added_after_2_0(command<NoArguments, peek_reserved>(
+        {"peek-reserved", "Shows the used tube's job that was reserved first.", kPeekState,
+         Access::inspect, Concerns::used}))),
+    added_after_2_0(command_in_slices<KickTubeArguments, kick_tube>(
+        {"kick-tube",
+         "Makes up to this number of jobs of a tube ready: its buried or its delayed jobs; without "
+         "a state, buried jobs, or delayed jobs if it has no buried jobs.",
+         kKick, Access::admin, Concerns::argument})),
 };
 
 // The rows, each with its place among the counters.

@@ -60,12 +60,14 @@ void Engine::emit_placed(const Job& job, Output& out) {
 void Engine::describe(Time now, JobId id, FactSink& sink) const {
   const Job* job = jobs_.find(id);
   TUBED_ASSERT(job != nullptr);
+  if (job->flushed()) return sink.fact(Removed{.id = id});
   sink.fact(as_it_rests(*job, now));
 }
 
 void Engine::describe_delay(Time now, JobId id, FactSink& sink) const {
   const Job* job = jobs_.find(id);
   TUBED_ASSERT(job != nullptr);
+  if (job->flushed()) return;
   // A job whose delay has ended is ready and keeps its delay as a value. No fact was emitted then.
   const bool was_delayed = job->resting_state == JobState::ready && job->delay().count > 0;
   if (job->resting_state != JobState::delayed && !was_delayed) return;
@@ -74,13 +76,15 @@ void Engine::describe_delay(Time now, JobId id, FactSink& sink) const {
 }
 
 void Engine::visit_durable(Time now, FactSink& sink) const {
-  jobs_.for_each([&](const Job& job) { sink.fact(as_it_rests(job, now)); });
+  jobs_.for_each([&](const Job& job) {
+    if (!job.flushed()) sink.fact(as_it_rests(job, now));
+  });
   for (const auto& tube : tubes_.all()) {
     if (!tube->paused() || tube->pause_until <= now) continue;
     sink.fact(Paused{.tube = tube->name, .duration = tube->pause, .until = tube->pause_until});
   }
   // The highest id was used even if its job was deleted.
-  if (jobs_.next_id() > 1 && jobs_.find(jobs_.next_id() - 1) == nullptr) {
+  if (jobs_.next_id() > 1 && find_job(jobs_.next_id() - 1) == nullptr) {
     sink.fact(Removed{.id = jobs_.next_id() - 1});
   }
 }
@@ -90,7 +94,8 @@ void Engine::replay(Time now, const Fact& fact) {
   std::visit(Overloaded{[&](const Added& added) { replay_added(now, added); },
                         [&](const Placed& placed) { replay_placed(now, placed); },
                         [&](const Removed& removed) { replay_removed(now, removed); },
-                        [&](const Paused& paused) { replay_paused(now, paused); }},
+                        [&](const Paused& paused) { replay_paused(now, paused); },
+                        [&](const Flushed& flushed) { replay_flushed(now, flushed); }},
              fact);
 }
 
@@ -102,13 +107,14 @@ void Engine::replay_added(Time now, const Added& added) {
   job->body = added.body;
   job->ttr = added.ttr;
   job->created = added.created;
+  job->epoch = tube->epoch;
   job->set_counters(added.counters);
   memory_.restore(job->body.size());
   attach_placed(now, job, added.place);
 }
 
 void Engine::replay_placed(Time now, const Placed& placed) {
-  Job* job = jobs_.find(placed.id);
+  Job* job = find_job(placed.id);
   if (job == nullptr) return;
   detach(job);
   job->set_counters(placed.counters);
@@ -119,6 +125,7 @@ void Engine::replay_removed(Time now, const Removed& removed) {
   jobs_.mark_used(removed.id);
   Job* job = jobs_.find(removed.id);
   if (job == nullptr) return;
+  if (job->flushed()) return forget_flushed(job);
   Tube* tube = job->tube;
   detach(job);
   memory_.give_back(job->body.size());
@@ -138,6 +145,13 @@ void Engine::replay_paused(Time now, const Paused& paused) {
   set_paused(tube, holds);
   tubes_.update_giving(tube);
   tube->restored = holds;  // no session needs the tube, but its pause has not ended
+  if (tube != default_tube_ && !tube->wanted()) remove_tube(now, tube);
+}
+
+void Engine::replay_flushed(Time now, const Flushed& flushed) {
+  Tube* tube = tubes_.find(flushed.tube);
+  if (tube == nullptr) return;
+  add_flushed(take_jobs_at_rest(tube));
   if (tube != default_tube_ && !tube->wanted()) remove_tube(now, tube);
 }
 

@@ -51,22 +51,22 @@ void Engine::close(SessionId id, Time now, Output& out) {
   session.watches.clear();
   session.watched.reset();
   deadlines_.update(session);
-  continue_closing(out);
+  continue_closing(now, out);
   serve_waiting(now, out);
 }
 
-void Engine::continue_closing(Output& out) {
+void Engine::continue_closing(Time now, Output& out) {
   std::uint32_t budget = limits_.work_per_turn;
   while (sessions_.has_closing()) {
     Session& session = sessions_.closing();
-    give_back_held(session, budget, out);
+    give_back_held(session, now, budget, out);
     if (!session.held.empty()) return;
     sessions_.free_closing();
   }
 }
 
-void Engine::give_back_held(Session& session, std::uint32_t& budget, Output& out) {
-  for (; budget > 0 && !session.held.empty(); --budget) give_back(session.held.top(), out);
+void Engine::give_back_held(Session& session, Time now, std::uint32_t& budget, Output& out) {
+  for (; budget > 0 && !session.held.empty(); --budget) give_back(now, session.held.top(), out);
 }
 
 // --- Tubes
@@ -85,7 +85,9 @@ Tube* Engine::add_tube(Time now, std::string_view name) {
 
 void Engine::remove_tube(Time now, Tube* tube) {
   tube_metrics_.close(tube->metrics, limits_, now);
-  tubes_.remove(tube);
+  const bool is_referred_to = tube->unremoved_flushes > 0;
+  std::unique_ptr<Tube> removed = tubes_.remove(tube);
+  if (is_referred_to) flushed_.keep(std::move(removed));
 }
 
 void Engine::remove_if_unwanted(Time now, Tube* tube, FactSink& out) {
@@ -161,7 +163,7 @@ bool Engine::ignore(SessionId id, Time now, std::string_view name, Output& out) 
 std::vector<WatchEntry>::iterator Engine::find_watch(Session& session, const Tube* tube) {
   auto& watches = session.watches;
   if (session.watched != nullptr && !session.watched->contains(tube->index)) return watches.end();
-  watches_walked_ += watches.size();
+  entries_walked_ += watches.size();
   return std::find_if(watches.begin(), watches.end(),
                       [&](const WatchEntry& watch) { return watch.tube == tube; });
 }
@@ -207,10 +209,7 @@ void Engine::count_state(const Job& job) {
   };
   if constexpr (kState == JobState::delayed) count(&StateCounts::delayed);
   if constexpr (kState == JobState::buried) count(&StateCounts::buried);
-  if constexpr (kState == JobState::reserved) {
-    count(&StateCounts::reserved);
-    tube.reserved_count += static_cast<std::uint32_t>(kBy);
-  }
+  if constexpr (kState == JobState::reserved) count(&StateCounts::reserved);
   if constexpr (kState == JobState::ready) {
     count(&StateCounts::ready);
     if constexpr (kBy > 0) metrics.ready_ages.add(job.created);
@@ -240,8 +239,10 @@ void Engine::detach(Job* job) {
       break;
     case JobState::reserved: {
       count_state<JobState::reserved, -1>(*job);
-      Session* holder = std::exchange(job->history().holder, nullptr);
+      JobHistory& history = *job->made_history;
+      Session* holder = std::exchange(history.holder, nullptr);
       holder->held.erase(job);
+      tube->reserved.erase(&history);
       deadlines_.update(*holder);
       break;
     }
@@ -288,6 +289,7 @@ void Engine::attach_reserved(Session& holder, Time now, Job* job) {
   if (history.counters.reserves++ == 0) metrics.put_to_reserve.add(age);
   job->deadline = now + job->ttr;
   holder.held.push({job->deadline, job->id}, job);
+  job->tube->reserved.push_back(&history);
   count_state<JobState::reserved, 1>(*job);
   deadlines_.update(holder);
 }
@@ -298,7 +300,9 @@ void Engine::make_ready(Job* job) {
   serve_queue_.push(job->tube);
 }
 
-void Engine::give_back(Job* job, Output& out) {
+void Engine::give_back(Time now, Job* job, Output& out) {
+  if (job->truncated()) [[unlikely]]
+    return drop_truncated(now, job, out);
   make_ready(job);
   emit_placed(*job, out);
 }
@@ -322,6 +326,7 @@ JobId Engine::put(SessionId id, Time now, PutRequest request, Output& out) {
   job->body = std::move(request.body);
   job->tube = session.used;
   job->created = now;
+  job->epoch = job->tube->epoch;
   job->priority = request.priority;
   job->set_delay(request.delay);
   job->ttr = Seconds{std::max(request.ttr.count, 1U)};
@@ -342,25 +347,33 @@ JobId Engine::put(SessionId id, Time now, PutRequest request, Output& out) {
 
 bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {
   Job* job = jobs_.find(job_id);
-  if (job == nullptr) return false;
-  if (job->state == JobState::reserved && job->holder() != &sessions_.at(id)) return false;
-  Tube* tube = job->tube;
-  TubeMetrics& metrics = *tube->metrics;
+  if (job == nullptr || !job->in_tube()) return false;
   if (job->state == JobState::reserved) {
-    metrics.reserve_to_delete.add(now - job->history().reserved_at);
+    if (job->holder() != &sessions_.at(id)) return false;
+    job->tube->metrics->reserve_to_delete.add(now - job->history().reserved_at);
   }
-  detach(job);
-  return_memory(job->body.size());
-  jobs_.remove(job_id);
-  ++tube->delete_count;
-  ++metrics.delete_count;
-  out.fact(Removed{.id = job_id});
+  Tube* tube = job->tube;
+  count_deleted(*tube, 1);
+  erase_job(job, out);
   remove_if_unwanted(now, tube, out);
   return true;
 }
 
+void Engine::count_deleted(Tube& tube, std::uint64_t jobs) {
+  tube.delete_count += jobs;
+  tube.metrics->delete_count += jobs;
+}
+
+void Engine::erase_job(Job* job, FactSink& out) {
+  const JobId id = job->id;
+  detach(job);
+  return_memory(job->body.size());
+  jobs_.remove(id);
+  out.fact(Removed{.id = id});
+}
+
 Job* Engine::held_by(SessionId session, JobId id) {
-  Job* job = jobs_.find(id);
+  Job* job = find_job(id);
   const bool held = job != nullptr && job->state == JobState::reserved;
   return held && job->holder() == &sessions_.at(session) ? job : nullptr;
 }
@@ -405,7 +418,7 @@ bool Engine::touch(SessionId session, Time now, JobId id) {
 }
 
 bool Engine::kick_job(Time now, JobId id, Output& out) {
-  Job* job = jobs_.find(id);
+  Job* job = find_job(id);
   if (job == nullptr) return false;
   if (job->state != JobState::buried && job->state != JobState::delayed) return false;
   kick_one(job, out);
@@ -413,11 +426,22 @@ bool Engine::kick_job(Time now, JobId id, Output& out) {
   return true;
 }
 
-Kick Engine::begin_kick(SessionId session, std::uint64_t bound) const {
-  const Tube& tube = *sessions_.at(session).used;
-  const bool buried = !tube.buried.empty();
-  const std::uint64_t there = buried ? tube.buried.size() : tube.delayed.size();
-  return {.buried = buried, .left = std::min(bound, there)};
+Slices Engine::begin_kick(std::string_view name, std::uint64_t bound) const {
+  const Tube* tube = tubes_.find(name);
+  const bool buried = tube != nullptr && !tube->buried.empty();
+  return begin_kick(name, buried ? JobState::buried : JobState::delayed, bound);
+}
+
+Slices Engine::begin_kick(std::string_view name, JobState state, std::uint64_t bound) const {
+  return slices(name, state, bound);
+}
+
+Slices Engine::slices(std::string_view name, JobState state, std::uint64_t bound) const {
+  const Tube* tube = tubes_.find(name);
+  if (tube == nullptr) return {};
+  return {.tube = {.index = tube->index, .number = tube->number},
+          .state = state,
+          .left = std::min<std::uint64_t>(bound, tube->count_of(state))};
 }
 
 void Engine::add_job(Time now, const Added& added, Output& out) {
@@ -435,12 +459,12 @@ void Engine::add_job(Time now, const Added& added, Output& out) {
   serve_waiting(now, out);
 }
 
-std::uint32_t Engine::kick(SessionId session, Time now, Kick& kick, Output& out) {
-  Tube& tube = *sessions_.at(session).used;
+std::uint32_t Engine::kick(Time now, Slices& kick, Output& out) {
+  const Tube* tube = tubes_.find(kick.tube);
   std::uint32_t moved = 0;
   for (; kick.left > 0 && moved < limits_.work_per_turn; --kick.left, ++moved) {
     // Other sessions may have taken jobs since the last slice.
-    Job* job = kick.buried ? tube.first_buried() : tube.delayed.first();
+    Job* job = tube == nullptr ? nullptr : tube->first(kick.state);
     if (job == nullptr) {
       kick.left = 0;
       break;
@@ -461,13 +485,13 @@ std::optional<JobBody> body_of(const Job* job) {
 }  // namespace
 
 std::optional<SessionId> Engine::holder_of(JobId id) const {
-  const Job* job = jobs_.find(id);
+  const Job* job = find_job(id);
   if (job == nullptr || job->state != JobState::reserved) return std::nullopt;
   return job->holder()->id;
 }
 
 std::optional<JobBody> Engine::peek(JobId id) const {
-  return body_of(jobs_.find(id));
+  return body_of(find_job(id));
 }
 
 std::optional<JobBody> Engine::peek_ready(SessionId session) const {
@@ -479,7 +503,13 @@ std::optional<JobBody> Engine::peek_delayed(SessionId session) const {
 }
 
 std::optional<JobBody> Engine::peek_buried(SessionId session) const {
-  return body_of(sessions_.at(session).used->first_buried());
+  return body_of(sessions_.at(session).used->first(JobState::buried));
+}
+
+std::optional<JobBody> Engine::peek_reserved(SessionId session) const {
+  const JobHistory* held = sessions_.at(session).used->reserved.first();
+  while (held != nullptr && held->job->truncated()) held = JobList::next(held);
+  return body_of(held == nullptr ? nullptr : held->job);
 }
 
 }  // namespace tubed::engine

@@ -15,7 +15,8 @@
 // Ties are broken by id (jobs), by arrival (waiting sessions) and by creation (tubes).
 //
 // The source files: engine.cc (sessions, tubes, jobs), reservation.cc (reserving and time),
-// durable.cc (facts and replay), info.cc (queries), invariants.cc (checks for tests).
+// flush.cc (flushing), durable.cc (facts and replay), info.cc (queries), invariants.cc (checks for
+// tests).
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,7 @@
 #include <vector>
 
 #include "engine/deadline_index.h"
+#include "engine/flushed_jobs.h"
 #include "engine/info.h"
 #include "engine/job.h"
 #include "engine/job_memory.h"
@@ -58,10 +60,17 @@ struct JobBody {
   Bytes body;
 };
 
-// A kick that is done in slices. Its begin decides whether it takes buried or delayed jobs.
-struct Kick {
-  bool buried = false;
-  std::uint64_t left = 0;  // 0: done
+// Work on the jobs of one tube and state that is done in slices.
+struct Slices {
+  TubeRef tube;
+  JobState state = JobState::ready;
+  std::uint64_t left = 0;  // jobs; 0: done
+};
+
+// A page of a list of jobs.
+struct JobPage {
+  std::vector<JobId> jobs;
+  JobId next = 0;  // where the next page begins; 0: this is the last
 };
 
 class Engine {
@@ -95,9 +104,10 @@ class Engine {
   // O(watched).
   bool ignore(SessionId session, Time now, std::string_view tube, Output& out);
   std::size_t watched_count(SessionId session) const;
-  // How many entries of watch lists all calls so far have walked. The difference around a command
-  // is the cost of its O(watched) part, including the watch list of a session that it served.
-  std::uint64_t watches_walked() const { return watches_walked_; }
+  // How many entries of watch lists and of lists of jobs all calls so far have walked. The
+  // difference around a command is the cost of its O(watched) part, including the watch list of a
+  // session that it served.
+  std::uint64_t entries_walked() const { return entries_walked_; }
   std::string_view used_tube(SessionId session) const;
   // True: the session waits in a reserve.
   bool is_waiting(SessionId session) const { return sessions_.at(session).waiting; }
@@ -165,16 +175,37 @@ class Engine {
   bool touch(SessionId session, Time now, JobId id);
   // False: no such job, or it is neither buried nor delayed. O(log n). [protocol: kick-job]
   bool kick_job(Time now, JobId id, Output& out);
-  // Begins a kick in the tube that the session uses: of its buried jobs if it has any, else of its
-  // delayed jobs, `bound` at most. No job moves yet. O(1). [protocol: kick]
-  Kick begin_kick(SessionId session, std::uint64_t bound) const;
+  // Begins a kick: of the tube's buried jobs if it has any, else of its delayed jobs, `bound` at
+  // most. No job moves yet, and none will if there is no such tube. O(log tubes). [protocol: kick]
+  Slices begin_kick(std::string_view tube, std::uint64_t bound) const;
+  // The same for buried or for delayed jobs. Precondition: `state` is one of them.
+  Slices begin_kick(std::string_view tube, JobState state, std::uint64_t bound) const;
   // Moves up to work_per_turn jobs and returns how many. kick.left is the number still to move.
-  std::uint32_t kick(SessionId session, Time now, Kick& kick, Output& out);
+  std::uint32_t kick(Time now, Slices& kick, Output& out);
+
+  // --- Flushing (engine/flushed_jobs.h).
+
+  // Removes all jobs of the tube, also from the clients that hold them, and returns how many. No
+  // such tube: 0. O(reserved jobs of the tube).
+  [[gnu::cold]] std::uint64_t flush(Time now, std::string_view tube, Output& out);
+  // The same, but the holder of a reserved job can still remove() it, and only jobs that are not
+  // reserved are counted. No value: no such tube. O(reserved jobs of the tube).
+  [[gnu::cold]] std::optional<std::uint64_t> truncate(Time now, std::string_view tube, Output& out);
+  // Begins a flush of the tube's jobs in this state, `bound` at most. O(log tubes).
+  Slices begin_flush(std::string_view tube, JobState state, std::uint64_t bound) const;
+  // Removes up to work_per_turn jobs and returns how many. flush.left is the number still to go.
+  [[gnu::cold]] std::uint32_t flush_slice(Time now, Slices& flush, Output& out);
+  // True: remove_flushed() has something to do.
+  bool has_flushed_jobs() const { return !flushed_.empty(); }
+  // Frees up to work_per_turn flushed jobs, and emits a fact for each. O(log n) for each.
+  [[gnu::cold]] void remove_flushed(FactSink& out);
 
   // Calls visit(JobId) for each job, in the order of ids. O(n).
   template <class Visit>
   void for_each_job(Visit visit) const {
-    jobs_.for_each([&](const Job& job) { visit(job.id); });
+    jobs_.for_each([&](const Job& job) {
+      if (!job.flushed()) visit(job.id);
+    });
   }
   // The id that the next put gets.
   JobId next_id() const { return jobs_.next_id(); }
@@ -184,6 +215,18 @@ class Engine {
   std::optional<JobBody> peek_ready(SessionId session) const;
   std::optional<JobBody> peek_delayed(SessionId session) const;
   std::optional<JobBody> peek_buried(SessionId session) const;
+  // The job of the used tube that was reserved first, of those that are reserved. O(1), unless the
+  // tube was truncated.
+  std::optional<JobBody> peek_reserved(SessionId session) const;
+  // A page of the tube's jobs in this state, or in any, in the order of ids from `from` on. A page
+  // may be shorter than `limit`. A job that is there during the whole walk is listed exactly once.
+  // O(jobs in the state), or O(kMaxIdsInPage) if that is less.
+  [[gnu::cold]] JobPage list_jobs(std::string_view tube, std::optional<JobState> state, JobId from,
+                    std::uint32_t limit);
+  // The first `limit` ready jobs of the tube, in the order in which they are given.
+  // O(limit log limit).
+  [[gnu::cold]] JobPage next_jobs(std::string_view tube, std::uint32_t limit) const;
+  static constexpr std::uint32_t kMaxIdsInPage = 10'000;
 
   // --- Time.
 
@@ -210,7 +253,8 @@ class Engine {
   void replay(Time now, const Fact& fact);
   // Emits a minimal list of facts that gives this durable state. O(n).
   void visit_durable(Time now, FactSink& sink) const;
-  // Emits the `Added` that gives one job in its resting place. Precondition: the job exists. O(1).
+  // Emits the `Added` that gives one job in its resting place, or `Removed` if it was flushed.
+  // Precondition: the job exists. O(1).
   void describe(Time now, JobId id, FactSink& sink) const;
   // Emits the `Placed` that gives the job's resting place again if an earlier fact may have given a
   // time for it: the job is delayed, or its delay has ended by itself. Precondition: the job
@@ -221,6 +265,11 @@ class Engine {
   void check_invariants() const;
 
  private:
+  // Null: no such job. O(1).
+  Job* find_job(JobId id) const {
+    Job* job = jobs_.find(id);
+    return job == nullptr || job->flushed() ? nullptr : job;
+  }
   Job* held_by(SessionId session, JobId id);
 
   Tube* find_or_add_tube(Time now, std::string_view name);
@@ -239,30 +288,41 @@ class Engine {
   void attach_delayed(Job* job, Time until);
   void attach_buried(Job* job, std::uint64_t order);
   void attach_reserved(Session& holder, Time now, Job* job);
+  Slices slices(std::string_view tube, JobState state, std::uint64_t bound) const;
   static void emit_added(const Job& job, Output& out);
   static void emit_placed(const Job& job, Output& out);
   void make_ready(Job* job);
-  void give_back(Job* job, Output& out);
+  void give_back(Time now, Job* job, Output& out);
   void kick_one(Job* job, Output& out);
+  static void count_deleted(Tube& tube, std::uint64_t jobs);
+  void erase_job(Job* job, FactSink& out);
+  [[gnu::cold]] void drop_truncated(Time now, Job* job, FactSink& out);
+
+  [[gnu::cold]] void limit_flushes(const Tube& tube, FactSink& out);
+  [[gnu::cold]] FlushedBatch take_jobs_at_rest(Tube* tube);
+  [[gnu::cold]] void end_flush(Time now, FlushedBatch batch, std::uint64_t count, FactSink& out);
+  [[gnu::cold]] void add_flushed(FlushedBatch batch);
+  [[gnu::cold]] void forget_flushed(Job* job);
 
   void mark_worker(Session& session);
   Job* best_ready(const Session& session);
   void serve_waiting(Time now, Output& out);
   void end_wait(Session& session);
   Notice give(Session& session, Time now, Job* job);
-  void give_back_held(Session& session, std::uint32_t& budget, Output& out);
+  void give_back_held(Session& session, Time now, std::uint32_t& budget, Output& out);
 
   bool makes_ready(Time now) const;
   void end_reservations(Time now, Output& out);
   void end_delays(Time now);
   void end_pauses(Time now, Output& out);
   void end_waits(Time now, Output& out);
-  void continue_closing(Output& out);
+  void continue_closing(Time now, Output& out);
 
   void replay_added(Time now, const Added& added);
   void replay_placed(Time now, const Placed& placed);
   void replay_removed(Time now, const Removed& removed);
   void replay_paused(Time now, const Paused& paused);
+  void replay_flushed(Time now, const Flushed& flushed);
   void attach_placed(Time now, Job* job, const Placement& place);
 
   Limits limits_;
@@ -274,10 +334,11 @@ class Engine {
   DeadlineIndex deadlines_;
   ServeQueue serve_queue_;  // empty between calls
   JobMemory memory_;
+  FlushedJobs flushed_;
   std::uint64_t next_arrival_ = 0;
   std::uint64_t next_bury_order_ = 0;
   std::uint64_t watch_count_ = 0;  // entries of all watch lists
-  std::uint64_t watches_walked_ = 0;
+  std::uint64_t entries_walked_ = 0;
   EngineInfo counts_;  // only the counts that no other member has
 };
 

@@ -80,7 +80,13 @@ struct Paused {
   Time until;
 };
 
-using Fact = std::variant<Added, Placed, Removed, Paused>;
+// No job that rests in the tube exists any more, reserved jobs included. `Removed` of each follows
+// sooner or later and changes nothing.
+struct Flushed {
+  std::string_view tube;  // valid during FactSink::fact()
+};
+
+using Fact = std::variant<Added, Placed, Removed, Paused, Flushed>;
 
 // The id that a fact uses, so that no later job gets it; 0: none. (A job that is placed exists
 // already.)
@@ -90,6 +96,7 @@ inline JobId id_used_by(const Fact& fact) {
     JobId operator()(const Placed& /*placed*/) const { return 0; }
     JobId operator()(const Removed& removed) const { return removed.id; }
     JobId operator()(const Paused& /*paused*/) const { return 0; }
+    JobId operator()(const Flushed& /*flushed*/) const { return 0; }
   } id;
   return std::visit(id, fact);
 }

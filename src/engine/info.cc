@@ -19,7 +19,7 @@ std::optional<TubeInfo> Engine::tube_info(Time now, std::string_view name) const
   TubeInfo info{.name = tube->name,
                 .jobs = {.urgent = tube->urgent_count,
                          .ready = tube->ready.size(),
-                         .reserved = tube->reserved_count,
+                         .reserved = tube->reserved.size(),
                          .delayed = tube->delayed.size(),
                          .buried = tube->buried.size()},
                 .total_jobs = tube->total_jobs,
@@ -35,7 +35,7 @@ std::optional<TubeInfo> Engine::tube_info(Time now, std::string_view name) const
 }
 
 std::optional<JobInfo> Engine::job_info(Time now, JobId id) const {
-  const Job* job = jobs_.find(id);
+  const Job* job = find_job(id);
   if (job == nullptr) return std::nullopt;
   JobInfo info{.id = job->id,
                .tube = job->tube->name,
@@ -45,10 +45,79 @@ std::optional<JobInfo> Engine::job_info(Time now, JobId id) const {
                .delay = job->delay(),
                .ttr = job->ttr,
                .time_left = {},
-               .counters = job->counters()};
+               .counters = job->counters(),
+               .body_bytes = job->body.size()};
   const bool timed = job->state == JobState::reserved || job->state == JobState::delayed;
   if (timed) info.time_left = std::max(job->deadline - now, Duration::zero());
   return info;
+}
+
+namespace {
+
+constexpr JobState kStates[] = {JobState::ready, JobState::delayed, JobState::buried,
+                                JobState::reserved};
+
+// Calls visit(const Job&) for each job of the tube in this state.
+template <class Visit>
+void for_each_in_state(const Tube& tube, JobState state, Visit visit) {
+  const auto visit_entry = [&](const auto&, const Job* job) { visit(*job); };
+  if (state == JobState::ready) return tube.ready.for_each(visit_entry);
+  if (state == JobState::delayed) return tube.delayed.for_each(visit_entry);
+  const JobList& list = state == JobState::buried ? tube.buried : tube.reserved;
+  for (const JobHistory* history = list.first(); history != nullptr;
+       history = JobList::next(history)) {
+    visit(*history->job);
+  }
+}
+
+// Keeps the smallest `limit` ids, sorted; `next` is the first of the others.
+void cut_page(JobPage& page, std::uint32_t limit) {
+  if (page.jobs.size() > limit) {
+    const auto end = page.jobs.begin() + limit;
+    std::ranges::nth_element(page.jobs, end);
+    page.next = *end;
+    page.jobs.resize(limit);
+  }
+  std::ranges::sort(page.jobs);
+}
+
+}  // namespace
+
+JobPage Engine::list_jobs(std::string_view name, std::optional<JobState> state, JobId from,
+                          std::uint32_t limit) {
+  JobPage page;
+  const Tube* tube = tubes_.find(name);
+  if (tube == nullptr) return page;
+  const std::size_t count = state ? tube->count_of(*state) : tube->job_count();
+  entries_walked_ += std::min<std::size_t>(count, kMaxIdsInPage);
+  if (count <= kMaxIdsInPage) {
+    for (const JobState any : kStates) {
+      if (state && any != *state) continue;
+      for_each_in_state(*tube, any, [&](const Job& job) {
+        if (job.id >= from && !job.truncated()) page.jobs.push_back(job.id);
+      });
+    }
+    cut_page(page, limit);
+    return page;
+  }
+  const JobId end = jobs_.next_id();
+  JobId id = std::max<JobId>(from, 1);
+  for (std::uint32_t seen = 0; id < end && seen < kMaxIdsInPage && page.jobs.size() < limit;
+       ++id, ++seen) {
+    const Job* job = find_job(id);
+    if (job == nullptr || job->tube != tube || (state && job->state != *state)) continue;
+    page.jobs.push_back(id);
+  }
+  page.next = id < end ? id : 0;
+  return page;
+}
+
+JobPage Engine::next_jobs(std::string_view name, std::uint32_t limit) const {
+  JobPage page;
+  const Tube* tube = tubes_.find(name);
+  if (tube == nullptr) return page;
+  tube->ready.visit_smallest(limit, [&](const Job* job) { page.jobs.push_back(job->id); });
+  return page;
 }
 
 }  // namespace tubed::engine

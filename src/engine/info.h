@@ -56,6 +56,7 @@ struct JobInfo {
   Seconds ttr;
   Duration time_left{};  // until it is ready again; 0 unless reserved or delayed
   JobCounters counters;
+  std::uint32_t body_bytes = 0;
 };
 
 }  // namespace tubed::engine

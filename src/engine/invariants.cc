@@ -16,15 +16,21 @@ namespace {
 struct Census {
   StateCounts states;
   std::uint64_t bodies = 0;
+  std::uint64_t flushed = 0;  // not in the states
 };
 
 Census take_census(const JobTable& jobs) {
   Census census;
   jobs.for_each([&](const Job& job) {
     census.bodies += job.body.size();
+    if (!job.in_tube()) {
+      ++census.flushed;
+      TUBED_ASSERT(job.holder() == nullptr && !job.truncated());
+      return;
+    }
     TUBED_ASSERT((job.holder() != nullptr) == (job.state == JobState::reserved));
     TUBED_ASSERT((job.heap_index == kNotInHeap) == (job.state == JobState::buried));
-    TUBED_ASSERT(job.resting_state != JobState::reserved);
+    TUBED_ASSERT(!job.truncated() || job.state == JobState::reserved);
     switch (job.state) {
       case JobState::ready:
         ++census.states.ready;
@@ -48,6 +54,7 @@ void check_tube(const Tube& tube, bool is_default) {
   tube.ready.check_invariants();
   tube.delayed.check_invariants();
   tube.buried.check_invariants();
+  tube.reserved.check_invariants();
   tube.waiting.check_invariants();
   TUBED_ASSERT(is_default || tube.wanted());
   TUBED_ASSERT(!tube.can_serve() && !tube.serving);
@@ -71,6 +78,14 @@ void check_tube(const Tube& tube, bool is_default) {
     TUBED_ASSERT(job->tube == &tube && job->state == JobState::buried);
     TUBED_ASSERT(history == tube.buried.first() || history->bury_order > order);
     order = history->bury_order;
+  }
+  for (const JobHistory* history = tube.reserved.first(); history != nullptr;
+       history = JobList::next(history)) {
+    const Job* job = history->job;
+    TUBED_ASSERT(job->made_history.get() == history);
+    TUBED_ASSERT(job->tube == &tube && job->state == JobState::reserved && job->in_tube());
+    TUBED_ASSERT(history == tube.reserved.first() ||
+                 JobList::previous(history)->reserved_at <= history->reserved_at);
   }
   const WatchEntry* previous = nullptr;
   for (const WatchEntry* watch = tube.waiting.first(); watch != nullptr;
@@ -110,7 +125,8 @@ struct TubeTotals {
 };
 
 // The gauges of a record are the sums of its tubes: one tube, or all tubes without a record.
-void check_tube_metrics(const TubeTable& tubes, const TubeMetricsRegistry& registry) {
+void check_tube_metrics(const TubeTable& tubes, const TubeMetricsRegistry& registry,
+                        const FlushedJobs& flushed) {
   registry.check_invariants();
   std::map<const TubeMetrics*, TubeTotals> totals;
   for (const auto& tube : tubes.all()) {
@@ -120,7 +136,7 @@ void check_tube_metrics(const TubeTable& tubes, const TubeMetricsRegistry& regis
     TubeTotals& sum = totals[&metrics];
     sum.jobs.urgent += tube->urgent_count;
     sum.jobs.ready += tube->ready.size();
-    sum.jobs.reserved += tube->reserved_count;
+    sum.jobs.reserved += tube->reserved.size();
     sum.jobs.delayed += tube->delayed.size();
     sum.jobs.buried += tube->buried.size();
     sum.waiting += tube->waiting.size();
@@ -131,19 +147,40 @@ void check_tube_metrics(const TubeTable& tubes, const TubeMetricsRegistry& regis
   }
   for (const auto& [metrics, sum] : totals) {
     TUBED_ASSERT(sum == (TubeTotals{metrics->jobs, metrics->waiting_count, metrics->paused_count}));
-    TUBED_ASSERT(metrics->ready_ages.count() == sum.jobs.ready);
+    std::uint64_t flushed_ready = 0;
+    flushed.for_each([&, record = metrics](const FlushedBatch& batch) {
+      if (batch.ready_ages == &record->ready_ages) flushed_ready += batch.ready.size();
+    });
+    TUBED_ASSERT(metrics->ready_ages.count() == sum.jobs.ready + flushed_ready);
   }
+}
+
+// Returns how many flushed jobs there are.
+std::uint64_t check_flushed(const FlushedJobs& flushed) {
+  std::uint64_t count = 0;
+  std::map<const Tube*, std::uint32_t> batches;
+  flushed.for_each([&](const FlushedBatch& batch) {
+    TUBED_ASSERT(batch.size() > 0 && batch.epoch != batch.tube->epoch);
+    batch.ready.check_invariants();
+    batch.delayed.check_invariants();
+    batch.listed.check_invariants();
+    count += batch.size();
+    ++batches[batch.tube];
+  });
+  for (const auto& [tube, number] : batches) TUBED_ASSERT(tube->unremoved_flushes == number);
+  return count;
 }
 
 }  // namespace
 
 void Engine::check_invariants() const {
   TUBED_ASSERT(serve_queue_.empty());
-  check_tube_metrics(tubes_, tube_metrics_);
+  check_tube_metrics(tubes_, tube_metrics_, flushed_);
   deadlines_.check_invariants();
 
   const Census census = take_census(jobs_);
   TUBED_ASSERT(census.states == counts_.jobs);
+  TUBED_ASSERT(census.flushed == check_flushed(flushed_));
   std::uint64_t in_tubes = 0;
   std::uint64_t watching = 0;
   std::uint64_t users = 0;
@@ -157,7 +194,7 @@ void Engine::check_invariants() const {
     watching += tube->watching_count;
     users += tube->using_count;
   }
-  TUBED_ASSERT(in_tubes == jobs_.size());
+  TUBED_ASSERT(in_tubes + census.flushed == jobs_.size());
   TUBED_ASSERT(watching == watch_count_ && users == counts_.sessions);
 
   std::size_t giving = 0;

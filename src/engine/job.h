@@ -3,7 +3,7 @@
 // The tables of the engine own the records (JobTable, TubeTable, SessionTable). The records point
 // at each other; each index or link below names the structure that it belongs to. Invariant: a job
 // is in exactly one of its tube's ready heap, its tube's delayed heap, its tube's buried list, or
-// its holder's heap, as `state` says.
+// its holder's heap and its tube's reserved list, as `state` says; a flushed job is in FlushedJobs.
 #pragma once
 
 #include <compare>
@@ -38,7 +38,7 @@ struct JobHistory : InSlab {
   std::uint64_t bury_order = 0;
   Seconds delay;
   JobCounters counters;
-  ListLinks<JobHistory> buried_links;
+  ListLinks<JobHistory> links;  // in the list of its tube's buried or reserved jobs
 };
 
 struct Job : InSlab {
@@ -52,9 +52,19 @@ struct Job : InSlab {
   Seconds ttr;
   std::uint32_t heap_index = kNotInHeap;
   JobState state = JobState::ready;
-  JobState resting_state = JobState::ready;  // as in its last fact; equals `state` unless reserved
+  // As in its last fact; equals `state` unless reserved. `reserved`: the job rests nowhere, see
+  // truncated().
+  JobState resting_state = JobState::ready;
+  std::uint16_t epoch = 0;  // of its tube, when the job came into it
 
   bool urgent() const { return priority < kUrgentBelow; }
+  // A client holds the job, and its tube was truncated: it is gone for all but that client's
+  // delete, and durably.
+  bool truncated() const { return resting_state == JobState::reserved; }
+  // It belongs to its tube, and was not flushed with it.
+  inline bool in_tube() const;
+  // No command finds it, and it is gone durably. Only its memory is still used.
+  bool flushed() const { return !in_tube() || truncated(); }
 
   JobHistory& history() {
     if (made_history == nullptr) made_history = std::make_unique<JobHistory>(this);
@@ -90,6 +100,7 @@ struct DeadlineKey {
 };
 
 using ReadyHeap = IndexedHeap<Job, ReadyKey, &Job::heap_index>;
+using JobList = IntrusiveList<JobHistory, &JobHistory::links>;
 using DeadlineHeap = IndexedHeap<Job, DeadlineKey, &Job::heap_index>;
 
 // One entry of a session's watch list. While the session waits, it is in the tube's waiting list.
@@ -106,9 +117,9 @@ struct Tube {
   TubeMetrics* metrics = nullptr;  // its own, or the overflow record
   ReadyHeap ready;
   DeadlineHeap delayed;
-  IntrusiveList<JobHistory, &JobHistory::buried_links> buried;
+  JobList buried;
+  JobList reserved;                                               // in the order of reservation
   IntrusiveList<WatchEntry, &WatchEntry::waiting_links> waiting;  // in order of arrival
-  std::uint32_t reserved_count = 0;
   std::uint32_t urgent_count = 0;
   std::uint32_t using_count = 0;
   std::uint32_t watching_count = 0;
@@ -120,20 +131,50 @@ struct Tube {
   std::uint32_t delay_index = kNotInHeap;  // in DeadlineIndex, while it has delayed jobs
   std::uint32_t pause_index = kNotInHeap;  // in DeadlineIndex, while it is paused
   std::uint32_t list_index = 0;            // in the list that list-tubes shows
+  std::uint32_t unremoved_flushes = 0;     // in FlushedJobs
+  std::uint16_t epoch = 0;                 // how often it was flushed
   bool serving = false;                    // in ServeQueue
   bool restored = false;                   // kept only by a replayed pause
 
-  Job* first_buried() const { return buried.empty() ? nullptr : buried.first()->job; }
+  // How many of its jobs are in this state, and the first of them: ready, in the order in which
+  // they are given; delayed, by time; buried and reserved, by arrival there. Null: none is.
+  std::size_t count_of(JobState state) const;
+  Job* first(JobState state) const;
   bool paused() const { return pause_index != kNotInHeap; }
   bool gives_jobs() const { return !paused() && !ready.empty(); }
   bool can_serve() const { return gives_jobs() && !waiting.empty(); }
   std::size_t job_count() const {
-    return ready.size() + delayed.size() + buried.size() + reserved_count;
+    return ready.size() + delayed.size() + buried.size() + reserved.size();
   }
   bool wanted() const {
     return using_count > 0 || watching_count > 0 || job_count() > 0 || restored;
   }
 };
+
+inline std::size_t Tube::count_of(JobState state) const {
+  switch (state) {
+    case JobState::ready:
+      return ready.size();
+    case JobState::delayed:
+      return delayed.size();
+    case JobState::buried:
+      return buried.size();
+    case JobState::reserved:
+      return reserved.size();
+  }
+  return 0;
+}
+
+inline Job* Tube::first(JobState state) const {
+  if (state == JobState::ready) return ready.first();
+  if (state == JobState::delayed) return delayed.first();
+  const JobHistory* history = state == JobState::buried ? buried.first() : reserved.first();
+  return history == nullptr ? nullptr : history->job;
+}
+
+inline bool Job::in_tube() const {
+  return epoch == tube->epoch;
+}
 
 struct Session {
   SessionId id = 0;

@@ -30,7 +30,7 @@ std::optional<Notice> Engine::reserve(SessionId id, Time now, Wait wait) {
   session.waiting = true;
   session.arrival = next_arrival_++;
   session.wait_until = wait.limit == Wait::kForever ? kNever : now + wait.limit;
-  watches_walked_ += session.watches.size();
+  entries_walked_ += session.watches.size();
   for (WatchEntry& watch : session.watches) {
     watch.tube->waiting.push_back(&watch);
     ++watch.tube->metrics->waiting_count;
@@ -48,7 +48,7 @@ void Engine::cancel_wait(SessionId id) {
 
 std::optional<JobBody> Engine::reserve_job(SessionId id, Time now, JobId job_id) {
   Session& session = sessions_.at(id);
-  Job* job = jobs_.find(job_id);
+  Job* job = find_job(job_id);
   if (job == nullptr || job->state == JobState::reserved) return std::nullopt;
   mark_worker(session);  // Compat: only a session that got its job
   detach(job);
@@ -66,13 +66,13 @@ Job* Engine::best_ready(const Session& session) {
     if (best == nullptr || tube->ready.top_key() < best->ready.top_key()) best = tube;
   };
   if (session.watched == nullptr) {
-    watches_walked_ += session.watches.size();
+    entries_walked_ += session.watches.size();
     for (const WatchEntry& watch : session.watches) {
       if (watch.tube->gives_jobs()) consider(watch.tube);
     }
   } else {
     IndexSet::for_each_common(*session.watched, tubes_.giving(), [&](std::uint32_t index) {
-      ++watches_walked_;
+      ++entries_walked_;
       consider(tubes_.at(index));
     });
   }
@@ -80,7 +80,7 @@ Job* Engine::best_ready(const Session& session) {
 }
 
 void Engine::end_wait(Session& session) {
-  watches_walked_ += session.watches.size();
+  entries_walked_ += session.watches.size();
   for (WatchEntry& watch : session.watches) {
     watch.tube->waiting.erase(&watch);
     --watch.tube->metrics->waiting_count;
@@ -122,7 +122,7 @@ Deadlines Engine::next_deadlines() const {
 
 void Engine::advance(Time now, Output& out) {
   end_reservations(now, out);
-  if (sessions_.has_closing()) continue_closing(out);
+  if (sessions_.has_closing()) continue_closing(now, out);
   end_delays(now);
   end_pauses(now, out);
   serve_waiting(now, out);
@@ -145,7 +145,7 @@ void Engine::end_reservations(Time now, Output& out) {
     ++job->history().counters.timeouts;
     ++counts_.timeouts;
     ++job->tube->metrics->timeout_count;
-    give_back(job, out);
+    give_back(now, job, out);
   }
 }
 

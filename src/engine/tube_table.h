@@ -13,6 +13,12 @@
 
 namespace tubed::engine {
 
+// Names a tube between two slices of a command, after which it may not exist any more.
+struct TubeRef {
+  std::uint32_t index = UINT32_MAX;  // no tube has it
+  std::uint64_t number = 0;
+};
+
 class TubeTable {
  public:
   std::size_t size() const { return tubes_.size(); }
@@ -37,23 +43,30 @@ class TubeTable {
     return tube;
   }
 
-  // The last tube of the list takes the place of the removed tube. O(log n).
-  void remove(Tube* tube) {
+  // Returns the tube. The last tube of the list takes its place. O(log n).
+  std::unique_ptr<Tube> remove(Tube* tube) {
     by_index_[tube->index] = nullptr;
     free_indices_.push_back(tube->index);
     by_name_.erase(tube->name);
     const std::uint32_t place = tube->list_index;
     list_changed(place);
+    std::unique_ptr<Tube> removed = std::move(tubes_[place]);
     if (place + 1 != tubes_.size()) {
       list_changed(tubes_.size() - 1);
       tubes_[place] = std::move(tubes_.back());
       tubes_[place]->list_index = place;
     }
     tubes_.pop_back();
+    return removed;
   }
 
   // Precondition: a tube has this index. O(1).
   Tube* at(std::uint32_t index) const { return by_index_[index]; }
+  // Null: the tube was removed. O(1).
+  Tube* find(const TubeRef& ref) const {
+    Tube* tube = ref.index < by_index_.size() ? by_index_[ref.index] : nullptr;
+    return tube != nullptr && tube->number == ref.number ? tube : nullptr;
+  }
 
   // The indexes of the tubes that give jobs: not paused, with a ready job. Called after either
   // changed. O(1).

@@ -23,6 +23,7 @@ void Appender::add(const Fact& fact, std::uint64_t record_bytes) {
   space_.use(record_bytes);
   CommitBatch& batch = batch_for(record_bytes);
   batch.records.add(fact, context_.clock);
+  batch.version = std::max(batch.version, version_needed(fact));
   pending_bytes_ += record_bytes;
   liveness_.apply(fact, record_bytes);
   next_job_id_ = std::max(next_job_id_, id_used_by(fact) + 1);

@@ -16,6 +16,7 @@
 #include "engine/fact_log.h"
 #include "journal/batch.h"
 #include "journal/context.h"
+#include "journal/format.h"
 #include "journal/preallocator.h"
 #include "journal/segment_closer.h"
 #include "journal/segment_liveness.h"
@@ -29,6 +30,7 @@ struct CommitBatch {
   // `durable` and `written` are set when the batch is written.
   BatchHeader header;
   Batch records;
+  std::uint32_t version = kFirstVersion;  // of the format, that its records need
 
   // The position after its last fact.
   Lsn end_lsn() const { return header.lsn + header.facts; }

@@ -38,6 +38,21 @@ void Committer::write() {
   const auto file = preallocator_.file_for({batch.segment, batch.end_offset()});
   flight_.starved = !file || (catching_up_ && !closer_.is_oldest_open(batch.segment));
   if (flight_.starved) return;
+  if (batch.version > preallocator_.version_of(batch.segment)) {
+    return preallocator_.raise_version(batch.segment, batch.version,
+                                       [this](const Outcome& outcome) { version_raised(outcome); });
+  }
+  write_batch(*file);
+}
+
+void Committer::version_raised(const Outcome& outcome) {
+  if (!context_.continues_after(outcome)) return;
+  if (!outcome.ok()) return space_.refuse_write(outcome.reason);
+  write();
+}
+
+void Committer::write_batch(FileId file) {
+  CommitBatch& batch = flight_.batches[flight_.next];
   space_.accept_write();
   catching_up_ = false;
   const Time now = context_.host.now();
@@ -47,7 +62,7 @@ void Committer::write() {
   batch.records.finish(batch.header);
   flight_.synced =
       context_.options.syncs_each_commit() || batch.header.facts == 0 || stats_.commits == 0;
-  context_.storage.write(*file, batch.header.offset, batch.records.pieces(),
+  context_.storage.write(file, batch.header.offset, batch.records.pieces(),
                          flight_.synced ? Sync::yes : Sync::no,
                          [this](const Outcome& outcome) { batch_written(outcome); });
 }

@@ -5,9 +5,12 @@
 //     pending batches become the commit in flight. submitted() moves to the end of the log.
 //  3. A batch is written when its file is allocated up to the batch's end. Until then the commit is
 //     starved: Space makes the files grow, and the batch is tried again.
-//  4. The header of the batch gets `durable` = Syncer::synced(), and the batch is written. With
-//     `always` the write also syncs. The next batch follows when the write has ended, so that the
-//     disk has one write of the journal at a time.
+//  4. If a record of the batch needs a higher version of the format than the segment's header
+//  names,
+//     the header is written first, with that version, and synced. The header of the batch gets
+//     `durable` = Syncer::synced(), and the batch is written. With `always` the write also syncs.
+//     The next batch follows when the write has ended, so that the disk has one write of the
+//     journal at a time.
 //  5. A write that the disk has no room for is repeated as it was, every second, until it succeeds.
 //     A write or a sync that fails ends the journal (law L5).
 //  6. When a batch is written, Syncer::written() moves to its end, and with a synced write synced()
@@ -45,7 +48,7 @@ struct CommitStats {
 
 class Committer {
  public:
-  Committer(Context& context, const SegmentLiveness& liveness, const Preallocator& preallocator,
+  Committer(Context& context, const SegmentLiveness& liveness, Preallocator& preallocator,
             Space& space, SegmentCloser& closer, Syncer& syncer, Appender& appender)
       : context_(context),
         liveness_(liveness),
@@ -98,13 +101,15 @@ class Committer {
   };
 
   void write();
+  void write_batch(FileId file);
+  void version_raised(const Outcome& outcome);
   void batch_written(const Outcome& outcome);
   void end();
   void close_segments();
 
   Context& context_;
   const SegmentLiveness& liveness_;
-  const Preallocator& preallocator_;
+  Preallocator& preallocator_;
   Space& space_;
   SegmentCloser& closer_;
   Syncer& syncer_;

@@ -25,6 +25,7 @@ void LogCopy::fact(const Fact& fact) {
   if (segment_.empty()) begin_segment();
   if (batch_at_ == 0) begin_batch();
   append_record(segment_, seed_, fact, settings_.clock);
+  header_.version = std::max(header_.version, version_needed(fact));
   ++next_lsn_;
   liveness_.apply(fact, record_bytes(fact));
   use_ids_below(id_used_by(fact) + 1);
@@ -48,8 +49,8 @@ void LogCopy::begin_segment() {
   seed_ = seed_of(sequence_);
   segment_lsn_ = next_lsn_;
   liveness_.open_segment(sequence_, kSegmentHeaderBytes);
-  segment_ = encode_header(
-      {.directory = settings_.directory, .sequence = sequence_, .created = settings_.now});
+  header_ = {.directory = settings_.directory, .sequence = sequence_, .created = settings_.now};
+  segment_ = encode_header(header_);
 }
 
 void LogCopy::begin_batch() {
@@ -76,6 +77,7 @@ void LogCopy::end_batch(bool clean) {
 
 void LogCopy::store_segment() {
   if (batch_at_ != 0) end_batch(false);
+  segment_.replace(0, kSegmentHeaderBytes, encode_header(header_));
   result_ = storage_.store(segment_name(sequence_), segment_);
   ++sequence_;
   segment_.clear();

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "engine/fact.h"
 #include "journal/record.h"
+#include "journal/segment.h"
 #include "journal/segment_liveness.h"
 #include "journal/storage.h"
 
@@ -47,6 +48,7 @@ class LogCopy final : public FactSink {
   Settings settings_;
   SegmentLiveness liveness_;  // for the number of jobs
   std::string segment_;       // its bytes so far; empty: it is not begun
+  SegmentHeader header_;      // of this segment
   std::uint64_t sequence_ = 1;
   std::uint32_t seed_ = 0;
   Lsn segment_lsn_ = 0;       // of the segment's first fact: earlier facts are on disk

@@ -12,7 +12,11 @@ namespace {
 constexpr std::array kFormats = {
     Format{.version = 1,
            .batch_header_bytes = kBatchHeaderBytes,
-           .parse = parse_record,
+           .parse = parse_record<1>,
+           .may_be_batch_header = looks_like_batch_header},
+    Format{.version = 2,
+           .batch_header_bytes = kBatchHeaderBytes,
+           .parse = parse_record<2>,
            .may_be_batch_header = looks_like_batch_header},
 };
 
@@ -23,8 +27,8 @@ const Format* find_format(std::uint32_t version) {
   return found == kFormats.end() ? nullptr : found;
 }
 
-const Format& current_format() {
-  const Format* const format = find_format(kFormatVersion);
+const Format& last_format() {
+  const Format* const format = find_format(kLastVersion);
   TUBED_ASSERT(format != nullptr);
   return *format;
 }

@@ -3,6 +3,10 @@
 // A segment's header names its version, and SegmentReader reads the records with that version's
 // Format. A new version is a new Format in the table of format.cc; the functions of older formats
 // stay as they are, since segments of an older version stay until compaction has removed them.
+//
+// A segment is created with version 1. Each version has the records of those before it and more of
+// its own, so a segment gets a higher version when the first record that needs it is written to it
+// (Committer). A server that uses nothing new writes a journal that an older tubed reads.
 #pragma once
 
 #include <cstddef>
@@ -23,12 +27,13 @@ struct Format {
   bool (*may_be_batch_header)(std::string_view bytes) = nullptr;
 };
 
-// The version that is written.
-inline constexpr std::uint32_t kFormatVersion = 1;
+// The versions that are written.
+inline constexpr std::uint32_t kFirstVersion = 1;
+inline constexpr std::uint32_t kLastVersion = 2;
 
 // Null: this program does not read that version.
 const Format* find_format(std::uint32_t version);
-// Of kFormatVersion.
-const Format& current_format();
+// Of kLastVersion.
+const Format& last_format();
 
 }  // namespace tubed::journal

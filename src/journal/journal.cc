@@ -37,7 +37,7 @@ Result<std::unique_ptr<Journal>> Journal::open(Storage& storage, JournalHost& ho
   std::unique_ptr<Journal> journal(new Journal(storage, host, options, std::move(found)));
   for (std::size_t i = current; i < segments.size(); ++i) {
     const bool was_cut = torn && i == current;
-    journal->preallocator_.adopt(segments[i].sequence, files[i - current],
+    journal->preallocator_.adopt(segments[i].header, files[i - current],
                                  was_cut ? segments[i].used_bytes : segments[i].file_bytes);
   }
   return journal;

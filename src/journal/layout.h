@@ -20,7 +20,15 @@
 namespace tubed::journal::layout {
 
 // The first byte of a payload. 0 is not used, so that zeros are not a record.
-enum class Kind : std::uint8_t { batch_header = 1, added = 2, placed = 3, removed = 4, paused = 5 };
+enum class Kind : std::uint8_t {
+  batch_header = 1,
+  added = 2,
+  placed = 3,
+  removed = 4,
+  paused = 5,
+  // From version 2 on.
+  flushed = 8,
+};
 
 // How the dump prints a number.
 enum class Form : std::uint8_t { number, hexadecimal, wall_time };
@@ -194,6 +202,17 @@ struct Layout<Paused> {
       Length<&Paused::tube, std::uint8_t>{},  Zeros<2>{},
       Value<&Paused::duration>{{"pause", 2}}, Value<&Paused::until>{{"until", 3}},
       Text<&Paused::tube>{{"tube", 1}},
+  };
+};
+
+template <>
+struct Layout<Flushed> {
+  static constexpr Kind kind = Kind::flushed;
+  static constexpr std::string_view name = "flushed";
+  static constexpr std::tuple fields{
+      Length<&Flushed::tube, std::uint8_t>{},
+      Zeros<6>{},
+      Text<&Flushed::tube>{{"tube", 1}},
   };
 };
 

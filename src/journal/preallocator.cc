@@ -6,10 +6,10 @@
 
 namespace tubed::journal {
 
-void Preallocator::adopt(std::uint64_t segment, FileId file, std::uint64_t bytes) {
-  TUBED_ASSERT(files_.empty() || segment == last_segment_ + 1);
-  files_.push_back({segment, file, bytes});
-  last_segment_ = segment;
+void Preallocator::adopt(const SegmentHeader& header, FileId file, std::uint64_t bytes) {
+  TUBED_ASSERT(files_.empty() || header.sequence == last_segment_ + 1);
+  files_.push_back({header.sequence, file, bytes, header});
+  last_segment_ = header.sequence;
   last_stays_ = false;
   bytes_ += bytes;
 }
@@ -69,12 +69,14 @@ void Preallocator::grow(const Step& step, std::int64_t wall_time,
   TUBED_ASSERT(!growing_);
   growing_ = true;
   if (step.create) {
-    storage_.create(segment_name(step.segment), header_of(step.segment, wall_time), step.to,
-                    [this, step, grown = std::move(grown)](const Outcome& outcome, FileId file) {
-                      growing_ = false;
-                      if (outcome.ok()) adopt(step.segment, file, step.to);
-                      grown(outcome);
-                    });
+    const SegmentHeader header = header_of(step.segment, wall_time);
+    storage_.create(
+        segment_name(step.segment), encode_header(header), step.to,
+        [this, header, step, grown = std::move(grown)](const Outcome& outcome, FileId file) {
+          growing_ = false;
+          if (outcome.ok()) adopt(header, file, step.to);
+          grown(outcome);
+        });
     return;
   }
   storage_.allocate(files_[index_of(step.segment)].file, step.from, step.to,
@@ -95,18 +97,32 @@ void Preallocator::reuse(std::uint64_t dead, std::uint64_t bytes, std::int64_t w
   TUBED_ASSERT(!growing_);
   growing_ = true;
   const std::uint64_t segment = last_segment_ + 1;
+  const SegmentHeader header = header_of(segment, wall_time);
   storage_.reuse(
-      segment_name(dead), segment_name(segment), header_of(segment, wall_time), bytes,
-      [this, segment, bytes, reused = std::move(reused)](const Outcome& outcome, FileId file) {
+      segment_name(dead), segment_name(segment), encode_header(header), bytes,
+      [this, header, bytes, reused = std::move(reused)](const Outcome& outcome, FileId file) {
         growing_ = false;
-        if (outcome.ok()) adopt(segment, file, bytes);
+        if (outcome.ok()) adopt(header, file, bytes);
         last_stays_ = true;
         reused(outcome);
       });
 }
 
-std::string Preallocator::header_of(std::uint64_t segment, std::int64_t wall_time) const {
-  return encode_header({.directory = directory_, .sequence = segment, .created = wall_time});
+SegmentHeader Preallocator::header_of(std::uint64_t segment, std::int64_t wall_time) const {
+  return {.directory = directory_, .sequence = segment, .created = wall_time};
+}
+
+void Preallocator::raise_version(std::uint64_t segment, std::uint32_t version,
+                                 std::function<void(const Outcome&)> raised) {
+  OpenFile& file = files_[index_of(segment)];
+  SegmentHeader header = file.header;
+  header.version = version;
+  raised_header_ = encode_header(header);
+  storage_.write(file.file, 0, {raised_header_}, Sync::yes,
+                 [this, header, raised = std::move(raised)](const Outcome& outcome) {
+                   if (outcome.ok()) files_[index_of(header.sequence)].header = header;
+                   raised(outcome);
+                 });
 }
 
 Preallocator::OpenFile Preallocator::take_first() {

@@ -15,6 +15,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "journal/segment.h"
 #include "journal/segment_liveness.h"
@@ -35,7 +36,7 @@ class Preallocator {
   void set_sizes(const Sizes& sizes) { sizes_ = sizes; }
 
   // Adds a file that exists. Segments are adopted in log order, without a gap.
-  void adopt(std::uint64_t segment, FileId file, std::uint64_t bytes);
+  void adopt(const SegmentHeader& header, FileId file, std::uint64_t bytes);
 
   // The segment's file, if it is allocated up to `place.end`. O(1).
   std::optional<FileId> file_for(const LogPlace& place) const;
@@ -64,10 +65,20 @@ class Preallocator {
              std::function<void(const Outcome&)> reused);
   bool growing() const { return growing_; }
 
+  // The version of the format that the segment's header names. Precondition: its file is here.
+  std::uint32_t version_of(std::uint64_t segment) const {
+    return files_[index_of(segment)].header.version;
+  }
+  // Writes the segment's header with this version, durably, and calls `raised`. Precondition: its
+  // file is here, and stays until then.
+  void raise_version(std::uint64_t segment, std::uint32_t version,
+                     std::function<void(const Outcome&)> raised);
+
   struct OpenFile {
     std::uint64_t segment;
     FileId file;
     std::uint64_t bytes;
+    SegmentHeader header;
   };
   bool empty() const { return files_.empty(); }
   // Precondition: not empty.
@@ -77,7 +88,7 @@ class Preallocator {
   OpenFile take_first();
 
  private:
-  std::string header_of(std::uint64_t segment, std::int64_t wall_time) const;
+  SegmentHeader header_of(std::uint64_t segment, std::int64_t wall_time) const;
   // The index in files_; files_.size(): it has no file here.
   std::size_t index_of(std::uint64_t segment) const;
 
@@ -88,7 +99,8 @@ class Preallocator {
   std::uint64_t last_segment_ = 0;  // the newest that ever had a file
   std::uint64_t bytes_ = 0;
   bool growing_ = false;
-  bool last_stays_ = false;  // the last file does not grow any more
+  std::string raised_header_;  // while raise_version() writes it
+  bool last_stays_ = false;    // the last file does not grow any more
 };
 
 }  // namespace tubed::journal

@@ -310,8 +310,16 @@ std::string_view read_fact(std::string_view payload, const WallClock& clock, Rec
   return read_record(payload, clock, std::get<T>(record.emplace<Fact>(std::in_place_type<T>)));
 }
 
-std::string_view read_payload(std::string_view payload, const WallClock& clock, Record& record) {
-  if (payload.empty()) return kUnknownKind;
+// Which version of the format brought a kind.
+constexpr std::uint32_t version_of(Kind kind) {
+  return kind == Kind::flushed ? 2 : 1;
+}
+
+std::string_view read_payload(std::string_view payload, std::uint32_t version,
+                              const WallClock& clock, Record& record) {
+  if (payload.empty() || version_of(static_cast<Kind>(payload.front())) > version) {
+    return kUnknownKind;
+  }
   switch (static_cast<Kind>(payload.front())) {
     case Kind::batch_header:
       return read_record(payload, clock, record.emplace<BatchHeader>());
@@ -323,6 +331,8 @@ std::string_view read_payload(std::string_view payload, const WallClock& clock, 
       return read_fact<Removed>(payload, clock, record);
     case Kind::paused:
       return read_fact<Paused>(payload, clock, record);
+    case Kind::flushed:
+      return read_fact<Flushed>(payload, clock, record);
   }
   return kUnknownKind;
 }
@@ -381,6 +391,12 @@ bool looks_like_batch_header(std::string_view bytes) {
          bytes[kRecordHeaderBytes] == static_cast<char>(Kind::batch_header);
 }
 
+std::uint32_t version_needed(const Fact& fact) {
+  return std::visit([]<class T>(const T& /*fact*/) { return version_of(layout::Layout<T>::kind); },
+                    fact);
+}
+
+template <std::uint32_t kVersion>
 Parsed parse_record(std::string_view bytes, std::uint32_t seed, const WallClock& clock) {
   Parsed parsed;
   const auto bad = [&parsed](std::string_view reason) -> Parsed& {
@@ -405,10 +421,13 @@ Parsed parse_record(std::string_view bytes, std::uint32_t seed, const WallClock&
       bytes.substr(kRecordHeaderBytes + payload, parsed.bytes - kRecordHeaderBytes - payload);
   if (!all_zeros(padding)) return bad(kNotZero);
   const std::string_view reason =
-      read_payload(bytes.substr(kRecordHeaderBytes, payload), clock, parsed.record);
+      read_payload(bytes.substr(kRecordHeaderBytes, payload), kVersion, clock, parsed.record);
   if (!reason.empty()) return bad(reason);
   parsed.kind = Parsed::Kind::record;
   return parsed;
 }
+
+template Parsed parse_record<1>(std::string_view bytes, std::uint32_t seed, const WallClock& clock);
+template Parsed parse_record<2>(std::string_view bytes, std::uint32_t seed, const WallClock& clock);
 
 }  // namespace tubed::journal

@@ -52,6 +52,8 @@ inline constexpr std::size_t kRemovedBytes = 24;
 // Sizes of whole records, with header and padding.
 std::size_t added_bytes(std::size_t tube_bytes, std::size_t body_bytes);
 std::size_t record_bytes(const Fact& fact);
+// The oldest version of the format that has a record for this fact.
+std::uint32_t version_needed(const Fact& fact);
 
 // Appends one record to `out`. A body of `refer_from` bytes or more is left out, though the record
 // counts and checks it: the result says at which position of `out` its bytes belong.
@@ -72,7 +74,8 @@ struct Parsed {
   Record record;                 // texts point into the bytes given; a body is a copy
   std::string_view reason = {};  // bad: a literal
 };
-// O(length of the record).
+// Reads records of that version of the format and of older ones. O(length of the record).
+template <std::uint32_t kVersion>
 Parsed parse_record(std::string_view bytes, std::uint32_t seed, const WallClock& clock);
 // Whether kBatchHeaderBytes bytes may be a batch header. Checks two fields, not the checksum.
 bool looks_like_batch_header(std::string_view bytes);

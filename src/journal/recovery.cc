@@ -81,7 +81,7 @@ class Examiner {
     auto files = TRY(storage_.list());
     for (const FileInfo& file : files) {
       if (const auto sequence = sequence_of(file.name)) {
-        found_.segments.push_back({*sequence, file.bytes, kSegmentHeaderBytes});
+        found_.segments.push_back({*sequence, file.bytes, kSegmentHeaderBytes, {}});
         bytes_total_ += file.bytes;
       } else if (file.name.starts_with("journal.") && file.name.ends_with(kUnfinished)) {
         found_.leftovers.push_back(file.name);
@@ -110,6 +110,7 @@ class Examiner {
       const std::string message = fmt::format("{} {}", name, header.error().message);
       return has_unknown_version(image) ? Error{message} : damage(message);
     }
+    segment.header = header.value();
     if (index == 0) found_.directory = header.value().directory;
     if (header.value().directory != found_.directory) {
       return damage(fmt::format("{} belongs to another journal", name));

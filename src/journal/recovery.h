@@ -54,6 +54,7 @@ struct FoundSegment {
   std::uint64_t sequence = 0;
   std::uint64_t file_bytes = 0;
   std::uint64_t used_bytes = 0;  // up to the end of its last whole batch; its header at least
+  SegmentHeader header;
 };
 
 // A torn tail: nothing counts from this place on, which is where a batch begins or would begin.

@@ -1,6 +1,7 @@
 #include "journal/segment.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -38,10 +39,27 @@ bool is_whole(std::string_view image) {
   return crc32c(0, image.substr(0, kChecksumAt)) == checksum;
 }
 
+// The two headers differ in one byte of the version and in the checksum. A crash in the middle of
+// the write may leave each of these bytes old or new.
+std::optional<std::uint32_t> version_being_raised(std::string_view image) {
+  if (image.size() < kSegmentHeaderBytes) return {};
+  std::array<std::string, 2> whole;
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    std::string& header = whole[i] = image.substr(0, kSegmentHeaderBytes);
+    store_little(header.data() + kVersionAt, kFirstVersion + i);
+    store_little(header.data() + kChecksumAt, crc32c(0, header.substr(0, kChecksumAt)));
+  }
+  for (std::size_t i = 0; i < kSegmentHeaderBytes; ++i) {
+    if (image[i] != whole[0][i] && image[i] != whole[1][i]) return {};
+  }
+  return kLastVersion;
+}
+static_assert(kLastVersion == kFirstVersion + 1);
+
 const Format& format_of(std::string_view image) {
   const auto version = version_of(image);
   const Format* const format = version ? find_format(*version) : nullptr;
-  return format == nullptr ? current_format() : *format;
+  return format == nullptr ? last_format() : *format;
 }
 
 }  // namespace
@@ -71,7 +89,7 @@ std::string encode_header(const SegmentHeader& header) {
   std::string image(kSegmentHeaderBytes, '\0');
   char* const at = image.data();
   std::ranges::copy(kMagic, at);
-  store_little(at + kVersionAt, kFormatVersion);
+  store_little(at + kVersionAt, header.version);
   store_little(at + kBytesAt, static_cast<std::uint32_t>(kSegmentHeaderBytes));
   store_little(at + kDirectoryAt, header.directory);
   store_little(at + kSequenceAt, header.sequence);
@@ -81,7 +99,8 @@ std::string encode_header(const SegmentHeader& header) {
 }
 
 std::optional<std::uint32_t> version_of(std::string_view image) {
-  if (!is_segment(image) || !is_whole(image)) return {};
+  if (!is_segment(image)) return {};
+  if (!is_whole(image)) return version_being_raised(image);
   return load_little<std::uint32_t>(image.data() + kVersionAt);
 }
 
@@ -95,8 +114,8 @@ Result<SegmentHeader> decode_header(std::string_view image, std::uint64_t sequen
   const auto version = version_of(image);
   if (!version) return Error{"has a damaged header"};
   if (find_format(*version) == nullptr) {
-    return Error{fmt::format("has format version {}; this tubed reads version {}", *version,
-                             kFormatVersion)};
+    return Error{fmt::format("has format version {}; this tubed reads versions {} to {}", *version,
+                             kFirstVersion, kLastVersion)};
   }
   const char* const at = image.data();
   const std::string_view reserved = image.substr(kReservedAt, kChecksumAt - kReservedAt);
@@ -105,7 +124,9 @@ Result<SegmentHeader> decode_header(std::string_view image, std::uint64_t sequen
   }
   const SegmentHeader header = {.directory = load_little<std::uint64_t>(at + kDirectoryAt),
                                 .sequence = load_little<std::uint64_t>(at + kSequenceAt),
-                                .created = load_little<std::int64_t>(at + kCreatedAt)};
+                                .created = load_little<std::int64_t>(at + kCreatedAt),
+                                // After a crash in raise_version(), the next write raises it again.
+                                .version = is_whole(image) ? *version : kFirstVersion};
   if (header.sequence != sequence) {
     return Error{fmt::format("calls itself segment {}", header.sequence)};
   }

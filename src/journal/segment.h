@@ -1,8 +1,9 @@
 // Segments: the files of a journal, their names, their headers, and how one is read.
 //
 // Segment files are numbered without a gap. Each begins with a header that was durable before the
-// file got its name. So a header that cannot be decoded is damage, and never the trace of a crash.
-// docs/journal-format.md
+// file got its name. Its version may be raised later, in place: a crash then leaves a mixture of
+// two headers, which is recognized. Any other header that cannot be decoded is damage, and never
+// the trace of a crash. docs/journal-format.md
 #pragma once
 
 #include <cstdint>
@@ -32,13 +33,15 @@ struct SegmentHeader {
   std::uint64_t directory = 0;  // the journal's identity
   std::uint64_t sequence = 0;
   std::int64_t created = 0;  // wall clock, nanoseconds since 1970
+  std::uint32_t version = kFirstVersion;
 };
 
 std::string encode_header(const SegmentHeader& header);
 // The error follows the file's name in a message: not a segment, another version, damaged, another
 // segment's name.
 Result<SegmentHeader> decode_header(std::string_view image, std::uint64_t sequence);
-// The version, if the header is whole; also a version that this program does not read.
+// The version, if the header is whole; also a version that this program does not read. If a crash
+// has interrupted raise_version(), the higher version.
 std::optional<std::uint32_t> version_of(std::string_view image);
 // The header is whole, and its version is unknown to this program: this is not damage.
 bool has_unknown_version(std::string_view image);
@@ -56,7 +59,7 @@ Result<std::string> read_segment(Storage& storage, std::uint64_t sequence);
 class SegmentReader {
  public:
   // `image` is the whole file, with its header, and outlives the reader. The records are read in
-  // the format that the header names; in the current format if the header is damaged.
+  // the format that the header names; in the last format if the header is damaged.
   SegmentReader(std::string_view image, std::uint64_t sequence, const WallClock& clock);
   // In the given format, which outlives the reader.
   SegmentReader(std::string_view image, std::uint64_t sequence, const WallClock& clock,

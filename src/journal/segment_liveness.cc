@@ -41,7 +41,9 @@ SegmentLiveness::Applied SegmentLiveness::apply(const Fact& fact, std::uint64_t 
                                [&](const Paused& paused) {
                                  this->paused(paused, bytes);
                                  return Applied::once;
-                               }},
+                               },
+                               // `Removed` of each job follows.
+                               [](const Flushed&) { return Applied::once; }},
                     fact);
 }
 

@@ -71,6 +71,15 @@ bool ArgumentCursor::read(Word& value) {
   return !value.text.empty();
 }
 
+bool ArgumentCursor::read_word(std::span<const std::string_view> words, std::uint8_t& index) {
+  Word word;
+  if (!read(word)) return false;
+  const auto found = std::ranges::find(words, word.text);
+  if (found == words.end()) return false;
+  index = static_cast<std::uint8_t>(found - words.begin());
+  return true;
+}
+
 bool ArgumentCursor::read(TimeSpan& value) {
   constexpr std::uint64_t kMost = (1ULL << 32) * 1000;
   std::uint64_t number = 0;

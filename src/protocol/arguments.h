@@ -4,13 +4,16 @@
 // so that arity, parsing and documentation cannot disagree.
 //
 // Grammar: fields are separated by one space; a number may be preceded by more. Numbers are decimal
-// digits and nothing else; a number that its type cannot hold is malformed. Nothing may follow the
-// last field. [notes: Lines and bodies]
+// digits and nothing else; a number that its type cannot hold is malformed. The line may end before
+// a field that is a std::optional. Nothing may follow the last field. [notes: Lines and bodies]
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 
 #include "engine/types.h"
 
@@ -39,6 +42,18 @@ struct BodySize {
   std::uint32_t bytes = 0;
 };
 
+// A number in a range.
+template <std::uint32_t kLeast, std::uint32_t kMost>
+struct Bounded {
+  std::uint32_t value = kLeast;
+};
+
+// One of the words of `Words::kWords`, by its index.
+template <class Words>
+struct OneOf {
+  std::uint8_t index = 0;
+};
+
 // True for letters, digits and -+/;.$_() , 1 to 200 of them, not starting with '-'.
 // [protocol: Name convention]
 bool is_tube_name(std::string_view text);
@@ -61,12 +76,26 @@ class ArgumentCursor {
   bool read(SpacedTubeName& value);
   bool read(Word& value);
   bool read(TimeSpan& value);
+  template <std::uint32_t kLeast, std::uint32_t kMost>
+  bool read(Bounded<kLeast, kMost>& value) {
+    return read(value.value) && value.value >= kLeast && value.value <= kMost;
+  }
+  template <class Words>
+  bool read(OneOf<Words>& value) {
+    return read_word(Words::kWords, value.index);
+  }
 
  private:
+  bool read_word(std::span<const std::string_view> words, std::uint8_t& index);
   bool at_field_end() const { return rest_.empty() || rest_.front() == ' '; }
 
   std::string_view rest_;
 };
+
+template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
 
 template <auto Member>
 struct Field {
@@ -90,9 +119,16 @@ bool parse_arguments(std::string_view text, Arguments& arguments) {
   ArgumentCursor cursor(text);
   bool first = true;
   const auto read_one = [&]<auto Member>(const Field<Member>&) {
+    auto& value = arguments.*Member;
+    constexpr bool optional = kIsOptional<std::remove_reference_t<decltype(value)>>;
+    if (optional && cursor.at_end()) return true;
     if (!first && !cursor.separator()) return false;
     first = false;
-    return cursor.read(arguments.*Member);
+    if constexpr (optional) {
+      return cursor.read(value.emplace());
+    } else {
+      return cursor.read(value);
+    }
   };
   const bool all = std::apply([&](const auto&... fields) { return (read_one(fields) && ...); },
                               Arguments::fields);
@@ -122,8 +158,19 @@ constexpr std::string_view describe(const Word*) {
 constexpr std::string_view describe(const TimeSpan*) {
   return "seconds, or milliseconds with ms, up to 2^32 s";
 }
+constexpr std::string_view describe(const Bounded<1, 1000>*) {
+  return "integer from 1 to 1000";
+}
+template <class Words>
+constexpr std::string_view describe(const OneOf<Words>*) {
+  return Words::kDescription;
+}
 constexpr std::string_view describe(const TubeName*) {
   return "tube name, 1 to 200 bytes";
+}
+template <class T>
+constexpr std::string_view describe(const std::optional<T>*) {
+  return describe(static_cast<const T*>(nullptr));
 }
 
 }  // namespace tubed::protocol

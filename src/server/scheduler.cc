@@ -60,7 +60,8 @@ void Scheduler::end_tick() {
   arm_timers();
   // Clients that were closed have given jobs back after the flush.
   const bool appended_since = log.appended() != flushed;
-  tick_.set_deferred_work(log_has_more || appended_since || (!deferred_.empty() && !input_held_));
+  tick_.set_deferred_work(log_has_more || appended_since || (!deferred_.empty() && !input_held_) ||
+                          service_.may_remove_flushed());
   if (in_tick_ && !frozen_) host_.tick_ended();
   in_tick_ = false;
 }

@@ -14,13 +14,13 @@ void Snapshot::fact(const Fact& fact) {
     kept.tube = tube;
     tube = kept.tube;
   };
-  std::visit(
-      Overloaded{[&](Added& added) {
-                   keep_name(added.tube);
-                   ++jobs_;
-                 },
-                 [&](Paused& paused) { keep_name(paused.tube); }, [](Placed&) {}, [](Removed&) {}},
-      kept.fact);
+  std::visit(Overloaded{[&](Added& added) {
+                          keep_name(added.tube);
+                          ++jobs_;
+                        },
+                        [&](Paused& paused) { keep_name(paused.tube); }, [](Placed&) {},
+                        [](Removed&) {}, [&](Flushed& flushed) { keep_name(flushed.tube); }},
+             kept.fact);
 }
 
 void Snapshot::visit(FactSink& sink) const {

@@ -116,15 +116,6 @@ constexpr Command parsed_by(Command row) {
   return row;
 }
 
-// Nothing, the first number, or both.
-bool parse_events(std::string_view line, EventsArguments& arguments) {
-  if (line.empty()) return true;
-  protocol::ArgumentCursor cursor(line);
-  if (!cursor.read(arguments.from)) return false;
-  if (cursor.at_end()) return true;
-  return cursor.separator() && cursor.read(arguments.limit) && cursor.at_end();
-}
-
 // "off", or all three arguments.
 bool parse_fault(std::string_view line, FaultArguments& arguments) {
   if (line != "off") return protocol::parse_arguments(line, arguments);
@@ -153,10 +144,10 @@ constexpr std::array kVerbs = {
     uncounted(commands::command_with_body<LoadArguments, load, begin_load>(
         text("test-load", "Adds the jobs of the body, as test-dump and tubectl export write them.",
              kLoad))),
-    parsed_by<EventsArguments, parse_events>(verb<EventsArguments, events>(
+    verb<EventsArguments, events>(
         text("test-events",
              "Shows the events since the last reset, from this number on, the last 10,000 at most.",
-             kEvents, TextRule::optional))),
+             kEvents, TextRule::optional)),
     verb_in_slices<AwaitArguments, await>(text(
         "test-await",
         "Waits until this many events of this word have happened since the last reset.", kAwait)),

@@ -197,6 +197,7 @@ void TestMode::replace_queue(Time now, const Snapshot* snapshot) {
       }
     });
     service_.engine().visit_durable(service_.now(), undo);
+    while (service_.engine().has_flushed_jobs()) service_.engine().remove_flushed(log);
     if (snapshot != nullptr) snapshot->visit(log);
   }
   if (service_.draining()) end_drain_();
@@ -245,7 +246,8 @@ void TestMode::fact(const Fact& fact) {
                         [&](const Paused& paused) {
                           add_event(Event::pause,
                                     fmt::format("{} {}", paused.tube, paused.duration.count));
-                        }},
+                        },
+                        [&](const Flushed& flushed) { add_event(Event::flush, flushed.tube); }},
              fact);
 }
 

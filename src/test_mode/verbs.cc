@@ -98,7 +98,8 @@ Answer load(Context& context, const LoadArguments& arguments) {
 
 Answer events(Context& context, const EventsArguments& arguments) {
   protocol::YamlBlock block;
-  TestMode::of(context).events().visit(arguments.from, arguments.limit,
+  TestMode::of(context).events().visit(arguments.from.value_or(1),
+                                       arguments.limit.value_or(UINT64_MAX),
                                        [&](std::uint64_t number, const std::string& text) {
                                          block.item(fmt::format("{} {}", number, text));
                                        });

@@ -28,8 +28,8 @@ struct LoadArguments {
 };
 
 struct EventsArguments {
-  std::uint64_t from = 1;
-  std::uint64_t limit = UINT64_MAX;
+  std::optional<std::uint64_t> from;
+  std::optional<std::uint64_t> limit;
   static constexpr auto fields =
       schema(field<&EventsArguments::from>("from"), field<&EventsArguments::limit>("limit"));
 };

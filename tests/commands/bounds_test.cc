@@ -168,7 +168,8 @@ TEST_CASE("each row that says that it emits no fact emits none") {
     std::string line(command.name);
     for (const ArgumentText& argument : command.arguments) {
       const bool is_tube = argument.type.find("tube name") != std::string_view::npos;
-      line += is_tube ? " p" : argument.name == "id" ? " 4" : " 1";
+      const bool is_state = argument.name == "state";
+      line += is_tube ? " p" : is_state ? " buried" : argument.name == "id" ? " 4" : " 1";
     }
     line += "\r\n";
     if (command.begin_body != nullptr) line += "x\r\n";

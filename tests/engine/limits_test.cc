@@ -110,11 +110,11 @@ TEST_CASE("a kick moves work_per_turn jobs a slice and says how many are to come
   World world(small_turns());
   const SessionId session = world.open();
   for (int i = 0; i < 8; ++i) world.put_and_bury(session);
-  Kick kick = world.engine.begin_kick(session, 7);
-  CHECK(world.engine.kick(session, world.now, kick, world.output) == kWork);
+  Slices kick = world.engine.begin_kick(world.engine.used_tube(session), 7);
+  CHECK(world.engine.kick(world.now, kick, world.output) == kWork);
   CHECK(kick.left == 4);
-  CHECK(world.engine.kick(session, world.now, kick, world.output) == kWork);
-  CHECK(world.engine.kick(session, world.now, kick, world.output) == 1);
+  CHECK(world.engine.kick(world.now, kick, world.output) == kWork);
+  CHECK(world.engine.kick(world.now, kick, world.output) == 1);
   CHECK(kick.left == 0);
   CHECK(world.engine.info().jobs.ready == 7);
   CHECK(world.engine.info().jobs.buried == 1);
@@ -124,10 +124,10 @@ TEST_CASE("a kick in slices ends when others have taken its jobs away") {
   World world(small_turns());
   const SessionId session = world.open();
   for (int i = 0; i < 5; ++i) world.put_and_bury(session);
-  Kick kick = world.engine.begin_kick(session, 5);
-  CHECK(world.engine.kick(session, world.now, kick, world.output) == kWork);
+  Slices kick = world.engine.begin_kick(world.engine.used_tube(session), 5);
+  CHECK(world.engine.kick(world.now, kick, world.output) == kWork);
   CHECK(world.remove(session, 4));
-  CHECK(world.engine.kick(session, world.now, kick, world.output) == 1);
+  CHECK(world.engine.kick(world.now, kick, world.output) == 1);
   CHECK(kick.left == 0);
 }
 

@@ -60,6 +60,11 @@ Model::Tube* Model::find_or_add_tube(std::string_view name) {
 }
 
 Model::Job* Model::find_job(JobId id) {
+  Job* job = find_any_job(id);
+  return job == nullptr || job->truncated ? nullptr : job;
+}
+
+Model::Job* Model::find_any_job(JobId id) {
   const auto is_it = [&](const Job& job) { return job.id == id; };
   const auto found = std::find_if(jobs_.begin(), jobs_.end(), is_it);
   return found == jobs_.end() ? nullptr : &*found;
@@ -125,7 +130,7 @@ void Model::continue_closing(Output& out) {
   while (!closing_.empty()) {
     const SessionId id = closing_.back();
     for (; budget > 0 && first_held(id) != nullptr; --budget) {
-      make_ready(*find_job(first_held(id)->id), out);
+      give_back(*find_any_job(first_held(id)->id), out);
     }
     if (first_held(id) != nullptr) return;
     closing_.pop_back();
@@ -229,6 +234,15 @@ void Model::make_ready(Job& job, Output& out) {
   emit_placed(job, out);
 }
 
+void Model::give_back(Job& job, Output& out) {
+  if (!job.truncated) return make_ready(job, out);
+  const JobId id = job.id;
+  const std::string tube = job.tube;
+  std::erase_if(jobs_, [&](const Job& each) { return each.id == id; });
+  out.fact(Removed{.id = id});
+  remove_if_unwanted(tube, out);
+}
+
 JobId Model::put(SessionId id, Time now, Job job, Output& out) {
   return_memory(job.body.size());
   job.id = next_job_id_++;
@@ -259,6 +273,7 @@ void Model::give(Session& to, JobId id, Time now) {
   job.state = JobState::reserved;
   job.holder = to.id;
   job.deadline = now + job.ttr;
+  job.reserve_order = next_reserve_order_++;
   ++job.counters.reserves;
 }
 
@@ -311,7 +326,7 @@ bool Model::reserve_job(SessionId id, Time now, JobId job_id) {
 }
 
 bool Model::remove(SessionId id, JobId job_id, Output& out) {
-  const Job* job = find_job(job_id);
+  const Job* job = find_any_job(job_id);
   if (job == nullptr || (job->state == JobState::reserved && job->holder != id)) return false;
   const std::string tube = job->tube;
   ++find_tube(tube)->delete_count;
@@ -363,16 +378,53 @@ bool Model::kick_job(Time now, JobId job_id, Output& out) {
   return true;
 }
 
-Model::Kick Model::begin_kick(SessionId id, std::uint64_t bound) const {
-  const StateCounts there = count_states(session(id).used);
-  const bool buried = there.buried > 0;
-  return {.buried = buried, .left = std::min(bound, buried ? there.buried : there.delayed)};
+// --- Slices, and flushing
+
+std::vector<Model::Job> Model::jobs_in(std::string_view tube, JobState state) const {
+  std::vector<Job> found;
+  for (const Job& job : jobs_) {
+    if (job.tube == tube && job.state == state) found.push_back(job);
+  }
+  std::sort(found.begin(), found.end(), [&](const Job& a, const Job& b) {
+    if (state == JobState::ready) return ready_key(a) < ready_key(b);
+    if (state == JobState::delayed) return deadline_key(a) < deadline_key(b);
+    if (state == JobState::reserved) return a.reserve_order < b.reserve_order;
+    return a.bury_order < b.bury_order;
+  });
+  return found;
 }
 
-std::uint32_t Model::kick(SessionId id, Kick& kick, Time now, Output& out) {
+Model::Slices Model::slices(std::string_view name, JobState state, std::uint64_t bound) const {
+  const Tube* tube = find_tube(name);
+  if (tube == nullptr) return {};
+  return {.tube = tube->name,
+          .tube_number = tube->number,
+          .state = state,
+          .left = std::min<std::uint64_t>(bound, jobs_in(name, state).size())};
+}
+
+// The next job of that work; null: none is there, or a later tube has the name.
+Model::Job* Model::next_of(const Slices& slices) {
+  const Tube* tube = find_tube(slices.tube);
+  if (tube == nullptr || tube->number != slices.tube_number) return nullptr;
+  const std::vector<Job> there = jobs_in(slices.tube, slices.state);
+  return there.empty() ? nullptr : find_any_job(there.front().id);
+}
+
+Model::Slices Model::begin_kick(std::string_view tube, std::optional<JobState> state,
+                                std::uint64_t bound) const {
+  const bool buried = !jobs_in(tube, JobState::buried).empty();
+  return slices(tube, state.value_or(buried ? JobState::buried : JobState::delayed), bound);
+}
+
+Model::Slices Model::begin_flush(std::string_view tube, JobState state, std::uint64_t bound) const {
+  return slices(tube, state, bound);
+}
+
+std::uint32_t Model::kick(Slices& kick, Time now, Output& out) {
   std::uint32_t moved = 0;
   while (kick.left > 0 && moved < limits_.work_per_turn) {
-    Job* job = find_job(peek(id, kick.buried ? JobState::buried : JobState::delayed));
+    Job* job = next_of(kick);
     if (job == nullptr) {
       kick.left = 0;
       break;
@@ -386,19 +438,80 @@ std::uint32_t Model::kick(SessionId id, Kick& kick, Time now, Output& out) {
   return moved;
 }
 
-JobId Model::peek(SessionId id, JobState state) const {
-  const std::string& tube = session(id).used;
-  const Job* first = nullptr;
-  const auto before = [&](const Job& a, const Job& b) {
-    if (state == JobState::ready) return ready_key(a) < ready_key(b);
-    if (state == JobState::delayed) return deadline_key(a) < deadline_key(b);
-    return a.bury_order < b.bury_order;
-  };
-  for (const Job& job : jobs_) {
-    if (job.tube != tube || job.state != state) continue;
-    if (first == nullptr || before(job, *first)) first = &job;
+std::uint64_t Model::take_all(std::string_view tube, std::vector<JobState> states) {
+  std::uint64_t count = 0;
+  for (const JobState state : states) {
+    for (const Job& job : jobs_in(tube, state)) {
+      if (!job.truncated) ++count;
+      flushed_.push_back(job);
+      std::erase_if(jobs_, [&](const Job& each) { return each.id == job.id; });
+    }
   }
-  return first == nullptr ? 0 : first->id;
+  find_tube(tube)->delete_count += count;
+  return count;
+}
+
+std::uint64_t Model::flush(std::string_view name, Output& out) {
+  if (find_tube(name) == nullptr || count_states(name).total() == 0) return 0;
+  const std::uint64_t count =
+      take_all(name, {JobState::ready, JobState::delayed, JobState::buried, JobState::reserved});
+  out.fact(Flushed{.tube = name});
+  remove_if_unwanted(std::string(name), out);
+  return count;
+}
+
+std::optional<std::uint64_t> Model::truncate(std::string_view name, Output& out) {
+  if (find_tube(name) == nullptr) return std::nullopt;
+  if (count_states(name).total() == 0) return 0;
+  for (Job& job : jobs_) {
+    if (job.tube == name && job.state == JobState::reserved) job.truncated = true;
+  }
+  const std::uint64_t count =
+      take_all(name, {JobState::ready, JobState::delayed, JobState::buried});
+  out.fact(Flushed{.tube = name});
+  remove_if_unwanted(std::string(name), out);
+  return count;
+}
+
+void Model::remove_flushed(Output& out) {
+  for (std::uint32_t left = limits_.work_per_turn; left > 0 && !flushed_.empty(); --left) {
+    out.fact(Removed{.id = flushed_.front().id});
+    flushed_.erase(flushed_.begin());
+  }
+}
+
+std::uint32_t Model::flush_slice(Slices& flush, Output& out) {
+  std::uint32_t removed = 0;
+  while (flush.left > 0 && removed < limits_.work_per_turn) {
+    const Job* job = next_of(flush);
+    if (job == nullptr) {
+      flush.left = 0;
+      break;
+    }
+    out.fact(Removed{.id = job->id});
+    ++find_tube(flush.tube)->delete_count;
+    std::erase_if(jobs_, [&, id = job->id](const Job& each) { return each.id == id; });
+    --flush.left;
+    ++removed;
+  }
+  if (removed > 0) remove_if_unwanted(flush.tube, out);
+  return removed;
+}
+
+std::vector<JobId> Model::list(std::string_view tube, std::optional<JobState> state) const {
+  std::vector<JobId> ids;
+  for (const Job& job : jobs_) {
+    const bool listed = job.tube == tube && (!state || job.state == *state);
+    if (listed && !job.truncated) ids.push_back(job.id);
+  }
+  return ids;
+}
+
+JobId Model::peek(SessionId id, JobState state) const {
+  for (const Job& job : jobs_in(session(id).used, state)) {
+    if (!job.truncated) return job.id;
+  }
+  return 0;
 }
 
 }  // namespace tubed::engine

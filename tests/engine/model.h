@@ -19,8 +19,11 @@ namespace tubed::engine {
 
 class Model {
  public:
-  struct Kick {
-    bool buried = false;
+  // Of one tube and state.
+  struct Slices {
+    std::string tube;
+    std::uint64_t tube_number = 0;
+    JobState state = JobState::ready;
     std::uint64_t left = 0;
   };
   struct Deadlines {
@@ -39,10 +42,12 @@ class Model {
     Time created;
     JobCounters counters;
     JobState state = JobState::ready;
-    SessionId holder = 0;          // reserved only
-    Time deadline;                 // reserved or delayed only
-    std::uint64_t bury_order = 0;  // buried only
-    Placement told_place;          // by the last fact about it, as are the next
+    SessionId holder = 0;             // reserved only
+    Time deadline;                    // reserved or delayed only
+    std::uint64_t bury_order = 0;     // buried only
+    std::uint64_t reserve_order = 0;  // reserved only
+    bool truncated = false;           // only its holder can delete it
+    Placement told_place;             // by the last fact about it, as are the next
     JobCounters told_counters;
   };
 
@@ -81,8 +86,18 @@ class Model {
   bool bury(SessionId id, JobId job, Priority priority, Output& out);
   bool touch(SessionId id, Time now, JobId job);
   bool kick_job(Time now, JobId job, Output& out);
-  Kick begin_kick(SessionId id, std::uint64_t bound) const;
-  std::uint32_t kick(SessionId id, Kick& kick, Time now, Output& out);
+  Slices begin_kick(std::string_view tube, std::optional<JobState> state,
+                    std::uint64_t bound) const;
+  std::uint32_t kick(Slices& kick, Time now, Output& out);
+
+  std::uint64_t flush(std::string_view tube, Output& out);
+  std::optional<std::uint64_t> truncate(std::string_view tube, Output& out);
+  Slices begin_flush(std::string_view tube, JobState state, std::uint64_t bound) const;
+  std::uint32_t flush_slice(Slices& flush, Output& out);
+  bool has_flushed_jobs() const { return !flushed_.empty(); }
+  void remove_flushed(Output& out);
+  // In the order of ids.
+  std::vector<JobId> list(std::string_view tube, std::optional<JobState> state) const;
 
   // The job that comes first among those of this state in the used tube, or 0.
   JobId peek(SessionId id, JobState state) const;
@@ -130,7 +145,8 @@ class Model {
   const Tube* find_tube(std::string_view name) const;
   Tube* find_or_add_tube(std::string_view name);
   void remove_if_unwanted(std::string name, FactSink& out);
-  Job* find_job(JobId id);
+  Job* find_job(JobId id);  // null if it is truncated
+  Job* find_any_job(JobId id);
   Job* held_by(SessionId id, JobId job);
   const Job* first_held(SessionId id) const;
   const Job* best_ready(const Session& session) const;
@@ -149,9 +165,16 @@ class Model {
   bool makes_ready(Time now) const;
   StateCounts count_states(std::string_view tube) const;  // of all tubes if empty
 
+  Slices slices(std::string_view tube, JobState state, std::uint64_t bound) const;
+  Job* next_of(const Slices& slices);
+  std::uint64_t take_all(std::string_view tube, std::vector<JobState> states);
+  void give_back(Job& job, Output& out);
+  std::vector<Job> jobs_in(std::string_view tube, JobState state) const;  // in their order
+
   Limits limits_;
   std::uint64_t job_overhead_;
   std::vector<Job> jobs_;
+  std::vector<Job> flushed_;  // in the order of removal
   std::vector<Tube> tubes_;
   std::vector<Session> sessions_;    // in the order of opening
   std::vector<SessionId> closing_;   // closed with jobs still to give back, newest last
@@ -161,6 +184,7 @@ class Model {
   std::uint64_t next_arrival_ = 0;
   std::uint64_t next_tube_number_ = 0;
   std::uint64_t next_bury_order_ = 0;
+  std::uint64_t next_reserve_order_ = 0;
   std::uint64_t timeouts_ = 0;
   std::uint64_t total_jobs_ = 0;
 };

@@ -41,7 +41,7 @@ void Model::end_reservations(Time now, Output& out) {
     if (first == nullptr) return;
     ++first->counters.timeouts;
     ++timeouts_;
-    make_ready(*first, out);
+    give_back(*first, out);
   }
 }
 
@@ -146,7 +146,9 @@ EngineInfo Model::info() const {
     info.watches += session.watched.size();
   }
   info.memory_bytes = claimed_bytes_;
-  for (const Job& job : jobs_) info.memory_bytes += job_overhead_ + job.body.size();
+  for (const auto* jobs : {&jobs_, &flushed_}) {
+    for (const Job& job : *jobs) info.memory_bytes += job_overhead_ + job.body.size();
+  }
   return info;
 }
 
@@ -179,13 +181,15 @@ JobInfo Model::job_info(const Job& job, Time now) const {
           .delay = job.delay,
           .ttr = job.ttr,
           .time_left = timed && job.deadline > now ? job.deadline - now : Duration(0),
-          .counters = job.counters};
+          .counters = job.counters,
+          .body_bytes = job.body.size()};
 }
 
 // --- Durable state
 
 void Model::visit_durable(Time now, FactSink& sink) const {
   for (const Job& job : jobs_) {
+    if (job.truncated) continue;
     Placement place = job.told_place;
     if (place.state == JobState::delayed && place.until <= now) {
       place.state = JobState::ready;  // its delay has ended, without a fact
@@ -203,7 +207,10 @@ void Model::visit_durable(Time now, FactSink& sink) const {
     if (!tube.paused || tube.pause_until <= now) continue;
     sink.fact(Paused{.tube = tube.name, .duration = tube.pause, .until = tube.pause_until});
   }
-  const bool last_is_gone = jobs_.empty() || jobs_.back().id != next_job_id_ - 1;
+  const auto has_last_id = [&](const Job& job) {
+    return job.id == next_job_id_ - 1 && !job.truncated;
+  };
+  const bool last_is_gone = std::none_of(jobs_.begin(), jobs_.end(), has_last_id);
   if (next_job_id_ > 1 && last_is_gone) sink.fact(Removed{.id = next_job_id_ - 1});
 }
 
@@ -212,6 +219,8 @@ void Model::restart(Time now) {
   const Limits limits = std::exchange(limits_, Limits());  // an accepted job outweighs a limit
   sessions_.clear();
   closing_.clear();
+  flushed_.clear();
+  std::erase_if(jobs_, [](const Job& job) { return job.truncated; });
   claimed_bytes_ = known_sessions_ = 0;
   timeouts_ = total_jobs_ = next_tube_number_ = next_bury_order_ = 0;
   find_or_add_tube(kDefaultTube);

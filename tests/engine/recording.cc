@@ -63,6 +63,8 @@ std::string describe(const Fact& fact) {
   if (const auto* added = std::get_if<Added>(&fact)) return describe_added(*added);
   if (const auto* paused = std::get_if<Paused>(&fact)) return describe_paused(*paused);
   if (const auto* removed = std::get_if<Removed>(&fact)) return "removed " + text(removed->id);
+  if (const auto* flushed = std::get_if<Flushed>(&fact))
+    return "flushed " + std::string(flushed->tube);
   const auto& placed = std::get<Placed>(fact);
   return "placed " + text(placed.id) + ": " + describe(placed.place) + describe(placed.counters);
 }

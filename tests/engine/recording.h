@@ -28,6 +28,7 @@ class RecordedFact {
   RecordedFact(const Fact& fact, Time emitted_at) : emitted_at_(emitted_at), fact_(fact) {
     if (const auto* added = std::get_if<Added>(&fact)) tube_ = added->tube;
     if (const auto* paused = std::get_if<Paused>(&fact)) tube_ = paused->tube;
+    if (const auto* flushed = std::get_if<Flushed>(&fact)) tube_ = flushed->tube;
   }
 
   Time emitted_at() const { return emitted_at_; }
@@ -36,6 +37,7 @@ class RecordedFact {
     Fact fact = fact_;
     if (auto* added = std::get_if<Added>(&fact)) added->tube = tube_;
     if (auto* paused = std::get_if<Paused>(&fact)) paused->tube = tube_;
+    if (auto* flushed = std::get_if<Flushed>(&fact)) flushed->tube = tube_;
     return fact;
   }
 

@@ -105,7 +105,6 @@ void Twins::close() {
   const SessionId id = some_session();
   trace("close " + std::to_string(id));
   std::erase(sessions_, id);
-  std::erase_if(kicks_, [&](const OpenKick& kick) { return kick.session == id; });
   engine_->close(id, now_, engine_output_);
   model_.close(id, now_, model_output_);
 }
@@ -258,24 +257,70 @@ void Twins::kick_job() {
 }
 
 void Twins::begin_kick() {
-  const SessionId id = some_session();
+  const std::string tube = some_tube();
   const std::uint64_t bound = below(8);
-  trace(std::to_string(id) + " begin kick " + std::to_string(bound));
-  const OpenKick kick{id, engine_->begin_kick(id, bound), model_.begin_kick(id, bound)};
-  expect_equal("what a kick takes", kick.engine.buried, kick.model.buried);
-  expect_equal("how many a kick takes", kick.engine.left, kick.model.left);
-  kicks_.push_back(kick);
-  continue_kick();
+  if (one_in(2)) {
+    trace("begin kick " + tube + " " + std::to_string(bound));
+    return begin_slices(true, engine_->begin_kick(tube, bound),
+                        model_.begin_kick(tube, std::nullopt, bound));
+  }
+  const JobState state = one_in(2) ? JobState::buried : JobState::delayed;
+  trace("begin kick " + tube + " " + std::string(name_of(state)) + " " + std::to_string(bound));
+  begin_slices(true, engine_->begin_kick(tube, state, bound),
+               model_.begin_kick(tube, state, bound));
 }
 
-void Twins::continue_kick() {
-  if (kicks_.empty()) return;
-  OpenKick& kick = kicks_.back();
-  trace(std::to_string(kick.session) + " kick");
-  expect_equal("kicked", engine_->kick(kick.session, now_, kick.engine, engine_output_),
-               model_.kick(kick.session, kick.model, now_, model_output_));
-  expect_equal("left to kick", kick.engine.left, kick.model.left);
-  if (kick.engine.left == 0) kicks_.pop_back();
+void Twins::begin_flush() {
+  const std::string tube = some_tube();
+  const auto state = static_cast<JobState>(below(4));
+  const std::uint64_t bound = below(8);
+  trace("begin flush " + tube + " " + std::string(name_of(state)) + " " + std::to_string(bound));
+  begin_slices(false, engine_->begin_flush(tube, state, bound),
+               model_.begin_flush(tube, state, bound));
+}
+
+void Twins::begin_slices(bool kicks, const Slices& engine, const Model::Slices& model) {
+  expect(engine.left == 0 || engine.state == model.state, "the state to work on");
+  expect_equal("how many to work on", engine.left, model.left);
+  slices_.push_back({kicks, engine, model});
+  continue_slices();
+}
+
+void Twins::continue_slices() {
+  if (slices_.empty()) return;
+  OpenSlices& slices = slices_.back();
+  trace(slices.kicks ? "kick" : "flush slice");
+  if (slices.kicks) {
+    expect_equal("kicked", engine_->kick(now_, slices.engine, engine_output_),
+                 model_.kick(slices.model, now_, model_output_));
+  } else {
+    expect_equal("flushed", engine_->flush_slice(now_, slices.engine, engine_output_),
+                 model_.flush_slice(slices.model, model_output_));
+  }
+  expect_equal("left to work on", slices.engine.left, slices.model.left);
+  if (slices.engine.left == 0) slices_.pop_back();
+}
+
+void Twins::flush() {
+  const std::string tube = some_tube();
+  trace("flush " + tube);
+  expect_equal("flushed", engine_->flush(now_, tube, engine_output_),
+               model_.flush(tube, model_output_));
+}
+
+void Twins::truncate() {
+  const std::string tube = some_tube();
+  trace("truncate " + tube);
+  const auto engine = engine_->truncate(now_, tube, engine_output_);
+  const auto model = model_.truncate(tube, model_output_);
+  expect_equal("truncated a tube that is there", engine.has_value(), model.has_value());
+  expect_equal("truncated", engine.value_or(0), model.value_or(0));
+}
+
+void Twins::remove_flushed() {
+  trace("remove flushed");
+  engine_->remove_flushed(engine_output_);
+  model_.remove_flushed(model_output_);
 }
 
 void Twins::advance() {
@@ -309,7 +354,7 @@ void Twins::restart() {
   for (const RecordedFact& kept : what_is_there.log()) engine_->replay(now_, kept.fact());
   model_.restart(now_);
   sessions_.clear();
-  kicks_.clear();
+  slices_.clear();
   claims_.clear();
   if (compacts_) {
     engine_output_.clear_log();
@@ -324,17 +369,19 @@ struct Twins::Operation {
 
 void Twins::some_operation() {
   static constexpr std::array kOperations = {
-      Operation{500, &Twins::put},         Operation{450, &Twins::reserve},
-      Operation{400, &Twins::advance},     Operation{200, &Twins::remove},
-      Operation{200, &Twins::release},     Operation{180, &Twins::bury},
-      Operation{150, &Twins::reserve_job}, Operation{120, &Twins::touch},
-      Operation{120, &Twins::begin_kick},  Operation{100, &Twins::continue_kick},
-      Operation{100, &Twins::kick_job},    Operation{100, &Twins::use},
-      Operation{120, &Twins::watch},       Operation{80, &Twins::ignore},
-      Operation{100, &Twins::pause},       Operation{100, &Twins::cancel_wait},
-      Operation{80, &Twins::open},         Operation{60, &Twins::close},
-      Operation{20, &Twins::claim},        Operation{40, &Twins::return_claim},
-      Operation{6, &Twins::set_limits},
+      Operation{500, &Twins::put},           Operation{450, &Twins::reserve},
+      Operation{400, &Twins::advance},       Operation{200, &Twins::remove},
+      Operation{200, &Twins::release},       Operation{180, &Twins::bury},
+      Operation{150, &Twins::reserve_job},   Operation{120, &Twins::touch},
+      Operation{120, &Twins::begin_kick},    Operation{100, &Twins::continue_slices},
+      Operation{100, &Twins::kick_job},      Operation{100, &Twins::use},
+      Operation{120, &Twins::watch},         Operation{80, &Twins::ignore},
+      Operation{100, &Twins::pause},         Operation{100, &Twins::cancel_wait},
+      Operation{80, &Twins::open},           Operation{60, &Twins::close},
+      Operation{20, &Twins::claim},          Operation{40, &Twins::return_claim},
+      Operation{6, &Twins::set_limits},      Operation{40, &Twins::begin_flush},
+      Operation{20, &Twins::flush},          Operation{20, &Twins::truncate},
+      Operation{80, &Twins::remove_flushed},
   };
   constexpr std::uint64_t kAll = [] {
     std::uint64_t sum = 0;
@@ -364,6 +411,7 @@ void Twins::step() {
   compare_tubes();
   compare_ages();
   compare_jobs();
+  compare_lists();
   engine_->check_invariants();
 }
 
@@ -388,6 +436,7 @@ void Twins::compare_whole() const {
   expect(next.ttr == model_next.ttr, "the next reservation or wait to end");
   expect(next.pause == model_next.pause, "the next pause to end");
   expect(next.closing == model_next.closing, "whether sessions are closing");
+  expect_equal("flushed jobs", engine_->has_flushed_jobs(), model_.has_flushed_jobs());
 }
 
 void Twins::compare_sessions() const {
@@ -404,6 +453,7 @@ void Twins::compare_sessions() const {
     same_job("peek_ready", engine_->peek_ready(id), model_.peek(id, JobState::ready));
     same_job("peek_delayed", engine_->peek_delayed(id), model_.peek(id, JobState::delayed));
     same_job("peek_buried", engine_->peek_buried(id), model_.peek(id, JobState::buried));
+    same_job("peek_reserved", engine_->peek_reserved(id), model_.peek(id, JobState::reserved));
   }
 }
 
@@ -438,7 +488,8 @@ void Twins::compare_ages() const {
     return true;
   };
   registry.visit_after("", limits_, now_, compare);
-  compare(registry.overflow(), false);
+  // The overflow record counts the ages of flushed jobs until they are removed.
+  if (!model_.has_flushed_jobs()) compare(registry.overflow(), false);
 }
 
 void Twins::compare_tubes() const {
@@ -465,7 +516,8 @@ void Twins::compare_jobs() const {
   for (const Model::Job& job : model_.jobs()) {
     const std::optional<JobInfo> engine = engine_->job_info(now_, job.id);
     const std::string what = "job " + std::to_string(job.id);
-    expect(engine.has_value(), what);
+    expect_equal(what, engine.has_value(), !job.truncated);
+    if (job.truncated) continue;
     const JobInfo model = model_.job_info(job, now_);
     expect(engine->id == model.id && engine->tube == model.tube, what);
     expect(engine->state == model.state, what + ", its state");
@@ -474,10 +526,26 @@ void Twins::compare_jobs() const {
     expect(engine->delay == model.delay && engine->ttr == model.ttr, what + ", delay or TTR");
     expect(engine->time_left == model.time_left, what + ", the time left");
     expect(engine->counters == model.counters, what + ", its counters");
+    expect_equal(what + ", its bytes", engine->body_bytes, model.body_bytes);
     const std::optional<JobBody> body = engine_->peek(job.id);
     expect(body && body->body.view() == job.body.view(), what + ", its body");
   }
   expect(!engine_->peek(model_.next_job_id()), "a job that was never put");
+}
+
+// One page of one tube.
+void Twins::compare_lists() {
+  const std::string tube = some_tube();
+  std::optional<JobState> state;
+  if (!one_in(5)) state = static_cast<JobState>(below(4));
+  std::vector<JobId> model = model_.list(tube, state);
+  const JobId from = below(model_.next_job_id() + 1);
+  const auto limit = static_cast<std::uint32_t>(1 + below(5));
+  std::erase_if(model, [&](JobId id) { return id < from; });
+  const JobPage page = engine_->list_jobs(tube, state, from, limit);
+  expect_equal("where the next page begins", page.next, model.size() > limit ? model[limit] : 0);
+  model.resize(std::min<std::size_t>(model.size(), limit));
+  expect(page.jobs == model, "a page of jobs of " + tube);
 }
 
 // --- L3
@@ -486,7 +554,8 @@ void Twins::settle(Engine& engine) const {
   Recording ignored;
   for (;;) {
     engine.advance(now_, ignored);
-    if (!engine.next_deadlines().due(now_)) return;
+    engine.remove_flushed(ignored);
+    if (!engine.next_deadlines().due(now_) && !engine.has_flushed_jobs()) return;
   }
 }
 
@@ -529,7 +598,9 @@ void Twins::check_replay() {
 
 std::uint64_t Twins::memory_of_jobs() const {
   std::uint64_t bytes = 0;
-  for (const Model::Job& job : model_.jobs()) bytes += Engine::job_memory(job.body.size());
+  for (const Model::Job& job : model_.jobs()) {
+    if (!job.truncated) bytes += Engine::job_memory(job.body.size());
+  }
   return bytes;
 }
 

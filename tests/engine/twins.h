@@ -34,10 +34,11 @@ class Twins {
 
  private:
   struct Operation;
-  struct OpenKick {
-    SessionId session;
-    Kick engine;
-    Model::Kick model;
+  // A kick, or a flush of one state.
+  struct OpenSlices {
+    bool kicks;
+    Slices engine;
+    Model::Slices model;
   };
 
   std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
@@ -74,7 +75,12 @@ class Twins {
   void touch();
   void kick_job();
   void begin_kick();
-  void continue_kick();
+  void begin_flush();
+  void begin_slices(bool kicks, const Slices& engine, const Model::Slices& model);
+  void continue_slices();
+  void flush();
+  void truncate();
+  void remove_flushed();
   void advance();
   void set_limits();
   void restart();
@@ -83,6 +89,7 @@ class Twins {
   void compare_tubes() const;
   void compare_ages() const;
   void compare_jobs() const;
+  void compare_lists();
   void compare_whole() const;
   void settle(Engine& engine) const;
   Lines durable(const Engine& engine) const;
@@ -104,7 +111,7 @@ class Twins {
   std::deque<RecordedFact> log_before_;  // the durable list of the last compaction
   Time now_;
   std::vector<SessionId> sessions_;
-  std::vector<OpenKick> kicks_;
+  std::vector<OpenSlices> slices_;
   std::vector<std::uint32_t> claims_;
   std::uint64_t steps_ = 0;
   std::deque<std::string> history_;

@@ -106,8 +106,8 @@ class World {
   // Runs all slices of a kick.
   std::uint64_t kick(SessionId id, std::uint64_t bound) {
     std::uint64_t moved = 0;
-    for (Kick kick = engine.begin_kick(id, bound); kick.left > 0;) {
-      moved += engine.kick(id, now, kick, output);
+    for (Slices kick = engine.begin_kick(engine.used_tube(id), bound); kick.left > 0;) {
+      moved += engine.kick(now, kick, output);
       engine.check_invariants();
     }
     return moved;

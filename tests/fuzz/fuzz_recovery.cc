@@ -125,7 +125,7 @@ class Builder {
     store_little(record.data() + 4, static_cast<std::uint32_t>(payload.size()));
     store_little(record.data(), crc32c(seed_of(sequence_), std::string_view(record).substr(4)));
     image_ += record;
-    track_jobs(parse_record(record, seed_of(sequence_), WallClock{}));
+    track_jobs(parse_record<kLastVersion>(record, seed_of(sequence_), WallClock{}));
   }
 
   void track_jobs(const Parsed& parsed) {

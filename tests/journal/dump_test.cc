@@ -113,7 +113,8 @@ TEST_CASE("a dump reads after a damaged header, and not after one of another ver
   store_little(image.data() + 60, crc32c(0, std::string_view(image).substr(0, 60)));
   disk.place(segment_name(1), image);
   lines = lines_of(disk);
-  CHECK(lines == Lines{"journal.0000000001 has format version 9; this tubed reads version 1"});
+  CHECK(lines ==
+        Lines{"journal.0000000001 has format version 9; this tubed reads versions 1 to 2"});
 }
 
 TEST_CASE("a file that cannot be read is reported, and the others are printed") {

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -20,11 +22,22 @@ namespace {
 using sample::Image;
 using sample::kClock;
 
-constexpr const char* kFolder = TUBED_GOLDENS "/v1/";
+// What the goldens of a version hold: each kind and state that it has.
+struct Version {
+  std::uint32_t number;
+  std::vector<Fact> facts;
 
-// Every kind and state; two batches, and in the second segment a clean end and unused space.
-TestDisk::Contents version_1() {
-  const std::vector<Fact> facts = sample::every_fact();
+  std::string folder() const { return TUBED_GOLDENS "/v" + std::to_string(number) + "/"; }
+};
+
+std::vector<Version> versions() {
+  return {{1, sample::every_fact()}, {2, sample::every_fact_of_version_2()}};
+}
+
+// Two batches, and in the second segment, which has the facts of later versions, a clean end and
+// unused space.
+TestDisk::Contents written(const Version& version) {
+  const std::vector<Fact>& facts = version.facts;
   Image first(1, 0);
   first.batch();
   for (std::size_t i = 0; i < 4; ++i) first.fact(facts[i]);
@@ -33,7 +46,7 @@ TestDisk::Contents version_1() {
   Image second(2, first.next_lsn());
   second.use_ids_below(first.next_job_id()).with_jobs(first.jobs());
   second.batch();
-  second.fact(facts[9]);
+  for (std::size_t i = 9; i < facts.size(); ++i) second.fact(facts[i]);
   second.batch(true);
   second.zeros(64);
   return {{segment_name(1), first.bytes()}, {segment_name(2), second.bytes()}};
@@ -46,72 +59,83 @@ std::string dump_text(TestDisk& disk) {
   return text;
 }
 
-std::string read_golden(const std::string& name) {
-  std::ifstream file(kFolder + name, std::ios::binary);
-  REQUIRE_MESSAGE(file, kFolder << name);
+std::string read_golden(const Version& version, const std::string& name) {
+  std::ifstream file(version.folder() + name, std::ios::binary);
+  REQUIRE_MESSAGE(file, version.folder() << name);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TestDisk golden_disk() {
+TestDisk golden_disk(const Version& version) {
   TestDisk::Contents files;
   for (const std::uint64_t sequence : {1U, 2U}) {
-    files[segment_name(sequence)] = read_golden(segment_name(sequence));
+    files[segment_name(sequence)] = read_golden(version, segment_name(sequence));
   }
   return TestDisk(files);
 }
 
 }  // namespace
 
-TEST_CASE("the format that is written is version 1, to the byte") {
-  for (const auto& file : version_1()) {
-    CAPTURE(file.first);
-    CHECK((read_golden(file.first) == file.second));
+TEST_CASE("each version is written as in its goldens, to the byte") {
+  for (const Version& version : versions()) {
+    for (const auto& file : written(version)) {
+      CAPTURE(version.number);
+      CAPTURE(file.first);
+      CHECK((read_golden(version, file.first) == file.second));
+    }
   }
 }
 
-TEST_CASE("the goldens name version 1, whose format reads them") {
-  const std::string image = read_golden(segment_name(1));
-  const auto header = decode_header(image, 1);
-  REQUIRE(header);
-  REQUIRE(version_of(image) == 1);
-  SegmentReader reader(image, 1, kClock, *find_format(*version_of(image)));
-  const std::vector<Fact> facts = sample::every_fact();
-  std::size_t read = 0;
-  for (Parsed parsed = reader.next(); parsed.kind == Parsed::Kind::record; parsed = reader.next()) {
-    const auto* fact = std::get_if<Fact>(&parsed.record);
-    if (fact != nullptr) CHECK(sample::same(*fact, facts[read++]));
-  }
-  CHECK(read == 9);
-}
-
-TEST_CASE("version 1 reads as the facts that were written") {
-  TestDisk disk = golden_disk();
-  sample::Collected collected;
-  const auto found = examine(disk, kClock, collected, nullptr);
-  REQUIRE(found);
-  CHECK(found.value().directory == sample::kDirectory);
-  CHECK(found.value().next_lsn == 10);
-  CHECK(found.value().clean);
-  const std::vector<Fact> records = collected.facts();
-  const std::vector<Fact> facts = sample::every_fact();
-  REQUIRE(records.size() == facts.size());
-  for (std::size_t i = 0; i < facts.size(); ++i) {
-    CHECK(sample::same(records[i], facts[i]));
+TEST_CASE("the goldens name their version, whose format reads them") {
+  for (const Version& version : versions()) {
+    const std::string image = read_golden(version, segment_name(2));
+    REQUIRE(decode_header(image, 2));
+    REQUIRE(version_of(image) == version.number);
+    CHECK(version_of(read_golden(version, segment_name(1))) == 1);
+    SegmentReader reader(image, 2, kClock, *find_format(version.number));
+    std::size_t read = 9;
+    for (Parsed parsed = reader.next(); parsed.kind == Parsed::Kind::record;
+         parsed = reader.next()) {
+      const auto* fact = std::get_if<Fact>(&parsed.record);
+      if (fact != nullptr) CHECK(sample::same(*fact, version.facts[read++]));
+    }
+    CHECK(read == version.facts.size());
   }
 }
 
-TEST_CASE("version 1 is dumped as this text") {
-  TestDisk disk = golden_disk();
-  CHECK(dump_text(disk) == read_golden("dump.txt"));
+TEST_CASE("the goldens read as the facts that were written") {
+  for (const Version& version : versions()) {
+    TestDisk disk = golden_disk(version);
+    sample::Collected collected;
+    const auto found = examine(disk, kClock, collected, nullptr);
+    REQUIRE(found);
+    CHECK(found.value().directory == sample::kDirectory);
+    CHECK(found.value().next_lsn == version.facts.size());
+    CHECK(found.value().clean);
+    const std::vector<Fact> records = collected.facts();
+    REQUIRE(records.size() == version.facts.size());
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      CHECK(sample::same(records[i], version.facts[i]));
+    }
+  }
+}
+
+TEST_CASE("the goldens are dumped as their texts") {
+  for (const Version& version : versions()) {
+    TestDisk disk = golden_disk(version);
+    CHECK(dump_text(disk) == read_golden(version, "dump.txt"));
+  }
 }
 
 TEST_CASE("write the goldens that are not there" * doctest::skip()) {
-  TestDisk::Contents files = version_1();
-  TestDisk disk(files);
-  files["dump.txt"] = dump_text(disk);
-  for (const auto& [name, contents] : files) {
-    if (std::filesystem::exists(kFolder + name)) continue;
-    std::ofstream(kFolder + name, std::ios::binary) << contents;
+  for (const Version& version : versions()) {
+    TestDisk::Contents files = written(version);
+    TestDisk disk(files);
+    files["dump.txt"] = dump_text(disk);
+    std::filesystem::create_directories(version.folder());
+    for (const auto& [name, contents] : files) {
+      if (std::filesystem::exists(version.folder() + name)) continue;
+      std::ofstream(version.folder() + name, std::ios::binary) << contents;
+    }
   }
 }
 

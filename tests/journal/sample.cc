@@ -40,6 +40,10 @@ bool same_facts(const Paused& a, const Paused& b) {
   return a.tube == b.tube && a.duration == b.duration && a.until == b.until;
 }
 
+bool same_facts(const Flushed& a, const Flushed& b) {
+  return a.tube == b.tube;
+}
+
 // --- Random values, with boundary values more often
 
 template <class T>
@@ -161,8 +165,18 @@ std::vector<Fact> every_fact() {
   };
 }
 
+std::vector<Fact> every_fact_of_version_2() {
+  std::vector<Fact> facts = every_fact();
+  facts.push_back(Flushed{.tube = kDefaultTube});
+  facts.push_back(Flushed{.tube = longest_tube()});
+  facts.push_back(Removed{.id = 1});
+  return facts;
+}
+
 Fact random_fact(std::mt19937_64& random) {
-  switch (random() % 4) {
+  switch (random() % 5) {
+    case 4:
+      return Flushed{.tube = any_tube(random)};
     case 0: {
       Added added;
       added.id = any<JobId>(random);
@@ -206,7 +220,8 @@ Image::Image(std::uint64_t sequence, Lsn lsn, std::uint64_t directory)
     : sequence_(sequence),
       directory_(directory),
       next_lsn_(lsn),
-      bytes_(encode_header({.directory = directory, .sequence = sequence, .created = kNow})) {}
+      header_{.directory = directory, .sequence = sequence, .created = kNow},
+      bytes_(encode_header(header_)) {}
 
 Image& Image::batch(bool clean) {
   const std::size_t at = bytes_.size();
@@ -234,6 +249,8 @@ void Image::write_batch_header() {
 Image& Image::fact(const Fact& fact) {
   starts_.push_back(bytes_.size());
   append_record(bytes_, seed_of(sequence_), fact, kClock);
+  header_.version = std::max(header_.version, version_needed(fact));
+  bytes_.replace(0, kSegmentHeaderBytes, encode_header(header_));
   ++next_lsn_;
   if (const auto* added = std::get_if<Added>(&fact)) {
     use_ids_below(added->id + 1);
@@ -280,6 +297,7 @@ void Collected::record(std::uint64_t segment, std::uint64_t offset, std::size_t 
   Entry entry{segment, offset, bytes, record, {}};
   if (const auto* added = fact_in<Added>(record)) entry.tube = added->tube;
   if (const auto* paused = fact_in<Paused>(record)) entry.tube = paused->tube;
+  if (const auto* flushed = fact_in<Flushed>(record)) entry.tube = flushed->tube;
   entries_.push_back(std::move(entry));
 }
 
@@ -291,6 +309,7 @@ std::vector<Fact> Collected::facts() const {
     facts.push_back(*fact);
     if (auto* added = std::get_if<Added>(&facts.back())) added->tube = entry.tube;
     if (auto* paused = std::get_if<Paused>(&facts.back())) paused->tube = entry.tube;
+    if (auto* flushed = std::get_if<Flushed>(&facts.back())) flushed->tube = entry.tube;
   }
   return facts;
 }

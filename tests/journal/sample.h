@@ -10,6 +10,7 @@
 
 #include "journal/record.h"
 #include "journal/recovery.h"
+#include "journal/segment.h"
 
 namespace tubed::journal::sample {
 
@@ -27,8 +28,10 @@ const T* fact_in(const Record& record) {
   return fact == nullptr ? nullptr : std::get_if<T>(fact);
 }
 
-// A fact of each kind and state, with texts of static storage duration.
+// A fact of each kind and state of version 1, with texts of static storage duration.
 std::vector<Fact> every_fact();
+// The same, and then a fact of each kind that version 2 has more.
+std::vector<Fact> every_fact_of_version_2();
 // A fact with random valid values in all fields.
 Fact random_fact(std::mt19937_64& random);
 
@@ -65,6 +68,7 @@ class Image {
   std::set<JobId> jobs_;
   BatchHeader batch_;  // the newest; offset 0: none exists
   std::vector<std::size_t> starts_;
+  SegmentHeader header_;  // of the version that the facts need
   std::string bytes_;
 };
 

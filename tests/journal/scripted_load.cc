@@ -167,8 +167,8 @@ void ScriptedLoad::touch(Client& client) {
 }
 
 void ScriptedLoad::kick(Client& client) {
-  engine::Kick kick = engine_->begin_kick(client.session, 1 + below(5));
-  while (kick.left > 0) engine_->kick(client.session, now_, kick, *this);
+  engine::Slices kick = engine_->begin_kick(engine_->used_tube(client.session), 1 + below(5));
+  while (kick.left > 0) engine_->kick(now_, kick, *this);
 }
 
 void ScriptedLoad::kick_job(Client& /*client*/) {

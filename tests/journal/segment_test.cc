@@ -109,23 +109,51 @@ TEST_CASE("a header that does not fit says why") {
   CHECK(error_of(std::string(64, '\0')) == "is not a segment of a tubed journal");
   CHECK(error_of("hello") == "is not a segment of a tubed journal");
   CHECK(error_of(image, 4) == "calls itself segment 3");
-  CHECK(error_of(header_with(8, 7)) == "has format version 7; this tubed reads version 1");
+  CHECK(error_of(header_with(8, 7)) == "has format version 7; this tubed reads versions 1 to 2");
   CHECK(version_of(header_with(8, 7)) == 7);
   const std::string fields = "has a header with fields that its version does not have";
   CHECK(error_of(header_with(12, 65)) == fields);
   for (std::size_t at = 40; at < 60; ++at) CHECK(error_of(header_with(at, 1)) == fields);
 }
 
+TEST_CASE("a header whose version was being raised reads as the higher version") {
+  const std::string before = encode_header({.directory = 1, .sequence = 3, .created = 4});
+  const std::string after =
+      encode_header({.directory = 1, .sequence = 3, .created = 4, .version = 2});
+  std::vector<std::size_t> differ;
+  for (std::size_t at = 0; at < before.size(); ++at) {
+    if (before[at] != after[at]) differ.push_back(at);
+  }
+  CHECK(differ.size() == 5);
+  for (unsigned written = 1; written + 1 < 1U << differ.size(); ++written) {
+    std::string torn = before;
+    for (std::size_t i = 0; i < differ.size(); ++i) {
+      if ((written >> i & 1U) != 0) torn[differ[i]] = after[differ[i]];
+    }
+    REQUIRE(version_of(torn) == 2);
+    const auto header = decode_header(torn, 3);
+    REQUIRE(header);
+    CHECK(header.value().version == 1);  // so that it is written again
+  }
+  CHECK(decode_header(after, 3).value().version == 2);
+}
+
 TEST_CASE("a header that was cut or changed does not pass") {
   std::string image = encode_header({.directory = 1, .sequence = 3, .created = 4});
+  const std::string raised =
+      encode_header({.directory = 1, .sequence = 3, .created = 4, .version = 2});
   for (std::size_t cut = 8; cut < image.size(); ++cut) {
     CHECK(error_of(image.substr(0, cut)) == "has a damaged header");
   }
   for (std::size_t at = 0; at < image.size(); ++at) {
     for (int mask = 1; mask < 256; ++mask) {
       image[at] = static_cast<char>(image[at] ^ mask);
-      REQUIRE(error_of(image) ==
-              (at < 8 ? "is not a segment of a tubed journal" : "has a damaged header"));
+      if (image[at] == raised[at]) {
+        REQUIRE(version_of(image) == 2);
+      } else {
+        REQUIRE(error_of(image) ==
+                (at < 8 ? "is not a segment of a tubed journal" : "has a damaged header"));
+      }
       image[at] = static_cast<char>(image[at] ^ mask);
     }
   }
@@ -233,8 +261,8 @@ TEST_CASE("whole batches are found after any bytes") {
 
 TEST_CASE("a segment is read in the format of its version") {
   REQUIRE(find_format(1) != nullptr);
-  CHECK(find_format(2) == nullptr);
-  CHECK(&current_format() == find_format(kFormatVersion));
+  CHECK(find_format(kLastVersion + 1) == nullptr);
+  CHECK(&last_format() == find_format(kLastVersion));
   const Image image = sample_image();
   REQUIRE(version_of(image.bytes()) == 1);
   const Walk by_header = walk(image.bytes());
@@ -253,7 +281,7 @@ TEST_CASE("another version reads its own records, and leaves those of version 1 
       .parse =
           [](std::string_view bytes, std::uint32_t seed, const WallClock& clock) {
             if (!bytes.starts_with(kMark)) return Parsed{};
-            Parsed parsed = parse_record(bytes.substr(kMark.size()), seed, clock);
+            Parsed parsed = parse_record<kLastVersion>(bytes.substr(kMark.size()), seed, clock);
             parsed.bytes += kMark.size();
             return parsed;
           },
@@ -295,6 +323,18 @@ TEST_CASE("a directory's segments are listed oldest first, without other files")
   CHECK(segments.value()[1].bytes == 3);
   CHECK(read_segment(disk, 10).value() == "abc");
   CHECK_FALSE(read_segment(disk, 3));
+}
+
+TEST_CASE("a segment of version 1 has no records of version 2") {
+  Image image(3, 100);
+  image.batch().fact(Flushed{.tube = "a"});
+  REQUIRE(version_of(image.bytes()) == 2);
+  CHECK(walk(image.bytes()).records.size() == 2);
+  SegmentReader reader(image.bytes(), 3, kClock, *find_format(1));
+  CHECK(reader.next().kind == Parsed::Kind::record);
+  const Parsed refused = reader.next();
+  CHECK(refused.kind == Parsed::Kind::bad);
+  CHECK(refused.reason == "the record is of an unknown kind");
 }
 
 }  // namespace tubed::journal

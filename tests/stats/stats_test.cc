@@ -65,6 +65,12 @@ TEST_CASE("every command counts in its own line and in no other") {
       {"capabilities", "capabilities\r\n"},
       {"drain", "drain\r\n"},
       {"undrain", "undrain\r\n"},
+      {"flush-tube", "flush-tube default\r\n"},
+      {"flush-buried", "flush-buried default\r\n"},
+      {"truncate", "truncate default\r\n"},
+      {"list-jobs", "list-jobs default all\r\n"},
+      {"peek-reserved", "peek-reserved\r\n"},
+      {"kick-tube", "kick-tube default 1\r\n"},
   };
   CHECK(lines.size() == commands::kCommandCount);
   for (const auto& entry : lines) {

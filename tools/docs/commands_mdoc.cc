@@ -24,7 +24,9 @@ std::string reply_macros(std::string_view reply) {
 std::string command_item(const commands::Command& command) {
   std::string result = ".It Ic ";
   result += command.name;
-  for (const auto& argument : command.arguments) result.append(" Ar ").append(argument.name);
+  for (const auto& argument : command.arguments) {
+    result.append(argument.optional ? " Op Ar " : " Ar ").append(argument.name);
+  }
   result += '\n' + mdoc_text(command.summary);
   for (const auto& argument : command.arguments) {
     result.append(".br\n.Ar ").append(argument.name).append(" :\n");

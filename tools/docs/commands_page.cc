@@ -20,7 +20,8 @@ constexpr std::string_view kGenerated =
 std::string usage(const commands::Command& command) {
   std::string line(command.name);
   for (const commands::ArgumentText& argument : command.arguments) {
-    line.append(" <").append(argument.name).append(">");
+    line.append(argument.optional ? " [<" : " <").append(argument.name);
+    line.append(argument.optional ? ">]" : ">");
   }
   if (command.begin_body != nullptr) line.append("\n<body>");
   return line;

@@ -17,7 +17,12 @@ std::string fuzz_dictionary() {
   const auto add = [&](const commands::Command& command) {
     words.insert(std::string(command.name));
     std::string example(command.name);
-    for (std::size_t i = 0; i < command.arguments.size(); ++i) example.append(" 1");
+    for (const auto& argument : command.arguments) {
+      constexpr std::string_view kWords = "one of: ";
+      const bool is_word = argument.type.starts_with(kWords);
+      const std::string_view type = argument.type.substr(is_word ? kWords.size() : 0);
+      example.append(" ").append(is_word ? type.substr(0, type.find(' ')) : "1");
+    }
     if (command.begin_body != nullptr) example.append("\\x0d\\x0aa");
     words.insert(example + "\\x0d\\x0a");
   };

@@ -1,0 +1,133 @@
+// Engine: flushing tubes. The steps of a flush are numbered in engine/flushed_jobs.h.
+#include <algorithm>
+#include <utility>
+
+#include "engine/engine.h"
+
+namespace tubed::engine {
+
+std::uint64_t Engine::flush(Time now, std::string_view name, Output& out) {
+  Tube* tube = tubes_.find(name);
+  if (tube == nullptr || tube->job_count() == 0) return 0;
+  limit_flushes(*tube, out);
+  FlushedBatch batch = take_jobs_at_rest(tube);
+  std::uint64_t count = batch.size();
+  while (!tube->reserved.empty()) {
+    Job* job = tube->reserved.first()->job;
+    if (!job->truncated()) ++count;
+    detach(job);
+    job->state = job->resting_state = JobState::buried;
+    batch.listed.push_back(&job->history());
+  }
+  end_flush(now, std::move(batch), count, out);
+  return count;
+}
+
+std::optional<std::uint64_t> Engine::truncate(Time now, std::string_view name, Output& out) {
+  Tube* tube = tubes_.find(name);
+  if (tube == nullptr) return std::nullopt;
+  if (tube->job_count() == 0) return 0;
+  for (JobHistory* held = tube->reserved.first(); held != nullptr; held = JobList::next(held)) {
+    held->job->resting_state = JobState::reserved;
+  }
+  limit_flushes(*tube, out);
+  FlushedBatch batch = take_jobs_at_rest(tube);
+  const std::uint64_t count = batch.size();
+  end_flush(now, std::move(batch), count, out);
+  return count;
+}
+
+// Epochs are numbers of 16 bits: a tube must not come back to one that flushed jobs still have.
+void Engine::limit_flushes(const Tube& tube, FactSink& out) {
+  if (tube.unremoved_flushes < FlushedJobs::kMaxBatchesOfTube) return;
+  while (tube.unremoved_flushes > 0) remove_flushed(out);
+}
+
+// Step 1, without the reserved jobs.
+FlushedBatch Engine::take_jobs_at_rest(Tube* tube) {
+  TubeMetrics& metrics = *tube->metrics;
+  FlushedBatch batch{.tube = tube,
+                     .epoch = tube->epoch,
+                     .ready = std::exchange(tube->ready, {}),
+                     .delayed = std::exchange(tube->delayed, {}),
+                     .listed = std::exchange(tube->buried, {})};
+  for (StateCounts* counts : {&counts_.jobs, &metrics.jobs}) {
+    counts->ready -= batch.ready.size();
+    counts->urgent -= tube->urgent_count;
+    counts->delayed -= batch.delayed.size();
+    counts->buried -= batch.listed.size();
+  }
+  tube->urgent_count = 0;
+  if (&metrics == &tube_metrics_.overflow()) {
+    batch.ready_ages = &metrics.ready_ages;  // it has the jobs of other tubes as well
+  } else {
+    metrics.ready_ages = AgeSketch();
+  }
+  tubes_.update_giving(tube);
+  deadlines_.update_delay(tube);
+  return batch;
+}
+
+// Steps 2 and 3.
+void Engine::end_flush(Time now, FlushedBatch batch, std::uint64_t count, FactSink& out) {
+  Tube* tube = batch.tube;
+  count_deleted(*tube, count);
+  add_flushed(std::move(batch));
+  out.fact(Flushed{.tube = tube->name});
+  remove_if_unwanted(now, tube, out);
+}
+
+void Engine::add_flushed(FlushedBatch batch) {
+  if (batch.size() == 0) return;
+  Tube* tube = batch.tube;
+  ++tube->epoch;
+  for (JobHistory* held = tube->reserved.first(); held != nullptr; held = JobList::next(held)) {
+    held->job->epoch = tube->epoch;  // truncated, and still in the tube
+  }
+  flushed_.add(std::move(batch));
+}
+
+// Step 4.
+void Engine::remove_flushed(FactSink& out) {
+  for (std::uint32_t left = limits_.work_per_turn; left > 0 && !flushed_.empty(); --left) {
+    const JobId id = flushed_.first()->id;
+    forget_flushed(flushed_.first());
+    out.fact(Removed{.id = id});
+  }
+}
+
+void Engine::forget_flushed(Job* job) {
+  const JobId id = job->id;
+  flushed_.erase(job);
+  return_memory(job->body.size());
+  jobs_.remove(id);
+}
+
+void Engine::drop_truncated(Time now, Job* job, FactSink& out) {
+  Tube* tube = job->tube;
+  erase_job(job, out);
+  remove_if_unwanted(now, tube, out);
+}
+
+Slices Engine::begin_flush(std::string_view name, JobState state, std::uint64_t bound) const {
+  return slices(name, state, bound);
+}
+
+std::uint32_t Engine::flush_slice(Time now, Slices& flush, Output& out) {
+  Tube* tube = tubes_.find(flush.tube);
+  std::uint32_t removed = 0;
+  for (; flush.left > 0 && removed < limits_.work_per_turn; --flush.left, ++removed) {
+    // Other sessions may have taken jobs since the last slice.
+    Job* job = tube == nullptr ? nullptr : tube->first(flush.state);
+    if (job == nullptr) {
+      flush.left = 0;
+      break;
+    }
+    count_deleted(*tube, 1);
+    erase_job(job, out);
+  }
+  if (removed > 0) remove_if_unwanted(now, tube, out);
+  return removed;
+}
+
+}  // namespace tubed::engine
