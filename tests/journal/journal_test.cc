@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "journal/segment.h"
 #include "tests/journal/opened.h"
 
 using namespace tubed;
@@ -32,6 +33,73 @@ TEST_CASE("all facts of a tick go out in one write and, with always, one sync") 
   CHECK(disk.count(Operation::write) == writes + 1);
   CHECK(disk.count(Operation::sync) == syncs + 1);
   CHECK(queue->journal().appended() == queue->journal().durable());
+}
+
+TEST_CASE("a segment gets version 2 with the first record that needs it") {
+  TestDisk disk;
+  const auto queue = opened(disk);
+  const auto version = [&] { return version_of(disk.contents(segment_name(1))); };
+  queue->put(100);
+  queue->settle();
+  CHECK(version() == 1);
+  const auto writes = disk.count(Operation::write);
+  queue->engine().flush(queue->now(), kDefaultTube, *queue);
+  queue->settle();
+  CHECK(version() == 2);
+  CHECK(disk.count(Operation::write) == writes + 2);  // the header, and the batch
+  CHECK(queue->journal().durable() == queue->journal().appended());
+  queue->put(100);
+  queue->engine().flush(queue->now(), kDefaultTube, *queue);
+  queue->settle();
+  CHECK(disk.count(Operation::write) == writes + 3);
+  // A server that flushes no more writes version 1 again.
+  for (int i = 0; i < 10; ++i) {
+    queue->put(5000);
+    queue->settle();
+  }
+  const LogStats stats = queue->journal().stats();
+  CHECK(stats.current_segment > 2);
+  CHECK(version_of(disk.contents(segment_name(stats.current_segment))) == 1);
+  CHECK(state_after(disk, Fate::power_loss) == queue->state());
+}
+
+TEST_CASE("a segment's version is raised as soon as the disk has room for that") {
+  TestDisk disk;
+  const auto queue = opened(disk);
+  queue->put(100);
+  queue->settle();
+  disk.fail_after(Operation::write, 0, Outcome::Kind::no_space, "of a test", 1);
+  queue->engine().flush(queue->now(), kDefaultTube, *queue);
+  queue->settle();
+  CHECK(version_of(disk.contents(segment_name(1))) == 1);
+  CHECK(queue->journal().durable() < queue->journal().appended());
+  queue->pass(2s);
+  CHECK(version_of(disk.contents(segment_name(1))) == 2);
+  CHECK(queue->journal().durable() == queue->journal().appended());
+  CHECK_FALSE(queue->failed());
+}
+
+TEST_CASE("jobs that were flushed before a restart are removed after it") {
+  TestDisk disk;
+  std::string state;
+  {
+    const auto queue = opened(disk);
+    for (int i = 0; i < 5; ++i) queue->put(100);
+    queue->engine().flush(queue->now(), kDefaultTube, *queue);
+    queue->settle();
+    state = queue->state();
+  }
+  Random random(1);
+  TestDisk next = disk.after_crash(random, Fate::power_loss);
+  const auto queue = opened(next);
+  CHECK(queue->state() == state);
+  CHECK(queue->found().liveness.jobs() == 5);
+  REQUIRE(queue->engine().has_flushed_jobs());
+  queue->engine().remove_flushed(*queue);
+  queue->settle();
+  CHECK(queue->engine().info().memory_bytes == 0);
+  CHECK(queue->journal().stats().live_bytes == 0);
+  CHECK(queue->state() == state);
 }
 
 TEST_CASE("nothing is durable before the disk has it") {

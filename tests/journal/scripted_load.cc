@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 namespace tubed::journal {
@@ -49,6 +50,7 @@ void ScriptedLoad::notice(const engine::Notice& notice) {
 
 void ScriptedLoad::advance(Time now) {
   now_ = now;
+  if (one_in(3)) engine_->remove_flushed(*this);
   for (;;) {
     engine_->advance(now, *this);
     if (!engine_->next_deadlines().due(now)) return;
@@ -103,6 +105,8 @@ void ScriptedLoad::step(Time now, const MayPut& may_put) {
       Command{3, &ScriptedLoad::touch},        Command{4, &ScriptedLoad::kick},
       Command{3, &ScriptedLoad::kick_job},     Command{3, &ScriptedLoad::pause},
       Command{4, &ScriptedLoad::choose_tubes}, Command{2, &ScriptedLoad::reconnect},
+      Command{1, &ScriptedLoad::flush},        Command{1, &ScriptedLoad::flush_state},
+      Command{1, &ScriptedLoad::truncate},
   };
   now_ = now;
   may_put_ = may_put;
@@ -177,6 +181,36 @@ void ScriptedLoad::kick_job(Client& /*client*/) {
 
 void ScriptedLoad::pause(Client& /*client*/) {
   engine_->pause(now_, some_tube(), some_seconds(3), *this);
+}
+
+void ScriptedLoad::note_removed(const std::vector<JobId>& jobs) {
+  for (const JobId id : jobs) {
+    std::erase(jobs_, id);
+    replies_.push_back({.id = id, .removed = true});
+  }
+}
+
+void ScriptedLoad::flush(Client& /*client*/) {
+  const std::string tube = some_tube();
+  const engine::JobPage page = engine_->list_jobs(tube, std::nullopt, 0, 1000);
+  engine_->flush(now_, tube, *this);
+  note_removed(page.jobs);
+}
+
+void ScriptedLoad::flush_state(Client& /*client*/) {
+  const std::string tube = some_tube();
+  const auto state = static_cast<JobState>(below(4));
+  const engine::JobPage page = engine_->list_jobs(tube, state, 0, 1000);
+  engine::Slices flush = engine_->begin_flush(tube, state, 1000);
+  while (flush.left > 0) engine_->flush_slice(now_, flush, *this);
+  note_removed(page.jobs);
+}
+
+void ScriptedLoad::truncate(Client& /*client*/) {
+  const std::string tube = some_tube();
+  const engine::JobPage page = engine_->list_jobs(tube, std::nullopt, 0, 1000);
+  engine_->truncate(now_, tube, *this);
+  note_removed(page.jobs);
 }
 
 void ScriptedLoad::choose_tubes(Client& client) {

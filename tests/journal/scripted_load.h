@@ -74,6 +74,10 @@ class ScriptedLoad final : public engine::Output {
   void kick(Client& client);
   void kick_job(Client& client);
   void pause(Client& client);
+  void flush(Client& client);
+  void flush_state(Client& client);
+  void truncate(Client& client);
+  void note_removed(const std::vector<JobId>& jobs);
   void choose_tubes(Client& client);
   void reconnect(Client& client);
 
