@@ -31,6 +31,9 @@ class IndexedHeap {
   // The same, or null.
   Item* first() const { return entries_.empty() ? nullptr : entries_.front().item; }
 
+  // Some item, whose removal is O(1). Precondition: !empty().
+  Item* last() const { return entries_.back().item; }
+
   // O(log n), amortised over the growth of the array. Precondition: the item is in no heap.
   void push(const Key& key, Item* item) {
     TUBED_ASSERT(item->*Index == kNotInHeap);

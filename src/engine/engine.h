@@ -197,7 +197,8 @@ class Engine {
   [[gnu::cold]] std::uint32_t flush_slice(Time now, Slices& flush, Output& out);
   // True: remove_flushed() has something to do.
   bool has_flushed_jobs() const { return !flushed_.empty(); }
-  // Frees up to work_per_turn flushed jobs, and emits a fact for each. O(log n) for each.
+  // Frees up to an eighth of work_per_turn flushed jobs, one at least, and emits a fact for each.
+  // O(1) for each.
   [[gnu::cold]] void remove_flushed(FactSink& out);
 
   // Calls visit(JobId) for each job, in the order of ids. O(n).

@@ -6,6 +6,14 @@
 
 namespace tubed::engine {
 
+namespace {
+
+// One tick removes this fraction of work_per_turn: nothing waits for the removal, and replies that
+// wait for a commit must not wait for it either.
+constexpr std::uint32_t kRemovalShare = 8;
+
+}  // namespace
+
 std::uint64_t Engine::flush(Time now, std::string_view name, Output& out) {
   Tube* tube = tubes_.find(name);
   if (tube == nullptr || tube->job_count() == 0) return 0;
@@ -89,9 +97,10 @@ void Engine::add_flushed(FlushedBatch batch) {
 
 // Step 4.
 void Engine::remove_flushed(FactSink& out) {
-  for (std::uint32_t left = limits_.work_per_turn; left > 0 && !flushed_.empty(); --left) {
-    const JobId id = flushed_.first()->id;
-    forget_flushed(flushed_.first());
+  const std::uint32_t slice = std::max(limits_.work_per_turn / kRemovalShare, 1U);
+  for (std::uint32_t left = slice; left > 0 && !flushed_.empty(); --left) {
+    const JobId id = flushed_.next()->id;
+    forget_flushed(flushed_.next());
     out.fact(Removed{.id = id});
   }
 }

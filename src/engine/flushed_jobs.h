@@ -8,8 +8,8 @@
 // 2. A job whose epoch is not that of its tube is flushed. Commands that name a job by its id do
 //    not find it (Engine::find_job), and it is in no structure that a command walks.
 // 3. The engine emits one fact, `Flushed`. From here on the jobs are gone for clients, durably.
-// 4. Engine::remove_flushed() removes the jobs, work_per_turn in each tick, and emits `Removed` for
-//    each: the log can then free their records. Their memory counts until then.
+// 4. Engine::remove_flushed() removes the jobs, a few in each tick, and emits `Removed` for each:
+//    the log can then free their records. Their memory counts until then.
 //
 // A tube that is removed meanwhile stays here until its last flushed job is removed, since the jobs
 // refer to it. After a restart the log gives the flushed jobs that were not removed yet, and they
@@ -55,15 +55,16 @@ class FlushedJobs {
   // Keeps a tube that was removed and has batches here. Precondition: it has.
   void keep(std::unique_ptr<Tube> tube) { removed_tubes_.push_back(std::move(tube)); }
 
-  // The job to remove next. Precondition: !empty(). O(1).
-  Job* first() const {
+  // The job to remove next, in no particular order. Precondition: !empty(). O(1).
+  Job* next() const {
     const FlushedBatch& batch = batches_.front();
-    if (!batch.ready.empty()) return batch.ready.top();
-    if (!batch.delayed.empty()) return batch.delayed.top();
+    if (!batch.ready.empty()) return batch.ready.last();
+    if (!batch.delayed.empty()) return batch.delayed.last();
     return batch.listed.first()->job;
   }
 
-  // Takes a job out. Precondition: it is here. O(batches before its own + log n).
+  // Takes a job out. Precondition: it is here. O(batches before its own), and O(log n)
+  // unless it is next().
   [[gnu::cold]] void erase(Job* job) {
     const auto batch = std::find_if(batches_.begin(), batches_.end(), [job](const auto& candidate) {
       return candidate.tube == job->tube && candidate.epoch == job->epoch;

@@ -38,9 +38,12 @@ void Committer::write() {
   const auto file = preallocator_.file_for({batch.segment, batch.end_offset()});
   flight_.starved = !file || (catching_up_ && !closer_.is_oldest_open(batch.segment));
   if (flight_.starved) return;
+  flight_.synced =
+      context_.options.syncs_each_commit() || batch.header.facts == 0 || stats_.commits == 0;
   if (batch.version > preallocator_.version_of(batch.segment)) {
-    return preallocator_.raise_version(batch.segment, batch.version,
-                                       [this](const Outcome& outcome) { version_raised(outcome); });
+    return preallocator_.raise_version(
+        batch.segment, batch.version, flight_.synced ? Sync::yes : Sync::no,
+        [this](const Outcome& outcome) { version_raised(outcome); });
   }
   write_batch(*file);
 }
@@ -60,8 +63,6 @@ void Committer::write_batch(FileId file) {
   batch.header.durable = syncer_.synced();
   batch.header.written = context_.clock.to_wall(now);
   batch.records.finish(batch.header);
-  flight_.synced =
-      context_.options.syncs_each_commit() || batch.header.facts == 0 || stats_.commits == 0;
   context_.storage.write(file, batch.header.offset, batch.records.pieces(),
                          flight_.synced ? Sync::yes : Sync::no,
                          [this](const Outcome& outcome) { batch_written(outcome); });

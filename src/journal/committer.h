@@ -5,10 +5,9 @@
 //     pending batches become the commit in flight. submitted() moves to the end of the log.
 //  3. A batch is written when its file is allocated up to the batch's end. Until then the commit is
 //     starved: Space makes the files grow, and the batch is tried again.
-//  4. If a record of the batch needs a higher version of the format than the segment's header
-//  names,
-//     the header is written first, with that version, and synced. The header of the batch gets
-//     `durable` = Syncer::synced(), and the batch is written. With `always` the write also syncs.
+//  4. The header of the batch gets `durable` = Syncer::synced(), and the batch is written. With
+//     `always` the write also syncs. If a record of the batch needs a higher version of the format
+//     than the segment's header names, that header is written first, and synced if the batch is.
 //     The next batch follows when the write has ended, so that the disk has one write of the
 //     journal at a time.
 //  5. A write that the disk has no room for is repeated as it was, every second, until it succeeds.

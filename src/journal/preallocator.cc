@@ -112,13 +112,13 @@ SegmentHeader Preallocator::header_of(std::uint64_t segment, std::int64_t wall_t
   return {.directory = directory_, .sequence = segment, .created = wall_time};
 }
 
-void Preallocator::raise_version(std::uint64_t segment, std::uint32_t version,
+void Preallocator::raise_version(std::uint64_t segment, std::uint32_t version, Sync sync,
                                  std::function<void(const Outcome&)> raised) {
   OpenFile& file = files_[index_of(segment)];
   SegmentHeader header = file.header;
   header.version = version;
   raised_header_ = encode_header(header);
-  storage_.write(file.file, 0, {raised_header_}, Sync::yes,
+  storage_.write(file.file, 0, {raised_header_}, sync,
                  [this, header, raised = std::move(raised)](const Outcome& outcome) {
                    if (outcome.ok()) files_[index_of(header.sequence)].header = header;
                    raised(outcome);

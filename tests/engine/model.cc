@@ -473,11 +473,13 @@ std::optional<std::uint64_t> Model::truncate(std::string_view name, Output& out)
   return count;
 }
 
-void Model::remove_flushed(Output& out) {
-  for (std::uint32_t left = limits_.work_per_turn; left > 0 && !flushed_.empty(); --left) {
-    out.fact(Removed{.id = flushed_.front().id});
-    flushed_.erase(flushed_.begin());
-  }
+std::size_t Model::flushed_in_slice() const {
+  return std::min<std::size_t>(flushed_.size(), std::max(limits_.work_per_turn / 8, 1U));
+}
+
+bool Model::remove_flushed(JobId id, Output& out) {
+  out.fact(Removed{.id = id});
+  return std::erase_if(flushed_, [&](const Job& job) { return job.id == id; }) == 1;
 }
 
 std::uint32_t Model::flush_slice(Slices& flush, Output& out) {

@@ -95,7 +95,9 @@ class Model {
   Slices begin_flush(std::string_view tube, JobState state, std::uint64_t bound) const;
   std::uint32_t flush_slice(Slices& flush, Output& out);
   bool has_flushed_jobs() const { return !flushed_.empty(); }
-  void remove_flushed(Output& out);
+  std::size_t flushed_in_slice() const;
+  // Which flushed job is removed next is not defined. False: the job was not flushed.
+  bool remove_flushed(JobId id, Output& out);
   // In the order of ids.
   std::vector<JobId> list(std::string_view tube, std::optional<JobState> state) const;
 
@@ -174,7 +176,7 @@ class Model {
   Limits limits_;
   std::uint64_t job_overhead_;
   std::vector<Job> jobs_;
-  std::vector<Job> flushed_;  // in the order of removal
+  std::vector<Job> flushed_;
   std::vector<Tube> tubes_;
   std::vector<Session> sessions_;    // in the order of opening
   std::vector<SessionId> closing_;   // closed with jobs still to give back, newest last

@@ -319,8 +319,15 @@ void Twins::truncate() {
 
 void Twins::remove_flushed() {
   trace("remove flushed");
+  const std::size_t count = model_.flushed_in_slice();
   engine_->remove_flushed(engine_output_);
-  model_.remove_flushed(model_output_);
+  const auto& log = engine_output_.log();
+  for (std::size_t i = log.size() - count; i < log.size(); ++i) {
+    const Fact fact = log[i].fact();
+    const auto* removed = std::get_if<Removed>(&fact);
+    expect(removed != nullptr && model_.remove_flushed(removed->id, model_output_),
+           "the flushed jobs that are removed");
+  }
 }
 
 void Twins::advance() {

@@ -1,0 +1,85 @@
+"""flush-tube on the real daemon: a million jobs go at once, while other clients are served, also
+across a restart."""
+
+import os
+import time
+import unittest
+
+from harness import SANITIZED, DaemonTest, Stopwatch, until
+
+JOBS = int(os.environ.get("TUBED_TEST_JOBS", "1000000"))
+# The bound of a flush and of every other command meanwhile, in seconds.
+BOUND = 0.005
+SLOWNESS = 20 if SANITIZED else 4  # what a shared machine may add
+
+
+class Flush(DaemonTest):
+    def journal(self):
+        directory = self.directory / "journal"
+        directory.mkdir()
+        return str(directory)
+
+    def fill(self, daemon):
+        client = self.connect(daemon)
+        client.ask("use work")
+        client.put_many(JOBS)
+        return client
+
+    def measure(self, daemon, client):
+        """Flushes the tube, and asks other questions until the memory of its jobs is free."""
+        other = self.connect(daemon)
+        other.put(b"stays")
+        clock = Stopwatch(daemon)
+        self.assertEqual(client.ask("flush-tube work"), f"FLUSHED {JOBS}")
+        took = clock.lap()
+        answers = []
+        began = time.monotonic()
+        while other.stats()["job-memory"] > 1000:
+            clock.lap()
+            self.assertEqual(other.ask("touch 1"), "NOT_FOUND")
+            answers.append(clock.lap())
+            self.assertLess(time.monotonic() - began, 20 * SLOWNESS)
+        freed = time.monotonic() - began
+        answers.sort()
+        print(f"\n{JOBS} jobs flushed in {took * 1e3:.2f} ms; {len(answers)} other commands, median "
+              f"{answers[len(answers) // 2] * 1e3:.2f} ms, longest {answers[-1] * 1e3:.2f} ms; all "
+              f"memory free after {freed:.2f} s")
+        self.assertLess(took, BOUND * SLOWNESS)
+        self.assertLess(answers[-1], BOUND * SLOWNESS)
+        self.assertEqual(other.reserve()[1], b"stays")
+
+    def test_a_million_jobs_without_a_journal(self):
+        daemon = self.start("--limits-job-memory", "1GiB")
+        self.measure(daemon, self.fill(daemon))
+
+    def test_a_million_jobs_with_a_journal(self):
+        daemon = self.start("-b", self.journal(), "--limits-job-memory", "1GiB",
+                            "--journal-sync", "50ms")
+        self.measure(daemon, self.fill(daemon))
+
+    def test_what_a_crash_has_left_is_removed_after_the_restart(self):
+        journal = self.journal()
+        jobs = 50_000
+        daemon = self.start("-b", journal)
+        client = self.connect(daemon)
+        client.ask("use work")
+        client.put_many(jobs)
+        self.assertEqual(client.ask("flush-tube work"), f"FLUSHED {jobs}")
+        daemon.expected_code = -9
+        daemon.kill()
+        daemon = self.start("-b", journal)
+        client = self.connect(daemon)
+        self.assertEqual(client.ask("stats-tube work"), "NOT_FOUND")
+        self.assertEqual(client.ask(f"peek {jobs}"), "NOT_FOUND")
+        self.assertEqual(client.stats()["current-jobs-ready"], 0)
+        until("the flushed jobs to be removed",
+              lambda: client.stats()["job-memory"] == 0)
+        self.assertEqual(client.put(), jobs + 1)
+        self.end(daemon)
+        daemon = self.start("-b", journal)
+        client = self.connect(daemon)
+        self.assertEqual(client.stats()["current-jobs-ready"], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
