@@ -20,11 +20,13 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <variant>
+#include <vector>
 
 #include "base/bytes.h"
 #include "commands/tube_list_cache.h"
@@ -68,12 +70,23 @@ struct TubeListOperation {
   std::shared_ptr<const TubeListCache::Snapshot> list;  // null while it is being updated
   std::size_t written = 0;                              // how many of its parts
 };
+// Of touch-all.
+struct TouchOperation {
+  std::vector<JobId> held;  // when the command began
+  std::size_t next = 0;     // index of the next to touch
+  std::uint64_t touched = 0;
+};
+// Of a reserve-batch that has waited, and was given this job.
+struct BatchOperation {
+  engine::JobBody first;
+};
 // Of a command that test mode delays (test_mode/), until a time or an event.
 struct TestOperation {
   Time until;
   std::uint8_t event = 0;  // the event that it waits for
 };
-using Operation = std::variant<std::monostate, JobsOperation, TubeListOperation, TestOperation>;
+using Operation = std::variant<std::monostate, JobsOperation, TubeListOperation, TouchOperation,
+                               BatchOperation, TestOperation>;
 
 inline bool in_progress(const Operation& operation) {
   return operation.index() != 0;
@@ -85,8 +98,9 @@ struct Context {
   engine::Engine& engine;
   SessionId session;
   Time now;
-  Bytes body;         // null if the command has no body
-  bool peer_is_gone;  // the client has half-closed: its reserve does not wait
+  Bytes body;              // null if the command has no body
+  bool peer_is_gone;       // the client has half-closed: its reserve does not wait
+  std::uint32_t work = 0;  // what the command has cost beyond one command; the handler sets it
 };
 
 // The decision about a body whose line was well-formed.
@@ -140,6 +154,10 @@ struct Command {
   bool may_emit_facts;       // it waits while the log is congested
   std::uint8_t counter;      // its place among the counters; kCommandCount: it is not counted
 
+  std::uint32_t line_bytes;         // a line may be that long, if limits.line_bytes is less
+  std::uint8_t fields_before_size;  // fields before the length of its body, if it has one
+  bool keeps_text;  // its arguments refer to text, and its body arrives after its line
+
   bool (*parse)(std::string_view text, ArgumentStorage& storage);
   // `operation` is in progress when the command is run again.
   Answer (*run)(Context& context, const ArgumentStorage& storage, Operation& operation);
@@ -157,6 +175,7 @@ struct CommandText {
   TextRule text_rule = TextRule::needed;  // a command without arguments has none, or ignores it
   stats::CounterPlace place = stats::CounterPlace::beanstalkd;
   std::string_view details = {};
+  std::uint32_t line_bytes = 0;
 };
 
 namespace detail {
@@ -186,6 +205,10 @@ inline constexpr auto kArgumentTexts = std::apply(
 template <class T>
 inline constexpr bool kOutlivesItsRead =
     std::is_integral_v<T> || std::is_same_v<T, Seconds> || std::is_same_v<T, protocol::BodySize>;
+template <std::uint32_t kLeast, std::uint32_t kMost>
+inline constexpr bool kOutlivesItsRead<protocol::Bounded<kLeast, kMost>> = true;
+template <class T>
+inline constexpr bool kOutlivesItsRead<std::optional<T>> = kOutlivesItsRead<T>;
 
 // The arguments are read in the first slice only: what later slices need is in the Operation.
 template <class Arguments>
@@ -202,6 +225,20 @@ template <class Arguments>
 inline constexpr bool kArgumentsOutliveTheirRead =
     std::apply([](const auto&... fields) { return (outlives_its_read<Arguments>(fields) && ...); },
                Arguments::fields);
+
+// How many fields come before the length of the body.
+template <class Arguments>
+constexpr std::uint8_t fields_before_size() {
+  std::uint8_t count = 0;
+  bool found = false;
+  const auto look = [&]<auto Member>(const protocol::Field<Member>&) {
+    using Type = std::remove_cvref_t<decltype(std::declval<Arguments&>().*Member)>;
+    found = found || std::is_same_v<Type, protocol::BodySize>;
+    if (!found) ++count;
+  };
+  std::apply([&](const auto&... fields) { (look(fields), ...); }, Arguments::fields);
+  return count;
+}
 
 template <class Arguments>
 constexpr Command row(const CommandText& text) {
@@ -221,6 +258,9 @@ constexpr Command row(const CommandText& text) {
           .details = text.details,
           .may_emit_facts = true,
           .counter = 0,
+          .line_bytes = text.line_bytes,
+          .fields_before_size = fields_before_size<Arguments>(),
+          .keeps_text = false,
           .parse =
               [](std::string_view line, ArgumentStorage& storage) {
                 return protocol::parse_arguments(line, *new (storage.bytes.data()) Arguments());
@@ -258,10 +298,9 @@ constexpr Command command_in_slices(const CommandText& text) {
 template <class Arguments, Answer (*Run)(Context&, const Arguments&),
           BodyPlan (*Begin)(Context&, const Arguments&)>
 constexpr Command command_with_body(const CommandText& text) {
-  static_assert(
-      detail::kArgumentsOutliveTheirRead<Arguments>,
-      "the body may arrive after the read of its line: the arguments must own their text");
   Command row = command<Arguments, Run>(text);
+  // The body may arrive after the read of its line.
+  row.keeps_text = !detail::kArgumentsOutliveTheirRead<Arguments>;
   row.begin_body = [](Context& context, const ArgumentStorage& storage) {
     return Begin(context, detail::arguments_in<Arguments>(storage));
   };

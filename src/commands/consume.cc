@@ -1,4 +1,8 @@
 // Commands that workers send.
+#include <algorithm>
+#include <utility>
+
+#include "commands/conversation.h"
 #include "commands/handlers.h"
 #include "commands/service.h"
 
@@ -50,6 +54,66 @@ Answer reserve_job(Context& context, const JobArguments& arguments) {
   auto job = context.engine.reserve_job(context.session, context.now, arguments.id);
   if (!job) return Status{word::kNotFound};
   return JobAnswer{"RESERVED", job->id, std::move(job->body)};
+}
+
+// Without a timeout, and with a timeout of 0, it does not wait and is not warned of a TTR.
+Answer reserve_batch(Context& context, Operation& operation,
+                     const ReserveBatchArguments& arguments) {
+  const std::uint64_t most_bytes = context.service.conversation_limits().output_bytes;
+  JobBatch batch;
+  std::uint64_t bytes = 0;
+  const auto add = [&](engine::JobBody job) {
+    bytes += job.body.size();
+    batch.jobs.push_back({"RESERVED", job.id, std::move(job.body)});
+  };
+  const bool may_wait = arguments.timeout && arguments.timeout->count > 0;
+  if (auto* waited = std::get_if<BatchOperation>(&operation)) {
+    add(std::move(waited->first));
+  } else if (may_wait) {
+    const Duration limit = context.peer_is_gone ? Duration::zero() : Duration(*arguments.timeout);
+    auto notice = context.engine.reserve(context.session, context.now, {.limit = limit});
+    if (!notice) return Waiting{.for_batch = true};
+    if (notice->kind == engine::Notice::Kind::deadline_soon) return answer_of(std::move(*notice));
+    if (notice->kind == engine::Notice::Kind::timed_out) return batch;
+    add({.id = notice->job, .body = std::move(notice->body)});
+  }
+  while (batch.jobs.size() < arguments.count.value && bytes <= most_bytes) {
+    const auto next = context.engine.peek_next(context.session);
+    if (!next || (!batch.jobs.empty() && bytes + next->body.size() > most_bytes)) break;
+    add(*context.engine.reserve_ready(context.session, context.now));
+  }
+  context.work = static_cast<std::uint32_t>(batch.jobs.size());
+  return batch;
+}
+
+Answer delete_batch(Context& context, const DeleteBatchArguments& arguments) {
+  std::uint64_t deleted = 0;
+  arguments.ids.for_each([&](JobId id) {
+    if (context.engine.remove(context.session, context.now, id, context.service)) ++deleted;
+  });
+  context.service.count(*find_command("delete"), arguments.ids.count);
+  context.work = arguments.ids.count;
+  return Numbers{"DELETED_BATCH", deleted, arguments.ids.count - deleted};
+}
+
+Answer touch_all(Context& context, Operation& operation, const NoArguments&) {
+  if (!in_progress(operation)) {
+    operation = TouchOperation{.held = context.engine.held_jobs(context.session)};
+  }
+  auto& [held, next, touched] = std::get<TouchOperation>(operation);
+  const std::size_t end =
+      std::min<std::size_t>(held.size(), next + context.engine.limits().work_per_turn);
+  for (; next < end; ++next) {
+    if (context.engine.touch(context.session, context.now, held[next])) ++touched;
+  }
+  if (next < held.size()) return Unfinished{};
+  return Number{"TOUCHED_ALL", touched};
+}
+
+Answer set_caps(Context& context, const CapsArguments& arguments) {
+  constexpr std::uint32_t kTubes = 1;
+  context.service.conversation(context.session).show_tubes((arguments.bits & kTubes) != 0);
+  return Status{"OK"};
 }
 
 Answer remove(Context& context, const JobArguments& arguments) {

@@ -88,7 +88,7 @@ void Conversation::half_close() {
   if (!waiting_) return;
   service_.engine().cancel_wait(session_);
   waiting_ = false;
-  replies_.line(word::kTimedOut);
+  reply_timed_out();
   work();
 }
 
@@ -222,9 +222,18 @@ bool Conversation::held_by_log() {
 
 std::size_t Conversation::take_line(std::string_view input) {
   const std::size_t limit = service_.conversation_limits().line_bytes;
-  const std::size_t end = find_line_end(input.substr(0, limit));
+  std::size_t end = find_line_end(input.substr(0, limit));
   if (end == std::string_view::npos) {
     if (input.size() < limit) {
+      stop_ = Stop::starved;
+      return 0;
+    }
+    const std::size_t longer = longer_limit(input);
+    end = find_line_end(input.substr(0, longer));
+    if (end != std::string_view::npos) {
+      return run_line(input.substr(0, end)) ? end + kLineEnd.size() : 0;
+    }
+    if (input.size() < longer) {
       stop_ = Stop::starved;
     } else {
       stage_ = Stage::skipped_line;
@@ -234,6 +243,12 @@ std::size_t Conversation::take_line(std::string_view input) {
     return 0;
   }
   return run_line(input.substr(0, end)) ? end + kLineEnd.size() : 0;
+}
+
+// The limit of the command that a long line begins with; 0: it has none of its own.
+std::size_t Conversation::longer_limit(std::string_view input) const {
+  const Command* command = find_command(input.substr(0, input.find(' ')));
+  return command == nullptr ? 0 : command->line_bytes;
 }
 
 std::size_t Conversation::take_body(std::string_view input) {
@@ -331,11 +346,18 @@ bool Conversation::run_line(std::string_view line) {
   running_.row = command;
   service_.count(*command);
   if (has_body) {
+    if (command->keeps_text) keep_text(text);
     begin_body();
   } else {
     run_command();
   }
   return true;
+}
+
+// The arguments of a command whose body follows refer to a copy of the line from now on.
+void Conversation::keep_text(std::string_view text) {
+  kept_text_ = text;
+  running_.row->parse(kept_text_, running_.arguments);
 }
 
 // A malformed line is answered at once, since its client may not send a body. If the body's length
@@ -346,7 +368,8 @@ void Conversation::refuse_line(const Command* command, std::string_view text) {
   const bool has_body = command != nullptr && command->begin_body != nullptr;
   service_.counters().count(stats::Counter::bad_format);
   replies_.line(word::kBadFormat);
-  if (has_body && salvage_body_size(text, size)) drop_body(size.bytes, {});
+  if (has_body && salvage_body_size(text, command->fields_before_size, size))
+    drop_body(size.bytes, {});
 }
 
 Context Conversation::context() {
@@ -384,9 +407,18 @@ void Conversation::run_command() {
   Context context = this->context();
   context.body = std::move(incoming_.bytes);
   const Answer answer = running_.row->run(context, running_.arguments, running_.operation);
-  render(answer, replies_);
+  reply(answer);
+  if (context.work > 0) [[unlikely]]
+    budget_ -= std::min(context.work, budget_);
   if (!is_whole_reply(answer) && !ends_command(answer)) return;
   if (in_progress(running_.operation)) running_.operation = {};
+}
+
+void Conversation::reply(const Answer& answer) {
+  if (!shows_tubes_) return render(answer, replies_);
+  render_with_tubes(
+      answer, [this](JobId id) { return service_.engine().job_info(service_.now(), id)->tube; },
+      replies_);
 }
 
 // For an answer that is not a whole reply. True: the command has ended.
@@ -398,7 +430,10 @@ bool Conversation::ends_command(const Answer& answer) {
     budget_ = 0;
     return false;
   }
-  if (std::holds_alternative<Waiting>(answer)) waiting_ = true;
+  if (const auto* waiting = std::get_if<Waiting>(&answer)) {
+    waiting_ = true;
+    waits_for_batch_ = waiting->for_batch;
+  }
   if (std::holds_alternative<Close>(answer)) quit_ = true;
   return true;
 }
@@ -425,10 +460,24 @@ bool Conversation::restart() {
   return true;
 }
 
+void Conversation::reply_timed_out() {
+  if (waits_for_batch_) return render(JobBatch(), replies_);
+  replies_.line(word::kTimedOut);
+}
+
 bool Conversation::answer(const engine::Notice& notice) {
   TUBED_ASSERT(waiting_);
   waiting_ = false;
-  render(answer_of(notice), replies_);
+  if (waits_for_batch_ && notice.kind == engine::Notice::Kind::reserved) {
+    running_.operation = BatchOperation{{.id = notice.job, .body = notice.body}};
+    stop_ = Stop::budget;
+    return !working_;
+  }
+  if (notice.kind == engine::Notice::Kind::timed_out) {
+    reply_timed_out();
+  } else {
+    reply(answer_of(notice));
+  }
   if (working_) return false;
   // Input that was pipelined after the reserve can be run now.
   stop_ = pending_.empty() ? Stop::starved : Stop::budget;

@@ -76,6 +76,9 @@ class Conversation {
   // served.
   bool restart();
 
+  // The lines of jobs show their tubes from now on, or do not [set-caps].
+  void show_tubes(bool shown) { shows_tubes_ = shown; }
+
   // Continues work that was deferred to a later tick.
   void resume();
   bool can_resume() const;
@@ -126,12 +129,16 @@ class Conversation {
   std::size_t take_body_end(std::string_view input);
   std::size_t take_skipped_line(std::string_view input);
 
+  std::size_t longer_limit(std::string_view input) const;
   bool run_line(std::string_view line);
+  void keep_text(std::string_view text);
   void refuse_line(const Command* command, std::string_view arguments);
   void begin_body();
   void drop_body(std::uint32_t bytes, std::string_view reply);
   void abandon_body();
   void run_command();
+  void reply(const Answer& answer);
+  void reply_timed_out();
   bool ends_command(const Answer& answer);
   void charge(std::size_t reply_bytes, std::uint64_t entries_walked);
   Context context();
@@ -146,6 +153,8 @@ class Conversation {
   Stop stop_ = Stop::starved;
   bool working_ = false;
   bool waiting_ = false;
+  bool waits_for_batch_ = false;  // of a reserve-batch, while waiting_
+  bool shows_tubes_ = false;      // set-caps
   bool parked_ = false;
   bool peer_is_gone_ = false;
   bool input_ended_ = false;
@@ -166,6 +175,7 @@ class Conversation {
   };
   RunningCommand running_;
   IncomingBody incoming_;
+  std::string kept_text_;        // to which running_.arguments may refer while a body arrives
   std::string_view line_reply_;  // the answer at the end of a line that is being skipped
 };
 

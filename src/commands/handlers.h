@@ -26,6 +26,23 @@ struct PutArguments {
              field<&PutArguments::ttr>("ttr"), field<&PutArguments::size>("bytes"));
 };
 
+struct PutInTubeArguments {
+  protocol::TubeName tube;
+  Priority priority;
+  Seconds delay;
+  Seconds ttr;
+  protocol::BodySize size;
+  static constexpr auto fields =
+      schema(field<&PutInTubeArguments::tube>("tube"), field<&PutInTubeArguments::priority>("pri"),
+             field<&PutInTubeArguments::delay>("delay"), field<&PutInTubeArguments::ttr>("ttr"),
+             field<&PutInTubeArguments::size>("bytes"));
+};
+
+struct CapsArguments {
+  std::uint32_t bits;
+  static constexpr auto fields = schema(field<&CapsArguments::bits>("bits"));
+};
+
 struct TubeArguments {
   protocol::TubeName tube;
   static constexpr auto fields = schema(field<&TubeArguments::tube>("tube"));
@@ -39,6 +56,25 @@ struct TimeoutArguments {
 struct JobArguments {
   JobId id;
   static constexpr auto fields = schema(field<&JobArguments::id>("id"));
+};
+
+struct KickJobArguments {
+  JobId id;
+  std::optional<Seconds> delay;
+  static constexpr auto fields =
+      schema(field<&KickJobArguments::id>("id"), field<&KickJobArguments::delay>("delay"));
+};
+
+struct ReserveBatchArguments {
+  protocol::Bounded<1, 1000> count;
+  std::optional<Seconds> timeout;
+  static constexpr auto fields = schema(field<&ReserveBatchArguments::count>("count"),
+                                        field<&ReserveBatchArguments::timeout>("seconds"));
+};
+
+struct DeleteBatchArguments {
+  protocol::JobIds ids;
+  static constexpr auto fields = schema(field<&DeleteBatchArguments::ids>("ids"));
 };
 
 struct ReleaseArguments {
@@ -128,12 +164,19 @@ struct PauseArguments {
 // Producing [protocol: Producer Commands]
 BodyPlan begin_put(Context& context, const PutArguments& arguments);
 Answer put(Context& context, const PutArguments& arguments);
+BodyPlan begin_put_in_tube(Context& context, const PutInTubeArguments& arguments);
+Answer put_in_tube(Context& context, const PutInTubeArguments& arguments);
 Answer use(Context& context, const TubeArguments& arguments);
 
 // Consuming [protocol: Worker Commands; notes: reserve-job]
 Answer reserve(Context& context, const NoArguments& arguments);
 Answer reserve_with_timeout(Context& context, const TimeoutArguments& arguments);
 Answer reserve_job(Context& context, const JobArguments& arguments);
+Answer reserve_batch(Context& context, Operation& operation,
+                     const ReserveBatchArguments& arguments);
+Answer delete_batch(Context& context, const DeleteBatchArguments& arguments);
+Answer touch_all(Context& context, Operation& operation, const NoArguments& arguments);
+Answer set_caps(Context& context, const CapsArguments& arguments);
 Answer remove(Context& context, const JobArguments& arguments);
 Answer release(Context& context, const ReleaseArguments& arguments);
 Answer bury(Context& context, const BuryArguments& arguments);
@@ -151,7 +194,7 @@ Answer peek_delayed(Context& context, const NoArguments& arguments);
 Answer peek_buried(Context& context, const NoArguments& arguments);
 Answer kick(Context& context, Operation& operation, const KickArguments& arguments);
 Answer kick_tube(Context& context, Operation& operation, const KickTubeArguments& arguments);
-Answer kick_job(Context& context, const JobArguments& arguments);
+Answer kick_job(Context& context, const KickJobArguments& arguments);
 Answer flush_tube(Context& context, Operation& operation, const FlushArguments& arguments);
 Answer flush_buried(Context& context, Operation& operation, const TubeInSlicesArguments& arguments);
 Answer truncate(Context& context, const TubeArguments& arguments);

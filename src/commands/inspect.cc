@@ -76,8 +76,9 @@ Answer kick_tube(Context& context, Operation& operation, const KickTubeArguments
   return go_on_kicking(context, operation);
 }
 
-Answer kick_job(Context& context, const JobArguments& arguments) {
-  const bool done = context.engine.kick_job(context.now, arguments.id, context.service);
+Answer kick_job(Context& context, const KickJobArguments& arguments) {
+  const bool done = context.engine.kick_job(context.now, arguments.id,
+                                            arguments.delay.value_or(Seconds{}), context.service);
   return Status{done ? word::kKicked : word::kNotFound};
 }
 

@@ -131,7 +131,9 @@ class Service final : public engine::Output {
   // Called by conversations.
   void opened(SessionId session, Conversation& conversation);
   void closed(SessionId session);
-  void count(const Command& command) { ++command_counts_[command.counter].count; }
+  void count(const Command& command, std::uint64_t times = 1) {
+    command_counts_[command.counter].count += times;
+  }
 
   stats::ServerCounters& counters() { return counters_; }
   // The values of the rows of stats and of the metrics at this moment. O(1).

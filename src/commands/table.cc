@@ -60,6 +60,29 @@ constexpr ReplyText kUsing[] = {{"USING <tube>", "The tube that puts go to."}};
 constexpr ReplyText kPause[] = {{"PAUSED", "The pause counts from now."}, kNoTube};
 
 constexpr ReplyText kDrain[] = {{"DRAINING", "Puts are refused from now on."}};
+// A line with the longest tags.
+constexpr std::uint32_t kPutLineBytes = 2048;
+// A line with 1,000 of the longest ids.
+constexpr std::uint32_t kIdsLineBytes = 21'056;
+
+constexpr ReplyText kPutInTube[] = {
+    kPut[0],
+    kPut[1],
+    kPut[2],
+    kPut[3],
+    {"OUT_OF_MEMORY",
+     "Jobs use all of limits.job_memory, or it would be one tube too many; the body was read and "
+     "dropped."}};
+constexpr ReplyText kCaps[] = {{"OK", "It counts from the next reply on."}};
+constexpr ReplyText kReserveBatch[] = {
+    {"RESERVED_BATCH <count>",
+     "How many jobs follow, each as RESERVED <id> <bytes> and its body; 0 if no job is ready, or "
+     "none came in time. More bodies than limits.output_bytes are not given at once."},
+    kDeadlineSoon};
+constexpr ReplyText kDeleteBatch[] = {
+    {"DELETED_BATCH <deleted> <not-found>",
+     "How many are gone, and how many do not exist or are held by another client."}};
+constexpr ReplyText kTouchAll[] = {{"TOUCHED_ALL <count>", "How many jobs the client holds."}};
 constexpr ReplyText kFlush[] = {{"FLUSHED <count>", "How many jobs were removed."}};
 constexpr ReplyText kTruncate[] = {
     {"TRUNCATED <count>", "How many jobs were removed; reserved jobs are not counted."}, kNoTube};
@@ -140,9 +163,10 @@ constexpr std::array<Command, kCommandCount> kRows = {
     without_facts(command<JobArguments, reserve_job>(
         {"reserve-job", "Reserves one ready, delayed or buried job by its id.", kReserveJob,
          Access::work, Concerns::job, TextRule::needed_word_known, CounterPlace::own})),
-    command<JobArguments, kick_job>({"kick-job", "Makes one buried or delayed job ready.", kKickJob,
-                                     Access::admin, Concerns::job, TextRule::needed,
-                                     CounterPlace::own}),
+    command<KickJobArguments, kick_job>(
+        {"kick-job",
+         "Makes one buried or delayed job ready, or delays it by this number of seconds from now.",
+         kKickJob, Access::admin, Concerns::job, TextRule::needed, CounterPlace::own, "delay"}),
     without_facts(command<NoArguments, quit>({"quit",
                                               "Closes the connection.",
                                               {},
@@ -182,6 +206,40 @@ constexpr std::array<Command, kCommandCount> kRows = {
     without_facts(added_after_2_0(command<NoArguments, peek_reserved>(
         {"peek-reserved", "Shows the used tube's job that was reserved first.", kPeekState,
          Access::inspect, Concerns::used}))),
+    added_after_2_0(command_with_body<PutInTubeArguments, put_in_tube, begin_put_in_tube>(
+        {.name = "put-in-tube",
+         .summary = "Puts a job into a tube that the client need not use; the body follows the "
+                    "line.",
+         .replies = kPutInTube,
+         .access = Access::produce,
+         .concerns = Concerns::argument,
+         .line_bytes = kPutLineBytes})),
+    without_facts(added_after_2_0(command<CapsArguments, set_caps>(
+        {.name = "set-caps",
+         .summary = "Sets what replies to this client show. Bit 0: the lines RESERVED and FOUND "
+                    "end with the name of the tube.",
+         .replies = kCaps,
+         .access = Access::any,
+         .concerns = Concerns::no_tube,
+         .details = "1"}))),
+    without_facts(added_after_2_0(command_in_slices<ReserveBatchArguments, reserve_batch>(
+        {.name = "reserve-batch",
+         .summary = "Reserves up to this number of jobs, as reserve does one after the other. It "
+                    "waits for the first job at most this number of seconds, or not at all.",
+         .replies = kReserveBatch,
+         .access = Access::work,
+         .concerns = Concerns::watched,
+         .details = "timeout"}))),
+    added_after_2_0(command<DeleteBatchArguments, delete_batch>(
+        {.name = "delete-batch",
+         .summary = "Deletes each of these jobs, as delete does.",
+         .replies = kDeleteBatch,
+         .access = Access::work,
+         .concerns = Concerns::job,
+         .line_bytes = kIdsLineBytes})),
+    without_facts(added_after_2_0(command_in_slices<NoArguments, touch_all>(
+        {"touch-all", "Restarts the TTR of each job that the client holds.", kTouchAll,
+         Access::work, Concerns::no_tube}))),
     added_after_2_0(command_in_slices<KickTubeArguments, kick_tube>(
         {"kick-tube",
          "Makes up to this number of jobs of a tube ready: its buried or its delayed jobs; without "

@@ -321,10 +321,20 @@ void Engine::mark_producer(SessionId id) {
 }
 
 JobId Engine::put(SessionId id, Time now, PutRequest request, Output& out) {
-  Session& session = sessions_.at(id);
+  return put_into(sessions_.at(id).used, now, std::move(request), out);
+}
+
+std::optional<JobId> Engine::put_in_tube(Time now, std::string_view name, PutRequest request,
+                                         Output& out) {
+  Tube* tube = find_or_add_tube(now, name);
+  if (tube == nullptr) return std::nullopt;
+  return put_into(tube, now, std::move(request), out);
+}
+
+JobId Engine::put_into(Tube* tube, Time now, PutRequest request, Output& out) {
   Job* job = jobs_.add(jobs_.next_id());
   job->body = std::move(request.body);
-  job->tube = session.used;
+  job->tube = tube;
   job->created = now;
   job->epoch = job->tube->epoch;
   job->priority = request.priority;
@@ -417,10 +427,26 @@ bool Engine::touch(SessionId session, Time now, JobId id) {
   return true;
 }
 
-bool Engine::kick_job(Time now, JobId id, Output& out) {
+std::vector<JobId> Engine::held_jobs(SessionId session) const {
+  std::vector<JobId> ids;
+  const DeadlineHeap& held = sessions_.at(session).held;
+  ids.reserve(held.size());
+  held.for_each([&](const DeadlineKey& key, const Job*) { ids.push_back(key.id); });
+  return ids;
+}
+
+bool Engine::kick_job(Time now, JobId id, Seconds delay, Output& out) {
   Job* job = find_job(id);
   if (job == nullptr) return false;
   if (job->state != JobState::buried && job->state != JobState::delayed) return false;
+  if (delay.count > 0) {
+    ++job->history().counters.kicks;
+    detach(job);
+    job->set_delay(delay);
+    attach_delayed(job, now + delay);
+    emit_placed(*job, out);
+    return true;
+  }
   kick_one(job, out);
   serve_waiting(now, out);
   return true;
@@ -492,6 +518,10 @@ std::optional<SessionId> Engine::holder_of(JobId id) const {
 
 std::optional<JobBody> Engine::peek(JobId id) const {
   return body_of(find_job(id));
+}
+
+std::optional<JobBody> Engine::peek_next(SessionId session) {
+  return body_of(best_ready(sessions_.at(session)));
 }
 
 std::optional<JobBody> Engine::peek_ready(SessionId session) const {

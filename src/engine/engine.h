@@ -153,6 +153,13 @@ class Engine {
   // Puts a job into the tube that the session uses. Precondition: the caller has claimed its
   // memory, which now belongs to the job. O(log n). [protocol: put]
   JobId put(SessionId session, Time now, PutRequest job, Output& out);
+  // The same, into a tube of this name, which is created if necessary. No value: too many tubes;
+  // the memory still belongs to the caller. O(log n + log tubes). [extension: put-in-tube]
+  std::optional<JobId> put_in_tube(Time now, std::string_view tube, PutRequest job, Output& out);
+  // False: a job cannot be put into that tube, because it would be one tube too many. O(log tubes).
+  bool has_room_for_tube(std::string_view tube) const {
+    return tubes_.size() < limits_.tubes || tubes_.find(tube) != nullptr;
+  }
   // Adds a job as a fact describes it, in a tube that is created beyond the limit if necessary. A
   // buried job is the last of its tube. Precondition: no job has had an id as high, and the caller
   // has claimed its memory. O(log n).
@@ -161,6 +168,11 @@ class Engine {
   // later. Precondition: the session is not waiting. O(watched) for a short watch list or if it has
   // to wait, else O(watched tubes that have ready jobs). [protocol: reserve, reserve-with-timeout]
   std::optional<Notice> reserve(SessionId session, Time now, Wait wait);
+  // Reserves the job that reserve() would give, without waiting. No value: no job is ready. The
+  // same cost. [extension: reserve-batch]
+  std::optional<JobBody> reserve_ready(SessionId session, Time now);
+  // The job that it would give. The same cost.
+  std::optional<JobBody> peek_next(SessionId session);
   // Ends a wait without a notice. Precondition: the session is waiting. O(watched).
   void cancel_wait(SessionId session);
   // Reserves one ready, delayed or buried job. No value: no such job, or a session holds it.
@@ -173,8 +185,11 @@ class Engine {
                Output& out);
   bool bury(SessionId session, JobId id, Priority priority, Output& out);
   bool touch(SessionId session, Time now, JobId id);
-  // False: no such job, or it is neither buried nor delayed. O(log n). [protocol: kick-job]
-  bool kick_job(Time now, JobId id, Output& out);
+  // The ids of the jobs that the session holds. O(held).
+  std::vector<JobId> held_jobs(SessionId session) const;
+  // False: no such job, or it is neither buried nor delayed. With a delay the job is delayed by it,
+  // from now on. O(log n). [protocol: kick-job; extension: kick-job with a delay]
+  bool kick_job(Time now, JobId id, Seconds delay, Output& out);
   // Begins a kick: of the tube's buried jobs if it has any, else of its delayed jobs, `bound` at
   // most. No job moves yet, and none will if there is no such tube. O(log tubes). [protocol: kick]
   Slices begin_kick(std::string_view tube, std::uint64_t bound) const;
@@ -223,7 +238,7 @@ class Engine {
   // may be shorter than `limit`. A job that is there during the whole walk is listed exactly once.
   // O(jobs in the state), or O(kMaxIdsInPage) if that is less.
   [[gnu::cold]] JobPage list_jobs(std::string_view tube, std::optional<JobState> state, JobId from,
-                    std::uint32_t limit);
+                                  std::uint32_t limit);
   // The first `limit` ready jobs of the tube, in the order in which they are given.
   // O(limit log limit).
   [[gnu::cold]] JobPage next_jobs(std::string_view tube, std::uint32_t limit) const;
@@ -292,6 +307,7 @@ class Engine {
   Slices slices(std::string_view tube, JobState state, std::uint64_t bound) const;
   static void emit_added(const Job& job, Output& out);
   static void emit_placed(const Job& job, Output& out);
+  JobId put_into(Tube* tube, Time now, PutRequest job, Output& out);
   void make_ready(Job* job);
   void give_back(Time now, Job* job, Output& out);
   void kick_one(Job* job, Output& out);

@@ -40,6 +40,16 @@ std::optional<Notice> Engine::reserve(SessionId id, Time now, Wait wait) {
   return {};
 }
 
+std::optional<JobBody> Engine::reserve_ready(SessionId id, Time now) {
+  Session& session = sessions_.at(id);
+  mark_worker(session);
+  Job* job = best_ready(session);
+  if (job == nullptr) return std::nullopt;
+  detach(job);
+  attach_reserved(session, now, job);
+  return JobBody{.id = job->id, .body = job->body};
+}
+
 void Engine::cancel_wait(SessionId id) {
   Session& session = sessions_.at(id);
   TUBED_ASSERT(session.waiting);

@@ -4,12 +4,27 @@
 
 namespace tubed::protocol {
 
+namespace {
+
+constexpr std::string_view kReservedBatch = "RESERVED_BATCH";
+
+}  // namespace
+
 void render(const Answer& answer, ReplyBuffer& replies) {
   std::visit(Overloaded{[&](const Status& status) { replies.line(status.word); },
                         [&](const Number& number) { replies.line(number.word, number.value); },
                         [&](const Name& name) { replies.line(name.word, name.name); },
                         [&](const JobAnswer& job) { replies.job(job.word, job.id, job.body); },
                         [&](const TextBlock& block) { replies.block(block.text); },
+                        [&](const Numbers& numbers) {
+                          replies.line(numbers.word, numbers.first, numbers.second);
+                        },
+                        [&](const JobBatch& batch) {
+                          replies.line(kReservedBatch, batch.jobs.size());
+                          for (const JobAnswer& job : batch.jobs) {
+                            replies.job(job.word, job.id, job.body);
+                          }
+                        },
                         [&](const BlockPart& part) {
                           if (part.block_bytes) replies.begin_block(*part.block_bytes);
                           replies.block_part(part.text);
@@ -17,6 +32,17 @@ void render(const Answer& answer, ReplyBuffer& replies) {
                         },
                         [](Waiting) {}, [](Unfinished) {}, [](Close) {}},
              answer);
+}
+
+void render_with_tubes(const Answer& answer, const TubeOfJob& tube_of, ReplyBuffer& replies) {
+  const auto render_job = [&](const JobAnswer& job) {
+    replies.job(job.word, job.id, job.body, tube_of(job.id));
+  };
+  if (const auto* job = std::get_if<JobAnswer>(&answer)) return render_job(*job);
+  const auto* batch = std::get_if<JobBatch>(&answer);
+  if (batch == nullptr) return render(answer, replies);
+  replies.line(kReservedBatch, batch->jobs.size());
+  for (const JobAnswer& job : batch->jobs) render_job(job);
 }
 
 }  // namespace tubed::protocol

@@ -6,11 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <variant>
+#include <vector>
 
 #include "base/bytes.h"
 #include "engine/types.h"
@@ -59,6 +61,22 @@ struct TextBlock {
   friend bool operator==(const TextBlock&, const TextBlock&) = default;
 };
 
+// DELETED_BATCH 2 1
+struct Numbers {
+  std::string_view word;
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+
+  friend bool operator==(const Numbers&, const Numbers&) = default;
+};
+
+// RESERVED_BATCH 2, and each job as in a JobAnswer
+struct JobBatch {
+  std::vector<JobAnswer> jobs;
+
+  friend bool operator==(const JobBatch&, const JobBatch&) = default;
+};
+
 // A part of a TextBlock that is made in parts. The caller runs the command again until `last`.
 struct BlockPart {
   std::optional<std::uint64_t> block_bytes;  // of the whole block, with the first part
@@ -72,6 +90,8 @@ struct BlockPart {
 
 // No answer yet: the engine answers later, by a notice.
 struct Waiting {
+  bool for_batch = false;  // the command then runs again, to complete a JobBatch
+
   friend bool operator==(Waiting, Waiting) = default;
 };
 
@@ -85,17 +105,20 @@ struct Close {
   friend bool operator==(Close, Close) = default;
 };
 
-using Answer =
-    std::variant<Status, Number, Name, JobAnswer, TextBlock, BlockPart, Waiting, Unfinished, Close>;
+using Answer = std::variant<Status, Number, Name, JobAnswer, TextBlock, Numbers, JobBatch,
+                            BlockPart, Waiting, Unfinished, Close>;
 
 // Whether the answer is a complete reply. The alternatives that are complete replies come first.
 inline bool is_whole_reply(const Answer& answer) {
-  static_assert(std::is_same_v<std::variant_alternative_t<5, Answer>, BlockPart>);
-  return answer.index() < 5;
+  static_assert(std::is_same_v<std::variant_alternative_t<7, Answer>, BlockPart>);
+  return answer.index() < 7;
 }
 
 // Appends the answer as protocol text; nothing for Waiting, Unfinished and Close. The comment above
 // each alternative shows its form. [protocol: each command's responses]
 void render(const Answer& answer, ReplyBuffer& replies);
+// The same, with the name of its tube in the line of each job [set-caps].
+using TubeOfJob = std::function<std::string_view(JobId)>;
+void render_with_tubes(const Answer& answer, const TubeOfJob& tube_of, ReplyBuffer& replies);
 
 }  // namespace tubed::protocol

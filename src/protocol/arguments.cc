@@ -92,15 +92,23 @@ bool ArgumentCursor::read(TimeSpan& value) {
   return at_field_end();
 }
 
+bool ArgumentCursor::read(JobIds& value) {
+  value = {.text = rest_};
+  do {
+    JobId id = 0;
+    if (value.count++ == JobIds::kMost || !read(id)) return false;
+  } while (separator());
+  return true;
+}
+
 bool ArgumentCursor::read(SpacedTubeName& value) {
   skip_spaces(rest_);
   return read(static_cast<TubeName&>(value));
 }
 
-bool salvage_body_size(std::string_view text, BodySize& size) {
-  constexpr int kFieldsBefore = 3;
+bool salvage_body_size(std::string_view text, std::size_t fields_before, BodySize& size) {
   skip_spaces(text);
-  for (int i = 0; i < kFieldsBefore; ++i) {
+  for (std::size_t i = 0; i < fields_before; ++i) {
     text.remove_prefix(std::min(text.find(' '), text.size()));
     skip_spaces(text);
   }

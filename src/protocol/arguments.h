@@ -48,6 +48,18 @@ struct Bounded {
   std::uint32_t value = kLeast;
 };
 
+// A list of at most kMost job ids. It refers to the line and is valid as long as the line is.
+struct JobIds {
+  static constexpr std::size_t kMost = 1000;
+
+  std::string_view text;
+  std::uint32_t count = 0;
+
+  // Calls visit(JobId) for each.
+  template <class Visit>
+  void for_each(Visit visit) const;
+};
+
 // One of the words of `Words::kWords`, by its index.
 template <class Words>
 struct OneOf {
@@ -76,6 +88,7 @@ class ArgumentCursor {
   bool read(SpacedTubeName& value);
   bool read(Word& value);
   bool read(TimeSpan& value);
+  bool read(JobIds& value);
   template <std::uint32_t kLeast, std::uint32_t kMost>
   bool read(Bounded<kLeast, kMost>& value) {
     return read(value.value) && value.value >= kLeast && value.value <= kMost;
@@ -91,6 +104,16 @@ class ArgumentCursor {
 
   std::string_view rest_;
 };
+
+template <class Visit>
+void JobIds::for_each(Visit visit) const {
+  ArgumentCursor cursor(text);
+  JobId id = 0;
+  for (std::uint32_t left = count; left > 0; --left) {
+    cursor.read(id);
+    visit(id);
+  }
+}
 
 template <class T>
 inline constexpr bool kIsOptional = false;
@@ -135,9 +158,9 @@ bool parse_arguments(std::string_view text, Arguments& arguments) {
   return all && cursor.at_end();
 }
 
-// The announced body length of a put line that is otherwise malformed: its fourth field. False if
-// that is not a number of 32 bits. [compat: put-body-swallowed]
-bool salvage_body_size(std::string_view text, BodySize& size);
+// The announced body length of a line that is otherwise malformed: the field after `fields_before`
+// others. False if that is not a number of 32 bits. [compat: put-body-swallowed]
+bool salvage_body_size(std::string_view text, std::size_t fields_before, BodySize& size);
 
 // The type of a field, for the reference page.
 constexpr std::string_view describe(const std::uint64_t*) {
@@ -151,6 +174,9 @@ constexpr std::string_view describe(const Seconds*) {
 }
 constexpr std::string_view describe(const BodySize*) {
   return "bytes, integer < 2^32";
+}
+constexpr std::string_view describe(const JobIds*) {
+  return "1 to 1000 ids, with spaces between";
 }
 constexpr std::string_view describe(const Word*) {
   return "word";

@@ -70,6 +70,10 @@ void ReplyBuffer::line(std::string_view word, std::uint64_t value) {
   text(ShortLine(word).number(value).finish());
 }
 
+void ReplyBuffer::line(std::string_view word, std::uint64_t first, std::uint64_t second) {
+  text(ShortLine(word).number(first).number(second).finish());
+}
+
 void ReplyBuffer::line(std::string_view word, std::string_view value) {
   text(word);
   text(" ");
@@ -79,6 +83,17 @@ void ReplyBuffer::line(std::string_view word, std::string_view value) {
 
 void ReplyBuffer::job(std::string_view word, JobId id, const Bytes& bytes) {
   text(ShortLine(word).number(id).number(bytes.size()).finish());
+  body(bytes);
+  text(kLineEnd);
+}
+
+void ReplyBuffer::job(std::string_view word, JobId id, const Bytes& bytes, std::string_view tube) {
+  ShortLine line(word);
+  const std::string_view begin = line.number(id).number(bytes.size()).finish();
+  text(begin.substr(0, begin.size() - kLineEnd.size()));
+  text(" ");
+  text(tube);
+  text(kLineEnd);
   body(bytes);
   text(kLineEnd);
 }

@@ -50,10 +50,14 @@ class ReplyBuffer {
   void line(std::string_view word);
   // `word` SP `number` CRLF, as in INSERTED 1 or WATCHING 2
   void line(std::string_view word, std::uint64_t number);
+  // `word` SP `first` SP `second` CRLF, as in DELETED_BATCH 2 1
+  void line(std::string_view word, std::uint64_t first, std::uint64_t second);
   // `word` SP `text` CRLF, as in USING default
   void line(std::string_view word, std::string_view text);
   // `word` SP `id` SP `bytes` CRLF body CRLF, as in RESERVED and FOUND
   void job(std::string_view word, JobId id, const Bytes& body);
+  // The same with SP `tube` at the end of the line [set-caps]
+  void job(std::string_view word, JobId id, const Bytes& body, std::string_view tube);
   // OK SP `bytes` CRLF `block` CRLF
   void block(std::string_view block);
   // A block in parts: its length, then each part, then its end.

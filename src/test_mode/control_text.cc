@@ -4,7 +4,9 @@
 #include <charconv>
 #include <optional>
 
+#include "commands/table.h"
 #include "protocol/arguments.h"
+#include "test_mode/table.h"
 
 namespace tubed::test_mode {
 
@@ -20,22 +22,37 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
   return number;
 }
 
+const commands::Command* find_row(std::string_view word) {
+  const auto verbs = verb_table();
+  const auto verb = std::ranges::find(verbs, word, &commands::Command::name);
+  return verb != verbs.end() ? &*verb : commands::find_command(word);
+}
+
 // The length of the body that a conversation reads after this line; no value: it reads none.
 std::optional<std::uint64_t> body_after_command(std::string_view line) {
   const std::size_t space = std::min(line.find(' '), line.size());
-  const std::string_view word = line.substr(0, space);
+  const commands::Command* row = find_row(line.substr(0, space));
+  if (row == nullptr || row->begin_body == nullptr) return std::nullopt;
   const std::string_view text = line.substr(std::min(space + 1, line.size()));
-  if (word == "test-load") return number_in(text);
   protocol::BodySize size;
-  if (word != "put" || !protocol::salvage_body_size(text, size)) return std::nullopt;
+  if (!protocol::salvage_body_size(text, row->fields_before_size, size)) return std::nullopt;
   return size.bytes;
 }
 
-// The same after a line of a reply, whose last word is the length.
+// The same after a line of a reply: the length is the second word of OK, and the third of a job.
 std::optional<std::uint64_t> body_after_reply(std::string_view line) {
-  const std::string_view word = line.substr(0, line.find(' '));
-  if (word != "OK" && word != "FOUND" && word != "RESERVED") return std::nullopt;
-  return number_in(line.substr(line.rfind(' ') + 1));
+  const auto take_word = [&line] {
+    const std::string_view word = line.substr(0, line.find(' '));
+    line.remove_prefix(std::min(word.size() + 1, line.size()));
+    return word;
+  };
+  const std::string_view word = take_word();
+  if (word == "FOUND" || word == "RESERVED") {
+    take_word();
+  } else if (word != "OK") {
+    return std::nullopt;
+  }
+  return number_in(take_word());
 }
 
 }  // namespace

@@ -14,7 +14,8 @@
 
 namespace tubed::test_mode {
 
-inline constexpr std::size_t kMostHeld = 1024;
+// More than the longest line of a command.
+inline constexpr std::size_t kMostHeld = 32 * 1024;
 
 class ControlInput {
  public:

@@ -159,9 +159,8 @@ Answer TestMode::advance(SessionId session, Time until) {
 
 Answer TestMode::show_clock() {
   const auto next = next_deadline();
-  clock_text_ = fmt::format("{} {}", clock_.milliseconds(service_.now()),
-                            next ? clock_.milliseconds(*next) : 0);
-  return protocol::Name{"CLOCK", clock_text_};
+  return protocol::Numbers{"CLOCK", clock_.milliseconds(service_.now()),
+                           next ? clock_.milliseconds(*next) : 0};
 }
 
 // --- State
@@ -280,12 +279,17 @@ void TestMode::notice(const engine::Notice& notice) {
 
 // The events of which no fact and no notice is emitted.
 void TestMode::record(const Command& row, SessionId session, const ArgumentStorage& storage,
-                      const Answer& answer) {
+                      const Answer& answer, bool goes_on) {
   const std::string name = connection_name(session);
   const auto* status = std::get_if<Status>(&answer);
   if (row.name.starts_with(kEventWords[static_cast<std::size_t>(Event::reserve)])) {
     if (const auto* job = std::get_if<protocol::JobAnswer>(&answer)) {
       add_event(Event::reserve, fmt::format("{} {}", job->id, name));
+    } else if (const auto* batch = std::get_if<protocol::JobBatch>(&answer)) {
+      // The first job of a command that has waited was announced by a notice.
+      for (std::size_t i = goes_on ? 1 : 0; i < batch->jobs.size(); ++i) {
+        add_event(Event::reserve, fmt::format("{} {}", batch->jobs[i].id, name));
+      }
     } else if (status != nullptr && status->word == word::kTimedOut) {
       add_event(Event::timed_out, name);
     } else if (status != nullptr && status->word == word::kDeadlineSoon) {
@@ -310,9 +314,10 @@ Answer TestMode::run(const Command& row, Context& context, const ArgumentStorage
     if (const auto fault = faults_.take(row.name)) return meet(*fault, context, operation);
   }
   running_ = &row;
+  const bool goes_on = commands::in_progress(operation);
   const Answer answer = row.run(context, storage, operation);
   running_ = nullptr;
-  record(row, context.session, storage, answer);
+  record(row, context.session, storage, answer, goes_on);
   return answer;
 }
 

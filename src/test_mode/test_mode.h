@@ -106,7 +106,8 @@ class TestMode final : public commands::TestHooks {
   void learn_timeouts(JobId id, std::uint32_t timeouts);
   void add_event(Event event, std::string_view details);
   void record(const commands::Command& row, SessionId session,
-              const commands::ArgumentStorage& storage, const protocol::Answer& answer);
+              const commands::ArgumentStorage& storage, const protocol::Answer& answer,
+              bool goes_on);
   void placed(const Placed& placed);
   protocol::Answer meet(const Faults::Fault& fault, commands::Context& context,
                         commands::Operation& operation);
@@ -123,7 +124,6 @@ class TestMode final : public commands::TestHooks {
   std::unordered_map<JobId, std::uint32_t> timeouts_;
   const commands::Command* running_ = nullptr;  // the row of the command table that runs now
   std::function<void()> end_drain_;
-  std::string clock_text_;
 };
 
 }  // namespace tubed::test_mode

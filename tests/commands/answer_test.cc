@@ -129,6 +129,6 @@ TEST_CASE("each command's row says what it may do, and which tube it concerns") 
     if (command.arguments.empty()) continue;
     const std::string_view first = command.arguments.front().name;
     CHECK((first == "tube") == (command.concerns == Concerns::argument));
-    CHECK((first == "id") == (command.concerns == Concerns::job));
+    CHECK((first == "id" || first == "ids") == (command.concerns == Concerns::job));
   }
 }

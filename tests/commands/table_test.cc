@@ -34,6 +34,9 @@ Examples samples_of(std::string_view type) {
     samples.bad.push_back("4294967296");
     return samples;
   }
+  if (type.starts_with("1 to 1000 ids")) {
+    return {{"1", "1 2", "1  2", "18446744073709551615"}, {"", "x", "1 x", "-1", "1,2", "1 "}};
+  }
   if (type.find("1 to 1000") != std::string_view::npos) {
     samples.good = {"1", "007", "1000"};
     samples.bad.insert(samples.bad.end(), {"0", "1001", "4294967297"});
@@ -113,7 +116,8 @@ TEST_CASE("every row refuses what its schema does not take, and counts nothing")
   for (const Command& command : command_table()) {
     std::vector<std::string> lines;
     for (std::size_t i = 0; i < command.arguments.size(); ++i) {
-      const bool may_lack = command.arguments[i].optional && i + 1 < command.arguments.size();
+      const bool may_lack =
+          i + 1 < command.arguments.size() && command.arguments[i + 1].optional;
       for (const std::string& bad : samples_of(command.arguments[i].type).bad) {
         if (may_lack && bad.empty()) continue;  // two spaces before the next argument
         lines.push_back(line_of(command, i, bad));
@@ -121,7 +125,8 @@ TEST_CASE("every row refuses what its schema does not take, and counts nothing")
     }
     const std::string whole = line_of(command, SIZE_MAX, "");
     if (command.text_rule != TextRule::ignored) {
-      for (const char* junk : {" ", " x", "\t", " 1 1 1 1 1"}) {
+      for (const std::string junk : {" ", " x", "\t", " 1 1 1 1 1"}) {
+        if (command.name == "delete-batch" && junk.size() > 2) continue;  // more ids
         lines.push_back(whole.substr(0, whole.size() - 2) + junk + "\r\n");
       }
     }

@@ -59,7 +59,7 @@ TEST_CASE("a kick emits Placed for each job it moves") {
   world.kick(session, 5);
   CHECK(world.facts() == Lines{"placed 1: ready 0 reserves=1 buries=1 kicks=1",
                                "placed 2: ready 0 reserves=1 buries=1 kicks=1"});
-  world.engine.kick_job(world.now, delayed, world.output);
+  world.engine.kick_job(world.now, delayed, {}, world.output);
   CHECK(world.facts() == Lines{"placed 3: ready 0 delay 5 kicks=1"});
 }
 

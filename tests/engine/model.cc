@@ -244,9 +244,14 @@ void Model::give_back(Job& job, Output& out) {
 }
 
 JobId Model::put(SessionId id, Time now, Job job, Output& out) {
+  return *put_in_tube(session(id).used, now, std::move(job), out);
+}
+
+std::optional<JobId> Model::put_in_tube(std::string_view tube, Time now, Job job, Output& out) {
+  if (find_or_add_tube(tube) == nullptr) return std::nullopt;
   return_memory(job.body.size());
   job.id = next_job_id_++;
-  job.tube = session(id).used;
+  job.tube = tube;
   job.created = now;
   job.ttr.count = std::max(job.ttr.count, 1U);
   job.state = job.delay.count > 0 ? JobState::delayed : JobState::ready;
@@ -325,6 +330,24 @@ bool Model::reserve_job(SessionId id, Time now, JobId job_id) {
   return true;
 }
 
+JobId Model::reserve_ready(SessionId id, Time now) {
+  Session& asking = session(id);
+  asking.worker = true;
+  const Job* best = best_ready(asking);
+  if (best == nullptr) return 0;
+  const JobId job = best->id;
+  give(asking, job, now);
+  return job;
+}
+
+std::vector<JobId> Model::held_jobs(SessionId id) const {
+  std::vector<JobId> held;
+  for (const Job& job : jobs_) {
+    if (job.state == JobState::reserved && job.holder == id) held.push_back(job.id);
+  }
+  return held;
+}
+
 bool Model::remove(SessionId id, JobId job_id, Output& out) {
   const Job* job = find_any_job(job_id);
   if (job == nullptr || (job->state == JobState::reserved && job->holder != id)) return false;
@@ -368,11 +391,18 @@ bool Model::touch(SessionId id, Time now, JobId job_id) {
   return true;
 }
 
-bool Model::kick_job(Time now, JobId job_id, Output& out) {
+bool Model::kick_job(Time now, JobId job_id, Seconds delay, Output& out) {
   Job* job = find_job(job_id);
   if (job == nullptr) return false;
   if (job->state != JobState::buried && job->state != JobState::delayed) return false;
   ++job->counters.kicks;
+  if (delay.count > 0) {
+    job->delay = delay;
+    job->deadline = now + delay;
+    job->state = JobState::delayed;
+    emit_placed(*job, out);
+    return true;
+  }
   make_ready(*job, out);
   serve_waiting(now, out);
   return true;

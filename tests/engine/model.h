@@ -76,16 +76,19 @@ class Model {
 
   void mark_producer(SessionId id) { session(id).producer = true; }
   JobId put(SessionId id, Time now, Job job, Output& out);
+  std::optional<JobId> put_in_tube(std::string_view tube, Time now, Job job, Output& out);
   void reserve(SessionId id, Time now, std::optional<Duration> limit, Output& out);
   void cancel_wait(SessionId id) { session(id).waiting = false; }
   bool waits(SessionId id) const { return session(id).waiting; }
   bool holds_jobs(SessionId id) const { return first_held(id) != nullptr; }
   bool reserve_job(SessionId id, Time now, JobId job);
+  JobId reserve_ready(SessionId id, Time now);  // 0: none is
+  std::vector<JobId> held_jobs(SessionId id) const;
   bool remove(SessionId id, JobId job, Output& out);
   bool release(SessionId id, Time now, JobId job, Priority priority, Seconds delay, Output& out);
   bool bury(SessionId id, JobId job, Priority priority, Output& out);
   bool touch(SessionId id, Time now, JobId job);
-  bool kick_job(Time now, JobId job, Output& out);
+  bool kick_job(Time now, JobId job, Seconds delay, Output& out);
   Slices begin_kick(std::string_view tube, std::optional<JobState> state,
                     std::uint64_t bound) const;
   std::uint32_t kick(Slices& kick, Time now, Output& out);

@@ -72,13 +72,13 @@ TEST_CASE("kick_job moves one buried or delayed job of any tube, and no other") 
   const JobId delayed = world.put(session, {.delay = 5});
   const JobId buried = world.put_and_bury(session);
   const JobId held = world.put_and_hold(session);
-  CHECK(world.engine.kick_job(world.now, delayed, world.output));
-  CHECK(world.engine.kick_job(world.now, buried, world.output));
+  CHECK(world.engine.kick_job(world.now, delayed, {}, world.output));
+  CHECK(world.engine.kick_job(world.now, buried, {}, world.output));
   CHECK(world.state(delayed) == JobState::ready);
   CHECK(world.state(buried) == JobState::ready);
   CHECK(world.job(buried).counters.kicks == 1);
   for (const JobId job : {delayed, held, JobId{99}}) {
-    CHECK_FALSE(world.engine.kick_job(world.now, job, world.output));
+    CHECK_FALSE(world.engine.kick_job(world.now, job, {}, world.output));
   }
   CHECK(world.engine.next_deadlines().delay == kNever);
 }

@@ -180,8 +180,18 @@ void Twins::put() {
   job.ttr = ttr;
   job.body = body;
   const PutRequest request{.priority = priority, .delay = delay, .ttr = ttr, .body = body};
-  expect_equal("the new job's id", engine_->put(id, now_, request, engine_output_),
-               model_.put(id, now_, job, model_output_));
+  if (!one_in(3)) {
+    return expect_equal("the new job's id", engine_->put(id, now_, request, engine_output_),
+                        model_.put(id, now_, job, model_output_));
+  }
+  const std::string tube = some_tube();
+  trace("  in tube " + tube);
+  const bool has_room = engine_->has_room_for_tube(tube);
+  const auto engine = engine_->put_in_tube(now_, tube, request, engine_output_);
+  const auto model = model_.put_in_tube(tube, now_, job, model_output_);
+  expect_equal("the new job's id", engine.value_or(0), model.value_or(0));
+  expect_equal("room for the tube", has_room, engine.has_value());
+  if (!engine) claims_.push_back(body.size());
 }
 
 void Twins::reserve() {
@@ -195,6 +205,16 @@ void Twins::reserve() {
   const auto given = engine_->reserve(id, now_, {.limit = limit.value_or(Wait::kForever)});
   if (given) engine_output_.notice(*given);
   model_.reserve(id, now_, limit, model_output_);
+}
+
+void Twins::reserve_ready() {
+  const SessionId id = some_session();
+  if (model_.waits(id)) return;
+  trace(std::to_string(id) + " reserve ready");
+  const auto next = engine_->peek_next(id);
+  const auto engine = engine_->reserve_ready(id, now_);
+  expect_equal("the ready job reserved", engine ? engine->id : 0, model_.reserve_ready(id, now_));
+  expect_equal("the next job", next ? next->id : 0, engine ? engine->id : 0);
 }
 
 void Twins::cancel_wait() {
@@ -251,9 +271,10 @@ void Twins::touch() {
 
 void Twins::kick_job() {
   const JobId job = some_job();
-  trace("kick job " + std::to_string(job));
-  expect_equal("kick_job", engine_->kick_job(now_, job, engine_output_),
-               model_.kick_job(now_, job, model_output_));
+  const Seconds delay = one_in(2) ? Seconds{} : some_seconds(time_grain_);
+  trace("kick job " + std::to_string(job) + " " + std::to_string(delay.count));
+  expect_equal("kick_job", engine_->kick_job(now_, job, delay, engine_output_),
+               model_.kick_job(now_, job, delay, model_output_));
 }
 
 void Twins::begin_kick() {
@@ -388,7 +409,7 @@ void Twins::some_operation() {
       Operation{20, &Twins::claim},          Operation{40, &Twins::return_claim},
       Operation{6, &Twins::set_limits},      Operation{40, &Twins::begin_flush},
       Operation{20, &Twins::flush},          Operation{20, &Twins::truncate},
-      Operation{80, &Twins::remove_flushed},
+      Operation{80, &Twins::remove_flushed}, Operation{60, &Twins::reserve_ready},
   };
   constexpr std::uint64_t kAll = [] {
     std::uint64_t sum = 0;
@@ -456,6 +477,9 @@ void Twins::compare_sessions() const {
     engine_->for_each_watched(id, [&](std::string_view name) { watched.emplace_back(name); });
     expect_same("tubes watched", watched, model_.watched(id));
     expect_equal("how many are watched", engine_->watched_count(id), watched.size());
+    std::vector<JobId> held = engine_->held_jobs(id);
+    std::sort(held.begin(), held.end());
+    expect(held == model_.held_jobs(id), "the jobs held by " + std::to_string(id));
     expect_equal("holding jobs", engine_->holds_jobs(id), model_.holds_jobs(id));
     same_job("peek_ready", engine_->peek_ready(id), model_.peek(id, JobState::ready));
     same_job("peek_delayed", engine_->peek_delayed(id), model_.peek(id, JobState::delayed));

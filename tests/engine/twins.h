@@ -69,6 +69,7 @@ class Twins {
   void reserve();
   void cancel_wait();
   void reserve_job();
+  void reserve_ready();
   void remove();
   void release();
   void bury();

@@ -176,7 +176,8 @@ void ScriptedLoad::kick(Client& client) {
 }
 
 void ScriptedLoad::kick_job(Client& /*client*/) {
-  engine_->kick_job(now_, some_job(), *this);
+  const Seconds delay = one_in(3) ? some_seconds(3) : Seconds{};
+  engine_->kick_job(now_, some_job(), delay, *this);
 }
 
 void ScriptedLoad::pause(Client& /*client*/) {

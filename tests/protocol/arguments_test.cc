@@ -104,12 +104,12 @@ TEST_CASE("the body size of a malformed put is read where it can be") {
        {"x y z 7", "1 2 3 7 junk", "-1 0 0 7", "  1   2   3   7", "99999999999 1 1 7"}) {
     CAPTURE(text);
     size.bytes = 0;
-    CHECK(salvage_body_size(text, size));
+    CHECK(salvage_body_size(text, 3, size));
     CHECK(size.bytes == 7);
   }
   for (const char* text : {"", "1 2 3", "1 2 3 ", "1 2 3 x7", "1 2 3 -7", "1 2 3 7x", "1 2 3 10b",
                            "1 2 3 4294967296"}) {
     CAPTURE(text);
-    CHECK_FALSE(salvage_body_size(text, size));
+    CHECK_FALSE(salvage_body_size(text, 3, size));
   }
 }

@@ -47,7 +47,7 @@ TEST_CASE("a body that is too long does not hide the next line") {
 }
 
 TEST_CASE("a line without an end is not held") {
-  const std::string line(5000, 'x');
+  const std::string line(5 * kMostHeld, 'x');
   check<ControlInput>(line + "\nstats\n", line + "\r\nstats\r\n");
   ControlInput input;
   std::string out;
