@@ -98,9 +98,8 @@ struct Context {
   engine::Engine& engine;
   SessionId session;
   Time now;
-  Bytes body;              // null if the command has no body
-  bool peer_is_gone;       // the client has half-closed: its reserve does not wait
-  std::uint32_t work = 0;  // what the command has cost beyond one command; the handler sets it
+  Bytes body;         // null if the command has no body
+  bool peer_is_gone;  // the client has half-closed: its reserve does not wait
 };
 
 // The decision about a body whose line was well-formed.

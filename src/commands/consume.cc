@@ -82,7 +82,8 @@ Answer reserve_batch(Context& context, Operation& operation,
     if (!next || (!batch.jobs.empty() && bytes + next->body.size() > most_bytes)) break;
     add(*context.engine.reserve_ready(context.session, context.now));
   }
-  context.work = static_cast<std::uint32_t>(batch.jobs.size());
+  context.service.conversation(context.session)
+      .spend(static_cast<std::uint32_t>(batch.jobs.size()));
   return batch;
 }
 
@@ -92,7 +93,7 @@ Answer delete_batch(Context& context, const DeleteBatchArguments& arguments) {
     if (context.engine.remove(context.session, context.now, id, context.service)) ++deleted;
   });
   context.service.count(*find_command("delete"), arguments.ids.count);
-  context.work = arguments.ids.count;
+  context.service.conversation(context.session).spend(arguments.ids.count);
   return Numbers{"DELETED_BATCH", deleted, arguments.ids.count - deleted};
 }
 

@@ -408,8 +408,6 @@ void Conversation::run_command() {
   context.body = std::move(incoming_.bytes);
   const Answer answer = running_.row->run(context, running_.arguments, running_.operation);
   reply(answer);
-  if (context.work > 0) [[unlikely]]
-    budget_ -= std::min(context.work, budget_);
   if (!is_whole_reply(answer) && !ends_command(answer)) return;
   if (in_progress(running_.operation)) running_.operation = {};
 }

@@ -20,6 +20,7 @@
 // input is cut.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -75,6 +76,9 @@ class Conversation {
   // claimed again, a wait begins anew, a parked command continues. True: the client has to be
   // served.
   bool restart();
+
+  // The command that is running has cost this much work beyond one command.
+  void spend(std::uint32_t work) { budget_ -= std::min(work, budget_); }
 
   // The lines of jobs show their tubes from now on, or do not [set-caps].
   void show_tubes(bool shown) { shows_tubes_ = shown; }

@@ -18,8 +18,11 @@ Status reply_to(stats::Counter reason) {
   return {reason == stats::Counter::put_draining ? word::kDraining : word::kOutOfMemory};
 }
 
+// These functions are inlined because put is the most frequent command.
+
 // Decides about the body of a put into a tube that exists or can be created.
-BodyPlan plan_put(Context& context, std::uint32_t bytes, bool has_tube) {
+[[gnu::always_inline]] inline BodyPlan plan_put(Context& context, std::uint32_t bytes,
+                                                bool has_tube) {
   const auto refuse = [&](stats::Counter reason) -> BodyPlan {
     context.service.counters().count(reason);
     const auto kind =
@@ -48,7 +51,8 @@ Status refuse_late(Context& context, std::uint32_t bytes, stats::Counter reason)
 }
 
 // While a body arrived, drain mode may have begun or the disk may have become full.
-std::optional<Status> refused_meanwhile(Context& context, std::uint32_t bytes) {
+[[gnu::always_inline]] inline std::optional<Status> refused_meanwhile(Context& context,
+                                                                      std::uint32_t bytes) {
   if (context.service.draining()) {
     return refuse_late(context, bytes, stats::Counter::put_draining);
   }

@@ -320,18 +320,8 @@ void Engine::mark_producer(SessionId id) {
   if (!std::exchange(session.producer, true)) ++counts_.producers;
 }
 
-JobId Engine::put(SessionId id, Time now, PutRequest request, Output& out) {
-  return put_into(sessions_.at(id).used, now, std::move(request), out);
-}
-
-std::optional<JobId> Engine::put_in_tube(Time now, std::string_view name, PutRequest request,
-                                         Output& out) {
-  Tube* tube = find_or_add_tube(now, name);
-  if (tube == nullptr) return std::nullopt;
-  return put_into(tube, now, std::move(request), out);
-}
-
-JobId Engine::put_into(Tube* tube, Time now, PutRequest request, Output& out) {
+[[gnu::always_inline]] inline JobId Engine::put_into(Tube* tube, Time now, PutRequest& request,
+                                                     Output& out) {
   Job* job = jobs_.add(jobs_.next_id());
   job->body = std::move(request.body);
   job->tube = tube;
@@ -353,6 +343,17 @@ JobId Engine::put_into(Tube* tube, Time now, PutRequest request, Output& out) {
   const JobId job_id = job->id;
   serve_waiting(now, out);
   return job_id;
+}
+
+JobId Engine::put(SessionId id, Time now, PutRequest request, Output& out) {
+  return put_into(sessions_.at(id).used, now, request, out);
+}
+
+std::optional<JobId> Engine::put_in_tube(Time now, std::string_view name, PutRequest request,
+                                         Output& out) {
+  Tube* tube = find_or_add_tube(now, name);
+  if (tube == nullptr) return std::nullopt;
+  return put_into(tube, now, request, out);
 }
 
 bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {

@@ -307,7 +307,7 @@ class Engine {
   Slices slices(std::string_view tube, JobState state, std::uint64_t bound) const;
   static void emit_added(const Job& job, Output& out);
   static void emit_placed(const Job& job, Output& out);
-  JobId put_into(Tube* tube, Time now, PutRequest job, Output& out);
+  JobId put_into(Tube* tube, Time now, PutRequest& job, Output& out);
   void make_ready(Job* job);
   void give_back(Time now, Job* job, Output& out);
   void kick_one(Job* job, Output& out);

@@ -96,4 +96,23 @@ TEST_CASE("set inserts an item, moves it, and removes it") {
   CHECK(count == 1);
 }
 
+TEST_CASE("the smallest items of an indexed heap are visited in order, and any number of them") {
+  std::mt19937_64 random(2);
+  std::vector<Item> items(200);
+  Heap heap;
+  std::vector<std::uint64_t> keys;
+  for (Item& item : items) {
+    keys.push_back(item.key = random());
+    heap.push(item.key, &item);
+  }
+  std::ranges::sort(keys);
+  for (const std::size_t count : {0U, 1U, 5U, 199U, 200U, 300U}) {
+    std::vector<std::uint64_t> visited;
+    heap.visit_smallest(count, [&](const Item* item) { visited.push_back(item->key); });
+    const auto end = keys.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(count, 200));
+    CHECK(visited == std::vector<std::uint64_t>(keys.begin(), end));
+  }
+  CHECK(heap.last()->index == 199);
+}
+
 }  // namespace tubed

@@ -49,6 +49,55 @@ TEST_CASE("one tick does the work of one quantum, and later ticks the rest") {
   CHECK(Talk::replies_of(*client) == repeated("NOT_FOUND\r\n", 95));
 }
 
+TEST_CASE("a batch has no more bytes than limits.output_bytes, unless one job has") {
+  Talk talk;
+  talk.service.set_limits({}, {.output_bytes = 100});
+  auto client = talk.connect();
+  const auto put = [&](int bytes) {
+    const std::string size = std::to_string(bytes);
+    Talk::exchange(*client, "put 0 0 9 " + size + "\r\n" + repeated("x", bytes) + "\r\n");
+  };
+  for (const int bytes : {60, 40, 1, 150, 60, 60}) put(bytes);
+  std::string counts;
+  for (int i = 0; i < 6; ++i) {
+    const std::string reply = Talk::exchange(*client, "reserve-batch 10\r\n");
+    counts += reply.substr(reply.find(' ') + 1, 1);
+  }
+  CHECK(counts == "211110");
+}
+
+TEST_CASE("each job of a batch counts as a command of the quantum") {
+  Talk talk({.work_per_turn = 10});
+  auto client = talk.connect();
+  client->receive(repeated("delete-batch 1 2 3 4 5 6 7 8 9 10\r\n", 3));
+  CHECK(lines_in(protocol::take_replies(client->replies())) == 1);
+  CHECK(client->can_resume());
+  CHECK(lines_in(Talk::replies_of(*client)) == 2);
+}
+
+TEST_CASE("touch-all touches a slice of the jobs in a tick") {
+  Talk talk({.work_per_turn = 10});
+  auto client = talk.connect();
+  Talk::exchange(*client, repeated("put 0 0 9 1\r\nx\r\n", 25) + "reserve-batch 25\r\n");
+  client->receive("touch-all\r\n");
+  int slices = 1;
+  for (; client->replies().empty(); ++slices) client->resume();
+  CHECK(slices == 3);
+  CHECK(protocol::take_replies(client->replies()) == "TOUCHED_ALL 25\r\n");
+}
+
+TEST_CASE("a long line of a command that has no limit of its own is not stored") {
+  Talk talk;
+  auto client = talk.connect();
+  client->receive("delete-batch " + repeated("1 ", 10'000));
+  CHECK(talk.service.input_bytes() > 20'000);
+  client->receive(repeated("1 ", 1000));  // longer than any line
+  CHECK(talk.service.input_bytes() < 5000);
+  CHECK(Talk::exchange(*client, "\r\n") == "BAD_FORMAT\r\n");
+  client->receive("delete " + repeated("1 ", 10'000));
+  CHECK(talk.service.input_bytes() < 5000);
+}
+
 TEST_CASE("while the log is congested no command that may emit a fact is run") {
   Talk talk;
   CongestedLog log;
