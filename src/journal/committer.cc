@@ -41,9 +41,9 @@ void Committer::write() {
   flight_.synced =
       context_.options.syncs_each_commit() || batch.header.facts == 0 || stats_.commits == 0;
   if (batch.version > preallocator_.version_of(batch.segment)) {
-    return preallocator_.raise_version(
-        batch.segment, batch.version, flight_.synced ? Sync::yes : Sync::no,
-        [this](const Outcome& outcome) { version_raised(outcome); });
+    return preallocator_.raise_version(batch.segment, batch.version,
+                                       flight_.synced ? Sync::yes : Sync::no,
+                                       [this](const Outcome& outcome) { version_raised(outcome); });
   }
   write_batch(*file);
 }

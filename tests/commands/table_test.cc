@@ -116,8 +116,7 @@ TEST_CASE("every row refuses what its schema does not take, and counts nothing")
   for (const Command& command : command_table()) {
     std::vector<std::string> lines;
     for (std::size_t i = 0; i < command.arguments.size(); ++i) {
-      const bool may_lack =
-          i + 1 < command.arguments.size() && command.arguments[i + 1].optional;
+      const bool may_lack = i + 1 < command.arguments.size() && command.arguments[i + 1].optional;
       for (const std::string& bad : samples_of(command.arguments[i].type).bad) {
         if (may_lack && bad.empty()) continue;  // two spaces before the next argument
         lines.push_back(line_of(command, i, bad));

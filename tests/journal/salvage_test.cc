@@ -245,7 +245,8 @@ TEST_CASE("a segment of another version ends it: this is not damage") {
   store_little(image.data() + 60, crc32c(0, std::string_view(image).substr(0, 60)));
   disk.place(name(2), image);
   const Salvaged salvaged(disk);
-  CHECK(salvaged.error == "journal.0000000002 has format version 9; this tubed reads versions 1 to 2");
+  CHECK(salvaged.error ==
+        "journal.0000000002 has format version 9; this tubed reads versions 1 to 2");
   CHECK(salvaged.copy.names().empty());
 }
 
