@@ -112,6 +112,7 @@ struct BodyPlan {
   Kind kind = Kind::accept;
   std::uint32_t bytes = 0;
   protocol::Status refusal = {};
+  bool has_text = true;  // false: no argument refers to text
 };
 
 // Room for the arguments of any command.
@@ -154,14 +155,16 @@ struct Command {
   std::uint8_t counter;      // its place among the counters; kCommandCount: it is not counted
 
   std::uint32_t line_bytes;         // a line may be that long, if limits.line_bytes is less
+  bool long_with_tags;              // only if a tag begins within limits.line_bytes
   std::uint8_t fields_before_size;  // fields before the length of its body, if it has one
-  bool keeps_text;  // its arguments refer to text, and its body arrives after its line
 
   bool (*parse)(std::string_view text, ArgumentStorage& storage);
   // `operation` is in progress when the command is run again.
   Answer (*run)(Context& context, const ArgumentStorage& storage, Operation& operation);
   BodyPlan (*begin_body)(Context& context,
                          const ArgumentStorage& storage);  // null: the command has no body
+  // The memory for jobs that begin_body() has claimed for a body that it has accepted.
+  std::uint32_t (*claimed)(const ArgumentStorage& storage);
 };
 
 // The texts and flags of a row that its types do not give.
@@ -175,6 +178,7 @@ struct CommandText {
   stats::CounterPlace place = stats::CounterPlace::beanstalkd;
   std::string_view details = {};
   std::uint32_t line_bytes = 0;
+  bool long_with_tags = false;
 };
 
 namespace detail {
@@ -188,7 +192,7 @@ template <class Arguments, auto Member>
 constexpr ArgumentText argument_text(const protocol::Field<Member>& field) {
   using Type = std::remove_reference_t<decltype(std::declval<Arguments&>().*Member)>;
   return {field.name, protocol::describe(static_cast<const Type*>(nullptr)),
-          protocol::kIsOptional<Type>};
+          protocol::kMayBeMissing<Type>};
 }
 
 // The schema of `Arguments` as words for the reference.
@@ -225,6 +229,16 @@ inline constexpr bool kArgumentsOutliveTheirRead =
     std::apply([](const auto&... fields) { return (outlives_its_read<Arguments>(fields) && ...); },
                Arguments::fields);
 
+// The bytes that the body and its tags count as.
+template <class Arguments>
+std::uint32_t claimed(const Arguments& arguments) {
+  if constexpr (requires { arguments.tags; }) {
+    return arguments.size.bytes + engine::Engine::tags_memory(tags_of(arguments.tags));
+  } else {
+    return arguments.size.bytes;
+  }
+}
+
 // How many fields come before the length of the body.
 template <class Arguments>
 constexpr std::uint8_t fields_before_size() {
@@ -258,14 +272,15 @@ constexpr Command row(const CommandText& text) {
           .may_emit_facts = true,
           .counter = 0,
           .line_bytes = text.line_bytes,
+          .long_with_tags = text.long_with_tags,
           .fields_before_size = fields_before_size<Arguments>(),
-          .keeps_text = false,
           .parse =
               [](std::string_view line, ArgumentStorage& storage) {
                 return protocol::parse_arguments(line, *new (storage.bytes.data()) Arguments());
               },
           .run = nullptr,
-          .begin_body = nullptr};
+          .begin_body = nullptr,
+          .claimed = nullptr};
 }
 
 }  // namespace detail
@@ -298,10 +313,11 @@ template <class Arguments, Answer (*Run)(Context&, const Arguments&),
           BodyPlan (*Begin)(Context&, const Arguments&)>
 constexpr Command command_with_body(const CommandText& text) {
   Command row = command<Arguments, Run>(text);
-  // The body may arrive after the read of its line.
-  row.keeps_text = !detail::kArgumentsOutliveTheirRead<Arguments>;
   row.begin_body = [](Context& context, const ArgumentStorage& storage) {
     return Begin(context, detail::arguments_in<Arguments>(storage));
+  };
+  row.claimed = [](const ArgumentStorage& storage) {
+    return detail::claimed(detail::arguments_in<Arguments>(storage));
   };
   return row;
 }

@@ -248,7 +248,10 @@ std::size_t Conversation::take_line(std::string_view input) {
 // The limit of the command that a long line begins with; 0: it has none of its own.
 std::size_t Conversation::longer_limit(std::string_view input) const {
   const Command* command = find_command(input.substr(0, input.find(' ')));
-  return command == nullptr ? 0 : command->line_bytes;
+  if (command == nullptr) return 0;
+  const std::string_view usual = input.substr(0, service_.conversation_limits().line_bytes);
+  const bool has_tag = usual.find(':') != std::string_view::npos;
+  return command->long_with_tags && !has_tag ? 0 : command->line_bytes;
 }
 
 std::size_t Conversation::take_body(std::string_view input) {
@@ -346,8 +349,7 @@ bool Conversation::run_line(std::string_view line) {
   running_.row = command;
   service_.count(*command);
   if (has_body) {
-    if (command->keeps_text) keep_text(text);
-    begin_body();
+    if (begin_body()) keep_text(text);
   } else {
     run_command();
   }
@@ -381,14 +383,19 @@ Context Conversation::context() {
           .peer_is_gone = peer_is_gone_};
 }
 
-void Conversation::begin_body() {
+// True: the arguments may refer to text.
+bool Conversation::begin_body() {
   Context context = this->context();
   const BodyPlan plan = running_.row->begin_body(context, running_.arguments);
-  if (plan.kind == BodyPlan::Kind::discard) return drop_body(plan.bytes, plan.refusal.word);
+  if (plan.kind == BodyPlan::Kind::discard) {
+    drop_body(plan.bytes, plan.refusal.word);
+    return false;
+  }
   incoming_.bytes = std::move(context.body);
   incoming_.left = plan.bytes;
   incoming_.refusal = plan.refusal.word;
   stage_ = plan.kind == BodyPlan::Kind::accept ? Stage::body : Stage::skipped_body;
+  return plan.has_text;
 }
 
 // The two bytes after the body are dropped too, whether or not they are CR LF, as in beanstalkd.
@@ -399,7 +406,7 @@ void Conversation::drop_body(std::uint32_t bytes, std::string_view reply) {
 }
 
 void Conversation::abandon_body() {
-  if (incoming_.bytes) service_.engine().return_memory(incoming_.bytes.size());
+  if (incoming_.bytes) service_.engine().return_memory(running_.row->claimed(running_.arguments));
   incoming_.bytes = Bytes();
 }
 
@@ -445,7 +452,8 @@ void Conversation::charge(std::size_t reply_bytes, std::uint64_t entries_walked)
 }
 
 bool Conversation::restart() {
-  if (incoming_.bytes && !service_.engine().claim_memory(incoming_.bytes.size())) {
+  if (incoming_.bytes &&
+      !service_.engine().claim_memory(running_.row->claimed(running_.arguments))) {
     incoming_.bytes = Bytes();
     incoming_.refusal = word::kOutOfMemory;
     if (stage_ == Stage::body) stage_ = Stage::skipped_body;

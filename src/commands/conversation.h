@@ -137,7 +137,7 @@ class Conversation {
   bool run_line(std::string_view line);
   void keep_text(std::string_view text);
   void refuse_line(const Command* command, std::string_view arguments);
-  void begin_body();
+  bool begin_body();
   void drop_body(std::uint32_t bytes, std::string_view reply);
   void abandon_body();
   void run_command();

@@ -21,9 +21,11 @@ struct PutArguments {
   Seconds delay;
   Seconds ttr;
   protocol::BodySize size;
+  protocol::TagText tags;
   static constexpr auto fields =
       schema(field<&PutArguments::priority>("pri"), field<&PutArguments::delay>("delay"),
-             field<&PutArguments::ttr>("ttr"), field<&PutArguments::size>("bytes"));
+             field<&PutArguments::ttr>("ttr"), field<&PutArguments::size>("bytes"),
+             field<&PutArguments::tags>("tags"));
 };
 
 struct PutInTubeArguments {
@@ -32,10 +34,11 @@ struct PutInTubeArguments {
   Seconds delay;
   Seconds ttr;
   protocol::BodySize size;
+  protocol::TagText tags;
   static constexpr auto fields =
       schema(field<&PutInTubeArguments::tube>("tube"), field<&PutInTubeArguments::priority>("pri"),
              field<&PutInTubeArguments::delay>("delay"), field<&PutInTubeArguments::ttr>("ttr"),
-             field<&PutInTubeArguments::size>("bytes"));
+             field<&PutInTubeArguments::size>("bytes"), field<&PutInTubeArguments::tags>("tags"));
 };
 
 struct CapsArguments {

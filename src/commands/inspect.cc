@@ -120,7 +120,7 @@ Answer truncate(Context& context, const TubeArguments& arguments) {
   return Number{"TRUNCATED", *flushed};
 }
 
-// The columns stay: later ones come after them.
+// The columns stay: later ones come after them, and before the tags.
 Answer list_jobs(Context& context, const ListJobsArguments& arguments) {
   constexpr std::uint32_t kUsualLimit = 100;
   const std::string_view listed = ListedWords::kWords[arguments.listed.index];
@@ -141,10 +141,11 @@ Answer list_jobs(Context& context, const ListJobsArguments& arguments) {
   for (const JobId id : page.jobs) {
     const auto job = engine.job_info(context.now, id);
     const JobCounters& counters = job->counters;
-    block.item(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", id, name_of(job->state),
+    block.item(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}{}", id, name_of(job->state),
                            job->priority, whole_seconds(job->age), job->delay.count, job->ttr.count,
                            whole_seconds(job->time_left), counters.reserves, counters.timeouts,
-                           counters.releases, counters.buries, counters.kicks, job->body_bytes));
+                           counters.releases, counters.buries, counters.kicks, job->body_bytes,
+                           text_of(job->tags)));
   }
   return TextBlock{std::move(block).take()};
 }

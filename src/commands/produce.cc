@@ -22,7 +22,8 @@ Status reply_to(stats::Counter reason) {
 
 // Decides about the body of a put into a tube that exists or can be created.
 [[gnu::always_inline]] inline BodyPlan plan_put(Context& context, std::uint32_t bytes,
-                                                bool has_tube) {
+                                                std::uint32_t tag_bytes, bool has_tube,
+                                                bool has_text) {
   const auto refuse = [&](stats::Counter reason) -> BodyPlan {
     context.service.counters().count(reason);
     const auto kind =
@@ -33,31 +34,32 @@ Status reply_to(stats::Counter reason) {
   context.engine.mark_producer(context.session);
   if (context.service.draining()) return refuse(stats::Counter::put_draining);
   if (!has_tube) return refuse(stats::Counter::tube_limit);
-  if (!context.service.log().has_room_for(bytes)) return refuse(stats::Counter::put_journal_full);
-  if (!context.engine.claim_memory(bytes)) return refuse(stats::Counter::put_job_memory);
+  const std::uint32_t memory = bytes + tag_bytes;
+  if (!context.service.log().has_room_for(memory)) return refuse(stats::Counter::put_journal_full);
+  if (!context.engine.claim_memory(memory)) return refuse(stats::Counter::put_job_memory);
   context.body = Bytes::allocate(bytes);
   if (!context.body) {
-    context.engine.return_memory(bytes);
+    context.engine.return_memory(memory);
     return refuse(stats::Counter::put_job_memory);
   }
-  return {BodyPlan::Kind::accept, bytes};
+  return {.kind = BodyPlan::Kind::accept, .bytes = bytes, .refusal = {}, .has_text = has_text};
 }
 
 // The reply to a put whose body was accepted: the server has no place for it any more.
-Status refuse_late(Context& context, std::uint32_t bytes, stats::Counter reason) {
-  context.engine.return_memory(bytes);
+Status refuse_late(Context& context, std::uint32_t memory, stats::Counter reason) {
+  context.engine.return_memory(memory);
   context.service.counters().count(reason);
   return reply_to(reason);
 }
 
 // While a body arrived, drain mode may have begun or the disk may have become full.
 [[gnu::always_inline]] inline std::optional<Status> refused_meanwhile(Context& context,
-                                                                      std::uint32_t bytes) {
+                                                                      std::uint32_t memory) {
   if (context.service.draining()) {
-    return refuse_late(context, bytes, stats::Counter::put_draining);
+    return refuse_late(context, memory, stats::Counter::put_draining);
   }
-  if (context.service.log().has_room_for(bytes)) return std::nullopt;
-  return refuse_late(context, bytes, stats::Counter::put_journal_full);
+  if (context.service.log().has_room_for(memory)) return std::nullopt;
+  return refuse_late(context, memory, stats::Counter::put_journal_full);
 }
 
 template <class Arguments>
@@ -68,13 +70,58 @@ engine::PutRequest request_of(Context& context, const Arguments& arguments) {
           .body = std::move(context.body)};
 }
 
+// The same as plan_put(), for the lines that are not those of a plain put.
+[[gnu::noinline]] BodyPlan plan_long_put(Context& context, std::uint32_t bytes, const TagText& tags,
+                                         bool has_tube) {
+  return plan_put(context, bytes, engine::Engine::tags_memory(tags_of(tags)), has_tube, true);
+}
+
+// The word that stats-job would show, in capitals.
+std::string_view state_word(std::optional<JobState> state) {
+  if (!state) return word::kDeleted;
+  switch (*state) {
+    case JobState::ready:
+      return "READY";
+    case JobState::delayed:
+      return "DELAYED";
+    case JobState::buried:
+      return word::kBuried;
+    case JobState::reserved:
+      return "RESERVED";
+  }
+  return {};
+}
+
+// The end of a put or put-in-tube with tags.
+template <class Arguments>
+[[gnu::noinline]] Answer put_with_tags(Context& context, std::string_view tube,
+                                       const Arguments& arguments) {
+  const std::uint32_t memory = detail::claimed(arguments);
+  if (const auto refused = refused_meanwhile(context, memory)) return *refused;
+  const JobTags tags = tags_of(arguments.tags);
+  const auto result = context.engine.put_with_tags(
+      context.now, tube, request_of(context, arguments), tags, context.service);
+  if (!result) return refuse_late(context, memory, stats::Counter::tube_limit);
+  if (result->added) return Number{kInserted, result->id};
+  return Numbers{.word = kInserted,
+                 .first = result->id,
+                 .second = result->lowered_to,
+                 .state = state_word(result->state)};
+}
+
 }  // namespace
 
 BodyPlan begin_put(Context& context, const PutArguments& arguments) {
-  return plan_put(context, arguments.size.bytes, true);
+  if (!arguments.tags.text.empty()) [[unlikely]] {
+    return plan_long_put(context, arguments.size.bytes, arguments.tags, true);
+  }
+  return plan_put(context, arguments.size.bytes, 0, true, false);
 }
 
 Answer put(Context& context, const PutArguments& arguments) {
+  if (!arguments.tags.text.empty()) [[unlikely]] {
+    return put_with_tags(context, context.engine.used_tube(context.session), arguments);
+  }
   if (const auto refused = refused_meanwhile(context, arguments.size.bytes)) return *refused;
   const JobId id = context.engine.put(context.session, context.now, request_of(context, arguments),
                                       context.service);
@@ -83,15 +130,17 @@ Answer put(Context& context, const PutArguments& arguments) {
 
 BodyPlan begin_put_in_tube(Context& context, const PutInTubeArguments& arguments) {
   const bool has_tube = context.engine.has_room_for_tube(arguments.tube.text);
-  return plan_put(context, arguments.size.bytes, has_tube);
+  return plan_long_put(context, arguments.size.bytes, arguments.tags, has_tube);
 }
 
 Answer put_in_tube(Context& context, const PutInTubeArguments& arguments) {
-  const std::uint32_t bytes = arguments.size.bytes;
-  if (const auto refused = refused_meanwhile(context, bytes)) return *refused;
+  if (!arguments.tags.text.empty()) {
+    return put_with_tags(context, arguments.tube.text, arguments);
+  }
+  if (const auto refused = refused_meanwhile(context, arguments.size.bytes)) return *refused;
   const auto id = context.engine.put_in_tube(context.now, arguments.tube.text,
                                              request_of(context, arguments), context.service);
-  if (!id) return refuse_late(context, bytes, stats::Counter::tube_limit);
+  if (!id) return refuse_late(context, arguments.size.bytes, stats::Counter::tube_limit);
   return Number{kInserted, *id};
 }
 

@@ -26,16 +26,16 @@ void Service::begin_tick(Time tick_time) {
   now_ = std::max(now_, tick_time);
   tick_time_ = now_;
   if (engine_->next_deadlines().due(now_)) engine_->advance(now_, *this);
-  if (may_remove_flushed()) [[unlikely]]
-    remove_flushed();
+  if (may_remove_pending()) [[unlikely]]
+    remove_pending();
 }
 
 void Service::begin_test_tick(Time tick_time) {
   tick_time_ = std::max(tick_time_, tick_time);
   now_ = test_hooks_->tick_began(tick_time_);
   if (engine_->next_deadlines().due(now_)) engine_->advance(now_, *this);
-  if (may_remove_flushed()) [[unlikely]]
-    remove_flushed();
+  if (may_remove_pending()) [[unlikely]]
+    remove_pending();
 }
 
 void Service::replace_queue(Time now, const std::function<void(engine::Engine&)>& fill) {

@@ -53,7 +53,7 @@ class Service final : public engine::Output {
     return engine_->next_deadlines();
   }
   // True: the next tick removes flushed jobs. They wait while the log is congested.
-  bool may_remove_flushed() const { return engine_->has_flushed_jobs() && !log_->congested(); }
+  bool may_remove_pending() const { return engine_->has_removals(now_) && !log_->congested(); }
 
   engine::Engine& engine() { return *engine_; }
   const engine::Engine& engine() const { return *engine_; }
@@ -144,7 +144,7 @@ class Service final : public engine::Output {
 
  private:
   // The removal is no event of test mode.
-  void remove_flushed() { engine_->remove_flushed(*log_); }
+  void remove_pending() { engine_->remove_pending(now_, *log_); }
 
   // Not inlined, so that their callers stay short outside of test mode.
   [[gnu::noinline]] void fact_in_test_mode(const Fact& fact);

@@ -28,6 +28,10 @@ constexpr ReplyText kBlock{"OK <bytes>", "Followed by a YAML block."};
 
 constexpr ReplyText kPut[] = {
     {"INSERTED <id>", "The job is in the queue."},
+    {"INSERTED <id> <state> [<pri>]",
+     "No job was added, because this job has the key of idp. The state is READY, DELAYED, BURIED, "
+     "RESERVED or, within the key's seconds after its deletion, DELETED. With <pri>, it has the "
+     "priority of this put from now on, which is more urgent."},
     {"EXPECTED_CRLF", "The body was not followed by CR LF; nothing was stored."},
     {"JOB_TOO_BIG", "The body exceeds limits.job_bytes; it was read and dropped."},
     {"DRAINING", "The server takes no new jobs."},
@@ -70,6 +74,7 @@ constexpr ReplyText kPutInTube[] = {
     kPut[1],
     kPut[2],
     kPut[3],
+    kPut[4],
     {"OUT_OF_MEMORY",
      "Jobs use all of limits.job_memory, or it would be one tube too many; the body was read and "
      "dropped."}};
@@ -99,8 +104,14 @@ constexpr Command added_after_2_0(Command row) {
 
 constexpr std::array<Command, kCommandCount> kRows = {
     command_with_body<PutArguments, put, begin_put>(
-        {"put", "Puts a job into the used tube; the body follows the line.", kPut, Access::produce,
-         Concerns::used}),
+        {.name = "put",
+         .summary = "Puts a job into the used tube; the body follows the line.",
+         .replies = kPut,
+         .access = Access::produce,
+         .concerns = Concerns::used,
+         .details = "idp",
+         .line_bytes = kPutLineBytes,
+         .long_with_tags = true}),
     without_facts(command<JobArguments, peek>(
         {"peek", "Shows a job.", kPeek, Access::inspect, Concerns::job})),
     without_facts(

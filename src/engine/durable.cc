@@ -47,8 +47,18 @@ Added as_it_rests(const Job& job, Time now) {
   return added;
 }
 
+void emit(const Added& added, const JobTags& tags, FactSink& sink) {
+  if (!tags.any()) return sink.fact(added);
+  sink.fact(AddedWithTags{added, tags});
+}
+
+void emit(const UniqueKey& key, FactSink& sink) {
+  sink.fact(Remembered{.id = key.id, .tube = key.tube->tube, .key = *key.name, .until = key.until});
+}
+
 }  // namespace
 
+// Of a job without tags.
 void Engine::emit_added(const Job& job, Output& out) {
   out.fact(as_added(job));
 }
@@ -57,17 +67,28 @@ void Engine::emit_placed(const Job& job, Output& out) {
   out.fact(Placed{.id = job.id, .place = resting_place(job), .counters = job.counters()});
 }
 
+// As emit_placed(), also of a reserved job.
+void Engine::emit_resting_place(const Job& job, Output& out) {
+  const Added resting = as_added(job);
+  out.fact(Placed{.id = job.id, .place = resting.place, .counters = resting.counters});
+}
+
 void Engine::describe(Time now, JobId id, FactSink& sink) const {
-  const Job* job = jobs_.find(id);
-  TUBED_ASSERT(job != nullptr);
-  if (job->flushed()) return sink.fact(Removed{.id = id});
-  sink.fact(as_it_rests(*job, now));
+  if (const Job* job = find_job(id); job != nullptr) {
+    return emit(as_it_rests(*job, now), tags_of(*job), sink);
+  }
+  const UniqueKey* key = unique_keys_.of_deleted_job(id);
+  if (key != nullptr && !key->tube->flushed && key->until > now) return emit(*key, sink);
+  sink.fact(Removed{.id = id});
 }
 
 void Engine::describe_delay(Time now, JobId id, FactSink& sink) const {
-  const Job* job = jobs_.find(id);
-  TUBED_ASSERT(job != nullptr);
-  if (job->flushed()) return;
+  const Job* job = find_job(id);
+  if (job == nullptr) {
+    const UniqueKey* key = unique_keys_.of_deleted_job(id);
+    if (key != nullptr && !key->tube->flushed) emit(*key, sink);
+    return;
+  }
   // A job whose delay has ended is ready and keeps its delay as a value. No fact was emitted then.
   const bool was_delayed = job->resting_state == JobState::ready && job->delay().count > 0;
   if (job->resting_state != JobState::delayed && !was_delayed) return;
@@ -77,7 +98,7 @@ void Engine::describe_delay(Time now, JobId id, FactSink& sink) const {
 
 void Engine::visit_durable(Time now, FactSink& sink) const {
   jobs_.for_each([&](const Job& job) {
-    if (!job.flushed()) sink.fact(as_it_rests(job, now));
+    if (!job.flushed()) emit(as_it_rests(job, now), tags_of(job), sink);
   });
   for (const auto& tube : tubes_.all()) {
     if (!tube->paused() || tube->pause_until <= now) continue;
@@ -87,6 +108,9 @@ void Engine::visit_durable(Time now, FactSink& sink) const {
   if (jobs_.next_id() > 1 && find_job(jobs_.next_id() - 1) == nullptr) {
     sink.fact(Removed{.id = jobs_.next_id() - 1});
   }
+  unique_keys_.for_each_cooldown([&](const UniqueKey& key) {
+    if (key.until > now) emit(key, sink);
+  });
 }
 
 void Engine::replay(Time now, const Fact& fact) {
@@ -95,7 +119,12 @@ void Engine::replay(Time now, const Fact& fact) {
                         [&](const Placed& placed) { replay_placed(now, placed); },
                         [&](const Removed& removed) { replay_removed(now, removed); },
                         [&](const Paused& paused) { replay_paused(now, paused); },
-                        [&](const Flushed& flushed) { replay_flushed(now, flushed); }},
+                        [&](const Flushed& flushed) { replay_flushed(now, flushed); },
+                        [&](const AddedWithTags& added) {
+                          replay_added(now, added);
+                          replay_tags(added);
+                        },
+                        [&](const Remembered& remembered) { replay_remembered(remembered); }},
              fact);
 }
 
@@ -124,11 +153,16 @@ void Engine::replay_placed(Time now, const Placed& placed) {
 void Engine::replay_removed(Time now, const Removed& removed) {
   jobs_.mark_used(removed.id);
   Job* job = jobs_.find(removed.id);
-  if (job == nullptr) return;
+  if (job == nullptr) {
+    UniqueKey* key = unique_keys_.of_deleted_job(removed.id);
+    if (key != nullptr) forget_key(key);
+    return;
+  }
   if (job->flushed()) return forget_flushed(job);
   Tube* tube = job->tube;
+  free_key(*job);
   detach(job);
-  memory_.give_back(job->body.size());
+  memory_.give_back(memory_of(*job));
   jobs_.remove(removed.id);
   if (tube != default_tube_ && !tube->wanted()) remove_tube(now, tube);
 }
@@ -149,10 +183,34 @@ void Engine::replay_paused(Time now, const Paused& paused) {
 }
 
 void Engine::replay_flushed(Time now, const Flushed& flushed) {
+  unique_keys_.flush(flushed.tube);
   Tube* tube = tubes_.find(flushed.tube);
   if (tube == nullptr) return;
   add_flushed(take_jobs_at_rest(tube));
   if (tube != default_tube_ && !tube->wanted()) remove_tube(now, tube);
+}
+
+void Engine::replay_tags(const AddedWithTags& added) {
+  Job* job = jobs_.find(added.id);
+  memory_.restore_part(tags_memory(added.tags));
+  // Two jobs have one key only after a salvage, which may have lost a `Removed`.
+  UniqueKey* other = unique_keys_.find(added.tube, added.tags.unique_key);
+  if (other != nullptr) forget_key(other);
+  set_tags(*job, added.tags);
+}
+
+void Engine::replay_remembered(const Remembered& remembered) {
+  jobs_.mark_used(remembered.id);
+  if (jobs_.find(remembered.id) != nullptr) return;  // as above: the job is back
+  UniqueKey* key = unique_keys_.of_deleted_job(remembered.id);
+  if (key == nullptr) {
+    UniqueKey* other = unique_keys_.find(remembered.tube, remembered.key);
+    if (other != nullptr && other->id > remembered.id) return;
+    if (other != nullptr) forget_key(other);
+    memory_.restore_part(UniqueKeys::cost_of(remembered.key));
+    key = unique_keys_.add(remembered.tube, remembered.key, remembered.id);
+  }
+  unique_keys_.cool_down(key, remembered.until);
 }
 
 void Engine::attach_placed(Time now, Job* job, const Placement& place) {

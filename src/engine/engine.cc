@@ -320,8 +320,7 @@ void Engine::mark_producer(SessionId id) {
   if (!std::exchange(session.producer, true)) ++counts_.producers;
 }
 
-[[gnu::always_inline]] inline JobId Engine::put_into(Tube* tube, Time now, PutRequest& request,
-                                                     Output& out) {
+[[gnu::always_inline]] inline Job* Engine::insert(Tube* tube, Time now, PutRequest& request) {
   Job* job = jobs_.add(jobs_.next_id());
   job->body = std::move(request.body);
   job->tube = tube;
@@ -339,21 +338,47 @@ void Engine::mark_producer(SessionId id) {
     attach_ready(job);
     serve_queue_.push(job->tube);
   }
+  return job;
+}
+
+// put() is the most frequent command, and insert() is inlined there alone.
+Job* Engine::insert_out_of_line(Tube* tube, Time now, PutRequest& request) {
+  return insert(tube, now, request);
+}
+
+JobId Engine::put(SessionId id, Time now, PutRequest request, Output& out) {
+  Job* job = insert(sessions_.at(id).used, now, request);
   emit_added(*job, out);
   const JobId job_id = job->id;
   serve_waiting(now, out);
   return job_id;
 }
 
-JobId Engine::put(SessionId id, Time now, PutRequest request, Output& out) {
-  return put_into(sessions_.at(id).used, now, request, out);
-}
-
 std::optional<JobId> Engine::put_in_tube(Time now, std::string_view name, PutRequest request,
                                          Output& out) {
   Tube* tube = find_or_add_tube(now, name);
   if (tube == nullptr) return std::nullopt;
-  return put_into(tube, now, request, out);
+  const Job* job = insert_out_of_line(tube, now, request);
+  emit_added(*job, out);
+  const JobId job_id = job->id;
+  serve_waiting(now, out);
+  return job_id;
+}
+
+std::optional<PutResult> Engine::put_with_tags(Time now, std::string_view name, PutRequest request,
+                                               const JobTags& tags, Output& out) {
+  if (!has_room_for_tube(name)) return std::nullopt;
+  if (const UniqueKey* key = taken_key(now, name, tags.unique_key, out); key != nullptr) {
+    return_memory(request.body.size() + tags_memory(tags));
+    return duplicate_of(*key, request.priority, out);
+  }
+  Job* job = insert_out_of_line(find_or_add_tube(now, name), now, request);
+  set_tags(*job, tags);
+  describe(now, job->id, out);
+  PutResult result;
+  result.id = job->id;
+  serve_waiting(now, out);
+  return result;
 }
 
 bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {
@@ -365,7 +390,11 @@ bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {
   }
   Tube* tube = job->tube;
   count_deleted(*tube, 1);
+  const bool has_tags = job->tags() != nullptr;
+  const UniqueKey* key = has_tags ? begin_cooldown(now, *job) : nullptr;
   erase_job(job, out);
+  if (key != nullptr) [[unlikely]]
+    describe(now, job_id, out);
   remove_if_unwanted(now, tube, out);
   return true;
 }
@@ -377,10 +406,17 @@ void Engine::count_deleted(Tube& tube, std::uint64_t jobs) {
 
 void Engine::erase_job(Job* job, FactSink& out) {
   const JobId id = job->id;
+  if (job->tags() != nullptr) [[unlikely]]
+    free_key(*job);
   detach(job);
-  return_memory(job->body.size());
+  return_memory(memory_of(*job));
   jobs_.remove(id);
   out.fact(Removed{.id = id});
+}
+
+// Without its unique key, which may outlive the job.
+std::uint32_t Engine::memory_of(const Job& job) {
+  return job.body.size() + (job.tags() == nullptr ? 0 : kTagRecordBytes);
 }
 
 Job* Engine::held_by(SessionId session, JobId id) {

@@ -15,8 +15,8 @@
 // Ties are broken by id (jobs), by arrival (waiting sessions) and by creation (tubes).
 //
 // The source files: engine.cc (sessions, tubes, jobs), reservation.cc (reserving and time),
-// flush.cc (flushing), durable.cc (facts and replay), info.cc (queries), invariants.cc (checks for
-// tests).
+// flush.cc (flushing), tags.cc (tags of puts), durable.cc (facts and replay), info.cc (queries),
+// invariants.cc (checks for tests).
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,7 @@
 #include "engine/tube_metrics.h"
 #include "engine/tube_table.h"
 #include "engine/types.h"
+#include "engine/unique_keys.h"
 
 namespace tubed::engine {
 
@@ -46,6 +47,15 @@ struct PutRequest {
   Seconds delay;
   Seconds ttr;
   Bytes body;
+};
+
+// The result of a put with tags: the new job, or the job that has its unique key.
+struct PutResult {
+  JobId id = 0;
+  bool added = true;
+  // If not added:
+  std::optional<JobState> state;       // of the job; no value: it was deleted
+  std::optional<Priority> lowered_to;  // the job has the priority of the put from now on
 };
 
 // How long a reserve may wait; 0: not at all.
@@ -129,22 +139,24 @@ class Engine {
   // The tube gives no jobs for `duration` from now on; 0 ends a pause. False: no such tube.
   bool pause(Time now, std::string_view tube, Seconds duration, Output& out);
 
-  // --- Memory. A body that is still arriving counts against job_memory_bytes.
+  // --- Memory. A body that is still arriving, and its tags, count against job_memory_bytes.
 
   // The bytes that a job with a body of this size counts as.
   static std::uint64_t job_memory(std::uint32_t body_bytes) {
     return JobMemory::cost_of(body_bytes);
   }
-  // False: a job with a body of this size would exceed the limit. O(1).
-  bool claim_memory(std::uint32_t body_bytes) {
-    return memory_.claim(body_bytes, limits_.job_memory_bytes);
+  // The bytes that tags count as; 0 if there are none.
+  static std::uint32_t tags_memory(const JobTags& tags) {
+    return tags.any() ? kTagRecordBytes + UniqueKeys::cost_of(tags.unique_key) : 0;
   }
+  // False: a job whose body and tags count as these bytes would exceed the limit. O(1).
+  bool claim_memory(std::uint32_t bytes) { return memory_.claim(bytes, limits_.job_memory_bytes); }
   // True: the last claim was refused and would be refused again. O(1).
   bool memory_is_short() const { return memory_.is_short(limits_.job_memory_bytes); }
   // The bytes of all jobs and of all bodies that are still arriving.
   std::uint64_t memory_bytes() const { return memory_.bytes(); }
-  // For a body that did not arrive. Precondition: it was claimed.
-  void return_memory(std::uint32_t body_bytes) { memory_.give_back(body_bytes); }
+  // For a body that did not arrive. Precondition: these bytes were claimed.
+  void return_memory(std::uint32_t bytes) { memory_.give_back(bytes); }
 
   // --- Jobs.
 
@@ -156,6 +168,12 @@ class Engine {
   // The same, into a tube of this name, which is created if necessary. No value: too many tubes;
   // the memory still belongs to the caller. O(log n + log tubes). [extension: put-in-tube]
   std::optional<JobId> put_in_tube(Time now, std::string_view tube, PutRequest job, Output& out);
+  // The same, for a job with tags. If its unique key is taken, no job is added, and its memory is
+  // free. If it is more urgent than the job that has the key, that job gets its priority. O(log n +
+  // log tubes + log keys). [extension: put tags]
+  [[gnu::cold]] std::optional<PutResult> put_with_tags(Time now, std::string_view tube,
+                                                       PutRequest job, const JobTags& tags,
+                                                       Output& out);
   // False: a job cannot be put into that tube, because it would be one tube too many. O(log tubes).
   bool has_room_for_tube(std::string_view tube) const {
     return tubes_.size() < limits_.tubes || tubes_.find(tube) != nullptr;
@@ -201,7 +219,7 @@ class Engine {
   // --- Flushing (engine/flushed_jobs.h).
 
   // Removes all jobs of the tube, also from the clients that hold them, and returns how many. No
-  // such tube: 0. O(reserved jobs of the tube).
+  // such tube: 0. Its unique keys are free. O(reserved jobs of the tube).
   [[gnu::cold]] std::uint64_t flush(Time now, std::string_view tube, Output& out);
   // The same, but the holder of a reserved job can still remove() it, and only jobs that are not
   // reserved are counted. No value: no such tube. O(reserved jobs of the tube).
@@ -210,11 +228,14 @@ class Engine {
   Slices begin_flush(std::string_view tube, JobState state, std::uint64_t bound) const;
   // Removes up to work_per_turn jobs and returns how many. flush.left is the number still to go.
   [[gnu::cold]] std::uint32_t flush_slice(Time now, Slices& flush, Output& out);
-  // True: remove_flushed() has something to do.
-  bool has_flushed_jobs() const { return !flushed_.empty(); }
-  // Frees up to an eighth of work_per_turn flushed jobs, one at least, and emits a fact for each.
-  // O(1) for each.
-  [[gnu::cold]] void remove_flushed(FactSink& out);
+  // True: remove_pending() has something to do. O(1).
+  bool has_removals(Time now) const {
+    return !flushed_.empty() || unique_keys_.next_flushed() != nullptr ||
+           unique_keys_.next_end() <= now;
+  }
+  // Frees up to an eighth of work_per_turn flushed jobs, flushed keys and cooldowns that have
+  // ended, one at least, and emits a fact for each. O(log keys) for each.
+  [[gnu::cold]] void remove_pending(Time now, FactSink& out);
 
   // Calls visit(JobId) for each job, in the order of ids. O(n).
   template <class Visit>
@@ -269,12 +290,12 @@ class Engine {
   void replay(Time now, const Fact& fact);
   // Emits a minimal list of facts that gives this durable state. O(n).
   void visit_durable(Time now, FactSink& sink) const;
-  // Emits the `Added` that gives one job in its resting place, or `Removed` if it was flushed.
-  // Precondition: the job exists. O(1).
+  // Emits the fact that gives the state of this id: the job in its resting place, the cooldown of
+  // its key, or, without either and if it was flushed, `Removed`. O(1).
   void describe(Time now, JobId id, FactSink& sink) const;
-  // Emits the `Placed` that gives the job's resting place again if an earlier fact may have given a
-  // time for it: the job is delayed, or its delay has ended by itself. Precondition: the job
-  // exists. O(1).
+  // Emits the fact that gives the state of this id again if an earlier fact may have given a time
+  // for it: the `Placed` of a job that is delayed, or whose delay has ended by itself, or
+  // the `Remembered` of a cooldown. O(1).
   void describe_delay(Time now, JobId id, FactSink& sink) const;
 
   // Walks all records and asserts the invariants of every structure. For tests.
@@ -307,12 +328,26 @@ class Engine {
   Slices slices(std::string_view tube, JobState state, std::uint64_t bound) const;
   static void emit_added(const Job& job, Output& out);
   static void emit_placed(const Job& job, Output& out);
-  JobId put_into(Tube* tube, Time now, PutRequest& job, Output& out);
+  static void emit_resting_place(const Job& job, Output& out);
+  Job* insert(Tube* tube, Time now, PutRequest& request);
+  [[gnu::noinline]] Job* insert_out_of_line(Tube* tube, Time now, PutRequest& request);
   void make_ready(Job* job);
   void give_back(Time now, Job* job, Output& out);
   void kick_one(Job* job, Output& out);
   static void count_deleted(Tube& tube, std::uint64_t jobs);
   void erase_job(Job* job, FactSink& out);
+  static std::uint32_t memory_of(const Job& job);
+
+  // Tags (tags.cc).
+  static JobTags tags_of(const Job& job);
+  [[gnu::cold]] void set_tags(Job& job, const JobTags& tags);
+  [[gnu::cold]] UniqueKey* taken_key(Time now, std::string_view tube, std::string_view key,
+                                     FactSink& out);
+  [[gnu::cold]] PutResult duplicate_of(const UniqueKey& key, Priority priority, Output& out);
+  [[gnu::cold]] void free_key(Job& job);
+  [[gnu::cold]] UniqueKey* begin_cooldown(Time now, Job& job);
+  [[gnu::cold]] void forget_key(UniqueKey* key);
+  [[gnu::cold]] void end_key(UniqueKey* key, FactSink& out);
   [[gnu::cold]] void drop_truncated(Time now, Job* job, FactSink& out);
 
   [[gnu::cold]] void limit_flushes(const Tube& tube, FactSink& out);
@@ -320,6 +355,7 @@ class Engine {
   [[gnu::cold]] void end_flush(Time now, FlushedBatch batch, std::uint64_t count, FactSink& out);
   [[gnu::cold]] void add_flushed(FlushedBatch batch);
   [[gnu::cold]] void forget_flushed(Job* job);
+  [[gnu::cold]] void remove_flushed_job(FactSink& out);
 
   void mark_worker(Session& session);
   Job* best_ready(const Session& session);
@@ -340,7 +376,12 @@ class Engine {
   void replay_removed(Time now, const Removed& removed);
   void replay_paused(Time now, const Paused& paused);
   void replay_flushed(Time now, const Flushed& flushed);
+  void replay_tags(const AddedWithTags& added);
+  void replay_remembered(const Remembered& remembered);
   void attach_placed(Time now, Job* job, const Placement& place);
+
+  // The tags of a job count as these bytes, and as its unique key.
+  static constexpr std::uint32_t kTagRecordBytes = sizeof(TagRecord) + 16;
 
   Limits limits_;
   JobTable jobs_;
@@ -352,6 +393,7 @@ class Engine {
   ServeQueue serve_queue_;  // empty between calls
   JobMemory memory_;
   FlushedJobs flushed_;
+  UniqueKeys unique_keys_;
   std::uint64_t next_arrival_ = 0;
   std::uint64_t next_bury_order_ = 0;
   std::uint64_t watch_count_ = 0;  // entries of all watch lists

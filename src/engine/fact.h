@@ -3,15 +3,15 @@
 // The replay law: all facts emitted so far, replayed in order into an empty engine, give the same
 // durable state. Recovery, compaction and replication depend on it; the random tests check it.
 //
-// The durable state is: the jobs with their bodies, the place where each job rests, its counters,
-// the pauses, and the highest id that was used. A job rests where it is ready, delayed or buried; a
-// fact is emitted when it comes to rest, whatever the reason was (put, release, bury, kick,
-// timeout, a closed session).
+// The durable state is: the jobs with their bodies and tags, the place where each job rests, its
+// counters, the pauses, the cooldowns of unique keys, and the highest id that was used. A job rests
+// where it is ready, delayed or buried; a fact is emitted when it comes to rest, whatever the
+// reason was (put, release, bury, kick, timeout, a closed session).
 //
 // - A reservation is not a fact. While a job is reserved it rests, durably, where it was before, so
 //   a restart makes it available again.
-// - The end of a delay or of a pause is not a fact. The fact that began it carries the time; a
-//   replay at a later time finds the job ready or the tube not paused.
+// - The end of a delay, of a pause or of a cooldown is not a fact. The fact that began it carries
+//   the time; a replay at a later time finds the job ready, the tube not paused or the key free.
 // - Facts name jobs by id and tubes by name. A tube exists in a replay if a job or a pause needs
 //   it.
 // - Engine::visit_durable() emits a minimal list of facts for a given state. It may replace all
@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "base/bytes.h"
@@ -61,6 +62,11 @@ struct Added {
   JobCounters counters;
 };
 
+// The same, for a job that has tags. Their texts are valid during FactSink::fact().
+struct AddedWithTags : Added {
+  JobTags tags;
+};
+
 // A job came to rest, whatever brought it there.
 struct Placed {
   JobId id = 0;
@@ -68,7 +74,8 @@ struct Placed {
   JobCounters counters;
 };
 
-// A job was deleted. If no job has this id, the fact only marks the id as used.
+// A job was deleted, or its unique key is no longer remembered. If neither was there, the fact only
+// marks the id as used.
 struct Removed {
   JobId id = 0;
 };
@@ -80,13 +87,30 @@ struct Paused {
   Time until;
 };
 
-// No job that rests in the tube exists any more, reserved jobs included. `Removed` of each follows
-// sooner or later and changes nothing.
+// No job that rests in the tube exists any more, reserved jobs included, and no unique key of the
+// tube is taken. `Removed` of each follows sooner or later and changes nothing.
 struct Flushed {
   std::string_view tube;  // valid during FactSink::fact()
 };
 
-using Fact = std::variant<Added, Placed, Removed, Paused, Flushed>;
+// The unique key of a job that was deleted stays taken. `Removed` of the id ends that early.
+struct Remembered {
+  JobId id = 0;
+  std::string_view tube;  // valid during FactSink::fact(), as `key`
+  std::string_view key;
+  Time until;
+};
+
+using Fact = std::variant<Added, Placed, Removed, Paused, Flushed, AddedWithTags, Remembered>;
+
+// The job that a fact adds, with tags or without; null: it adds none.
+inline const Added* added_in(const Fact& fact) {
+  if (const auto* added = std::get_if<Added>(&fact)) return added;
+  return std::get_if<AddedWithTags>(&fact);
+}
+inline Added* added_in(Fact& fact) {
+  return const_cast<Added*>(added_in(std::as_const(fact)));
+}
 
 // The id that a fact uses, so that no later job gets it; 0: none. (A job that is placed exists
 // already.)
@@ -97,6 +121,7 @@ inline JobId id_used_by(const Fact& fact) {
     JobId operator()(const Removed& removed) const { return removed.id; }
     JobId operator()(const Paused& /*paused*/) const { return 0; }
     JobId operator()(const Flushed& /*flushed*/) const { return 0; }
+    JobId operator()(const Remembered& remembered) const { return remembered.id; }
   } id;
   return std::visit(id, fact);
 }

@@ -16,7 +16,10 @@ constexpr std::uint32_t kRemovalShare = 8;
 
 std::uint64_t Engine::flush(Time now, std::string_view name, Output& out) {
   Tube* tube = tubes_.find(name);
-  if (tube == nullptr || tube->job_count() == 0) return 0;
+  if (tube == nullptr || tube->job_count() == 0) {
+    if (unique_keys_.flush(name)) out.fact(Flushed{.tube = name});
+    return 0;
+  }
   limit_flushes(*tube, out);
   FlushedBatch batch = take_jobs_at_rest(tube);
   std::uint64_t count = batch.size();
@@ -34,7 +37,7 @@ std::uint64_t Engine::flush(Time now, std::string_view name, Output& out) {
 std::optional<std::uint64_t> Engine::truncate(Time now, std::string_view name, Output& out) {
   Tube* tube = tubes_.find(name);
   if (tube == nullptr) return std::nullopt;
-  if (tube->job_count() == 0) return 0;
+  if (tube->job_count() == 0) return flush(now, name, out);
   for (JobHistory* held = tube->reserved.first(); held != nullptr; held = JobList::next(held)) {
     held->job->resting_state = JobState::reserved;
   }
@@ -48,7 +51,7 @@ std::optional<std::uint64_t> Engine::truncate(Time now, std::string_view name, O
 // Epochs are numbers of 16 bits: a tube must not come back to one that flushed jobs still have.
 void Engine::limit_flushes(const Tube& tube, FactSink& out) {
   if (tube.unremoved_flushes < FlushedJobs::kMaxBatchesOfTube) return;
-  while (tube.unremoved_flushes > 0) remove_flushed(out);
+  while (tube.unremoved_flushes > 0) remove_flushed_job(out);
 }
 
 // Step 1, without the reserved jobs.
@@ -80,6 +83,7 @@ FlushedBatch Engine::take_jobs_at_rest(Tube* tube) {
 void Engine::end_flush(Time now, FlushedBatch batch, std::uint64_t count, FactSink& out) {
   Tube* tube = batch.tube;
   count_deleted(*tube, count);
+  unique_keys_.flush(tube->name);
   add_flushed(std::move(batch));
   out.fact(Flushed{.tube = tube->name});
   remove_if_unwanted(now, tube, out);
@@ -96,19 +100,29 @@ void Engine::add_flushed(FlushedBatch batch) {
 }
 
 // Step 4.
-void Engine::remove_flushed(FactSink& out) {
-  const std::uint32_t slice = std::max(limits_.work_per_turn / kRemovalShare, 1U);
-  for (std::uint32_t left = slice; left > 0 && !flushed_.empty(); --left) {
-    const JobId id = flushed_.next()->id;
-    forget_flushed(flushed_.next());
-    out.fact(Removed{.id = id});
+void Engine::remove_pending(Time now, FactSink& out) {
+  std::uint32_t left = std::max(limits_.work_per_turn / kRemovalShare, 1U);
+  for (; left > 0 && has_removals(now); --left) {
+    if (!flushed_.empty()) {
+      remove_flushed_job(out);
+    } else if (UniqueKey* key = unique_keys_.next_flushed(); key != nullptr) {
+      end_key(key, out);
+    } else {
+      end_key(unique_keys_.next_to_end(), out);
+    }
   }
+}
+
+void Engine::remove_flushed_job(FactSink& out) {
+  const JobId id = flushed_.next()->id;
+  forget_flushed(flushed_.next());
+  out.fact(Removed{.id = id});
 }
 
 void Engine::forget_flushed(Job* job) {
   const JobId id = job->id;
   flushed_.erase(job);
-  return_memory(job->body.size());
+  return_memory(memory_of(*job));
   jobs_.remove(id);
 }
 

@@ -8,7 +8,7 @@
 // 2. A job whose epoch is not that of its tube is flushed. Commands that name a job by its id do
 //    not find it (Engine::find_job), and it is in no structure that a command walks.
 // 3. The engine emits one fact, `Flushed`. From here on the jobs are gone for clients, durably.
-// 4. Engine::remove_flushed() removes the jobs, a few in each tick, and emits `Removed` for each:
+// 4. Engine::remove_pending() removes the jobs, a few in each tick, and emits `Removed` for each:
 //    the log can then free their records. Their memory counts until then.
 //
 // A tube that is removed meanwhile stays here until its last flushed job is removed, since the jobs

@@ -29,8 +29,9 @@ struct EngineInfo {
   std::uint64_t producers = 0;  // have ever put
   std::uint64_t workers = 0;    // have ever reserved
   std::uint64_t waiting = 0;
-  std::uint64_t watches = 0;       // entries of all watch lists
-  std::uint64_t memory_bytes = 0;  // counted against job_memory_bytes
+  std::uint64_t watches = 0;            // entries of all watch lists
+  std::uint64_t memory_bytes = 0;       // counted against job_memory_bytes
+  std::uint64_t deduplicated_jobs = 0;  // puts whose unique key was taken
 };
 
 struct TubeInfo {
@@ -57,6 +58,7 @@ struct JobInfo {
   Duration time_left{};  // until it is ready again; 0 unless reserved or delayed
   JobCounters counters;
   std::uint32_t body_bytes = 0;
+  JobTags tags;  // its texts are valid until the engine's next change
 };
 
 }  // namespace tubed::engine

@@ -15,14 +15,25 @@ namespace {
 // The result of a full walk over the jobs, compared with the counts that the engine maintains.
 struct Census {
   StateCounts states;
-  std::uint64_t bodies = 0;
+  std::uint64_t memory = 0;   // beside the overhead of a job
+  std::uint64_t unique = 0;   // jobs with a unique key
   std::uint64_t flushed = 0;  // not in the states
 };
 
-Census take_census(const JobTable& jobs) {
+void check_unique_key(const Job& job, const UniqueKey& key) {
+  TUBED_ASSERT(key.id == job.id && !key.has_cooldown());
+  TUBED_ASSERT(key.tube->tube == job.tube->name && !key.tube->flushed);
+}
+
+template <class MemoryOf>
+Census take_census(const JobTable& jobs, MemoryOf memory_of) {
   Census census;
   jobs.for_each([&](const Job& job) {
-    census.bodies += job.body.size();
+    census.memory += memory_of(job);
+    if (!job.flushed() && job.tags() != nullptr && job.tags()->unique != nullptr) {
+      check_unique_key(job, *job.tags()->unique);
+      ++census.unique;
+    }
     if (!job.in_tube()) {
       ++census.flushed;
       TUBED_ASSERT(job.holder() == nullptr && !job.truncated());
@@ -178,7 +189,7 @@ void Engine::check_invariants() const {
   check_tube_metrics(tubes_, tube_metrics_, flushed_);
   deadlines_.check_invariants();
 
-  const Census census = take_census(jobs_);
+  const Census census = take_census(jobs_, memory_of);
   TUBED_ASSERT(census.states == counts_.jobs);
   TUBED_ASSERT(census.flushed == check_flushed(flushed_));
   std::uint64_t in_tubes = 0;
@@ -212,7 +223,10 @@ void Engine::check_invariants() const {
   });
   TUBED_ASSERT(open == counts_.sessions && waiting == counts_.waiting);
   TUBED_ASSERT(held == census.states.reserved);
-  TUBED_ASSERT(memory_.bytes() >= jobs_.size() * job_memory(0) + census.bodies);
+  unique_keys_.check_invariants();
+  TUBED_ASSERT(census.unique == unique_keys_.keys_of_jobs());
+  TUBED_ASSERT(memory_.bytes() >=
+               jobs_.size() * job_memory(0) + census.memory + unique_keys_.memory());
 }
 
 }  // namespace tubed::engine

@@ -23,8 +23,15 @@ namespace tubed::engine {
 struct TubeMetrics;
 struct Tube;
 struct Session;
+struct UniqueKey;
 
 struct Job;
+
+// The tags of a job that has any.
+struct TagRecord {
+  UniqueKey* unique = nullptr;  // in UniqueKeys, unless the job is flushed; null: none
+  Seconds cooldown;             // of that key
+};
 
 // The part of a job that is needed after its first delay, reservation or bury. Most jobs of a long
 // queue have had none of these and have no history.
@@ -33,13 +40,17 @@ struct JobHistory : InSlab {
 
   Job* job;
   Session* holder = nullptr;  // reserved only
-  Time resting_until;         // the end of the delay with which it rests
-  Time reserved_at;           // reserved only
-  std::uint64_t bury_order = 0;
+  union {
+    Time resting_until = Time();  // rests delayed: the end of the delay
+    std::uint64_t bury_order;     // rests buried: its place among the buried
+  };
+  Time reserved_at;  // reserved only
   Seconds delay;
   JobCounters counters;
   ListLinks<JobHistory> links;  // in the list of its tube's buried or reserved jobs
+  std::unique_ptr<TagRecord> tags;
 };
+static_assert(sizeof(JobHistory) == 80);
 
 struct Job : InSlab {
   JobId id = 0;
@@ -76,6 +87,8 @@ struct Job : InSlab {
   JobCounters counters() const {
     return made_history == nullptr ? JobCounters{} : made_history->counters;
   }
+  // Null: it was put without tags.
+  TagRecord* tags() const { return made_history == nullptr ? nullptr : made_history->tags.get(); }
   void set_delay(Seconds delay) {
     if (delay.count > 0 || made_history != nullptr) history().delay = delay;
   }

@@ -1,7 +1,8 @@
 // JobMemory: the memory that jobs count as, against limits.job_memory.
 //
-// A job counts as its body and a fixed overhead. A body is claimed when its put is announced and
-// before its bytes arrive, so that clients cannot fill the memory with bodies that never end.
+// A job counts as its body, what its tags take, and a fixed overhead. This is claimed when its put
+// is announced and before its bytes arrive, so that clients cannot fill the memory with bodies that
+// never end. The functions below take the bytes of the body and the tags together.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +15,11 @@ namespace tubed::engine {
 class JobMemory {
  public:
   // The bytes that a job with a body of this size counts as.
-  static constexpr std::uint64_t cost_of(std::uint32_t body_bytes) {
-    return kOverheadBytes + body_bytes;
-  }
+  static constexpr std::uint64_t cost_of(std::uint32_t bytes) { return kOverheadBytes + bytes; }
 
   // False: the job would exceed `limit`, and nothing was claimed. O(1).
-  bool claim(std::uint32_t body_bytes, std::uint64_t limit) {
-    const std::uint64_t cost = cost_of(body_bytes);
+  bool claim(std::uint32_t bytes, std::uint64_t limit) {
+    const std::uint64_t cost = cost_of(bytes);
     if (bytes_ + cost > limit) {
       refused_ = cost;
       return false;
@@ -30,11 +29,14 @@ class JobMemory {
     return true;
   }
   // Claims without a limit, for a job that was accepted earlier.
-  void restore(std::uint32_t body_bytes) { bytes_ += cost_of(body_bytes); }
+  void restore(std::uint32_t bytes) { bytes_ += cost_of(bytes); }
   // Precondition: this much was claimed.
-  void give_back(std::uint32_t body_bytes) {
-    TUBED_ASSERT(bytes_ >= cost_of(body_bytes));
-    bytes_ -= cost_of(body_bytes);
+  void give_back(std::uint32_t bytes) { give_back_part(cost_of(bytes)); }
+  // Of a job that is gone, a part remains: a unique key. Claims or gives back that part alone.
+  void restore_part(std::uint64_t bytes) { bytes_ += bytes; }
+  void give_back_part(std::uint64_t bytes) {
+    TUBED_ASSERT(bytes_ >= bytes);
+    bytes_ -= bytes;
   }
 
   // True if the last claim was refused and would be refused again.

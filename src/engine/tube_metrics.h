@@ -38,8 +38,9 @@ struct TubeMetrics {
   std::uint64_t put_count = 0;
   std::uint64_t delete_count = 0;
   std::uint64_t timeout_count = 0;
-  LongTimes put_to_reserve;     // of a job's first reservation
-  LongTimes reserve_to_delete;  // by its holder
+  std::uint64_t deduplicated_count = 0;  // puts whose unique key a job of the tube had
+  LongTimes put_to_reserve;              // of a job's first reservation
+  LongTimes reserve_to_delete;           // by its holder
   // The present state.
   StateCounts jobs;
   std::uint64_t waiting_count = 0;

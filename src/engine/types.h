@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/time.h"
@@ -48,6 +49,40 @@ constexpr std::string_view name_of(JobState state) {
       return "reserved";
   }
   return "";
+}
+
+// The tags of a put, which the protocol of beanstalkd does not have. A text is valid as long as the
+// line or the fact that it is from. [extension: put tags]
+struct JobTags {
+  std::string_view unique_key;  // idp: no other job of the tube may have it; empty: none
+  Seconds cooldown;             // the key stays taken for this time after the job's deletion
+
+  bool any() const { return !unique_key.empty(); }
+  friend bool operator==(const JobTags&, const JobTags&) = default;
+};
+
+// The numbers are those of the journal.
+enum class Tag : std::uint8_t { unique = 1 };
+
+// The word of the protocol.
+constexpr std::string_view word_of(Tag tag) {
+  return tag == Tag::unique ? "idp" : "";
+}
+
+// Calls visit(Tag, text, number) for each tag, in the order of Tag.
+template <class Visit>
+void for_each_tag(const JobTags& tags, Visit visit) {
+  if (!tags.unique_key.empty()) visit(Tag::unique, tags.unique_key, tags.cooldown.count);
+}
+
+// The tags as a put has them, with one space before each: " idp:key:300".
+inline std::string text_of(const JobTags& tags) {
+  std::string line;
+  for_each_tag(tags, [&line](Tag tag, std::string_view text, std::uint32_t number) {
+    line.append(" ").append(word_of(tag)).append(":").append(text);
+    if (number > 0) line.append(":").append(std::to_string(number));
+  });
+  return line;
 }
 
 inline constexpr std::string_view kDefaultTube = "default";

@@ -14,7 +14,7 @@ Batch::Batch(std::uint32_t seed) : seed_(seed), text_(kBatchHeaderBytes, '\0') {
 void Batch::add(const Fact& fact, const WallClock& clock) {
   const auto at = append_record(text_, seed_, fact, clock, kReferFrom);
   if (!at) return;
-  const Bytes& body = std::get<Added>(fact).body;
+  const Bytes& body = added_in(fact)->body;
   references_.push_back({*at, body});
   referred_bytes_ += body.size();
 }

@@ -67,6 +67,12 @@ class FieldPrinter {
     add(field.shown, quoted(field.in(record)));
   }
   template <auto Path, class Record>
+  void field(const layout::TagsLength<Path>& /*field*/, const Record& /*record*/) {}
+  template <auto Path, class Record>
+  void field(const layout::Tags<Path>& field, const Record& record) {
+    add(field.shown, quoted(text_of(field.in(record)).substr(1)));
+  }
+  template <auto Path, class Record>
   void field(const layout::Body<Path>& field, const Record& record) {
     if (bodies_ == Bodies::text) add(field.shown, quoted(field.in(record).view()));
   }

@@ -27,7 +27,9 @@ enum class Kind : std::uint8_t {
   removed = 4,
   paused = 5,
   // From version 2 on.
+  added_with_tags = 6,
   flushed = 8,
+  remembered = 9,
 };
 
 // How the dump prints a number.
@@ -121,6 +123,15 @@ using Text = Member<struct TextTag, Path, 0>;
 template <auto Path>
 using Body = Member<struct BodyTag, Path, 0>;
 
+// The length of all tags, and the tags themselves, in the order of Tag.
+template <auto Path>
+using TagsLength = Member<struct TagsLengthTag, Path, 4>;
+template <auto Path>
+using Tags = Member<struct TagsTag, Path, 0>;
+
+// A tag: its Tag, the length of its text, two zeros, a number of 4 bytes, the text.
+inline constexpr std::size_t kTagHeaderBytes = 8;
+
 template <std::size_t Count>
 struct Zeros {
   template <class Record>
@@ -170,6 +181,29 @@ struct Layout<Added> {
 };
 
 template <>
+struct Layout<AddedWithTags> {
+  static constexpr Kind kind = Kind::added_with_tags;
+  static constexpr std::string_view name = "added";
+  static constexpr std::tuple fields{
+      Value<&Added::place, &Placement::state>{{"state", 3}},
+      Length<&Added::tube, std::uint8_t>{},
+      Zeros<1>{},
+      Value<&Added::place, &Placement::priority>{{"pri", 4}},
+      Value<&Added::id>{{"id", 1}},
+      Value<&Added::place, &Placement::delay>{{"delay", 5}},
+      Value<&Added::ttr>{{"ttr", 7}},
+      Value<&Added::created>{{"created", 8}},
+      Place<&Added::place>{{"place", 6}},
+      Value<&Added::counters>{{"counters", 11}},
+      Length<&Added::body, std::uint32_t>{{"bytes", 10}},
+      TagsLength<&AddedWithTags::tags>{},
+      Text<&Added::tube>{{"tube", 2}},
+      Tags<&AddedWithTags::tags>{{"tags", 9}},
+      Body<&Added::body>{{"body", 12}},
+  };
+};
+
+template <>
 struct Layout<Placed> {
   static constexpr Kind kind = Kind::placed;
   static constexpr std::string_view name = "placed";
@@ -213,6 +247,21 @@ struct Layout<Flushed> {
       Length<&Flushed::tube, std::uint8_t>{},
       Zeros<6>{},
       Text<&Flushed::tube>{{"tube", 1}},
+  };
+};
+
+template <>
+struct Layout<Remembered> {
+  static constexpr Kind kind = Kind::remembered;
+  static constexpr std::string_view name = "remembered";
+  static constexpr std::tuple fields{
+      Length<&Remembered::tube, std::uint8_t>{},
+      Length<&Remembered::key, std::uint8_t>{},
+      Zeros<5>{},
+      Value<&Remembered::id>{{"id", 1}},
+      Value<&Remembered::until>{{"until", 4}},
+      Text<&Remembered::tube>{{"tube", 2}},
+      Text<&Remembered::key>{{"key", 3}},
   };
 };
 

@@ -6,9 +6,11 @@
 // the first reason why a record is impossible and keeps going, because the precondition (the
 // payload has the fixed bytes) makes that safe. A body is copied last, after everything else was
 // checked.
+#include <array>
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/crc32c.h"
@@ -27,6 +29,7 @@ using layout::Kind;
 
 constexpr std::size_t kChecked = 4;  // the checksum covers what follows it
 constexpr std::uint8_t kSet = 1;     // a flag
+constexpr std::size_t kTagZeros = 2;
 
 constexpr std::size_t padded(std::size_t bytes) {
   return (bytes + kRecordAlignment - 1) & ~(kRecordAlignment - 1);
@@ -41,6 +44,14 @@ static_assert(whole(fixed_bytes<BatchHeader>) == kBatchHeaderBytes);
 static_assert(whole(fixed_bytes<Placed>) == kPlacedBytes);
 static_assert(whole(fixed_bytes<Removed>) == kRemovedBytes);
 
+std::size_t bytes_of(const JobTags& tags) {
+  std::size_t bytes = 0;
+  for_each_tag(tags, [&bytes](Tag, std::string_view text, std::uint32_t) {
+    bytes += layout::kTagHeaderBytes + text.size();
+  });
+  return bytes;
+}
+
 // --- Sizes
 
 class Sizer {
@@ -48,6 +59,10 @@ class Sizer {
   template <auto Path, class Record>
   void field(const layout::Text<Path>& field, const Record& record) {
     bytes_ += field.in(record).size();
+  }
+  template <auto Path, class Record>
+  void field(const layout::Tags<Path>& field, const Record& record) {
+    bytes_ += bytes_of(field.in(record));
   }
   template <auto Path, class Record>
   void field(const layout::Body<Path>& field, const Record& record) {
@@ -131,16 +146,33 @@ class Writer {
   }
   template <auto Path, class Record>
   void field(const layout::Text<Path>& field, const Record& record) {
-    const std::string_view text = field.in(record);
-    TUBED_ASSERT(!text.empty() && text.size() <= kMaxTubeNameBytes);
-    std::memcpy(at_, text.data(), text.size());
-    at_ += text.size();
+    text(field.in(record));
+  }
+  template <auto Path, class Record>
+  void field(const layout::TagsLength<Path>& field, const Record& record) {
+    value(static_cast<std::uint32_t>(bytes_of(field.in(record))));
+  }
+  template <auto Path, class Record>
+  void field(const layout::Tags<Path>& field, const Record& record) {
+    for_each_tag(field.in(record), [this](Tag tag, std::string_view words, std::uint32_t number) {
+      value(static_cast<std::uint8_t>(tag));
+      value(static_cast<std::uint8_t>(words.size()));
+      at_ += kTagZeros;
+      value(number);
+      text(words);
+    });
   }
   // append_added() copies it, or leaves it out.
   template <auto Path, class Record>
   void field(const layout::Body<Path>& /*field*/, const Record& /*record*/) {}
 
  private:
+  void text(std::string_view text) {
+    TUBED_ASSERT(!text.empty() && text.size() <= kMaxTubeNameBytes);
+    std::memcpy(at_, text.data(), text.size());
+    at_ += text.size();
+  }
+
   char* at_;
   const WallClock& clock_;
 };
@@ -167,11 +199,13 @@ void append_short(std::string& out, std::uint32_t seed, const T& fact, const Wal
   store_little(out.data() + at, checksum_from(out, at, seed));
 }
 
-std::optional<std::size_t> append_added(std::string& out, std::uint32_t seed, const Added& added,
+// `T`: Added or AddedWithTags.
+template <class T>
+std::optional<std::size_t> append_added(std::string& out, std::uint32_t seed, const T& added,
                                         const WallClock& clock, std::size_t refer_from) {
   const std::size_t at = out.size();
   const std::string_view body = added.body.view();
-  const std::size_t before_body = kRecordHeaderBytes + fixed_bytes<Added> + added.tube.size();
+  const std::size_t before_body = kRecordHeaderBytes + payload_bytes(added) - body.size();
   const std::size_t bytes = padded(before_body + body.size());
   if (body.size() < refer_from) {
     out.resize(at + bytes);
@@ -198,6 +232,7 @@ constexpr std::string_view kUnknownKind = "the record is of an unknown kind";
 constexpr std::string_view kBadLength = "the record has a length that its kind cannot have";
 constexpr std::string_view kNotZero = "the record has bytes that should be zero and are not";
 constexpr std::string_view kBadState = "the record names no state that a job can rest in";
+constexpr std::string_view kBadTags = "the record has tags that no put can have";
 
 // Reads fields one after the other, and remembers the first reason why the record is not possible.
 // Precondition: the payload has at least the record's fixed bytes.
@@ -243,8 +278,17 @@ class Reader {
   template <auto Path, class Number, std::size_t Bytes, class Record>
   void field(const layout::Member<layout::LengthTag<Number>, Path, Bytes>& /*field*/,
              Record& /*record*/) {
-    std::size_t& length = std::is_same_v<Number, std::uint8_t> ? text_bytes_ : body_bytes_;
-    length = number<Number>();
+    const std::size_t length = number<Number>();
+    if constexpr (std::is_same_v<Number, std::uint8_t>) {
+      (text_bytes_[0] == 0 ? text_bytes_[0] : text_bytes_[1]) = length;
+      if (length == 0) refuse(kBadLength);
+    } else {
+      body_bytes_ = length;
+    }
+  }
+  template <auto Path, class Record>
+  void field(const layout::TagsLength<Path>& /*field*/, Record& /*record*/) {
+    tags_bytes_ = number<std::uint32_t>();
   }
   template <std::size_t Count, class Record>
   void field(const layout::Zeros<Count>& /*field*/, Record& /*record*/) {
@@ -252,11 +296,17 @@ class Reader {
   }
   template <auto Path, class Record>
   void field(const layout::Text<Path>& field, Record& record) {
-    const std::size_t left = payload_.size() - at_;
-    if (text_bytes_ < 1 || text_bytes_ > kMaxTubeNameBytes || text_bytes_ > left) {
+    const std::size_t length = std::exchange(text_bytes_[0], text_bytes_[1]);
+    if (length < 1 || length > kMaxTubeNameBytes || length > payload_.size() - at_) {
       return refuse(kBadLength);
     }
-    field.in(record) = bytes(text_bytes_);
+    field.in(record) = bytes(length);
+  }
+  template <auto Path, class Record>
+  void field(const layout::Tags<Path>& field, Record& record) {
+    if (tags_bytes_ > payload_.size() - at_) return refuse(kBadLength);
+    const std::string_view tags = bytes(tags_bytes_);
+    if (!Reader(tags, clock_).read_tags(field.in(record))) refuse(kBadTags);
   }
   template <auto Path, class Record>
   void field(const layout::Body<Path>& field, Record& record) {
@@ -273,6 +323,21 @@ class Reader {
   }
 
  private:
+  // The payload is tags alone. False: they are not possible.
+  bool read_tags(JobTags& tags) {
+    at_ = 0;
+    while (payload_.size() - at_ >= layout::kTagHeaderBytes) {
+      const auto tag = static_cast<Tag>(number<std::uint8_t>());
+      const auto length = number<std::uint8_t>();
+      const bool zeros = all_zeros(bytes(kTagZeros));
+      const auto value = number<std::uint32_t>();
+      if (!zeros || length > payload_.size() - at_) return false;
+      if (tag != Tag::unique || !tags.unique_key.empty()) return false;
+      tags = {.unique_key = bytes(length), .cooldown = {value}};
+      if (length < 1 || length > kMaxTubeNameBytes) return false;
+    }
+    return at_ == payload_.size() && tags.any();
+  }
   template <class T>
   T number() {
     T number{};
@@ -290,8 +355,9 @@ class Reader {
 
   std::string_view payload_;
   const WallClock& clock_;
-  std::size_t at_ = 1;  // the kind is known
-  std::size_t text_bytes_ = 0;
+  std::size_t at_ = 1;                       // the kind is known
+  std::array<std::size_t, 2> text_bytes_{};  // of the texts to come
+  std::size_t tags_bytes_ = 0;
   std::size_t body_bytes_ = 0;
   std::string_view reason_;
 };
@@ -312,7 +378,7 @@ std::string_view read_fact(std::string_view payload, const WallClock& clock, Rec
 
 // Which version of the format brought a kind.
 constexpr std::uint32_t version_of(Kind kind) {
-  return kind == Kind::flushed ? 2 : 1;
+  return kind > Kind::paused ? 2 : 1;
 }
 
 std::string_view read_payload(std::string_view payload, std::uint32_t version,
@@ -333,6 +399,10 @@ std::string_view read_payload(std::string_view payload, std::uint32_t version,
       return read_fact<Paused>(payload, clock, record);
     case Kind::flushed:
       return read_fact<Flushed>(payload, clock, record);
+    case Kind::added_with_tags:
+      return read_fact<AddedWithTags>(payload, clock, record);
+    case Kind::remembered:
+      return read_fact<Remembered>(payload, clock, record);
   }
   return kUnknownKind;
 }
@@ -369,6 +439,9 @@ std::optional<std::size_t> append_record(std::string& out, std::uint32_t seed, c
                                          const WallClock& clock, std::size_t refer_from) {
   using Position = std::optional<std::size_t>;
   return std::visit(Overloaded{[&](const Added& added) -> Position {
+                                 return append_added(out, seed, added, clock, refer_from);
+                               },
+                               [&](const AddedWithTags& added) -> Position {
                                  return append_added(out, seed, added, clock, refer_from);
                                },
                                [&](const auto& other) -> Position {

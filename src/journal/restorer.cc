@@ -9,7 +9,7 @@ void Restorer::record(std::uint64_t /*segment*/, std::uint64_t /*offset*/, std::
 
 void Restorer::copied(std::uint64_t /*segment*/, std::uint64_t /*offset*/, std::size_t /*bytes*/,
                       const Record& record) {
-  const Added& added = std::get<Added>(std::get<Fact>(record));
+  const Added& added = *added_in(std::get<Fact>(record));
   queue_.fact(Placed{.id = added.id, .place = added.place, .counters = added.counters});
 }
 

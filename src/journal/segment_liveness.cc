@@ -43,7 +43,11 @@ SegmentLiveness::Applied SegmentLiveness::apply(const Fact& fact, std::uint64_t 
                                  return Applied::once;
                                },
                                // `Removed` of each job follows.
-                               [](const Flushed&) { return Applied::once; }},
+                               [](const Flushed&) { return Applied::once; },
+                               [&](const Remembered& remembered) {
+                                 this->remembered(remembered.id, bytes);
+                                 return Applied::once;
+                               }},
                     fact);
 }
 
@@ -57,8 +61,29 @@ SegmentLiveness::Applied SegmentLiveness::added(JobId id, std::uint64_t bytes) {
   } else {
     subtract_live(location.segment, location.bytes);
   }
+  place(location, id, bytes, true);
+  return is_new ? Applied::once : Applied::again;
+}
+
+// A cooldown follows the `Removed` of its job. If that was lost by a salvage, the job is back.
+void SegmentLiveness::remembered(JobId id, std::uint64_t bytes) {
+  Page& page = pages_[id / kPageIds];
+  Location& location = page.locations[id % kPageIds];
+  if (location.segment == 0) {
+    ++page.count;
+  } else if (location.is_job != 0) {
+    return;
+  } else {
+    subtract_live(location.segment, location.bytes);
+  }
+  place(location, id, bytes, false);
+}
+
+void SegmentLiveness::place(Location& location, JobId id, std::uint64_t bytes, bool is_job) {
   SegmentUse& newest = segments_.back();
-  location = {static_cast<std::uint32_t>(newest.sequence), static_cast<std::uint32_t>(bytes)};
+  location.segment = static_cast<std::uint32_t>(newest.sequence);
+  location.bytes = static_cast<std::uint32_t>(bytes) & INT32_MAX;
+  location.is_job = is_job ? 1 : 0;
   add_live(newest.sequence, bytes);
   auto& runs = newest.added;
   if (!runs.empty() && runs.back().first + runs.back().count == id) {
@@ -66,7 +91,6 @@ SegmentLiveness::Applied SegmentLiveness::added(JobId id, std::uint64_t bytes) {
   } else {
     runs.push_back({id, 1});
   }
-  return is_new ? Applied::once : Applied::again;
 }
 
 void SegmentLiveness::removed(JobId id) {
@@ -75,8 +99,8 @@ void SegmentLiveness::removed(JobId id) {
   Location& location = found->second.locations[id % kPageIds];
   if (location.segment == 0) return;
   subtract_live(location.segment, location.bytes);
+  if (location.is_job != 0) --jobs_;
   location = {};
-  --jobs_;
   if (--found->second.count == 0) pages_.erase(found);
 }
 

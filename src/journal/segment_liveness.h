@@ -1,9 +1,11 @@
 // SegmentLiveness: which records of which segment are still needed.
 //
-// The newest `Added` record of a job is live, and so is the record of a pause in force. All other
-// records are dead. For each job and each pause the class knows the segment that holds the live
-// record and how long that record is. A segment without live records can be removed. Recovery
-// builds it, the journal keeps it up to date with each record that it appends.
+// The newest `Added` record of a job is live, and so are the records of pauses in force and the
+// newest `Remembered` record of a cooldown. All other records are dead. For each of them the class
+// knows the segment that holds the live record and how long that record is. A cooldown has the id
+// of a job that was deleted, so an id has one live record at most. A segment without live records
+// can be removed. Recovery builds it, the journal keeps it up to date with each record that it
+// appends.
 //
 // It owns no file and does no I/O. Memory: 8 bytes per job where ids are dense.
 //
@@ -36,7 +38,8 @@ struct SegmentUse {
   std::uint64_t used_bytes = 0;  // header and records
   std::uint64_t live_bytes = 0;
   std::uint64_t live_records = 0;
-  std::vector<IdRun> added;  // ids with an `Added` record here, live or dead, in log order
+  // The ids of `Added` and `Remembered` records here, live or dead, in log order.
+  std::vector<IdRun> added;
 };
 
 // A position in SegmentUse::added, for a walk in slices.
@@ -89,15 +92,15 @@ class SegmentLiveness {
     once,
     again,  // an `Added` of a job that exists: compaction has copied it
   };
-  // A record of `bytes` bytes was appended to the newest segment. `Added` and `Paused` make this
-  // record the live one of their job or tube; `Removed`, or a pause of 0, leave none. O(1); for a
-  // pause O(log pauses).
+  // A record of `bytes` bytes was appended to the newest segment. `Added`, `Remembered` and
+  // `Paused` make this record the live one of their id or tube; `Removed`, or a pause of 0, leave
+  // none. O(1); for a pause O(log pauses).
   Applied apply(const Fact& fact, std::uint64_t bytes);
   // The pause has ended: its record is dead.
   void end_pause(std::string_view tube);
 
   std::uint64_t jobs() const { return jobs_; }
-  // The segment that holds the job's live record; 0: the job does not exist. O(1).
+  // The segment that holds the live record of this id; 0: the id has no live record. O(1).
   std::uint64_t segment_of(JobId id) const;
   const std::map<std::string, PauseInForce, std::less<>>& pauses() const { return pauses_; }
 
@@ -110,8 +113,9 @@ class SegmentLiveness {
 
  private:
   struct Location {
-    std::uint32_t segment = 0;  // 0: no live record
-    std::uint32_t bytes = 0;    // of the live record
+    std::uint32_t segment = 0;     // 0: no live record
+    std::uint32_t bytes : 31 = 0;  // of the live record
+    std::uint32_t is_job : 1 = 0;  // not a cooldown
   };
   // Ids are dense and grow, so locations are kept in pages of consecutive ids.
   static constexpr std::size_t kPageIds = 16;
@@ -121,6 +125,8 @@ class SegmentLiveness {
   };
 
   Applied added(JobId id, std::uint64_t bytes);
+  void remembered(JobId id, std::uint64_t bytes);
+  void place(Location& location, JobId id, std::uint64_t bytes, bool is_job);
   void removed(JobId id);
   void paused(const Paused& pause, std::uint64_t bytes);
   SegmentUse& segment(std::uint64_t sequence);
@@ -130,7 +136,7 @@ class SegmentLiveness {
   std::deque<SegmentUse> segments_;
   std::unordered_map<std::uint64_t, Page> pages_;
   std::map<std::string, PauseInForce, std::less<>> pauses_;
-  std::uint64_t jobs_ = 0;  // with a live record
+  std::uint64_t jobs_ = 0;  // with a live record; cooldowns do not count
   std::uint64_t used_bytes_ = 0;
   std::uint64_t live_bytes_ = 0;
   std::uint64_t largest_bytes_ = 0;  // of all records that were ever live

@@ -8,6 +8,13 @@ namespace {
 
 constexpr std::string_view kReservedBatch = "RESERVED_BATCH";
 
+[[gnu::noinline]] void render_numbers(const Numbers& numbers, ReplyBuffer& replies) {
+  std::string words = std::to_string(numbers.first);
+  if (!numbers.state.empty()) words.append(" ").append(numbers.state);
+  if (numbers.second) words.append(" ").append(std::to_string(*numbers.second));
+  replies.line(numbers.word, words);
+}
+
 }  // namespace
 
 void render(const Answer& answer, ReplyBuffer& replies) {
@@ -16,9 +23,7 @@ void render(const Answer& answer, ReplyBuffer& replies) {
                         [&](const Name& name) { replies.line(name.word, name.name); },
                         [&](const JobAnswer& job) { replies.job(job.word, job.id, job.body); },
                         [&](const TextBlock& block) { replies.block(block.text); },
-                        [&](const Numbers& numbers) {
-                          replies.line(numbers.word, numbers.first, numbers.second);
-                        },
+                        [&](const Numbers& numbers) { render_numbers(numbers, replies); },
                         [&](const JobBatch& batch) {
                           replies.line(kReservedBatch, batch.jobs.size());
                           for (const JobAnswer& job : batch.jobs) {

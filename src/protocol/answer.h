@@ -61,11 +61,12 @@ struct TextBlock {
   friend bool operator==(const TextBlock&, const TextBlock&) = default;
 };
 
-// DELETED_BATCH 2 1
+// DELETED_BATCH 2 1, INSERTED 1 READY or INSERTED 1 READY 5
 struct Numbers {
   std::string_view word;
   std::uint64_t first = 0;
-  std::uint64_t second = 0;
+  std::optional<std::uint64_t> second = {};
+  std::string_view state = {};  // between the numbers; empty: none
 
   friend bool operator==(const Numbers&, const Numbers&) = default;
 };
@@ -105,6 +106,7 @@ struct Close {
   friend bool operator==(Close, Close) = default;
 };
 
+// std::visit is slower for more than eleven alternatives.
 using Answer = std::variant<Status, Number, Name, JobAnswer, TextBlock, Numbers, JobBatch,
                             BlockPart, Waiting, Unfinished, Close>;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 namespace tubed::protocol {
 
@@ -99,6 +100,36 @@ bool ArgumentCursor::read(JobIds& value) {
     if (value.count++ == JobIds::kMost || !read(id)) return false;
   } while (separator());
   return true;
+}
+
+bool ArgumentCursor::read(TagText& value) {
+  JobTags tags;
+  value.text = std::exchange(rest_, {});
+  return parse_tags(value.text, tags);
+}
+
+bool parse_tags(std::string_view text, JobTags& tags) {
+  do {
+    skip_spaces(text);
+    const std::string_view tag = text.substr(0, text.find(' '));
+    text.remove_prefix(tag.size());
+    constexpr std::string_view kUnique = "idp:";
+    if (!tag.starts_with(kUnique) || !tags.unique_key.empty()) return false;
+    // No key has a colon.
+    const std::string_view value = tag.substr(kUnique.size());
+    tags.unique_key = value.substr(0, value.find(':'));
+    if (!is_tube_name(tags.unique_key)) return false;
+    if (tags.unique_key.size() == value.size()) continue;
+    ArgumentCursor number(value.substr(tags.unique_key.size() + 1));
+    if (!number.read(tags.cooldown) || !number.at_end()) return false;
+  } while (!text.empty());
+  return true;
+}
+
+JobTags tags_of(const TagText& tags) {
+  JobTags values;
+  parse_tags(tags.text, values);
+  return values;
 }
 
 bool ArgumentCursor::read(SpacedTubeName& value) {

@@ -5,7 +5,8 @@
 //
 // Grammar: fields are separated by one space; a number may be preceded by more. Numbers are decimal
 // digits and nothing else; a number that its type cannot hold is malformed. The line may end before
-// a field that is a std::optional. Nothing may follow the last field. [notes: Lines and bodies]
+// a field that is a std::optional, and before tags. Nothing may follow the last field. [notes:
+// Lines and bodies]
 #pragma once
 
 #include <cstdint>
@@ -60,6 +61,20 @@ struct JobIds {
   void for_each(Visit visit) const;
 };
 
+// The tags of a put, as text that parse_tags() accepts; empty: none. It refers to the line and is
+// valid as long as the line is.
+struct TagText {
+  std::string_view text;
+};
+
+// The tags that the text names: `name:value` words with one space or more before each but the
+// first. False: one of them is malformed, unknown or there twice, or the text is empty or ends with
+// a space. The tags refer to the text. [extension: put tags]
+bool parse_tags(std::string_view text, JobTags& tags);
+
+// The tags of a line that was parsed.
+JobTags tags_of(const TagText& tags);
+
 // One of the words of `Words::kWords`, by its index.
 template <class Words>
 struct OneOf {
@@ -89,6 +104,7 @@ class ArgumentCursor {
   bool read(Word& value);
   bool read(TimeSpan& value);
   bool read(JobIds& value);
+  bool read(TagText& value);
   template <std::uint32_t kLeast, std::uint32_t kMost>
   bool read(Bounded<kLeast, kMost>& value) {
     return read(value.value) && value.value >= kLeast && value.value <= kMost;
@@ -119,6 +135,9 @@ template <class T>
 inline constexpr bool kIsOptional = false;
 template <class T>
 inline constexpr bool kIsOptional<std::optional<T>> = true;
+// The line may end before the field.
+template <class T>
+inline constexpr bool kMayBeMissing = kIsOptional<T> || std::is_same_v<T, TagText>;
 
 template <auto Member>
 struct Field {
@@ -143,11 +162,11 @@ bool parse_arguments(std::string_view text, Arguments& arguments) {
   bool first = true;
   const auto read_one = [&]<auto Member>(const Field<Member>&) {
     auto& value = arguments.*Member;
-    constexpr bool optional = kIsOptional<std::remove_reference_t<decltype(value)>>;
-    if (optional && cursor.at_end()) return true;
+    using Type = std::remove_reference_t<decltype(value)>;
+    if (kMayBeMissing<Type> && cursor.at_end()) return true;
     if (!first && !cursor.separator()) return false;
     first = false;
-    if constexpr (optional) {
+    if constexpr (kIsOptional<Type>) {
       return cursor.read(value.emplace());
     } else {
       return cursor.read(value);
@@ -177,6 +196,9 @@ constexpr std::string_view describe(const BodySize*) {
 }
 constexpr std::string_view describe(const JobIds*) {
   return "1 to 1000 ids, with spaces between";
+}
+constexpr std::string_view describe(const TagText*) {
+  return "words with spaces between: idp:<key> or idp:<key>:<seconds>";
 }
 constexpr std::string_view describe(const Word*) {
   return "word";

@@ -70,10 +70,6 @@ void ReplyBuffer::line(std::string_view word, std::uint64_t value) {
   text(ShortLine(word).number(value).finish());
 }
 
-void ReplyBuffer::line(std::string_view word, std::uint64_t first, std::uint64_t second) {
-  text(ShortLine(word).number(first).number(second).finish());
-}
-
 void ReplyBuffer::line(std::string_view word, std::string_view value) {
   text(word);
   text(" ");

@@ -50,8 +50,6 @@ class ReplyBuffer {
   void line(std::string_view word);
   // `word` SP `number` CRLF, as in INSERTED 1 or WATCHING 2
   void line(std::string_view word, std::uint64_t number);
-  // `word` SP `first` SP `second` CRLF, as in DELETED_BATCH 2 1
-  void line(std::string_view word, std::uint64_t first, std::uint64_t second);
   // `word` SP `text` CRLF, as in USING default
   void line(std::string_view word, std::string_view text);
   // `word` SP `id` SP `bytes` CRLF body CRLF, as in RESERVED and FOUND

@@ -61,7 +61,7 @@ void Scheduler::end_tick() {
   // Clients that were closed have given jobs back after the flush.
   const bool appended_since = log.appended() != flushed;
   tick_.set_deferred_work(log_has_more || appended_since || (!deferred_.empty() && !input_held_) ||
-                          service_.may_remove_flushed());
+                          service_.may_remove_pending());
   if (in_tick_ && !frozen_) host_.tick_ended();
   in_tick_ = false;
 }

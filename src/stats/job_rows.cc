@@ -4,6 +4,10 @@ namespace tubed::stats {
 
 namespace {
 
+bool has_unique_key(const StoredJob& job) {
+  return !job.job.tags.unique_key.empty();
+}
+
 constexpr Row<StoredJob> kJob[] = {
     {.key = "id",
      .meaning = "The job's id.",
@@ -47,6 +51,14 @@ constexpr Row<StoredJob> kJob[] = {
     {.key = "kicks",
      .meaning = "How often it was kicked.",
      .number = [](const StoredJob& j) -> std::uint64_t { return j.job.counters.kicks; }},
+    {.key = "idempotency-key",
+     .meaning = "Its unique key, if it was put with idp.",
+     .quoted = [](const StoredJob& j) { return j.job.tags.unique_key; },
+     .shown = has_unique_key},
+    {.key = "idempotency-ttl",
+     .meaning = "Seconds for which its unique key stays taken after its deletion.",
+     .number = [](const StoredJob& j) -> std::uint64_t { return j.job.tags.cooldown.count; },
+     .shown = has_unique_key},
 };
 
 }  // namespace

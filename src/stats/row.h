@@ -46,7 +46,8 @@ struct Row {
   Duration (*seconds)(const State&) = nullptr;  // in stats with microseconds
   HistogramView (*histogram)(const State&) = nullptr;
   Metric metric = {};
-  std::string_view info_label = {};  // if not empty, the text is this label of tubed_info
+  bool (*shown)(const State&) = nullptr;  // null: always. False: stats has no line
+  std::string_view info_label = {};       // if not empty, the text is this label of tubed_info
 
   std::string_view help() const { return metric.help.empty() ? meaning : metric.help; }
 };

@@ -213,6 +213,10 @@ constexpr Row<ServerState> kOwn[] = {
      .meaning = "Bytes of buffered input (limits.input_memory).",
      .number = [](const ServerState& s) { return s.input_bytes; },
      .metric = {.family = "tubed_input_memory_bytes"}},
+    {.key = "deduplicated-jobs",
+     .meaning = "Puts that added no job, because their unique key was taken.",
+     .number = [](const ServerState& s) { return s.queue.deduplicated_jobs; },
+     .metric = {.family = "tubed_deduplicated_jobs_total", .type = MetricType::counter}},
     // Metrics only.
     {.key = "",
      .meaning = "When the server was started, in seconds since 1970.",

@@ -9,7 +9,7 @@ namespace {
 template <class State>
 void write_rows(Rows<State> rows, const State& state, YamlBlock& block) {
   for (const Row<State>& row : rows) {
-    if (row.key.empty()) continue;
+    if (row.key.empty() || (row.shown != nullptr && !row.shown(state))) continue;
     if (row.number != nullptr) block.number(row.key, row.number(state));
     if (row.quoted != nullptr) block.quoted(row.key, row.quoted(state));
     if (row.plain != nullptr) block.plain(row.key, row.plain(state));

@@ -1,7 +1,5 @@
 #include "test_mode/snapshot.h"
 
-#include "base/overloaded.h"
-
 namespace tubed::test_mode {
 
 Snapshot::Snapshot(const engine::Engine& engine, Time now) : now_(now) {
@@ -9,22 +7,12 @@ Snapshot::Snapshot(const engine::Engine& engine, Time now) : now_(now) {
 }
 
 void Snapshot::fact(const Fact& fact) {
-  Kept& kept = facts_.emplace_back(Kept{fact, {}});
-  const auto keep_name = [&](std::string_view& tube) {
-    kept.tube = tube;
-    tube = kept.tube;
-  };
-  std::visit(Overloaded{[&](Added& added) {
-                          keep_name(added.tube);
-                          ++jobs_;
-                        },
-                        [&](Paused& paused) { keep_name(paused.tube); }, [](Placed&) {},
-                        [](Removed&) {}, [&](Flushed& flushed) { keep_name(flushed.tube); }},
-             kept.fact);
+  facts_.emplace_back(fact);
+  if (added_in(fact) != nullptr) ++jobs_;
 }
 
 void Snapshot::visit(FactSink& sink) const {
-  for (const Kept& kept : facts_) sink.fact(kept.fact);
+  for (const OwnedFact& fact : facts_) sink.fact(fact.fact());
 }
 
 }  // namespace tubed::test_mode

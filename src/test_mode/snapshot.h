@@ -3,15 +3,15 @@
 #pragma once
 
 #include <deque>
-#include <string>
 
 #include "engine/engine.h"
+#include "engine/owned_fact.h"
 
 namespace tubed::test_mode {
 
 class Snapshot final : public FactSink {
  public:
-  // The jobs and pauses of `engine` at the time `now`; a reserved job is where it rested before.
+  // The durable state of `engine` at the time `now`; a reserved job is where it rested before.
   // O(jobs).
   Snapshot(const engine::Engine& engine, Time now);
 
@@ -23,13 +23,7 @@ class Snapshot final : public FactSink {
   void fact(const Fact& fact) override;
 
  private:
-  // A fact refers to the name of its tube.
-  struct Kept {
-    Fact fact;
-    std::string tube;
-  };
-
-  std::deque<Kept> facts_;
+  std::deque<OwnedFact> facts_;
   std::uint64_t jobs_ = 0;
   Time now_;
 };

@@ -65,7 +65,7 @@ TestMode::TestMode(commands::Service& service, ClockMode mode, Time tick,
 
 void TestMode::recovered() {
   EachFact learn([this](const Fact& fact) {
-    const auto* added = std::get_if<Added>(&fact);
+    const Added* added = added_in(fact);
     if (added != nullptr) learn_timeouts(added->id, added->counters.timeouts);
   });
   service_.engine().visit_durable(service_.now(), learn);
@@ -190,13 +190,16 @@ void TestMode::replace_queue(Time now, const Snapshot* snapshot) {
   FactLog& log = service_.log();
   if (log.stats().on_disk) {
     EachFact undo([&log](const Fact& fact) {
-      if (const auto* added = std::get_if<Added>(&fact)) log.fact(Removed{added->id});
+      if (const Added* added = added_in(fact)) log.fact(Removed{added->id});
+      if (const auto* key = std::get_if<Remembered>(&fact)) log.fact(Removed{key->id});
       if (const auto* paused = std::get_if<Paused>(&fact)) {
         log.fact(Paused{.tube = paused->tube, .duration = {}, .until = {}});
       }
     });
     service_.engine().visit_durable(service_.now(), undo);
-    while (service_.engine().has_flushed_jobs()) service_.engine().remove_flushed(log);
+    while (service_.engine().has_removals(service_.now())) {
+      service_.engine().remove_pending(service_.now(), log);
+    }
     if (snapshot != nullptr) snapshot->visit(log);
   }
   if (service_.draining()) end_drain_();
@@ -246,7 +249,8 @@ void TestMode::fact(const Fact& fact) {
                           add_event(Event::pause,
                                     fmt::format("{} {}", paused.tube, paused.duration.count));
                         },
-                        [&](const Flushed& flushed) { add_event(Event::flush, flushed.tube); }},
+                        [&](const Flushed& flushed) { add_event(Event::flush, flushed.tube); },
+                        [](const Remembered&) {}},
              fact);
 }
 
@@ -311,7 +315,10 @@ Answer TestMode::run(const Command& row, Context& context, const ArgumentStorage
     return Status{word::kInternalError};
   }
   if (!commands::in_progress(operation) && context.session != control_) {
-    if (const auto fault = faults_.take(row.name)) return meet(*fault, context, operation);
+    if (const auto fault = faults_.take(row.name)) {
+      if (context.body) service_.engine().return_memory(row.claimed(storage));
+      return meet(*fault, context, operation);
+    }
   }
   running_ = &row;
   const bool goes_on = commands::in_progress(operation);
@@ -329,13 +336,12 @@ BodyPlan TestMode::begin_body(const Command& row, Context& context,
   const auto fault = faults_.peek(row.name);
   if (!fault || fault->kind != Faults::Kind::reply) return plan;
   faults_.take(row.name);
-  if (plan.kind == BodyPlan::Kind::accept) service_.engine().return_memory(plan.bytes);
+  if (plan.kind == BodyPlan::Kind::accept) service_.engine().return_memory(row.claimed(storage));
   context.body = Bytes();
   return {BodyPlan::Kind::discard, plan.bytes, {fault->word}};
 }
 
-Answer TestMode::meet(const Faults::Fault& fault, Context& context, Operation& operation) {
-  if (context.body) service_.engine().return_memory(context.body.size());
+Answer TestMode::meet(const Faults::Fault& fault, const Context& context, Operation& operation) {
   if (fault.kind == Faults::Kind::reply) return Status{fault.word};
   if (fault.kind == Faults::Kind::close) return protocol::Close{};
   operation = TestOperation{};

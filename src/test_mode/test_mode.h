@@ -109,7 +109,7 @@ class TestMode final : public commands::TestHooks {
               const commands::ArgumentStorage& storage, const protocol::Answer& answer,
               bool goes_on);
   void placed(const Placed& placed);
-  protocol::Answer meet(const Faults::Fault& fault, commands::Context& context,
+  protocol::Answer meet(const Faults::Fault& fault, const commands::Context& context,
                         commands::Operation& operation);
   void continue_awaiting(Time tick);
 

@@ -1,4 +1,4 @@
-// Flushing tubes and listing their jobs: what the random lives of model_test.cc do not reach.
+// Flushing tubes and listing their jobs: cases that the random lives of model_test.cc do not reach.
 #include <doctest/doctest.h>
 
 #include "tests/engine/world.h"
@@ -43,7 +43,9 @@ TEST_CASE("flushed jobs are gone at once, and their memory comes back with their
   CHECK(world.engine.info().jobs.total() == 0);
   CHECK(world.engine.info().memory_bytes == memory);
   int slices = 0;
-  for (; world.engine.has_flushed_jobs(); ++slices) world.engine.remove_flushed(world.output);
+  for (; world.engine.has_removals(world.now); ++slices) {
+    world.engine.remove_pending(world.now, world.output);
+  }
   CHECK(slices == 3);  // two in each
   CHECK(world.engine.info().memory_bytes == 0);
   world.engine.check_invariants();
@@ -56,7 +58,9 @@ TEST_CASE("a flush emits one fact, and the removal one for each job") {
   world.output.take();
   world.engine.flush(world.now, kDefaultTube, world.output);
   CHECK(world.output.take() == Lines{"flushed default"});
-  while (world.engine.has_flushed_jobs()) world.engine.remove_flushed(world.output);
+  while (world.engine.has_removals(world.now)) {
+    world.engine.remove_pending(world.now, world.output);
+  }
   CHECK(world.output.take().size() == 3);
   world.engine.flush(world.now, kDefaultTube, world.output);
   CHECK(world.output.take().empty());  // nothing was there

@@ -206,15 +206,19 @@ bool Model::pause(std::string_view name, Seconds duration, Time now, Output& out
 
 // --- Memory
 
-bool Model::claim_memory(std::uint32_t body_bytes) {
-  const std::uint64_t cost = job_overhead_ + body_bytes;
+bool Model::claim_memory(std::uint64_t bytes) {
+  const std::uint64_t cost = overhead_.job + bytes;
   if (info().memory_bytes + cost > limits_.job_memory_bytes) return false;
   claimed_bytes_ += cost;
   return true;
 }
 
-void Model::return_memory(std::uint32_t body_bytes) {
-  claimed_bytes_ -= job_overhead_ + body_bytes;
+void Model::return_memory(std::uint64_t bytes) {
+  claimed_bytes_ -= overhead_.job + bytes;
+}
+
+std::uint64_t Model::cost_of(const Job& job) const {
+  return overhead_.job + job.body.size() + (job.key.empty() ? 0 : overhead_.tags);
 }
 
 // --- Jobs
@@ -249,7 +253,8 @@ JobId Model::put(SessionId id, Time now, Job job, Output& out) {
 
 std::optional<JobId> Model::put_in_tube(std::string_view tube, Time now, Job job, Output& out) {
   if (find_or_add_tube(tube) == nullptr) return std::nullopt;
-  return_memory(job.body.size());
+  const std::uint64_t tags = job.key.empty() ? 0 : overhead_.tags + overhead_.key + job.key.size();
+  return_memory(job.body.size() + tags);
   job.id = next_job_id_++;
   job.tube = tube;
   job.created = now;
@@ -262,15 +267,61 @@ std::optional<JobId> Model::put_in_tube(std::string_view tube, Time now, Job job
   ++find_tube(job.tube)->total_jobs;
   ++total_jobs_;
   jobs_.push_back(job);
-  out.fact(Added{.id = job.id,
-                 .tube = job.tube,
-                 .ttr = job.ttr,
-                 .created = now,
-                 .body = job.body,
-                 .place = job.told_place,
-                 .counters = {}});
+  const Added added{.id = job.id,
+                    .tube = job.tube,
+                    .ttr = job.ttr,
+                    .created = now,
+                    .body = job.body,
+                    .place = job.told_place,
+                    .counters = {}};
+  if (job.key.empty()) {
+    out.fact(added);
+  } else {
+    out.fact(AddedWithTags{added, {.unique_key = job.key, .cooldown = job.cooldown}});
+  }
   serve_waiting(now, out);
   return job.id;
+}
+
+std::optional<PutResult> Model::put_with_tags(std::string_view tube, Time now, Job job,
+                                              Output& out) {
+  if (find_tube(tube) == nullptr && tubes_.size() >= limits_.tubes) return std::nullopt;
+  if (const auto known = duplicate(tube, now, job, out)) {
+    ++deduplicated_jobs_;
+    return_memory(job.body.size() + overhead_.tags + overhead_.key + job.key.size());
+    return known;
+  }
+  PutResult result;
+  result.id = *put_in_tube(tube, now, std::move(job), out);
+  return result;
+}
+
+std::optional<PutResult> Model::duplicate(std::string_view tube, Time now, const Job& job,
+                                          Output& out) {
+  PutResult result;
+  result.added = false;
+  for (Job& known : jobs_) {
+    if (known.tube != tube || known.key != job.key || known.truncated) continue;
+    result.id = known.id;
+    result.state = known.state;
+    if (job.priority >= known.priority) return result;
+    result.lowered_to = known.priority = job.priority;
+    if (known.state != JobState::reserved) {
+      emit_placed(known, out);
+    } else {
+      known.told_place.priority = job.priority;
+      out.fact(Placed{.id = known.id, .place = known.told_place, .counters = known.told_counters});
+    }
+    return result;
+  }
+  const auto is_it = [&](const Key& key) { return key.tube == tube && key.name == job.key; };
+  const auto found = std::find_if(cooldowns_.begin(), cooldowns_.end(), is_it);
+  if (found == cooldowns_.end()) return std::nullopt;
+  result.id = found->id;
+  if (*found->until > now) return result;
+  out.fact(Removed{.id = found->id});
+  cooldowns_.erase(found);
+  return std::nullopt;
 }
 
 void Model::give(Session& to, JobId id, Time now) {
@@ -348,13 +399,19 @@ std::vector<JobId> Model::held_jobs(SessionId id) const {
   return held;
 }
 
-bool Model::remove(SessionId id, JobId job_id, Output& out) {
+bool Model::remove(SessionId id, Time now, JobId job_id, Output& out) {
   const Job* job = find_any_job(job_id);
   if (job == nullptr || (job->state == JobState::reserved && job->holder != id)) return false;
   const std::string tube = job->tube;
   ++find_tube(tube)->delete_count;
+  const bool cools_down = job->cooldown.count > 0 && !job->truncated;
+  const Key key{.id = job_id, .tube = tube, .name = job->key, .until = now + job->cooldown};
   std::erase_if(jobs_, [&](const Job& each) { return each.id == job_id; });
   out.fact(Removed{.id = job_id});
+  if (cools_down) {
+    cooldowns_.push_back(key);
+    out.fact(Remembered{.id = job_id, .tube = key.tube, .key = key.name, .until = *key.until});
+  }
   remove_if_unwanted(tube, out);
   return true;
 }
@@ -481,8 +538,29 @@ std::uint64_t Model::take_all(std::string_view tube, std::vector<JobState> state
   return count;
 }
 
+// The keys that jobs of the tube have, and those of its cooldowns, in the order of their names.
+// False: there is none.
+bool Model::flush_keys(std::string_view tube) {
+  std::vector<Key> keys;
+  for (Job& job : jobs_) {
+    if (job.tube != tube || job.key.empty() || job.truncated) continue;
+    keys.push_back({.id = job.id, .tube = job.tube, .name = job.key, .until = {}});
+  }
+  for (const Key& key : cooldowns_) {
+    if (key.tube == tube) keys.push_back(key);
+  }
+  std::erase_if(cooldowns_, [&](const Key& key) { return key.tube == tube; });
+  std::sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) { return a.name < b.name; });
+  flushed_keys_.insert(flushed_keys_.end(), keys.begin(), keys.end());
+  return !keys.empty();
+}
+
 std::uint64_t Model::flush(std::string_view name, Output& out) {
-  if (find_tube(name) == nullptr || count_states(name).total() == 0) return 0;
+  const bool has_keys = flush_keys(name);
+  if (find_tube(name) == nullptr || count_states(name).total() == 0) {
+    if (has_keys) out.fact(Flushed{.tube = name});
+    return 0;
+  }
   const std::uint64_t count =
       take_all(name, {JobState::ready, JobState::delayed, JobState::buried, JobState::reserved});
   out.fact(Flushed{.tube = name});
@@ -492,7 +570,8 @@ std::uint64_t Model::flush(std::string_view name, Output& out) {
 
 std::optional<std::uint64_t> Model::truncate(std::string_view name, Output& out) {
   if (find_tube(name) == nullptr) return std::nullopt;
-  if (count_states(name).total() == 0) return 0;
+  if (count_states(name).total() == 0) return flush(name, out);
+  flush_keys(name);
   for (Job& job : jobs_) {
     if (job.tube == name && job.state == JobState::reserved) job.truncated = true;
   }
@@ -503,13 +582,28 @@ std::optional<std::uint64_t> Model::truncate(std::string_view name, Output& out)
   return count;
 }
 
-std::size_t Model::flushed_in_slice() const {
-  return std::min<std::size_t>(flushed_.size(), std::max(limits_.work_per_turn / 8, 1U));
+bool Model::has_removals(Time now) const {
+  const auto has_ended = [&](const Key& key) { return key.until && *key.until <= now; };
+  return !flushed_.empty() || !flushed_keys_.empty() ||
+         std::any_of(cooldowns_.begin(), cooldowns_.end(), has_ended);
 }
 
 bool Model::remove_flushed(JobId id, Output& out) {
   out.fact(Removed{.id = id});
   return std::erase_if(flushed_, [&](const Job& job) { return job.id == id; }) == 1;
+}
+
+void Model::remove_key(Time now, Output& out) {
+  std::vector<Key>& keys = flushed_keys_.empty() ? cooldowns_ : flushed_keys_;
+  auto next = keys.begin();
+  if (flushed_keys_.empty()) {
+    next = std::min_element(keys.begin(), keys.end(), [](const Key& a, const Key& b) {
+      return std::tie(a.until, a.id) < std::tie(b.until, b.id);
+    });
+    if (next == keys.end() || *next->until > now) return;
+  }
+  if (next->until) out.fact(Removed{.id = next->id});
+  keys.erase(next);
 }
 
 std::uint32_t Model::flush_slice(Slices& flush, Output& out) {

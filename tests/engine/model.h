@@ -1,6 +1,6 @@
 // Model: the rules of the queue in their simplest form, to compare the engine with. It has vectors
 // and linear scans, and stores nothing that it can count. It shares no code with the engine but the
-// types (ids, facts, notices, and the structs of stats).
+// types (ids, facts, notices, results, and the structs of stats).
 //
 // The durable state of a job is the content of the last fact about it.
 #pragma once
@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/info.h"
+#include "engine/engine.h"
 #include "engine/output.h"
 #include "engine/types.h"
 
@@ -47,13 +47,21 @@ class Model {
     std::uint64_t bury_order = 0;     // buried only
     std::uint64_t reserve_order = 0;  // reserved only
     bool truncated = false;           // only its holder can delete it
+    std::string key;                  // idp; empty: none
+    Seconds cooldown;                 // of the key
     Placement told_place;             // by the last fact about it, as are the next
     JobCounters told_counters;
   };
 
-  // `job_overhead` is what a job without a body counts as.
-  Model(const Limits& limits, std::uint64_t job_overhead)
-      : limits_(limits), job_overhead_(job_overhead) {
+  // The bytes that a job without a body counts as, and those of its tags and of a key without its
+  // text.
+  struct Overhead {
+    std::uint64_t job;
+    std::uint64_t tags;
+    std::uint64_t key;
+  };
+
+  Model(const Limits& limits, const Overhead& overhead) : limits_(limits), overhead_(overhead) {
     find_or_add_tube(kDefaultTube);
   }
 
@@ -71,12 +79,14 @@ class Model {
   const std::vector<std::string>& watched(SessionId id) const { return session(id).watched; }
   std::vector<std::string> tubes() const;
 
-  bool claim_memory(std::uint32_t body_bytes);
-  void return_memory(std::uint32_t body_bytes);
+  bool claim_memory(std::uint64_t bytes);
+  void return_memory(std::uint64_t bytes);
 
   void mark_producer(SessionId id) { session(id).producer = true; }
   JobId put(SessionId id, Time now, Job job, Output& out);
   std::optional<JobId> put_in_tube(std::string_view tube, Time now, Job job, Output& out);
+  // The job has a key.
+  std::optional<PutResult> put_with_tags(std::string_view tube, Time now, Job job, Output& out);
   void reserve(SessionId id, Time now, std::optional<Duration> limit, Output& out);
   void cancel_wait(SessionId id) { session(id).waiting = false; }
   bool waits(SessionId id) const { return session(id).waiting; }
@@ -84,7 +94,7 @@ class Model {
   bool reserve_job(SessionId id, Time now, JobId job);
   JobId reserve_ready(SessionId id, Time now);  // 0: none is
   std::vector<JobId> held_jobs(SessionId id) const;
-  bool remove(SessionId id, JobId job, Output& out);
+  bool remove(SessionId id, Time now, JobId job, Output& out);
   bool release(SessionId id, Time now, JobId job, Priority priority, Seconds delay, Output& out);
   bool bury(SessionId id, JobId job, Priority priority, Output& out);
   bool touch(SessionId id, Time now, JobId job);
@@ -97,16 +107,20 @@ class Model {
   std::optional<std::uint64_t> truncate(std::string_view tube, Output& out);
   Slices begin_flush(std::string_view tube, JobState state, std::uint64_t bound) const;
   std::uint32_t flush_slice(Slices& flush, Output& out);
-  bool has_flushed_jobs() const { return !flushed_.empty(); }
-  std::size_t flushed_in_slice() const;
+  bool has_removals(Time now) const;
+  std::size_t flushed_jobs() const { return flushed_.size(); }
   // Which flushed job is removed next is not defined. False: the job was not flushed.
   bool remove_flushed(JobId id, Output& out);
+  // The next flushed key, or cooldown that has ended.
+  void remove_key(Time now, Output& out);
   // In the order of ids.
   std::vector<JobId> list(std::string_view tube, std::optional<JobState> state) const;
 
   // The job that comes first among those of this state in the used tube, or 0.
   JobId peek(SessionId id, JobState state) const;
   const std::vector<Job>& jobs() const { return jobs_; }  // in the order of ids
+  // The memory that the durable state counts as.
+  std::uint64_t durable_memory(Time now) const;
   JobId next_job_id() const { return next_job_id_; }
 
   Deadlines next_deadlines() const;
@@ -144,6 +158,18 @@ class Model {
     Time wait_until = kNever;
   };
 
+  // A key that a deleted job had, or, in flushed_keys_, that a flushed job had.
+  struct Key {
+    JobId id = 0;
+    std::string tube;
+    std::string name;
+    std::optional<Time> until;  // of the cooldown
+  };
+
+  std::uint64_t cost_of(const Job& job) const;
+  std::uint64_t cost_of(const Key& key) const { return overhead_.key + key.name.size(); }
+  std::optional<PutResult> duplicate(std::string_view tube, Time now, const Job& job, Output& out);
+  bool flush_keys(std::string_view tube);
   Session& session(SessionId id);
   const Session& session(SessionId id) const;
   Tube* find_tube(std::string_view name);
@@ -177,9 +203,11 @@ class Model {
   std::vector<Job> jobs_in(std::string_view tube, JobState state) const;  // in their order
 
   Limits limits_;
-  std::uint64_t job_overhead_;
+  Overhead overhead_;
   std::vector<Job> jobs_;
   std::vector<Job> flushed_;
+  std::vector<Key> cooldowns_;
+  std::vector<Key> flushed_keys_;  // in the order of their removal
   std::vector<Tube> tubes_;
   std::vector<Session> sessions_;    // in the order of opening
   std::vector<SessionId> closing_;   // closed with jobs still to give back, newest last
@@ -192,6 +220,7 @@ class Model {
   std::uint64_t next_reserve_order_ = 0;
   std::uint64_t timeouts_ = 0;
   std::uint64_t total_jobs_ = 0;
+  std::uint64_t deduplicated_jobs_ = 0;
 };
 
 }  // namespace tubed::engine

@@ -53,7 +53,8 @@ void Model::end_delays(Time now) {
       if (first == nullptr || job.deadline < first->deadline) first = &job;
     }
     if (first == nullptr) return;
-    first->state = JobState::ready;
+    first->state = first->told_place.state = JobState::ready;
+    first->told_place.until = {};
   }
 }
 
@@ -147,8 +148,16 @@ EngineInfo Model::info() const {
   }
   info.memory_bytes = claimed_bytes_;
   for (const auto* jobs : {&jobs_, &flushed_}) {
-    for (const Job& job : *jobs) info.memory_bytes += job_overhead_ + job.body.size();
+    for (const Job& job : *jobs) info.memory_bytes += cost_of(job);
   }
+  for (const Job& job : jobs_) {
+    const bool has_key = !job.key.empty() && !job.truncated;
+    if (has_key) info.memory_bytes += overhead_.key + job.key.size();
+  }
+  for (const auto* keys : {&cooldowns_, &flushed_keys_}) {
+    for (const Key& key : *keys) info.memory_bytes += cost_of(key);
+  }
+  info.deduplicated_jobs = deduplicated_jobs_;
   return info;
 }
 
@@ -182,7 +191,8 @@ JobInfo Model::job_info(const Job& job, Time now) const {
           .ttr = job.ttr,
           .time_left = timed && job.deadline > now ? job.deadline - now : Duration(0),
           .counters = job.counters,
-          .body_bytes = job.body.size()};
+          .body_bytes = job.body.size(),
+          .tags = {.unique_key = job.key, .cooldown = job.cooldown}};
 }
 
 // --- Durable state
@@ -195,13 +205,22 @@ void Model::visit_durable(Time now, FactSink& sink) const {
       place.state = JobState::ready;  // its delay has ended, without a fact
       place.until = {};
     }
-    sink.fact(Added{.id = job.id,
-                    .tube = job.tube,
-                    .ttr = job.ttr,
-                    .created = job.created,
-                    .body = job.body,
-                    .place = place,
-                    .counters = job.told_counters});
+    const Added added{.id = job.id,
+                      .tube = job.tube,
+                      .ttr = job.ttr,
+                      .created = job.created,
+                      .body = job.body,
+                      .place = place,
+                      .counters = job.told_counters};
+    if (job.key.empty()) {
+      sink.fact(added);
+    } else {
+      sink.fact(AddedWithTags{added, {.unique_key = job.key, .cooldown = job.cooldown}});
+    }
+  }
+  for (const Key& key : cooldowns_) {
+    if (*key.until <= now) continue;
+    sink.fact(Remembered{.id = key.id, .tube = key.tube, .key = key.name, .until = *key.until});
   }
   for (const Tube& tube : tubes_) {
     if (!tube.paused || tube.pause_until <= now) continue;
@@ -214,6 +233,18 @@ void Model::visit_durable(Time now, FactSink& sink) const {
   if (next_job_id_ > 1 && last_is_gone) sink.fact(Removed{.id = next_job_id_ - 1});
 }
 
+std::uint64_t Model::durable_memory(Time now) const {
+  std::uint64_t bytes = 0;
+  for (const Job& job : jobs_) {
+    if (job.truncated) continue;
+    bytes += cost_of(job) + (job.key.empty() ? 0 : overhead_.key + job.key.size());
+  }
+  for (const Key& key : cooldowns_) {
+    if (*key.until > now) bytes += cost_of(key);
+  }
+  return bytes;
+}
+
 void Model::restart(Time now) {
   const std::vector<Tube> before = std::exchange(tubes_, {});
   const Limits limits = std::exchange(limits_, Limits());  // an accepted job outweighs a limit
@@ -222,7 +253,9 @@ void Model::restart(Time now) {
   flushed_.clear();
   std::erase_if(jobs_, [](const Job& job) { return job.truncated; });
   claimed_bytes_ = known_sessions_ = 0;
-  timeouts_ = total_jobs_ = next_tube_number_ = next_bury_order_ = 0;
+  timeouts_ = total_jobs_ = deduplicated_jobs_ = next_tube_number_ = next_bury_order_ = 0;
+  flushed_keys_.clear();
+  std::erase_if(cooldowns_, [now](const Key& key) { return *key.until <= now; });
   find_or_add_tube(kDefaultTube);
   for (Job& job : jobs_) {
     find_or_add_tube(job.tube);
@@ -230,7 +263,10 @@ void Model::restart(Time now) {
     job.counters = job.told_counters;
     job.deadline = job.told_place.until;
     job.bury_order = job.told_place.bury_order;
-    if (job.state == JobState::delayed && job.deadline <= now) job.state = JobState::ready;
+    if (job.state == JobState::delayed && job.deadline <= now) {
+      job.state = job.told_place.state = JobState::ready;
+      job.told_place.until = {};
+    }
     if (job.state != JobState::buried) continue;
     next_bury_order_ = std::max(next_bury_order_, job.bury_order + 1);
   }

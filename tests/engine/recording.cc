@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/overloaded.h"
+
 namespace tubed::engine {
 
 namespace {
@@ -60,13 +62,22 @@ std::string describe(const JobCounters& counters) {
 }
 
 std::string describe(const Fact& fact) {
-  if (const auto* added = std::get_if<Added>(&fact)) return describe_added(*added);
-  if (const auto* paused = std::get_if<Paused>(&fact)) return describe_paused(*paused);
-  if (const auto* removed = std::get_if<Removed>(&fact)) return "removed " + text(removed->id);
-  if (const auto* flushed = std::get_if<Flushed>(&fact))
-    return "flushed " + std::string(flushed->tube);
-  const auto& placed = std::get<Placed>(fact);
-  return "placed " + text(placed.id) + ": " + describe(placed.place) + describe(placed.counters);
+  return std::visit(
+      Overloaded{
+          [](const Added& added) { return describe_added(added); },
+          [](const Placed& placed) {
+            return "placed " + text(placed.id) + ": " + describe(placed.place) +
+                   describe(placed.counters);
+          },
+          [](const Removed& removed) { return "removed " + text(removed.id); },
+          [](const Paused& paused) { return describe_paused(paused); },
+          [](const Flushed& flushed) { return "flushed " + std::string(flushed.tube); },
+          [](const AddedWithTags& added) { return describe_added(added) + text_of(added.tags); },
+          [](const Remembered& key) {
+            return "remembered " + text(key.id) + " in " + std::string(key.tube) + ": " +
+                   std::string(key.key) + " until " + describe(key.until);
+          }},
+      fact);
 }
 
 std::string describe(const Notice& notice) {

@@ -7,10 +7,10 @@
 #include <deque>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "engine/output.h"
+#include "engine/owned_fact.h"
 
 namespace tubed::engine {
 
@@ -25,26 +25,15 @@ std::string describe(const Notice& notice);
 // A copy of a fact that owns its texts, and the time at which it was emitted.
 class RecordedFact {
  public:
-  RecordedFact(const Fact& fact, Time emitted_at) : emitted_at_(emitted_at), fact_(fact) {
-    if (const auto* added = std::get_if<Added>(&fact)) tube_ = added->tube;
-    if (const auto* paused = std::get_if<Paused>(&fact)) tube_ = paused->tube;
-    if (const auto* flushed = std::get_if<Flushed>(&fact)) tube_ = flushed->tube;
-  }
+  RecordedFact(const Fact& fact, Time emitted_at) : emitted_at_(emitted_at), fact_(fact) {}
 
   Time emitted_at() const { return emitted_at_; }
   // Valid as long as this object.
-  Fact fact() const {
-    Fact fact = fact_;
-    if (auto* added = std::get_if<Added>(&fact)) added->tube = tube_;
-    if (auto* paused = std::get_if<Paused>(&fact)) paused->tube = tube_;
-    if (auto* flushed = std::get_if<Flushed>(&fact)) flushed->tube = tube_;
-    return fact;
-  }
+  Fact fact() const { return fact_.fact(); }
 
  private:
-  std::string tube_;
   Time emitted_at_;
-  Fact fact_;
+  OwnedFact fact_;
 };
 
 class Recording final : public Output {

@@ -30,12 +30,15 @@ Twins::Twins(std::uint64_t seed)
       compacts_(one_in(2)),
       limits_(some_limits()),
       engine_(std::make_unique<Engine>(limits_)),
-      model_(limits_, Engine::job_memory(0)) {}
+      model_(limits_, {.job = Engine::job_memory(0),
+                       .tags = Engine::tags_memory({.unique_key = "k", .cooldown = {}}) -
+                               UniqueKeys::cost_of("k"),
+                       .key = UniqueKeys::cost_of("")}) {}
 
 Limits Twins::some_limits() {
   constexpr std::array<std::uint32_t, 6> kWork = {1, 2, 3, 5, 1000, 1000};
   return {.job_bytes = 100,
-          .job_memory_bytes = (4 + below(24)) * Engine::job_memory(2),
+          .job_memory_bytes = (4 + below(24)) * Engine::job_memory(100),
           .tubes = static_cast<std::uint32_t>(2 + below(5)),
           .watches = static_cast<std::uint32_t>((crowded_ ? 20 : 4) + below(12)),
           .work_per_turn = kWork[below(kWork.size())],
@@ -194,6 +197,39 @@ void Twins::put() {
   if (!engine) claims_.push_back(body.size());
 }
 
+// One of few keys, so that most are taken.
+void Twins::put_with_tags() {
+  const std::string tube = some_tube();
+  Model::Job job;
+  job.key = one_in(2) ? "k" : "key";
+  job.cooldown = one_in(2) ? Seconds{} : some_seconds(2 * time_grain_);
+  job.body = body_of_size(static_cast<std::uint32_t>(below(4)));
+  job.priority = some_priority();
+  job.delay = one_in(2) ? Seconds{} : some_seconds(time_grain_);
+  job.ttr = some_seconds(time_grain_);
+  const JobTags tags{.unique_key = job.key, .cooldown = job.cooldown};
+  const std::uint32_t memory = job.body.size() + Engine::tags_memory(tags);
+  trace("put in tube " + tube + " " + std::to_string(job.priority) + " " +
+        std::to_string(job.delay.count) + text_of(tags));
+  const bool claimed = engine_->claim_memory(memory);
+  expect_equal("claim_memory", claimed, model_.claim_memory(memory));
+  if (!claimed) return;
+  const PutRequest request{
+      .priority = job.priority, .delay = job.delay, .ttr = job.ttr, .body = job.body};
+  const auto engine = engine_->put_with_tags(now_, tube, request, tags, engine_output_);
+  const auto model = model_.put_with_tags(tube, now_, job, model_output_);
+  expect_equal("room for the tube", engine.has_value(), model.has_value());
+  if (!engine) {
+    engine_->return_memory(memory);
+    model_.return_memory(memory);
+    return;
+  }
+  expect_equal("the job's id", engine->id, model->id);
+  expect_equal("whether it was added", engine->added, model->added);
+  expect(engine->state == model->state, "the state of the job that has the key");
+  expect(engine->lowered_to == model->lowered_to, "its new priority");
+}
+
 void Twins::reserve() {
   const SessionId id = some_session();
   if (model_.waits(id)) return;
@@ -239,7 +275,7 @@ void Twins::remove() {
   const JobId job = some_job();
   trace(std::to_string(id) + " delete " + std::to_string(job));
   expect_equal("remove", engine_->remove(id, now_, job, engine_output_),
-               model_.remove(id, job, model_output_));
+               model_.remove(id, now_, job, model_output_));
 }
 
 void Twins::release() {
@@ -338,17 +374,21 @@ void Twins::truncate() {
   expect_equal("truncated", engine.value_or(0), model.value_or(0));
 }
 
-void Twins::remove_flushed() {
-  trace("remove flushed");
-  const std::size_t count = model_.flushed_in_slice();
-  engine_->remove_flushed(engine_output_);
+void Twins::remove_pending() {
+  trace("remove what is pending");
+  const std::size_t slice = std::max(limits_.work_per_turn / 8, 1U);
+  const std::size_t jobs = std::min(model_.flushed_jobs(), slice);
   const auto& log = engine_output_.log();
-  for (std::size_t i = log.size() - count; i < log.size(); ++i) {
+  const std::size_t before = log.size();
+  engine_->remove_pending(now_, engine_output_);
+  for (std::size_t i = before; i < before + jobs; ++i) {
+    expect(i < log.size(), "as many flushed jobs are removed");
     const Fact fact = log[i].fact();
     const auto* removed = std::get_if<Removed>(&fact);
     expect(removed != nullptr && model_.remove_flushed(removed->id, model_output_),
            "the flushed jobs that are removed");
   }
+  for (std::size_t i = jobs; i < slice; ++i) model_.remove_key(now_, model_output_);
 }
 
 void Twins::advance() {
@@ -409,7 +449,8 @@ void Twins::some_operation() {
       Operation{20, &Twins::claim},          Operation{40, &Twins::return_claim},
       Operation{6, &Twins::set_limits},      Operation{40, &Twins::begin_flush},
       Operation{20, &Twins::flush},          Operation{20, &Twins::truncate},
-      Operation{80, &Twins::remove_flushed}, Operation{60, &Twins::reserve_ready},
+      Operation{80, &Twins::remove_pending}, Operation{60, &Twins::reserve_ready},
+      Operation{200, &Twins::put_with_tags},
   };
   constexpr std::uint64_t kAll = [] {
     std::uint64_t sum = 0;
@@ -450,6 +491,7 @@ void Twins::compare_whole() const {
   const EngineInfo model = model_.info();
   expect(engine.jobs == model.jobs, "the number of jobs in each state");
   expect_equal("timeouts", engine.timeouts, model.timeouts);
+  expect_equal("deduplicated jobs", engine.deduplicated_jobs, model.deduplicated_jobs);
   expect_equal("total jobs", engine.total_jobs, model.total_jobs);
   expect_equal("tubes", engine.tubes, model.tubes);
   expect_equal("sessions", engine.sessions, model.sessions);
@@ -464,7 +506,7 @@ void Twins::compare_whole() const {
   expect(next.ttr == model_next.ttr, "the next reservation or wait to end");
   expect(next.pause == model_next.pause, "the next pause to end");
   expect(next.closing == model_next.closing, "whether sessions are closing");
-  expect_equal("flushed jobs", engine_->has_flushed_jobs(), model_.has_flushed_jobs());
+  expect_equal("flushed jobs", engine_->has_removals(now_), model_.has_removals(now_));
 }
 
 void Twins::compare_sessions() const {
@@ -520,7 +562,7 @@ void Twins::compare_ages() const {
   };
   registry.visit_after("", limits_, now_, compare);
   // The overflow record counts the ages of flushed jobs until they are removed.
-  if (!model_.has_flushed_jobs()) compare(registry.overflow(), false);
+  if (model_.flushed_jobs() == 0) compare(registry.overflow(), false);
 }
 
 void Twins::compare_tubes() const {
@@ -557,6 +599,7 @@ void Twins::compare_jobs() const {
     expect(engine->delay == model.delay && engine->ttr == model.ttr, what + ", delay or TTR");
     expect(engine->time_left == model.time_left, what + ", the time left");
     expect(engine->counters == model.counters, what + ", its counters");
+    expect(engine->tags == model.tags, what + ", its tags");
     expect_equal(what + ", its bytes", engine->body_bytes, model.body_bytes);
     const std::optional<JobBody> body = engine_->peek(job.id);
     expect(body && body->body.view() == job.body.view(), what + ", its body");
@@ -585,8 +628,8 @@ void Twins::settle(Engine& engine) const {
   Recording ignored;
   for (;;) {
     engine.advance(now_, ignored);
-    engine.remove_flushed(ignored);
-    if (!engine.next_deadlines().due(now_) && !engine.has_flushed_jobs()) return;
+    engine.remove_pending(now_, ignored);
+    if (!engine.next_deadlines().due(now_) && !engine.has_removals(now_)) return;
   }
 }
 
@@ -623,16 +666,9 @@ void Twins::check_replay() {
     settle(*replayed);
     replayed->check_invariants();
     expect_same("durable state after a replay", durable(*replayed), here);
-    expect_equal("memory after a replay", replayed->info().memory_bytes, memory_of_jobs());
+    expect_equal("memory after a replay", replayed->info().memory_bytes,
+                 model_.durable_memory(now_));
   }
-}
-
-std::uint64_t Twins::memory_of_jobs() const {
-  std::uint64_t bytes = 0;
-  for (const Model::Job& job : model_.jobs()) {
-    if (!job.truncated) bytes += Engine::job_memory(job.body.size());
-  }
-  return bytes;
 }
 
 }  // namespace tubed::engine

@@ -64,6 +64,7 @@ class Twins {
   void ignore();
   void pause();
   void put();
+  void put_with_tags();
   void claim();
   void return_claim();
   void reserve();
@@ -81,7 +82,7 @@ class Twins {
   void continue_slices();
   void flush();
   void truncate();
-  void remove_flushed();
+  void remove_pending();
   void advance();
   void set_limits();
   void restart();
@@ -94,7 +95,6 @@ class Twins {
   void compare_whole() const;
   void settle(Engine& engine) const;
   Lines durable(const Engine& engine) const;
-  std::uint64_t memory_of_jobs() const;
 
   std::uint64_t seed_;
   std::mt19937_64 random_;

@@ -29,7 +29,7 @@ Added with_body(JobId id, std::uint32_t bytes) {
 
 Examined examined(Storage& disk, Collected& collected) {
   auto found = examine(disk, kClock, collected, nullptr);
-  REQUIRE(found);
+  REQUIRE_MESSAGE(found, found.error().message);
   return *found;
 }
 
@@ -43,7 +43,8 @@ TEST_CASE("a copy reads as the facts that were given, with a clean end") {
   while (facts.size() < 1'000) {
     Fact fact = sample::random_fact(random);
     // Ids as a queue assigns them.
-    if (auto* added = std::get_if<Added>(&fact)) added->id = facts.size();
+    if (Added* added = added_in(fact)) added->id = facts.size();
+    if (auto* key = std::get_if<Remembered>(&fact)) key->id = facts.size();
     if (auto* removed = std::get_if<Removed>(&fact)) removed->id = facts.size();
     facts.push_back(fact);
   }

@@ -50,7 +50,7 @@ class SteppedQueue {
   std::string deadlines() {
     struct Ids final : FactSink {
       void fact(const Fact& fact) override {
-        if (const auto* added = std::get_if<Added>(&fact)) ids.push_back(added->id);
+        if (const Added* added = added_in(fact)) ids.push_back(added->id);
       }
       std::vector<JobId> ids;
     } durable;

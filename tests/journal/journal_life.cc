@@ -15,13 +15,15 @@ constexpr std::int64_t kFirstWall = 1'700'000'000 * kSecond;
 
 // A fact with the times of another clock.
 Fact shifted(Fact fact, Duration by) {
-  if (auto* added = std::get_if<Added>(&fact)) {
+  if (Added* added = added_in(fact)) {
     added->created += by;
     if (added->place.state == JobState::delayed) added->place.until += by;
   } else if (auto* placed = std::get_if<Placed>(&fact)) {
     if (placed->place.state == JobState::delayed) placed->place.until += by;
   } else if (auto* paused = std::get_if<Paused>(&fact)) {
     paused->until += by;
+  } else if (auto* key = std::get_if<Remembered>(&fact)) {
+    key->until += by;
   }
   return fact;
 }

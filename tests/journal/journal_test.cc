@@ -94,8 +94,8 @@ TEST_CASE("jobs that were flushed before a restart are removed after it") {
   const auto queue = opened(next);
   CHECK(queue->state() == state);
   CHECK(queue->found().liveness.jobs() == 5);
-  REQUIRE(queue->engine().has_flushed_jobs());
-  queue->engine().remove_flushed(*queue);
+  REQUIRE(queue->engine().has_removals(queue->now()));
+  queue->engine().remove_pending(queue->now(), *queue);
   queue->settle();
   CHECK(queue->engine().info().memory_bytes == 0);
   CHECK(queue->journal().stats().live_bytes == 0);

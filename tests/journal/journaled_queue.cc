@@ -12,7 +12,7 @@ namespace {
 class StateText final : public FactSink {
  public:
   void fact(const Fact& fact) override {
-    if (const auto* added = std::get_if<Added>(&fact)) {
+    if (const Added* added = added_in(fact)) {
       const Placement& place = added->place;
       const JobCounters& counts = added->counters;
       text += fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}\n", added->id, added->tube,
@@ -21,11 +21,17 @@ class StateText final : public FactSink {
                           place.until.time_since_epoch().count(), place.bury_order, counts.reserves,
                           counts.timeouts, counts.releases, counts.buries, counts.kicks,
                           added->body.view());
+      if (const auto* tagged = std::get_if<AddedWithTags>(&fact)) {
+        text += fmt::format("tags{}\n", text_of(tagged->tags));
+      }
     } else if (const auto* removed = std::get_if<Removed>(&fact)) {
       text += fmt::format("used {}\n", removed->id);
     } else if (const auto* paused = std::get_if<Paused>(&fact)) {
       text += fmt::format("paused {} {} {}\n", paused->tube, paused->duration.count,
                           paused->until.time_since_epoch().count());
+    } else if (const auto* key = std::get_if<Remembered>(&fact)) {
+      text += fmt::format("remembered {} {} {} {}\n", key->id, key->tube, key->key,
+                          key->until.time_since_epoch().count());
     }
   }
   std::string text;

@@ -208,7 +208,7 @@ TEST_CASE("a record of another segment does not pass") {
 TEST_CASE("an unknown kind is bad") {
   CHECK(parse(sealed("", kSeed)).kind == Parsed::Kind::bad);
   for (int kind = 0; kind < 256; ++kind) {
-    if ((kind >= 1 && kind <= 5) || kind == 8) continue;
+    if ((kind >= 1 && kind <= 6) || kind == 8 || kind == 9) continue;
     CHECK(reason_with(std::string(16, '\0'), 0, kind) == "the record is of an unknown kind");
   }
 }
@@ -246,6 +246,27 @@ TEST_CASE("a job rests in no fourth state") {
             "the record names no state that a job can rest in");
     }
   }
+}
+
+TEST_CASE("tags must be possible") {
+  constexpr std::string_view kBadTags = "the record has tags that no put can have";
+  const Added job = sample::added(1, "b", "body");
+  const auto with_tags = [&job](std::string_view key) {
+    return payload_of(encoded(AddedWithTags{job, {.unique_key = key, .cooldown = {}}}));
+  };
+  const std::string added = with_tags("key");
+  constexpr std::size_t kAt = 69;  // of the tag: its kind, its length, 2 zeros, a number, its text
+  for (const int kind : {0, 2, 255}) CHECK(reason_with(added, kAt, kind) == kBadTags);
+  for (const int length : {0, 2, 4, 255}) CHECK(reason_with(added, kAt + 1, length) == kBadTags);
+  for (const std::size_t zero : {2U, 3U}) CHECK(reason_with(added, kAt + zero, 1) == kBadTags);
+  // The length of all tags: of none, of a part of one, more than there is.
+  for (const int length : {0, 7, 10, 12}) CHECK(reason_with(added, 64, length) != "");
+  CHECK(reason_with(added, 67, 255) == kBadLength);
+  // The same tag twice.
+  std::string twice = added;
+  twice[64] = 22;
+  twice.insert(kAt, added.substr(kAt, 11));
+  CHECK(reason_with(twice, 64, 22) == kBadTags);
 }
 
 TEST_CASE("lengths must agree to the byte") {

@@ -44,6 +44,14 @@ bool same_facts(const Flushed& a, const Flushed& b) {
   return a.tube == b.tube;
 }
 
+bool same_facts(const AddedWithTags& a, const AddedWithTags& b) {
+  return same_facts(static_cast<const Added&>(a), static_cast<const Added&>(b)) && a.tags == b.tags;
+}
+
+bool same_facts(const Remembered& a, const Remembered& b) {
+  return a.id == b.id && a.tube == b.tube && a.key == b.key && a.until == b.until;
+}
+
 // --- Random values, with boundary values more often
 
 template <class T>
@@ -170,24 +178,46 @@ std::vector<Fact> every_fact_of_version_2() {
   facts.push_back(Flushed{.tube = kDefaultTube});
   facts.push_back(Flushed{.tube = longest_tube()});
   facts.push_back(Removed{.id = 1});
+  const Added plain = added(5, "b", kBinary);
+  facts.push_back(AddedWithTags{plain, {.unique_key = "k", .cooldown = {}}});
+  Added longest = added(6, longest_tube(), "");
+  longest.place.state = JobState::delayed;
+  longest.place.until = at_second(1030);
+  facts.push_back(
+      AddedWithTags{longest, {.unique_key = longest_tube(), .cooldown = Seconds{0xffffffff}}});
+  facts.push_back(Removed{.id = 6});
+  facts.push_back(
+      Remembered{.id = 6, .tube = longest_tube(), .key = longest_tube(), .until = at_second(5000)});
+  facts.push_back(Remembered{.id = 7, .tube = "b", .key = "user/42", .until = at_second(1000)});
   return facts;
 }
 
 Fact random_fact(std::mt19937_64& random) {
-  switch (random() % 5) {
+  const auto any_added = [&random] {
+    Added added;
+    added.id = any<JobId>(random);
+    added.tube = any_tube(random);
+    added.ttr = Seconds{any<std::uint32_t>(random)};
+    added.created = any_time(random);
+    added.body = any_body(random);
+    added.place = any_place(random);
+    added.counters = any_counters(random);
+    return added;
+  };
+  switch (random() % 7) {
+    case 6:
+      return Remembered{.id = any<JobId>(random),
+                        .tube = any_tube(random),
+                        .key = any_tube(random),
+                        .until = any_time(random)};
+    case 5:
+      return AddedWithTags{
+          any_added(),
+          {.unique_key = any_tube(random), .cooldown = Seconds{any<std::uint32_t>(random)}}};
     case 4:
       return Flushed{.tube = any_tube(random)};
-    case 0: {
-      Added added;
-      added.id = any<JobId>(random);
-      added.tube = any_tube(random);
-      added.ttr = Seconds{any<std::uint32_t>(random)};
-      added.created = any_time(random);
-      added.body = any_body(random);
-      added.place = any_place(random);
-      added.counters = any_counters(random);
-      return added;
-    }
+    case 0:
+      return any_added();
     case 1: {
       Placed placed;
       placed.id = any<JobId>(random);
@@ -252,7 +282,7 @@ Image& Image::fact(const Fact& fact) {
   header_.version = std::max(header_.version, version_needed(fact));
   bytes_.replace(0, kSegmentHeaderBytes, encode_header(header_));
   ++next_lsn_;
-  if (const auto* added = std::get_if<Added>(&fact)) {
+  if (const Added* added = added_in(fact)) {
     use_ids_below(added->id + 1);
     jobs_.insert(added->id);
   } else if (const auto* removed = std::get_if<Removed>(&fact)) {
@@ -295,21 +325,14 @@ std::string sealed(std::string_view payload, std::uint32_t seed) {
 void Collected::record(std::uint64_t segment, std::uint64_t offset, std::size_t bytes,
                        const Record& record) {
   Entry entry{segment, offset, bytes, record, {}};
-  if (const auto* added = fact_in<Added>(record)) entry.tube = added->tube;
-  if (const auto* paused = fact_in<Paused>(record)) entry.tube = paused->tube;
-  if (const auto* flushed = fact_in<Flushed>(record)) entry.tube = flushed->tube;
+  if (const auto* fact = std::get_if<Fact>(&record)) entry.fact.emplace(*fact);
   entries_.push_back(std::move(entry));
 }
 
 std::vector<Fact> Collected::facts() const {
   std::vector<Fact> facts;
   for (const Entry& entry : entries_) {
-    const auto* fact = std::get_if<Fact>(&entry.record);
-    if (fact == nullptr) continue;
-    facts.push_back(*fact);
-    if (auto* added = std::get_if<Added>(&facts.back())) added->tube = entry.tube;
-    if (auto* paused = std::get_if<Paused>(&facts.back())) paused->tube = entry.tube;
-    if (auto* flushed = std::get_if<Flushed>(&facts.back())) flushed->tube = entry.tube;
+    if (entry.fact) facts.push_back(entry.fact->fact());
   }
   return facts;
 }

@@ -2,12 +2,14 @@
 // finds.
 #pragma once
 
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/owned_fact.h"
 #include "journal/record.h"
 #include "journal/recovery.h"
 #include "journal/segment.h"
@@ -83,7 +85,7 @@ class Collected final : public RecordSink {
     std::uint64_t offset;
     std::size_t bytes;
     Record record;
-    std::string tube;  // the text to which the record's pointer refers
+    std::optional<OwnedFact> fact;  // of the record, with its texts
   };
   void record(std::uint64_t segment, std::uint64_t offset, std::size_t bytes,
               const Record& record) override;

@@ -14,7 +14,7 @@ constexpr std::uint64_t kTubes = 4;
 
 struct IdCollector final : FactSink {
   void fact(const Fact& fact) override {
-    if (const auto* added = std::get_if<Added>(&fact)) ids.push_back(added->id);
+    if (const Added* added = added_in(fact)) ids.push_back(added->id);
   }
   std::vector<JobId> ids;
 };
@@ -50,7 +50,7 @@ void ScriptedLoad::notice(const engine::Notice& notice) {
 
 void ScriptedLoad::advance(Time now) {
   now_ = now;
-  if (one_in(3)) engine_->remove_flushed(*this);
+  if (one_in(3)) engine_->remove_pending(now, *this);
   for (;;) {
     engine_->advance(now, *this);
     if (!engine_->next_deadlines().due(now)) return;
@@ -106,7 +106,7 @@ void ScriptedLoad::step(Time now, const MayPut& may_put) {
       Command{3, &ScriptedLoad::kick_job},     Command{3, &ScriptedLoad::pause},
       Command{4, &ScriptedLoad::choose_tubes}, Command{2, &ScriptedLoad::reconnect},
       Command{1, &ScriptedLoad::flush},        Command{1, &ScriptedLoad::flush_state},
-      Command{1, &ScriptedLoad::truncate},
+      Command{1, &ScriptedLoad::truncate},     Command{8, &ScriptedLoad::put_with_tags},
   };
   now_ = now;
   may_put_ = may_put;
@@ -137,6 +137,28 @@ void ScriptedLoad::put(Client& client) {
   const JobId id = engine_->put(client.session, now_, job, *this);
   jobs_.push_back(id);
   replies_.push_back({.id = id, .body = body});
+}
+
+// One of few keys, so that many are taken.
+void ScriptedLoad::put_with_tags(Client& client) {
+  if (jobs_.size() >= habits_.jobs) return remove(client);
+  const std::string tube = some_tube();
+  const std::string key = "key-" + std::to_string(below(4));
+  const JobTags tags{.unique_key = key, .cooldown = one_in(2) ? some_seconds(6) : Seconds{}};
+  const std::string body = some_body();
+  const Bytes bytes = Bytes::copy_of(body);
+  const std::uint32_t memory = bytes.size() + engine::Engine::tags_memory(tags);
+  if (may_put_ && !may_put_(tube, memory)) return;
+  if (!engine_->claim_memory(memory)) return;
+  const engine::PutRequest job{.priority = some_priority(),
+                               .delay = one_in(4) ? some_seconds(4) : Seconds{},
+                               .ttr = some_seconds(6),
+                               .body = bytes};
+  const auto result = engine_->put_with_tags(now_, tube, job, tags, *this);
+  if (!result) return engine_->return_memory(memory);
+  if (!result->added) return;
+  jobs_.push_back(result->id);
+  replies_.push_back({.id = result->id, .body = body});
 }
 
 void ScriptedLoad::reserve(Client& client) {

@@ -65,6 +65,7 @@ class ScriptedLoad final : public engine::Output {
   std::string some_body();
 
   void put(Client& client);
+  void put_with_tags(Client& client);
   void reserve(Client& client);
   void reserve_job(Client& client);
   void remove(Client& client);

@@ -203,7 +203,7 @@ TEST_CASE("the tube's and the job's lines agree with the state") {
 TEST_CASE("every line of the reference is a line of the reply, in the same order") {
   Talk talk;
   auto client = talk.connect();
-  Talk::exchange(*client, "put 0 0 60 1\r\na\r\n");
+  Talk::exchange(*client, "put 0 0 60 1 idp:k\r\na\r\n");
   const auto keys_of = [&](const std::string& command) {
     std::vector<std::string> keys;
     std::istringstream lines(Talk::exchange(*client, command + "\r\n"));

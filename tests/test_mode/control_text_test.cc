@@ -48,7 +48,11 @@ TEST_CASE("a body that is too long does not hide the next line") {
 
 TEST_CASE("a line without an end is not held") {
   const std::string line(5 * kMostHeld, 'x');
-  check<ControlInput>(line + "\nstats\n", line + "\r\nstats\r\n");
+  // Each piece copies what is held: not every size, as check() does.
+  for (const std::size_t piece : {kMostHeld - 1, kMostHeld, kMostHeld + 1, line.size() + 1}) {
+    CAPTURE(piece);
+    CHECK(filtered<ControlInput>(line + "\nstats\n", piece) == line + "\r\nstats\r\n");
+  }
   ControlInput input;
   std::string out;
   input.take(line + "\r", out);

@@ -28,7 +28,7 @@ class FoldedJobs final : public FactSink {
  public:
   void fact(const Fact& fact) override {
     ++facts_;
-    if (const auto* added = std::get_if<Added>(&fact)) {
+    if (const Added* added = added_in(fact)) {
       const auto [job, is_new] = jobs_.try_emplace(
           added->id, FoldedJob{std::string(added->tube), added->ttr, added->created,
                                std::string(added->body.view()), added->place, added->counters});

@@ -1,0 +1,83 @@
+// Engine: what the tags of puts do [extension: put tags].
+//
+// The tags of a job are in its history (TagRecord), so a job without tags pays nothing for them.
+// The table of unique keys is explained in engine/unique_keys.h.
+#include <utility>
+
+#include "engine/engine.h"
+
+namespace tubed::engine {
+
+JobTags Engine::tags_of(const Job& job) {
+  const TagRecord* tags = job.tags();
+  if (tags == nullptr || tags->unique == nullptr) return {};
+  return {.unique_key = *tags->unique->name, .cooldown = tags->cooldown};
+}
+
+// Precondition: the key is free, and its memory and that of the tags was claimed.
+void Engine::set_tags(Job& job, const JobTags& tags) {
+  job.history().tags = std::make_unique<TagRecord>();
+  job.tags()->unique = unique_keys_.add(job.tube->name, tags.unique_key, job.id);
+  job.tags()->cooldown = tags.cooldown;
+}
+
+// Null: the key is free. A cooldown that has ended ends durably here.
+UniqueKey* Engine::taken_key(Time now, std::string_view tube, std::string_view key, FactSink& out) {
+  UniqueKey* found = unique_keys_.find(tube, key);
+  if (found == nullptr || !found->has_cooldown() || found->until > now) return found;
+  end_key(found, out);
+  return nullptr;
+}
+
+PutResult Engine::duplicate_of(const UniqueKey& key, Priority priority, Output& out) {
+  ++counts_.deduplicated_jobs;
+  PutResult result;
+  result.id = key.id;
+  result.added = false;
+  if (key.has_cooldown()) return result;
+  Job* job = jobs_.find(key.id);
+  result.state = job->state;
+  ++job->tube->metrics->deduplicated_count;
+  if (priority >= job->priority) return result;
+  result.lowered_to = priority;
+  if (job->state == JobState::ready) {
+    detach(job);
+    job->priority = priority;
+    attach_ready(job);
+  } else {
+    job->priority = priority;
+  }
+  emit_resting_place(*job, out);
+  return result;
+}
+
+// The job is about to be removed. A flushed job has no key any more.
+void Engine::free_key(Job& job) {
+  TagRecord* tags = job.tags();
+  if (tags == nullptr || tags->unique == nullptr || job.flushed()) return;
+  forget_key(tags->unique);
+}
+
+// The job is about to be deleted. Null: its key has no cooldown.
+UniqueKey* Engine::begin_cooldown(Time now, Job& job) {
+  TagRecord* tags = job.tags();
+  if (tags->unique == nullptr || tags->cooldown.count == 0 || job.flushed()) return nullptr;
+  unique_keys_.cool_down(tags->unique, now + tags->cooldown);
+  return std::exchange(tags->unique, nullptr);
+}
+
+void Engine::forget_key(UniqueKey* key) {
+  if (!key->has_cooldown() && !key->tube->flushed) jobs_.find(key->id)->tags()->unique = nullptr;
+  memory_.give_back_part(UniqueKeys::cost_of(*key->name));
+  unique_keys_.erase(key);
+}
+
+// The same, durably. The key of a job ends with the facts about that job.
+void Engine::end_key(UniqueKey* key, FactSink& out) {
+  const JobId id = key->id;
+  const bool had_cooldown = key->has_cooldown();
+  forget_key(key);
+  if (had_cooldown) out.fact(Removed{.id = id});
+}
+
+}  // namespace tubed::engine

@@ -1,0 +1,96 @@
+#include "engine/unique_keys.h"
+
+#include <utility>
+
+namespace tubed::engine {
+
+UniqueKey* UniqueKeys::find(std::string_view tube, std::string_view key) {
+  const auto of_tube = tubes_.find(tube);
+  if (of_tube == tubes_.end()) return nullptr;
+  const auto found = of_tube->second->keys.find(key);
+  return found == of_tube->second->keys.end() ? nullptr : &found->second;
+}
+
+UniqueKey* UniqueKeys::add(std::string_view tube, std::string_view key, JobId id) {
+  auto of_tube = tubes_.find(tube);
+  if (of_tube == tubes_.end()) {
+    of_tube = tubes_.try_emplace(std::string(tube), std::make_unique<KeysOfTube>()).first;
+    of_tube->second->tube = tube;
+  }
+  KeysOfTube* const keys = of_tube->second.get();
+  const auto [place, added] = keys->keys.try_emplace(std::string(key));
+  TUBED_ASSERT(added);
+  place->second.id = id;
+  place->second.name = &place->first;
+  place->second.tube = keys;
+  return &place->second;
+}
+
+void UniqueKeys::cool_down(UniqueKey* key, Time until) {
+  key->until = until;
+  cooldowns_.set(true, {until, key->id}, key);
+  by_id_.try_emplace(key->id, key);
+}
+
+void UniqueKeys::erase(UniqueKey* key) {
+  if (key->has_cooldown()) {
+    cooldowns_.erase(key);
+    by_id_.erase(key->id);
+  }
+  KeysOfTube* const tube = key->tube;
+  tube->keys.erase(tube->keys.find(*key->name));
+  if (!tube->keys.empty()) return;
+  if (!tube->flushed) {
+    tubes_.erase(tubes_.find(tube->tube));
+    return;
+  }
+  while (!flushed_.empty() && flushed_.front()->keys.empty()) flushed_.pop_front();
+}
+
+bool UniqueKeys::flush(std::string_view tube) {
+  const auto found = tubes_.find(tube);
+  if (found == tubes_.end()) return false;
+  found->second->flushed = true;
+  flushed_.push_back(std::move(found->second));
+  tubes_.erase(found);
+  return true;
+}
+
+std::size_t UniqueKeys::keys_of_jobs() const {
+  std::size_t count = 0;
+  for (const auto& [name, tube] : tubes_) count += tube->keys.size();
+  for_each_cooldown([&count](const UniqueKey&) { --count; });
+  return count;
+}
+
+std::uint64_t UniqueKeys::memory() const {
+  std::uint64_t bytes = 0;
+  const auto add = [&bytes](const KeysOfTube& tube) {
+    for (const auto& [key, record] : tube.keys) bytes += cost_of(key);
+  };
+  for (const auto& [name, tube] : tubes_) add(*tube);
+  for (const auto& tube : flushed_) add(*tube);
+  return bytes;
+}
+
+void UniqueKeys::check_invariants() const {
+  cooldowns_.check_invariants();
+  std::size_t cooldowns = 0;
+  const auto check = [&](const KeysOfTube& tube, bool flushed) {
+    TUBED_ASSERT(tube.flushed == flushed);
+    for (const auto& [key, record] : tube.keys) {
+      TUBED_ASSERT(record.name == &key && record.tube == &tube);
+      TUBED_ASSERT((of_deleted_job(record.id) == &record) == record.has_cooldown());
+      if (record.has_cooldown()) ++cooldowns;
+    }
+  };
+  for (const auto& [name, tube] : tubes_) {
+    TUBED_ASSERT(!tube->keys.empty() && tube->tube == name);
+    check(*tube, false);
+  }
+  TUBED_ASSERT(flushed_.empty() || !flushed_.front()->keys.empty());
+  for (const auto& tube : flushed_) check(*tube, true);
+  TUBED_ASSERT(cooldowns == cooldowns_.size() && cooldowns == by_id_.size());
+}
+
+}  // namespace tubed::engine

@@ -1,0 +1,111 @@
+// UniqueKeys: the keys of unique jobs, by tube [extension: idp].
+//
+// A key is taken as long as the job that was put with it exists, and for the cooldown of that job
+// after its deletion. The cooldown outlives the tube, so a tube is only a name here.
+//
+// A cooldown is durable under the id of the deleted job: `Remembered` names that id, and `Removed`
+// of it ends the cooldown. So the log finds both jobs and cooldowns by their ids.
+//
+// Flushing a tube frees all its keys at once: they move to a list of flushed keys, whole, where no
+// look-up finds them. Engine::remove_pending() then removes them in slices, and emits `Removed` for
+// each that has a cooldown. It does the same for cooldowns that have ended: no timer waits for
+// that, since a look-up compares the time.
+//
+// Invariant: of the keys of a tube that are not flushed, each belongs to a job of the tube, which
+// refers to it (JobHistory::tags), or has a cooldown. The reference of a flushed job is not valid.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/indexed_heap.h"
+#include "engine/job.h"
+
+namespace tubed::engine {
+
+struct KeysOfTube;
+
+struct UniqueKey {
+  JobId id = 0;  // of the job, or of the deleted job
+  Time until;    // of the cooldown
+  const std::string* name = nullptr;
+  KeysOfTube* tube = nullptr;
+  std::uint32_t heap_index = kNotInHeap;  // while it has a cooldown
+
+  bool has_cooldown() const { return heap_index != kNotInHeap; }
+};
+
+struct KeysOfTube {
+  std::string tube;
+  std::map<std::string, UniqueKey, std::less<>> keys;
+  bool flushed = false;
+};
+
+class UniqueKeys {
+ public:
+  // The bytes that a key counts as, until it is free: its record, and that of its cooldown.
+  static std::uint32_t cost_of(std::string_view key) {
+    return kBytesPerKey + static_cast<std::uint32_t>(key.size());
+  }
+
+  // Null: no job and no cooldown has the key. O(log tubes + log keys of the tube).
+  UniqueKey* find(std::string_view tube, std::string_view key);
+  // Adds a key that belongs to the job. Precondition: find() gives null. The same cost.
+  UniqueKey* add(std::string_view tube, std::string_view key, JobId id);
+  // The key has a cooldown, or another. O(log cooldowns).
+  void cool_down(UniqueKey* key, Time until);
+  // Frees a key, which may be flushed. O(log tubes + log keys + log cooldowns).
+  void erase(UniqueKey* key);
+  // The key whose cooldown is durable under this id, or null. It may be flushed. O(1).
+  UniqueKey* of_deleted_job(JobId id) const {
+    const auto found = by_id_.find(id);
+    return found == by_id_.end() ? nullptr : found->second;
+  }
+
+  // The end of the cooldown that ends first. kNever: no key has a cooldown. O(1).
+  Time next_end() const { return cooldowns_.empty() ? kNever : cooldowns_.top_key().deadline; }
+  // The key with that cooldown. Precondition: a key has a cooldown.
+  UniqueKey* next_to_end() const { return cooldowns_.top(); }
+
+  // Flushes all keys of the tube. False: it has none. O(log tubes).
+  bool flush(std::string_view tube);
+  // A flushed key, or null. O(1).
+  UniqueKey* next_flushed() const {
+    return flushed_.empty() ? nullptr : &flushed_.front()->keys.begin()->second;
+  }
+
+  // Calls visit(const UniqueKey&) for each cooldown that is not flushed, by tube and key. O(keys).
+  template <class Visit>
+  void for_each_cooldown(Visit visit) const;
+  // The keys of jobs that are not flushed. O(keys). For tests.
+  std::size_t keys_of_jobs() const;
+  // The bytes that all keys count as. O(keys). For tests.
+  std::uint64_t memory() const;
+  void check_invariants() const;
+
+ private:
+  // Measured with a key of 15 characters or less; a longer key has its text beside the record.
+  static constexpr std::uint32_t kBytesPerKey = 176;
+
+  std::map<std::string, std::unique_ptr<KeysOfTube>, std::less<>> tubes_;  // none is empty
+  std::deque<std::unique_ptr<KeysOfTube>> flushed_;                        // the first is not empty
+  std::unordered_map<JobId, UniqueKey*> by_id_;                            // with a cooldown
+  IndexedHeap<UniqueKey, DeadlineKey, &UniqueKey::heap_index> cooldowns_;
+};
+
+template <class Visit>
+void UniqueKeys::for_each_cooldown(Visit visit) const {
+  for (const auto& [name, tube] : tubes_) {
+    for (const auto& [key, record] : tube->keys) {
+      if (record.has_cooldown()) visit(record);
+    }
+  }
+}
+
+}  // namespace tubed::engine
