@@ -5,7 +5,7 @@
 _tubectl_options() {
   case $1 in
     '') echo '-V -v --version -h --help -s --server --max-reply' ;;
-    'put') echo '-h --help -s --server --max-reply -t --tube -p --priority -d --delay --ttr -f --file -l --lines --ids --json' ;;
+    'put') echo '-h --help -s --server --max-reply -t --tube -p --priority -d --delay --ttr -u --unique -f --file -l --lines --ids --json' ;;
     'reserve') echo '-h --help -s --server --max-reply -t --tube --timeout -n --count --delete --release --bury -p --priority -d --delay --json --raw' ;;
     'work') echo '-h --help -s --server --max-reply -t --tube -j --parallel --on-failure --retries --retry-delay --max-delay --bury-codes --max-run --kill-after --count --exit-when-idle --wait -v --verbose -q --quiet --json' ;;
     'delete') echo '-h --help -s --server --max-reply --json' ;;
@@ -45,6 +45,8 @@ _tubectl_takes() {
       'put -d' | \
       'put --delay' | \
       'put --ttr' | \
+      'put -u' | \
+      'put --unique' | \
       'put 1' | \
       'reserve -s' | \
       'reserve --server' | \

@@ -92,9 +92,10 @@ Result<std::optional<Reply>> Connection::parse() {
 }
 
 void append_put(const NewJob& job, std::string& commands) {
-  fmt::format_to(std::back_inserter(commands), "put {} {} {} {}\r\n", job.priority,
-                 job.delay_seconds, job.ttr_seconds, job.body.size());
-  commands.append(job.body).append("\r\n");
+  fmt::format_to(std::back_inserter(commands), "put {} {} {} {}", job.priority, job.delay_seconds,
+                 job.ttr_seconds, job.body.size());
+  if (!job.tags.empty()) commands.append(" ").append(job.tags);
+  commands.append("\r\n").append(job.body).append("\r\n");
 }
 
 }  // namespace tubed::client

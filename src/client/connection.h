@@ -62,6 +62,7 @@ struct NewJob {
   std::uint32_t priority = 0;
   std::uint64_t delay_seconds = 0;
   std::uint64_t ttr_seconds = 60;
+  std::string_view tags = {};  // "idp:key:300", for a server that knows them; empty: none
   std::string_view body;
 };
 // Appends the whole command, body and line ends included.

@@ -507,17 +507,22 @@ Slices Engine::slices(std::string_view name, JobState state, std::uint64_t bound
           .left = std::min<std::uint64_t>(bound, tube->count_of(state))};
 }
 
-void Engine::add_job(Time now, const Added& added, Output& out) {
+void Engine::add_job(Time now, const Added& added, const JobTags& tags, Output& out) {
   TUBED_ASSERT(added.id >= jobs_.next_id());
   Added placed = added;
   placed.place.bury_order = next_bury_order_;
   replay_added(now, placed);
   Job* job = jobs_.find(added.id);
   memory_.give_back(job->body.size());  // claimed by the caller and by the replay
+  if (tags.any() && taken_key(now, added.tube, tags.unique_key, out) == nullptr) {
+    set_tags(*job, tags);
+  } else {
+    memory_.give_back_part(tags_memory(tags));
+  }
   ++job->tube->total_jobs;
   ++job->tube->metrics->put_count;
   ++counts_.total_jobs;
-  emit_added(*job, out);
+  describe(now, added.id, out);
   serve_queue_.push(job->tube);
   serve_waiting(now, out);
 }

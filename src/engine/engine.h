@@ -179,9 +179,10 @@ class Engine {
     return tubes_.size() < limits_.tubes || tubes_.find(tube) != nullptr;
   }
   // Adds a job as a fact describes it, in a tube that is created beyond the limit if necessary. A
-  // buried job is the last of its tube. Precondition: no job has had an id as high, and the caller
-  // has claimed its memory. O(log n).
-  void add_job(Time now, const Added& added, Output& out);
+  // buried job is the last of its tube. A job whose unique key is taken is added without it.
+  // Precondition: no job has had an id as high, and the caller has claimed the memory of the body
+  // and the tags. O(log n).
+  void add_job(Time now, const Added& added, const JobTags& tags, Output& out);
   // Asks for a job (engine/serve_queue.h). No value: the session waits, and a notice answers it
   // later. Precondition: the session is not waiting. O(watched) for a short watch list or if it has
   // to wait, else O(watched tubes that have ready jobs). [protocol: reserve, reserve-with-timeout]

@@ -59,6 +59,13 @@ Result<void> read_names(const Json& object, JobRecord& job) {
     if (!named) return Error{"its \"state\" is not ready, delayed, buried or reserved"};
     job.state = *named;
   }
+  if (const Json* const tags = object.find("tags")) {
+    JobTags values;
+    if (tags->text() == nullptr || !protocol::parse_tags(*tags->text(), values)) {
+      return Error{"its \"tags\" are not those of a put"};
+    }
+    job.tags = *tags->text();
+  }
   return {};
 }
 
@@ -82,6 +89,7 @@ Json as_json(const JobRecord& job) {
               {"releases", job.releases},
               {"buries", job.buries},
               {"kicks", job.kicks}};
+  if (!job.tags.empty()) object["tags"] = job.tags;
   set_body(object, job.body);
   return object;
 }

@@ -34,13 +34,15 @@ struct JobRecord {
   std::uint64_t releases = 0;
   std::uint64_t buries = 0;
   std::uint64_t kicks = 0;
+  std::string tags;  // as a put has them, "idp:key:300"; empty: none
   std::string body;
 };
 
 // Nothing: there is no such state. "ready", as stats-job has it.
 std::optional<JobState> state_named(std::string_view name);
 
-// One object: id, tube, state, priority, delay, ttr, age, the counters, and the body last.
+// One object: id, tube, state, priority, delay, ttr, age, the counters, tags if the job has any,
+// and the body last.
 Json as_json(const JobRecord& job);
 
 // Reads such an object. Only the body must be there; else the job is as JobRecord has it. Keys that

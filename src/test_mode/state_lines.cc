@@ -74,6 +74,7 @@ Json job_line(const engine::Engine& engine, Time now, JobId id) {
                 .releases = info.counters.releases,
                 .buries = info.counters.buries,
                 .kicks = info.counters.kicks,
+                .tags = info.tags.any() ? text_of(info.tags).substr(1) : "",
                 .body = std::string(engine.peek(id)->body.view())};
   Json line = json::as_json(job);
   if (const auto holder = engine.holder_of(id)) line["holder"] = connection_name(*holder);
@@ -154,15 +155,19 @@ Result<Loaded> read(std::string_view lines, const Limits& limits) {
   return loaded;
 }
 
+JobTags tags_of(const JobRecord& job) {
+  return protocol::tags_of({job.tags});
+}
+
+std::uint32_t memory_of(const JobRecord& job) {
+  return static_cast<std::uint32_t>(job.body.size()) + engine::Engine::tags_memory(tags_of(job));
+}
+
 // Claims the memory of all jobs, or of none.
 bool claim_all(const Loaded& loaded, engine::Engine& engine) {
   for (std::size_t i = 0; i < loaded.jobs.size(); ++i) {
-    if (engine.claim_memory(static_cast<std::uint32_t>(loaded.jobs[i].record.body.size()))) {
-      continue;
-    }
-    while (i-- > 0) {
-      engine.return_memory(static_cast<std::uint32_t>(loaded.jobs[i].record.body.size()));
-    }
+    if (engine.claim_memory(memory_of(loaded.jobs[i].record))) continue;
+    while (i-- > 0) engine.return_memory(memory_of(loaded.jobs[i].record));
     return false;
   }
   return true;
@@ -197,7 +202,7 @@ void add(const LoadedJob& job, commands::Service& service) {
                                          .releases = narrow(record.releases),
                                          .buries = narrow(record.buries),
                                          .kicks = narrow(record.kicks)}},
-                           service);
+                           tags_of(record), service);
 }
 
 // False: there is no such tube.

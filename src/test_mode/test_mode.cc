@@ -67,6 +67,7 @@ void TestMode::recovered() {
   EachFact learn([this](const Fact& fact) {
     const Added* added = added_in(fact);
     if (added != nullptr) learn_timeouts(added->id, added->counters.timeouts);
+    if (const auto* key = std::get_if<Remembered>(&fact)) cooldowns_.insert(key->id);
   });
   service_.engine().visit_durable(service_.now(), learn);
 }
@@ -206,6 +207,7 @@ void TestMode::replace_queue(Time now, const Snapshot* snapshot) {
   events_.clear();
   faults_.clear();
   timeouts_.clear();
+  cooldowns_.clear();
   awaiting_.clear();
   clock_.set(now, service_.tick_time());
   service_.replace_queue(now, [&](engine::Engine& engine) {
@@ -243,6 +245,7 @@ void TestMode::fact(const Fact& fact) {
                         [&](const Placed& place) { placed(place); },
                         [&](const Removed& removed) {
                           timeouts_.erase(removed.id);
+                          if (cooldowns_.erase(removed.id) > 0) return;
                           add_event(Event::erase, fmt::format("{}", removed.id));
                         },
                         [&](const Paused& paused) {
@@ -250,7 +253,7 @@ void TestMode::fact(const Fact& fact) {
                                     fmt::format("{} {}", paused.tube, paused.duration.count));
                         },
                         [&](const Flushed& flushed) { add_event(Event::flush, flushed.tube); },
-                        [](const Remembered&) {}},
+                        [&](const Remembered& key) { cooldowns_.insert(key.id); }},
              fact);
 }
 

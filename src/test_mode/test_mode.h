@@ -21,6 +21,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/result.h"
@@ -122,6 +123,7 @@ class TestMode final : public commands::TestHooks {
   std::vector<Awaiting> awaiting_;
   // Timeouts of the jobs that have any, to tell the end of a TTR from the end of a connection.
   std::unordered_map<JobId, std::uint32_t> timeouts_;
+  std::unordered_set<JobId> cooldowns_;         // of deleted jobs: `Removed` of one deletes no job
   const commands::Command* running_ = nullptr;  // the row of the command table that runs now
   std::function<void()> end_drain_;
 };

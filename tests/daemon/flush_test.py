@@ -57,6 +57,29 @@ class Flush(DaemonTest):
                             "--journal-sync", "50ms")
         self.measure(daemon, self.fill(daemon))
 
+    def test_unique_keys_survive_a_restart(self):
+        journal = self.journal()
+        daemon = self.start("-b", journal)
+        client = self.connect(daemon)
+        tags = {"live": "idp:live", "cooling": "idp:cooling:1000", "flushed": "idp:flushed:1000"}
+        for key, tag in tags.items():
+            tube = "flushed" if key == "flushed" else "work"
+            client.send(b"put-in-tube %s 0 0 60 1 %s\r\nx\r\n" % (tube.encode(), tag.encode()))
+            client.line()
+        for job in (2, 3):
+            self.assertEqual(client.ask(f"delete {job}"), "DELETED")
+        self.assertEqual(client.ask("flush-tube flushed"), "FLUSHED 0")
+        daemon.expected_code = -9
+        daemon.kill()
+        client = self.connect(self.start("-b", journal))
+
+        def put(key, tube):
+            client.send(b"put-in-tube %s 0 0 60 1 %s\r\ny\r\n" % (tube, tags[key].encode()))
+            return client.line()
+        self.assertEqual(put("live", b"work"), "INSERTED 1 READY")
+        self.assertEqual(put("cooling", b"work"), "INSERTED 2 DELETED")
+        self.assertEqual(put("flushed", b"flushed").count(" "), 1)
+
     def test_what_a_crash_has_left_is_removed_after_the_restart(self):
         journal = self.journal()
         jobs = 50_000

@@ -321,6 +321,32 @@ class StateTest(unittest.TestCase):
             self.assertIn("pause-time-left: 490\n", server.block("stats-tube mails"))
             self.assertEqual(server.say("put 0 0 60 1\nx"), "INSERTED 4")
 
+    def test_unique_jobs_are_dumped_and_loaded(self):
+        with TestServer() as server:
+            self.assertEqual(server.say("put 0 0 60 1 idp:k:100\nx"), "INSERTED 1")
+            self.assertEqual(server.say("put 0 0 60 1 idp:l:100\nx"), "INSERTED 2")
+            self.assertEqual(server.say("delete 2"), "DELETED")
+            dump = server.block("test-dump")
+            jobs = [json.loads(line) for line in dump.splitlines() if '"state"' in line]
+            self.assertEqual([job["tags"] for job in jobs], ["idp:k:100"])
+            server.say("test-snapshot before")
+            server.say("test-reset")
+            self.assertEqual(server.say("put 0 0 60 1 idp:k\nx"), "INSERTED 1")
+            # A job whose key is taken is loaded without it.
+            server.send(b"test-load %d\n%s\n" % (len(dump.encode()), dump.encode()))
+            self.assertEqual(server.line(), "LOADED 1")
+            self.assertNotIn("idempotency-key", server.block("stats-job 2"))
+            server.say("test-reset")
+            server.send(b"test-load %d\n%s\n" % (len(dump.encode()), dump.encode()))
+            self.assertEqual(server.line(), "LOADED 1")
+            self.assertEqual(server.say("put 0 0 60 1 idp:k\nx"), "INSERTED 1 READY")
+            self.assertEqual(server.say("test-restore before"), "RESTORED 1")
+            self.assertEqual(server.say("put 0 0 60 1 idp:l\nx"), "INSERTED 2 DELETED")
+            # The end of a cooldown is no event.
+            server.say("test-advance 200")
+            self.assertEqual(server.say("put 0 0 60 1 idp:l\nx"), "INSERTED 3")
+            self.assertEqual(server.block("test-events").splitlines()[1:], ["- 1 put 3 default"])
+
     def test_nothing_is_loaded_from_a_malformed_file(self):
         with TestServer() as server:
             for text in (b'{"body":"a"}\n{"body":1}', b"no", b'{"tube":"a b","body":"x"}',

@@ -298,7 +298,7 @@ TEST_CASE("a job that is added as a fact describes it emits Added, and is given 
                           .body = Bytes::copy_of("x"),
                           .place = place,
                           .counters = {.kicks = 2}},
-                         world.output);
+                         {}, world.output);
     world.engine.check_invariants();
   };
   world.facts();

@@ -251,6 +251,7 @@ class ClearTest(JobTest):
     def test_a_tube_that_the_server_refuses(self):
         stats = b"---\nname: work\ncurrent-jobs-ready: 2\n"
         server = ScriptedServer([b"OK 4\r\n---\n\r\n", b"OK %d\r\n%s\r\n" % (len(stats), stats),
+                                 b"UNKNOWN_COMMAND\r\n",
                                  b"OUT_OF_MEMORY\r\n", b"OK 4\r\n---\n\r\n", b"NOT_FOUND\r\n"])
         try:
             self.assertEqual(self.run_tubectl(server.address, "clear", "--yes", "work"),
@@ -258,7 +259,7 @@ class ClearTest(JobTest):
                               "tubectl: clear: the server has no room (OUT_OF_MEMORY)\n"))
         finally:
             server.close()
-        self.assertEqual(server.commands[2:], ["list-tubes-watched", "stats", "stats-tube work"])
+        self.assertEqual(server.commands[3:], ["list-tubes-watched", "stats", "stats-tube work"])
 
 
 if __name__ == "__main__":

@@ -45,6 +45,32 @@ class ImportTest(TransferTest):
             self.assertEqual({job[1:3] for job in jobs}, {(3, 9)})
             self.assertEqual(jobs[1][3], Left(LONG))
 
+    def test_tags(self):
+        """From one tubed to another, to a server that knows none, and where the key is taken."""
+        server = self.tubed()
+        self.tubectl(server, "put", "-t", "t", "--unique", "k:300", "a")
+        self.tubectl(server, "put", "-t", "t", "b")
+        exported = self.tubectl(server, "export").encode()
+        self.assertEqual([record.get("tags") for record in self.records(exported.decode())],
+                         ["idp:k:300", None])
+        other = self.tubed()
+        self.assertEqual(self.imported(other, exported), "imported 2 ready\n")
+        self.assertEqual(self.tubectl_json(other, "put", "-t", "t", "--unique", "k", "c"),
+                         {"id": 1, "exists": "ready"})
+        self.assertEqual(self.refused(FAILURE, other, "import", stdin=exported),
+                         "tubectl: line 1: job 1 has its unique key (INSERTED 1 READY); before it 0 "
+                         "jobs were imported\n")
+        self.assertEqual(self.counts(other, "t"), (2, 0, 0, 0))
+        old = self.beanstalkd()
+        self.assertEqual(self.run_tubectl(old, "import", stdin=exported),
+                         (DONE, "imported 2 ready\n", "tubectl: the server knows no tags: the jobs "
+                                                      "are put without them\n"))
+        self.assertEqual([job[4] for job in self.jobs(old, 2)["t"]], [b"a", b"b"])
+        text = line(body="x", tags="idp:") + line(body="y")
+        self.assertEqual(self.refused(BAD_INPUT, server, "import", stdin=text),
+                         "tubectl: line 1: its \"tags\" are not those of a put; before it 0 jobs "
+                         "were imported (--skip 1 passes over it)\n")
+
     def test_a_file_a_tube_of_its_own_and_skipped_lines(self):
         for server in self.servers():
             path = self.directory / "jobs.jsonl"

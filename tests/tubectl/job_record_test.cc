@@ -64,6 +64,22 @@ TEST_CASE("a body is enough, and keys that nobody knows are passed over") {
   CHECK(job.ttr_seconds == 60);
 }
 
+TEST_CASE("tags come before the body, and are not there without any") {
+  JobRecord job;
+  job.tags = "idp:k:300";
+  job.body = "x";
+  const std::string line = to_line(as_json(job));
+  CHECK(line.ends_with(R"("kicks":0,"tags":"idp:k:300","body":"x"})"));
+  CHECK(read_record(line).value().tags == job.tags);
+  job.tags.clear();
+  CHECK(to_line(as_json(job)).find("tags") == std::string::npos);
+  for (const char* const tags : {"\"\"", "\"idp:\"", "\"idp:k idp:l\"", "[]", "7"}) {
+    CAPTURE(tags);
+    CHECK(error_of(std::string(R"({"body":"","tags":)") + tags + "}") ==
+          "its \"tags\" are not those of a put");
+  }
+}
+
 TEST_CASE("what is wrong with a line is said") {
   for (const char* const line : {"", "{", "[]", "1", "\"x\"", "{} {}", "{\"body\":\"\xff\"}"}) {
     CAPTURE(line);

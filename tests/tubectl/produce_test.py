@@ -61,6 +61,33 @@ class Put(TubectlTest):
             _, stats = self.job(server, 2, tube="mail")
             self.assertEqual((stats["pri"], stats["delay"]), (8, 91))
 
+    def test_a_unique_job(self):
+        server = self.tubed()
+        unique = ("put", "-t", "mail", "-p", 7, "--unique", "user/42:60")
+        self.assertEqual(self.tubectl(server, *unique, "x"), "1\n")
+        _, stats = self.job(server, 1, tube="mail")
+        self.assertEqual((stats["idempotency-key"], stats["idempotency-ttl"]), ('"user/42"', 60))
+        self.assertEqual(self.run_tubectl(server, *unique, "y"),
+                         (DONE, "1\n", "tubectl: job 1 has the key, and is ready: no job was added\n"))
+        self.assertEqual(self.tubectl_json(server, *unique, "y"), {"id": 1, "exists": "ready"})
+        self.assertEqual(self.client(server).ask("delete 1"), "DELETED")
+        self.assertEqual(self.tubectl_json(server, *unique, "y"), {"id": 1, "exists": "deleted"})
+        self.assertEqual(self.tubectl_json(server, "put", "--unique", "user/42:60", "y"), {"id": 2})
+
+    def test_unique_jobs_that_cannot_be(self):
+        server = self.tubed()
+        for key in ("-k", "k:", "k:x", "k:1:2", "a b", "k" * 201):
+            self.assertEqual(
+                self.refused(USAGE, server, "put", f"--unique={key}", "x"),
+                "tubectl: --unique takes a key, or a key, a colon and seconds\n")
+        self.refused(USAGE, server, "put", "--unique", "k", "--lines")
+        # A server that knows no tags would run the body as a command.
+        old = self.beanstalkd()
+        self.tubectl(old, "put", "x")
+        self.assertEqual(self.refused(FAILURE, old, "put", "--unique", "k", "delete 1"),
+                         "tubectl: put: the server does not know --unique\n")
+        self.assertEqual(self.bodies(old, 1), [b"x"])
+
     def test_standard_input_and_a_file_are_one_job_with_all_bytes(self):
         for server in self.servers():
             path = self.directory / "body"

@@ -3,9 +3,10 @@
 // The counts of the tubes are read first: they are shown in the question, bound the work, and give
 // the progress bar its total. Then the jobs are deleted by one of two methods. clear_all() lets a
 // JobSource find the jobs of each tube and state in batches, which costs about two commands per
-// job. clear_old() needs the age of each job, which only stats-job reports, so it scans all ids
-// once for all tubes. A job that a worker reserves meanwhile is not deleted: the server refuses to
-// delete it.
+// job. A server that has flush-tube deletes them itself (flush_all). clear_old() needs the age of
+// each job, which only stats-job reports, so it scans all ids once for all tubes. A job that a
+// worker reserves meanwhile is not deleted: the server refuses to delete it.
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -14,6 +15,7 @@
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
+#include "tubectl/jobs/capabilities.h"
 #include "tubectl/jobs/counts.h"
 #include "tubectl/jobs/source.h"
 #include "tubectl/terminal.h"
@@ -28,6 +30,9 @@ examples:
   tubectl clear --yes work
   tubectl clear --yes --state buried work mail
   tubectl clear --yes --state buried --older-than 7d work)";
+
+// So that the reply comes soon and the progress is shown.
+constexpr std::uint64_t kFlushedAtOnce = 100'000;
 
 struct ClearOptions {
   Server server;
@@ -81,6 +86,8 @@ class Clear {
 
   // At most as many jobs as at the start, so that it ends while other clients put jobs.
   Result<int> clear_all(const std::vector<TubeCounts>& tubes) {
+    const auto known = TRY(Capabilities::of(connection_));
+    if (known.has("flush-tube:state")) return flush_all(tubes);
     for (const TubeCounts& tube : tubes) {
       for (const JobState state : kFreeStates) {
         std::uint64_t left = options_.states.of(FreeCounts(tube))[state];
@@ -92,6 +99,26 @@ class Clear {
           left -= jobs.size();
         }
         if (!source.refusal().line.empty()) return refused("clear", source.refusal());
+      }
+    }
+    return 0;
+  }
+
+  // The same, by the server.
+  Result<int> flush_all(const std::vector<TubeCounts>& tubes) {
+    for (const TubeCounts& tube : tubes) {
+      for (const JobState state : kFreeStates) {
+        std::uint64_t left = options_.states.of(FreeCounts(tube))[state];
+        while (left > 0) {
+          const std::uint64_t bound = std::min(left, kFlushedAtOnce);
+          const auto reply = TRY(connection_.ask(
+              fmt::format("flush-tube {} {} {}", tube.name, name_of(state), bound)));
+          if (!reply.is("FLUSHED")) return refused("clear", reply);
+          deleted_[tube.name][state] += reply.number();
+          done_ += reply.number();
+          progress_->show(done_);
+          left -= bound;
+        }
       }
     }
     return 0;

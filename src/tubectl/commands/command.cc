@@ -46,6 +46,9 @@ int fail(int code, const std::string& reason) {
 
 std::string meaning_of(const client::Reply& answer, std::string_view not_found) {
   if (answer.is(word::kNotFound)) return fmt::format("{} ({})", not_found, answer.line);
+  if (answer.is("INSERTED")) {
+    return fmt::format("job {} has its unique key ({})", answer.number(), answer.line);
+  }
   const auto meaning = std::ranges::find(kMeanings, answer.word(),
                                          &std::pair<std::string_view, std::string_view>::first);
   return meaning == kMeanings.end() ? fmt::format("the server answered \"{}\"", answer.line)

@@ -13,15 +13,19 @@
 //    sees each result before it types the next line.
 // 4. The first refused line ends the input. The lines that were already sent after it cannot be
 //    taken back, so the report counts them separately.
+#include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "client/pipeline.h"
+#include "protocol/arguments.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/files.h"
+#include "tubectl/jobs/capabilities.h"
 #include "tubectl/jobs/counts.h"
 #include "tubectl/jobs/ids.h"
 #include "tubectl/jobs/record.h"
@@ -39,6 +43,7 @@ struct PutOptions {
   std::optional<Priority> priority;
   std::uint32_t delay = 0;
   std::uint32_t ttr = kUsualTtrSeconds;
+  std::optional<std::string> unique;
   bool lines = false;
   bool ids = false;
   bool json = false;
@@ -47,8 +52,11 @@ struct PutOptions {
     return {.priority = priority.value_or(kUsualPriority),
             .delay_seconds = delay,
             .ttr_seconds = ttr,
+            .tags = tags,
             .body = of_body};
   }
+
+  std::string tags;  // made of the options above
 };
 
 std::string too_large(std::uint64_t largest) {
@@ -193,16 +201,45 @@ Result<int> put_lines(const PutOptions& options) {
   });
 }
 
-// Prints the id of the new job.
+// 0: the server knows what the job needs. A server that does not know tags would run the body as
+// commands.
+Result<int> check_tags(const PutOptions& options, client::Connection& connection) {
+  if (options.tags.empty()) return 0;
+  const auto known = TRY(Capabilities::of(connection));
+  if (known.has("put:idp")) return 0;
+  return fail(kExitFailure, "put: the server does not know --unique");
+}
+
+// Of a job that was not added, because its key is taken: the state of the job that has the key.
+std::string existing_state(const client::Reply& answer) {
+  std::string_view rest = answer.line;
+  for (int word = 0; word < 2; ++word) {
+    rest.remove_prefix(std::min(rest.find(' '), rest.size() - 1) + 1);
+  }
+  std::string state(rest.substr(0, rest.find(' ')));
+  for (char& letter : state) letter = static_cast<char>(std::tolower(letter));
+  return std::count(answer.line.begin(), answer.line.end(), ' ') < 2 ? "" : state;
+}
+
+// Prints the id of the new job, or of the job that has its key.
 Result<int> put_one(const PutOptions& options, std::string_view body) {
   return put_into_tube(options, [&](client::Connection& connection) -> Result<int> {
+    if (const auto checked = check_tags(options, connection); !checked || *checked != 0) {
+      return checked;
+    }
     std::string command;
     client::append_put(options.job(body), command);
     TRY(connection.send(command));
     const auto answer = TRY(connection.receive());
     if (!answer.is("INSERTED")) return refused("put", answer);
     const std::uint64_t id = answer.number();
-    return print(options.json ? to_line({{"id", id}}) + "\n" : fmt::format("{}\n", id));
+    const std::string state = existing_state(answer);
+    if (!options.json && !state.empty()) {
+      fail(0, fmt::format("job {} has the key, and is {}: no job was added", id, state));
+    }
+    Json object{{"id", id}};
+    if (!state.empty()) object["exists"] = state;
+    return print(options.json ? to_line(object) + "\n" : fmt::format("{}\n", id));
   });
 }
 
@@ -235,8 +272,16 @@ Result<int> put_whole(const PutOptions& options) {
   return put_one(options, body);
 }
 
-Result<int> run_put(const PutOptions& options) {
+Result<int> run_put(const PutOptions& given) {
+  PutOptions options = given;
   if (options.ids && !options.lines) return fail(kExitUsage, "--ids is only for --lines");
+  if (options.unique) {
+    options.tags = "idp:" + *options.unique;
+    JobTags tags;
+    if (!protocol::parse_tags(options.tags, tags)) {
+      return fail(kExitUsage, "--unique takes a key, or a key, a colon and seconds");
+    }
+  }
   if (options.lines) return put_lines(options);
   return options.body && *options.body != "-" ? put_one(options, *options.body)
                                               : put_whole(options);
@@ -251,6 +296,7 @@ examples:
   tubectl put hello
   tubectl put --tube mail --delay 60 --ttr 5m hello
   date | tubectl put --tube mail
+  tubectl put --tube report --unique daily:3600 'the report of the day'
   tubectl put --tube mail --lines --file jobs.txt)";
 
 constexpr std::array kPutOptions{
@@ -270,6 +316,11 @@ constexpr std::array kPutOptions{
                               .type = seconds(),
                               .help = "How long a client may hold it",
                               .shows_default = true}),
+    option<&PutOptions::unique>(
+        {.names = "-u,--unique",
+         .type = text("KEY[:SECONDS]"),
+         .help = "Not if a job of the tube has this key, or had it so many seconds ago",
+         .excludes = {"--lines"}}),
     option<&PutOptions::file>({.names = "-f,--file",
                                .type = kFile,
                                .help = "The job is this file; with --lines, its lines are",

@@ -8,6 +8,7 @@
 // Jobs ordered by tube need the fewest commands, but any order is correct.
 #include "tubectl/jobs/putter.h"
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -17,7 +18,9 @@
 
 #include "client/pipeline.h"
 #include "protocol/reply.h"
+#include "tubectl/jobs/capabilities.h"
 #include "tubectl/jobs/source.h"
+#include "tubectl/terminal.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -34,12 +37,18 @@ bool is_refused(const PutResult& result) {
   return result.id == 0 && !result.refusal.line.empty();
 }
 
+// INSERTED 1 READY: job 1 has the unique key.
+bool names_another(const client::Reply& inserted) {
+  return std::ranges::count(inserted.line, ' ') > 1;
+}
+
 // A view of the record: the body is not copied.
-client::NewJob new_job(const JobRecord& job) {
+client::NewJob new_job(const JobRecord& job, bool with_tags) {
   const bool buried = job.state == JobState::buried;
   return {.priority = job.priority,
           .delay_seconds = buried ? kParkedSeconds : job.delay_seconds,
           .ttr_seconds = job.ttr_seconds,
+          .tags = with_tags ? std::string_view(job.tags) : std::string_view(),
           .body = job.body};
 }
 
@@ -47,11 +56,22 @@ client::NewJob new_job(const JobRecord& job) {
 
 Result<std::vector<PutResult>> JobPutter::put(std::span<const JobRecord> jobs) {
   std::vector<PutResult> results(jobs.size());
+  TRY(learn_tags(jobs));
   TRY(keep_tubes(jobs, results));
   TRY(put_all(jobs, results));
   TRY(bury(jobs, results));
   TRY(take_back(results));
   return results;
+}
+
+// A server that does not know tags would run the body as commands.
+Result<void> JobPutter::learn_tags(std::span<const JobRecord> jobs) {
+  const auto has_tags = [](const JobRecord& job) { return !job.tags.empty(); };
+  if (knows_tags_ || std::ranges::none_of(jobs, has_tags)) return {};
+  const auto known = TRY(Capabilities::of(connection_));
+  knows_tags_ = known.has("put:idp");
+  if (!*knows_tags_) fail(0, "the server knows no tags: the jobs are put without them");
+  return {};
 }
 
 // After a refused use, the next put would go to another tube. So the tubes are watched first, which
@@ -117,7 +137,7 @@ Result<void> JobPutter::put_all(std::span<const JobRecord> jobs, std::vector<Put
       commands.append("use ").append(used_).append("\r\n");
       sent.emplace_back();
     } else {
-      client::append_put(new_job(jobs[next]), commands);
+      client::append_put(new_job(jobs[next], knows_tags_.value_or(false)), commands);
       sent.emplace_back(next++);
     }
     return true;
@@ -129,10 +149,11 @@ Result<void> JobPutter::put_all(std::span<const JobRecord> jobs, std::vector<Put
       return {};
     }
     // BURIED: it had no room in the queue. The job has an id, and must not stay in that state.
-    if (answer.is("INSERTED") || answer.is(word::kBuried)) results[*job].id = answer.number();
+    const bool inserted = answer.is("INSERTED") && !names_another(answer);
+    if (inserted || answer.is(word::kBuried)) results[*job].id = answer.number();
     if (use_refused) {
       results[*job].refusal = *use_refused;
-    } else if (!answer.is("INSERTED")) {
+    } else if (!inserted) {
       results[*job].refusal = std::move(answer);
     }
     return {};

@@ -1,10 +1,14 @@
 // JobPutter: puts jobs into their tubes, in their state, many at a time.
 //
+// The tags of a job are put if the server knows them; else they are left out, with a warning. A job
+// whose unique key another job has is refused.
+//
 // A buried job is put with a long delay, then reserved by its id and buried: no worker can get it
 // in between. A reserved one becomes ready. The client watches the tubes that are put into, so that
 // they stay there until the last put; it never reserves from them.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -34,6 +38,7 @@ class JobPutter {
   Result<std::vector<PutResult>> put(std::span<const JobRecord> jobs);
 
  private:
+  Result<void> learn_tags(std::span<const JobRecord> jobs);
   Result<void> keep_tubes(std::span<const JobRecord> jobs, std::vector<PutResult>& results);
   Result<void> watch_or_ignore(std::string_view command, const std::set<std::string>& tubes,
                                std::vector<client::Reply>& answers);
@@ -43,7 +48,8 @@ class JobPutter {
 
   client::Connection& connection_;
   std::string used_{kDefaultTube};
-  std::set<std::string> kept_;  // watched, but for the tube default
+  std::optional<bool> knows_tags_;  // of the server; nothing: it was not asked
+  std::set<std::string> kept_;      // watched, but for the tube default
 };
 
 }  // namespace tubed::tubectl

@@ -34,6 +34,10 @@ std::optional<JobRecord> record_of(const client::StatsBlock& stats) {
   job.releases = stats.count("releases");
   job.buries = stats.count("buries");
   job.kicks = stats.count("kicks");
+  if (const auto key = stats.text("idempotency-key")) {
+    const JobTags tags{.unique_key = *key, .cooldown = {narrow(stats.count("idempotency-ttl"))}};
+    job.tags = text_of(tags).substr(1);
+  }
   return job;
 }
 
