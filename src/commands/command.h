@@ -65,6 +65,12 @@ struct JobsOperation {
   engine::Slices rest;
   std::uint64_t done = 0;
 };
+// Of move-jobs.
+struct MoveOperation {
+  engine::Slices rest;
+  std::string to;
+  std::uint64_t done = 0;
+};
 struct TubeListOperation {
   std::uint64_t refreshes = 0;                          // slices so far that updated the list
   std::shared_ptr<const TubeListCache::Snapshot> list;  // null while it is being updated
@@ -85,8 +91,8 @@ struct TestOperation {
   Time until;
   std::uint8_t event = 0;  // the event that it waits for
 };
-using Operation = std::variant<std::monostate, JobsOperation, TubeListOperation, TouchOperation,
-                               BatchOperation, TestOperation>;
+using Operation = std::variant<std::monostate, JobsOperation, MoveOperation, TubeListOperation,
+                               TouchOperation, BatchOperation, TestOperation>;
 
 inline bool in_progress(const Operation& operation) {
   return operation.index() != 0;

@@ -135,8 +135,9 @@ Answer bury(Context& context, const BuryArguments& arguments) {
   return done_or_not_found(done, word::kBuried);
 }
 
-Answer touch(Context& context, const JobArguments& arguments) {
-  const bool done = context.engine.touch(context.session, context.now, arguments.id);
+Answer touch(Context& context, const TouchArguments& arguments) {
+  const bool done =
+      context.engine.touch(context.session, context.now, arguments.id, arguments.left);
   return done_or_not_found(done, word::kTouched);
 }
 

@@ -61,6 +61,48 @@ struct JobArguments {
   static constexpr auto fields = schema(field<&JobArguments::id>("id"));
 };
 
+struct TouchArguments {
+  JobId id;
+  std::optional<Seconds> left;
+  static constexpr auto fields =
+      schema(field<&TouchArguments::id>("id"), field<&TouchArguments::left>("seconds"));
+};
+
+// With a priority comes a delay.
+struct MoveJobArguments {
+  JobId id;
+  protocol::TubeName tube;
+  std::optional<Priority> priority;
+  std::optional<Seconds> delay;
+  static constexpr auto fields =
+      schema(field<&MoveJobArguments::id>("id"), field<&MoveJobArguments::tube>("tube"),
+             field<&MoveJobArguments::priority>("pri"), field<&MoveJobArguments::delay>("delay"));
+};
+
+struct ReprioritizeArguments {
+  JobId id;
+  Priority priority;
+  static constexpr auto fields = schema(field<&ReprioritizeArguments::id>("id"),
+                                        field<&ReprioritizeArguments::priority>("pri"));
+};
+
+// The states of jobs that move-jobs moves, in the order of JobState.
+struct MovedWords {
+  static constexpr std::array<std::string_view, 3> kWords = {"ready", "delayed", "buried"};
+  static constexpr std::string_view kDescription = "one of: ready delayed buried";
+};
+
+struct MoveJobsArguments {
+  protocol::TubeName from;
+  protocol::OneOf<MovedWords> state;
+  protocol::TubeName to;
+  std::optional<std::uint32_t> bound;
+  static constexpr bool kForFirstSlice = true;
+  static constexpr auto fields =
+      schema(field<&MoveJobsArguments::from>("tube"), field<&MoveJobsArguments::state>("state"),
+             field<&MoveJobsArguments::to>("to"), field<&MoveJobsArguments::bound>("bound"));
+};
+
 struct KickJobArguments {
   JobId id;
   std::optional<Seconds> delay;
@@ -183,7 +225,7 @@ Answer set_caps(Context& context, const CapsArguments& arguments);
 Answer remove(Context& context, const JobArguments& arguments);
 Answer release(Context& context, const ReleaseArguments& arguments);
 Answer bury(Context& context, const BuryArguments& arguments);
-Answer touch(Context& context, const JobArguments& arguments);
+Answer touch(Context& context, const TouchArguments& arguments);
 Answer watch(Context& context, const TubeArguments& arguments);
 Answer ignore(Context& context, const TubeArguments& arguments);
 
@@ -201,6 +243,10 @@ Answer kick_job(Context& context, const KickJobArguments& arguments);
 Answer flush_tube(Context& context, Operation& operation, const FlushArguments& arguments);
 Answer flush_buried(Context& context, Operation& operation, const TubeInSlicesArguments& arguments);
 Answer truncate(Context& context, const TubeArguments& arguments);
+Answer move_job(Context& context, const MoveJobArguments& arguments);
+Answer move_jobs(Context& context, Operation& operation, const MoveJobsArguments& arguments);
+Answer reprioritize(Context& context, const ReprioritizeArguments& arguments);
+Answer delete_force(Context& context, const JobArguments& arguments);
 Answer peek_reserved(Context& context, const NoArguments& arguments);
 Answer list_jobs(Context& context, const ListJobsArguments& arguments);
 Answer stats(Context& context, const NoArguments& arguments);

@@ -120,6 +120,57 @@ Answer truncate(Context& context, const TubeArguments& arguments) {
   return Number{"TRUNCATED", *flushed};
 }
 
+Answer move_job(Context& context, const MoveJobArguments& arguments) {
+  using engine::Engine;
+  if (arguments.priority.has_value() != arguments.delay.has_value()) {
+    return Status{word::kBadFormat};
+  }
+  std::optional<Engine::NewPlace> place;
+  if (arguments.priority) place = {.priority = *arguments.priority, .delay = *arguments.delay};
+  switch (context.engine.move_job(context.session, context.now, arguments.id, arguments.tube.text,
+                                  place, context.service)) {
+    case Engine::MoveResult::moved:
+      return Status{word::kMoved};
+    case Engine::MoveResult::not_found:
+      return Status{word::kNotFound};
+    case Engine::MoveResult::too_many_tubes:
+      break;
+  }
+  context.service.counters().count(stats::Counter::tube_limit);
+  return Status{word::kOutOfMemory};
+}
+
+Answer move_jobs(Context& context, Operation& operation, const MoveJobsArguments& arguments) {
+  engine::Engine& engine = context.engine;
+  if (!in_progress(operation)) {
+    operation = MoveOperation{
+        .rest = engine.begin_move(arguments.from.text, static_cast<JobState>(arguments.state.index),
+                                  arguments.bound.value_or(UINT32_MAX)),
+        .to = std::string(arguments.to.text)};
+  }
+  auto& [rest, to, moved] = std::get<MoveOperation>(operation);
+  const auto slice = engine.move_slice(context.now, rest, to, context.service);
+  if (!slice && moved == 0) {
+    context.service.counters().count(stats::Counter::tube_limit);
+    return Status{word::kOutOfMemory};
+  }
+  moved += slice.value_or(0);
+  if (rest.left > 0) return Unfinished{};
+  return Number{word::kMoved, moved};
+}
+
+Answer reprioritize(Context& context, const ReprioritizeArguments& arguments) {
+  const auto done =
+      context.engine.reprioritize(arguments.id, arguments.priority, context.service);
+  if (!done) return Status{word::kNotFound};
+  return Status{*done ? "REPRIORITIZED" : "ALREADY_RESERVED"};
+}
+
+Answer delete_force(Context& context, const JobArguments& arguments) {
+  const bool done = context.engine.remove_held(context.now, arguments.id, context.service);
+  return Status{done ? word::kDeleted : word::kNotFound};
+}
+
 // The columns stay: later ones come after them, and before the tags.
 Answer list_jobs(Context& context, const ListJobsArguments& arguments) {
   constexpr std::uint32_t kUsualLimit = 100;

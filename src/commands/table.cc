@@ -97,6 +97,19 @@ constexpr ReplyText kListJobs[] = {
      "the last page; the names of the columns; and a line for each job."}};
 constexpr ReplyText kUndrain[] = {{"NOT_DRAINING", "Puts are accepted from now on."}};
 
+constexpr ReplyText kMoveJob[] = {
+    {"MOVED", "The job is in the tube."},
+    {"NOT_FOUND", "There is no such job, or another client holds it."},
+    kTooMany};
+constexpr ReplyText kMoveJobs[] = {{"MOVED <count>", "How many jobs were moved."}, kTooMany};
+constexpr ReplyText kReprioritize[] = {
+    {"REPRIORITIZED", "The job has the priority."},
+    {"ALREADY_RESERVED", "A client holds the job."},
+    {"NOT_FOUND", "There is no such job."}};
+constexpr ReplyText kDeleteForce[] = {
+    {"DELETED", "The job is gone. A client that held it is not told; its delete is NOT_FOUND."},
+    {"NOT_FOUND", "There is no such job."}};
+
 constexpr Command added_after_2_0(Command row) {
   row.place = CounterPlace::last;
   return row;
@@ -149,8 +162,14 @@ constexpr std::array<Command, kCommandCount> kRows = {
          "Makes up to this number of jobs of the used tube ready: buried jobs, or delayed jobs if "
          "the tube has no buried jobs.",
          kKick, Access::admin, Concerns::used}),
-    without_facts(command<JobArguments, touch>(
-        {"touch", "Restarts the TTR of a held job.", kTouch, Access::work, Concerns::job})),
+    without_facts(command<TouchArguments, touch>(
+        {.name = "touch",
+         .summary = "Restarts the TTR of a held job, or ends its reservation this number of "
+                    "seconds from now (0 becomes 1).",
+         .replies = kTouch,
+         .access = Access::work,
+         .concerns = Concerns::job,
+         .details = "seconds"})),
     without_facts(command<NoArguments, stats>({"stats", "Shows the statistics of the server.",
                                                kBlockOnly, Access::inspect, Concerns::no_tube})),
     without_facts(command<JobArguments, stats_job>({"stats-job", "Shows the statistics of a job.",
@@ -256,6 +275,21 @@ constexpr std::array<Command, kCommandCount> kRows = {
          "Makes up to this number of jobs of a tube ready: its buried or its delayed jobs; without "
          "a state, buried jobs, or delayed jobs if it has no buried jobs.",
          kKick, Access::admin, Concerns::argument})),
+    added_after_2_0(command<MoveJobArguments, move_job>(
+        {"move-job",
+         "Moves a job to a tube, which may be its own. It keeps its state, priority and delay, or "
+         "gets both of these and is then ready or delayed. A job that the client holds becomes "
+         "ready.",
+         kMoveJob, Access::admin, Concerns::job})),
+    added_after_2_0(command_in_slices<MoveJobsArguments, move_jobs>(
+        {"move-jobs", "Moves the jobs of a tube in this state to another tube, this many at most.",
+         kMoveJobs, Access::admin, Concerns::argument})),
+    added_after_2_0(command<ReprioritizeArguments, reprioritize>(
+        {"reprioritize", "Gives another priority to a job that no client holds.", kReprioritize,
+         Access::admin, Concerns::job})),
+    added_after_2_0(command<JobArguments, delete_force>(
+        {"delete-force", "Removes a job in any state, also from the client that holds it.",
+         kDeleteForce, Access::admin, Concerns::job})),
 };
 
 // The rows, each with its place among the counters.

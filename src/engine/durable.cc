@@ -122,9 +122,10 @@ void Engine::replay(Time now, const Fact& fact) {
                         [&](const Flushed& flushed) { replay_flushed(now, flushed); },
                         [&](const AddedWithTags& added) {
                           replay_added(now, added);
-                          replay_tags(added);
+                          add_tags(*jobs_.find(added.id), added.tags);
                         },
-                        [&](const Remembered& remembered) { replay_remembered(remembered); }},
+                        [&](const Remembered& remembered) { replay_remembered(remembered); },
+                        [&](const Moved& moved) { replay_moved(now, moved); }},
              fact);
 }
 
@@ -190,18 +191,17 @@ void Engine::replay_flushed(Time now, const Flushed& flushed) {
   if (tube != default_tube_ && !tube->wanted()) remove_tube(now, tube);
 }
 
-void Engine::replay_tags(const AddedWithTags& added) {
-  Job* job = jobs_.find(added.id);
-  memory_.restore_part(tags_memory(added.tags));
-  // Two jobs have one key only after a salvage, which may have lost a `Removed`.
-  UniqueKey* other = unique_keys_.find(added.tube, added.tags.unique_key);
+// Two jobs have one key only after a salvage, which may have lost a `Removed`.
+void Engine::add_tags(Job& job, const JobTags& tags) {
+  UniqueKey* other = unique_keys_.find(job.tube->name, tags.unique_key);
   if (other != nullptr) forget_key(other);
-  set_tags(*job, added.tags);
+  memory_.restore_part(tags_memory(tags));
+  set_tags(job, tags);
 }
 
 void Engine::replay_remembered(const Remembered& remembered) {
   jobs_.mark_used(remembered.id);
-  if (jobs_.find(remembered.id) != nullptr) return;  // as above: the job is back
+  if (jobs_.find(remembered.id) != nullptr) return;  // salvaged: the job is back
   UniqueKey* key = unique_keys_.of_deleted_job(remembered.id);
   if (key == nullptr) {
     UniqueKey* other = unique_keys_.find(remembered.tube, remembered.key);
@@ -211,6 +211,25 @@ void Engine::replay_remembered(const Remembered& remembered) {
     key = unique_keys_.add(remembered.tube, remembered.key, remembered.id);
   }
   unique_keys_.cool_down(key, remembered.until);
+}
+
+void Engine::replay_moved(Time now, const Moved& moved) {
+  Job* job = find_job(moved.id);
+  if (job == nullptr) return;
+  Tube* from = job->tube;
+  const Placement place = resting_place(*job);
+  JobTags tags = tags_of(*job);
+  const std::string key(tags.unique_key);
+  tags.unique_key = key;
+  free_key(*job);
+  detach(job);
+  Tube* to = tubes_.find(moved.tube);
+  if (to == nullptr) to = add_tube(now, moved.tube);
+  job->tube = to;
+  job->epoch = to->epoch;
+  if (moved.keeps_key && tags.any()) add_tags(*job, tags);
+  attach_placed(now, job, place);
+  if (from != default_tube_ && !from->wanted()) remove_tube(now, from);
 }
 
 void Engine::attach_placed(Time now, Job* job, const Placement& place) {

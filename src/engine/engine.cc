@@ -388,14 +388,27 @@ bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {
     if (job->holder() != &sessions_.at(id)) return false;
     job->tube->metrics->reserve_to_delete.add(now - job->history().reserved_at);
   }
+  delete_job(now, job, out);
+  return true;
+}
+
+// For a client, so that its unique key may have a cooldown.
+[[gnu::always_inline]] inline void Engine::delete_job(Time now, Job* job, FactSink& out) {
+  const JobId id = job->id;
   Tube* tube = job->tube;
   count_deleted(*tube, 1);
   const bool has_tags = job->tags() != nullptr;
   const UniqueKey* key = has_tags ? begin_cooldown(now, *job) : nullptr;
   erase_job(job, out);
   if (key != nullptr) [[unlikely]]
-    describe(now, job_id, out);
+    describe(now, id, out);
   remove_if_unwanted(now, tube, out);
+}
+
+bool Engine::remove_held(Time now, JobId id, Output& out) {
+  Job* job = find_job(id);
+  if (job == nullptr) return false;
+  delete_job(now, job, out);
   return true;
 }
 
@@ -455,10 +468,10 @@ bool Engine::bury(SessionId session, JobId id, Priority priority, Output& out) {
   return true;
 }
 
-bool Engine::touch(SessionId session, Time now, JobId id) {
+bool Engine::touch(SessionId session, Time now, JobId id, std::optional<Seconds> left) {
   Job* job = held_by(session, id);
   if (job == nullptr) return false;
-  job->deadline = now + job->ttr;
+  job->deadline = now + (left ? Seconds{std::max(left->count, 1U)} : job->ttr);
   job->holder()->held.update({job->deadline, job->id}, job);
   deadlines_.update(*job->holder());
   return true;

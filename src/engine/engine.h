@@ -15,7 +15,7 @@
 // Ties are broken by id (jobs), by arrival (waiting sessions) and by creation (tubes).
 //
 // The source files: engine.cc (sessions, tubes, jobs), reservation.cc (reserving and time),
-// flush.cc (flushing), tags.cc (tags of puts), durable.cc (facts and replay), info.cc (queries),
+// flush.cc (flushing), move.cc (moving), tags.cc (tags of puts), durable.cc (facts and replay), info.cc (queries),
 // invariants.cc (checks for tests).
 #pragma once
 
@@ -203,12 +203,39 @@ class Engine {
   bool release(SessionId session, Time now, JobId id, Priority priority, Seconds delay,
                Output& out);
   bool bury(SessionId session, JobId id, Priority priority, Output& out);
-  bool touch(SessionId session, Time now, JobId id);
+  // With a time the reservation ends after it, and 0 becomes 1. [extension: touch with seconds]
+  bool touch(SessionId session, Time now, JobId id, std::optional<Seconds> left = {});
   // The ids of the jobs that the session holds. O(held).
   std::vector<JobId> held_jobs(SessionId session) const;
   // False: no such job, or it is neither buried nor delayed. With a delay the job is delayed by it,
   // from now on. O(log n). [protocol: kick-job; extension: kick-job with a delay]
   bool kick_job(Time now, JobId id, Seconds delay, Output& out);
+  // Removes a job in any state, also from the session that holds it. False: no such job. O(log n).
+  // [extension: delete-force]
+  bool remove_held(Time now, JobId id, Output& out);
+
+  // --- Moving (move.cc).
+
+  struct NewPlace {
+    Priority priority = 0;
+    Seconds delay;  // 0: ready
+  };
+  enum class MoveResult : std::uint8_t { moved, not_found, too_many_tubes };
+  // Moves a job to the tube, which is created if necessary and may be that of the job. It stays
+  // ready, delayed or buried, unless a place is given; a job that the session holds becomes ready.
+  // Not found: also a job that another session holds. O(log n + log tubes). [extension: move-job]
+  [[gnu::cold]] MoveResult move_job(SessionId session, Time now, JobId id, std::string_view tube,
+                                    const std::optional<NewPlace>& place, Output& out);
+  // Begins to move the tube's jobs in this state, which is not reserved, `bound` at most. O(log
+  // tubes).
+  Slices begin_move(std::string_view tube, JobState state, std::uint64_t bound) const;
+  // Moves up to work_per_turn jobs to that tube and returns how many. move.left is the number still
+  // to move. No value: none was moved, because it would be one tube too many.
+  [[gnu::cold]] std::optional<std::uint32_t> move_slice(Time now, Slices& move,
+                                                        std::string_view tube, Output& out);
+  // No value: no such job. False: a session holds it. O(log n). [extension: reprioritize]
+  [[gnu::cold]] std::optional<bool> reprioritize(JobId id, Priority priority, Output& out);
+
   // Begins a kick: of the tube's buried jobs if it has any, else of its delayed jobs, `bound` at
   // most. No job moves yet, and none will if there is no such tube. O(log tubes). [protocol: kick]
   Slices begin_kick(std::string_view tube, std::uint64_t bound) const;
@@ -336,7 +363,10 @@ class Engine {
   void give_back(Time now, Job* job, Output& out);
   void kick_one(Job* job, Output& out);
   static void count_deleted(Tube& tube, std::uint64_t jobs);
+  void delete_job(Time now, Job* job, FactSink& out);
   void erase_job(Job* job, FactSink& out);
+  void move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>& place, Output& out);
+  [[gnu::cold]] void set_priority(Job& job, Priority priority, Output& out);
   static std::uint32_t memory_of(const Job& job);
 
   // Tags (tags.cc).
@@ -347,6 +377,7 @@ class Engine {
   [[gnu::cold]] PutResult duplicate_of(const UniqueKey& key, Priority priority, Output& out);
   [[gnu::cold]] void free_key(Job& job);
   [[gnu::cold]] UniqueKey* begin_cooldown(Time now, Job& job);
+  [[gnu::cold]] bool move_key(Time now, Job& job, const Tube& to, FactSink& out);
   [[gnu::cold]] void forget_key(UniqueKey* key);
   [[gnu::cold]] void end_key(UniqueKey* key, FactSink& out);
   [[gnu::cold]] void drop_truncated(Time now, Job* job, FactSink& out);
@@ -377,8 +408,9 @@ class Engine {
   void replay_removed(Time now, const Removed& removed);
   void replay_paused(Time now, const Paused& paused);
   void replay_flushed(Time now, const Flushed& flushed);
-  void replay_tags(const AddedWithTags& added);
+  void add_tags(Job& job, const JobTags& tags);
   void replay_remembered(const Remembered& remembered);
+  void replay_moved(Time now, const Moved& moved);
   void attach_placed(Time now, Job* job, const Placement& place);
 
   // The tags of a job count as these bytes, and as its unique key.

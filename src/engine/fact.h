@@ -101,7 +101,15 @@ struct Remembered {
   Time until;
 };
 
-using Fact = std::variant<Added, Placed, Removed, Paused, Flushed, AddedWithTags, Remembered>;
+// A job is in another tube from now on, in the same resting place.
+struct Moved {
+  JobId id = 0;
+  std::string_view tube;  // valid during FactSink::fact()
+  bool keeps_key = false;  // its unique key, if it has one, was free there
+};
+
+using Fact =
+    std::variant<Added, Placed, Removed, Paused, Flushed, AddedWithTags, Remembered, Moved>;
 
 // The job that a fact adds, with tags or without; null: it adds none.
 inline const Added* added_in(const Fact& fact) {
@@ -122,6 +130,7 @@ inline JobId id_used_by(const Fact& fact) {
     JobId operator()(const Paused& /*paused*/) const { return 0; }
     JobId operator()(const Flushed& /*flushed*/) const { return 0; }
     JobId operator()(const Remembered& remembered) const { return remembered.id; }
+    JobId operator()(const Moved& /*moved*/) const { return 0; }
   } id;
   return std::visit(id, fact);
 }

@@ -42,6 +42,7 @@ class OwnedFact {
         visit(remembered.tube);
         visit(remembered.key);
       }
+      void operator()(Moved& moved) { visit(moved.tube); }
       Visit& visit;
     } each{visit};
     std::visit(each, fact);

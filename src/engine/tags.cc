@@ -40,14 +40,7 @@ PutResult Engine::duplicate_of(const UniqueKey& key, Priority priority, Output& 
   ++job->tube->metrics->deduplicated_count;
   if (priority >= job->priority) return result;
   result.lowered_to = priority;
-  if (job->state == JobState::ready) {
-    detach(job);
-    job->priority = priority;
-    attach_ready(job);
-  } else {
-    job->priority = priority;
-  }
-  emit_resting_place(*job, out);
+  set_priority(*job, priority, out);
   return result;
 }
 
@@ -66,8 +59,26 @@ UniqueKey* Engine::begin_cooldown(Time now, Job& job) {
   return std::exchange(tags->unique, nullptr);
 }
 
+// The job is about to move. False: its key is taken there, and the job has none any more.
+bool Engine::move_key(Time now, Job& job, const Tube& to, FactSink& out) {
+  TagRecord* tags = job.tags();
+  if (tags == nullptr || tags->unique == nullptr) return false;
+  const std::string name = *tags->unique->name;
+  if (taken_key(now, to.name, name, out) != nullptr) {
+    forget_key(tags->unique);
+    return false;
+  }
+  unique_keys_.erase(tags->unique);
+  tags->unique = unique_keys_.add(to.name, name, job.id);
+  return true;
+}
+
+// The job that has the key, if any, has no tags then.
 void Engine::forget_key(UniqueKey* key) {
-  if (!key->has_cooldown() && !key->tube->flushed) jobs_.find(key->id)->tags()->unique = nullptr;
+  if (!key->has_cooldown() && !key->tube->flushed) {
+    jobs_.find(key->id)->history().tags.reset();
+    memory_.give_back_part(kTagRecordBytes);
+  }
   memory_.give_back_part(UniqueKeys::cost_of(*key->name));
   unique_keys_.erase(key);
 }

@@ -30,6 +30,7 @@ enum class Kind : std::uint8_t {
   added_with_tags = 6,
   flushed = 8,
   remembered = 9,
+  moved = 10,
 };
 
 // How the dump prints a number.
@@ -262,6 +263,17 @@ struct Layout<Remembered> {
       Value<&Remembered::until>{{"until", 4}},
       Text<&Remembered::tube>{{"tube", 2}},
       Text<&Remembered::key>{{"key", 3}},
+  };
+};
+
+template <>
+struct Layout<Moved> {
+  static constexpr Kind kind = Kind::moved;
+  static constexpr std::string_view name = "moved";
+  static constexpr std::tuple fields{
+      Length<&Moved::tube, std::uint8_t>{}, Value<&Moved::keeps_key>{{"keeps-key", 3}},
+      Zeros<5>{},                           Value<&Moved::id>{{"id", 1}},
+      Text<&Moved::tube>{{"tube", 2}},
   };
 };
 

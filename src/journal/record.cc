@@ -403,6 +403,8 @@ std::string_view read_payload(std::string_view payload, std::uint32_t version,
       return read_fact<AddedWithTags>(payload, clock, record);
     case Kind::remembered:
       return read_fact<Remembered>(payload, clock, record);
+    case Kind::moved:
+      return read_fact<Moved>(payload, clock, record);
   }
   return kUnknownKind;
 }

@@ -34,6 +34,7 @@ SegmentLiveness::Applied SegmentLiveness::apply(const Fact& fact, std::uint64_t 
   use(bytes);
   return std::visit(Overloaded{[&](const Added& added) { return this->added(added.id, bytes); },
                                [](const Placed&) { return Applied::once; },
+                               [](const Moved&) { return Applied::once; },
                                [&](const Removed& removed) {
                                  this->removed(removed.id);
                                  return Applied::once;

@@ -26,6 +26,7 @@ inline constexpr std::string_view kExpectedCrlf = "EXPECTED_CRLF";
 inline constexpr std::string_view kInternalError = "INTERNAL_ERROR";
 inline constexpr std::string_view kJobTooBig = "JOB_TOO_BIG";
 inline constexpr std::string_view kKicked = "KICKED";
+inline constexpr std::string_view kMoved = "MOVED";
 inline constexpr std::string_view kNotDraining = "NOT_DRAINING";
 inline constexpr std::string_view kNotFound = "NOT_FOUND";
 inline constexpr std::string_view kNotIgnored = "NOT_IGNORED";

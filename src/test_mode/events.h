@@ -28,12 +28,15 @@ enum class Event : std::uint8_t {
   disconnect,
   pause,
   flush,
+  move,
+  reprioritize,
   timed_out,
   deadline_soon,
 };
-inline constexpr std::array<std::string_view, 13> kEventWords = {
-    "put",     "reserve",    "delete", "release", "bury",      "touch",        "kick",
-    "timeout", "disconnect", "pause",  "flush",   "timed-out", "deadline-soon"};
+inline constexpr std::array<std::string_view, 15> kEventWords = {
+    "put",     "reserve",    "delete", "release", "bury", "touch",        "kick",
+    "timeout", "disconnect", "pause",  "flush",   "move", "reprioritize", "timed-out",
+    "deadline-soon"};
 
 // "c3": the name of a connection, which is that of its session.
 std::string connection_name(SessionId session);

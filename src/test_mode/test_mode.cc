@@ -35,6 +35,8 @@ namespace word = protocol::word;
 
 namespace {
 
+constexpr std::string_view kMoveJob = "move-job";
+
 // The clock does not pass this time, so that no deadline overflows: the longest delay is shorter
 // than what is left.
 constexpr Time kLatest = kNever - std::chrono::seconds((1LL << 32) + 1);
@@ -253,7 +255,11 @@ void TestMode::fact(const Fact& fact) {
                                     fmt::format("{} {}", paused.tube, paused.duration.count));
                         },
                         [&](const Flushed& flushed) { add_event(Event::flush, flushed.tube); },
-                        [&](const Remembered& key) { cooldowns_.insert(key.id); }},
+                        [&](const Remembered& key) { cooldowns_.insert(key.id); },
+                        [&](const Moved& moved) {
+                          if (running_ != nullptr && running_->name == kMoveJob) return;
+                          add_event(Event::move, fmt::format("{} {}", moved.id, moved.tube));
+                        }},
              fact);
 }
 
@@ -265,6 +271,10 @@ void TestMode::placed(const Placed& placed) {
     if (placed.counters.timeouts > before) event = Event::timeout;
   } else if (running_->name.starts_with(kEventWords[static_cast<std::size_t>(Event::kick)])) {
     event = Event::kick;
+  } else if (running_->name.starts_with(kEventWords[static_cast<std::size_t>(Event::put)])) {
+    event = Event::reprioritize;  // the job that has the key of the put
+  } else if (running_->name.starts_with(kEventWords[static_cast<std::size_t>(Event::move)])) {
+    return;  // the event is that it has moved
   } else {
     event = event_named(running_->name).value_or(Event::disconnect);
   }
@@ -303,8 +313,12 @@ void TestMode::record(const Command& row, SessionId session, const ArgumentStora
       add_event(Event::deadline_soon, name);
     }
   } else if (status != nullptr && status->word == word::kTouched) {
-    const auto& job = commands::detail::arguments_in<commands::JobArguments>(storage);
+    const auto& job = commands::detail::arguments_in<commands::TouchArguments>(storage);
     add_event(Event::touch, fmt::format("{} {}", job.id, name));
+  } else if (status != nullptr && status->word == word::kMoved) {
+    // Its tube may be the same, and then no fact says that it was moved.
+    const auto& job = commands::detail::arguments_in<commands::MoveJobArguments>(storage);
+    add_event(Event::move, fmt::format("{} {}", job.id, job.tube.text));
   }
 }
 

@@ -305,23 +305,105 @@ std::optional<PutResult> Model::duplicate(std::string_view tube, Time now, const
     result.id = known.id;
     result.state = known.state;
     if (job.priority >= known.priority) return result;
-    result.lowered_to = known.priority = job.priority;
-    if (known.state != JobState::reserved) {
-      emit_placed(known, out);
-    } else {
-      known.told_place.priority = job.priority;
-      out.fact(Placed{.id = known.id, .place = known.told_place, .counters = known.told_counters});
-    }
+    result.lowered_to = job.priority;
+    set_priority(known, job.priority, out);
     return result;
   }
-  const auto is_it = [&](const Key& key) { return key.tube == tube && key.name == job.key; };
+  result.id = cooling(tube, job.key, now, out);
+  return result.id == 0 ? std::nullopt : std::optional(result);
+}
+
+// The id of the deleted job whose cooldown has the key, or 0. A cooldown that has ended is removed.
+JobId Model::cooling(std::string_view tube, std::string_view name, Time now, Output& out) {
+  const auto is_it = [&](const Key& key) { return key.tube == tube && key.name == name; };
   const auto found = std::find_if(cooldowns_.begin(), cooldowns_.end(), is_it);
-  if (found == cooldowns_.end()) return std::nullopt;
-  result.id = found->id;
-  if (*found->until > now) return result;
+  if (found == cooldowns_.end()) return 0;
+  if (*found->until > now) return found->id;
   out.fact(Removed{.id = found->id});
   cooldowns_.erase(found);
-  return std::nullopt;
+  return 0;
+}
+
+void Model::set_priority(Job& job, Priority priority, Output& out) {
+  job.priority = priority;
+  if (job.state != JobState::reserved) return emit_placed(job, out);
+  job.told_place.priority = priority;
+  out.fact(Placed{.id = job.id, .place = job.told_place, .counters = job.told_counters});
+}
+
+std::optional<bool> Model::reprioritize(JobId id, Priority priority, Output& out) {
+  Job* job = find_job(id);
+  if (job == nullptr) return std::nullopt;
+  if (job->state == JobState::reserved) return false;
+  set_priority(*job, priority, out);
+  return true;
+}
+
+Engine::MoveResult Model::move_job(SessionId id, Time now, JobId job_id, std::string_view tube,
+                                   const std::optional<Engine::NewPlace>& place, Output& out) {
+  const Job* job = find_job(job_id);
+  if (job == nullptr) return Engine::MoveResult::not_found;
+  if (job->state == JobState::reserved && job->holder != id) return Engine::MoveResult::not_found;
+  if (find_or_add_tube(tube) == nullptr) return Engine::MoveResult::too_many_tubes;
+  move_to(now, job_id, tube, place, out);
+  serve_waiting(now, out);
+  return Engine::MoveResult::moved;
+}
+
+std::optional<std::uint32_t> Model::move_slice(Time now, Slices& move, std::string_view tube,
+                                               Output& out) {
+  std::uint32_t moved = 0;
+  bool has_room = true;
+  while (has_room && move.left > 0 && moved < limits_.work_per_turn) {
+    const Job* job = next_of(move);
+    has_room = job == nullptr || find_or_add_tube(tube) != nullptr;
+    if (job == nullptr || !has_room) {
+      move.left = 0;
+      break;
+    }
+    move_to(now, job->id, tube, {}, out);
+    --move.left;
+    ++moved;
+  }
+  serve_waiting(now, out);
+  return has_room || moved > 0 ? std::optional(moved) : std::nullopt;
+}
+
+void Model::move_to(Time now, JobId id, std::string_view tube,
+                    const std::optional<Engine::NewPlace>& place, Output& out) {
+  Job& job = *find_job(id);
+  const std::string from = job.tube;
+  bool keeps_key = false;
+  if (from != tube && !job.key.empty()) {
+    const auto has_key = [&](const Job& each) {
+      return each.tube == tube && each.key == job.key && !each.truncated;
+    };
+    const bool taken = std::any_of(jobs_.begin(), jobs_.end(), has_key);
+    keeps_key = !taken && cooling(tube, job.key, now, out) == 0;
+    if (!keeps_key) {
+      job.key.clear();
+      job.cooldown = {};
+    }
+  }
+  const bool placed =
+      place || job.state == JobState::reserved || job.state == JobState::buried;
+  if (job.state == JobState::reserved) ++job.counters.releases;
+  if (job.state == JobState::buried && place) ++job.counters.kicks;
+  if (place) {
+    job.priority = place->priority;
+    job.delay = place->delay;
+    job.state = place->delay.count > 0 ? JobState::delayed : JobState::ready;
+    job.deadline = now + place->delay;
+  } else if (job.state == JobState::reserved) {
+    job.state = JobState::ready;
+  } else if (job.state == JobState::buried) {
+    job.bury_order = next_bury_order_++;
+  }
+  job.tube = tube;
+  if (placed) emit_placed(job, out);
+  if (from == tube) return;
+  out.fact(Moved{.id = id, .tube = tube, .keeps_key = keeps_key});
+  remove_if_unwanted(from, out);
 }
 
 void Model::give(Session& to, JobId id, Time now) {
@@ -402,6 +484,18 @@ std::vector<JobId> Model::held_jobs(SessionId id) const {
 bool Model::remove(SessionId id, Time now, JobId job_id, Output& out) {
   const Job* job = find_any_job(job_id);
   if (job == nullptr || (job->state == JobState::reserved && job->holder != id)) return false;
+  erase(job_id, now, out);
+  return true;
+}
+
+bool Model::remove_held(Time now, JobId id, Output& out) {
+  if (find_job(id) == nullptr) return false;
+  erase(id, now, out);
+  return true;
+}
+
+void Model::erase(JobId job_id, Time now, Output& out) {
+  const Job* job = find_any_job(job_id);
   const std::string tube = job->tube;
   ++find_tube(tube)->delete_count;
   const bool cools_down = job->cooldown.count > 0 && !job->truncated;
@@ -413,7 +507,6 @@ bool Model::remove(SessionId id, Time now, JobId job_id, Output& out) {
     out.fact(Remembered{.id = job_id, .tube = key.tube, .key = key.name, .until = *key.until});
   }
   remove_if_unwanted(tube, out);
-  return true;
 }
 
 bool Model::release(SessionId id, Time now, JobId job_id, Priority priority, Seconds delay,
@@ -441,10 +534,10 @@ bool Model::bury(SessionId id, JobId job_id, Priority priority, Output& out) {
   return true;
 }
 
-bool Model::touch(SessionId id, Time now, JobId job_id) {
+bool Model::touch(SessionId id, Time now, JobId job_id, std::optional<Seconds> left) {
   Job* job = held_by(id, job_id);
   if (job == nullptr) return false;
-  job->deadline = now + job->ttr;
+  job->deadline = now + (left ? Seconds{std::max(left->count, 1U)} : job->ttr);
   return true;
 }
 

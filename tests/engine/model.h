@@ -97,7 +97,13 @@ class Model {
   bool remove(SessionId id, Time now, JobId job, Output& out);
   bool release(SessionId id, Time now, JobId job, Priority priority, Seconds delay, Output& out);
   bool bury(SessionId id, JobId job, Priority priority, Output& out);
-  bool touch(SessionId id, Time now, JobId job);
+  bool touch(SessionId id, Time now, JobId job, std::optional<Seconds> left);
+  bool remove_held(Time now, JobId job, Output& out);
+  Engine::MoveResult move_job(SessionId id, Time now, JobId job, std::string_view tube,
+                              const std::optional<Engine::NewPlace>& place, Output& out);
+  std::optional<std::uint32_t> move_slice(Time now, Slices& move, std::string_view tube,
+                                          Output& out);
+  std::optional<bool> reprioritize(JobId job, Priority priority, Output& out);
   bool kick_job(Time now, JobId job, Seconds delay, Output& out);
   Slices begin_kick(std::string_view tube, std::optional<JobState> state,
                     std::uint64_t bound) const;
@@ -170,6 +176,11 @@ class Model {
   std::uint64_t cost_of(const Key& key) const { return overhead_.key + key.name.size(); }
   std::optional<PutResult> duplicate(std::string_view tube, Time now, const Job& job, Output& out);
   bool flush_keys(std::string_view tube);
+  void set_priority(Job& job, Priority priority, Output& out);
+  void erase(JobId id, Time now, Output& out);
+  void move_to(Time now, JobId id, std::string_view tube,
+               const std::optional<Engine::NewPlace>& place, Output& out);
+  JobId cooling(std::string_view tube, std::string_view name, Time now, Output& out);
   Session& session(SessionId id);
   const Session& session(SessionId id) const;
   Tube* find_tube(std::string_view name);

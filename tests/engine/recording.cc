@@ -73,6 +73,10 @@ std::string describe(const Fact& fact) {
           [](const Paused& paused) { return describe_paused(paused); },
           [](const Flushed& flushed) { return "flushed " + std::string(flushed.tube); },
           [](const AddedWithTags& added) { return describe_added(added) + text_of(added.tags); },
+          [](const Moved& moved) {
+            return "moved " + text(moved.id) + " to " + std::string(moved.tube) +
+                   (moved.keeps_key ? " with its key" : "");
+          },
           [](const Remembered& key) {
             return "remembered " + text(key.id) + " in " + std::string(key.tube) + ": " +
                    std::string(key.key) + " until " + describe(key.until);

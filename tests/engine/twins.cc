@@ -302,7 +302,9 @@ void Twins::touch() {
   const SessionId id = some_session();
   const JobId job = some_job();
   trace(std::to_string(id) + " touch " + std::to_string(job));
-  expect_equal("touch", engine_->touch(id, now_, job), model_.touch(id, now_, job));
+  std::optional<Seconds> left;
+  if (one_in(3)) left = some_seconds(time_grain_);
+  expect_equal("touch", engine_->touch(id, now_, job, left), model_.touch(id, now_, job, left));
 }
 
 void Twins::kick_job() {
@@ -318,12 +320,12 @@ void Twins::begin_kick() {
   const std::uint64_t bound = below(8);
   if (one_in(2)) {
     trace("begin kick " + tube + " " + std::to_string(bound));
-    return begin_slices(true, engine_->begin_kick(tube, bound),
+    return begin_slices(Work::kick, engine_->begin_kick(tube, bound),
                         model_.begin_kick(tube, std::nullopt, bound));
   }
   const JobState state = one_in(2) ? JobState::buried : JobState::delayed;
   trace("begin kick " + tube + " " + std::string(name_of(state)) + " " + std::to_string(bound));
-  begin_slices(true, engine_->begin_kick(tube, state, bound),
+  begin_slices(Work::kick, engine_->begin_kick(tube, state, bound),
                model_.begin_kick(tube, state, bound));
 }
 
@@ -332,30 +334,82 @@ void Twins::begin_flush() {
   const auto state = static_cast<JobState>(below(4));
   const std::uint64_t bound = below(8);
   trace("begin flush " + tube + " " + std::string(name_of(state)) + " " + std::to_string(bound));
-  begin_slices(false, engine_->begin_flush(tube, state, bound),
+  begin_slices(Work::flush, engine_->begin_flush(tube, state, bound),
                model_.begin_flush(tube, state, bound));
 }
 
-void Twins::begin_slices(bool kicks, const Slices& engine, const Model::Slices& model) {
+void Twins::begin_move() {
+  const std::string tube = some_tube();
+  const auto state = static_cast<JobState>(below(3));
+  const std::uint64_t bound = below(8);
+  trace("begin move " + tube + " " + std::string(name_of(state)) + " " + std::to_string(bound));
+  begin_slices(Work::move, engine_->begin_move(tube, state, bound),
+               model_.begin_flush(tube, state, bound));
+}
+
+void Twins::begin_slices(Work work, const Slices& engine, const Model::Slices& model) {
   expect(engine.left == 0 || engine.state == model.state, "the state to work on");
   expect_equal("how many to work on", engine.left, model.left);
-  slices_.push_back({kicks, engine, model});
+  slices_.push_back({work, engine, model, some_tube()});
   continue_slices();
 }
 
 void Twins::continue_slices() {
   if (slices_.empty()) return;
   OpenSlices& slices = slices_.back();
-  trace(slices.kicks ? "kick" : "flush slice");
-  if (slices.kicks) {
-    expect_equal("kicked", engine_->kick(now_, slices.engine, engine_output_),
-                 model_.kick(slices.model, now_, model_output_));
-  } else {
-    expect_equal("flushed", engine_->flush_slice(now_, slices.engine, engine_output_),
-                 model_.flush_slice(slices.model, model_output_));
+  switch (slices.work) {
+    case Work::kick:
+      trace("kick");
+      expect_equal("kicked", engine_->kick(now_, slices.engine, engine_output_),
+                   model_.kick(slices.model, now_, model_output_));
+      break;
+    case Work::flush:
+      trace("flush slice");
+      expect_equal("flushed", engine_->flush_slice(now_, slices.engine, engine_output_),
+                   model_.flush_slice(slices.model, model_output_));
+      break;
+    case Work::move: {
+      trace("move slice to " + slices.to);
+      const auto engine = engine_->move_slice(now_, slices.engine, slices.to, engine_output_);
+      const auto model = model_.move_slice(now_, slices.model, slices.to, model_output_);
+      expect_equal("room for the tube", engine.has_value(), model.has_value());
+      expect_equal("moved", engine.value_or(0), model.value_or(0));
+      break;
+    }
   }
   expect_equal("left to work on", slices.engine.left, slices.model.left);
   if (slices.engine.left == 0) slices_.pop_back();
+}
+
+void Twins::move_job() {
+  const SessionId id = some_session();
+  const JobId job = some_job();
+  const std::string tube = some_tube();
+  std::optional<Engine::NewPlace> place;
+  if (one_in(2)) {
+    place = {.priority = some_priority(),
+             .delay = one_in(2) ? Seconds{} : some_seconds(time_grain_)};
+  }
+  trace(std::to_string(id) + " move " + std::to_string(job) + " to " + tube +
+        (place ? " " + std::to_string(place->priority) + " " + std::to_string(place->delay.count)
+               : ""));
+  const auto engine = engine_->move_job(id, now_, job, tube, place, engine_output_);
+  expect(engine == model_.move_job(id, now_, job, tube, place, model_output_), "move");
+}
+
+void Twins::reprioritize() {
+  const JobId job = some_job();
+  const Priority priority = some_priority();
+  trace("reprioritize " + std::to_string(job) + " " + std::to_string(priority));
+  const auto engine = engine_->reprioritize(job, priority, engine_output_);
+  expect(engine == model_.reprioritize(job, priority, model_output_), "reprioritize");
+}
+
+void Twins::remove_held() {
+  const JobId job = some_job();
+  trace("remove from its holder " + std::to_string(job));
+  expect_equal("removed", engine_->remove_held(now_, job, engine_output_),
+               model_.remove_held(now_, job, model_output_));
 }
 
 void Twins::flush() {
@@ -450,7 +504,9 @@ void Twins::some_operation() {
       Operation{6, &Twins::set_limits},      Operation{40, &Twins::begin_flush},
       Operation{20, &Twins::flush},          Operation{20, &Twins::truncate},
       Operation{80, &Twins::remove_pending}, Operation{60, &Twins::reserve_ready},
-      Operation{200, &Twins::put_with_tags},
+      Operation{200, &Twins::put_with_tags}, Operation{80, &Twins::move_job},
+      Operation{40, &Twins::begin_move},     Operation{30, &Twins::reprioritize},
+      Operation{30, &Twins::remove_held},
   };
   constexpr std::uint64_t kAll = [] {
     std::uint64_t sum = 0;

@@ -34,11 +34,13 @@ class Twins {
 
  private:
   struct Operation;
-  // A kick, or a flush of one state.
+  // A kick, a flush of one state, or a move to a tube.
+  enum class Work : std::uint8_t { kick, flush, move };
   struct OpenSlices {
-    bool kicks;
+    Work work;
     Slices engine;
     Model::Slices model;
+    std::string to;
   };
 
   std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
@@ -78,7 +80,11 @@ class Twins {
   void kick_job();
   void begin_kick();
   void begin_flush();
-  void begin_slices(bool kicks, const Slices& engine, const Model::Slices& model);
+  void begin_move();
+  void begin_slices(Work work, const Slices& engine, const Model::Slices& model);
+  void move_job();
+  void reprioritize();
+  void remove_held();
   void continue_slices();
   void flush();
   void truncate();

@@ -48,6 +48,10 @@ bool same_facts(const AddedWithTags& a, const AddedWithTags& b) {
   return same_facts(static_cast<const Added&>(a), static_cast<const Added&>(b)) && a.tags == b.tags;
 }
 
+bool same_facts(const Moved& a, const Moved& b) {
+  return a.id == b.id && a.tube == b.tube && a.keeps_key == b.keeps_key;
+}
+
 bool same_facts(const Remembered& a, const Remembered& b) {
   return a.id == b.id && a.tube == b.tube && a.key == b.key && a.until == b.until;
 }
@@ -189,6 +193,8 @@ std::vector<Fact> every_fact_of_version_2() {
   facts.push_back(
       Remembered{.id = 6, .tube = longest_tube(), .key = longest_tube(), .until = at_second(5000)});
   facts.push_back(Remembered{.id = 7, .tube = "b", .key = "user/42", .until = at_second(1000)});
+  facts.push_back(Moved{.id = 5, .tube = longest_tube(), .keeps_key = true});
+  facts.push_back(Moved{.id = 2, .tube = "b"});
   return facts;
 }
 
@@ -204,7 +210,11 @@ Fact random_fact(std::mt19937_64& random) {
     added.counters = any_counters(random);
     return added;
   };
-  switch (random() % 7) {
+  switch (random() % 8) {
+    case 7:
+      return Moved{.id = any<JobId>(random),
+                   .tube = any_tube(random),
+                   .keeps_key = random() % 2 == 0};
     case 6:
       return Remembered{.id = any<JobId>(random),
                         .tube = any_tube(random),

@@ -107,6 +107,8 @@ void ScriptedLoad::step(Time now, const MayPut& may_put) {
       Command{4, &ScriptedLoad::choose_tubes}, Command{2, &ScriptedLoad::reconnect},
       Command{1, &ScriptedLoad::flush},        Command{1, &ScriptedLoad::flush_state},
       Command{1, &ScriptedLoad::truncate},     Command{8, &ScriptedLoad::put_with_tags},
+      Command{5, &ScriptedLoad::move},         Command{1, &ScriptedLoad::move_many},
+      Command{2, &ScriptedLoad::reprioritize},
   };
   now_ = now;
   may_put_ = may_put;
@@ -159,6 +161,27 @@ void ScriptedLoad::put_with_tags(Client& client) {
   if (!result->added) return;
   jobs_.push_back(result->id);
   replies_.push_back({.id = result->id, .body = body});
+}
+
+void ScriptedLoad::move(Client& client) {
+  std::optional<engine::Engine::NewPlace> place;
+  if (one_in(2)) {
+    place = {.priority = some_priority(), .delay = one_in(2) ? some_seconds(3) : Seconds{}};
+  }
+  const JobId job = one_in(2) ? some_job() : some_held_job(client);
+  engine_->move_job(client.session, now_, job, some_tube(), place, *this);
+}
+
+void ScriptedLoad::move_many(Client& client) {
+  const auto state = static_cast<JobState>(below(3));
+  engine::Slices move =
+      engine_->begin_move(engine_->used_tube(client.session), state, 1 + below(5));
+  const std::string to = some_tube();
+  while (move.left > 0) engine_->move_slice(now_, move, to, *this);
+}
+
+void ScriptedLoad::reprioritize(Client& /*client*/) {
+  engine_->reprioritize(some_job(), some_priority(), *this);
 }
 
 void ScriptedLoad::reserve(Client& client) {

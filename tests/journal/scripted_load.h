@@ -66,6 +66,9 @@ class ScriptedLoad final : public engine::Output {
 
   void put(Client& client);
   void put_with_tags(Client& client);
+  void move(Client& client);
+  void move_many(Client& client);
+  void reprioritize(Client& client);
   void reserve(Client& client);
   void reserve_job(Client& client);
   void remove(Client& client);

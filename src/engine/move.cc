@@ -1,0 +1,97 @@
+// Engine: moving jobs to other tubes, and changing where they rest.
+//
+// A job that moves keeps its id, its age and its counters, so it is before younger jobs of its
+// priority. The facts are `Placed`, if the job comes to rest in another place, and then `Moved`, if
+// its tube is another. So a buried job is already the last of the buried when it moves.
+#include "engine/engine.h"
+
+namespace tubed::engine {
+
+Engine::MoveResult Engine::move_job(SessionId session, Time now, JobId id, std::string_view tube,
+                                    const std::optional<NewPlace>& place, Output& out) {
+  Job* job = find_job(id);
+  if (job == nullptr) return MoveResult::not_found;
+  const bool reserved = job->state == JobState::reserved;
+  if (reserved && job->holder() != &sessions_.at(session)) return MoveResult::not_found;
+  Tube* to = find_or_add_tube(now, tube);
+  if (to == nullptr) return MoveResult::too_many_tubes;
+  move_to(now, job, to, place, out);
+  serve_waiting(now, out);
+  return MoveResult::moved;
+}
+
+Slices Engine::begin_move(std::string_view tube, JobState state, std::uint64_t bound) const {
+  return slices(tube, state, bound);
+}
+
+std::optional<std::uint32_t> Engine::move_slice(Time now, Slices& move, std::string_view tube,
+                                                Output& out) {
+  std::uint32_t moved = 0;
+  for (; move.left > 0 && moved < limits_.work_per_turn; --move.left, ++moved) {
+    // Other sessions may have taken jobs since the last slice.
+    const Tube* from = tubes_.find(move.tube);
+    Job* job = from == nullptr ? nullptr : from->first(move.state);
+    if (job == nullptr) {
+      move.left = 0;
+      break;
+    }
+    Tube* to = find_or_add_tube(now, tube);
+    if (to == nullptr) {
+      move.left = 0;
+      serve_waiting(now, out);
+      return moved == 0 ? std::nullopt : std::optional(moved);
+    }
+    move_to(now, job, to, {}, out);
+  }
+  serve_waiting(now, out);
+  return moved;
+}
+
+void Engine::move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>& place,
+                     Output& out) {
+  Tube* from = job->tube;
+  const JobState was = job->state;
+  if (was == JobState::reserved) ++job->history().counters.releases;
+  if (was == JobState::buried && place) ++job->history().counters.kicks;
+  detach(job);
+  if (place) {
+    job->priority = place->priority;
+    job->set_delay(place->delay);
+  }
+  const bool keeps_key = from != to && move_key(now, *job, *to, out);
+  job->tube = to;
+  job->epoch = to->epoch;
+  const bool delayed = place ? place->delay.count > 0 : was == JobState::delayed;
+  if (delayed) {
+    attach_delayed(job, place ? now + place->delay : job->deadline);
+  } else if (was == JobState::buried && !place) {
+    attach_buried(job, next_bury_order_);
+  } else {
+    attach_ready(job);
+    serve_queue_.push(to);
+  }
+  const bool is_placed = place || was == JobState::reserved || was == JobState::buried;
+  if (is_placed) emit_placed(*job, out);
+  if (from == to) return;
+  out.fact(Moved{.id = job->id, .tube = to->name, .keeps_key = keeps_key});
+  remove_if_unwanted(now, from, out);
+}
+
+std::optional<bool> Engine::reprioritize(JobId id, Priority priority, Output& out) {
+  Job* job = find_job(id);
+  if (job == nullptr) return std::nullopt;
+  if (job->state == JobState::reserved) return false;
+  set_priority(*job, priority, out);
+  return true;
+}
+
+// In any state; durably also for a reserved job.
+void Engine::set_priority(Job& job, Priority priority, Output& out) {
+  const bool ready = job.state == JobState::ready;
+  if (ready) detach(&job);
+  job.priority = priority;
+  if (ready) attach_ready(&job);
+  emit_resting_place(job, out);
+}
+
+}  // namespace tubed::engine
