@@ -160,8 +160,7 @@ Answer move_jobs(Context& context, Operation& operation, const MoveJobsArguments
 }
 
 Answer reprioritize(Context& context, const ReprioritizeArguments& arguments) {
-  const auto done =
-      context.engine.reprioritize(arguments.id, arguments.priority, context.service);
+  const auto done = context.engine.reprioritize(arguments.id, arguments.priority, context.service);
   if (!done) return Status{word::kNotFound};
   return Status{*done ? "REPRIORITIZED" : "ALREADY_RESERVED"};
 }

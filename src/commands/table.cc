@@ -102,12 +102,12 @@ constexpr ReplyText kMoveJob[] = {
     {"NOT_FOUND", "There is no such job, or another client holds it."},
     kTooMany};
 constexpr ReplyText kMoveJobs[] = {{"MOVED <count>", "How many jobs were moved."}, kTooMany};
-constexpr ReplyText kReprioritize[] = {
-    {"REPRIORITIZED", "The job has the priority."},
-    {"ALREADY_RESERVED", "A client holds the job."},
-    {"NOT_FOUND", "There is no such job."}};
+constexpr ReplyText kReprioritize[] = {{"REPRIORITIZED", "The job has the priority."},
+                                       {"ALREADY_RESERVED", "A client holds the job."},
+                                       {"NOT_FOUND", "There is no such job."}};
 constexpr ReplyText kDeleteForce[] = {
-    {"DELETED", "The job is gone. A client that held it is not told; its delete is NOT_FOUND."},
+    {"DELETED",
+     "The job is gone. A client that held it gets NOT_FOUND from its next command on it."},
     {"NOT_FOUND", "There is no such job."}};
 
 constexpr Command added_after_2_0(Command row) {
@@ -224,10 +224,11 @@ constexpr std::array<Command, kCommandCount> kRows = {
     added_after_2_0(command_in_slices<TubeInSlicesArguments, flush_buried>(
         {"flush-buried", "Removes the buried jobs of a tube.", kFlush, Access::admin,
          Concerns::argument})),
-    added_after_2_0(command<TubeArguments, truncate>(
-        {"truncate",
-         "Removes all jobs of a tube; clients that hold one can still delete it, and nothing else.",
-         kTruncate, Access::admin, Concerns::argument})),
+    added_after_2_0(
+        command<TubeArguments, truncate>({"truncate",
+                                          "Removes all jobs of a tube; clients can still delete a "
+                                          "job that they hold, and nothing else.",
+                                          kTruncate, Access::admin, Concerns::argument})),
     without_facts(added_after_2_0(command<ListJobsArguments, list_jobs>(
         {"list-jobs",
          "Lists the jobs of a tube in a state, or in all, in the order of their ids, from this id "

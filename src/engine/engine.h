@@ -15,8 +15,8 @@
 // Ties are broken by id (jobs), by arrival (waiting sessions) and by creation (tubes).
 //
 // The source files: engine.cc (sessions, tubes, jobs), reservation.cc (reserving and time),
-// flush.cc (flushing), move.cc (moving), tags.cc (tags of puts), durable.cc (facts and replay), info.cc (queries),
-// invariants.cc (checks for tests).
+// flush.cc (flushing), move.cc (moving), tags.cc (tags of puts), durable.cc (facts and replay),
+// info.cc (queries), invariants.cc (checks for tests).
 #pragma once
 
 #include <cstdint>

@@ -104,7 +104,7 @@ struct Remembered {
 // A job is in another tube from now on, in the same resting place.
 struct Moved {
   JobId id = 0;
-  std::string_view tube;  // valid during FactSink::fact()
+  std::string_view tube;   // valid during FactSink::fact()
   bool keeps_key = false;  // its unique key, if it has one, was free there
 };
 

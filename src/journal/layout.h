@@ -271,8 +271,10 @@ struct Layout<Moved> {
   static constexpr Kind kind = Kind::moved;
   static constexpr std::string_view name = "moved";
   static constexpr std::tuple fields{
-      Length<&Moved::tube, std::uint8_t>{}, Value<&Moved::keeps_key>{{"keeps-key", 3}},
-      Zeros<5>{},                           Value<&Moved::id>{{"id", 1}},
+      Length<&Moved::tube, std::uint8_t>{},
+      Value<&Moved::keeps_key>{{"keeps-key", 3}},
+      Zeros<5>{},
+      Value<&Moved::id>{{"id", 1}},
       Text<&Moved::tube>{{"tube", 2}},
   };
 };

@@ -34,9 +34,9 @@ enum class Event : std::uint8_t {
   deadline_soon,
 };
 inline constexpr std::array<std::string_view, 15> kEventWords = {
-    "put",     "reserve",    "delete", "release", "bury", "touch",        "kick",
-    "timeout", "disconnect", "pause",  "flush",   "move", "reprioritize", "timed-out",
-    "deadline-soon"};
+    "put",   "reserve", "delete",       "release",    "bury",
+    "touch", "kick",    "timeout",      "disconnect", "pause",
+    "flush", "move",    "reprioritize", "timed-out",  "deadline-soon"};
 
 // "c3": the name of a connection, which is that of its session.
 std::string connection_name(SessionId session);

@@ -385,8 +385,7 @@ void Model::move_to(Time now, JobId id, std::string_view tube,
       job.cooldown = {};
     }
   }
-  const bool placed =
-      place || job.state == JobState::reserved || job.state == JobState::buried;
+  const bool placed = place || job.state == JobState::reserved || job.state == JobState::buried;
   if (job.state == JobState::reserved) ++job.counters.releases;
   if (job.state == JobState::buried && place) ++job.counters.kicks;
   if (place) {

@@ -212,9 +212,8 @@ Fact random_fact(std::mt19937_64& random) {
   };
   switch (random() % 8) {
     case 7:
-      return Moved{.id = any<JobId>(random),
-                   .tube = any_tube(random),
-                   .keeps_key = random() % 2 == 0};
+      return Moved{
+          .id = any<JobId>(random), .tube = any_tube(random), .keeps_key = random() % 2 == 0};
     case 6:
       return Remembered{.id = any<JobId>(random),
                         .tube = any_tube(random),

@@ -72,14 +72,27 @@ class Gate:
                     reached, self.reached = self.reached, None
                     reached()
                 last = (last + data)[-len(mark):] if mark else b""
-                target.sendall(data)
+                target.sendall(self.changed(data))
             target.shutdown(socket.SHUT_WR)
         except OSError:  # one side has closed its connection
             pass
 
+    def changed(self, data):
+        return data
+
     def close(self):
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
+
+
+class OldServer(Gate):
+    """A server that does not know `capabilities`, as tubed 2.0.0."""
+
+    def __init__(self, server):
+        super().__init__(server, None)
+
+    def changed(self, data):
+        return data.replace(b"capabilities\r\n", b"capabilitie-\r\n")
 
 
 class JobTest(TubectlTest):

@@ -32,7 +32,7 @@ examples:
   tubectl clear --yes --state buried --older-than 7d work)";
 
 // So that the reply comes soon and the progress is shown.
-constexpr std::uint64_t kFlushedAtOnce = 100'000;
+constexpr std::uint64_t kFlushedAtOnce = 10'000;
 
 struct ClearOptions {
   Server server;

@@ -1,6 +1,7 @@
 // tubectl move: the jobs of one tube into another.
 //
-// Two connections are used, since the source connection watches FROM and holds its jobs, while the
+// A server that has move-jobs moves them itself (move_on_server). For another server two
+// connections are used, since the source connection watches FROM and holds its jobs, while the
 // target connection puts. For each batch: a JobSource takes jobs of FROM; JobPutter puts copies
 // into TO; then the originals are deleted. If the deletion of an original fails, another client has
 // reserved it meanwhile and its copy is deleted. So a crash leaves at most one batch of jobs in
@@ -14,6 +15,7 @@
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
+#include "tubectl/jobs/capabilities.h"
 #include "tubectl/jobs/counts.h"
 #include "tubectl/jobs/putter.h"
 #include "tubectl/jobs/source.h"
@@ -23,13 +25,17 @@ namespace tubed::tubectl {
 namespace {
 
 constexpr std::string_view kMoveFooter =
-    R"(A job keeps its body, priority, TTR, state and what is left of its delay; its id,
-age and counters start again. It is deleted in FROM only after it is in TO, so that
-no job is lost. Jobs that a worker has reserved are left.
+    R"(A job keeps its body, priority, TTR, state and what is left of its delay, and, if
+the server has move-jobs, its id, age and counters; otherwise these start again, and
+it is deleted in FROM only after it is in TO, so that no job is lost. Jobs that a
+worker has reserved are left.
 
 examples:
   tubectl move mail mail-slow
   tubectl move --state buried --count 100 mail mail-again)";
+
+// So that the reply comes soon and the progress is shown.
+constexpr std::uint64_t kMovedAtOnce = 10'000;
 
 struct MoveOptions {
   Server server;
@@ -54,10 +60,12 @@ class Move {
     if (tube == nullptr) return fail(kExitFailure, "there is no tube " + options_.from);
     const FreeCounts there = options_.states.of(FreeCounts(*tube));
     left_ = std::min(there.total(), options_.count);
+    const auto known = TRY(Capabilities::of(source_));
     {
       Progress progress("moving", left_);
       for (const JobState state : kFreeStates) {
-        TRY(move(state, there[state], progress));
+        TRY(known.has("move-jobs") ? move_on_server(state, there[state], progress)
+                                   : move(state, there[state], progress));
       }
     }
     if (const int code = print_summary(tube->reserved); code != 0) return code;
@@ -68,7 +76,26 @@ class Move {
   }
 
  private:
-  // Moves at most `there` jobs of one state, within the bound of --count.
+  // Moves at most `there` jobs of one state, within the bound of --count, by the server.
+  Result<void> move_on_server(JobState state, std::uint64_t there, Progress& progress) {
+    there = std::min(there, left_);
+    while (there > 0 && refusal_.line.empty() && !client::stop_requested()) {
+      const std::uint64_t bound = std::min(there, kMovedAtOnce);
+      auto reply = TRY(source_.ask(
+          fmt::format("move-jobs {} {} {} {}", options_.from, name_of(state), options_.to, bound)));
+      if (!reply.is("MOVED")) {
+        refusal_ = std::move(reply);
+        return {};
+      }
+      moved_[state] += reply.number();
+      there -= bound;
+      left_ -= bound;
+      progress.show(moved_.total());
+    }
+    return {};
+  }
+
+  // The same, by this client.
   Result<void> move(JobState state, std::uint64_t there, Progress& progress) {
     JobSource source(source_, options_.from, state, JobSource::Wanted::records);
     there = std::min(there, left_);

@@ -319,7 +319,7 @@ constexpr std::array kPutOptions{
     option<&PutOptions::unique>(
         {.names = "-u,--unique",
          .type = text("KEY[:SECONDS]"),
-         .help = "Not if a job of the tube has this key, or had it so many seconds ago",
+         .help = "Only if no job of the tube has this key, or had it until that many seconds ago",
          .excludes = {"--lines"}}),
     option<&PutOptions::file>({.names = "-f,--file",
                                .type = kFile,
