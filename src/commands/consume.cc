@@ -150,7 +150,7 @@ Answer watch(Context& context, const TubeArguments& arguments) {
 }
 
 Answer ignore(Context& context, const TubeArguments& arguments) {
-  if (context.engine.ignore(context.session, context.now, arguments.tube.text, context.service)) {
+  if (context.engine.ignore(context.session, context.now, arguments.tube.text)) {
     return watching(context);
   }
   return Status{word::kNotIgnored};

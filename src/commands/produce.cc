@@ -145,7 +145,7 @@ Answer put_in_tube(Context& context, const PutInTubeArguments& arguments) {
 }
 
 Answer use(Context& context, const TubeArguments& arguments) {
-  if (context.engine.use(context.session, context.now, arguments.tube.text, context.service)) {
+  if (context.engine.use(context.session, context.now, arguments.tube.text)) {
     return Name{"USING", arguments.tube.text};
   }
   context.service.counters().count(stats::Counter::tube_limit);

@@ -149,12 +149,12 @@ constexpr std::array<Command, kCommandCount> kRows = {
     command<ReleaseArguments, release>(
         {"release", "Makes a held job ready or delayed again, with a new priority.", kRelease,
          Access::work, Concerns::job}),
-    command<TubeArguments, use>(
-        {"use", "Sets the tube that puts go to.", kUse, Access::produce, Concerns::argument}),
+    without_facts(command<TubeArguments, use>(
+        {"use", "Sets the tube that puts go to.", kUse, Access::produce, Concerns::argument})),
     without_facts(command<TubeArguments, watch>(
         {"watch", "Adds a tube to the watch list.", kWatch, Access::work, Concerns::argument})),
-    command<TubeArguments, ignore>({"ignore", "Removes a tube from the watch list.", kIgnore,
-                                    Access::work, Concerns::argument}),
+    without_facts(command<TubeArguments, ignore>({"ignore", "Removes a tube from the watch list.",
+                                                  kIgnore, Access::work, Concerns::argument})),
     command<BuryArguments, bury>({"bury", "Sets a held job aside until a client kicks it.", kBury,
                                   Access::work, Concerns::job}),
     command_in_slices<KickArguments, kick>(

@@ -179,7 +179,6 @@ void Engine::replay_paused(Time now, const Paused& paused) {
   tube->pause_until = paused.until;
   set_paused(tube, holds);
   tubes_.update_giving(tube);
-  tube->restored = holds;  // no session needs the tube, but its pause has not ended
   if (tube != default_tube_ && !tube->wanted()) remove_tube(now, tube);
 }
 

@@ -8,7 +8,7 @@
 // its own change is complete.
 //
 // A tube is created by the first use, watch or put that names it and removed by
-// remove_if_unwanted() when no session, job or replayed pause needs it. Each place that drops such
+// remove_if_unwanted() when no session, job or pause needs it. Each place that drops such
 // a need calls it.
 #include "engine/engine.h"
 
@@ -42,11 +42,11 @@ void Engine::close(SessionId id, Time now, Output& out) {
   if (session.producer) --counts_.producers;
   if (session.worker) --counts_.workers;
   --session.used->using_count;
-  remove_if_unwanted(now, session.used, out);
+  remove_if_unwanted(now, session.used);
   watch_count_ -= session.watches.size();
   for (const WatchEntry& watch : session.watches) {
     --watch.tube->watching_count;
-    remove_if_unwanted(now, watch.tube, out);
+    remove_if_unwanted(now, watch.tube);
   }
   session.watches.clear();
   session.watched.reset();
@@ -90,14 +90,8 @@ void Engine::remove_tube(Time now, Tube* tube) {
   if (is_referred_to) flushed_.keep(std::move(removed));
 }
 
-void Engine::remove_if_unwanted(Time now, Tube* tube, FactSink& out) {
-  if (tube == default_tube_ || tube->wanted()) return;
-  if (tube->paused()) {
-    // The pause ends with the tube: a later tube of this name must not get it from the log.
-    set_paused(tube, false);
-    out.fact(Paused{.tube = tube->name, .duration = {}, .until = {}});
-  }
-  remove_tube(now, tube);
+void Engine::remove_if_unwanted(Time now, Tube* tube) {
+  if (tube != default_tube_ && !tube->wanted()) remove_tube(now, tube);
 }
 
 // Called after `pause_until` has changed.
@@ -107,13 +101,13 @@ void Engine::set_paused(Tube* tube, bool paused) {
   deadlines_.set_paused(tube, paused);
 }
 
-bool Engine::use(SessionId id, Time now, std::string_view name, Output& out) {
+bool Engine::use(SessionId id, Time now, std::string_view name) {
   Session& session = sessions_.at(id);
   Tube* tube = find_or_add_tube(now, name);
   if (tube == nullptr) return false;
   ++tube->using_count;
   --session.used->using_count;
-  remove_if_unwanted(now, session.used, out);
+  remove_if_unwanted(now, session.used);
   session.used = tube;
   return true;
 }
@@ -139,7 +133,7 @@ bool Engine::watch(SessionId id, Time now, std::string_view name) {
   return true;
 }
 
-bool Engine::ignore(SessionId id, Time now, std::string_view name, Output& out) {
+bool Engine::ignore(SessionId id, Time now, std::string_view name) {
   Session& session = sessions_.at(id);
   TUBED_ASSERT(!session.waiting);
   auto& watches = session.watches;
@@ -156,7 +150,7 @@ bool Engine::ignore(SessionId id, Time now, std::string_view name, Output& out) 
   }
   --tube->watching_count;
   --watch_count_;
-  remove_if_unwanted(now, tube, out);
+  remove_if_unwanted(now, tube);
   return true;
 }
 
@@ -188,10 +182,7 @@ bool Engine::pause(Time now, std::string_view name, Seconds duration, Output& ou
   out.fact(Paused{.tube = tube->name, .duration = duration, .until = tube->pause_until});
   serve_queue_.push(tube);
   serve_waiting(now, out);
-  if (!paused) {
-    tube->restored = false;
-    remove_if_unwanted(now, tube, out);
-  }
+  if (!paused) remove_if_unwanted(now, tube);
   return true;
 }
 
@@ -402,7 +393,7 @@ bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {
   erase_job(job, out);
   if (key != nullptr) [[unlikely]]
     describe(now, id, out);
-  remove_if_unwanted(now, tube, out);
+  remove_if_unwanted(now, tube);
 }
 
 bool Engine::remove_held(Time now, JobId id, Output& out) {

@@ -107,12 +107,12 @@ class Engine {
   // --- Tubes. [protocol: use, watch, ignore, list-tubes*, pause-tube]
 
   // False: too many tubes. O(log tubes).
-  bool use(SessionId session, Time now, std::string_view tube, Output& out);
+  bool use(SessionId session, Time now, std::string_view tube);
   // False: too many tubes or watches. O(watched).
   bool watch(SessionId session, Time now, std::string_view tube);
   // False: it is the only tube that the session watches. True for a tube that is not watched.
   // O(watched).
-  bool ignore(SessionId session, Time now, std::string_view tube, Output& out);
+  bool ignore(SessionId session, Time now, std::string_view tube);
   std::size_t watched_count(SessionId session) const;
   // How many entries of watch lists and of lists of jobs all calls so far have walked. The
   // difference around a command is the cost of its O(watched) part, including the watch list of a
@@ -340,7 +340,7 @@ class Engine {
   Tube* find_or_add_tube(Time now, std::string_view name);
   Tube* add_tube(Time now, std::string_view name);
   void remove_tube(Time now, Tube* tube);
-  void remove_if_unwanted(Time now, Tube* tube, FactSink& out);
+  void remove_if_unwanted(Time now, Tube* tube);
   void set_paused(Tube* tube, bool paused);
   std::vector<WatchEntry>::iterator find_watch(Session& session, const Tube* tube);
 
@@ -399,7 +399,7 @@ class Engine {
   bool makes_ready(Time now) const;
   void end_reservations(Time now, Output& out);
   void end_delays(Time now);
-  void end_pauses(Time now, Output& out);
+  void end_pauses(Time now);
   void end_waits(Time now, Output& out);
   void continue_closing(Time now, Output& out);
 

@@ -86,7 +86,7 @@ void Engine::end_flush(Time now, FlushedBatch batch, std::uint64_t count, FactSi
   unique_keys_.flush(tube->name);
   add_flushed(std::move(batch));
   out.fact(Flushed{.tube = tube->name});
-  remove_if_unwanted(now, tube, out);
+  remove_if_unwanted(now, tube);
 }
 
 void Engine::add_flushed(FlushedBatch batch) {
@@ -129,7 +129,7 @@ void Engine::forget_flushed(Job* job) {
 void Engine::drop_truncated(Time now, Job* job, FactSink& out) {
   Tube* tube = job->tube;
   erase_job(job, out);
-  remove_if_unwanted(now, tube, out);
+  remove_if_unwanted(now, tube);
 }
 
 Slices Engine::begin_flush(std::string_view name, JobState state, std::uint64_t bound) const {
@@ -149,7 +149,7 @@ std::uint32_t Engine::flush_slice(Time now, Slices& flush, Output& out) {
     count_deleted(*tube, 1);
     erase_job(job, out);
   }
-  if (removed > 0) remove_if_unwanted(now, tube, out);
+  if (removed > 0) remove_if_unwanted(now, tube);
   return removed;
 }
 

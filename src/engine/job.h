@@ -147,7 +147,6 @@ struct Tube {
   std::uint32_t unremoved_flushes = 0;     // in FlushedJobs
   std::uint16_t epoch = 0;                 // how often it was flushed
   bool serving = false;                    // in ServeQueue
-  bool restored = false;                   // kept only by a replayed pause
 
   // How many of its jobs are in this state, and the first of them: ready, in the order in which
   // they are given; delayed, by time; buried and reserved, by arrival there. Null: none is.
@@ -160,7 +159,7 @@ struct Tube {
     return ready.size() + delayed.size() + buried.size() + reserved.size();
   }
   bool wanted() const {
-    return using_count > 0 || watching_count > 0 || job_count() > 0 || restored;
+    return using_count > 0 || watching_count > 0 || job_count() > 0 || paused();
   }
 };
 

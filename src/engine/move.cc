@@ -74,7 +74,7 @@ void Engine::move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>
   if (is_placed) emit_placed(*job, out);
   if (from == to) return;
   out.fact(Moved{.id = job->id, .tube = to->name, .keeps_key = keeps_key});
-  remove_if_unwanted(now, from, out);
+  remove_if_unwanted(now, from);
 }
 
 std::optional<bool> Engine::reprioritize(JobId id, Priority priority, Output& out) {

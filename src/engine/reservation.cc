@@ -134,7 +134,7 @@ void Engine::advance(Time now, Output& out) {
   end_reservations(now, out);
   if (sessions_.has_closing()) continue_closing(now, out);
   end_delays(now);
-  end_pauses(now, out);
+  end_pauses(now);
   serve_waiting(now, out);
   // No session gets TIMED_OUT while a job that it may get is due to become ready.
   if (!makes_ready(now)) end_waits(now, out);
@@ -168,7 +168,7 @@ void Engine::end_delays(Time now) {
   }
 }
 
-void Engine::end_pauses(Time now, Output& out) {
+void Engine::end_pauses(Time now) {
   std::uint32_t budget = limits_.work_per_turn;
   for (; budget > 0; --budget) {
     Tube* tube = deadlines_.due_pause(now);
@@ -176,9 +176,8 @@ void Engine::end_pauses(Time now, Output& out) {
     set_paused(tube, false);
     tubes_.update_giving(tube);
     tube->pause = {};
-    tube->restored = false;
     serve_queue_.push(tube);
-    remove_if_unwanted(now, tube, out);
+    remove_if_unwanted(now, tube);
   }
 }
 

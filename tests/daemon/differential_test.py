@@ -19,6 +19,8 @@ import harness
 from ttr_soak import Beanstalkd
 
 TUBES = ("default", "a", "b", "c+d")
+# The tubes that are paused always exist, because a pause keeps its tube in tubed alone.
+PAUSED_TUBES = ("default", "c+d")
 CLIENTS = 4
 VARIABLE = re.compile(r"^(cmd-stats|age|time-left|pause-time-left|pid|version|rusage-[us]time|"
                       r"uptime|binlog-.*|id|hostname|os|platform|total-connections|file|"
@@ -77,7 +79,8 @@ class Script:
             (1, lambda: f"peek {self.id()}"),
             (1, lambda: self.random.choice(("peek-ready", "peek-delayed", "peek-buried"))),
             (1, lambda: self.random.choice(("list-tubes", "list-tube-used", "list-tubes-watched"))),
-            (1, lambda: f"pause-tube {tube} {self.random.choice((0, 0, 1000))}"),
+            (1, lambda: f"pause-tube {self.random.choice(PAUSED_TUBES)} "
+                        f"{self.random.choice((0, 0, 1000))}"),
             (2, lambda: f"stats-job {self.id()}"), (1, lambda: f"stats-tube {tube}"),
             (1, lambda: "stats"),
             (1, self.malformed),
@@ -88,7 +91,7 @@ class Script:
     def malformed(self):
         return self.random.choice((
             "", "x", "put", "delete", "delete ", "delete x", "delete -1", "use", "use -a", "use a b",
-            "watch " + "n" * 201, "release 1 2", "release 1 2 3 4", "bury 1", "touch 1 2", "peek  x",
+            "watch " + "n" * 201, "release 1 2", "release 1 2 3 4", "bury 1", "touch 1 2 3", "peek  x",
             "kick", "stats ", "list-tubes x", "pause-tube a", "DELETE 1", "reserve-with-timeout",
             "put 0 0 1 70000\r\n" + "b" * 70000, "z" * 300))
 
@@ -118,6 +121,9 @@ class Pair:
         self.addresses = addresses
         self.clients = [[harness.Client(address) for address in addresses] for _ in range(CLIENTS)]
         self.watchers = [harness.Client(address) for address in addresses]
+        for watcher in self.watchers:
+            for tube in PAUSED_TUBES:
+                watcher.ask(f"watch {tube}")
 
     def ask(self, number, command):
         replies = []

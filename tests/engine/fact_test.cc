@@ -105,7 +105,7 @@ TEST_CASE("a pause emits Paused, and so does its end by a pause of 0, but not it
   CHECK(world.facts().empty());
 }
 
-TEST_CASE("the end of a paused tube emits the end of its pause") {
+TEST_CASE("a paused tube stays without jobs and clients, and its pause with it") {
   World world;
   const SessionId session = world.open("a");
   const JobId job = world.put(session);
@@ -114,10 +114,11 @@ TEST_CASE("the end of a paused tube emits the end of its pause") {
   const SessionId other = world.open();
   world.facts();
   world.remove(other, job);
-  CHECK(world.facts() == Lines{"removed 1", "paused a for 0 until 0s"});
-  CHECK(world.next_deadline() == kNever);
-  world.engine.use(other, world.now, "a", world.output);
-  CHECK(world.tube("a").pause_left == 0s);
+  CHECK(world.facts() == Lines{"removed 1"});
+  CHECK(world.tube("a").pause_left == 10s);
+  world.pass(10s);
+  CHECK(world.facts().empty());
+  CHECK_FALSE(world.has_tube("a"));
 }
 
 TEST_CASE("a call that changes nothing durable emits no fact") {
@@ -131,9 +132,9 @@ TEST_CASE("a call that changes nothing durable emits no fact") {
   world.engine.reserve_job(session, world.now, 2);
   world.engine.peek(1);
   world.engine.peek_ready(session);
-  world.engine.use(session, world.now, "a", world.output);
+  world.engine.use(session, world.now, "a");
   world.engine.watch(session, world.now, "b");
-  world.engine.ignore(session, world.now, "b", world.output);
+  world.engine.ignore(session, world.now, "b");
   world.reserve(session, 1s);
   world.engine.cancel_wait(session);
   world.remove(session, 99);

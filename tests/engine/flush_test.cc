@@ -111,7 +111,7 @@ TEST_CASE("many jobs are listed page by page, each once, in the order of ids") {
   CHECK(walk(world, std::nullopt, 999).first == expected);
   CHECK(walk(world, JobState::buried, 1000).first.empty());
   // Few jobs of a tube far from the first id are found in one page.
-  world.engine.use(session, world.now, "few", world.output);
+  world.engine.use(session, world.now, "few");
   const JobId few = put(world, session);
   CHECK(world.engine.list_jobs("few", std::nullopt, 0, 10).jobs == std::vector<JobId>{few});
   CHECK(world.engine.list_jobs("few", std::nullopt, few + 1, 10).jobs.empty());

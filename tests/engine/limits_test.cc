@@ -22,8 +22,8 @@ TEST_CASE("no more tubes are made than the limit says") {
   limits.tubes = 2;
   World world(limits);
   const SessionId session = world.open();
-  CHECK(world.engine.use(session, world.now, "a", world.output));
-  CHECK_FALSE(world.engine.use(session, world.now, "b", world.output));
+  CHECK(world.engine.use(session, world.now, "a"));
+  CHECK_FALSE(world.engine.use(session, world.now, "b"));
   CHECK_FALSE(world.engine.watch(session, world.now, "b"));
   CHECK(world.engine.used_tube(session) == "a");
   CHECK(world.engine.watched_count(session) == 1);
@@ -57,7 +57,7 @@ TEST_CASE("a watch list is no longer than the limit says, whatever the others ha
   CHECK_FALSE(world.engine.watch(first, world.now, "b"));
   CHECK(world.engine.watch(first, world.now, "a"));
   CHECK(world.engine.watch(second, world.now, "b"));
-  CHECK(world.engine.ignore(first, world.now, "a", world.output));
+  CHECK(world.engine.ignore(first, world.now, "a"));
   CHECK(world.engine.watch(first, world.now, "b"));
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("lowered limits hold from now on, and what exceeds them stays") {
   world.put(session);
   world.engine.set_limits({.job_memory_bytes = 1, .tubes = 1, .watches = 0});
   CHECK_FALSE(world.engine.claim_memory(0));
-  CHECK_FALSE(world.engine.use(session, world.now, "b", world.output));
+  CHECK_FALSE(world.engine.use(session, world.now, "b"));
   CHECK(world.has_tube("a"));
   CHECK(world.take(session) == 1);
 }

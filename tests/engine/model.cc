@@ -112,13 +112,13 @@ void Model::close(SessionId id, Time now, Output& out) {
   Session& closed = session(id);
   closed.waiting = false;
   closed.closing = true;
-  remove_if_unwanted(std::exchange(closed.used, {}), out);
+  remove_if_unwanted(std::exchange(closed.used, {}));
   const auto watched = closed.watched;
   closed.watched.clear();
   for (const std::string& tube : watched) {
     // The tubes that come later in the list are still watched.
     closed.watched.assign(std::find(watched.begin(), watched.end(), tube) + 1, watched.end());
-    remove_if_unwanted(tube, out);
+    remove_if_unwanted(tube);
   }
   closing_.push_back(id);
   continue_closing(out);
@@ -146,9 +146,9 @@ std::vector<std::string> Model::tubes() const {
   return names;
 }
 
-void Model::remove_if_unwanted(std::string name, FactSink& out) {
+void Model::remove_if_unwanted(std::string name) {
   Tube* tube = find_tube(name);
-  if (tube == nullptr || name == kDefaultTube || tube->restored) return;
+  if (tube == nullptr || name == kDefaultTube || tube->paused) return;
   for (const Job& job : jobs_) {
     if (job.tube == name) return;
   }
@@ -156,15 +156,14 @@ void Model::remove_if_unwanted(std::string name, FactSink& out) {
     if (session.used == name) return;
     if (std::count(session.watched.begin(), session.watched.end(), name) > 0) return;
   }
-  if (tube->paused) out.fact(Paused{.tube = name, .duration = {}, .until = {}});
   *tube = tubes_.back();
   tubes_.pop_back();
 }
 
-bool Model::use(SessionId id, std::string_view name, Output& out) {
+bool Model::use(SessionId id, std::string_view name) {
   if (find_or_add_tube(name) == nullptr) return false;
   const std::string before = std::exchange(session(id).used, std::string(name));
-  remove_if_unwanted(before, out);
+  remove_if_unwanted(before);
   return true;
 }
 
@@ -177,14 +176,14 @@ bool Model::watch(SessionId id, std::string_view name) {
   return true;
 }
 
-bool Model::ignore(SessionId id, std::string_view name, Output& out) {
+bool Model::ignore(SessionId id, std::string_view name) {
   auto& watched = session(id).watched;
   const auto found = std::find(watched.begin(), watched.end(), name);
   if (found == watched.end()) return true;
   if (watched.size() == 1) return false;
   *found = watched.back();
   watched.pop_back();
-  remove_if_unwanted(std::string(name), out);
+  remove_if_unwanted(std::string(name));
   return true;
 }
 
@@ -197,8 +196,7 @@ bool Model::pause(std::string_view name, Seconds duration, Time now, Output& out
   tube->paused = duration.count > 0;
   out.fact(Paused{.tube = tube->name, .duration = duration, .until = tube->pause_until});
   if (!tube->paused) {
-    tube->restored = false;
-    remove_if_unwanted(tube->name, out);
+    remove_if_unwanted(tube->name);
   }
   serve_waiting(now, out);
   return true;
@@ -244,7 +242,7 @@ void Model::give_back(Job& job, Output& out) {
   const std::string tube = job.tube;
   std::erase_if(jobs_, [&](const Job& each) { return each.id == id; });
   out.fact(Removed{.id = id});
-  remove_if_unwanted(tube, out);
+  remove_if_unwanted(tube);
 }
 
 JobId Model::put(SessionId id, Time now, Job job, Output& out) {
@@ -402,7 +400,7 @@ void Model::move_to(Time now, JobId id, std::string_view tube,
   if (placed) emit_placed(job, out);
   if (from == tube) return;
   out.fact(Moved{.id = id, .tube = tube, .keeps_key = keeps_key});
-  remove_if_unwanted(from, out);
+  remove_if_unwanted(from);
 }
 
 void Model::give(Session& to, JobId id, Time now) {
@@ -505,7 +503,7 @@ void Model::erase(JobId job_id, Time now, Output& out) {
     cooldowns_.push_back(key);
     out.fact(Remembered{.id = job_id, .tube = key.tube, .key = key.name, .until = *key.until});
   }
-  remove_if_unwanted(tube, out);
+  remove_if_unwanted(tube);
 }
 
 bool Model::release(SessionId id, Time now, JobId job_id, Priority priority, Seconds delay,
@@ -656,7 +654,7 @@ std::uint64_t Model::flush(std::string_view name, Output& out) {
   const std::uint64_t count =
       take_all(name, {JobState::ready, JobState::delayed, JobState::buried, JobState::reserved});
   out.fact(Flushed{.tube = name});
-  remove_if_unwanted(std::string(name), out);
+  remove_if_unwanted(std::string(name));
   return count;
 }
 
@@ -670,7 +668,7 @@ std::optional<std::uint64_t> Model::truncate(std::string_view name, Output& out)
   const std::uint64_t count =
       take_all(name, {JobState::ready, JobState::delayed, JobState::buried});
   out.fact(Flushed{.tube = name});
-  remove_if_unwanted(std::string(name), out);
+  remove_if_unwanted(std::string(name));
   return count;
 }
 
@@ -712,7 +710,7 @@ std::uint32_t Model::flush_slice(Slices& flush, Output& out) {
     --flush.left;
     ++removed;
   }
-  if (removed > 0) remove_if_unwanted(flush.tube, out);
+  if (removed > 0) remove_if_unwanted(flush.tube);
   return removed;
 }
 

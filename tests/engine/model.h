@@ -71,9 +71,9 @@ class Model {
   bool open(SessionId id);
   void close(SessionId id, Time now, Output& out);
 
-  bool use(SessionId id, std::string_view tube, Output& out);
+  bool use(SessionId id, std::string_view tube);
   bool watch(SessionId id, std::string_view tube);
-  bool ignore(SessionId id, std::string_view tube, Output& out);
+  bool ignore(SessionId id, std::string_view tube);
   bool pause(std::string_view tube, Seconds duration, Time now, Output& out);
   const std::string& used(SessionId id) const { return session(id).used; }
   const std::vector<std::string>& watched(SessionId id) const { return session(id).watched; }
@@ -150,7 +150,6 @@ class Model {
     Seconds pause{};
     Time pause_until{};
     bool paused = false;
-    bool restored = false;  // by a restart: its pause alone keeps it
   };
   struct Session {
     SessionId id = 0;
@@ -186,7 +185,7 @@ class Model {
   Tube* find_tube(std::string_view name);
   const Tube* find_tube(std::string_view name) const;
   Tube* find_or_add_tube(std::string_view name);
-  void remove_if_unwanted(std::string name, FactSink& out);
+  void remove_if_unwanted(std::string name);
   Job* find_job(JobId id);  // null if it is truncated
   Job* find_any_job(JobId id);
   Job* held_by(SessionId id, JobId job);
@@ -202,7 +201,7 @@ class Model {
   void continue_closing(Output& out);
   void end_reservations(Time now, Output& out);
   void end_delays(Time now);
-  void end_pauses(Time now, Output& out);
+  void end_pauses(Time now);
   void end_waits(Time now, Output& out);
   bool makes_ready(Time now) const;
   StateCounts count_states(std::string_view tube) const;  // of all tubes if empty

@@ -14,7 +14,7 @@ void Model::advance(Time now, Output& out) {
   end_reservations(now, out);
   if (!closing_.empty()) continue_closing(out);
   end_delays(now);
-  end_pauses(now, out);
+  end_pauses(now);
   serve_waiting(now, out);
   if (!makes_ready(now)) end_waits(now, out);
 }
@@ -58,7 +58,7 @@ void Model::end_delays(Time now) {
   }
 }
 
-void Model::end_pauses(Time now, Output& out) {
+void Model::end_pauses(Time now) {
   for (std::uint32_t done = 0; done < limits_.work_per_turn; ++done) {
     Tube* first = nullptr;
     for (Tube& tube : tubes_) {
@@ -69,8 +69,7 @@ void Model::end_pauses(Time now, Output& out) {
     if (first == nullptr) return;
     first->paused = false;
     first->pause = {};
-    first->restored = false;
-    remove_if_unwanted(first->name, out);
+    remove_if_unwanted(first->name);
   }
 }
 
@@ -273,7 +272,7 @@ void Model::restart(Time now) {
   for (const Tube& tube : before) {
     if (!tube.paused || tube.pause_until <= now) continue;
     Tube& again = *find_or_add_tube(tube.name);
-    again.paused = again.restored = true;
+    again.paused = true;
     again.pause = tube.pause;
     again.pause_until = tube.pause_until;
   }

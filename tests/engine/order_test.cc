@@ -71,7 +71,7 @@ TEST_CASE("sessions are served in the order of their waiting whatever tubes they
   World world;
   const SessionId holder = world.open("a");
   const JobId in_a = world.put_and_hold(holder);
-  world.engine.use(holder, world.now, "b", world.output);
+  world.engine.use(holder, world.now, "b");
   const JobId in_b = world.put_and_hold(holder);
   const SessionId first = world.open("b");
   const SessionId second = world.open("a");
@@ -90,7 +90,7 @@ TEST_CASE("of several tubes made ready at once each session gets the best job it
   const SessionId holder = world.open("a");
   world.put_and_hold(holder, {.priority = 9});
   world.put_and_hold(holder, {.priority = 3});
-  world.engine.use(holder, world.now, "b", world.output);
+  world.engine.use(holder, world.now, "b");
   world.put_and_hold(holder, {.priority = 5});
   world.put_and_hold(holder, {.priority = 1});
   const SessionId both = world.open("a");
@@ -108,7 +108,7 @@ TEST_CASE("a session served through one tube does not lend its turn in another")
   const SessionId holder = world.open("a");
   world.put_and_hold(holder, {.priority = 0});
   world.put_and_hold(holder, {.priority = 1});
-  world.engine.use(holder, world.now, "b", world.output);
+  world.engine.use(holder, world.now, "b");
   world.put_and_hold(holder, {.priority = 5});
   const SessionId first = world.open("a");
   const SessionId only_a = world.open("a");

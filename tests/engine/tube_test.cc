@@ -127,7 +127,7 @@ TEST_CASE("peeks show the job that comes next in its state, of the used tube") {
   CHECK(world.engine.peek_delayed(session)->id == delayed);
   CHECK(world.engine.peek_buried(session)->id == buried);
   CHECK(world.engine.peek(buried)->id == buried);
-  world.engine.use(session, world.now, "b", world.output);
+  world.engine.use(session, world.now, "b");
   CHECK_FALSE(world.engine.peek_ready(session));
 }
 
@@ -200,12 +200,12 @@ TEST_CASE("a tube exists while a session uses or watches it or it has jobs") {
   const SessionId user = world.open();
   const SessionId watcher = world.open();
   CHECK_FALSE(world.has_tube("a"));
-  world.engine.use(user, world.now, "a", world.output);
+  world.engine.use(user, world.now, "a");
   world.engine.watch(watcher, world.now, "a");
   const JobId job = world.put(user);
-  world.engine.use(user, world.now, "default", world.output);
+  world.engine.use(user, world.now, "default");
   CHECK(world.has_tube("a"));
-  CHECK(world.engine.ignore(watcher, world.now, "a", world.output));
+  CHECK(world.engine.ignore(watcher, world.now, "a"));
   CHECK(world.has_tube("a"));
   CHECK(world.engine.reserve_job(user, world.now, job));
   CHECK(world.has_tube("a"));
@@ -216,10 +216,10 @@ TEST_CASE("a tube exists while a session uses or watches it or it has jobs") {
 TEST_CASE("a closed session lets go of the tubes it used and watched") {
   World world;
   const SessionId session = world.open();
-  world.engine.use(session, world.now, "a", world.output);
+  world.engine.use(session, world.now, "a");
   world.engine.watch(session, world.now, "a");
   world.engine.watch(session, world.now, "b");
-  world.engine.use(session, world.now, "c", world.output);
+  world.engine.use(session, world.now, "c");
   world.close(session);
   CHECK(tubes_of(world) == Lines{"default"});
 }
@@ -234,17 +234,17 @@ TEST_CASE("the tube default always exists") {
 TEST_CASE("the last watched tube cannot be ignored, and ignoring what is not watched is fine") {
   World world;
   const SessionId session = world.open();
-  CHECK_FALSE(world.engine.ignore(session, world.now, "default", world.output));
-  CHECK(world.engine.ignore(session, world.now, "a", world.output));
+  CHECK_FALSE(world.engine.ignore(session, world.now, "default"));
+  CHECK(world.engine.ignore(session, world.now, "a"));
   CHECK(world.engine.watch(session, world.now, "a"));
   CHECK(world.engine.watch(session, world.now, "a"));
   CHECK(world.engine.watched_count(session) == 2);
-  CHECK(world.engine.ignore(session, world.now, "default", world.output));
-  CHECK_FALSE(world.engine.ignore(session, world.now, "a", world.output));
+  CHECK(world.engine.ignore(session, world.now, "default"));
+  CHECK_FALSE(world.engine.ignore(session, world.now, "a"));
   CHECK(world.engine.watched_count(session) == 1);
 }
 
-TEST_CASE("an ended pause lets a restored tube go, whichever way it ends") {
+TEST_CASE("a tube that only its pause keeps is removed with it, whichever way it ends") {
   World world;
   world.engine.replay(world.now, Paused{.tube = "a", .duration = {10}, .until = Time(10s)});
   world.engine.replay(world.now, Paused{.tube = "b", .duration = {20}, .until = Time(20s)});

@@ -37,9 +37,9 @@ class World {
   SessionId open(std::string_view tube) {
     const SessionId id = engine.open();
     if (tube == kDefaultTube) return id;
-    engine.use(id, now, tube, output);
+    engine.use(id, now, tube);
     engine.watch(id, now, tube);
-    engine.ignore(id, now, kDefaultTube, output);
+    engine.ignore(id, now, kDefaultTube);
     return id;
   }
 

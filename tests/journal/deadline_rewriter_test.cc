@@ -42,7 +42,7 @@ class SteppedQueue {
   }
 
   void pause(std::string_view tube, Seconds duration) {
-    queue_->engine().use(queue_->session(), queue_->now(), tube, *queue_);
+    queue_->engine().use(queue_->session(), queue_->now(), tube);
     queue_->engine().pause(queue_->now(), tube, duration, *queue_);
   }
 

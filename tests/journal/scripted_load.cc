@@ -260,9 +260,9 @@ void ScriptedLoad::truncate(Client& /*client*/) {
 }
 
 void ScriptedLoad::choose_tubes(Client& client) {
-  engine_->use(client.session, now_, some_tube(), *this);
+  engine_->use(client.session, now_, some_tube());
   engine_->watch(client.session, now_, some_tube());
-  if (one_in(2)) engine_->ignore(client.session, now_, some_tube(), *this);
+  if (one_in(2)) engine_->ignore(client.session, now_, some_tube());
 }
 
 void ScriptedLoad::reconnect(Client& client) {

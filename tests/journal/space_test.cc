@@ -249,10 +249,10 @@ TEST_CASE("a queue that grows and shrinks again gives its space back") {
 TEST_CASE("a pause outlives the segment that it was recorded in, and goes when it is over") {
   TestDisk disk;
   auto queue = opened(disk, {.segment_bytes = kSegment});
-  REQUIRE(queue->engine().use(queue->session(), queue->now(), "slow", *queue));
+  REQUIRE(queue->engine().use(queue->session(), queue->now(), "slow"));
   queue->put(10);
   REQUIRE(queue->engine().pause(queue->now(), "slow", Seconds{1000}, *queue));
-  REQUIRE(queue->engine().use(queue->session(), queue->now(), "fast", *queue));
+  REQUIRE(queue->engine().use(queue->session(), queue->now(), "fast"));
   for (int i = 0; i < 3000; ++i) {
     queue->remove(queue->put(300));
     if (i % 9 == 0) queue->settle();
