@@ -116,9 +116,9 @@ struct BodyPlan {
     discard,  // as `skip`, but do not check that CR LF follows the body
   };
   Kind kind = Kind::accept;
+  bool has_text = true;  // false: no argument refers to text
   std::uint32_t bytes = 0;
   protocol::Status refusal = {};
-  bool has_text = true;  // false: no argument refers to text
 };
 
 // Room for the arguments of any command.

@@ -195,6 +195,13 @@ std::size_t Conversation::take(std::string_view input) {
   return quit_ ? input.size() : total;
 }
 
+// True: the log is congested. Called before a step that may emit a fact.
+inline bool Conversation::held_by_log() {
+  if (!service_.log().congested()) return false;
+  stop_ = Stop::congested;
+  return true;
+}
+
 // False: this run of work ends. If true, stop_ is `budget` until a stage finds that it needs more
 // input.
 bool Conversation::may_go_on() {
@@ -211,13 +218,6 @@ bool Conversation::may_go_on() {
   if (slice && running_.row->may_emit_facts && held_by_log()) return false;
   stop_ = Stop::budget;
   return budget_ > 0;
-}
-
-// True: the log is congested. Called before a step that may emit a fact.
-bool Conversation::held_by_log() {
-  if (!service_.log().congested()) return false;
-  stop_ = Stop::congested;
-  return true;
 }
 
 std::size_t Conversation::take_line(std::string_view input) {

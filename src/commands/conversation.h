@@ -126,7 +126,7 @@ class Conversation {
   std::size_t take(std::string_view input);
   bool may_go_on();
   std::size_t output_bound() const;
-  bool held_by_log();
+  [[gnu::always_inline]] bool held_by_log();
   std::size_t take_line(std::string_view input);
   std::size_t take_body(std::string_view input);
   std::size_t take_dropped(std::string_view input);

@@ -28,7 +28,7 @@ Status reply_to(stats::Counter reason) {
     context.service.counters().count(reason);
     const auto kind =
         reason == stats::Counter::put_too_big ? BodyPlan::Kind::discard : BodyPlan::Kind::skip;
-    return {kind, bytes, reply_to(reason)};
+    return {.kind = kind, .has_text = false, .bytes = bytes, .refusal = reply_to(reason)};
   };
   if (bytes > context.engine.limits().job_bytes) return refuse(stats::Counter::put_too_big);
   context.engine.mark_producer(context.session);
@@ -42,7 +42,7 @@ Status reply_to(stats::Counter reason) {
     context.engine.return_memory(memory);
     return refuse(stats::Counter::put_job_memory);
   }
-  return {.kind = BodyPlan::Kind::accept, .bytes = bytes, .refusal = {}, .has_text = has_text};
+  return {.kind = BodyPlan::Kind::accept, .has_text = has_text, .bytes = bytes, .refusal = {}};
 }
 
 // The reply to a put whose body was accepted: the server has no place for it any more.

@@ -161,9 +161,9 @@ void Engine::replay_removed(Time now, const Removed& removed) {
   }
   if (job->flushed()) return forget_flushed(job);
   Tube* tube = job->tube;
-  free_key(*job);
+  if (job->tags() != nullptr) free_tags(*job);
   detach(job);
-  memory_.give_back(memory_of(*job));
+  memory_.give_back(job->body.size());
   jobs_.remove(removed.id);
   if (tube != default_tube_ && !tube->wanted()) remove_tube(now, tube);
 }
@@ -184,6 +184,7 @@ void Engine::replay_paused(Time now, const Paused& paused) {
 
 void Engine::replay_flushed(Time now, const Flushed& flushed) {
   unique_keys_.flush(flushed.tube);
+  plan_removal();
   Tube* tube = tubes_.find(flushed.tube);
   if (tube == nullptr) return;
   add_flushed(take_jobs_at_rest(tube));
@@ -210,6 +211,7 @@ void Engine::replay_remembered(const Remembered& remembered) {
     key = unique_keys_.add(remembered.tube, remembered.key, remembered.id);
   }
   unique_keys_.cool_down(key, remembered.until);
+  plan_removal();
 }
 
 void Engine::replay_moved(Time now, const Moved& moved) {
@@ -220,7 +222,7 @@ void Engine::replay_moved(Time now, const Moved& moved) {
   JobTags tags = tags_of(*job);
   const std::string key(tags.unique_key);
   tags.unique_key = key;
-  free_key(*job);
+  if (job->tags() != nullptr) free_tags(*job);
   detach(job);
   Tube* to = tubes_.find(moved.tube);
   if (to == nullptr) to = add_tube(now, moved.tube);

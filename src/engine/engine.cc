@@ -385,14 +385,13 @@ bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {
 
 // For a client, so that its unique key may have a cooldown.
 [[gnu::always_inline]] inline void Engine::delete_job(Time now, Job* job, FactSink& out) {
-  const JobId id = job->id;
   Tube* tube = job->tube;
   count_deleted(*tube, 1);
-  const bool has_tags = job->tags() != nullptr;
-  const UniqueKey* key = has_tags ? begin_cooldown(now, *job) : nullptr;
-  erase_job(job, out);
-  if (key != nullptr) [[unlikely]]
-    describe(now, id, out);
+  if (job->tags() != nullptr) [[unlikely]] {
+    erase_with_cooldown(now, job, out);
+  } else {
+    erase_untagged(job, out);
+  }
   remove_if_unwanted(now, tube);
 }
 
@@ -409,18 +408,18 @@ void Engine::count_deleted(Tube& tube, std::uint64_t jobs) {
 }
 
 void Engine::erase_job(Job* job, FactSink& out) {
-  const JobId id = job->id;
   if (job->tags() != nullptr) [[unlikely]]
-    free_key(*job);
-  detach(job);
-  return_memory(memory_of(*job));
-  jobs_.remove(id);
-  out.fact(Removed{.id = id});
+    free_tags(*job);
+  erase_untagged(job, out);
 }
 
-// Without its unique key, which may outlive the job.
-std::uint32_t Engine::memory_of(const Job& job) {
-  return job.body.size() + (job.tags() == nullptr ? 0 : kTagRecordBytes);
+// Or its tags are free already.
+void Engine::erase_untagged(Job* job, FactSink& out) {
+  const JobId id = job->id;
+  detach(job);
+  return_memory(job->body.size());
+  jobs_.remove(id);
+  out.fact(Removed{.id = id});
 }
 
 Job* Engine::held_by(SessionId session, JobId id) {

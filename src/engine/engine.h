@@ -257,10 +257,7 @@ class Engine {
   // Removes up to work_per_turn jobs and returns how many. flush.left is the number still to go.
   [[gnu::cold]] std::uint32_t flush_slice(Time now, Slices& flush, Output& out);
   // True: remove_pending() has something to do. O(1).
-  bool has_removals(Time now) const {
-    return !flushed_.empty() || unique_keys_.next_flushed() != nullptr ||
-           unique_keys_.next_end() <= now;
-  }
+  bool has_removals(Time now) const { return next_removal_ <= now; }
   // Frees up to an eighth of work_per_turn flushed jobs, flushed keys and cooldowns that have
   // ended, one at least, and emits a fact for each. O(log keys) for each.
   [[gnu::cold]] void remove_pending(Time now, FactSink& out);
@@ -367,7 +364,7 @@ class Engine {
   void erase_job(Job* job, FactSink& out);
   void move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>& place, Output& out);
   [[gnu::cold]] void set_priority(Job& job, Priority priority, Output& out);
-  static std::uint32_t memory_of(const Job& job);
+  void erase_untagged(Job* job, FactSink& out);
 
   // Tags (tags.cc).
   static JobTags tags_of(const Job& job);
@@ -375,8 +372,9 @@ class Engine {
   [[gnu::cold]] UniqueKey* taken_key(Time now, std::string_view tube, std::string_view key,
                                      FactSink& out);
   [[gnu::cold]] PutResult duplicate_of(const UniqueKey& key, Priority priority, Output& out);
-  [[gnu::cold]] void free_key(Job& job);
-  [[gnu::cold]] UniqueKey* begin_cooldown(Time now, Job& job);
+  [[gnu::cold]] void free_tags(Job& job);
+  [[gnu::cold]] void erase_with_cooldown(Time now, Job* job, FactSink& out);
+  [[gnu::cold]] bool begin_cooldown(Time now, Job& job);
   [[gnu::cold]] bool move_key(Time now, Job& job, const Tube& to, FactSink& out);
   [[gnu::cold]] void forget_key(UniqueKey* key);
   [[gnu::cold]] void end_key(UniqueKey* key, FactSink& out);
@@ -388,6 +386,9 @@ class Engine {
   [[gnu::cold]] void add_flushed(FlushedBatch batch);
   [[gnu::cold]] void forget_flushed(Job* job);
   [[gnu::cold]] void remove_flushed_job(FactSink& out);
+  Time next_removal() const;
+  // Called after flushed jobs, flushed keys or cooldowns have changed.
+  void plan_removal() { next_removal_ = next_removal(); }
 
   void mark_worker(Session& session);
   Job* best_ready(const Session& session);
@@ -427,6 +428,7 @@ class Engine {
   JobMemory memory_;
   FlushedJobs flushed_;
   UniqueKeys unique_keys_;
+  Time next_removal_ = kNever;  // when remove_pending() has something to do; Time::min(): now
   std::uint64_t next_arrival_ = 0;
   std::uint64_t next_bury_order_ = 0;
   std::uint64_t watch_count_ = 0;  // entries of all watch lists

@@ -18,6 +18,7 @@ std::uint64_t Engine::flush(Time now, std::string_view name, Output& out) {
   Tube* tube = tubes_.find(name);
   if (tube == nullptr || tube->job_count() == 0) {
     if (unique_keys_.flush(name)) out.fact(Flushed{.tube = name});
+    plan_removal();
     return 0;
   }
   limit_flushes(*tube, out);
@@ -84,6 +85,7 @@ void Engine::end_flush(Time now, FlushedBatch batch, std::uint64_t count, FactSi
   Tube* tube = batch.tube;
   count_deleted(*tube, count);
   unique_keys_.flush(tube->name);
+  plan_removal();
   add_flushed(std::move(batch));
   out.fact(Flushed{.tube = tube->name});
   remove_if_unwanted(now, tube);
@@ -97,9 +99,15 @@ void Engine::add_flushed(FlushedBatch batch) {
     held->job->epoch = tube->epoch;  // truncated, and still in the tube
   }
   flushed_.add(std::move(batch));
+  plan_removal();
 }
 
 // Step 4.
+Time Engine::next_removal() const {
+  const bool now = !flushed_.empty() || unique_keys_.next_flushed() != nullptr;
+  return now ? Time::min() : unique_keys_.next_end();
+}
+
 void Engine::remove_pending(Time now, FactSink& out) {
   std::uint32_t left = std::max(limits_.work_per_turn / kRemovalShare, 1U);
   for (; left > 0 && has_removals(now); --left) {
@@ -122,7 +130,9 @@ void Engine::remove_flushed_job(FactSink& out) {
 void Engine::forget_flushed(Job* job) {
   const JobId id = job->id;
   flushed_.erase(job);
-  return_memory(memory_of(*job));
+  plan_removal();
+  if (job->tags() != nullptr) free_tags(*job);
+  return_memory(job->body.size());
   jobs_.remove(id);
 }
 

@@ -25,11 +25,10 @@ void check_unique_key(const Job& job, const UniqueKey& key) {
   TUBED_ASSERT(key.tube->tube == job.tube->name && !key.tube->flushed);
 }
 
-template <class MemoryOf>
-Census take_census(const JobTable& jobs, MemoryOf memory_of) {
+Census take_census(const JobTable& jobs, std::uint32_t tag_record_bytes) {
   Census census;
   jobs.for_each([&](const Job& job) {
-    census.memory += memory_of(job);
+    census.memory += job.body.size() + (job.tags() == nullptr ? 0 : tag_record_bytes);
     if (!job.flushed() && job.tags() != nullptr && job.tags()->unique != nullptr) {
       check_unique_key(job, *job.tags()->unique);
       ++census.unique;
@@ -189,7 +188,7 @@ void Engine::check_invariants() const {
   check_tube_metrics(tubes_, tube_metrics_, flushed_);
   deadlines_.check_invariants();
 
-  const Census census = take_census(jobs_, memory_of);
+  const Census census = take_census(jobs_, kTagRecordBytes);
   TUBED_ASSERT(census.states == counts_.jobs);
   TUBED_ASSERT(census.flushed == check_flushed(flushed_));
   std::uint64_t in_tubes = 0;
@@ -224,6 +223,7 @@ void Engine::check_invariants() const {
   TUBED_ASSERT(open == counts_.sessions && waiting == counts_.waiting);
   TUBED_ASSERT(held == census.states.reserved);
   unique_keys_.check_invariants();
+  TUBED_ASSERT(next_removal_ == next_removal());
   TUBED_ASSERT(census.unique == unique_keys_.keys_of_jobs());
   TUBED_ASSERT(memory_.bytes() >=
                jobs_.size() * job_memory(0) + census.memory + unique_keys_.memory());

@@ -30,7 +30,7 @@ class SessionTable {
   }
 
   // Precondition: the session is open. O(1).
-  Session& at(SessionId id) {
+  [[gnu::always_inline]] Session& at(SessionId id) {
     TUBED_ASSERT(id < sessions_.size() && sessions_[id]->open);
     return *sessions_[id];
   }

@@ -2,7 +2,6 @@
 //
 // The tags of a job are in its history (TagRecord), so a job without tags pays nothing for them.
 // The table of unique keys is explained in engine/unique_keys.h.
-#include <utility>
 
 #include "engine/engine.h"
 
@@ -44,19 +43,30 @@ PutResult Engine::duplicate_of(const UniqueKey& key, Priority priority, Output& 
   return result;
 }
 
-// The job is about to be removed. A flushed job has no key any more.
-void Engine::free_key(Job& job) {
+// The job is about to be removed. Its memory is then that of its body alone.
+void Engine::free_tags(Job& job) {
   TagRecord* tags = job.tags();
-  if (tags == nullptr || tags->unique == nullptr || job.flushed()) return;
-  forget_key(tags->unique);
+  // A flushed job has no key any more.
+  if (tags->unique != nullptr && !job.flushed()) return forget_key(tags->unique);
+  memory_.give_back_part(kTagRecordBytes);
+  job.history().tags.reset();
 }
 
-// The job is about to be deleted. Null: its key has no cooldown.
-UniqueKey* Engine::begin_cooldown(Time now, Job& job) {
+void Engine::erase_with_cooldown(Time now, Job* job, FactSink& out) {
+  const JobId id = job->id;
+  const bool cools_down = begin_cooldown(now, *job);
+  erase_job(job, out);
+  if (cools_down) describe(now, id, out);
+}
+
+// The job is about to be deleted. False: its key has no cooldown.
+bool Engine::begin_cooldown(Time now, Job& job) {
   TagRecord* tags = job.tags();
-  if (tags->unique == nullptr || tags->cooldown.count == 0 || job.flushed()) return nullptr;
+  if (tags->unique == nullptr || tags->cooldown.count == 0 || job.flushed()) return false;
   unique_keys_.cool_down(tags->unique, now + tags->cooldown);
-  return std::exchange(tags->unique, nullptr);
+  plan_removal();
+  tags->unique = nullptr;
+  return true;
 }
 
 // The job is about to move. False: its key is taken there, and the job has none any more.
@@ -81,6 +91,7 @@ void Engine::forget_key(UniqueKey* key) {
   }
   memory_.give_back_part(UniqueKeys::cost_of(*key->name));
   unique_keys_.erase(key);
+  plan_removal();
 }
 
 // The same, durably. The key of a job ends with the facts about that job.

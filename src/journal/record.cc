@@ -78,7 +78,7 @@ class Sizer {
 };
 
 template <class Record>
-std::size_t payload_bytes(const Record& record) {
+[[gnu::always_inline]] inline std::size_t payload_bytes(const Record& record) {
   Sizer sizer;
   for_each_field<Record>([&](const auto& field) { sizer.field(field, record); });
   return fixed_bytes<Record> + sizer.bytes();

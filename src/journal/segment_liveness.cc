@@ -52,6 +52,20 @@ SegmentLiveness::Applied SegmentLiveness::apply(const Fact& fact, std::uint64_t 
                     fact);
 }
 
+inline void SegmentLiveness::place(Location& location, JobId id, std::uint64_t bytes, bool is_job) {
+  SegmentUse& newest = segments_.back();
+  location.segment = static_cast<std::uint32_t>(newest.sequence);
+  location.bytes = static_cast<std::uint32_t>(bytes) & INT32_MAX;
+  location.is_job = is_job ? 1 : 0;
+  add_live(newest.sequence, bytes);
+  auto& runs = newest.added;
+  if (!runs.empty() && runs.back().first + runs.back().count == id) {
+    ++runs.back().count;
+  } else {
+    runs.push_back({id, 1});
+  }
+}
+
 SegmentLiveness::Applied SegmentLiveness::added(JobId id, std::uint64_t bytes) {
   Page& page = pages_[id / kPageIds];
   Location& location = page.locations[id % kPageIds];
@@ -78,20 +92,6 @@ void SegmentLiveness::remembered(JobId id, std::uint64_t bytes) {
     subtract_live(location.segment, location.bytes);
   }
   place(location, id, bytes, false);
-}
-
-void SegmentLiveness::place(Location& location, JobId id, std::uint64_t bytes, bool is_job) {
-  SegmentUse& newest = segments_.back();
-  location.segment = static_cast<std::uint32_t>(newest.sequence);
-  location.bytes = static_cast<std::uint32_t>(bytes) & INT32_MAX;
-  location.is_job = is_job ? 1 : 0;
-  add_live(newest.sequence, bytes);
-  auto& runs = newest.added;
-  if (!runs.empty() && runs.back().first + runs.back().count == id) {
-    ++runs.back().count;
-  } else {
-    runs.push_back({id, 1});
-  }
 }
 
 void SegmentLiveness::removed(JobId id) {

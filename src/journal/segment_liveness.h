@@ -126,7 +126,7 @@ class SegmentLiveness {
 
   Applied added(JobId id, std::uint64_t bytes);
   void remembered(JobId id, std::uint64_t bytes);
-  void place(Location& location, JobId id, std::uint64_t bytes, bool is_job);
+  [[gnu::always_inline]] void place(Location& location, JobId id, std::uint64_t bytes, bool is_job);
   void removed(JobId id);
   void paused(const Paused& pause, std::uint64_t bytes);
   SegmentUse& segment(std::uint64_t sequence);

@@ -355,7 +355,7 @@ BodyPlan TestMode::begin_body(const Command& row, Context& context,
   faults_.take(row.name);
   if (plan.kind == BodyPlan::Kind::accept) service_.engine().return_memory(row.claimed(storage));
   context.body = Bytes();
-  return {BodyPlan::Kind::discard, plan.bytes, {fault->word}};
+  return {.kind = BodyPlan::Kind::discard, .bytes = plan.bytes, .refusal = {fault->word}};
 }
 
 Answer TestMode::meet(const Faults::Fault& fault, const Context& context, Operation& operation) {

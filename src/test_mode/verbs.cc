@@ -78,14 +78,16 @@ Answer dump(Context& context, const NoArguments&) {
 
 BodyPlan begin_load(Context& context, const LoadArguments& arguments) {
   const std::uint32_t bytes = arguments.size.bytes;
-  if (bytes > kMostLoadBytes) return {BodyPlan::Kind::discard, bytes, {word::kJobTooBig}};
+  if (bytes > kMostLoadBytes) {
+    return {.kind = BodyPlan::Kind::discard, .bytes = bytes, .refusal = {word::kJobTooBig}};
+  }
   if (!context.engine.claim_memory(bytes)) {
-    return {BodyPlan::Kind::skip, bytes, {word::kOutOfMemory}};
+    return {.kind = BodyPlan::Kind::skip, .bytes = bytes, .refusal = {word::kOutOfMemory}};
   }
   context.body = Bytes::allocate(bytes);
-  if (context.body) return {BodyPlan::Kind::accept, bytes};
+  if (context.body) return {.bytes = bytes};
   context.engine.return_memory(bytes);
-  return {BodyPlan::Kind::skip, bytes, {word::kOutOfMemory}};
+  return {.kind = BodyPlan::Kind::skip, .bytes = bytes, .refusal = {word::kOutOfMemory}};
 }
 
 Answer load(Context& context, const LoadArguments& arguments) {

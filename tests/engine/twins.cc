@@ -116,8 +116,7 @@ void Twins::use() {
   const SessionId id = some_session();
   const std::string tube = some_tube();
   trace(std::to_string(id) + " use " + tube);
-  expect_equal("use", engine_->use(id, now_, tube),
-               model_.use(id, tube));
+  expect_equal("use", engine_->use(id, now_, tube), model_.use(id, tube));
 }
 
 void Twins::watch() {
@@ -133,8 +132,7 @@ void Twins::ignore() {
   if (model_.waits(id)) return;
   const std::string tube = some_tube();
   trace(std::to_string(id) + " ignore " + tube);
-  expect_equal("ignore", engine_->ignore(id, now_, tube),
-               model_.ignore(id, tube));
+  expect_equal("ignore", engine_->ignore(id, now_, tube), model_.ignore(id, tube));
 }
 
 void Twins::pause() {
