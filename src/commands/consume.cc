@@ -16,11 +16,11 @@ Status done_or_not_found(bool done, std::string_view word) {
   return {done ? word : word::kNotFound};
 }
 
-Answer reserve_within(Context& context, engine::Wait wait) {
+Answer reserve_within(Context& context, engine::Wait wait, Waiting waiting = {}) {
   // The reserve of a client that has half-closed does not wait. [protocol: reserve, TIMED_OUT]
   if (context.peer_is_gone) wait.limit = Duration::zero();
   auto notice = context.engine.reserve(context.session, context.now, wait);
-  if (!notice) return Waiting{};
+  if (!notice) return waiting;
   return answer_of(std::move(*notice));
 }
 
@@ -48,6 +48,10 @@ Answer reserve(Context& context, const NoArguments&) {
 
 Answer reserve_with_timeout(Context& context, const TimeoutArguments& arguments) {
   return reserve_within(context, {.limit = arguments.timeout});
+}
+
+Answer reserve_with_abort(Context& context, const NoArguments&) {
+  return reserve_within(context, {}, {.until_input = true});
 }
 
 Answer reserve_job(Context& context, const JobArguments& arguments) {

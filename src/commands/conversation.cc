@@ -58,12 +58,14 @@ void Conversation::receive(std::string_view bytes) {
   if (quit_) return;
   if (waiting_ || !pending_.empty() || in_progress(running_.operation)) {
     keep(bytes);
-    if (!waiting_) work();
+    waiting_ ? abort_waits() : work();
     return;
   }
   // The usual case: whole commands, which are not copied.
   const std::size_t taken = do_work(bytes);
-  if (taken < bytes.size()) keep(bytes.substr(taken));
+  if (taken == bytes.size()) return;
+  keep(bytes.substr(taken));
+  abort_waits();
 }
 
 void Conversation::keep(std::string_view input) {
@@ -86,10 +88,15 @@ void Conversation::half_close() {
   peer_is_gone_ = true;
   if (std::exchange(parked_, false)) return work();
   if (!waiting_) return;
+  end_wait();
+  work();
+}
+
+// With the answer TIMED_OUT.
+void Conversation::end_wait() {
   service_.engine().cancel_wait(session_);
   waiting_ = false;
   reply_timed_out();
-  work();
 }
 
 void Conversation::end_input() {
@@ -143,8 +150,21 @@ bool Conversation::idle() const {
 // --- Work
 
 void Conversation::work() {
+  do_pending_work();
+  abort_waits();
+}
+
+void Conversation::do_pending_work() {
   pending_.take(do_work(pending_.view()));
   counted_input_ = service_.count_input(counted_input_, pending_.memory());
+}
+
+// Ends the waits of reserve-with-abort that input follows.
+void Conversation::abort_waits() {
+  while (waiting_ && waits_until_input_ && !pending_.empty()) {
+    end_wait();
+    do_pending_work();
+  }
 }
 
 std::size_t Conversation::do_work(std::string_view input) {
@@ -438,6 +458,7 @@ bool Conversation::ends_command(const Answer& answer) {
   if (const auto* waiting = std::get_if<Waiting>(&answer)) {
     waiting_ = true;
     waits_for_batch_ = waiting->for_batch;
+    waits_until_input_ = waiting->until_input;
   }
   if (std::holds_alternative<Close>(answer)) quit_ = true;
   return true;

@@ -9,7 +9,8 @@
 // end; or input that is skipped after an error. A run of work ends for one of five reasons (Stop):
 //
 // - starved: it needs more input.
-// - waiting: a reserve waits for the engine's notice.
+// - waiting: a reserve waits for the engine's notice. Further input is kept, or ends the wait of a
+//   reserve-with-abort.
 // - budget: the quantum is used up, or a command in slices has done one slice. resume() continues
 //   it in a later tick.
 // - output: too many replies are not taken. resume() continues it when the client has read some.
@@ -121,6 +122,8 @@ class Conversation {
   enum class Stop : std::uint8_t { starved, waiting, budget, output, congested };
 
   void work();
+  void do_pending_work();
+  [[gnu::cold]] void abort_waits();
   void keep(std::string_view input);
   std::size_t do_work(std::string_view input);
   std::size_t take(std::string_view input);
@@ -143,6 +146,7 @@ class Conversation {
   void run_command();
   void reply(const Answer& answer);
   void reply_timed_out();
+  void end_wait();
   bool ends_command(const Answer& answer);
   void charge(std::size_t reply_bytes, std::uint64_t entries_walked);
   Context context();
@@ -157,7 +161,8 @@ class Conversation {
   Stop stop_ = Stop::starved;
   bool working_ = false;
   bool waiting_ = false;
-  bool waits_for_batch_ = false;  // of a reserve-batch, while waiting_
+  bool waits_for_batch_ = false;    // of a reserve-batch, while waiting_
+  bool waits_until_input_ = false;  // of a reserve-with-abort, while waiting_
   bool shows_tubes_ = false;      // set-caps
   bool parked_ = false;
   bool peer_is_gone_ = false;

@@ -217,6 +217,7 @@ Answer use(Context& context, const TubeArguments& arguments);
 Answer reserve(Context& context, const NoArguments& arguments);
 Answer reserve_with_timeout(Context& context, const TimeoutArguments& arguments);
 Answer reserve_job(Context& context, const JobArguments& arguments);
+Answer reserve_with_abort(Context& context, const NoArguments& arguments);
 Answer reserve_batch(Context& context, Operation& operation,
                      const ReserveBatchArguments& arguments);
 Answer delete_batch(Context& context, const DeleteBatchArguments& arguments);

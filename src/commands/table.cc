@@ -97,6 +97,8 @@ constexpr ReplyText kListJobs[] = {
      "the last page; the names of the columns; and a line for each job."}};
 constexpr ReplyText kUndrain[] = {{"NOT_DRAINING", "Puts are accepted from now on."}};
 
+constexpr ReplyText kReserveWithAbort[] = {
+    kReserved, kDeadlineSoon, {"TIMED_OUT", "The client sent more, or half-closed."}};
 constexpr ReplyText kMoveJob[] = {
     {"MOVED", "The job is in the tube."},
     {"NOT_FOUND", "There is no such job, or another client holds it."},
@@ -276,6 +278,10 @@ constexpr std::array<Command, kCommandCount> kRows = {
          "Makes up to this number of jobs of a tube ready: its buried or its delayed jobs; without "
          "a state, buried jobs, or delayed jobs if it has no buried jobs.",
          kKick, Access::admin, Concerns::argument})),
+    without_facts(added_after_2_0(command<NoArguments, reserve_with_abort>(
+        {"reserve-with-abort",
+         "Like reserve, but any further input of the client ends the wait and is then served.",
+         kReserveWithAbort, Access::work, Concerns::watched}))),
     added_after_2_0(command<MoveJobArguments, move_job>(
         {"move-job",
          "Moves a job to a tube, which may be its own. It keeps its state, priority and delay, or "

@@ -2,7 +2,6 @@
 //
 // The tags of a job are in its history (TagRecord), so a job without tags pays nothing for them.
 // The table of unique keys is explained in engine/unique_keys.h.
-
 #include "engine/engine.h"
 
 namespace tubed::engine {

@@ -91,7 +91,8 @@ struct BlockPart {
 
 // No answer yet: the engine answers later, by a notice.
 struct Waiting {
-  bool for_batch = false;  // the command then runs again, to complete a JobBatch
+  bool for_batch = false;    // the command then runs again, to complete a JobBatch
+  bool until_input = false;  // further input ends the wait
 
   friend bool operator==(Waiting, Waiting) = default;
 };
