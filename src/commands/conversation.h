@@ -163,7 +163,7 @@ class Conversation {
   bool waiting_ = false;
   bool waits_for_batch_ = false;    // of a reserve-batch, while waiting_
   bool waits_until_input_ = false;  // of a reserve-with-abort, while waiting_
-  bool shows_tubes_ = false;      // set-caps
+  bool shows_tubes_ = false;        // set-caps
   bool parked_ = false;
   bool peer_is_gone_ = false;
   bool input_ended_ = false;
