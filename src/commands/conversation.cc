@@ -58,8 +58,8 @@ void Conversation::receive(std::string_view bytes) {
   if (quit_) return;
   if (waiting_ || !pending_.empty() || in_progress(running_.operation)) {
     keep(bytes);
-    waiting_ ? abort_waits() : work();
-    return;
+    if (waiting_) return abort_waits();
+    return work();
   }
   // The usual case: whole commands, which are not copied.
   const std::size_t taken = do_work(bytes);

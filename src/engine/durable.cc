@@ -208,7 +208,7 @@ void Engine::replay_remembered(const Remembered& remembered) {
     if (other != nullptr && other->id > remembered.id) return;
     if (other != nullptr) forget_key(other);
     memory_.restore_part(UniqueKeys::cost_of(remembered.key));
-    key = unique_keys_.add(remembered.tube, remembered.key, remembered.id);
+    key = add_key(remembered.tube, remembered.key, remembered.id);
   }
   unique_keys_.cool_down(key, remembered.until);
   plan_removal();

@@ -377,6 +377,8 @@ class Engine {
   [[gnu::cold]] bool begin_cooldown(Time now, Job& job);
   [[gnu::cold]] bool move_key(Time now, Job& job, const Tube& to, FactSink& out);
   [[gnu::cold]] void forget_key(UniqueKey* key);
+  [[gnu::cold]] UniqueKey* add_key(std::string_view tube, std::string_view name, JobId id);
+  [[gnu::cold]] void erase_key(UniqueKey* key);
   [[gnu::cold]] void end_key(UniqueKey* key, FactSink& out);
   [[gnu::cold]] void drop_truncated(Time now, Job* job, FactSink& out);
 

@@ -15,7 +15,7 @@ JobTags Engine::tags_of(const Job& job) {
 // Precondition: the key is free, and its memory and that of the tags was claimed.
 void Engine::set_tags(Job& job, const JobTags& tags) {
   job.history().tags = std::make_unique<TagRecord>();
-  job.tags()->unique = unique_keys_.add(job.tube->name, tags.unique_key, job.id);
+  job.tags()->unique = add_key(job.tube->name, tags.unique_key, job.id);
   job.tags()->cooldown = tags.cooldown;
 }
 
@@ -77,8 +77,8 @@ bool Engine::move_key(Time now, Job& job, const Tube& to, FactSink& out) {
     forget_key(tags->unique);
     return false;
   }
-  unique_keys_.erase(tags->unique);
-  tags->unique = unique_keys_.add(to.name, name, job.id);
+  erase_key(tags->unique);
+  tags->unique = add_key(to.name, name, job.id);
   return true;
 }
 
@@ -89,8 +89,20 @@ void Engine::forget_key(UniqueKey* key) {
     memory_.give_back_part(kTagRecordBytes);
   }
   memory_.give_back_part(UniqueKeys::cost_of(*key->name));
-  unique_keys_.erase(key);
+  erase_key(key);
   plan_removal();
+}
+
+// The memory of a tube's record is not claimed with the put, which need not know whether there is
+// one.
+UniqueKey* Engine::add_key(std::string_view tube, std::string_view name, JobId id) {
+  if (!unique_keys_.has_keys(tube)) memory_.restore_part(UniqueKeys::cost_of_tube(tube));
+  return unique_keys_.add(tube, name, id);
+}
+
+void Engine::erase_key(UniqueKey* key) {
+  const std::uint64_t cost = UniqueKeys::cost_of_tube(key->tube->tube);
+  if (unique_keys_.erase(key)) memory_.give_back_part(cost);
 }
 
 // The same, durably. The key of a job ends with the facts about that job.

@@ -14,8 +14,10 @@ UniqueKey* UniqueKeys::find(std::string_view tube, std::string_view key) {
 UniqueKey* UniqueKeys::add(std::string_view tube, std::string_view key, JobId id) {
   auto of_tube = tubes_.find(tube);
   if (of_tube == tubes_.end()) {
-    of_tube = tubes_.try_emplace(std::string(tube), std::make_unique<KeysOfTube>()).first;
-    of_tube->second->tube = tube;
+    auto new_tube = std::make_unique<KeysOfTube>();
+    new_tube->tube = tube;
+    const std::string_view name = new_tube->tube;
+    of_tube = tubes_.try_emplace(name, std::move(new_tube)).first;
   }
   KeysOfTube* const keys = of_tube->second.get();
   const auto [place, added] = keys->keys.try_emplace(std::string(key));
@@ -32,27 +34,29 @@ void UniqueKeys::cool_down(UniqueKey* key, Time until) {
   by_id_.try_emplace(key->id, key);
 }
 
-void UniqueKeys::erase(UniqueKey* key) {
+bool UniqueKeys::erase(UniqueKey* key) {
   if (key->has_cooldown()) {
     cooldowns_.erase(key);
     by_id_.erase(key->id);
   }
   KeysOfTube* const tube = key->tube;
   tube->keys.erase(tube->keys.find(*key->name));
-  if (!tube->keys.empty()) return;
+  if (!tube->keys.empty()) return false;
   if (!tube->flushed) {
     tubes_.erase(tubes_.find(tube->tube));
-    return;
+    return true;
   }
   while (!flushed_.empty() && flushed_.front()->keys.empty()) flushed_.pop_front();
+  return true;
 }
 
 bool UniqueKeys::flush(std::string_view tube) {
   const auto found = tubes_.find(tube);
   if (found == tubes_.end()) return false;
-  found->second->flushed = true;
-  flushed_.push_back(std::move(found->second));
-  tubes_.erase(found);
+  std::unique_ptr<KeysOfTube> keys = std::move(found->second);
+  tubes_.erase(found);  // its name is in `keys`
+  keys->flushed = true;
+  flushed_.push_back(std::move(keys));
   return true;
 }
 
@@ -66,6 +70,7 @@ std::size_t UniqueKeys::keys_of_jobs() const {
 std::uint64_t UniqueKeys::memory() const {
   std::uint64_t bytes = 0;
   const auto add = [&bytes](const KeysOfTube& tube) {
+    if (!tube.keys.empty()) bytes += cost_of_tube(tube.tube);
     for (const auto& [key, record] : tube.keys) bytes += cost_of(key);
   };
   for (const auto& [name, tube] : tubes_) add(*tube);

@@ -54,14 +54,19 @@ class UniqueKeys {
     return kBytesPerKey + static_cast<std::uint32_t>(key.size());
   }
 
+  // The same of a tube that has keys.
+  static std::uint64_t cost_of_tube(std::string_view tube) { return kBytesPerTube + tube.size(); }
+
+  bool has_keys(std::string_view tube) const { return tubes_.contains(tube); }
   // Null: no job and no cooldown has the key. O(log tubes + log keys of the tube).
   UniqueKey* find(std::string_view tube, std::string_view key);
   // Adds a key that belongs to the job. Precondition: find() gives null. The same cost.
   UniqueKey* add(std::string_view tube, std::string_view key, JobId id);
   // The key has a cooldown, or another. O(log cooldowns).
   void cool_down(UniqueKey* key, Time until);
-  // Frees a key, which may be flushed. O(log tubes + log keys + log cooldowns).
-  void erase(UniqueKey* key);
+  // Frees a key, which may be flushed. True: it was the last of its tube, or of a flush of the
+  // tube. O(log tubes + log keys + log cooldowns).
+  bool erase(UniqueKey* key);
   // The key whose cooldown is durable under this id, or null. It may be flushed. O(1).
   UniqueKey* of_deleted_job(JobId id) const {
     const auto found = by_id_.find(id);
@@ -92,10 +97,11 @@ class UniqueKeys {
  private:
   // Measured with a key of 15 characters or less; a longer key has its text beside the record.
   static constexpr std::uint32_t kBytesPerKey = 176;
+  static constexpr std::uint32_t kBytesPerTube = 176;
 
-  std::map<std::string, std::unique_ptr<KeysOfTube>, std::less<>> tubes_;  // none is empty
-  std::deque<std::unique_ptr<KeysOfTube>> flushed_;                        // the first is not empty
-  std::unordered_map<JobId, UniqueKey*> by_id_;                            // with a cooldown
+  std::map<std::string_view, std::unique_ptr<KeysOfTube>> tubes_;  // none is empty
+  std::deque<std::unique_ptr<KeysOfTube>> flushed_;                // the first is not empty
+  std::unordered_map<JobId, UniqueKey*> by_id_;                    // with a cooldown
   IndexedHeap<UniqueKey, DeadlineKey, &UniqueKey::heap_index> cooldowns_;
 };
 

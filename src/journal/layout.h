@@ -160,48 +160,37 @@ struct Layout<BatchHeader> {
   };
 };
 
+// The fields that a record of a job begins with, with tags or without.
+inline constexpr std::tuple kAddedFields{
+    Value<&Added::place, &Placement::state>{{"state", 3}},
+    Length<&Added::tube, std::uint8_t>{},
+    Zeros<1>{},
+    Value<&Added::place, &Placement::priority>{{"pri", 4}},
+    Value<&Added::id>{{"id", 1}},
+    Value<&Added::place, &Placement::delay>{{"delay", 5}},
+    Value<&Added::ttr>{{"ttr", 7}},
+    Value<&Added::created>{{"created", 8}},
+    Place<&Added::place>{{"place", 6}},
+    Value<&Added::counters>{{"counters", 11}},
+    Length<&Added::body, std::uint32_t>{{"bytes", 10}},
+};
+
 template <>
 struct Layout<Added> {
   static constexpr Kind kind = Kind::added;
   static constexpr std::string_view name = "added";
-  static constexpr std::tuple fields{
-      Value<&Added::place, &Placement::state>{{"state", 3}},
-      Length<&Added::tube, std::uint8_t>{},
-      Zeros<1>{},
-      Value<&Added::place, &Placement::priority>{{"pri", 4}},
-      Value<&Added::id>{{"id", 1}},
-      Value<&Added::place, &Placement::delay>{{"delay", 5}},
-      Value<&Added::ttr>{{"ttr", 7}},
-      Value<&Added::created>{{"created", 8}},
-      Place<&Added::place>{{"place", 6}},
-      Value<&Added::counters>{{"counters", 10}},
-      Length<&Added::body, std::uint32_t>{{"bytes", 9}},
-      Text<&Added::tube>{{"tube", 2}},
-      Body<&Added::body>{{"body", 11}},
-  };
+  static constexpr auto fields = std::tuple_cat(
+      kAddedFields, std::tuple{Text<&Added::tube>{{"tube", 2}}, Body<&Added::body>{{"body", 12}}});
 };
 
 template <>
 struct Layout<AddedWithTags> {
   static constexpr Kind kind = Kind::added_with_tags;
   static constexpr std::string_view name = "added";
-  static constexpr std::tuple fields{
-      Value<&Added::place, &Placement::state>{{"state", 3}},
-      Length<&Added::tube, std::uint8_t>{},
-      Zeros<1>{},
-      Value<&Added::place, &Placement::priority>{{"pri", 4}},
-      Value<&Added::id>{{"id", 1}},
-      Value<&Added::place, &Placement::delay>{{"delay", 5}},
-      Value<&Added::ttr>{{"ttr", 7}},
-      Value<&Added::created>{{"created", 8}},
-      Place<&Added::place>{{"place", 6}},
-      Value<&Added::counters>{{"counters", 11}},
-      Length<&Added::body, std::uint32_t>{{"bytes", 10}},
-      TagsLength<&AddedWithTags::tags>{},
-      Text<&Added::tube>{{"tube", 2}},
-      Tags<&AddedWithTags::tags>{{"tags", 9}},
-      Body<&Added::body>{{"body", 12}},
-  };
+  static constexpr auto fields = std::tuple_cat(
+      kAddedFields,
+      std::tuple{TagsLength<&AddedWithTags::tags>{}, Text<&Added::tube>{{"tube", 2}},
+                 Tags<&AddedWithTags::tags>{{"tags", 9}}, Body<&Added::body>{{"body", 12}}});
 };
 
 template <>

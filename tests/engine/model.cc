@@ -1,6 +1,7 @@
 #include "tests/engine/model.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "base/assert.h"
@@ -213,6 +214,23 @@ bool Model::claim_memory(std::uint64_t bytes) {
 
 void Model::return_memory(std::uint64_t bytes) {
   claimed_bytes_ -= overhead_.job + bytes;
+}
+
+std::uint64_t Model::cost_of_tubes(const std::vector<Key>& keys) const {
+  std::set<std::pair<std::uint64_t, std::string>> tubes;
+  for (const Key& key : keys) tubes.emplace(key.flush, key.tube);
+  std::uint64_t bytes = 0;
+  for (const auto& [flush, tube] : tubes) bytes += overhead_.tube + tube.size();
+  return bytes;
+}
+
+std::vector<Model::Key> Model::keys_of_jobs() const {
+  std::vector<Key> keys;
+  for (const Job& job : jobs_) {
+    if (job.key.empty() || job.truncated) continue;
+    keys.push_back({.id = job.id, .tube = job.tube, .name = job.key, .until = {}});
+  }
+  return keys;
 }
 
 std::uint64_t Model::cost_of(const Job& job) const {
@@ -641,6 +659,8 @@ bool Model::flush_keys(std::string_view tube) {
   }
   std::erase_if(cooldowns_, [&](const Key& key) { return key.tube == tube; });
   std::sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) { return a.name < b.name; });
+  ++flushes_;
+  for (Key& key : keys) key.flush = flushes_;
   flushed_keys_.insert(flushed_keys_.end(), keys.begin(), keys.end());
   return !keys.empty();
 }

@@ -59,6 +59,7 @@ class Model {
     std::uint64_t job;
     std::uint64_t tags;
     std::uint64_t key;
+    std::uint64_t tube;  // with keys, without its name
   };
 
   Model(const Limits& limits, const Overhead& overhead) : limits_(limits), overhead_(overhead) {
@@ -169,9 +170,13 @@ class Model {
     std::string tube;
     std::string name;
     std::optional<Time> until;  // of the cooldown
+    std::uint64_t flush = 0;    // which flush it was
   };
 
   std::uint64_t cost_of(const Job& job) const;
+  // Of the records of tubes that have these keys.
+  std::uint64_t cost_of_tubes(const std::vector<Key>& keys) const;
+  std::vector<Key> keys_of_jobs() const;
   std::uint64_t cost_of(const Key& key) const { return overhead_.key + key.name.size(); }
   std::optional<PutResult> duplicate(std::string_view tube, Time now, const Job& job, Output& out);
   bool flush_keys(std::string_view tube);
@@ -231,6 +236,7 @@ class Model {
   std::uint64_t timeouts_ = 0;
   std::uint64_t total_jobs_ = 0;
   std::uint64_t deduplicated_jobs_ = 0;
+  std::uint64_t flushes_ = 0;
 };
 
 }  // namespace tubed::engine

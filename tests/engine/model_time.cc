@@ -149,13 +149,11 @@ EngineInfo Model::info() const {
   for (const auto* jobs : {&jobs_, &flushed_}) {
     for (const Job& job : *jobs) info.memory_bytes += cost_of(job);
   }
-  for (const Job& job : jobs_) {
-    const bool has_key = !job.key.empty() && !job.truncated;
-    if (has_key) info.memory_bytes += overhead_.key + job.key.size();
-  }
-  for (const auto* keys : {&cooldowns_, &flushed_keys_}) {
-    for (const Key& key : *keys) info.memory_bytes += cost_of(key);
-  }
+  std::vector<Key> keys = keys_of_jobs();
+  keys.insert(keys.end(), cooldowns_.begin(), cooldowns_.end());
+  keys.insert(keys.end(), flushed_keys_.begin(), flushed_keys_.end());
+  for (const Key& key : keys) info.memory_bytes += cost_of(key);
+  info.memory_bytes += cost_of_tubes(keys);
   info.deduplicated_jobs = deduplicated_jobs_;
   return info;
 }
@@ -233,13 +231,14 @@ void Model::visit_durable(Time now, FactSink& sink) const {
 }
 
 std::uint64_t Model::durable_memory(Time now) const {
-  std::uint64_t bytes = 0;
-  for (const Job& job : jobs_) {
-    if (job.truncated) continue;
-    bytes += cost_of(job) + (job.key.empty() ? 0 : overhead_.key + job.key.size());
-  }
+  std::vector<Key> keys = keys_of_jobs();
   for (const Key& key : cooldowns_) {
-    if (*key.until > now) bytes += cost_of(key);
+    if (*key.until > now) keys.push_back(key);
+  }
+  std::uint64_t bytes = cost_of_tubes(keys);
+  for (const Key& key : keys) bytes += cost_of(key);
+  for (const Job& job : jobs_) {
+    if (!job.truncated) bytes += cost_of(job);
   }
   return bytes;
 }

@@ -33,7 +33,8 @@ Twins::Twins(std::uint64_t seed)
       model_(limits_, {.job = Engine::job_memory(0),
                        .tags = Engine::tags_memory({.unique_key = "k", .cooldown = {}}) -
                                UniqueKeys::cost_of("k"),
-                       .key = UniqueKeys::cost_of("")}) {}
+                       .key = UniqueKeys::cost_of(""),
+                       .tube = UniqueKeys::cost_of_tube("")}) {}
 
 Limits Twins::some_limits() {
   constexpr std::array<std::uint32_t, 6> kWork = {1, 2, 3, 5, 1000, 1000};
