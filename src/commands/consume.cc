@@ -145,8 +145,15 @@ Answer touch(Context& context, const TouchArguments& arguments) {
   return done_or_not_found(done, word::kTouched);
 }
 
-Answer watch(Context& context, const TubeArguments& arguments) {
-  if (context.engine.watch(context.session, context.now, arguments.tube.text)) {
+Answer reserve_mode(Context& context, const ModeArguments& arguments) {
+  const std::string_view mode = ModeWords::kWords[arguments.mode.index];
+  context.engine.set_weighted(context.session, mode == "weighted");
+  return Name{"USING", mode};
+}
+
+Answer watch(Context& context, const WatchArguments& arguments) {
+  const std::uint32_t weight = arguments.weight ? arguments.weight->value : 1;
+  if (context.engine.watch(context.session, context.now, arguments.tube.text, weight)) {
     return watching(context);
   }
   context.service.counters().count(stats::Counter::watch_limit);

@@ -51,6 +51,24 @@ struct TubeArguments {
   static constexpr auto fields = schema(field<&TubeArguments::tube>("tube"));
 };
 
+struct WatchArguments {
+  protocol::TubeName tube;
+  std::optional<protocol::Bounded<1, 9999>> weight;
+  static constexpr auto fields =
+      schema(field<&WatchArguments::tube>("tube"), field<&WatchArguments::weight>("weight"));
+};
+
+// `default` is `fifo`.
+struct ModeWords {
+  static constexpr std::array<std::string_view, 3> kWords = {"fifo", "weighted", "default"};
+  static constexpr std::string_view kDescription = "one of: fifo weighted default";
+};
+
+struct ModeArguments {
+  protocol::OneOf<ModeWords> mode;
+  static constexpr auto fields = schema(field<&ModeArguments::mode>("mode"));
+};
+
 struct TimeoutArguments {
   Seconds timeout;
   static constexpr auto fields = schema(field<&TimeoutArguments::timeout>("seconds"));
@@ -227,7 +245,8 @@ Answer remove(Context& context, const JobArguments& arguments);
 Answer release(Context& context, const ReleaseArguments& arguments);
 Answer bury(Context& context, const BuryArguments& arguments);
 Answer touch(Context& context, const TouchArguments& arguments);
-Answer watch(Context& context, const TubeArguments& arguments);
+Answer watch(Context& context, const WatchArguments& arguments);
+Answer reserve_mode(Context& context, const ModeArguments& arguments);
 Answer ignore(Context& context, const TubeArguments& arguments);
 
 // The reply to a reserve.

@@ -99,6 +99,7 @@ constexpr ReplyText kUndrain[] = {{"NOT_DRAINING", "Puts are accepted from now o
 
 constexpr ReplyText kReserveWithAbort[] = {
     kReserved, kDeadlineSoon, {"TIMED_OUT", "The client sent more, or half-closed."}};
+constexpr ReplyText kReserveMode[] = {{"USING <mode>", "It counts from the next reserve on."}};
 constexpr ReplyText kMoveJob[] = {
     {"MOVED", "The job is in the tube."},
     {"NOT_FOUND", "There is no such job, or another client holds it."},
@@ -153,8 +154,13 @@ constexpr std::array<Command, kCommandCount> kRows = {
          Access::work, Concerns::job}),
     without_facts(command<TubeArguments, use>(
         {"use", "Sets the tube that puts go to.", kUse, Access::produce, Concerns::argument})),
-    without_facts(command<TubeArguments, watch>(
-        {"watch", "Adds a tube to the watch list.", kWatch, Access::work, Concerns::argument})),
+    without_facts(command<WatchArguments, watch>(
+        {.name = "watch",
+         .summary = "Adds a tube to the watch list, or sets its weight there (1).",
+         .replies = kWatch,
+         .access = Access::work,
+         .concerns = Concerns::argument,
+         .details = "weight"})),
     without_facts(command<TubeArguments, ignore>({"ignore", "Removes a tube from the watch list.",
                                                   kIgnore, Access::work, Concerns::argument})),
     command<BuryArguments, bury>({"bury", "Sets a held job aside until a client kicks it.", kBury,
@@ -282,6 +288,11 @@ constexpr std::array<Command, kCommandCount> kRows = {
         {"reserve-with-abort",
          "Like reserve, but any further input of the client ends the wait and is then served.",
          kReserveWithAbort, Access::work, Concerns::watched}))),
+    without_facts(added_after_2_0(command<ModeArguments, reserve_mode>(
+        {"reserve-mode",
+         "Sets how the client's reserves choose among its watched tubes: fifo, the job that comes "
+         "first of all; weighted, each tube as often as its weight says, compared with the others.",
+         kReserveMode, Access::work, Concerns::watched, TextRule::needed_word_known}))),
     added_after_2_0(command<MoveJobArguments, move_job>(
         {"move-job",
          "Moves a job to a tube, which may be its own. It keeps its state, priority and delay, or "

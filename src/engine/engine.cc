@@ -112,16 +112,22 @@ bool Engine::use(SessionId id, Time now, std::string_view name) {
   return true;
 }
 
-bool Engine::watch(SessionId id, Time now, std::string_view name) {
+bool Engine::watch(SessionId id, Time now, std::string_view name, std::uint32_t weight) {
   Session& session = sessions_.at(id);
   TUBED_ASSERT(!session.waiting);
   const Tube* known = tubes_.find(name);
-  if (known != nullptr && find_watch(session, known) != session.watches.end()) return true;
+  if (known != nullptr) {
+    if (const auto found = find_watch(session, known); found != session.watches.end()) {
+      found->weight = weight;
+      return true;
+    }
+  }
   if (session.watches.size() >= limits_.session_watches) return false;
   if (watch_count_ >= limits_.watches) return false;
   Tube* tube = find_or_add_tube(now, name);
   if (tube == nullptr) return false;
-  session.watches.push_back({.tube = tube, .session = &session, .waiting_links = {}});
+  session.watches.push_back(
+      {.tube = tube, .session = &session, .waiting_links = {}, .weight = weight});
   ++tube->watching_count;
   ++watch_count_;
   if (session.watched != nullptr) {

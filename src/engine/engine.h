@@ -108,8 +108,12 @@ class Engine {
 
   // False: too many tubes. O(log tubes).
   bool use(SessionId session, Time now, std::string_view tube);
-  // False: too many tubes or watches. O(watched).
-  bool watch(SessionId session, Time now, std::string_view tube);
+  // False: too many tubes or watches. A tube that is watched already gets the weight, at least 1.
+  // O(watched).
+  bool watch(SessionId session, Time now, std::string_view tube, std::uint32_t weight = 1);
+  // From now on the session reserves by the weights of its watches, or, if false, the job that
+  // comes first of all. O(1). [extension: reserve-mode]
+  void set_weighted(SessionId session, bool weighted) { sessions_.at(session).weighted = weighted; }
   // False: it is the only tube that the session watches. True for a tube that is not watched.
   // O(watched).
   bool ignore(SessionId session, Time now, std::string_view tube);
@@ -394,6 +398,8 @@ class Engine {
 
   void mark_worker(Session& session);
   Job* best_ready(const Session& session);
+  [[gnu::cold]] Job* next_by_weight(const Session& session);
+  [[gnu::cold]] void charge_watch(Session& session, const Tube* tube);
   void serve_waiting(Time now, Output& out);
   void end_wait(Session& session);
   Notice give(Session& session, Time now, Job* job);

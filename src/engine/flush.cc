@@ -129,9 +129,9 @@ void Engine::remove_flushed_job(FactSink& out) {
 
 void Engine::forget_flushed(Job* job) {
   const JobId id = job->id;
-  flushed_.erase(job);
-  plan_removal();
   if (job->tags() != nullptr) free_tags(*job);
+  flushed_.erase(job);  // and its tube, if that was removed and this is its last job
+  plan_removal();
   return_memory(job->body.size());
   jobs_.remove(id);
 }

@@ -121,6 +121,8 @@ struct WatchEntry {
   Tube* tube = nullptr;
   Session* session = nullptr;
   ListLinks<WatchEntry> waiting_links;
+  std::uint64_t pass = 0;    // as its session's pass: the tube with the smallest is next
+  std::uint32_t weight = 1;  // how often the tube is next, compared with the others
 };
 
 struct Tube {
@@ -198,6 +200,8 @@ struct Session {
   bool producer = false;  // has ever put
   bool worker = false;    // has ever reserved
   bool waiting = false;
+  bool weighted = false;      // reserves by the weights of its watches, not by priority alone
+  std::uint64_t pass = 0;     // that the tube had which gave it a job last
   std::uint64_t arrival = 0;  // running number of its current or last wait
   Time wait_until = kNever;
   std::uint32_t ttr_index = kNotInHeap;   // in DeadlineIndex, while it holds jobs

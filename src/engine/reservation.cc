@@ -17,6 +17,8 @@ std::optional<Notice> Engine::reserve(SessionId id, Time now, Wait wait) {
   TUBED_ASSERT(!session.waiting);
   mark_worker(session);
   if (Job* job = best_ready(session); job != nullptr) {
+    if (session.weighted) [[unlikely]]
+      charge_watch(session, job->tube);
     detach(job);
     return give(session, now, job);
   }
@@ -45,6 +47,7 @@ std::optional<JobBody> Engine::reserve_ready(SessionId id, Time now) {
   mark_worker(session);
   Job* job = best_ready(session);
   if (job == nullptr) return std::nullopt;
+  if (session.weighted) charge_watch(session, job->tube);
   detach(job);
   attach_reserved(session, now, job);
   return JobBody{.id = job->id, .body = job->body};
@@ -70,7 +73,33 @@ void Engine::mark_worker(Session& session) {
   if (!std::exchange(session.worker, true)) ++counts_.workers;
 }
 
+// Stride scheduling: each job that a tube gives moves the pass of the watch on by a stride that is
+// smaller the greater its weight is, and the tube with the smallest pass is next. A tube that had
+// no jobs for a time has no claim to the jobs that it has not given: its pass is at least that of
+// the tube which gave the last job.
+Job* Engine::next_by_weight(const Session& session) {
+  entries_walked_ += session.watches.size();
+  const WatchEntry* best = nullptr;
+  const auto key = [&session](const WatchEntry& watch) {
+    return std::pair(std::max(watch.pass, session.pass), watch.tube->number);
+  };
+  for (const WatchEntry& watch : session.watches) {
+    if (!watch.tube->gives_jobs()) continue;
+    if (best == nullptr || key(watch) < key(*best)) best = &watch;
+  }
+  return best == nullptr ? nullptr : best->tube->ready.top();
+}
+
+void Engine::charge_watch(Session& session, const Tube* tube) {
+  constexpr std::uint64_t kStride = 1 << 20;
+  WatchEntry& watch = *find_watch(session, tube);
+  session.pass = std::max(watch.pass, session.pass);
+  watch.pass = session.pass + kStride / watch.weight;
+}
+
 Job* Engine::best_ready(const Session& session) {
+  if (session.weighted) [[unlikely]]
+    return next_by_weight(session);
   const Tube* best = nullptr;
   const auto consider = [&best](const Tube* tube) {
     if (best == nullptr || tube->ready.top_key() < best->ready.top_key()) best = tube;
@@ -114,6 +143,8 @@ void Engine::serve_waiting(Time now, Output& out) {
     // back into the queue with its present first session.
     if (session.arrival == next.arrival) {
       Job* job = best_ready(session);
+      if (session.weighted) [[unlikely]]
+        charge_watch(session, job->tube);
       end_wait(session);
       detach(job);
       out.notice(give(session, now, job));

@@ -209,6 +209,9 @@ constexpr std::string_view describe(const TimeSpan*) {
 constexpr std::string_view describe(const Bounded<1, 1000>*) {
   return "integer from 1 to 1000";
 }
+constexpr std::string_view describe(const Bounded<1, 9999>*) {
+  return "integer from 1 to 9999";
+}
 template <class Words>
 constexpr std::string_view describe(const OneOf<Words>*) {
   return Words::kDescription;

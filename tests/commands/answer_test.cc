@@ -57,7 +57,7 @@ TEST_CASE("handlers answer values") {
   Context context = caller.context();
   CHECK(kick(context, operation, {.bound = 9}) == Answer(Number{word::kKicked, 1}));
   CHECK(caller.call(use, {.tube = {"a"}}) == Answer(Name{"USING", "a"}));
-  CHECK(caller.call(watch, {.tube = {"a"}}) == Answer(Number{"WATCHING", 2}));
+  CHECK(caller.call(watch, {.tube = {"a"}, .weight = {}}) == Answer(Number{"WATCHING", 2}));
   CHECK(caller.call(list_tubes_watched, {}) == Answer(TextBlock{"---\n- default\n- a\n"}));
   CHECK(caller.call(quit, {}) == Answer(Close{}));
 }

@@ -37,6 +37,11 @@ Examples samples_of(std::string_view type) {
   if (type.starts_with("1 to 1000 ids")) {
     return {{"1", "1 2", "1  2", "18446744073709551615"}, {"", "x", "1 x", "-1", "1,2", "1 "}};
   }
+  if (type.find("1 to 9999") != std::string_view::npos) {
+    samples.good = {"1", "0042", "9999"};
+    samples.bad.insert(samples.bad.end(), {"0", "10000", "4294967297"});
+    return samples;
+  }
   if (type.find("1 to 1000") != std::string_view::npos) {
     samples.good = {"1", "007", "1000"};
     samples.bad.insert(samples.bad.end(), {"0", "1001", "4294967297"});

@@ -91,9 +91,28 @@ const Model::Job* Model::best_ready(const Session& session) const {
   for (const Job& job : jobs_) {
     if (job.state != JobState::ready || find_tube(job.tube)->paused) continue;
     if (std::count(session.watched.begin(), session.watched.end(), job.tube) == 0) continue;
-    if (best == nullptr || ready_key(job) < ready_key(*best)) best = &job;
+    if (best == nullptr || key_for(session, job) < key_for(session, *best)) best = &job;
   }
   return best;
+}
+
+// A weighted session takes the tube with the smallest pass, and of that tube the best job.
+std::tuple<std::uint64_t, std::uint64_t, Priority, JobId> Model::key_for(const Session& session,
+                                                                         const Job& job) const {
+  if (!session.weighted) return {0, 0, job.priority, job.id};
+  return {pass_of(session, job.tube), find_tube(job.tube)->number, job.priority, job.id};
+}
+
+std::uint64_t Model::pass_of(const Session& session, const std::string& tube) const {
+  const auto found = session.weights.find(tube);
+  return std::max(session.pass, found == session.weights.end() ? 0 : found->second.pass);
+}
+
+void Model::charge(Session& session, const std::string& tube) {
+  if (!session.weighted) return;
+  session.pass = pass_of(session, tube);
+  auto& [weight, pass] = session.weights[tube];
+  pass = session.pass + (1 << 20) / weight;
 }
 
 // --- Sessions
@@ -105,7 +124,10 @@ bool Model::open(SessionId id) {
   if (taken || id > known_sessions_ || (id == known_sessions_ && unused_left)) return false;
   known_sessions_ = std::max(known_sessions_, id + 1);
   const std::string name(kDefaultTube);
-  sessions_.push_back({.id = id, .used = name, .watched = {name}});
+  Session& opened = sessions_.emplace_back();
+  opened.id = id;
+  opened.used = name;
+  opened.watched = {name};
   return true;
 }
 
@@ -168,12 +190,16 @@ bool Model::use(SessionId id, std::string_view name) {
   return true;
 }
 
-bool Model::watch(SessionId id, std::string_view name) {
+bool Model::watch(SessionId id, std::string_view name, std::uint32_t weight) {
   auto& watched = session(id).watched;
-  if (std::count(watched.begin(), watched.end(), name) > 0) return true;
+  if (std::count(watched.begin(), watched.end(), name) > 0) {
+    session(id).weights[std::string(name)].weight = weight;
+    return true;
+  }
   if (watched.size() >= limits_.session_watches) return false;
   if (info().watches >= limits_.watches || find_or_add_tube(name) == nullptr) return false;
   watched.emplace_back(name);
+  session(id).weights[std::string(name)].weight = weight;
   return true;
 }
 
@@ -184,6 +210,7 @@ bool Model::ignore(SessionId id, std::string_view name) {
   if (watched.size() == 1) return false;
   *found = watched.back();
   watched.pop_back();
+  session(id).weights.erase(std::string(name));
   remove_if_unwanted(std::string(name));
   return true;
 }
@@ -462,6 +489,7 @@ void Model::serve_waiting(Time now, Output& out) {
     const Job* best = best_ready(*session);
     if (best == nullptr) continue;
     session->waiting = false;
+    charge(*session, best->tube);
     give(*session, best->id, now);
     out.notice({.session = session->id,
                 .kind = Notice::Kind::reserved,
@@ -484,6 +512,7 @@ JobId Model::reserve_ready(SessionId id, Time now) {
   const Job* best = best_ready(asking);
   if (best == nullptr) return 0;
   const JobId job = best->id;
+  charge(asking, best->tube);
   give(asking, job, now);
   return job;
 }

@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "engine/engine.h"
@@ -73,7 +75,8 @@ class Model {
   void close(SessionId id, Time now, Output& out);
 
   bool use(SessionId id, std::string_view tube);
-  bool watch(SessionId id, std::string_view tube);
+  bool watch(SessionId id, std::string_view tube, std::uint32_t weight);
+  void set_weighted(SessionId id, bool weighted) { session(id).weighted = weighted; }
   bool ignore(SessionId id, std::string_view tube);
   bool pause(std::string_view tube, Seconds duration, Time now, Output& out);
   const std::string& used(SessionId id) const { return session(id).used; }
@@ -160,6 +163,13 @@ class Model {
     bool producer = false;
     bool worker = false;
     bool waiting = false;
+    bool weighted = false;
+    struct Weight {
+      std::uint32_t weight = 1;
+      std::uint64_t pass = 0;
+    };
+    std::map<std::string, Weight, std::less<>> weights;  // of watched tubes; else 1, from 0 on
+    std::uint64_t pass = 0;
     std::uint64_t arrival = 0;
     Time wait_until = kNever;
   };
@@ -196,6 +206,10 @@ class Model {
   Job* held_by(SessionId id, JobId job);
   const Job* first_held(SessionId id) const;
   const Job* best_ready(const Session& session) const;
+  std::tuple<std::uint64_t, std::uint64_t, Priority, JobId> key_for(const Session& session,
+                                                                    const Job& job) const;
+  std::uint64_t pass_of(const Session& session, const std::string& tube) const;
+  void charge(Session& session, const std::string& tube);
   Time wait_end(const Session& session) const;
   bool deadline_soon(SessionId id, Time now) const;
 

@@ -124,8 +124,18 @@ void Twins::watch() {
   const SessionId id = some_session();
   if (model_.waits(id)) return;
   const std::string tube = some_tube();
-  trace(std::to_string(id) + " watch " + tube);
-  expect_equal("watch", engine_->watch(id, now_, tube), model_.watch(id, tube));
+  const auto weight = static_cast<std::uint32_t>(1 + below(3));
+  trace(std::to_string(id) + " watch " + tube + " " + std::to_string(weight));
+  expect_equal("watch", engine_->watch(id, now_, tube, weight), model_.watch(id, tube, weight));
+}
+
+void Twins::set_mode() {
+  const SessionId id = some_session();
+  if (model_.waits(id)) return;
+  const bool weighted = one_in(2);
+  trace(std::to_string(id) + (weighted ? " weighted" : " fifo"));
+  engine_->set_weighted(id, weighted);
+  model_.set_weighted(id, weighted);
 }
 
 void Twins::ignore() {
@@ -505,7 +515,7 @@ void Twins::some_operation() {
       Operation{80, &Twins::remove_pending}, Operation{60, &Twins::reserve_ready},
       Operation{200, &Twins::put_with_tags}, Operation{80, &Twins::move_job},
       Operation{40, &Twins::begin_move},     Operation{30, &Twins::reprioritize},
-      Operation{30, &Twins::remove_held},
+      Operation{30, &Twins::remove_held},    Operation{20, &Twins::set_mode},
   };
   constexpr std::uint64_t kAll = [] {
     std::uint64_t sum = 0;

@@ -64,6 +64,7 @@ class Twins {
   void use();
   void watch();
   void ignore();
+  void set_mode();
   void pause();
   void put();
   void put_with_tags();

@@ -77,6 +77,7 @@ TEST_CASE("every command counts in its own line and in no other") {
       {"delete-batch", "delete-batch 99\r\n"},
       {"touch-all", "touch-all\r\n"},
       {"reserve-with-abort", "reserve-with-abort\r\n"},
+      {"reserve-mode", "reserve-mode fifo\r\n"},
       {"move-job", "move-job 99 t\r\n"},
       {"move-jobs", "move-jobs default ready default\r\n"},
       {"reprioritize", "reprioritize 99 1\r\n"},
