@@ -15,6 +15,7 @@ _tubectl_options() {
     'top') echo '-h --help -s --server --max-reply --interval --sort --filter --once' ;;
     'tubes') echo '-h --help -t --tube -s --server --max-reply --interval --sort --names --json' ;;
     'stats') echo '-h --help -s --server --max-reply -t --tube --json' ;;
+    'list') echo '-h --help -t --tube -s --server --max-reply --state --next --from --count --json' ;;
     'peek') echo '-h --help -s --server --max-reply --ready --delayed --buried -t --tube --json --raw' ;;
     'job') echo '-h --help -s --server --max-reply --body --json --raw' ;;
     'pause') echo '-h --help -t --tube --end -s --server --max-reply' ;;
@@ -105,6 +106,11 @@ _tubectl_takes() {
       'stats -s' | \
       'stats --server' | \
       'stats --max-reply' | \
+      'list -s' | \
+      'list --server' | \
+      'list --max-reply' | \
+      'list --from' | \
+      'list --count' | \
       'peek -s' | \
       'peek --server' | \
       'peek --max-reply' | \
@@ -178,6 +184,9 @@ _tubectl_takes() {
       'stats -t' | \
       'stats --tube' | \
       'stats 1' | \
+      'list -t' | \
+      'list --tube' | \
+      'list 1' | \
       'peek -t' | \
       'peek --tube' | \
       'pause -t' | \
@@ -217,6 +226,9 @@ _tubectl_takes() {
       'tubes --sort')
       takes='words name ready urgent reserved delayed buried waiting watching paused puts deletes'
       ;;
+    'list --state')
+      takes='words ready delayed buried reserved'
+      ;;
     'clear --state' | \
       'move --state' | \
       'export --state')
@@ -226,7 +238,7 @@ _tubectl_takes() {
       takes='words put reserve cycle pipe'
       ;;
     ' 1')
-      takes='words put reserve work delete release bury kick top tubes stats peek job pause drain undrain wait-idle clear move export import bench'
+      takes='words put reserve work delete release bury kick top tubes stats list peek job pause drain undrain wait-idle clear move export import bench'
       ;;
   esac
 }

@@ -153,6 +153,48 @@ class Jobs(InspectTest):
         self.refused(USAGE, nowhere, "job", "--ready")
 
 
+class Listed(InspectTest):
+    def test_jobs_by_state_and_from_an_id(self):
+        server = self.tubed()
+        client = self.client(server)
+        client.ask("use mail")
+        client.put_many(2500)
+        self.tubectl(server, "put", "-t", "mail", "--unique", "k:300", "-p", 7, "x")
+        jobs = self.json_lines(server, "list", "mail", "--count", 5000)
+        self.assertEqual([job["id"] for job in jobs], list(range(1, 2502)))
+        last = jobs[-1]
+        last.pop("age")
+        self.assertEqual(last, {"tube": "mail", "id": 2501, "state": "ready", "priority": 7,
+                                "delay": 0, "ttr": 60, "time_left": 0, "reserves": 0,
+                                "timeouts": 0, "releases": 0, "buries": 0, "kicks": 0,
+                                "bytes": 1, "tags": "idp:k:300"})
+        self.assertEqual([job["id"] for job in self.json_lines(
+            server, "list", "-t", "mail", "--from", 2400, "--count", 3)], [2400, 2401, 2402])
+        self.assertEqual(self.json_lines(server, "list", "mail", "--state", "buried"), [])
+        self.assertEqual(len(self.json_lines(server, "list", "mail")), 100)
+        self.assertEqual(self.json_lines(server, "list", "absent"), [])
+
+    def test_the_jobs_that_come_next(self):
+        server = self.tubed()
+        client = self.client(server)
+        for priority in (5, 1, 3):
+            client.send(b"put %d 0 60 1\r\nx\r\n" % priority)
+            client.line()
+        lines = [line.split() for line in self.tubectl(server, "list", "default",
+                                                       "--next").splitlines()]
+        self.assertEqual(lines[0][:4], ["id", "state", "pri", "age"])
+        self.assertEqual([line[0] for line in lines[1:]], ["2", "3", "1"])
+
+    def test_what_cannot_be_listed(self):
+        self.assertEqual(self.refused(FAILURE, self.beanstalkd(), "list", "mail"),
+                         "tubectl: list: the server does not know list-jobs\n")
+        nowhere = f"unix:{self.directory}/nobody"
+        for arguments in ((), ("a", "b"), ("a", "--next", "--from", 1), ("a", "--state", "x"),
+                          ("a", "--state", "ready", "--next"), ("a", "--count", 0)):
+            with self.subTest(arguments=arguments):
+                self.refused(USAGE, nowhere, "list", *arguments)
+
+
 class Tubes(InspectTest):
     def test_the_table(self):
         for server, client in self.queues():

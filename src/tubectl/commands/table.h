@@ -22,6 +22,7 @@ const Subcommand& export_command();
 const Subcommand& import_command();
 const Subcommand& job_command();
 const Subcommand& kick_command();
+const Subcommand& list_command();
 const Subcommand& move_command();
 const Subcommand& pause_command();
 const Subcommand& peek_command();
