@@ -86,15 +86,13 @@ struct TouchArguments {
       schema(field<&TouchArguments::id>("id"), field<&TouchArguments::left>("seconds"));
 };
 
-// With a priority comes a delay.
 struct MoveJobArguments {
   JobId id;
   protocol::TubeName tube;
-  std::optional<Priority> priority;
-  std::optional<Seconds> delay;
+  std::optional<protocol::PriorityAndDelay> place;
   static constexpr auto fields =
       schema(field<&MoveJobArguments::id>("id"), field<&MoveJobArguments::tube>("tube"),
-             field<&MoveJobArguments::priority>("pri"), field<&MoveJobArguments::delay>("delay"));
+             field<&MoveJobArguments::place>("pri> <delay"));
 };
 
 struct ReprioritizeArguments {

@@ -122,11 +122,10 @@ Answer truncate(Context& context, const TubeArguments& arguments) {
 
 Answer move_job(Context& context, const MoveJobArguments& arguments) {
   using engine::Engine;
-  if (arguments.priority.has_value() != arguments.delay.has_value()) {
-    return Status{word::kBadFormat};
-  }
   std::optional<Engine::NewPlace> place;
-  if (arguments.priority) place = {.priority = *arguments.priority, .delay = *arguments.delay};
+  if (arguments.place) {
+    place = {.priority = arguments.place->priority, .delay = arguments.place->delay};
+  }
   switch (context.engine.move_job(context.session, context.now, arguments.id, arguments.tube.text,
                                   place, context.service)) {
     case Engine::MoveResult::moved:

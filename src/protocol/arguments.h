@@ -38,6 +38,12 @@ struct TimeSpan {
   std::uint64_t milliseconds = 0;
 };
 
+// A priority and a delay, which come together.
+struct PriorityAndDelay {
+  Priority priority = 0;
+  Seconds delay;
+};
+
 // The announced length of a body, without its line end.
 struct BodySize {
   std::uint32_t bytes = 0;
@@ -105,6 +111,9 @@ class ArgumentCursor {
   bool read(TimeSpan& value);
   bool read(JobIds& value);
   bool read(TagText& value);
+  bool read(PriorityAndDelay& value) {
+    return read(value.priority) && separator() && read(value.delay);
+  }
   template <std::uint32_t kLeast, std::uint32_t kMost>
   bool read(Bounded<kLeast, kMost>& value) {
     return read(value.value) && value.value >= kLeast && value.value <= kMost;
@@ -196,6 +205,9 @@ constexpr std::string_view describe(const BodySize*) {
 }
 constexpr std::string_view describe(const JobIds*) {
   return "1 to 1000 ids, with spaces between";
+}
+constexpr std::string_view describe(const PriorityAndDelay*) {
+  return "priority and delay, integers < 2^32";
 }
 constexpr std::string_view describe(const TagText*) {
   return "words with spaces between: idp:<key> or idp:<key>:<seconds>";

@@ -218,9 +218,10 @@ TEST_CASE("each row that says that it emits no fact emits none") {
     for (const ArgumentText& argument : command.arguments) {
       const bool is_tube = argument.type.find("tube name") != std::string_view::npos;
       const bool is_state = argument.name == "state";
-      const std::string_view other = argument.name == "id"     ? " 4"
-                                     : argument.name == "tags" ? " idp:k"
-                                                               : " 1";
+      const std::string_view other = argument.name == "id"                       ? " 4"
+                                     : argument.name == "tags"                   ? " idp:k"
+                                     : argument.type.starts_with("priority and") ? " 1 1"
+                                                                                 : " 1";
       line += is_tube ? " p" : is_state ? " buried" : other;
     }
     line += "\r\n";

@@ -22,6 +22,10 @@ struct Examples {
 };
 
 Examples samples_of(std::string_view type) {
+  if (type.starts_with("priority and delay")) {
+    return {{"0 0", "1  2", "4294967295 4294967295"},
+            {"", "1", "1 x", "x 1", "-1 1", "1 4294967296", "1 2 "}};
+  }
   const std::vector<std::string> not_numbers = {"-1", "+1", "x", "1x", "1.0", "", "0x1", "\t1"};
   Examples samples{{"0", "1", "007", "  2"}, not_numbers};
   if (type.find("2^64") != std::string_view::npos) {
