@@ -86,7 +86,7 @@ constexpr ReplyText kReserveBatch[] = {
     kDeadlineSoon};
 constexpr ReplyText kDeleteBatch[] = {
     {"DELETED_BATCH <deleted> <not-found>",
-     "How many are gone, and how many do not exist or are held by another client."}};
+     "How many were deleted, and how many do not exist or are held by another client."}};
 constexpr ReplyText kTouchAll[] = {{"TOUCHED_ALL <count>", "How many jobs the client holds."}};
 constexpr ReplyText kFlush[] = {{"FLUSHED <count>", "How many jobs were removed."}};
 constexpr ReplyText kTruncate[] = {
@@ -110,7 +110,7 @@ constexpr ReplyText kReprioritize[] = {{"REPRIORITIZED", "The job has the priori
                                        {"NOT_FOUND", "There is no such job."}};
 constexpr ReplyText kDeleteForce[] = {
     {"DELETED",
-     "The job is gone. A client that held it gets NOT_FOUND from its next command on it."},
+     "The job was deleted. A client that held it gets NOT_FOUND from its next command on it."},
     {"NOT_FOUND", "There is no such job."}};
 
 constexpr Command added_after_2_0(Command row) {

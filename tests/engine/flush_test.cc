@@ -34,7 +34,7 @@ std::pair<std::vector<JobId>, int> walk(World& world, std::optional<JobState> st
 
 }  // namespace
 
-TEST_CASE("flushed jobs are gone at once, and their memory comes back with their removal") {
+TEST_CASE("flushed jobs are not found at once, and their memory comes back with their removal") {
   World world({.work_per_turn = 16});
   const SessionId session = world.engine.open();
   for (int i = 0; i < 5; ++i) put(world, session);
