@@ -731,6 +731,7 @@ class DrainTask(ManagerTest):
     def test_returns_at_once_if_the_drain_never_ends(self):
         config = self.config("never")
         daemon = self.start("--config", config)
+        self.wait_for_pid(daemon)
         code, output, errors = run("--config", config, "--drain")
         self.assertEqual((code, errors), (0, ""))
         self.assertEqual(output, "The server drains: it refuses puts, and drain.exit is "
