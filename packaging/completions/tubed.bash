@@ -50,6 +50,7 @@ _tubed() {
       --limits-job-bytes | \
       --limits-job-memory | \
       --limits-tubes | \
+      --limits-policies | \
       --limits-client-watches | \
       --limits-watches | \
       --limits-output-bytes | \
@@ -99,6 +100,7 @@ _tubed() {
         -z --limits-job-bytes
         --limits-job-memory
         --limits-tubes
+        --limits-policies
         --limits-client-watches
         --limits-watches
         --limits-output-bytes

@@ -82,7 +82,7 @@ Answer reserve_batch(Context& context, Operation& operation,
     add({.id = notice->job, .body = std::move(notice->body)});
   }
   while (batch.jobs.size() < arguments.count.value && bytes <= most_bytes) {
-    const auto next = context.engine.peek_next(context.session);
+    const auto next = context.engine.peek_next(context.session, context.now);
     if (!next || (!batch.jobs.empty() && bytes + next->body.size() > most_bytes)) break;
     add(*context.engine.reserve_ready(context.session, context.now));
   }
@@ -134,8 +134,8 @@ Answer release(Context& context, const ReleaseArguments& arguments) {
 }
 
 Answer bury(Context& context, const BuryArguments& arguments) {
-  const bool done =
-      context.engine.bury(context.session, arguments.id, arguments.priority, context.service);
+  const bool done = context.engine.bury(context.session, context.now, arguments.id,
+                                        arguments.priority, context.service);
   return done_or_not_found(done, word::kBuried);
 }
 

@@ -215,6 +215,13 @@ struct ListJobsArguments {
              field<&ListJobsArguments::from>("from"), field<&ListJobsArguments::limit>("limit"));
 };
 
+struct PolicyArguments {
+  protocol::TubeName tube;
+  std::optional<protocol::PolicySetting> value;
+  static constexpr auto fields =
+      schema(field<&PolicyArguments::tube>("tube"), field<&PolicyArguments::value>("key> <value"));
+};
+
 struct PauseArguments {
   protocol::SpacedTubeName tube;
   Seconds delay;
@@ -274,6 +281,7 @@ Answer list_tubes(Context& context, Operation& operation, const NoArguments& arg
 Answer list_tube_used(Context& context, const NoArguments& arguments);
 Answer list_tubes_watched(Context& context, const NoArguments& arguments);
 Answer pause_tube(Context& context, const PauseArguments& arguments);
+Answer tube_policy(Context& context, const PolicyArguments& arguments);
 Answer quit(Context& context, const NoArguments& arguments);
 Answer capabilities(Context& context, const NoArguments& arguments);
 Answer drain(Context& context, const NoArguments& arguments);

@@ -132,6 +132,9 @@ Answer move_job(Context& context, const MoveJobArguments& arguments) {
       return Status{word::kMoved};
     case Engine::MoveResult::not_found:
       return Status{word::kNotFound};
+    case Engine::MoveResult::tube_full:
+      context.service.counters().count(stats::Counter::put_tube_full);
+      return Status{word::kOutOfMemory};
     case Engine::MoveResult::too_many_tubes:
       break;
   }
@@ -194,7 +197,7 @@ Answer list_jobs(Context& context, const ListJobsArguments& arguments) {
                            job->priority, whole_seconds(job->age), job->delay.count, job->ttr.count,
                            whole_seconds(job->time_left), counters.reserves, counters.timeouts,
                            counters.releases, counters.buries, counters.kicks, job->body_bytes,
-                           text_of(job->tags)));
+                           job->tags.any() ? " " + text_of(job->tags) : ""));
   }
   return TextBlock{std::move(block).take()};
 }
@@ -255,6 +258,50 @@ Answer pause_tube(Context& context, const PauseArguments& arguments) {
   const bool done =
       context.engine.pause(context.now, arguments.tube.text, arguments.delay, context.service);
   return Status{done ? word::kPaused : word::kNotFound};
+}
+
+namespace {
+
+std::string_view name_of(engine::PolicyValue::Source source) {
+  switch (source) {
+    case engine::PolicyValue::Source::client:
+      return "wire";
+    case engine::PolicyValue::Source::settings:
+      return "file";
+    case engine::PolicyValue::Source::none:
+      break;
+  }
+  return "default";
+}
+
+// Each key with its value, and with the origin of the value.
+TextBlock policy_block(const engine::Policies& policies, std::string_view tube) {
+  YamlBlock block;
+  for (std::size_t i = 0; i < kPolicyKeys; ++i) {
+    const std::string_view key = policy_keys()[i].name;
+    const engine::PolicyValue value = policies.value(tube, static_cast<PolicyKey>(i));
+    const bool is_number = value.text.find_first_not_of("0123456789") == std::string_view::npos;
+    if (is_number) {
+      block.plain(key, value.text);
+    } else {
+      block.quoted(key, value.text);
+    }
+    block.plain(fmt::format("{}-from", key), name_of(value.source));
+  }
+  return {std::move(block).take()};
+}
+
+}  // namespace
+
+Answer tube_policy(Context& context, const PolicyArguments& arguments) {
+  const std::string_view tube = arguments.tube.text;
+  if (!arguments.value) return policy_block(context.engine.policies(), tube);
+  const auto& [key, value] = *arguments.value;
+  if (context.engine.set_policy(context.now, tube, key, value, context.service)) {
+    return Status{"POLICY_SET"};
+  }
+  context.service.counters().count(stats::Counter::policy_limit);
+  return Status{word::kOutOfMemory};
 }
 
 Answer quit(Context&, const NoArguments&) {

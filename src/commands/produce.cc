@@ -20,9 +20,10 @@ Status reply_to(stats::Counter reason) {
 
 // These functions are inlined because put is the most frequent command.
 
-// Decides about the body of a put into a tube that exists or can be created.
+// Decides about the body of a put. `has_tube`: the tube exists or can be created. `full`: its
+// policy allows no more jobs.
 [[gnu::always_inline]] inline BodyPlan plan_put(Context& context, std::uint32_t bytes,
-                                                std::uint32_t tag_bytes, bool has_tube,
+                                                std::uint32_t tag_bytes, bool has_tube, bool full,
                                                 bool has_text) {
   const auto refuse = [&](stats::Counter reason) -> BodyPlan {
     context.service.counters().count(reason);
@@ -36,6 +37,8 @@ Status reply_to(stats::Counter reason) {
   if (!has_tube) return refuse(stats::Counter::tube_limit);
   const std::uint32_t memory = bytes + tag_bytes;
   if (!context.service.log().has_room_for(memory)) return refuse(stats::Counter::put_journal_full);
+  if (full) [[unlikely]]
+    return refuse(stats::Counter::put_tube_full);
   if (!context.engine.claim_memory(memory)) return refuse(stats::Counter::put_job_memory);
   context.body = Bytes::allocate(bytes);
   if (!context.body) {
@@ -52,12 +55,15 @@ Status refuse_late(Context& context, std::uint32_t memory, stats::Counter reason
   return reply_to(reason);
 }
 
-// While a body arrived, drain mode may have begun or the disk may have become full.
+// While a body arrived, drain mode may have begun, or the disk or the tube may have become full.
 [[gnu::always_inline]] inline std::optional<Status> refused_meanwhile(Context& context,
-                                                                      std::uint32_t memory) {
+                                                                      std::uint32_t memory,
+                                                                      bool full) {
   if (context.service.draining()) {
     return refuse_late(context, memory, stats::Counter::put_draining);
   }
+  if (full) [[unlikely]]
+    return refuse_late(context, memory, stats::Counter::put_tube_full);
   if (context.service.log().has_room_for(memory)) return std::nullopt;
   return refuse_late(context, memory, stats::Counter::put_journal_full);
 }
@@ -72,8 +78,8 @@ engine::PutRequest request_of(Context& context, const Arguments& arguments) {
 
 // The same as plan_put(), for the lines that are not those of a plain put.
 [[gnu::noinline]] BodyPlan plan_long_put(Context& context, std::uint32_t bytes, const TagText& tags,
-                                         bool has_tube) {
-  return plan_put(context, bytes, engine::Engine::tags_memory(tags_of(tags)), has_tube, true);
+                                         bool has_tube, bool full) {
+  return plan_put(context, bytes, engine::Engine::tags_memory(tags_of(tags)), has_tube, full, true);
 }
 
 // The word that stats-job would show, in capitals.
@@ -97,7 +103,8 @@ template <class Arguments>
 [[gnu::noinline]] Answer put_with_tags(Context& context, std::string_view tube,
                                        const Arguments& arguments) {
   const std::uint32_t memory = detail::claimed(arguments);
-  if (const auto refused = refused_meanwhile(context, memory)) return *refused;
+  const bool full = context.engine.is_full(tube);
+  if (const auto refused = refused_meanwhile(context, memory, full)) return *refused;
   const JobTags tags = tags_of(arguments.tags);
   const auto result = context.engine.put_with_tags(
       context.now, tube, request_of(context, arguments), tags, context.service);
@@ -113,16 +120,19 @@ template <class Arguments>
 
 BodyPlan begin_put(Context& context, const PutArguments& arguments) {
   if (!arguments.tags.text.empty()) [[unlikely]] {
-    return plan_long_put(context, arguments.size.bytes, arguments.tags, true);
+    return plan_long_put(context, arguments.size.bytes, arguments.tags, true,
+                         context.engine.uses_full_tube(context.session));
   }
-  return plan_put(context, arguments.size.bytes, 0, true, false);
+  return plan_put(context, arguments.size.bytes, 0, true,
+                  context.engine.uses_full_tube(context.session), false);
 }
 
 Answer put(Context& context, const PutArguments& arguments) {
   if (!arguments.tags.text.empty()) [[unlikely]] {
     return put_with_tags(context, context.engine.used_tube(context.session), arguments);
   }
-  if (const auto refused = refused_meanwhile(context, arguments.size.bytes)) return *refused;
+  const bool full = context.engine.uses_full_tube(context.session);
+  if (const auto refused = refused_meanwhile(context, arguments.size.bytes, full)) return *refused;
   const JobId id = context.engine.put(context.session, context.now, request_of(context, arguments),
                                       context.service);
   return Number{kInserted, id};
@@ -130,14 +140,16 @@ Answer put(Context& context, const PutArguments& arguments) {
 
 BodyPlan begin_put_in_tube(Context& context, const PutInTubeArguments& arguments) {
   const bool has_tube = context.engine.has_room_for_tube(arguments.tube.text);
-  return plan_long_put(context, arguments.size.bytes, arguments.tags, has_tube);
+  return plan_long_put(context, arguments.size.bytes, arguments.tags, has_tube,
+                       context.engine.is_full(arguments.tube.text));
 }
 
 Answer put_in_tube(Context& context, const PutInTubeArguments& arguments) {
   if (!arguments.tags.text.empty()) {
     return put_with_tags(context, arguments.tube.text, arguments);
   }
-  if (const auto refused = refused_meanwhile(context, arguments.size.bytes)) return *refused;
+  const bool full = context.engine.is_full(arguments.tube.text);
+  if (const auto refused = refused_meanwhile(context, arguments.size.bytes, full)) return *refused;
   const auto id = context.engine.put_in_tube(context.now, arguments.tube.text,
                                              request_of(context, arguments), context.service);
   if (!id) return refuse_late(context, arguments.size.bytes, stats::Counter::tube_limit);

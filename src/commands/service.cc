@@ -40,7 +40,9 @@ void Service::begin_test_tick(Time tick_time) {
 
 void Service::replace_queue(Time now, const std::function<void(engine::Engine&)>& fill) {
   const Limits limits = engine_->limits();
+  const std::vector<TubePattern> patterns = engine_->policies().patterns();
   engine_.emplace(limits);
+  engine_->set_patterns(now, patterns, *this);
   now_ = now;
   tube_list_cache_ = TubeListCache();
   clear_command_counts();
@@ -70,6 +72,10 @@ void Service::set_limits(const Limits& limits, const ConversationLimits& convers
   engine_->set_limits(limits);
   conversation_limits_ = conversation;
   tick_budget_.set_most(limits.work_per_turn);
+}
+
+void Service::set_patterns(const std::vector<TubePattern>& patterns) {
+  if (patterns != engine_->policies().patterns()) engine_->set_patterns(now_, patterns, *this);
 }
 
 void Service::opened(SessionId session, Conversation& conversation) {

@@ -66,6 +66,9 @@ class Service final : public engine::Output {
   void set_limits(const Limits& limits, const ConversationLimits& conversation);
   const ConversationLimits& conversation_limits() const { return conversation_limits_; }
 
+  // Replaces the policies of the settings, if they differ. O(tubes * patterns).
+  void set_patterns(const std::vector<TubePattern>& patterns);
+
   bool draining() const { return draining_; }
   void set_draining(bool draining) { draining_ = draining; }
   // A client asks for drain mode, or for its end: calls the function that is set, which calls

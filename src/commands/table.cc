@@ -66,6 +66,8 @@ constexpr ReplyText kPause[] = {{"PAUSED", "The pause counts from now."}, kNoTub
 constexpr ReplyText kDrain[] = {{"DRAINING", "Puts are refused from now on."}};
 // A line with the longest tags.
 constexpr std::uint32_t kPutLineBytes = 2048;
+// A line with two of the longest names of tubes.
+constexpr std::uint32_t kTwoNamesLineBytes = 448;
 // A line with 1,000 of the longest ids.
 constexpr std::uint32_t kIdsLineBytes = 21'056;
 
@@ -113,6 +115,12 @@ constexpr ReplyText kDeleteForce[] = {
      "The job was deleted. A client that held it gets NOT_FOUND from its next command on it."},
     {"NOT_FOUND", "There is no such job."}};
 
+constexpr ReplyText kTubePolicy[] = {
+    {"OK <bytes>",
+     "Without a key: each key with its value, and with its origin: wire, file or default."},
+    {"POLICY_SET", "The value is in force."},
+    {"OUT_OF_MEMORY", "It would be one value too many (limits.policies)."}};
+
 constexpr Command added_after_2_0(Command row) {
   row.place = CounterPlace::last;
   return row;
@@ -125,7 +133,7 @@ constexpr std::array<Command, kCommandCount> kRows = {
          .replies = kPut,
          .access = Access::produce,
          .concerns = Concerns::used,
-         .details = "idp",
+         .details = "idp max ttl",
          .line_bytes = kPutLineBytes,
          .long_with_tags = true}),
     without_facts(command<JobArguments, peek>(
@@ -300,14 +308,27 @@ constexpr std::array<Command, kCommandCount> kRows = {
          "ready.",
          kMoveJob, Access::admin, Concerns::job})),
     added_after_2_0(command_in_slices<MoveJobsArguments, move_jobs>(
-        {"move-jobs", "Moves the jobs of a tube in this state to another tube, this many at most.",
-         kMoveJobs, Access::admin, Concerns::argument})),
+        {.name = "move-jobs",
+         .summary = "Moves the jobs of a tube in this state to another tube, this many at most.",
+         .replies = kMoveJobs,
+         .access = Access::admin,
+         .concerns = Concerns::argument,
+         .line_bytes = kTwoNamesLineBytes})),
     added_after_2_0(command<ReprioritizeArguments, reprioritize>(
         {"reprioritize", "Gives another priority to a job that no client holds.", kReprioritize,
          Access::admin, Concerns::job})),
     added_after_2_0(command<JobArguments, delete_force>(
         {"delete-force", "Removes a job in any state, also from the client that holds it.",
          kDeleteForce, Access::admin, Concerns::job})),
+    added_after_2_0(command<PolicyArguments, tube_policy>(
+        {.name = "tube-policy",
+         .summary =
+             "Shows the policy of a tube, or sets the value of a key, which takes precedence "
+             "over the settings; - takes it away.",
+         .replies = kTubePolicy,
+         .access = Access::admin,
+         .concerns = Concerns::argument,
+         .line_bytes = kTwoNamesLineBytes})),
 };
 
 // The rows, each with its place among the counters.

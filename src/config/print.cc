@@ -17,6 +17,22 @@ std::string print_settings(const Settings& settings) {
     result += fmt::format("{} = {}\n", row.name(), config::to_toml(row.type, row.get(settings)));
   }
   for (const auto& listen : settings.listeners) result += print_listener(listen);
+  for (const auto& policy : settings.policies) result += print_policy(policy);
+  return result;
+}
+
+// A number is an integer of TOML; every other value is a string.
+std::string print_policy(const TubePattern& policy) {
+  const auto quoted = [](const std::string& text) {
+    return config::to_toml({.kind = config::Kind::text}, config::Value(text));
+  };
+  std::string result = fmt::format("\n[[policy]]\ntubes = {}\n", quoted(policy.tubes));
+  for (std::size_t i = 0; i < kPolicyKeys; ++i) {
+    const std::string& value = policy.values[i];
+    if (value.empty()) continue;
+    const bool is_number = value.find_first_not_of("0123456789") == std::string::npos;
+    result += fmt::format("{} = {}\n", policy_keys()[i].name, is_number ? value : quoted(value));
+  }
   return result;
 }
 

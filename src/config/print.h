@@ -13,6 +13,9 @@ namespace tubed {
 // Precondition: the settings came through load_settings(), or are within their rows' bounds.
 std::string print_settings(const Settings& settings);
 
+// One policy as a [[policy]] table, after an empty line.
+std::string print_policy(const TubePattern& policy);
+
 // One listener as a [[listen]] table, after an empty line.
 std::string print_listener(const Listen& listen);
 

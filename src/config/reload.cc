@@ -14,6 +14,10 @@ ReloadPlan plan_reload(const Settings& current, const Settings& fresh) {
     if (row.reloadable) row.set(plan.next, value);
     (row.reloadable ? plan.changed : plan.needs_restart).emplace_back(row.key);
   }
+  if (fresh.policies != current.policies) {
+    plan.next.policies = fresh.policies;
+    plan.changed.emplace_back("policy");
+  }
   if (fresh.listeners != current.listeners) plan.needs_restart.emplace_back("listen");
   return plan;
 }

@@ -15,6 +15,7 @@
 
 #include "base/time.h"
 #include "config/listen.h"
+#include "engine/policy.h"
 #include "engine/types.h"
 
 namespace tubed {
@@ -60,8 +61,9 @@ struct Settings {
   LogFormat log_format{};
   std::vector<Listen> listeners;  // never empty
   bool default_listener = true;   // no listener is configured: `listeners` has the default
+  std::vector<TubePattern> policies;
 
-  // Compares row by row, and the listeners, whether they are configured or not.
+  // Compares row by row, the listeners, whether they are configured or not, and the policies.
   friend bool operator==(const Settings& one, const Settings& other);
 };
 

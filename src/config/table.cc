@@ -195,6 +195,12 @@ constexpr auto kSettings = std::to_array<Setting>({
          .default_number = kQueue.tubes,
          .doc = "Tubes that exist at once. A command that would create another tube is answered "
                 "OUT_OF_MEMORY."}),
+    row<&Settings::queue, &Limits::policies>(
+        {.key = "limits.policies",
+         .type = count("values", 0, 1'000'000),
+         .default_number = kQueue.policies,
+         .doc = "Values that clients have set by tube-policy, of all tubes. A further one is "
+                "answered OUT_OF_MEMORY."}),
     row<&Settings::queue, &Limits::session_watches>(
         {.key = "limits.client_watches",
          .type = count("tubes", 1, 1'000'000),

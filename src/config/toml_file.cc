@@ -24,13 +24,15 @@ namespace {
 
 constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
 constexpr std::string_view kListen = "listen";
+constexpr std::string_view kPolicy = "policy";
+constexpr std::string_view kTubes = "policy.tubes";
 
-// One assignment of the file, or one [[listen]].
+// One assignment of the file, or one [[listen]] or [[policy]].
 struct Entry {
   std::string key;  // the whole path, dotted
   toml::source_position at;
   const toml::node* node = nullptr;
-  bool is_listener = false;  // one of [[listen]]
+  bool is_element = false;  // one of [[listen]] or [[policy]]
 };
 
 // The type of the node as an error names it.
@@ -80,9 +82,10 @@ void collect(const toml::table& table, const std::string& prefix, std::vector<En
     const auto* array = node.as_array();
     if (node.is_table() && prefix.empty() && is_section(path)) {
       collect(*node.as_table(), path + ".", entries);
-    } else if (path == kListen && array && (array->empty() || array->is_array_of_tables())) {
-      for (const auto& listen : *array) {
-        entries.push_back({path, listen.source().begin, &listen, true});
+    } else if ((path == kListen || path == kPolicy) && array &&
+               (array->empty() || array->is_array_of_tables())) {
+      for (const auto& element : *array) {
+        entries.push_back({path, element.source().begin, &element, true});
       }
     } else {
       entries.push_back({path, key.source().begin, &node, false});
@@ -130,6 +133,7 @@ class Reader {
  private:
   Result<void> apply(const Entry& entry) {
     if (entry.key == kListen) return apply_listen(entry);
+    if (entry.key == kPolicy) return apply_policy(entry);
     const auto rows = settings_table();
     const auto row = std::ranges::find(rows, entry.key, &Setting::key);
     if (row == rows.end()) return unknown(entry);
@@ -152,12 +156,13 @@ class Reader {
       candidates.emplace_back(is_table ? row.section() : row.key);
     }
     candidates.emplace_back(kListen);
+    candidates.emplace_back(kPolicy);
     return error(entry.at, entry.key,
                  unknown_reason(is_table ? "table" : "key", did_you_mean(entry.key, candidates)));
   }
 
   Result<void> apply_listen(const Entry& entry) {
-    if (!entry.is_listener) return not_listeners(entry);
+    if (!entry.is_element) return not_elements(entry);
     std::vector<Entry> keys;
     collect(*entry.node->as_table(), fmt::format("{}.", kListen), keys);
     sort_by_position(keys);
@@ -186,10 +191,64 @@ class Reader {
   }
 
   // The usual cause is `[listen]` in place of `[[listen]]`.
-  Error not_listeners(const Entry& entry) const {
-    return error(
-        entry.at, entry.key,
-        fmt::format("expected tables, each opened by [[listen]], not {}", type_word(*entry.node)));
+  Error not_elements(const Entry& entry) const {
+    return error(entry.at, entry.key,
+                 fmt::format("expected tables, each opened by [[{}]], not {}", entry.key,
+                             type_word(*entry.node)));
+  }
+
+  Result<void> apply_policy(const Entry& entry) {
+    if (!entry.is_element) return not_elements(entry);
+    std::vector<Entry> keys;
+    collect(*entry.node->as_table(), fmt::format("{}.", kPolicy), keys);
+    sort_by_position(keys);
+    TubePattern policy;
+    for (const auto& key : keys) TRY(apply_policy_key(key, policy));
+    if (policy.tubes.empty()) return error(entry.at, kTubes, "missing");
+    for (std::size_t i = 0; i < lines_.policies.size(); ++i) {
+      if (settings_.policies[i].tubes != policy.tubes) continue;
+      return error(entry.at, kTubes,
+                   fmt::format("{} has a policy already (line {})", quoted(policy.tubes),
+                               lines_.policies[i]));
+    }
+    settings_.policies.push_back(std::move(policy));
+    lines_.policies.push_back(entry.at.line);
+    return {};
+  }
+
+  // The values are those of tube-policy; a number may be an integer.
+  Result<void> apply_policy_key(const Entry& entry, TubePattern& policy) const {
+    const auto* text = entry.node->as_string();
+    const auto* number = entry.node->as_integer();
+    if (text == nullptr && number == nullptr) {
+      return error(entry.at, entry.key,
+                   fmt::format("expected a string or an integer, not {}", type_word(*entry.node)));
+    }
+    const std::string value = text != nullptr ? text->get() : fmt::format("{}", number->get());
+    if (entry.key == kTubes) {
+      if (value.empty() || !is_plain_text(value)) {
+        return error(entry.at, entry.key, "expected a pattern of names, like \"mail.*\"");
+      }
+      policy.tubes = value;
+      return {};
+    }
+    const std::string_view name = std::string_view(entry.key).substr(kPolicy.size() + 1);
+    const auto key = find_policy_key(name);
+    if (!key) return unknown_policy_key(entry);
+    if (!is_policy_value(*key, value)) {
+      const auto& row = policy_keys()[static_cast<std::size_t>(*key)];
+      return error(entry.at, entry.key, fmt::format("{} is not: {}", quoted(value), row.form));
+    }
+    policy.values[static_cast<std::size_t>(*key)] = value;
+    return {};
+  }
+
+  Error unknown_policy_key(const Entry& entry) const {
+    std::vector<std::string> candidates{std::string(kTubes)};
+    for (const auto& row : policy_keys()) {
+      candidates.push_back(fmt::format("{}.{}", kPolicy, row.name));
+    }
+    return error(entry.at, entry.key, unknown_reason("key", did_you_mean(entry.key, candidates)));
   }
 
   // `is_complete`: the required keys are known, so keys that need a unix socket can be checked.
@@ -258,6 +317,7 @@ Result<void> read_toml(std::string_view contents, const std::string& file, Setti
                        FileLines& lines) {
   Reader reader(file, settings, lines);
   settings.listeners.clear();
+  settings.policies.clear();
   try {
     return reader.read(toml::parse(contents));
   } catch (const toml::parse_error& error) {

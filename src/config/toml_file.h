@@ -21,6 +21,7 @@ namespace tubed::config {
 struct FileLines {
   std::map<std::string, std::uint32_t, std::less<>> keys;  // by key
   std::vector<std::uint32_t> listeners;  // of the address of each listener, in the file's order
+  std::vector<std::uint32_t> policies;   // of each policy, in the file's order
 };
 
 // Applies the file to `settings`. settings.listeners becomes the listeners of the file, and is

@@ -6,6 +6,7 @@
 //
 // - delays: tubes with delayed jobs, by the end of the first delay
 // - pauses: paused tubes, by the end of the pause
+// - rates: tubes that have given all jobs that their rate allows, by the time of the next
 // - TTRs: open sessions that hold jobs, by the first TTR to pass
 // - waits: waiting sessions whose wait ends by time, at its limit or when a job that the session
 //   holds comes into the last second of its TTR
@@ -18,9 +19,10 @@
 // 2. Closed sessions give back jobs that they still hold.
 // 3. Delays end: the job becomes ready. No fact says so, because the time is part of the fact that
 //    delayed the job.
-// 4. Pauses end: the tube gives jobs again.
-// 5. Waiting sessions get jobs (engine/serve_queue.h).
-// 6. Waits end with TIMED_OUT or DEADLINE_SOON, but only if steps 1 to 4 have left nothing due: a
+// 4. Pauses end, and rates allow another job: the tube gives jobs again.
+// 5. Jobs expire (engine/life.cc). They are in a heap of the engine, by themselves.
+// 6. Waiting sessions get jobs (engine/serve_queue.h).
+// 7. Waits end with TIMED_OUT or DEADLINE_SOON, but only if steps 1 to 5 have left nothing due: a
 //    session whose job is about to become ready is not sent TIMED_OUT.
 //
 // The index refers to tubes and sessions and owns none. Each update is O(log n), each question
@@ -39,7 +41,7 @@ inline constexpr Duration kSafetyMargin = std::chrono::seconds(1);
 
 // The next moments at which advance() has something to do; kNever if it has nothing of that kind.
 struct Deadlines {
-  Time delay = kNever;   // a delayed job becomes ready
+  Time delay = kNever;   // a delayed job becomes ready, or a job expires
   Time ttr = kNever;     // a reservation or a wait ends
   Time pause = kNever;   // a tube gives jobs again
   bool closing = false;  // closed sessions have jobs to give back, which is due at once
@@ -73,11 +75,17 @@ class DeadlineIndex {
     pauses_.set(paused, {tube->pause_until, tube->number}, tube);
   }
 
-  // `closing` is not filled in.
+  // The same for `rate_until`: until then its rate allows no job.
+  void set_rate_used(TubeRules* rules, bool used) {
+    rates_.set(used, {rules->rate_until, rules->tube->number}, rules);
+  }
+
+  // `closing` and expiry are not filled in.
   Deadlines next() const {
     Deadlines next;
     if (!delays_.empty()) next.delay = delays_.top_key().deadline;
     if (!pauses_.empty()) next.pause = pauses_.top_key().deadline;
+    if (!rates_.empty()) next.pause = std::min(next.pause, rates_.top_key().deadline);
     if (!holders_.empty()) next.ttr = holders_.top_key().deadline;
     if (!waits_.empty()) next.ttr = std::min(next.ttr, waits_.top_key().deadline);
     return next;
@@ -86,6 +94,7 @@ class DeadlineIndex {
   // The tube or session with the earliest deadline of one kind that is at or before `now`, or null.
   Tube* due_delay(Time now) const { return due(delays_, now); }
   Tube* due_pause(Time now) const { return due(pauses_, now); }
+  TubeRules* due_rate(Time now) const { return due(rates_, now); }
   Session* due_holder(Time now) const { return due(holders_, now); }
   Session* due_wait(Time now) const { return due(waits_, now); }
 
@@ -93,6 +102,7 @@ class DeadlineIndex {
   void check_invariants() const {
     delays_.check_invariants();
     pauses_.check_invariants();
+    rates_.check_invariants();
     holders_.check_invariants();
     waits_.check_invariants();
   }
@@ -105,6 +115,7 @@ class DeadlineIndex {
 
   IndexedHeap<Tube, DeadlineKey, &Tube::delay_index> delays_;
   IndexedHeap<Tube, DeadlineKey, &Tube::pause_index> pauses_;
+  IndexedHeap<TubeRules, DeadlineKey, &TubeRules::rate_index> rates_;
   IndexedHeap<Session, DeadlineKey, &Session::ttr_index> holders_;
   IndexedHeap<Session, DeadlineKey, &Session::wait_index> waits_;
 };

@@ -47,9 +47,14 @@ Added as_it_rests(const Job& job, Time now) {
   return added;
 }
 
-void emit(const Added& added, const JobTags& tags, FactSink& sink) {
-  if (!tags.any()) return sink.fact(added);
-  sink.fact(AddedWithTags{added, tags});
+void emit(const Added& added, const JobTags& tags, const JobMarks& marks, FactSink& sink) {
+  if (!tags.any() && !marks.any()) return sink.fact(added);
+  sink.fact(AddedWithTags{added, tags, marks});
+}
+
+void emit(const Placed& placed, const JobMarks& marks, FactSink& sink) {
+  if (!marks.any()) return sink.fact(placed);
+  sink.fact(PlacedWithMarks{placed, marks});
 }
 
 void emit(const UniqueKey& key, FactSink& sink) {
@@ -64,18 +69,22 @@ void Engine::emit_added(const Job& job, Output& out) {
 }
 
 void Engine::emit_placed(const Job& job, Output& out) {
-  out.fact(Placed{.id = job.id, .place = resting_place(job), .counters = job.counters()});
+  const Placed placed{.id = job.id, .place = resting_place(job), .counters = job.counters()};
+  if (job.life() != nullptr) [[unlikely]]
+    return emit(placed, marks_of(job), out);
+  out.fact(placed);
 }
 
 // As emit_placed(), also of a reserved job.
 void Engine::emit_resting_place(const Job& job, Output& out) {
   const Added resting = as_added(job);
-  out.fact(Placed{.id = job.id, .place = resting.place, .counters = resting.counters});
+  const Placed placed{.id = job.id, .place = resting.place, .counters = resting.counters};
+  emit(placed, marks_of(job), out);
 }
 
 void Engine::describe(Time now, JobId id, FactSink& sink) const {
   if (const Job* job = find_job(id); job != nullptr) {
-    return emit(as_it_rests(*job, now), tags_of(*job), sink);
+    return emit(as_it_rests(*job, now), tags_of(*job), marks_of(*job), sink);
   }
   const UniqueKey* key = unique_keys_.of_deleted_job(id);
   if (key != nullptr && !key->tube->flushed && key->until > now) return emit(*key, sink);
@@ -93,12 +102,13 @@ void Engine::describe_delay(Time now, JobId id, FactSink& sink) const {
   const bool was_delayed = job->resting_state == JobState::ready && job->delay().count > 0;
   if (job->resting_state != JobState::delayed && !was_delayed) return;
   const Added resting = as_it_rests(*job, now);
-  sink.fact(Placed{.id = id, .place = resting.place, .counters = resting.counters});
+  const Placed placed{.id = id, .place = resting.place, .counters = resting.counters};
+  emit(placed, marks_of(*job), sink);
 }
 
 void Engine::visit_durable(Time now, FactSink& sink) const {
   jobs_.for_each([&](const Job& job) {
-    if (!job.flushed()) emit(as_it_rests(job, now), tags_of(job), sink);
+    if (!job.flushed()) emit(as_it_rests(job, now), tags_of(job), marks_of(job), sink);
   });
   for (const auto& tube : tubes_.all()) {
     if (!tube->paused() || tube->pause_until <= now) continue;
@@ -111,6 +121,9 @@ void Engine::visit_durable(Time now, FactSink& sink) const {
   unique_keys_.for_each_cooldown([&](const UniqueKey& key) {
     if (key.until > now) emit(key, sink);
   });
+  policies_.for_each([&](std::string_view tube, std::string_view key, std::string_view value) {
+    sink.fact(PolicySet{.tube = tube, .key = key, .value = value});
+  });
 }
 
 void Engine::replay(Time now, const Fact& fact) {
@@ -122,8 +135,16 @@ void Engine::replay(Time now, const Fact& fact) {
                         [&](const Flushed& flushed) { replay_flushed(now, flushed); },
                         [&](const AddedWithTags& added) {
                           replay_added(now, added);
-                          add_tags(*jobs_.find(added.id), added.tags);
+                          Job& job = *jobs_.find(added.id);
+                          if (added.tags.any()) add_tags(job, added.tags);
+                          set_marks(job, added.marks);
                         },
+                        [&](const PlacedWithMarks& placed) {
+                          replay_placed(now, placed);
+                          Job* job = find_job(placed.id);
+                          if (job != nullptr) set_marks(*job, placed.marks);
+                        },
+                        [&](const PolicySet& set) { replay_policy(now, set); },
                         [&](const Remembered& remembered) { replay_remembered(remembered); },
                         [&](const Moved& moved) { replay_moved(now, moved); }},
              fact);
@@ -148,6 +169,7 @@ void Engine::replay_placed(Time now, const Placed& placed) {
   if (job == nullptr) return;
   detach(job);
   job->set_counters(placed.counters);
+  if (job->life() != nullptr) set_marks(*job, {});
   attach_placed(now, job, placed.place);
 }
 
@@ -193,10 +215,15 @@ void Engine::replay_flushed(Time now, const Flushed& flushed) {
 
 // Two jobs have one key only after a salvage, which may have lost a `Removed`.
 void Engine::add_tags(Job& job, const JobTags& tags) {
-  UniqueKey* other = unique_keys_.find(job.tube->name, tags.unique_key);
-  if (other != nullptr) forget_key(other);
+  replace_key(job.tube->name, tags.unique_key);
   memory_.restore_part(tags_memory(tags));
   set_tags(job, tags);
+}
+
+// The job or the cooldown that has the key no longer has it.
+void Engine::replace_key(std::string_view tube, std::string_view key) {
+  UniqueKey* other = unique_keys_.find(tube, key);
+  if (other != nullptr) forget_key(other);
 }
 
 void Engine::replay_remembered(const Remembered& remembered) {
@@ -219,18 +246,34 @@ void Engine::replay_moved(Time now, const Moved& moved) {
   if (job == nullptr) return;
   Tube* from = job->tube;
   const Placement place = resting_place(*job);
-  JobTags tags = tags_of(*job);
-  const std::string key(tags.unique_key);
-  tags.unique_key = key;
-  if (job->tags() != nullptr) free_tags(*job);
+  const std::string key(tags_of(*job).unique_key);
+  const Seconds cooldown = tags_of(*job).cooldown;
+  if (!key.empty()) forget_key(job->tags()->unique);
   detach(job);
   Tube* to = tubes_.find(moved.tube);
   if (to == nullptr) to = add_tube(now, moved.tube);
   job->tube = to;
   job->epoch = to->epoch;
-  if (moved.keeps_key && tags.any()) add_tags(*job, tags);
+  if (moved.keeps_key && !key.empty()) {
+    replace_key(to->name, key);
+    memory_.restore_part(UniqueKeys::cost_of(key));
+    make_tags(*job).unique = add_key(to->name, key, job->id);
+    job->tags()->cooldown = cooldown;
+  }
   attach_placed(now, job, place);
   if (from != default_tube_ && !from->wanted()) remove_tube(now, from);
+}
+
+// A later version of the server may know other keys.
+void Engine::replay_policy(Time now, const PolicySet& set) {
+  const auto key = find_policy_key(set.key);
+  const bool is_set = set.value != kNoPolicyValue;
+  if (!key || (is_set && !is_policy_value(*key, set.value))) return;
+  policies_.set(set.tube, *key, is_set ? set.value : std::string_view());
+  Tube* tube = tubes_.find(set.tube);
+  if (tube == nullptr) return;
+  apply_policy(tube);
+  remove_if_unwanted(now, tube);
 }
 
 void Engine::attach_placed(Time now, Job* job, const Placement& place) {

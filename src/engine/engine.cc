@@ -80,11 +80,14 @@ Tube* Engine::find_or_add_tube(Time now, std::string_view name) {
 Tube* Engine::add_tube(Time now, std::string_view name) {
   Tube* tube = tubes_.add(name);
   tube->metrics = tube_metrics_.open(name, tube, limits_, now);
+  if (policies_.any()) [[unlikely]]
+    apply_policy(tube);
   return tube;
 }
 
 void Engine::remove_tube(Time now, Tube* tube) {
   tube_metrics_.close(tube->metrics, limits_, now);
+  if (tube->rules != nullptr) deadlines_.set_rate_used(tube->rules.get(), false);
   const bool is_referred_to = tube->unremoved_flushes > 0;
   std::unique_ptr<Tube> removed = tubes_.remove(tube);
   if (is_referred_to) flushed_.keep(std::move(removed));
@@ -241,6 +244,8 @@ void Engine::detach(Job* job) {
       holder->held.erase(job);
       tube->reserved.erase(&history);
       deadlines_.update(*holder);
+      if (tube->rules != nullptr) [[unlikely]]
+        uncount_reservation(tube);
       break;
     }
   }
@@ -289,6 +294,8 @@ void Engine::attach_reserved(Session& holder, Time now, Job* job) {
   job->tube->reserved.push_back(&history);
   count_state<JobState::reserved, 1>(*job);
   deadlines_.update(holder);
+  if (job->tube->rules != nullptr) [[unlikely]]
+    count_reservation(now, job->tube);
 }
 
 void Engine::make_ready(Job* job) {
@@ -300,12 +307,16 @@ void Engine::make_ready(Job* job) {
 void Engine::give_back(Time now, Job* job, Output& out) {
   if (job->truncated()) [[unlikely]]
     return drop_truncated(now, job, out);
+  if (is_governed(*job)) [[unlikely]]
+    return come_back(now, job, {}, out);
   make_ready(job);
   emit_placed(*job, out);
 }
 
 void Engine::kick_one(Job* job, Output& out) {
   ++job->history().counters.kicks;
+  if (is_governed(*job)) [[unlikely]]
+    renew_life(*job);
   make_ready(job);
   emit_placed(*job, out);
 }
@@ -334,6 +345,12 @@ void Engine::mark_producer(SessionId id) {
   } else {
     attach_ready(job);
     serve_queue_.push(job->tube);
+  }
+  if (tube->rules != nullptr) [[unlikely]] {
+    const Policy& policy = tube->rules->policy;
+    if (request.ttr.count == 0) job->ttr.count = std::max(policy.default_ttr.count, 1U);
+    job->ttr.count = std::max(job->ttr.count, policy.min_ttr.count);
+    set_expiry(*job);
   }
   return job;
 }
@@ -386,6 +403,8 @@ bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {
     job->tube->metrics->reserve_to_delete.add(now - job->history().reserved_at);
   }
   delete_job(now, job, out);
+  if (!serve_queue_.empty()) [[unlikely]]
+    serve_waiting(now, out);
   return true;
 }
 
@@ -393,18 +412,23 @@ bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {
 [[gnu::always_inline]] inline void Engine::delete_job(Time now, Job* job, FactSink& out) {
   Tube* tube = job->tube;
   count_deleted(*tube, 1);
+  erase_for_good(now, job, out);
+  remove_if_unwanted(now, tube);
+}
+
+[[gnu::always_inline]] inline void Engine::erase_for_good(Time now, Job* job, FactSink& out) {
   if (job->tags() != nullptr) [[unlikely]] {
     erase_with_cooldown(now, job, out);
   } else {
     erase_untagged(job, out);
   }
-  remove_if_unwanted(now, tube);
 }
 
 bool Engine::remove_held(Time now, JobId id, Output& out) {
   Job* job = find_job(id);
   if (job == nullptr) return false;
   delete_job(now, job, out);
+  serve_waiting(now, out);
   return true;
 }
 
@@ -438,10 +462,15 @@ bool Engine::release(SessionId session, Time now, JobId id, Priority priority, S
                      Output& out) {
   Job* job = held_by(session, id);
   if (job == nullptr) return false;
-  detach(job);
   job->priority = priority;
   job->set_delay(delay);
   ++job->history().counters.releases;
+  if (is_governed(*job)) [[unlikely]] {
+    come_back(now, job, delay, out);
+    serve_waiting(now, out);
+    return true;
+  }
+  detach(job);
   if (delay.count > 0) {
     attach_delayed(job, now + delay);
   } else {
@@ -453,7 +482,7 @@ bool Engine::release(SessionId session, Time now, JobId id, Priority priority, S
   return true;
 }
 
-bool Engine::bury(SessionId session, JobId id, Priority priority, Output& out) {
+bool Engine::bury(SessionId session, Time now, JobId id, Priority priority, Output& out) {
   Job* job = held_by(session, id);
   if (job == nullptr) return false;
   detach(job);
@@ -461,6 +490,8 @@ bool Engine::bury(SessionId session, JobId id, Priority priority, Output& out) {
   ++job->history().counters.buries;
   attach_buried(job, next_bury_order_);
   emit_placed(*job, out);
+  if (!serve_queue_.empty()) [[unlikely]]
+    serve_waiting(now, out);
   return true;
 }
 
@@ -487,6 +518,7 @@ bool Engine::kick_job(Time now, JobId id, Seconds delay, Output& out) {
   if (job->state != JobState::buried && job->state != JobState::delayed) return false;
   if (delay.count > 0) {
     ++job->history().counters.kicks;
+    if (is_governed(*job)) renew_life(*job);
     detach(job);
     job->set_delay(delay);
     attach_delayed(job, now + delay);
@@ -523,11 +555,10 @@ void Engine::add_job(Time now, const Added& added, const JobTags& tags, Output& 
   replay_added(now, placed);
   Job* job = jobs_.find(added.id);
   memory_.give_back(job->body.size());  // claimed by the caller and by the replay
-  if (tags.any() && taken_key(now, added.tube, tags.unique_key, out) == nullptr) {
-    set_tags(*job, tags);
-  } else {
-    memory_.give_back_part(tags_memory(tags));
-  }
+  JobTags kept = tags;
+  if (taken_key(now, added.tube, tags.unique_key, out) != nullptr) kept.unique_key = {};
+  memory_.give_back_part(tags_memory(tags) - tags_memory(kept));
+  if (kept.any()) set_tags(*job, kept);
   ++job->tube->total_jobs;
   ++job->tube->metrics->put_count;
   ++counts_.total_jobs;
@@ -571,8 +602,8 @@ std::optional<JobBody> Engine::peek(JobId id) const {
   return body_of(find_job(id));
 }
 
-std::optional<JobBody> Engine::peek_next(SessionId session) {
-  return body_of(best_ready(sessions_.at(session)));
+std::optional<JobBody> Engine::peek_next(SessionId session, Time now) {
+  return body_of(best_ready(sessions_.at(session), now));
 }
 
 std::optional<JobBody> Engine::peek_ready(SessionId session) const {

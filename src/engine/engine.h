@@ -15,8 +15,8 @@
 // Ties are broken by id (jobs), by arrival (waiting sessions) and by creation (tubes).
 //
 // The source files: engine.cc (sessions, tubes, jobs), reservation.cc (reserving and time),
-// flush.cc (flushing), move.cc (moving), tags.cc (tags of puts), durable.cc (facts and replay),
-// info.cc (queries), invariants.cc (checks for tests).
+// flush.cc (flushing), move.cc (moving), tags.cc (tags of puts), life.cc (policies of tubes),
+// durable.cc (facts and replay), info.cc (queries), invariants.cc (checks for tests).
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,7 @@
 #include "engine/job_memory.h"
 #include "engine/job_table.h"
 #include "engine/output.h"
+#include "engine/policies.h"
 #include "engine/serve_queue.h"
 #include "engine/session_table.h"
 #include "engine/tube_metrics.h"
@@ -143,6 +144,25 @@ class Engine {
   // The tube gives no jobs for `duration` from now on; 0 ends a pause. False: no such tube.
   bool pause(Time now, std::string_view tube, Seconds duration, Output& out);
 
+  // --- Policies of tubes (life.cc). [extension: tube policies]
+
+  // A client sets the value of a key, for a tube that need not exist; kNoPolicyValue takes it away.
+  // The jobs that rest in the tube expire by a new ttl from when they next come to rest, or after
+  // end_replay(). False: too many values are set. Precondition: is_policy_value(). O(log tubes +
+  // patterns).
+  [[gnu::cold]] bool set_policy(Time now, std::string_view tube, PolicyKey key,
+                                std::string_view value, Output& out);
+  // Replaces the policies of the settings. O(tubes * patterns).
+  [[gnu::cold]] void set_patterns(Time now, std::vector<TubePattern> patterns, Output& out);
+  const Policies& policies() const { return policies_; }
+  // True: the policy of the tube, or of the tube that the session uses, allows no more jobs. O(log
+  // tubes), O(1).
+  bool is_full(std::string_view tube) const {
+    const Tube* found = tubes_.find(tube);
+    return found != nullptr && is_full(*found);
+  }
+  bool uses_full_tube(SessionId session) const { return is_full(*sessions_.at(session).used); }
+
   // --- Memory. A body that is still arriving, and its tags, count against job_memory_bytes.
 
   // The bytes that a job with a body of this size counts as.
@@ -151,7 +171,10 @@ class Engine {
   }
   // The bytes that tags count as; 0 if there are none.
   static std::uint32_t tags_memory(const JobTags& tags) {
-    return tags.any() ? kTagRecordBytes + UniqueKeys::cost_of(tags.unique_key) : 0;
+    std::uint32_t bytes = tags.any() ? kTagRecordBytes : 0;
+    if (!tags.unique_key.empty()) bytes += UniqueKeys::cost_of(tags.unique_key);
+    if (!tags.limits_life()) return bytes;
+    return bytes + kLifeRecordBytes + static_cast<std::uint32_t>(tags.dead.size());
   }
   // False: a job whose body and tags count as these bytes would exceed the limit. O(1).
   bool claim_memory(std::uint32_t bytes) { return memory_.claim(bytes, limits_.job_memory_bytes); }
@@ -195,7 +218,7 @@ class Engine {
   // same cost. [extension: reserve-batch]
   std::optional<JobBody> reserve_ready(SessionId session, Time now);
   // The job that it would give. The same cost.
-  std::optional<JobBody> peek_next(SessionId session);
+  std::optional<JobBody> peek_next(SessionId session, Time now);
   // Ends a wait without a notice. Precondition: the session is waiting. O(watched).
   void cancel_wait(SessionId session);
   // Reserves one ready, delayed or buried job. No value: no such job, or a session holds it.
@@ -206,7 +229,7 @@ class Engine {
   // False (release, bury, touch): the session does not hold the job. O(log n).
   bool release(SessionId session, Time now, JobId id, Priority priority, Seconds delay,
                Output& out);
-  bool bury(SessionId session, JobId id, Priority priority, Output& out);
+  bool bury(SessionId session, Time now, JobId id, Priority priority, Output& out);
   // With a time the reservation ends after it, and 0 becomes 1. [extension: touch with seconds]
   bool touch(SessionId session, Time now, JobId id, std::optional<Seconds> left = {});
   // The ids of the jobs that the session holds. O(held).
@@ -224,7 +247,7 @@ class Engine {
     Priority priority = 0;
     Seconds delay;  // 0: ready
   };
-  enum class MoveResult : std::uint8_t { moved, not_found, too_many_tubes };
+  enum class MoveResult : std::uint8_t { moved, not_found, too_many_tubes, tube_full };
   // Moves a job to the tube, which is created if necessary and may be that of the job. It stays
   // ready, delayed or buried, unless a place is given; a job that the session holds becomes ready.
   // Not found: also a job that another session holds. O(log n + log tubes). [extension: move-job]
@@ -234,7 +257,7 @@ class Engine {
   // tubes).
   Slices begin_move(std::string_view tube, JobState state, std::uint64_t bound) const;
   // Moves up to work_per_turn jobs to that tube and returns how many. move.left is the number still
-  // to move. No value: none was moved, because it would be one tube too many.
+  // to move. No value: none was moved, because it would be one tube too many, or the tube is full.
   [[gnu::cold]] std::optional<std::uint32_t> move_slice(Time now, Slices& move,
                                                         std::string_view tube, Output& out);
   // No value: no such job. False: a session holds it. O(log n). [extension: reprioritize]
@@ -317,6 +340,9 @@ class Engine {
 
   // Applies a fact that an engine has emitted. Precondition: no session is open. O(log n).
   void replay(Time now, const Fact& fact);
+  // Called after the last of them: the policies in force apply to all jobs. O(n) if a policy is
+  // set, else O(1).
+  [[gnu::cold]] void end_replay();
   // Emits a minimal list of facts that gives this durable state. O(n).
   void visit_durable(Time now, FactSink& sink) const;
   // Emits the fact that gives the state of this id: the job in its resting place, the cooldown of
@@ -363,15 +389,51 @@ class Engine {
   void make_ready(Job* job);
   void give_back(Time now, Job* job, Output& out);
   void kick_one(Job* job, Output& out);
+  // True: a policy or a tag may decide about the job when it comes back.
+  static bool is_governed(const Job& job) {
+    return job.tube->rules != nullptr || job.life() != nullptr;
+  }
   static void count_deleted(Tube& tube, std::uint64_t jobs);
   void delete_job(Time now, Job* job, FactSink& out);
   void erase_job(Job* job, FactSink& out);
   void move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>& place, Output& out);
   [[gnu::cold]] void set_priority(Job& job, Priority priority, Output& out);
   void erase_untagged(Job* job, FactSink& out);
+  void erase_for_good(Time now, Job* job, FactSink& out);
+  [[gnu::cold]] bool enter_tube(Time now, Job& job, Tube* to, FactSink& out);
+
+  // Policies and lives (life.cc).
+  static bool is_full(const Tube& tube) {
+    return tube.rules != nullptr && tube.rules->is_full(tube.job_count());
+  }
+  [[gnu::cold]] void apply_policy(Tube* tube);
+  static void limit_reserved(Tube& tube);
+  [[gnu::cold]] void count_reservation(Time now, Tube* tube);
+  [[gnu::cold]] void uncount_reservation(Tube* tube);
+  void end_rates(Time now);
+  [[gnu::cold]] void come_back(Time now, Job* job, Seconds delay, Output& out);
+  static DeathReason why_dead(const Job& job);
+  void retire(Time now, Job* job, const std::string& to, DeathReason reason, Output& out);
+  static bool has_expired(const Job& job, Time now);
+  bool expiry_is_due(Time now) const {
+    return !expiries_.empty() && expiries_.top_key().deadline <= now;
+  }
+  [[gnu::cold]] void set_expiry(Job& job);
+  void expire(Time now, Job* job, Output& out);
+  void end_lives(Time now, Output& out);
+  [[gnu::cold]] void withhold_for_expiry(Tube* tube);
+  LifeRecord& make_life(Job& job);
+  void drop_empty_tags(Job& job);
+  void set_marks(Job& job, const JobMarks& marks);
+  bool mark_dead(Job& job, DeathReason reason);
+  void begin_attempts(Job& job);
+  [[gnu::cold]] bool renew_life(Job& job);
+  void free_life(Job& job);
 
   // Tags (tags.cc).
   static JobTags tags_of(const Job& job);
+  static JobMarks marks_of(const Job& job);
+  TagRecord& make_tags(Job& job);
   [[gnu::cold]] void set_tags(Job& job, const JobTags& tags);
   [[gnu::cold]] UniqueKey* taken_key(Time now, std::string_view tube, std::string_view key,
                                      FactSink& out);
@@ -381,6 +443,7 @@ class Engine {
   [[gnu::cold]] bool begin_cooldown(Time now, Job& job);
   [[gnu::cold]] bool move_key(Time now, Job& job, const Tube& to, FactSink& out);
   [[gnu::cold]] void forget_key(UniqueKey* key);
+  void free_key(UniqueKey* key);
   [[gnu::cold]] UniqueKey* add_key(std::string_view tube, std::string_view name, JobId id);
   [[gnu::cold]] void erase_key(UniqueKey* key);
   [[gnu::cold]] void end_key(UniqueKey* key, FactSink& out);
@@ -397,7 +460,9 @@ class Engine {
   void plan_removal() { next_removal_ = next_removal(); }
 
   void mark_worker(Session& session);
-  Job* best_ready(const Session& session);
+  Job* best_ready(const Session& session, Time now);
+  Job* best_by_priority(const Session& session);
+  [[gnu::cold]] Job* best_that_lives(const Session& session, Time now);
   [[gnu::cold]] Job* next_by_weight(const Session& session);
   [[gnu::cold]] void charge_watch(Session& session, const Tube* tube);
   void serve_waiting(Time now, Output& out);
@@ -418,15 +483,21 @@ class Engine {
   void replay_paused(Time now, const Paused& paused);
   void replay_flushed(Time now, const Flushed& flushed);
   void add_tags(Job& job, const JobTags& tags);
+  void replace_key(std::string_view tube, std::string_view key);
   void replay_remembered(const Remembered& remembered);
   void replay_moved(Time now, const Moved& moved);
+  void replay_policy(Time now, const PolicySet& set);
   void attach_placed(Time now, Job* job, const Placement& place);
 
-  // The tags of a job count as these bytes, and as its unique key.
+  // The tags of a job count as these bytes, and as its unique key and what limits its life, with
+  // the names of tubes there.
   static constexpr std::uint32_t kTagRecordBytes = sizeof(TagRecord) + 16;
+  static constexpr std::uint32_t kLifeRecordBytes =
+      sizeof(LifeRecord) + sizeof(DeadlineKey) + sizeof(void*) + 16;
 
   Limits limits_;
   JobTable jobs_;
+  Policies policies_;
   TubeTable tubes_;
   TubeMetricsRegistry tube_metrics_;
   Tube* default_tube_;
@@ -436,7 +507,9 @@ class Engine {
   JobMemory memory_;
   FlushedJobs flushed_;
   UniqueKeys unique_keys_;
-  Time next_removal_ = kNever;  // when remove_pending() has something to do; Time::min(): now
+  ExpiryHeap expiries_;              // each job that expires, until that is due
+  std::vector<TubeRef> late_tubes_;  // withheld until no expiry is due
+  Time next_removal_ = kNever;       // when remove_pending() has something to do; Time::min(): now
   std::uint64_t next_arrival_ = 0;
   std::uint64_t next_bury_order_ = 0;
   std::uint64_t watch_count_ = 0;  // entries of all watch lists

@@ -3,8 +3,9 @@
 // The replay law: all facts emitted so far, replayed in order into an empty engine, give the same
 // durable state. Recovery, compaction and replication depend on it; the random tests check it.
 //
-// The durable state is: the jobs with their bodies and tags, the place where each job rests, its
-// counters, the pauses, the cooldowns of unique keys, and the highest id that was used. A job rests
+// The durable state is: the jobs with their bodies, tags and marks, the place where each job rests,
+// its counters, the pauses, the cooldowns of unique keys, the values that clients have set for the
+// policies of tubes, and the highest id that was used. A job rests
 // where it is ready, delayed or buried; a fact is emitted when it comes to rest, whatever the
 // reason was (put, release, bury, kick, timeout, a closed session).
 //
@@ -62,16 +63,22 @@ struct Added {
   JobCounters counters;
 };
 
-// The same, for a job that has tags. Their texts are valid during FactSink::fact().
+// The same, for a job that has tags or marks. Their texts are valid during FactSink::fact().
 struct AddedWithTags : Added {
   JobTags tags;
+  JobMarks marks = {};
 };
 
-// A job came to rest, whatever brought it there.
+// A job came to rest, whatever brought it there, and has no marks.
 struct Placed {
   JobId id = 0;
   Placement place;
   JobCounters counters;
+};
+
+// The same, for a job that has marks. Their texts are valid during FactSink::fact().
+struct PlacedWithMarks : Placed {
+  JobMarks marks;
 };
 
 // A job was deleted, or its unique key is no longer remembered. If neither was there, the fact only
@@ -108,8 +115,16 @@ struct Moved {
   bool keeps_key = false;  // its unique key, if it has one, was free there
 };
 
-using Fact =
-    std::variant<Added, Placed, Removed, Paused, Flushed, AddedWithTags, Remembered, Moved>;
+// A client set a value of the policy of a tube, which need not exist;
+// kNoPolicyValue: it took the value away.
+struct PolicySet {
+  std::string_view tube;  // valid during FactSink::fact(), as `key` and `value`
+  std::string_view key;
+  std::string_view value;
+};
+
+using Fact = std::variant<Added, Placed, Removed, Paused, Flushed, AddedWithTags, Remembered, Moved,
+                          PlacedWithMarks, PolicySet>;
 
 // The job that a fact adds, with tags or without; null: it adds none.
 inline const Added* added_in(const Fact& fact) {
@@ -131,6 +146,7 @@ inline JobId id_used_by(const Fact& fact) {
     JobId operator()(const Flushed& /*flushed*/) const { return 0; }
     JobId operator()(const Remembered& remembered) const { return remembered.id; }
     JobId operator()(const Moved& /*moved*/) const { return 0; }
+    JobId operator()(const PolicySet& /*policy*/) const { return 0; }
   } id;
   return std::visit(id, fact);
 }

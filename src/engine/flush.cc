@@ -159,6 +159,7 @@ std::uint32_t Engine::flush_slice(Time now, Slices& flush, Output& out) {
     count_deleted(*tube, 1);
     erase_job(job, out);
   }
+  serve_waiting(now, out);
   if (removed > 0) remove_if_unwanted(now, tube);
   return removed;
 }

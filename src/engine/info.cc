@@ -47,7 +47,8 @@ std::optional<JobInfo> Engine::job_info(Time now, JobId id) const {
                .time_left = {},
                .counters = job->counters(),
                .body_bytes = job->body.size(),
-               .tags = tags_of(*job)};
+               .tags = tags_of(*job),
+               .marks = marks_of(*job)};
   const bool timed = job->state == JobState::reserved || job->state == JobState::delayed;
   if (timed) info.time_left = std::max(job->deadline - now, Duration::zero());
   return info;

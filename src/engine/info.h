@@ -32,6 +32,8 @@ struct EngineInfo {
   std::uint64_t watches = 0;            // entries of all watch lists
   std::uint64_t memory_bytes = 0;       // counted against job_memory_bytes
   std::uint64_t deduplicated_jobs = 0;  // puts whose unique key was taken
+  std::uint64_t dead_jobs = 0;          // that were tried as often as they may
+  std::uint64_t expired_jobs = 0;
 };
 
 struct TubeInfo {
@@ -58,7 +60,8 @@ struct JobInfo {
   Duration time_left{};  // until it is ready again; 0 unless reserved or delayed
   JobCounters counters;
   std::uint32_t body_bytes = 0;
-  JobTags tags;  // its texts are valid until the engine's next change
+  JobTags tags;  // its texts are valid until the engine's next change, as those of `marks`
+  JobMarks marks = {};
 };
 
 }  // namespace tubed::engine

@@ -25,10 +25,28 @@ void check_unique_key(const Job& job, const UniqueKey& key) {
   TUBED_ASSERT(key.tube->tube == job.tube->name && !key.tube->flushed);
 }
 
-Census take_census(const JobTable& jobs, std::uint32_t tag_record_bytes) {
+// A job that rests where it expires is in the heap of jobs that expire.
+void check_life(const Job& job, const LifeRecord& life) {
+  TUBED_ASSERT(life.job == &job && !life.empty() && life.marks.dead_from == life.dead_from);
+  const bool in_heap = life.expiry_index != kNotInHeap;
+  TUBED_ASSERT(!in_heap || life.expires != kNever);
+  if (job.flushed() || life.expires == kNever) return;
+  TUBED_ASSERT(in_heap || job.state == JobState::reserved || job.state == JobState::buried);
+}
+
+Census take_census(const JobTable& jobs, std::uint32_t tag_record_bytes,
+                   std::uint32_t life_record_bytes) {
   Census census;
   jobs.for_each([&](const Job& job) {
-    census.memory += job.body.size() + (job.tags() == nullptr ? 0 : tag_record_bytes);
+    census.memory += job.body.size();
+    if (job.tags() != nullptr) {
+      census.memory += tag_record_bytes;
+      TUBED_ASSERT(!job.tags()->empty());
+    }
+    if (const LifeRecord* life = job.life(); life != nullptr) {
+      census.memory += life_record_bytes + life->dead.size() + life->dead_from.size();
+      check_life(job, *life);
+    }
     if (!job.flushed() && job.tags() != nullptr && job.tags()->unique != nullptr) {
       check_unique_key(job, *job.tags()->unique);
       ++census.unique;
@@ -60,6 +78,15 @@ Census take_census(const JobTable& jobs, std::uint32_t tag_record_bytes) {
   return census;
 }
 
+void check_rules(const Tube& tube) {
+  const TubeRules* rules = tube.rules.get();
+  const std::uint32_t most = rules == nullptr ? 0 : rules->policy.max_reserved;
+  TUBED_ASSERT(tube.is_withheld(Withheld::max_reserved) ==
+               (most > 0 && tube.reserved.size() >= most));
+  const bool rate_is_used = rules != nullptr && rules->rate_index != kNotInHeap;
+  TUBED_ASSERT(tube.is_withheld(Withheld::rate) == rate_is_used);
+}
+
 void check_tube(const Tube& tube, bool is_default) {
   tube.ready.check_invariants();
   tube.delayed.check_invariants();
@@ -69,6 +96,7 @@ void check_tube(const Tube& tube, bool is_default) {
   TUBED_ASSERT(is_default || tube.wanted());
   TUBED_ASSERT(!tube.can_serve() && !tube.serving);
   TUBED_ASSERT((tube.delay_index != kNotInHeap) == !tube.delayed.empty());
+  check_rules(tube);
   std::uint32_t urgent = 0;
   tube.ready.for_each([&](const ReadyKey& key, const Job* job) {
     TUBED_ASSERT(job->tube == &tube && job->state == JobState::ready);
@@ -187,8 +215,9 @@ void Engine::check_invariants() const {
   TUBED_ASSERT(serve_queue_.empty());
   check_tube_metrics(tubes_, tube_metrics_, flushed_);
   deadlines_.check_invariants();
+  expiries_.check_invariants();
 
-  const Census census = take_census(jobs_, kTagRecordBytes);
+  const Census census = take_census(jobs_, kTagRecordBytes, kLifeRecordBytes);
   TUBED_ASSERT(census.states == counts_.jobs);
   TUBED_ASSERT(census.flushed == check_flushed(flushed_));
   std::uint64_t in_tubes = 0;

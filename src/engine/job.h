@@ -16,6 +16,7 @@
 #include "base/intrusive_list.h"
 #include "base/slab_pool.h"
 #include "engine/fact.h"
+#include "engine/policy.h"
 #include "engine/types.h"
 
 namespace tubed::engine {
@@ -27,10 +28,30 @@ struct UniqueKey;
 
 struct Job;
 
-// The tags of a job that has any.
+// What limits the life of a job: its tags, the marks of policies, and the time when it expires.
+struct LifeRecord {
+  explicit LifeRecord(Job* owner) : job(owner) {}
+
+  Job* job;
+  std::optional<std::uint32_t> max_attempts;  // by tag, as the next two
+  std::optional<Seconds> time_to_live;
+  std::string dead;
+  JobMarks marks;  // its text is `dead_from`
+  std::string dead_from;
+  Time expires = kNever;
+  std::uint32_t expiry_index = kNotInHeap;  // in the engine's heap of jobs that expire
+
+  // Nothing is noted about the job.
+  bool empty() const { return !max_attempts && !time_to_live && !marks.any() && expires == kNever; }
+};
+
+// What only jobs with tags, or in a tube with a policy, have.
 struct TagRecord {
   UniqueKey* unique = nullptr;  // in UniqueKeys, unless the job is flushed; null: none
   Seconds cooldown;             // of that key
+  std::unique_ptr<LifeRecord> life;
+
+  bool empty() const { return unique == nullptr && life == nullptr; }
 };
 
 // The part of a job that is needed after its first delay, reservation or bury. Most jobs of a long
@@ -87,8 +108,9 @@ struct Job : InSlab {
   JobCounters counters() const {
     return made_history == nullptr ? JobCounters{} : made_history->counters;
   }
-  // Null: it was put without tags.
+  // Null: it has neither tags nor marks, and does not expire.
   TagRecord* tags() const { return made_history == nullptr ? nullptr : made_history->tags.get(); }
+  LifeRecord* life() const { return tags() == nullptr ? nullptr : tags()->life.get(); }
   void set_delay(Seconds delay) {
     if (delay.count > 0 || made_history != nullptr) history().delay = delay;
   }
@@ -115,6 +137,30 @@ struct DeadlineKey {
 using ReadyHeap = IndexedHeap<Job, ReadyKey, &Job::heap_index>;
 using JobList = IntrusiveList<JobHistory, &JobHistory::links>;
 using DeadlineHeap = IndexedHeap<Job, DeadlineKey, &Job::heap_index>;
+
+using ExpiryHeap = IndexedHeap<LifeRecord, DeadlineKey, &LifeRecord::expiry_index>;
+
+// Why a tube gives no jobs although it is not paused.
+enum class Withheld : std::uint8_t {
+  expiry_late = 1,   // jobs of it have expired and are not yet removed
+  max_reserved = 2,  // clients hold as many of its jobs as its policy allows
+  rate = 4,          // it has given as many as its policy allows for now
+};
+
+// A tube that has a policy.
+struct TubeRules {
+  explicit TubeRules(Tube* owner) : tube(owner) {}
+
+  Tube* tube;
+  Policy policy;
+  // The rate as a generic cell rate algorithm: when the tube has given all that it may, if each
+  // job takes an equal share of the time. The tube is ahead of it by `count` jobs at most.
+  Time rate_used_until = Time::min();
+  Time rate_until;                        // withheld for the rate: until then
+  std::uint32_t rate_index = kNotInHeap;  // in DeadlineIndex, while it is
+
+  bool is_full(std::size_t jobs) const { return policy.max_jobs > 0 && jobs >= policy.max_jobs; }
+};
 
 // One entry of a session's watch list. While the session waits, it is in the tube's waiting list.
 struct WatchEntry {
@@ -149,19 +195,29 @@ struct Tube {
   std::uint32_t unremoved_flushes = 0;     // in FlushedJobs
   std::uint16_t epoch = 0;                 // how often it was flushed
   bool serving = false;                    // in ServeQueue
+  std::uint8_t withheld = 0;               // bits of Withheld
+  std::unique_ptr<TubeRules> rules;        // null: it has no policy
 
   // How many of its jobs are in this state, and the first of them: ready, in the order in which
   // they are given; delayed, by time; buried and reserved, by arrival there. Null: none is.
   std::size_t count_of(JobState state) const;
   Job* first(JobState state) const;
   bool paused() const { return pause_index != kNotInHeap; }
-  bool gives_jobs() const { return !paused() && !ready.empty(); }
+  bool gives_jobs() const { return !paused() && withheld == 0 && !ready.empty(); }
   bool can_serve() const { return gives_jobs() && !waiting.empty(); }
   std::size_t job_count() const {
     return ready.size() + delayed.size() + buried.size() + reserved.size();
   }
   bool wanted() const {
-    return using_count > 0 || watching_count > 0 || job_count() > 0 || paused();
+    return using_count > 0 || watching_count > 0 || job_count() > 0 || paused() ||
+           (rules != nullptr && rules->policy.keep);
+  }
+  bool is_withheld(Withheld reason) const {
+    return (withheld & static_cast<std::uint8_t>(reason)) != 0;
+  }
+  void set_withheld(Withheld reason, bool on) {
+    const auto bit = static_cast<std::uint8_t>(reason);
+    withheld = static_cast<std::uint8_t>(on ? withheld | bit : withheld & ~bit);
   }
 };
 

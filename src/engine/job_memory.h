@@ -32,7 +32,8 @@ class JobMemory {
   void restore(std::uint32_t bytes) { bytes_ += cost_of(bytes); }
   // Precondition: this much was claimed.
   void give_back(std::uint32_t bytes) { give_back_part(cost_of(bytes)); }
-  // A unique key may outlive its job. Claims or gives back the memory of the key alone.
+  // A unique key may outlive its job, and a policy may add a record. Claims or gives back the
+  // memory of that alone.
   void restore_part(std::uint64_t bytes) { bytes_ += bytes; }
   void give_back_part(std::uint64_t bytes) {
     TUBED_ASSERT(bytes_ >= bytes);

@@ -1,8 +1,9 @@
 // Engine: moving jobs to other tubes, and changing where they rest.
 //
 // A job that moves keeps its id, its age and its counters, so it is before younger jobs of its
-// priority. The facts are `Placed`, if the job comes to rest in another place, and then `Moved`, if
-// its tube is another. So a buried job is already the last of the buried when it moves.
+// priority. The facts are `Placed`, if the job comes to rest in another place or has other marks,
+// and then `Moved`, if its tube is another. So a buried job is already the last of the buried when
+// it moves.
 #include "engine/engine.h"
 
 namespace tubed::engine {
@@ -15,6 +16,7 @@ Engine::MoveResult Engine::move_job(SessionId session, Time now, JobId id, std::
   if (reserved && job->holder() != &sessions_.at(session)) return MoveResult::not_found;
   Tube* to = find_or_add_tube(now, tube);
   if (to == nullptr) return MoveResult::too_many_tubes;
+  if (to != job->tube && is_full(*to)) return MoveResult::tube_full;
   move_to(now, job, to, place, out);
   serve_waiting(now, out);
   return MoveResult::moved;
@@ -36,7 +38,7 @@ std::optional<std::uint32_t> Engine::move_slice(Time now, Slices& move, std::str
       break;
     }
     Tube* to = find_or_add_tube(now, tube);
-    if (to == nullptr) {
+    if (to == nullptr || (to != from && is_full(*to))) {
       move.left = 0;
       serve_waiting(now, out);
       return moved == 0 ? std::nullopt : std::optional(moved);
@@ -58,9 +60,8 @@ void Engine::move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>
     job->priority = place->priority;
     job->set_delay(place->delay);
   }
-  const bool keeps_key = from != to && move_key(now, *job, *to, out);
-  job->tube = to;
-  job->epoch = to->epoch;
+  const bool keeps_key = enter_tube(now, *job, to, out);
+  const bool renewed = is_governed(*job) && renew_life(*job);
   const bool delayed = place ? place->delay.count > 0 : was == JobState::delayed;
   if (delayed) {
     attach_delayed(job, place ? now + place->delay : job->deadline);
@@ -70,11 +71,19 @@ void Engine::move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>
     attach_ready(job);
     serve_queue_.push(to);
   }
-  const bool is_placed = place || was == JobState::reserved || was == JobState::buried;
+  const bool is_placed = place || renewed || was == JobState::reserved || was == JobState::buried;
   if (is_placed) emit_placed(*job, out);
   if (from == to) return;
   out.fact(Moved{.id = job->id, .tube = to->name, .keeps_key = keeps_key});
   remove_if_unwanted(now, from);
+}
+
+// The job is in no heap or list. True: it keeps its unique key.
+bool Engine::enter_tube(Time now, Job& job, Tube* to, FactSink& out) {
+  const bool keeps_key = job.tube != to && move_key(now, job, *to, out);
+  job.tube = to;
+  job.epoch = to->epoch;
+  return keeps_key;
 }
 
 std::optional<bool> Engine::reprioritize(JobId id, Priority priority, Output& out) {

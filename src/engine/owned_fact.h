@@ -37,6 +37,14 @@ class OwnedFact {
       void operator()(AddedWithTags& added) {
         visit(added.tube);
         visit(added.tags.unique_key);
+        visit(added.tags.dead);
+        visit(added.marks.dead_from);
+      }
+      void operator()(PlacedWithMarks& placed) { visit(placed.marks.dead_from); }
+      void operator()(PolicySet& policy) {
+        visit(policy.tube);
+        visit(policy.key);
+        visit(policy.value);
       }
       void operator()(Remembered& remembered) {
         visit(remembered.tube);

@@ -16,7 +16,7 @@ std::optional<Notice> Engine::reserve(SessionId id, Time now, Wait wait) {
   Session& session = sessions_.at(id);
   TUBED_ASSERT(!session.waiting);
   mark_worker(session);
-  if (Job* job = best_ready(session); job != nullptr) {
+  if (Job* job = best_ready(session, now); job != nullptr) {
     if (session.weighted) [[unlikely]]
       charge_watch(session, job->tube);
     detach(job);
@@ -45,7 +45,7 @@ std::optional<Notice> Engine::reserve(SessionId id, Time now, Wait wait) {
 std::optional<JobBody> Engine::reserve_ready(SessionId id, Time now) {
   Session& session = sessions_.at(id);
   mark_worker(session);
-  Job* job = best_ready(session);
+  Job* job = best_ready(session, now);
   if (job == nullptr) return std::nullopt;
   if (session.weighted) charge_watch(session, job->tube);
   detach(job);
@@ -63,6 +63,8 @@ std::optional<JobBody> Engine::reserve_job(SessionId id, Time now, JobId job_id)
   Session& session = sessions_.at(id);
   Job* job = find_job(job_id);
   if (job == nullptr || job->state == JobState::reserved) return std::nullopt;
+  if (job->tube->withheld != 0 || has_expired(*job, now)) [[unlikely]]
+    return std::nullopt;
   mark_worker(session);  // Compat: only a session that got its job
   detach(job);
   attach_reserved(session, now, job);
@@ -97,7 +99,22 @@ void Engine::charge_watch(Session& session, const Tube* tube) {
   watch.pass = session.pass + kStride / watch.weight;
 }
 
-Job* Engine::best_ready(const Session& session) {
+Job* Engine::best_ready(const Session& session, Time now) {
+  if (expiry_is_due(now)) [[unlikely]]
+    return best_that_lives(session, now);
+  return best_by_priority(session);
+}
+
+// A tube whose next job has expired gives none until advance() has taken out all such jobs.
+Job* Engine::best_that_lives(const Session& session, Time now) {
+  for (;;) {
+    Job* job = best_by_priority(session);
+    if (job == nullptr || !has_expired(*job, now)) return job;
+    withhold_for_expiry(job->tube);
+  }
+}
+
+[[gnu::always_inline]] inline Job* Engine::best_by_priority(const Session& session) {
   if (session.weighted) [[unlikely]]
     return next_by_weight(session);
   const Tube* best = nullptr;
@@ -142,7 +159,9 @@ void Engine::serve_waiting(Time now, Output& out) {
     // If the session that was first at the push was served through another tube, this tube goes
     // back into the queue with its present first session.
     if (session.arrival == next.arrival) {
-      Job* job = best_ready(session);
+      Job* job = best_ready(session, now);
+      if (job == nullptr) [[unlikely]]
+        continue;  // its tubes are withheld now
       if (session.weighted) [[unlikely]]
         charge_watch(session, job->tube);
       end_wait(session);
@@ -158,6 +177,7 @@ void Engine::serve_waiting(Time now, Output& out) {
 Deadlines Engine::next_deadlines() const {
   Deadlines next = deadlines_.next();
   next.closing = sessions_.has_closing();
+  if (!expiries_.empty()) next.delay = std::min(next.delay, expiries_.top_key().deadline);
   return next;
 }
 
@@ -166,6 +186,8 @@ void Engine::advance(Time now, Output& out) {
   if (sessions_.has_closing()) continue_closing(now, out);
   end_delays(now);
   end_pauses(now);
+  end_rates(now);
+  end_lives(now, out);
   serve_waiting(now, out);
   // No session gets TIMED_OUT while a job that it may get is due to become ready.
   if (!makes_ready(now)) end_waits(now, out);
@@ -174,7 +196,8 @@ void Engine::advance(Time now, Output& out) {
 // True if work is left that makes jobs ready at or before now.
 bool Engine::makes_ready(Time now) const {
   return sessions_.has_closing() || deadlines_.due_holder(now) != nullptr ||
-         deadlines_.due_delay(now) != nullptr || deadlines_.due_pause(now) != nullptr;
+         deadlines_.due_delay(now) != nullptr || deadlines_.due_pause(now) != nullptr ||
+         deadlines_.due_rate(now) != nullptr || expiry_is_due(now);
 }
 
 void Engine::end_reservations(Time now, Output& out) {

@@ -7,24 +7,59 @@
 namespace tubed::engine {
 
 JobTags Engine::tags_of(const Job& job) {
-  const TagRecord* tags = job.tags();
-  if (tags == nullptr || tags->unique == nullptr) return {};
-  return {.unique_key = *tags->unique->name, .cooldown = tags->cooldown};
+  JobTags tags;
+  const TagRecord* record = job.tags();
+  if (record == nullptr) return tags;
+  if (record->unique != nullptr) {
+    tags.unique_key = *record->unique->name;
+    tags.cooldown = record->cooldown;
+  }
+  if (const LifeRecord* life = job.life(); life != nullptr) {
+    tags.max_attempts = life->max_attempts;
+    tags.dead = life->dead;
+    tags.time_to_live = life->time_to_live;
+  }
+  return tags;
+}
+
+JobMarks Engine::marks_of(const Job& job) {
+  return job.life() == nullptr ? JobMarks() : job.life()->marks;
 }
 
 // Precondition: the key is free, and its memory and that of the tags was claimed.
 void Engine::set_tags(Job& job, const JobTags& tags) {
-  job.history().tags = std::make_unique<TagRecord>();
-  job.tags()->unique = add_key(job.tube->name, tags.unique_key, job.id);
-  job.tags()->cooldown = tags.cooldown;
+  // Claimed for records that a policy may have made already.
+  memory_.give_back_part(kTagRecordBytes + (tags.limits_life() ? kLifeRecordBytes : 0));
+  TagRecord& record = make_tags(job);
+  if (!tags.unique_key.empty()) {
+    record.unique = add_key(job.tube->name, tags.unique_key, job.id);
+    record.cooldown = tags.cooldown;
+  }
+  if (tags.limits_life()) {
+    LifeRecord& life = make_life(job);
+    life.max_attempts = tags.max_attempts;
+    life.time_to_live = tags.time_to_live;
+    life.dead = tags.dead;
+  }
+  set_expiry(job);
 }
 
 // Null: the key is free. A cooldown that has ended ends durably here.
 UniqueKey* Engine::taken_key(Time now, std::string_view tube, std::string_view key, FactSink& out) {
+  if (key.empty()) return nullptr;
   UniqueKey* found = unique_keys_.find(tube, key);
   if (found == nullptr || !found->has_cooldown() || found->until > now) return found;
   end_key(found, out);
   return nullptr;
+}
+
+TagRecord& Engine::make_tags(Job& job) {
+  auto& tags = job.history().tags;
+  if (tags == nullptr) {
+    tags = std::make_unique<TagRecord>();
+    memory_.restore_part(kTagRecordBytes);
+  }
+  return *tags;
 }
 
 PutResult Engine::duplicate_of(const UniqueKey& key, Priority priority, Output& out) {
@@ -44,11 +79,11 @@ PutResult Engine::duplicate_of(const UniqueKey& key, Priority priority, Output& 
 
 // The job is about to be removed. Its memory is then that of its body alone.
 void Engine::free_tags(Job& job) {
-  TagRecord* tags = job.tags();
+  if (job.life() != nullptr) free_life(job);
   // A flushed job has no key any more.
-  if (tags->unique != nullptr && !job.flushed()) return forget_key(tags->unique);
-  memory_.give_back_part(kTagRecordBytes);
-  job.history().tags.reset();
+  UniqueKey* key = std::exchange(job.tags()->unique, nullptr);
+  if (key != nullptr && !job.flushed()) free_key(key);
+  drop_empty_tags(job);
 }
 
 void Engine::erase_with_cooldown(Time now, Job* job, FactSink& out) {
@@ -82,12 +117,17 @@ bool Engine::move_key(Time now, Job& job, const Tube& to, FactSink& out) {
   return true;
 }
 
-// The job that has the key, if any, has no tags then.
+// The job that has the key, if any, no longer has it.
 void Engine::forget_key(UniqueKey* key) {
   if (!key->has_cooldown() && !key->tube->flushed) {
-    jobs_.find(key->id)->history().tags.reset();
-    memory_.give_back_part(kTagRecordBytes);
+    Job* job = jobs_.find(key->id);
+    job->tags()->unique = nullptr;
+    drop_empty_tags(*job);
   }
+  free_key(key);
+}
+
+void Engine::free_key(UniqueKey* key) {
   memory_.give_back_part(UniqueKeys::cost_of(*key->name));
   erase_key(key);
   plan_removal();

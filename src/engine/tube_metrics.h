@@ -39,6 +39,9 @@ struct TubeMetrics {
   std::uint64_t delete_count = 0;
   std::uint64_t timeout_count = 0;
   std::uint64_t deduplicated_count = 0;  // puts whose unique key a job of the tube had
+  std::uint64_t dead_count = 0;          // jobs that were tried as often as they may
+  std::uint64_t expired_count = 0;
+  std::uint64_t rate_limited_count = 0;  // how often it had given all jobs that its rate allows
   LongTimes put_to_reserve;              // of a job's first reservation
   LongTimes reserve_to_delete;           // by its holder
   // The present state.

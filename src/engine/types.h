@@ -1,7 +1,10 @@
 // The ids, numbers, states and limits of the queue that every layer uses.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -51,42 +54,122 @@ constexpr std::string_view name_of(JobState state) {
   return "";
 }
 
+inline constexpr std::string_view kDefaultTube = "default";
+inline constexpr std::size_t kMaxTubeNameBytes = 200;
+
+inline constexpr std::array<bool, 256> kNameCharacters = [] {
+  std::array<bool, 256> allowed{};
+  constexpr std::string_view all =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-+/;.$_()";
+  for (const char c : all) allowed[static_cast<unsigned char>(c)] = true;
+  return allowed;
+}();
+
+// True for letters, digits and -+/;.$_() , 1 to 200 of them, not starting with '-'.
+// [protocol: Name convention]
+inline bool is_tube_name(std::string_view text) {
+  if (text.empty() || text.size() > kMaxTubeNameBytes || text.front() == '-') return false;
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return kNameCharacters[static_cast<unsigned char>(c)]; });
+}
+
 // The tags of a put, which the protocol of beanstalkd does not have. A text is valid as long as the
 // line or the fact that it is from. [extension: put tags]
 struct JobTags {
-  std::string_view unique_key;  // idp: no other job of the tube may have it; empty: none
-  Seconds cooldown;             // the key stays taken for this time after the job's deletion
+  std::string_view unique_key = {};  // idp: no other job of the tube may have it; empty: none
+  Seconds cooldown = {};             // the key stays taken for this time after the job's deletion
+  // max: how often the job may be reserved, 0 for any number, and where it goes then: `bury`,
+  // `delete` or a tube; empty: where the policy of its tube says.
+  std::optional<std::uint32_t> max_attempts = std::nullopt;
+  std::string_view dead = {};
+  std::optional<Seconds> time_to_live = std::nullopt;  // ttl: since the put; 0: without end
 
-  bool any() const { return !unique_key.empty(); }
+  // The last two limit the life of the job and are tags of their own.
+  bool limits_life() const { return max_attempts || time_to_live; }
+  bool any() const { return !unique_key.empty() || limits_life(); }
   friend bool operator==(const JobTags&, const JobTags&) = default;
 };
 
 // The numbers are those of the journal.
-enum class Tag : std::uint8_t { unique = 1 };
+enum class Tag : std::uint8_t { unique = 1, max_attempts = 2, time_to_live = 3 };
 
 // The word of the protocol.
 constexpr std::string_view word_of(Tag tag) {
-  return tag == Tag::unique ? "idp" : "";
+  switch (tag) {
+    case Tag::unique:
+      return "idp";
+    case Tag::max_attempts:
+      return "max";
+    case Tag::time_to_live:
+      return "ttl";
+  }
+  return "";
 }
 
 // Calls visit(Tag, text, number) for each tag, in the order of Tag.
 template <class Visit>
 void for_each_tag(const JobTags& tags, Visit visit) {
   if (!tags.unique_key.empty()) visit(Tag::unique, tags.unique_key, tags.cooldown.count);
+  if (tags.max_attempts) visit(Tag::max_attempts, tags.dead, *tags.max_attempts);
+  if (tags.time_to_live) visit(Tag::time_to_live, std::string_view(), tags.time_to_live->count);
 }
 
-// The tags as a put has them, with one space before each: " idp:key:300".
+// The tags as a put has them, with a space between: "idp:key:300 max:5:dead".
 inline std::string text_of(const JobTags& tags) {
   std::string line;
   for_each_tag(tags, [&line](Tag tag, std::string_view text, std::uint32_t number) {
-    line.append(" ").append(word_of(tag)).append(":").append(text);
-    if (number > 0) line.append(":").append(std::to_string(number));
+    line.append(line.empty() ? "" : " ").append(word_of(tag));
+    const bool text_is_first = tag == Tag::unique;
+    if (text_is_first) line.append(":").append(text);
+    if (!text_is_first || number > 0) line.append(":").append(std::to_string(number));
+    if (!text_is_first && !text.empty()) line.append(":").append(text);
   });
   return line;
 }
 
-inline constexpr std::string_view kDefaultTube = "default";
-inline constexpr std::size_t kMaxTubeNameBytes = 200;
+// Why a job is dead. The numbers are those of the journal.
+enum class DeathReason : std::uint8_t { none, attempts, timeouts, releases, expired };
+
+// The word that stats-job shows.
+constexpr std::string_view word_of(DeathReason reason) {
+  constexpr std::array<std::string_view, 5> kWords = {"", "attempts", "timeouts", "releases",
+                                                      "expired"};
+  return kWords[static_cast<std::size_t>(reason)];
+}
+
+// In place of the value of a policy: takes the value away.
+inline constexpr std::string_view kNoPolicyValue = "-";
+
+// What the policies of tubes have noted about a job. [extension: tube policies]
+struct JobMarks {
+  // Its counters when its present attempts began: at the put, the last kick or the last move.
+  std::uint32_t reserves = 0;
+  std::uint32_t timeouts = 0;
+  std::uint32_t releases = 0;
+  // The tube that the policy took it out of the service of, until a kick; empty: none did. Valid as
+  // long as the job or the fact that it is from.
+  std::string_view dead_from = {};
+  // Why, also after the kick: a job that has expired does not expire again.
+  DeathReason reason = DeathReason::none;
+
+  bool any() const { return *this != JobMarks(); }
+  friend bool operator==(const JobMarks&, const JobMarks&) = default;
+};
+
+// The numbers are those of the journal, where marks are among the tags.
+enum class Mark : std::uint8_t { reserves = 16, timeouts = 17, releases = 18, dead = 19 };
+
+// Calls visit(Mark, text, number) for each mark, in the order of Mark.
+template <class Visit>
+void for_each_mark(const JobMarks& marks, Visit visit) {
+  constexpr std::string_view kNoText;
+  if (marks.reserves > 0) visit(Mark::reserves, kNoText, marks.reserves);
+  if (marks.timeouts > 0) visit(Mark::timeouts, kNoText, marks.timeouts);
+  if (marks.releases > 0) visit(Mark::releases, kNoText, marks.releases);
+  if (marks.reason == DeathReason::none) return;
+  visit(Mark::dead, marks.dead_from, static_cast<std::uint32_t>(marks.reason));
+}
+
 inline constexpr std::uint32_t kMaxJobBytesCeiling = 1U << 30;
 
 // The bounds of the queue. A command that would exceed one is answered with a reply of the
@@ -95,6 +178,7 @@ struct Limits {
   std::uint32_t job_bytes = 65'535;             // largest body; a larger body is JOB_TOO_BIG
   std::uint64_t job_memory_bytes = 1ULL << 30;  // bodies and bookkeeping of all jobs
   std::uint32_t tubes = 100'000;
+  std::uint32_t policies = 10'000;         // values that clients have set for tubes
   std::uint32_t session_watches = 10'000;  // entries of one watch list
   std::uint32_t watches = 1'000'000;       // entries of all watch lists together
   std::uint32_t work_per_turn = 1'000;  // jobs moved for one command, or of one kind, in one tick

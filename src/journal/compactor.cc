@@ -17,6 +17,7 @@ constexpr std::uint64_t kPace = 4;
 constexpr std::uint64_t kPaceWhenFull = 64;
 constexpr std::uint64_t kJobsPerSlice = 16'384;
 constexpr std::uint64_t kPausesPerSlice = 1'024;
+constexpr std::uint64_t kPoliciesPerSlice = 1'024;
 
 // The sink of one slice.
 class CopySink final : public FactSink {
@@ -61,6 +62,7 @@ bool Compactor::run_slice() {
     segment_ = oldest.sequence;
     jobs_ = {};
     last_pause_.clear();
+    last_policy_ = {};
   }
   CopySink sink(appender_);
   for (std::uint64_t seen = 0; oldest.live_records > 0; ++seen) {
@@ -78,10 +80,7 @@ bool Compactor::copy_pauses() {
   const Time now = context_.host.now();
   for (std::uint64_t seen = 0; seen < kPausesPerSlice; ++seen) {
     const auto next = liveness_.pauses().upper_bound(last_pause_);
-    if (next == liveness_.pauses().end()) {
-      TUBED_ASSERT(liveness_.oldest().live_records == 0);
-      return false;
-    }
+    if (next == liveness_.pauses().end()) return copy_policies();
     last_pause_ = next->first;
     const PauseInForce pause = next->second;
     if (pause.segment != segment_) continue;
@@ -91,6 +90,23 @@ bool Compactor::copy_pauses() {
       appender_.append_copy(
           Paused{.tube = last_pause_, .duration = pause.duration, .until = pause.until});
     }
+  }
+  return true;
+}
+
+// The same.
+bool Compactor::copy_policies() {
+  for (std::uint64_t seen = 0; seen < kPoliciesPerSlice; ++seen) {
+    const auto next = liveness_.policies().upper_bound(last_policy_);
+    if (next == liveness_.policies().end()) {
+      TUBED_ASSERT(liveness_.oldest().live_records == 0);
+      return false;
+    }
+    last_policy_ = next->first;
+    const PolicyInForce policy = next->second;
+    if (policy.segment != segment_) continue;
+    const auto& [tube, key] = last_policy_;
+    appender_.append_copy(PolicySet{.tube = tube, .key = key, .value = policy.value});
   }
   return true;
 }

@@ -40,6 +40,7 @@ class Compactor {
   bool is_worthwhile() const;
   std::uint64_t slice_bytes();
   bool copy_pauses();
+  bool copy_policies();
 
   Context& context_;
   SegmentLiveness& liveness_;
@@ -50,6 +51,7 @@ class Compactor {
   std::uint64_t segment_ = 0;
   AddedCursor jobs_;
   std::string last_pause_;
+  PolicyName last_policy_;
 };
 
 }  // namespace tubed::journal

@@ -66,11 +66,14 @@ class FieldPrinter {
   void field(const layout::Text<Path>& field, const Record& record) {
     add(field.shown, quoted(field.in(record)));
   }
-  template <auto Path, class Record>
-  void field(const layout::TagsLength<Path>& /*field*/, const Record& /*record*/) {}
-  template <auto Path, class Record>
-  void field(const layout::Tags<Path>& field, const Record& record) {
-    add(field.shown, quoted(text_of(field.in(record)).substr(1)));
+  template <class Record>
+  void field(const layout::TagsLength& /*field*/, const Record& /*record*/) {}
+  void field(const layout::Tags& field, const AddedWithTags& added) {
+    if (added.tags.any()) add(field.shown, quoted(text_of(added.tags)));
+    marks(field.shown, added.marks);
+  }
+  void field(const layout::Tags& field, const PlacedWithMarks& placed) {
+    marks(field.shown, placed.marks);
   }
   template <auto Path, class Record>
   void field(const layout::Body<Path>& field, const Record& record) {
@@ -78,7 +81,7 @@ class FieldPrinter {
   }
 
   void print(Line line) {
-    std::ranges::sort(fields_, {}, &PrintedField::order);
+    std::ranges::stable_sort(fields_, {}, &PrintedField::order);
     for (const PrintedField& field : fields_) fmt::format_to(line, " {}", field.text);
   }
 
@@ -88,6 +91,19 @@ class FieldPrinter {
     std::string text;
   };
 
+  void marks(const layout::Shown& shown, const JobMarks& marks) {
+    const auto counted = [&](std::string_view key, std::uint32_t number) {
+      if (number > 0) add_text(shown.order, fmt::format("{}={}", key, number));
+    };
+    counted("reserves-before", marks.reserves);
+    counted("timeouts-before", marks.timeouts);
+    counted("releases-before", marks.releases);
+    if (marks.reason != DeathReason::none) {
+      add_text(shown.order, fmt::format("dead-reason={}", word_of(marks.reason)));
+    }
+    if (marks.dead_from.empty()) return;
+    add_text(shown.order, fmt::format("dead-from={}", quoted(marks.dead_from)));
+  }
   void add(const layout::Shown& shown, std::string_view value) {
     if (!shown.key.empty()) add_text(shown.order, fmt::format("{}={}", shown.key, value));
   }

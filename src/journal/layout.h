@@ -28,9 +28,11 @@ enum class Kind : std::uint8_t {
   paused = 5,
   // From version 2 on.
   added_with_tags = 6,
+  placed_with_marks = 7,
   flushed = 8,
   remembered = 9,
   moved = 10,
+  policy_set = 11,
 };
 
 // How the dump prints a number.
@@ -124,14 +126,36 @@ using Text = Member<struct TextTag, Path, 0>;
 template <auto Path>
 using Body = Member<struct BodyTag, Path, 0>;
 
-// The length of all tags, and the tags themselves, in the order of Tag.
-template <auto Path>
-using TagsLength = Member<struct TagsLengthTag, Path, 4>;
-template <auto Path>
-using Tags = Member<struct TagsTag, Path, 0>;
+// The length of all tags and marks, and these themselves, in the order of Tag and Mark.
+struct TagsLength {
+  template <class Record>
+  static constexpr std::size_t bytes = 4;
+};
+struct Tags {
+  Shown shown;
 
-// A tag: its Tag, the length of its text, two zeros, a number of 4 bytes, the text.
+  template <class Record>
+  static constexpr std::size_t bytes = 0;
+};
+
+// A tag: its Tag or Mark, the length of its text, two zeros, a number of 4 bytes, the text.
 inline constexpr std::size_t kTagHeaderBytes = 8;
+
+// Calls visit(code, text, number) for each tag and mark of the record.
+template <class Visit>
+void for_each_tag_of(const AddedWithTags& added, Visit visit) {
+  const auto each = [&visit](auto code, std::string_view text, std::uint32_t number) {
+    visit(static_cast<std::uint8_t>(code), text, number);
+  };
+  for_each_tag(added.tags, each);
+  for_each_mark(added.marks, each);
+}
+template <class Visit>
+void for_each_tag_of(const PlacedWithMarks& placed, Visit visit) {
+  for_each_mark(placed.marks, [&visit](Mark mark, std::string_view text, std::uint32_t number) {
+    visit(static_cast<std::uint8_t>(mark), text, number);
+  });
+}
 
 template <std::size_t Count>
 struct Zeros {
@@ -187,25 +211,35 @@ template <>
 struct Layout<AddedWithTags> {
   static constexpr Kind kind = Kind::added_with_tags;
   static constexpr std::string_view name = "added";
-  static constexpr auto fields = std::tuple_cat(
-      kAddedFields,
-      std::tuple{TagsLength<&AddedWithTags::tags>{}, Text<&Added::tube>{{"tube", 2}},
-                 Tags<&AddedWithTags::tags>{{"tags", 9}}, Body<&Added::body>{{"body", 12}}});
+  static constexpr auto fields =
+      std::tuple_cat(kAddedFields, std::tuple{TagsLength{}, Text<&Added::tube>{{"tube", 2}},
+                                              Tags{{"tags", 9}}, Body<&Added::body>{{"body", 12}}});
+};
+
+// The fields that a record of a place begins with, with marks or without.
+inline constexpr std::tuple kPlacedFields{
+    Value<&Placed::place, &Placement::state>{{"state", 2}},
+    Zeros<2>{},
+    Value<&Placed::place, &Placement::priority>{{"pri", 3}},
+    Value<&Placed::id>{{"id", 1}},
+    Place<&Placed::place>{{"place", 5}},
+    Value<&Placed::place, &Placement::delay>{{"delay", 4}},
+    Value<&Placed::counters>{{"counters", 6}},
 };
 
 template <>
 struct Layout<Placed> {
   static constexpr Kind kind = Kind::placed;
   static constexpr std::string_view name = "placed";
-  static constexpr std::tuple fields{
-      Value<&Placed::place, &Placement::state>{{"state", 2}},
-      Zeros<2>{},
-      Value<&Placed::place, &Placement::priority>{{"pri", 3}},
-      Value<&Placed::id>{{"id", 1}},
-      Place<&Placed::place>{{"place", 5}},
-      Value<&Placed::place, &Placement::delay>{{"delay", 4}},
-      Value<&Placed::counters>{{"counters", 6}},
-  };
+  static constexpr std::tuple fields = kPlacedFields;
+};
+
+template <>
+struct Layout<PlacedWithMarks> {
+  static constexpr Kind kind = Kind::placed_with_marks;
+  static constexpr std::string_view name = "placed";
+  static constexpr auto fields =
+      std::tuple_cat(kPlacedFields, std::tuple{TagsLength{}, Tags{{"tags", 7}}});
 };
 
 template <>
@@ -265,6 +299,18 @@ struct Layout<Moved> {
       Zeros<5>{},
       Value<&Moved::id>{{"id", 1}},
       Text<&Moved::tube>{{"tube", 2}},
+  };
+};
+
+template <>
+struct Layout<PolicySet> {
+  static constexpr Kind kind = Kind::policy_set;
+  static constexpr std::string_view name = "policy";
+  static constexpr std::tuple fields{
+      Length<&PolicySet::tube, std::uint8_t>{},  Length<&PolicySet::key, std::uint8_t>{},
+      Length<&PolicySet::value, std::uint8_t>{}, Zeros<4>{},
+      Text<&PolicySet::tube>{{"tube", 1}},       Text<&PolicySet::key>{{"key", 2}},
+      Text<&PolicySet::value>{{"value", 3}},
   };
 };
 

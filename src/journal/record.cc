@@ -44,9 +44,10 @@ static_assert(whole(fixed_bytes<BatchHeader>) == kBatchHeaderBytes);
 static_assert(whole(fixed_bytes<Placed>) == kPlacedBytes);
 static_assert(whole(fixed_bytes<Removed>) == kRemovedBytes);
 
-std::size_t bytes_of(const JobTags& tags) {
+template <class Record>
+std::size_t tag_bytes(const Record& record) {
   std::size_t bytes = 0;
-  for_each_tag(tags, [&bytes](Tag, std::string_view text, std::uint32_t) {
+  layout::for_each_tag_of(record, [&bytes](std::uint8_t, std::string_view text, std::uint32_t) {
     bytes += layout::kTagHeaderBytes + text.size();
   });
   return bytes;
@@ -60,9 +61,9 @@ class Sizer {
   void field(const layout::Text<Path>& field, const Record& record) {
     bytes_ += field.in(record).size();
   }
-  template <auto Path, class Record>
-  void field(const layout::Tags<Path>& field, const Record& record) {
-    bytes_ += bytes_of(field.in(record));
+  template <class Record>
+  void field(const layout::Tags& /*field*/, const Record& record) {
+    bytes_ += tag_bytes(record);
   }
   template <auto Path, class Record>
   void field(const layout::Body<Path>& field, const Record& record) {
@@ -148,19 +149,20 @@ class Writer {
   void field(const layout::Text<Path>& field, const Record& record) {
     text(field.in(record));
   }
-  template <auto Path, class Record>
-  void field(const layout::TagsLength<Path>& field, const Record& record) {
-    value(static_cast<std::uint32_t>(bytes_of(field.in(record))));
+  template <class Record>
+  void field(const layout::TagsLength& /*field*/, const Record& record) {
+    value(static_cast<std::uint32_t>(tag_bytes(record)));
   }
-  template <auto Path, class Record>
-  void field(const layout::Tags<Path>& field, const Record& record) {
-    for_each_tag(field.in(record), [this](Tag tag, std::string_view words, std::uint32_t number) {
-      value(static_cast<std::uint8_t>(tag));
-      value(static_cast<std::uint8_t>(words.size()));
-      at_ += kTagZeros;
-      value(number);
-      text(words);
-    });
+  template <class Record>
+  void field(const layout::Tags& /*field*/, const Record& record) {
+    layout::for_each_tag_of(
+        record, [this](std::uint8_t code, std::string_view words, std::uint32_t number) {
+          value(code);
+          value(static_cast<std::uint8_t>(words.size()));
+          at_ += kTagZeros;
+          value(number);
+          if (!words.empty()) text(words);
+        });
   }
   // append_added() copies it, or leaves it out.
   template <auto Path, class Record>
@@ -280,14 +282,14 @@ class Reader {
              Record& /*record*/) {
     const std::size_t length = number<Number>();
     if constexpr (std::is_same_v<Number, std::uint8_t>) {
-      (text_bytes_[0] == 0 ? text_bytes_[0] : text_bytes_[1]) = length;
+      text_bytes_[texts_++] = length;
       if (length == 0) refuse(kBadLength);
     } else {
       body_bytes_ = length;
     }
   }
-  template <auto Path, class Record>
-  void field(const layout::TagsLength<Path>& /*field*/, Record& /*record*/) {
+  template <class Record>
+  void field(const layout::TagsLength& /*field*/, Record& /*record*/) {
     tags_bytes_ = number<std::uint32_t>();
   }
   template <std::size_t Count, class Record>
@@ -296,17 +298,17 @@ class Reader {
   }
   template <auto Path, class Record>
   void field(const layout::Text<Path>& field, Record& record) {
-    const std::size_t length = std::exchange(text_bytes_[0], text_bytes_[1]);
+    const std::size_t length = text_bytes_[texts_read_++];
     if (length < 1 || length > kMaxTubeNameBytes || length > payload_.size() - at_) {
       return refuse(kBadLength);
     }
     field.in(record) = bytes(length);
   }
-  template <auto Path, class Record>
-  void field(const layout::Tags<Path>& field, Record& record) {
+  template <class Record>
+  void field(const layout::Tags& /*field*/, Record& record) {
     if (tags_bytes_ > payload_.size() - at_) return refuse(kBadLength);
     const std::string_view tags = bytes(tags_bytes_);
-    if (!Reader(tags, clock_).read_tags(field.in(record))) refuse(kBadTags);
+    if (!Reader(tags, clock_).read_tags(record)) refuse(kBadTags);
   }
   template <auto Path, class Record>
   void field(const layout::Body<Path>& field, Record& record) {
@@ -324,19 +326,63 @@ class Reader {
 
  private:
   // The payload is tags alone. False: they are not possible.
-  bool read_tags(JobTags& tags) {
+  template <class Record>
+  bool read_tags(Record& record) {
     at_ = 0;
+    std::uint8_t last = 0;
     while (payload_.size() - at_ >= layout::kTagHeaderBytes) {
-      const auto tag = static_cast<Tag>(number<std::uint8_t>());
+      const auto code = number<std::uint8_t>();
       const auto length = number<std::uint8_t>();
       const bool zeros = all_zeros(bytes(kTagZeros));
       const auto value = number<std::uint32_t>();
-      if (!zeros || length > payload_.size() - at_) return false;
-      if (tag != Tag::unique || !tags.unique_key.empty()) return false;
-      tags = {.unique_key = bytes(length), .cooldown = {value}};
-      if (length < 1 || length > kMaxTubeNameBytes) return false;
+      const bool fits = length <= kMaxTubeNameBytes && length <= payload_.size() - at_;
+      if (!zeros || !fits || code <= last) return false;
+      last = code;
+      if (!set_tag(record, code, bytes(length), value)) return false;
     }
-    return at_ == payload_.size() && tags.any();
+    return at_ == payload_.size() && last > 0;
+  }
+  static bool set_tag(AddedWithTags& added, std::uint8_t code, std::string_view text,
+                      std::uint32_t number) {
+    switch (static_cast<Tag>(code)) {
+      case Tag::unique:
+        added.tags.unique_key = text;
+        added.tags.cooldown = {number};
+        return !text.empty();
+      case Tag::max_attempts:
+        added.tags.max_attempts = number;
+        added.tags.dead = text;
+        return true;
+      case Tag::time_to_live:
+        added.tags.time_to_live = Seconds{number};
+        return text.empty();
+    }
+    return set_mark(added.marks, code, text, number);
+  }
+  static bool set_tag(PlacedWithMarks& placed, std::uint8_t code, std::string_view text,
+                      std::uint32_t number) {
+    return set_mark(placed.marks, code, text, number);
+  }
+  static bool set_mark(JobMarks& marks, std::uint8_t code, std::string_view text,
+                       std::uint32_t number) {
+    if (number == 0) return false;
+    switch (static_cast<Mark>(code)) {
+      case Mark::reserves:
+        marks.reserves = number;
+        return text.empty();
+      case Mark::timeouts:
+        marks.timeouts = number;
+        return text.empty();
+      case Mark::releases:
+        marks.releases = number;
+        return text.empty();
+      case Mark::dead:
+        if (number > static_cast<std::uint32_t>(DeathReason::expired)) return false;
+        marks.reason = static_cast<DeathReason>(number);
+        marks.dead_from = text;
+        return true;
+    }
+    return false;
   }
   template <class T>
   T number() {
@@ -356,7 +402,9 @@ class Reader {
   std::string_view payload_;
   const WallClock& clock_;
   std::size_t at_ = 1;                       // the kind is known
-  std::array<std::size_t, 2> text_bytes_{};  // of the texts to come
+  std::array<std::size_t, 3> text_bytes_{};  // of the texts to come
+  std::size_t texts_ = 0;                    // lengths read
+  std::size_t texts_read_ = 0;
   std::size_t tags_bytes_ = 0;
   std::size_t body_bytes_ = 0;
   std::string_view reason_;
@@ -405,6 +453,10 @@ std::string_view read_payload(std::string_view payload, std::uint32_t version,
       return read_fact<Remembered>(payload, clock, record);
     case Kind::moved:
       return read_fact<Moved>(payload, clock, record);
+    case Kind::placed_with_marks:
+      return read_fact<PlacedWithMarks>(payload, clock, record);
+    case Kind::policy_set:
+      return read_fact<PolicySet>(payload, clock, record);
   }
   return kUnknownKind;
 }

@@ -9,8 +9,12 @@ void Restorer::record(std::uint64_t /*segment*/, std::uint64_t /*offset*/, std::
 
 void Restorer::copied(std::uint64_t /*segment*/, std::uint64_t /*offset*/, std::size_t /*bytes*/,
                       const Record& record) {
-  const Added& added = *added_in(std::get<Fact>(record));
-  queue_.fact(Placed{.id = added.id, .place = added.place, .counters = added.counters});
+  const auto& fact = std::get<Fact>(record);
+  const Added& added = *added_in(fact);
+  const Placed placed{.id = added.id, .place = added.place, .counters = added.counters};
+  const auto* tagged = std::get_if<AddedWithTags>(&fact);
+  if (tagged == nullptr) return queue_.fact(placed);
+  queue_.fact(PlacedWithMarks{placed, tagged->marks});
 }
 
 void Restorer::finish(const Examined& examined) {

@@ -35,6 +35,10 @@ SegmentLiveness::Applied SegmentLiveness::apply(const Fact& fact, std::uint64_t 
   return std::visit(Overloaded{[&](const Added& added) { return this->added(added.id, bytes); },
                                [](const Placed&) { return Applied::once; },
                                [](const Moved&) { return Applied::once; },
+                               [&](const PolicySet& set) {
+                                 policy_set(set, bytes);
+                                 return Applied::once;
+                               },
                                [&](const Removed& removed) {
                                  this->removed(removed.id);
                                  return Applied::once;
@@ -119,6 +123,18 @@ void SegmentLiveness::end_pause(std::string_view tube) {
   if (found == pauses_.end()) return;
   subtract_live(found->second.segment, found->second.bytes);
   pauses_.erase(found);
+}
+
+void SegmentLiveness::policy_set(const PolicySet& set, std::uint64_t bytes) {
+  const PolicyName name{set.tube, set.key};
+  if (const auto found = policies_.find(name); found != policies_.end()) {
+    subtract_live(found->second.segment, found->second.bytes);
+    policies_.erase(found);
+  }
+  if (set.value == kNoPolicyValue) return;
+  const std::uint64_t segment = segments_.back().sequence;
+  policies_.try_emplace(name, PolicyInForce{std::string(set.value), segment, bytes});
+  add_live(segment, bytes);
 }
 
 std::uint64_t SegmentLiveness::segment_of(JobId id) const {

@@ -49,7 +49,7 @@ Result<void> read_numbers(const Json& object, JobRecord& job) {
 // Checked here, before the first put, so that the error can name the line.
 Result<void> read_names(const Json& object, JobRecord& job) {
   if (const Json* const tube = object.find("tube")) {
-    if (tube->text() == nullptr || !protocol::is_tube_name(*tube->text())) {
+    if (tube->text() == nullptr || !is_tube_name(*tube->text())) {
       return Error{"its \"tube\" is no tube's name"};
     }
     job.tube = *tube->text();

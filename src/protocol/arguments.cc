@@ -9,14 +9,6 @@ namespace tubed::protocol {
 
 namespace {
 
-constexpr std::array<bool, 256> kNameCharacters = [] {
-  std::array<bool, 256> allowed{};
-  constexpr std::string_view all =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-+/;.$_()";
-  for (const char c : all) allowed[static_cast<unsigned char>(c)] = true;
-  return allowed;
-}();
-
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -37,12 +29,6 @@ template <class Number>
 }
 
 }  // namespace
-
-bool is_tube_name(std::string_view text) {
-  if (text.empty() || text.size() > kMaxTubeNameBytes || text.front() == '-') return false;
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return kNameCharacters[static_cast<unsigned char>(c)]; });
-}
 
 bool ArgumentCursor::separator() {
   if (rest_.empty() || rest_.front() != ' ') return false;
@@ -70,6 +56,16 @@ bool ArgumentCursor::read(Word& value) {
   value.text = rest_.substr(0, rest_.find(' '));
   rest_.remove_prefix(value.text.size());
   return !value.text.empty();
+}
+
+bool ArgumentCursor::read(PolicySetting& value) {
+  Word name;
+  Word text;
+  if (!read(name) || !separator() || !read(text)) return false;
+  const auto key = find_policy_key(name.text);
+  if (!key) return false;
+  value = {.key = *key, .value = text.text};
+  return text.text == kNoPolicyValue || is_policy_value(*key, text.text);
 }
 
 bool ArgumentCursor::read_word(std::span<const std::string_view> words, std::uint8_t& index) {
@@ -108,20 +104,53 @@ bool ArgumentCursor::read(TagText& value) {
   return parse_tags(value.text, tags);
 }
 
+namespace {
+
+// Takes the text up to the next colon, and that colon.
+std::string_view take_part(std::string_view& text) {
+  const std::string_view part = text.substr(0, text.find(':'));
+  text.remove_prefix(std::min(part.size() + 1, text.size()));
+  return part;
+}
+
+bool is_number(std::string_view text, std::uint32_t& number) {
+  return take_number(text, number) && text.empty();
+}
+
+// No key and no name of a tube has a colon.
+bool parse_unique(std::string_view value, JobTags& tags) {
+  if (!tags.unique_key.empty() || value.ends_with(':')) return false;
+  tags.unique_key = take_part(value);
+  return is_tube_name(tags.unique_key) && (value.empty() || is_number(value, tags.cooldown.count));
+}
+
+bool parse_max(std::string_view value, JobTags& tags) {
+  if (tags.max_attempts || value.ends_with(':')) return false;
+  const std::string_view number = take_part(value);
+  tags.dead = value;
+  return is_number(number, tags.max_attempts.emplace()) && (value.empty() || is_tube_name(value));
+}
+
+bool parse_ttl(std::string_view value, JobTags& tags) {
+  return !tags.time_to_live && is_number(value, tags.time_to_live.emplace().count);
+}
+
+bool parse_tag(std::string_view text, JobTags& tags) {
+  if (text.find(':') == std::string_view::npos) return false;
+  const std::string_view word = take_part(text);
+  if (word == word_of(Tag::unique)) return parse_unique(text, tags);
+  if (word == word_of(Tag::max_attempts)) return parse_max(text, tags);
+  return word == word_of(Tag::time_to_live) && parse_ttl(text, tags);
+}
+
+}  // namespace
+
 bool parse_tags(std::string_view text, JobTags& tags) {
   do {
     skip_spaces(text);
     const std::string_view tag = text.substr(0, text.find(' '));
     text.remove_prefix(tag.size());
-    constexpr std::string_view kUnique = "idp:";
-    if (!tag.starts_with(kUnique) || !tags.unique_key.empty()) return false;
-    // No key has a colon.
-    const std::string_view value = tag.substr(kUnique.size());
-    tags.unique_key = value.substr(0, value.find(':'));
-    if (!is_tube_name(tags.unique_key)) return false;
-    if (tags.unique_key.size() == value.size()) continue;
-    ArgumentCursor number(value.substr(tags.unique_key.size() + 1));
-    if (!number.read(tags.cooldown) || !number.at_end()) return false;
+    if (!parse_tag(tag, tags)) return false;
   } while (!text.empty());
   return true;
 }

@@ -16,6 +16,7 @@
 #include <tuple>
 #include <type_traits>
 
+#include "engine/policy.h"
 #include "engine/types.h"
 
 namespace tubed::protocol {
@@ -73,6 +74,13 @@ struct TagText {
   std::string_view text;
 };
 
+// The key of a policy and a value that it can have, or kNoPolicyValue. The value refers to the line
+// and is valid as long as the line is.
+struct PolicySetting {
+  PolicyKey key = PolicyKey::max_attempts;
+  std::string_view value;
+};
+
 // The tags that the text names: `name:value` words with one space or more before each but the
 // first. False: one of them is malformed, unknown or there twice, or the text is empty or ends with
 // a space. The tags refer to the text. [extension: put tags]
@@ -86,10 +94,6 @@ template <class Words>
 struct OneOf {
   std::uint8_t index = 0;
 };
-
-// True for letters, digits and -+/;.$_() , 1 to 200 of them, not starting with '-'.
-// [protocol: Name convention]
-bool is_tube_name(std::string_view text);
 
 // The part of a line that is not parsed yet.
 class ArgumentCursor {
@@ -111,6 +115,7 @@ class ArgumentCursor {
   bool read(TimeSpan& value);
   bool read(JobIds& value);
   bool read(TagText& value);
+  bool read(PolicySetting& value);
   bool read(PriorityAndDelay& value) {
     return read(value.priority) && separator() && read(value.delay);
   }
@@ -210,7 +215,11 @@ constexpr std::string_view describe(const PriorityAndDelay*) {
   return "priority and delay, integers < 2^32";
 }
 constexpr std::string_view describe(const TagText*) {
-  return "words with spaces between: idp:<key> or idp:<key>:<seconds>";
+  return "words with spaces between: idp:<key>[:<seconds>], max:<attempts>[:<dead>], "
+         "ttl:<seconds>";
+}
+constexpr std::string_view describe(const PolicySetting*) {
+  return "key of a policy, and its value or -";
 }
 constexpr std::string_view describe(const Word*) {
   return "word";

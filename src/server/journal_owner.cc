@@ -129,6 +129,7 @@ Result<void> JournalOwner::recover() {
                                                            : "a crash"},
                           {"ms", milliseconds_since(begin)}});
   restorer.finish(found);
+  service_.engine().end_replay();
   journal_ = TRY(journal::Journal::open(*storage_, *this, options(), std::move(found)));
   service_.set_log(*journal_);
   service_.counters().set_recovery_time(os::monotonic_now() - begin);

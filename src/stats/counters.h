@@ -22,9 +22,11 @@ enum class Counter : std::uint8_t {
   put_too_big,
   put_job_memory,  // limits.job_memory, or the heap
   put_journal_full,
+  put_tube_full,  // the max-jobs of a policy; moves into the tube too
   // Other commands answered OUT_OF_MEMORY.
   tube_limit,
   watch_limit,
+  policy_limit,
   // Malformed commands, by reply.
   bad_format,
   unknown_command,
@@ -37,7 +39,7 @@ enum class Counter : std::uint8_t {
   connection,
   refused_connection,
 };
-inline constexpr std::size_t kCounterCount = 14;
+inline constexpr std::size_t kCounterCount = 16;
 static_assert(static_cast<std::size_t>(Counter::refused_connection) + 1 == kCounterCount);
 
 class ServerCounters {

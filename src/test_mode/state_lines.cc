@@ -74,7 +74,7 @@ Json job_line(const engine::Engine& engine, Time now, JobId id) {
                 .releases = info.counters.releases,
                 .buries = info.counters.buries,
                 .kicks = info.counters.kicks,
-                .tags = info.tags.any() ? text_of(info.tags).substr(1) : "",
+                .tags = text_of(info.tags),
                 .body = std::string(engine.peek(id)->body.view())};
   Json line = json::as_json(job);
   if (const auto holder = engine.holder_of(id)) line["holder"] = connection_name(*holder);
@@ -117,7 +117,7 @@ Result<void> read_job(std::string_view text, const Json& line, const Limits& lim
 
 Result<void> read_tube(const Json& line, Loaded& loaded) {
   const Json* const tube = line.find("tube");
-  if (tube == nullptr || tube->text() == nullptr || !protocol::is_tube_name(*tube->text())) {
+  if (tube == nullptr || tube->text() == nullptr || !is_tube_name(*tube->text())) {
     return Error{"its \"tube\" is no tube's name"};
   }
   const Json* const left = line.find(kPauseLeft);

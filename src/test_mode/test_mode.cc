@@ -198,6 +198,9 @@ void TestMode::replace_queue(Time now, const Snapshot* snapshot) {
       if (const auto* paused = std::get_if<Paused>(&fact)) {
         log.fact(Paused{.tube = paused->tube, .duration = {}, .until = {}});
       }
+      if (const auto* policy = std::get_if<PolicySet>(&fact)) {
+        log.fact(PolicySet{.tube = policy->tube, .key = policy->key, .value = kNoPolicyValue});
+      }
     });
     service_.engine().visit_durable(service_.now(), undo);
     while (service_.engine().has_removals(service_.now())) {
@@ -215,6 +218,7 @@ void TestMode::replace_queue(Time now, const Snapshot* snapshot) {
   service_.replace_queue(now, [&](engine::Engine& engine) {
     engine::Replay replay(engine, now);
     if (snapshot != nullptr) snapshot->visit(replay);
+    engine.end_replay();
   });
   recovered();
 }
@@ -240,27 +244,28 @@ void TestMode::add_event(Event event, std::string_view details) {
 }
 
 void TestMode::fact(const Fact& fact) {
-  std::visit(Overloaded{[&](const Added& added) {
-                          learn_timeouts(added.id, added.counters.timeouts);
-                          add_event(Event::put, fmt::format("{} {}", added.id, added.tube));
-                        },
-                        [&](const Placed& place) { placed(place); },
-                        [&](const Removed& removed) {
-                          timeouts_.erase(removed.id);
-                          if (cooldowns_.erase(removed.id) > 0) return;
-                          add_event(Event::erase, fmt::format("{}", removed.id));
-                        },
-                        [&](const Paused& paused) {
-                          add_event(Event::pause,
-                                    fmt::format("{} {}", paused.tube, paused.duration.count));
-                        },
-                        [&](const Flushed& flushed) { add_event(Event::flush, flushed.tube); },
-                        [&](const Remembered& key) { cooldowns_.insert(key.id); },
-                        [&](const Moved& moved) {
-                          if (running_ != nullptr && running_->name == kMoveJob) return;
-                          add_event(Event::move, fmt::format("{} {}", moved.id, moved.tube));
-                        }},
-             fact);
+  std::visit(
+      Overloaded{[&](const Added& added) {
+                   learn_timeouts(added.id, added.counters.timeouts);
+                   add_event(Event::put, fmt::format("{} {}", added.id, added.tube));
+                 },
+                 [&](const Placed& place) { placed(place); },
+                 [&](const Removed& removed) {
+                   timeouts_.erase(removed.id);
+                   if (cooldowns_.erase(removed.id) > 0) return;
+                   add_event(Event::erase, fmt::format("{}", removed.id));
+                 },
+                 [&](const Paused& paused) {
+                   add_event(Event::pause,
+                             fmt::format("{} {}", paused.tube, paused.duration.count));
+                 },
+                 [&](const Flushed& flushed) { add_event(Event::flush, flushed.tube); },
+                 [&](const Remembered& key) { cooldowns_.insert(key.id); }, [](const PolicySet&) {},
+                 [&](const Moved& moved) {
+                   if (running_ != nullptr && running_->name == kMoveJob) return;
+                   add_event(Event::move, fmt::format("{} {}", moved.id, moved.tube));
+                 }},
+      fact);
 }
 
 void TestMode::placed(const Placed& placed) {

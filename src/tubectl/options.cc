@@ -92,13 +92,13 @@ Result<std::string> fraction(const ValueType& type, std::string_view text,
 }
 
 Result<std::string> tube_name(std::string_view text) {
-  if (protocol::is_tube_name(text)) return std::string(text);
+  if (is_tube_name(text)) return std::string(text);
   return Error{fmt::format("\"{}\" is not a tube's name", text)};
 }
 
 // `may_be_tube`: the word may also be the name of a tube; the subcommand decides later.
 Result<std::string> job_id(std::string_view text, bool may_be_tube) {
-  if (is_id_or_stdin(text) || (may_be_tube && protocol::is_tube_name(text))) {
+  if (is_id_or_stdin(text) || (may_be_tube && is_tube_name(text))) {
     return std::string(text);
   }
   return not_an_id(text);

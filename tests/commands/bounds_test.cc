@@ -221,6 +221,7 @@ TEST_CASE("each row that says that it emits no fact emits none") {
       const std::string_view other = argument.name == "id"                       ? " 4"
                                      : argument.name == "tags"                   ? " idp:k"
                                      : argument.type.starts_with("priority and") ? " 1 1"
+                                     : argument.type.starts_with("key of a")     ? " keep 1"
                                                                                  : " 1";
       line += is_tube ? " p" : is_state ? " buried" : other;
     }

@@ -58,9 +58,19 @@ Examples samples_of(std::string_view type) {
     return examples;
   }
   if (type.starts_with("words with spaces between")) {
-    return {{"idp:k", "idp:k:0", "  idp:user/42:4294967295", "idp:" + std::string(200, 'k')},
-            {"", "idp", "idp:", "idp::1", "idp:k:", "idp:k:x", "idp:k:1:2", "idp:k:4294967296",
-             "idp:-k", "idp:k idp:l", "idp:k ", "IDP:k", "x:k", "idp:" + std::string(201, 'k')}};
+    return {{"idp:k", "max:5", "ttl:0", "max:0:bury ttl:4294967295 idp:k", "idp:k:0",
+             "  idp:user/42:4294967295", "idp:" + std::string(200, 'k')},
+            {"",          "idp",         "idp:",        "idp::1",
+             "idp:k:",    "idp:k:x",     "idp:k:1:2",   "idp:k:4294967296",
+             "idp:-k",    "idp:k idp:l", "idp:k ",      "IDP:k",
+             "x:k",       "max:",        "max:a",       "max:1:",
+             "max:1:a:b", "max:1 max:2", "max:1:-a",    "ttl:",
+             "ttl:a",     "ttl:1:2",     "ttl:1 ttl:1", "idp:" + std::string(201, 'k')}};
+  }
+  if (type.starts_with("key of a policy")) {
+    return {{"max-attempts 5", "dead t", "backoff 1:60:3", "rate 5/60", "keep -"},
+            {"", "max-attempts", "max-attempts ", "max-attempts -1", "Dead t", "x 1", "rate 5",
+             "backoff 9:1", "keep 2", "dead -a", "ttl 4294967296", "max-jobs 1 2"}};
   }
   REQUIRE(type.find("tube name") != std::string_view::npos);
   return {{"a", "default", "A-Z/a+b;c.d$e_f(g)", std::string(200, 'n')},

@@ -57,6 +57,7 @@ Model::Tube* Model::find_or_add_tube(std::string_view name) {
   if (Tube* tube = find_tube(name); tube != nullptr) return tube;
   if (tubes_.size() >= limits_.tubes) return nullptr;
   tubes_.push_back({.name = std::string(name), .number = next_tube_number_++});
+  begin_policy(tubes_.back());
   return &tubes_.back();
 }
 
@@ -86,10 +87,21 @@ const Model::Job* Model::first_held(SessionId id) const {
   return first;
 }
 
-const Model::Job* Model::best_ready(const Session& session) const {
+// A tube whose next job has expired withholds its jobs.
+const Model::Job* Model::best_ready(const Session& session, Time now) {
+  const Job* best = best_given(session);
+  while (best != nullptr && best->expires <= now) {
+    find_tube(best->tube)->late = true;
+    best = best_given(session);
+  }
+  return best;
+}
+
+const Model::Job* Model::best_given(const Session& session) const {
   const Job* best = nullptr;
   for (const Job& job : jobs_) {
     if (job.state != JobState::ready || find_tube(job.tube)->paused) continue;
+    if (is_withheld(*find_tube(job.tube))) continue;
     if (std::count(session.watched.begin(), session.watched.end(), job.tube) == 0) continue;
     if (best == nullptr || key_for(session, job) < key_for(session, *best)) best = &job;
   }
@@ -144,16 +156,16 @@ void Model::close(SessionId id, Time now, Output& out) {
     remove_if_unwanted(tube);
   }
   closing_.push_back(id);
-  continue_closing(out);
+  continue_closing(now, out);
   serve_waiting(now, out);
 }
 
-void Model::continue_closing(Output& out) {
+void Model::continue_closing(Time now, Output& out) {
   std::uint32_t budget = limits_.work_per_turn;
   while (!closing_.empty()) {
     const SessionId id = closing_.back();
     for (; budget > 0 && first_held(id) != nullptr; --budget) {
-      give_back(*find_any_job(first_held(id)->id), out);
+      give_back(first_held(id)->id, now, out);
     }
     if (first_held(id) != nullptr) return;
     closing_.pop_back();
@@ -172,6 +184,7 @@ std::vector<std::string> Model::tubes() const {
 void Model::remove_if_unwanted(std::string name) {
   Tube* tube = find_tube(name);
   if (tube == nullptr || name == kDefaultTube || tube->paused) return;
+  if (const auto policy = policy_of(name); policy && policy->keep) return;
   for (const Job& job : jobs_) {
     if (job.tube == name) return;
   }
@@ -260,8 +273,19 @@ std::vector<Model::Key> Model::keys_of_jobs() const {
   return keys;
 }
 
+// What a put claims for the tags.
+std::uint64_t Model::tags_memory(const Job& job) const {
+  const JobTags tags = job.tags();
+  std::uint64_t bytes = tags.any() ? overhead_.tags : 0;
+  if (!job.key.empty()) bytes += overhead_.key + job.key.size();
+  return bytes + (tags.limits_life() ? overhead_.life + job.dead.size() : 0);
+}
+
 std::uint64_t Model::cost_of(const Job& job) const {
-  return overhead_.job + job.body.size() + (job.key.empty() ? 0 : overhead_.tags);
+  std::uint64_t cost = overhead_.job + job.body.size();
+  if (job.has_tags()) cost += overhead_.tags;
+  if (job.has_life()) cost += overhead_.life + job.dead.size() + job.dead_from.size();
+  return cost;
 }
 
 // --- Jobs
@@ -273,7 +297,24 @@ void Model::emit_placed(Job& job, Output& out) {
   if (job.state == JobState::buried) place.bury_order = job.bury_order;
   job.told_place = place;
   job.told_counters = job.counters;
-  out.fact(Placed{.id = job.id, .place = place, .counters = job.counters});
+  job.told_marks = job.marks;
+  job.told_dead_from = job.dead_from;
+  const Placed placed{.id = job.id, .place = place, .counters = job.counters};
+  if (job.marks.any()) return out.fact(PlacedWithMarks{placed, job.all_marks()});
+  out.fact(placed);
+}
+
+void Model::emit_added(const Job& job, FactSink& sink) const {
+  const Added added{.id = job.id,
+                    .tube = job.tube,
+                    .ttr = job.ttr,
+                    .created = job.created,
+                    .body = job.body,
+                    .place = job.told_place,
+                    .counters = job.told_counters};
+  const bool plain = !job.tags().any() && !job.told_marks.any();
+  if (plain) return sink.fact(added);
+  sink.fact(AddedWithTags{added, job.tags(), job.all_told_marks()});
 }
 
 void Model::make_ready(Job& job, Output& out) {
@@ -281,9 +322,9 @@ void Model::make_ready(Job& job, Output& out) {
   emit_placed(job, out);
 }
 
-void Model::give_back(Job& job, Output& out) {
-  if (!job.truncated) return make_ready(job, out);
-  const JobId id = job.id;
+void Model::give_back(JobId id, Time now, Output& out) {
+  const Job& job = *find_any_job(id);
+  if (!job.truncated) return come_back(id, {}, now, out);
   const std::string tube = job.tube;
   std::erase_if(jobs_, [&](const Job& each) { return each.id == id; });
   out.fact(Removed{.id = id});
@@ -296,12 +337,12 @@ JobId Model::put(SessionId id, Time now, Job job, Output& out) {
 
 std::optional<JobId> Model::put_in_tube(std::string_view tube, Time now, Job job, Output& out) {
   if (find_or_add_tube(tube) == nullptr) return std::nullopt;
-  const std::uint64_t tags = job.key.empty() ? 0 : overhead_.tags + overhead_.key + job.key.size();
-  return_memory(job.body.size() + tags);
+  return_memory(job.body.size() + tags_memory(job));
   job.id = next_job_id_++;
   job.tube = tube;
   job.created = now;
-  job.ttr.count = std::max(job.ttr.count, 1U);
+  apply_ttr(job);
+  set_expiry(job);
   job.state = job.delay.count > 0 ? JobState::delayed : JobState::ready;
   job.deadline = now + job.delay;
   job.told_place = ready_place(job);
@@ -310,18 +351,7 @@ std::optional<JobId> Model::put_in_tube(std::string_view tube, Time now, Job job
   ++find_tube(job.tube)->total_jobs;
   ++total_jobs_;
   jobs_.push_back(job);
-  const Added added{.id = job.id,
-                    .tube = job.tube,
-                    .ttr = job.ttr,
-                    .created = now,
-                    .body = job.body,
-                    .place = job.told_place,
-                    .counters = {}};
-  if (job.key.empty()) {
-    out.fact(added);
-  } else {
-    out.fact(AddedWithTags{added, {.unique_key = job.key, .cooldown = job.cooldown}});
-  }
+  emit_added(job, out);
   serve_waiting(now, out);
   return job.id;
 }
@@ -331,7 +361,7 @@ std::optional<PutResult> Model::put_with_tags(std::string_view tube, Time now, J
   if (find_tube(tube) == nullptr && tubes_.size() >= limits_.tubes) return std::nullopt;
   if (const auto known = duplicate(tube, now, job, out)) {
     ++deduplicated_jobs_;
-    return_memory(job.body.size() + overhead_.tags + overhead_.key + job.key.size());
+    return_memory(job.body.size() + tags_memory(job));
     return known;
   }
   PutResult result;
@@ -343,6 +373,7 @@ std::optional<PutResult> Model::duplicate(std::string_view tube, Time now, const
                                           Output& out) {
   PutResult result;
   result.added = false;
+  if (job.key.empty()) return std::nullopt;
   for (Job& known : jobs_) {
     if (known.tube != tube || known.key != job.key || known.truncated) continue;
     result.id = known.id;
@@ -371,7 +402,9 @@ void Model::set_priority(Job& job, Priority priority, Output& out) {
   job.priority = priority;
   if (job.state != JobState::reserved) return emit_placed(job, out);
   job.told_place.priority = priority;
-  out.fact(Placed{.id = job.id, .place = job.told_place, .counters = job.told_counters});
+  const Placed placed{.id = job.id, .place = job.told_place, .counters = job.told_counters};
+  if (job.marks.any()) return out.fact(PlacedWithMarks{placed, job.all_marks()});
+  out.fact(placed);
 }
 
 std::optional<bool> Model::reprioritize(JobId id, Priority priority, Output& out) {
@@ -388,6 +421,8 @@ Engine::MoveResult Model::move_job(SessionId id, Time now, JobId job_id, std::st
   if (job == nullptr) return Engine::MoveResult::not_found;
   if (job->state == JobState::reserved && job->holder != id) return Engine::MoveResult::not_found;
   if (find_or_add_tube(tube) == nullptr) return Engine::MoveResult::too_many_tubes;
+  const bool is_full_there = job->tube != tube && is_full(std::string(tube));
+  if (is_full_there) return Engine::MoveResult::tube_full;
   move_to(now, job_id, tube, place, out);
   serve_waiting(now, out);
   return Engine::MoveResult::moved;
@@ -400,6 +435,7 @@ std::optional<std::uint32_t> Model::move_slice(Time now, Slices& move, std::stri
   while (has_room && move.left > 0 && moved < limits_.work_per_turn) {
     const Job* job = next_of(move);
     has_room = job == nullptr || find_or_add_tube(tube) != nullptr;
+    if (has_room && job != nullptr && job->tube != tube) has_room = !is_full(std::string(tube));
     if (job == nullptr || !has_room) {
       move.left = 0;
       break;
@@ -416,19 +452,8 @@ void Model::move_to(Time now, JobId id, std::string_view tube,
                     const std::optional<Engine::NewPlace>& place, Output& out) {
   Job& job = *find_job(id);
   const std::string from = job.tube;
-  bool keeps_key = false;
-  if (from != tube && !job.key.empty()) {
-    const auto has_key = [&](const Job& each) {
-      return each.tube == tube && each.key == job.key && !each.truncated;
-    };
-    const bool taken = std::any_of(jobs_.begin(), jobs_.end(), has_key);
-    keeps_key = !taken && cooling(tube, job.key, now, out) == 0;
-    if (!keeps_key) {
-      job.key.clear();
-      job.cooldown = {};
-    }
-  }
-  const bool placed = place || job.state == JobState::reserved || job.state == JobState::buried;
+  const bool keeps_key = change_tube(now, job, std::string(tube), out);
+  bool placed = place || job.state == JobState::reserved || job.state == JobState::buried;
   if (job.state == JobState::reserved) ++job.counters.releases;
   if (job.state == JobState::buried && place) ++job.counters.kicks;
   if (place) {
@@ -441,7 +466,7 @@ void Model::move_to(Time now, JobId id, std::string_view tube,
   } else if (job.state == JobState::buried) {
     job.bury_order = next_bury_order_++;
   }
-  job.tube = tube;
+  if (renew(job)) placed = true;
   if (placed) emit_placed(job, out);
   if (from == tube) return;
   out.fact(Moved{.id = id, .tube = tube, .keeps_key = keeps_key});
@@ -455,6 +480,7 @@ void Model::give(Session& to, JobId id, Time now) {
   job.deadline = now + job.ttr;
   job.reserve_order = next_reserve_order_++;
   ++job.counters.reserves;
+  take_credit(*find_tube(job.tube), now);
 }
 
 bool Model::deadline_soon(SessionId id, Time now) const {
@@ -486,7 +512,7 @@ void Model::serve_waiting(Time now, Output& out) {
   std::sort(waiting.begin(), waiting.end(),
             [](const Session* a, const Session* b) { return a->arrival < b->arrival; });
   for (Session* session : waiting) {
-    const Job* best = best_ready(*session);
+    const Job* best = best_ready(*session, now);
     if (best == nullptr) continue;
     session->waiting = false;
     charge(*session, best->tube);
@@ -501,6 +527,7 @@ void Model::serve_waiting(Time now, Output& out) {
 bool Model::reserve_job(SessionId id, Time now, JobId job_id) {
   const Job* job = find_job(job_id);
   if (job == nullptr || job->state == JobState::reserved) return false;
+  if (is_withheld(*find_tube(job->tube)) || job->expires <= now) return false;
   session(id).worker = true;
   give(session(id), job_id, now);
   return true;
@@ -509,7 +536,7 @@ bool Model::reserve_job(SessionId id, Time now, JobId job_id) {
 JobId Model::reserve_ready(SessionId id, Time now) {
   Session& asking = session(id);
   asking.worker = true;
-  const Job* best = best_ready(asking);
+  const Job* best = best_ready(asking, now);
   if (best == nullptr) return 0;
   const JobId job = best->id;
   charge(asking, best->tube);
@@ -529,12 +556,14 @@ bool Model::remove(SessionId id, Time now, JobId job_id, Output& out) {
   const Job* job = find_any_job(job_id);
   if (job == nullptr || (job->state == JobState::reserved && job->holder != id)) return false;
   erase(job_id, now, out);
+  serve_waiting(now, out);
   return true;
 }
 
 bool Model::remove_held(Time now, JobId id, Output& out) {
   if (find_job(id) == nullptr) return false;
   erase(id, now, out);
+  serve_waiting(now, out);
   return true;
 }
 
@@ -542,7 +571,7 @@ void Model::erase(JobId job_id, Time now, Output& out) {
   const Job* job = find_any_job(job_id);
   const std::string tube = job->tube;
   ++find_tube(tube)->delete_count;
-  const bool cools_down = job->cooldown.count > 0 && !job->truncated;
+  const bool cools_down = !job->key.empty() && job->cooldown.count > 0 && !job->truncated;
   const Key key{.id = job_id, .tube = tube, .name = job->key, .until = now + job->cooldown};
   std::erase_if(jobs_, [&](const Job& each) { return each.id == job_id; });
   out.fact(Removed{.id = job_id});
@@ -560,14 +589,12 @@ bool Model::release(SessionId id, Time now, JobId job_id, Priority priority, Sec
   ++job->counters.releases;
   job->priority = priority;
   job->delay = delay;
-  job->state = delay.count > 0 ? JobState::delayed : JobState::ready;
-  job->deadline = now + delay;
-  emit_placed(*job, out);
+  come_back(job_id, delay, now, out);
   serve_waiting(now, out);
   return true;
 }
 
-bool Model::bury(SessionId id, JobId job_id, Priority priority, Output& out) {
+bool Model::bury(SessionId id, Time now, JobId job_id, Priority priority, Output& out) {
   Job* job = held_by(id, job_id);
   if (job == nullptr) return false;
   ++job->counters.buries;
@@ -575,6 +602,7 @@ bool Model::bury(SessionId id, JobId job_id, Priority priority, Output& out) {
   job->state = JobState::buried;
   job->bury_order = next_bury_order_++;
   emit_placed(*job, out);
+  serve_waiting(now, out);
   return true;
 }
 
@@ -590,6 +618,7 @@ bool Model::kick_job(Time now, JobId job_id, Seconds delay, Output& out) {
   if (job == nullptr) return false;
   if (job->state != JobState::buried && job->state != JobState::delayed) return false;
   ++job->counters.kicks;
+  renew(*job);
   if (delay.count > 0) {
     job->delay = delay;
     job->deadline = now + delay;
@@ -654,6 +683,7 @@ std::uint32_t Model::kick(Slices& kick, Time now, Output& out) {
       break;
     }
     ++job->counters.kicks;
+    renew(*job);
     make_ready(*job, out);
     --kick.left;
     ++moved;
@@ -745,7 +775,7 @@ void Model::remove_key(Time now, Output& out) {
   keys.erase(next);
 }
 
-std::uint32_t Model::flush_slice(Slices& flush, Output& out) {
+std::uint32_t Model::flush_slice(Slices& flush, Time now, Output& out) {
   std::uint32_t removed = 0;
   while (flush.left > 0 && removed < limits_.work_per_turn) {
     const Job* job = next_of(flush);
@@ -759,6 +789,7 @@ std::uint32_t Model::flush_slice(Slices& flush, Output& out) {
     --flush.left;
     ++removed;
   }
+  serve_waiting(now, out);
   if (removed > 0) remove_if_unwanted(flush.tube);
   return removed;
 }

@@ -51,8 +51,25 @@ class Model {
     bool truncated = false;           // only its holder can delete it
     std::string key;                  // idp; empty: none
     Seconds cooldown;                 // of the key
-    Placement told_place;             // by the last fact about it, as are the next
+    std::optional<std::uint32_t> max_attempts;
+    std::optional<Seconds> time_to_live;
+    std::string dead;
+    JobMarks marks;  // without its text, which is `dead_from`
+    std::string dead_from;
+    Time expires = kNever;
+    bool will_expire = false;  // that is not yet due
+    Placement told_place;      // by the last fact about it, as are the next
     JobCounters told_counters;
+    JobMarks told_marks;
+    std::string told_dead_from;
+
+    bool has_life() const {
+      return max_attempts || time_to_live || marks.any() || expires != kNever;
+    }
+    bool has_tags() const { return !key.empty() || has_life(); }
+    JobTags tags() const { return {key, cooldown, max_attempts, dead, time_to_live}; }
+    JobMarks all_marks() const;
+    JobMarks all_told_marks() const;
   };
 
   // The bytes that a job without a body counts as, and those of its tags and of a key without its
@@ -62,6 +79,7 @@ class Model {
     std::uint64_t tags;
     std::uint64_t key;
     std::uint64_t tube;  // with keys, without its name
+    std::uint64_t life;  // without its texts
   };
 
   Model(const Limits& limits, const Overhead& overhead) : limits_(limits), overhead_(overhead) {
@@ -83,13 +101,19 @@ class Model {
   const std::vector<std::string>& watched(SessionId id) const { return session(id).watched; }
   std::vector<std::string> tubes() const;
 
+  bool set_policy(Time now, const std::string& tube, PolicyKey key, const std::string& value,
+                  Output& out);
+  void set_patterns(Time now, std::vector<TubePattern> patterns, Output& out);
+  const std::vector<TubePattern>& patterns() const { return patterns_; }
+  bool is_full(const std::string& tube) const;
+
   bool claim_memory(std::uint64_t bytes);
   void return_memory(std::uint64_t bytes);
 
   void mark_producer(SessionId id) { session(id).producer = true; }
   JobId put(SessionId id, Time now, Job job, Output& out);
   std::optional<JobId> put_in_tube(std::string_view tube, Time now, Job job, Output& out);
-  // The job has a key.
+  // The job has tags.
   std::optional<PutResult> put_with_tags(std::string_view tube, Time now, Job job, Output& out);
   void reserve(SessionId id, Time now, std::optional<Duration> limit, Output& out);
   void cancel_wait(SessionId id) { session(id).waiting = false; }
@@ -100,7 +124,7 @@ class Model {
   std::vector<JobId> held_jobs(SessionId id) const;
   bool remove(SessionId id, Time now, JobId job, Output& out);
   bool release(SessionId id, Time now, JobId job, Priority priority, Seconds delay, Output& out);
-  bool bury(SessionId id, JobId job, Priority priority, Output& out);
+  bool bury(SessionId id, Time now, JobId job, Priority priority, Output& out);
   bool touch(SessionId id, Time now, JobId job, std::optional<Seconds> left);
   bool remove_held(Time now, JobId job, Output& out);
   Engine::MoveResult move_job(SessionId id, Time now, JobId job, std::string_view tube,
@@ -116,7 +140,7 @@ class Model {
   std::uint64_t flush(std::string_view tube, Output& out);
   std::optional<std::uint64_t> truncate(std::string_view tube, Output& out);
   Slices begin_flush(std::string_view tube, JobState state, std::uint64_t bound) const;
-  std::uint32_t flush_slice(Slices& flush, Output& out);
+  std::uint32_t flush_slice(Slices& flush, Time now, Output& out);
   bool has_removals(Time now) const;
   std::size_t flushed_jobs() const { return flushed_.size(); }
   // Which flushed job is removed next is not defined. False: the job was not flushed.
@@ -154,6 +178,11 @@ class Model {
     Seconds pause{};
     Time pause_until{};
     bool paused = false;
+    bool late = false;  // it has withheld an expired job
+    // The time for which its rate allows jobs, as it was at a time. It is of the policy.
+    Duration credit{};
+    std::optional<Time> credited = std::nullopt;  // none: as much as it may have
+    std::optional<Time> rate_until = std::nullopt;
   };
   struct Session {
     SessionId id = 0;
@@ -183,7 +212,26 @@ class Model {
     std::uint64_t flush = 0;    // which flush it was
   };
 
+  std::optional<Policy> policy_of(const std::string& tube) const;
+  bool is_withheld(const Tube& tube) const;
+  void begin_policy(Tube& tube);
+  void take_credit(Tube& tube, Time now);
+  void apply_ttr(Job& job) const;
+  void set_expiry(Job& job) const;
+  void come_back(JobId id, Seconds delay, Time now, Output& out);
+  DeathReason why_dead(const Job& job) const;
+  void expire(JobId id, Time now, Output& out);
+  void retire(JobId id, const std::string& to, DeathReason reason, Time now, Output& out);
+  static void begin_attempts(Job& job);
+  bool renew(Job& job) const;
+  bool change_tube(Time now, Job& job, const std::string& tube, Output& out);
+  void end_rates(Time now);
+  void end_lives(Time now, Output& out);
+  bool expiry_is_due(Time now) const { return next_expiry() <= now; }
+  Time next_expiry() const;
+
   std::uint64_t cost_of(const Job& job) const;
+  std::uint64_t tags_memory(const Job& job) const;
   // Of the records of tubes that have these keys.
   std::uint64_t cost_of_tubes(const std::vector<Key>& keys) const;
   std::vector<Key> keys_of_jobs() const;
@@ -205,7 +253,8 @@ class Model {
   Job* find_any_job(JobId id);
   Job* held_by(SessionId id, JobId job);
   const Job* first_held(SessionId id) const;
-  const Job* best_ready(const Session& session) const;
+  const Job* best_ready(const Session& session, Time now);
+  const Job* best_given(const Session& session) const;
   std::tuple<std::uint64_t, std::uint64_t, Priority, JobId> key_for(const Session& session,
                                                                     const Job& job) const;
   std::uint64_t pass_of(const Session& session, const std::string& tube) const;
@@ -215,9 +264,10 @@ class Model {
 
   void emit_placed(Job& job, Output& out);
   void make_ready(Job& job, Output& out);
+  void emit_added(const Job& job, FactSink& sink) const;
   void give(Session& session, JobId job, Time now);
   void serve_waiting(Time now, Output& out);
-  void continue_closing(Output& out);
+  void continue_closing(Time now, Output& out);
   void end_reservations(Time now, Output& out);
   void end_delays(Time now);
   void end_pauses(Time now);
@@ -228,7 +278,7 @@ class Model {
   Slices slices(std::string_view tube, JobState state, std::uint64_t bound) const;
   Job* next_of(const Slices& slices);
   std::uint64_t take_all(std::string_view tube, std::vector<JobState> states);
-  void give_back(Job& job, Output& out);
+  void give_back(JobId id, Time now, Output& out);
   std::vector<Job> jobs_in(std::string_view tube, JobState state) const;  // in their order
 
   Limits limits_;
@@ -251,6 +301,10 @@ class Model {
   std::uint64_t total_jobs_ = 0;
   std::uint64_t deduplicated_jobs_ = 0;
   std::uint64_t flushes_ = 0;
+  std::uint64_t dead_jobs_ = 0;
+  std::uint64_t expired_jobs_ = 0;
+  std::map<std::pair<std::string, PolicyKey>, std::string> policy_values_;
+  std::vector<TubePattern> patterns_;
 };
 
 }  // namespace tubed::engine

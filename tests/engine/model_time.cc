@@ -12,9 +12,11 @@ namespace tubed::engine {
 
 void Model::advance(Time now, Output& out) {
   end_reservations(now, out);
-  if (!closing_.empty()) continue_closing(out);
+  if (!closing_.empty()) continue_closing(now, out);
   end_delays(now);
   end_pauses(now);
+  end_rates(now);
+  end_lives(now, out);
   serve_waiting(now, out);
   if (!makes_ready(now)) end_waits(now, out);
 }
@@ -26,8 +28,9 @@ bool Model::makes_ready(Time now) const {
   }
   for (const Tube& tube : tubes_) {
     if (tube.paused && tube.pause_until <= now) return true;
+    if (tube.rate_until && *tube.rate_until <= now) return true;
   }
-  return !closing_.empty();
+  return !closing_.empty() || expiry_is_due(now);
 }
 
 void Model::end_reservations(Time now, Output& out) {
@@ -41,7 +44,7 @@ void Model::end_reservations(Time now, Output& out) {
     if (first == nullptr) return;
     ++first->counters.timeouts;
     ++timeouts_;
-    give_back(*first, out);
+    give_back(first->id, now, out);
   }
 }
 
@@ -107,10 +110,12 @@ Model::Deadlines Model::next_deadlines() const {
   }
   for (const Tube& tube : tubes_) {
     if (tube.paused) next.pause = std::min(next.pause, tube.pause_until);
+    if (tube.rate_until) next.pause = std::min(next.pause, *tube.rate_until);
   }
   for (const Session& session : sessions_) {
     if (session.waiting) next.ttr = std::min(next.ttr, wait_end(session));
   }
+  next.delay = std::min(next.delay, next_expiry());
   next.closing = !closing_.empty();
   return next;
 }
@@ -155,6 +160,8 @@ EngineInfo Model::info() const {
   for (const Key& key : keys) info.memory_bytes += cost_of(key);
   info.memory_bytes += cost_of_tubes(keys);
   info.deduplicated_jobs = deduplicated_jobs_;
+  info.dead_jobs = dead_jobs_;
+  info.expired_jobs = expired_jobs_;
   return info;
 }
 
@@ -189,7 +196,8 @@ JobInfo Model::job_info(const Job& job, Time now) const {
           .time_left = timed && job.deadline > now ? job.deadline - now : Duration(0),
           .counters = job.counters,
           .body_bytes = job.body.size(),
-          .tags = {.unique_key = job.key, .cooldown = job.cooldown}};
+          .tags = job.tags(),
+          .marks = job.all_marks()};
 }
 
 // --- Durable state
@@ -197,23 +205,16 @@ JobInfo Model::job_info(const Job& job, Time now) const {
 void Model::visit_durable(Time now, FactSink& sink) const {
   for (const Job& job : jobs_) {
     if (job.truncated) continue;
-    Placement place = job.told_place;
-    if (place.state == JobState::delayed && place.until <= now) {
-      place.state = JobState::ready;  // its delay has ended, without a fact
-      place.until = {};
+    Job resting = job;
+    if (resting.told_place.state == JobState::delayed && resting.told_place.until <= now) {
+      resting.told_place.state = JobState::ready;  // its delay has ended, without a fact
+      resting.told_place.until = {};
     }
-    const Added added{.id = job.id,
-                      .tube = job.tube,
-                      .ttr = job.ttr,
-                      .created = job.created,
-                      .body = job.body,
-                      .place = place,
-                      .counters = job.told_counters};
-    if (job.key.empty()) {
-      sink.fact(added);
-    } else {
-      sink.fact(AddedWithTags{added, {.unique_key = job.key, .cooldown = job.cooldown}});
-    }
+    emit_added(resting, sink);
+  }
+  for (const auto& [name, value] : policy_values_) {
+    const std::string_view key = policy_keys()[static_cast<std::size_t>(name.second)].name;
+    sink.fact(PolicySet{.tube = name.first, .key = key, .value = value});
   }
   for (const Key& key : cooldowns_) {
     if (*key.until <= now) continue;
@@ -237,8 +238,12 @@ std::uint64_t Model::durable_memory(Time now) const {
   }
   std::uint64_t bytes = cost_of_tubes(keys);
   for (const Key& key : keys) bytes += cost_of(key);
-  for (const Job& job : jobs_) {
-    if (!job.truncated) bytes += cost_of(job);
+  for (Job job : jobs_) {
+    if (job.truncated) continue;
+    set_expiry(job);
+    job.marks = job.told_marks;
+    job.dead_from = job.told_dead_from;
+    bytes += cost_of(job);
   }
   return bytes;
 }
@@ -251,6 +256,7 @@ void Model::restart(Time now) {
   flushed_.clear();
   std::erase_if(jobs_, [](const Job& job) { return job.truncated; });
   claimed_bytes_ = known_sessions_ = 0;
+  dead_jobs_ = expired_jobs_ = 0;
   timeouts_ = total_jobs_ = deduplicated_jobs_ = next_tube_number_ = next_bury_order_ = 0;
   flushed_keys_.clear();
   std::erase_if(cooldowns_, [now](const Key& key) { return *key.until <= now; });
@@ -261,6 +267,10 @@ void Model::restart(Time now) {
     job.counters = job.told_counters;
     job.deadline = job.told_place.until;
     job.bury_order = job.told_place.bury_order;
+    job.marks = job.told_marks;
+    job.dead_from = job.told_dead_from;
+    job.will_expire = false;
+    set_expiry(job);
     if (job.state == JobState::delayed && job.deadline <= now) {
       job.state = job.told_place.state = JobState::ready;
       job.told_place.until = {};

@@ -61,26 +61,47 @@ std::string describe(const JobCounters& counters) {
   return line;
 }
 
+std::string describe(const JobMarks& marks) {
+  std::string line;
+  if (marks.reserves > 0) line += " reserves-before=" + text(marks.reserves);
+  if (marks.timeouts > 0) line += " timeouts-before=" + text(marks.timeouts);
+  if (marks.releases > 0) line += " releases-before=" + text(marks.releases);
+  if (!marks.dead_from.empty()) line += " dead-from=" + std::string(marks.dead_from);
+  if (marks.reason != DeathReason::none) line += " dead=" + std::string(word_of(marks.reason));
+  return line;
+}
+
 std::string describe(const Fact& fact) {
   return std::visit(
-      Overloaded{
-          [](const Added& added) { return describe_added(added); },
-          [](const Placed& placed) {
-            return "placed " + text(placed.id) + ": " + describe(placed.place) +
-                   describe(placed.counters);
-          },
-          [](const Removed& removed) { return "removed " + text(removed.id); },
-          [](const Paused& paused) { return describe_paused(paused); },
-          [](const Flushed& flushed) { return "flushed " + std::string(flushed.tube); },
-          [](const AddedWithTags& added) { return describe_added(added) + text_of(added.tags); },
-          [](const Moved& moved) {
-            return "moved " + text(moved.id) + " to " + std::string(moved.tube) +
-                   (moved.keeps_key ? " with its key" : "");
-          },
-          [](const Remembered& key) {
-            return "remembered " + text(key.id) + " in " + std::string(key.tube) + ": " +
-                   std::string(key.key) + " until " + describe(key.until);
-          }},
+      Overloaded{[](const Added& added) { return describe_added(added); },
+                 [](const Placed& placed) {
+                   return "placed " + text(placed.id) + ": " + describe(placed.place) +
+                          describe(placed.counters);
+                 },
+                 [](const Removed& removed) { return "removed " + text(removed.id); },
+                 [](const Paused& paused) { return describe_paused(paused); },
+                 [](const Flushed& flushed) { return "flushed " + std::string(flushed.tube); },
+                 [](const AddedWithTags& added) {
+                   const std::string tags = text_of(added.tags);
+                   return describe_added(added) + (tags.empty() ? "" : " ") + tags +
+                          describe(added.marks);
+                 },
+                 [](const PlacedWithMarks& placed) {
+                   return "placed " + text(placed.id) + ": " + describe(placed.place) +
+                          describe(placed.counters) + describe(placed.marks);
+                 },
+                 [](const PolicySet& policy) {
+                   return "policy of " + std::string(policy.tube) + ": " + std::string(policy.key) +
+                          " " + std::string(policy.value);
+                 },
+                 [](const Moved& moved) {
+                   return "moved " + text(moved.id) + " to " + std::string(moved.tube) +
+                          (moved.keeps_key ? " with its key" : "");
+                 },
+                 [](const Remembered& key) {
+                   return "remembered " + text(key.id) + " in " + std::string(key.tube) + ": " +
+                          std::string(key.key) + " until " + describe(key.until);
+                 }},
       fact);
 }
 

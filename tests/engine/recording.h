@@ -19,6 +19,7 @@ using Lines = std::vector<std::string>;
 std::string describe(Time time);
 std::string describe(const Placement& place);
 std::string describe(const JobCounters& counters);  // only what is not 0
+std::string describe(const JobMarks& marks);
 std::string describe(const Fact& fact);
 std::string describe(const Notice& notice);
 

@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::size_t kHistory = 25;
 
+const std::uint64_t kTagMemory =
+    Engine::tags_memory({.unique_key = "k"}) - UniqueKeys::cost_of("k");
+
 Bytes body_of_size(std::uint64_t size) {
   return Bytes::copy_of(std::string(size, static_cast<char>('a' + size)));
 }
@@ -31,16 +34,17 @@ Twins::Twins(std::uint64_t seed)
       limits_(some_limits()),
       engine_(std::make_unique<Engine>(limits_)),
       model_(limits_, {.job = Engine::job_memory(0),
-                       .tags = Engine::tags_memory({.unique_key = "k", .cooldown = {}}) -
-                               UniqueKeys::cost_of("k"),
+                       .tags = kTagMemory,
                        .key = UniqueKeys::cost_of(""),
-                       .tube = UniqueKeys::cost_of_tube("")}) {}
+                       .tube = UniqueKeys::cost_of_tube(""),
+                       .life = Engine::tags_memory({.max_attempts = 1}) - kTagMemory}) {}
 
 Limits Twins::some_limits() {
   constexpr std::array<std::uint32_t, 6> kWork = {1, 2, 3, 5, 1000, 1000};
   return {.job_bytes = 100,
           .job_memory_bytes = (4 + below(24)) * Engine::job_memory(100),
           .tubes = static_cast<std::uint32_t>(2 + below(5)),
+          .policies = static_cast<std::uint32_t>(below(8)),
           .watches = static_cast<std::uint32_t>((crowded_ ? 20 : 4) + below(12)),
           .work_per_turn = kWork[below(kWork.size())],
           .short_watch_list = seed_ % 2 == 0 ? 1U : 256U,
@@ -154,6 +158,47 @@ void Twins::pause() {
                model_.pause(tube, duration, now_, model_output_));
 }
 
+std::string Twins::some_value(PolicyKey key) {
+  const std::string number = std::to_string(below(4));
+  switch (key) {
+    case PolicyKey::dead:
+    case PolicyKey::expired:
+      return one_in(3) ? "bury" : one_in(3) ? "delete" : some_tube();
+    case PolicyKey::backoff:
+      return one_in(2) ? number : number + ":" + std::to_string(3 + below(9)) + ":3";
+    case PolicyKey::rate:
+      return one_in(3) ? "0" : std::to_string(1 + below(3)) + "/" + std::to_string(1 + below(3));
+    case PolicyKey::keep:
+      return one_in(2) ? "1" : "0";
+    case PolicyKey::ttl:
+      return std::to_string(below(3 * time_grain_));
+    default:
+      return number;
+  }
+}
+
+void Twins::set_policy() {
+  const std::string tube = some_tube();
+  const auto key = static_cast<PolicyKey>(below(kPolicyKeys));
+  const std::string value = one_in(2) ? std::string(kNoPolicyValue) : some_value(key);
+  trace("policy of " + tube + ": " +
+        std::string(policy_keys()[static_cast<std::size_t>(key)].name) + " " + value);
+  expect_equal("set_policy", engine_->set_policy(now_, tube, key, value, engine_output_),
+               model_.set_policy(now_, tube, key, value, model_output_));
+}
+
+void Twins::set_patterns() {
+  std::vector<TubePattern> patterns(below(3));
+  for (TubePattern& pattern : patterns) {
+    pattern.tubes = one_in(2) ? "*" : "[a-c]";
+    const std::uint64_t key = below(kPolicyKeys);
+    pattern.values[key] = some_value(static_cast<PolicyKey>(key));
+  }
+  trace("patterns: " + std::to_string(patterns.size()));
+  engine_->set_patterns(now_, patterns, engine_output_);
+  model_.set_patterns(now_, patterns, model_output_);
+}
+
 void Twins::claim() {
   const auto size = static_cast<std::uint32_t>(below(4));
   trace("claim " + std::to_string(size));
@@ -210,16 +255,21 @@ void Twins::put() {
 void Twins::put_with_tags() {
   const std::string tube = some_tube();
   Model::Job job;
-  job.key = one_in(2) ? "k" : "key";
-  job.cooldown = one_in(2) ? Seconds{} : some_seconds(2 * time_grain_);
+  if (!one_in(3)) job.key = one_in(2) ? "k" : "key";
+  if (!job.key.empty() && one_in(2)) job.cooldown = some_seconds(2 * time_grain_);
+  if (one_in(3)) {
+    job.max_attempts = static_cast<std::uint32_t>(below(4));
+    if (one_in(2)) job.dead = some_value(PolicyKey::dead);
+  }
+  if (job.key.empty() || one_in(4)) job.time_to_live = some_seconds(3 * time_grain_);
   job.body = body_of_size(static_cast<std::uint32_t>(below(4)));
   job.priority = some_priority();
   job.delay = one_in(2) ? Seconds{} : some_seconds(time_grain_);
   job.ttr = some_seconds(time_grain_);
-  const JobTags tags{.unique_key = job.key, .cooldown = job.cooldown};
+  const JobTags tags = job.tags();
   const std::uint32_t memory = job.body.size() + Engine::tags_memory(tags);
   trace("put in tube " + tube + " " + std::to_string(job.priority) + " " +
-        std::to_string(job.delay.count) + text_of(tags));
+        std::to_string(job.delay.count) + " " + text_of(tags));
   const bool claimed = engine_->claim_memory(memory);
   expect_equal("claim_memory", claimed, model_.claim_memory(memory));
   if (!claimed) return;
@@ -256,7 +306,7 @@ void Twins::reserve_ready() {
   const SessionId id = some_session();
   if (model_.waits(id)) return;
   trace(std::to_string(id) + " reserve ready");
-  const auto next = engine_->peek_next(id);
+  const auto next = engine_->peek_next(id, now_);
   const auto engine = engine_->reserve_ready(id, now_);
   expect_equal("the ready job reserved", engine ? engine->id : 0, model_.reserve_ready(id, now_));
   expect_equal("the next job", next ? next->id : 0, engine ? engine->id : 0);
@@ -303,8 +353,8 @@ void Twins::bury() {
   const JobId job = some_job();
   const Priority priority = some_priority();
   trace(std::to_string(id) + " bury " + std::to_string(job) + " " + std::to_string(priority));
-  expect_equal("bury", engine_->bury(id, job, priority, engine_output_),
-               model_.bury(id, job, priority, model_output_));
+  expect_equal("bury", engine_->bury(id, now_, job, priority, engine_output_),
+               model_.bury(id, now_, job, priority, model_output_));
 }
 
 void Twins::touch() {
@@ -375,7 +425,7 @@ void Twins::continue_slices() {
     case Work::flush:
       trace("flush slice");
       expect_equal("flushed", engine_->flush_slice(now_, slices.engine, engine_output_),
-                   model_.flush_slice(slices.model, model_output_));
+                   model_.flush_slice(slices.model, now_, model_output_));
       break;
     case Work::move: {
       trace("move slice to " + slices.to);
@@ -482,7 +532,9 @@ void Twins::restart() {
   what_is_there.set_time(now_);
   engine_->visit_durable(now_, what_is_there);
   engine_ = std::make_unique<Engine>(limits_);
+  engine_->set_patterns(now_, model_.patterns(), what_is_there);
   for (const RecordedFact& kept : what_is_there.log()) engine_->replay(now_, kept.fact());
+  engine_->end_replay();
   model_.restart(now_);
   sessions_.clear();
   slices_.clear();
@@ -516,6 +568,7 @@ void Twins::some_operation() {
       Operation{200, &Twins::put_with_tags}, Operation{80, &Twins::move_job},
       Operation{40, &Twins::begin_move},     Operation{30, &Twins::reprioritize},
       Operation{30, &Twins::remove_held},    Operation{20, &Twins::set_mode},
+      Operation{40, &Twins::set_policy},     Operation{5, &Twins::set_patterns},
   };
   constexpr std::uint64_t kAll = [] {
     std::uint64_t sum = 0;
@@ -557,6 +610,8 @@ void Twins::compare_whole() const {
   expect(engine.jobs == model.jobs, "the number of jobs in each state");
   expect_equal("timeouts", engine.timeouts, model.timeouts);
   expect_equal("deduplicated jobs", engine.deduplicated_jobs, model.deduplicated_jobs);
+  expect_equal("dead jobs", engine.dead_jobs, model.dead_jobs);
+  expect_equal("expired jobs", engine.expired_jobs, model.expired_jobs);
   expect_equal("total jobs", engine.total_jobs, model.total_jobs);
   expect_equal("tubes", engine.tubes, model.tubes);
   expect_equal("sessions", engine.sessions, model.sessions);
@@ -645,6 +700,7 @@ void Twins::compare_tubes() const {
     expect_equal("waiting in a tube", engine->waiting_count, model.waiting_count);
     expect_equal("deletes", engine->delete_count, model.delete_count);
     expect_equal("pauses", engine->pause_count, model.pause_count);
+    expect_equal("whether it is full", engine_->is_full(name), model_.is_full(name));
     expect_equal("pause", engine->pause.count, model.pause.count);
     expect(engine->pause_left == model.pause_left, "the pause left of tube " + name);
   }
@@ -665,6 +721,7 @@ void Twins::compare_jobs() const {
     expect(engine->time_left == model.time_left, what + ", the time left");
     expect(engine->counters == model.counters, what + ", its counters");
     expect(engine->tags == model.tags, what + ", its tags");
+    expect(engine->marks == model.marks, what + ", its marks");
     expect_equal(what + ", its bytes", engine->body_bytes, model.body_bytes);
     const std::optional<JobBody> body = engine_->peek(job.id);
     expect(body && body->body.view() == job.body.view(), what + ", its body");
@@ -691,11 +748,9 @@ void Twins::compare_lists() {
 
 void Twins::settle(Engine& engine) const {
   Recording ignored;
-  for (;;) {
-    engine.advance(now_, ignored);
-    engine.remove_pending(now_, ignored);
-    if (!engine.next_deadlines().due(now_) && !engine.has_removals(now_)) return;
-  }
+  engine.set_patterns(now_, model_.patterns(), ignored);
+  engine.end_replay();
+  while (engine.has_removals(now_)) engine.remove_pending(now_, ignored);
 }
 
 Lines Twins::durable(const Engine& engine) const {

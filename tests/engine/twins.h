@@ -50,6 +50,7 @@ class Twins {
   std::string some_tube();
   JobId some_job();
   Priority some_priority();
+  std::string some_value(PolicyKey key);
   Seconds some_seconds(std::uint32_t bound) { return {static_cast<std::uint32_t>(below(bound))}; }
 
   void trace(const std::string& operation) { history_.push_back(operation); }
@@ -59,6 +60,8 @@ class Twins {
   void expect_equal(std::string_view what, const T& engine, const T& model) const;
 
   void some_operation();
+  void set_policy();
+  void set_patterns();
   void open();
   void close();
   void use();

@@ -68,7 +68,7 @@ class World {
   // A buried job.
   JobId put_and_bury(SessionId id, const Put& what = {}) {
     const JobId job = put_and_hold(id, what);
-    engine.bury(id, job, what.priority, output);
+    engine.bury(id, now, job, what.priority, output);
     return job;
   }
 
@@ -94,7 +94,7 @@ class World {
   }
 
   bool bury(SessionId id, JobId job, Priority priority = 0) {
-    return engine.bury(id, job, priority, output);
+    return engine.bury(id, now, job, priority, output);
   }
 
   bool remove(SessionId id, JobId job) {

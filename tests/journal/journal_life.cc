@@ -20,6 +20,8 @@ Fact shifted(Fact fact, Duration by) {
     if (added->place.state == JobState::delayed) added->place.until += by;
   } else if (auto* placed = std::get_if<Placed>(&fact)) {
     if (placed->place.state == JobState::delayed) placed->place.until += by;
+  } else if (auto* marked = std::get_if<PlacedWithMarks>(&fact)) {
+    if (marked->place.state == JobState::delayed) marked->place.until += by;
   } else if (auto* paused = std::get_if<Paused>(&fact)) {
     paused->until += by;
   } else if (auto* key = std::get_if<Remembered>(&fact)) {

@@ -4,6 +4,7 @@
 
 #include "engine/replay.h"
 #include "journal/restorer.h"
+#include "tests/engine/recording.h"
 
 namespace tubed::journal {
 
@@ -22,8 +23,10 @@ class StateText final : public FactSink {
                           counts.timeouts, counts.releases, counts.buries, counts.kicks,
                           added->body.view());
       if (const auto* tagged = std::get_if<AddedWithTags>(&fact)) {
-        text += fmt::format("tags{}\n", text_of(tagged->tags));
+        text += fmt::format("tags {}{}\n", text_of(tagged->tags), engine::describe(tagged->marks));
       }
+    } else if (const auto* policy = std::get_if<PolicySet>(&fact)) {
+      text += fmt::format("policy {} {} {}\n", policy->tube, policy->key, policy->value);
     } else if (const auto* removed = std::get_if<Removed>(&fact)) {
       text += fmt::format("used {}\n", removed->id);
     } else if (const auto* paused = std::get_if<Paused>(&fact)) {

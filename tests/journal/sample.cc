@@ -32,6 +32,15 @@ bool same_facts(const Placed& a, const Placed& b) {
   return a.id == b.id && a.place == b.place && a.counters == b.counters;
 }
 
+bool same_facts(const PlacedWithMarks& a, const PlacedWithMarks& b) {
+  return same_facts(static_cast<const Placed&>(a), static_cast<const Placed&>(b)) &&
+         a.marks == b.marks;
+}
+
+bool same_facts(const PolicySet& a, const PolicySet& b) {
+  return a.tube == b.tube && a.key == b.key && a.value == b.value;
+}
+
 bool same_facts(const Removed& a, const Removed& b) {
   return a.id == b.id;
 }
@@ -45,7 +54,8 @@ bool same_facts(const Flushed& a, const Flushed& b) {
 }
 
 bool same_facts(const AddedWithTags& a, const AddedWithTags& b) {
-  return same_facts(static_cast<const Added&>(a), static_cast<const Added&>(b)) && a.tags == b.tags;
+  return same_facts(static_cast<const Added&>(a), static_cast<const Added&>(b)) &&
+         a.tags == b.tags && a.marks == b.marks;
 }
 
 bool same_facts(const Moved& a, const Moved& b) {
@@ -195,6 +205,28 @@ std::vector<Fact> every_fact_of_version_2() {
   facts.push_back(Remembered{.id = 7, .tube = "b", .key = "user/42", .until = at_second(1000)});
   facts.push_back(Moved{.id = 5, .tube = longest_tube(), .keeps_key = true});
   facts.push_back(Moved{.id = 2, .tube = "b"});
+  JobMarks marks{.reserves = 1, .timeouts = 2, .releases = 3};
+  Added dead = added(8, "dead", "body");
+  facts.push_back(AddedWithTags{dead, {.max_attempts = 5, .dead = "dead"}, marks});
+  facts.push_back(AddedWithTags{added(9, "b", ""), {.time_to_live = Seconds{60}}});
+  marks.dead_from = longest_tube();
+  marks.reason = DeathReason::expired;
+  dead.id = 10;
+  facts.push_back(AddedWithTags{
+      dead,
+      {.unique_key = "k", .max_attempts = 0xffffffff, .time_to_live = Seconds{0xffffffff}},
+      marks});
+  Placed placed;
+  placed.id = 9;
+  placed.place.state = JobState::buried;
+  placed.place.priority = 7;
+  placed.place.bury_order = 4;
+  placed.counters.reserves = 5;
+  facts.push_back(PlacedWithMarks{placed, marks});
+  facts.push_back(PlacedWithMarks{placed, {.releases = 0xffffffff}});
+  facts.push_back(PolicySet{.tube = "b", .key = "backoff", .value = "5:60"});
+  facts.push_back(PolicySet{.tube = longest_tube(), .key = "dead", .value = longest_tube()});
+  facts.push_back(PolicySet{.tube = "b", .key = "ttl", .value = kNoPolicyValue});
   return facts;
 }
 
@@ -210,7 +242,27 @@ Fact random_fact(std::mt19937_64& random) {
     added.counters = any_counters(random);
     return added;
   };
-  switch (random() % 8) {
+  const auto any_marks = [&random] {
+    JobMarks marks;
+    marks.reserves = any<std::uint32_t>(random);
+    marks.timeouts = any<std::uint32_t>(random);
+    marks.releases = any<std::uint32_t>(random) | 1;
+    marks.reason = static_cast<DeathReason>(random() % 5);
+    if (marks.reason != DeathReason::none && random() % 2 == 0) marks.dead_from = any_tube(random);
+    return marks;
+  };
+  switch (random() % 10) {
+    case 9:
+      return PolicySet{
+          .tube = any_tube(random), .key = any_tube(random), .value = any_tube(random)};
+    case 8: {
+      PlacedWithMarks placed;
+      placed.id = any<JobId>(random);
+      placed.place = any_place(random);
+      placed.counters = any_counters(random);
+      placed.marks = any_marks();
+      return placed;
+    }
     case 7:
       return Moved{
           .id = any<JobId>(random), .tube = any_tube(random), .keeps_key = random() % 2 == 0};
@@ -219,10 +271,19 @@ Fact random_fact(std::mt19937_64& random) {
                         .tube = any_tube(random),
                         .key = any_tube(random),
                         .until = any_time(random)};
-    case 5:
-      return AddedWithTags{
-          any_added(),
-          {.unique_key = any_tube(random), .cooldown = Seconds{any<std::uint32_t>(random)}}};
+    case 5: {
+      AddedWithTags added{any_added(), {}, any_marks()};
+      if (random() % 2 == 0) {
+        added.tags.unique_key = any_tube(random);
+        added.tags.cooldown = Seconds{any<std::uint32_t>(random)};
+      }
+      if (random() % 2 == 0) {
+        added.tags.max_attempts = any<std::uint32_t>(random);
+        if (random() % 2 == 0) added.tags.dead = any_tube(random);
+      }
+      if (random() % 2 == 0) added.tags.time_to_live = Seconds{any<std::uint32_t>(random)};
+      return added;
+    }
     case 4:
       return Flushed{.tube = any_tube(random)};
     case 0:

@@ -108,7 +108,7 @@ void ScriptedLoad::step(Time now, const MayPut& may_put) {
       Command{1, &ScriptedLoad::flush},        Command{1, &ScriptedLoad::flush_state},
       Command{1, &ScriptedLoad::truncate},     Command{8, &ScriptedLoad::put_with_tags},
       Command{5, &ScriptedLoad::move},         Command{1, &ScriptedLoad::move_many},
-      Command{2, &ScriptedLoad::reprioritize},
+      Command{2, &ScriptedLoad::reprioritize}, Command{2, &ScriptedLoad::set_policy},
   };
   now_ = now;
   may_put_ = may_put;
@@ -146,7 +146,15 @@ void ScriptedLoad::put_with_tags(Client& client) {
   if (jobs_.size() >= habits_.jobs) return remove(client);
   const std::string tube = some_tube();
   const std::string key = "key-" + std::to_string(below(4));
-  const JobTags tags{.unique_key = key, .cooldown = one_in(2) ? some_seconds(6) : Seconds{}};
+  JobTags tags;
+  if (!one_in(3)) {
+    tags.unique_key = key;
+    if (one_in(2)) tags.cooldown = some_seconds(6);
+  }
+  if (tags.unique_key.empty() || one_in(3)) {
+    tags.max_attempts = static_cast<std::uint32_t>(below(4));
+    if (one_in(2)) tags.dead = "tube-1";
+  }
   const std::string body = some_body();
   const Bytes bytes = Bytes::copy_of(body);
   const std::uint32_t memory = bytes.size() + engine::Engine::tags_memory(tags);
@@ -161,6 +169,20 @@ void ScriptedLoad::put_with_tags(Client& client) {
   if (!result->added) return;
   jobs_.push_back(result->id);
   replies_.push_back({.id = result->id, .body = body});
+}
+
+// No job is deleted by a policy: acknowledged jobs stay.
+void ScriptedLoad::set_policy(Client& /*client*/) {
+  static constexpr std::array<std::pair<PolicyKey, std::string_view>, 6> kValues = {{
+      {PolicyKey::max_attempts, "2"},
+      {PolicyKey::max_releases, "1"},
+      {PolicyKey::dead, "tube-0"},
+      {PolicyKey::dead, "bury"},
+      {PolicyKey::backoff, "2:9"},
+      {PolicyKey::max_reserved, "2"},
+  }};
+  const auto& [key, value] = kValues[below(kValues.size())];
+  engine_->set_policy(now_, some_tube(), key, one_in(3) ? kNoPolicyValue : value, *this);
 }
 
 void ScriptedLoad::move(Client& client) {
@@ -208,7 +230,7 @@ void ScriptedLoad::release(Client& client) {
 }
 
 void ScriptedLoad::bury(Client& client) {
-  engine_->bury(client.session, some_held_job(client), some_priority(), *this);
+  engine_->bury(client.session, now_, some_held_job(client), some_priority(), *this);
 }
 
 void ScriptedLoad::touch(Client& client) {

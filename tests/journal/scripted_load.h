@@ -69,6 +69,7 @@ class ScriptedLoad final : public engine::Output {
   void move(Client& client);
   void move_many(Client& client);
   void reprioritize(Client& client);
+  void set_policy(Client& client);
   void reserve(Client& client);
   void reserve_job(Client& client);
   void remove(Client& client);

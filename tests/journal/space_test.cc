@@ -193,7 +193,7 @@ TEST_CASE("release and kick of jobs that stay for ever take no space") {
       if (i % 2 == 0) {
         queue->engine().release(queue->session(), queue->now(), id, 1, Seconds{}, *queue);
       } else {
-        queue->engine().bury(queue->session(), id, 1, *queue);
+        queue->engine().bury(queue->session(), queue->now(), id, 1, *queue);
         queue->engine().kick_job(queue->now(), id, {}, *queue);
       }
       if (i % 10 == 0) {

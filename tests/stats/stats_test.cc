@@ -82,6 +82,7 @@ TEST_CASE("every command counts in its own line and in no other") {
       {"move-jobs", "move-jobs default ready default\r\n"},
       {"reprioritize", "reprioritize 99 1\r\n"},
       {"delete-force", "delete-force 99\r\n"},
+      {"tube-policy", "tube-policy default\r\n"},
   };
   CHECK(lines.size() == commands::kCommandCount);
   for (const auto& entry : lines) {
@@ -209,7 +210,8 @@ TEST_CASE("the tube's and the job's lines agree with the state") {
 TEST_CASE("every line of the reference is a line of the reply, in the same order") {
   Talk talk;
   auto client = talk.connect();
-  Talk::exchange(*client, "put 0 0 60 1 idp:k\r\na\r\n");
+  Talk::exchange(*client,
+                 "put 0 0 60 1 idp:k max:1:bury ttl:60\r\na\r\nreserve-job 1\r\nrelease 1 0 0\r\n");
   const auto keys_of = [&](const std::string& command) {
     std::vector<std::string> keys;
     std::istringstream lines(Talk::exchange(*client, command + "\r\n"));

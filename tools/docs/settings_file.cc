@@ -85,6 +85,19 @@ std::string listen_comment() {
   return result;
 }
 
+// All keys of a policy, with an example.
+std::string policy_comment() {
+  auto result = comment(
+      "What the queue does with the jobs of the tubes whose names match a pattern. Each is one "
+      "[[policy]] table; the first that matches a name counts.");
+  for (const auto& row : policy_keys()) {
+    result += comment(fmt::format("{}: {}", row.name, row.meaning));
+  }
+  return result + comment("For example:") +
+         "# [[policy]]\n# tubes = \"mail.*\"\n"
+         "# max-attempts = 5\n# dead = \"mail.dead\"\n";
+}
+
 // Every key with its comment. A key that has its default value is commented out.
 std::string commented_config(const Settings& settings, Audience audience,
                              std::string_view introduction) {
@@ -105,6 +118,7 @@ std::string commented_config(const Settings& settings, Audience audience,
                           value == row.default_value() ? "#" : "", row.name(),
                           config::to_toml(row.type, value));
   }
+  result += fmt::format("\n{}", policy_comment());
   result += fmt::format("\n{}", listen_comment());
   const bool is_default = settings.listeners == defaults.listeners;
   for (const auto& listen : settings.listeners) {

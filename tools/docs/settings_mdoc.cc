@@ -92,6 +92,22 @@ std::string listen_list() {
   return result + ".El\n";
 }
 
+// The keys of [[policy]].
+std::string policy_list() {
+  std::string result =
+      ".Ss [[policy]]\nOne table for the tubes whose names match a pattern of the shell.\nThe "
+      "first "
+      "table that matches a name is its policy; a value that a client sets by tube-policy takes "
+      "precedence.\n.Bl -tag -width Ds\n.It Ic tubes No = Ar PATTERN\nRequired.\nExample: "
+      "\"mail.*\".\n";
+  for (const auto& row : policy_keys()) {
+    result += fmt::format(".It Ic {} No = Ar VALUE\n", row.name);
+    result += mdoc_text(row.meaning);
+    result += mdoc_text(fmt::format("Values: {}. Default: {}.", row.form, row.default_value));
+  }
+  return result + ".El\n";
+}
+
 }  // namespace
 
 std::string options_mdoc() {
@@ -119,7 +135,8 @@ std::string settings_man_page() {
       ".Sh DESCRIPTION\n";
   result += mdoc_text(
       "The file that tubed --config names, in TOML. The service reads /etc/tubed/tubed.toml. Every "
-      "key is optional. Every key outside of [[listen]] is also a flag. A flag overrides the file, "
+      "key is optional. Every key outside of [[listen]] and [[policy]] is also a flag. A flag "
+      "overrides the file, "
       "and the file overrides the default.");
   result += ".Pp\n";
   result += mdoc_text(
@@ -132,7 +149,7 @@ std::string settings_man_page() {
       "A changed setting that needs a restart is logged and not applied. Flags and the environment "
       "are read only when the server starts. A mistake at the start is reported in one line with "
       "file, line, key and reason, and the exit code is 78.");
-  result += ".Sh SETTINGS\n" + settings_list() + listen_list();
+  result += ".Sh SETTINGS\n" + settings_list() + listen_list() + policy_list();
   result +=
       ".Sh FILES\n.Bl -tag -width Ds\n.It Pa /etc/tubed/tubed.toml\nThe settings of the service; "
       "it contains every key with its default.\n.El\n"

@@ -69,6 +69,22 @@ std::string listen_section() {
   return result;
 }
 
+std::string policy_section() {
+  std::string result =
+      "\n## [[policy]]\n\nOne table for the tubes whose names match the pattern `tubes`, which is "
+      "one of the shell: `mail.*`. The first table that matches a name is its policy; a value that "
+      "a client sets by `tube-policy` takes precedence ([policies](../policies.md)). A change "
+      "takes "
+      "effect when the file is reloaded.\n\n"
+      "| key | default | values | meaning |\n|---|---|---|---|\n"
+      "| `tubes` | required | pattern | The tubes that have the policy. |\n";
+  for (const auto& row : policy_keys()) {
+    result += fmt::format("| `{}` | `{}` | {} | {} |\n", row.name, row.default_value,
+                          cell(row.form), cell(row.meaning));
+  }
+  return result;
+}
+
 std::string options_section(std::string_view title, bool of_beanstalkd) {
   auto result = fmt::format("\n## {}\n\n| flag | meaning |\n|---|---|\n", title);
   for (const auto& row : config::options_table()) {
@@ -106,7 +122,7 @@ std::string settings_markdown() {
     section = row.section();
     result += settings_section(section);
   }
-  return result + listen_section() + options_section("Other flags", false) +
+  return result + listen_section() + policy_section() + options_section("Other flags", false) +
          options_section("Flags of beanstalkd", true);
 }
 

@@ -36,7 +36,7 @@ std::optional<JobRecord> record_of(const client::StatsBlock& stats) {
   job.kicks = stats.count("kicks");
   if (const auto key = stats.text("idempotency-key")) {
     const JobTags tags{.unique_key = *key, .cooldown = {narrow(stats.count("idempotency-ttl"))}};
-    job.tags = text_of(tags).substr(1);
+    job.tags = text_of(tags);
   }
   return job;
 }

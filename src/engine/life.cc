@@ -1,0 +1,354 @@
+// Engine: the policies of tubes, and the lives of jobs that they or tags limit.
+//
+// A job is governed if its tube has a policy (TubeRules) or it has a LifeRecord of its own. When a
+// governed job comes back, by a release, a timeout or a closed session, come_back() decides, in
+// this order: it has expired; it has been tried as often as it may, and is dead; it is delayed by
+// the backoff; it is ready. retire() then does what the policy says about a dead or expired job,
+// and emits the same facts as a command that does that: a log needs no policy to replay them.
+//
+// The time when a job expires is worked out when it comes into a tube and when it comes to rest
+// (set_expiry). A job that is reserved or buried then stays as it is. So a heap of all jobs that
+// expire is enough: advance() takes the due jobs from it, a slice in each tick. While that is late,
+// best_ready() withholds a tube whose next job has expired.
+#include <algorithm>
+#include <utility>
+
+#include "engine/engine.h"
+
+namespace tubed::engine {
+
+namespace {
+
+std::uint32_t attempts_of(const Job& job) {
+  const std::uint32_t before = job.life() == nullptr ? 0 : job.life()->marks.reserves;
+  return job.counters().reserves - before;
+}
+
+Seconds rounded(Duration delay) {
+  const auto seconds = std::chrono::round<std::chrono::seconds>(delay).count();
+  return {static_cast<std::uint32_t>(std::clamp<std::int64_t>(seconds, 1, UINT32_MAX))};
+}
+
+}  // namespace
+
+// --- Policies
+
+bool Engine::set_policy(Time now, std::string_view name, PolicyKey key, std::string_view value,
+                        Output& out) {
+  const bool is_set = policies_.is_set(name, key);
+  if (value == kNoPolicyValue && !is_set) return true;
+  if (!is_set && policies_.count() >= limits_.policies) return false;
+  const std::string_view key_name = policy_keys()[static_cast<std::size_t>(key)].name;
+  out.fact(PolicySet{.tube = name, .key = key_name, .value = value});
+  policies_.set(name, key, value == kNoPolicyValue ? std::string_view() : value);
+  if (Tube* tube = tubes_.find(name); tube != nullptr) {
+    apply_policy(tube);
+    serve_waiting(now, out);
+    remove_if_unwanted(now, tube);
+  }
+  return true;
+}
+
+void Engine::set_patterns(Time now, std::vector<TubePattern> patterns, Output& out) {
+  policies_.set_patterns(std::move(patterns));
+  std::vector<Tube*> tubes;
+  for (const auto& tube : tubes_.all()) tubes.push_back(tube.get());
+  for (Tube* tube : tubes) {
+    apply_policy(tube);
+    remove_if_unwanted(now, tube);
+  }
+  serve_waiting(now, out);
+}
+
+// The policy of the tube, or its name, is new.
+void Engine::apply_policy(Tube* tube) {
+  const std::unique_ptr<Policy> policy = policies_.of(tube->name);
+  if (tube->rules != nullptr) deadlines_.set_rate_used(tube->rules.get(), false);
+  tube->set_withheld(Withheld::rate, false);
+  tube->set_withheld(Withheld::max_reserved, false);
+  tube->rules.reset();
+  if (policy != nullptr) {
+    tube->rules = std::make_unique<TubeRules>(tube);
+    tube->rules->policy = *policy;
+    limit_reserved(*tube);
+  }
+  tubes_.update_giving(tube);
+  serve_queue_.push(tube);
+}
+
+// Called after the number of reserved jobs has changed. Precondition: the tube has a policy.
+void Engine::limit_reserved(Tube& tube) {
+  const std::uint32_t most = tube.rules->policy.max_reserved;
+  tube.set_withheld(Withheld::max_reserved, most > 0 && tube.reserved.size() >= most);
+}
+
+void Engine::count_reservation(Time now, Tube* tube) {
+  limit_reserved(*tube);
+  TubeRules& rules = *tube->rules;
+  const auto [count, seconds] = rules.policy.rate;
+  if (count > 0) {
+    const Duration share = Duration(seconds) / count;
+    rules.rate_used_until = std::max(rules.rate_used_until, now) + share;
+    rules.rate_until = rules.rate_used_until - share * (count - 1);
+    const bool used_up = rules.rate_until > now;
+    if (used_up) ++tube->metrics->rate_limited_count;
+    tube->set_withheld(Withheld::rate, used_up);
+    deadlines_.set_rate_used(&rules, used_up);
+  }
+  tubes_.update_giving(tube);
+}
+
+void Engine::uncount_reservation(Tube* tube) {
+  limit_reserved(*tube);
+  tubes_.update_giving(tube);
+  serve_queue_.push(tube);
+}
+
+void Engine::end_rates(Time now) {
+  std::uint32_t budget = limits_.work_per_turn;
+  for (; budget > 0; --budget) {
+    TubeRules* rules = deadlines_.due_rate(now);
+    if (rules == nullptr) return;
+    deadlines_.set_rate_used(rules, false);
+    rules->tube->set_withheld(Withheld::rate, false);
+    tubes_.update_giving(rules->tube);
+    serve_queue_.push(rules->tube);
+  }
+}
+
+// --- Coming back
+
+void Engine::come_back(Time now, Job* job, Seconds delay, Output& out) {
+  set_expiry(*job);
+  if (has_expired(*job, now)) return expire(now, job, out);
+  const TubeRules* rules = job->tube->rules.get();
+  if (const DeathReason reason = why_dead(*job); reason != DeathReason::none) {
+    ++counts_.dead_jobs;
+    ++job->tube->metrics->dead_count;
+    const LifeRecord* life = job->life();
+    std::string_view to = rules == nullptr ? kToBuried : std::string_view(rules->policy.dead);
+    if (life != nullptr && !life->dead.empty()) to = life->dead;
+    return retire(now, job, std::string(to), reason, out);
+  }
+  detach(job);
+  if (delay.count > 0) {
+    attach_delayed(job, now + delay);
+  } else if (rules != nullptr && rules->policy.backoff.base.count > 0) {
+    const Duration backoff = backoff_delay(rules->policy.backoff, job->id, attempts_of(*job));
+    job->set_delay(rounded(backoff));
+    attach_delayed(job, now + backoff);
+  } else {
+    attach_ready(job);
+    serve_queue_.push(job->tube);
+  }
+  emit_placed(*job, out);
+}
+
+DeathReason Engine::why_dead(const Job& job) {
+  const JobCounters counters = job.counters();
+  const LifeRecord* life = job.life();
+  const JobMarks marks = life == nullptr ? JobMarks() : life->marks;
+  const Policy* policy = job.tube->rules == nullptr ? nullptr : &job.tube->rules->policy;
+  std::uint32_t max_attempts = policy == nullptr ? 0 : policy->max_attempts;
+  if (life != nullptr && life->max_attempts) max_attempts = *life->max_attempts;
+  const auto reached = [](std::uint32_t most, std::uint32_t count) {
+    return most > 0 && count >= most;
+  };
+  if (reached(max_attempts, attempts_of(job))) return DeathReason::attempts;
+  if (policy == nullptr) return DeathReason::none;
+  if (reached(policy->max_timeouts, counters.timeouts - marks.timeouts)) {
+    return DeathReason::timeouts;
+  }
+  if (reached(policy->max_releases, counters.releases - marks.releases)) {
+    return DeathReason::releases;
+  }
+  return DeathReason::none;
+}
+
+// A dead or expired job goes to that place. A job that went to another tube before, and was not
+// kicked or moved since, is buried: two policies cannot send it round in a circle.
+void Engine::retire(Time now, Job* job, const std::string& to, DeathReason reason, Output& out) {
+  Tube* from = job->tube;
+  if (to == kToNowhere) {
+    // The key of a job that has expired is free at once: the job did not run.
+    if (reason == DeathReason::expired) {
+      erase_job(job, out);
+    } else {
+      erase_for_good(now, job, out);
+    }
+    return remove_if_unwanted(now, from);
+  }
+  const bool was_dead = job->life() != nullptr && !job->life()->marks.dead_from.empty();
+  const bool is_marked = mark_dead(*job, reason);
+  detach(job);
+  if (to == kToBuried || to == from->name || was_dead || !is_marked) {
+    ++job->history().counters.buries;
+    attach_buried(job, next_bury_order_);
+    return emit_placed(*job, out);
+  }
+  Tube* tube = tubes_.find(to);
+  if (tube == nullptr) tube = add_tube(now, to);  // beyond the limit if need be
+  begin_attempts(*job);
+  const bool keeps_key = enter_tube(now, *job, tube, out);
+  attach_ready(job);
+  serve_queue_.push(tube);
+  set_expiry(*job);
+  emit_placed(*job, out);
+  out.fact(Moved{.id = job->id, .tube = tube->name, .keeps_key = keeps_key});
+  remove_if_unwanted(now, from);
+}
+
+// --- Expiry
+
+bool Engine::has_expired(const Job& job, Time now) {
+  const LifeRecord* life = job.life();
+  return life != nullptr && life->expires <= now;
+}
+
+// Works out when the job expires.
+void Engine::set_expiry(Job& job) {
+  const LifeRecord* life = job.life();
+  const TubeRules* rules = job.tube->rules.get();
+  Seconds ttl = rules == nullptr ? Seconds() : rules->policy.ttl;
+  if (life != nullptr && life->time_to_live) ttl = *life->time_to_live;
+  const bool expired_before = life != nullptr && life->marks.reason == DeathReason::expired;
+  if (ttl.count > 0 && !expired_before) {
+    LifeRecord& limited = make_life(job);
+    limited.expires = job.created + ttl;
+    expiries_.set(true, {limited.expires, job.id}, &limited);
+  } else if (life != nullptr) {
+    job.life()->expires = kNever;
+    expiries_.set(false, {}, job.life());
+    drop_empty_tags(job);
+  }
+}
+
+void Engine::expire(Time now, Job* job, Output& out) {
+  ++counts_.expired_jobs;
+  ++job->tube->metrics->expired_count;
+  const TubeRules* rules = job->tube->rules.get();
+  const std::string to = rules == nullptr ? std::string(kToNowhere) : rules->policy.expired;
+  retire(now, job, to, DeathReason::expired, out);
+}
+
+void Engine::end_lives(Time now, Output& out) {
+  std::uint32_t budget = limits_.work_per_turn;
+  for (; budget > 0 && expiry_is_due(now); --budget) {
+    LifeRecord* life = expiries_.top();
+    expiries_.erase(life);
+    Job* job = life->job;
+    const bool rests = job->state == JobState::ready || job->state == JobState::delayed;
+    if (rests && !job->flushed()) expire(now, job, out);
+  }
+  if (expiry_is_due(now)) return;
+  for (const TubeRef& late : std::exchange(late_tubes_, {})) {
+    Tube* tube = tubes_.find(late);
+    if (tube == nullptr) continue;
+    tube->set_withheld(Withheld::expiry_late, false);
+    tubes_.update_giving(tube);
+    serve_queue_.push(tube);
+  }
+}
+
+// Until the expiry is no longer late.
+void Engine::withhold_for_expiry(Tube* tube) {
+  tube->set_withheld(Withheld::expiry_late, true);
+  tubes_.update_giving(tube);
+  late_tubes_.push_back({.index = tube->index, .number = tube->number});
+}
+
+// --- Records of lives
+
+LifeRecord& Engine::make_life(Job& job) {
+  auto& life = make_tags(job).life;
+  if (life == nullptr) {
+    life = std::make_unique<LifeRecord>(&job);
+    memory_.restore_part(kLifeRecordBytes);
+  }
+  return *life;
+}
+
+// Removes the records that say nothing.
+void Engine::drop_empty_tags(Job& job) {
+  TagRecord* tags = job.tags();
+  if (tags->life != nullptr && tags->life->empty()) {
+    tags->life.reset();
+    memory_.give_back_part(kLifeRecordBytes);
+  }
+  if (!tags->empty()) return;
+  job.history().tags.reset();
+  memory_.give_back_part(kTagRecordBytes);
+}
+
+void Engine::set_marks(Job& job, const JobMarks& marks) {
+  if (job.life() == nullptr && !marks.any()) return;
+  LifeRecord& life = make_life(job);
+  memory_.give_back_part(life.dead_from.size());
+  life.dead_from = marks.dead_from;
+  memory_.restore_part(life.dead_from.size());
+  life.marks = marks;
+  life.marks.dead_from = life.dead_from;
+  drop_empty_tags(job);
+}
+
+// False: there is no memory for the mark.
+bool Engine::mark_dead(Job& job, DeathReason reason) {
+  std::uint64_t bytes = job.tube->name.size();
+  if (job.tags() == nullptr) bytes += kTagRecordBytes;
+  if (job.life() == nullptr) bytes += kLifeRecordBytes;
+  if (memory_.bytes() + bytes > limits_.job_memory_bytes) return false;
+  JobMarks marks = make_life(job).marks;
+  const std::string from(marks.dead_from.empty() ? std::string_view(job.tube->name)
+                                                 : marks.dead_from);
+  marks.dead_from = from;
+  marks.reason = reason;
+  set_marks(job, marks);
+  return true;
+}
+
+// The counters up to now no longer count as attempts.
+void Engine::begin_attempts(Job& job) {
+  JobMarks& marks = make_life(job).marks;
+  const JobCounters counters = job.counters();
+  marks.reserves = counters.reserves;
+  marks.timeouts = counters.timeouts;
+  marks.releases = counters.releases;
+}
+
+// A client kicks or moves the job, which may have come into another tube. True: its marks are other
+// ones.
+bool Engine::renew_life(Job& job) {
+  JobMarks before = marks_of(job);
+  const bool was_dead = !before.dead_from.empty();
+  before.dead_from = {};  // as it will be
+  const TubeRules* rules = job.tube->rules.get();
+  const bool is_limited =
+      rules != nullptr && (rules->policy.limits_attempts() || rules->policy.backoff.base.count > 0);
+  if (is_limited || job.life() != nullptr) {
+    begin_attempts(job);
+    JobMarks marks = job.life()->marks;
+    marks.dead_from = {};
+    if (marks.reason != DeathReason::expired) marks.reason = DeathReason::none;
+    set_marks(job, marks);
+  }
+  set_expiry(job);
+  return was_dead || marks_of(job) != before;
+}
+
+void Engine::free_life(Job& job) {
+  LifeRecord* life = job.life();
+  expiries_.set(false, {}, life);
+  memory_.give_back_part(kLifeRecordBytes + life->dead.size() + life->dead_from.size());
+  job.tags()->life.reset();
+}
+
+void Engine::end_replay() {
+  if (!policies_.any() && expiries_.empty()) return;
+  std::vector<Job*> jobs;
+  jobs_.for_each([&](const Job& job) {
+    if (!job.flushed() && is_governed(job)) jobs.push_back(jobs_.find(job.id));
+  });
+  for (Job* job : jobs) set_expiry(*job);
+}
+
+}  // namespace tubed::engine
