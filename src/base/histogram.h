@@ -34,6 +34,25 @@ struct HistogramView {
     for (const std::uint64_t count : counts) total += count;
     return total;
   }
+
+  // About the smallest number that at least `share` (0 to 1) of all do not exceed: it is assumed
+  // that the numbers of a bucket are evenly distributed. The last bound for a number above all
+  // bounds; 0 if no number was added. O(bounds).
+  std::int64_t at(double share) const {
+    const double wanted = share * static_cast<double>(total());
+    double seen = 0;
+    std::int64_t low = 0;
+    for (std::size_t bucket = 0; bucket < bounds.size(); ++bucket) {
+      const auto count = static_cast<double>(counts[bucket]);
+      if (count > 0 && seen + count >= wanted) {
+        const auto width = static_cast<double>(bounds[bucket] - low);
+        return low + static_cast<std::int64_t>((wanted - seen) / count * width);
+      }
+      seen += count;
+      low = bounds[bucket];
+    }
+    return seen < wanted ? low : 0;
+  }
 };
 
 template <class Scale>

@@ -289,6 +289,7 @@ void Engine::attach_reserved(Session& holder, Time now, Job* job) {
   // The wall clock may have been set back since a job from the journal was put.
   const Duration age = std::max(now - job->created, Duration::zero());
   if (history.counters.reserves++ == 0) metrics.put_to_reserve.add(age);
+  ++job->tube->reserve_count;
   job->deadline = now + job->ttr;
   holder.held.push({job->deadline, job->id}, job);
   job->tube->reserved.push_back(&history);
@@ -488,6 +489,7 @@ bool Engine::bury(SessionId session, Time now, JobId id, Priority priority, Outp
   detach(job);
   job->priority = priority;
   ++job->history().counters.buries;
+  ++job->tube->bury_count;
   attach_buried(job, next_bury_order_);
   emit_placed(*job, out);
   if (!serve_queue_.empty()) [[unlikely]]

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/histogram.h"
 #include "engine/fact.h"
 #include "engine/types.h"
 
@@ -47,6 +48,21 @@ struct TubeInfo {
   std::uint64_t pause_count = 0;
   Seconds pause;  // as last set, 0 when not paused
   Duration pause_left{};
+  // Since the tube was created.
+  std::uint64_t reserve_count = 0;
+  std::uint64_t timeout_count = 0;
+  std::uint64_t bury_count = 0;  // by the clients that held the jobs
+  // Of the ready job that is given next, the first to become ready, and the job that was buried
+  // first; 0: none is.
+  JobId next_ready_id = 0;
+  Duration next_delayed_age{};
+  Duration first_buried_age{};
+  // Of the oldest ready job, with the error of AgeSketch. For a tube without a metrics record of
+  // its own, of the job that is given next.
+  Duration oldest_ready_age{};
+  // Of its metrics record, valid until the engine's next change. Empty if it has none of its own.
+  HistogramView put_to_reserve;
+  HistogramView reserve_to_delete;
 };
 
 struct JobInfo {

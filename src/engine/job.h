@@ -187,6 +187,9 @@ struct Tube {
   std::uint64_t total_jobs = 0;
   std::uint64_t delete_count = 0;
   std::uint64_t pause_count = 0;
+  std::uint64_t reserve_count = 0;
+  std::uint64_t timeout_count = 0;
+  std::uint64_t bury_count = 0;
   Seconds pause;  // as last set; 0 if not paused
   Time pause_until;
   std::uint32_t delay_index = kNotInHeap;  // in DeadlineIndex, while it has delayed jobs

@@ -208,6 +208,7 @@ void Engine::end_reservations(Time now, Output& out) {
     Job* job = holder->held.top();
     ++job->history().counters.timeouts;
     ++counts_.timeouts;
+    ++job->tube->timeout_count;
     ++job->tube->metrics->timeout_count;
     give_back(now, job, out);
   }

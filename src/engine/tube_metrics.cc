@@ -21,7 +21,12 @@ TubeInfo TubeMetrics::tube_info() const {
           .waiting_count = waiting_count,
           .delete_count = delete_count,
           .pause = {},
-          .pause_left = {}};
+          .pause_left = {},
+          .next_delayed_age = {},
+          .first_buried_age = {},
+          .oldest_ready_age = {},
+          .put_to_reserve = {},
+          .reserve_to_delete = {}};
 }
 
 Duration TubeMetrics::oldest_ready_age(Time now) const {

@@ -154,13 +154,9 @@ void Server::apply(const Settings& settings) {
 }
 
 void Server::set_limits() {
-  Limits queue = settings_.queue;
-  // Without HTTP no metrics are requested.
-  if (!admin_http_.is_listening()) queue.tubes_with_metrics = 0;
-  service_.set_limits(queue, {.line_bytes = settings_.line_bytes,
-                              .output_bytes = settings_.output_bytes,
-                              .input_memory = settings_.input_memory});
-  service_.set_patterns(settings_.policies);
+  service_.set_limits(settings_.queue, {.line_bytes = settings_.line_bytes,
+                                        .output_bytes = settings_.output_bytes,
+                                        .input_memory = settings_.input_memory});
 }
 
 // A reload: reads the settings, applies those that can change while the server runs, and logs which

@@ -6,6 +6,11 @@ using engine::TubeInfo;
 
 namespace {
 
+template <int kPercent>
+Duration percentile(const HistogramView& times) {
+  return Duration(times.at(kPercent / 100.0));
+}
+
 constexpr Row<TubeInfo> kTube[] = {
     {.key = "name",
      .meaning = "The tube's name.",
@@ -63,6 +68,52 @@ constexpr Row<TubeInfo> kTube[] = {
     {.key = "pause-time-left",
      .meaning = "Seconds until the pause ends.",
      .number = [](const TubeInfo& t) { return whole_seconds_of(t.pause_left); }},
+    {.key = "total-reserves",
+     .meaning = "Reservations of its jobs since the tube was created.",
+     .number = [](const TubeInfo& t) { return t.reserve_count; }},
+    {.key = "total-timeouts",
+     .meaning = "Reservations of its jobs whose TTR passed, since the tube was created.",
+     .number = [](const TubeInfo& t) { return t.timeout_count; }},
+    {.key = "total-buries",
+     .meaning = "Burials of its jobs by the clients that held them, since the tube was created.",
+     .number = [](const TubeInfo& t) { return t.bury_count; }},
+    {.key = "oldest-ready-id",
+     .meaning = "The id of the ready job that is given next; 0 if none is ready.",
+     .number = [](const TubeInfo& t) { return t.next_ready_id; }},
+    {.key = "oldest-ready-age",
+     .meaning = "The age in seconds of the oldest ready job, with the error of "
+                "tubed_tube_oldest_ready_job_age_seconds; of the job that is given next for a tube "
+                "beyond http.max_tubes; 0 if none is ready.",
+     .number = [](const TubeInfo& t) { return whole_seconds_of(t.oldest_ready_age); }},
+    {.key = "oldest-delayed-age",
+     .meaning = "The age in seconds of the delayed job with the least time left; 0 if none is "
+                "delayed.",
+     .number = [](const TubeInfo& t) { return whole_seconds_of(t.next_delayed_age); }},
+    {.key = "oldest-buried-age",
+     .meaning = "The age in seconds of the job that was buried first; 0 if none is buried.",
+     .number = [](const TubeInfo& t) { return whole_seconds_of(t.first_buried_age); }},
+    {.key = "processing-time-p50",
+     .meaning = "The median time from a job's last reservation to its delete by its holder, in "
+                "seconds with six digits after the point: an estimate from "
+                "tubed_tube_reserve_to_delete_seconds, linear between two of its bounds; 0 without "
+                "such a job and for a tube beyond http.max_tubes.",
+     .seconds = [](const TubeInfo& t) { return percentile<50>(t.reserve_to_delete); }},
+    {.key = "processing-time-p95",
+     .meaning = "The same, of which 95 % of the times are not longer.",
+     .seconds = [](const TubeInfo& t) { return percentile<95>(t.reserve_to_delete); }},
+    {.key = "processing-time-p99",
+     .meaning = "The same for 99 %.",
+     .seconds = [](const TubeInfo& t) { return percentile<99>(t.reserve_to_delete); }},
+    {.key = "queue-time-p50",
+     .meaning = "The median time from a job's put to its first reservation, delays included, in "
+                "the same form: an estimate from tubed_tube_put_to_reserve_seconds.",
+     .seconds = [](const TubeInfo& t) { return percentile<50>(t.put_to_reserve); }},
+    {.key = "queue-time-p95",
+     .meaning = "The same, of which 95 % of the times are not longer.",
+     .seconds = [](const TubeInfo& t) { return percentile<95>(t.put_to_reserve); }},
+    {.key = "queue-time-p99",
+     .meaning = "The same for 99 %.",
+     .seconds = [](const TubeInfo& t) { return percentile<99>(t.put_to_reserve); }},
 };
 
 constexpr Row<TubeMetricsState> kTubeMetrics[] = {

@@ -54,6 +54,24 @@ TEST_CASE("bounds rise") {
   }
 }
 
+TEST_CASE("a share of listed bounds is linear between two bounds") {
+  Counts sizes;
+  CHECK(sizes.view().at(0.5) == 0);
+  CHECK(HistogramView().at(0.5) == 0);
+  for (int i = 0; i < 10; ++i) sizes.add(15);
+  CHECK(sizes.view().at(0) == 10);
+  CHECK(sizes.view().at(0.5) == 15);
+  CHECK(sizes.view().at(1) == 20);
+  for (int i = 0; i < 10; ++i) sizes.add(1);
+  CHECK(sizes.view().at(0.25) == 0);
+  CHECK(sizes.view().at(0.5) == 1);
+  CHECK(sizes.view().at(0.75) == 15);
+  for (int i = 0; i < 20; ++i) sizes.add(5000);
+  CHECK(sizes.view().at(0.5) == 20);
+  CHECK(sizes.view().at(0.51) == 1000);
+  CHECK(sizes.view().at(1) == 1000);
+}
+
 TEST_CASE("percentiles: an empty histogram has none") {
   const Percentiles histogram;
   CHECK(histogram.total() == 0);

@@ -102,7 +102,8 @@ def comparable(reply):
     if not head.startswith("OK ") or "- " in block:
         return reply
     lines = block.removesuffix("\r\n").split("\n")
-    end = next((i + 1 for i, line in enumerate(lines) if line.startswith("platform: ")), len(lines))
+    last = ("platform: ", "pause-time-left: ")  # of stats and of stats-tube in beanstalkd
+    end = next((i + 1 for i, line in enumerate(lines) if line.startswith(last)), len(lines))
     return [line.replace('"', "") for line in lines[:end] if not VARIABLE.match(line)]
 
 

@@ -95,6 +95,75 @@ TEST_CASE("tube_info has a tube's jobs, parties and counters") {
   CHECK_FALSE(world.engine.tube_info(world.now, "b"));
 }
 
+TEST_CASE("tube_info counts reservations, timeouts and burials since the tube was created") {
+  World world;
+  const SessionId session = world.open("a");
+  world.put_and_bury(session);
+  const JobId late = world.put(session, {.ttr = 1});
+  CHECK(world.take(session) == late);
+  world.pass(1s);
+  CHECK(world.take(session) == late);
+  TubeInfo info = world.tube("a");
+  CHECK(info.reserve_count == 3);
+  CHECK(info.timeout_count == 1);
+  CHECK(info.bury_count == 1);
+  CHECK(world.tube("default").reserve_count == 0);
+  // A flush or a move counts none of them.
+  world.engine.move_job(session, world.now, 1, "b", std::nullopt, world.output);
+  world.engine.flush(world.now, "a", world.output);
+  info = world.tube("a");
+  CHECK(info.reserve_count == 3);
+  CHECK(info.timeout_count == 1);
+  CHECK(info.bury_count == 1);
+  CHECK(world.tube("b").bury_count == 0);
+}
+
+TEST_CASE("tube_info has the first job of each state, and how old it is") {
+  for (const std::uint32_t records : {0U, 10U}) {
+    World world({.tubes_with_metrics = records});
+    const SessionId session = world.open("a");
+    CHECK(world.tube("a").next_ready_id == 0);
+    CHECK(world.tube("a").oldest_ready_age == 0s);
+    CHECK(world.tube("a").next_delayed_age == 0s);
+    CHECK(world.tube("a").first_buried_age == 0s);
+    world.put_and_bury(session);
+    world.pass(1s);
+    world.put_and_bury(session);
+    world.put(session, {.delay = 90});
+    world.pass(2s);
+    world.put(session, {.delay = 30});
+    world.put(session, {.priority = 5});
+    world.pass(4s);
+    const JobId urgent = world.put(session, {.priority = 1});
+    world.pass(8s);
+    const TubeInfo info = world.tube("a");
+    CHECK(info.next_ready_id == urgent);
+    CHECK(info.next_delayed_age == 12s);
+    CHECK(info.first_buried_age == 15s);
+    // A record knows the oldest job. Without one it is the next job.
+    CHECK(info.oldest_ready_age == (records > 0 ? 12s : 8s));
+  }
+}
+
+TEST_CASE("tube_info has the times of a tube with a metrics record of its own") {
+  World world({.tubes_with_metrics = 2});
+  const SessionId session = world.open("a");
+  const SessionId other = world.open("b");
+  for (const SessionId id : {session, other}) {
+    const JobId job = world.put(id);
+    world.pass(5s);
+    CHECK(world.take(id) == job);
+    world.pass(30s);
+    CHECK(world.remove(id, job));
+  }
+  const TubeInfo info = world.tube("a");
+  CHECK(info.put_to_reserve.total() == 1);
+  CHECK(info.put_to_reserve.at(1) == Duration(10s).count());
+  CHECK(info.reserve_to_delete.at(1) == Duration(60s).count());
+  CHECK(world.tube("b").put_to_reserve.total() == 0);
+  CHECK(world.tube("b").put_to_reserve.at(0.5) == 0);
+}
+
 TEST_CASE("job_info has a job's state, times and counters") {
   World world;
   const SessionId session = world.open("a");

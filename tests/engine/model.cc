@@ -481,6 +481,7 @@ void Model::give(Session& to, JobId id, Time now) {
   job.reserve_order = next_reserve_order_++;
   ++job.counters.reserves;
   take_credit(*find_tube(job.tube), now);
+  ++find_tube(job.tube)->reserve_count;
 }
 
 bool Model::deadline_soon(SessionId id, Time now) const {
@@ -598,6 +599,7 @@ bool Model::bury(SessionId id, Time now, JobId job_id, Priority priority, Output
   Job* job = held_by(id, job_id);
   if (job == nullptr) return false;
   ++job->counters.buries;
+  ++find_tube(job->tube)->bury_count;
   job->priority = priority;
   job->state = JobState::buried;
   job->bury_order = next_bury_order_++;

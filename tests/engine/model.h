@@ -161,6 +161,7 @@ class Model {
   void advance(Time now, Output& out);
 
   EngineInfo info() const;
+  // oldest_ready_age is that of the job that is given next. It has no histograms.
   TubeInfo tube_info(std::string_view tube, Time now) const;
   JobInfo job_info(const Job& job, Time now) const;
 
@@ -175,6 +176,9 @@ class Model {
     std::uint64_t total_jobs = 0;
     std::uint64_t delete_count = 0;
     std::uint64_t pause_count = 0;
+    std::uint64_t reserve_count = 0;
+    std::uint64_t timeout_count = 0;
+    std::uint64_t bury_count = 0;
     Seconds pause{};
     Time pause_until{};
     bool paused = false;

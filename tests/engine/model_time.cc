@@ -43,6 +43,7 @@ void Model::end_reservations(Time now, Output& out) {
     }
     if (first == nullptr) return;
     ++first->counters.timeouts;
+    ++find_tube(first->tube)->timeout_count;
     ++timeouts_;
     give_back(first->id, now, out);
   }
@@ -181,6 +182,18 @@ TubeInfo Model::tube_info(std::string_view name, Time now) const {
   info.pause_count = tube.pause_count;
   info.pause = tube.pause;
   if (tube.paused && tube.pause_until > now) info.pause_left = tube.pause_until - now;
+  info.reserve_count = tube.reserve_count;
+  info.timeout_count = tube.timeout_count;
+  info.bury_count = tube.bury_count;
+  const std::vector<Job> ready = jobs_in(name, JobState::ready);
+  const std::vector<Job> delayed = jobs_in(name, JobState::delayed);
+  const std::vector<Job> buried = jobs_in(name, JobState::buried);
+  if (!ready.empty()) {
+    info.next_ready_id = ready.front().id;
+    info.oldest_ready_age = now - ready.front().created;
+  }
+  if (!delayed.empty()) info.next_delayed_age = now - delayed.front().created;
+  if (!buried.empty()) info.first_buried_age = now - buried.front().created;
   return info;
 }
 

@@ -686,6 +686,12 @@ void Twins::compare_ages() const {
 }
 
 void Twins::compare_tubes() const {
+  std::map<std::string, Duration> oldest_ready;  // of tubes with a record of their own
+  engine_->tube_metrics().visit_after("", limits_, now_, [&](const TubeMetrics& metrics, bool) {
+    if (metrics.tube == nullptr) return true;
+    oldest_ready[std::string(metrics.name)] = metrics.oldest_ready_age(now_);
+    return true;
+  });
   Lines names;
   engine_->for_each_tube([&](std::string_view name) { names.emplace_back(name); });
   expect_same("the list of tubes", names, model_.tubes());
@@ -703,6 +709,15 @@ void Twins::compare_tubes() const {
     expect_equal("whether it is full", engine_->is_full(name), model_.is_full(name));
     expect_equal("pause", engine->pause.count, model.pause.count);
     expect(engine->pause_left == model.pause_left, "the pause left of tube " + name);
+    expect_equal("reserves", engine->reserve_count, model.reserve_count);
+    expect_equal("timeouts of a tube", engine->timeout_count, model.timeout_count);
+    expect_equal("buries", engine->bury_count, model.bury_count);
+    expect_equal("the next ready job", engine->next_ready_id, model.next_ready_id);
+    expect(engine->next_delayed_age == model.next_delayed_age, "the delayed age of tube " + name);
+    expect(engine->first_buried_age == model.first_buried_age, "the buried age of tube " + name);
+    const auto found = oldest_ready.find(name);
+    const Duration ready_age = found == oldest_ready.end() ? model.oldest_ready_age : found->second;
+    expect(engine->oldest_ready_age == ready_age, "the ready age of tube " + name);
   }
 }
 

@@ -207,6 +207,39 @@ TEST_CASE("the tube's and the job's lines agree with the state") {
   CHECK(tube.at("pause-time-left") == "0");
 }
 
+TEST_CASE("the tube's own lines agree with the state") {
+  Limits limits;
+  limits.tubes_with_metrics = 10;
+  Talk talk(limits);
+  auto client = talk.connect();
+  Talk::exchange(*client, "use t\r\nwatch t\r\nput 5 0 60 1\r\na\r\n");
+  talk.advance(std::chrono::milliseconds(5500));
+  Talk::exchange(*client, "put 0 0 2 1\r\nb\r\nput 0 7 60 1\r\nc\r\n");
+  talk.advance(std::chrono::milliseconds(1500));
+  Values tube = stats_of(*client, "stats-tube t");
+  CHECK(tube.at("total-reserves") == "0");
+  CHECK(tube.at("oldest-ready-id") == "2");
+  CHECK(tube.at("oldest-ready-age") == "7");
+  CHECK(tube.at("oldest-delayed-age") == "1");
+  CHECK(tube.at("oldest-buried-age") == "0");
+  CHECK(tube.at("queue-time-p50") == "0.000000");
+  Talk::exchange(*client, "reserve\r\n");
+  talk.advance(std::chrono::seconds(2));
+  Talk::exchange(*client, "reserve\r\ndelete 2\r\nreserve\r\nbury 1 5\r\n");
+  tube = stats_of(*client, "stats-tube t");
+  CHECK(tube.at("total-reserves") == "3");
+  CHECK(tube.at("total-timeouts") == "1");
+  CHECK(tube.at("total-buries") == "1");
+  CHECK(tube.at("oldest-ready-id") == "0");
+  CHECK(tube.at("oldest-ready-age") == "0");
+  CHECK(tube.at("oldest-buried-age") == "9");
+  // Both jobs waited 1 to 10 seconds, and one was held for at most 1 ms.
+  CHECK(tube.at("queue-time-p50") == "5.500000");
+  CHECK(tube.at("queue-time-p99") == "9.910000");
+  CHECK(tube.at("processing-time-p50") == "0.000500");
+  CHECK(tube.at("processing-time-p95") == "0.000950");
+}
+
 TEST_CASE("every line of the reference is a line of the reply, in the same order") {
   Talk talk;
   auto client = talk.connect();

@@ -202,6 +202,7 @@ class TopTest(TubectlTest):
         for server in self.servers():
             job = self.put(server, "mail", 2)[0]
             terminal = self.top(server)
+            terminal.resize(80, 30)
             terminal.wait_for_row("^▸ mail")
             terminal.type("Enter")
             terminal.wait_for_text("TUBE mail", "current-jobs-ready", f"next ready job  {job}",
