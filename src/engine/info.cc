@@ -1,4 +1,4 @@
-// Engine: the queries of stats, stats-tube and stats-job.
+// Engine: the queries of the peeks, the lists of jobs, and stats, stats-tube and stats-job.
 #include <algorithm>
 
 #include "engine/engine.h"
@@ -75,6 +75,47 @@ std::optional<JobInfo> Engine::job_info(Time now, JobId id) const {
   const bool timed = job->state == JobState::reserved || job->state == JobState::delayed;
   if (timed) info.time_left = std::max(job->deadline - now, Duration::zero());
   return info;
+}
+
+namespace {
+
+std::optional<JobBody> body_of(const Job* job) {
+  if (job == nullptr) return std::nullopt;
+  return JobBody{.id = job->id, .body = job->body};
+}
+
+}  // namespace
+
+std::optional<SessionId> Engine::holder_of(JobId id) const {
+  const Job* job = find_job(id);
+  if (job == nullptr || job->state != JobState::reserved) return std::nullopt;
+  return job->holder()->id;
+}
+
+std::optional<JobBody> Engine::peek(JobId id) const {
+  return body_of(find_job(id));
+}
+
+std::optional<JobBody> Engine::peek_next(SessionId session, Time now) {
+  return body_of(best_ready(sessions_.at(session), now));
+}
+
+std::optional<JobBody> Engine::peek_ready(SessionId session) const {
+  return body_of(sessions_.at(session).used->ready.first());
+}
+
+std::optional<JobBody> Engine::peek_delayed(SessionId session) const {
+  return body_of(sessions_.at(session).used->delayed.first());
+}
+
+std::optional<JobBody> Engine::peek_buried(SessionId session) const {
+  return body_of(sessions_.at(session).used->first(JobState::buried));
+}
+
+std::optional<JobBody> Engine::peek_reserved(SessionId session) const {
+  const JobHistory* held = sessions_.at(session).used->reserved.first();
+  while (held != nullptr && held->job->truncated()) held = JobList::next(held);
+  return body_of(held == nullptr ? nullptr : held->job);
 }
 
 namespace {
