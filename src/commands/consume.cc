@@ -38,6 +38,12 @@ Answer answer_of(engine::Notice notice) {
       return Status{word::kTimedOut};
     case engine::Notice::Kind::deadline_soon:
       return Status{word::kDeadlineSoon};
+    case engine::Notice::Kind::deleted:
+      return Number{word::kDeleted, notice.job};
+    case engine::Notice::Kind::buried:
+      return Number{word::kBuried, notice.job};
+    case engine::Notice::Kind::not_found:
+      return Status{word::kNotFound};
   }
   return Close{};
 }

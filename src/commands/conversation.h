@@ -9,7 +9,8 @@
 // end; or input that is skipped after an error. A run of work ends for one of five reasons (Stop):
 //
 // - starved: it needs more input.
-// - waiting: a reserve waits for the engine's notice. Further input is kept, or ends the wait of a
+// - waiting: a reserve or a wait waits for the engine's notice. Further input is kept, or ends the
+// wait of a
 //   reserve-with-abort.
 // - budget: the quantum is used up, or a command in slices has done one slice. resume() continues
 //   it in a later tick.
@@ -44,7 +45,7 @@ class Conversation {
 
   SessionId session() const { return session_; }
 
-  // True: a reserve waits for a job.
+  // True: a reserve waits for a job, or a wait for the end of a job.
   bool waiting() const { return waiting_; }
 
   // Takes bytes from the client and runs their commands, up to the quantum of the tick.
@@ -104,8 +105,8 @@ class Conversation {
   protocol::ReplyBuffer& replies() { return replies_; }
   const protocol::ReplyBuffer& replies() const { return replies_; }
 
-  // Takes the engine's answer to the reserve. True: the conversation is not running at this moment,
-  // so its client has to be served to send the reply.
+  // Takes the engine's answer to the reserve or wait. True: the conversation is not running at this
+  // moment, so its client has to be served to send the reply.
   bool answer(const engine::Notice& notice);
 
  private:

@@ -79,6 +79,13 @@ struct JobArguments {
   static constexpr auto fields = schema(field<&JobArguments::id>("id"));
 };
 
+struct WaitArguments {
+  Seconds timeout;
+  JobId id;
+  static constexpr auto fields =
+      schema(field<&WaitArguments::timeout>("seconds"), field<&WaitArguments::id>("id"));
+};
+
 struct TouchArguments {
   JobId id;
   std::optional<Seconds> left;
@@ -254,7 +261,7 @@ Answer watch(Context& context, const WatchArguments& arguments);
 Answer reserve_mode(Context& context, const ModeArguments& arguments);
 Answer ignore(Context& context, const TubeArguments& arguments);
 
-// The reply to a reserve.
+// The reply to a reserve, or to a wait for a job.
 Answer answer_of(engine::Notice notice);
 
 // Inspecting and administering [protocol: Other Commands]
@@ -273,6 +280,7 @@ Answer move_jobs(Context& context, Operation& operation, const MoveJobsArguments
 Answer reprioritize(Context& context, const ReprioritizeArguments& arguments);
 Answer delete_force(Context& context, const JobArguments& arguments);
 Answer peek_reserved(Context& context, const NoArguments& arguments);
+Answer wait_for_job(Context& context, const WaitArguments& arguments);
 Answer list_jobs(Context& context, const ListJobsArguments& arguments);
 Answer stats(Context& context, const NoArguments& arguments);
 Answer stats_job(Context& context, const JobArguments& arguments);

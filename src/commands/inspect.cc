@@ -54,6 +54,14 @@ Answer peek_reserved(Context& context, const NoArguments&) {
   return found(context.engine.peek_reserved(context.session));
 }
 
+Answer wait_for_job(Context& context, const WaitArguments& arguments) {
+  const Duration limit = context.peer_is_gone ? Duration::zero() : Duration(arguments.timeout);
+  auto notice =
+      context.engine.wait_for_job(context.session, context.now, arguments.id, {.limit = limit});
+  if (!notice) return Waiting{};
+  return answer_of(std::move(*notice));
+}
+
 Answer kick(Context& context, Operation& operation, const KickArguments& arguments) {
   if (!in_progress(operation)) {
     const std::string_view tube = context.engine.used_tube(context.session);

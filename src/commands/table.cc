@@ -120,6 +120,11 @@ constexpr ReplyText kTubePolicy[] = {
      "Without a key: each key with its value, and with its origin: wire, file or default."},
     {"POLICY_SET", "The value is in force."},
     {"OUT_OF_MEMORY", "It would be one value too many (limits.policies)."}};
+constexpr ReplyText kWait[] = {
+    {"DELETED <id>", "The job was deleted or flushed."},
+    {"BURIED <id>", "The job is buried."},
+    {"TIMED_OUT", "The job is ready, delayed or reserved, or the client half-closed."},
+    {"NOT_FOUND", "There is no such job. It may have ended before."}};
 
 constexpr Command added_after_2_0(Command row) {
   row.place = CounterPlace::last;
@@ -329,6 +334,11 @@ constexpr std::array<Command, kCommandCount> kRows = {
          .access = Access::admin,
          .concerns = Concerns::argument,
          .line_bytes = kTwoNamesLineBytes})),
+    without_facts(added_after_2_0(command<WaitArguments, wait_for_job>(
+        {"wait",
+         "Waits until any client deletes, flushes or buries a job, at most this number of seconds; "
+         "0: says whether it is buried.",
+         kWait, Access::inspect, Concerns::job}))),
 };
 
 // The rows, each with its place among the counters.

@@ -8,8 +8,8 @@
 // - pauses: paused tubes, by the end of the pause
 // - rates: tubes that have given all jobs that their rate allows, by the time of the next
 // - TTRs: open sessions that hold jobs, by the first TTR to pass
-// - waits: waiting sessions whose wait ends by time, at its limit or when a job that the session
-//   holds comes into the last second of its TTR
+// - waits: waiting sessions whose wait ends by time, at its limit or, in a reserve, when a job that
+//   the session holds comes into the last second of its TTR
 //
 // The server calls Engine::advance() when next() is due. advance() does the following, each step
 // for at most work_per_turn jobs or sessions. Work beyond that stays due and is done by the next
@@ -59,7 +59,9 @@ class DeadlineIndex {
     Time wait_end = kNever;
     if (session.waiting) {
       wait_end = session.wait_until;
-      if (!session.held.empty()) wait_end = std::min(wait_end, first.deadline - kSafetyMargin);
+      const bool in_reserve = session.awaited == 0;
+      if (in_reserve && !session.held.empty())
+        wait_end = std::min(wait_end, first.deadline - kSafetyMargin);
     }
     waits_.set(wait_end != kNever, {wait_end, session.arrival}, &session);
   }

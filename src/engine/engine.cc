@@ -404,6 +404,8 @@ bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {
     job->tube->metrics->reserve_to_delete.add(now - job->history().reserved_at);
   }
   delete_job(now, job, out);
+  if (!job_waiters_.empty()) [[unlikely]]
+    end_job_waits(job_id, Notice::Kind::deleted, out);
   if (!serve_queue_.empty()) [[unlikely]]
     serve_waiting(now, out);
   return true;
@@ -429,6 +431,7 @@ bool Engine::remove_held(Time now, JobId id, Output& out) {
   Job* job = find_job(id);
   if (job == nullptr) return false;
   delete_job(now, job, out);
+  end_job_waits(id, Notice::Kind::deleted, out);
   serve_waiting(now, out);
   return true;
 }
@@ -492,6 +495,8 @@ bool Engine::bury(SessionId session, Time now, JobId id, Priority priority, Outp
   ++job->tube->bury_count;
   attach_buried(job, next_bury_order_);
   emit_placed(*job, out);
+  if (!job_waiters_.empty()) [[unlikely]]
+    end_job_waits(id, Notice::Kind::buried, out);
   if (!serve_queue_.empty()) [[unlikely]]
     serve_waiting(now, out);
   return true;

@@ -16,7 +16,8 @@
 //
 // The source files: engine.cc (sessions, tubes, jobs), reservation.cc (reserving and time),
 // flush.cc (flushing), move.cc (moving), tags.cc (tags of puts), life.cc (policies of tubes),
-// durable.cc (facts and replay), info.cc (queries), invariants.cc (checks for tests).
+// waits.cc (waiting for the end of a job), durable.cc (facts and replay), info.cc (queries),
+// invariants.cc (checks for tests).
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,7 @@
 #include "engine/job.h"
 #include "engine/job_memory.h"
 #include "engine/job_table.h"
+#include "engine/job_waiters.h"
 #include "engine/output.h"
 #include "engine/policies.h"
 #include "engine/serve_queue.h"
@@ -59,7 +61,7 @@ struct PutResult {
   std::optional<Priority> lowered_to;  // the job has the priority of the put from now on
 };
 
-// How long a reserve may wait; 0: not at all.
+// How long a session may wait; 0: not at all.
 struct Wait {
   Duration limit = kForever;
   static constexpr Duration kForever = Duration::max();
@@ -124,7 +126,7 @@ class Engine {
   // session that it served.
   std::uint64_t entries_walked() const { return entries_walked_; }
   std::string_view used_tube(SessionId session) const;
-  // True: the session waits in a reserve.
+  // True: the session waits in a reserve, or for the end of a job.
   bool is_waiting(SessionId session) const { return sessions_.at(session).waiting; }
   // The session that holds the job. No value: none does, or there is no such job. O(1).
   std::optional<SessionId> holder_of(JobId id) const;
@@ -221,6 +223,11 @@ class Engine {
   std::optional<JobBody> peek_next(SessionId session, Time now);
   // Ends a wait without a notice. Precondition: the session is waiting. O(watched).
   void cancel_wait(SessionId session);
+  // Waits until the job has ended: it is deleted, flushed or buried. No value: it has not, and a
+  // notice answers later. Precondition: the session is not waiting. O(log waiting sessions).
+  // [extension: wait]
+  [[gnu::cold]] std::optional<Notice> wait_for_job(SessionId session, Time now, JobId job,
+                                                   Wait wait);
   // Reserves one ready, delayed or buried job. No value: no such job, or a session holds it.
   // O(log n).
   std::optional<JobBody> reserve_job(SessionId session, Time now, JobId id);
@@ -470,6 +477,12 @@ class Engine {
   Notice give(Session& session, Time now, Job* job);
   void give_back_held(Session& session, Time now, std::uint32_t& budget, Output& out);
 
+  // Waits for jobs (waits.cc). Called after the job was removed or buried, or after a flush, if
+  // job_waiters_ is not empty. O(waiting sessions).
+  [[gnu::cold]] void end_job_waits(JobId job, Notice::Kind kind, Output& out);
+  [[gnu::cold]] void end_flushed_waits(Output& out);
+  [[gnu::cold]] void end_job_wait(Session& session);
+
   bool makes_ready(Time now) const;
   void end_reservations(Time now, Output& out);
   void end_delays(Time now);
@@ -504,6 +517,7 @@ class Engine {
   SessionTable sessions_;
   DeadlineIndex deadlines_;
   ServeQueue serve_queue_;  // empty between calls
+  JobWaiters job_waiters_;
   JobMemory memory_;
   FlushedJobs flushed_;
   UniqueKeys unique_keys_;

@@ -32,6 +32,7 @@ std::uint64_t Engine::flush(Time now, std::string_view name, Output& out) {
     batch.listed.push_back(&job->history());
   }
   end_flush(now, std::move(batch), count, out);
+  end_flushed_waits(out);
   return count;
 }
 
@@ -46,6 +47,7 @@ std::optional<std::uint64_t> Engine::truncate(Time now, std::string_view name, O
   FlushedBatch batch = take_jobs_at_rest(tube);
   const std::uint64_t count = batch.size();
   end_flush(now, std::move(batch), count, out);
+  end_flushed_waits(out);
   return count;
 }
 
@@ -156,8 +158,10 @@ std::uint32_t Engine::flush_slice(Time now, Slices& flush, Output& out) {
       flush.left = 0;
       break;
     }
+    const JobId id = job->id;
     count_deleted(*tube, 1);
     erase_job(job, out);
+    end_job_waits(id, Notice::Kind::deleted, out);
   }
   serve_waiting(now, out);
   if (removed > 0) remove_if_unwanted(now, tube);

@@ -29,7 +29,8 @@ struct EngineInfo {
   std::uint64_t sessions = 0;   // open now, also in the next three
   std::uint64_t producers = 0;  // have ever put
   std::uint64_t workers = 0;    // have ever reserved
-  std::uint64_t waiting = 0;
+  std::uint64_t waiting = 0;    // in a reserve
+  std::uint64_t waiting_for_jobs = 0;
   std::uint64_t watches = 0;            // entries of all watch lists
   std::uint64_t memory_bytes = 0;       // counted against job_memory_bytes
   std::uint64_t deduplicated_jobs = 0;  // puts whose unique key was taken

@@ -128,7 +128,7 @@ void check_tube(const Tube& tube, bool is_default) {
   const WatchEntry* previous = nullptr;
   for (const WatchEntry* watch = tube.waiting.first(); watch != nullptr;
        watch = tube.waiting.next(watch)) {
-    TUBED_ASSERT(watch->tube == &tube && watch->session->waiting);
+    TUBED_ASSERT(watch->tube == &tube && watch->session->waiting && watch->session->awaited == 0);
     TUBED_ASSERT(previous == nullptr || previous->session->arrival < watch->session->arrival);
     previous = watch;
   }
@@ -149,8 +149,9 @@ void check_session(const Session& session, std::uint32_t short_watch_list) {
   }
   TUBED_ASSERT((session.ttr_index != kNotInHeap) == (session.open && !session.held.empty()));
   TUBED_ASSERT(session.open || !session.waiting);
-  const bool ends_by_time =
-      session.waiting && (session.wait_until != kNever || !session.held.empty());
+  TUBED_ASSERT(session.waiting || session.awaited == 0);
+  const bool warned_of_ttr = session.awaited == 0 && !session.held.empty();
+  const bool ends_by_time = session.waiting && (session.wait_until != kNever || warned_of_ttr);
   TUBED_ASSERT((session.wait_index != kNotInHeap) == ends_by_time);
 }
 
@@ -242,14 +243,23 @@ void Engine::check_invariants() const {
 
   std::uint64_t open = 0;
   std::uint64_t waiting = 0;
+  std::uint64_t waiting_for_jobs = 0;
   std::uint64_t held = 0;
   sessions_.for_each([&](const Session& session) {
     check_session(session, limits_.short_watch_list);
     if (session.open) ++open;
-    if (session.waiting) ++waiting;
+    if (session.waiting) ++(session.awaited == 0 ? waiting : waiting_for_jobs);
     held += session.held.size();
   });
   TUBED_ASSERT(open == counts_.sessions && waiting == counts_.waiting);
+  TUBED_ASSERT(waiting_for_jobs == counts_.waiting_for_jobs);
+  std::uint64_t job_waiters = 0;
+  job_waiters_.for_each([&](JobId id, const Session& session) {
+    const Job* job = find_job(id);
+    TUBED_ASSERT(session.awaited == id && job != nullptr && job->state != JobState::buried);
+    ++job_waiters;
+  });
+  TUBED_ASSERT(job_waiters == waiting_for_jobs);
   TUBED_ASSERT(held == census.states.reserved);
   unique_keys_.check_invariants();
   TUBED_ASSERT(next_removal_ == next_removal());

@@ -169,6 +169,7 @@ DeathReason Engine::why_dead(const Job& job) {
 // kicked or moved since, is buried: two policies cannot send it round in a circle.
 void Engine::retire(Time now, Job* job, const std::string& to, DeathReason reason, Output& out) {
   Tube* from = job->tube;
+  const JobId id = job->id;
   if (to == kToNowhere) {
     // The key of a job that has expired is free at once: the job did not run.
     if (reason == DeathReason::expired) {
@@ -176,6 +177,7 @@ void Engine::retire(Time now, Job* job, const std::string& to, DeathReason reaso
     } else {
       erase_for_good(now, job, out);
     }
+    end_job_waits(id, Notice::Kind::deleted, out);
     return remove_if_unwanted(now, from);
   }
   const bool was_dead = job->life() != nullptr && !job->life()->marks.dead_from.empty();
@@ -183,8 +185,10 @@ void Engine::retire(Time now, Job* job, const std::string& to, DeathReason reaso
   detach(job);
   if (to == kToBuried || to == from->name || was_dead || !is_marked) {
     ++job->history().counters.buries;
+    ++from->bury_count;
     attach_buried(job, next_bury_order_);
-    return emit_placed(*job, out);
+    emit_placed(*job, out);
+    return end_job_waits(id, Notice::Kind::buried, out);
   }
   Tube* tube = tubes_.find(to);
   if (tube == nullptr) tube = add_tube(now, to);  // beyond the limit if need be
@@ -194,7 +198,8 @@ void Engine::retire(Time now, Job* job, const std::string& to, DeathReason reaso
   serve_queue_.push(tube);
   set_expiry(*job);
   emit_placed(*job, out);
-  out.fact(Moved{.id = job->id, .tube = tube->name, .keeps_key = keeps_key});
+  out.fact(Moved{.id = id, .tube = tube->name, .keeps_key = keeps_key});
+  end_job_waits(id, Notice::Kind::buried, out);
   remove_if_unwanted(now, from);
 }
 

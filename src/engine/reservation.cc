@@ -136,6 +136,8 @@ Job* Engine::best_that_lives(const Session& session, Time now) {
 }
 
 void Engine::end_wait(Session& session) {
+  if (session.awaited != 0) [[unlikely]]
+    return end_job_wait(session);
   entries_walked_ += session.watches.size();
   for (WatchEntry& watch : session.watches) {
     watch.tube->waiting.erase(&watch);
@@ -242,11 +244,12 @@ void Engine::end_waits(Time now, Output& out) {
     Session* waiting = deadlines_.due_wait(now);
     if (waiting == nullptr) return;
     Session& session = *waiting;
-    const bool soon =
-        !session.held.empty() && session.held.top_key().deadline - kSafetyMargin <= now;
+    const JobId awaited = session.awaited;
+    const bool soon = awaited == 0 && !session.held.empty() &&
+                      session.held.top_key().deadline - kSafetyMargin <= now;
     end_wait(session);
     const auto kind = soon ? Notice::Kind::deadline_soon : Notice::Kind::timed_out;
-    out.notice({.session = session.id, .kind = kind, .job = 0, .body = {}});
+    out.notice({.session = session.id, .kind = kind, .job = awaited, .body = {}});
   }
 }
 

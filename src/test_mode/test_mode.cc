@@ -108,13 +108,14 @@ Deadlines TestMode::next_deadlines() const {
   return next;
 }
 
-// True if at least one client waits in a reserve, and all others do, but for the control
-// connection.
+// True if at least one client waits, in a reserve or for the end of a job, and all others do, but
+// for the control connection.
 bool TestMode::every_client_waits() const {
   const engine::EngineInfo info = service_.engine().info();
   const bool has_control = control_ && service_.conversations()[*control_] != nullptr;
   const bool control_is_busy = has_control && !service_.engine().is_waiting(*control_);
-  return info.waiting > 0 && info.waiting + (control_is_busy ? 1 : 0) == info.sessions;
+  const std::uint64_t waiting = info.waiting + info.waiting_for_jobs;
+  return waiting > 0 && waiting + (control_is_busy ? 1 : 0) == info.sessions;
 }
 
 std::optional<Time> TestMode::time_after(Duration duration) const {
@@ -293,9 +294,14 @@ void TestMode::notice(const engine::Notice& notice) {
     case engine::Notice::Kind::reserved:
       return add_event(Event::reserve, fmt::format("{} {}", notice.job, name));
     case engine::Notice::Kind::timed_out:
+      if (notice.job != 0) return;  // of a wait for a job, which is no event
       return add_event(Event::timed_out, name);
     case engine::Notice::Kind::deadline_soon:
       return add_event(Event::deadline_soon, name);
+    case engine::Notice::Kind::deleted:
+    case engine::Notice::Kind::buried:
+    case engine::Notice::Kind::not_found:
+      return;
   }
 }
 

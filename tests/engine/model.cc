@@ -146,6 +146,7 @@ bool Model::open(SessionId id) {
 void Model::close(SessionId id, Time now, Output& out) {
   Session& closed = session(id);
   closed.waiting = false;
+  closed.awaited = 0;
   closed.closing = true;
   remove_if_unwanted(std::exchange(closed.used, {}));
   const auto watched = closed.watched;
@@ -525,6 +526,40 @@ void Model::serve_waiting(Time now, Output& out) {
   }
 }
 
+void Model::wait_for_job(SessionId id, Time now, JobId job, std::optional<Duration> limit,
+                         Output& out) {
+  if (find_job(job) == nullptr) {
+    out.notice({.session = id, .kind = Notice::Kind::not_found, .job = job, .body = {}});
+    return;
+  }
+  Session& asking = session(id);
+  asking.awaited = job;
+  asking.arrival = next_arrival_++;
+  asking.wait_until = limit ? now + *limit : kNever;
+  answer_job_waits(out);
+  if (asking.awaited == 0 || !limit || *limit > Duration::zero()) return;
+  asking.awaited = 0;
+  out.notice({.session = id, .kind = Notice::Kind::timed_out, .job = job, .body = {}});
+}
+
+// By job, and then in the order of arrival.
+void Model::answer_job_waits(Output& out) {
+  std::vector<Session*> waiting;
+  for (Session& session : sessions_) {
+    if (session.awaited != 0) waiting.push_back(&session);
+  }
+  std::sort(waiting.begin(), waiting.end(), [](const Session* a, const Session* b) {
+    return std::tie(a->awaited, a->arrival) < std::tie(b->awaited, b->arrival);
+  });
+  for (Session* session : waiting) {
+    const Job* job = find_job(session->awaited);
+    if (job != nullptr && job->state != JobState::buried) continue;
+    const auto kind = job == nullptr ? Notice::Kind::deleted : Notice::Kind::buried;
+    out.notice({.session = session->id, .kind = kind, .job = session->awaited, .body = {}});
+    session->awaited = 0;
+  }
+}
+
 bool Model::reserve_job(SessionId id, Time now, JobId job_id) {
   const Job* job = find_job(job_id);
   if (job == nullptr || job->state == JobState::reserved) return false;
@@ -580,6 +615,7 @@ void Model::erase(JobId job_id, Time now, Output& out) {
     cooldowns_.push_back(key);
     out.fact(Remembered{.id = job_id, .tube = key.tube, .key = key.name, .until = *key.until});
   }
+  answer_job_waits(out);
   remove_if_unwanted(tube);
 }
 
@@ -604,6 +640,7 @@ bool Model::bury(SessionId id, Time now, JobId job_id, Priority priority, Output
   job->state = JobState::buried;
   job->bury_order = next_bury_order_++;
   emit_placed(*job, out);
+  answer_job_waits(out);
   serve_waiting(now, out);
   return true;
 }
@@ -735,6 +772,7 @@ std::uint64_t Model::flush(std::string_view name, Output& out) {
   const std::uint64_t count =
       take_all(name, {JobState::ready, JobState::delayed, JobState::buried, JobState::reserved});
   out.fact(Flushed{.tube = name});
+  answer_job_waits(out);
   remove_if_unwanted(std::string(name));
   return count;
 }
@@ -749,6 +787,7 @@ std::optional<std::uint64_t> Model::truncate(std::string_view name, Output& out)
   const std::uint64_t count =
       take_all(name, {JobState::ready, JobState::delayed, JobState::buried});
   out.fact(Flushed{.tube = name});
+  answer_job_waits(out);
   remove_if_unwanted(std::string(name));
   return count;
 }
@@ -788,6 +827,7 @@ std::uint32_t Model::flush_slice(Slices& flush, Time now, Output& out) {
     out.fact(Removed{.id = job->id});
     ++find_tube(flush.tube)->delete_count;
     std::erase_if(jobs_, [&, id = job->id](const Job& each) { return each.id == id; });
+    answer_job_waits(out);
     --flush.left;
     ++removed;
   }

@@ -116,8 +116,12 @@ class Model {
   // The job has tags.
   std::optional<PutResult> put_with_tags(std::string_view tube, Time now, Job job, Output& out);
   void reserve(SessionId id, Time now, std::optional<Duration> limit, Output& out);
-  void cancel_wait(SessionId id) { session(id).waiting = false; }
-  bool waits(SessionId id) const { return session(id).waiting; }
+  void wait_for_job(SessionId id, Time now, JobId job, std::optional<Duration> limit, Output& out);
+  void cancel_wait(SessionId id) {
+    session(id).waiting = false;
+    session(id).awaited = 0;
+  }
+  bool waits(SessionId id) const { return session(id).waiting || session(id).awaited != 0; }
   bool holds_jobs(SessionId id) const { return first_held(id) != nullptr; }
   bool reserve_job(SessionId id, Time now, JobId job);
   JobId reserve_ready(SessionId id, Time now);  // 0: none is
@@ -195,7 +199,7 @@ class Model {
     bool closing = false;
     bool producer = false;
     bool worker = false;
-    bool waiting = false;
+    bool waiting = false;  // in a reserve
     bool weighted = false;
     struct Weight {
       std::uint32_t weight = 1;
@@ -204,6 +208,7 @@ class Model {
     std::map<std::string, Weight, std::less<>> weights;  // of watched tubes; else 1, from 0 on
     std::uint64_t pass = 0;
     std::uint64_t arrival = 0;
+    JobId awaited = 0;  // it waits for the end of this job
     Time wait_until = kNever;
   };
 
@@ -271,6 +276,7 @@ class Model {
   void emit_added(const Job& job, FactSink& sink) const;
   void give(Session& session, JobId job, Time now);
   void serve_waiting(Time now, Output& out);
+  void answer_job_waits(Output& out);
   void continue_closing(Time now, Output& out);
   void end_reservations(Time now, Output& out);
   void end_delays(Time now);

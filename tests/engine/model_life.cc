@@ -196,7 +196,9 @@ void Model::retire(JobId id, const std::string& to, DeathReason reason, Time now
     ++job.counters.buries;
     job.state = JobState::buried;
     job.bury_order = next_bury_order_++;
-    return emit_placed(job, out);
+    ++find_tube(from)->bury_count;
+    emit_placed(job, out);
+    return answer_job_waits(out);
   }
   const Limits limits = std::exchange(limits_, Limits());  // a dead tube outweighs a limit
   find_or_add_tube(to);
@@ -207,6 +209,10 @@ void Model::retire(JobId id, const std::string& to, DeathReason reason, Time now
   set_expiry(job);
   emit_placed(job, out);
   out.fact(Moved{.id = id, .tube = to, .keeps_key = keeps_key});
+  // A client that waits for its end is answered that it is buried.
+  const JobState state = std::exchange(job.state, JobState::buried);
+  answer_job_waits(out);
+  job.state = state;
   remove_if_unwanted(from);
 }
 

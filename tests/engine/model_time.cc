@@ -78,6 +78,7 @@ void Model::end_pauses(Time now) {
 }
 
 Time Model::wait_end(const Session& session) const {
+  if (session.awaited != 0) return session.wait_until;
   const Job* held = first_held(session.id);
   return held == nullptr ? session.wait_until
                          : std::min(session.wait_until, held->deadline - std::chrono::seconds(1));
@@ -87,7 +88,7 @@ void Model::end_waits(Time now, Output& out) {
   for (std::uint32_t done = 0; done < limits_.work_per_turn; ++done) {
     Session* first = nullptr;
     for (Session& session : sessions_) {
-      if (!session.waiting || wait_end(session) > now) continue;
+      if (!waits(session.id) || wait_end(session) > now) continue;
       const auto key = [&](const Session& each) {
         return std::tuple(wait_end(each), each.arrival);
       };
@@ -95,9 +96,10 @@ void Model::end_waits(Time now, Output& out) {
     }
     if (first == nullptr) return;
     first->waiting = false;
-    const bool soon = deadline_soon(first->id, now);
+    const JobId awaited = std::exchange(first->awaited, 0);
+    const bool soon = awaited == 0 && deadline_soon(first->id, now);
     const auto kind = soon ? Notice::Kind::deadline_soon : Notice::Kind::timed_out;
-    out.notice({.session = first->id, .kind = kind, .job = 0, .body = {}});
+    out.notice({.session = first->id, .kind = kind, .job = awaited, .body = {}});
   }
 }
 
@@ -114,7 +116,7 @@ Model::Deadlines Model::next_deadlines() const {
     if (tube.rate_until) next.pause = std::min(next.pause, *tube.rate_until);
   }
   for (const Session& session : sessions_) {
-    if (session.waiting) next.ttr = std::min(next.ttr, wait_end(session));
+    if (waits(session.id)) next.ttr = std::min(next.ttr, wait_end(session));
   }
   next.delay = std::min(next.delay, next_expiry());
   next.closing = !closing_.empty();
@@ -149,6 +151,7 @@ EngineInfo Model::info() const {
     if (session.producer) ++info.producers;
     if (session.worker) ++info.workers;
     if (session.waiting) ++info.waiting;
+    if (session.awaited != 0) ++info.waiting_for_jobs;
     info.watches += session.watched.size();
   }
   info.memory_bytes = claimed_bytes_;

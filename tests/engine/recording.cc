@@ -111,9 +111,15 @@ std::string describe(const Notice& notice) {
     case Notice::Kind::reserved:
       return session + "reserved " + text(notice.job) + " " + quoted(notice.body);
     case Notice::Kind::timed_out:
-      return session + "timed out";
+      return session + "timed out" + (notice.job == 0 ? "" : " for " + text(notice.job));
     case Notice::Kind::deadline_soon:
       return session + "deadline soon";
+    case Notice::Kind::deleted:
+      return session + "deleted " + text(notice.job);
+    case Notice::Kind::buried:
+      return session + "buried " + text(notice.job);
+    case Notice::Kind::not_found:
+      return session + "not found " + text(notice.job);
   }
   return session;
 }

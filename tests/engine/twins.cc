@@ -312,6 +312,20 @@ void Twins::reserve_ready() {
   expect_equal("the next job", next ? next->id : 0, engine ? engine->id : 0);
 }
 
+void Twins::wait_for_job() {
+  const SessionId id = some_session();
+  if (model_.waits(id)) return;
+  const JobId job = some_job();
+  std::optional<Duration> limit;
+  if (!one_in(3)) limit = some_seconds(time_grain_);
+  trace(std::to_string(id) + " wait " + std::to_string(job) + " " +
+        (limit ? std::to_string(std::uint64_t(limit->count())) + "ns" : "forever"));
+  const auto answer =
+      engine_->wait_for_job(id, now_, job, {.limit = limit.value_or(Wait::kForever)});
+  if (answer) engine_output_.notice(*answer);
+  model_.wait_for_job(id, now_, job, limit, model_output_);
+}
+
 void Twins::cancel_wait() {
   const SessionId id = some_session();
   if (!model_.waits(id)) return;
@@ -569,6 +583,7 @@ void Twins::some_operation() {
       Operation{40, &Twins::begin_move},     Operation{30, &Twins::reprioritize},
       Operation{30, &Twins::remove_held},    Operation{20, &Twins::set_mode},
       Operation{40, &Twins::set_policy},     Operation{5, &Twins::set_patterns},
+      Operation{100, &Twins::wait_for_job},
   };
   constexpr std::uint64_t kAll = [] {
     std::uint64_t sum = 0;
@@ -618,6 +633,7 @@ void Twins::compare_whole() const {
   expect_equal("producers", engine.producers, model.producers);
   expect_equal("workers", engine.workers, model.workers);
   expect_equal("waiting", engine.waiting, model.waiting);
+  expect_equal("waiting for jobs", engine.waiting_for_jobs, model.waiting_for_jobs);
   expect_equal("watches", engine.watches, model.watches);
   expect_equal("memory", engine.memory_bytes, model.memory_bytes);
   const Deadlines next = engine_->next_deadlines();

@@ -74,6 +74,7 @@ class Twins {
   void claim();
   void return_claim();
   void reserve();
+  void wait_for_job();
   void cancel_wait();
   void reserve_job();
   void reserve_ready();

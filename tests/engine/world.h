@@ -87,6 +87,12 @@ class World {
     engine.check_invariants();
   }
 
+  void wait_for_job(SessionId id, JobId job, Duration limit = Wait::kForever) {
+    const auto answer = engine.wait_for_job(id, now, job, {.limit = limit});
+    if (answer) output.notice(*answer);
+    engine.check_invariants();
+  }
+
   bool release(SessionId id, JobId job, Priority priority = 0, std::uint32_t delay = 0) {
     const bool released = engine.release(id, now, job, priority, {delay}, output);
     engine.check_invariants();

@@ -83,6 +83,7 @@ TEST_CASE("every command counts in its own line and in no other") {
       {"reprioritize", "reprioritize 99 1\r\n"},
       {"delete-force", "delete-force 99\r\n"},
       {"tube-policy", "tube-policy default\r\n"},
+      {"wait", "wait 0 99\r\n"},
   };
   CHECK(lines.size() == commands::kCommandCount);
   for (const auto& entry : lines) {

@@ -138,6 +138,15 @@ TEST_CASE("a TTR, a pause and a timeout end when the clock passes them") {
   CHECK(world.say("test-next") == "NOT_FOUND\r\n");
 }
 
+TEST_CASE("a wait for a job begins anew after a reset, when there is no job") {
+  World world;
+  auto& client = world.client();
+  CHECK(world.send(client, put(0) + "wait 60 1\r\n") == "INSERTED 1\r\n");
+  CHECK(world.say("test-reset") == "RESET\r\n");
+  CHECK(world.replies(client) == "NOT_FOUND\r\n");
+  CHECK(world.send(client, put(0)) == "INSERTED 1\r\n");
+}
+
 TEST_CASE("the clock is bounded, and malformed times are refused") {
   World world;
   for (const char* bad : {"test-advance", "test-advance ", "test-advance -1", "test-advance 1s",
@@ -161,6 +170,10 @@ TEST_CASE("an automatic clock jumps while every client waits") {
   CHECK(world.send(client, "delete 1\r\nreserve-with-timeout 30\r\n") ==
         "DELETED\r\nTIMED_OUT\r\n");
   CHECK(world.say("test-clock") == "CLOCK 3630000 0\r\n");
+  // Also while it waits for the end of a job.
+  CHECK(world.send(client, "put 0 0 60 1\r\nx\r\nwait 30 2\r\ndelete 2\r\n") ==
+        "INSERTED 2\r\nTIMED_OUT\r\nDELETED\r\n");
+  CHECK(world.say("test-clock") == "CLOCK 3660000 0\r\n");
   // Also without a control connection.
   World without(ClockMode::automatic);
   without.control.reset();
