@@ -229,6 +229,13 @@ struct PolicyArguments {
       schema(field<&PolicyArguments::tube>("tube"), field<&PolicyArguments::value>("key> <value"));
 };
 
+struct StatsTubesArguments {
+  std::optional<std::uint64_t> from;
+  std::optional<protocol::Bounded<1, 1000>> limit;
+  static constexpr auto fields = schema(field<&StatsTubesArguments::from>("from"),
+                                        field<&StatsTubesArguments::limit>("limit"));
+};
+
 struct PauseArguments {
   protocol::SpacedTubeName tube;
   Seconds delay;
@@ -285,6 +292,7 @@ Answer list_jobs(Context& context, const ListJobsArguments& arguments);
 Answer stats(Context& context, const NoArguments& arguments);
 Answer stats_job(Context& context, const JobArguments& arguments);
 Answer stats_tube(Context& context, const TubeArguments& arguments);
+Answer stats_tubes(Context& context, const StatsTubesArguments& arguments);
 Answer list_tubes(Context& context, Operation& operation, const NoArguments& arguments);
 Answer list_tube_used(Context& context, const NoArguments& arguments);
 Answer list_tubes_watched(Context& context, const NoArguments& arguments);

@@ -1,5 +1,6 @@
 // Commands that show the queue and administer it.
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -180,9 +181,15 @@ Answer delete_force(Context& context, const JobArguments& arguments) {
   return Status{done ? word::kDeleted : word::kNotFound};
 }
 
+namespace {
+
+// The lines of a page of list-jobs or stats-tubes.
+constexpr std::uint32_t kUsualLimit = 100;
+
+}  // namespace
+
 // The columns stay: later ones come after them, and before the tags.
 Answer list_jobs(Context& context, const ListJobsArguments& arguments) {
-  constexpr std::uint32_t kUsualLimit = 100;
   const std::string_view listed = ListedWords::kWords[arguments.listed.index];
   const JobId from = arguments.from.value_or(0);
   const std::uint32_t limit = arguments.limit ? arguments.limit->value : kUsualLimit;
@@ -226,6 +233,27 @@ Answer stats_tube(Context& context, const TubeArguments& arguments) {
     return TextBlock{stats::tube_stats(*info).take()};
   }
   return Status{word::kNotFound};
+}
+
+// The columns stay: later ones come after them.
+Answer stats_tubes(Context& context, const StatsTubesArguments& arguments) {
+  const std::uint32_t limit = arguments.limit ? arguments.limit->value : kUsualLimit;
+  std::string lines;
+  const auto append = [&lines](const engine::TubeInfo& tube) {
+    const engine::StateCounts& jobs = tube.jobs;
+    fmt::format_to(std::back_inserter(lines), "- {} {} {} {} {} {} {} {} {} {} {} {} {}\n",
+                   tube.name, jobs.urgent, jobs.ready, jobs.reserved, jobs.delayed, jobs.buried,
+                   tube.total_jobs, tube.using_count, tube.watching_count, tube.waiting_count,
+                   tube.delete_count, tube.pause.count, whole_seconds(tube.pause_left));
+  };
+  const std::uint64_t next =
+      context.engine.visit_tubes(context.now, arguments.from.value_or(0), limit, append);
+  YamlBlock block;
+  block.item(fmt::format("next {}", next));
+  block.item(
+      "name urgent ready reserved delayed buried total using watching waiting delete pause "
+      "pause-left");
+  return TextBlock{std::move(block).take() + lines};
 }
 
 // First, in slices, the parts that are out of date are made. Parts that other clients' commands

@@ -126,6 +126,13 @@ constexpr ReplyText kWait[] = {
     {"TIMED_OUT", "The job is ready, delayed or reserved, or the client half-closed."},
     {"NOT_FOUND", "There is no such job. It may have ended before."}};
 
+constexpr ReplyText kStatsTubes[] = {
+    {"OK <bytes>",
+     "Followed by a YAML list of texts: `next` and the number from which the next page begins, 0 "
+     "after the last page; the names of the columns; and a line for each tube, in the order of "
+     "list-tubes. A page shows one moment. If a tube is removed between two pages, another tube "
+     "may be on neither."}};
+
 constexpr Command added_after_2_0(Command row) {
   row.place = CounterPlace::last;
   return row;
@@ -339,6 +346,11 @@ constexpr std::array<Command, kCommandCount> kRows = {
          "Waits until any client deletes, flushes or buries a job, at most this number of seconds; "
          "0: says whether it is buried.",
          kWait, Access::inspect, Concerns::job}))),
+    without_facts(added_after_2_0(command<StatsTubesArguments, stats_tubes>(
+        {"stats-tubes",
+         "Shows counts of all tubes, a line for each, from this number on (0) and at most this "
+         "many (100).",
+         kStatsTubes, Access::inspect, Concerns::no_tube, TextRule::optional}))),
 };
 
 // The rows, each with its place among the counters.

@@ -10,7 +10,7 @@
 
 namespace tubed::commands {
 
-inline constexpr std::size_t kCommandCount = 47;
+inline constexpr std::size_t kCommandCount = 48;
 
 std::span<const Command, kCommandCount> command_table();
 

@@ -24,32 +24,36 @@ Duration age_of(const Job* job, Time now) {
 std::optional<TubeInfo> Engine::tube_info(Time now, std::string_view name) const {
   const Tube* tube = tubes_.find(name);
   if (tube == nullptr) return std::nullopt;
-  const Job* next_ready = tube->first(JobState::ready);
-  TubeInfo info{.name = tube->name,
-                .jobs = {.urgent = tube->urgent_count,
-                         .ready = tube->ready.size(),
-                         .reserved = tube->reserved.size(),
-                         .delayed = tube->delayed.size(),
-                         .buried = tube->buried.size()},
-                .total_jobs = tube->total_jobs,
-                .using_count = tube->using_count,
-                .watching_count = tube->watching_count,
-                .waiting_count = tube->waiting.size(),
-                .delete_count = tube->delete_count,
-                .pause_count = tube->pause_count,
-                .pause = tube->pause,
+  return info_of(*tube, now);
+}
+
+TubeInfo Engine::info_of(const Tube& tube, Time now) {
+  const Job* next_ready = tube.first(JobState::ready);
+  TubeInfo info{.name = tube.name,
+                .jobs = {.urgent = tube.urgent_count,
+                         .ready = tube.ready.size(),
+                         .reserved = tube.reserved.size(),
+                         .delayed = tube.delayed.size(),
+                         .buried = tube.buried.size()},
+                .total_jobs = tube.total_jobs,
+                .using_count = tube.using_count,
+                .watching_count = tube.watching_count,
+                .waiting_count = tube.waiting.size(),
+                .delete_count = tube.delete_count,
+                .pause_count = tube.pause_count,
+                .pause = tube.pause,
                 .pause_left = {},
-                .reserve_count = tube->reserve_count,
-                .timeout_count = tube->timeout_count,
-                .bury_count = tube->bury_count,
+                .reserve_count = tube.reserve_count,
+                .timeout_count = tube.timeout_count,
+                .bury_count = tube.bury_count,
                 .next_ready_id = next_ready == nullptr ? 0 : next_ready->id,
-                .next_delayed_age = age_of(tube->first(JobState::delayed), now),
-                .first_buried_age = age_of(tube->first(JobState::buried), now),
+                .next_delayed_age = age_of(tube.first(JobState::delayed), now),
+                .first_buried_age = age_of(tube.first(JobState::buried), now),
                 .oldest_ready_age = age_of(next_ready, now),
                 .put_to_reserve = {},
                 .reserve_to_delete = {}};
-  if (tube->paused()) info.pause_left = std::max(tube->pause_until - now, Duration::zero());
-  if (const TubeMetrics& metrics = *tube->metrics; metrics.tube == tube) {
+  if (tube.paused()) info.pause_left = std::max(tube.pause_until - now, Duration::zero());
+  if (const TubeMetrics& metrics = *tube.metrics; metrics.tube == &tube) {
     info.oldest_ready_age = metrics.oldest_ready_age(now);
     info.put_to_reserve = metrics.put_to_reserve.view();
     info.reserve_to_delete = metrics.reserve_to_delete.view();

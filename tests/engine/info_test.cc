@@ -164,6 +164,34 @@ TEST_CASE("tube_info has the times of a tube with a metrics record of its own") 
   CHECK(world.tube("b").put_to_reserve.at(0.5) == 0);
 }
 
+TEST_CASE("pages of tubes have the order of the list, and show a moment each") {
+  World world;
+  const auto page = [&world](std::uint64_t from, std::uint32_t limit, std::uint64_t next) {
+    std::string names;
+    const std::uint64_t place = world.engine.visit_tubes(
+        world.now, from, limit,
+        [&](const TubeInfo& tube) { names += std::string(tube.name) + " "; });
+    CHECK(place == next);
+    return names;
+  };
+  const SessionId session = world.open();
+  for (const char* const name : {"a", "b", "c", "d"}) world.engine.watch(session, world.now, name);
+  CHECK(page(0, 100, 0) == "default a b c d ");
+  CHECK(page(0, 5, 0) == "default a b c d ");
+  CHECK(page(0, 2, 2) == "default a ");
+  CHECK(page(2, 2, 4) == "b c ");
+  CHECK(page(4, 2, 0) == "d ");
+  CHECK(page(5, 2, 0).empty());
+  CHECK(page(UINT64_MAX, 2, 0).empty());
+  // The last tube takes the place of a tube that is removed.
+  world.engine.ignore(session, world.now, "a");
+  CHECK(page(0, 100, 0) == "default d b c ");
+  // Each entry counts as work.
+  const std::uint64_t before = world.engine.entries_walked();
+  page(1, 2, 3);
+  CHECK(world.engine.entries_walked() == before + 2);
+}
+
 TEST_CASE("job_info has a job's state, times and counters") {
   World world;
   const SessionId session = world.open("a");

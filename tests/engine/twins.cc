@@ -760,8 +760,19 @@ void Twins::compare_jobs() const {
   expect(!engine_->peek(model_.next_job_id()), "a job that was never put");
 }
 
-// One page of one tube.
+// One page of one tube, and one of the tubes.
 void Twins::compare_lists() {
+  Lines names;
+  const std::uint64_t first = below(tube_count_ + 2);
+  const auto most = static_cast<std::uint32_t>(1 + below(3));
+  const std::uint64_t next = engine_->visit_tubes(
+      now_, first, most, [&](const TubeInfo& info) { names.emplace_back(info.name); });
+  Lines tubes = model_.tubes();
+  expect_equal("where the next page of tubes begins", next,
+               first + most < tubes.size() ? first + most : 0);
+  tubes.erase(tubes.begin(), tubes.begin() + std::min<std::ptrdiff_t>(first, tubes.size()));
+  tubes.resize(std::min<std::size_t>(tubes.size(), most));
+  expect_same("a page of tubes", names, tubes);
   const std::string tube = some_tube();
   std::optional<JobState> state;
   if (!one_in(5)) state = static_cast<JobState>(below(4));

@@ -84,6 +84,7 @@ TEST_CASE("every command counts in its own line and in no other") {
       {"delete-force", "delete-force 99\r\n"},
       {"tube-policy", "tube-policy default\r\n"},
       {"wait", "wait 0 99\r\n"},
+      {"stats-tubes", "stats-tubes\r\n"},
   };
   CHECK(lines.size() == commands::kCommandCount);
   for (const auto& entry : lines) {
