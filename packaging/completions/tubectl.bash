@@ -7,7 +7,7 @@ _tubectl_options() {
     '') echo '-V -v --version -h --help -s --server --max-reply' ;;
     'put') echo '-h --help -s --server --max-reply -t --tube -p --priority -d --delay --ttr -u --unique -f --file -l --lines --ids --json' ;;
     'reserve') echo '-h --help -s --server --max-reply -t --tube --timeout -n --count --delete --release --bury -p --priority -d --delay --json --raw' ;;
-    'work') echo '-h --help -s --server --max-reply -t --tube -j --parallel --on-failure --retries --retry-delay --max-delay --bury-codes --max-run --kill-after --count --exit-when-idle --wait -v --verbose -q --quiet --json' ;;
+    'work') echo '-h --help -s --server --max-reply -t --tube -j --parallel --batch --on-failure --retries --retry-delay --max-delay --bury-codes --max-run --kill-after --count --exit-when-idle --wait -v --verbose -q --quiet --json' ;;
     'delete') echo '-h --help -s --server --max-reply --json' ;;
     'release') echo '-h --help -s --server --max-reply --json -p --priority -d --delay' ;;
     'bury') echo '-h --help -s --server --max-reply --json -p --priority' ;;
@@ -64,6 +64,7 @@ _tubectl_takes() {
       'work --max-reply' | \
       'work -j' | \
       'work --parallel' | \
+      'work --batch' | \
       'work --retries' | \
       'work --retry-delay' | \
       'work --max-delay' | \

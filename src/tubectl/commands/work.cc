@@ -31,6 +31,7 @@ using work::RunLimits;
 using work::WorkerPool;
 
 constexpr std::size_t kMaxWorkers = 1000;
+constexpr std::uint64_t kMaxBatch = 1000;  // of a reserve-batch
 // Those of the process itself, and those that come and go when a command is started.
 constexpr rlim_t kSpareDescriptors = 32;
 
@@ -148,6 +149,11 @@ constexpr std::array kWorkOptions{
         {.names = "-j,--parallel",
          .type = count(1, kMaxWorkers),
          .help = "How many COMMANDs may run at once",
+         .shows_default = true}),
+    option<&WorkOptions::plan, &work::Plan::batch>(
+        {.names = "--batch",
+         .type = count(1, kMaxBatch),
+         .help = "How many jobs to reserve at once, if the server has reserve-batch",
          .shows_default = true}),
     option<&WorkOptions::on_failure>({.names = "--on-failure",
                                       .type = choice("ACTION", kFailureActions),

@@ -1,19 +1,23 @@
-// Worker: one connection that takes a job at a time, and the command that runs for the job.
+// Worker: one connection, the jobs that it has reserved, and a command for each of them.
 //
-// It owns the connection, the job and the command. The WorkerPool owns the worker and decides what
-// concerns several workers: it connects, and says when to reserve and when to leave.
+// It owns the connection, the jobs and the commands. The WorkerPool owns the worker and decides
+// what concerns several workers: it connects, and says when to reserve, how many jobs at most, and
+// when to leave.
 //
-//   away ── greet ─▶ greeting ─▶ resting ─ reserve ▶ waiting ─▶ looking ─▶ running ─▶ settling
-//                                   ▲─────────────────────────────┴───────────┴──────────┘
+//   away ── greet ─▶ greeting ─▶ resting ── reserve ─▶ waiting ─▶ working
+//                                   ▲─────────────────────┴───────────┘
+//   each of its jobs:  looking ─▶ running ─▶ settling
 //
-// Invariants: the worker holds a job exactly while looking, running or settling; a command exists
-// exactly while running. When the connection is lost, the worker becomes away, except while
-// running: then the command goes on without a connection, and the server gives the job to another
-// worker.
+// Invariants: the worker holds jobs exactly while working; a job has a command exactly while it is
+// running. A worker that holds a job reserves no other: a connection that waits in a reserve cannot
+// touch. When the connection is lost, the worker becomes away, except while a command runs: then
+// the command goes on without a connection, and the server gives the job to another worker.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
+#include <list>
 #include <optional>
 #include <string>
 #include <utility>
@@ -44,6 +48,7 @@ struct Plan {
   Clock::duration kill_after{};  // from SIGTERM to SIGKILL
   // How long a reserve waits at the server; nothing: without limit.
   std::optional<std::uint32_t> wait_seconds;
+  std::uint64_t batch = 1;  // jobs that a reserve may bring, if the server has reserve-batch
 };
 
 class Worker {
@@ -53,9 +58,7 @@ class Worker {
     greeting,  // waits for the replies to watch and ignore
     resting,   // nothing to do
     waiting,   // in a reserve
-    looking,   // holds a job, and waits for its stats
-    running,   // the command runs
-    settling,  // waits for the reply to delete, release or bury
+    working,   // holds jobs
   };
 
   // `plan`, `report` and `loop` outlive the worker.
@@ -63,33 +66,55 @@ class Worker {
       : plan_(plan), report_(report), loop_(loop) {}
 
   State state() const { return state_; }
+  // A command runs, or its result is being sent: to end now would leave something half done.
+  bool is_at_work() const;
   // The last reserve timed out, and no job has arrived since.
   bool idle() const { return idle_; }
+  // Number of jobs that it holds, or that its reserve may bring.
+  std::uint64_t jobs() const { return promised_ + tasks_.size(); }
+  // Those of jobs() that are not counted in worked().
+  std::uint64_t unworked() const;
   // Number of jobs whose command has ended.
   std::uint64_t worked() const { return worked_; }
-  // Why commands cannot be started at all; the worker holds no job then.
+  // Why commands cannot be started at all; the pool then stops the run.
   const std::optional<CannotRun>& cannot_run() const { return cannot_run_; }
   // Why the connection was lost. Returns each loss once.
   std::optional<Error> take_loss() { return std::exchange(loss_, std::nullopt); }
 
   // Uses this connection. Precondition: away.
   void greet(client::Connection connection);
-  // Precondition: resting.
-  void reserve();
-  // Closes the connection, and so gives the job back; a settling job is reported as lost.
-  // Precondition: not running.
+  // Returns how many jobs the reserve may bring: at most `most`. Preconditions: resting; most > 0.
+  std::uint64_t reserve(std::uint64_t most, TimePoint now);
+  // The reserve of another worker has timed out: this worker is idle too if it was resting all the
+  // time, since it would have waited for the same jobs.
+  void share_idleness_of(const Worker& other);
+  // Starts no more commands, and leaves unless it is at work. Jobs without a command go back with
+  // the connection.
+  void stop();
+  // Closes the connection, and so gives the jobs back; a settling job is reported as lost.
+  // Precondition: no command runs.
   void leave();
-  // Sends SIGTERM now and SIGKILL later; the job goes back unchanged. Precondition: running.
-  void end_command(TimePoint now);
+  // Sends SIGTERM to the commands now and SIGKILL later; their jobs go back unchanged. Returns
+  // false if no command runs.
+  bool end_commands(TimePoint now);
 
   // When serve() has work even if no descriptor is ready.
   std::optional<TimePoint> due() const;
-  // Handles ready descriptors and due timers. Without `may_read` input stays in the socket until
-  // the next tick.
-  void serve(bool may_read, TimePoint now);
+  // Handles ready descriptors and due timers. Starts at most `most` commands, and returns how many;
+  // input that would start more waits for the next tick.
+  std::size_t serve(std::size_t most, TimePoint now);
 
  private:
-  struct HeldJob {
+  // A job, from its reservation to the reply that completes it.
+  struct Task {
+    enum class State : std::uint8_t {
+      looking,   // waits for the stats of the job
+      running,   // the command runs
+      settling,  // waits for the reply to delete, release or bury
+      done,      // to be removed
+    };
+
+    State state = State::looking;
     JobReport report;  // the known facts about the job
     std::string body;  // until the command has it
     std::uint64_t priority = 0;
@@ -97,8 +122,7 @@ class Worker {
     Clock::duration touch_every{};
     bool ours = false;       // as far as is known, the server has given it to no other client
     bool goes_back = false;  // unchanged, however the command ends
-  };
-  struct Run {
+
     std::optional<Command> command;
     client::EventLoop::Watch watch;
     bool has_ended = false;
@@ -109,25 +133,38 @@ class Worker {
     bool terminated = false;
     bool overran = false;
   };
+  // A reply that is due. The server answers in the order of the commands.
+  struct Due {
+    enum class Kind : std::uint8_t { watch, capabilities, reserve, job, stats, touch, final };
 
-  void receive(TimePoint now);
+    Kind kind;
+    JobId job = 0;  // of stats, touch and final
+  };
+
+  void receive(std::size_t most, TimePoint now);
   void take(const client::Reply& answer, TimePoint now);
-  void take_watch_reply(const client::Reply& answer);
+  void take_greeting_reply(const client::Reply& answer, Due::Kind kind, TimePoint now);
   void take_reserve_reply(const client::Reply& answer, TimePoint now);
-  void take_stats_reply(const client::Reply& answer, TimePoint now);
-  void take_final_reply(const client::Reply& answer);
-  void take_touch_reply(const client::Reply& answer, TimePoint now);
-  void start(const client::StatsBlock& stats, TimePoint now);
-  std::optional<CannotRun> start_command(const client::StatsBlock& stats);
-  void do_what_is_due(TimePoint now);
+  void take_job(const client::Reply& answer);
+  void take_stats_reply(Task& task, const client::Reply& answer, TimePoint now);
+  void take_final_reply(Task& task, const client::Reply& answer);
+  void take_touch_reply(Task& task, const client::Reply& answer, TimePoint now);
+  void start(Task& task, const client::StatsBlock& stats, TimePoint now);
+  std::optional<CannotRun> start_command(Task& task, const client::StatsBlock& stats);
+  void do_what_is_due(Task& task, TimePoint now);
   // Sends SIGTERM, once, and arms the timer for SIGKILL.
-  void terminate(TimePoint now);
-  void take_ending(TimePoint now);
-  void settle(const Decision& decision);
-  // Reports the job; the worker can take the next job.
-  void finish(std::string_view outcome, std::string_view why = {});
+  void terminate(Task& task, TimePoint now);
+  void take_ending(Task& task, TimePoint now);
+  void settle(Task& task, const Decision& decision);
+  // Reports the job, which is done.
+  void finish(Task& task, std::string_view outcome, std::string_view why = {});
+  // Removes the jobs that are done; without a job the worker rests, or is away.
+  void remove_done(TimePoint now);
+  void rest(TimePoint now);
+  Task* find(JobId job);
+  bool has(Task::State state) const;
   // A command, without its line end.
-  void send(const std::string& command);
+  void send(const std::string& command, Due due);
   void lose(const Error& error);
   void lose_by_reply(const client::Reply& answer);
 
@@ -137,15 +174,18 @@ class Worker {
   State state_ = State::away;
   std::optional<client::Connection> connection_;
   client::EventLoop::Watch connection_watch_;  // destroyed before the connection
-  bool connection_ready_ = false;
+  bool has_input_ = false;
+  bool has_batches_ = false;  // the server knows reserve-batch with a timeout
   std::optional<Error> loss_;
-  std::size_t replies_due_ = 0;  // while greeting
-  std::size_t touches_ = 0;      // touches without a reply yet
+  std::deque<Due> due_replies_;
+  std::uint64_t promised_ = 0;  // jobs that the reserve may bring, or that are still to arrive
+  std::list<Task> tasks_;       // they do not move: the event loop refers to them
+  std::size_t started_ = 0;     // commands, in this tick
   bool idle_ = false;
+  TimePoint since_;  // resting or waiting since then
+  TimePoint waited_since_;
   std::uint64_t worked_ = 0;
   std::optional<CannotRun> cannot_run_;
-  HeldJob job_;
-  Run run_;
 };
 
 }  // namespace tubed::tubectl::work

@@ -32,17 +32,6 @@ constexpr std::size_t kMostStarts = 16;
 
 using State = Worker::State;
 
-// To end now would leave something half done.
-bool is_at_work(const Worker& worker) {
-  return worker.state() == State::running || worker.state() == State::settling;
-}
-
-// It has a job, or may be given one, that is not counted as worked on.
-bool may_yet_work(const Worker& worker) {
-  return worker.state() == State::waiting || worker.state() == State::looking ||
-         worker.state() == State::running;
-}
-
 }  // namespace
 
 WorkerPool::WorkerPool(const Plan& plan, const RunLimits& limits, const Report& report)
@@ -91,33 +80,31 @@ void WorkerPool::connect() {
   }
 }
 
-// Starts at most as many reserves as --count allows: a reserve that is waiting counts as a job.
-// Workers that have not timed out yet come first. Otherwise the first workers could take all
-// reserves again and again, and with --exit-when-idle the run would not end.
+// Asks for at most as many jobs as commands may start, now and by --count: a reserve that is
+// waiting counts with all jobs that it may bring. Workers that have not timed out yet come first.
+// Otherwise the first workers could take all reserves again and again, and with --exit-when-idle
+// the run would not end.
 void WorkerPool::reserve() {
-  std::uint64_t left = jobs_left();
+  std::uint64_t left = std::min(jobs_left(), places_left());
   for (const bool idle : {false, true}) {
     for (Worker& worker : workers_) {
       if (left == 0) return;
       if (worker.state() != State::resting || worker.idle() != idle) continue;
-      worker.reserve();
-      --left;
+      left -= worker.reserve(left, now_);
     }
   }
 }
 
 // A job that a server gives to one of them at this moment goes back with the connection.
 void WorkerPool::leave() {
-  for (Worker& worker : workers_) {
-    if (worker.state() != State::away && !is_at_work(worker)) worker.leave();
-  }
+  for (Worker& worker : workers_) worker.stop();
 }
 
 std::optional<int> WorkerPool::ended() {
-  if (std::ranges::any_of(workers_, is_at_work)) return std::nullopt;
+  if (std::ranges::any_of(workers_, &Worker::is_at_work)) return std::nullopt;
   if (stopping_ || is_idle()) return exit_code_;
   // No worker is at work: all jobs of the limit were done.
-  if (jobs_left() == 0 && std::ranges::none_of(workers_, may_yet_work)) return 0;
+  if (jobs_left() == 0 && std::ranges::none_of(workers_, &Worker::unworked)) return 0;
   if (const auto moment = gives_up_at(); moment && *moment <= now_) {
     return fail(kExitUnavailable, "there is no server any more");
   }
@@ -139,13 +126,10 @@ void WorkerPool::serve_workers() {
   const std::size_t first = next_;
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     const std::size_t index = (first + i) % workers_.size();
-    Worker& worker = workers_[index];
-    const bool may_start = worker.state() == State::looking;
-    // Its input is still there in the next tick.
     now_ = Clock::now();
-    serve(worker, !(may_start && starts == kMostStarts));
-    if (!may_start || worker.state() != State::running) continue;
-    if (++starts == kMostStarts) next_ = (index + 1) % workers_.size();
+    const std::size_t started = serve(workers_[index], kMostStarts - starts);
+    starts += started;
+    if (started > 0 && starts == kMostStarts) next_ = (index + 1) % workers_.size();
   }
 }
 
@@ -162,33 +146,33 @@ void WorkerPool::take_connection() {
 }
 
 // Handles one worker, and then what its change of state means for the pool: a loss, the end of an
-// outage, or a command that cannot be started, which ends the run.
-void WorkerPool::serve(Worker& worker, bool may_read) {
-  const bool was_greeting = worker.state() == State::greeting;
+// outage, a reserve that has timed out, or a command that cannot be started, which ends the run.
+std::size_t WorkerPool::serve(Worker& worker, std::size_t most) {
+  const State before = worker.state();
   const bool could_run = !worker.cannot_run();
-  worker.serve(may_read, now_);
+  const std::size_t started = worker.serve(most, now_);
   if (const auto loss = worker.take_loss()) lost(*loss);
-  if (was_greeting && worker.state() == State::resting) {
+  if (before == State::greeting && worker.state() == State::resting) {
     was_greeted_ = true;
     outage_.pause = kFirstPause;
     if (outage_.since) report_.event("connected", "connected again");
     outage_.since.reset();
   }
+  if (before == State::waiting && worker.state() == State::resting && worker.idle()) {
+    for (Worker& other : workers_) other.share_idleness_of(worker);
+  }
   if (could_run && worker.cannot_run() && exit_code_ == 0) {
     stopping_ = true;
     exit_code_ = fail(worker.cannot_run()->exit_code, worker.cannot_run()->reason);
   }
+  return started;
 }
 
 void WorkerPool::take_stop_signal() {
   stopping_ = true;
   if (++signals_taken_ < 2) return;
   for (Worker& worker : workers_) {
-    if (worker.state() == State::running) {
-      worker.end_command(now_);
-    } else if (worker.state() == State::settling) {
-      worker.leave();
-    }
+    if (!worker.end_commands(now_) && worker.is_at_work()) worker.leave();
   }
 }
 
@@ -212,11 +196,14 @@ void WorkerPool::lost(const Error& error) {
 std::uint64_t WorkerPool::jobs_left() const {
   if (!limits_.jobs) return UINT64_MAX;
   std::uint64_t taken = 0;
-  for (const Worker& worker : workers_) {
-    taken += worker.worked();
-    if (may_yet_work(worker)) ++taken;
-  }
+  for (const Worker& worker : workers_) taken += worker.worked() + worker.unworked();
   return *limits_.jobs - taken;
+}
+
+std::uint64_t WorkerPool::places_left() const {
+  std::uint64_t taken = 0;
+  for (const Worker& worker : workers_) taken += worker.jobs();
+  return limits_.workers - taken;
 }
 
 // Some workers have waited for the whole time, and none of the waiting workers has waited less.

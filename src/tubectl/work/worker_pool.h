@@ -21,7 +21,7 @@ namespace tubed::tubectl::work {
 // How long a run lasts, and with how many workers. With Plan::wait_seconds it ends when every
 // waiting worker has waited that long without a job.
 struct RunLimits {
-  std::size_t workers = 1;
+  std::size_t workers = 1;            // each runs a command; with batches, one may run several
   std::optional<std::uint64_t> jobs;  // the number of commands to run
   bool wait_for_server = false;       // at the beginning; later it always does
 };
@@ -57,12 +57,14 @@ class WorkerPool {
   Result<void> tick();
   void serve_workers();
   void take_connection();
-  void serve(Worker& worker, bool may_read);
+  // Returns how many commands were started, at most `most`.
+  std::size_t serve(Worker& worker, std::size_t most);
   void take_stop_signal();
   void lost(const Error& error);
 
-  // How many more may be reserved.
+  // How many more may be reserved: in all, by --count, and now.
   std::uint64_t jobs_left() const;
+  std::uint64_t places_left() const;
   bool is_idle() const;
   bool wants_connection() const;
   std::optional<TimePoint> gives_up_at() const;
