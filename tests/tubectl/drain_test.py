@@ -1,4 +1,5 @@
-"""`tubectl drain` and `undrain`: the signal goes to the server and to no other process.
+"""`tubectl drain` and `undrain`: the signal goes to the server and to no other process; a server on
+another machine gets the command.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/drain_test.py
@@ -12,6 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 from programs import (DONE, FAILURE, NOT_ALLOWED, SECONDS, TIMED_OUT, TUBECTL, UNAVAILABLE, USAGE,
@@ -68,6 +70,44 @@ def stats_reply(**values):
     lines = (f"{key.replace('_', '-')}: {value}\n" for key, value in values.items())
     block = "---\n" + "".join(lines)
     return f"OK {len(block)}\r\n{block}\r\n".encode()
+
+
+class Elsewhere:
+    """Forwards one connection after another to a server, whose stats name another host: they are those
+    of a server on another machine or in a container."""
+
+    def __init__(self, server):
+        host, port = server.rsplit(":", 1)
+        self.server = (host, int(port))
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.commands = []  # as they were sent
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        here = os.uname().nodename.encode()
+        elsewhere = bytes([here[0] ^ 1]) + here[1:]  # as long as the real name
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:  # closed
+                return
+            with client, socket.create_connection(self.server) as server:
+                ends = [client, server]
+                while ready := select.select(ends, [], [])[0]:
+                    if not (data := ready[0].recv(1 << 16)):
+                        break
+                    if ready[0] is client:
+                        self.commands += data.decode().split("\r\n")[:-1]
+                        server.sendall(data)
+                    else:
+                        client.sendall(data.replace(b'"' + here + b'"', b'"' + elsewhere + b'"'))
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.thread.join(SECONDS)
 
 
 class Drain(TubectlTest):
@@ -140,6 +180,53 @@ class Drain(TubectlTest):
             process.communicate(timeout=SECONDS)
         self.addCleanup(end)
         return f"127.0.0.1:{within('its port', process.stdout.readline).strip()}"
+
+    def elsewhere(self, server):
+        proxy = Elsewhere(server)
+        self.addCleanup(proxy.close)
+        return proxy
+
+    def test_a_server_elsewhere_gets_the_command(self):
+        server = self.tubed()
+        proxy = self.elsewhere(server)
+        self.client(server).put()
+        left = ("the server takes no new jobs; "
+                "jobs left: 1 ready, 0 reserved, 0 delayed, 0 buried\n")
+        self.assertEqual(self.tubectl(proxy.address, "drain"), f"draining: {left}")
+        self.assertEqual(proxy.commands, ["stats", "capabilities", "drain", "stats"])
+        self.assertEqual(self.draining(server), "true")
+        self.assertEqual(self.tubectl(proxy.address, "drain"), f"draining already: {left}")
+        self.assertEqual(self.tubectl(proxy.address, "undrain"),
+                         "not draining any more: the server takes jobs again\n")
+        self.assertEqual(self.draining(server), "false")
+        self.assertEqual(self.tubectl(proxy.address, "undrain"),
+                         "not draining: the server takes jobs as before\n")
+
+    def test_a_server_elsewhere_that_ends_when_it_is_drained(self):
+        daemon = self.start("--drain-exit", "when-empty")
+        shown = self.tubectl(self.elsewhere(daemon.addresses[0]).address, "drain")
+        # Whether its last reply is sent before its end is chance.
+        self.assertIn(shown, (DRAINING, "drained: the server has ended\n"))
+        self.assertEqual(daemon.wait(), DONE)
+
+    def test_a_server_of_this_machine_gets_no_command(self):
+        server = self.tubed()
+        self.tubectl(server, "drain")
+        self.assertEqual(self.client(server).stats()["cmd-drain"], 0)
+
+    def test_a_server_elsewhere_that_has_no_command(self):
+        stats = stats_reply(max_job_memory=1, draining="false", hostname="elsewhere", pid=1)
+        block = b"---\n- capabilities\n- undrain\n"
+        for answer in (b"UNKNOWN_COMMAND\r\n", b"OK %d\r\n%s\r\n" % (len(block), block), None):
+            told = self.refused(FAILURE, self.scripted(stats, answer), "drain")
+            self.assertIn("the server is on elsewhere", told)
+
+    def test_a_server_elsewhere_that_refuses(self):
+        stats = stats_reply(max_job_memory=1, draining="false", hostname="elsewhere", pid=1)
+        block = b"---\n- drain\n"
+        block = b"OK %d\r\n%s\r\n" % (len(block), block)
+        told = self.refused(FAILURE, self.scripted(stats, block, b"BAD_FORMAT\r\n"), "drain")
+        self.assertIn("BAD_FORMAT", told)
 
     def test_a_server_that_ends_at_any_moment(self):
         """The server has drained, whether or not it answered before its end."""

@@ -1,4 +1,5 @@
-// tubectl drain, undrain: the protocol has no word for it, so the server gets a signal.
+// tubectl drain, undrain: beanstalkd's protocol has no word for it, so a server of this machine
+// gets a signal, and another server the command of tubed, if it knows it.
 //
 // A signal goes to a process that is surely the server: one of this machine, that stats names, and
 // that is called like the server. SIGUSR2 kills beanstalkd, and is only sent to a tubed.
@@ -6,8 +7,9 @@
 // run_drain() works in this order: ask the server for its stats; if it is already in the wanted
 // state, report that and end; open a pidfd of the process, so that the signal cannot reach another
 // process with a reused id; find reasons against a signal (doubt()); send the signal; and ask for
-// stats until the state has changed or the process has ended. On a server that cannot be signalled
-// from here, it prints the command to run on the other machine.
+// stats until the state has changed or the process has ended. A server that cannot be signalled
+// from here gets the command (send_command()); if it does not know it, tubectl prints the command
+// to run on the other machine.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -31,6 +33,7 @@
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
+#include "tubectl/jobs/capabilities.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -43,6 +46,8 @@ struct DrainOptions {
   bool drains = true;
 
   int signal() const { return drains ? SIGUSR1 : SIGUSR2; }
+  const char* command() const { return drains ? "drain" : "undrain"; }
+  const char* reply() const { return drains ? "DRAINING" : "NOT_DRAINING"; }
   const char* signal_name() const { return drains ? "USR1" : "USR2"; }
   const char* state() const { return drains ? "true" : "false"; }
 };
@@ -175,6 +180,22 @@ Result<int> wait_for_state(client::Connection& connection, const DrainOptions& o
   }
 }
 
+// True if the server has the commands drain and undrain. One that closes the connection has not.
+bool knows_command(client::Connection& connection, const DrainOptions& options) {
+  const auto known = Capabilities::of(connection);
+  return known && known->has(options.command());
+}
+
+// With drain.exit the server may end at any moment after its reply.
+Result<int> send_command(client::Connection& connection, const DrainOptions& options) {
+  const auto reply = TRY(connection.ask(options.command()));
+  if (!reply.is(options.reply())) return refused(options.command(), reply);
+  const auto answer = connection.ask("stats");
+  if (!answer && !options.drains) return answer.error();
+  if (!answer) return print("drained: the server has ended\n");
+  return report(options, client::StatsBlock(answer.value().body), false);
+}
+
 Result<int> run_drain(const DrainOptions& options) {
   auto connection = TRY(connect(options.server));
   const auto answer = TRY(connection.ask("stats"));
@@ -188,6 +209,7 @@ Result<int> run_drain(const DrainOptions& options) {
   const os::Descriptor process(
       static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(number), 0)));
   if (const auto reason = doubt(stats, connection.descriptor()); !reason.empty() || !process) {
+    if (knows_command(connection, options)) return send_command(connection, options);
     const auto why = reason.empty() ? fmt::format("there is no process {} here", number) : reason;
     return fail(kExitFailure, fmt::format("{}: {}", why, advice(stats, options)));
   }
@@ -220,10 +242,11 @@ const Subcommand& drain_command() {
   static constexpr Subcommand kCommand = runs<DrainOptions, run_drain>(
       {.name = "drain",
        .group = kControlGroup,
-       .summary = "Have a server of this machine take no more jobs",
+       .summary = "Have a server take no more jobs",
        .options = kDrainOptions,
-       .footer = R"(It sends SIGUSR1, waits until the server says that it drains, and prints which
-jobs are left. With drain.exit the server may end at once, which it prints, too.
+       .footer = R"(It sends SIGUSR1 to a server of this machine, and the command drain to another,
+waits until the server says that it drains, and prints which jobs are left. With
+drain.exit the server may end at once, which it prints, too.
 
 examples:
   tubectl drain
@@ -236,10 +259,11 @@ const Subcommand& undrain_command() {
   static constexpr Subcommand kCommand = runs<DrainOptions, run_undrain>(
       {.name = "undrain",
        .group = kControlGroup,
-       .summary = "Have a tubed of this machine take jobs again",
+       .summary = "Have a tubed take jobs again",
        .options = kDrainOptions,
-       .footer = R"(It sends SIGUSR2, and waits until the server says that it does not drain.
-beanstalkd drains until it is restarted.
+       .footer = R"(It sends SIGUSR2 to a tubed of this machine, and the command undrain to another,
+and waits until the server says that it does not drain. beanstalkd drains until
+it is restarted.
 
 examples:
   tubectl undrain
