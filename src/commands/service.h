@@ -147,7 +147,7 @@ class Service final : public engine::Output {
 
  private:
   // The removal is no event of test mode.
-  void remove_pending() { engine_->remove_pending(now_, *log_); }
+  void remove_pending() { engine_->remove_pending(now_, *log_, *this); }
 
   // Not inlined, so that their callers stay short outside of test mode.
   [[gnu::noinline]] void fact_in_test_mode(const Fact& fact);

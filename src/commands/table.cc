@@ -145,7 +145,7 @@ constexpr std::array<Command, kCommandCount> kRows = {
          .replies = kPut,
          .access = Access::produce,
          .concerns = Concerns::used,
-         .details = "idp max ttl",
+         .details = "con idp max ttl",
          .line_bytes = kPutLineBytes,
          .long_with_tags = true}),
     without_facts(command<JobArguments, peek>(

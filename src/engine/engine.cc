@@ -225,7 +225,11 @@ void Engine::detach(Job* job) {
   switch (job->state) {
     case JobState::ready:
       count_state<JobState::ready, -1>(*job);
-      tube->ready.erase(job);
+      if (job->concurrency() != nullptr) [[unlikely]] {
+        erase_ready_of_key(job);
+      } else {
+        tube->ready.erase(job);
+      }
       tubes_.update_giving(tube);
       break;
     case JobState::delayed:
@@ -246,6 +250,10 @@ void Engine::detach(Job* job) {
       deadlines_.update(*holder);
       if (tube->rules != nullptr) [[unlikely]]
         uncount_reservation(tube);
+      if (job->concurrency() != nullptr) [[unlikely]] {
+        concurrency_keys_.uncount_reserved(job->concurrency()->key);
+        update_room(*job->concurrency()->key);
+      }
       break;
     }
   }
@@ -254,7 +262,11 @@ void Engine::detach(Job* job) {
 void Engine::attach_ready(Job* job) {
   Tube* tube = job->tube;
   job->state = job->resting_state = JobState::ready;
-  tube->ready.push({job->priority, job->id}, job);
+  if (job->concurrency() != nullptr) [[unlikely]] {
+    add_ready_of_key(job);
+  } else {
+    tube->ready.push({job->priority, job->id}, job);
+  }
   tubes_.update_giving(tube);
   count_state<JobState::ready, 1>(*job);
 }
@@ -297,6 +309,10 @@ void Engine::attach_reserved(Session& holder, Time now, Job* job) {
   deadlines_.update(holder);
   if (job->tube->rules != nullptr) [[unlikely]]
     count_reservation(now, job->tube);
+  if (job->concurrency() != nullptr) [[unlikely]] {
+    concurrency_keys_.count_reserved(job->concurrency()->key);
+    update_room(*job->concurrency()->key);
+  }
 }
 
 void Engine::make_ready(Job* job) {

@@ -16,8 +16,8 @@
 //
 // The source files: engine.cc (sessions, tubes, jobs), reservation.cc (reserving and time),
 // flush.cc (flushing), move.cc (moving), tags.cc (tags of puts), life.cc (policies of tubes),
-// waits.cc (waiting for the end of a job), durable.cc (facts and replay), info.cc (queries),
-// invariants.cc (checks for tests).
+// concurrency.cc (concurrency keys), waits.cc (waiting for the end of a job), durable.cc (facts and
+// replay), info.cc (queries), invariants.cc (checks for tests).
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/concurrency_keys.h"
 #include "engine/deadline_index.h"
 #include "engine/flushed_jobs.h"
 #include "engine/info.h"
@@ -175,6 +176,7 @@ class Engine {
   static std::uint32_t tags_memory(const JobTags& tags) {
     std::uint32_t bytes = tags.any() ? kTagRecordBytes : 0;
     if (!tags.unique_key.empty()) bytes += UniqueKeys::cost_of(tags.unique_key);
+    if (!tags.concurrency_key.empty()) bytes += ConcurrencyKeys::cost_of(tags.concurrency_key);
     if (!tags.limits_life()) return bytes;
     return bytes + kLifeRecordBytes + static_cast<std::uint32_t>(tags.dead.size());
   }
@@ -294,7 +296,8 @@ class Engine {
   bool has_removals(Time now) const { return next_removal_ <= now; }
   // Frees up to an eighth of work_per_turn flushed jobs, flushed keys and cooldowns that have
   // ended, one at least, and emits a fact for each. O(log keys) for each.
-  [[gnu::cold]] void remove_pending(Time now, FactSink& out);
+  // The log gets the facts; sessions that waited for a job may get one.
+  [[gnu::cold]] void remove_pending(Time now, FactSink& log, Output& out);
 
   // Calls visit(JobId) for each job, in the order of ids. O(n).
   template <class Visit>
@@ -319,7 +322,8 @@ class Engine {
   // O(jobs in the state), or O(kMaxIdsInPage) if that is less.
   [[gnu::cold]] JobPage list_jobs(std::string_view tube, std::optional<JobState> state, JobId from,
                                   std::uint32_t limit);
-  // The first `limit` ready jobs of the tube, in the order in which they are given.
+  // The first `limit` ready jobs of the tube, in the order in which they are given; of those with
+  // one concurrency key, the first.
   // O(limit log limit).
   [[gnu::cold]] JobPage next_jobs(std::string_view tube, std::uint32_t limit) const;
   static constexpr std::uint32_t kMaxIdsInPage = 10'000;
@@ -473,6 +477,16 @@ class Engine {
   // Called after flushed jobs, flushed keys or cooldowns have changed.
   void plan_removal() { next_removal_ = next_removal(); }
 
+  // Concurrency keys (concurrency.cc).
+  [[gnu::cold]] void add_ready_of_key(Job* job);
+  [[gnu::cold]] void erase_ready_of_key(Job* job);
+  static void park(Job& job);
+  void expose_first(const ConcurrencyKey& key, ReadyOfKey& ready);
+  [[gnu::cold]] void update_room(ConcurrencyKey& key);
+  void add_concurrency(Job& job, const JobTags& tags);
+  void free_concurrency(Job& job);
+  static bool is_blocked(const Job& job);
+
   void mark_worker(Session& session);
   Job* best_ready(const Session& session, Time now);
   Job* best_by_priority(const Session& session);
@@ -528,6 +542,7 @@ class Engine {
   JobMemory memory_;
   FlushedJobs flushed_;
   UniqueKeys unique_keys_;
+  ConcurrencyKeys concurrency_keys_;
   ExpiryHeap expiries_;              // each job that expires, until that is due
   std::vector<TubeRef> late_tubes_;  // withheld until no expiry is due
   Time next_removal_ = kNever;       // when remove_pending() has something to do; Time::min(): now

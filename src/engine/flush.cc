@@ -22,17 +22,23 @@ std::uint64_t Engine::flush(Time now, std::string_view name, Output& out) {
     return 0;
   }
   limit_flushes(*tube, out);
-  FlushedBatch batch = take_jobs_at_rest(tube);
-  std::uint64_t count = batch.size();
+  std::uint64_t count = tube->job_count();
+  JobList held;
   while (!tube->reserved.empty()) {
     Job* job = tube->reserved.first()->job;
-    if (!job->truncated()) ++count;
+    if (job->truncated()) --count;
     detach(job);
     job->state = job->resting_state = JobState::buried;
-    batch.listed.push_back(&job->history());
+    held.push_back(&job->history());
+  }
+  FlushedBatch batch = take_jobs_at_rest(tube);
+  while (JobHistory* history = held.first()) {
+    held.erase(history);
+    batch.listed.push_back(history);
   }
   end_flush(now, std::move(batch), count, out);
   end_flushed_waits(out);
+  serve_waiting(now, out);
   return count;
 }
 
@@ -48,6 +54,7 @@ std::optional<std::uint64_t> Engine::truncate(Time now, std::string_view name, O
   const std::uint64_t count = batch.size();
   end_flush(now, std::move(batch), count, out);
   end_flushed_waits(out);
+  serve_waiting(now, out);
   return count;
 }
 
@@ -63,10 +70,11 @@ FlushedBatch Engine::take_jobs_at_rest(Tube* tube) {
   FlushedBatch batch{.tube = tube,
                      .epoch = tube->epoch,
                      .ready = std::exchange(tube->ready, {}),
+                     .parked = std::exchange(tube->parked, {}),
                      .delayed = std::exchange(tube->delayed, {}),
                      .listed = std::exchange(tube->buried, {})};
   for (StateCounts* counts : {&counts_.jobs, &metrics.jobs}) {
-    counts->ready -= batch.ready.size();
+    counts->ready -= batch.ready.size() + batch.parked.size();
     counts->urgent -= tube->urgent_count;
     counts->delayed -= batch.delayed.size();
     counts->buried -= batch.listed.size();
@@ -110,17 +118,18 @@ Time Engine::next_removal() const {
   return now ? Time::min() : unique_keys_.next_end();
 }
 
-void Engine::remove_pending(Time now, FactSink& out) {
+void Engine::remove_pending(Time now, FactSink& log, Output& out) {
   std::uint32_t left = std::max(limits_.work_per_turn / kRemovalShare, 1U);
   for (; left > 0 && has_removals(now); --left) {
     if (!flushed_.empty()) {
-      remove_flushed_job(out);
+      remove_flushed_job(log);
     } else if (UniqueKey* key = unique_keys_.next_flushed(); key != nullptr) {
-      end_key(key, out);
+      end_key(key, log);
     } else {
-      end_key(unique_keys_.next_to_end(), out);
+      end_key(unique_keys_.next_to_end(), log);
     }
   }
+  serve_waiting(now, out);
 }
 
 void Engine::remove_flushed_job(FactSink& out) {
@@ -131,8 +140,9 @@ void Engine::remove_flushed_job(FactSink& out) {
 
 void Engine::forget_flushed(Job* job) {
   const JobId id = job->id;
+  const bool parked = job->concurrency() != nullptr && job->concurrency()->parked;
   if (job->tags() != nullptr) free_tags(*job);
-  flushed_.erase(job);  // and its tube, if that was removed and this is its last job
+  flushed_.erase(job, parked);  // and its tube, if that was removed and this is its last job
   plan_removal();
   return_memory(job->body.size());
   jobs_.remove(id);

@@ -32,11 +32,12 @@ struct FlushedBatch {
   Tube* tube = nullptr;
   std::uint16_t epoch = 0;
   ReadyHeap ready;
+  ReadyHeap parked;
   DeadlineHeap delayed;
   JobList listed;                   // those that were buried, and then those that were reserved
   AgeSketch* ready_ages = nullptr;  // where the ready jobs are still counted; null: nowhere
 
-  std::size_t size() const { return ready.size() + delayed.size() + listed.size(); }
+  std::size_t size() const { return ready.size() + parked.size() + delayed.size() + listed.size(); }
 };
 
 class FlushedJobs {
@@ -59,19 +60,20 @@ class FlushedJobs {
   Job* next() const {
     const FlushedBatch& batch = batches_.front();
     if (!batch.ready.empty()) return batch.ready.last();
+    if (!batch.parked.empty()) return batch.parked.last();
     if (!batch.delayed.empty()) return batch.delayed.last();
     return batch.listed.first()->job;
   }
 
-  // Takes a job out. Precondition: it is here. O(batches before its own), and O(log n)
-  // unless it is next().
-  [[gnu::cold]] void erase(Job* job) {
+  // Takes a job out. `parked`: it is ready and was parked. Precondition: it is here. O(batches
+  // before its own), and O(log n) unless it is next().
+  [[gnu::cold]] void erase(Job* job, bool parked) {
     const auto batch = std::find_if(batches_.begin(), batches_.end(), [job](const auto& candidate) {
       return candidate.tube == job->tube && candidate.epoch == job->epoch;
     });
     TUBED_ASSERT(batch != batches_.end());
     if (job->state == JobState::ready) {
-      batch->ready.erase(job);
+      (parked ? batch->parked : batch->ready).erase(job);
       if (batch->ready_ages != nullptr) batch->ready_ages->remove(job->created);
     } else if (job->state == JobState::delayed) {
       batch->delayed.erase(job);

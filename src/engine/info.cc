@@ -9,6 +9,7 @@ EngineInfo Engine::info() const {
   EngineInfo info = counts_;
   info.tubes = tubes_.size();
   info.watches = watch_count_;
+  info.concurrency_keys = concurrency_keys_.reserved_keys();
   info.memory_bytes = memory_.bytes();
   return info;
 }
@@ -31,7 +32,7 @@ TubeInfo Engine::info_of(const Tube& tube, Time now) {
   const Job* next_ready = tube.first(JobState::ready);
   TubeInfo info{.name = tube.name,
                 .jobs = {.urgent = tube.urgent_count,
-                         .ready = tube.ready.size(),
+                         .ready = tube.count_of(JobState::ready),
                          .reserved = tube.reserved.size(),
                          .delayed = tube.delayed.size(),
                          .buried = tube.buried.size()},
@@ -105,7 +106,7 @@ std::optional<JobBody> Engine::peek_next(SessionId session, Time now) {
 }
 
 std::optional<JobBody> Engine::peek_ready(SessionId session) const {
-  return body_of(sessions_.at(session).used->ready.first());
+  return body_of(sessions_.at(session).used->first(JobState::ready));
 }
 
 std::optional<JobBody> Engine::peek_delayed(SessionId session) const {
@@ -131,7 +132,10 @@ constexpr JobState kStates[] = {JobState::ready, JobState::delayed, JobState::bu
 template <class Visit>
 void for_each_in_state(const Tube& tube, JobState state, Visit visit) {
   const auto visit_entry = [&](const auto&, const Job* job) { visit(*job); };
-  if (state == JobState::ready) return tube.ready.for_each(visit_entry);
+  if (state == JobState::ready) {
+    tube.ready.for_each(visit_entry);
+    return tube.parked.for_each(visit_entry);
+  }
   if (state == JobState::delayed) return tube.delayed.for_each(visit_entry);
   const JobList& list = state == JobState::buried ? tube.buried : tube.reserved;
   for (const JobHistory* history = list.first(); history != nullptr;

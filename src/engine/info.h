@@ -34,6 +34,7 @@ struct EngineInfo {
   std::uint64_t watches = 0;            // entries of all watch lists
   std::uint64_t memory_bytes = 0;       // counted against job_memory_bytes
   std::uint64_t deduplicated_jobs = 0;  // puts whose unique key was taken
+  std::uint64_t concurrency_keys = 0;   // with a job that a client holds
   std::uint64_t dead_jobs = 0;          // that were tried as often as they may
   std::uint64_t expired_jobs = 0;
 };

@@ -89,6 +89,7 @@ void check_rules(const Tube& tube) {
 
 void check_tube(const Tube& tube, bool is_default) {
   tube.ready.check_invariants();
+  tube.parked.check_invariants();
   tube.delayed.check_invariants();
   tube.buried.check_invariants();
   tube.reserved.check_invariants();
@@ -98,11 +99,15 @@ void check_tube(const Tube& tube, bool is_default) {
   TUBED_ASSERT((tube.delay_index != kNotInHeap) == !tube.delayed.empty());
   check_rules(tube);
   std::uint32_t urgent = 0;
-  tube.ready.for_each([&](const ReadyKey& key, const Job* job) {
-    TUBED_ASSERT(job->tube == &tube && job->state == JobState::ready);
-    TUBED_ASSERT(key.priority == job->priority && key.id == job->id);
-    if (job->urgent()) ++urgent;
-  });
+  for (const ReadyHeap* heap : {&tube.ready, &tube.parked}) {
+    heap->for_each([&](const ReadyKey& key, const Job* job) {
+      TUBED_ASSERT(job->tube == &tube && job->state == JobState::ready);
+      TUBED_ASSERT(key.priority == job->priority && key.id == job->id);
+      const bool parked = job->concurrency() != nullptr && job->concurrency()->parked;
+      TUBED_ASSERT(parked == (heap == &tube.parked));
+      if (job->urgent()) ++urgent;
+    });
+  }
   TUBED_ASSERT(urgent == tube.urgent_count);
   tube.delayed.for_each([&](const DeadlineKey& key, const Job* job) {
     TUBED_ASSERT(job->tube == &tube && job->state == JobState::delayed);
@@ -174,24 +179,62 @@ void check_tube_metrics(const TubeTable& tubes, const TubeMetricsRegistry& regis
     TUBED_ASSERT(&metrics == &registry.overflow() || metrics.name == tube->name);
     TubeTotals& sum = totals[&metrics];
     sum.jobs.urgent += tube->urgent_count;
-    sum.jobs.ready += tube->ready.size();
+    sum.jobs.ready += tube->count_of(JobState::ready);
     sum.jobs.reserved += tube->reserved.size();
     sum.jobs.delayed += tube->delayed.size();
     sum.jobs.buried += tube->buried.size();
     sum.waiting += tube->waiting.size();
     sum.paused += tube->paused() ? 1 : 0;
-    tube->ready.for_each([&](const ReadyKey&, const Job* job) {
-      TUBED_ASSERT(metrics.ready_ages.covers(job->created));
-    });
+    for (const ReadyHeap* heap : {&tube->ready, &tube->parked}) {
+      heap->for_each([&](const ReadyKey&, const Job* job) {
+        TUBED_ASSERT(metrics.ready_ages.covers(job->created));
+      });
+    }
   }
   for (const auto& [metrics, sum] : totals) {
     TUBED_ASSERT(sum == (TubeTotals{metrics->jobs, metrics->waiting_count, metrics->paused_count}));
     std::uint64_t flushed_ready = 0;
     flushed.for_each([&, record = metrics](const FlushedBatch& batch) {
-      if (batch.ready_ages == &record->ready_ages) flushed_ready += batch.ready.size();
+      if (batch.ready_ages == &record->ready_ages) {
+        flushed_ready += batch.ready.size() + batch.parked.size();
+      }
     });
     TUBED_ASSERT(metrics->ready_ages.count() == sum.jobs.ready + flushed_ready);
   }
+}
+
+// Each key against a walk of all jobs.
+void check_concurrency(const JobTable& jobs, const ConcurrencyKeys& keys) {
+  std::map<const ConcurrencyKey*, ConcurrencyKey> expected;
+  jobs.for_each([&](const Job& job) {
+    const ConcurrencyRecord* record = job.concurrency();
+    if (record == nullptr) return;
+    ConcurrencyKey& key = expected[record->key];
+    ++key.jobs;
+    ++key.limits[record->limit];
+    if (job.state == JobState::reserved) ++key.reserved;
+    if (job.state != JobState::ready) return;
+    const auto found = record->key->tubes.find({job.tube->number, job.epoch});
+    TUBED_ASSERT(found != record->key->tubes.end());
+    const ReadyOfKey& ready = found->second;
+    TUBED_ASSERT(ready.tube == job.tube && ready.jobs.at({job.priority, job.id}) == &job);
+    ++key.tubes[found->first].epoch;
+  });
+  std::uint64_t reserved_keys = 0;
+  keys.for_each([&](const ConcurrencyKey& key) {
+    const ConcurrencyKey& wanted = expected[&key];
+    TUBED_ASSERT(key.jobs > 0 && key.jobs == wanted.jobs && key.reserved == wanted.reserved);
+    TUBED_ASSERT(key.limits == wanted.limits && key.tubes.size() == wanted.tubes.size());
+    if (key.reserved > 0) ++reserved_keys;
+    for (const auto& [place, ready] : key.tubes) {
+      TUBED_ASSERT(ready.jobs.size() == wanted.tubes.at(place).epoch);
+      if (ready.epoch != ready.tube->epoch) continue;
+      const Job* first = ready.jobs.begin()->second;
+      TUBED_ASSERT(ready.exposed == (key.has_room() ? first : nullptr));
+      TUBED_ASSERT(first->concurrency()->parked == (ready.exposed == nullptr));
+    }
+  });
+  TUBED_ASSERT(reserved_keys == keys.reserved_keys());
 }
 
 // Returns how many flushed jobs there are.
@@ -201,6 +244,7 @@ std::uint64_t check_flushed(const FlushedJobs& flushed) {
   flushed.for_each([&](const FlushedBatch& batch) {
     TUBED_ASSERT(batch.size() > 0 && batch.epoch != batch.tube->epoch);
     batch.ready.check_invariants();
+    batch.parked.check_invariants();
     batch.delayed.check_invariants();
     batch.listed.check_invariants();
     count += batch.size();
@@ -262,6 +306,7 @@ void Engine::check_invariants() const {
   TUBED_ASSERT(job_waiters == waiting_for_jobs);
   TUBED_ASSERT(held == census.states.reserved);
   unique_keys_.check_invariants();
+  check_concurrency(jobs_, concurrency_keys_);
   TUBED_ASSERT(next_removal_ == next_removal());
   TUBED_ASSERT(census.unique == unique_keys_.keys_of_jobs());
   TUBED_ASSERT(memory_.bytes() >=

@@ -25,6 +25,7 @@ struct TubeMetrics;
 struct Tube;
 struct Session;
 struct UniqueKey;
+struct ConcurrencyKey;
 
 struct Job;
 
@@ -45,13 +46,21 @@ struct LifeRecord {
   bool empty() const { return !max_attempts && !time_to_live && !marks.any() && expires == kNever; }
 };
 
+// The concurrency key of a job.
+struct ConcurrencyRecord {
+  ConcurrencyKey* key = nullptr;  // in ConcurrencyKeys
+  std::uint32_t limit = 1;
+  bool parked = false;  // ready, and in Tube::parked
+};
+
 // What only jobs with tags, or in a tube with a policy, have.
 struct TagRecord {
   UniqueKey* unique = nullptr;  // in UniqueKeys, unless the job is flushed; null: none
   Seconds cooldown;             // of that key
   std::unique_ptr<LifeRecord> life;
+  std::unique_ptr<ConcurrencyRecord> concurrency;
 
-  bool empty() const { return unique == nullptr && life == nullptr; }
+  bool empty() const { return unique == nullptr && life == nullptr && concurrency == nullptr; }
 };
 
 // The part of a job that is needed after its first delay, reservation or bury. Most jobs of a long
@@ -111,6 +120,9 @@ struct Job : InSlab {
   // Null: it has neither tags nor marks, and does not expire.
   TagRecord* tags() const { return made_history == nullptr ? nullptr : made_history->tags.get(); }
   LifeRecord* life() const { return tags() == nullptr ? nullptr : tags()->life.get(); }
+  ConcurrencyRecord* concurrency() const {
+    return tags() == nullptr ? nullptr : tags()->concurrency.get();
+  }
   void set_delay(Seconds delay) {
     if (delay.count > 0 || made_history != nullptr) history().delay = delay;
   }
@@ -176,7 +188,8 @@ struct Tube {
   std::uint64_t number = 0;        // order of creation: breaks ties between tubes
   std::uint32_t index = 0;         // dense; reused after the tube is removed
   TubeMetrics* metrics = nullptr;  // its own, or the overflow record
-  ReadyHeap ready;
+  ReadyHeap ready;                 // those that may be given
+  ReadyHeap parked;                // ready, but not exposed (engine/concurrency_keys.h)
   DeadlineHeap delayed;
   JobList buried;
   JobList reserved;                                               // in the order of reservation
@@ -202,14 +215,15 @@ struct Tube {
   std::unique_ptr<TubeRules> rules;        // null: it has no policy
 
   // How many of its jobs are in this state, and the first of them: ready, in the order in which
-  // they are given; delayed, by time; buried and reserved, by arrival there. Null: none is.
+  // they are given, those that are not parked first; delayed, by time; buried and reserved, by
+  // arrival there. Null: none is.
   std::size_t count_of(JobState state) const;
   Job* first(JobState state) const;
   bool paused() const { return pause_index != kNotInHeap; }
   bool gives_jobs() const { return !paused() && withheld == 0 && !ready.empty(); }
   bool can_serve() const { return gives_jobs() && !waiting.empty(); }
   std::size_t job_count() const {
-    return ready.size() + delayed.size() + buried.size() + reserved.size();
+    return ready.size() + parked.size() + delayed.size() + buried.size() + reserved.size();
   }
   bool wanted() const {
     return using_count > 0 || watching_count > 0 || job_count() > 0 || paused() ||
@@ -227,7 +241,7 @@ struct Tube {
 inline std::size_t Tube::count_of(JobState state) const {
   switch (state) {
     case JobState::ready:
-      return ready.size();
+      return ready.size() + parked.size();
     case JobState::delayed:
       return delayed.size();
     case JobState::buried:
@@ -239,7 +253,7 @@ inline std::size_t Tube::count_of(JobState state) const {
 }
 
 inline Job* Tube::first(JobState state) const {
-  if (state == JobState::ready) return ready.first();
+  if (state == JobState::ready) return ready.empty() ? parked.first() : ready.first();
   if (state == JobState::delayed) return delayed.first();
   const JobHistory* history = state == JobState::buried ? buried.first() : reserved.first();
   return history == nullptr ? nullptr : history->job;

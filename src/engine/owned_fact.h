@@ -38,6 +38,7 @@ class OwnedFact {
         visit(added.tube);
         visit(added.tags.unique_key);
         visit(added.tags.dead);
+        visit(added.tags.concurrency_key);
         visit(added.marks.dead_from);
       }
       void operator()(PlacedWithMarks& placed) { visit(placed.marks.dead_from); }

@@ -63,7 +63,7 @@ std::optional<JobBody> Engine::reserve_job(SessionId id, Time now, JobId job_id)
   Session& session = sessions_.at(id);
   Job* job = find_job(job_id);
   if (job == nullptr || job->state == JobState::reserved) return std::nullopt;
-  if (job->tube->withheld != 0 || has_expired(*job, now)) [[unlikely]]
+  if (job->tube->withheld != 0 || has_expired(*job, now) || is_blocked(*job)) [[unlikely]]
     return std::nullopt;
   mark_worker(session);  // Compat: only a session that got its job
   detach(job);

@@ -19,6 +19,10 @@ JobTags Engine::tags_of(const Job& job) {
     tags.dead = life->dead;
     tags.time_to_live = life->time_to_live;
   }
+  if (record->concurrency != nullptr) {
+    tags.concurrency_key = record->concurrency->key->name;
+    tags.concurrency_limit = record->concurrency->limit;
+  }
   return tags;
 }
 
@@ -41,6 +45,7 @@ void Engine::set_tags(Job& job, const JobTags& tags) {
     life.time_to_live = tags.time_to_live;
     life.dead = tags.dead;
   }
+  if (!tags.concurrency_key.empty()) add_concurrency(job, tags);
   set_expiry(job);
 }
 
@@ -80,6 +85,7 @@ PutResult Engine::duplicate_of(const UniqueKey& key, Priority priority, Output& 
 // The job is about to be removed. Its memory is then that of its body alone.
 void Engine::free_tags(Job& job) {
   if (job.life() != nullptr) free_life(job);
+  if (job.concurrency() != nullptr) free_concurrency(job);
   // A flushed job has no key any more.
   UniqueKey* key = std::exchange(job.tags()->unique, nullptr);
   if (key != nullptr && !job.flushed()) free_key(key);

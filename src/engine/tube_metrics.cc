@@ -33,7 +33,7 @@ Duration TubeMetrics::oldest_ready_age(Time now) const {
   if (ready_ages.empty()) return {};
   const AgeSketch::Span& oldest = ready_ages.first();
   // If jobs are taken in the order of their creation, the next job is the oldest.
-  const Job* next = tube == nullptr ? nullptr : tube->ready.top();
+  const Job* next = tube == nullptr ? nullptr : tube->first(JobState::ready);
   const bool is_oldest = next != nullptr && next->created <= oldest.last;
   return std::max(now - (is_oldest ? next->created : oldest.begin), Duration::zero());
 }

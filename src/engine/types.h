@@ -83,15 +83,17 @@ struct JobTags {
   std::optional<std::uint32_t> max_attempts = std::nullopt;
   std::string_view dead = {};
   std::optional<Seconds> time_to_live = std::nullopt;  // ttl: since the put; 0: without end
+  // con: so many jobs with the key may be reserved at once, in all tubes; empty: none.
+  std::string_view concurrency_key = {};
+  std::uint32_t concurrency_limit = 1;
 
-  // The last two limit the life of the job and are tags of their own.
   bool limits_life() const { return max_attempts || time_to_live; }
-  bool any() const { return !unique_key.empty() || limits_life(); }
+  bool any() const { return !unique_key.empty() || !concurrency_key.empty() || limits_life(); }
   friend bool operator==(const JobTags&, const JobTags&) = default;
 };
 
 // The numbers are those of the journal.
-enum class Tag : std::uint8_t { unique = 1, max_attempts = 2, time_to_live = 3 };
+enum class Tag : std::uint8_t { unique = 1, max_attempts = 2, time_to_live = 3, concurrency = 4 };
 
 // The word of the protocol.
 constexpr std::string_view word_of(Tag tag) {
@@ -102,6 +104,8 @@ constexpr std::string_view word_of(Tag tag) {
       return "max";
     case Tag::time_to_live:
       return "ttl";
+    case Tag::concurrency:
+      return "con";
   }
   return "";
 }
@@ -112,6 +116,8 @@ void for_each_tag(const JobTags& tags, Visit visit) {
   if (!tags.unique_key.empty()) visit(Tag::unique, tags.unique_key, tags.cooldown.count);
   if (tags.max_attempts) visit(Tag::max_attempts, tags.dead, *tags.max_attempts);
   if (tags.time_to_live) visit(Tag::time_to_live, std::string_view(), tags.time_to_live->count);
+  if (tags.concurrency_key.empty()) return;
+  visit(Tag::concurrency, tags.concurrency_key, tags.concurrency_limit);
 }
 
 // The tags as a put has them, with a space between: "idp:key:300 max:5:dead".
@@ -119,7 +125,7 @@ inline std::string text_of(const JobTags& tags) {
   std::string line;
   for_each_tag(tags, [&line](Tag tag, std::string_view text, std::uint32_t number) {
     line.append(line.empty() ? "" : " ").append(word_of(tag));
-    const bool text_is_first = tag == Tag::unique;
+    const bool text_is_first = tag == Tag::unique || tag == Tag::concurrency;
     if (text_is_first) line.append(":").append(text);
     if (!text_is_first || number > 0) line.append(":").append(std::to_string(number));
     if (!text_is_first && !text.empty()) line.append(":").append(text);

@@ -356,6 +356,10 @@ class Reader {
       case Tag::time_to_live:
         added.tags.time_to_live = Seconds{number};
         return text.empty();
+      case Tag::concurrency:
+        added.tags.concurrency_key = text;
+        added.tags.concurrency_limit = number;
+        return !text.empty() && number > 0;
     }
     return set_mark(added.marks, code, text, number);
   }

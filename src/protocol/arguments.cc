@@ -135,11 +135,19 @@ bool parse_ttl(std::string_view value, JobTags& tags) {
   return !tags.time_to_live && is_number(value, tags.time_to_live.emplace().count);
 }
 
+bool parse_concurrency(std::string_view value, JobTags& tags) {
+  if (!tags.concurrency_key.empty() || value.ends_with(':')) return false;
+  tags.concurrency_key = take_part(value);
+  if (!is_tube_name(tags.concurrency_key)) return false;
+  return value.empty() || (is_number(value, tags.concurrency_limit) && tags.concurrency_limit > 0);
+}
+
 bool parse_tag(std::string_view text, JobTags& tags) {
   if (text.find(':') == std::string_view::npos) return false;
   const std::string_view word = take_part(text);
   if (word == word_of(Tag::unique)) return parse_unique(text, tags);
   if (word == word_of(Tag::max_attempts)) return parse_max(text, tags);
+  if (word == word_of(Tag::concurrency)) return parse_concurrency(text, tags);
   return word == word_of(Tag::time_to_live) && parse_ttl(text, tags);
 }
 

@@ -215,8 +215,8 @@ constexpr std::string_view describe(const PriorityAndDelay*) {
   return "priority and delay, integers < 2^32";
 }
 constexpr std::string_view describe(const TagText*) {
-  return "words with spaces between: idp:<key>[:<seconds>], max:<attempts>[:<dead>], "
-         "ttl:<seconds>";
+  return "words with spaces between: idp:<key>[:<seconds>], con:<key>[:<limit>], "
+         "max:<attempts>[:<dead>], ttl:<seconds>";
 }
 constexpr std::string_view describe(const PolicySetting*) {
   return "key of a policy, and its value or -";

@@ -8,6 +8,10 @@ bool has_unique_key(const StoredJob& job) {
   return !job.job.tags.unique_key.empty();
 }
 
+bool has_concurrency_key(const StoredJob& job) {
+  return !job.job.tags.concurrency_key.empty();
+}
+
 constexpr Row<StoredJob> kJob[] = {
     {.key = "id",
      .meaning = "The job's id.",
@@ -59,6 +63,14 @@ constexpr Row<StoredJob> kJob[] = {
      .meaning = "Seconds for which its unique key stays taken after its deletion.",
      .number = [](const StoredJob& j) -> std::uint64_t { return j.job.tags.cooldown.count; },
      .shown = has_unique_key},
+    {.key = "concurrency-key",
+     .meaning = "Its concurrency key, if it was put with con.",
+     .quoted = [](const StoredJob& j) { return j.job.tags.concurrency_key; },
+     .shown = has_concurrency_key},
+    {.key = "concurrency-limit",
+     .meaning = "How many jobs with this key may be reserved at once, by this job's tag.",
+     .number = [](const StoredJob& j) -> std::uint64_t { return j.job.tags.concurrency_limit; },
+     .shown = has_concurrency_key},
     {.key = "max-attempts",
      .meaning = "How often it may be reserved, if it was put with max.",
      .number = [](const StoredJob& j) -> std::uint64_t { return *j.job.tags.max_attempts; },

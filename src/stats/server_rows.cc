@@ -225,6 +225,10 @@ constexpr Row<ServerState> kOwn[] = {
      .meaning = "Jobs whose time to live passed before they were reserved.",
      .number = [](const ServerState& s) { return s.queue.expired_jobs; },
      .metric = {.family = "tubed_expired_jobs_total", .type = MetricType::counter}},
+    {.key = "current-concurrency-keys",
+     .meaning = "Concurrency keys of which a client holds a job.",
+     .number = [](const ServerState& s) { return s.queue.concurrency_keys; },
+     .metric = {.family = "tubed_concurrency_keys"}},
     // Metrics only.
     {.key = "",
      .meaning = "When the server was started, in seconds since 1970.",

@@ -205,7 +205,7 @@ void TestMode::replace_queue(Time now, const Snapshot* snapshot) {
     });
     service_.engine().visit_durable(service_.now(), undo);
     while (service_.engine().has_removals(service_.now())) {
-      service_.engine().remove_pending(service_.now(), log);
+      service_.engine().remove_pending(service_.now(), log, service_);
     }
     if (snapshot != nullptr) snapshot->visit(log);
   }

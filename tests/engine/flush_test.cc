@@ -44,7 +44,7 @@ TEST_CASE("flushed jobs are not found at once, and their memory comes back with 
   CHECK(world.engine.info().memory_bytes == memory);
   int slices = 0;
   for (; world.engine.has_removals(world.now); ++slices) {
-    world.engine.remove_pending(world.now, world.output);
+    world.engine.remove_pending(world.now, world.output, world.output);
   }
   CHECK(slices == 3);  // two in each
   CHECK(world.engine.info().memory_bytes == 0);
@@ -59,7 +59,7 @@ TEST_CASE("a flush emits one fact, and the removal one for each job") {
   world.engine.flush(world.now, kDefaultTube, world.output);
   CHECK(world.output.take() == Lines{"flushed default"});
   while (world.engine.has_removals(world.now)) {
-    world.engine.remove_pending(world.now, world.output);
+    world.engine.remove_pending(world.now, world.output, world.output);
   }
   CHECK(world.output.take().size() == 3);
   world.engine.flush(world.now, kDefaultTube, world.output);

@@ -101,7 +101,7 @@ const Model::Job* Model::best_given(const Session& session) const {
   const Job* best = nullptr;
   for (const Job& job : jobs_) {
     if (job.state != JobState::ready || find_tube(job.tube)->paused) continue;
-    if (is_withheld(*find_tube(job.tube))) continue;
+    if (is_withheld(*find_tube(job.tube)) || is_blocked(job)) continue;
     if (std::count(session.watched.begin(), session.watched.end(), job.tube) == 0) continue;
     if (best == nullptr || key_for(session, job) < key_for(session, *best)) best = &job;
   }
@@ -279,12 +279,14 @@ std::uint64_t Model::tags_memory(const Job& job) const {
   const JobTags tags = job.tags();
   std::uint64_t bytes = tags.any() ? overhead_.tags : 0;
   if (!job.key.empty()) bytes += overhead_.key + job.key.size();
+  if (!job.concurrency_key.empty()) bytes += overhead_.concurrency + job.concurrency_key.size();
   return bytes + (tags.limits_life() ? overhead_.life + job.dead.size() : 0);
 }
 
 std::uint64_t Model::cost_of(const Job& job) const {
   std::uint64_t cost = overhead_.job + job.body.size();
   if (job.has_tags()) cost += overhead_.tags;
+  if (!job.concurrency_key.empty()) cost += overhead_.concurrency + job.concurrency_key.size();
   if (job.has_life()) cost += overhead_.life + job.dead.size() + job.dead_from.size();
   return cost;
 }
@@ -563,7 +565,7 @@ void Model::answer_job_waits(Output& out) {
 bool Model::reserve_job(SessionId id, Time now, JobId job_id) {
   const Job* job = find_job(job_id);
   if (job == nullptr || job->state == JobState::reserved) return false;
-  if (is_withheld(*find_tube(job->tube)) || job->expires <= now) return false;
+  if (is_withheld(*find_tube(job->tube)) || is_blocked(*job) || job->expires <= now) return false;
   session(id).worker = true;
   give(session(id), job_id, now);
   return true;
@@ -678,7 +680,9 @@ std::vector<Model::Job> Model::jobs_in(std::string_view tube, JobState state) co
     if (job.tube == tube && job.state == state) found.push_back(job);
   }
   std::sort(found.begin(), found.end(), [&](const Job& a, const Job& b) {
-    if (state == JobState::ready) return ready_key(a) < ready_key(b);
+    if (state == JobState::ready) {
+      return std::tuple(is_blocked(a), ready_key(a)) < std::tuple(is_blocked(b), ready_key(b));
+    }
     if (state == JobState::delayed) return deadline_key(a) < deadline_key(b);
     if (state == JobState::reserved) return a.reserve_order < b.reserve_order;
     return a.bury_order < b.bury_order;
@@ -763,7 +767,7 @@ bool Model::flush_keys(std::string_view tube) {
   return !keys.empty();
 }
 
-std::uint64_t Model::flush(std::string_view name, Output& out) {
+std::uint64_t Model::flush(std::string_view name, Time now, Output& out) {
   const bool has_keys = flush_keys(name);
   if (find_tube(name) == nullptr || count_states(name).total() == 0) {
     if (has_keys) out.fact(Flushed{.tube = name});
@@ -774,12 +778,13 @@ std::uint64_t Model::flush(std::string_view name, Output& out) {
   out.fact(Flushed{.tube = name});
   answer_job_waits(out);
   remove_if_unwanted(std::string(name));
+  serve_waiting(now, out);
   return count;
 }
 
-std::optional<std::uint64_t> Model::truncate(std::string_view name, Output& out) {
+std::optional<std::uint64_t> Model::truncate(std::string_view name, Time now, Output& out) {
   if (find_tube(name) == nullptr) return std::nullopt;
-  if (count_states(name).total() == 0) return flush(name, out);
+  if (count_states(name).total() == 0) return flush(name, now, out);
   flush_keys(name);
   for (Job& job : jobs_) {
     if (job.tube == name && job.state == JobState::reserved) job.truncated = true;
@@ -789,6 +794,7 @@ std::optional<std::uint64_t> Model::truncate(std::string_view name, Output& out)
   out.fact(Flushed{.tube = name});
   answer_job_waits(out);
   remove_if_unwanted(std::string(name));
+  serve_waiting(now, out);
   return count;
 }
 

@@ -54,6 +54,8 @@ class Model {
     std::optional<std::uint32_t> max_attempts;
     std::optional<Seconds> time_to_live;
     std::string dead;
+    std::string concurrency_key;  // con; empty: none
+    std::uint32_t concurrency_limit = 1;
     JobMarks marks;  // without its text, which is `dead_from`
     std::string dead_from;
     Time expires = kNever;
@@ -66,8 +68,10 @@ class Model {
     bool has_life() const {
       return max_attempts || time_to_live || marks.any() || expires != kNever;
     }
-    bool has_tags() const { return !key.empty() || has_life(); }
-    JobTags tags() const { return {key, cooldown, max_attempts, dead, time_to_live}; }
+    bool has_tags() const { return !key.empty() || !concurrency_key.empty() || has_life(); }
+    JobTags tags() const {
+      return {key, cooldown, max_attempts, dead, time_to_live, concurrency_key, concurrency_limit};
+    }
     JobMarks all_marks() const;
     JobMarks all_told_marks() const;
   };
@@ -78,8 +82,9 @@ class Model {
     std::uint64_t job;
     std::uint64_t tags;
     std::uint64_t key;
-    std::uint64_t tube;  // with keys, without its name
-    std::uint64_t life;  // without its texts
+    std::uint64_t tube;         // with keys, without its name
+    std::uint64_t life;         // without its texts
+    std::uint64_t concurrency;  // without its text
   };
 
   Model(const Limits& limits, const Overhead& overhead) : limits_(limits), overhead_(overhead) {
@@ -141,8 +146,8 @@ class Model {
                     std::uint64_t bound) const;
   std::uint32_t kick(Slices& kick, Time now, Output& out);
 
-  std::uint64_t flush(std::string_view tube, Output& out);
-  std::optional<std::uint64_t> truncate(std::string_view tube, Output& out);
+  std::uint64_t flush(std::string_view tube, Time now, Output& out);
+  std::optional<std::uint64_t> truncate(std::string_view tube, Time now, Output& out);
   Slices begin_flush(std::string_view tube, JobState state, std::uint64_t bound) const;
   std::uint32_t flush_slice(Slices& flush, Time now, Output& out);
   bool has_removals(Time now) const;
@@ -151,6 +156,7 @@ class Model {
   bool remove_flushed(JobId id, Output& out);
   // The next flushed key, or cooldown that has ended.
   void remove_key(Time now, Output& out);
+  void end_removals(Time now, Output& out) { serve_waiting(now, out); }
   // In the order of ids.
   std::vector<JobId> list(std::string_view tube, std::optional<JobState> state) const;
 
@@ -223,6 +229,7 @@ class Model {
 
   std::optional<Policy> policy_of(const std::string& tube) const;
   bool is_withheld(const Tube& tube) const;
+  bool is_blocked(const Job& job) const;
   void begin_policy(Tube& tube);
   void take_credit(Tube& tube, Time now);
   void apply_ttr(Job& job) const;
@@ -289,7 +296,8 @@ class Model {
   Job* next_of(const Slices& slices);
   std::uint64_t take_all(std::string_view tube, std::vector<JobState> states);
   void give_back(JobId id, Time now, Output& out);
-  std::vector<Job> jobs_in(std::string_view tube, JobState state) const;  // in their order
+  // In their order: those that are not given for their concurrency key come last.
+  std::vector<Job> jobs_in(std::string_view tube, JobState state) const;
 
   Limits limits_;
   Overhead overhead_;

@@ -64,6 +64,22 @@ void Model::set_patterns(Time now, std::vector<TubePattern> patterns, Output& ou
   serve_waiting(now, out);
 }
 
+// As many jobs with its key are reserved as the smallest limit of one of them allows. Flushed jobs
+// that are not removed yet limit as well.
+bool Model::is_blocked(const Job& job) const {
+  if (job.concurrency_key.empty()) return false;
+  std::uint64_t limit = UINT64_MAX;
+  std::uint64_t reserved = 0;
+  for (const auto* jobs : {&jobs_, &flushed_}) {
+    for (const Job& each : *jobs) {
+      if (each.concurrency_key != job.concurrency_key) continue;
+      limit = std::min<std::uint64_t>(limit, each.concurrency_limit);
+      if (jobs == &jobs_ && each.state == JobState::reserved) ++reserved;
+    }
+  }
+  return reserved >= limit;
+}
+
 // A tube may give all jobs of its rate at once.
 void Model::begin_policy(Tube& tube) {
   tube.rate_until.reset();

@@ -1,5 +1,6 @@
 // Model: the work of time, the queries of stats, and the state after a restart.
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -165,6 +166,12 @@ EngineInfo Model::info() const {
   info.memory_bytes += cost_of_tubes(keys);
   info.deduplicated_jobs = deduplicated_jobs_;
   info.dead_jobs = dead_jobs_;
+  std::set<std::string> reserved_keys;
+  for (const Job& job : jobs_) {
+    if (job.state == JobState::reserved) reserved_keys.insert(job.concurrency_key);
+  }
+  reserved_keys.erase("");
+  info.concurrency_keys = reserved_keys.size();
   info.expired_jobs = expired_jobs_;
   return info;
 }

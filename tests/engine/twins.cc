@@ -37,7 +37,8 @@ Twins::Twins(std::uint64_t seed)
                        .tags = kTagMemory,
                        .key = UniqueKeys::cost_of(""),
                        .tube = UniqueKeys::cost_of_tube(""),
-                       .life = Engine::tags_memory({.max_attempts = 1}) - kTagMemory}) {}
+                       .life = Engine::tags_memory({.max_attempts = 1}) - kTagMemory,
+                       .concurrency = ConcurrencyKeys::cost_of("")}) {}
 
 Limits Twins::some_limits() {
   constexpr std::array<std::uint32_t, 6> kWork = {1, 2, 3, 5, 1000, 1000};
@@ -261,7 +262,11 @@ void Twins::put_with_tags() {
     job.max_attempts = static_cast<std::uint32_t>(below(4));
     if (one_in(2)) job.dead = some_value(PolicyKey::dead);
   }
-  if (job.key.empty() || one_in(4)) job.time_to_live = some_seconds(3 * time_grain_);
+  if (one_in(2)) {
+    job.concurrency_key = one_in(2) ? "k" : "l";
+    job.concurrency_limit = static_cast<std::uint32_t>(1 + below(3));
+  }
+  if (!job.has_tags() || one_in(4)) job.time_to_live = some_seconds(3 * time_grain_);
   job.body = body_of_size(static_cast<std::uint32_t>(below(4)));
   job.priority = some_priority();
   job.delay = one_in(2) ? Seconds{} : some_seconds(time_grain_);
@@ -489,14 +494,14 @@ void Twins::flush() {
   const std::string tube = some_tube();
   trace("flush " + tube);
   expect_equal("flushed", engine_->flush(now_, tube, engine_output_),
-               model_.flush(tube, model_output_));
+               model_.flush(tube, now_, model_output_));
 }
 
 void Twins::truncate() {
   const std::string tube = some_tube();
   trace("truncate " + tube);
   const auto engine = engine_->truncate(now_, tube, engine_output_);
-  const auto model = model_.truncate(tube, model_output_);
+  const auto model = model_.truncate(tube, now_, model_output_);
   expect_equal("truncated a tube that is there", engine.has_value(), model.has_value());
   expect_equal("truncated", engine.value_or(0), model.value_or(0));
 }
@@ -507,7 +512,7 @@ void Twins::remove_pending() {
   const std::size_t jobs = std::min(model_.flushed_jobs(), slice);
   const auto& log = engine_output_.log();
   const std::size_t before = log.size();
-  engine_->remove_pending(now_, engine_output_);
+  engine_->remove_pending(now_, engine_output_, engine_output_);
   for (std::size_t i = before; i < before + jobs; ++i) {
     expect(i < log.size(), "as many flushed jobs are removed");
     const Fact fact = log[i].fact();
@@ -516,6 +521,7 @@ void Twins::remove_pending() {
            "the flushed jobs that are removed");
   }
   for (std::size_t i = jobs; i < slice; ++i) model_.remove_key(now_, model_output_);
+  model_.end_removals(now_, model_output_);
 }
 
 void Twins::advance() {
@@ -625,6 +631,7 @@ void Twins::compare_whole() const {
   expect(engine.jobs == model.jobs, "the number of jobs in each state");
   expect_equal("timeouts", engine.timeouts, model.timeouts);
   expect_equal("deduplicated jobs", engine.deduplicated_jobs, model.deduplicated_jobs);
+  expect_equal("concurrency keys", engine.concurrency_keys, model.concurrency_keys);
   expect_equal("dead jobs", engine.dead_jobs, model.dead_jobs);
   expect_equal("expired jobs", engine.expired_jobs, model.expired_jobs);
   expect_equal("total jobs", engine.total_jobs, model.total_jobs);
@@ -792,7 +799,7 @@ void Twins::settle(Engine& engine) const {
   Recording ignored;
   engine.set_patterns(now_, model_.patterns(), ignored);
   engine.end_replay();
-  while (engine.has_removals(now_)) engine.remove_pending(now_, ignored);
+  while (engine.has_removals(now_)) engine.remove_pending(now_, ignored, ignored);
 }
 
 Lines Twins::durable(const Engine& engine) const {

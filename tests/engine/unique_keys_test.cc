@@ -20,7 +20,7 @@ PutResult put(World& world, std::string_view key, std::uint32_t cooldown = 0,
 
 void remove_pending(World& world) {
   while (world.engine.has_removals(world.now)) {
-    world.engine.remove_pending(world.now, world.output);
+    world.engine.remove_pending(world.now, world.output, world.output);
     world.engine.check_invariants();
   }
 }
@@ -88,7 +88,7 @@ TEST_CASE("keys are flushed in slices") {
   CHECK(put(world, "key-0", 0, "t").added);
   int slices = 0;
   for (; world.engine.has_removals(world.now); ++slices) {
-    world.engine.remove_pending(world.now, world.output);
+    world.engine.remove_pending(world.now, world.output, world.output);
   }
   CHECK(slices == 2 * kKeys / (1'000 / 8));
   world.engine.check_invariants();

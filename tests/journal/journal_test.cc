@@ -95,7 +95,7 @@ TEST_CASE("jobs that were flushed before a restart are removed after it") {
   CHECK(queue->state() == state);
   CHECK(queue->found().liveness.jobs() == 5);
   REQUIRE(queue->engine().has_removals(queue->now()));
-  queue->engine().remove_pending(queue->now(), *queue);
+  queue->engine().remove_pending(queue->now(), *queue, *queue);
   queue->settle();
   CHECK(queue->engine().info().memory_bytes == 0);
   CHECK(queue->journal().stats().live_bytes == 0);

@@ -209,6 +209,8 @@ std::vector<Fact> every_fact_of_version_2() {
   Added dead = added(8, "dead", "body");
   facts.push_back(AddedWithTags{dead, {.max_attempts = 5, .dead = "dead"}, marks});
   facts.push_back(AddedWithTags{added(9, "b", ""), {.time_to_live = Seconds{60}}});
+  facts.push_back(AddedWithTags{
+      added(11, "b", ""), {.concurrency_key = longest_tube(), .concurrency_limit = 0xffffffff}});
   marks.dead_from = longest_tube();
   marks.reason = DeathReason::expired;
   dead.id = 10;
@@ -280,6 +282,10 @@ Fact random_fact(std::mt19937_64& random) {
       if (random() % 2 == 0) {
         added.tags.max_attempts = any<std::uint32_t>(random);
         if (random() % 2 == 0) added.tags.dead = any_tube(random);
+      }
+      if (random() % 2 == 0) {
+        added.tags.concurrency_key = any_tube(random);
+        added.tags.concurrency_limit = any<std::uint32_t>(random) | 1;
       }
       if (random() % 2 == 0) added.tags.time_to_live = Seconds{any<std::uint32_t>(random)};
       return added;

@@ -50,7 +50,7 @@ void ScriptedLoad::notice(const engine::Notice& notice) {
 
 void ScriptedLoad::advance(Time now) {
   now_ = now;
-  if (one_in(3)) engine_->remove_pending(now, *this);
+  if (one_in(3)) engine_->remove_pending(now, *this, *this);
   for (;;) {
     engine_->advance(now, *this);
     if (!engine_->next_deadlines().due(now)) return;
@@ -151,7 +151,11 @@ void ScriptedLoad::put_with_tags(Client& client) {
     tags.unique_key = key;
     if (one_in(2)) tags.cooldown = some_seconds(6);
   }
-  if (tags.unique_key.empty() || one_in(3)) {
+  if (one_in(3)) {
+    tags.concurrency_key = key;
+    tags.concurrency_limit = static_cast<std::uint32_t>(1 + below(2));
+  }
+  if (!tags.any() || one_in(3)) {
     tags.max_attempts = static_cast<std::uint32_t>(below(4));
     if (one_in(2)) tags.dead = "tube-1";
   }

@@ -246,7 +246,7 @@ TEST_CASE("every line of the reference is a line of the reply, in the same order
   Talk talk;
   auto client = talk.connect();
   Talk::exchange(*client,
-                 "put 0 0 60 1 idp:k max:1:bury ttl:60\r\na\r\nreserve-job 1\r\nrelease 1 0 0\r\n");
+                 "put 0 0 60 1 idp:k con:k max:1:bury ttl:60\r\na\r\nreserve-job 1\r\nrelease 1 0 0\r\n");
   const auto keys_of = [&](const std::string& command) {
     std::vector<std::string> keys;
     std::istringstream lines(Talk::exchange(*client, command + "\r\n"));

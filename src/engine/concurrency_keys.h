@@ -1,0 +1,97 @@
+// ConcurrencyKeys: the keys of jobs of which clients may hold only a few at once [extension: con].
+//
+// At most `limit` jobs with a key are reserved at once, in all tubes. The limit is the smallest
+// that a job with the key has, so it follows from the jobs, and is the same after a restart.
+//
+// No reserve looks for a job whose key has room. Of the ready jobs of a key in a tube only the
+// first is exposed: it stands in the tube's heap of ready jobs, from which jobs are given, as long
+// as the key has room. All others are parked, in a heap of the tube of their own. When the exposed
+// job is reserved or goes another way, the next one takes its place (engine/concurrency.cc).
+//
+// Invariant: a job that is ready and has a key is in ReadyOfKey::jobs of its tube; the first of
+// them is exposed if the key has room, and no other is.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "engine/job.h"
+
+namespace tubed::engine {
+
+// The ready jobs of a key in one tube.
+struct ReadyOfKey {
+  Tube* tube = nullptr;
+  std::uint16_t epoch = 0;  // other than the tube's: they are flushed
+  std::map<ReadyKey, Job*> jobs;
+  Job* exposed = nullptr;
+};
+
+struct ConcurrencyKey {
+  std::string_view name;
+  std::uint64_t jobs = 0;                         // that have the key, in any state
+  std::uint64_t reserved = 0;                     // of these
+  std::map<std::uint32_t, std::uint64_t> limits;  // how many jobs have each
+  // By the tube's number and its epoch.
+  std::map<std::pair<std::uint64_t, std::uint16_t>, ReadyOfKey> tubes;
+
+  bool has_room() const { return reserved < limits.begin()->first; }
+};
+
+class ConcurrencyKeys {
+ public:
+  // The bytes that a job with the key counts as: its own record, and a part of the key's that is
+  // enough for a job that has the key alone.
+  static std::uint32_t cost_of(std::string_view key) {
+    return kBytesPerJob + static_cast<std::uint32_t>(key.size());
+  }
+
+  // A job has the key from now on. O(log keys + log limits).
+  ConcurrencyKey* add(std::string_view key, std::uint32_t limit) {
+    auto found = keys_.find(key);
+    if (found == keys_.end()) {
+      found = keys_.try_emplace(std::string(key)).first;
+      found->second.name = found->first;
+    }
+    ++found->second.jobs;
+    ++found->second.limits[limit];
+    return &found->second;
+  }
+  // It no longer has. False: no job has the key any more, and it is gone. The same cost.
+  bool remove(ConcurrencyKey* key, std::uint32_t limit) {
+    const auto count = key->limits.find(limit);
+    if (--count->second == 0) key->limits.erase(count);
+    if (--key->jobs > 0) return true;
+    TUBED_ASSERT(key->reserved == 0 && key->tubes.empty());
+    keys_.erase(keys_.find(key->name));
+    return false;
+  }
+  void count_reserved(ConcurrencyKey* key) {
+    if (key->reserved++ == 0) ++reserved_keys_;
+  }
+  void uncount_reserved(ConcurrencyKey* key) {
+    if (--key->reserved == 0) --reserved_keys_;
+  }
+
+  // The keys with a job that a client holds.
+  std::uint64_t reserved_keys() const { return reserved_keys_; }
+
+  // Calls visit(const ConcurrencyKey&) for each key. For tests.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const auto& [name, key] : keys_) visit(key);
+  }
+
+ private:
+  // Measured for a job whose key and tube no other job has.
+  static constexpr std::uint32_t kBytesPerJob = 480;
+
+  std::map<std::string, ConcurrencyKey, std::less<>> keys_;  // a tree: clients choose the names
+  std::uint64_t reserved_keys_ = 0;
+};
+
+}  // namespace tubed::engine
