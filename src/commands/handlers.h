@@ -205,11 +205,12 @@ struct KickTubeArguments {
              field<&KickTubeArguments::state>("state"));
 };
 
-// What list-jobs lists: the states, in the order of JobState, and two more.
+// What list-jobs lists: the states, in the order of JobState, and three more.
 struct ListedWords {
-  static constexpr std::array<std::string_view, 6> kWords = {"ready",    "delayed", "buried",
-                                                             "reserved", "all",     "next"};
-  static constexpr std::string_view kDescription = "one of: ready delayed buried reserved all next";
+  static constexpr std::array<std::string_view, 7> kWords = {
+      "ready", "delayed", "buried", "reserved", "held", "all", "next"};
+  static constexpr std::string_view kDescription =
+      "one of: ready delayed buried reserved held all next";
 };
 
 struct ListJobsArguments {
@@ -220,6 +221,11 @@ struct ListJobsArguments {
   static constexpr auto fields =
       schema(field<&ListJobsArguments::tube>("tube"), field<&ListJobsArguments::listed>("state"),
              field<&ListJobsArguments::from>("from"), field<&ListJobsArguments::limit>("limit"));
+};
+
+struct GroupArguments {
+  protocol::TubeName name;  // a group is named as a tube is
+  static constexpr auto fields = schema(field<&GroupArguments::name>("group"));
 };
 
 struct PolicyArguments {
@@ -297,6 +303,7 @@ Answer list_tubes(Context& context, Operation& operation, const NoArguments& arg
 Answer list_tube_used(Context& context, const NoArguments& arguments);
 Answer list_tubes_watched(Context& context, const NoArguments& arguments);
 Answer pause_tube(Context& context, const PauseArguments& arguments);
+Answer stats_group(Context& context, const GroupArguments& arguments);
 Answer tube_policy(Context& context, const PolicyArguments& arguments);
 Answer quit(Context& context, const NoArguments& arguments);
 Answer capabilities(Context& context, const NoArguments& arguments);

@@ -195,21 +195,25 @@ Answer list_jobs(Context& context, const ListJobsArguments& arguments) {
   const std::uint32_t limit = arguments.limit ? arguments.limit->value : kUsualLimit;
   if (listed == "next" && from != 0) return Status{word::kBadFormat};
   std::optional<JobState> state;
-  if (arguments.listed.index < StateWords::kWords.size()) {
+  const bool held = listed == "held";
+  if (held) {
+    state = JobState::delayed;
+  } else if (arguments.listed.index < StateWords::kWords.size()) {
     state = static_cast<JobState>(arguments.listed.index);
   }
   engine::Engine& engine = context.engine;
   const std::string_view tube = arguments.tube.text;
-  const engine::JobPage page =
-      listed == "next" ? engine.next_jobs(tube, limit) : engine.list_jobs(tube, state, from, limit);
+  const engine::JobPage page = listed == "next" ? engine.next_jobs(tube, limit)
+                                                : engine.list_jobs(tube, state, from, limit, held);
   YamlBlock block;
   block.item(fmt::format("next {}", page.next));
   block.item("id state pri age delay ttr time-left reserves timeouts releases buries kicks bytes");
   for (const JobId id : page.jobs) {
     const auto job = engine.job_info(context.now, id);
     const JobCounters& counters = job->counters;
-    block.item(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}{}", id, name_of(job->state),
-                           job->priority, whole_seconds(job->age), job->delay.count, job->ttr.count,
+    block.item(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}{}", id,
+                           job->held ? "held" : name_of(job->state), job->priority,
+                           whole_seconds(job->age), job->delay.count, job->ttr.count,
                            whole_seconds(job->time_left), counters.reserves, counters.timeouts,
                            counters.releases, counters.buries, counters.kicks, job->body_bytes,
                            job->tags.any() ? " " + text_of(job->tags) : ""));
@@ -328,6 +332,19 @@ TextBlock policy_block(const engine::Policies& policies, std::string_view tube) 
 }
 
 }  // namespace
+
+Answer stats_group(Context& context, const GroupArguments& arguments) {
+  const auto group = context.engine.group_info(arguments.name.text);
+  if (!group) return Status{word::kNotFound};
+  YamlBlock block;
+  block.quoted("name", group->name);
+  block.number("ready", group->members.ready);
+  block.number("reserved", group->members.reserved);
+  block.number("delayed", group->members.delayed);
+  block.number("buried", group->members.buried);
+  block.number("waiting-jobs", group->held);
+  return TextBlock{std::move(block).take()};
+}
 
 Answer tube_policy(Context& context, const PolicyArguments& arguments) {
   const std::string_view tube = arguments.tube.text;

@@ -115,6 +115,8 @@ constexpr ReplyText kDeleteForce[] = {
      "The job was deleted. A client that held it gets NOT_FOUND from its next command on it."},
     {"NOT_FOUND", "There is no such job."}};
 
+constexpr ReplyText kStatsGroup[] = {
+    kBlock, {"NOT_FOUND", "The group has no members, and no job waits for it."}};
 constexpr ReplyText kTubePolicy[] = {
     {"OK <bytes>",
      "Without a key: each key with its value, and with its origin: wire, file or default."},
@@ -145,7 +147,7 @@ constexpr std::array<Command, kCommandCount> kRows = {
          .replies = kPut,
          .access = Access::produce,
          .concerns = Concerns::used,
-         .details = "con idp max ttl",
+         .details = "aft con grp idp max ttl",
          .line_bytes = kPutLineBytes,
          .long_with_tags = true}),
     without_facts(command<JobArguments, peek>(
@@ -332,6 +334,9 @@ constexpr std::array<Command, kCommandCount> kRows = {
     added_after_2_0(command<JobArguments, delete_force>(
         {"delete-force", "Removes a job in any state, also from the client that holds it.",
          kDeleteForce, Access::admin, Concerns::job})),
+    without_facts(added_after_2_0(command<GroupArguments, stats_group>(
+        {"stats-group", "Shows how many members of a group are in each state.", kStatsGroup,
+         Access::inspect, Concerns::no_tube, TextRule::needed_word_known}))),
     added_after_2_0(command<PolicyArguments, tube_policy>(
         {.name = "tube-policy",
          .summary =

@@ -10,7 +10,7 @@
 
 namespace tubed::commands {
 
-inline constexpr std::size_t kCommandCount = 48;
+inline constexpr std::size_t kCommandCount = 49;
 
 std::span<const Command, kCommandCount> command_table();
 

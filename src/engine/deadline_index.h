@@ -41,10 +41,11 @@ inline constexpr Duration kSafetyMargin = std::chrono::seconds(1);
 
 // The next moments at which advance() has something to do; kNever if it has nothing of that kind.
 struct Deadlines {
-  Time delay = kNever;   // a delayed job becomes ready, or a job expires
-  Time ttr = kNever;     // a reservation or a wait ends
-  Time pause = kNever;   // a tube gives jobs again
-  bool closing = false;  // closed sessions have jobs to give back, which is due at once
+  Time delay = kNever;  // a delayed job becomes ready, or a job expires
+  Time ttr = kNever;    // a reservation or a wait ends
+  Time pause = kNever;  // a tube gives jobs again
+  // Closed sessions have jobs to give back, or complete groups hold jobs, which is due at once.
+  bool closing = false;
 
   // True if advance() has something to do now.
   bool due(Time now) const { return closing || delay <= now || ttr <= now || pause <= now; }

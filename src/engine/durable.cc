@@ -39,8 +39,10 @@ Added as_added(const Job& job) {
 
 Added as_it_rests(const Job& job, Time now) {
   Added added = as_added(job);
-  // The delay has ended, even if advance() has not made the job ready yet.
-  if (added.place.state == JobState::delayed && added.place.until <= now) {
+  // The delay has ended, even if advance() has not made the job ready yet. But a job that waits for
+  // a group may be held then.
+  const bool delayed = added.place.state == JobState::delayed && !job.waits_for_group();
+  if (delayed && added.place.until <= now) {
     added.place.state = JobState::ready;
     added.place.until = {};
   }
@@ -70,7 +72,7 @@ void Engine::emit_added(const Job& job, Output& out) {
 
 void Engine::emit_placed(const Job& job, Output& out) {
   const Placed placed{.id = job.id, .place = resting_place(job), .counters = job.counters()};
-  if (job.life() != nullptr) [[unlikely]]
+  if (job.tags() != nullptr) [[unlikely]]
     return emit(placed, marks_of(job), out);
   out.fact(placed);
 }
@@ -128,21 +130,27 @@ void Engine::visit_durable(Time now, FactSink& sink) const {
 
 void Engine::replay(Time now, const Fact& fact) {
   TUBED_ASSERT(counts_.sessions == 0);
+  groups_.defer();
   std::visit(Overloaded{[&](const Added& added) { replay_added(now, added); },
-                        [&](const Placed& placed) { replay_placed(now, placed); },
+                        [&](const Placed& placed) {
+                          Job* job = find_job(placed.id);
+                          if (job != nullptr && job->tags() != nullptr) set_marks(*job, {});
+                          replay_placed(now, placed);
+                        },
                         [&](const Removed& removed) { replay_removed(now, removed); },
                         [&](const Paused& paused) { replay_paused(now, paused); },
                         [&](const Flushed& flushed) { replay_flushed(now, flushed); },
                         [&](const AddedWithTags& added) {
-                          replay_added(now, added);
+                          const bool waits = !added.tags.after.empty() && !added.marks.after_done;
+                          replay_added(now, added, waits);
                           Job& job = *jobs_.find(added.id);
                           if (added.tags.any()) add_tags(job, added.tags);
                           set_marks(job, added.marks);
                         },
                         [&](const PlacedWithMarks& placed) {
-                          replay_placed(now, placed);
                           Job* job = find_job(placed.id);
                           if (job != nullptr) set_marks(*job, placed.marks);
+                          replay_placed(now, placed);
                         },
                         [&](const PolicySet& set) { replay_policy(now, set); },
                         [&](const Remembered& remembered) { replay_remembered(remembered); },
@@ -150,7 +158,7 @@ void Engine::replay(Time now, const Fact& fact) {
              fact);
 }
 
-void Engine::replay_added(Time now, const Added& added) {
+void Engine::replay_added(Time now, const Added& added, bool waits) {
   Tube* tube = tubes_.find(added.tube);
   if (tube == nullptr) tube = add_tube(now, added.tube);  // an accepted job outweighs the limit
   Job* job = jobs_.add(added.id);
@@ -161,7 +169,7 @@ void Engine::replay_added(Time now, const Added& added) {
   job->epoch = tube->epoch;
   job->set_counters(added.counters);
   memory_.restore(job->body.size());
-  attach_placed(now, job, added.place);
+  attach_placed(now, job, added.place, waits);
 }
 
 void Engine::replay_placed(Time now, const Placed& placed) {
@@ -169,8 +177,8 @@ void Engine::replay_placed(Time now, const Placed& placed) {
   if (job == nullptr) return;
   detach(job);
   job->set_counters(placed.counters);
-  if (job->life() != nullptr) set_marks(*job, {});
-  attach_placed(now, job, placed.place);
+  attach_placed(now, job, placed.place, job->waits_for_group());
+  if (job->held() && job->groups() != nullptr) hold(*job);
 }
 
 void Engine::replay_removed(Time now, const Removed& removed) {
@@ -260,7 +268,8 @@ void Engine::replay_moved(Time now, const Moved& moved) {
     make_tags(*job).unique = add_key(to->name, key, job->id);
     job->tags()->cooldown = cooldown;
   }
-  attach_placed(now, job, place);
+  attach_placed(now, job, place, job->waits_for_group());
+  if (job->held() && job->groups() != nullptr) hold(*job);
   if (from != default_tube_ && !from->wanted()) remove_tube(now, from);
 }
 
@@ -276,12 +285,13 @@ void Engine::replay_policy(Time now, const PolicySet& set) {
   remove_if_unwanted(now, tube);
 }
 
-void Engine::attach_placed(Time now, Job* job, const Placement& place) {
+// `waits`: the end of its delay does not make the job ready by itself.
+void Engine::attach_placed(Time now, Job* job, const Placement& place, bool waits) {
   job->priority = place.priority;
   job->set_delay(place.delay);
   switch (place.state) {
     case JobState::delayed:
-      if (place.until > now) return attach_delayed(job, place.until);
+      if (place.until > now || waits) return attach_delayed(job, place.until);
       [[fallthrough]];
     case JobState::ready:
     case JobState::reserved:

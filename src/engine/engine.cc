@@ -24,6 +24,8 @@ Engine::~Engine() = default;
 // --- Sessions
 
 SessionId Engine::open() {
+  if (groups_.deferred()) [[unlikely]]
+    end_replay();
   Session& session = sessions_.open();
   session.used = default_tube_;
   ++default_tube_->using_count;
@@ -207,7 +209,15 @@ void Engine::count_state(const Job& job) {
     counts_.jobs.*state += static_cast<std::uint64_t>(kBy);
     metrics.jobs.*state += static_cast<std::uint64_t>(kBy);
   };
-  if constexpr (kState == JobState::delayed) count(&StateCounts::delayed);
+  if (job.tags() != nullptr) [[unlikely]]
+    count_member(job, kState, kBy > 0);
+  if constexpr (kState == JobState::delayed) {
+    count(&StateCounts::delayed);
+    if (job.deadline == kNever) [[unlikely]] {
+      count(&StateCounts::held);
+      tube.held_count += static_cast<std::uint32_t>(kBy);
+    }
+  }
   if constexpr (kState == JobState::buried) count(&StateCounts::buried);
   if constexpr (kState == JobState::reserved) count(&StateCounts::reserved);
   if constexpr (kState == JobState::ready) {
@@ -235,6 +245,8 @@ void Engine::detach(Job* job) {
     case JobState::delayed:
       count_state<JobState::delayed, -1>(*job);
       tube->delayed.erase(job);
+      if (job->groups() != nullptr) [[unlikely]]
+        unhold(*job);
       deadlines_.update_delay(tube);
       break;
     case JobState::buried:
@@ -262,8 +274,8 @@ void Engine::detach(Job* job) {
 void Engine::attach_ready(Job* job) {
   Tube* tube = job->tube;
   job->state = job->resting_state = JobState::ready;
-  if (job->concurrency() != nullptr) [[unlikely]] {
-    add_ready_of_key(job);
+  if (job->tags() != nullptr) [[unlikely]] {
+    attach_ready_with_tags(job);
   } else {
     tube->ready.push({job->priority, job->id}, job);
   }
@@ -405,6 +417,7 @@ std::optional<PutResult> Engine::put_with_tags(Time now, std::string_view name, 
   }
   Job* job = insert_out_of_line(find_or_add_tube(now, name), now, request);
   set_tags(*job, tags);
+  wait_for_group(job);
   describe(now, job->id, out);
   PutResult result;
   result.id = job->id;
@@ -422,7 +435,7 @@ bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {
   delete_job(now, job, out);
   if (!job_waiters_.empty()) [[unlikely]]
     end_job_waits(job_id, Notice::Kind::deleted, out);
-  if (!serve_queue_.empty()) [[unlikely]]
+  if (has_more_to_do()) [[unlikely]]
     serve_waiting(now, out);
   return true;
 }
@@ -431,16 +444,12 @@ bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {
 [[gnu::always_inline]] inline void Engine::delete_job(Time now, Job* job, FactSink& out) {
   Tube* tube = job->tube;
   count_deleted(*tube, 1);
-  erase_for_good(now, job, out);
-  remove_if_unwanted(now, tube);
-}
-
-[[gnu::always_inline]] inline void Engine::erase_for_good(Time now, Job* job, FactSink& out) {
   if (job->tags() != nullptr) [[unlikely]] {
     erase_with_cooldown(now, job, out);
   } else {
     erase_untagged(job, out);
   }
+  remove_if_unwanted(now, tube);
 }
 
 bool Engine::remove_held(Time now, JobId id, Output& out) {
@@ -513,7 +522,7 @@ bool Engine::bury(SessionId session, Time now, JobId id, Priority priority, Outp
   emit_placed(*job, out);
   if (!job_waiters_.empty()) [[unlikely]]
     end_job_waits(id, Notice::Kind::buried, out);
-  if (!serve_queue_.empty()) [[unlikely]]
+  if (has_more_to_do()) [[unlikely]]
     serve_waiting(now, out);
   return true;
 }
@@ -542,6 +551,7 @@ bool Engine::kick_job(Time now, JobId id, Seconds delay, Output& out) {
   if (delay.count > 0) {
     ++job->history().counters.kicks;
     if (is_governed(*job)) renew_life(*job);
+    if (job->groups() != nullptr) job->groups()->end_waiting();
     detach(job);
     job->set_delay(delay);
     attach_delayed(job, now + delay);
@@ -582,6 +592,7 @@ void Engine::add_job(Time now, const Added& added, const JobTags& tags, Output& 
   if (taken_key(now, added.tube, tags.unique_key, out) != nullptr) kept.unique_key = {};
   memory_.give_back_part(tags_memory(tags) - tags_memory(kept));
   if (kept.any()) set_tags(*job, kept);
+  wait_for_group(job);
   ++job->tube->total_jobs;
   ++job->tube->metrics->put_count;
   ++counts_.total_jobs;

@@ -16,8 +16,8 @@
 //
 // The source files: engine.cc (sessions, tubes, jobs), reservation.cc (reserving and time),
 // flush.cc (flushing), move.cc (moving), tags.cc (tags of puts), life.cc (policies of tubes),
-// concurrency.cc (concurrency keys), waits.cc (waiting for the end of a job), durable.cc (facts and
-// replay), info.cc (queries), invariants.cc (checks for tests).
+// concurrency.cc (concurrency keys), groups.cc (groups), waits.cc (waiting for the end of a job),
+// durable.cc (facts and replay), info.cc (queries), invariants.cc (checks for tests).
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,7 @@
 #include "engine/concurrency_keys.h"
 #include "engine/deadline_index.h"
 #include "engine/flushed_jobs.h"
+#include "engine/groups.h"
 #include "engine/info.h"
 #include "engine/job.h"
 #include "engine/job_memory.h"
@@ -177,6 +178,7 @@ class Engine {
     std::uint32_t bytes = tags.any() ? kTagRecordBytes : 0;
     if (!tags.unique_key.empty()) bytes += UniqueKeys::cost_of(tags.unique_key);
     if (!tags.concurrency_key.empty()) bytes += ConcurrencyKeys::cost_of(tags.concurrency_key);
+    if (tags.names_groups()) bytes += Groups::cost_of(tags.group, tags.after);
     if (!tags.limits_life()) return bytes;
     return bytes + kLifeRecordBytes + static_cast<std::uint32_t>(tags.dead.size());
   }
@@ -317,11 +319,12 @@ class Engine {
   // The job of the used tube that was reserved first, of those that are reserved. O(1), unless the
   // tube was truncated.
   std::optional<JobBody> peek_reserved(SessionId session) const;
-  // A page of the tube's jobs in this state, or in any, in the order of ids from `from` on. A page
-  // may be shorter than `limit`. A job that is there during the whole walk is listed exactly once.
-  // O(jobs in the state), or O(kMaxIdsInPage) if that is less.
+  // A page of the tube's jobs in this state (of delayed jobs: those that are held, or those that
+  // are not), or in any, in the order of ids from `from` on. A page may be shorter than `limit`. A
+  // job that is there during the whole walk is listed exactly once. O(jobs in the state), or
+  // O(kMaxIdsInPage) if that is less.
   [[gnu::cold]] JobPage list_jobs(std::string_view tube, std::optional<JobState> state, JobId from,
-                                  std::uint32_t limit);
+                                  std::uint32_t limit, bool held = false);
   // The first `limit` ready jobs of the tube, in the order in which they are given; of those with
   // one concurrency key, the first.
   // O(limit log limit).
@@ -349,6 +352,9 @@ class Engine {
   template <class Visit>
   std::uint64_t visit_tubes(Time now, std::uint64_t from, std::uint32_t limit, Visit visit);
   std::optional<JobInfo> job_info(Time now, JobId id) const;
+  // No value: the group has neither members nor jobs that wait for it. O(log groups). [extension:
+  // stats-group]
+  std::optional<GroupInfo> group_info(std::string_view name) const;
 
   // Valid until the engine's next change.
   const TubeMetricsRegistry& tube_metrics() const { return tube_metrics_; }
@@ -357,8 +363,8 @@ class Engine {
 
   // Applies a fact that an engine has emitted. Precondition: no session is open. O(log n).
   void replay(Time now, const Fact& fact);
-  // Called after the last of them: the policies in force apply to all jobs. O(n) if a policy is
-  // set, else O(1).
+  // After the last of them: the policies in force apply to all jobs, and groups without members are
+  // complete. O(n) if a policy is set, else O(groups). The first open() does it otherwise.
   [[gnu::cold]] void end_replay();
   // Emits a minimal list of facts that gives this durable state. O(n).
   void visit_durable(Time now, FactSink& sink) const;
@@ -417,7 +423,6 @@ class Engine {
   void move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>& place, Output& out);
   [[gnu::cold]] void set_priority(Job& job, Priority priority, Output& out);
   void erase_untagged(Job* job, FactSink& out);
-  void erase_for_good(Time now, Job* job, FactSink& out);
   [[gnu::cold]] bool enter_tube(Time now, Job& job, Tube* to, FactSink& out);
 
   // Policies and lives (life.cc).
@@ -452,6 +457,7 @@ class Engine {
   static JobTags tags_of(const Job& job);
   static JobMarks marks_of(const Job& job);
   TagRecord& make_tags(Job& job);
+  [[gnu::cold]] void attach_ready_with_tags(Job* job);
   [[gnu::cold]] void set_tags(Job& job, const JobTags& tags);
   [[gnu::cold]] UniqueKey* taken_key(Time now, std::string_view tube, std::string_view key,
                                      FactSink& out);
@@ -487,6 +493,19 @@ class Engine {
   void free_concurrency(Job& job);
   static bool is_blocked(const Job& job);
 
+  // Groups (groups.cc).
+  [[gnu::cold]] static void count_member(const Job& job, JobState state, bool enters);
+  void add_groups(Job& job, const JobTags& tags);
+  void hold(Job& job);
+  [[gnu::cold]] void unhold(Job& job);
+  bool must_hold(const Job& job) const;
+  void attach_held(Job* job);
+  [[gnu::cold]] void wait_for_group(Job* job);
+  [[gnu::cold]] void release_held(Output& out);
+  void free_groups(Job& job);
+  // True: serve_waiting() has something to do.
+  bool has_more_to_do() const { return !serve_queue_.empty() || groups_.has_complete(); }
+
   void mark_worker(Session& session);
   Job* best_ready(const Session& session, Time now);
   Job* best_by_priority(const Session& session);
@@ -506,12 +525,13 @@ class Engine {
 
   bool makes_ready(Time now) const;
   void end_reservations(Time now, Output& out);
-  void end_delays(Time now);
+  void end_delays(Time now, Output& out);
+  [[gnu::cold]] void end_delay_of_waiting(Job* job, Output& out);
   void end_pauses(Time now);
   void end_waits(Time now, Output& out);
   void continue_closing(Time now, Output& out);
 
-  void replay_added(Time now, const Added& added);
+  void replay_added(Time now, const Added& added, bool waits = false);
   void replay_placed(Time now, const Placed& placed);
   void replay_removed(Time now, const Removed& removed);
   void replay_paused(Time now, const Paused& paused);
@@ -521,7 +541,7 @@ class Engine {
   void replay_remembered(const Remembered& remembered);
   void replay_moved(Time now, const Moved& moved);
   void replay_policy(Time now, const PolicySet& set);
-  void attach_placed(Time now, Job* job, const Placement& place);
+  void attach_placed(Time now, Job* job, const Placement& place, bool waits);
 
   // The tags of a job count as these bytes, and as its unique key and what limits its life, with
   // the names of tubes there.
@@ -543,6 +563,7 @@ class Engine {
   FlushedJobs flushed_;
   UniqueKeys unique_keys_;
   ConcurrencyKeys concurrency_keys_;
+  Groups groups_;
   ExpiryHeap expiries_;              // each job that expires, until that is due
   std::vector<TubeRef> late_tubes_;  // withheld until no expiry is due
   Time next_removal_ = kNever;       // when remove_pending() has something to do; Time::min(): now

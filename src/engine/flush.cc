@@ -29,6 +29,7 @@ std::uint64_t Engine::flush(Time now, std::string_view name, Output& out) {
     if (job->truncated()) --count;
     detach(job);
     job->state = job->resting_state = JobState::buried;
+    if (job->tags() != nullptr) count_member(*job, JobState::buried, true);
     held.push_back(&job->history());
   }
   FlushedBatch batch = take_jobs_at_rest(tube);
@@ -79,6 +80,8 @@ FlushedBatch Engine::take_jobs_at_rest(Tube* tube) {
     counts->delayed -= batch.delayed.size();
     counts->buried -= batch.listed.size();
   }
+  for (StateCounts* counts : {&counts_.jobs, &metrics.jobs}) counts->held -= tube->held_count;
+  tube->held_count = 0;
   tube->urgent_count = 0;
   if (&metrics == &tube_metrics_.overflow()) {
     batch.ready_ages = &metrics.ready_ages;  // it has the jobs of other tubes as well

@@ -35,7 +35,8 @@ TubeInfo Engine::info_of(const Tube& tube, Time now) {
                          .ready = tube.count_of(JobState::ready),
                          .reserved = tube.reserved.size(),
                          .delayed = tube.delayed.size(),
-                         .buried = tube.buried.size()},
+                         .buried = tube.buried.size(),
+                         .held = tube.held_count},
                 .total_jobs = tube.total_jobs,
                 .using_count = tube.using_count,
                 .watching_count = tube.watching_count,
@@ -76,9 +77,10 @@ std::optional<JobInfo> Engine::job_info(Time now, JobId id) const {
                .counters = job->counters(),
                .body_bytes = job->body.size(),
                .tags = tags_of(*job),
-               .marks = marks_of(*job)};
+               .marks = marks_of(*job),
+               .held = job->held()};
   const bool timed = job->state == JobState::reserved || job->state == JobState::delayed;
-  if (timed) info.time_left = std::max(job->deadline - now, Duration::zero());
+  if (timed && !job->held()) info.time_left = std::max(job->deadline - now, Duration::zero());
   return info;
 }
 
@@ -110,7 +112,7 @@ std::optional<JobBody> Engine::peek_ready(SessionId session) const {
 }
 
 std::optional<JobBody> Engine::peek_delayed(SessionId session) const {
-  return body_of(sessions_.at(session).used->delayed.first());
+  return body_of(sessions_.at(session).used->first(JobState::delayed));
 }
 
 std::optional<JobBody> Engine::peek_buried(SessionId session) const {
@@ -158,17 +160,21 @@ void cut_page(JobPage& page, std::uint32_t limit) {
 }  // namespace
 
 JobPage Engine::list_jobs(std::string_view name, std::optional<JobState> state, JobId from,
-                          std::uint32_t limit) {
+                          std::uint32_t limit, bool held) {
   JobPage page;
   const Tube* tube = tubes_.find(name);
   if (tube == nullptr) return page;
-  const std::size_t count = state ? tube->count_of(*state) : tube->job_count();
+  std::size_t count = state ? tube->count_of(*state) : tube->job_count();
+  if (state == JobState::delayed) count = tube->delayed.size();
+  const auto is_listed = [&](const Job& job) {
+    return !state || (job.state == *state && job.held() == held);
+  };
   entries_walked_ += std::min<std::size_t>(count, kMaxIdsInPage);
   if (count <= kMaxIdsInPage) {
     for (const JobState any : kStates) {
       if (state && any != *state) continue;
       for_each_in_state(*tube, any, [&](const Job& job) {
-        if (job.id >= from && !job.truncated()) page.jobs.push_back(job.id);
+        if (job.id >= from && !job.truncated() && is_listed(job)) page.jobs.push_back(job.id);
       });
     }
     cut_page(page, limit);
@@ -179,7 +185,7 @@ JobPage Engine::list_jobs(std::string_view name, std::optional<JobState> state, 
   for (std::uint32_t seen = 0; id < end && seen < kMaxIdsInPage && page.jobs.size() < limit;
        ++id, ++seen) {
     const Job* job = find_job(id);
-    if (job == nullptr || job->tube != tube || (state && job->state != *state)) continue;
+    if (job == nullptr || job->tube != tube || !is_listed(*job)) continue;
     page.jobs.push_back(id);
   }
   page.next = id < end ? id : 0;

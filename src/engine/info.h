@@ -16,6 +16,7 @@ struct StateCounts {
   std::uint64_t reserved = 0;
   std::uint64_t delayed = 0;
   std::uint64_t buried = 0;
+  std::uint64_t held = 0;  // of the delayed
 
   std::uint64_t total() const { return ready + reserved + delayed + buried; }
   friend bool operator==(const StateCounts&, const StateCounts&) = default;
@@ -67,6 +68,12 @@ struct TubeInfo {
   HistogramView reserve_to_delete;
 };
 
+struct GroupInfo {
+  std::string_view name;  // valid until the engine's next change
+  StateCounts members;
+  std::uint64_t held = 0;  // jobs that wait for it
+};
+
 struct JobInfo {
   JobId id = 0;
   std::string_view tube;  // valid until the engine's next change
@@ -80,6 +87,7 @@ struct JobInfo {
   std::uint32_t body_bytes = 0;
   JobTags tags;  // its texts are valid until the engine's next change, as those of `marks`
   JobMarks marks = {};
+  bool held = false;  // delayed, and waits for its group
 };
 
 }  // namespace tubed::engine

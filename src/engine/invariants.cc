@@ -66,6 +66,7 @@ Census take_census(const JobTable& jobs, std::uint32_t tag_record_bytes,
         break;
       case JobState::delayed:
         ++census.states.delayed;
+        if (job.held()) ++census.states.held;
         break;
       case JobState::buried:
         ++census.states.buried;
@@ -109,10 +110,13 @@ void check_tube(const Tube& tube, bool is_default) {
     });
   }
   TUBED_ASSERT(urgent == tube.urgent_count);
+  std::uint32_t held = 0;
   tube.delayed.for_each([&](const DeadlineKey& key, const Job* job) {
+    if (job->held()) ++held;
     TUBED_ASSERT(job->tube == &tube && job->state == JobState::delayed);
     TUBED_ASSERT(key.deadline == job->deadline && key.id == job->id);
   });
+  TUBED_ASSERT(held == tube.held_count);
   std::uint64_t order = 0;
   for (const JobHistory* history = tube.buried.first(); history != nullptr;
        history = tube.buried.next(history)) {
@@ -183,6 +187,7 @@ void check_tube_metrics(const TubeTable& tubes, const TubeMetricsRegistry& regis
     sum.jobs.reserved += tube->reserved.size();
     sum.jobs.delayed += tube->delayed.size();
     sum.jobs.buried += tube->buried.size();
+    sum.jobs.held += tube->held_count;
     sum.waiting += tube->waiting.size();
     sum.paused += tube->paused() ? 1 : 0;
     for (const ReadyHeap* heap : {&tube->ready, &tube->parked}) {
@@ -201,6 +206,36 @@ void check_tube_metrics(const TubeTable& tubes, const TubeMetricsRegistry& regis
     });
     TUBED_ASSERT(metrics->ready_ages.count() == sum.jobs.ready + flushed_ready);
   }
+}
+
+// Each group against a walk of all jobs.
+void check_groups(const JobTable& jobs, const Groups& groups) {
+  std::map<const Group*, StateCounts> members;
+  std::map<const Group*, std::uint64_t> held;
+  jobs.for_each([&](const Job& job) {
+    const GroupRecord* record = job.groups();
+    if (record == nullptr) return;
+    TUBED_ASSERT(record->job == &job);
+    if (record->holder != nullptr) ++held[record->holder];
+    if (!job.flushed()) {
+      TUBED_ASSERT((record->holder != nullptr) == job.held());
+      TUBED_ASSERT(job.state != JobState::ready || !job.waits_for_group());
+    }
+    if (record->group == nullptr) return;
+    StateCounts& counts = members[record->group];
+    if (job.state == JobState::ready) ++counts.ready;
+    if (job.state == JobState::delayed) ++counts.delayed;
+    if (job.state == JobState::reserved) ++counts.reserved;
+    if (job.state == JobState::buried) ++counts.buried;
+  });
+  groups.for_each([&](const Group& group, bool complete) {
+    group.held.check_invariants();
+    TUBED_ASSERT(group.states == members[&group] && group.held.size() == held[&group]);
+    TUBED_ASSERT(group.members == group.states.total());
+    const bool has_members = group.members > 0;
+    TUBED_ASSERT(complete ? !has_members && !group.held.empty()
+                          : has_members || (groups.deferred() && !group.held.empty()));
+  });
 }
 
 // Each key against a walk of all jobs.
@@ -307,6 +342,7 @@ void Engine::check_invariants() const {
   TUBED_ASSERT(held == census.states.reserved);
   unique_keys_.check_invariants();
   check_concurrency(jobs_, concurrency_keys_);
+  check_groups(jobs_, groups_);
   TUBED_ASSERT(next_removal_ == next_removal());
   TUBED_ASSERT(census.unique == unique_keys_.keys_of_jobs());
   TUBED_ASSERT(memory_.bytes() >=

@@ -26,6 +26,7 @@ struct Tube;
 struct Session;
 struct UniqueKey;
 struct ConcurrencyKey;
+struct Group;
 
 struct Job;
 
@@ -53,14 +54,32 @@ struct ConcurrencyRecord {
   bool parked = false;  // ready, and in Tube::parked
 };
 
+// The groups of a job.
+struct GroupRecord {
+  explicit GroupRecord(Job* owner) : job(owner) {}
+
+  Job* job;
+  Group* group = nullptr;   // that it is a member of; null: of none
+  std::string after;        // the group that it waits for; empty: for none
+  bool after_done = false;  // it was ready
+  Group* holder = nullptr;  // the group that holds it
+  ListLinks<GroupRecord> held_links;
+
+  // The job is ready, or a client has kicked it.
+  void end_waiting() { after_done = !after.empty(); }
+};
+
 // What only jobs with tags, or in a tube with a policy, have.
 struct TagRecord {
   UniqueKey* unique = nullptr;  // in UniqueKeys, unless the job is flushed; null: none
   Seconds cooldown;             // of that key
   std::unique_ptr<LifeRecord> life;
   std::unique_ptr<ConcurrencyRecord> concurrency;
+  std::unique_ptr<GroupRecord> groups;
 
-  bool empty() const { return unique == nullptr && life == nullptr && concurrency == nullptr; }
+  bool empty() const {
+    return unique == nullptr && life == nullptr && concurrency == nullptr && groups == nullptr;
+  }
 };
 
 // The part of a job that is needed after its first delay, reservation or bury. Most jobs of a long
@@ -123,6 +142,14 @@ struct Job : InSlab {
   ConcurrencyRecord* concurrency() const {
     return tags() == nullptr ? nullptr : tags()->concurrency.get();
   }
+  GroupRecord* groups() const { return tags() == nullptr ? nullptr : tags()->groups.get(); }
+  // It will be ready only after the group that it waits for.
+  bool waits_for_group() const {
+    const GroupRecord* record = groups();
+    return record != nullptr && !record->after.empty() && !record->after_done;
+  }
+  // It rests delayed, without an end (engine/groups.h).
+  bool held() const { return state == JobState::delayed && deadline == kNever; }
   void set_delay(Seconds delay) {
     if (delay.count > 0 || made_history != nullptr) history().delay = delay;
   }
@@ -195,6 +222,7 @@ struct Tube {
   JobList reserved;                                               // in the order of reservation
   IntrusiveList<WatchEntry, &WatchEntry::waiting_links> waiting;  // in order of arrival
   std::uint32_t urgent_count = 0;
+  std::uint32_t held_count = 0;  // of the delayed jobs
   std::uint32_t using_count = 0;
   std::uint32_t watching_count = 0;
   std::uint64_t total_jobs = 0;
@@ -215,8 +243,8 @@ struct Tube {
   std::unique_ptr<TubeRules> rules;        // null: it has no policy
 
   // How many of its jobs are in this state, and the first of them: ready, in the order in which
-  // they are given, those that are not parked first; delayed, by time; buried and reserved, by
-  // arrival there. Null: none is.
+  // they are given, those that are not parked first; of the delayed, without those that are held;
+  // delayed, by time; buried and reserved, by arrival there. Null: none is.
   std::size_t count_of(JobState state) const;
   Job* first(JobState state) const;
   bool paused() const { return pause_index != kNotInHeap; }
@@ -243,7 +271,7 @@ inline std::size_t Tube::count_of(JobState state) const {
     case JobState::ready:
       return ready.size() + parked.size();
     case JobState::delayed:
-      return delayed.size();
+      return delayed.size() - held_count;
     case JobState::buried:
       return buried.size();
     case JobState::reserved:
@@ -254,7 +282,10 @@ inline std::size_t Tube::count_of(JobState state) const {
 
 inline Job* Tube::first(JobState state) const {
   if (state == JobState::ready) return ready.empty() ? parked.first() : ready.first();
-  if (state == JobState::delayed) return delayed.first();
+  if (state == JobState::delayed) {
+    Job* job = delayed.first();
+    return job == nullptr || job->held() ? nullptr : job;
+  }
   const JobHistory* history = state == JobState::buried ? buried.first() : reserved.first();
   return history == nullptr ? nullptr : history->job;
 }

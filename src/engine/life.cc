@@ -172,10 +172,10 @@ void Engine::retire(Time now, Job* job, const std::string& to, DeathReason reaso
   const JobId id = job->id;
   if (to == kToNowhere) {
     // The key of a job that has expired is free at once: the job did not run.
-    if (reason == DeathReason::expired) {
+    if (reason == DeathReason::expired || job->tags() == nullptr) {
       erase_job(job, out);
     } else {
-      erase_for_good(now, job, out);
+      erase_with_cooldown(now, job, out);
     }
     end_job_waits(id, Notice::Kind::deleted, out);
     return remove_if_unwanted(now, from);
@@ -285,7 +285,10 @@ void Engine::drop_empty_tags(Job& job) {
   memory_.give_back_part(kTagRecordBytes);
 }
 
-void Engine::set_marks(Job& job, const JobMarks& marks) {
+void Engine::set_marks(Job& job, const JobMarks& all) {
+  if (job.groups() != nullptr) job.groups()->after_done = all.after_done;
+  JobMarks marks = all;
+  marks.after_done = false;  // which is in the other record
   if (job.life() == nullptr && !marks.any()) return;
   LifeRecord& life = make_life(job);
   memory_.give_back_part(life.dead_from.size());
@@ -302,7 +305,8 @@ bool Engine::mark_dead(Job& job, DeathReason reason) {
   if (job.tags() == nullptr) bytes += kTagRecordBytes;
   if (job.life() == nullptr) bytes += kLifeRecordBytes;
   if (memory_.bytes() + bytes > limits_.job_memory_bytes) return false;
-  JobMarks marks = make_life(job).marks;
+  make_life(job);
+  JobMarks marks = marks_of(job);
   const std::string from(marks.dead_from.empty() ? std::string_view(job.tube->name)
                                                  : marks.dead_from);
   marks.dead_from = from;
@@ -331,7 +335,7 @@ bool Engine::renew_life(Job& job) {
       rules != nullptr && (rules->policy.limits_attempts() || rules->policy.backoff.base.count > 0);
   if (is_limited || job.life() != nullptr) {
     begin_attempts(job);
-    JobMarks marks = job.life()->marks;
+    JobMarks marks = marks_of(job);
     marks.dead_from = {};
     if (marks.reason != DeathReason::expired) marks.reason = DeathReason::none;
     set_marks(job, marks);
@@ -348,6 +352,7 @@ void Engine::free_life(Job& job) {
 }
 
 void Engine::end_replay() {
+  if (groups_.deferred()) groups_.end_deferral();
   if (!policies_.any() && expiries_.empty()) return;
   std::vector<Job*> jobs;
   jobs_.for_each([&](const Job& job) {

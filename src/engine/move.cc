@@ -53,6 +53,8 @@ void Engine::move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>
                      Output& out) {
   Tube* from = job->tube;
   const JobState was = job->state;
+  const bool was_held = job->held();
+  const bool stays_held = was_held && must_hold(*job);
   if (was == JobState::reserved) ++job->history().counters.releases;
   if (was == JobState::buried && place) ++job->history().counters.kicks;
   detach(job);
@@ -62,16 +64,19 @@ void Engine::move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>
   }
   const bool keeps_key = enter_tube(now, *job, to, out);
   const bool renewed = is_governed(*job) && renew_life(*job);
-  const bool delayed = place ? place->delay.count > 0 : was == JobState::delayed;
+  const bool delayed = place ? place->delay.count > 0 : was == JobState::delayed && !was_held;
   if (delayed) {
     attach_delayed(job, place ? now + place->delay : job->deadline);
+  } else if (stays_held && !place) {
+    attach_held(job);
   } else if (was == JobState::buried && !place) {
     attach_buried(job, next_bury_order_);
   } else {
     attach_ready(job);
     serve_queue_.push(to);
   }
-  const bool is_placed = place || renewed || was == JobState::reserved || was == JobState::buried;
+  const bool is_placed = place || renewed || (was_held && !stays_held) ||
+                         was == JobState::reserved || was == JobState::buried;
   if (is_placed) emit_placed(*job, out);
   if (from == to) return;
   out.fact(Moved{.id = job->id, .tube = to->name, .keeps_key = keeps_key});

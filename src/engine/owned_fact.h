@@ -39,6 +39,8 @@ class OwnedFact {
         visit(added.tags.unique_key);
         visit(added.tags.dead);
         visit(added.tags.concurrency_key);
+        visit(added.tags.group);
+        visit(added.tags.after);
         visit(added.marks.dead_from);
       }
       void operator()(PlacedWithMarks& placed) { visit(placed.marks.dead_from); }

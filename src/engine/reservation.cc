@@ -63,7 +63,8 @@ std::optional<JobBody> Engine::reserve_job(SessionId id, Time now, JobId job_id)
   Session& session = sessions_.at(id);
   Job* job = find_job(job_id);
   if (job == nullptr || job->state == JobState::reserved) return std::nullopt;
-  if (job->tube->withheld != 0 || has_expired(*job, now) || is_blocked(*job)) [[unlikely]]
+  const bool tagged = job->tags() != nullptr && (has_expired(*job, now) || is_blocked(*job));
+  if (job->tube->withheld != 0 || job->held() || tagged) [[unlikely]]
     return std::nullopt;
   mark_worker(session);  // Compat: only a session that got its job
   detach(job);
@@ -154,6 +155,8 @@ Notice Engine::give(Session& session, Time now, Job* job) {
 }
 
 void Engine::serve_waiting(Time now, Output& out) {
+  if (groups_.has_complete()) [[unlikely]]
+    release_held(out);
   while (!serve_queue_.empty()) {
     const ServeQueue::Entry next = serve_queue_.pop();
     if (!next.tube->can_serve()) continue;
@@ -178,7 +181,7 @@ void Engine::serve_waiting(Time now, Output& out) {
 
 Deadlines Engine::next_deadlines() const {
   Deadlines next = deadlines_.next();
-  next.closing = sessions_.has_closing();
+  next.closing = sessions_.has_closing() || groups_.has_complete();
   if (!expiries_.empty()) next.delay = std::min(next.delay, expiries_.top_key().deadline);
   return next;
 }
@@ -186,7 +189,7 @@ Deadlines Engine::next_deadlines() const {
 void Engine::advance(Time now, Output& out) {
   end_reservations(now, out);
   if (sessions_.has_closing()) continue_closing(now, out);
-  end_delays(now);
+  end_delays(now, out);
   end_pauses(now);
   end_rates(now);
   end_lives(now, out);
@@ -197,9 +200,10 @@ void Engine::advance(Time now, Output& out) {
 
 // True if work is left that makes jobs ready at or before now.
 bool Engine::makes_ready(Time now) const {
-  return sessions_.has_closing() || deadlines_.due_holder(now) != nullptr ||
-         deadlines_.due_delay(now) != nullptr || deadlines_.due_pause(now) != nullptr ||
-         deadlines_.due_rate(now) != nullptr || expiry_is_due(now);
+  return sessions_.has_closing() || groups_.has_complete() ||
+         deadlines_.due_holder(now) != nullptr || deadlines_.due_delay(now) != nullptr ||
+         deadlines_.due_pause(now) != nullptr || deadlines_.due_rate(now) != nullptr ||
+         expiry_is_due(now);
 }
 
 void Engine::end_reservations(Time now, Output& out) {
@@ -216,12 +220,17 @@ void Engine::end_reservations(Time now, Output& out) {
   }
 }
 
-void Engine::end_delays(Time now) {
+void Engine::end_delays(Time now, Output& out) {
   std::uint32_t budget = limits_.work_per_turn;
   for (; budget > 0; --budget) {
     const Tube* tube = deadlines_.due_delay(now);
     if (tube == nullptr) return;
-    make_ready(tube->delayed.top());
+    Job* job = tube->delayed.top();
+    if (job->waits_for_group()) [[unlikely]] {
+      end_delay_of_waiting(job, out);
+    } else {
+      make_ready(job);
+    }
   }
 }
 

@@ -23,11 +23,18 @@ JobTags Engine::tags_of(const Job& job) {
     tags.concurrency_key = record->concurrency->key->name;
     tags.concurrency_limit = record->concurrency->limit;
   }
+  if (const GroupRecord* groups = job.groups(); groups != nullptr) {
+    if (groups->group != nullptr) tags.group = groups->group->name;
+    tags.after = groups->after;
+  }
   return tags;
 }
 
 JobMarks Engine::marks_of(const Job& job) {
-  return job.life() == nullptr ? JobMarks() : job.life()->marks;
+  JobMarks marks;
+  if (job.life() != nullptr) marks = job.life()->marks;
+  marks.after_done = job.groups() != nullptr && job.groups()->after_done;
+  return marks;
 }
 
 // Precondition: the key is free, and its memory and that of the tags was claimed.
@@ -46,6 +53,7 @@ void Engine::set_tags(Job& job, const JobTags& tags) {
     life.dead = tags.dead;
   }
   if (!tags.concurrency_key.empty()) add_concurrency(job, tags);
+  if (tags.names_groups()) add_groups(job, tags);
   set_expiry(job);
 }
 
@@ -56,6 +64,13 @@ UniqueKey* Engine::taken_key(Time now, std::string_view tube, std::string_view k
   if (found == nullptr || !found->has_cooldown() || found->until > now) return found;
   end_key(found, out);
   return nullptr;
+}
+
+// The job becomes ready.
+void Engine::attach_ready_with_tags(Job* job) {
+  if (job->groups() != nullptr) job->groups()->end_waiting();
+  if (job->concurrency() != nullptr) return add_ready_of_key(job);
+  job->tube->ready.push({job->priority, job->id}, job);
 }
 
 TagRecord& Engine::make_tags(Job& job) {
@@ -86,6 +101,7 @@ PutResult Engine::duplicate_of(const UniqueKey& key, Priority priority, Output& 
 void Engine::free_tags(Job& job) {
   if (job.life() != nullptr) free_life(job);
   if (job.concurrency() != nullptr) free_concurrency(job);
+  if (job.groups() != nullptr) free_groups(job);
   // A flushed job has no key any more.
   UniqueKey* key = std::exchange(job.tags()->unique, nullptr);
   if (key != nullptr && !job.flushed()) free_key(key);

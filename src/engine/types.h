@@ -86,14 +86,26 @@ struct JobTags {
   // con: so many jobs with the key may be reserved at once, in all tubes; empty: none.
   std::string_view concurrency_key = {};
   std::uint32_t concurrency_limit = 1;
+  std::string_view group = {};  // grp: the job is a member; empty: of none
+  std::string_view after = {};  // aft: it is not ready before that group has no member
 
   bool limits_life() const { return max_attempts || time_to_live; }
-  bool any() const { return !unique_key.empty() || !concurrency_key.empty() || limits_life(); }
+  bool names_groups() const { return !group.empty() || !after.empty(); }
+  bool any() const {
+    return !unique_key.empty() || !concurrency_key.empty() || limits_life() || names_groups();
+  }
   friend bool operator==(const JobTags&, const JobTags&) = default;
 };
 
 // The numbers are those of the journal.
-enum class Tag : std::uint8_t { unique = 1, max_attempts = 2, time_to_live = 3, concurrency = 4 };
+enum class Tag : std::uint8_t {
+  unique = 1,
+  max_attempts = 2,
+  time_to_live = 3,
+  concurrency = 4,
+  group = 5,
+  after = 6,
+};
 
 // The word of the protocol.
 constexpr std::string_view word_of(Tag tag) {
@@ -106,6 +118,10 @@ constexpr std::string_view word_of(Tag tag) {
       return "ttl";
     case Tag::concurrency:
       return "con";
+    case Tag::group:
+      return "grp";
+    case Tag::after:
+      return "aft";
   }
   return "";
 }
@@ -116,8 +132,11 @@ void for_each_tag(const JobTags& tags, Visit visit) {
   if (!tags.unique_key.empty()) visit(Tag::unique, tags.unique_key, tags.cooldown.count);
   if (tags.max_attempts) visit(Tag::max_attempts, tags.dead, *tags.max_attempts);
   if (tags.time_to_live) visit(Tag::time_to_live, std::string_view(), tags.time_to_live->count);
-  if (tags.concurrency_key.empty()) return;
-  visit(Tag::concurrency, tags.concurrency_key, tags.concurrency_limit);
+  if (!tags.concurrency_key.empty()) {
+    visit(Tag::concurrency, tags.concurrency_key, tags.concurrency_limit);
+  }
+  if (!tags.group.empty()) visit(Tag::group, tags.group, 0U);
+  if (!tags.after.empty()) visit(Tag::after, tags.after, 0U);
 }
 
 // The tags as a put has them, with a space between: "idp:key:300 max:5:dead".
@@ -125,7 +144,7 @@ inline std::string text_of(const JobTags& tags) {
   std::string line;
   for_each_tag(tags, [&line](Tag tag, std::string_view text, std::uint32_t number) {
     line.append(line.empty() ? "" : " ").append(word_of(tag));
-    const bool text_is_first = tag == Tag::unique || tag == Tag::concurrency;
+    const bool text_is_first = tag != Tag::max_attempts && tag != Tag::time_to_live;
     if (text_is_first) line.append(":").append(text);
     if (!text_is_first || number > 0) line.append(":").append(std::to_string(number));
     if (!text_is_first && !text.empty()) line.append(":").append(text);
@@ -146,7 +165,7 @@ constexpr std::string_view word_of(DeathReason reason) {
 // In place of the value of a policy: takes the value away.
 inline constexpr std::string_view kNoPolicyValue = "-";
 
-// What the policies of tubes have noted about a job. [extension: tube policies]
+// What the queue has noted about a job. [extension: tube policies, aft]
 struct JobMarks {
   // Its counters when its present attempts began: at the put, the last kick or the last move.
   std::uint32_t reserves = 0;
@@ -157,13 +176,21 @@ struct JobMarks {
   std::string_view dead_from = {};
   // Why, also after the kick: a job that has expired does not expire again.
   DeathReason reason = DeathReason::none;
+  // The job was ready, so that it does not wait for its group any more.
+  bool after_done = false;
 
   bool any() const { return *this != JobMarks(); }
   friend bool operator==(const JobMarks&, const JobMarks&) = default;
 };
 
 // The numbers are those of the journal, where marks are among the tags.
-enum class Mark : std::uint8_t { reserves = 16, timeouts = 17, releases = 18, dead = 19 };
+enum class Mark : std::uint8_t {
+  reserves = 16,
+  timeouts = 17,
+  releases = 18,
+  dead = 19,
+  after_done = 20,
+};
 
 // Calls visit(Mark, text, number) for each mark, in the order of Mark.
 template <class Visit>
@@ -172,8 +199,10 @@ void for_each_mark(const JobMarks& marks, Visit visit) {
   if (marks.reserves > 0) visit(Mark::reserves, kNoText, marks.reserves);
   if (marks.timeouts > 0) visit(Mark::timeouts, kNoText, marks.timeouts);
   if (marks.releases > 0) visit(Mark::releases, kNoText, marks.releases);
-  if (marks.reason == DeathReason::none) return;
-  visit(Mark::dead, marks.dead_from, static_cast<std::uint32_t>(marks.reason));
+  if (marks.reason != DeathReason::none) {
+    visit(Mark::dead, marks.dead_from, static_cast<std::uint32_t>(marks.reason));
+  }
+  if (marks.after_done) visit(Mark::after_done, kNoText, 1U);
 }
 
 inline constexpr std::uint32_t kMaxJobBytesCeiling = 1U << 30;

@@ -52,7 +52,11 @@ class FieldPrinter {
   template <auto Path, class Record>
   void field(const layout::Place<Path>& field, const Record& record) {
     const Placement& place = field.in(record);
-    if (place.state == JobState::delayed) value({"until", field.shown.order}, place.until);
+    if (place.state == JobState::delayed && place.until == kNever) {
+      add_text(field.shown.order, "held");
+    } else if (place.state == JobState::delayed) {
+      value({"until", field.shown.order}, place.until);
+    }
     if (place.state == JobState::buried) value({"order", field.shown.order}, place.bury_order);
   }
   template <auto Path, class Number, std::size_t Bytes, class Record>
@@ -98,6 +102,7 @@ class FieldPrinter {
     counted("reserves-before", marks.reserves);
     counted("timeouts-before", marks.timeouts);
     counted("releases-before", marks.releases);
+    if (marks.after_done) add_text(shown.order, "after-done");
     if (marks.reason != DeathReason::none) {
       add_text(shown.order, fmt::format("dead-reason={}", word_of(marks.reason)));
     }

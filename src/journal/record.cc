@@ -360,6 +360,12 @@ class Reader {
         added.tags.concurrency_key = text;
         added.tags.concurrency_limit = number;
         return !text.empty() && number > 0;
+      case Tag::group:
+        added.tags.group = text;
+        return !text.empty() && number == 0;
+      case Tag::after:
+        added.tags.after = text;
+        return !text.empty() && number == 0;
     }
     return set_mark(added.marks, code, text, number);
   }
@@ -385,6 +391,9 @@ class Reader {
         marks.reason = static_cast<DeathReason>(number);
         marks.dead_from = text;
         return true;
+      case Mark::after_done:
+        marks.after_done = true;
+        return text.empty() && number == 1;
     }
     return false;
   }
@@ -470,6 +479,7 @@ std::string_view read_payload(std::string_view payload, std::uint32_t version,
 // --- Clocks
 
 std::int64_t WallClock::to_wall(Time time) const {
+  if (time == kNever) return std::numeric_limits<std::int64_t>::max();
   std::int64_t wall = 0;
   const std::int64_t since_zero = time.time_since_epoch().count();
   if (!__builtin_add_overflow(since_zero, offset.count(), &wall)) return wall;
@@ -478,6 +488,7 @@ std::int64_t WallClock::to_wall(Time time) const {
 }
 
 Time WallClock::to_monotonic(std::int64_t wall) const {
+  if (wall == std::numeric_limits<std::int64_t>::max()) return kNever;
   std::int64_t since_zero = 0;
   if (!__builtin_sub_overflow(wall, offset.count(), &since_zero)) return Time(Duration(since_zero));
   return offset.count() > 0 ? Time::min() : Time::max();

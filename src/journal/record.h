@@ -21,7 +21,7 @@ namespace tubed::journal {
 struct WallClock {
   Duration offset{};  // wall time since 1970 minus monotonic time
 
-  // Nanoseconds since 1970. Both saturate.
+  // Nanoseconds since 1970. Both saturate; kNever is the greatest number.
   std::int64_t to_wall(Time time) const;
   Time to_monotonic(std::int64_t wall) const;
 };

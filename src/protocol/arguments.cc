@@ -142,12 +142,20 @@ bool parse_concurrency(std::string_view value, JobTags& tags) {
   return value.empty() || (is_number(value, tags.concurrency_limit) && tags.concurrency_limit > 0);
 }
 
+bool parse_group(std::string_view value, std::string_view& group) {
+  if (!group.empty()) return false;
+  group = value;
+  return is_tube_name(value);
+}
+
 bool parse_tag(std::string_view text, JobTags& tags) {
   if (text.find(':') == std::string_view::npos) return false;
   const std::string_view word = take_part(text);
   if (word == word_of(Tag::unique)) return parse_unique(text, tags);
   if (word == word_of(Tag::max_attempts)) return parse_max(text, tags);
   if (word == word_of(Tag::concurrency)) return parse_concurrency(text, tags);
+  if (word == word_of(Tag::group)) return parse_group(text, tags.group);
+  if (word == word_of(Tag::after)) return parse_group(text, tags.after);
   return word == word_of(Tag::time_to_live) && parse_ttl(text, tags);
 }
 

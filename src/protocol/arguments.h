@@ -215,7 +215,8 @@ constexpr std::string_view describe(const PriorityAndDelay*) {
   return "priority and delay, integers < 2^32";
 }
 constexpr std::string_view describe(const TagText*) {
-  return "words with spaces between: idp:<key>[:<seconds>], con:<key>[:<limit>], "
+  return "words with spaces between: idp:<key>[:<seconds>], con:<key>[:<limit>], grp:<group>, "
+         "aft:<group>, "
          "max:<attempts>[:<dead>], ttl:<seconds>";
 }
 constexpr std::string_view describe(const PolicySetting*) {

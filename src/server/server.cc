@@ -157,6 +157,7 @@ void Server::set_limits() {
   service_.set_limits(settings_.queue, {.line_bytes = settings_.line_bytes,
                                         .output_bytes = settings_.output_bytes,
                                         .input_memory = settings_.input_memory});
+  service_.set_patterns(settings_.policies);
 }
 
 // A reload: reads the settings, applies those that can change while the server runs, and logs which

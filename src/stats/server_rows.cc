@@ -229,6 +229,10 @@ constexpr Row<ServerState> kOwn[] = {
      .meaning = "Concurrency keys of which a client holds a job.",
      .number = [](const ServerState& s) { return s.queue.concurrency_keys; },
      .metric = {.family = "tubed_concurrency_keys"}},
+    {.key = "current-jobs-held",
+     .meaning = "Delayed jobs that wait for a group.",
+     .number = [](const ServerState& s) { return s.queue.jobs.held; },
+     .metric = {.family = "tubed_held_jobs"}},
     // Metrics only.
     {.key = "",
      .meaning = "When the server was started, in seconds since 1970.",

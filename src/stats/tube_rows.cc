@@ -114,6 +114,10 @@ constexpr Row<TubeInfo> kTube[] = {
     {.key = "queue-time-p99",
      .meaning = "The same for 99 %.",
      .seconds = [](const TubeInfo& t) { return percentile<99>(t.put_to_reserve); }},
+    {.key = "current-jobs-held",
+     .meaning = "Delayed jobs that wait for a group.",
+     .number = [](const TubeInfo& t) { return t.jobs.held; },
+     .metric = {.family = "tubed_tube_held_jobs"}},
 };
 
 constexpr Row<TubeMetricsState> kTubeMetrics[] = {

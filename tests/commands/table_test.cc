@@ -58,8 +58,9 @@ Examples samples_of(std::string_view type) {
     return examples;
   }
   if (type.starts_with("words with spaces between")) {
-    return {{"idp:k", "max:5", "ttl:0", "con:k", "con:k:5", "max:0:bury ttl:4294967295 idp:k",
-             "idp:k:0", "  idp:user/42:4294967295", "idp:" + std::string(200, 'k')},
+    return {{"idp:k", "max:5", "ttl:0", "grp:g", "grp:g aft:g", "con:k", "con:k:5",
+             "max:0:bury ttl:4294967295 idp:k", "idp:k:0", "  idp:user/42:4294967295",
+             "idp:" + std::string(200, 'k')},
             {"",
              "idp",
              "idp:",

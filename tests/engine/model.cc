@@ -280,6 +280,7 @@ std::uint64_t Model::tags_memory(const Job& job) const {
   std::uint64_t bytes = tags.any() ? overhead_.tags : 0;
   if (!job.key.empty()) bytes += overhead_.key + job.key.size();
   if (!job.concurrency_key.empty()) bytes += overhead_.concurrency + job.concurrency_key.size();
+  if (job.has_groups()) bytes += overhead_.groups + job.group.size() + job.after.size();
   return bytes + (tags.limits_life() ? overhead_.life + job.dead.size() : 0);
 }
 
@@ -287,6 +288,7 @@ std::uint64_t Model::cost_of(const Job& job) const {
   std::uint64_t cost = overhead_.job + job.body.size();
   if (job.has_tags()) cost += overhead_.tags;
   if (!job.concurrency_key.empty()) cost += overhead_.concurrency + job.concurrency_key.size();
+  if (job.has_groups()) cost += overhead_.groups + job.group.size() + job.after.size();
   if (job.has_life()) cost += overhead_.life + job.dead.size() + job.dead_from.size();
   return cost;
 }
@@ -302,8 +304,10 @@ void Model::emit_placed(Job& job, Output& out) {
   job.told_counters = job.counters;
   job.told_marks = job.marks;
   job.told_dead_from = job.dead_from;
+  if (job.state == JobState::ready && !job.after.empty()) job.after_done = true;
+  job.told_after_done = job.after_done;
   const Placed placed{.id = job.id, .place = place, .counters = job.counters};
-  if (job.marks.any()) return out.fact(PlacedWithMarks{placed, job.all_marks()});
+  if (job.all_marks().any()) return out.fact(PlacedWithMarks{placed, job.all_marks()});
   out.fact(placed);
 }
 
@@ -315,7 +319,7 @@ void Model::emit_added(const Job& job, FactSink& sink) const {
                     .body = job.body,
                     .place = job.told_place,
                     .counters = job.told_counters};
-  const bool plain = !job.tags().any() && !job.told_marks.any();
+  const bool plain = !job.tags().any() && !job.all_told_marks().any();
   if (plain) return sink.fact(added);
   sink.fact(AddedWithTags{added, job.tags(), job.all_told_marks()});
 }
@@ -330,6 +334,7 @@ void Model::give_back(JobId id, Time now, Output& out) {
   if (!job.truncated) return come_back(id, {}, now, out);
   const std::string tube = job.tube;
   std::erase_if(jobs_, [&](const Job& each) { return each.id == id; });
+  complete_groups();
   out.fact(Removed{.id = id});
   remove_if_unwanted(tube);
 }
@@ -348,6 +353,17 @@ std::optional<JobId> Model::put_in_tube(std::string_view tube, Time now, Job job
   set_expiry(job);
   job.state = job.delay.count > 0 ? JobState::delayed : JobState::ready;
   job.deadline = now + job.delay;
+  if (job.state == JobState::ready && !job.after.empty()) {
+    // A member of the group that it waits for holds itself.
+    if (has_members(job.after) || job.group == job.after) {
+      job.state = JobState::delayed;
+      job.deadline = kNever;
+      job.hold_order = next_hold_order_++;
+    } else {
+      job.after_done = true;
+    }
+  }
+  job.told_after_done = job.after_done;
   job.told_place = ready_place(job);
   job.told_place.state = job.state;
   if (job.state == JobState::delayed) job.told_place.until = job.deadline;
@@ -406,7 +422,7 @@ void Model::set_priority(Job& job, Priority priority, Output& out) {
   if (job.state != JobState::reserved) return emit_placed(job, out);
   job.told_place.priority = priority;
   const Placed placed{.id = job.id, .place = job.told_place, .counters = job.told_counters};
-  if (job.marks.any()) return out.fact(PlacedWithMarks{placed, job.all_marks()});
+  if (job.all_marks().any()) return out.fact(PlacedWithMarks{placed, job.all_marks()});
   out.fact(placed);
 }
 
@@ -457,6 +473,15 @@ void Model::move_to(Time now, JobId id, std::string_view tube,
   const std::string from = job.tube;
   const bool keeps_key = change_tube(now, job, std::string(tube), out);
   bool placed = place || job.state == JobState::reserved || job.state == JobState::buried;
+  if (job.held()) {
+    std::erase(releasing_, id);
+    const bool stays = has_members(job.after);
+    if (stays) job.hold_order = next_hold_order_++;
+    if (!stays && !place) {
+      job.state = JobState::ready;
+      placed = true;
+    }
+  }
   if (job.state == JobState::reserved) ++job.counters.releases;
   if (job.state == JobState::buried && place) ++job.counters.kicks;
   if (place) {
@@ -498,7 +523,7 @@ void Model::reserve(SessionId id, Time now, std::optional<Duration> limit, Outpu
   asking.waiting = true;
   asking.arrival = next_arrival_++;
   asking.wait_until = limit ? now + *limit : kNever;
-  serve_waiting(now, out);
+  give_to_waiting(now, out);
   if (!asking.waiting) return;
   const bool soon = deadline_soon(id, now);
   if (!soon && (!limit || *limit > Duration::zero())) return;
@@ -509,6 +534,11 @@ void Model::reserve(SessionId id, Time now, std::optional<Duration> limit, Outpu
 
 // The session that began to wait first gets the best job of its tubes; then the next session.
 void Model::serve_waiting(Time now, Output& out) {
+  release_held(out);
+  give_to_waiting(now, out);
+}
+
+void Model::give_to_waiting(Time now, Output& out) {
   std::vector<Session*> waiting;
   for (Session& session : sessions_) {
     if (session.waiting) waiting.push_back(&session);
@@ -566,6 +596,7 @@ bool Model::reserve_job(SessionId id, Time now, JobId job_id) {
   const Job* job = find_job(job_id);
   if (job == nullptr || job->state == JobState::reserved) return false;
   if (is_withheld(*find_tube(job->tube)) || is_blocked(*job) || job->expires <= now) return false;
+  if (job->held()) return false;
   session(id).worker = true;
   give(session(id), job_id, now);
   return true;
@@ -612,6 +643,7 @@ void Model::erase(JobId job_id, Time now, Output& out) {
   const bool cools_down = !job->key.empty() && job->cooldown.count > 0 && !job->truncated;
   const Key key{.id = job_id, .tube = tube, .name = job->key, .until = now + job->cooldown};
   std::erase_if(jobs_, [&](const Job& each) { return each.id == job_id; });
+  complete_groups();
   out.fact(Removed{.id = job_id});
   if (cools_down) {
     cooldowns_.push_back(key);
@@ -660,6 +692,7 @@ bool Model::kick_job(Time now, JobId job_id, Seconds delay, Output& out) {
   if (job->state != JobState::buried && job->state != JobState::delayed) return false;
   ++job->counters.kicks;
   renew(*job);
+  if (!job->after.empty()) job->after_done = true;
   if (delay.count > 0) {
     job->delay = delay;
     job->deadline = now + delay;
@@ -677,7 +710,7 @@ bool Model::kick_job(Time now, JobId job_id, Seconds delay, Output& out) {
 std::vector<Model::Job> Model::jobs_in(std::string_view tube, JobState state) const {
   std::vector<Job> found;
   for (const Job& job : jobs_) {
-    if (job.tube == tube && job.state == state) found.push_back(job);
+    if (job.tube == tube && job.state == state && !job.held()) found.push_back(job);
   }
   std::sort(found.begin(), found.end(), [&](const Job& a, const Job& b) {
     if (state == JobState::ready) {
@@ -737,10 +770,17 @@ std::uint32_t Model::kick(Slices& kick, Time now, Output& out) {
 
 std::uint64_t Model::take_all(std::string_view tube, std::vector<JobState> states) {
   std::uint64_t count = 0;
+  for (const Job& job : std::vector<Job>(jobs_)) {
+    if (job.tube != tube || !job.held()) continue;
+    ++count;
+    flushed_.push_back(job);
+    std::erase_if(jobs_, [&](const Job& each) { return each.id == job.id; });
+  }
   for (const JobState state : states) {
     for (const Job& job : jobs_in(tube, state)) {
       if (!job.truncated) ++count;
       flushed_.push_back(job);
+      if (state == JobState::reserved) flushed_.back().state = JobState::buried;
       std::erase_if(jobs_, [&](const Job& each) { return each.id == job.id; });
     }
   }
@@ -806,7 +846,9 @@ bool Model::has_removals(Time now) const {
 
 bool Model::remove_flushed(JobId id, Output& out) {
   out.fact(Removed{.id = id});
-  return std::erase_if(flushed_, [&](const Job& job) { return job.id == id; }) == 1;
+  const bool removed = std::erase_if(flushed_, [&](const Job& job) { return job.id == id; }) == 1;
+  complete_groups();
+  return removed;
 }
 
 void Model::remove_key(Time now, Output& out) {
@@ -833,6 +875,7 @@ std::uint32_t Model::flush_slice(Slices& flush, Time now, Output& out) {
     out.fact(Removed{.id = job->id});
     ++find_tube(flush.tube)->delete_count;
     std::erase_if(jobs_, [&, id = job->id](const Job& each) { return each.id == id; });
+    complete_groups();
     answer_job_waits(out);
     --flush.left;
     ++removed;
@@ -842,10 +885,11 @@ std::uint32_t Model::flush_slice(Slices& flush, Time now, Output& out) {
   return removed;
 }
 
-std::vector<JobId> Model::list(std::string_view tube, std::optional<JobState> state) const {
+std::vector<JobId> Model::list(std::string_view tube, std::optional<JobState> state,
+                               bool held) const {
   std::vector<JobId> ids;
   for (const Job& job : jobs_) {
-    const bool listed = job.tube == tube && (!state || job.state == *state);
+    const bool listed = job.tube == tube && (!state || (job.state == *state && job.held() == held));
     if (listed && !job.truncated) ids.push_back(job.id);
   }
   return ids;

@@ -56,6 +56,11 @@ class Model {
     std::string dead;
     std::string concurrency_key;  // con; empty: none
     std::uint32_t concurrency_limit = 1;
+    std::string group;  // grp; empty: none
+    std::string after;  // aft; empty: none
+    bool after_done = false;
+    std::uint64_t hold_order = 0;
+    bool told_after_done = false;
     JobMarks marks;  // without its text, which is `dead_from`
     std::string dead_from;
     Time expires = kNever;
@@ -68,9 +73,15 @@ class Model {
     bool has_life() const {
       return max_attempts || time_to_live || marks.any() || expires != kNever;
     }
-    bool has_tags() const { return !key.empty() || !concurrency_key.empty() || has_life(); }
+    bool has_groups() const { return !group.empty() || !after.empty(); }
+    bool has_tags() const {
+      return !key.empty() || !concurrency_key.empty() || has_groups() || has_life();
+    }
+    bool waits() const { return !after.empty() && !after_done; }
+    bool held() const { return state == JobState::delayed && deadline == kNever; }
     JobTags tags() const {
-      return {key, cooldown, max_attempts, dead, time_to_live, concurrency_key, concurrency_limit};
+      return {key,   cooldown, max_attempts, dead, time_to_live, concurrency_key, concurrency_limit,
+              group, after};
     }
     JobMarks all_marks() const;
     JobMarks all_told_marks() const;
@@ -85,6 +96,7 @@ class Model {
     std::uint64_t tube;         // with keys, without its name
     std::uint64_t life;         // without its texts
     std::uint64_t concurrency;  // without its text
+    std::uint64_t groups;       // without their names
   };
 
   Model(const Limits& limits, const Overhead& overhead) : limits_(limits), overhead_(overhead) {
@@ -158,7 +170,9 @@ class Model {
   void remove_key(Time now, Output& out);
   void end_removals(Time now, Output& out) { serve_waiting(now, out); }
   // In the order of ids.
-  std::vector<JobId> list(std::string_view tube, std::optional<JobState> state) const;
+  std::vector<JobId> list(std::string_view tube, std::optional<JobState> state, bool held) const;
+  std::optional<GroupInfo> group_info(const std::string& name) const;
+  bool has_complete() const;
 
   // The job that comes first among those of this state in the used tube, or 0.
   JobId peek(SessionId id, JobState state) const;
@@ -230,6 +244,10 @@ class Model {
   std::optional<Policy> policy_of(const std::string& tube) const;
   bool is_withheld(const Tube& tube) const;
   bool is_blocked(const Job& job) const;
+  bool has_members(const std::string& group) const;
+  void end_delay(Job& job, Output& out);
+  void complete_groups();
+  void release_held(Output& out);
   void begin_policy(Tube& tube);
   void take_credit(Tube& tube, Time now);
   void apply_ttr(Job& job) const;
@@ -283,10 +301,11 @@ class Model {
   void emit_added(const Job& job, FactSink& sink) const;
   void give(Session& session, JobId job, Time now);
   void serve_waiting(Time now, Output& out);
+  void give_to_waiting(Time now, Output& out);
   void answer_job_waits(Output& out);
   void continue_closing(Time now, Output& out);
   void end_reservations(Time now, Output& out);
-  void end_delays(Time now);
+  void end_delays(Time now, Output& out);
   void end_pauses(Time now);
   void end_waits(Time now, Output& out);
   bool makes_ready(Time now) const;
@@ -315,6 +334,8 @@ class Model {
   std::uint64_t next_tube_number_ = 0;
   std::uint64_t next_bury_order_ = 0;
   std::uint64_t next_reserve_order_ = 0;
+  std::uint64_t next_hold_order_ = 0;
+  std::vector<JobId> releasing_;  // held for groups that are complete, in order
   std::uint64_t timeouts_ = 0;
   std::uint64_t total_jobs_ = 0;
   std::uint64_t deduplicated_jobs_ = 0;

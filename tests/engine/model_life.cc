@@ -11,12 +11,14 @@ namespace tubed::engine {
 JobMarks Model::Job::all_marks() const {
   JobMarks all = marks;
   all.dead_from = dead_from;
+  all.after_done = after_done;
   return all;
 }
 
 JobMarks Model::Job::all_told_marks() const {
   JobMarks all = told_marks;
   all.dead_from = told_dead_from;
+  all.after_done = told_after_done;
   return all;
 }
 
@@ -78,6 +80,84 @@ bool Model::is_blocked(const Job& job) const {
     }
   }
   return reserved >= limit;
+}
+
+// --- Groups
+
+// Flushed jobs that are not removed yet are members.
+bool Model::has_members(const std::string& group) const {
+  const auto is_member = [&](const Job& job) { return job.group == group; };
+  return std::any_of(jobs_.begin(), jobs_.end(), is_member) ||
+         std::any_of(flushed_.begin(), flushed_.end(), is_member);
+}
+
+void Model::end_delay(Job& job, Output& out) {
+  job.state = JobState::ready;
+  if (has_members(job.after)) {
+    job.state = JobState::delayed;
+    job.deadline = kNever;
+    job.hold_order = next_hold_order_++;
+  }
+  emit_placed(job, out);
+}
+
+// The held jobs of each group that has lost its last member are to be released.
+void Model::complete_groups() {
+  std::map<std::pair<std::string, std::uint64_t>, JobId> complete;
+  for (const auto* jobs : {&jobs_, &flushed_}) {
+    for (const Job& job : *jobs) {
+      const bool known = std::count(releasing_.begin(), releasing_.end(), job.id) > 0;
+      if (!job.held() || !job.waits() || known || has_members(job.after)) continue;
+      complete[{job.after, job.hold_order}] = job.id;
+    }
+  }
+  for (const auto& [order, id] : complete) releasing_.push_back(id);
+}
+
+bool Model::has_complete() const {
+  const auto is_held = [&](const Job& job) {
+    return job.held() && std::count(releasing_.begin(), releasing_.end(), job.id) > 0;
+  };
+  return std::any_of(jobs_.begin(), jobs_.end(), is_held) ||
+         std::any_of(flushed_.begin(), flushed_.end(), is_held);
+}
+
+void Model::release_held(Output& out) {
+  for (std::uint32_t done = 0; done < limits_.work_per_turn && !releasing_.empty();) {
+    const JobId id = releasing_.front();
+    releasing_.erase(releasing_.begin());
+    Job* job = find_any_job(id);
+    if (job != nullptr && job->held()) {
+      make_ready(*job, out);
+      ++done;
+    }
+    for (Job& flushed : flushed_) {
+      if (flushed.id != id) continue;
+      flushed.after_done = true;
+      ++done;
+    }
+  }
+}
+
+std::optional<GroupInfo> Model::group_info(const std::string& name) const {
+  GroupInfo info;
+  bool waited_for = false;
+  for (const auto* jobs : {&jobs_, &flushed_}) {
+    for (const Job& job : *jobs) {
+      if (job.group == name) {
+        if (job.state == JobState::ready) ++info.members.ready;
+        if (job.state == JobState::delayed) ++info.members.delayed;
+        if (job.state == JobState::reserved) ++info.members.reserved;
+        if (job.state == JobState::buried) ++info.members.buried;
+      }
+      const bool released = std::count(releasing_.begin(), releasing_.end(), job.id) > 0;
+      if (job.after != name || !job.held() || !job.waits() || released) continue;
+      ++info.held;
+      waited_for = true;
+    }
+  }
+  if (info.members.total() == 0 && !waited_for) return std::nullopt;
+  return info;
 }
 
 // A tube may give all jobs of its rate at once.

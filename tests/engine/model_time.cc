@@ -14,7 +14,7 @@ namespace tubed::engine {
 void Model::advance(Time now, Output& out) {
   end_reservations(now, out);
   if (!closing_.empty()) continue_closing(now, out);
-  end_delays(now);
+  end_delays(now, out);
   end_pauses(now);
   end_rates(now);
   end_lives(now, out);
@@ -31,7 +31,7 @@ bool Model::makes_ready(Time now) const {
     if (tube.paused && tube.pause_until <= now) return true;
     if (tube.rate_until && *tube.rate_until <= now) return true;
   }
-  return !closing_.empty() || expiry_is_due(now);
+  return !closing_.empty() || has_complete() || expiry_is_due(now);
 }
 
 void Model::end_reservations(Time now, Output& out) {
@@ -50,7 +50,7 @@ void Model::end_reservations(Time now, Output& out) {
   }
 }
 
-void Model::end_delays(Time now) {
+void Model::end_delays(Time now, Output& out) {
   for (std::uint32_t done = 0; done < limits_.work_per_turn; ++done) {
     Job* first = nullptr;
     for (Job& job : jobs_) {
@@ -58,6 +58,10 @@ void Model::end_delays(Time now) {
       if (first == nullptr || job.deadline < first->deadline) first = &job;
     }
     if (first == nullptr) return;
+    if (first->waits()) {
+      end_delay(*first, out);
+      continue;
+    }
     first->state = first->told_place.state = JobState::ready;
     first->told_place.until = {};
   }
@@ -120,7 +124,7 @@ Model::Deadlines Model::next_deadlines() const {
     if (waits(session.id)) next.ttr = std::min(next.ttr, wait_end(session));
   }
   next.delay = std::min(next.delay, next_expiry());
-  next.closing = !closing_.empty();
+  next.closing = !closing_.empty() || has_complete();
   return next;
 }
 
@@ -132,6 +136,7 @@ StateCounts Model::count_states(std::string_view tube) const {
     if (!tube.empty() && job.tube != tube) continue;
     if (job.state == JobState::reserved) ++counts.reserved;
     if (job.state == JobState::delayed) ++counts.delayed;
+    if (job.held()) ++counts.held;
     if (job.state == JobState::buried) ++counts.buried;
     if (job.state != JobState::ready) continue;
     ++counts.ready;
@@ -209,18 +214,19 @@ TubeInfo Model::tube_info(std::string_view name, Time now) const {
 
 JobInfo Model::job_info(const Job& job, Time now) const {
   const bool timed = job.state == JobState::reserved || job.state == JobState::delayed;
-  return {.id = job.id,
-          .tube = job.tube,
-          .state = job.state,
-          .priority = job.priority,
-          .age = now - job.created,
-          .delay = job.delay,
-          .ttr = job.ttr,
-          .time_left = timed && job.deadline > now ? job.deadline - now : Duration(0),
-          .counters = job.counters,
-          .body_bytes = job.body.size(),
-          .tags = job.tags(),
-          .marks = job.all_marks()};
+  return {
+      .id = job.id,
+      .tube = job.tube,
+      .state = job.state,
+      .priority = job.priority,
+      .age = now - job.created,
+      .delay = job.delay,
+      .ttr = job.ttr,
+      .time_left = timed && job.deadline > now && !job.held() ? job.deadline - now : Duration(0),
+      .counters = job.counters,
+      .body_bytes = job.body.size(),
+      .tags = job.tags(),
+      .marks = job.all_marks()};
 }
 
 // --- Durable state
@@ -229,7 +235,8 @@ void Model::visit_durable(Time now, FactSink& sink) const {
   for (const Job& job : jobs_) {
     if (job.truncated) continue;
     Job resting = job;
-    if (resting.told_place.state == JobState::delayed && resting.told_place.until <= now) {
+    const bool delayed = resting.told_place.state == JobState::delayed && !job.waits();
+    if (delayed && resting.told_place.until <= now) {
       resting.told_place.state = JobState::ready;  // its delay has ended, without a fact
       resting.told_place.until = {};
     }
@@ -277,6 +284,7 @@ void Model::restart(Time now) {
   sessions_.clear();
   closing_.clear();
   flushed_.clear();
+  releasing_.clear();
   std::erase_if(jobs_, [](const Job& job) { return job.truncated; });
   claimed_bytes_ = known_sessions_ = 0;
   dead_jobs_ = expired_jobs_ = 0;
@@ -292,9 +300,11 @@ void Model::restart(Time now) {
     job.bury_order = job.told_place.bury_order;
     job.marks = job.told_marks;
     job.dead_from = job.told_dead_from;
+    job.after_done = job.told_after_done;
+    job.hold_order = next_hold_order_++;
     job.will_expire = false;
     set_expiry(job);
-    if (job.state == JobState::delayed && job.deadline <= now) {
+    if (job.state == JobState::delayed && job.deadline <= now && !job.waits()) {
       job.state = job.told_place.state = JobState::ready;
       job.told_place.until = {};
     }
@@ -309,6 +319,7 @@ void Model::restart(Time now) {
     again.pause_until = tube.pause_until;
   }
   limits_ = limits;
+  complete_groups();
 }
 
 }  // namespace tubed::engine

@@ -66,6 +66,7 @@ std::string describe(const JobMarks& marks) {
   if (marks.reserves > 0) line += " reserves-before=" + text(marks.reserves);
   if (marks.timeouts > 0) line += " timeouts-before=" + text(marks.timeouts);
   if (marks.releases > 0) line += " releases-before=" + text(marks.releases);
+  if (marks.after_done) line += " after-done";
   if (!marks.dead_from.empty()) line += " dead-from=" + std::string(marks.dead_from);
   if (marks.reason != DeathReason::none) line += " dead=" + std::string(word_of(marks.reason));
   return line;

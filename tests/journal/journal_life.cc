@@ -13,15 +13,19 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kFirstWall = 1'700'000'000 * kSecond;
 
+void shift(Placement& place, Duration by) {
+  if (place.state == JobState::delayed && place.until != kNever) place.until += by;
+}
+
 // A fact with the times of another clock.
 Fact shifted(Fact fact, Duration by) {
   if (Added* added = added_in(fact)) {
     added->created += by;
-    if (added->place.state == JobState::delayed) added->place.until += by;
+    shift(added->place, by);
   } else if (auto* placed = std::get_if<Placed>(&fact)) {
-    if (placed->place.state == JobState::delayed) placed->place.until += by;
+    shift(placed->place, by);
   } else if (auto* marked = std::get_if<PlacedWithMarks>(&fact)) {
-    if (marked->place.state == JobState::delayed) marked->place.until += by;
+    shift(marked->place, by);
   } else if (auto* paused = std::get_if<Paused>(&fact)) {
     paused->until += by;
   } else if (auto* key = std::get_if<Remembered>(&fact)) {

@@ -211,6 +211,13 @@ std::vector<Fact> every_fact_of_version_2() {
   facts.push_back(AddedWithTags{added(9, "b", ""), {.time_to_live = Seconds{60}}});
   facts.push_back(AddedWithTags{
       added(11, "b", ""), {.concurrency_key = longest_tube(), .concurrency_limit = 0xffffffff}});
+  Added member = added(12, "b", "body");
+  facts.push_back(
+      AddedWithTags{member, {.group = "g", .after = longest_tube()}, {.after_done = true}});
+  member.id = 13;
+  member.place.state = JobState::delayed;
+  member.place.until = kNever;
+  facts.push_back(AddedWithTags{member, {.after = "g"}});
   marks.dead_from = longest_tube();
   marks.reason = DeathReason::expired;
   dead.id = 10;
@@ -250,6 +257,7 @@ Fact random_fact(std::mt19937_64& random) {
     marks.timeouts = any<std::uint32_t>(random);
     marks.releases = any<std::uint32_t>(random) | 1;
     marks.reason = static_cast<DeathReason>(random() % 5);
+    marks.after_done = random() % 2 == 0;
     if (marks.reason != DeathReason::none && random() % 2 == 0) marks.dead_from = any_tube(random);
     return marks;
   };
@@ -287,6 +295,8 @@ Fact random_fact(std::mt19937_64& random) {
         added.tags.concurrency_key = any_tube(random);
         added.tags.concurrency_limit = any<std::uint32_t>(random) | 1;
       }
+      if (random() % 2 == 0) added.tags.group = any_tube(random);
+      if (random() % 2 == 0) added.tags.after = any_tube(random);
       if (random() % 2 == 0) added.tags.time_to_live = Seconds{any<std::uint32_t>(random)};
       return added;
     }

@@ -155,6 +155,9 @@ void ScriptedLoad::put_with_tags(Client& client) {
     tags.concurrency_key = key;
     tags.concurrency_limit = static_cast<std::uint32_t>(1 + below(2));
   }
+  if (one_in(3)) tags.group = key;
+  const std::string after = "key-" + std::to_string(below(4));
+  if (one_in(3)) tags.after = after;
   if (!tags.any() || one_in(3)) {
     tags.max_attempts = static_cast<std::uint32_t>(below(4));
     if (one_in(2)) tags.dead = "tube-1";

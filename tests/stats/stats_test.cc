@@ -84,6 +84,7 @@ TEST_CASE("every command counts in its own line and in no other") {
       {"delete-force", "delete-force 99\r\n"},
       {"tube-policy", "tube-policy default\r\n"},
       {"wait", "wait 0 99\r\n"},
+      {"stats-group", "stats-group g\r\n"},
       {"stats-tubes", "stats-tubes\r\n"},
   };
   CHECK(lines.size() == commands::kCommandCount);
@@ -246,7 +247,8 @@ TEST_CASE("every line of the reference is a line of the reply, in the same order
   Talk talk;
   auto client = talk.connect();
   Talk::exchange(*client,
-                 "put 0 0 60 1 idp:k con:k max:1:bury ttl:60\r\na\r\nreserve-job 1\r\nrelease 1 0 0\r\n");
+                 "put 0 0 60 1 idp:k con:k grp:g aft:h max:1:bury ttl:60\r\na\r\nreserve-job "
+                 "1\r\nrelease 1 0 0\r\n");
   const auto keys_of = [&](const std::string& command) {
     std::vector<std::string> keys;
     std::istringstream lines(Talk::exchange(*client, command + "\r\n"));

@@ -1,0 +1,109 @@
+// Groups: jobs that belong together, and jobs that wait until all of a group have ended
+// [extension: grp, aft].
+//
+// A job is a member of its group, in whatever state and tube it is, until it is removed. A job that
+// waits for a group (aft) is held when it would become ready while the group has members: it rests
+// delayed, without an end. When the last member has gone the group is complete, and the jobs that
+// it holds become ready, a slice in each tick. A job that was ready once is not held again, which
+// is a mark of the job (JobMarks::after_done).
+//
+// A group exists while it has a member or holds a job. A group that is complete is no longer found
+// by its name, so that a new group may have the name.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "engine/info.h"
+#include "engine/job.h"
+
+namespace tubed::engine {
+
+using HeldList = IntrusiveList<GroupRecord, &GroupRecord::held_links>;
+
+struct Group {
+  std::string name;
+  std::uint64_t members = 0;
+  StateCounts states;  // of the members, without urgent
+  HeldList held;       // in the order of their holding
+};
+
+class Groups {
+ public:
+  // The bytes that a job with these names counts as: its own record, and a part of its groups' that
+  // is enough for a job that is alone in both.
+  static std::uint32_t cost_of(std::string_view group, std::string_view after) {
+    return kBytesPerJob + static_cast<std::uint32_t>(group.size() + after.size());
+  }
+
+  // Null: no group with members, or with jobs that it holds, has the name. O(log groups).
+  Group* find(std::string_view name) const {
+    const auto found = groups_.find(name);
+    return found == groups_.end() ? nullptr : found->second.get();
+  }
+  Group* find_or_add(std::string_view name) {
+    if (Group* group = find(name); group != nullptr) return group;
+    auto added = std::make_unique<Group>();
+    added->name = name;
+    Group* group = added.get();
+    groups_.emplace(group->name, std::move(added));
+    return group;
+  }
+  // Called after a member or a held job has left. Precondition: the group is found by its name.
+  // O(log groups).
+  void update(Group* group) {
+    if (group->members > 0) return;
+    if (group->held.empty()) {
+      groups_.erase(groups_.find(group->name));
+    } else if (!deferred_) {
+      complete(group);
+    }
+  }
+
+  // While it is deferred, no group becomes complete: facts may name a member after they have
+  // removed all others. The end of it completes the groups without members. O(groups).
+  bool deferred() const { return deferred_; }
+  void defer() { deferred_ = true; }
+  void end_deferral() {
+    deferred_ = false;
+    for (auto next = groups_.begin(); next != groups_.end();) {
+      Group* group = (next++)->second.get();
+      if (group->members == 0) complete(group);
+    }
+  }
+
+  bool has_complete() const { return !complete_.empty(); }
+  // The next held job of a complete group. Precondition: has_complete().
+  GroupRecord* next_held() const { return complete_.front()->held.first(); }
+  // Called after a held job has left a complete group.
+  void drop_empty() {
+    while (!complete_.empty() && complete_.front()->held.empty()) complete_.pop_front();
+  }
+
+  // Calls visit(const Group&, bool complete) for each group. For tests.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const auto& [name, group] : groups_) visit(*group, false);
+    for (const auto& group : complete_) visit(*group, true);
+  }
+
+ private:
+  // Measured for a job with a group and one to wait for, in which it is alone.
+  static constexpr std::uint32_t kBytesPerJob = 560;
+
+  void complete(Group* group) {
+    const auto found = groups_.find(group->name);
+    complete_.push_back(std::move(found->second));
+    groups_.erase(found);
+  }
+
+  std::map<std::string_view, std::unique_ptr<Group>> groups_;  // keys point into the groups
+  std::deque<std::unique_ptr<Group>> complete_;                // the first holds a job
+  bool deferred_ = false;
+};
+
+}  // namespace tubed::engine
