@@ -16,6 +16,7 @@ Limits limits_of(const Options& options) {
   if (options.tubes) limits.tubes = static_cast<std::uint32_t>(*options.tubes);
   if (options.job_memory) limits.job_memory_bytes = *options.job_memory;
   if (options.watches) limits.watches = static_cast<std::uint32_t>(*options.watches);
+  if (options.policies) limits.policies = static_cast<std::uint32_t>(*options.policies);
   return limits;
 }
 

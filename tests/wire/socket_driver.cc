@@ -38,7 +38,7 @@ int milliseconds_until(Clock::time_point until) {
 }
 
 Result<std::vector<std::string>> beanstalkd_arguments(const Options& options) {
-  if (options.tubes || options.job_memory || options.watches) {
+  if (options.tubes || options.job_memory || options.watches || options.policies) {
     return Error{"beanstalkd has no such option; the transcript lacks `needs: tubed`"};
   }
   std::vector<std::string> arguments;
@@ -55,6 +55,7 @@ std::vector<std::string> tubed_arguments(const Options& options) {
   add("--limits-tubes", options.tubes);
   add("--limits-job-memory", options.job_memory);
   add("--limits-watches", options.watches);
+  add("--limits-policies", options.policies);
   return arguments;
 }
 

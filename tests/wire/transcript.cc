@@ -182,6 +182,8 @@ class Parser {
       options.job_memory = value;
     } else if (name == "limits.watches") {
       options.watches = value;
+    } else if (name == "limits.policies") {
+      options.policies = value;
     } else {
       return Error{"unknown option " + std::string(name)};
     }

@@ -39,6 +39,7 @@ struct Options {
   std::optional<std::uint64_t> tubes;
   std::optional<std::uint64_t> job_memory;
   std::optional<std::uint64_t> watches;
+  std::optional<std::uint64_t> policies;
 };
 
 struct Transcript {
