@@ -1,5 +1,5 @@
 // Policies of tubes and the lives of jobs: the facts of each rule, the sweep of expired jobs in
-// slices, and who gets a job when a tube gives again.
+// slices, and the sessions that get a job when a tube gives again.
 #include <string>
 #include <string_view>
 #include <vector>
