@@ -5,7 +5,7 @@
 _tubectl_options() {
   case $1 in
     '') echo '-V -v --version -h --help -s --server --max-reply' ;;
-    'put') echo '-h --help -s --server --max-reply -t --tube -p --priority -d --delay --ttr -u --unique -f --file -l --lines --ids --json' ;;
+    'put') echo '-h --help -s --server --max-reply -t --tube -p --priority -d --delay --ttr -u --unique --max --ttl --group --after --concurrency -f --file -l --lines --ids --json' ;;
     'reserve') echo '-h --help -s --server --max-reply -t --tube --timeout -n --count --delete --release --bury -p --priority -d --delay --json --raw' ;;
     'work') echo '-h --help -s --server --max-reply -t --tube -j --parallel --batch --on-failure --retries --retry-delay --max-delay --bury-codes --max-run --kill-after --count --exit-when-idle --wait -v --verbose -q --quiet --json' ;;
     'delete') echo '-h --help -s --server --max-reply --json' ;;
@@ -48,6 +48,11 @@ _tubectl_takes() {
       'put --ttr' | \
       'put -u' | \
       'put --unique' | \
+      'put --max' | \
+      'put --ttl' | \
+      'put --group' | \
+      'put --after' | \
+      'put --concurrency' | \
       'put 1' | \
       'reserve -s' | \
       'reserve --server' | \

@@ -88,6 +88,71 @@ class Put(TubectlTest):
                          "tubectl: put: the server does not know --unique\n")
         self.assertEqual(self.bodies(old, 1), [b"x"])
 
+    def test_limits_of_a_job(self):
+        """max and ttl: of one job, and of each line."""
+        server = self.tubed()
+        self.tubectl(server, "put", "--max", "3:dead", "--ttl", "5m", "--unique", "k", "x")
+        self.tubectl(server, "put", "--max", "4", "x")
+        self.assertEqual(self.tubectl(server, "put", "-l", "--ttl", 60, "--max=0:bury",
+                                      stdin=b"a\nb\n"), "2\n")
+        self.assertEqual([self.tubectl_json(server, "list", "default", "--from", job, "--count", 1)
+                          .get("tags") for job in (1, 2, 3, 4)],
+                         ["idp:k max:3:dead ttl:300", "max:4", "max:0:bury ttl:60",
+                          "max:0:bury ttl:60"])
+        client = self.client(server)
+        self.tubectl(server, "put", "-t", "t", "--max", "1:dead", "x")
+        client.ask("watch t")
+        client.ask("ignore default")
+        job, _ = client.reserve()
+        self.assertEqual(client.ask(f"release {job} 0 0"), "RELEASED")
+        self.assertEqual(client.stats(f"stats-job {job}")["dead-reason"], "attempts")
+
+    def test_tags_that_are_malformed(self):
+        limits = "tubectl: --max takes a number, or a number, a colon and bury, delete or a tube's name\n"
+        for option, values, said in (
+                ("--max", ("x", "3:", "3:-t", "3:a:b", "4294967296", "3 ttl:5"), limits),
+                ("--group", ("-g", "a b", "a:b", "g" * 201),
+                 "tubectl: --group takes a name, with the letters of a tube's name\n"),
+                ("--after", ("-g", "a:1"),
+                 "tubectl: --after takes the name of a group, with the letters of a tube's name\n"),
+                ("--concurrency", (":1", "k:", "k:0", "k:x", "k:1:2", "k:4294967296"),
+                 "tubectl: --concurrency takes a key, or a key, a colon and a number from 1 on\n"),
+                ("--unique", ("k ttl:5",),
+                 "tubectl: --unique takes a key, or a key, a colon and seconds\n")):
+            for value in values:
+                with self.subTest(option=option, value=value):
+                    self.assertEqual(self.refused(USAGE, "127.0.0.1:1", "put",
+                                                  f"{option}={value}", "x"), said)
+
+    def test_tags_are_sent_to_a_server_that_knows_them(self):
+        options = ("--max=3", "--ttl=60", "--group=g", "--after=h", "--concurrency=k:2")
+        names = ("idp", "max", "ttl", "grp", "aft", "con")
+        tags = "max:3 ttl:60 grp:g aft:h con:k:2"
+
+        def capabilities(known):
+            block = "---\n" + "".join(f"- put:{name}\n" for name in known)
+            return f"OK {len(block)}\r\n{block}\r\n".encode()
+        server = ScriptedServer([capabilities(names), b"USING t\r\n", b"INSERTED 1\r\n"])
+        self.addCleanup(server.close)
+        self.assertEqual(self.tubectl(server.address, "put", "-t", "t", *options, "x"), "1\n")
+        self.assertEqual(server.commands,
+                         ["capabilities", "use t", f"put 1024 0 60 1 {tags}"])
+        server = ScriptedServer([capabilities(names), b"OK 0\r\n\r\n", b"INSERTED 1\r\n"])
+        self.addCleanup(server.close)
+        self.assertEqual(self.tubectl(server.address, "put", "-l", *options, stdin=b"x\n"), "1\n")
+        self.assertEqual(server.commands, ["capabilities", "stats", f"put 1024 0 60 1 {tags}"])
+        # Without a capability nothing is put.
+        for known, unknown in ((names[:3], "--group, --after, --concurrency"),
+                               (("idp", "grp", "aft", "con"), "--max, --ttl"),
+                               ((), ", ".join(option.partition("=")[0] for option in options))):
+            for what in ("x", "--lines"):
+                server = ScriptedServer([capabilities(known)])
+                self.addCleanup(server.close)
+                self.assertEqual(self.refused(FAILURE, server.address, "put", *options, what,
+                                              stdin=b"x\n"),
+                                 f"tubectl: put: the server does not know {unknown}\n")
+                self.assertEqual(server.commands, ["capabilities"])
+
     def test_standard_input_and_a_file_are_one_job_with_all_bytes(self):
         for server in self.servers():
             path = self.directory / "body"

@@ -64,7 +64,7 @@ class ScriptedServer:
                     words = line.split()
                     self.commands.append(line.decode().strip())
                     if words[0] == b"put":
-                        commands.read(int(words[-1]) + 2)
+                        commands.read(int(words[4]) + 2)
                     answer = next(answers, None)
                     if answer is None:
                         break

@@ -20,7 +20,6 @@
 #include <fmt/format.h>
 
 #include "client/pipeline.h"
-#include "protocol/arguments.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
@@ -28,6 +27,7 @@
 #include "tubectl/jobs/capabilities.h"
 #include "tubectl/jobs/counts.h"
 #include "tubectl/jobs/ids.h"
+#include "tubectl/jobs/put_tags.h"
 #include "tubectl/jobs/record.h"
 #include "tubectl/json.h"
 #include "tubectl/terminal.h"
@@ -43,7 +43,7 @@ struct PutOptions {
   std::optional<Priority> priority;
   std::uint32_t delay = 0;
   std::uint32_t ttr = kUsualTtrSeconds;
-  std::optional<std::string> unique;
+  PutTags tags;
   bool lines = false;
   bool ids = false;
   bool json = false;
@@ -52,21 +52,34 @@ struct PutOptions {
     return {.priority = priority.value_or(kUsualPriority),
             .delay_seconds = delay,
             .ttr_seconds = ttr,
-            .tags = tags,
+            .tags = tags_text,
             .body = of_body};
   }
 
-  std::string tags;  // made of the options above
+  std::string tags_text;  // of `tags`, as a put has them
 };
 
 std::string too_large(std::uint64_t largest) {
   return fmt::format("the job is larger than the {} bytes that the server takes", largest);
 }
 
+// 0: the server knows what the job needs. A server that does not know tags would run the body as
+// commands.
+Result<int> check_tags(const PutOptions& options, client::Connection& connection) {
+  if (options.tags_text.empty()) return 0;
+  const auto server = TRY(Capabilities::of(connection));
+  const std::string unknown = unknown_options(options.tags, server);
+  if (unknown.empty()) return 0;
+  return fail(kExitFailure, fmt::format("put: the server does not know {}", unknown));
+}
+
 // Calls put(client), with the tube in use. Returns the exit code.
 template <class Put>
 Result<int> put_into_tube(const PutOptions& options, Put put) {
   auto connection = TRY(connect(options.server));
+  if (const auto checked = check_tags(options, connection); !checked || *checked != 0) {
+    return checked;
+  }
   if (options.tube != kDefaultTube) {
     const auto used = demand(connection, fmt::format("use {}", options.tube), "USING");
     if (!used || used.value() != 0) return used;
@@ -201,15 +214,6 @@ Result<int> put_lines(const PutOptions& options) {
   });
 }
 
-// 0: the server knows what the job needs. A server that does not know tags would run the body as
-// commands.
-Result<int> check_tags(const PutOptions& options, client::Connection& connection) {
-  if (options.tags.empty()) return 0;
-  const auto known = TRY(Capabilities::of(connection));
-  if (known.has("put:idp")) return 0;
-  return fail(kExitFailure, "put: the server does not know --unique");
-}
-
 // Of a job that was not added, because its key is taken: the state of the job that has the key.
 std::string existing_state(const client::Reply& answer) {
   std::string_view rest = answer.line;
@@ -224,9 +228,6 @@ std::string existing_state(const client::Reply& answer) {
 // Prints the id of the new job, or of the job that has its key.
 Result<int> put_one(const PutOptions& options, std::string_view body) {
   return put_into_tube(options, [&](client::Connection& connection) -> Result<int> {
-    if (const auto checked = check_tags(options, connection); !checked || *checked != 0) {
-      return checked;
-    }
     std::string command;
     client::append_put(options.job(body), command);
     TRY(connection.send(command));
@@ -275,13 +276,9 @@ Result<int> put_whole(const PutOptions& options) {
 Result<int> run_put(const PutOptions& given) {
   PutOptions options = given;
   if (options.ids && !options.lines) return fail(kExitUsage, "--ids is only for --lines");
-  if (options.unique) {
-    options.tags = "idp:" + *options.unique;
-    JobTags tags;
-    if (!protocol::parse_tags(options.tags, tags)) {
-      return fail(kExitUsage, "--unique takes a key, or a key, a colon and seconds");
-    }
-  }
+  auto tags = text_of(options.tags);
+  if (!tags) return fail(kExitUsage, tags.error().message);
+  options.tags_text = std::move(*tags);
   if (options.lines) return put_lines(options);
   return options.body && *options.body != "-" ? put_one(options, *options.body)
                                               : put_whole(options);
@@ -297,6 +294,7 @@ examples:
   tubectl put --tube mail --delay 60 --ttr 5m hello
   date | tubectl put --tube mail
   tubectl put --tube report --unique daily:3600 'the report of the day'
+  tubectl put --tube mail --max 5:mail-dead --ttl 1d hello
   tubectl put --tube mail --lines --file jobs.txt)";
 
 constexpr std::array kPutOptions{
@@ -316,11 +314,30 @@ constexpr std::array kPutOptions{
                               .type = seconds(),
                               .help = "How long a client may hold it",
                               .shows_default = true}),
-    option<&PutOptions::unique>(
+    option<&PutOptions::tags, &PutTags::unique>(
         {.names = "-u,--unique",
          .type = text("KEY[:SECONDS]"),
          .help = "Only if no job of the tube has this key, or had it until that many seconds ago",
          .excludes = {"--lines"}}),
+    option<&PutOptions::tags, &PutTags::max>(
+        {.names = "--max",
+         .type = text("N[:DEAD]"),
+         .help = "How often it may be reserved; then it goes where DEAD says: bury, delete or a "
+                 "tube [where the tube's policy says]"}),
+    option<&PutOptions::tags, &PutTags::ttl>(
+        {.names = "--ttl",
+         .type = seconds(),
+         .help = "It expires this time after its put, unless it is reserved or buried"}),
+    option<&PutOptions::tags, &PutTags::group>(
+        {.names = "--group", .type = text("NAME"), .help = "It is a member of this group"}),
+    option<&PutOptions::tags, &PutTags::after>(
+        {.names = "--after",
+         .type = text("NAME"),
+         .help = "Not ready before all members of this group are deleted"}),
+    option<&PutOptions::tags, &PutTags::concurrency>(
+        {.names = "--concurrency",
+         .type = text("KEY[:N]"),
+         .help = "At most N jobs (1) with this key are reserved at once"}),
     option<&PutOptions::file>({.names = "-f,--file",
                                .type = kFile,
                                .help = "The job is this file; with --lines, its lines are",
