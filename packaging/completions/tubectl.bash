@@ -19,6 +19,7 @@ _tubectl_options() {
     'peek') echo '-h --help -s --server --max-reply --ready --delayed --buried -t --tube --json --raw' ;;
     'job') echo '-h --help -s --server --max-reply --body --json --raw' ;;
     'pause') echo '-h --help -t --tube --end -s --server --max-reply' ;;
+    'policy') echo '-h --help -t --tube -s --server --max-reply --json' ;;
     'drain') echo '-h --help -s --server --max-reply' ;;
     'undrain') echo '-h --help -s --server --max-reply' ;;
     'wait-idle') echo '-h --help -t --tube -s --server --max-reply --held --all --draining --timeout' ;;
@@ -129,6 +130,11 @@ _tubectl_takes() {
       'pause --server' | \
       'pause --max-reply' | \
       'pause 2' | \
+      'policy -s' | \
+      'policy --server' | \
+      'policy --max-reply' | \
+      'policy 2' | \
+      'policy 3' | \
       'drain -s' | \
       'drain --server' | \
       'drain --max-reply' | \
@@ -198,6 +204,9 @@ _tubectl_takes() {
       'pause -t' | \
       'pause --tube' | \
       'pause 1' | \
+      'policy -t' | \
+      'policy --tube' | \
+      'policy 1' | \
       'wait-idle -t' | \
       'wait-idle --tube' | \
       'wait-idle '[1-9]* | \
@@ -244,7 +253,7 @@ _tubectl_takes() {
       takes='words put reserve cycle pipe'
       ;;
     ' 1')
-      takes='words put reserve work delete release bury kick top tubes stats list peek job pause drain undrain wait-idle clear move export import bench'
+      takes='words put reserve work delete release bury kick top tubes stats list peek job pause policy drain undrain wait-idle clear move export import bench'
       ;;
   esac
 }

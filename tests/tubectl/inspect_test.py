@@ -1,5 +1,5 @@
-"""The subcommands that show a server, its tubes and its jobs: peek, job, tubes, stats; also pause and
-wait-idle.
+"""The subcommands that show a server, its tubes and its jobs: peek, job, tubes, stats; also pause,
+policy and wait-idle.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/inspect_test.py
@@ -357,8 +357,61 @@ class StatsAndPause(InspectTest):
 
     def test_no_server(self):
         nowhere = f"unix:{self.directory}/nobody"
-        for arguments in (("stats",), ("pause", "mail", 5), ("wait-idle",)):
+        for arguments in (("stats",), ("pause", "mail", 5), ("policy", "mail"), ("wait-idle",)):
             self.refused(UNAVAILABLE, nowhere, *arguments)
+
+
+class Policies(InspectTest):
+    def policy(self, server, tube):
+        """The value and the origin of each key."""
+        lines = self.json_lines(server, "policy", tube)
+        self.assertEqual({line["tube"] for line in lines}, {tube})
+        return {line["key"]: (line["value"], line["origin"]) for line in lines}
+
+    def test_each_key_with_its_value_and_origin(self):
+        server = self.tubed()
+        for words in (("max-attempts", 5), ("rate", "10/60"), ("dead", "1.0")):
+            self.assertEqual(self.tubectl(server, "policy", "mail", *words), "")
+        policy = self.policy(server, "mail")
+        self.assertEqual(len(policy), 13)
+        self.assertEqual([policy[key] for key in ("ttl", "max-attempts", "rate", "dead", "expired")],
+                         [(0, "default"), (5, "wire"), ("10/60", "wire"), ("1.0", "wire"),
+                          ("delete", "default")])
+        table = self.tubectl(server, "policy", "-t", "mail").splitlines()
+        self.assertEqual(table[0].split(), ["key", "value", "origin"])
+        self.assertEqual(len(table), 1 + len(policy))
+        self.assertIn(["dead", "1.0", "wire"], [line.split() for line in table])
+        self.tubectl(server, "policy", "mail", "dead", "-")
+        self.tubectl(server, "policy", "-t", "mail", "max-attempts", "-")
+        policy = self.policy(server, "mail")
+        self.assertEqual([policy["dead"], policy["max-attempts"]],
+                         [("bury", "default"), (0, "default")])
+        # The policy is in force.
+        client = self.client(server)
+        self.tubectl(server, "policy", "mail", "max-jobs", 1)
+        self.tubectl(server, "put", "-t", "mail", "x")
+        self.assertIn("OUT_OF_MEMORY", self.refused(FAILURE, server, "put", "-t", "mail", "x"))
+        self.assertEqual(client.stats()["total-jobs"], 1)
+
+    def test_what_cannot_be_set(self):
+        server = self.tubed("--limits-policies", "1")
+        for words, said in (
+                (("max-attempt", 5),
+                 "there is no key max-attempt (did you mean max-attempts?)"),
+                (("nonsense", 5), "there is no key nonsense"),
+                (("ttl", "soon"), '"soon" is no value of ttl')):
+            self.assertEqual(self.refused(FAILURE, server, "policy", "mail", *words),
+                             f"tubectl: policy: {said}\n")
+        self.tubectl(server, "policy", "mail", "ttl", 5)
+        self.assertIn("limits.policies", self.refused(FAILURE, server, "policy", "mail", "dead", "x"))
+        for arguments in ((), ("mail", "ttl"), ("mail", "ttl", "5", "6"), ("a b",),
+                          ("mail", "ttl", "5\r\nput"), ("mail", "t t", "5"), ("mail", "ttl", ""),
+                          ("mail", "ttl", "5", "--json")):
+            self.refused(USAGE, server, "policy", *arguments)
+        old = self.beanstalkd()
+        for words in ((), ("ttl", 5)):
+            self.assertEqual(self.refused(FAILURE, old, "policy", "mail", *words),
+                             "tubectl: policy: the server does not know tube-policy\n")
 
 
 class WaitIdle(InspectTest):

@@ -26,6 +26,7 @@ const Subcommand& list_command();
 const Subcommand& move_command();
 const Subcommand& pause_command();
 const Subcommand& peek_command();
+const Subcommand& policy_command();
 const Subcommand& put_command();
 const Subcommand& release_command();
 const Subcommand& reserve_command();
