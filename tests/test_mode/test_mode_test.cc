@@ -276,6 +276,41 @@ TEST_CASE("snapshots are bounded") {
   CHECK(world.say("test-snapshot -bad") == "BAD_FORMAT\r\n");
 }
 
+TEST_CASE("a dump has the tags of jobs, and a load brings them back") {
+  World world;
+  auto& client = world.client();
+  CHECK(world.send(client, "put 0 0 60 1 idp:k:300 max:2:dead ttl:100\r\nx\r\n") ==
+        "INSERTED 1\r\n");
+  CHECK(world.send(client, "reserve\r\nrelease 1 0 0\r\n") == "RESERVED 1 1\r\nx\r\nRELEASED\r\n");
+  CHECK(world.say("test-advance 40") == "ADVANCED 40000\r\n");
+  const std::string reply = world.say("test-dump");
+  const std::string dump = reply.substr(reply.find("\r\n") + 2);
+  CHECK(dump.find(R"("tags":"idp:k:300 max:2:dead ttl:100")") != std::string::npos);
+  for (int time = 0; time < 2; ++time) {
+    CHECK(world.say("test-reset") == "RESET\r\n");
+    const std::string load = "test-load " + std::to_string(dump.size() - 2) + "\r\n" + dump;
+    CHECK(world.send(*world.control, load) == "LOADED 1\r\n");
+    const std::string stats = world.send(client, "stats-job 1\r\n");
+    for (const char* const line : {"\nage: 40\n", "\nreserves: 1\n", "\nmax-attempts: 2\n",
+                                   "\ndead: \"dead\"\n", "\nttl: 100\n"}) {
+      CAPTURE(line);
+      CHECK(stats.find(line) != std::string::npos);
+    }
+    if (time == 0) {
+      // The reservation before the dump was the first of two.
+      CHECK(world.send(client, "reserve\r\nrelease 1 0 0\r\n") ==
+            "RESERVED 1 1\r\nx\r\nRELEASED\r\n");
+      CHECK(world.send(client, "stats-job 1\r\n").find("\ntube: \"dead\"\n") != std::string::npos);
+    } else {
+      // 40 s of the life had passed.
+      CHECK(world.say("test-advance 59") == "ADVANCED 59000\r\n");
+      CHECK(world.send(client, "peek 1\r\n") == "FOUND 1 1\r\nx\r\n");
+      CHECK(world.say("test-advance 1") == "ADVANCED 60000\r\n");
+      CHECK(world.send(client, "peek 1\r\n") == "NOT_FOUND\r\n");
+    }
+  }
+}
+
 TEST_CASE("events say what happened to each job") {
   World world;
   auto& client = world.client();

@@ -11,7 +11,7 @@ import subprocess
 import threading
 import unittest
 
-from job_tests import BODIES, LEAST_LINE, LONG, STATES, Left, TransferTest
+from job_tests import BODIES, LEAST_LINE, LONG, STATES, Left, ServerWithout, TransferTest
 from programs import (BAD_INPUT, DONE, FAILURE, IO, SECONDS, UNAVAILABLE, USAGE,
                       ScriptedServer, until)
 
@@ -63,13 +63,52 @@ class ImportTest(TransferTest):
         self.assertEqual(self.counts(other, "t"), (2, 0, 0, 0))
         old = self.beanstalkd()
         self.assertEqual(self.run_tubectl(old, "import", stdin=exported),
-                         (DONE, "imported 2 ready\n", "tubectl: the server knows no tags: the jobs "
-                                                      "are put without them\n"))
+                         (DONE, "imported 2 ready\n", "tubectl: tags that the server does not know "
+                                                      "were left out: idp of 1 job\n"))
         self.assertEqual([job[4] for job in self.jobs(old, 2)["t"]], [b"a", b"b"])
         text = line(body="x", tags="idp:") + line(body="y")
         self.assertEqual(self.refused(BAD_INPUT, server, "import", stdin=text),
                          "tubectl: line 1: its \"tags\" are not those of a put; before it 0 jobs "
                          "were imported (--skip 1 passes over it)\n")
+
+    def test_tags_of_which_the_server_knows_some(self):
+        server = self.tubed()
+        client = self.client(server)
+        tags = ("max:3:dead ttl:300", "max:4", "idp:k max:0 ttl:0", "ttl:60")
+        for i, one in enumerate(tags):
+            delay = LONG if i == 1 else 0
+            client.send(f"put 0 {delay} 60 1 {one}\r\nx\r\n".encode())
+            client.line()
+        self.tubectl(server, "reserve", "--bury", "--timeout", 0)
+        exported = self.tubectl(server, "export").encode()
+        self.assertEqual([record["tags"] for record in self.records(exported.decode())],
+                         list(tags))
+
+        def listed(address):
+            return [record.get("tags") for record in self.records(
+                self.tubectl(address, "list", "default", "--json"))]
+        other = self.tubed()
+        self.assertEqual(self.imported(other, exported), "imported 2 ready, 1 delayed, 1 buried\n")
+        self.assertEqual(listed(other), list(tags))
+        self.assertEqual(self.records(self.tubectl(other, "export"))[0]["state"], "buried")
+        proxy = ServerWithout(self.tubed(), b"put:max")
+        self.addCleanup(proxy.close)
+        self.assertEqual(self.run_tubectl(proxy.address, "import", "--json", stdin=exported),
+                         (DONE, '{"imported":{"ready":2,"delayed":1,"buried":1},'
+                                '"lost_tags":{"max":3}}\n',
+                          "tubectl: tags that the server does not know were left out: max of 3 "
+                          "jobs\n"))
+        self.assertEqual(listed(proxy.server), ["ttl:300", None, "idp:k ttl:0", "ttl:60"])
+        # Only jobs that were imported count.
+        text = (line(body="a", tags="ttl:5 max:1") + line(body="b", tags="idp:k ttl:5")
+                + line(body="c", tags="ttl:5"))
+        proxy = ServerWithout(other, b"put:ttl")
+        self.addCleanup(proxy.close)
+        code, _, errors = self.run_tubectl(proxy.address, "import", stdin=text)
+        self.assertEqual((code, errors.splitlines()[0]),
+                         (FAILURE, "tubectl: tags that the server does not know were left out: ttl "
+                                   "of 1 job"))
+        self.assertRegex(errors, "line 2: job 3 has its unique key .*; before it 1 job was imported")
 
     def test_a_file_a_tube_of_its_own_and_skipped_lines(self):
         for server in self.servers():

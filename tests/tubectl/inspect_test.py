@@ -170,6 +170,12 @@ class Listed(InspectTest):
                                 "bytes": 1, "tags": "idp:k:300"})
         self.assertEqual([job["id"] for job in self.json_lines(
             server, "list", "-t", "mail", "--from", 2400, "--count", 3)], [2400, 2401, 2402])
+        self.tubectl(server, "put", "-t", "tagged", "--max", "3:dead", "--ttl", 60, "--unique", "k",
+                     "x")
+        self.assertEqual(self.json_lines(server, "list", "tagged")[0]["tags"],
+                         "idp:k max:3:dead ttl:60")
+        table = self.tubectl(server, "list", "tagged").splitlines()
+        self.assertEqual(table[1].split()[-3:], ["idp:k", "max:3:dead", "ttl:60"])
         self.assertEqual(self.json_lines(server, "list", "mail", "--state", "buried"), [])
         self.assertEqual(len(self.json_lines(server, "list", "mail")), 100)
         self.assertEqual(self.json_lines(server, "list", "absent"), [])

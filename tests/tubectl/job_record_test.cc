@@ -71,9 +71,11 @@ TEST_CASE("tags come before the body, and are not there without any") {
   const std::string line = to_line(as_json(job));
   CHECK(line.ends_with(R"("kicks":0,"tags":"idp:k:300","body":"x"})"));
   CHECK(read_record(line).value().tags == job.tags);
+  job.tags = "idp:k max:5:dead ttl:60";
+  CHECK(read_record(to_line(as_json(job))).value().tags == job.tags);
   job.tags.clear();
   CHECK(to_line(as_json(job)).find("tags") == std::string::npos);
-  for (const char* const tags : {"\"\"", "\"idp:\"", "\"idp:k idp:l\"", "[]", "7"}) {
+  for (const char* const tags : {"\"\"", "\"idp:\"", "\"max:x\"", "\"idp:k idp:l\"", "[]", "7"}) {
     CAPTURE(tags);
     CHECK(error_of(std::string(R"({"body":"","tags":)") + tags + "}") ==
           "its \"tags\" are not those of a put");
@@ -126,6 +128,27 @@ TEST_CASE("stats-job tells all but the body") {
   expected.buries = 4;
   expected.kicks = 5;
   CHECK(as_json(*record) == as_json(expected));
+}
+
+TEST_CASE("stats-job tells the tags, as a put has them") {
+  const auto tags = [](const char* lines) {
+    return record_of(
+               client::StatsBlock(std::string("id: 7\ntube: t\nstate: ready\nttr: 9\n") + lines))
+        ->tags;
+  };
+  CHECK(tags("") == "");
+  CHECK(tags("idempotency-key: \"k\"\nidempotency-ttl: 0\n") == "idp:k");
+  CHECK(tags("max-attempts: 3\n") == "max:3");
+  CHECK(tags("max-attempts: 0\n") == "max:0");
+  CHECK(tags("ttl: 0\n") == "ttl:0");
+  CHECK(tags("concurrency-key: \"k\"\nconcurrency-limit: 1\n") == "con:k");
+  CHECK(tags("idempotency-key: \"k\"\nidempotency-ttl: 300\nmax-attempts: 5\ndead: \"1.0\"\n"
+             "ttl: 60\ngroup: \"g\"\nafter-group: \"h\"\nconcurrency-key: \"c\"\n"
+             "concurrency-limit: 2\ndead-from: \"t\"\ndead-reason: attempts\n") ==
+        "idp:k:300 max:5:1.0 ttl:60 grp:g aft:h con:c:2");
+  // As tuber shows a job without tags.
+  CHECK(tags("idempotency-key: \nidempotency-ttl: 0\ngroup: \nafter-group: \nconcurrency-key: \n"
+             "concurrency-limit: 0\n") == "");
 }
 
 TEST_CASE("only a delayed job has a delay, and it keeps a second to the last") {

@@ -95,6 +95,17 @@ class OldServer(Gate):
         return data.replace(b"capabilities\r\n", b"capabilitie-\r\n")
 
 
+class ServerWithout(Gate):
+    """A server that does not list this capability."""
+
+    def __init__(self, server, capability):
+        self.capability = capability
+        super().__init__(server, None)
+
+    def changed(self, data):
+        return data.replace(b"- " + self.capability, b"- " + b"x" * len(self.capability))
+
+
 class JobTest(TubectlTest):
     def signalled(self, server, number, mark, *arguments):
         """A run that gets this signal before the server gets the first command that contains

@@ -37,7 +37,8 @@ namespace {
 constexpr std::string_view kImportFooter =
     R"(Lines are as tubectl export writes them; a line with only a body is valid:
 {"body":"hello"}. Buried jobs are buried again, reserved jobs become ready; ids,
-ages and counters start again.
+ages and counters start again. Tags that the server does not know are left out,
+and counted on standard error.
 
 The import ends at the first line that is not valid or that the server refuses, and
 prints its number. With --rest, this line and all later lines are written to FILE, to
@@ -145,6 +146,7 @@ class Import {
       while (!failure_ && step()) progress.show(imported_.total());
     }
     int code = print_summary();
+    lost_.report();
     if (!failure_) return code;
     std::string hint = way_on();
     if (rest_.wanted()) {
@@ -239,6 +241,7 @@ class Import {
       ++imported_[state == JobState::buried ? state
                   : delayed                 ? JobState::delayed
                                             : JobState::ready];
+      lost_.count(jobs_[i], putter_);
     }
     if (refused != results.value().end()) {
       give_up(kExitFailure, lines_[count],
@@ -283,6 +286,7 @@ class Import {
       return failure_ ? 0 : print(fmt::format("imported {}\n", imported_.words()));
     }
     Json summary{{"imported", imported_.json()}};
+    if (lost_.any()) summary["lost_tags"] = lost_.json();
     if (failure_) summary["failed_line"] = failure_->line;
     return print(to_line(summary) + "\n");
   }
@@ -298,6 +302,7 @@ class Import {
   std::size_t bytes_ = 0;  // of their bodies
   std::string unread_;     // the line that could not be read
   FreeCounts imported_;
+  LostTags lost_;
   std::optional<Failure> failure_;
 };
 

@@ -69,6 +69,7 @@ class Move {
       }
     }
     if (const int code = print_summary(tube->reserved); code != 0) return code;
+    lost_.report();
     if (!refusal_.line.empty()) return refused("move", refusal_);
     return client::stop_requested()
                ? fail(kExitFailure, "interrupted: the other jobs are where they were")
@@ -124,6 +125,7 @@ class Move {
         continue;
       }
       copies.emplace_back().id = result.id;
+      lost_.count(jobs[i], putter_);
       originals.push_back(std::move(jobs[i]));
     }
     return delete_originals(originals, std::move(copies));
@@ -165,6 +167,7 @@ class Move {
   JobPutter putter_;
   std::uint64_t left_ = 0;
   FreeCounts moved_;
+  LostTags lost_;
   client::Reply refusal_;
 };
 

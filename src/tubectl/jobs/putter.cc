@@ -18,9 +18,9 @@
 
 #include "client/pipeline.h"
 #include "protocol/reply.h"
-#include "tubectl/jobs/capabilities.h"
+#include "tubectl/commands/command.h"
+#include "tubectl/jobs/counts.h"
 #include "tubectl/jobs/source.h"
-#include "tubectl/terminal.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -42,13 +42,23 @@ bool names_another(const client::Reply& inserted) {
   return std::ranges::count(inserted.line, ' ') > 1;
 }
 
-// A view of the record: the body is not copied.
-client::NewJob new_job(const JobRecord& job, bool with_tags) {
+// Calls visit(word, tag) for each tag of a put: the word is what is before its first colon.
+template <class Visit>
+void for_each_tag(std::string_view tags, Visit visit) {
+  while (!tags.empty()) {
+    const std::string_view tag = tags.substr(0, tags.find(' '));
+    tags.remove_prefix(std::min(tag.size() + 1, tags.size()));
+    if (!tag.empty()) visit(tag.substr(0, tag.find(':')), tag);
+  }
+}
+
+// A view of the record: the body is not copied. Valid as long as the tags are.
+client::NewJob new_job(const JobRecord& job, std::string_view tags) {
   const bool buried = job.state == JobState::buried;
   return {.priority = job.priority,
           .delay_seconds = buried ? kParkedSeconds : job.delay_seconds,
           .ttr_seconds = job.ttr_seconds,
-          .tags = with_tags ? std::string_view(job.tags) : std::string_view(),
+          .tags = tags,
           .body = job.body};
 }
 
@@ -67,11 +77,21 @@ Result<std::vector<PutResult>> JobPutter::put(std::span<const JobRecord> jobs) {
 // A server that does not know tags would run the body as commands.
 Result<void> JobPutter::learn_tags(std::span<const JobRecord> jobs) {
   const auto has_tags = [](const JobRecord& job) { return !job.tags.empty(); };
-  if (knows_tags_ || std::ranges::none_of(jobs, has_tags)) return {};
-  const auto known = TRY(Capabilities::of(connection_));
-  knows_tags_ = known.has("put:idp");
-  if (!*knows_tags_) fail(0, "the server knows no tags: the jobs are put without them");
+  if (server_ || std::ranges::none_of(jobs, has_tags)) return {};
+  server_ = TRY(Capabilities::of(connection_));
   return {};
+}
+
+bool JobPutter::knows_tag(std::string_view word) const {
+  return server_->has(fmt::format("put:{}", word));
+}
+
+std::string JobPutter::known_tags(const JobRecord& job) const {
+  std::string known;
+  for_each_tag(job.tags, [&](std::string_view word, std::string_view tag) {
+    if (knows_tag(word)) known.append(known.empty() ? "" : " ").append(tag);
+  });
+  return known;
 }
 
 // After a refused use, the next put would go to another tube. So the tubes are watched first, which
@@ -137,7 +157,7 @@ Result<void> JobPutter::put_all(std::span<const JobRecord> jobs, std::vector<Put
       commands.append("use ").append(used_).append("\r\n");
       sent.emplace_back();
     } else {
-      client::append_put(new_job(jobs[next], knows_tags_.value_or(false)), commands);
+      client::append_put(new_job(jobs[next], known_tags(jobs[next])), commands);
       sent.emplace_back(next++);
     }
     return true;
@@ -198,6 +218,27 @@ Result<void> JobPutter::take_back(std::vector<PutResult>& results) {
   }
   const auto deleted = delete_jobs(connection_, unwanted);
   return deleted ? Result<void>() : deleted.error();
+}
+
+void LostTags::count(const JobRecord& job, const JobPutter& putter) {
+  for_each_tag(job.tags, [&](std::string_view word, std::string_view) {
+    if (!putter.knows_tag(word)) ++jobs_[std::string(word)];
+  });
+}
+
+void LostTags::report() const {
+  if (!any()) return;
+  std::string text;
+  for (const auto& [word, count] : jobs_) {
+    text += fmt::format("{}{} of {}", text.empty() ? "" : ", ", word, jobs_in_words(count));
+  }
+  fail(0, "tags that the server does not know were left out: " + text);
+}
+
+Json LostTags::json() const {
+  Json object = Json::object();
+  for (const auto& [word, count] : jobs_) object[word] = count;
+  return object;
 }
 
 }  // namespace tubed::tubectl

@@ -1,6 +1,6 @@
 // JobPutter: puts jobs into their tubes, in their state, many at a time.
 //
-// The tags of a job are put if the server knows them; else they are left out, with a warning. A job
+// A tag of a job is put if the server knows it; else it is left out, which LostTags counts. A job
 // whose unique key another job has is refused.
 //
 // A buried job is put with a long delay, then reserved by its id and buried: no worker can get it
@@ -8,6 +8,7 @@
 // they stay there until the last put; it never reserves from them.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -16,6 +17,7 @@
 
 #include "base/result.h"
 #include "client/connection.h"
+#include "tubectl/jobs/capabilities.h"
 #include "tubectl/jobs/record.h"
 
 namespace tubed::tubectl {
@@ -37,7 +39,11 @@ class JobPutter {
   // same.
   Result<std::vector<PutResult>> put(std::span<const JobRecord> jobs);
 
+  // The server knows a tag by its word, "idp". Precondition: put() had a job with tags.
+  bool knows_tag(std::string_view word) const;
+
  private:
+  std::string known_tags(const JobRecord& job) const;
   Result<void> learn_tags(std::span<const JobRecord> jobs);
   Result<void> keep_tubes(std::span<const JobRecord> jobs, std::vector<PutResult>& results);
   Result<void> watch_or_ignore(std::string_view command, const std::set<std::string>& tubes,
@@ -48,8 +54,23 @@ class JobPutter {
 
   client::Connection& connection_;
   std::string used_{kDefaultTube};
-  std::optional<bool> knows_tags_;  // of the server; nothing: it was not asked
-  std::set<std::string> kept_;      // watched, but for the tube default
+  std::optional<Capabilities> server_;  // nothing: it was not asked
+  std::set<std::string> kept_;          // watched, but for the tube default
+};
+
+// How many jobs were put without some of their tags.
+class LostTags {
+ public:
+  // Counts a job that the putter has put.
+  void count(const JobRecord& job, const JobPutter& putter);
+  // Prints on standard error which tags were lost, if any.
+  void report() const;
+  // The number of jobs for each word, {"idp":2}.
+  Json json() const;
+  bool any() const { return !jobs_.empty(); }
+
+ private:
+  std::map<std::string, std::uint64_t> jobs_;  // by word
 };
 
 }  // namespace tubed::tubectl

@@ -1,6 +1,7 @@
 #include "tubectl/jobs/record.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 namespace tubed::tubectl {
@@ -10,6 +11,34 @@ namespace {
 std::uint32_t narrow(std::uint64_t number) {
   return static_cast<std::uint32_t>(
       std::min<std::uint64_t>(number, std::numeric_limits<std::uint32_t>::max()));
+}
+
+// A tag, and the lines of stats-job that have its first and its second part.
+struct TagLines {
+  std::string_view word;
+  std::string_view first;
+  std::string_view second = {};     // may be missing
+  std::string_view no_second = {};  // the value of the second that the tag may leave out
+};
+
+constexpr std::array<TagLines, 6> kTagLines{{{"idp", "idempotency-key", "idempotency-ttl", "0"},
+                                             {"max", "max-attempts", "dead"},
+                                             {"ttl", "ttl"},
+                                             {"grp", "group"},
+                                             {"aft", "after-group"},
+                                             {"con", "concurrency-key", "concurrency-limit", "1"}}};
+
+// The tags as a put has them. Some servers have the lines of all tags, empty, for each job.
+std::string tags_of(const client::StatsBlock& stats) {
+  std::string tags;
+  for (const TagLines& tag : kTagLines) {
+    const auto first = stats.text(tag.first).value_or("");
+    if (first.empty()) continue;
+    tags.append(tags.empty() ? "" : " ").append(tag.word).append(":").append(first);
+    const auto second = stats.text(tag.second).value_or("");
+    if (!second.empty() && second != tag.no_second) tags.append(":").append(second);
+  }
+  return tags;
 }
 
 }  // namespace
@@ -34,10 +63,7 @@ std::optional<JobRecord> record_of(const client::StatsBlock& stats) {
   job.releases = stats.count("releases");
   job.buries = stats.count("buries");
   job.kicks = stats.count("kicks");
-  if (const auto key = stats.text("idempotency-key")) {
-    const JobTags tags{.unique_key = *key, .cooldown = {narrow(stats.count("idempotency-ttl"))}};
-    job.tags = text_of(tags);
-  }
+  job.tags = tags_of(stats);
   return job;
 }
 
