@@ -409,6 +409,31 @@ TEST_CASE("a paused tube, a drained, a frozen and a lost server") {
   CHECK(lines.back() == "cannot connect; trying again");
 }
 
+TEST_CASE("dead and expired jobs are shown if there are any") {
+  Model model = with_tubes({tube("mail", 7)});
+  View view;
+  CHECK_FALSE(has(shown(model, view, {200, 50}), "expired"));
+  Snapshot snapshot = look(1000, {tube("mail", 7)});
+  snapshot.server =
+      client::StatsBlock(server_block(100, 1) + "dead-jobs: 3\nexpired-jobs: 12345\n");
+  model.update(snapshot);
+  const auto lines = shown(model, view, {80, 24});
+  CHECK(lines[2] ==
+        "jobs         ready 12.3k  reserved 0  delayed 0  buried 2  dead 3  expired 12.3k");
+  Details details;
+  details.tube = "mail";
+  details.there = true;
+  HeadJob& job = details.jobs.emplace_back();
+  job.state = "buried";
+  job.id = 7;
+  job.stats =
+      client::StatsBlock("pri: 3\nage: 5\nkicks: 0\ndead-from: \"mail\"\ndead-reason: timeouts\n");
+  model.details = details;
+  press(view, model, Key::Kind::enter);
+  CHECK(has(shown(model, view, {80, 24}),
+            "next buried job  7  priority 3  dead-reason timeouts  dead-from mail  age 5"));
+}
+
 TEST_CASE("rates are those since the look before, and begin anew after a loss") {
   Model model("127.0.0.1:11300");
   model.update(look(0, {tube("mail", 1)}, 100));

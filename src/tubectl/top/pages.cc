@@ -55,8 +55,9 @@ void add_job(const HeadJob& job, const Glyphs& glyphs, std::size_t columns,
   Line head(fmt::format("next {} job", job.state), style_of_state(job.state));
   head.add(fmt::format("  {}", job.id), Style::bold);
   std::vector<Line> items{head};
-  for (const std::string_view key : {"pri", "age", "delay", "ttr", "time-left", "reserves",
-                                     "timeouts", "releases", "buries", "kicks"}) {
+  for (const std::string_view key :
+       {"pri", "dead-reason", "dead-from", "age", "delay", "ttr", "time-left", "reserves",
+        "timeouts", "releases", "buries", "kicks"}) {
     const auto value = job.stats.text(key);
     if (!value) continue;
     Line item(key == "pri" ? "priority" : std::string(key), Style::dim);
