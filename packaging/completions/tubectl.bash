@@ -12,6 +12,7 @@ _tubectl_options() {
     'release') echo '-h --help -s --server --max-reply --json -p --priority -d --delay' ;;
     'bury') echo '-h --help -s --server --max-reply --json -p --priority' ;;
     'kick') echo '-h --help -s --server --max-reply --json -t --tube --all' ;;
+    'wait') echo '-h --help -s --server --max-reply --timeout' ;;
     'top') echo '-h --help -s --server --max-reply --interval --sort --filter --once' ;;
     'tubes') echo '-h --help -t --tube -s --server --max-reply --interval --sort --names --json' ;;
     'stats') echo '-h --help -s --server --max-reply -t --tube --json' ;;
@@ -101,6 +102,11 @@ _tubectl_takes() {
       'kick --server' | \
       'kick --max-reply' | \
       'kick '[1-9]* | \
+      'wait -s' | \
+      'wait --server' | \
+      'wait --max-reply' | \
+      'wait --timeout' | \
+      'wait 1' | \
       'top -s' | \
       'top --server' | \
       'top --max-reply' | \
@@ -253,7 +259,7 @@ _tubectl_takes() {
       takes='words put reserve cycle pipe'
       ;;
     ' 1')
-      takes='words put reserve work delete release bury kick top tubes stats list peek job pause policy drain undrain wait-idle clear move export import bench'
+      takes='words put reserve work delete release bury kick wait top tubes stats list peek job pause policy drain undrain wait-idle clear move export import bench'
       ;;
   esac
 }

@@ -7,6 +7,7 @@
 namespace tubed::tubectl {
 
 inline constexpr int kExitFailure = 1;       // the server refused, or something was not there
+inline constexpr int kExitBuried = 2;        // of wait: the job is buried
 inline constexpr int kExitUsage = 64;        // EX_USAGE
 inline constexpr int kExitBadInput = 65;     // EX_DATAERR: what was read is not what it should be
 inline constexpr int kExitUnavailable = 69;  // EX_UNAVAILABLE: no server, or it went away

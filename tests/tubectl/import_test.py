@@ -108,7 +108,7 @@ class ImportTest(TransferTest):
         self.assertEqual((code, errors.splitlines()[0]),
                          (FAILURE, "tubectl: tags that the server does not know were left out: ttl "
                                    "of 1 job"))
-        self.assertRegex(errors, "line 2: job 3 has its unique key .*; before it 1 job was imported")
+        self.assertRegex(errors, "line 2: job 3 has its unique key .*; before it 1 job was")
 
     def test_a_file_a_tube_of_its_own_and_skipped_lines(self):
         for server in self.servers():

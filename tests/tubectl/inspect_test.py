@@ -1,16 +1,17 @@
 """The subcommands that show a server, its tubes and its jobs: peek, job, tubes, stats; also pause,
-policy and wait-idle.
+policy, wait and wait-idle.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/inspect_test.py
 """
 
 import json
+import subprocess
 import time
 import unittest
 
 from job_tests import Gate
-from programs import (DONE, FAILURE, SECONDS, TIMED_OUT, UNAVAILABLE, USAGE,
+from programs import (BURIED, DONE, FAILURE, SECONDS, TIMED_OUT, UNAVAILABLE, USAGE,
                       ScriptedServer, TubectlTest, until)
 
 JOB_KEYS = ["id", "tube", "state", "priority", "age", "delay", "ttr", "time_left", "reserves",
@@ -380,7 +381,8 @@ class Policies(InspectTest):
             self.assertEqual(self.tubectl(server, "policy", "mail", *words), "")
         policy = self.policy(server, "mail")
         self.assertEqual(len(policy), 13)
-        self.assertEqual([policy[key] for key in ("ttl", "max-attempts", "rate", "dead", "expired")],
+        keys = ("ttl", "max-attempts", "rate", "dead", "expired")
+        self.assertEqual([policy[key] for key in keys],
                          [(0, "default"), (5, "wire"), ("10/60", "wire"), ("1.0", "wire"),
                           ("delete", "default")])
         table = self.tubectl(server, "policy", "-t", "mail").splitlines()
@@ -409,7 +411,8 @@ class Policies(InspectTest):
             self.assertEqual(self.refused(FAILURE, server, "policy", "mail", *words),
                              f"tubectl: policy: {said}\n")
         self.tubectl(server, "policy", "mail", "ttl", 5)
-        self.assertIn("limits.policies", self.refused(FAILURE, server, "policy", "mail", "dead", "x"))
+        self.assertIn("limits.policies",
+                      self.refused(FAILURE, server, "policy", "mail", "dead", "x"))
         for arguments in ((), ("mail", "ttl"), ("mail", "ttl", "5", "6"), ("a b",),
                           ("mail", "ttl", "5\r\nput"), ("mail", "t t", "5"), ("mail", "ttl", ""),
                           ("mail", "ttl", "5", "--json")):
@@ -418,6 +421,46 @@ class Policies(InspectTest):
         for words in ((), ("ttl", 5)):
             self.assertEqual(self.refused(FAILURE, old, "policy", "mail", *words),
                              "tubectl: policy: the server does not know tube-policy\n")
+
+
+class Wait(InspectTest):
+    def test_the_end_of_a_job(self):
+        server = self.tubed()
+        client = self.client(server)
+        for timeout in ((), ("--timeout", "1h")):
+            for end, code, said in ((b"delete %d", DONE, ""),
+                                    (b"bury %d 0", BURIED, "tubectl: job {} is buried\n")):
+                job = client.put()
+                client.reserve(f"reserve-job {job}")
+                process = self.popen(server, "wait", *timeout, job, stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE, text=True)
+                until("the client to wait", lambda job=job: client.stats()["cmd-wait"] == job)
+                client.ask((end % job).decode())
+                output, errors = process.communicate(timeout=SECONDS)
+                self.assertEqual((process.returncode, output, errors),
+                                 (code, "", said.format(job)))
+
+    def test_an_end_that_does_not_come_or_came_before(self):
+        server = self.tubed()
+        client = self.client(server)
+        job = client.put()
+        for seconds in (0, 1):
+            begin = time.monotonic()
+            self.assertEqual(self.refused(TIMED_OUT, server, "wait", "--timeout", seconds, job),
+                             f"tubectl: job {job} has not ended\n")
+            self.assertGreaterEqual(time.monotonic() - begin, seconds)
+        client.reserve()
+        client.ask(f"bury {job} 0")
+        self.assertEqual(self.refused(BURIED, server, "wait", "--timeout", 0, job),
+                         f"tubectl: job {job} is buried\n")
+        client.ask(f"delete {job}")
+        self.assertEqual(self.refused(FAILURE, server, "wait", job),
+                         f"tubectl: job {job}: there is no such job (NOT_FOUND)\n")
+        for arguments in ((), ("x",), (0,), ("-",), (1, 2), (1, "--timeout", "x")):
+            self.refused(USAGE, server, "wait", *arguments)
+        self.assertEqual(self.refused(FAILURE, self.beanstalkd(), "wait", 1),
+                         "tubectl: wait: the server does not know wait\n")
+        self.refused(UNAVAILABLE, f"unix:{self.directory}/nobody", "wait", 1)
 
 
 class WaitIdle(InspectTest):

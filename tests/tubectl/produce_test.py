@@ -108,7 +108,8 @@ class Put(TubectlTest):
         self.assertEqual(client.stats(f"stats-job {job}")["dead-reason"], "attempts")
 
     def test_tags_that_are_malformed(self):
-        limits = "tubectl: --max takes a number, or a number, a colon and bury, delete or a tube's name\n"
+        limits = ("tubectl: --max takes a number, or a number, a colon and bury, delete or a tube's "
+                  "name\n")
         for option, values, said in (
                 ("--max", ("x", "3:", "3:-t", "3:a:b", "4294967296", "3 ttl:5"), limits),
                 ("--group", ("-g", "a b", "a:b", "g" * 201),

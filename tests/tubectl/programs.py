@@ -24,8 +24,8 @@ TUBECTL = str(pathlib.Path(os.environ.get("TUBECTL_PROGRAM",
 BEANSTALKD = shutil.which("beanstalkd", path=os.environ["PATH"] + ":/usr/bin:/usr/sbin")
 
 # Exit codes, as in tubectl(1).
-DONE, FAILURE, USAGE, BAD_INPUT, UNAVAILABLE, IO, TIMED_OUT, NOT_ALLOWED = (
-    0, 1, 64, 65, 69, 74, 75, 77)
+DONE, FAILURE, BURIED, USAGE, BAD_INPUT, UNAVAILABLE, IO, TIMED_OUT, NOT_ALLOWED = (
+    0, 1, 2, 64, 65, 69, 74, 75, 77)
 
 
 def within(what, call, seconds=SECONDS):

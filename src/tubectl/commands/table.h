@@ -34,6 +34,7 @@ const Subcommand& stats_command();
 const Subcommand& top_command();
 const Subcommand& tubes_command();
 const Subcommand& undrain_command();
+const Subcommand& wait_command();
 const Subcommand& wait_idle_command();
 const Subcommand& work_command();
 
