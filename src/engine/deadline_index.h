@@ -44,7 +44,8 @@ struct Deadlines {
   Time delay = kNever;  // a delayed job becomes ready, or a job expires
   Time ttr = kNever;    // a reservation or a wait ends
   Time pause = kNever;  // a tube gives jobs again
-  // Closed sessions have jobs to give back, or complete groups hold jobs, which is due at once.
+  // Closed sessions have jobs to give back, complete groups hold jobs, or tubes are withheld until
+  // all that is due has expired: this is due at once.
   bool closing = false;
 
   // True if advance() has something to do now.

@@ -90,6 +90,9 @@ Tube* Engine::add_tube(Time now, std::string_view name) {
 void Engine::remove_tube(Time now, Tube* tube) {
   tube_metrics_.close(tube->metrics, limits_, now);
   if (tube->rules != nullptr) deadlines_.set_rate_used(tube->rules.get(), false);
+  if (!late_tubes_.empty()) {
+    std::erase_if(late_tubes_, [&](const TubeRef& late) { return late.number == tube->number; });
+  }
   const bool is_referred_to = tube->unremoved_flushes > 0;
   std::unique_ptr<Tube> removed = tubes_.remove(tube);
   if (is_referred_to) flushed_.keep(std::move(removed));

@@ -448,6 +448,7 @@ class Engine {
   LifeRecord& make_life(Job& job);
   void drop_empty_tags(Job& job);
   void set_marks(Job& job, const JobMarks& marks);
+  bool has_memory_for_life(const Job& job) const;
   bool mark_dead(Job& job, DeathReason reason);
   void begin_attempts(Job& job);
   [[gnu::cold]] bool renew_life(Job& job);
@@ -523,6 +524,10 @@ class Engine {
   [[gnu::cold]] void end_flushed_waits(Output& out);
   [[gnu::cold]] void end_job_wait(Session& session);
 
+  // Work that earlier calls have left to advance().
+  bool has_unfinished() const {
+    return sessions_.has_closing() || groups_.has_complete() || !late_tubes_.empty();
+  }
   bool makes_ready(Time now) const;
   void end_reservations(Time now, Output& out);
   void end_delays(Time now, Output& out);

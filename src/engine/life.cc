@@ -63,13 +63,18 @@ void Engine::set_patterns(Time now, std::vector<TubePattern> patterns, Output& o
 // The policy of the tube, or its name, is new.
 void Engine::apply_policy(Tube* tube) {
   const std::unique_ptr<Policy> policy = policies_.of(tube->name);
-  if (tube->rules != nullptr) deadlines_.set_rate_used(tube->rules.get(), false);
-  tube->set_withheld(Withheld::rate, false);
+  auto rules = std::move(tube->rules);
+  const Policy::Rate rate = policy == nullptr ? Policy::Rate() : policy->rate;
+  if (rules != nullptr && rules->policy.rate != rate) {
+    deadlines_.set_rate_used(rules.get(), false);
+    tube->set_withheld(Withheld::rate, false);
+    rules->rate_used_until = Time::min();
+  }
   tube->set_withheld(Withheld::max_reserved, false);
-  tube->rules.reset();
   if (policy != nullptr) {
-    tube->rules = std::make_unique<TubeRules>(tube);
-    tube->rules->policy = *policy;
+    if (rules == nullptr) rules = std::make_unique<TubeRules>(tube);
+    rules->policy = *policy;
+    tube->rules = std::move(rules);
     limit_reserved(*tube);
   }
   tubes_.update_giving(tube);
@@ -299,12 +304,17 @@ void Engine::set_marks(Job& job, const JobMarks& all) {
   drop_empty_tags(job);
 }
 
-// False: there is no memory for the mark.
-bool Engine::mark_dead(Job& job, DeathReason reason) {
+// For the name of its tube as well.
+bool Engine::has_memory_for_life(const Job& job) const {
   std::uint64_t bytes = job.tube->name.size();
   if (job.tags() == nullptr) bytes += kTagRecordBytes;
   if (job.life() == nullptr) bytes += kLifeRecordBytes;
-  if (memory_.bytes() + bytes > limits_.job_memory_bytes) return false;
+  return memory_.bytes() + bytes <= limits_.job_memory_bytes;
+}
+
+// False: there is no memory for the mark.
+bool Engine::mark_dead(Job& job, DeathReason reason) {
+  if (!has_memory_for_life(job)) return false;
   make_life(job);
   JobMarks marks = marks_of(job);
   const std::string from(marks.dead_from.empty() ? std::string_view(job.tube->name)
@@ -333,7 +343,9 @@ bool Engine::renew_life(Job& job) {
   const TubeRules* rules = job.tube->rules.get();
   const bool is_limited =
       rules != nullptr && (rules->policy.limits_attempts() || rules->policy.backoff.base.count > 0);
-  if (is_limited || job.life() != nullptr) {
+  // Without memory for the record, the old attempts go on.
+  const bool has_memory = job.life() != nullptr || has_memory_for_life(job);
+  if ((is_limited || job.life() != nullptr) && has_memory) {
     begin_attempts(job);
     JobMarks marks = marks_of(job);
     marks.dead_from = {};

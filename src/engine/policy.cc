@@ -149,7 +149,7 @@ Duration backoff_delay(const Policy::Backoff& backoff, JobId id, std::uint32_t a
 
 bool is_policy_value(PolicyKey key, std::string_view text) {
   Policy policy;
-  return read_value(key, text, policy);
+  return text.size() <= kMaxTubeNameBytes && read_value(key, text, policy);
 }
 
 Policy policy_of(const PolicyValues& values) {

@@ -69,6 +69,7 @@ struct Policy {
   struct Rate {
     std::uint32_t count = 0;
     Seconds seconds;
+    friend bool operator==(const Rate&, const Rate&) = default;
   };
 
   std::uint32_t max_attempts = 0;  // zero: any number, as in the next two

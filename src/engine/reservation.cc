@@ -63,7 +63,9 @@ std::optional<JobBody> Engine::reserve_job(SessionId id, Time now, JobId job_id)
   Session& session = sessions_.at(id);
   Job* job = find_job(job_id);
   if (job == nullptr || job->state == JobState::reserved) return std::nullopt;
-  const bool tagged = job->tags() != nullptr && (has_expired(*job, now) || is_blocked(*job));
+  // A buried job has no time to live.
+  const bool expires = job->state != JobState::buried && has_expired(*job, now);
+  const bool tagged = job->tags() != nullptr && (expires || is_blocked(*job));
   if (job->tube->withheld != 0 || job->held() || tagged) [[unlikely]]
     return std::nullopt;
   mark_worker(session);  // Compat: only a session that got its job
@@ -181,7 +183,7 @@ void Engine::serve_waiting(Time now, Output& out) {
 
 Deadlines Engine::next_deadlines() const {
   Deadlines next = deadlines_.next();
-  next.closing = sessions_.has_closing() || groups_.has_complete();
+  next.closing = has_unfinished();
   if (!expiries_.empty()) next.delay = std::min(next.delay, expiries_.top_key().deadline);
   return next;
 }
@@ -200,10 +202,9 @@ void Engine::advance(Time now, Output& out) {
 
 // True if work is left that makes jobs ready at or before now.
 bool Engine::makes_ready(Time now) const {
-  return sessions_.has_closing() || groups_.has_complete() ||
-         deadlines_.due_holder(now) != nullptr || deadlines_.due_delay(now) != nullptr ||
-         deadlines_.due_pause(now) != nullptr || deadlines_.due_rate(now) != nullptr ||
-         expiry_is_due(now);
+  return has_unfinished() || deadlines_.due_holder(now) != nullptr ||
+         deadlines_.due_delay(now) != nullptr || deadlines_.due_pause(now) != nullptr ||
+         deadlines_.due_rate(now) != nullptr || expiry_is_due(now);
 }
 
 void Engine::end_reservations(Time now, Output& out) {

@@ -381,6 +381,46 @@ TEST_CASE("while the sweep is late, another tube gives jobs") {
   CHECK(world.take(session) == 0);
 }
 
+TEST_CASE("a tube gives again when clients have deleted the jobs that were late to expire") {
+  World world(two_in_a_tick());
+  for (int i = 0; i < 4; ++i) put_living(world, "t", 10);
+  const JobId live = put_living(world, "t", 1'000);
+  const SessionId waiting = world.open("t");
+  const SessionId other = world.open("t");
+  world.now += 10s;
+  advance(world);
+  world.reserve(waiting, 100s);
+  CHECK(world.remove(other, 3));
+  CHECK(world.remove(other, 4));
+  CHECK(world.next_deadline() <= world.now);
+  world.notices();
+  advance(world);
+  CHECK(world.notices() == Lines{"0 reserved " + std::to_string(live) + " no body"});
+}
+
+TEST_CASE("a buried job is reserved by its id also after its time to live") {
+  World world;
+  const SessionId session = world.open("t");
+  const JobId job = put_living(world, "t", 10);
+  REQUIRE(world.engine.reserve_job(session, world.now, job));
+  REQUIRE(world.bury(session, job));
+  world.pass(20s);
+  CHECK(world.engine.reserve_job(session, world.now, job));
+}
+
+TEST_CASE("without memory for the record of a kicked job, its old attempts go on") {
+  World world;
+  const SessionId session = world.open("t");
+  set_value(world, "t", PolicyKey::max_attempts, "5");
+  const JobId job = world.put_and_bury(session, {});
+  Limits limits = world.engine.limits();
+  limits.job_memory_bytes = world.engine.memory_bytes() + 10;
+  world.engine.set_limits(limits);
+  CHECK(world.engine.kick_job(world.now, job, {}, world.output));
+  CHECK(world.engine.memory_bytes() <= limits.job_memory_bytes);
+  world.engine.check_invariants();
+}
+
 TEST_CASE("a job that lives is given while the jobs after it have expired") {
   World world(two_in_a_tick());
   const JobId live = put_living(world, "t", 1'000);
@@ -419,7 +459,7 @@ TEST_CASE("flushed jobs do not expire") {
   CHECK(world.engine.info().expired_jobs == 0);
   CHECK(world.facts().empty());
   while (world.engine.has_removals(world.now)) {
-    world.engine.remove_pending(world.now, world.output);
+    world.engine.remove_pending(world.now, world.output, world.output);
     world.engine.check_invariants();
   }
   CHECK(world.facts().size() == 5);

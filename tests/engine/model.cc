@@ -595,7 +595,8 @@ void Model::answer_job_waits(Output& out) {
 bool Model::reserve_job(SessionId id, Time now, JobId job_id) {
   const Job* job = find_job(job_id);
   if (job == nullptr || job->state == JobState::reserved) return false;
-  if (is_withheld(*find_tube(job->tube)) || is_blocked(*job) || job->expires <= now) return false;
+  if (is_withheld(*find_tube(job->tube)) || is_blocked(*job)) return false;
+  if (job->expires <= now && job->state != JobState::buried) return false;
   if (job->held()) return false;
   session(id).worker = true;
   give(session(id), job_id, now);

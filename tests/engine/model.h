@@ -208,6 +208,7 @@ class Model {
     bool paused = false;
     bool late = false;  // it has withheld an expired job
     // The time for which its rate allows jobs, as it was at a time. It is of the policy.
+    Policy::Rate rate = {};
     Duration credit{};
     std::optional<Time> credited = std::nullopt;  // none: as much as it may have
     std::optional<Time> rate_until = std::nullopt;
@@ -243,6 +244,7 @@ class Model {
 
   std::optional<Policy> policy_of(const std::string& tube) const;
   bool is_withheld(const Tube& tube) const;
+  bool has_late_tubes() const;
   bool is_blocked(const Job& job) const;
   bool has_members(const std::string& group) const;
   void end_delay(Job& job, Output& out);

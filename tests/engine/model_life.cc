@@ -160,10 +160,17 @@ std::optional<GroupInfo> Model::group_info(const std::string& name) const {
   return info;
 }
 
-// A tube may give all jobs of its rate at once.
+// With another rate, a tube may give all jobs of it at once.
 void Model::begin_policy(Tube& tube) {
+  const auto policy = policy_of(tube.name);
+  const Policy::Rate rate = policy ? policy->rate : Policy::Rate();
+  if (std::exchange(tube.rate, rate) == rate) return;
   tube.rate_until.reset();
   tube.credited.reset();
+}
+
+bool Model::has_late_tubes() const {
+  return std::any_of(tubes_.begin(), tubes_.end(), [](const Tube& tube) { return tube.late; });
 }
 
 bool Model::is_withheld(const Tube& tube) const {
@@ -324,7 +331,9 @@ bool Model::renew(Job& job) const {
   const bool was_dead = !job.dead_from.empty();
   const auto policy = policy_of(job.tube);
   const bool is_limited = policy && (policy->limits_attempts() || policy->backoff.base.count > 0);
-  if (is_limited || job.has_life()) {
+  std::uint64_t bytes = job.tube.size() + overhead_.life + (job.has_tags() ? 0 : overhead_.tags);
+  const bool has_memory = info().memory_bytes + bytes <= limits_.job_memory_bytes;
+  if (job.has_life() || (is_limited && has_memory)) {
     begin_attempts(job);
     job.dead_from.clear();
     if (job.marks.reason != DeathReason::expired) job.marks.reason = DeathReason::none;

@@ -31,7 +31,7 @@ bool Model::makes_ready(Time now) const {
     if (tube.paused && tube.pause_until <= now) return true;
     if (tube.rate_until && *tube.rate_until <= now) return true;
   }
-  return !closing_.empty() || has_complete() || expiry_is_due(now);
+  return !closing_.empty() || has_complete() || has_late_tubes() || expiry_is_due(now);
 }
 
 void Model::end_reservations(Time now, Output& out) {
@@ -124,7 +124,7 @@ Model::Deadlines Model::next_deadlines() const {
     if (waits(session.id)) next.ttr = std::min(next.ttr, wait_end(session));
   }
   next.delay = std::min(next.delay, next_expiry());
-  next.closing = !closing_.empty() || has_complete();
+  next.closing = !closing_.empty() || has_complete() || has_late_tubes();
   return next;
 }
 

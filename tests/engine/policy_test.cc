@@ -77,6 +77,7 @@ TEST_CASE("the values of each key") {
                                             "1.5",
                                             "x",
                                             "4294967296",
+                                            std::string(200, '0') + "1",
                                             std::string("1\0", 2),
                                             std::string("1\0002", 3)};
   for (const char* name : {"max-attempts", "max-timeouts", "max-releases", "ttl", "max-jobs",
