@@ -205,7 +205,8 @@ struct KickTubeArguments {
              field<&KickTubeArguments::state>("state"));
 };
 
-// What list-jobs lists: the states, in the order of JobState, and three more.
+// The words for the jobs that list-jobs lists: the states, in the order of JobState, and three
+// more.
 struct ListedWords {
   static constexpr std::array<std::string_view, 7> kWords = {
       "ready", "delayed", "buried", "reserved", "held", "all", "next"};

@@ -199,7 +199,7 @@ constexpr auto kSettings = std::to_array<Setting>({
         {.key = "limits.policies",
          .type = count("values", 0, 1'000'000),
          .default_number = kQueue.policies,
-         .doc = "Values that clients have set by tube-policy, of all tubes. A further one is "
+         .doc = "Values that clients have set by tube-policy, of all tubes. A further value is "
                 "answered OUT_OF_MEMORY."}),
     row<&Settings::queue, &Limits::session_watches>(
         {.key = "limits.client_watches",

@@ -4,7 +4,7 @@
 // that a job with the key has, so it follows from the jobs, and is the same after a restart.
 //
 // No reserve looks for a job whose key has room. Of the ready jobs of a key in a tube only the
-// first is exposed: it stands in the tube's heap of ready jobs, from which jobs are given, as long
+// first is exposed: it is in the tube's heap of ready jobs, from which jobs are given, as long
 // as the key has room. All others are parked, in a heap of the tube of their own. When the exposed
 // job is reserved or goes another way, the next one takes its place (engine/concurrency.cc).
 //

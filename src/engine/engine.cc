@@ -345,14 +345,6 @@ void Engine::give_back(Time now, Job* job, Output& out) {
   emit_placed(*job, out);
 }
 
-void Engine::kick_one(Job* job, Output& out) {
-  ++job->history().counters.kicks;
-  if (is_governed(*job)) [[unlikely]]
-    renew_life(*job);
-  make_ready(job);
-  emit_placed(*job, out);
-}
-
 // --- Jobs
 
 void Engine::mark_producer(SessionId id) {
@@ -547,43 +539,6 @@ std::vector<JobId> Engine::held_jobs(SessionId session) const {
   return ids;
 }
 
-bool Engine::kick_job(Time now, JobId id, Seconds delay, Output& out) {
-  Job* job = find_job(id);
-  if (job == nullptr) return false;
-  if (job->state != JobState::buried && job->state != JobState::delayed) return false;
-  if (delay.count > 0) {
-    ++job->history().counters.kicks;
-    if (is_governed(*job)) renew_life(*job);
-    if (job->groups() != nullptr) job->groups()->end_waiting();
-    detach(job);
-    job->set_delay(delay);
-    attach_delayed(job, now + delay);
-    emit_placed(*job, out);
-    return true;
-  }
-  kick_one(job, out);
-  serve_waiting(now, out);
-  return true;
-}
-
-Slices Engine::begin_kick(std::string_view name, std::uint64_t bound) const {
-  const Tube* tube = tubes_.find(name);
-  const bool buried = tube != nullptr && !tube->buried.empty();
-  return begin_kick(name, buried ? JobState::buried : JobState::delayed, bound);
-}
-
-Slices Engine::begin_kick(std::string_view name, JobState state, std::uint64_t bound) const {
-  return slices(name, state, bound);
-}
-
-Slices Engine::slices(std::string_view name, JobState state, std::uint64_t bound) const {
-  const Tube* tube = tubes_.find(name);
-  if (tube == nullptr) return {};
-  return {.tube = {.index = tube->index, .number = tube->number},
-          .state = state,
-          .left = std::min<std::uint64_t>(bound, tube->count_of(state))};
-}
-
 void Engine::add_job(Time now, const Added& added, const JobTags& tags, Output& out) {
   TUBED_ASSERT(added.id >= jobs_.next_id());
   Added placed = added;
@@ -602,22 +557,6 @@ void Engine::add_job(Time now, const Added& added, const JobTags& tags, Output& 
   describe(now, added.id, out);
   serve_queue_.push(job->tube);
   serve_waiting(now, out);
-}
-
-std::uint32_t Engine::kick(Time now, Slices& kick, Output& out) {
-  const Tube* tube = tubes_.find(kick.tube);
-  std::uint32_t moved = 0;
-  for (; kick.left > 0 && moved < limits_.work_per_turn; --kick.left, ++moved) {
-    // Other sessions may have taken jobs since the last slice.
-    Job* job = tube == nullptr ? nullptr : tube->first(kick.state);
-    if (job == nullptr) {
-      kick.left = 0;
-      break;
-    }
-    kick_one(job, out);
-  }
-  serve_waiting(now, out);
-  return moved;
 }
 
 }  // namespace tubed::engine

@@ -15,9 +15,10 @@
 // Ties are broken by id (jobs), by arrival (waiting sessions) and by creation (tubes).
 //
 // The source files: engine.cc (sessions, tubes, jobs), reservation.cc (reserving and time),
-// flush.cc (flushing), move.cc (moving), tags.cc (tags of puts), life.cc (policies of tubes),
-// concurrency.cc (concurrency keys), groups.cc (groups), waits.cc (waiting for the end of a job),
-// durable.cc (facts and replay), info.cc (queries), invariants.cc (checks for tests).
+// kick.cc (kicking), flush.cc (flushing), move.cc (moving), tags.cc (tags of puts), life.cc
+// (policies of tubes), concurrency.cc (concurrency keys), groups.cc (groups), waits.cc (waiting for
+// the end of a job), durable.cc (facts and replay), info.cc (queries), invariants.cc (checks for
+// tests).
 #pragma once
 
 #include <cstdint>
@@ -37,6 +38,7 @@
 #include "engine/job_waiters.h"
 #include "engine/output.h"
 #include "engine/policies.h"
+#include "engine/requests.h"
 #include "engine/serve_queue.h"
 #include "engine/session_table.h"
 #include "engine/tube_metrics.h"
@@ -45,48 +47,6 @@
 #include "engine/unique_keys.h"
 
 namespace tubed::engine {
-
-// The parameters of a put. A TTR of 0 becomes 1.
-struct PutRequest {
-  Priority priority = 0;
-  Seconds delay;
-  Seconds ttr;
-  Bytes body;
-};
-
-// The result of a put with tags: the new job, or the job that has its unique key.
-struct PutResult {
-  JobId id = 0;
-  bool added = true;
-  // If not added:
-  std::optional<JobState> state;       // of the job; no value: it was deleted
-  std::optional<Priority> lowered_to;  // the job has the priority of the put from now on
-};
-
-// How long a session may wait; 0: not at all.
-struct Wait {
-  Duration limit = kForever;
-  static constexpr Duration kForever = Duration::max();
-};
-
-// A job as peek and reserve-job show it.
-struct JobBody {
-  JobId id = 0;
-  Bytes body;
-};
-
-// Work on the jobs of one tube and state that is done in slices.
-struct Slices {
-  TubeRef tube;
-  JobState state = JobState::ready;
-  std::uint64_t left = 0;  // jobs; 0: done
-};
-
-// A page of a list of jobs.
-struct JobPage {
-  std::vector<JobId> jobs;
-  JobId next = 0;  // where the next page begins; 0: this is the last
-};
 
 class Engine {
  public:

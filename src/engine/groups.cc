@@ -56,7 +56,7 @@ void Engine::unhold(Job& job) {
   Group* group = std::exchange(record.holder, nullptr);
   if (group == nullptr) return;
   group->held.erase(&record);
-  // A group with members stays. One that is complete is dropped when its last job has left.
+  // A group with members stays. A complete group is dropped when its last job has left.
   if (group->held.empty() && groups_.find(group->name) == group) groups_.update(group);
   groups_.drop_empty();
 }
@@ -86,8 +86,8 @@ void Engine::wait_for_group(Job* job) {
   }
 }
 
-// The delay of a job that waits for a group has ended. What follows is not in the fact that began
-// the delay.
+// The delay of a job that waits for a group has ended. The fact that began the delay does not say
+// whether the job is held then.
 void Engine::end_delay_of_waiting(Job* job, Output& out) {
   detach(job);
   if (must_hold(*job)) {

@@ -3,7 +3,7 @@
 //
 // A job is a member of its group, in whatever state and tube it is, until it is removed. A job that
 // waits for a group (aft) is held when it would become ready while the group has members: it rests
-// delayed, without an end. When the last member has gone the group is complete, and the jobs that
+// delayed, without an end. When the last member is removed the group is complete, and the jobs that
 // it holds become ready, a slice in each tick. A job that was ready once is not held again, which
 // is a mark of the job (JobMarks::after_done).
 //

@@ -30,7 +30,7 @@ struct Group;
 
 struct Job;
 
-// What limits the life of a job: its tags, the marks of policies, and the time when it expires.
+// The limits of a job's life: its tags, the marks of policies, and the time when it expires.
 struct LifeRecord {
   explicit LifeRecord(Job* owner) : job(owner) {}
 
@@ -69,7 +69,7 @@ struct GroupRecord {
   void end_waiting() { after_done = !after.empty(); }
 };
 
-// What only jobs with tags, or in a tube with a policy, have.
+// The records that only jobs with tags, or in a tube with a policy, have.
 struct TagRecord {
   UniqueKey* unique = nullptr;  // in UniqueKeys, unless the job is flushed; null: none
   Seconds cooldown;             // of that key

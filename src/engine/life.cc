@@ -334,8 +334,7 @@ void Engine::begin_attempts(Job& job) {
   marks.releases = counters.releases;
 }
 
-// A client kicks or moves the job, which may have come into another tube. True: its marks are other
-// ones.
+// A client kicks or moves the job, which may be in another tube now. True: its marks have changed.
 bool Engine::renew_life(Job& job) {
   JobMarks before = marks_of(job);
   const bool was_dead = !before.dead_from.empty();

@@ -16,10 +16,9 @@ constexpr std::array<PolicyKeyRow, kPolicyKeys> kKeys = {{
     {"max-releases", "0", "integer < 2^32", "The same after this number of releases."},
     {"dead", "bury", "bury, delete or a tube", "Where a dead job goes."},
     {"backoff", "0", "seconds[:most seconds[:factor]]",
-     "The delay of a job that comes back without one: this long after the first reservation, "
-     "factor "
-     "times (2) as long after each next one, and at most that long (3600). Up to 12 % are added or "
-     "taken off, so that jobs do not come back together."},
+     "The delay of a job that comes back without a delay: this long after the first reservation, "
+     "factor times (2) as long after each further reservation, and at most that long (3600). Up to "
+     "12 % are added or taken off, so that jobs do not come back together."},
     {"ttl", "0", "seconds, integer < 2^32",
      "A job that is not reserved or buried this long after its put has expired; 0: never."},
     {"expired", "delete", "bury, delete or a tube", "Where an expired job goes."},
@@ -28,8 +27,7 @@ constexpr std::array<PolicyKeyRow, kPolicyKeys> kKeys = {{
     {"max-reserved", "0", "integer < 2^32",
      "The tube gives no job while clients hold this many; 0: any number."},
     {"rate", "0", "count/seconds",
-     "The tube gives at most this many jobs in this time; 0: any "
-     "number."},
+     "The tube gives at most this many jobs in this time; 0: any number."},
     {"min-ttr", "0", "seconds, integer < 2^32", "A shorter TTR of a put is raised to this."},
     {"default-ttr", "0", "seconds, integer < 2^32",
      "The TTR of a put that has 0; 0: 1 second, as in beanstalkd."},

@@ -34,7 +34,7 @@ enum class PolicyKey : std::uint8_t {
 };
 inline constexpr std::size_t kPolicyKeys = 13;
 
-// What a key is called, and what it means without a value.
+// The name of a key, and its meaning without a value.
 struct PolicyKeyRow {
   std::string_view name;
   std::string_view default_value;  // the policy does nothing

@@ -83,7 +83,7 @@ struct JobTags {
   std::optional<std::uint32_t> max_attempts = std::nullopt;
   std::string_view dead = {};
   std::optional<Seconds> time_to_live = std::nullopt;  // ttl: since the put; 0: without end
-  // con: so many jobs with the key may be reserved at once, in all tubes; empty: none.
+  // con: the number of jobs with the key that may be reserved at once, in all tubes; empty: none.
   std::string_view concurrency_key = {};
   std::uint32_t concurrency_limit = 1;
   std::string_view group = {};  // grp: the job is a member; empty: of none
@@ -165,7 +165,7 @@ constexpr std::string_view word_of(DeathReason reason) {
 // In place of the value of a policy: takes the value away.
 inline constexpr std::string_view kNoPolicyValue = "-";
 
-// What the queue has noted about a job. [extension: tube policies, aft]
+// The notes of the queue about a job. [extension: tube policies, aft]
 struct JobMarks {
   // Its counters when its present attempts began: at the put, the last kick or the last move.
   std::uint32_t reserves = 0;

@@ -1,0 +1,56 @@
+// The requests to the engine and its results, as plain values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "engine/tube_table.h"
+#include "engine/types.h"
+
+namespace tubed::engine {
+
+// The parameters of a put. A TTR of 0 becomes 1.
+struct PutRequest {
+  Priority priority = 0;
+  Seconds delay;
+  Seconds ttr;
+  Bytes body;
+};
+
+// The result of a put with tags: the new job, or the job that has its unique key.
+struct PutResult {
+  JobId id = 0;
+  bool added = true;
+  // If not added:
+  std::optional<JobState> state;       // of the job; no value: it was deleted
+  std::optional<Priority> lowered_to;  // the job has the priority of the put from now on
+};
+
+// How long a session may wait; 0: not at all.
+struct Wait {
+  Duration limit = kForever;
+  static constexpr Duration kForever = Duration::max();
+};
+
+// A job as peek and reserve-job show it.
+struct JobBody {
+  JobId id = 0;
+  Bytes body;
+};
+
+// Work on the jobs of one tube and state that is done in slices.
+struct Slices {
+  TubeRef tube;
+  JobState state = JobState::ready;
+  std::uint64_t left = 0;  // jobs; 0: done
+};
+
+// A page of a list of jobs.
+struct JobPage {
+  std::vector<JobId> jobs;
+  JobId next = 0;  // where the next page begins; 0: this is the last
+};
+
+}  // namespace tubed::engine
