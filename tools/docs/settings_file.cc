@@ -88,7 +88,8 @@ std::string listen_comment() {
 // All keys of a policy, with an example.
 std::string policy_comment() {
   auto result = comment(
-      "Policies: retries, time to live and bounds of the tubes whose names match a pattern. Each is one "
+      "Policies: retries, time to live and bounds of the tubes whose names match a pattern. Each "
+      "is one "
       "[[policy]] table; the first that matches a name counts.");
   for (const auto& row : policy_keys()) {
     result += comment(fmt::format("{}: {}", row.name, row.meaning));
