@@ -73,6 +73,7 @@ void Engine::update_room(ConcurrencyKey& key) {
 void Engine::add_concurrency(Job& job, const JobTags& tags) {
   const bool ready = job.state == JobState::ready;
   if (ready) detach(&job);
+  extended_ = true;
   auto& record = make_tags(job).concurrency;
   record = std::make_unique<ConcurrencyRecord>();
   record->key = concurrency_keys_.add(tags.concurrency_key, tags.concurrency_limit);

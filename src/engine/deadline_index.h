@@ -84,16 +84,18 @@ class DeadlineIndex {
     rates_.set(used, {rules->rate_until, rules->tube->number}, rules);
   }
 
-  // `closing` and expiry are not filled in.
+  // `closing`, expiry and rates are not filled in.
   Deadlines next() const {
     Deadlines next;
     if (!delays_.empty()) next.delay = delays_.top_key().deadline;
     if (!pauses_.empty()) next.pause = pauses_.top_key().deadline;
-    if (!rates_.empty()) next.pause = std::min(next.pause, rates_.top_key().deadline);
     if (!holders_.empty()) next.ttr = holders_.top_key().deadline;
     if (!waits_.empty()) next.ttr = std::min(next.ttr, waits_.top_key().deadline);
     return next;
   }
+
+  // When the first tube that has used up its rate may give another job; kNever: none has.
+  Time next_rate() const { return rates_.empty() ? kNever : rates_.top_key().deadline; }
 
   // The tube or session with the earliest deadline of one kind that is at or before `now`, or null.
   Tube* due_delay(Time now) const { return due(delays_, now); }

@@ -205,14 +205,14 @@ bool Engine::pause(Time now, std::string_view name, Seconds duration, Output& ou
 // Counts a job in its state: in the engine, the tube and the tube's metrics. `kBy`: 1 after the job
 // has entered the state, -1 before it leaves it.
 template <JobState kState, int kBy>
-void Engine::count_state(const Job& job) {
+[[gnu::always_inline]] inline void Engine::count_state(const Job& job) {
   Tube& tube = *job.tube;
   TubeMetrics& metrics = *tube.metrics;
   const auto count = [&](std::uint64_t StateCounts::*state) {
     counts_.jobs.*state += static_cast<std::uint64_t>(kBy);
     metrics.jobs.*state += static_cast<std::uint64_t>(kBy);
   };
-  if (job.tags() != nullptr) [[unlikely]]
+  if (extended_ && job.tags() != nullptr) [[unlikely]]
     count_member(job, kState, kBy > 0);
   if constexpr (kState == JobState::delayed) {
     count(&StateCounts::delayed);
@@ -238,7 +238,7 @@ void Engine::detach(Job* job) {
   switch (job->state) {
     case JobState::ready:
       count_state<JobState::ready, -1>(*job);
-      if (job->concurrency() != nullptr) [[unlikely]] {
+      if (extended_ && job->concurrency() != nullptr) [[unlikely]] {
         erase_ready_of_key(job);
       } else {
         tube->ready.erase(job);
@@ -248,7 +248,7 @@ void Engine::detach(Job* job) {
     case JobState::delayed:
       count_state<JobState::delayed, -1>(*job);
       tube->delayed.erase(job);
-      if (job->groups() != nullptr) [[unlikely]]
+      if (extended_ && job->groups() != nullptr) [[unlikely]]
         unhold(*job);
       deadlines_.update_delay(tube);
       break;
@@ -263,12 +263,8 @@ void Engine::detach(Job* job) {
       holder->held.erase(job);
       tube->reserved.erase(&history);
       deadlines_.update(*holder);
-      if (tube->rules != nullptr) [[unlikely]]
-        uncount_reservation(tube);
-      if (job->concurrency() != nullptr) [[unlikely]] {
-        concurrency_keys_.uncount_reserved(job->concurrency()->key);
-        update_room(*job->concurrency()->key);
-      }
+      if (extended_) [[unlikely]]
+        end_reservation(job);
       break;
     }
   }
@@ -277,7 +273,7 @@ void Engine::detach(Job* job) {
 void Engine::attach_ready(Job* job) {
   Tube* tube = job->tube;
   job->state = job->resting_state = JobState::ready;
-  if (job->tags() != nullptr) [[unlikely]] {
+  if (extended_ && job->tags() != nullptr) [[unlikely]] {
     attach_ready_with_tags(job);
   } else {
     tube->ready.push({job->priority, job->id}, job);
@@ -322,12 +318,23 @@ void Engine::attach_reserved(Session& holder, Time now, Job* job) {
   job->tube->reserved.push_back(&history);
   count_state<JobState::reserved, 1>(*job);
   deadlines_.update(holder);
-  if (job->tube->rules != nullptr) [[unlikely]]
-    count_reservation(now, job->tube);
-  if (job->concurrency() != nullptr) [[unlikely]] {
-    concurrency_keys_.count_reserved(job->concurrency()->key);
-    update_room(*job->concurrency()->key);
-  }
+  if (extended_) [[unlikely]]
+    begin_reservation(now, job);
+}
+
+// For the policy of the tube and the concurrency key of the job.
+void Engine::begin_reservation(Time now, Job* job) {
+  if (job->tube->rules != nullptr) count_reservation(now, job->tube);
+  if (job->concurrency() == nullptr) return;
+  concurrency_keys_.count_reserved(job->concurrency()->key);
+  update_room(*job->concurrency()->key);
+}
+
+void Engine::end_reservation(Job* job) {
+  if (job->tube->rules != nullptr) uncount_reservation(job->tube);
+  if (job->concurrency() == nullptr) return;
+  concurrency_keys_.uncount_reserved(job->concurrency()->key);
+  update_room(*job->concurrency()->key);
 }
 
 void Engine::make_ready(Job* job) {
@@ -370,7 +377,7 @@ void Engine::mark_producer(SessionId id) {
     attach_ready(job);
     serve_queue_.push(job->tube);
   }
-  if (tube->rules != nullptr) [[unlikely]] {
+  if (extended_ && tube->rules != nullptr) [[unlikely]] {
     const Policy& policy = tube->rules->policy;
     if (request.ttr.count == 0) job->ttr.count = std::max(policy.default_ttr.count, 1U);
     job->ttr.count = std::max(job->ttr.count, policy.min_ttr.count);

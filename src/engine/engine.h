@@ -125,7 +125,9 @@ class Engine {
     const Tube* found = tubes_.find(tube);
     return found != nullptr && is_full(*found);
   }
-  bool uses_full_tube(SessionId session) const { return is_full(*sessions_.at(session).used); }
+  bool uses_full_tube(SessionId session) const {
+    return extended_ && is_full(*sessions_.at(session).used);
+  }
 
   // --- Memory. A body that is still arriving, and its tags, count against job_memory_bytes.
 
@@ -374,8 +376,8 @@ class Engine {
   void give_back(Time now, Job* job, Output& out);
   void kick_one(Job* job, Output& out);
   // True: a policy or a tag may decide about the job when it comes back.
-  static bool is_governed(const Job& job) {
-    return job.tube->rules != nullptr || job.life() != nullptr;
+  bool is_governed(const Job& job) const {
+    return extended_ && (job.tube->rules != nullptr || job.life() != nullptr);
   }
   static void count_deleted(Tube& tube, std::uint64_t jobs);
   void delete_job(Time now, Job* job, FactSink& out);
@@ -393,13 +395,15 @@ class Engine {
   static void limit_reserved(Tube& tube);
   [[gnu::cold]] void count_reservation(Time now, Tube* tube);
   [[gnu::cold]] void uncount_reservation(Tube* tube);
+  [[gnu::cold]] void begin_reservation(Time now, Job* job);
+  [[gnu::cold]] void end_reservation(Job* job);
   void end_rates(Time now);
   [[gnu::cold]] void come_back(Time now, Job* job, Seconds delay, Output& out);
   static DeathReason why_dead(const Job& job);
   void retire(Time now, Job* job, const std::string& to, DeathReason reason, Output& out);
   static bool has_expired(const Job& job, Time now);
   bool expiry_is_due(Time now) const {
-    return !expiries_.empty() && expiries_.top_key().deadline <= now;
+    return extended_ && !expiries_.empty() && expiries_.top_key().deadline <= now;
   }
   [[gnu::cold]] void set_expiry(Job& job);
   void expire(Time now, Job* job, Output& out);
@@ -465,7 +469,9 @@ class Engine {
   [[gnu::cold]] void release_held(Output& out);
   void free_groups(Job& job);
   // True: serve_waiting() has something to do.
-  bool has_more_to_do() const { return !serve_queue_.empty() || groups_.has_complete(); }
+  bool has_more_to_do() const {
+    return !serve_queue_.empty() || (extended_ && groups_.has_complete());
+  }
 
   void mark_worker(Session& session);
   Job* best_ready(const Session& session, Time now);
@@ -486,7 +492,8 @@ class Engine {
 
   // Work that earlier calls have left to advance().
   bool has_unfinished() const {
-    return sessions_.has_closing() || groups_.has_complete() || !late_tubes_.empty();
+    return sessions_.has_closing() ||
+           (extended_ && (groups_.has_complete() || !late_tubes_.empty()));
   }
   bool makes_ready(Time now) const;
   void end_reservations(Time now, Output& out);
@@ -529,6 +536,9 @@ class Engine {
   UniqueKeys unique_keys_;
   ConcurrencyKeys concurrency_keys_;
   Groups groups_;
+  // Policies, concurrency keys, groups or times to live have been used: without them, commands
+  // skip all tests for them at once.
+  bool extended_ = false;
   ExpiryHeap expiries_;              // each job that expires, until that is due
   std::vector<TubeRef> late_tubes_;  // withheld until no expiry is due
   Time next_removal_ = kNever;       // when remove_pending() has something to do; Time::min(): now

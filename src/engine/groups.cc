@@ -32,6 +32,7 @@ void Engine::count_member(const Job& job, JobState state, bool enters) {
 }
 
 void Engine::add_groups(Job& job, const JobTags& tags) {
+  extended_ = true;
   auto& record = make_tags(job).groups;
   record = std::make_unique<GroupRecord>(&job);
   record->after = tags.after;

@@ -75,6 +75,7 @@ void Engine::apply_policy(Tube* tube) {
     if (rules == nullptr) rules = std::make_unique<TubeRules>(tube);
     rules->policy = *policy;
     tube->rules = std::move(rules);
+    extended_ = true;
     limit_reserved(*tube);
   }
   tubes_.update_giving(tube);
@@ -272,6 +273,7 @@ void Engine::withhold_for_expiry(Tube* tube) {
 LifeRecord& Engine::make_life(Job& job) {
   auto& life = make_tags(job).life;
   if (life == nullptr) {
+    extended_ = true;
     life = std::make_unique<LifeRecord>(&job);
     memory_.restore_part(kLifeRecordBytes);
   }

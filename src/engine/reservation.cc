@@ -157,7 +157,7 @@ Notice Engine::give(Session& session, Time now, Job* job) {
 }
 
 void Engine::serve_waiting(Time now, Output& out) {
-  if (groups_.has_complete()) [[unlikely]]
+  if (extended_ && groups_.has_complete()) [[unlikely]]
     release_held(out);
   while (!serve_queue_.empty()) {
     const ServeQueue::Entry next = serve_queue_.pop();
@@ -184,7 +184,10 @@ void Engine::serve_waiting(Time now, Output& out) {
 Deadlines Engine::next_deadlines() const {
   Deadlines next = deadlines_.next();
   next.closing = has_unfinished();
+  if (!extended_) [[likely]]
+    return next;
   if (!expiries_.empty()) next.delay = std::min(next.delay, expiries_.top_key().deadline);
+  next.pause = std::min(next.pause, deadlines_.next_rate());
   return next;
 }
 

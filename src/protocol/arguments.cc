@@ -114,7 +114,8 @@ std::string_view take_part(std::string_view& text) {
 }
 
 bool is_number(std::string_view text, std::uint32_t& number) {
-  return take_number(text, number) && text.empty();
+  ArgumentCursor cursor(text);
+  return cursor.read(number) && cursor.at_end();
 }
 
 // No key and no name of a tube has a colon.
