@@ -18,6 +18,7 @@ TubeCounts counts_of(const client::StatsBlock& stats) {
           .urgent = stats.count("current-jobs-urgent"),
           .reserved = stats.count("current-jobs-reserved"),
           .delayed = stats.count("current-jobs-delayed"),
+          .held = stats.count("current-jobs-held"),
           .buried = stats.count("current-jobs-buried"),
           .using_it = stats.count("current-using"),
           .watching = stats.count("current-watching"),

@@ -25,6 +25,7 @@ struct TubeCounts {
   std::uint64_t urgent = 0;
   std::uint64_t reserved = 0;
   std::uint64_t delayed = 0;
+  std::uint64_t held = 0;  // of the delayed jobs those that wait for a group
   std::uint64_t buried = 0;
   std::uint64_t using_it = 0;
   std::uint64_t watching = 0;

@@ -110,6 +110,99 @@ class ImportTest(TransferTest):
                                    "of 1 job"))
         self.assertRegex(errors, "line 2: job 3 has its unique key .*; before it 1 job was")
 
+    def test_jobs_that_wait_for_a_group(self):
+        """They are held again, also if a member was put after them."""
+        server = self.tubed()
+        client = self.client(server)
+        for tags in ("grp:g", "aft:g", "grp:g con:k", "aft:g grp:h", "aft:h", "grp:g", "grp:g",
+                     "aft:none"):
+            client.send(f"put 0 0 60 {len(tags)} {tags}\r\n{tags}\r\n".encode())
+            client.line()
+        client.ask("delete 1")
+        client.ask(f"put 0 {LONG} 60 0 aft:g\r\n")
+        client.send(b"reserve-job 6\r\nbury 6 0\r\n")
+        client.body()
+        self.assertEqual(client.line(), "BURIED")
+        self.assertEqual(client.stats()["current-jobs-held"], 3)
+        exported = self.tubectl(server, "export")
+        records = self.records(exported)
+        self.assertEqual([(record["id"], record["state"], record.get("tags"))
+                          for record in records],
+                         [(3, "ready", "grp:g con:k"), (6, "buried", "grp:g"),
+                          (7, "ready", "grp:g"), (8, "ready", None), (9, "delayed", "aft:g"),
+                          (2, "delayed", "aft:g"), (4, "delayed", "grp:h aft:g"),
+                          (5, "delayed", "aft:h")])
+        self.assertEqual([record["delay"] for record in records[-3:]], [1, 1, 1])
+        other = self.tubed()
+        self.assertEqual(self.imported(other, exported.encode()),
+                         "imported 3 ready, 4 delayed, 1 buried\n")
+        client = self.client(other)
+        until("the delays of a second", lambda: client.stats()["current-jobs-held"] == 3)
+        self.assertEqual(self.counts(other, "default"), (3, 4, 1, 0))
+        stats = client.stats("stats-group g")
+        self.assertEqual((stats["ready"], stats["buried"], stats["waiting-jobs"]), (2, 1, 2))
+        # They are released as on the first server.
+        for job in (1, 2, 3):
+            self.assertEqual(client.ask(f"delete {job}"), "DELETED")
+        self.assertEqual(client.ask("stats-group g"), "NOT_FOUND")
+        self.assertEqual(self.counts(other, "default"), (3, 2, 0, 0))
+        self.assertEqual(client.ask("delete 7"), "DELETED")
+        until("the chain", lambda: client.stats()["current-jobs-held"] == 0)
+        self.assertEqual(self.counts(other, "default"), (3, 1, 0, 0))
+
+    def test_a_line_by_hand_that_waits_for_a_group(self):
+        server = self.tubed()
+        text = line(body="early", tags="aft:g") + line(body="m", tags="grp:g") + line(
+            body="late", tags="aft:g")
+        self.assertEqual(self.imported(server, text), "imported 3 ready\n")
+        self.assertEqual([(job[0], job[4]) for job in self.jobs(server, 3)["default"]],
+                         [("ready", b"early"), ("ready", b"m"), ("delayed", b"late")])
+
+    def test_export_with_remove_does_not_end_the_wait_of_a_job(self):
+        server = self.tubed()
+        for options in (("--group", "g"), ("--after", "g")):
+            self.tubectl(server, "put", "-t", "t", *options, "x")
+        self.assertEqual(self.refused(FAILURE, server, "export", "--remove"),
+                         "tubectl: export: t has 1 job waiting for a group, which --remove would "
+                         "make ready; name other states with --state, or export without --remove\n")
+        self.assertEqual(self.counts(server, "t"), (1, 1, 0, 0))
+        self.assertEqual(self.run_tubectl(server, "move", "t", "u"),
+                         (DONE, "moved 1 ready from t to u\n",
+                          "tubectl: left out: 1 job waiting for a group\n"))
+        self.assertEqual(self.tubectl(server, "move", "--state", "ready", "u", "t"),
+                         "moved 1 ready from u to t\n")
+        exported = self.tubectl(server, "export", "-t", "t", "--state", "ready", "--remove")
+        self.assertEqual([record["id"] for record in self.records(exported)], [1])
+        self.assertEqual(self.counts(server, "t"), (1, 0, 0, 0))
+
+    def test_buried_jobs_with_a_concurrency_key(self):
+        server = self.tubed()
+        text = b"".join(line(body=str(i), state="buried", tags=tags, tube="t") for i, tags in
+                        enumerate(("con:k", "con:k grp:g", "aft:g", "con:k:5 aft:g grp:g")))
+        self.assertEqual(self.imported(server, text), "imported 4 buried\n")
+        self.assertEqual(self.counts(server, "t"), (0, 0, 4, 0))
+        # While a client holds the key, nothing is lost and the line is named.
+        worker = self.client(server)
+        worker.ask("kick-job 1")
+        worker.reserve("reserve-job 1")
+        text = line(body="a") + line(body="b", state="buried", tags="con:k") + line(body="c")
+        self.assertEqual(self.refused(FAILURE, server, "import", stdin=text),
+                         "tubectl: line 2: it cannot be reserved to be buried: its concurrency key "
+                         "or the policy of its tube has no room (NOT_FOUND); before it 1 job was "
+                         "imported (go on with --skip 1)\n")
+        self.assertEqual(self.counts(server, "default"), (1, 0, 0, 0))
+        worker.ask("delete 1")
+        self.assertEqual(self.imported(server, text, "--skip", 1), "imported 1 ready, 1 buried\n")
+        # Once kicked, a job that was buried is not held, whatever its group is.
+        worker.ask("kick-job 3")
+        self.assertEqual(self.counts(server, "t"), (1, 0, 2, 0))
+        self.tubectl(server, "put", "-t", "p", "x")
+        worker.ask("tube-policy p max-reserved 1")
+        worker.reserve("reserve-job 10")
+        self.assertIn("line 1: it cannot be reserved to be buried",
+                      self.refused(FAILURE, server, "import",
+                                   stdin=line(body="x", state="buried", tube="p")))
+
     def test_a_file_a_tube_of_its_own_and_skipped_lines(self):
         for server in self.servers():
             path = self.directory / "jobs.jsonl"

@@ -1,6 +1,7 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "tubectl/jobs/record.h"
 
@@ -133,7 +134,7 @@ TEST_CASE("stats-job tells all but the body") {
 TEST_CASE("stats-job tells the tags, as a put has them") {
   const auto tags = [](const char* lines) {
     return record_of(
-               client::StatsBlock(std::string("id: 7\ntube: t\nstate: ready\nttr: 9\n") + lines))
+               client::StatsBlock(std::string("id: 7\ntube: t\nstate: delayed\nttr: 9\n") + lines))
         ->tags;
   };
   CHECK(tags("") == "");
@@ -149,6 +150,22 @@ TEST_CASE("stats-job tells the tags, as a put has them") {
   // As tuber shows a job without tags.
   CHECK(tags("idempotency-key: \nidempotency-ttl: 0\ngroup: \nafter-group: \nconcurrency-key: \n"
              "concurrency-limit: 0\n") == "");
+}
+
+TEST_CASE("only a delayed job waits for a group") {
+  const auto record = [](std::string_view state, int left, std::string_view lines) {
+    return *record_of(client::StatsBlock(fmt::format(
+        "id: 7\ntube: t\nstate: {}\ntime-left: {}\ngroup: \"g\"\n{}", state, left, lines)));
+  };
+  const std::string after = "after-group: \"h\"\n";
+  for (const char* state : {"ready", "reserved", "buried"}) {
+    CHECK(record(state, 0, after).tags == "grp:g");
+    CHECK_FALSE(may_be_held(record(state, 0, after)));
+  }
+  CHECK(record("delayed", 0, after).tags == "grp:g aft:h");
+  CHECK(may_be_held(record("delayed", 0, after)));
+  CHECK_FALSE(may_be_held(record("delayed", 2, after)));
+  CHECK_FALSE(may_be_held(record("delayed", 0, "")));
 }
 
 TEST_CASE("only a delayed job has a delay, and it keeps a second to the last") {

@@ -125,6 +125,40 @@ class Put(TubectlTest):
                     self.assertEqual(self.refused(USAGE, "127.0.0.1:1", "put",
                                                   f"{option}={value}", "x"), said)
 
+    def test_groups_and_concurrency_keys(self):
+        """The jobs come as their groups and keys allow: of one job, and of each line."""
+        server = self.tubed()
+        worker = self.client(server)
+
+        def reserved():
+            worker.send(b"reserve-with-timeout 0\r\n")
+            words = worker.line().split()
+            return worker.read(int(words[2]) + 2)[:-2] if words[0] == "RESERVED" else None
+        self.tubectl(server, "put", "--group", "g", "--concurrency", "k:2", "a")
+        self.assertEqual(self.tubectl(server, "put", "-l", "--group=g", "--concurrency=k:2",
+                                      stdin=b"b\nc\n"), "2\n")
+        self.tubectl(server, "put", "--after", "g", "-p", 0, "next")
+        stats = worker.stats("stats-group g")
+        self.assertEqual((stats["ready"], stats["waiting-jobs"]), (3, 1))
+        self.assertEqual([reserved() for _ in range(3)], [b"a", b"b", None])
+        self.assertEqual(worker.ask("delete 1"), "DELETED")
+        self.assertEqual([reserved() for _ in range(2)], [b"c", None])
+        for job in (2, 3):
+            self.assertEqual(worker.ask(f"delete {job}"), "DELETED")
+        self.assertEqual([reserved() for _ in range(2)], [b"next", None])
+        # A key without a number is for one job.
+        self.tubectl(server, "put", "-l", "--concurrency", "one", stdin=b"d\ne\n")
+        self.assertEqual([reserved() for _ in range(2)], [b"d", None])
+        # A chain, put in one go; each waits for the one before.
+        worker.ask("delete 5")
+        worker.ask("delete 6")
+        for i in range(3):
+            self.tubectl(server, "put", "--group", f"g{i + 1}", "--after", f"g{i}", f"link {i}")
+        self.assertEqual(self.client(server).stats()["current-jobs-held"], 2)
+        for i in range(3):
+            self.assertEqual([reserved() for _ in range(2)], [f"link {i}".encode(), None])
+            worker.ask(f"delete {7 + i}")
+
     def test_tags_are_sent_to_a_server_that_knows_them(self):
         options = ("--max=3", "--ttl=60", "--group=g", "--after=h", "--concurrency=k:2")
         names = ("idp", "max", "ttl", "grp", "aft", "con")

@@ -2,7 +2,10 @@
 //
 // Without --remove, the export only reads: it scans all ids with stats-job and then peeks the
 // bodies of the jobs that the options select. The cost is one command per id that was ever
-// assigned, or per id of --from to --to. With --remove it goes tube by tube and state by state:
+// assigned, or per id of --from to --to. Jobs that a group may hold come last, so that an import
+// puts the members of the group before them; until then their records are kept without bodies.
+// --remove refuses held jobs: with the members of its group, a held job would be ready before its
+// line was written. With --remove it goes tube by tube and state by state:
 // 1. A JobSource reserves or finds a batch of jobs.
 // 2. hand_over() touches the jobs that are held, and drops those whose TTR has expired.
 // 3. A piece of the batch is written and flushed; to a regular file also synced.
@@ -36,7 +39,7 @@ namespace tubed::tubectl {
 namespace {
 
 constexpr std::string_view kExportFooter =
-    R"(One job a line, by id. Jobs that a worker has reserved are left out, and counted on
+    R"(One job a line, by id; jobs that wait for a group come after all others. Jobs that a worker has reserved are left out, and counted on
 standard error. To find the jobs every id is queried; no job is changed.
 
 --remove takes the jobs of one tube after the other and deletes each after its line
@@ -131,6 +134,12 @@ class Export {
   Result<int> run() {
     if (options_.remove) client::set_flag_on_stop_signals();
     auto before = TRY(take_snapshot(connection_, options_.tubes));
+    if (options_.remove && options_.states.has(JobState::delayed)) {
+      const auto holds = [](const TubeCounts& tube) { return tube.held > 0; };
+      if (const auto tube = std::ranges::find_if(before.tubes, holds); tube != before.tubes.end()) {
+        return fail(kExitFailure, held_is_refused(*tube));
+      }
+    }
     auto done = options_.remove ? remove_all(before.tubes) : look_at_all();
     if (!done) return done;
     if (write_error_) return fail(kExitIo, write_error_->message);
@@ -145,6 +154,13 @@ class Export {
   }
 
  private:
+  static std::string held_is_refused(const TubeCounts& tube) {
+    return fmt::format(
+        "export: {} has {} waiting for a group, which --remove would make ready; name other states "
+        "with --state, or export without --remove",
+        tube.name, jobs_in_words(tube.held));
+  }
+
   bool wants_tube(const std::string& tube) const {
     return options_.tubes.empty() ||
            std::ranges::find(options_.tubes, tube) != options_.tubes.end();
@@ -162,12 +178,22 @@ class Export {
                     progress.show(seen - options_.from + 1);
                     return !write_error_;
                   }));
+    TRY(write_bodies(std::exchange(held_, {})));
     if (!write_error_) keep(output_.sync());
     return 0;
   }
 
   Result<void> write_wanted(std::vector<JobRecord> jobs) {
-    std::erase_if(jobs, [this](const JobRecord& job) { return !is_wanted(job); });
+    std::erase_if(jobs, [this](JobRecord& job) {
+      if (!is_wanted(job)) return true;
+      if (!may_be_held(job)) return false;
+      held_.push_back(std::move(job));
+      return true;
+    });
+    return write_bodies(std::move(jobs));
+  }
+
+  Result<void> write_bodies(std::vector<JobRecord> jobs) {
     return for_each_body(connection_, jobs, [this](const JobRecord& job) {
       if (!write_error_) write(job);
     });
@@ -277,6 +303,7 @@ class Export {
   LineOutput output_;
   std::optional<Error> write_error_;
   client::Reply refusal_;
+  std::vector<JobRecord> held_;  // or may be: to be written after all others
   std::uint64_t reserved_ = 0;
   std::uint64_t run_out_ = 0;  // of their TTR, so that they were not written
   std::uint64_t taken_ = 0;    // by others, and written

@@ -40,6 +40,9 @@ constexpr std::string_view kImportFooter =
 ages and counters start again. Tags that the server does not know are left out,
 and counted on standard error.
 
+A job that waits for a group is held again if members of the group were put before
+it, or are put within a second: the lines of members come first.
+
 The import ends at the first line that is not valid or that the server refuses, and
 prints its number. With --rest, this line and all later lines are written to FILE, to
 be imported later: for input that can be read only once.
@@ -50,6 +53,10 @@ examples:
   tubectl import jobs.jsonl
   tubectl import --skip 1 -t again jobs.jsonl
   tubectl export -t mail --remove | tubectl import -t post --rest rest.jsonl)";
+
+// The meaning of NOT_FOUND: reserve-job is the only command of an import that finds a job.
+constexpr std::string_view kNotReserved =
+    "it cannot be reserved to be buried: its concurrency key or the policy of its tube has no room";
 
 constexpr std::size_t kJobsAtOnce = 256;
 constexpr std::size_t kBytesAtOnce = 1024 * 1024;
@@ -244,8 +251,9 @@ class Import {
       lost_.count(jobs_[i], putter_);
     }
     if (refused != results.value().end()) {
-      give_up(kExitFailure, lines_[count],
-              meaning_of(refused->refusal) + take_back({refused, results.value().end()}));
+      give_up(
+          kExitFailure, lines_[count],
+          meaning_of(refused->refusal, kNotReserved) + take_back({refused, results.value().end()}));
     }
     jobs_.erase(jobs_.begin(), jobs_.begin() + static_cast<std::ptrdiff_t>(count));
     if (!failure_) {

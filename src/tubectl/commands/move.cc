@@ -70,6 +70,9 @@ class Move {
     }
     if (const int code = print_summary(tube->reserved); code != 0) return code;
     lost_.report();
+    if (options_.states.has(JobState::delayed) && tube->held > 0) {
+      fail(0, fmt::format("left out: {} waiting for a group", jobs_in_words(tube->held)));
+    }
     if (!refusal_.line.empty()) return refused("move", refusal_);
     return client::stop_requested()
                ? fail(kExitFailure, "interrupted: the other jobs are where they were")

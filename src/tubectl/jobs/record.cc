@@ -28,10 +28,11 @@ constexpr std::array<TagLines, 6> kTagLines{{{"idp", "idempotency-key", "idempot
                                              {"aft", "after-group"},
                                              {"con", "concurrency-key", "concurrency-limit", "1"}}};
 
-// The tags as a put has them. Some servers have the lines of all tags, empty, for each job.
-std::string tags_of(const client::StatsBlock& stats) {
+// Some servers have the lines of all tags, empty, for each job.
+std::string tags_without(std::string_view left_out, const client::StatsBlock& stats) {
   std::string tags;
   for (const TagLines& tag : kTagLines) {
+    if (tag.word == left_out) continue;
     const auto first = stats.text(tag.first).value_or("");
     if (first.empty()) continue;
     tags.append(tags.empty() ? "" : " ").append(tag.word).append(":").append(first);
@@ -41,7 +42,13 @@ std::string tags_of(const client::StatsBlock& stats) {
   return tags;
 }
 
+constexpr std::string_view kAfter = "aft";
+
 }  // namespace
+
+std::string tags_of(const client::StatsBlock& stats) {
+  return tags_without("", stats);
+}
 
 std::optional<JobRecord> record_of(const client::StatsBlock& stats) {
   const auto id = stats.number("id");
@@ -63,8 +70,14 @@ std::optional<JobRecord> record_of(const client::StatsBlock& stats) {
   job.releases = stats.count("releases");
   job.buries = stats.count("buries");
   job.kicks = stats.count("kicks");
-  job.tags = tags_of(stats);
+  job.tags = tags_without(*state == JobState::delayed ? "" : kAfter, stats);
   return job;
+}
+
+bool may_be_held(const JobRecord& job) {
+  const std::string tags = " " + job.tags;
+  return job.state == JobState::delayed && job.delay_seconds <= 1 &&
+         tags.find(" aft:") != tags.npos;
 }
 
 }  // namespace tubed::tubectl
