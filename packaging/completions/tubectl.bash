@@ -248,7 +248,7 @@ _tubectl_takes() {
       takes='words name ready urgent reserved delayed buried waiting watching paused puts deletes'
       ;;
     'list --state')
-      takes='words ready delayed buried reserved'
+      takes='words ready delayed buried reserved held'
       ;;
     'clear --state' | \
       'move --state' | \

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "tubectl/jobs/record.h"
+
 namespace tubed::tubectl {
 namespace {
 
@@ -42,19 +44,21 @@ Json stats_json(const client::StatsBlock& stats) {
 }
 
 Json job_json(const client::StatsBlock& job) {
-  return {{"id", job.count("id")},
-          {"tube", job.text("tube").value_or("")},
-          {"state", job.text("state").value_or("")},
-          {"priority", job.count("pri")},
-          {"age", job.count("age")},
-          {"delay", job.count("delay")},
-          {"ttr", job.count("ttr")},
-          {"time_left", job.count("time-left")},
-          {"reserves", job.count("reserves")},
-          {"timeouts", job.count("timeouts")},
-          {"releases", job.count("releases")},
-          {"buries", job.count("buries")},
-          {"kicks", job.count("kicks")}};
+  Json object{{"id", job.count("id")},
+              {"tube", job.text("tube").value_or("")},
+              {"state", job.text("state").value_or("")},
+              {"priority", job.count("pri")},
+              {"age", job.count("age")},
+              {"delay", job.count("delay")},
+              {"ttr", job.count("ttr")},
+              {"time_left", job.count("time-left")},
+              {"reserves", job.count("reserves")},
+              {"timeouts", job.count("timeouts")},
+              {"releases", job.count("releases")},
+              {"buries", job.count("buries")},
+              {"kicks", job.count("kicks")}};
+  if (std::string tags = tags_of(job); !tags.empty()) object["tags"] = std::move(tags);
+  return object;
 }
 
 std::string aligned_lines(const Json& object) {

@@ -192,6 +192,29 @@ class Listed(InspectTest):
         self.assertEqual(lines[0][:4], ["id", "state", "pri", "age"])
         self.assertEqual([line[0] for line in lines[1:]], ["2", "3", "1"])
 
+    def test_jobs_that_wait_for_a_group(self):
+        server = self.tubed()
+        self.tubectl(server, "put", "--group", "g", "--concurrency", "k:2", "member")
+        self.tubectl(server, "put", "--after", "g", "held")
+        self.tubectl(server, "put", "--delay", 1000, "delayed")
+
+        def listed(state):
+            return [(job["id"], job["state"], job.get("tags"))
+                    for job in self.json_lines(server, "list", "default", "--state", state)]
+        self.assertEqual(listed("held"), [(2, "held", "aft:g")])
+        self.assertEqual(listed("delayed"), [(3, "delayed", None)])
+        self.assertEqual(listed("ready"), [(1, "ready", "con:k:2 grp:g")])
+        table = self.tubectl(server, "list", "default", "--state", "held").splitlines()
+        self.assertEqual((len(table), table[1].split()[:2], table[1].split()[-1]),
+                         (2, ["2", "held"], "aft:g"))
+        jobs = self.json_lines(server, "job", 1, 2, 3)
+        self.assertEqual([job.get("tags") for job in jobs], ["grp:g con:k:2", "aft:g", None])
+        self.assertEqual(list(jobs[1]), [*JOB_KEYS, "tags"])
+        self.assertEqual(self.tubectl(server, "job", 2).splitlines()[-1], "tags       aft:g")
+        self.assertEqual(list(self.json_lines(server, "peek", 2)[0]), [*JOB_KEYS, "tags", "body"])
+        top = self.tubectl(server, "top", "--once")
+        self.assertIn("delayed 2  held 1  buried 0", top)
+
     def test_what_cannot_be_listed(self):
         self.assertEqual(self.refused(FAILURE, self.beanstalkd(), "list", "mail"),
                          "tubectl: list: the server does not know list-jobs\n")

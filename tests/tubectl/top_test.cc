@@ -434,6 +434,18 @@ TEST_CASE("dead and expired jobs are shown if there are any") {
             "next buried job  7  priority 3  dead-reason timeouts  dead-from mail  age 5"));
 }
 
+TEST_CASE("held jobs are shown beside the delayed if there are any") {
+  Model model = with_tubes({tube("mail", 7)});
+  View view;
+  CHECK_FALSE(has(shown(model, view, {200, 50}), "held"));
+  Snapshot snapshot = look(1000, {tube("mail", 7)});
+  snapshot.server =
+      client::StatsBlock(server_block(100, 1) + "current-jobs-delayed: 9\ncurrent-jobs-held: 4\n");
+  model.update(snapshot);
+  CHECK(shown(model, view, {80, 24})[2] ==
+        "jobs         ready 12.3k  reserved 0  delayed 9  held 4  buried 2  urgent 0");
+}
+
 TEST_CASE("rates are those since the look before, and begin anew after a loss") {
   Model model("127.0.0.1:11300");
   model.update(look(0, {tube("mail", 1)}, 100));

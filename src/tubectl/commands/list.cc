@@ -28,7 +28,8 @@ examples:
   tubectl list mail --state buried --count 20
   tubectl list mail --next --json)";
 
-constexpr std::array<std::string_view, 4> kStates = {"ready", "delayed", "buried", "reserved"};
+constexpr std::array<std::string_view, 5> kStates = {"ready", "delayed", "buried", "reserved",
+                                                     "held"};
 constexpr std::uint64_t kPageJobs = 1000;
 
 struct ListOptions {
@@ -145,9 +146,10 @@ constexpr std::array kListOptions{
     tube_option_or_word<&ListOptions::tube>("Whose jobs", true),
     server_option<&ListOptions::server>(),
     kMaxReplyOption,
-    option<&ListOptions::state>({.names = "--state",
-                                 .type = choice("STATE", kStates),
-                                 .help = "Only ready, delayed, buried or reserved jobs"}),
+    option<&ListOptions::state>(
+        {.names = "--state",
+         .type = choice("STATE", kStates),
+         .help = "Only ready, delayed, buried or reserved jobs, or those held by a group"}),
     option<&ListOptions::next>({.names = "--next",
                                 .help = "Ready jobs, in the order in which they are given",
                                 .excludes = {"--state"}}),

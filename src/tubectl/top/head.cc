@@ -58,13 +58,17 @@ Line count_of(const client::StatsBlock& server, std::string label, std::string_v
   return labelled(std::move(label), shortened(number), number == 0 ? Style::plain : style);
 }
 
-// Dead and expired jobs are counted since the server's start, and shown if there were any.
+// Held jobs are among the delayed; dead and expired jobs are counted since the server's start. A 0
+// is not shown.
 Line jobs_line(const client::StatsBlock& server, std::size_t columns) {
   std::vector<Line> items{Line("jobs       ", Style::bold),
                           count_of(server, "ready", "current-jobs-ready", Style::green),
                           count_of(server, "reserved", "current-jobs-reserved", Style::cyan),
                           count_of(server, "delayed", "current-jobs-delayed", Style::yellow),
                           count_of(server, "buried", "current-jobs-buried", Style::red)};
+  if (server.count("current-jobs-held") > 0) {
+    items.insert(items.begin() + 4, count_of(server, "held", "current-jobs-held", Style::yellow));
+  }
   if (server.count("dead-jobs") + server.count("expired-jobs") > 0) {
     items.push_back(count_of(server, "dead", "dead-jobs", Style::red));
     items.push_back(count_of(server, "expired", "expired-jobs", Style::yellow));
