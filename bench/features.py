@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Measures what the commands cost that beanstalkd lacks: server CPU a job, and memory.
 
-  TUBED_PROGRAM=build/release/src/tubed python3 bench/features.py [jobs]
+  TUBED_PROGRAM=build/release/src/tubed python3 bench/features.py [jobs [rows]]
 
 Each row starts a new tubed without a journal and sends pipelined commands on one connection. The
 CPU is the user and kernel time of the process, over the jobs that the row names. A row that has a
-counterpart among beanstalkd's commands is compared with it, in the same run.
+counterpart among beanstalkd's commands is compared with it, in the same run. The memory is what the
+process has more than before its first job. With a regular expression as `rows`, only the rows whose
+names it matches are measured; the ratio is missing if the counterpart is not among them.
 """
 
 import pathlib
+import re
 import sys
 import time
 
@@ -16,7 +19,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" 
 from harness import Client, Daemon  # noqa: E402  (the path comes first)
 
 JOBS = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+ROWS = sys.argv[2] if len(sys.argv) > 2 else ""
 BATCH = 1000
+FEWER = JOBS // 10  # operations of a row that costs this script, or the server, much more
 BODY = b"0123456789abcdef"
 
 
@@ -24,8 +29,11 @@ class Server:
     def __init__(self):
         self.daemon = Daemon(["--listen", "127.0.0.1:0", "--limits-job-memory", "16GiB",
                               "--limits-output-bytes", "1MiB"])
-        self.client = Client(self.daemon.addresses[0])
+        self.client = self.connect()
         self.empty = self.daemon.resident_bytes()
+
+    def connect(self):
+        return Client(self.daemon.addresses[0])
 
     def end(self):
         self.client.close()
@@ -38,10 +46,36 @@ class Server:
                 b"put 0 0 600 %d%b\r\n%b\r\n" % (len(BODY), tag.format(i).encode(), BODY)
                 for i in range(first, first + BATCH)), BATCH)
 
-    def each(self, command):
-        """Sends command(id) for each job."""
+    def each(self, command, lines=1):
+        """Sends command(id) for each job; its reply has this number of lines."""
         for first in range(1, JOBS + 1, BATCH):
-            self.client.pump(b"".join(command(i) for i in range(first, first + BATCH)), BATCH)
+            self.client.pump(b"".join(command(i) for i in range(first, first + BATCH)),
+                             BATCH * lines)
+
+    def repeat(self, command):
+        """Sends the command FEWER times; all replies have the same number of lines."""
+        self.client.send(command)
+        words = self.client.line().split()
+        lines = 1
+        if words[0] == "OK":
+            lines += self.client.read(int(words[1]) + 2).count(b"\n")
+        for left in range(FEWER, 0, -BATCH):
+            count = min(left, BATCH)
+            self.client.pump(command * count, count * lines)
+
+    def policy(self, **values):
+        """Sets the policy of the tube default: max_attempts is max-attempts."""
+        for key, value in values.items():
+            self.expect(f"tube-policy default {key.replace('_', '-')} {value}", "POLICY_SET")
+
+    def expect(self, command, reply):
+        answer = self.client.ask(command)
+        assert answer == reply, answer
+
+    def until(self, key, value):
+        """Waits until this line of stats has the value."""
+        while self.client.stats()[key] != value:
+            time.sleep(0.01)
 
     def reserve(self, request, count):
         """Reserves all jobs, `count` with each request."""
@@ -56,6 +90,50 @@ class Server:
                     jobs += 1
             assert jobs == BATCH, jobs
 
+    def put_and_reserve(self):
+        self.put()
+        self.reserve(b"reserve-batch 1000\r\n", 1000)
+
+    def release(self, delay=0):
+        self.each(lambda i: b"release %d 0 %d\r\n" % (i, delay))
+
+    def release_and_reserve(self, delay=0):
+        self.release(delay)
+        self.until("current-jobs-ready", JOBS)
+        self.reserve(b"reserve-with-timeout 0\r\n", 1)
+
+    def reserve_and_delete(self):
+        """One job after the other, so that one key is enough."""
+        self.each(lambda i: b"reserve-with-timeout 0\r\ndelete %d\r\n" % i, lines=3)
+
+    def put_member(self):
+        """A job of the group g, after all others."""
+        self.client.send(b"put 9 0 600 0 grp:g\r\n\r\n")
+        return int(self.client.line().split()[1])
+
+    def end_group(self, member):
+        """Deletes the member, and waits until no job is held."""
+        began = time.monotonic()
+        self.expect(f"delete {member}", "DELETED")
+        took = time.monotonic() - began
+        self.until("current-jobs-held", 0)
+        return f"DELETED, answered in {took * 1e3:.2f} ms, all ready"
+
+    def wait_and_delete(self):
+        """Many clients wait for one job each, which another client deletes."""
+        clients = [self.connect() for _ in range(min(500, FEWER))]
+        for first in range(1, FEWER + 1, len(clients)):
+            for i, client in enumerate(clients, first):
+                client.send(b"wait 600 %d\r\n" % i)
+            self.until("cmd-wait", first + len(clients) - 1)
+            self.client.pump(b"".join(b"delete %d\r\n" % (first + i)
+                                      for i in range(len(clients))), len(clients))
+            for i, client in enumerate(clients, first):
+                reply = client.line()
+                assert reply == f"DELETED {i}", reply
+        for client in clients:
+            client.close()
+
     def batches(self, word):
         """Sends one command for each BATCH of ids."""
         for first in range(1, JOBS + 1, BATCH):
@@ -63,19 +141,26 @@ class Server:
             self.client.ask(f"{word} {ids}")
 
 
-def measured(name, prepare, act, compared=None):
-    """Prints the cost of act(server), and its ratio to that of the row `compared`."""
+def nothing(_server):
+    """Prepares nothing."""
+
+
+def measured(name, prepare, act, compared=None, jobs=JOBS):
+    """Prints the cost of act(server), which does `jobs` operations, and its ratio to that of the row
+    `compared`. A text that act() returns is a note. Returns the cost of an operation."""
+    if not re.search(ROWS, name):
+        return None
     server = Server()
-    prepare(server)
+    prepared = prepare(server)
     before = server.daemon.cpu_seconds()
     began = time.monotonic()
-    reply = act(server)
+    reply = act(server) if prepared is None else act(server, prepared)
     took = time.monotonic() - began
-    cpu = server.daemon.cpu_seconds() - before
+    cpu = (server.daemon.cpu_seconds() - before) / jobs
     memory = (server.daemon.resident_bytes() - server.empty) / JOBS
     ratio = f"{cpu / compared:.2f}" if compared else ""
     note = f"{reply} after {took * 1e3:.1f} ms" if isinstance(reply, str) else ""
-    print(f"| {name} | {cpu / JOBS * 1e6:.2f} µs | {ratio} | {memory:.0f} | {note} |", flush=True)
+    print(f"| {name} | {cpu * 1e6:.2f} µs | {ratio} | {memory:.0f} | {note} |", flush=True)
     server.end()
     return cpu
 
@@ -90,10 +175,76 @@ def until_freed(server, command):
     return f"{reply}, answered in {took * 1e3:.2f} ms, all freed"
 
 
+def policies(put):
+    measured("put with max and ttl", nothing, lambda s: s.put(" max:5 ttl:3600"), put)
+    measured("put, of a tube with a policy", lambda s: s.policy(max_attempts=5, backoff=1),
+             Server.put, put)
+
+    def reserved(**values):
+        def prepare(server):
+            server.policy(**values)
+            server.put_and_reserve()
+        return prepare
+    release = measured("release", reserved(), Server.release)
+    measured("release, max-attempts 5 and backoff 1", reserved(max_attempts=5, backoff=1),
+             Server.release, release)
+    measured("release, of a dead job to a tube", reserved(max_attempts=1, dead="t"),
+             Server.release, release)
+    both = measured("release and reserve", reserved(), Server.release_and_reserve)
+    measured("release and reserve, max-attempts 5", reserved(max_attempts=5),
+             Server.release_and_reserve, both)
+    both = measured("release by 1 s and reserve", reserved(), lambda s: s.release_and_reserve(1))
+    measured("release and reserve, backoff 1", reserved(max_attempts=5, backoff="1:1"),
+             Server.release_and_reserve, both)
+    measured("tube-policy", nothing, lambda s: s.repeat(b"tube-policy default\r\n"), jobs=FEWER)
+    measured("tube-policy with a value", nothing,
+             lambda s: s.repeat(b"tube-policy default max-attempts 5\r\n"), jobs=FEWER)
+
+
+def keys_and_groups(put, reserve, delete):
+    of_its_own, of_all = " con:user/{:07}", " con:user"
+    measured("put with con, a key for each job", nothing, lambda s: s.put(of_its_own), put)
+    measured("put with con, one key for all", nothing, lambda s: s.put(of_all), put)
+    measured("reserve-with-timeout 0, a key for each job", lambda s: s.put(of_its_own),
+             lambda s: s.reserve(b"reserve-with-timeout 0\r\n", 1), reserve)
+    both = measured("reserve and delete", Server.put, Server.reserve_and_delete)
+    measured("reserve and delete, a key for each job", lambda s: s.put(of_its_own),
+             Server.reserve_and_delete, both)
+    measured("reserve and delete, one key for all", lambda s: s.put(of_all),
+             Server.reserve_and_delete, both)
+    measured("put with grp, a group for each job", nothing, lambda s: s.put(" grp:order/{:07}"),
+             put)
+    measured("put with grp, one group for all", nothing, lambda s: s.put(" grp:g"), put)
+
+    def with_group(server):
+        server.put_member()
+    measured("put with aft, held", with_group, lambda s: s.put(" aft:g"), put)
+
+    def pairs(server):
+        server.put(" grp:order/{:07}")
+        server.put(" aft:order/{:07}")
+    measured("delete, which releases a held job", pairs,
+             lambda s: s.each(lambda i: b"delete %d\r\n" % i), delete)
+
+    def held(server):
+        member = server.put_member()
+        server.put(" aft:g")
+        return member
+    measured("the end of a group, for each held job", held, Server.end_group, delete)
+
+
+def other_commands(delete):
+    measured("wait 0", Server.put, lambda s: s.each(lambda i: b"wait 0 %d\r\n" % i), delete)
+    measured("wait of another client, and delete", Server.put, Server.wait_and_delete, delete,
+             jobs=FEWER)
+    measured("stats-tube", Server.put, lambda s: s.repeat(b"stats-tube default\r\n"), jobs=FEWER)
+    measured("stats-group", lambda s: s.put(" grp:g"), lambda s: s.repeat(b"stats-group g\r\n"),
+             jobs=FEWER)
+
+
 def main():
     print(f"| {JOBS:,} jobs of {len(BODY)} bytes | server CPU a job | ratio | bytes a job | |")
     print("|---|---:|---:|---:|---|")
-    nothing = lambda server: None  # noqa: E731
     put = measured("put", nothing, Server.put)
     measured("put with a unique key", nothing, lambda s: s.put(" idp:user/{:07}"), put)
     measured("the same keys again", lambda s: s.put(" idp:user/{:07}"),
@@ -115,6 +266,9 @@ def main():
     measured("move-jobs", Server.put, lambda s: s.client.ask("move-jobs default ready t"), delete)
     measured("reprioritize", Server.put, lambda s: s.each(lambda i: b"reprioritize %d 7\r\n" % i),
              delete)
+    policies(put)
+    keys_and_groups(put, reserve, delete)
+    other_commands(delete)
 
 
 if __name__ == "__main__":
