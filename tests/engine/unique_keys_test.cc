@@ -18,13 +18,6 @@ PutResult put(World& world, std::string_view key, std::uint32_t cooldown = 0,
   return result.value();
 }
 
-void remove_pending(World& world) {
-  while (world.engine.has_removals(world.now)) {
-    world.engine.remove_pending(world.now, world.output, world.output);
-    world.engine.check_invariants();
-  }
-}
-
 }  // namespace
 
 TEST_CASE("a put and a delete of a unique job emit the key") {
@@ -50,7 +43,7 @@ TEST_CASE("a cooldown that has ended ends durably") {
   CHECK(put(world, "k", 5).added);
   CHECK(world.facts() ==
         Lines{"removed 1", "added 3 to default at 5s, ttr 60, no body: ready 0 idp:k:5"});
-  remove_pending(world);
+  world.remove_pending();
   CHECK(world.facts() == Lines{"removed 2"});
   CHECK(!world.engine.has_removals(world.now));
 }
@@ -70,7 +63,7 @@ TEST_CASE("a key counts until its cooldown has ended") {
   CHECK(world.engine.info().memory_bytes ==
         with_cooldown);  // a put that adds nothing costs nothing
   world.now += 5s;
-  remove_pending(world);
+  world.remove_pending();
   CHECK(world.engine.info().memory_bytes == 0);
 }
 

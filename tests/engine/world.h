@@ -119,6 +119,14 @@ class World {
     return moved;
   }
 
+  // Frees all flushed jobs and ended keys.
+  void remove_pending() {
+    while (engine.has_removals(now)) {
+      engine.remove_pending(now, output, output);
+      engine.check_invariants();
+    }
+  }
+
   bool pause(std::string_view tube, std::uint32_t seconds) {
     const bool paused = engine.pause(now, tube, {seconds}, output);
     engine.check_invariants();

@@ -1,0 +1,311 @@
+// Concurrency keys: cases that the random lives of model_test.cc do not reach.
+#include <doctest/doctest.h>
+
+#include "engine/replay.h"
+#include "tests/engine/world.h"
+
+namespace tubed::engine {
+
+namespace {
+
+// Without a check of all invariants, which would make many puts slow.
+JobId put_keyed_unchecked(World& world, std::string_view key, std::uint32_t limit = 1,
+                          std::string_view tube = kDefaultTube, Priority priority = 0) {
+  const JobTags tags{.concurrency_key = key, .concurrency_limit = limit};
+  REQUIRE(world.engine.claim_memory(Engine::tags_memory(tags)));
+  const auto result = world.engine.put_with_tags(
+      world.now, tube, {.priority = priority, .delay = {}, .ttr = {60}, .body = {}}, tags,
+      world.output);
+  return result.value().id;
+}
+
+JobId put_keyed(World& world, std::string_view key, std::uint32_t limit = 1,
+                std::string_view tube = kDefaultTube, Priority priority = 0) {
+  const JobId id = put_keyed_unchecked(world, key, limit, tube, priority);
+  world.engine.check_invariants();
+  return id;
+}
+
+}  // namespace
+
+// --- Facts and replay
+
+TEST_CASE("a put emits the key and its limit, and neither a block nor its end is a fact") {
+  World world;
+  const SessionId session = world.open();
+  const JobId first = put_keyed(world, "k");
+  put_keyed(world, "k", 3);
+  CHECK(world.facts() == Lines{"added 1 to default at 0s, ttr 60, no body: ready 0 con:k:1",
+                               "added 2 to default at 0s, ttr 60, no body: ready 0 con:k:3"});
+  CHECK(world.take(session) == first);
+  CHECK(world.take(session) == 0);
+  CHECK(world.facts().empty());
+  world.remove(session, first);
+  CHECK(world.facts() == Lines{"removed 1"});
+  CHECK(world.take(session) == 2);
+}
+
+TEST_CASE("a replay knows the keys and their limits, and that no job is reserved") {
+  World world;
+  const SessionId session = world.open();
+  for (int i = 0; i < 3; ++i) put_keyed(world, "k", 2);
+  CHECK(world.take(session) == 1);
+  CHECK(world.take(session) == 2);
+  CHECK(world.take(session) == 0);
+  CHECK(world.engine.info().concurrency_keys == 1);
+  World again;
+  Recording list;
+  world.engine.visit_durable(world.now, list);
+  Replay replay(again.engine, again.now);
+  for (const RecordedFact& kept : list.log()) replay.fact(kept.fact());
+  again.engine.end_replay();
+  again.engine.check_invariants();
+  CHECK(again.engine.info().concurrency_keys == 0);
+  CHECK(again.engine.info().memory_bytes == world.engine.info().memory_bytes);
+  const SessionId other = again.open();
+  CHECK(again.take(other) == 1);
+  CHECK(again.take(other) == 2);
+  CHECK(again.take(other) == 0);
+  CHECK(again.job(3).tags == JobTags{.concurrency_key = "k", .concurrency_limit = 2});
+}
+
+// --- The limit
+
+TEST_CASE("the smallest limit of all jobs of the key is in force, in whatever state they are") {
+  World world;
+  const SessionId session = world.open();
+  for (int i = 0; i < 4; ++i) put_keyed(world, "k", 3, "t");
+  const JobId strict = put_keyed(world, "k", 1);
+  world.engine.reserve_job(session, world.now, strict);
+  world.bury(session, strict);
+  const SessionId worker = world.open("t");
+  CHECK(world.take(worker) == 1);
+  CHECK(world.take(worker) == 0);
+  world.remove(session, strict);
+  CHECK(world.take(worker) == 2);
+  CHECK(world.take(worker) == 3);
+  CHECK(world.take(worker) == 0);
+}
+
+TEST_CASE("a smaller limit takes no job from its client, and hides the exposed job") {
+  World world;
+  const SessionId session = world.open();
+  for (int i = 0; i < 3; ++i) put_keyed(world, "k", 5);
+  CHECK(world.take(session) == 1);
+  CHECK(world.take(session) == 2);
+  const JobId strict = put_keyed(world, "k", 1, "other");
+  CHECK(world.take(session) == 0);
+  world.remove(session, 1);
+  CHECK(world.take(session) == 0);
+  world.remove(session, 2);
+  CHECK(world.take(session) == 3);
+  world.remove(session, strict);
+}
+
+TEST_CASE("room that a deleted limit makes is for a client that waits") {
+  World world;
+  const SessionId session = world.open();
+  const SessionId worker = world.open("t");
+  put_keyed(world, "k", 2, "t");
+  put_keyed(world, "k", 2, "t");
+  const JobId strict = put_keyed(world, "k", 1);
+  CHECK(world.take(worker) == 1);
+  world.reserve(worker);
+  CHECK(world.notices().empty());
+  world.remove(session, strict);
+  CHECK(world.notices() == Lines{"1 reserved 2 no body"});
+}
+
+TEST_CASE("the limit of a flushed job counts until it is freed") {
+  World world;
+  const SessionId worker = world.open("t");
+  put_keyed(world, "k", 2, "t");
+  put_keyed(world, "k", 2, "t");
+  put_keyed(world, "k", 1, "flushed");
+  CHECK(world.take(worker) == 1);
+  world.reserve(worker);
+  world.engine.flush(world.now, "flushed", world.output);
+  world.engine.check_invariants();
+  CHECK(world.notices().empty());
+  world.remove_pending();
+  CHECK(world.notices() == Lines{"0 reserved 2 no body"});
+}
+
+TEST_CASE("a flush takes the place of a reserved job at once") {
+  World world;
+  const SessionId holder = world.open("flushed");
+  const SessionId worker = world.open("t");
+  put_keyed(world, "k", 1, "flushed");
+  put_keyed(world, "k", 1, "t");
+  CHECK(world.take(holder) == 1);
+  world.reserve(worker);
+  CHECK(world.notices().empty());
+  world.engine.flush(world.now, "flushed", world.output);
+  world.engine.check_invariants();
+  CHECK(world.notices() == Lines{"1 reserved 2 no body"});
+  world.remove_pending();
+}
+
+// --- Which job is exposed
+
+TEST_CASE("of a key the first job by priority and id is given, in each tube") {
+  World world;
+  const SessionId session = world.open();
+  put_keyed(world, "k", 1, kDefaultTube, 5);
+  put_keyed(world, "k", 1, kDefaultTube, 3);
+  put_keyed(world, "l", 1, kDefaultTube, 4);
+  put_keyed(world, "k", 1, kDefaultTube, 3);
+  for (const JobId expected : {2U, 3U}) CHECK(world.take(session) == expected);
+  CHECK(world.take(session) == 0);
+  CHECK(world.engine.peek_ready(session)->id == 4);  // the first that is parked
+  world.remove(session, 2);
+  CHECK(world.take(session) == 4);
+  world.release(session, 4, 9);
+  CHECK(world.take(session) == 1);
+  CHECK(world.tube(kDefaultTube).jobs.ready == 1);
+  CHECK(world.tube(kDefaultTube).jobs.urgent == 1);
+}
+
+TEST_CASE("a change of priority and a move expose the right jobs") {
+  World world;
+  const SessionId session = world.open();
+  const SessionId other = world.open("other");
+  for (const Priority priority : {5U, 6U, 7U}) put_keyed(world, "k", 1, kDefaultTube, priority);
+  world.engine.reprioritize(3, 1, world.output);
+  world.engine.check_invariants();
+  CHECK(world.engine.peek_ready(session)->id == 3);
+  world.engine.move_job(session, world.now, 3, "other", {}, world.output);
+  world.engine.check_invariants();
+  CHECK(world.engine.peek_ready(session)->id == 1);
+  CHECK(world.take(other) == 3);
+  CHECK(world.take(session) == 0);
+  world.remove(other, 3);
+  CHECK(world.take(session) == 1);
+}
+
+TEST_CASE("a paused tube does not keep the place of a key from other tubes") {
+  World world;
+  const SessionId paused = world.open("p");
+  const SessionId worker = world.open("t");
+  put_keyed(world, "k", 1, "p");
+  put_keyed(world, "k", 1, "t");
+  world.pause("p", 10);
+  CHECK(world.take(paused) == 0);
+  CHECK(world.take(worker) == 2);
+  world.pass(10s);
+  CHECK(world.take(paused) == 0);
+  world.remove(worker, 2);
+  CHECK(world.take(paused) == 1);
+}
+
+TEST_CASE("each way of giving a job back gives its place to a client that waits") {
+  World world;
+  const SessionId holder = world.open();
+  const SessionId worker = world.open();
+  const JobId first = put_keyed(world, "k", 1, kDefaultTube, 0);
+  const JobId second = put_keyed(world, "k", 1, kDefaultTube, 1);
+  const std::string given = "1 reserved " + std::to_string(second) + " no body";
+  const auto hold_and_wait = [&] {
+    REQUIRE(world.take(holder) == first);
+    world.reserve(worker);
+    REQUIRE(world.notices().empty());
+  };
+  const auto give_back = [&] {
+    CHECK(world.notices() == Lines{given});
+    world.release(worker, second, 1);
+  };
+  hold_and_wait();
+  world.release(holder, first, 2);
+  give_back();
+  world.engine.reprioritize(first, 0, world.output);
+  hold_and_wait();
+  world.release(holder, first, 0, 5);
+  give_back();
+  world.pass(5s);
+  hold_and_wait();
+  world.bury(holder, first);
+  give_back();
+  world.kick(holder, 1);
+  hold_and_wait();
+  world.pass(60s);
+  CHECK(world.notices() == Lines{"1 reserved 1 no body"});  // which is the first again
+  world.release(worker, first);
+  hold_and_wait();
+  world.close(holder);
+  CHECK(world.notices() == Lines{"1 reserved 1 no body"});
+  world.release(worker, first);
+  const SessionId next = world.open();
+  REQUIRE(world.take(next) == first);
+  world.reserve(worker);
+  world.remove(next, first);
+  give_back();
+}
+
+// --- Memory and cost
+
+TEST_CASE("the memory of keys comes back, also of flushed jobs") {
+  World world;
+  const SessionId session = world.open();
+  const std::string key(200, 'k');
+  const JobId job = put_keyed(world, key);
+  CHECK(world.engine.info().memory_bytes > Engine::job_memory(0) + key.size());
+  world.remove(session, job);
+  CHECK(world.engine.info().memory_bytes == 0);
+  for (int i = 0; i < 5; ++i) put_keyed(world, key, 2);
+  CHECK(world.take(session) > 0);
+  CHECK(world.engine.flush(world.now, kDefaultTube, world.output) == 5);
+  CHECK(world.engine.info().concurrency_keys == 0);
+  world.remove_pending();
+  CHECK(world.engine.info().memory_bytes == 0);
+}
+
+TEST_CASE("many jobs that are blocked hold up no other job") {
+  World world;
+  constexpr int kBlocked = 100'000;
+  const SessionId holder = world.engine.open();
+  const auto reserve = [&](SessionId session) {
+    return world.engine.reserve(session, world.now, {.limit = 0s});
+  };
+  for (int i = 0; i < kBlocked; ++i) put_keyed_unchecked(world, "k");
+  CHECK(reserve(holder)->job == 1);
+  const std::uint64_t walked = world.engine.entries_walked();
+  CHECK(reserve(holder)->kind == Notice::Kind::timed_out);
+  CHECK(world.engine.entries_walked() == walked + 1);
+  CHECK(world.engine.peek_ready(holder)->id == 2);
+  CHECK(world.engine.info().jobs.ready == kBlocked - 1);
+  // Of the same tube, although all others come before it.
+  const JobId late = put_keyed_unchecked(world, "l", 1, kDefaultTube, 9);
+  CHECK(reserve(holder)->job == late);
+  CHECK(world.engine.entries_walked() == walked + 2);
+  // Of another tube.
+  const SessionId other = world.engine.open();
+  world.engine.use(other, world.now, "other");
+  world.engine.watch(other, world.now, "other");
+  const JobId job = put_keyed_unchecked(world, "m", 1, "other");
+  const std::uint64_t before = world.engine.entries_walked();
+  CHECK(reserve(other)->job == job);
+  CHECK(world.engine.entries_walked() == before + 2);
+  // The place goes to the next.
+  world.engine.remove(holder, world.now, 1, world.output);
+  CHECK(reserve(other)->job == 2);
+  CHECK(world.engine.flush(world.now, kDefaultTube, world.output) == kBlocked);
+  while (world.engine.has_removals(world.now)) {
+    world.engine.remove_pending(world.now, world.output, world.output);
+  }
+}
+
+TEST_CASE("a batch ends where the key has no more room") {
+  World world;
+  const SessionId session = world.open();
+  for (int i = 0; i < 5; ++i) put_keyed(world, "k", 2);
+  JobId last = 0;
+  int given = 0;
+  for (JobId job = world.take(session); job > 0; job = world.take(session), ++given) last = job;
+  CHECK(given == 2);
+  CHECK(last == 2);
+  CHECK_FALSE(world.engine.reserve_job(session, world.now, 3));
+  world.close(session);
+  CHECK(world.engine.info().concurrency_keys == 0);
+}
+
+}  // namespace tubed::engine
