@@ -63,7 +63,12 @@ void Engine::expose_first(const ConcurrencyKey& key, ReadyOfKey& ready) {
 
 // Called after a job with the key was reserved or is no longer, or the limit has changed. Room that
 // is new may be for a session that waits.
+// O(1), or O(tubes with ready jobs of the key) if the key has room now and had none, or the
+// reverse.
 void Engine::update_room(ConcurrencyKey& key) {
+  if (key.open == key.has_room()) return;
+  key.open = key.has_room();
+  entries_walked_ += key.tubes.size();
   for (auto& [number, ready] : key.tubes) {
     expose_first(key, ready);
     if (ready.epoch == ready.tube->epoch) serve_queue_.push(ready.tube);

@@ -39,6 +39,8 @@ struct ConcurrencyKey {
   // By the tube's number and its epoch.
   std::map<std::pair<std::uint64_t, std::uint16_t>, ReadyOfKey> tubes;
 
+  bool open = true;  // it had room when its jobs were exposed or parked last
+
   bool has_room() const { return reserved < limits.begin()->first; }
 };
 

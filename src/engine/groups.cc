@@ -65,8 +65,11 @@ void Engine::unhold(Job& job) {
 // True: the group that the job waits for has members. The job may be one of them.
 bool Engine::must_hold(const Job& job) const {
   if (!job.waits_for_group()) return false;
-  const Group* group = groups_.find(job.groups()->after);
-  return group != nullptr && group->members > 0;
+  const GroupRecord& record = *job.groups();
+  const Group* group = groups_.find(record.after);
+  // A group that holds the job and is complete is not found: another group has its name now.
+  const bool released = record.holder != nullptr && record.holder != group;
+  return !released && group != nullptr && group->members > 0;
 }
 
 void Engine::attach_held(Job* job) {

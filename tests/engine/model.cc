@@ -474,8 +474,8 @@ void Model::move_to(Time now, JobId id, std::string_view tube,
   const bool keeps_key = change_tube(now, job, std::string(tube), out);
   bool placed = place || job.state == JobState::reserved || job.state == JobState::buried;
   if (job.held()) {
-    std::erase(releasing_, id);
-    const bool stays = has_members(job.after);
+    const bool released = std::erase(releasing_, id) > 0;
+    const bool stays = !released && has_members(job.after);
     if (stays) job.hold_order = next_hold_order_++;
     if (!stays && !place) {
       job.state = JobState::ready;
