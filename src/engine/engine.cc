@@ -435,10 +435,8 @@ bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {
     job->tube->metrics->reserve_to_delete.add(now - job->history().reserved_at);
   }
   delete_job(now, job, out);
-  if (!job_waiters_.empty()) [[unlikely]]
-    end_job_waits(job_id, Notice::Kind::deleted, out);
-  if (has_more_to_do()) [[unlikely]]
-    serve_waiting(now, out);
+  if (extended_) [[unlikely]]
+    job_has_ended(now, job_id, Notice::Kind::deleted, out);
   return true;
 }
 
@@ -458,8 +456,7 @@ bool Engine::remove_held(Time now, JobId id, Output& out) {
   Job* job = find_job(id);
   if (job == nullptr) return false;
   delete_job(now, job, out);
-  end_job_waits(id, Notice::Kind::deleted, out);
-  serve_waiting(now, out);
+  job_has_ended(now, id, Notice::Kind::deleted, out);
   return true;
 }
 
@@ -522,10 +519,8 @@ bool Engine::bury(SessionId session, Time now, JobId id, Priority priority, Outp
   ++job->tube->bury_count;
   attach_buried(job, next_bury_order_);
   emit_placed(*job, out);
-  if (!job_waiters_.empty()) [[unlikely]]
-    end_job_waits(id, Notice::Kind::buried, out);
-  if (has_more_to_do()) [[unlikely]]
-    serve_waiting(now, out);
+  if (extended_) [[unlikely]]
+    job_has_ended(now, id, Notice::Kind::buried, out);
   return true;
 }
 

@@ -468,10 +468,6 @@ class Engine {
   [[gnu::cold]] void wait_for_group(Job* job);
   [[gnu::cold]] void release_held(Output& out);
   void free_groups(Job& job);
-  // True: serve_waiting() has something to do.
-  bool has_more_to_do() const {
-    return !serve_queue_.empty() || (extended_ && groups_.has_complete());
-  }
 
   void mark_worker(Session& session);
   Job* best_ready(const Session& session, Time now);
@@ -486,6 +482,7 @@ class Engine {
 
   // Waits for jobs (waits.cc). Called after the job was removed or buried, or after a flush, if
   // job_waiters_ is not empty. O(waiting sessions).
+  [[gnu::cold]] void job_has_ended(Time now, JobId job, Notice::Kind kind, Output& out);
   [[gnu::cold]] void end_job_waits(JobId job, Notice::Kind kind, Output& out);
   [[gnu::cold]] void end_flushed_waits(Output& out);
   [[gnu::cold]] void end_job_wait(Session& session);
@@ -536,8 +533,8 @@ class Engine {
   UniqueKeys unique_keys_;
   ConcurrencyKeys concurrency_keys_;
   Groups groups_;
-  // Policies, concurrency keys, groups or times to live have been used: without them, commands
-  // skip all tests for them at once.
+  // Policies, concurrency keys, groups, times to live or waits for a job have been used: without
+  // them, commands skip all tests for them at once.
   bool extended_ = false;
   ExpiryHeap expiries_;              // each job that expires, until that is due
   std::vector<TubeRef> late_tubes_;  // withheld until no expiry is due

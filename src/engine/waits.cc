@@ -13,6 +13,7 @@ std::optional<Notice> Engine::wait_for_job(SessionId id, Time now, JobId job_id,
   if (job == nullptr) return answer(Notice::Kind::not_found);
   if (job->state == JobState::buried) return answer(Notice::Kind::buried);
   if (wait.limit <= Duration::zero()) return answer(Notice::Kind::timed_out);
+  extended_ = true;
   session.waiting = true;
   session.awaited = job_id;
   session.arrival = next_arrival_++;
@@ -36,6 +37,13 @@ void Engine::end_job_waits(JobId job, Notice::Kind kind, Output& out) {
     end_job_wait(*session);
     out.notice({.session = session->id, .kind = kind, .job = job, .body = {}});
   }
+}
+
+// Called after a client has deleted or buried a job: its end may concern sessions that wait for it,
+// and make room for other jobs.
+void Engine::job_has_ended(Time now, JobId job, Notice::Kind kind, Output& out) {
+  end_job_waits(job, kind, out);
+  serve_waiting(now, out);
 }
 
 // The jobs of a flushed tube are not walked: it may have millions of them.

@@ -788,7 +788,8 @@ void Twins::compare_lists() {
   Lines tubes = model_.tubes();
   expect_equal("where the next page of tubes begins", next,
                first + most < tubes.size() ? first + most : 0);
-  tubes.erase(tubes.begin(), tubes.begin() + std::min<std::ptrdiff_t>(first, tubes.size()));
+  const auto skipped = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(first, tubes.size()));
+  tubes.erase(tubes.begin(), tubes.begin() + skipped);
   tubes.resize(std::min<std::size_t>(tubes.size(), most));
   expect_same("a page of tubes", names, tubes);
   const std::string tube = some_tube();
