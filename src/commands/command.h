@@ -123,7 +123,7 @@ struct BodyPlan {
 
 // Room for the arguments of any command.
 struct ArgumentStorage {
-  alignas(std::uint64_t) std::array<std::byte, 48> bytes;
+  alignas(std::uint64_t) std::array<std::byte, 56> bytes;
 };
 
 struct ArgumentText {
@@ -213,7 +213,8 @@ inline constexpr auto kArgumentTexts = std::apply(
 // points into the buffer that all clients share.
 template <class T>
 inline constexpr bool kOutlivesItsRead =
-    std::is_integral_v<T> || std::is_same_v<T, Seconds> || std::is_same_v<T, protocol::BodySize>;
+    std::is_integral_v<T> || std::is_same_v<T, Seconds> || std::is_same_v<T, TimeSpan> ||
+    std::is_same_v<T, protocol::BodySize>;
 template <std::uint32_t kLeast, std::uint32_t kMost>
 inline constexpr bool kOutlivesItsRead<protocol::Bounded<kLeast, kMost>> = true;
 template <class T>
@@ -235,11 +236,19 @@ inline constexpr bool kArgumentsOutliveTheirRead =
     std::apply([](const auto&... fields) { return (outlives_its_read<Arguments>(fields) && ...); },
                Arguments::fields);
 
+// The tags of a put: those of its line, and the milliseconds of its TTR.
+template <class Arguments>
+JobTags tags_of_put(const Arguments& arguments) {
+  JobTags tags = protocol::tags_of(arguments.tags);
+  tags.ttr_short_by_ms = arguments.ttr.short_by_ms;
+  return tags;
+}
+
 // The bytes that the body and its tags count as.
 template <class Arguments>
 std::uint32_t claimed(const Arguments& arguments) {
   if constexpr (requires { arguments.tags; }) {
-    return arguments.size.bytes + engine::Engine::tags_memory(tags_of(arguments.tags));
+    return arguments.size.bytes + engine::Engine::tags_memory(tags_of_put(arguments));
   } else {
     return arguments.size.bytes;
   }

@@ -76,7 +76,7 @@ Answer reserve_batch(Context& context, Operation& operation,
     bytes += job.body.size();
     batch.jobs.push_back({"RESERVED", job.id, std::move(job.body)});
   };
-  const bool may_wait = arguments.timeout && arguments.timeout->count > 0;
+  const bool may_wait = arguments.timeout && arguments.timeout->seconds.count > 0;
   if (auto* waited = std::get_if<BatchOperation>(&operation)) {
     add(std::move(waited->first));
   } else if (may_wait) {

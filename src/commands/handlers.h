@@ -18,8 +18,8 @@ struct NoArguments {
 
 struct PutArguments {
   Priority priority;
-  Seconds delay;
-  Seconds ttr;
+  TimeSpan delay;
+  TimeSpan ttr;
   protocol::BodySize size;
   protocol::TagText tags;
   static constexpr auto fields =
@@ -31,8 +31,8 @@ struct PutArguments {
 struct PutInTubeArguments {
   protocol::TubeName tube;
   Priority priority;
-  Seconds delay;
-  Seconds ttr;
+  TimeSpan delay;
+  TimeSpan ttr;
   protocol::BodySize size;
   protocol::TagText tags;
   static constexpr auto fields =
@@ -69,6 +69,7 @@ struct ModeArguments {
   static constexpr auto fields = schema(field<&ModeArguments::mode>("mode"));
 };
 
+// In whole seconds alone. [compat: milliseconds]
 struct TimeoutArguments {
   Seconds timeout;
   static constexpr auto fields = schema(field<&TimeoutArguments::timeout>("seconds"));
@@ -80,7 +81,7 @@ struct JobArguments {
 };
 
 struct WaitArguments {
-  Seconds timeout;
+  TimeSpan timeout;
   JobId id;
   static constexpr auto fields =
       schema(field<&WaitArguments::timeout>("seconds"), field<&WaitArguments::id>("id"));
@@ -88,7 +89,7 @@ struct WaitArguments {
 
 struct TouchArguments {
   JobId id;
-  std::optional<Seconds> left;
+  std::optional<TimeSpan> left;
   static constexpr auto fields =
       schema(field<&TouchArguments::id>("id"), field<&TouchArguments::left>("seconds"));
 };
@@ -128,14 +129,14 @@ struct MoveJobsArguments {
 
 struct KickJobArguments {
   JobId id;
-  std::optional<Seconds> delay;
+  std::optional<TimeSpan> delay;
   static constexpr auto fields =
       schema(field<&KickJobArguments::id>("id"), field<&KickJobArguments::delay>("delay"));
 };
 
 struct ReserveBatchArguments {
   protocol::Bounded<1, 1000> count;
-  std::optional<Seconds> timeout;
+  std::optional<TimeSpan> timeout;
   static constexpr auto fields = schema(field<&ReserveBatchArguments::count>("count"),
                                         field<&ReserveBatchArguments::timeout>("seconds"));
 };
@@ -148,7 +149,7 @@ struct DeleteBatchArguments {
 struct ReleaseArguments {
   JobId id;
   Priority priority;
-  Seconds delay;
+  TimeSpan delay;
   static constexpr auto fields =
       schema(field<&ReleaseArguments::id>("id"), field<&ReleaseArguments::priority>("pri"),
              field<&ReleaseArguments::delay>("delay"));
@@ -245,7 +246,7 @@ struct StatsTubesArguments {
 
 struct PauseArguments {
   protocol::SpacedTubeName tube;
-  Seconds delay;
+  TimeSpan delay;
   static constexpr auto fields =
       schema(field<&PauseArguments::tube>("tube"), field<&PauseArguments::delay>("delay"));
 };

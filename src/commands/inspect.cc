@@ -87,7 +87,7 @@ Answer kick_tube(Context& context, Operation& operation, const KickTubeArguments
 
 Answer kick_job(Context& context, const KickJobArguments& arguments) {
   const bool done = context.engine.kick_job(context.now, arguments.id,
-                                            arguments.delay.value_or(Seconds{}), context.service);
+                                            arguments.delay.value_or(TimeSpan{}), context.service);
   return Status{done ? word::kKicked : word::kNotFound};
 }
 
@@ -377,7 +377,7 @@ void append_names(const Command& row, std::vector<std::string>& names) {
 
 // Clients look a name up in this list before they use a command or a form that other servers lack.
 Answer capabilities(Context& context, const NoArguments&) {
-  std::vector<std::string> names;
+  std::vector<std::string> names = {"time:ms"};  // a form of many commands
   for (const Command& row : command_table()) append_names(row, names);
   if (const TestHooks* hooks = context.service.test_hooks(); hooks != nullptr) {
     for (const Command& row : hooks->verbs()) append_names(row, names);

@@ -72,14 +72,21 @@ template <class Arguments>
 engine::PutRequest request_of(Context& context, const Arguments& arguments) {
   return {.priority = arguments.priority,
           .delay = arguments.delay,
-          .ttr = arguments.ttr,
+          .ttr = arguments.ttr.seconds,
           .body = std::move(context.body)};
 }
 
 // The same as plan_put(), for the lines that are not those of a plain put.
-[[gnu::noinline]] BodyPlan plan_long_put(Context& context, std::uint32_t bytes, const TagText& tags,
+template <class Arguments>
+[[gnu::noinline]] BodyPlan plan_long_put(Context& context, const Arguments& arguments,
                                          bool has_tube, bool full) {
-  return plan_put(context, bytes, engine::Engine::tags_memory(tags_of(tags)), has_tube, full, true);
+  const std::uint32_t bytes = arguments.size.bytes;
+  return plan_put(context, bytes, detail::claimed(arguments) - bytes, has_tube, full, true);
+}
+
+template <class Arguments>
+bool has_tags(const Arguments& arguments) {
+  return !arguments.tags.text.empty() || arguments.ttr.short_by_ms > 0;
 }
 
 // The word that stats-job would show, in capitals.
@@ -105,7 +112,7 @@ template <class Arguments>
   const std::uint32_t memory = detail::claimed(arguments);
   const bool full = context.engine.is_full(tube);
   if (const auto refused = refused_meanwhile(context, memory, full)) return *refused;
-  const JobTags tags = tags_of(arguments.tags);
+  const JobTags tags = detail::tags_of_put(arguments);
   const auto result = context.engine.put_with_tags(
       context.now, tube, request_of(context, arguments), tags, context.service);
   if (!result) return refuse_late(context, memory, stats::Counter::tube_limit);
@@ -119,16 +126,15 @@ template <class Arguments>
 }  // namespace
 
 BodyPlan begin_put(Context& context, const PutArguments& arguments) {
-  if (!arguments.tags.text.empty()) [[unlikely]] {
-    return plan_long_put(context, arguments.size.bytes, arguments.tags, true,
-                         context.engine.uses_full_tube(context.session));
+  if (has_tags(arguments)) [[unlikely]] {
+    return plan_long_put(context, arguments, true, context.engine.uses_full_tube(context.session));
   }
   return plan_put(context, arguments.size.bytes, 0, true,
                   context.engine.uses_full_tube(context.session), false);
 }
 
 Answer put(Context& context, const PutArguments& arguments) {
-  if (!arguments.tags.text.empty()) [[unlikely]] {
+  if (has_tags(arguments)) [[unlikely]] {
     return put_with_tags(context, context.engine.used_tube(context.session), arguments);
   }
   const bool full = context.engine.uses_full_tube(context.session);
@@ -140,12 +146,11 @@ Answer put(Context& context, const PutArguments& arguments) {
 
 BodyPlan begin_put_in_tube(Context& context, const PutInTubeArguments& arguments) {
   const bool has_tube = context.engine.has_room_for_tube(arguments.tube.text);
-  return plan_long_put(context, arguments.size.bytes, arguments.tags, has_tube,
-                       context.engine.is_full(arguments.tube.text));
+  return plan_long_put(context, arguments, has_tube, context.engine.is_full(arguments.tube.text));
 }
 
 Answer put_in_tube(Context& context, const PutInTubeArguments& arguments) {
-  if (!arguments.tags.text.empty()) {
+  if (has_tags(arguments)) {
     return put_with_tags(context, arguments.tube.text, arguments);
   }
   const bool full = context.engine.is_full(arguments.tube.text);

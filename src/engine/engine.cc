@@ -184,16 +184,16 @@ std::string_view Engine::used_tube(SessionId session) const {
   return sessions_.at(session).used->name;
 }
 
-bool Engine::pause(Time now, std::string_view name, Seconds duration, Output& out) {
+bool Engine::pause(Time now, std::string_view name, TimeSpan duration, Output& out) {
   Tube* tube = tubes_.find(name);
   if (tube == nullptr) return false;
   ++tube->pause_count;
-  tube->pause = duration;
+  tube->pause = duration.seconds;
   tube->pause_until = now + duration;
-  const bool paused = duration.count > 0;
+  const bool paused = duration.seconds.count > 0;
   set_paused(tube, paused);
   tubes_.update_giving(tube);
-  out.fact(Paused{.tube = tube->name, .duration = duration, .until = tube->pause_until});
+  out.fact(Paused{.tube = tube->name, .duration = tube->pause, .until = tube->pause_until});
   serve_queue_.push(tube);
   serve_waiting(now, out);
   if (!paused) remove_if_unwanted(now, tube);
@@ -313,7 +313,7 @@ void Engine::attach_reserved(Session& holder, Time now, Job* job) {
   const Duration age = std::max(now - job->created, Duration::zero());
   if (history.counters.reserves++ == 0) metrics.put_to_reserve.add(age);
   ++job->tube->reserve_count;
-  job->deadline = now + job->ttr;
+  job->deadline = job->end_of_ttr(now);
   holder.held.push({job->deadline, job->id}, job);
   job->tube->reserved.push_back(&history);
   count_state<JobState::reserved, 1>(*job);
@@ -366,12 +366,12 @@ void Engine::mark_producer(SessionId id) {
   job->created = now;
   job->epoch = job->tube->epoch;
   job->priority = request.priority;
-  job->set_delay(request.delay);
+  job->set_delay(request.delay.seconds);
   job->ttr = Seconds{std::max(request.ttr.count, 1U)};
   ++job->tube->total_jobs;
   ++job->tube->metrics->put_count;
   ++counts_.total_jobs;
-  if (request.delay.count > 0) {
+  if (request.delay.seconds.count > 0) {
     attach_delayed(job, now + request.delay);
   } else {
     attach_ready(job);
@@ -417,8 +417,14 @@ std::optional<PutResult> Engine::put_with_tags(Time now, std::string_view name, 
     return_memory(request.body.size() + tags_memory(tags));
     return duplicate_of(*key, request.priority, out);
   }
-  Job* job = insert_out_of_line(find_or_add_tube(now, name), now, request);
-  set_tags(*job, tags);
+  Tube* tube = find_or_add_tube(now, name);
+  Job* job = insert_out_of_line(tube, now, request);
+  JobTags kept = tags;
+  const bool ttr_is_raised =
+      tube->rules != nullptr && job->ttr.count <= tube->rules->policy.min_ttr.count;
+  if (ttr_is_raised) kept.ttr_short_by_ms = 0;
+  memory_.give_back_part(tags_memory(tags) - tags_memory(kept));
+  if (kept.any()) set_tags(*job, kept);
   wait_for_group(job);
   describe(now, job->id, out);
   PutResult result;
@@ -486,12 +492,12 @@ Job* Engine::held_by(SessionId session, JobId id) {
   return held && job->holder() == &sessions_.at(session) ? job : nullptr;
 }
 
-bool Engine::release(SessionId session, Time now, JobId id, Priority priority, Seconds delay,
+bool Engine::release(SessionId session, Time now, JobId id, Priority priority, TimeSpan delay,
                      Output& out) {
   Job* job = held_by(session, id);
   if (job == nullptr) return false;
   job->priority = priority;
-  job->set_delay(delay);
+  job->set_delay(delay.seconds);
   ++job->history().counters.releases;
   if (is_governed(*job)) [[unlikely]] {
     come_back(now, job, delay, out);
@@ -499,7 +505,7 @@ bool Engine::release(SessionId session, Time now, JobId id, Priority priority, S
     return true;
   }
   detach(job);
-  if (delay.count > 0) {
+  if (delay.seconds.count > 0) {
     attach_delayed(job, now + delay);
   } else {
     attach_ready(job);
@@ -524,10 +530,11 @@ bool Engine::bury(SessionId session, Time now, JobId id, Priority priority, Outp
   return true;
 }
 
-bool Engine::touch(SessionId session, Time now, JobId id, std::optional<Seconds> left) {
+bool Engine::touch(SessionId session, Time now, JobId id, std::optional<TimeSpan> left) {
   Job* job = held_by(session, id);
   if (job == nullptr) return false;
-  job->deadline = now + (left ? Seconds{std::max(left->count, 1U)} : job->ttr);
+  if (left && left->seconds.count == 0) left->seconds.count = 1;
+  job->deadline = left ? now + *left : job->end_of_ttr(now);
   job->holder()->held.update({job->deadline, job->id}, job);
   deadlines_.update(*job->holder());
   return true;

@@ -106,7 +106,7 @@ class Engine {
   template <class Visit>
   void for_each_watched(SessionId session, Visit visit) const;
   // The tube gives no jobs for `duration` from now on; 0 ends a pause. False: no such tube.
-  bool pause(Time now, std::string_view tube, Seconds duration, Output& out);
+  bool pause(Time now, std::string_view tube, TimeSpan duration, Output& out);
 
   // --- Policies of tubes (life.cc). [extension: tube policies]
 
@@ -200,16 +200,16 @@ class Engine {
   // False: no such job, or another session holds it. O(log n). [protocol: delete]
   bool remove(SessionId session, Time now, JobId id, Output& out);
   // False (release, bury, touch): the session does not hold the job. O(log n).
-  bool release(SessionId session, Time now, JobId id, Priority priority, Seconds delay,
+  bool release(SessionId session, Time now, JobId id, Priority priority, TimeSpan delay,
                Output& out);
   bool bury(SessionId session, Time now, JobId id, Priority priority, Output& out);
   // With a time the reservation ends after it, and 0 becomes 1. [extension: touch with seconds]
-  bool touch(SessionId session, Time now, JobId id, std::optional<Seconds> left = {});
+  bool touch(SessionId session, Time now, JobId id, std::optional<TimeSpan> left = {});
   // The ids of the jobs that the session holds. O(held).
   std::vector<JobId> held_jobs(SessionId session) const;
   // False: no such job, or it is neither buried nor delayed. With a delay the job is delayed by it,
   // from now on. O(log n). [protocol: kick-job; extension: kick-job with a delay]
-  bool kick_job(Time now, JobId id, Seconds delay, Output& out);
+  bool kick_job(Time now, JobId id, TimeSpan delay, Output& out);
   // Removes a job in any state, also from the session that holds it. False: no such job. O(log n).
   // [extension: delete-force]
   bool remove_held(Time now, JobId id, Output& out);
@@ -218,7 +218,7 @@ class Engine {
 
   struct NewPlace {
     Priority priority = 0;
-    Seconds delay;  // 0: ready
+    TimeSpan delay;  // 0: ready
   };
   enum class MoveResult : std::uint8_t { moved, not_found, too_many_tubes, tube_full };
   // Moves a job to the tube, which is created if necessary and may be that of the job. It stays
@@ -398,7 +398,7 @@ class Engine {
   [[gnu::cold]] void begin_reservation(Time now, Job* job);
   [[gnu::cold]] void end_reservation(Job* job);
   void end_rates(Time now);
-  [[gnu::cold]] void come_back(Time now, Job* job, Seconds delay, Output& out);
+  [[gnu::cold]] void come_back(Time now, Job* job, TimeSpan delay, Output& out);
   static DeathReason why_dead(const Job& job);
   void retire(Time now, Job* job, const std::string& to, DeathReason reason, Output& out);
   static bool has_expired(const Job& job, Time now);

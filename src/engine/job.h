@@ -71,14 +71,16 @@ struct GroupRecord {
 
 // The records that only jobs with tags, or in a tube with a policy, have.
 struct TagRecord {
-  UniqueKey* unique = nullptr;  // in UniqueKeys, unless the job is flushed; null: none
-  Seconds cooldown;             // of that key
+  UniqueKey* unique = nullptr;        // in UniqueKeys, unless the job is flushed; null: none
+  Seconds cooldown;                   // of that key
+  std::uint16_t ttr_short_by_ms = 0;  // as JobTags has it
   std::unique_ptr<LifeRecord> life;
   std::unique_ptr<ConcurrencyRecord> concurrency;
   std::unique_ptr<GroupRecord> groups;
 
   bool empty() const {
-    return unique == nullptr && life == nullptr && concurrency == nullptr && groups == nullptr;
+    return unique == nullptr && life == nullptr && concurrency == nullptr && groups == nullptr &&
+           ttr_short_by_ms == 0;
   }
 };
 
@@ -109,7 +111,7 @@ struct Job : InSlab {
   Time created;
   Time deadline;  // reserved: when its TTR passes; delayed: when it becomes ready
   Priority priority = 0;
-  Seconds ttr;
+  Seconds ttr;  // TagRecord may have its milliseconds
   std::uint32_t heap_index = kNotInHeap;
   JobState state = JobState::ready;
   // As in its last fact; equals `state` unless reserved. `reserved`: the job rests nowhere, see
@@ -143,6 +145,13 @@ struct Job : InSlab {
     return tags() == nullptr ? nullptr : tags()->concurrency.get();
   }
   GroupRecord* groups() const { return tags() == nullptr ? nullptr : tags()->groups.get(); }
+  // When its TTR ends, if the reservation begins at that time.
+  Time end_of_ttr(Time reserved) const {
+    const Time end = reserved + ttr;
+    if (tags() == nullptr) [[likely]]
+      return end;
+    return end - std::chrono::milliseconds(tags()->ttr_short_by_ms);
+  }
   // It will be ready only after the group that it waits for.
   bool waits_for_group() const {
     const GroupRecord* record = groups();

@@ -13,16 +13,16 @@ void Engine::kick_one(Job* job, Output& out) {
   emit_placed(*job, out);
 }
 
-bool Engine::kick_job(Time now, JobId id, Seconds delay, Output& out) {
+bool Engine::kick_job(Time now, JobId id, TimeSpan delay, Output& out) {
   Job* job = find_job(id);
   if (job == nullptr) return false;
   if (job->state != JobState::buried && job->state != JobState::delayed) return false;
-  if (delay.count > 0) {
+  if (delay.seconds.count > 0) {
     ++job->history().counters.kicks;
     if (is_governed(*job)) renew_life(*job);
     if (job->groups() != nullptr) job->groups()->end_waiting();
     detach(job);
-    job->set_delay(delay);
+    job->set_delay(delay.seconds);
     attach_delayed(job, now + delay);
     emit_placed(*job, out);
     return true;

@@ -124,7 +124,7 @@ void Engine::end_rates(Time now) {
 
 // --- Coming back
 
-void Engine::come_back(Time now, Job* job, Seconds delay, Output& out) {
+void Engine::come_back(Time now, Job* job, TimeSpan delay, Output& out) {
   set_expiry(*job);
   if (has_expired(*job, now)) return expire(now, job, out);
   const TubeRules* rules = job->tube->rules.get();
@@ -137,7 +137,7 @@ void Engine::come_back(Time now, Job* job, Seconds delay, Output& out) {
     return retire(now, job, std::string(to), reason, out);
   }
   detach(job);
-  if (delay.count > 0) {
+  if (delay.seconds.count > 0) {
     attach_delayed(job, now + delay);
   } else if (rules != nullptr && rules->policy.backoff.base.count > 0) {
     const Duration backoff = backoff_delay(rules->policy.backoff, job->id, attempts_of(*job));

@@ -60,11 +60,12 @@ void Engine::move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>
   detach(job);
   if (place) {
     job->priority = place->priority;
-    job->set_delay(place->delay);
+    job->set_delay(place->delay.seconds);
   }
   const bool keeps_key = enter_tube(now, *job, to, out);
   const bool renewed = is_governed(*job) && renew_life(*job);
-  const bool delayed = place ? place->delay.count > 0 : was == JobState::delayed && !was_held;
+  const bool delayed =
+      place ? place->delay.seconds.count > 0 : was == JobState::delayed && !was_held;
   if (delayed) {
     attach_delayed(job, place ? now + place->delay : job->deadline);
   } else if (stays_held && !place) {

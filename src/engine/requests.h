@@ -14,8 +14,8 @@ namespace tubed::engine {
 // The parameters of a put. A TTR of 0 becomes 1.
 struct PutRequest {
   Priority priority = 0;
-  Seconds delay;
-  Seconds ttr;
+  TimeSpan delay;
+  Seconds ttr;  // JobTags may have its milliseconds
   Bytes body;
 };
 

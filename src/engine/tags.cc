@@ -14,6 +14,7 @@ JobTags Engine::tags_of(const Job& job) {
     tags.unique_key = *record->unique->name;
     tags.cooldown = record->cooldown;
   }
+  tags.ttr_short_by_ms = record->ttr_short_by_ms;
   if (const LifeRecord* life = job.life(); life != nullptr) {
     tags.max_attempts = life->max_attempts;
     tags.dead = life->dead;
@@ -42,6 +43,7 @@ void Engine::set_tags(Job& job, const JobTags& tags) {
   // Claimed for records that a policy may have made already.
   memory_.give_back_part(kTagRecordBytes + (tags.limits_life() ? kLifeRecordBytes : 0));
   TagRecord& record = make_tags(job);
+  record.ttr_short_by_ms = tags.ttr_short_by_ms;
   if (!tags.unique_key.empty()) {
     record.unique = add_key(job.tube->name, tags.unique_key, job.id);
     record.cooldown = tags.cooldown;
@@ -105,6 +107,7 @@ void Engine::free_tags(Job& job) {
   // A flushed job has no key any more.
   UniqueKey* key = std::exchange(job.tags()->unique, nullptr);
   if (key != nullptr && !job.flushed()) free_key(key);
+  job.tags()->ttr_short_by_ms = 0;
   drop_empty_tags(job);
 }
 

@@ -33,6 +33,19 @@ struct Seconds {
   }
 };
 
+// A time that a client gives in whole seconds or in milliseconds. What the protocol shows of it,
+// and what is kept of it, is rounded up to whole seconds, so that only 0 is 0.
+struct TimeSpan {
+  Seconds seconds = {};           // rounded up
+  std::uint16_t short_by_ms = 0;  // the milliseconds that it is shorter: 0 to 999
+
+  constexpr operator Duration() const {
+    return std::chrono::seconds(seconds.count) - std::chrono::milliseconds(short_by_ms);
+  }
+  friend constexpr bool operator==(TimeSpan, TimeSpan) = default;
+  friend constexpr Time operator+(Time time, TimeSpan span) { return time + Duration(span); }
+};
+
 // Names a session, which puts, waits for and holds jobs. The server opens one for each connection.
 // Ids are dense and reused.
 using SessionId = std::uint32_t;
@@ -88,11 +101,15 @@ struct JobTags {
   std::uint32_t concurrency_limit = 1;
   std::string_view group = {};  // grp: the job is a member; empty: of none
   std::string_view after = {};  // aft: it is not ready before that group has no member
+  // No tag of the line, but kept as one: the milliseconds that its TTR is shorter than the whole
+  // seconds that are shown of it.
+  std::uint16_t ttr_short_by_ms = 0;
 
   bool limits_life() const { return max_attempts || time_to_live; }
   bool names_groups() const { return !group.empty() || !after.empty(); }
   bool any() const {
-    return !unique_key.empty() || !concurrency_key.empty() || limits_life() || names_groups();
+    return !unique_key.empty() || !concurrency_key.empty() || limits_life() || names_groups() ||
+           ttr_short_by_ms > 0;
   }
   friend bool operator==(const JobTags&, const JobTags&) = default;
 };
@@ -105,9 +122,10 @@ enum class Tag : std::uint8_t {
   concurrency = 4,
   group = 5,
   after = 6,
+  ttr_short_by_ms = 7,
 };
 
-// The word of the protocol.
+// The word of the protocol; empty: none.
 constexpr std::string_view word_of(Tag tag) {
   switch (tag) {
     case Tag::unique:
@@ -122,6 +140,8 @@ constexpr std::string_view word_of(Tag tag) {
       return "grp";
     case Tag::after:
       return "aft";
+    case Tag::ttr_short_by_ms:
+      break;
   }
   return "";
 }
@@ -137,12 +157,16 @@ void for_each_tag(const JobTags& tags, Visit visit) {
   }
   if (!tags.group.empty()) visit(Tag::group, tags.group, 0U);
   if (!tags.after.empty()) visit(Tag::after, tags.after, 0U);
+  if (tags.ttr_short_by_ms > 0) {
+    visit(Tag::ttr_short_by_ms, std::string_view(), std::uint32_t{tags.ttr_short_by_ms});
+  }
 }
 
 // The tags as a put has them, with a space between: "idp:key:300 max:5:dead".
 inline std::string text_of(const JobTags& tags) {
   std::string line;
   for_each_tag(tags, [&line](Tag tag, std::string_view text, std::uint32_t number) {
+    if (word_of(tag).empty()) return;
     line.append(line.empty() ? "" : " ").append(word_of(tag));
     const bool text_is_first = tag != Tag::max_attempts && tag != Tag::time_to_live;
     if (text_is_first) line.append(":").append(text);

@@ -73,7 +73,11 @@ class FieldPrinter {
   template <class Record>
   void field(const layout::TagsLength& /*field*/, const Record& /*record*/) {}
   void field(const layout::Tags& field, const AddedWithTags& added) {
-    if (added.tags.any()) add(field.shown, quoted(text_of(added.tags)));
+    const std::string tags = text_of(added.tags);
+    if (!tags.empty()) add(field.shown, quoted(tags));
+    if (added.tags.ttr_short_by_ms > 0) {
+      value({"ttr-short-by-ms", field.shown.order}, std::uint64_t{added.tags.ttr_short_by_ms});
+    }
     marks(field.shown, added.marks);
   }
   void field(const layout::Tags& field, const PlacedWithMarks& placed) {

@@ -366,6 +366,9 @@ class Reader {
       case Tag::after:
         added.tags.after = text;
         return !text.empty() && number == 0;
+      case Tag::ttr_short_by_ms:
+        added.tags.ttr_short_by_ms = static_cast<std::uint16_t>(number);
+        return text.empty() && number > 0 && number < 1000 && added.ttr.count > 0;
     }
     return set_mark(added.marks, code, text, number);
   }

@@ -77,16 +77,36 @@ bool ArgumentCursor::read_word(std::span<const std::string_view> words, std::uin
   return true;
 }
 
-bool ArgumentCursor::read(TimeSpan& value) {
+bool ArgumentCursor::read_unit(std::uint64_t& number, bool& in_milliseconds) {
+  constexpr std::string_view kUnit = "ms";
+  skip_spaces(rest_);
+  const std::string_view digits = rest_.substr(0, rest_.find_first_not_of("0123456789"));
+  if (!ArgumentCursor(digits).read(number)) return false;
+  rest_.remove_prefix(digits.size());
+  in_milliseconds = rest_.starts_with(kUnit);
+  if (in_milliseconds) rest_.remove_prefix(kUnit.size());
+  return at_field_end();
+}
+
+bool ArgumentCursor::read_milliseconds(TimeSpan& value) {
+  std::uint64_t number = 0;
+  bool in_milliseconds = false;
+  if (!read_unit(number, in_milliseconds) || !in_milliseconds) return false;
+  if (number > UINT32_MAX * 1000ULL) return false;
+  const std::uint64_t seconds = (number + 999) / 1000;
+  value = {.seconds = {static_cast<std::uint32_t>(seconds)},
+           .short_by_ms = static_cast<std::uint16_t>(seconds * 1000 - number)};
+  return true;
+}
+
+bool ArgumentCursor::read(Milliseconds& value) {
   constexpr std::uint64_t kMost = (1ULL << 32) * 1000;
   std::uint64_t number = 0;
-  skip_spaces(rest_);
-  if (!take_number(rest_, number)) return false;
-  const bool in_milliseconds = rest_.starts_with("ms");
-  if (in_milliseconds) rest_.remove_prefix(2);
+  bool in_milliseconds = false;
+  if (!read_unit(number, in_milliseconds)) return false;
   if (number > (in_milliseconds ? kMost : kMost / 1000)) return false;
-  value.milliseconds = in_milliseconds ? number : number * 1000;
-  return at_field_end();
+  value.count = in_milliseconds ? number : number * 1000;
+  return true;
 }
 
 bool ArgumentCursor::read(JobIds& value) {

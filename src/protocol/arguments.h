@@ -34,15 +34,15 @@ struct Word {
   std::string_view text;
 };
 
-// A time as whole seconds ("5") or milliseconds ("500ms").
-struct TimeSpan {
-  std::uint64_t milliseconds = 0;
+// A time in milliseconds, that is given as a TimeSpan is and up to 2^32 s.
+struct Milliseconds {
+  std::uint64_t count = 0;
 };
 
 // A priority and a delay, which come together.
 struct PriorityAndDelay {
   Priority priority = 0;
-  Seconds delay;
+  TimeSpan delay;
 };
 
 // The announced length of a body, without its line end.
@@ -112,7 +112,15 @@ class ArgumentCursor {
   bool read(TubeName& value);
   bool read(SpacedTubeName& value);
   bool read(Word& value);
-  bool read(TimeSpan& value);
+  // Whole seconds ("5") or milliseconds ("500ms"). [extension: milliseconds]
+  bool read(TimeSpan& value) {
+    const std::string_view field = rest_;
+    if (read(value.seconds)) [[likely]]
+      return true;
+    rest_ = field;
+    return read_milliseconds(value);
+  }
+  bool read(Milliseconds& value);
   bool read(JobIds& value);
   bool read(TagText& value);
   bool read(PolicySetting& value);
@@ -129,6 +137,9 @@ class ArgumentCursor {
   }
 
  private:
+  // A number, and whether "ms" follows it.
+  [[gnu::cold]] bool read_unit(std::uint64_t& number, bool& in_milliseconds);
+  [[gnu::cold]] bool read_milliseconds(TimeSpan& value);
   bool read_word(std::span<const std::string_view> words, std::uint8_t& index);
   bool at_field_end() const { return rest_.empty() || rest_.front() == ' '; }
 
@@ -212,7 +223,7 @@ constexpr std::string_view describe(const JobIds*) {
   return "1 to 1000 ids, with spaces between";
 }
 constexpr std::string_view describe(const PriorityAndDelay*) {
-  return "priority and delay, integers < 2^32";
+  return "priority and delay, integers < 2^32; the delay also as 500ms";
 }
 constexpr std::string_view describe(const TagText*) {
   return "words with spaces between: idp:<key>[:<seconds>], con:<key>[:<limit>], grp:<group>, "
@@ -226,6 +237,9 @@ constexpr std::string_view describe(const Word*) {
   return "word";
 }
 constexpr std::string_view describe(const TimeSpan*) {
+  return "seconds, integer < 2^32, or milliseconds as 500ms";
+}
+constexpr std::string_view describe(const Milliseconds*) {
   return "seconds, or milliseconds with ms, up to 2^32 s";
 }
 constexpr std::string_view describe(const Bounded<1, 1000>*) {

@@ -207,7 +207,7 @@ void add(const LoadedJob& job, commands::Service& service) {
 
 // False: there is no such tube.
 bool begin(const LoadedPause& pause, commands::Service& service) {
-  return service.engine().pause(service.now(), pause.tube, pause.duration, service);
+  return service.engine().pause(service.now(), pause.tube, {.seconds = pause.duration}, service);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ Time tick_after(Context& context, std::uint64_t milliseconds) {
 Answer advance(Context& context, Operation& operation, const AdvanceArguments& arguments) {
   if (!commands::in_progress(operation)) {
     const auto until =
-        TestMode::of(context).time_after(std::chrono::milliseconds(arguments.time.milliseconds));
+        TestMode::of(context).time_after(std::chrono::milliseconds(arguments.time.count));
     if (!until) return Status{word::kBadFormat};
     operation = TestOperation{.until = *until};
   }

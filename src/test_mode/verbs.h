@@ -13,7 +13,7 @@ using protocol::field;
 using protocol::schema;
 
 struct AdvanceArguments {
-  protocol::TimeSpan time;
+  protocol::Milliseconds time;
   static constexpr auto fields = schema(field<&AdvanceArguments::time>("time"));
 };
 

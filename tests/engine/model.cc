@@ -23,7 +23,7 @@ auto deadline_key(const Model::Job& job) {
 Placement ready_place(const Model::Job& job) {
   return {.state = JobState::ready,
           .priority = job.priority,
-          .delay = job.delay,
+          .delay = job.delay.seconds,
           .until = {},
           .bury_order = 0};
 }
@@ -229,14 +229,14 @@ bool Model::ignore(SessionId id, std::string_view name) {
   return true;
 }
 
-bool Model::pause(std::string_view name, Seconds duration, Time now, Output& out) {
+bool Model::pause(std::string_view name, TimeSpan duration, Time now, Output& out) {
   Tube* tube = find_tube(name);
   if (tube == nullptr) return false;
   ++tube->pause_count;
-  tube->pause = duration;
+  tube->pause = duration.seconds;
   tube->pause_until = now + duration;
-  tube->paused = duration.count > 0;
-  out.fact(Paused{.tube = tube->name, .duration = duration, .until = tube->pause_until});
+  tube->paused = Duration(duration) > Duration(0);
+  out.fact(Paused{.tube = tube->name, .duration = tube->pause, .until = tube->pause_until});
   if (!tube->paused) {
     remove_if_unwanted(tube->name);
   }
@@ -351,7 +351,7 @@ std::optional<JobId> Model::put_in_tube(std::string_view tube, Time now, Job job
   job.created = now;
   apply_ttr(job);
   set_expiry(job);
-  job.state = job.delay.count > 0 ? JobState::delayed : JobState::ready;
+  job.state = Duration(job.delay) > Duration(0) ? JobState::delayed : JobState::ready;
   job.deadline = now + job.delay;
   if (job.state == JobState::ready && !job.after.empty()) {
     // A member of the group that it waits for holds itself.
@@ -487,7 +487,7 @@ void Model::move_to(Time now, JobId id, std::string_view tube,
   if (place) {
     job.priority = place->priority;
     job.delay = place->delay;
-    job.state = place->delay.count > 0 ? JobState::delayed : JobState::ready;
+    job.state = Duration(place->delay) > Duration(0) ? JobState::delayed : JobState::ready;
     job.deadline = now + place->delay;
   } else if (job.state == JobState::reserved) {
     job.state = JobState::ready;
@@ -505,7 +505,7 @@ void Model::give(Session& to, JobId id, Time now) {
   Job& job = *find_job(id);
   job.state = JobState::reserved;
   job.holder = to.id;
-  job.deadline = now + job.ttr;
+  job.deadline = now + job.time_to_run();
   job.reserve_order = next_reserve_order_++;
   ++job.counters.reserves;
   take_credit(*find_tube(job.tube), now);
@@ -654,7 +654,7 @@ void Model::erase(JobId job_id, Time now, Output& out) {
   remove_if_unwanted(tube);
 }
 
-bool Model::release(SessionId id, Time now, JobId job_id, Priority priority, Seconds delay,
+bool Model::release(SessionId id, Time now, JobId job_id, Priority priority, TimeSpan delay,
                     Output& out) {
   Job* job = held_by(id, job_id);
   if (job == nullptr) return false;
@@ -680,21 +680,22 @@ bool Model::bury(SessionId id, Time now, JobId job_id, Priority priority, Output
   return true;
 }
 
-bool Model::touch(SessionId id, Time now, JobId job_id, std::optional<Seconds> left) {
+bool Model::touch(SessionId id, Time now, JobId job_id, std::optional<TimeSpan> left) {
   Job* job = held_by(id, job_id);
   if (job == nullptr) return false;
-  job->deadline = now + (left ? Seconds{std::max(left->count, 1U)} : job->ttr);
+  job->deadline = now + job->time_to_run();
+  if (left) job->deadline = now + (Duration(*left) > Duration(0) ? *left : TimeSpan{{1}});
   return true;
 }
 
-bool Model::kick_job(Time now, JobId job_id, Seconds delay, Output& out) {
+bool Model::kick_job(Time now, JobId job_id, TimeSpan delay, Output& out) {
   Job* job = find_job(job_id);
   if (job == nullptr) return false;
   if (job->state != JobState::buried && job->state != JobState::delayed) return false;
   ++job->counters.kicks;
   renew(*job);
   if (!job->after.empty()) job->after_done = true;
-  if (delay.count > 0) {
+  if (Duration(delay) > Duration(0)) {
     job->delay = delay;
     job->deadline = now + delay;
     job->state = JobState::delayed;

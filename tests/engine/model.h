@@ -39,8 +39,9 @@ class Model {
     std::string tube;
     Bytes body;
     Priority priority = 0;
-    Seconds delay;
+    TimeSpan delay;
     Seconds ttr;
+    std::uint16_t ttr_short_by_ms = 0;
     Time created;
     JobCounters counters;
     JobState state = JobState::ready;
@@ -75,13 +76,18 @@ class Model {
     }
     bool has_groups() const { return !group.empty() || !after.empty(); }
     bool has_tags() const {
-      return !key.empty() || !concurrency_key.empty() || has_groups() || has_life();
+      return !key.empty() || !concurrency_key.empty() || has_groups() || has_life() ||
+             ttr_short_by_ms > 0;
+    }
+    Duration time_to_run() const {
+      return std::chrono::milliseconds(1000 * std::int64_t{ttr.count} - ttr_short_by_ms);
     }
     bool waits() const { return !after.empty() && !after_done; }
     bool held() const { return state == JobState::delayed && deadline == kNever; }
     JobTags tags() const {
-      return {key,   cooldown, max_attempts, dead, time_to_live, concurrency_key, concurrency_limit,
-              group, after};
+      return {key,          cooldown,        max_attempts,      dead,
+              time_to_live, concurrency_key, concurrency_limit, group,
+              after,        ttr_short_by_ms};
     }
     JobMarks all_marks() const;
     JobMarks all_told_marks() const;
@@ -113,7 +119,7 @@ class Model {
   bool watch(SessionId id, std::string_view tube, std::uint32_t weight);
   void set_weighted(SessionId id, bool weighted) { session(id).weighted = weighted; }
   bool ignore(SessionId id, std::string_view tube);
-  bool pause(std::string_view tube, Seconds duration, Time now, Output& out);
+  bool pause(std::string_view tube, TimeSpan duration, Time now, Output& out);
   const std::string& used(SessionId id) const { return session(id).used; }
   const std::vector<std::string>& watched(SessionId id) const { return session(id).watched; }
   std::vector<std::string> tubes() const;
@@ -144,16 +150,16 @@ class Model {
   JobId reserve_ready(SessionId id, Time now);  // 0: none is
   std::vector<JobId> held_jobs(SessionId id) const;
   bool remove(SessionId id, Time now, JobId job, Output& out);
-  bool release(SessionId id, Time now, JobId job, Priority priority, Seconds delay, Output& out);
+  bool release(SessionId id, Time now, JobId job, Priority priority, TimeSpan delay, Output& out);
   bool bury(SessionId id, Time now, JobId job, Priority priority, Output& out);
-  bool touch(SessionId id, Time now, JobId job, std::optional<Seconds> left);
+  bool touch(SessionId id, Time now, JobId job, std::optional<TimeSpan> left);
   bool remove_held(Time now, JobId job, Output& out);
   Engine::MoveResult move_job(SessionId id, Time now, JobId job, std::string_view tube,
                               const std::optional<Engine::NewPlace>& place, Output& out);
   std::optional<std::uint32_t> move_slice(Time now, Slices& move, std::string_view tube,
                                           Output& out);
   std::optional<bool> reprioritize(JobId job, Priority priority, Output& out);
-  bool kick_job(Time now, JobId job, Seconds delay, Output& out);
+  bool kick_job(Time now, JobId job, TimeSpan delay, Output& out);
   Slices begin_kick(std::string_view tube, std::optional<JobState> state,
                     std::uint64_t bound) const;
   std::uint32_t kick(Slices& kick, Time now, Output& out);
@@ -254,7 +260,7 @@ class Model {
   void take_credit(Tube& tube, Time now);
   void apply_ttr(Job& job) const;
   void set_expiry(Job& job) const;
-  void come_back(JobId id, Seconds delay, Time now, Output& out);
+  void come_back(JobId id, TimeSpan delay, Time now, Output& out);
   DeathReason why_dead(const Job& job) const;
   void expire(JobId id, Time now, Output& out);
   void retire(JobId id, const std::string& to, DeathReason reason, Time now, Output& out);

@@ -217,7 +217,9 @@ void Model::apply_ttr(Job& job) const {
   const auto policy = policy_of(job.tube);
   if (job.ttr.count == 0 && policy) job.ttr = policy->default_ttr;
   job.ttr.count = std::max(job.ttr.count, 1U);
-  if (policy) job.ttr.count = std::max(job.ttr.count, policy->min_ttr.count);
+  if (!policy || job.time_to_run() >= Duration(policy->min_ttr)) return;
+  job.ttr = policy->min_ttr;
+  job.ttr_short_by_ms = 0;
 }
 
 // --- Lives
@@ -231,7 +233,7 @@ void Model::set_expiry(Job& job) const {
   job.will_expire = expires;
 }
 
-void Model::come_back(JobId id, Seconds delay, Time now, Output& out) {
+void Model::come_back(JobId id, TimeSpan delay, Time now, Output& out) {
   Job& job = *find_any_job(id);
   set_expiry(job);
   if (job.expires <= now) return expire(id, now, out);
@@ -244,10 +246,10 @@ void Model::come_back(JobId id, Seconds delay, Time now, Output& out) {
   }
   job.state = JobState::ready;
   Duration wait = delay;
-  if (delay.count == 0 && policy && policy->backoff.base.count > 0) {
+  if (wait == Duration(0) && policy && policy->backoff.base.count > 0) {
     wait = backoff_delay(policy->backoff, id, job.counters.reserves - job.marks.reserves);
-    job.delay = {static_cast<std::uint32_t>(
-        std::max<std::int64_t>(std::chrono::round<std::chrono::seconds>(wait).count(), 1))};
+    job.delay = {{static_cast<std::uint32_t>(
+        std::max<std::int64_t>(std::chrono::round<std::chrono::seconds>(wait).count(), 1))}};
   }
   if (wait > Duration::zero()) {
     job.state = JobState::delayed;

@@ -220,7 +220,7 @@ JobInfo Model::job_info(const Job& job, Time now) const {
       .state = job.state,
       .priority = job.priority,
       .age = now - job.created,
-      .delay = job.delay,
+      .delay = job.delay.seconds,
       .ttr = job.ttr,
       .time_left = timed && job.deadline > now && !job.held() ? job.deadline - now : Duration(0),
       .counters = job.counters,

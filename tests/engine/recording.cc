@@ -83,7 +83,10 @@ std::string describe(const Fact& fact) {
                  [](const Paused& paused) { return describe_paused(paused); },
                  [](const Flushed& flushed) { return "flushed " + std::string(flushed.tube); },
                  [](const AddedWithTags& added) {
-                   const std::string tags = text_of(added.tags);
+                   std::string tags = text_of(added.tags);
+                   if (const std::uint16_t less = added.tags.ttr_short_by_ms; less > 0) {
+                     tags += (tags.empty() ? "less " : " less ") + text(less) + "ms";
+                   }
                    return describe_added(added) + (tags.empty() ? "" : " ") + tags +
                           describe(added.marks);
                  },

@@ -1,6 +1,7 @@
 // How long a job is a worker's, and what comes of it then.
 #include <doctest/doctest.h>
 
+#include "engine/replay.h"
 #include "tests/engine/world.h"
 
 namespace tubed::engine {
@@ -213,6 +214,47 @@ TEST_CASE("a closed session's jobs go to waiting sessions best job first") {
   for (int i = 0; i < 2; ++i) world.reserve(world.open());
   world.close(holder);
   CHECK(world.notices() == Lines{"1 reserved 2 ''", "2 reserved 3 ''"});
+}
+
+// 1500 ms.
+JobId put_short(World& world) {
+  const JobTags tags{.ttr_short_by_ms = 500};
+  REQUIRE(world.engine.claim_memory(Engine::tags_memory(tags)));
+  return world.engine
+      .put_with_tags(world.now, kDefaultTube, {.priority = 0, .delay = {}, .ttr = {2}, .body = {}},
+                     tags, world.output)
+      ->id;
+}
+
+TEST_CASE("a TTR with milliseconds ends exactly, and is shown in whole seconds") {
+  World world;
+  const JobId job = put_short(world);
+  CHECK(world.facts() == Lines{"added 1 to default at 0s, ttr 2, no body: ready 0 less 500ms"});
+  const SessionId worker = world.open();
+  CHECK(world.take(worker) == job);
+  CHECK(world.job(job).ttr == Seconds{2});
+  CHECK(world.job(job).time_left == 1500ms);
+  world.pass(1500ms - 1ns);
+  CHECK(world.state(job) == JobState::reserved);
+  world.pass(1ns);
+  CHECK(world.state(job) == JobState::ready);
+}
+
+TEST_CASE("a replay keeps the milliseconds of a TTR, and its memory ends with the job") {
+  World world;
+  put_short(world);
+  World again;
+  Recording list;
+  world.engine.visit_durable(world.now, list);
+  Replay replay(again.engine, again.now);
+  for (const RecordedFact& kept : list.log()) replay.fact(kept.fact());
+  again.engine.end_replay();
+  CHECK(again.engine.info().memory_bytes == world.engine.info().memory_bytes);
+  const SessionId worker = again.open();
+  CHECK(again.take(worker) == 1);
+  CHECK(again.job(1).time_left == 1500ms);
+  CHECK(again.remove(worker, 1));
+  CHECK(again.engine.info().memory_bytes == 0);
 }
 
 TEST_CASE("reserve_job takes a ready, delayed or buried job") {

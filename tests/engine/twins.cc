@@ -11,6 +11,10 @@ namespace tubed::engine {
 
 namespace {
 
+std::string text_of(TimeSpan span) {
+  return std::to_string(Duration(span) / std::chrono::milliseconds(1)) + "ms";
+}
+
 constexpr std::size_t kHistory = 25;
 
 const std::uint64_t kTagMemory =
@@ -154,8 +158,8 @@ void Twins::ignore() {
 
 void Twins::pause() {
   const std::string tube = some_tube();
-  const Seconds duration = some_seconds(time_grain_);
-  trace("pause " + tube + " " + std::to_string(duration.count));
+  const TimeSpan duration = some_span();
+  trace("pause " + tube + " " + text_of(duration));
   expect_equal("pause", engine_->pause(now_, tube, duration, engine_output_),
                model_.pause(tube, duration, now_, model_output_));
 }
@@ -229,10 +233,10 @@ void Twins::put() {
   claims_.pop_back();
   const Priority priority = some_priority();
   const bool at_once = one_in(crowded_ ? 6 : 2);
-  const Seconds delay = at_once ? Seconds{} : some_seconds(time_grain_);
+  const TimeSpan delay = at_once ? TimeSpan() : some_span();
   const Seconds ttr = some_seconds(time_grain_);
-  trace(std::to_string(id) + " put " + std::to_string(priority) + " " +
-        std::to_string(delay.count) + " " + std::to_string(ttr.count));
+  trace(std::to_string(id) + " put " + std::to_string(priority) + " " + text_of(delay) + " " +
+        std::to_string(ttr.count));
   Model::Job job;
   job.priority = priority;
   job.delay = delay;
@@ -269,15 +273,17 @@ void Twins::put_with_tags() {
   }
   if (one_in(2)) job.group = one_in(2) ? "g" : "h";
   if (one_in(2)) job.after = one_in(2) ? "g" : "h";
+  const TimeSpan ttr = some_span();
+  job.ttr = ttr.seconds;
+  job.ttr_short_by_ms = ttr.short_by_ms;
   if (!job.has_tags() || one_in(4)) job.time_to_live = some_seconds(3 * time_grain_);
   job.body = body_of_size(static_cast<std::uint32_t>(below(4)));
   job.priority = some_priority();
-  job.delay = one_in(2) ? Seconds{} : some_seconds(time_grain_);
-  job.ttr = some_seconds(time_grain_);
+  job.delay = one_in(2) ? TimeSpan() : some_span();
   const JobTags tags = job.tags();
   const std::uint32_t memory = job.body.size() + Engine::tags_memory(tags);
-  trace("put in tube " + tube + " " + std::to_string(job.priority) + " " +
-        std::to_string(job.delay.count) + " " + text_of(tags));
+  trace("put in tube " + tube + " " + std::to_string(job.priority) + " " + text_of(job.delay) +
+        " " + text_of(ttr) + " " + text_of(tags));
   const bool claimed = engine_->claim_memory(memory);
   expect_equal("claim_memory", claimed, model_.claim_memory(memory));
   if (!claimed) return;
@@ -363,9 +369,9 @@ void Twins::release() {
   const SessionId id = some_session();
   const JobId job = some_job();
   const Priority priority = some_priority();
-  const Seconds delay = some_seconds(time_grain_);
+  const TimeSpan delay = some_span();
   trace(std::to_string(id) + " release " + std::to_string(job) + " " + std::to_string(priority) +
-        " " + std::to_string(delay.count));
+        " " + text_of(delay));
   expect_equal("release", engine_->release(id, now_, job, priority, delay, engine_output_),
                model_.release(id, now_, job, priority, delay, model_output_));
 }
@@ -383,15 +389,15 @@ void Twins::touch() {
   const SessionId id = some_session();
   const JobId job = some_job();
   trace(std::to_string(id) + " touch " + std::to_string(job));
-  std::optional<Seconds> left;
-  if (one_in(3)) left = some_seconds(time_grain_);
+  std::optional<TimeSpan> left;
+  if (one_in(3)) left = some_span();
   expect_equal("touch", engine_->touch(id, now_, job, left), model_.touch(id, now_, job, left));
 }
 
 void Twins::kick_job() {
   const JobId job = some_job();
-  const Seconds delay = one_in(2) ? Seconds{} : some_seconds(time_grain_);
-  trace("kick job " + std::to_string(job) + " " + std::to_string(delay.count));
+  const TimeSpan delay = one_in(2) ? TimeSpan() : some_span();
+  trace("kick job " + std::to_string(job) + " " + text_of(delay));
   expect_equal("kick_job", engine_->kick_job(now_, job, delay, engine_output_),
                model_.kick_job(now_, job, delay, model_output_));
 }
@@ -468,12 +474,10 @@ void Twins::move_job() {
   const std::string tube = some_tube();
   std::optional<Engine::NewPlace> place;
   if (one_in(2)) {
-    place = {.priority = some_priority(),
-             .delay = one_in(2) ? Seconds{} : some_seconds(time_grain_)};
+    place = {.priority = some_priority(), .delay = one_in(2) ? TimeSpan() : some_span()};
   }
   trace(std::to_string(id) + " move " + std::to_string(job) + " to " + tube +
-        (place ? " " + std::to_string(place->priority) + " " + std::to_string(place->delay.count)
-               : ""));
+        (place ? " " + std::to_string(place->priority) + " " + text_of(place->delay) : ""));
   const auto engine = engine_->move_job(id, now_, job, tube, place, engine_output_);
   expect(engine == model_.move_job(id, now_, job, tube, place, model_output_), "move");
 }

@@ -52,6 +52,12 @@ class Twins {
   Priority some_priority();
   std::string some_value(PolicyKey key);
   Seconds some_seconds(std::uint32_t bound) { return {static_cast<std::uint32_t>(below(bound))}; }
+  // Mostly whole seconds, below time_grain_.
+  TimeSpan some_span() {
+    const Seconds seconds = some_seconds(time_grain_);
+    const bool is_whole = seconds.count == 0 || !one_in(4);
+    return {seconds, static_cast<std::uint16_t>(is_whole ? 0 : 250 * (1 + below(3)))};
+  }
 
   void trace(const std::string& operation) { history_.push_back(operation); }
   void expect(bool agreed, const std::string& what) const;

@@ -43,7 +43,7 @@ class SteppedQueue {
 
   void pause(std::string_view tube, Seconds duration) {
     queue_->engine().use(queue_->session(), queue_->now(), tube);
-    queue_->engine().pause(queue_->now(), tube, duration, *queue_);
+    queue_->engine().pause(queue_->now(), tube, {duration}, *queue_);
   }
 
   // All jobs and pauses: the state, and the remaining whole seconds.
@@ -278,7 +278,7 @@ TEST_CASE("each deadline is rewritten in spite of clients and compaction" *
           queue->remove(*job);
           jobs.erase(job);
         } else if (const JobId id = queue->reserve(); id != 0) {
-          queue->engine().release(queue->session(), queue->now(), id, 1, delay, *queue);
+          queue->engine().release(queue->session(), queue->now(), id, 1, {delay}, *queue);
         }
       }
       if (below(20) == 0) queue.pause(fmt::format("tube{}", below(9)), Seconds{below(3) * 1'000});

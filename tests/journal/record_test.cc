@@ -256,7 +256,7 @@ TEST_CASE("tags must be possible") {
   };
   const std::string added = with_tags("key");
   constexpr std::size_t kAt = 69;  // of the tag: its kind, its length, 2 zeros, a number, its text
-  for (const int kind : {0, 7, 255}) CHECK(reason_with(added, kAt, kind) == kBadTags);
+  for (const int kind : {0, 8, 255}) CHECK(reason_with(added, kAt, kind) == kBadTags);
   for (const int length : {0, 2, 4, 255}) CHECK(reason_with(added, kAt + 1, length) == kBadTags);
   for (const std::size_t zero : {2U, 3U}) CHECK(reason_with(added, kAt + zero, 1) == kBadTags);
   // The length of all tags: of none, of a part of one, more than there is.

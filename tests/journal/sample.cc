@@ -218,6 +218,9 @@ std::vector<Fact> every_fact_of_version_2() {
   member.place.state = JobState::delayed;
   member.place.until = kNever;
   facts.push_back(AddedWithTags{member, {.after = "g"}});
+  Added brief = added(14, "b", "");
+  brief.ttr = {1};
+  facts.push_back(AddedWithTags{brief, {.ttr_short_by_ms = 999}});
   marks.dead_from = longest_tube();
   marks.reason = DeathReason::expired;
   dead.id = 10;
@@ -298,6 +301,9 @@ Fact random_fact(std::mt19937_64& random) {
       if (random() % 2 == 0) added.tags.group = any_tube(random);
       if (random() % 2 == 0) added.tags.after = any_tube(random);
       if (random() % 2 == 0) added.tags.time_to_live = Seconds{any<std::uint32_t>(random)};
+      if (random() % 2 == 0 && added.ttr.count > 0) {
+        added.tags.ttr_short_by_ms = static_cast<std::uint16_t>(1 + random() % 999);
+      }
       return added;
     }
     case 4:

@@ -132,10 +132,8 @@ void ScriptedLoad::put(Client& client) {
   const Bytes bytes = Bytes::copy_of(body);
   if (may_put_ && !may_put_(engine_->used_tube(client.session), bytes.size())) return;
   if (!engine_->claim_memory(bytes.size())) return;
-  const engine::PutRequest job{.priority = some_priority(),
-                               .delay = one_in(4) ? some_seconds(4) : Seconds{},
-                               .ttr = some_seconds(6),
-                               .body = bytes};
+  const engine::PutRequest job{
+      .priority = some_priority(), .delay = some_span(4), .ttr = some_seconds(6), .body = bytes};
   const JobId id = engine_->put(client.session, now_, job, *this);
   jobs_.push_back(id);
   replies_.push_back({.id = id, .body = body});
@@ -158,6 +156,7 @@ void ScriptedLoad::put_with_tags(Client& client) {
   if (one_in(3)) tags.group = key;
   const std::string after = "key-" + std::to_string(below(4));
   if (one_in(3)) tags.after = after;
+  if (one_in(3)) tags.ttr_short_by_ms = 250;
   if (!tags.any() || one_in(3)) {
     tags.max_attempts = static_cast<std::uint32_t>(below(4));
     if (one_in(2)) tags.dead = "tube-1";
@@ -167,10 +166,8 @@ void ScriptedLoad::put_with_tags(Client& client) {
   const std::uint32_t memory = bytes.size() + engine::Engine::tags_memory(tags);
   if (may_put_ && !may_put_(tube, memory)) return;
   if (!engine_->claim_memory(memory)) return;
-  const engine::PutRequest job{.priority = some_priority(),
-                               .delay = one_in(4) ? some_seconds(4) : Seconds{},
-                               .ttr = some_seconds(6),
-                               .body = bytes};
+  const engine::PutRequest job{
+      .priority = some_priority(), .delay = some_span(4), .ttr = some_seconds(6), .body = bytes};
   const auto result = engine_->put_with_tags(now_, tube, job, tags, *this);
   if (!result) return engine_->return_memory(memory);
   if (!result->added) return;
@@ -195,7 +192,7 @@ void ScriptedLoad::set_policy(Client& /*client*/) {
 void ScriptedLoad::move(Client& client) {
   std::optional<engine::Engine::NewPlace> place;
   if (one_in(2)) {
-    place = {.priority = some_priority(), .delay = one_in(2) ? some_seconds(3) : Seconds{}};
+    place = {.priority = some_priority(), .delay = some_span(2)};
   }
   const JobId job = one_in(2) ? some_job() : some_held_job(client);
   engine_->move_job(client.session, now_, job, some_tube(), place, *this);
@@ -232,7 +229,7 @@ void ScriptedLoad::remove(Client& client) {
 }
 
 void ScriptedLoad::release(Client& client) {
-  const Seconds delay = one_in(2) ? some_seconds(3) : Seconds{};
+  const TimeSpan delay = some_span(2);
   engine_->release(client.session, now_, some_held_job(client), some_priority(), delay, *this);
 }
 
@@ -250,12 +247,12 @@ void ScriptedLoad::kick(Client& client) {
 }
 
 void ScriptedLoad::kick_job(Client& /*client*/) {
-  const Seconds delay = one_in(3) ? some_seconds(3) : Seconds{};
+  const TimeSpan delay = some_span(3);
   engine_->kick_job(now_, some_job(), delay, *this);
 }
 
 void ScriptedLoad::pause(Client& /*client*/) {
-  engine_->pause(now_, some_tube(), some_seconds(3), *this);
+  engine_->pause(now_, some_tube(), some_span(1), *this);
 }
 
 void ScriptedLoad::note_removed(const std::vector<JobId>& jobs) {

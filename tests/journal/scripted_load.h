@@ -62,6 +62,13 @@ class ScriptedLoad final : public engine::Output {
   JobId some_held_job(Client& client);
   Priority some_priority() { return static_cast<Priority>(below(2) * 1000 + below(50)); }
   Seconds some_seconds(std::uint32_t most) { return {static_cast<std::uint32_t>(below(most + 1))}; }
+  // Up to 4 s in one of that number of calls, else 0.
+  TimeSpan some_span(std::uint32_t calls) {
+    if (!one_in(calls)) return {};
+    const Seconds seconds = some_seconds(4);
+    const bool is_whole = seconds.count == 0 || one_in(2);
+    return {seconds, static_cast<std::uint16_t>(is_whole ? 0 : 500)};
+  }
   std::string some_body();
 
   void put(Client& client);

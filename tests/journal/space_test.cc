@@ -70,7 +70,7 @@ class FullLife {
       wait_for_room();
       const JobId id = queue_->reserve();
       REQUIRE(id != 0);
-      queue_->engine().release(queue_->session(), queue_->now(), id, Priority(below(5)), Seconds{},
+      queue_->engine().release(queue_->session(), queue_->now(), id, Priority(below(5)), TimeSpan{},
                                *queue_);
       if (i % commands_per_tick_ == 0) queue_->settle();
       if (below(500) == 0) queue_->pass(1s);
@@ -191,7 +191,7 @@ TEST_CASE("release and kick of jobs that stay for ever take no space") {
       const JobId id = queue->reserve();
       REQUIRE(id != 0);
       if (i % 2 == 0) {
-        queue->engine().release(queue->session(), queue->now(), id, 1, Seconds{}, *queue);
+        queue->engine().release(queue->session(), queue->now(), id, 1, TimeSpan{}, *queue);
       } else {
         queue->engine().bury(queue->session(), queue->now(), id, 1, *queue);
         queue->engine().kick_job(queue->now(), id, {}, *queue);
@@ -251,7 +251,7 @@ TEST_CASE("a pause outlives the segment that it was recorded in, and goes when i
   auto queue = opened(disk, {.segment_bytes = kSegment});
   REQUIRE(queue->engine().use(queue->session(), queue->now(), "slow"));
   queue->put(10);
-  REQUIRE(queue->engine().pause(queue->now(), "slow", Seconds{1000}, *queue));
+  REQUIRE(queue->engine().pause(queue->now(), "slow", {{1000}}, *queue));
   REQUIRE(queue->engine().use(queue->session(), queue->now(), "fast"));
   for (int i = 0; i < 3000; ++i) {
     queue->remove(queue->put(300));
@@ -275,7 +275,7 @@ TEST_CASE("at journal.max_bytes puts are refused, and everything else goes on fo
   // Ten times the journal's limit.
   for (std::uint64_t i = 0; i < 10 * kMax / kPlacedBytes; ++i) {
     const JobId id = queue->reserve();
-    queue->engine().release(queue->session(), queue->now(), id, 1, Seconds{}, *queue);
+    queue->engine().release(queue->session(), queue->now(), id, 1, TimeSpan{}, *queue);
     if (i % 5 != 0) continue;
     queue->settle();
     REQUIRE(disk.total_bytes() <= kMax);
