@@ -153,7 +153,7 @@ Answer touch(Context& context, const TouchArguments& arguments) {
 
 Answer reserve_mode(Context& context, const ModeArguments& arguments) {
   const std::string_view mode = ModeWords::kWords[arguments.mode.index];
-  context.engine.set_weighted(context.session, mode == "weighted");
+  context.engine.set_mode(context.session, ModeWords::kModes[arguments.mode.index]);
   return Name{"USING", mode};
 }
 

@@ -60,8 +60,12 @@ struct WatchArguments {
 
 // `default` is `fifo`.
 struct ModeWords {
-  static constexpr std::array<std::string_view, 3> kWords = {"fifo", "weighted", "default"};
-  static constexpr std::string_view kDescription = "one of: fifo weighted default";
+  using Mode = ReserveMode;
+  static constexpr std::array<std::string_view, 4> kWords = {"fifo", "weighted", "weighted-fair",
+                                                             "default"};
+  static constexpr std::array<Mode, 4> kModes = {Mode::fifo, Mode::weighted, Mode::weighted_fair,
+                                                 Mode::fifo};
+  static constexpr std::string_view kDescription = "one of: fifo weighted weighted-fair default";
 };
 
 struct ModeArguments {

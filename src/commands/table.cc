@@ -313,7 +313,9 @@ constexpr std::array<Command, kCommandCount> kRows = {
     without_facts(added_after_2_0(command<ModeArguments, reserve_mode>(
         {"reserve-mode",
          "Sets how the client's reserves choose among its watched tubes: fifo, the job that comes "
-         "first of all; weighted, each tube as often as its weight says, compared with the others.",
+         "first of all; weighted, each tube as often as its weight says, compared with the others; "
+         "weighted-fair, each tube for a time of work as its weight says, by the mean time from "
+         "reserve to delete.",
          kReserveMode, Access::work, Concerns::watched, TextRule::needed_word_known}))),
     added_after_2_0(command<MoveJobArguments, move_job>(
         {"move-job",

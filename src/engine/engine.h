@@ -76,9 +76,9 @@ class Engine {
   // False: too many tubes or watches. A tube that is watched already gets the weight, at least 1.
   // O(watched).
   bool watch(SessionId session, Time now, std::string_view tube, std::uint32_t weight = 1);
-  // From now on the session reserves by the weights of its watches, or, if false, the job that
-  // comes first of all. O(1). [extension: reserve-mode]
-  void set_weighted(SessionId session, bool weighted) { sessions_.at(session).weighted = weighted; }
+  // From now on the session reserves in this mode. With weights, a reserve is O(watched). O(1).
+  // [extension: reserve-mode]
+  void set_mode(SessionId session, ReserveMode mode) { sessions_.at(session).mode = mode; }
   // False: it is the only tube that the session watches. True for a tube that is not watched.
   // O(watched).
   bool ignore(SessionId session, Time now, std::string_view tube);

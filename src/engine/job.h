@@ -310,10 +310,10 @@ struct Session {
   std::unique_ptr<IndexSet> watched;  // indexes of the tubes of a long watch list; else null
   DeadlineHeap held;                  // its reserved jobs, by the end of their TTR
   bool open = false;
-  bool producer = false;      // has ever put
-  bool worker = false;        // has ever reserved
-  bool waiting = false;       // in a reserve, or for the end of a job
-  bool weighted = false;      // reserves by the weights of its watches, not by priority alone
+  bool producer = false;  // has ever put
+  bool worker = false;    // has ever reserved
+  bool waiting = false;   // in a reserve, or for the end of a job
+  ReserveMode mode = ReserveMode::fifo;
   std::uint64_t pass = 0;     // that the tube had which gave it a job last
   std::uint64_t arrival = 0;  // running number of its current or last wait
   JobId awaited = 0;          // it waits for the end of this job; 0: not, but maybe in a reserve
@@ -321,6 +321,8 @@ struct Session {
   Time wait_until = kNever;
   std::uint32_t ttr_index = kNotInHeap;   // in DeadlineIndex, while it holds jobs
   std::uint32_t wait_index = kNotInHeap;  // in DeadlineIndex, while its wait ends by time
+
+  bool weighted() const { return mode != ReserveMode::fifo; }
 };
 
 }  // namespace tubed::engine

@@ -17,7 +17,7 @@ std::optional<Notice> Engine::reserve(SessionId id, Time now, Wait wait) {
   TUBED_ASSERT(!session.waiting);
   mark_worker(session);
   if (Job* job = best_ready(session, now); job != nullptr) {
-    if (session.weighted) [[unlikely]]
+    if (session.weighted()) [[unlikely]]
       charge_watch(session, job->tube);
     detach(job);
     return give(session, now, job);
@@ -47,7 +47,7 @@ std::optional<JobBody> Engine::reserve_ready(SessionId id, Time now) {
   mark_worker(session);
   Job* job = best_ready(session, now);
   if (job == nullptr) return std::nullopt;
-  if (session.weighted) charge_watch(session, job->tube);
+  if (session.weighted()) charge_watch(session, job->tube);
   detach(job);
   attach_reserved(session, now, job);
   return JobBody{.id = job->id, .body = job->body};
@@ -95,11 +95,17 @@ Job* Engine::next_by_weight(const Session& session) {
   return best == nullptr ? nullptr : best->tube->ready.top();
 }
 
+// In the fair mode a stride is longer the longer the jobs of the tube are worked on.
 void Engine::charge_watch(Session& session, const Tube* tube) {
-  constexpr std::uint64_t kStride = 1 << 20;
+  constexpr double kShortest = 0.01;
   WatchEntry& watch = *find_watch(session, tube);
+  std::uint64_t stride = 1 << 20;
+  if (session.mode == ReserveMode::weighted_fair) {
+    const double seconds = std::max(tube->metrics->mean_processing_seconds(), kShortest);
+    stride = static_cast<std::uint64_t>(static_cast<double>(stride) * seconds);
+  }
   session.pass = std::max(watch.pass, session.pass);
-  watch.pass = session.pass + kStride / watch.weight;
+  watch.pass = session.pass + std::max<std::uint64_t>(stride / watch.weight, 1);
 }
 
 Job* Engine::best_ready(const Session& session, Time now) {
@@ -118,7 +124,7 @@ Job* Engine::best_that_lives(const Session& session, Time now) {
 }
 
 [[gnu::always_inline]] inline Job* Engine::best_by_priority(const Session& session) {
-  if (session.weighted) [[unlikely]]
+  if (session.weighted()) [[unlikely]]
     return next_by_weight(session);
   const Tube* best = nullptr;
   const auto consider = [&best](const Tube* tube) {
@@ -169,7 +175,7 @@ void Engine::serve_waiting(Time now, Output& out) {
       Job* job = best_ready(session, now);
       if (job == nullptr) [[unlikely]]
         continue;  // its tubes are withheld now
-      if (session.weighted) [[unlikely]]
+      if (session.weighted()) [[unlikely]]
         charge_watch(session, job->tube);
       end_wait(session);
       detach(job);

@@ -29,6 +29,12 @@ TubeInfo TubeMetrics::tube_info() const {
           .reserve_to_delete = {}};
 }
 
+double TubeMetrics::mean_processing_seconds() const {
+  constexpr std::uint64_t kFewest = 10;
+  const std::uint64_t total = reserve_to_delete.total();
+  return total < kFewest ? 1 : reserve_to_delete.sum() / static_cast<double>(total) / 1e9;
+}
+
 Duration TubeMetrics::oldest_ready_age(Time now) const {
   if (ready_ages.empty()) return {};
   const AgeSketch::Span& oldest = ready_ages.first();

@@ -56,6 +56,10 @@ struct TubeMetrics {
   // ready. Exact if the next job is the oldest, as in a tube with one priority.
   Duration oldest_ready_age(Time now) const;
 
+  // The mean time from a reservation to the delete of its job; 1 before it has been measured for 10
+  // jobs. O(buckets).
+  double mean_processing_seconds() const;
+
   Time retained_since;  // when the tube was removed
   ListLinks<TubeMetrics> retained_links;
   ListLinks<TubeMetrics> order_links;

@@ -50,6 +50,13 @@ struct TimeSpan {
 // Ids are dense and reused.
 using SessionId = std::uint32_t;
 
+// How a session chooses the next job among its watched tubes.
+enum class ReserveMode : std::uint8_t {
+  fifo,           // the job that comes first of all
+  weighted,       // each tube gives jobs in proportion to the weight of its watch
+  weighted_fair,  // each tube is worked on for a time in proportion to that weight
+};
+
 enum class JobState : std::uint8_t { ready, delayed, buried, reserved };
 
 // The word that stats-job shows.

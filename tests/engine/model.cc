@@ -111,7 +111,7 @@ const Model::Job* Model::best_given(const Session& session) const {
 // A weighted session takes the tube with the smallest pass, and of that tube the best job.
 std::tuple<std::uint64_t, std::uint64_t, Priority, JobId> Model::key_for(const Session& session,
                                                                          const Job& job) const {
-  if (!session.weighted) return {0, 0, job.priority, job.id};
+  if (session.mode == ReserveMode::fifo) return {0, 0, job.priority, job.id};
   return {pass_of(session, job.tube), find_tube(job.tube)->number, job.priority, job.id};
 }
 
@@ -121,10 +121,14 @@ std::uint64_t Model::pass_of(const Session& session, const std::string& tube) co
 }
 
 void Model::charge(Session& session, const std::string& tube) {
-  if (!session.weighted) return;
+  if (session.mode == ReserveMode::fifo) return;
   session.pass = pass_of(session, tube);
   auto& [weight, pass] = session.weights[tube];
-  pass = session.pass + (1 << 20) / weight;
+  std::uint64_t stride = 1 << 20;
+  if (session.mode == ReserveMode::weighted_fair) {
+    stride = static_cast<std::uint64_t>(std::max(mean_seconds_(tube), 0.01) * (1 << 20));
+  }
+  pass = session.pass + std::max<std::uint64_t>(stride / weight, 1);
 }
 
 // --- Sessions

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -105,7 +106,12 @@ class Model {
     std::uint64_t groups;       // without their names
   };
 
-  Model(const Limits& limits, const Overhead& overhead) : limits_(limits), overhead_(overhead) {
+  // The mean time for which the jobs of a tube are worked on, in seconds, as the metrics have it:
+  // the model has none.
+  using MeanSeconds = std::function<double(std::string_view tube)>;
+
+  Model(const Limits& limits, const Overhead& overhead, MeanSeconds mean_seconds)
+      : limits_(limits), overhead_(overhead), mean_seconds_(std::move(mean_seconds)) {
     find_or_add_tube(kDefaultTube);
   }
 
@@ -117,7 +123,7 @@ class Model {
 
   bool use(SessionId id, std::string_view tube);
   bool watch(SessionId id, std::string_view tube, std::uint32_t weight);
-  void set_weighted(SessionId id, bool weighted) { session(id).weighted = weighted; }
+  void set_mode(SessionId id, ReserveMode mode) { session(id).mode = mode; }
   bool ignore(SessionId id, std::string_view tube);
   bool pause(std::string_view tube, TimeSpan duration, Time now, Output& out);
   const std::string& used(SessionId id) const { return session(id).used; }
@@ -227,7 +233,7 @@ class Model {
     bool producer = false;
     bool worker = false;
     bool waiting = false;  // in a reserve
-    bool weighted = false;
+    ReserveMode mode = ReserveMode::fifo;
     struct Weight {
       std::uint32_t weight = 1;
       std::uint64_t pass = 0;
@@ -328,6 +334,7 @@ class Model {
 
   Limits limits_;
   Overhead overhead_;
+  MeanSeconds mean_seconds_;
   std::vector<Job> jobs_;
   std::vector<Job> flushed_;
   std::vector<Key> cooldowns_;

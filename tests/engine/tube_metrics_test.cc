@@ -59,6 +59,18 @@ TEST_CASE("a job that a replay brings from later than now has waited for no time
   CHECK(metrics_of(again, "a").put_to_reserve.view().total() == 1);
 }
 
+TEST_CASE("the mean time for which jobs are worked on is known after 10 jobs") {
+  World world(with_metrics(10));
+  const SessionId session = world.open("a");
+  for (int job = 0; job < 10; ++job) {
+    CHECK(metrics_of(world, "a").mean_processing_seconds() == 1);
+    const JobId id = world.put_and_hold(session);
+    world.pass(job == 0 ? 3s : 500ms);
+    world.remove(session, id);
+  }
+  CHECK(metrics_of(world, "a").mean_processing_seconds() == doctest::Approx(0.75));
+}
+
 TEST_CASE("metrics count the changes of the jobs of a tube") {
   World world(with_metrics(10));
   const SessionId session = world.open("a");

@@ -37,13 +37,15 @@ Twins::Twins(std::uint64_t seed)
       compacts_(one_in(2)),
       limits_(some_limits()),
       engine_(std::make_unique<Engine>(limits_)),
-      model_(limits_, {.job = Engine::job_memory(0),
-                       .tags = kTagMemory,
-                       .key = UniqueKeys::cost_of(""),
-                       .tube = UniqueKeys::cost_of_tube(""),
-                       .life = Engine::tags_memory({.max_attempts = 1}) - kTagMemory,
-                       .concurrency = ConcurrencyKeys::cost_of(""),
-                       .groups = Groups::cost_of("", "")}) {}
+      model_(limits_,
+             {.job = Engine::job_memory(0),
+              .tags = kTagMemory,
+              .key = UniqueKeys::cost_of(""),
+              .tube = UniqueKeys::cost_of_tube(""),
+              .life = Engine::tags_memory({.max_attempts = 1}) - kTagMemory,
+              .concurrency = ConcurrencyKeys::cost_of(""),
+              .groups = Groups::cost_of("", "")},
+             [this](std::string_view tube) { return mean_seconds(tube); }) {}
 
 Limits Twins::some_limits() {
   constexpr std::array<std::uint32_t, 6> kWork = {1, 2, 3, 5, 1000, 1000};
@@ -142,10 +144,10 @@ void Twins::watch() {
 void Twins::set_mode() {
   const SessionId id = some_session();
   if (model_.waits(id)) return;
-  const bool weighted = one_in(2);
-  trace(std::to_string(id) + (weighted ? " weighted" : " fifo"));
-  engine_->set_weighted(id, weighted);
-  model_.set_weighted(id, weighted);
+  const auto mode = static_cast<ReserveMode>(below(3));
+  trace(std::to_string(id) + " reserve mode " + std::to_string(static_cast<int>(mode)));
+  engine_->set_mode(id, mode);
+  model_.set_mode(id, mode);
 }
 
 void Twins::ignore() {
@@ -686,6 +688,15 @@ void Twins::compare_sessions() const {
     same_job("peek_buried", engine_->peek_buried(id), model_.peek(id, JobState::buried));
     same_job("peek_reserved", engine_->peek_reserved(id), model_.peek(id, JobState::reserved));
   }
+}
+
+double Twins::mean_seconds(std::string_view tube) const {
+  const TubeMetrics* found = &engine_->tube_metrics().overflow();
+  engine_->tube_metrics().visit_after("", limits_, now_, [&](const TubeMetrics& metrics, bool) {
+    if (metrics.tube != nullptr && metrics.name == tube) found = &metrics;
+    return true;
+  });
+  return found->mean_processing_seconds();
 }
 
 // The ages of ready jobs in the metrics, compared with all jobs of the model.

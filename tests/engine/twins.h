@@ -107,6 +107,7 @@ class Twins {
   void compare_sessions() const;
   void compare_tubes() const;
   void compare_ages() const;
+  double mean_seconds(std::string_view tube) const;
   void compare_jobs() const;
   void compare_lists();
   void compare_whole() const;

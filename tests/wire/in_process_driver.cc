@@ -12,6 +12,7 @@ constexpr Time kStart{std::chrono::hours(1)};
 
 Limits limits_of(const Options& options) {
   Limits limits;
+  limits.tubes_with_metrics = 1000;  // as the default of http.max_tubes
   if (options.job_bytes) limits.job_bytes = static_cast<std::uint32_t>(*options.job_bytes);
   if (options.tubes) limits.tubes = static_cast<std::uint32_t>(*options.tubes);
   if (options.job_memory) limits.job_memory_bytes = *options.job_memory;
