@@ -548,7 +548,8 @@ std::vector<JobId> Engine::held_jobs(SessionId session) const {
   return ids;
 }
 
-void Engine::add_job(Time now, const Added& added, const JobTags& tags, Output& out) {
+void Engine::add_job(Time now, const Added& added, const JobTags& tags, const JobMarks& marks,
+                     Output& out) {
   TUBED_ASSERT(added.id >= jobs_.next_id());
   Added placed = added;
   placed.place.bury_order = next_bury_order_;
@@ -557,9 +558,11 @@ void Engine::add_job(Time now, const Added& added, const JobTags& tags, Output& 
   memory_.give_back(job->body.size());  // claimed by the caller and by the replay
   JobTags kept = tags;
   if (taken_key(now, added.tube, tags.unique_key, out) != nullptr) kept.unique_key = {};
-  memory_.give_back_part(tags_memory(tags) - tags_memory(kept));
+  memory_.give_back_part(tags_memory(tags) - tags_memory(kept) + marks_memory(tags, marks));
   if (kept.any()) set_tags(*job, kept);
-  wait_for_group(job);
+  if (marks.any()) set_marks(*job, marks);
+  if (is_governed(*job)) set_expiry(*job);
+  if (!marks.after_done) wait_for_group(job);
   ++job->tube->total_jobs;
   ++job->tube->metrics->put_count;
   ++counts_.total_jobs;

@@ -144,6 +144,14 @@ class Engine {
     if (!tags.limits_life()) return bytes;
     return bytes + kLifeRecordBytes + static_cast<std::uint32_t>(tags.dead.size());
   }
+  // The bytes that marks count as, beside the tags of their job.
+  static std::uint32_t marks_memory(const JobTags& tags, JobMarks marks) {
+    marks.after_done = false;  // which is in the record of the tag
+    if (!marks.any()) return 0;
+    const std::uint32_t record = tags.any() ? 0 : kTagRecordBytes;
+    const std::uint32_t life = tags.limits_life() ? 0 : kLifeRecordBytes;
+    return record + life + static_cast<std::uint32_t>(marks.dead_from.size());
+  }
   // False: a job whose body and tags count as these bytes would exceed the limit. O(1).
   bool claim_memory(std::uint32_t bytes) { return memory_.claim(bytes, limits_.job_memory_bytes); }
   // True: the last claim was refused and would be refused again. O(1).
@@ -174,10 +182,12 @@ class Engine {
     return tubes_.size() < limits_.tubes || tubes_.find(tube) != nullptr;
   }
   // Adds a job as a fact describes it, in a tube that is created beyond the limit if necessary. A
-  // buried job is the last of its tube. A job whose unique key is taken is added without it.
-  // Precondition: no job has had an id as high, and the caller has claimed the memory of the body
-  // and the tags. O(log n).
-  void add_job(Time now, const Added& added, const JobTags& tags, Output& out);
+  // buried job is the last of its tube. A job whose unique key is taken is added without it. A job
+  // that rests delayed until kNever is held. Precondition: no job has had an id as high, the caller
+  // has claimed the memory of the body, the tags and the marks, and the group that holds the job
+  // has members or gets them next. O(log n).
+  void add_job(Time now, const Added& added, const JobTags& tags, const JobMarks& marks,
+               Output& out);
   // Asks for a job (engine/serve_queue.h). No value: the session waits, and a notice answers it
   // later. Precondition: the session is not waiting. O(watched) for a short watch list or if it has
   // to wait, else O(watched tubes that have ready jobs). [protocol: reserve, reserve-with-timeout]

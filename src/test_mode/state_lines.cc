@@ -202,7 +202,7 @@ void add(const LoadedJob& job, commands::Service& service) {
                                          .releases = narrow(record.releases),
                                          .buries = narrow(record.buries),
                                          .kicks = narrow(record.kicks)}},
-                           tags_of(record), service);
+                           tags_of(record), {}, service);
 }
 
 // False: there is no such tube.

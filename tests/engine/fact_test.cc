@@ -299,7 +299,7 @@ TEST_CASE("a job that is added as a fact describes it emits Added, and is given 
                           .body = Bytes::copy_of("x"),
                           .place = place,
                           .counters = {.kicks = 2}},
-                         {}, world.output);
+                         {}, {}, world.output);
     world.engine.check_invariants();
   };
   world.facts();
@@ -326,6 +326,44 @@ TEST_CASE("a job that is added as a fact describes it emits Added, and is given 
   const Lines expected = durable(world.engine, world.now);
   CHECK(expected.size() == 4);
   CHECK(expected.back() == "added 10 to b at 50s, ttr 9, 'x': buried 0 order 1 kicks=2");
+}
+
+TEST_CASE("a job is added with its marks, and is held if it is to be") {
+  World world;
+  world.pass(100s);
+  const auto add = [&](JobId id, const Placement& place, const JobTags& tags,
+                       const JobMarks& marks) {
+    CHECK(world.engine.claim_memory(1 + Engine::tags_memory(tags) +
+                                    Engine::marks_memory(tags, marks)));
+    world.engine.add_job(world.now,
+                         {.id = id,
+                          .tube = "a",
+                          .ttr = {9},
+                          .created = world.now,
+                          .body = Bytes::copy_of("x"),
+                          .place = place,
+                          .counters = {.reserves = 4}},
+                         tags, marks, world.output);
+  };
+  const JobMarks dead{.reserves = 3, .dead_from = "b", .reason = DeathReason::attempts};
+  add(1, {}, {}, dead);
+  add(2, {}, {.max_attempts = 5}, dead);
+  Placement held;
+  held.state = JobState::delayed;
+  held.until = kNever;
+  add(3, held, {.after = "g"}, {});
+  add(4, {}, {.group = "g"}, {});
+  add(5, {}, {.after = "g"}, {.after_done = true});
+  world.engine.check_invariants();
+  CHECK(world.engine.job_info(world.now, 1)->marks == dead);
+  CHECK(world.engine.job_info(world.now, 2)->marks == dead);
+  CHECK(world.engine.job_info(world.now, 3)->held);
+  CHECK(world.engine.job_info(world.now, 5)->state == JobState::ready);
+  CHECK(world.engine.info().jobs.total() == 5);
+  const SessionId session = world.open("a");
+  for (JobId id = 1; id <= 5; ++id) CHECK(world.engine.remove_held(world.now, id, world.output));
+  CHECK(world.engine.info().memory_bytes == 0);
+  world.engine.close(session, world.now, world.output);
 }
 
 }  // namespace tubed::engine
