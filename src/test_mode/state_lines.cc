@@ -1,7 +1,17 @@
+// A load has two parts: read() takes all lines and checks them, and nothing changes if one is
+// malformed or the limits do not suffice. Then the policies come first, so that they govern the
+// jobs from the start, then the pauses and the jobs.
+//
+// Whether a group holds a job follows from the tags of all jobs: a job that waits for a group, and
+// is neither delayed nor buried, is held if the group has members in the queue or in the lines,
+// before or after it.
 #include "test_mode/state_lines.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -19,12 +29,33 @@ using json::Json;
 
 namespace {
 
+std::uint32_t narrow(std::uint64_t count) {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(count, UINT32_MAX));
+}
+
 // With a larger id there would be none left for the jobs after it.
 constexpr JobId kLargestId = 1ULL << 62;
 
 constexpr std::string_view kPause = "pause";
 constexpr std::string_view kPauseLeft = "pause_left_ms";
 constexpr std::string_view kTimeLeft = "time_left_ms";
+constexpr std::string_view kPolicy = "policy";
+constexpr std::string_view kPolicyKey = "key";
+constexpr std::string_view kPolicyValue = "value";
+constexpr std::string_view kDeadFrom = "dead_from";
+constexpr std::string_view kDeadReason = "dead_reason";
+constexpr std::string_view kAfterDone = "after_done";
+
+// A counter when the present attempts of a job began, and its key.
+struct CounterMark {
+  std::string_view key;
+  std::uint32_t JobMarks::*mark;
+  std::uint64_t JobRecord::*counter;
+};
+constexpr std::array<CounterMark, 3> kCounterMarks{
+    {{"reserves_before", &JobMarks::reserves, &JobRecord::reserves},
+     {"timeouts_before", &JobMarks::timeouts, &JobRecord::timeouts},
+     {"releases_before", &JobMarks::releases, &JobRecord::releases}}};
 
 std::uint64_t milliseconds(Duration duration) {
   return static_cast<std::uint64_t>(
@@ -44,6 +75,12 @@ Json tube_line(const engine::TubeInfo& tube) {
   return line;
 }
 
+Json policy_line(std::string_view tube, std::string_view key, std::string_view value) {
+  return {{std::string(kPolicy), tube},
+          {std::string(kPolicyKey), key},
+          {std::string(kPolicyValue), value}};
+}
+
 // `holds`: the jobs that each session holds.
 Json connection_line(const engine::Engine& engine, SessionId session,
                      std::map<SessionId, std::vector<Json>>& holds) {
@@ -54,6 +91,15 @@ Json connection_line(const engine::Engine& engine, SessionId session,
   line["holds"] = Json::array(std::move(holds[session]));
   line["waiting"] = engine.is_waiting(session);
   return line;
+}
+
+void set_marks(Json& line, const JobMarks& marks) {
+  for (const CounterMark& row : kCounterMarks) {
+    if (marks.*row.mark > 0) line[row.key] = marks.*row.mark;
+  }
+  if (!marks.dead_from.empty()) line[kDeadFrom] = marks.dead_from;
+  if (marks.reason != DeathReason::none) line[kDeadReason] = word_of(marks.reason);
+  if (marks.after_done) line[kAfterDone] = true;
 }
 
 Json job_line(const engine::Engine& engine, Time now, JobId id) {
@@ -79,6 +125,8 @@ Json job_line(const engine::Engine& engine, Time now, JobId id) {
   Json line = json::as_json(job);
   if (const auto holder = engine.holder_of(id)) line["holder"] = connection_name(*holder);
   if (delayed || info.state == JobState::reserved) line[kTimeLeft] = milliseconds(info.time_left);
+  set_marks(line, info.marks);
+  if (info.held) line["held"] = true;
   return line;
 }
 
@@ -86,7 +134,16 @@ Json job_line(const engine::Engine& engine, Time now, JobId id) {
 
 struct LoadedJob {
   JobRecord record;
-  Duration delay{};  // until it is ready
+  Duration delay{};            // until it is ready
+  JobMarks marks = {};         // without dead_from
+  std::string dead_from = {};  // of the marks
+  bool held = false;
+};
+
+struct LoadedPolicy {
+  std::string tube;
+  PolicyKey key = PolicyKey::max_attempts;
+  std::string value;
 };
 
 struct LoadedPause {
@@ -97,7 +154,59 @@ struct LoadedPause {
 struct Loaded {
   std::vector<LoadedJob> jobs;
   std::vector<LoadedPause> pauses;
+  std::vector<LoadedPolicy> policies;
 };
+
+JobTags tags_of(const JobRecord& job) {
+  return protocol::tags_of({job.tags});
+}
+
+// Valid as long as the job.
+JobMarks marks_of(const LoadedJob& job) {
+  JobMarks marks = job.marks;
+  marks.dead_from = job.dead_from;
+  return marks;
+}
+
+Result<void> read_death(const Json& line, LoadedJob& job) {
+  if (const Json* const from = line.find(kDeadFrom)) {
+    if (from->text() == nullptr || !is_tube_name(*from->text())) {
+      return Error{"its \"dead_from\" is no tube's name"};
+    }
+    job.dead_from = *from->text();
+  }
+  const Json* const reason = line.find(kDeadReason);
+  if (reason == nullptr) {
+    if (!job.dead_from.empty()) return Error{"it has \"dead_from\" without \"dead_reason\""};
+    return {};
+  }
+  for (const DeathReason each : {DeathReason::attempts, DeathReason::timeouts,
+                                 DeathReason::releases, DeathReason::expired}) {
+    if (*reason == Json(word_of(each))) job.marks.reason = each;
+  }
+  if (job.marks.reason != DeathReason::none) return {};
+  return Error{"its \"dead_reason\" is not attempts, timeouts, releases or expired"};
+}
+
+Result<void> read_marks(const Json& line, LoadedJob& job) {
+  for (const CounterMark& row : kCounterMarks) {
+    const Json* const found = line.find(row.key);
+    if (found == nullptr) continue;
+    const auto number = found->number();
+    // More attempts than there were would be a huge number of them.
+    if (!number || *number > narrow(job.record.*row.counter)) {
+      return Error{fmt::format("its \"{}\" is no whole number up to the counter", row.key)};
+    }
+    job.marks.*row.mark = narrow(*number);
+  }
+  TRY(read_death(line, job));
+  const Json* const done = line.find(kAfterDone);
+  if (done == nullptr || *done == Json(false)) return {};
+  if (*done != Json(true)) return Error{"its \"after_done\" is neither true nor false"};
+  if (tags_of(job.record).after.empty()) return Error{"it has \"after_done\" without a tag aft"};
+  job.marks.after_done = true;
+  return {};
+}
 
 Result<void> read_job(std::string_view text, const Json& line, const Limits& limits,
                       Loaded& loaded) {
@@ -111,6 +220,7 @@ Result<void> read_job(std::string_view text, const Json& line, const Limits& lim
     const std::chrono::seconds longest{UINT32_MAX};
     if (exact && *exact <= milliseconds(longest)) job.delay = std::chrono::milliseconds(*exact);
   }
+  TRY(read_marks(line, job));
   loaded.jobs.push_back(std::move(job));
   return {};
 }
@@ -130,12 +240,31 @@ Result<void> read_tube(const Json& line, Loaded& loaded) {
   return {};
 }
 
+Result<void> read_policy(const Json& line, Loaded& loaded) {
+  const auto text_under = [&line](std::string_view key) {
+    const Json* const found = line.find(key);
+    const std::string* const text = found == nullptr ? nullptr : found->text();
+    return text == nullptr ? std::string() : *text;
+  };
+  LoadedPolicy policy{.tube = text_under(kPolicy), .value = text_under(kPolicyValue)};
+  if (!is_tube_name(policy.tube)) return Error{"its \"policy\" is no tube's name"};
+  const auto key = find_policy_key(text_under(kPolicyKey));
+  if (!key) return Error{"its \"key\" is no key of a policy"};
+  policy.key = *key;
+  if (!is_policy_value(policy.key, policy.value)) {
+    return Error{"its \"value\" is no text that the key takes"};
+  }
+  loaded.policies.push_back(std::move(policy));
+  return {};
+}
+
 Result<void> read_line(std::string_view text, const Limits& limits, Loaded& loaded) {
   const auto line = Json::parse(text);
   if (!line) return Error{"it is no JSON object"};
   const auto has = [&](std::string_view key) { return line->find(key) != nullptr; };
   if (has("body") || has("body_base64")) return read_job(text, *line, limits, loaded);
   if (has(kPause)) return read_tube(*line, loaded);
+  if (has(kPolicy)) return read_policy(*line, loaded);
   if (has("clock_ms") || has("connection")) return {};
   return Error{"it is neither a job nor a line of test-dump"};
 }
@@ -155,26 +284,47 @@ Result<Loaded> read(std::string_view lines, const Limits& limits) {
   return loaded;
 }
 
-JobTags tags_of(const JobRecord& job) {
-  return protocol::tags_of({job.tags});
-}
-
-std::uint32_t memory_of(const JobRecord& job) {
-  return static_cast<std::uint32_t>(job.body.size()) + engine::Engine::tags_memory(tags_of(job));
+std::uint32_t memory_of(const LoadedJob& job) {
+  const JobTags tags = tags_of(job.record);
+  return static_cast<std::uint32_t>(job.record.body.size()) + engine::Engine::tags_memory(tags) +
+         engine::Engine::marks_memory(tags, marks_of(job));
 }
 
 // Claims the memory of all jobs, or of none.
 bool claim_all(const Loaded& loaded, engine::Engine& engine) {
   for (std::size_t i = 0; i < loaded.jobs.size(); ++i) {
-    if (engine.claim_memory(memory_of(loaded.jobs[i].record))) continue;
-    while (i-- > 0) engine.return_memory(memory_of(loaded.jobs[i].record));
+    if (engine.claim_memory(memory_of(loaded.jobs[i]))) continue;
+    while (i-- > 0) engine.return_memory(memory_of(loaded.jobs[i]));
     return false;
   }
   return true;
 }
 
-std::uint32_t narrow(std::uint64_t count) {
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(count, UINT32_MAX));
+bool has_room_for(const std::vector<LoadedPolicy>& policies, const engine::Engine& engine) {
+  std::set<std::pair<std::string_view, PolicyKey>> added;
+  for (const LoadedPolicy& policy : policies) {
+    const bool is_set = engine.policies().is_set(policy.tube, policy.key);
+    if (!is_set) added.emplace(policy.tube, policy.key);
+  }
+  return engine.policies().count() + added.size() <= engine.limits().policies;
+}
+
+// Decides which jobs are held.
+void hold_jobs(std::vector<LoadedJob>& jobs, const engine::Engine& engine) {
+  std::set<std::string, std::less<>> loaded;
+  for (const LoadedJob& job : jobs) {
+    if (const JobTags tags = tags_of(job.record); !tags.group.empty()) loaded.emplace(tags.group);
+  }
+  const auto has_members = [&](std::string_view group) {
+    const auto info = engine.group_info(group);
+    return loaded.contains(group) || (info && info->members.total() > 0);
+  };
+  for (LoadedJob& job : jobs) {
+    const JobTags tags = tags_of(job.record);
+    const bool waits = !tags.after.empty() && !job.marks.after_done &&
+                       job.record.state != JobState::buried && job.delay == Duration::zero();
+    job.held = waits && has_members(tags.after);
+  }
 }
 
 void add(const LoadedJob& job, commands::Service& service) {
@@ -183,10 +333,11 @@ void add(const LoadedJob& job, commands::Service& service) {
   Bytes body = Bytes::allocate(static_cast<std::uint32_t>(record.body.size()));
   TUBED_ASSERT(body);
   std::ranges::copy(record.body, body.writable().begin());
-  const bool delayed = record.state == JobState::delayed && job.delay > Duration::zero();
+  const bool delayed = job.held || job.delay > Duration::zero();
   const JobState state = record.state == JobState::buried ? JobState::buried
                          : delayed                        ? JobState::delayed
                                                           : JobState::ready;
+  const Time until = job.held ? kNever : delayed ? now + job.delay : Time();
   service.engine().add_job(now,
                            {.id = std::max(record.id, service.engine().next_id()),
                             .tube = record.tube,
@@ -196,13 +347,19 @@ void add(const LoadedJob& job, commands::Service& service) {
                             .place = {.state = state,
                                       .priority = record.priority,
                                       .delay = Seconds{delayed ? record.delay_seconds : 0},
-                                      .until = delayed ? now + job.delay : Time()},
+                                      .until = until},
                             .counters = {.reserves = narrow(record.reserves),
                                          .timeouts = narrow(record.timeouts),
                                          .releases = narrow(record.releases),
                                          .buries = narrow(record.buries),
                                          .kicks = narrow(record.kicks)}},
-                           tags_of(record), {}, service);
+                           tags_of(record), marks_of(job), service);
+}
+
+void set(const LoadedPolicy& policy, commands::Service& service) {
+  const bool is_set =
+      service.engine().set_policy(service.now(), policy.tube, policy.key, policy.value, service);
+  TUBED_ASSERT(is_set);
 }
 
 // False: there is no such tube.
@@ -219,6 +376,10 @@ std::string dump(const commands::Service& service, std::uint64_t clock_milliseco
   append({{"clock_ms", clock_milliseconds}, {"draining", service.draining()}});
   engine.for_each_tube(
       [&](std::string_view tube) { append(tube_line(*engine.tube_info(service.now(), tube))); });
+  engine.policies().for_each(
+      [&](std::string_view tube, std::string_view key, std::string_view value) {
+        append(policy_line(tube, key, value));
+      });
   std::map<SessionId, std::vector<Json>> holds;
   engine.for_each_job([&](JobId id) {
     if (const auto holder = engine.holder_of(id)) holds[*holder].emplace_back(id);
@@ -232,9 +393,14 @@ std::string dump(const commands::Service& service, std::uint64_t clock_milliseco
 
 Result<std::uint64_t> load(std::string_view lines, commands::Service& service) {
   Loaded loaded = TRY(read(lines, service.engine().limits()));
+  if (!has_room_for(loaded.policies, service.engine())) {
+    return Error{"the policies exceed limits.policies", Error::Kind::no_space};
+  }
   if (!claim_all(loaded, service.engine())) {
     return Error{"the jobs exceed limits.job_memory", Error::Kind::no_space};
   }
+  hold_jobs(loaded.jobs, service.engine());
+  for (const LoadedPolicy& policy : loaded.policies) set(policy, service);
   // Before the jobs, which clients may wait for; and after them, where a job made the tube.
   std::erase_if(loaded.pauses, [&](const LoadedPause& pause) { return begin(pause, service); });
   for (const LoadedJob& job : loaded.jobs) add(job, service);

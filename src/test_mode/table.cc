@@ -66,7 +66,9 @@ constexpr ReplyText kLoad[] = {
     {"LOADED <jobs>", "How many jobs were added."},
     {"BAD_FORMAT", "A line is malformed, or a job too big; nothing was added."},
     {"JOB_TOO_BIG", "The body exceeds 64 MiB; it was read and dropped."},
-    {"OUT_OF_MEMORY", "The jobs do not fit into limits.job_memory; nothing was added."}};
+    {"OUT_OF_MEMORY",
+     "The jobs do not fit into limits.job_memory, or the policies into limits.policies; nothing "
+     "was added."}};
 constexpr ReplyText kEvents[] = {{"OK <bytes>", "Followed by a YAML list of events."}};
 constexpr ReplyText kAwait[] = {
     {"AWAITED <count>", "How many events of this word have happened since the last reset."},
@@ -140,9 +142,14 @@ constexpr std::array kVerbs = {
     verb<NameArguments, restore>(
         text("test-restore", "Resets the server and gives it what a snapshot has kept.", kRestore)),
     verb<NoArguments, dump>(text(
-        "test-dump", "Shows the clock, all tubes, connections and jobs as lines of JSON.", kDump)),
+        "test-dump",
+        "Shows the clock, all tubes, connections and jobs, and the policies that clients have set, "
+        "as lines of JSON.",
+        kDump)),
     uncounted(commands::command_with_body<LoadArguments, load, begin_load>(
-        text("test-load", "Adds the jobs of the body, as test-dump and tubectl export write them.",
+        text("test-load",
+             "Adds the jobs of the body, as test-dump and tubectl export write them, and sets the "
+             "policies and pauses of a dump.",
              kLoad))),
     verb<EventsArguments, events>(
         text("test-events",

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import select
 import signal
 import socket
@@ -346,6 +347,36 @@ class StateTest(unittest.TestCase):
             server.say("test-advance 200")
             self.assertEqual(server.say("put 0 0 60 1 idp:l\nx"), "INSERTED 3")
             self.assertEqual(server.block("test-events").splitlines()[1:], ["- 1 put 3 default"])
+
+    def test_marks_and_policies_are_loaded_and_survive_a_restart(self):
+        def state(server):
+            lines = [json.loads(line) for line in server.block("test-dump").splitlines()]
+            return ([line for line in lines if "id" in line or "policy" in line]
+                    + [re.sub("\nfile: .*", "", server.block(line))
+                       for line in ("tube-policy default", "stats-job 1", "stats-job 3",
+                                    "stats-group g")])
+
+        with tempfile.TemporaryDirectory() as directory:
+            with TestServer() as server:
+                server.say("tube-policy default max-attempts 1")
+                server.say("put 0 0 60 1\na")
+                server.say("put 9 0 60 1 grp:g\nb")
+                server.say("put 9 0 60 1 aft:g\nc")
+                for line, reply in (("reserve", "RESERVED 1 1"), ("release 1 0 0", "a"),
+                                    ("stats-tube none", "RELEASED")):
+                    self.assertEqual(server.say(line), reply)
+                self.assertEqual(server.line(), "NOT_FOUND")
+                before = state(server)
+                self.assertIn("dead-reason: attempts\n", before[-3])
+                path = pathlib.Path(directory, "dump.jsonl")
+                path.write_text(server.block("test-dump"), encoding="utf-8")
+            journal = directory + "/journal"
+            os.mkdir(journal)
+            with TestServer("-b", journal, "--preload", str(path)) as server:
+                self.assertEqual(state(server), before)
+                self.assertEqual(server.end(), (0, ""))
+            with TestServer("-b", journal) as server:
+                self.assertEqual(state(server), before)
 
     def test_nothing_is_loaded_from_a_malformed_file(self):
         with TestServer() as server:

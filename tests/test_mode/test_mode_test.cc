@@ -2,86 +2,15 @@
 // as a server does.
 #include "test_mode/test_mode.h"
 
-#include <memory>
 #include <string>
-#include <vector>
 
 #include <doctest/doctest.h>
 
-#include "commands/conversation.h"
-#include "tests/commands/talk.h"
+#include "tests/test_mode/world.h"
 
 namespace tubed::test_mode {
 
-namespace {
-
 using namespace std::chrono_literals;
-using commands::Conversation;
-using commands::kStart;
-using commands::Talk;
-
-// A service in test mode, a control connection and clients.
-class World {
- public:
-  explicit World(ClockMode clock = ClockMode::manual)
-      : mode(talk.service, clock, kStart, [this] { talk.service.set_draining(false); }),
-        control(talk.connect()) {
-    this->mode.set_control(control->session());
-  }
-
-  Conversation& client() {
-    clients.push_back(talk.connect());
-    return *clients.back();
-  }
-
-  // Sends lines, each with its CR LF, and runs everything that can run.
-  std::string send(Conversation& to, std::string text) {
-    tick();
-    to.receive(text);
-    settle();
-    return protocol::take_replies(to.replies());
-  }
-  std::string say(std::string_view line) { return send(*control, std::string(line) + "\r\n"); }
-  std::string replies(Conversation& of) { return protocol::take_replies(of.replies()); }
-
-  void tick(Duration passed = {}) {
-    real += passed;
-    talk.service.begin_tick(real);
-  }
-  // Runs deferred conversations in turn until none is left.
-  void settle() {
-    std::vector<SessionId> notified;
-    bool any = true;
-    for (int rounds = 0; any && rounds < 10'000; ++rounds) {
-      any = talk.service.has_notified();
-      talk.service.take_notified(notified);
-      for (Conversation* one : talk.service.conversations()) {
-        if (one == nullptr || !one->can_resume()) continue;
-        any = true;
-        one->resume();
-      }
-      if (talk.service.next_deadlines().due(real)) {
-        any = true;
-        tick();
-      }
-    }
-    CHECK_FALSE(any);
-    talk.service.engine().check_invariants();
-  }
-
-  Talk talk;
-  Time real = kStart;
-  TestMode mode;
-  std::unique_ptr<Conversation> control;
-  std::vector<std::unique_ptr<Conversation>> clients;
-};
-
-std::string put(int delay, int ttr = 60, std::string_view body = "x") {
-  return "put 0 " + std::to_string(delay) + " " + std::to_string(ttr) + " " +
-         std::to_string(body.size()) + "\r\n" + std::string(body) + "\r\n";
-}
-
-}  // namespace
 
 TEST_CASE("outside of test mode its verbs are unknown") {
   Talk talk;

@@ -1,0 +1,198 @@
+// test-dump and test-load: the marks of jobs and the policies of tubes.
+#include "test_mode/state_lines.h"
+
+#include <cstdint>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "tests/test_mode/world.h"
+
+namespace tubed::test_mode {
+
+namespace {
+
+std::string dump_of(World& world) {
+  const std::string reply = world.say("test-dump");
+  return reply.substr(reply.find("\r\n") + 2);
+}
+
+std::string load(World& world, const std::string& lines) {
+  return world.send(*world.control,
+                    "test-load " + std::to_string(lines.size()) + "\r\n" + lines + "\r\n");
+}
+
+// Its jobs and policies. The count of a tube's jobs begins again, and ages are whole seconds.
+std::string durable_lines(const std::string& dump) {
+  std::string lines;
+  std::size_t begin = 0;
+  for (std::size_t end = dump.find('\n'); end != dump.npos; end = dump.find('\n', begin)) {
+    const std::string line = dump.substr(begin, end + 1 - begin);
+    if (line.starts_with("{\"id\"") || line.starts_with("{\"policy\"")) lines += line;
+    begin = end + 1;
+  }
+  return lines;
+}
+
+// The answers that the loads of a dump must not change, beside the dump itself.
+std::string answers(World& world, Conversation& client, JobId jobs) {
+  std::string all = durable_lines(dump_of(world));
+  for (JobId id = 1; id <= jobs; ++id) {
+    all += world.send(client, "stats-job " + std::to_string(id) + "\r\n");
+  }
+  for (const char* const line :
+       {"tube-policy mails\r\n", "tube-policy none\r\n", "stats-group g\r\n",
+        "list-jobs mails held\r\n", "list-jobs mails ready\r\n", "list-jobs dead ready\r\n"}) {
+    all += world.send(client, line);
+  }
+  return all;
+}
+
+// The ids that list-jobs shows, each after a space.
+std::string ids(World& world, Conversation& client, const std::string& jobs) {
+  const std::string reply = world.send(client, "list-jobs " + jobs + "\r\n");
+  std::string all;
+  for (std::size_t at = reply.find("\n- "); at != reply.npos; at = reply.find("\n- ", at + 1)) {
+    const std::string word = reply.substr(at + 3, reply.find(' ', at + 3) - at - 3);
+    if (word != "next" && word != "id") all += " " + word;
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a load restores the marks of jobs and the policies of tubes") {
+  World world;
+  auto& client = world.client();
+  world.send(client, "tube-policy mails max-attempts 2\r\ntube-policy mails dead dead\r\n");
+  world.send(client, "tube-policy none rate 3/60\r\ntube-policy none keep 1\r\n");
+  world.send(client, "use mails\r\nwatch mails\r\nwatch dead\r\n");
+  // Job 1 is dead for its attempts, and job 2 is buried and kicked after its first attempt.
+  world.send(client, put(0) + "reserve\r\nrelease 1 0 0\r\nreserve\r\nrelease 1 0 0\r\n");
+  world.send(client, put(0) + "reserve-job 2\r\nbury 2 0\r\nkick-job 2\r\n");
+  // Job 3 was ready before its group had a member, job 4 is that member, and job 5 is held.
+  world.send(client, "put 9 0 60 1 aft:g\r\nx\r\nput 9 0 60 1 grp:g\r\nx\r\n");
+  world.send(client, "put 9 0 60 1 aft:g\r\nx\r\nput 9 0 60 1 aft:g grp:h\r\nx\r\n");
+  const std::string dump = dump_of(world);
+  for (const char* const part :
+       {R"({"policy":"mails","key":"max-attempts","value":"2"})",
+        R"({"policy":"none","key":"rate","value":"3/60"})",
+        R"("reserves_before":2,"releases_before":2,"dead_from":"mails","dead_reason":"attempts")",
+        R"("reserves_before":1})", R"("after_done":true})", R"("time_left_ms":0,"held":true})"}) {
+    CAPTURE(part);
+    CHECK(dump.find(part) != dump.npos);
+  }
+  const std::string before = answers(world, client, 6);
+  CHECK(before.find("\nmax-attempts-from: wire\n") != before.npos);
+  CHECK(before.find("\ndead-from: \"mails\"\n") != before.npos);
+  for (int time = 0; time < 2; ++time) {
+    CHECK(world.say("test-reset") == "RESET\r\n");
+    CHECK(load(world, dump) == "LOADED 6\r\n");
+    CHECK(answers(world, client, 6) == before);
+    world.say("test-snapshot loaded");
+    CHECK(world.say("test-restore loaded") == "RESTORED 6\r\n");
+    CHECK(answers(world, client, 6) == before);
+  }
+  const std::uint64_t memory = world.talk.service.engine().info().memory_bytes;
+  CHECK(load(world, dump) == "LOADED 6\r\n");
+  CHECK(world.talk.service.engine().info().memory_bytes == 2 * memory);
+  world.say("test-restore loaded");
+  // The held jobs wait for job 4 alone, and job 2 has two attempts again.
+  world.send(client, "watch mails\r\n");
+  CHECK(ids(world, client, "mails held") == " 5 6");
+  CHECK(world.send(client, "delete 4\r\n") == "DELETED\r\n");
+  CHECK(ids(world, client, "mails ready") == " 2 3 5 6");
+  world.send(client, "reserve\r\nrelease 2 0 0\r\n");
+  CHECK(ids(world, client, "dead ready") == " 1");
+  world.send(client, "reserve\r\nrelease 2 0 0\r\n");
+  CHECK(ids(world, client, "dead ready") == " 1 2");
+}
+
+TEST_CASE("a job that has expired does not expire again after a load") {
+  World world;
+  auto& client = world.client();
+  world.send(client, "tube-policy default ttl 10\r\ntube-policy default expired bury\r\n");
+  world.send(client, put(0));
+  CHECK(world.say("test-advance 10") == "ADVANCED 10000\r\n");
+  world.send(client, "kick 1\r\n" + put(0));
+  const std::string dump = dump_of(world);
+  CHECK(dump.find(R"("dead_reason":"expired")") != dump.npos);
+  CHECK(dump.find("dead_from") == dump.npos);
+  const std::string before = answers(world, client, 2);
+  world.say("test-reset");
+  CHECK(load(world, dump) == "LOADED 2\r\n");
+  CHECK(answers(world, client, 2) == before);
+  CHECK(world.say("test-advance 10") == "ADVANCED 10000\r\n");
+  CHECK(ids(world, client, "default ready") == " 1");
+  CHECK(ids(world, client, "default buried") == " 2");
+}
+
+TEST_CASE("a dump of an older form, without marks and policies, is loaded") {
+  World world;
+  auto& client = world.client();
+  CHECK(load(world, R"({"tube":"a","pause":0,"pause_left_ms":0}
+{"id":1,"tube":"a","state":"buried","reserves":3,"tags":"max:3","body":"x"}
+{"id":2,"tube":"a","state":"delayed","delay":0,"tags":"aft:g","body":"x","time_left_ms":0}
+{"id":3,"tube":"a","state":"ready","tags":"aft:none","body":"x"}
+{"id":4,"tube":"a","state":"ready","tags":"grp:g","body":"x"})") == "LOADED 4\r\n");
+  CHECK(ids(world, client, "a held") == " 2");
+  CHECK(ids(world, client, "a ready") == " 3 4");
+}
+
+TEST_CASE("a line with malformed marks or a malformed policy changes nothing") {
+  World world;
+  const std::string good = R"({"policy":"a","key":"keep","value":"1"})"
+                           "\n";
+  for (const char* const bad :
+       {R"({"body":"x","reserves":1,"reserves_before":2})", R"({"body":"x","reserves_before":"0"})",
+        R"({"body":"x","timeouts_before":1})", R"({"body":"x","releases":1,"releases_before":-1})",
+        R"({"body":"x","dead_from":"a"})", R"({"body":"x","dead_reason":""})",
+        R"({"body":"x","dead_reason":"boredom"})",
+        R"({"body":"x","dead_reason":"attempts","dead_from":"a b"})",
+        R"({"body":"x","dead_reason":1})", R"({"body":"x","after_done":true})",
+        R"({"body":"x","tags":"aft:g","after_done":1})",
+        R"({"policy":"a b","key":"ttl","value":"1"})", R"({"policy":"a","key":"tll","value":"1"})",
+        R"({"policy":"a","key":"ttl","value":"-"})", R"({"policy":"a","key":"ttl","value":1})",
+        R"({"policy":"a","value":"1"})", R"({"policy":"a","key":"ttl"})",
+        R"({"policy":null,"key":"ttl","value":"1"})"}) {
+    CAPTURE(bad);
+    CHECK(load(world, good + R"({"body":"y"})" + "\n" + bad) == "BAD_FORMAT\r\n");
+  }
+  const engine::Engine& engine = world.talk.service.engine();
+  CHECK(engine.info().total_jobs == 0);
+  CHECK(engine.info().memory_bytes == 0);
+  CHECK(engine.policies().count() == 0);
+}
+
+TEST_CASE("a load that exceeds a bound changes nothing") {
+  World world;
+  engine::Engine& engine = world.talk.service.engine();
+  const std::string policies =
+      R"({"policy":"a","key":"ttl","value":"1"}
+{"policy":"a","key":"ttl","value":"2"}
+{"policy":"a","key":"keep","value":"1"})";
+  const std::string job =
+      R"({"body":"x","reserves":3,"reserves_before":3,"dead_from":"a","dead_reason":"attempts"})";
+  CHECK(load(world, job) == "LOADED 1\r\n");
+  const std::uint64_t needed = engine.info().memory_bytes;
+  CHECK(needed > engine::Engine::job_memory(1));
+  world.send(*world.control, "delete 1\r\n");
+  Limits limits = engine.limits();
+  limits.policies = 1;
+  limits.job_memory_bytes = needed - 1;
+  engine.set_limits(limits);
+  CHECK(load(world, job) == "OUT_OF_MEMORY\r\n");
+  CHECK(load(world, policies) == "OUT_OF_MEMORY\r\n");
+  CHECK(engine.policies().count() == 0);
+  CHECK(engine.info().memory_bytes == 0);
+  limits.policies = 2;
+  limits.job_memory_bytes = needed;
+  engine.set_limits(limits);
+  CHECK(load(world, job) == "LOADED 1\r\n");
+  world.send(*world.control, "delete 2\r\n");
+  CHECK(load(world, policies) == "LOADED 0\r\n");
+  CHECK(world.send(world.client(), "tube-policy a ttl 3\r\ntube-policy b ttl 3\r\n") ==
+        "POLICY_SET\r\nOUT_OF_MEMORY\r\n");
+}
+
+}  // namespace tubed::test_mode
