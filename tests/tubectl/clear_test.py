@@ -64,6 +64,26 @@ class ClearTest(JobTest):
             self.clear(server, "--state", "ready", "--state", "buried", "work")
             self.assertEqual(self.counts(server, "work"), (0, 0, 0, 0))
 
+    def test_jobs_that_wait_for_a_group(self):
+        """They are deleted as delayed jobs, and none is ready in between."""
+        server = self.tubed()
+        client = self.client(server)
+        for tube, tags in (("a", "grp:g"), ("a", "aft:g grp:h"), ("b", "aft:h"), ("a", "aft:g"),
+                           ("b", "aft:g")):
+            client.send(f"put-in-tube {tube} 0 0 60 1 {tags}\r\nx\r\n".encode())
+            self.assertTrue(client.line().startswith("INSERTED"))
+        worker = self.client(server)
+        worker.ask("watch b")
+        worker.send(b"reserve\r\n")
+        self.assertEqual(self.clear(server, "--state", "delayed", "a"), "a: deleted 2 delayed\n")
+        # The group h has ended, and g has not.
+        self.assertEqual(worker.line(), "RESERVED 3 1")
+        self.assertEqual(worker.read(3), b"x\r\n")
+        worker.send(b"reserve\r\n")
+        self.assertEqual(self.clear(server, "a", "b"),
+                         "a: deleted 1 ready\nb: deleted 1 delayed; 1 job left to workers\n")
+        self.assertEqual(client.stats()["current-waiting"], 1)
+
     def test_several_tubes_as_json(self):
         for server in self.servers():
             self.fill(server, "a", ready=2)

@@ -166,11 +166,6 @@ class ImportTest(TransferTest):
                          "tubectl: export: t has 1 job waiting for a group, which --remove would "
                          "make ready; name other states with --state, or export without --remove\n")
         self.assertEqual(self.counts(server, "t"), (1, 1, 0, 0))
-        self.assertEqual(self.run_tubectl(server, "move", "t", "u"),
-                         (DONE, "moved 1 ready from t to u\n",
-                          "tubectl: left out: 1 job waiting for a group\n"))
-        self.assertEqual(self.tubectl(server, "move", "--state", "ready", "u", "t"),
-                         "moved 1 ready from u to t\n")
         exported = self.tubectl(server, "export", "-t", "t", "--state", "ready", "--remove")
         self.assertEqual([record["id"] for record in self.records(exported)], [1])
         self.assertEqual(self.counts(server, "t"), (1, 0, 0, 0))

@@ -8,8 +8,8 @@ import signal
 import threading
 import unittest
 
-from job_tests import LONG, JobTest, OldServer
-from programs import FAILURE, SECONDS, UNAVAILABLE, USAGE, ScriptedServer, until
+from job_tests import LONG, JobTest, OldServer, ServerWithout
+from programs import DONE, FAILURE, SECONDS, UNAVAILABLE, USAGE, ScriptedServer, until
 
 
 class MoveTest(JobTest):
@@ -75,6 +75,63 @@ class MoveTest(JobTest):
                 self.assertEqual(client.ask(f"pause-tube {tube} {LONG}"), "PAUSED")
             self.assertEqual(self.move(server, "from", "to"), "moved 300 ready from from to to\n")
             self.assertEqual(self.counts(server, "to"), (300, 0, 0, 0))
+
+    def put_with_tags(self, server, tube, *tags):
+        client = self.client(server)
+        for each in tags:
+            client.send(f"put-in-tube {tube} 0 0 60 1 {each}\r\nx\r\n".encode())
+            self.assertTrue(client.line().startswith("INSERTED"))
+        return client
+
+    def test_jobs_that_wait_for_a_group_wait_in_the_other_tube(self):
+        server = self.tubed()
+        client = self.put_with_tags(server, "from", "grp:g", "aft:g", "aft:g grp:h", "aft:h",
+                                    "aft:self grp:self")
+        client.ask("use from")
+        client.put(b"x", 0, LONG)
+        before = {job: client.stats(f"stats-job {job}") for job in range(1, 7)}
+        self.assertEqual(self.move(server, "from", "to"),
+                         "moved 1 ready, 5 delayed from from to to\n")
+        for job, stats in before.items():
+            after = client.stats(f"stats-job {job}")
+            self.assertEqual(after["tube"].strip('"'), "to")
+            for key in ("state", "pri", "ttr", "delay", "after-group", "group"):
+                self.assertEqual(after.get(key), stats.get(key))
+        self.assertEqual(client.stats("stats-tube to")["current-jobs-held"], 4)
+        # The groups are those from before.
+        self.assertEqual(client.ask("delete 1"), "DELETED")
+        self.assertEqual(self.counts(server, "to"), (2, 3, 0, 0))
+        self.assertEqual(client.ask("delete 3"), "DELETED")
+        self.assertEqual(self.counts(server, "to"), (2, 2, 0, 0))
+
+    def test_the_count_and_the_states_are_those_of_held_jobs_too(self):
+        server = self.tubed()
+        client = self.put_with_tags(server, "from", "grp:g", *["aft:g"] * 2500)
+        self.fill(server, "from", delayed=3, buried=1)
+        self.assertEqual(self.move(server, "from", "to", "--state", "ready", "--state", "buried"),
+                         "moved 1 ready, 1 buried from from to to\n")
+        self.assertEqual(self.move(server, "from", "to", "--state", "delayed", "--count", 5),
+                         "moved 5 delayed from from to to\n")
+        self.assertEqual(client.stats("stats-tube to")["current-jobs-held"], 2)
+        self.assertEqual(self.move(server, "from", "to"), "moved 2498 delayed from from to to\n")
+        self.assertEqual(client.stats("stats-tube to")["current-jobs-held"], 2500)
+        # A bound of the tube ends it, and the other jobs stay held.
+        self.tubectl(server, "policy", "small", "max-jobs", 10)
+        code, output, errors = self.run_tubectl(server, "move", "to", "small", "--state", "delayed",
+                                                "--count", 100)
+        self.assertEqual((code, output), (FAILURE, "moved 10 delayed from to to small\n"))
+        self.assertIn("OUT_OF_MEMORY", errors)
+        self.assertEqual(client.stats()["current-jobs-held"], 2500)
+
+    def test_a_server_that_cannot_move_held_jobs(self):
+        server = self.tubed()
+        self.put_with_tags(server, "from", "grp:g", "aft:g")
+        proxy = ServerWithout(server, b"list-jobs")
+        self.addCleanup(proxy.close)
+        self.assertEqual(self.run_tubectl(proxy.address, "move", "from", "to"),
+                         (DONE, "moved 1 ready from from to to\n",
+                          "tubectl: left out: 1 job waiting for a group\n"))
+        self.assertEqual(self.counts(server, "from"), (0, 1, 0, 0))
 
     def test_large_jobs(self):
         for flags in (("-z", "3000000"),):

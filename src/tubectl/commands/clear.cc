@@ -3,10 +3,13 @@
 // The counts of the tubes are read first: they are shown in the question, bound the work, and give
 // the progress bar its total. Then the jobs are deleted by one of two methods. clear_all() lets a
 // JobSource find the jobs of each tube and state in batches, which costs about two commands per
-// job. A server that has flush-tube deletes them itself (flush_all). clear_old() needs the age of
-// each job, which only stats-job reports, so it scans all ids once for all tubes. A job that a
-// worker reserves meanwhile is not deleted: the server refuses to delete it.
+// job. A server that has flush-tube deletes them itself (flush_all); those that a group holds are
+// deleted first (delete_held), since the end of its members would make them ready. clear_old()
+// needs the age of each job, which only stats-job reports, so it scans all ids once for all tubes.
+// A job that a worker reserves meanwhile is not deleted: the server refuses to delete it.
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -87,7 +90,10 @@ class Clear {
   // At most as many jobs as at the start, so that it ends while other clients put jobs.
   Result<int> clear_all(const std::vector<TubeCounts>& tubes) {
     const auto known = TRY(Capabilities::of(connection_));
-    if (known.has("flush-tube:state")) return flush_all(tubes);
+    if (known.has("flush-tube:state")) {
+      if (known.has("list-jobs")) TRY(delete_held(tubes));
+      return refusal_.line.empty() ? flush_all(tubes) : refused("clear", refusal_);
+    }
     for (const TubeCounts& tube : tubes) {
       for (const JobState state : kFreeStates) {
         std::uint64_t left = options_.states.of(FreeCounts(tube))[state];
@@ -104,11 +110,26 @@ class Clear {
     return 0;
   }
 
+  // A job that waits for a group is most often younger than its members, which may be held
+  // themselves.
+  Result<void> delete_held(const std::vector<TubeCounts>& tubes) {
+    std::vector<JobRecord> all;
+    for (const TubeCounts& tube : tubes) {
+      if (tube.held == 0 || !options_.states.has(JobState::delayed)) continue;
+      auto held = TRY(held_jobs(connection_, tube.name, refusal_));
+      std::ranges::move(held, std::back_inserter(all));
+    }
+    std::ranges::sort(all, std::ranges::greater(), &JobRecord::id);
+    return delete_all(all);
+  }
+
   // The same, by the server.
   Result<int> flush_all(const std::vector<TubeCounts>& tubes) {
     for (const TubeCounts& tube : tubes) {
       for (const JobState state : kFreeStates) {
         std::uint64_t left = options_.states.of(FreeCounts(tube))[state];
+        // They are deleted already.
+        if (state == JobState::delayed) left -= std::min(left, tube.held);
         while (left > 0) {
           const std::uint64_t bound = std::min(left, kFlushedAtOnce);
           const auto reply = TRY(connection_.ask(
@@ -172,6 +193,7 @@ class Clear {
   const ClearOptions& options_;
   client::Connection& connection_;
   Progress* progress_ = nullptr;
+  client::Reply refusal_;  // of the list of held jobs
   std::uint64_t done_ = 0;
   std::map<std::string, FreeCounts> deleted_;  // of each tube that was there
 };

@@ -1,17 +1,21 @@
 // tubectl move: the jobs of one tube into another.
 //
-// A server that has move-jobs moves them itself (move_on_server). For another server two
-// connections are used, since the source connection watches FROM and holds its jobs, while the
-// target connection puts. For each batch: a JobSource takes jobs of FROM; JobPutter puts copies
-// into TO; then the originals are deleted. If the deletion of an original fails, another client has
-// reserved it meanwhile and its copy is deleted. So a crash leaves at most one batch of jobs in
-// both tubes, and no job is lost.
+// A server that has move-jobs moves them itself (move_on_server). It leaves the jobs that a group
+// holds, so these are moved by their ids (move_held), and are held in TO at once.
+//
+// For another server two connections are used, since the source connection watches FROM and holds
+// its jobs, while the target connection puts. For each batch: a JobSource takes jobs of FROM;
+// JobPutter puts copies into TO; then the originals are deleted. If the deletion of an original
+// fails, another client has reserved it meanwhile and its copy is deleted. So a crash leaves at
+// most one batch of jobs in both tubes, and no job is lost.
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include <fmt/format.h>
 
 #include "client/event_loop.h"
+#include "client/pipeline.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
@@ -28,7 +32,8 @@ constexpr std::string_view kMoveFooter =
     R"(A job keeps its body, priority, TTR, state and what is left of its delay, and, if
 the server has move-jobs, its id, age and counters; otherwise these start again, and
 it is deleted in FROM only after it is in TO, so that no job is lost. Jobs that a
-worker has reserved are left.
+worker has reserved are left. Jobs that wait for a group count as delayed, and wait
+for it in TO.
 
 examples:
   tubectl move mail mail-slow
@@ -36,6 +41,8 @@ examples:
 
 // So that the reply comes soon and the progress is shown.
 constexpr std::uint64_t kMovedAtOnce = 10'000;
+// Fewer, as each takes a command.
+constexpr std::size_t kHeldMovedAtOnce = 1'000;
 
 struct MoveOptions {
   Server server;
@@ -63,15 +70,24 @@ class Move {
     const auto known = TRY(Capabilities::of(source_));
     {
       Progress progress("moving", left_);
+      const bool moves_held = known.has("move-job") && known.has("list-jobs");
       for (const JobState state : kFreeStates) {
-        TRY(known.has("move-jobs") ? move_on_server(state, there[state], progress)
-                                   : move(state, there[state], progress));
+        // The server counts held jobs as delayed, and does not move them by move-jobs.
+        const std::uint64_t held =
+            state == JobState::delayed ? std::min(tube->held, there[state]) : 0;
+        TRY(known.has("move-jobs") ? move_on_server(state, there[state] - held, progress)
+                                   : move(state, there[state] - held, progress));
+        if (held > 0 && moves_held) {
+          TRY(move_held(progress));
+        } else {
+          left_held_ += held;
+        }
       }
     }
     if (const int code = print_summary(tube->reserved); code != 0) return code;
     lost_.report();
-    if (options_.states.has(JobState::delayed) && tube->held > 0) {
-      fail(0, fmt::format("left out: {} waiting for a group", jobs_in_words(tube->held)));
+    if (left_held_ > 0) {
+      fail(0, fmt::format("left out: {} waiting for a group", jobs_in_words(left_held_)));
     }
     if (!refusal_.line.empty()) return refused("move", refusal_);
     return client::stop_requested()
@@ -99,7 +115,36 @@ class Move {
     return {};
   }
 
-  // The same, by this client.
+  // The jobs that a group holds now. Those that have been released since move as ready jobs; those
+  // that a worker has then stay.
+  Result<void> move_held(Progress& progress) {
+    if (left_ == 0 || !refusal_.line.empty()) return {};
+    const auto held = TRY(held_jobs(source_, options_.from, refusal_));
+    std::size_t next = 0;
+    while (next < held.size() && left_ > 0 && refusal_.line.empty() && !client::stop_requested()) {
+      const auto count = static_cast<std::size_t>(
+          std::min<std::uint64_t>({held.size() - next, left_, kHeldMovedAtOnce}));
+      TRY(client::ask_each(
+          source_, count,
+          [&](std::size_t i, std::string& commands) {
+            fmt::format_to(std::back_inserter(commands), "move-job {} {}\r\n", held[next + i].id,
+                           options_.to);
+          },
+          [&](std::size_t, client::Reply&& answer) {
+            if (answer.is("MOVED")) {
+              ++moved_[JobState::delayed];
+            } else if (!answer.is("NOT_FOUND") && refusal_.line.empty()) {
+              refusal_ = std::move(answer);
+            }
+          }));
+      next += count;
+      left_ -= count;
+      progress.show(moved_.total());
+    }
+    return {};
+  }
+
+  // Moves the jobs of one state, as move_on_server() does, by this client.
   Result<void> move(JobState state, std::uint64_t there, Progress& progress) {
     JobSource source(source_, options_.from, state, JobSource::Wanted::records);
     there = std::min(there, left_);
@@ -169,6 +214,7 @@ class Move {
   client::Connection& target_;
   JobPutter putter_;
   std::uint64_t left_ = 0;
+  std::uint64_t left_held_ = 0;  // waiting for a group, and not moved
   FreeCounts moved_;
   LostTags lost_;
   client::Reply refusal_;

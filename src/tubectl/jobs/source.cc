@@ -13,6 +13,7 @@
 #include "tubectl/jobs/source.h"
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <utility>
 #include <variant>
@@ -86,6 +87,14 @@ std::size_t adapted(std::size_t width, std::size_t looked, std::size_t found) {
 }
 
 constexpr JobId kSlice = 4096;
+constexpr std::size_t kHeldInPage = 1000;
+
+// The number at the end of "next 7" or at the beginning of "7 held 10".
+std::uint64_t number_in(std::string_view word) {
+  std::uint64_t number = 0;
+  std::from_chars(word.data(), word.data() + word.size(), number);
+  return number;
+}
 
 // The id that a put gets now. An Answer: the server refused. A put with a delay of a day and the
 // lowest priority, deleted at once: no worker can reserve it. The use of the tube remains, so the
@@ -253,6 +262,31 @@ Result<std::vector<bool>> delete_jobs(client::Connection& connection,
 Result<std::vector<bool>> touch_jobs(client::Connection& connection,
                                      std::span<const JobRecord> jobs) {
   return do_to_each(connection, jobs, "touch", word::kTouched);
+}
+
+// The lines of a page are the id where the next page begins, the columns, and the jobs.
+Result<std::vector<JobRecord>> held_jobs(client::Connection& connection, const std::string& tube,
+                                         client::Reply& refusal) {
+  std::vector<JobRecord> jobs;
+  std::uint64_t from = 0;
+  do {
+    auto reply =
+        TRY(connection.ask(fmt::format("list-jobs {} held {} {}", tube, from, kHeldInPage)));
+    const auto lines = client::list_items(reply.body);
+    if (!reply.is("OK") || lines.size() < 2) {
+      refusal = std::move(reply);
+      return jobs;
+    }
+    const std::string_view next = lines[0];
+    from = number_in(next.substr(next.find(' ') + 1));
+    for (std::size_t i = 2; i < lines.size(); ++i) {
+      JobRecord& job = jobs.emplace_back();
+      job.id = number_in(lines[i]);
+      job.tube = tube;
+      job.state = JobState::delayed;
+    }
+  } while (from != 0);
+  return jobs;
 }
 
 Result<std::optional<JobId>> last_id(client::Connection& connection, std::optional<JobId> to) {

@@ -68,6 +68,13 @@ Result<std::vector<bool>> delete_jobs(client::Connection& connection,
 Result<std::vector<bool>> touch_jobs(client::Connection& connection,
                                      std::span<const JobRecord> jobs);
 
+// --- Jobs that a group holds, which no JobSource returns
+
+// Those of the tube, by id, with their id, tube and state only. Precondition: the server has
+// list-jobs. If it refuses, `refusal` is its reply. Memory: one record for each.
+Result<std::vector<JobRecord>> held_jobs(client::Connection& connection, const std::string& tube,
+                                         client::Reply& refusal);
+
 // --- Scanning all ids
 
 // The last id to examine: `to`, or else the id that a put gets now, because all existing jobs have
