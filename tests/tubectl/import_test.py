@@ -170,6 +170,23 @@ class ImportTest(TransferTest):
         self.assertEqual([record["id"] for record in self.records(exported)], [1])
         self.assertEqual(self.counts(server, "t"), (1, 0, 0, 0))
 
+    def test_a_paused_tube_with_held_jobs_is_exported_and_cleared(self):
+        """In place of export --remove."""
+        server, other = self.tubed(), self.tubed()
+        client = self.client(server)
+        for i in range(300):
+            tag = "aft:g" if i % 100 else "grp:g"
+            client.send(f"put-in-tube t 0 0 60 1 {tag}\r\nx\r\n".encode())
+            client.line()
+        self.tubectl(server, "pause", "t", LONG)
+        exported = self.tubectl(server, "export", "-t", "t")
+        self.assertEqual(self.tubectl(server, "clear", "--yes", "t"),
+                         "t: deleted 3 ready, 297 delayed\n")
+        self.assertEqual(self.imported(other, exported.encode()),
+                         "imported 3 ready, 297 delayed\n")
+        client = self.client(other)
+        until("all to be held", lambda: client.stats()["current-jobs-held"] == 297)
+
     def test_buried_jobs_with_a_concurrency_key(self):
         server = self.tubed()
         text = b"".join(line(body=str(i), state="buried", tags=tags, tube="t") for i, tags in

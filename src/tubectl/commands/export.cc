@@ -4,8 +4,9 @@
 // bodies of the jobs that the options select. The cost is one command per id that was ever
 // assigned, or per id of --from to --to. Jobs that a group may hold come last, so that an import
 // puts the members of the group before them; until then their records are kept without bodies.
-// --remove refuses held jobs: with the members of its group, a held job would be ready before its
-// line was written. With --remove it goes tube by tube and state by state:
+// --remove refuses held jobs. So that none of them is ready early, it would have to delete them
+// before the members of their groups, and so to write their lines first; an import needs them last.
+// With --remove it goes tube by tube and state by state:
 // 1. A JobSource reserves or finds a batch of jobs.
 // 2. hand_over() touches the jobs that are held, and drops those whose TTR has expired.
 // 3. A piece of the batch is written and flushed; to a regular file also synced.
@@ -46,6 +47,11 @@ standard error. To find the jobs every id is queried; no job is changed.
 was written, with a FILE after the line was synced to disk. FILE must not exist then.
 If the reader of a pipe fails, the jobs in the pipe are lost: use a FILE for jobs that
 must not be lost.
+
+--remove refuses tubes with jobs that wait for a group. Such a job must be deleted
+before the members of its group, or it is ready too early, but an import needs its
+line after theirs, and no job is deleted before its line is written. Stop the
+producers of such a tube, pause it, export it without --remove, and then clear it.
 
 examples:
   tubectl export > jobs.jsonl
