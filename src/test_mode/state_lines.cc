@@ -39,6 +39,7 @@ constexpr JobId kLargestId = 1ULL << 62;
 constexpr std::string_view kPause = "pause";
 constexpr std::string_view kPauseLeft = "pause_left_ms";
 constexpr std::string_view kTimeLeft = "time_left_ms";
+constexpr std::string_view kTtr = "ttr_ms";  // if it is not the whole seconds of `ttr`
 constexpr std::string_view kPolicy = "policy";
 constexpr std::string_view kPolicyKey = "key";
 constexpr std::string_view kPolicyValue = "value";
@@ -125,6 +126,9 @@ Json job_line(const engine::Engine& engine, Time now, JobId id) {
   Json line = json::as_json(job);
   if (const auto holder = engine.holder_of(id)) line["holder"] = connection_name(*holder);
   if (delayed || info.state == JobState::reserved) line[kTimeLeft] = milliseconds(info.time_left);
+  if (info.tags.ttr_short_by_ms > 0) {
+    line[kTtr] = milliseconds(TimeSpan{info.ttr, info.tags.ttr_short_by_ms});
+  }
   set_marks(line, info.marks);
   if (info.held) line["held"] = true;
   return line;
@@ -134,7 +138,8 @@ Json job_line(const engine::Engine& engine, Time now, JobId id) {
 
 struct LoadedJob {
   JobRecord record;
-  Duration delay{};            // until it is ready
+  Duration delay{};  // until it is ready
+  TimeSpan ttr{};
   JobMarks marks = {};         // without dead_from
   std::string dead_from = {};  // of the marks
   bool held = false;
@@ -148,7 +153,7 @@ struct LoadedPolicy {
 
 struct LoadedPause {
   std::string tube;
-  Seconds duration;
+  TimeSpan duration;
 };
 
 struct Loaded {
@@ -157,8 +162,17 @@ struct Loaded {
   std::vector<LoadedPolicy> policies;
 };
 
-JobTags tags_of(const JobRecord& job) {
-  return protocol::tags_of({job.tags});
+JobTags tags_of(const LoadedJob& job) {
+  JobTags tags = protocol::tags_of({job.record.tags});
+  tags.ttr_short_by_ms = job.ttr.short_by_ms;
+  return tags;
+}
+
+// Rounded up to whole seconds. Precondition: they fit into 32 bits.
+TimeSpan span_of(std::uint64_t milliseconds) {
+  const std::uint64_t seconds = milliseconds / 1000 + (milliseconds % 1000 > 0 ? 1 : 0);
+  return {.seconds = {static_cast<std::uint32_t>(seconds)},
+          .short_by_ms = static_cast<std::uint16_t>(seconds * 1000 - milliseconds)};
 }
 
 // Valid as long as the job.
@@ -203,7 +217,7 @@ Result<void> read_marks(const Json& line, LoadedJob& job) {
   const Json* const done = line.find(kAfterDone);
   if (done == nullptr || *done == Json(false)) return {};
   if (*done != Json(true)) return Error{"its \"after_done\" is neither true nor false"};
-  if (tags_of(job.record).after.empty()) return Error{"it has \"after_done\" without a tag aft"};
+  if (tags_of(job).after.empty()) return Error{"it has \"after_done\" without a tag aft"};
   job.marks.after_done = true;
   return {};
 }
@@ -220,6 +234,14 @@ Result<void> read_job(std::string_view text, const Json& line, const Limits& lim
     const std::chrono::seconds longest{UINT32_MAX};
     if (exact && *exact <= milliseconds(longest)) job.delay = std::chrono::milliseconds(*exact);
   }
+  job.ttr.seconds.count = std::max(job.record.ttr_seconds, 1U);
+  if (const Json* const ttr = line.find(kTtr)) {
+    const auto exact = ttr->number();
+    const bool is_ttr =
+        exact && *exact / 1000 < UINT32_MAX && span_of(*exact).seconds == job.ttr.seconds;
+    if (!is_ttr) return Error{"its \"ttr_ms\" is not its \"ttr\" to the second"};
+    job.ttr = span_of(*exact);
+  }
   TRY(read_marks(line, job));
   loaded.jobs.push_back(std::move(job));
   return {};
@@ -233,10 +255,10 @@ Result<void> read_tube(const Json& line, Loaded& loaded) {
   const Json* const left = line.find(kPauseLeft);
   const auto number = (left != nullptr ? left : line.find(kPause))->number();
   if (!number) return Error{"its pause is no whole number"};
-  const std::uint64_t seconds = left != nullptr ? (*number + 999) / 1000 : *number;
-  if (seconds > UINT32_MAX) return Error{"its pause is too long"};
-  if (seconds == 0) return {};
-  loaded.pauses.push_back({*tube->text(), Seconds{static_cast<std::uint32_t>(seconds)}});
+  const std::uint64_t longest = UINT32_MAX * (left != nullptr ? 1000ULL : 1);
+  if (*number > longest) return Error{"its pause is too long"};
+  if (*number == 0) return {};
+  loaded.pauses.push_back({*tube->text(), span_of(left != nullptr ? *number : *number * 1000)});
   return {};
 }
 
@@ -285,7 +307,7 @@ Result<Loaded> read(std::string_view lines, const Limits& limits) {
 }
 
 std::uint32_t memory_of(const LoadedJob& job) {
-  const JobTags tags = tags_of(job.record);
+  const JobTags tags = tags_of(job);
   return static_cast<std::uint32_t>(job.record.body.size()) + engine::Engine::tags_memory(tags) +
          engine::Engine::marks_memory(tags, marks_of(job));
 }
@@ -313,14 +335,14 @@ bool has_room_for(const std::vector<LoadedPolicy>& policies, const engine::Engin
 void hold_jobs(std::vector<LoadedJob>& jobs, const engine::Engine& engine) {
   std::set<std::string, std::less<>> loaded;
   for (const LoadedJob& job : jobs) {
-    if (const JobTags tags = tags_of(job.record); !tags.group.empty()) loaded.emplace(tags.group);
+    if (const JobTags tags = tags_of(job); !tags.group.empty()) loaded.emplace(tags.group);
   }
   const auto has_members = [&](std::string_view group) {
     const auto info = engine.group_info(group);
     return loaded.contains(group) || (info && info->members.total() > 0);
   };
   for (LoadedJob& job : jobs) {
-    const JobTags tags = tags_of(job.record);
+    const JobTags tags = tags_of(job);
     const bool waits = !tags.after.empty() && !job.marks.after_done &&
                        job.record.state != JobState::buried && job.delay == Duration::zero();
     job.held = waits && has_members(tags.after);
@@ -341,7 +363,7 @@ void add(const LoadedJob& job, commands::Service& service) {
   service.engine().add_job(now,
                            {.id = std::max(record.id, service.engine().next_id()),
                             .tube = record.tube,
-                            .ttr = Seconds{std::max(record.ttr_seconds, 1U)},
+                            .ttr = job.ttr.seconds,
                             .created = now - std::chrono::seconds(record.age_seconds),
                             .body = std::move(body),
                             .place = {.state = state,
@@ -353,7 +375,7 @@ void add(const LoadedJob& job, commands::Service& service) {
                                          .releases = narrow(record.releases),
                                          .buries = narrow(record.buries),
                                          .kicks = narrow(record.kicks)}},
-                           tags_of(record), marks_of(job), service);
+                           tags_of(job), marks_of(job), service);
 }
 
 void set(const LoadedPolicy& policy, commands::Service& service) {
@@ -364,7 +386,7 @@ void set(const LoadedPolicy& policy, commands::Service& service) {
 
 // False: there is no such tube.
 bool begin(const LoadedPause& pause, commands::Service& service) {
-  return service.engine().pause(service.now(), pause.tube, {.seconds = pause.duration}, service);
+  return service.engine().pause(service.now(), pause.tube, pause.duration, service);
 }
 
 }  // namespace

@@ -127,6 +127,28 @@ TEST_CASE("a job that has expired does not expire again after a load") {
   CHECK(ids(world, client, "default buried") == " 2");
 }
 
+TEST_CASE("a load restores times with milliseconds") {
+  World world;
+  auto& client = world.client();
+  world.send(client, "put 0 0 1500ms 1\r\nx\r\nput 0 700ms 60 1\r\ny\r\n");
+  world.send(client, "pause-tube default 300ms\r\n");
+  const std::string dump = dump_of(world);
+  CHECK(dump.find(R"("ttr_ms":1500)") != dump.npos);
+  world.say("test-reset");
+  CHECK(load(world, dump) == "LOADED 2\r\n");
+  CHECK(dump_of(world).find(R"("pause":1,"pause_left_ms":300)") != dump.npos);
+  world.say("test-advance 299ms");
+  CHECK(world.send(client, "reserve-with-timeout 0\r\n") == "TIMED_OUT\r\n");
+  world.say("test-advance 1ms");
+  CHECK(world.send(client, "reserve-with-timeout 0\r\n") == "RESERVED 1 1\r\nx\r\n");
+  world.say("test-advance 399ms");
+  CHECK(ids(world, client, "default ready").empty());
+  world.say("test-advance 1ms");
+  CHECK(ids(world, client, "default ready") == " 2");
+  world.say("test-advance 1099ms");
+  CHECK(world.send(client, "touch 1\r\n") == "TOUCHED\r\n");
+}
+
 TEST_CASE("a dump of an older form, without marks and policies, is loaded") {
   World world;
   auto& client = world.client();
@@ -143,18 +165,28 @@ TEST_CASE("a line with malformed marks or a malformed policy changes nothing") {
   World world;
   const std::string good = R"({"policy":"a","key":"keep","value":"1"})"
                            "\n";
-  for (const char* const bad :
-       {R"({"body":"x","reserves":1,"reserves_before":2})", R"({"body":"x","reserves_before":"0"})",
-        R"({"body":"x","timeouts_before":1})", R"({"body":"x","releases":1,"releases_before":-1})",
-        R"({"body":"x","dead_from":"a"})", R"({"body":"x","dead_reason":""})",
-        R"({"body":"x","dead_reason":"boredom"})",
-        R"({"body":"x","dead_reason":"attempts","dead_from":"a b"})",
-        R"({"body":"x","dead_reason":1})", R"({"body":"x","after_done":true})",
-        R"({"body":"x","tags":"aft:g","after_done":1})",
-        R"({"policy":"a b","key":"ttl","value":"1"})", R"({"policy":"a","key":"tll","value":"1"})",
-        R"({"policy":"a","key":"ttl","value":"-"})", R"({"policy":"a","key":"ttl","value":1})",
-        R"({"policy":"a","value":"1"})", R"({"policy":"a","key":"ttl"})",
-        R"({"policy":null,"key":"ttl","value":"1"})"}) {
+  for (const char* const bad : {R"({"body":"x","reserves":1,"reserves_before":2})",
+                                R"({"body":"x","reserves_before":"0"})",
+                                R"({"body":"x","timeouts_before":1})",
+                                R"({"body":"x","releases":1,"releases_before":-1})",
+                                R"({"body":"x","dead_from":"a"})",
+                                R"({"body":"x","dead_reason":""})",
+                                R"({"body":"x","dead_reason":"boredom"})",
+                                R"({"body":"x","dead_reason":"attempts","dead_from":"a b"})",
+                                R"({"body":"x","dead_reason":1})",
+                                R"({"body":"x","after_done":true})",
+                                R"({"body":"x","tags":"aft:g","after_done":1})",
+                                R"({"body":"x","ttr":2,"ttr_ms":1000})",
+                                R"({"body":"x","ttr":2,"ttr_ms":2001})",
+                                R"({"body":"x","ttr":2,"ttr_ms":"1500"})",
+                                R"({"body":"x","ttr_ms":18446744073709551615})",
+                                R"({"policy":"a b","key":"ttl","value":"1"})",
+                                R"({"policy":"a","key":"tll","value":"1"})",
+                                R"({"policy":"a","key":"ttl","value":"-"})",
+                                R"({"policy":"a","key":"ttl","value":1})",
+                                R"({"policy":"a","value":"1"})",
+                                R"({"policy":"a","key":"ttl"})",
+                                R"({"policy":null,"key":"ttl","value":"1"})"}) {
     CAPTURE(bad);
     CHECK(load(world, good + R"({"body":"y"})" + "\n" + bad) == "BAD_FORMAT\r\n");
   }
