@@ -48,7 +48,11 @@ std::optional<std::uint64_t> Engine::truncate(Time now, std::string_view name, O
   if (tube == nullptr) return std::nullopt;
   if (tube->job_count() == 0) return flush(now, name, out);
   for (JobHistory* held = tube->reserved.first(); held != nullptr; held = JobList::next(held)) {
-    held->job->resting_state = JobState::reserved;
+    Job& job = *held->job;
+    job.resting_state = JobState::reserved;
+    if (job.groups() == nullptr) continue;
+    free_groups(job);  // a restart would not know it as a member either
+    drop_empty_tags(job);
   }
   limit_flushes(*tube, out);
   FlushedBatch batch = take_jobs_at_rest(tube);
@@ -164,7 +168,7 @@ Slices Engine::begin_flush(std::string_view name, JobState state, std::uint64_t 
 std::uint32_t Engine::flush_slice(Time now, Slices& flush, Output& out) {
   Tube* tube = tubes_.find(flush.tube);
   std::uint32_t removed = 0;
-  for (; flush.left > 0 && removed < limits_.work_per_turn; --flush.left, ++removed) {
+  for (std::uint32_t work = 0; flush.left > 0 && work < limits_.work_per_turn; ++work) {
     // Other sessions may have taken jobs since the last slice.
     Job* job = tube == nullptr ? nullptr : tube->first(flush.state);
     if (job == nullptr) {
@@ -172,12 +176,16 @@ std::uint32_t Engine::flush_slice(Time now, Slices& flush, Output& out) {
       break;
     }
     const JobId id = job->id;
-    count_deleted(*tube, 1);
+    const bool exists = !job->truncated();
     erase_job(job, out);
+    if (!exists) continue;
+    count_deleted(*tube, 1);
     end_job_waits(id, Notice::Kind::deleted, out);
+    --flush.left;
+    ++removed;
   }
   serve_waiting(now, out);
-  if (removed > 0) remove_if_unwanted(now, tube);
+  if (tube != nullptr) remove_if_unwanted(now, tube);
   return removed;
 }
 

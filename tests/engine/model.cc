@@ -832,8 +832,12 @@ std::optional<std::uint64_t> Model::truncate(std::string_view name, Time now, Ou
   if (find_tube(name) == nullptr) return std::nullopt;
   if (count_states(name).total() == 0) return flush(name, now, out);
   flush_keys(name);
-  for (Job& job : jobs_) {
-    if (job.tube == name && job.state == JobState::reserved) job.truncated = true;
+  for (const Job& held : jobs_in(name, JobState::reserved)) {
+    Job& job = *find_any_job(held.id);
+    job.truncated = true;
+    job.group.clear();
+    job.after.clear();
+    complete_groups();
   }
   const std::uint64_t count =
       take_all(name, {JobState::ready, JobState::delayed, JobState::buried});
@@ -872,22 +876,24 @@ void Model::remove_key(Time now, Output& out) {
 
 std::uint32_t Model::flush_slice(Slices& flush, Time now, Output& out) {
   std::uint32_t removed = 0;
-  while (flush.left > 0 && removed < limits_.work_per_turn) {
+  for (std::uint32_t work = 0; flush.left > 0 && work < limits_.work_per_turn; ++work) {
     const Job* job = next_of(flush);
     if (job == nullptr) {
       flush.left = 0;
       break;
     }
     out.fact(Removed{.id = job->id});
-    ++find_tube(flush.tube)->delete_count;
+    const bool exists = !job->truncated;
     std::erase_if(jobs_, [&, id = job->id](const Job& each) { return each.id == id; });
     complete_groups();
+    if (!exists) continue;
+    ++find_tube(flush.tube)->delete_count;
     answer_job_waits(out);
     --flush.left;
     ++removed;
   }
   serve_waiting(now, out);
-  if (removed > 0) remove_if_unwanted(flush.tube);
+  if (find_tube(flush.tube) != nullptr) remove_if_unwanted(flush.tube);
   return removed;
 }
 
