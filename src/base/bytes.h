@@ -25,7 +25,8 @@ class Bytes {
     std::swap(block_, other.block_);
     return *this;
   }
-  ~Bytes() {
+  // Most handles that end are empty.
+  [[gnu::always_inline]] ~Bytes() {
     if (block_ != nullptr && --block_->references == 0) release(block_);
   }
 

@@ -430,6 +430,18 @@ void Conversation::abandon_body() {
   incoming_.bytes = Bytes();
 }
 
+[[gnu::always_inline]] inline void Conversation::reply(const Answer& answer) {
+  if (shows_tubes_) [[unlikely]]
+    return reply_with_tubes(answer);
+  render(answer, replies_);
+}
+
+void Conversation::reply_with_tubes(const Answer& answer) {
+  render_with_tubes(
+      answer, [this](JobId id) { return service_.engine().job_info(service_.now(), id)->tube; },
+      replies_);
+}
+
 void Conversation::run_command() {
   Context context = this->context();
   context.body = std::move(incoming_.bytes);
@@ -437,13 +449,6 @@ void Conversation::run_command() {
   reply(answer);
   if (!is_whole_reply(answer) && !ends_command(answer)) return;
   if (in_progress(running_.operation)) running_.operation = {};
-}
-
-void Conversation::reply(const Answer& answer) {
-  if (!shows_tubes_) return render(answer, replies_);
-  render_with_tubes(
-      answer, [this](JobId id) { return service_.engine().job_info(service_.now(), id)->tube; },
-      replies_);
 }
 
 // For an answer that is not a whole reply. True: the command has ended.

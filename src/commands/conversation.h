@@ -10,8 +10,7 @@
 //
 // - starved: it needs more input.
 // - waiting: a reserve or a wait waits for the engine's notice. Further input is kept, or ends the
-// wait of a
-//   reserve-with-abort.
+//   wait of a reserve-with-abort.
 // - budget: the quantum is used up, or a command in slices has done one slice. resume() continues
 //   it in a later tick.
 // - output: too many replies are not taken. resume() continues it when the client has read some.
@@ -146,6 +145,7 @@ class Conversation {
   void abandon_body();
   void run_command();
   void reply(const Answer& answer);
+  void reply_with_tubes(const Answer& answer);
   void reply_timed_out();
   void end_wait();
   bool ends_command(const Answer& answer);

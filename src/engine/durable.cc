@@ -71,10 +71,12 @@ void Engine::emit_added(const Job& job, Output& out) {
 }
 
 void Engine::emit_placed(const Job& job, Output& out) {
-  const Placed placed{.id = job.id, .place = resting_place(job), .counters = job.counters()};
+  const auto placed = [&job] {
+    return Placed{.id = job.id, .place = resting_place(job), .counters = job.counters()};
+  };
   if (job.tags() != nullptr) [[unlikely]]
-    return emit(placed, marks_of(job), out);
-  out.fact(placed);
+    return emit(placed(), marks_of(job), out);
+  out.fact(placed());
 }
 
 // As emit_placed(), also of a reserved job.

@@ -433,6 +433,15 @@ std::optional<PutResult> Engine::put_with_tags(Time now, std::string_view name, 
   return result;
 }
 
+// Or its tags are free already.
+[[gnu::always_inline]] inline void Engine::erase_untagged(Job* job, FactSink& out) {
+  const JobId id = job->id;
+  detach(job);
+  return_memory(job->body.size());
+  jobs_.remove(id);
+  out.fact(Removed{.id = id});
+}
+
 bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {
   Job* job = jobs_.find(job_id);
   if (job == nullptr || !job->in_tube()) return false;
@@ -475,15 +484,6 @@ void Engine::erase_job(Job* job, FactSink& out) {
   if (job->tags() != nullptr) [[unlikely]]
     free_tags(*job);
   erase_untagged(job, out);
-}
-
-// Or its tags are free already.
-void Engine::erase_untagged(Job* job, FactSink& out) {
-  const JobId id = job->id;
-  detach(job);
-  return_memory(job->body.size());
-  jobs_.remove(id);
-  out.fact(Removed{.id = id});
 }
 
 Job* Engine::held_by(SessionId session, JobId id) {

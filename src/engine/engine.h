@@ -485,7 +485,10 @@ class Engine {
   [[gnu::cold]] Job* best_that_lives(const Session& session, Time now);
   [[gnu::cold]] Job* next_by_weight(const Session& session);
   [[gnu::cold]] void charge_watch(Session& session, const Tube* tube);
-  void serve_waiting(Time now, Output& out);
+  void serve_waiting(Time now, Output& out) {
+    if (extended_ || !serve_queue_.empty()) serve_queued(now, out);
+  }
+  void serve_queued(Time now, Output& out);
   void end_wait(Session& session);
   Notice give(Session& session, Time now, Job* job);
   void give_back_held(Session& session, Time now, std::uint32_t& budget, Output& out);
@@ -497,6 +500,7 @@ class Engine {
   [[gnu::cold]] void end_flushed_waits(Output& out);
   [[gnu::cold]] void end_job_wait(Session& session);
 
+  [[gnu::cold]] void add_rules(Deadlines& next) const;
   // Work that earlier calls have left to advance().
   bool has_unfinished() const {
     return sessions_.has_closing() ||

@@ -258,7 +258,7 @@ struct Tube {
   Job* first(JobState state) const;
   bool paused() const { return pause_index != kNotInHeap; }
   bool gives_jobs() const { return !paused() && withheld == 0 && !ready.empty(); }
-  bool can_serve() const { return gives_jobs() && !waiting.empty(); }
+  bool can_serve() const { return !waiting.empty() && gives_jobs(); }
   std::size_t job_count() const {
     return ready.size() + parked.size() + delayed.size() + buried.size() + reserved.size();
   }

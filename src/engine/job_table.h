@@ -35,9 +35,8 @@ class JobTable {
   // A new job with this id, which is used from now on. Precondition: no job has it. O(1) amortised.
   Job* add(JobId id) {
     mark_used(id);
-    Page& page = pages_[id / kPageJobs];
-    cached_number_ = id / kPageJobs;
-    cached_page_ = &page;
+    if (cached_page_ == nullptr || cached_number_ != id / kPageJobs) add_page(id / kPageJobs);
+    Page& page = *cached_page_;
     auto& place = page.jobs[id % kPageJobs];
     TUBED_ASSERT(place == nullptr);
     place = std::make_unique<Job>();
@@ -81,6 +80,12 @@ class JobTable {
     std::array<std::unique_ptr<Job>, kPageJobs> jobs;
     std::uint32_t count = 0;
   };
+
+  // Makes it the page last used.
+  [[gnu::noinline]] void add_page(std::uint64_t number) {
+    cached_page_ = &pages_[number];
+    cached_number_ = number;
+  }
 
   Page* page_of(JobId id) const {
     const std::uint64_t number = id / kPageJobs;

@@ -162,8 +162,8 @@ Notice Engine::give(Session& session, Time now, Job* job) {
   return {.session = session.id, .kind = Notice::Kind::reserved, .job = job->id, .body = job->body};
 }
 
-void Engine::serve_waiting(Time now, Output& out) {
-  if (extended_ && groups_.has_complete()) [[unlikely]]
+void Engine::serve_queued(Time now, Output& out) {
+  if (groups_.has_complete()) [[unlikely]]
     release_held(out);
   while (!serve_queue_.empty()) {
     const ServeQueue::Entry next = serve_queue_.pop();
@@ -189,12 +189,17 @@ void Engine::serve_waiting(Time now, Output& out) {
 
 Deadlines Engine::next_deadlines() const {
   Deadlines next = deadlines_.next();
+  next.closing = sessions_.has_closing();
+  if (extended_) [[unlikely]]
+    add_rules(next);
+  return next;
+}
+
+// The deadlines of policies and tags.
+void Engine::add_rules(Deadlines& next) const {
   next.closing = has_unfinished();
-  if (!extended_) [[likely]]
-    return next;
   if (!expiries_.empty()) next.delay = std::min(next.delay, expiries_.top_key().deadline);
   next.pause = std::min(next.pause, deadlines_.next_rate());
-  return next;
 }
 
 void Engine::advance(Time now, Output& out) {

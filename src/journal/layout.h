@@ -33,6 +33,8 @@ enum class Kind : std::uint8_t {
   remembered = 9,
   moved = 10,
   policy_set = 11,
+  // 12 and 13 are reserved for the reservations and the position of a replicated log. A reader
+  // refuses them, like every other number.
 };
 
 // How the dump prints a number.
