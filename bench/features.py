@@ -39,11 +39,12 @@ class Server:
         self.client.close()
         self.daemon.end()
 
-    def put(self, tag=""):
+    def put(self, tag="", line="put 0 0 600"):
         """Puts the jobs 1 to JOBS; with a tag, its key has the number of the job."""
+        begin = line.encode()
         for first in range(1, JOBS + 1, BATCH):
             self.client.pump(b"".join(
-                b"put 0 0 600 %d%b\r\n%b\r\n" % (len(BODY), tag.format(i).encode(), BODY)
+                b"%b %d%b\r\n%b\r\n" % (begin, len(BODY), tag.format(i).encode(), BODY)
                 for i in range(first, first + BATCH)), BATCH)
 
     def each(self, command, lines=1):
@@ -57,8 +58,8 @@ class Server:
         self.client.send(command)
         words = self.client.line().split()
         lines = 1
-        if words[0] == "OK":
-            lines += self.client.read(int(words[1]) + 2).count(b"\n")
+        if words[0] in ("OK", "FOUND"):
+            lines += self.client.read(int(words[-1]) + 2).count(b"\n")
         for left in range(FEWER, 0, -BATCH):
             count = min(left, BATCH)
             self.client.pump(command * count, count * lines)
@@ -105,6 +106,33 @@ class Server:
     def reserve_and_delete(self):
         """One job after the other, so that one key is enough."""
         self.each(lambda i: b"reserve-with-timeout 0\r\ndelete %d\r\n" % i, lines=3)
+
+    def put_in_two_tubes(self):
+        """Half of the jobs in each, and the client watches both."""
+        for first in range(1, JOBS + 1, BATCH):
+            self.client.pump(b"".join(
+                b"put-in-tube %b 0 0 600 %d\r\n%b\r\n" % ((b"a", b"b")[i % 2], len(BODY), BODY)
+                for i in range(first, first + BATCH)), BATCH)
+        self.expect("watch a", "WATCHING 2")
+        self.expect("watch b 3", "WATCHING 3")
+
+    def put_with_cooldown_and_delete(self):
+        """Each job has a key that is free some seconds after its deletion."""
+        self.put(" idp:user/{:07}:15")
+        self.each(lambda i: b"delete %d\r\n" % i)
+
+    def list_jobs(self):
+        """All ready jobs, page by page."""
+        start = 1
+        jobs = 0
+        while start:
+            self.client.send(b"list-jobs default ready %d %d\r\n" % (start, BATCH))
+            page = self.client.read(int(self.client.line().split()[1]) + 2)
+            lines = page.decode().splitlines()
+            jobs += sum(line[2:3].isdigit() for line in lines)
+            next_lines = [line for line in lines if line.startswith("- next ")]
+            start = int(next_lines[0].split()[2]) if next_lines else 0
+        assert jobs == JOBS, jobs
 
     def put_member(self):
         """A job of the group g, after all others."""
@@ -233,11 +261,54 @@ def keys_and_groups(put, reserve, delete):
     measured("the end of a group, for each held job", held, Server.end_group, delete)
 
 
+def other_states(put, reserve, delete):
+    measured("put-in-tube", nothing, lambda s: s.put(line="put-in-tube t 0 0 600"), put)
+    measured("put, a TTR of 1500ms", nothing, lambda s: s.put(line="put 0 0 1500ms"), put)
+    two = measured("reserve-with-timeout 0, of two tubes", Server.put_in_two_tubes,
+                   lambda s: s.reserve(b"reserve-with-timeout 0\r\n", 1), reserve)
+
+    def mode(word):
+        def prepare(server):
+            server.put_in_two_tubes()
+            server.expect(f"reserve-mode {word}", f"USING {word}")
+        return prepare
+    for word in ("weighted", "weighted-fair"):
+        measured(f"reserve-with-timeout 0, of two tubes, {word}", mode(word),
+                 lambda s: s.reserve(b"reserve-with-timeout 0\r\n", 1), two)
+
+    def limited(server):
+        server.policy(max_reserved=2 * JOBS, rate="4000000/1")
+        server.put()
+    measured("reserve-with-timeout 0, max-reserved and rate", limited,
+             lambda s: s.reserve(b"reserve-with-timeout 0\r\n", 1), reserve)
+    measured("touch-all", Server.put_and_reserve, lambda s: s.client.ask("touch-all"), delete)
+    measured("peek-reserved", Server.put_and_reserve,
+             lambda s: s.repeat(b"peek-reserved\r\n"), jobs=FEWER)
+
+    def buried(server):
+        server.put_and_reserve()
+        server.each(lambda i: b"bury %d 0\r\n" % i)
+    measured("kick-tube", buried, lambda s: s.client.ask(f"kick-tube default {JOBS} buried"), delete)
+    measured("flush-buried", buried, lambda s: s.client.ask("flush-buried default"), delete)
+    measured("truncate", Server.put, lambda s: until_freed(s, "truncate default"), delete)
+    measured("list-jobs", Server.put, Server.list_jobs, delete)
+
+    def gone(word):
+        def act(server):
+            server.until(word, JOBS)
+        return act
+    measured("put and expire", nothing,
+             lambda s: (s.put(" ttl:5"), gone("expired-jobs")(s)) and None, put)
+    measured("put, delete and the end of a cooldown", nothing,
+             lambda s: (s.put_with_cooldown_and_delete(), s.until("job-memory", 0)) and None, put)
+
+
 def other_commands(delete):
     measured("wait 0", Server.put, lambda s: s.each(lambda i: b"wait 0 %d\r\n" % i), delete)
     measured("wait of another client, and delete", Server.put, Server.wait_and_delete, delete,
              jobs=FEWER)
     measured("stats-tube", Server.put, lambda s: s.repeat(b"stats-tube default\r\n"), jobs=FEWER)
+    measured("stats-tubes", Server.put, lambda s: s.repeat(b"stats-tubes\r\n"), jobs=FEWER)
     measured("stats-group", lambda s: s.put(" grp:g"), lambda s: s.repeat(b"stats-group g\r\n"),
              jobs=FEWER)
 
@@ -268,6 +339,7 @@ def main():
              delete)
     policies(put)
     keys_and_groups(put, reserve, delete)
+    other_states(put, reserve, delete)
     other_commands(delete)
 
 

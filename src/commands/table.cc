@@ -246,7 +246,7 @@ constexpr std::array<Command, kCommandCount> kRows = {
         {.name = "flush-tube",
          .summary =
              "Removes all jobs of a tube, also from the clients that hold them, or this number of "
-             "its jobs in one state.",
+             "its jobs in one state. The memory of all jobs of a tube is free some ticks later.",
          .replies = kFlush,
          .access = Access::admin,
          .concerns = Concerns::argument,
@@ -262,7 +262,9 @@ constexpr std::array<Command, kCommandCount> kRows = {
     without_facts(added_after_2_0(command<ListJobsArguments, list_jobs>(
         {"list-jobs",
          "Lists the jobs of a tube in a state, or in all, in the order of their ids, from this id "
-         "on and at most this many (100); or those that are given next.",
+         "on and at most this many (100); or those that are given next. The next page begins at "
+         "the id after `next`, 0 at the end; a page may be short, or empty. A job that is in the "
+         "state from the first page to the last is listed once.",
          kListJobs, Access::inspect, Concerns::argument}))),
     without_facts(added_after_2_0(command<NoArguments, peek_reserved>(
         {"peek-reserved", "Shows the used tube's job that was reserved first.", kPeekState,

@@ -80,6 +80,51 @@ class Flush(DaemonTest):
         self.assertEqual(put("cooling", b"work"), "INSERTED 2 DELETED")
         self.assertEqual(put("flushed", b"flushed").count(" "), 1)
 
+    def put(self, client, tube, tags):
+        client.send(b"put-in-tube %s 0 0 60 1 %s\r\nx\r\n" % (tube.encode(), tags.encode()))
+        return int(client.line().split()[1])
+
+    def test_keys_and_groups_survive_a_restart(self):
+        journal = self.journal()
+        daemon = self.start("-b", journal)
+        client = self.connect(daemon)
+        first, second = (self.put(client, "keyed", "con:k") for _ in range(2))
+        member = self.put(client, "members", "grp:g")
+        held = self.put(client, "waits", "aft:g")
+        daemon.expected_code = -9
+        daemon.kill()
+        client = self.connect(self.start("-b", journal))
+        client.ask("watch keyed")
+        self.assertEqual(client.reserve()[0], first)
+        self.assertEqual(client.ask("reserve-with-timeout 0"), "TIMED_OUT")
+        self.assertEqual(client.ask(f"reserve-job {second}"), "NOT_FOUND")
+        self.assertEqual(client.stats()["current-jobs-held"], 1)
+        self.assertEqual(client.ask(f"delete {member}"), "DELETED")
+        client.ask("watch waits")
+        self.assertEqual(client.reserve()[0], held)
+
+    def test_truncated_jobs_are_gone_after_a_restart(self):
+        journal = self.journal()
+        daemon = self.start("-b", journal)
+        client = self.connect(daemon)
+        truncated = self.put(client, "t", "con:k grp:g")
+        held = self.put(client, "waits", "aft:g")
+        client.ask("watch t")
+        self.assertEqual(client.reserve()[0], truncated)
+        self.assertEqual(client.ask("truncate t"), "TRUNCATED 0")
+        client.ask("use waits")
+        self.assertEqual(client.ask("peek-ready"), f"FOUND {held} 1")
+        self.assertEqual(client.line(), "x")
+        daemon.expected_code = -9
+        daemon.kill()
+        client = self.connect(self.start("-b", journal))
+        self.assertEqual(client.ask(f"delete {truncated}"), "NOT_FOUND")
+        self.assertEqual(client.ask("stats-tube t"), "NOT_FOUND")
+        another = self.put(client, "t", "con:k")
+        client.ask("watch t")
+        client.ask("watch waits")
+        self.assertEqual({client.reserve()[0], client.reserve()[0]}, {held, another})
+
     def test_what_a_crash_has_left_is_removed_after_the_restart(self):
         journal = self.journal()
         jobs = 50_000
