@@ -11,15 +11,14 @@ std::string connection_name(SessionId session) {
 }
 
 std::optional<Event> event_named(std::string_view word) {
-  const auto found = std::ranges::find(kEventWords, word);
-  if (found == kEventWords.end()) return std::nullopt;
-  return static_cast<Event>(found - kEventWords.begin());
+  const auto found = std::ranges::find(kEventTexts, word, &EventText::word);
+  if (found == kEventTexts.end()) return std::nullopt;
+  return static_cast<Event>(found - kEventTexts.begin());
 }
 
 void EventLog::add(Event event, std::string_view details) {
-  const auto index = static_cast<std::size_t>(event);
-  ++counts_[index];
-  kept_.push_back(fmt::format("{} {}", kEventWords[index], details));
+  ++counts_[static_cast<std::size_t>(event)];
+  kept_.push_back(fmt::format("{} {}", word_of(event), details));
   if (kept_.size() <= kKept) return;
   kept_.pop_front();
   ++first_;

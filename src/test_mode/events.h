@@ -32,11 +32,40 @@ enum class Event : std::uint8_t {
   reprioritize,
   timed_out,
   deadline_soon,
+  hold,
+  unhold,
 };
-inline constexpr std::array<std::string_view, 15> kEventWords = {
-    "put",   "reserve", "delete",       "release",    "bury",
-    "touch", "kick",    "timeout",      "disconnect", "pause",
-    "flush", "move",    "reprioritize", "timed-out",  "deadline-soon"};
+
+struct EventText {
+  std::string_view word;
+  std::string_view details;
+  std::string_view meaning;
+};
+// By Event, for the reference page.
+inline constexpr std::array<EventText, 17> kEventTexts = {{
+    {"put", "<id> <tube>", "A client put the job, or test-load added it."},
+    {"reserve", "<id> <connection>", "The client got the job."},
+    {"delete", "<id>", "A client deleted the job, or flushed it by its state."},
+    {"release", "<id>", "Its client released the job, which is ready or delayed."},
+    {"bury", "<id>", "Its client buried the job."},
+    {"touch", "<id> <connection>", "Its client touched the job."},
+    {"kick", "<id>", "A client kicked the job, which may have been held."},
+    {"timeout", "<id>", "The TTR of the job ended."},
+    {"disconnect", "<id>", "The connection that held the job ended."},
+    {"pause", "<tube> <seconds>", "A client paused the tube; 0: it ended the pause."},
+    {"flush", "<tube>", "A client removed all jobs of the tube."},
+    {"move", "<id> <tube>", "The job was moved to the tube."},
+    {"reprioritize", "<id>",
+     "The job has another priority, by reprioritize or by a put with its unique key."},
+    {"timed-out", "<connection>", "The reserve of the client ended without a job."},
+    {"deadline-soon", "<connection>", "The reserve of the client was answered DEADLINE_SOON."},
+    {"hold", "<id>", "The job would be ready, but waits for its group (aft)."},
+    {"unhold", "<id>", "The group that held the job has ended, and the job is ready."},
+}};
+
+constexpr std::string_view word_of(Event event) {
+  return kEventTexts[static_cast<std::size_t>(event)].word;
+}
 
 // "c3": the name of a connection, which is that of its session.
 std::string connection_name(SessionId session);
@@ -66,7 +95,7 @@ class EventLog {
  private:
   std::deque<std::string> kept_;
   std::uint64_t first_ = 1;  // the number of the first event that is kept
-  std::array<std::uint64_t, kEventWords.size()> counts_{};
+  std::array<std::uint64_t, kEventTexts.size()> counts_{};
 };
 
 }  // namespace tubed::test_mode

@@ -3,9 +3,12 @@
 // the next deadline, and next_deadlines() has asked the server for that tick.
 //
 // An event has one of three origins. Facts of the engine: a put, a deletion, a pause, and all that
-// brings a job to rest; the row that runs at that moment says which of these it is, and without a
-// row the job's count of timeouts does. Notices: a wait has ended. Answers of observed rows: a
-// reserve that was answered at once, and a touch.
+// brings a job to rest. Notices: a wait has ended. Answers of observed rows: a reserve that was
+// answered at once, a touch, and a move of one job.
+//
+// A fact about a job that comes to rest gives its counters and its place. The differences from the
+// fact before it show what happened (event_between). The command that runs does not show it: when a
+// delete ends a group, the jobs that the group held come to rest as well.
 #include "test_mode/test_mode.h"
 
 #include <algorithm>
@@ -37,6 +40,11 @@ namespace {
 
 constexpr std::string_view kMoveJob = "move-job";
 
+// Also of put-in-tube.
+bool is_put(const Command& row) {
+  return row.name.starts_with(word_of(Event::put));
+}
+
 // The clock does not pass this time, so that no deadline overflows: the longest delay is shorter
 // than what is left.
 constexpr Time kLatest = kNever - std::chrono::seconds((1LL << 32) + 1);
@@ -45,6 +53,11 @@ constexpr int kDeadlinesPerSlice = 1000;
 
 Time first_of(const Deadlines& next) {
   return std::min({next.delay, next.ttr, next.pause});
+}
+
+// The job waits for its group (engine/groups.h).
+bool is_held(const Placement& place) {
+  return place.state == JobState::delayed && place.until == kNever;
 }
 
 // Passes each fact to a function.
@@ -68,7 +81,7 @@ TestMode::TestMode(commands::Service& service, ClockMode mode, Time tick,
 void TestMode::recovered() {
   EachFact learn([this](const Fact& fact) {
     const Added* added = added_in(fact);
-    if (added != nullptr) learn_timeouts(added->id, added->counters.timeouts);
+    if (added != nullptr) learn_rest(added->id, {added->counters, is_held(added->place)});
     if (const auto* key = std::get_if<Remembered>(&fact)) cooldowns_.insert(key->id);
   });
   service_.engine().visit_durable(service_.now(), learn);
@@ -212,7 +225,7 @@ void TestMode::replace_queue(Time now, const Snapshot* snapshot) {
   if (service_.draining()) end_drain_();
   events_.clear();
   faults_.clear();
-  timeouts_.clear();
+  rests_.clear();
   cooldowns_.clear();
   awaiting_.clear();
   clock_.set(now, service_.tick_time());
@@ -232,8 +245,12 @@ Result<std::uint64_t> TestMode::load(std::string_view lines) {
   return test_mode::load(lines, service_);
 }
 
-void TestMode::learn_timeouts(JobId id, std::uint32_t timeouts) {
-  if (timeouts > 0) timeouts_[id] = timeouts;
+void TestMode::learn_rest(JobId id, const Rest& rest) {
+  if (rest.held || rest.counters != JobCounters()) {
+    rests_[id] = rest;
+  } else {
+    rests_.erase(id);
+  }
 }
 
 // --- Events
@@ -246,13 +263,9 @@ void TestMode::add_event(Event event, std::string_view details) {
 
 void TestMode::fact(const Fact& fact) {
   std::visit(
-      Overloaded{[&](const Added& added) {
-                   learn_timeouts(added.id, added.counters.timeouts);
-                   add_event(Event::put, fmt::format("{} {}", added.id, added.tube));
-                 },
-                 [&](const Placed& place) { placed(place); },
+      Overloaded{[&](const Added& job) { added(job); }, [&](const Placed& job) { placed(job); },
                  [&](const Removed& removed) {
-                   timeouts_.erase(removed.id);
+                   rests_.erase(removed.id);
                    if (cooldowns_.erase(removed.id) > 0) return;
                    add_event(Event::erase, fmt::format("{}", removed.id));
                  },
@@ -263,29 +276,44 @@ void TestMode::fact(const Fact& fact) {
                  [&](const Flushed& flushed) { add_event(Event::flush, flushed.tube); },
                  [&](const Remembered& key) { cooldowns_.insert(key.id); }, [](const PolicySet&) {},
                  [&](const Moved& moved) {
-                   if (running_ != nullptr && running_->name == kMoveJob) return;
+                   if (moved.id == moving_) return;  // record() adds the event
                    add_event(Event::move, fmt::format("{} {}", moved.id, moved.tube));
                  }},
       fact);
 }
 
+void TestMode::added(const Added& added) {
+  const bool held = is_held(added.place);
+  learn_rest(added.id, {added.counters, held});
+  add_event(Event::put, fmt::format("{} {}", added.id, added.tube));
+  if (held) add_event(Event::hold, fmt::format("{}", added.id));
+}
+
 void TestMode::placed(const Placed& placed) {
-  Event event = Event::disconnect;
-  if (running_ == nullptr) {
-    const auto known = timeouts_.find(placed.id);
-    const std::uint32_t before = known == timeouts_.end() ? 0 : known->second;
-    if (placed.counters.timeouts > before) event = Event::timeout;
-  } else if (running_->name.starts_with(kEventWords[static_cast<std::size_t>(Event::kick)])) {
-    event = Event::kick;
-  } else if (running_->name.starts_with(kEventWords[static_cast<std::size_t>(Event::put)])) {
-    event = Event::reprioritize;  // the job that has the key of the put
-  } else if (running_->name.starts_with(kEventWords[static_cast<std::size_t>(Event::move)])) {
-    return;  // the event is that it has moved
-  } else {
-    event = event_named(running_->name).value_or(Event::disconnect);
-  }
-  learn_timeouts(placed.id, placed.counters.timeouts);
-  add_event(event, fmt::format("{}", placed.id));
+  const auto known = rests_.find(placed.id);
+  const Rest before = known == rests_.end() ? Rest() : known->second;
+  const Rest after{placed.counters, is_held(placed.place)};
+  learn_rest(placed.id, after);
+  if (placed.id == moving_) return;  // record() adds the event
+  const auto event = event_between(before, after);
+  if (event) add_event(*event, fmt::format("{}", placed.id));
+}
+
+// No value: no event is about that, as about the end of a delay.
+std::optional<Event> TestMode::event_between(const Rest& before, const Rest& after) const {
+  const JobCounters& was = before.counters;
+  const JobCounters& now = after.counters;
+  if (now.kicks > was.kicks) return Event::kick;
+  if (now.timeouts > was.timeouts) return Event::timeout;
+  if (now.releases > was.releases) return Event::release;
+  if (now.buries > was.buries) return Event::bury;
+  if (now.reserves > was.reserves) return Event::disconnect;
+  if (after.held != before.held) return after.held ? Event::hold : Event::unhold;
+  // A put has another priority for the job that has its key.
+  const bool reprioritizes =
+      running_ != nullptr && (running_->name == word_of(Event::reprioritize) || is_put(*running_));
+  if (reprioritizes) return Event::reprioritize;
+  return std::nullopt;
 }
 
 void TestMode::notice(const engine::Notice& notice) {
@@ -310,7 +338,7 @@ void TestMode::record(const Command& row, SessionId session, const ArgumentStora
                       const Answer& answer, bool goes_on) {
   const std::string name = connection_name(session);
   const auto* status = std::get_if<Status>(&answer);
-  if (row.name.starts_with(kEventWords[static_cast<std::size_t>(Event::reserve)])) {
+  if (row.name.starts_with(word_of(Event::reserve))) {
     if (const auto* job = std::get_if<protocol::JobAnswer>(&answer)) {
       add_event(Event::reserve, fmt::format("{} {}", job->id, name));
     } else if (const auto* batch = std::get_if<protocol::JobBatch>(&answer)) {
@@ -327,7 +355,7 @@ void TestMode::record(const Command& row, SessionId session, const ArgumentStora
     const auto& job = commands::detail::arguments_in<commands::TouchArguments>(storage);
     add_event(Event::touch, fmt::format("{} {}", job.id, name));
   } else if (status != nullptr && status->word == word::kMoved) {
-    // Its tube may be the same, and then no fact says that it was moved.
+    // Its tube may be the same, and then no fact is emitted about the move.
     const auto& job = commands::detail::arguments_in<commands::MoveJobArguments>(storage);
     add_event(Event::move, fmt::format("{} {}", job.id, job.tube.text));
   }
@@ -349,9 +377,13 @@ Answer TestMode::run(const Command& row, Context& context, const ArgumentStorage
     }
   }
   running_ = &row;
+  if (row.name == kMoveJob) {
+    moving_ = commands::detail::arguments_in<commands::MoveJobArguments>(storage).id;
+  }
   const bool goes_on = commands::in_progress(operation);
   const Answer answer = row.run(context, storage, operation);
   running_ = nullptr;
+  moving_ = 0;
   record(row, context.session, storage, answer, goes_on);
   return answer;
 }

@@ -94,6 +94,11 @@ class TestMode final : public commands::TestHooks {
  private:
   static constexpr std::size_t kMostSnapshots = 100;
 
+  // The last fact about where a job rests.
+  struct Rest {
+    JobCounters counters;
+    bool held = false;
+  };
   // A command that waits for an event until a time of the monotonic clock.
   struct Awaiting {
     SessionId session;
@@ -104,12 +109,14 @@ class TestMode final : public commands::TestHooks {
   bool is_settled(SessionId session) const;
   void set_now(Time now);
   void replace_queue(Time now, const Snapshot* snapshot);
-  void learn_timeouts(JobId id, std::uint32_t timeouts);
+  void learn_rest(JobId id, const Rest& rest);
   void add_event(Event event, std::string_view details);
   void record(const commands::Command& row, SessionId session,
               const commands::ArgumentStorage& storage, const protocol::Answer& answer,
               bool goes_on);
+  void added(const Added& added);
   void placed(const Placed& placed);
+  std::optional<Event> event_between(const Rest& before, const Rest& after) const;
   protocol::Answer meet(const Faults::Fault& fault, const commands::Context& context,
                         commands::Operation& operation);
   void continue_awaiting(Time tick);
@@ -121,10 +128,10 @@ class TestMode final : public commands::TestHooks {
   std::map<std::string, Snapshot, std::less<>> snapshots_;
   std::optional<SessionId> control_;
   std::vector<Awaiting> awaiting_;
-  // Timeouts of the jobs that have any, to tell the end of a TTR from the end of a connection.
-  std::unordered_map<JobId, std::uint32_t> timeouts_;
+  std::unordered_map<JobId, Rest> rests_;       // without those that have only zeros
   std::unordered_set<JobId> cooldowns_;         // of deleted jobs: `Removed` of one deletes no job
   const commands::Command* running_ = nullptr;  // the row of the command table that runs now
+  JobId moving_ = 0;                            // the job that the running command moves; 0: none
   std::function<void()> end_drain_;
 };
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "commands/table.h"
+#include "test_mode/events.h"
 #include "test_mode/table.h"
 #include "tests/docs/mentions.h"
 #include "tools/docs/fuzz_dictionary.h"
@@ -10,13 +11,17 @@
 namespace tubed::docs {
 namespace {
 
-TEST_CASE("the page of test verbs has each verb with its replies") {
+TEST_CASE("the page of test verbs has each verb with its replies, and each event") {
   const std::string page = test_mode_markdown();
   for (const auto& command : test_mode::verb_table()) {
     CAPTURE(command.name);
     CHECK(mentions(page, "## " + std::string(command.name) + "\n"));
     CHECK(mentions(page, command.summary));
     for (const auto& reply : command.replies) CHECK(mentions(page, reply.meaning));
+  }
+  for (const auto& event : test_mode::kEventTexts) {
+    CHECK(mentions(page, "| `" + std::string(event.word) + " <"));
+    CHECK(mentions(page, event.meaning));
   }
 }
 

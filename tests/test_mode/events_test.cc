@@ -49,8 +49,8 @@ TEST_CASE("the last 10,000 events are kept, and all are counted") {
 }
 
 TEST_CASE("every event has a word, and no other word names one") {
-  for (std::size_t i = 0; i < kEventWords.size(); ++i) {
-    CHECK(event_named(kEventWords[i]) == static_cast<Event>(i));
+  for (std::size_t i = 0; i < kEventTexts.size(); ++i) {
+    CHECK(event_named(kEventTexts[i].word) == static_cast<Event>(i));
   }
   CHECK_FALSE(event_named("erase"));
   CHECK_FALSE(event_named(""));

@@ -42,6 +42,17 @@ void append_command(const commands::Command& command, std::string& page) {
   page.append("\n");
 }
 
+void append_events(std::string& page) {
+  page.append(
+      "## Events\n\nA line of `test-events` has the number of the event, its word and its details: "
+      "`1 put 7 mails`, `2 reserve 7 c3`. `test-await` takes the word.\n\n"
+      "| event | meaning |\n|---|---|\n");
+  for (const test_mode::EventText& event : test_mode::kEventTexts) {
+    page.append("| `").append(event.word).append(" ").append(event.details).append("` | ");
+    page.append(event.meaning).append(" |\n");
+  }
+}
+
 // The order is that of the reply, so a reader can compare it line by line.
 void append_stats(std::string_view title, const std::vector<stats::StatsText>& texts,
                   std::string& page) {
@@ -77,16 +88,9 @@ std::string test_mode_markdown() {
       "every connection. Any other server answers `UNKNOWN_COMMAND`. How to use them: "
       "[testing.md](../testing.md).\n\nTimes in replies are milliseconds since the beginning of "
       "the "
-      "clock. The words of events are");
-  for (const std::string_view word : test_mode::kEventWords) {
-    page.append(word == test_mode::kEventWords.front() ? " `" : ", `").append(word).append("`");
-  }
-  page.append(
-      ". A line of `test-events` has the number of the event, its word, and the id of the job, the "
-      "tube and the connection that it concerns: `1 put 7 mails`, `2 reserve 7 c3`. The connection "
-      "on standard input is `c0`.\n\n");
+      "clock. The connection on standard input is `c0`.\n\n");
   for (const commands::Command& command : test_mode::verb_table()) append_command(command, page);
-  page.pop_back();
+  append_events(page);
   return page;
 }
 
