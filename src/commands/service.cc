@@ -113,6 +113,10 @@ void Service::fact_in_test_mode(const Fact& fact) {
   log_->fact(fact);
 }
 
+void Service::retired(const engine::Retirement& retirement) {
+  if (test_hooks_ != nullptr) test_hooks_->retired(retirement);
+}
+
 void Service::notice(const engine::Notice& notice) {
   if (test_hooks_ != nullptr) [[unlikely]]
     test_hooks_->notice(notice);

@@ -144,6 +144,7 @@ class Service final : public engine::Output {
 
   void fact(const Fact& fact) override;
   void notice(const engine::Notice& notice) override;
+  void retired(const engine::Retirement& retirement) override;
 
  private:
   // The removal is no event of test mode.

@@ -31,6 +31,7 @@ class TestHooks {
   // The engine has emitted this. Called in the middle of the engine's work.
   virtual void fact(const Fact& fact) = 0;
   virtual void notice(const engine::Notice& notice) = 0;
+  virtual void retired(const engine::Retirement& retirement) = 0;
 };
 
 }  // namespace tubed::commands

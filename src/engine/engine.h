@@ -1,7 +1,8 @@
 // Engine: the queue. It owns jobs, tubes and sessions and decides everything about them.
 //
 // The caller passes the session, the request and the time of each call. The engine answers with
-// return values, with facts (durable changes) and with notices (answers to sessions that waited).
+// return values, with facts (durable changes) and with notices (answers to sessions that waited),
+// and reports retirements (dead and expired jobs).
 // It does no I/O, reads no clock and uses no randomness: the same calls give the same answers.
 //
 // Its parts: JobTable, TubeTable and SessionTable own the records (engine/job.h). DeadlineIndex

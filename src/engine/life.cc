@@ -4,7 +4,8 @@
 // governed job comes back, by a release, a timeout or a closed session, come_back() decides, in
 // this order: it has expired; it has been tried as often as it may, and is dead; it is delayed by
 // the backoff; it is ready. retire() then does what the policy says about a dead or expired job,
-// and emits the same facts as a command that does that: a log needs no policy to replay them.
+// and emits the same facts as a command that does that: a log needs no policy to replay them. For
+// test mode it reports the retirement before the facts.
 //
 // The time when a job expires is worked out when it comes into a tube and when it comes to rest
 // (set_expiry). A job that is reserved or buried then stays as it is. So a heap of all jobs that
@@ -176,7 +177,9 @@ DeathReason Engine::why_dead(const Job& job) {
 void Engine::retire(Time now, Job* job, const std::string& to, DeathReason reason, Output& out) {
   Tube* from = job->tube;
   const JobId id = job->id;
+  Retirement retirement{.job = id, .reason = reason, .to = to, .counters = job->counters()};
   if (to == kToNowhere) {
+    out.retired(retirement);
     // The key of a job that has expired is free at once: the job did not run.
     if (reason == DeathReason::expired || job->tags() == nullptr) {
       erase_job(job, out);
@@ -188,8 +191,11 @@ void Engine::retire(Time now, Job* job, const std::string& to, DeathReason reaso
   }
   const bool was_dead = job->life() != nullptr && !job->life()->marks.dead_from.empty();
   const bool is_marked = mark_dead(*job, reason);
+  const bool stays = to == kToBuried || to == from->name || was_dead || !is_marked;
+  if (stays) retirement.to = kToBuried;
+  out.retired(retirement);
   detach(job);
-  if (to == kToBuried || to == from->name || was_dead || !is_marked) {
+  if (stays) {
     ++job->history().counters.buries;
     ++from->bury_count;
     attach_buried(job, next_bury_order_);

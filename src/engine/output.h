@@ -1,5 +1,8 @@
-// Output: what the engine emits while it works, facts for the log and notices for waiting sessions.
+// Output: what the engine emits while it works: facts for the log, notices for waiting sessions,
+// and retirements for test mode.
 #pragma once
+
+#include <string_view>
 
 #include "base/bytes.h"
 #include "engine/fact.h"
@@ -26,10 +29,20 @@ struct Notice {
   Bytes body;     // of a reserved job
 };
 
+// A policy or a tag has decided that a job is dead or has expired. The facts about the place where
+// it goes follow, and do not differ from those of a command: a log needs no retirement.
+struct Retirement {
+  JobId job = 0;
+  DeathReason reason = DeathReason::none;
+  std::string_view to;   // `bury`, `delete` or a tube; valid during Output::retired()
+  JobCounters counters;  // with the reservation that has ended, if one has
+};
+
 // Called in the middle of the engine's work: an implementation must not call the engine.
 class Output : public FactSink {
  public:
   virtual void notice(const Notice& notice) = 0;
+  virtual void retired(const Retirement& /*retirement*/) {}
 
  protected:
   ~Output() = default;

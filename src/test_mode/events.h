@@ -34,6 +34,8 @@ enum class Event : std::uint8_t {
   deadline_soon,
   hold,
   unhold,
+  dead,
+  expire,
 };
 
 struct EventText {
@@ -42,7 +44,7 @@ struct EventText {
   std::string_view meaning;
 };
 // By Event, for the reference page.
-inline constexpr std::array<EventText, 17> kEventTexts = {{
+inline constexpr std::array<EventText, 19> kEventTexts = {{
     {"put", "<id> <tube>", "A client put the job, or test-load added it."},
     {"reserve", "<id> <connection>", "The client got the job."},
     {"delete", "<id>", "A client deleted the job, or flushed it by its state."},
@@ -61,6 +63,9 @@ inline constexpr std::array<EventText, 17> kEventTexts = {{
     {"deadline-soon", "<connection>", "The reserve of the client was answered DEADLINE_SOON."},
     {"hold", "<id>", "The job would be ready, but waits for its group (aft)."},
     {"unhold", "<id>", "The group that held the job has ended, and the job is ready."},
+    {"dead", "<id> <place>",
+     "The job was tried as often as it may be, and goes to the place: `bury`, `delete` or a tube."},
+    {"expire", "<id> <place>", "The time to live of the job has ended, and it goes to the place."},
 }};
 
 constexpr std::string_view word_of(Event event) {

@@ -8,7 +8,8 @@
 //
 // A fact about a job that comes to rest gives its counters and its place. The differences from the
 // fact before it show what happened (event_between). The command that runs does not show it: when a
-// delete ends a group, the jobs that the group held come to rest as well.
+// delete ends a group, the jobs that the group held come to rest as well. When a policy has decided
+// about a job, the engine reports that before the fact (retired()).
 #include "test_mode/test_mode.h"
 
 #include <algorithm>
@@ -58,6 +59,16 @@ Time first_of(const Deadlines& next) {
 // The job waits for its group (engine/groups.h).
 bool is_held(const Placement& place) {
   return place.state == JobState::delayed && place.until == kNever;
+}
+
+// The event that the counters of a job have counted. No value: none.
+std::optional<Event> counted_between(const JobCounters& before, const JobCounters& after) {
+  if (after.kicks > before.kicks) return Event::kick;
+  if (after.timeouts > before.timeouts) return Event::timeout;
+  if (after.releases > before.releases) return Event::release;
+  if (after.buries > before.buries) return Event::bury;
+  if (after.reserves > before.reserves) return Event::disconnect;
+  return std::nullopt;
 }
 
 // Passes each fact to a function.
@@ -253,6 +264,11 @@ void TestMode::learn_rest(JobId id, const Rest& rest) {
   }
 }
 
+TestMode::Rest TestMode::rest_of(JobId id) const {
+  const auto known = rests_.find(id);
+  return known == rests_.end() ? Rest() : known->second;
+}
+
 // --- Events
 
 void TestMode::add_event(Event event, std::string_view details) {
@@ -267,6 +283,9 @@ void TestMode::fact(const Fact& fact) {
                  [&](const Removed& removed) {
                    rests_.erase(removed.id);
                    if (cooldowns_.erase(removed.id) > 0) return;
+                   if (take_retired(removed.id)) return;
+                   // Outside of a command, the job was held when its tube was truncated.
+                   if (running_ == nullptr) return;
                    add_event(Event::erase, fmt::format("{}", removed.id));
                  },
                  [&](const Paused& paused) {
@@ -290,30 +309,42 @@ void TestMode::added(const Added& added) {
 }
 
 void TestMode::placed(const Placed& placed) {
-  const auto known = rests_.find(placed.id);
-  const Rest before = known == rests_.end() ? Rest() : known->second;
+  const Rest before = rest_of(placed.id);
   const Rest after{placed.counters, is_held(placed.place)};
   learn_rest(placed.id, after);
-  if (placed.id == moving_) return;  // record() adds the event
+  // record() adds the event of a move.
+  if (take_retired(placed.id) || placed.id == moving_) return;
   const auto event = event_between(before, after);
   if (event) add_event(*event, fmt::format("{}", placed.id));
 }
 
+// True: the fact is part of a retirement.
+bool TestMode::take_retired(JobId id) {
+  const bool is_retired = id == retired_;
+  if (is_retired) retired_ = 0;
+  return is_retired;
+}
+
 // No value: no event is about that, as about the end of a delay.
 std::optional<Event> TestMode::event_between(const Rest& before, const Rest& after) const {
-  const JobCounters& was = before.counters;
-  const JobCounters& now = after.counters;
-  if (now.kicks > was.kicks) return Event::kick;
-  if (now.timeouts > was.timeouts) return Event::timeout;
-  if (now.releases > was.releases) return Event::release;
-  if (now.buries > was.buries) return Event::bury;
-  if (now.reserves > was.reserves) return Event::disconnect;
+  if (const auto event = counted_between(before.counters, after.counters)) return event;
   if (after.held != before.held) return after.held ? Event::hold : Event::unhold;
   // A put has another priority for the job that has its key.
   const bool reprioritizes =
       running_ != nullptr && (running_->name == word_of(Event::reprioritize) || is_put(*running_));
   if (reprioritizes) return Event::reprioritize;
   return std::nullopt;
+}
+
+// A release, a timeout or a closed session comes first, if one of them has made the job dead.
+void TestMode::retired(const engine::Retirement& retirement) {
+  const JobId id = retirement.job;
+  if (const auto event = counted_between(rest_of(id).counters, retirement.counters)) {
+    add_event(*event, fmt::format("{}", id));
+  }
+  const bool expired = retirement.reason == DeathReason::expired;
+  add_event(expired ? Event::expire : Event::dead, fmt::format("{} {}", id, retirement.to));
+  retired_ = id;
 }
 
 void TestMode::notice(const engine::Notice& notice) {

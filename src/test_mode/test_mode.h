@@ -6,7 +6,7 @@
 // - command_for() gives each line its row: a test verb, or an observed row of the command table
 //   (test_mode/table.h), whose functions call run() and begin_body().
 // - tick_began() gives the time of the queue, and next_deadlines() the timers of the server.
-// - fact() and notice() record what happened without a command.
+// - fact(), notice() and retired() record what happened without a command.
 //
 // A command that moves the clock goes from deadline to deadline. After each deadline that has woken
 // a client it answers Unfinished, and it goes on when every client has done what it can: so a
@@ -58,6 +58,7 @@ class TestMode final : public commands::TestHooks {
   engine::Deadlines next_deadlines() const override;
   void fact(const Fact& fact) override;
   void notice(const engine::Notice& notice) override;
+  void retired(const engine::Retirement& retirement) override;
 
   // The functions of an observed row.
   protocol::Answer run(const commands::Command& row, commands::Context& context,
@@ -117,6 +118,8 @@ class TestMode final : public commands::TestHooks {
   void added(const Added& added);
   void placed(const Placed& placed);
   std::optional<Event> event_between(const Rest& before, const Rest& after) const;
+  Rest rest_of(JobId id) const;
+  bool take_retired(JobId id);
   protocol::Answer meet(const Faults::Fault& fault, const commands::Context& context,
                         commands::Operation& operation);
   void continue_awaiting(Time tick);
@@ -132,6 +135,8 @@ class TestMode final : public commands::TestHooks {
   std::unordered_set<JobId> cooldowns_;         // of deleted jobs: `Removed` of one deletes no job
   const commands::Command* running_ = nullptr;  // the row of the command table that runs now
   JobId moving_ = 0;                            // the job that the running command moves; 0: none
+  // The job whose retirement is an event, so that the next fact about it is none.
+  JobId retired_ = 0;
   std::function<void()> end_drain_;
 };
 

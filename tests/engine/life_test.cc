@@ -319,6 +319,55 @@ TEST_CASE("after a replay the jobs in a tube with a ttl expire by their age") {
   restored.check_invariants();
 }
 
+// --- Retirements
+
+namespace {
+
+// Of a job that was tried once, in a tube with this value of dead.
+Lines retirements_after_one_attempt(std::string_view dead) {
+  World world;
+  set_value(world, "t", PolicyKey::max_attempts, "1");
+  set_value(world, "t", PolicyKey::dead, dead);
+  const SessionId session = world.open("t");
+  world.release(session, world.put_and_hold(session));
+  return world.output.take_retirements();
+}
+
+}  // namespace
+
+TEST_CASE("a dead job is reported with its counters and the place where it goes") {
+  CHECK(retirements_after_one_attempt("bury") == Lines{"1 attempts to bury reserves=1 releases=1"});
+  CHECK(retirements_after_one_attempt("delete") ==
+        Lines{"1 attempts to delete reserves=1 releases=1"});
+  CHECK(retirements_after_one_attempt("d") == Lines{"1 attempts to d reserves=1 releases=1"});
+  CHECK(retirements_after_one_attempt("t") == Lines{"1 attempts to bury reserves=1 releases=1"});
+}
+
+TEST_CASE("a job that is dead a second time is reported as buried") {
+  World world;
+  set_value(world, "t", PolicyKey::max_attempts, "1");
+  set_value(world, "t", PolicyKey::dead, "d");
+  set_value(world, "d", PolicyKey::max_attempts, "1");
+  set_value(world, "d", PolicyKey::dead, "t");
+  const SessionId session = world.open("t");
+  const JobId job = world.put(session);
+  try_once(world, session, job);
+  try_once(world, session, job);
+  CHECK(world.output.take_retirements() ==
+        Lines{"1 attempts to d reserves=1 releases=1", "1 attempts to bury reserves=2 releases=2"});
+}
+
+TEST_CASE("a job that expires is reported, and a job that lives is not") {
+  World world;
+  put_living(world, "t", 5);
+  put_living(world, "t", 50);
+  const SessionId session = world.open("t");
+  try_once(world, session, 2);
+  CHECK(world.output.take_retirements().empty());
+  world.pass(5s);
+  CHECK(world.output.take_retirements() == Lines{"1 expired to delete"});
+}
+
 // --- The sweep
 
 TEST_CASE("expired jobs are removed in slices, and none of them is given meanwhile") {

@@ -128,6 +128,12 @@ std::string describe(const Notice& notice) {
   return session;
 }
 
+std::string describe(const Retirement& retirement) {
+  std::string line = std::to_string(retirement.job) + " ";
+  line.append(word_of(retirement.reason)).append(" to ").append(retirement.to);
+  return line + describe(retirement.counters);
+}
+
 void Recording::fact(const Fact& fact) {
   log_.emplace_back(fact, now_);
   lines_.push_back(describe(fact));
@@ -137,6 +143,10 @@ void Recording::fact(const Fact& fact) {
 void Recording::notice(const Notice& notice) {
   lines_.push_back(describe(notice));
   notices_.push_back(lines_.back());
+}
+
+void Recording::retired(const Retirement& retirement) {
+  retirements_.push_back(describe(retirement));
 }
 
 Lines Recording::take() {

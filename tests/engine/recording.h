@@ -22,6 +22,7 @@ std::string describe(const JobCounters& counters);  // only what is not 0
 std::string describe(const JobMarks& marks);
 std::string describe(const Fact& fact);
 std::string describe(const Notice& notice);
+std::string describe(const Retirement& retirement);
 
 // A copy of a fact that owns its texts, and the time at which it was emitted.
 class RecordedFact {
@@ -41,6 +42,7 @@ class Recording final : public Output {
  public:
   void fact(const Fact& fact) override;
   void notice(const Notice& notice) override;
+  void retired(const Retirement& retirement) override;
 
   // The time of the facts that are emitted from now on.
   void set_time(Time now) { now_ = now; }
@@ -53,6 +55,8 @@ class Recording final : public Output {
   Lines take();
   Lines take_facts() { return std::exchange(facts_, {}); }
   Lines take_notices() { return std::exchange(notices_, {}); }
+  // Retirements are in no other list.
+  Lines take_retirements() { return std::exchange(retirements_, {}); }
 
  private:
   Time now_;
@@ -60,6 +64,7 @@ class Recording final : public Output {
   Lines lines_;
   Lines facts_;
   Lines notices_;
+  Lines retirements_;
 };
 
 }  // namespace tubed::engine

@@ -163,4 +163,161 @@ TEST_CASE("a snapshot and a load keep which jobs are held") {
   CHECK(NewEvents(with.world).take() == Events{"put 1 default", "put 2 default", "hold 2"});
 }
 
+TEST_CASE("a member of a group that expires ends the group") {
+  World world;
+  auto& client = world.client();
+  NewEvents events(world);
+  world.send(client, put_with("grp:g ttl:5") + put_with("aft:g"));
+  events.take();
+  CHECK(world.say("test-advance 5") == "ADVANCED 5000\r\n");
+  CHECK(events.take() == Events{"expire 1 delete", "unhold 2"});
+}
+
+TEST_CASE("a held job that expires is not ready") {
+  World world;
+  auto& client = world.client();
+  NewEvents events(world);
+  world.send(client, put_with("grp:g") + put_with("aft:g ttl:5"));
+  events.take();
+  CHECK(world.say("test-advance 5") == "ADVANCED 5000\r\n");
+  world.send(client, "delete 1\r\n");
+  CHECK(events.take() == Events{"expire 2 delete", "delete 1"});
+}
+
+// --- Expiry
+
+TEST_CASE("a job that expires at rest is no client's delete, bury or disconnect") {
+  for (const std::string place : {"delete", "bury", "old"}) {
+    CAPTURE(place);
+    World world;
+    auto& client = world.client();
+    NewEvents events(world);
+    world.send(client, "tube-policy default ttl 5\r\ntube-policy default expired " + place +
+                           "\r\n" + put(0) + put(9) + put(0));
+    world.send(client, "reserve-job 3\r\nbury 3 0\r\n");
+    events.take();
+    CHECK(world.say("test-advance 60") == "ADVANCED 60000\r\n");
+    Events expected;
+    for (const std::string id : {"1 ", "2 "}) {
+      expected.push_back("expire " + id + place);
+      if (place == "old") expected.push_back("move " + id + place);
+    }
+    CHECK(events.take() == expected);
+    // The job is as any other after that.
+    if (place == "old") {
+      world.send(client, "reserve-job 1\r\nrelease 1 0 0\r\ndelete 1\r\n");
+      CHECK(events.take() == Events{"reserve 1 c1", "release 1", "delete 1"});
+    } else if (place == "bury") {
+      world.send(client, "kick-job 1\r\ndelete 1\r\n");
+      CHECK(events.take() == Events{"kick 1", "delete 1"});
+    }
+  }
+}
+
+TEST_CASE("a job that expires when it comes back has both events") {
+  World world;
+  auto& client = world.client();
+  NewEvents events(world);
+  const std::string job = "put 0 0 20 1 ttl:5\r\nx\r\n";
+  world.send(client, job + job + "reserve\r\nreserve\r\n");
+  events.take();
+  world.say("test-advance 10");
+  CHECK(events.take().empty());
+  world.send(client, "release 1 0 0\r\n");
+  CHECK(events.take() == Events{"release 1", "expire 1 delete"});
+  world.say("test-advance 10");
+  CHECK(events.take() == Events{"timeout 2", "expire 2 delete"});
+  CHECK(world.say("test-await delete 1 0") == "TIMED_OUT\r\n");
+}
+
+// --- Death
+
+TEST_CASE("a dead job has the event of its return, and then that it is dead") {
+  for (const std::string place : {"delete", "bury", "old"}) {
+    for (const std::string how : {"release", "timeout", "disconnect"}) {
+      CAPTURE(place);
+      CAPTURE(how);
+      World world;
+      auto& client = world.client();
+      NewEvents events(world);
+      world.send(client, "tube-policy default max-attempts 2\r\ntube-policy default dead " + place +
+                             "\r\n" + put(0));
+      world.send(client, "reserve\r\nrelease 1 0 0\r\nreserve\r\n");
+      CHECK(events.take() == Events{"put 1 default", "reserve 1 c1", "release 1", "reserve 1 c1"});
+      if (how == "release") world.send(client, "release 1 0 0\r\n");
+      if (how == "timeout") world.say("test-advance 60");
+      if (how == "disconnect") world.clients.pop_back();
+      Events expected = {how + " 1", "dead 1 " + place};
+      if (place == "old") expected.push_back("move 1 old");
+      CHECK(events.take() == expected);
+      CHECK(world.say("test-await dead 1 0") == "AWAITED 1\r\n");
+    }
+  }
+}
+
+TEST_CASE("a job is dead after too many timeouts or releases, and alive after a kick") {
+  World world;
+  auto& client = world.client();
+  NewEvents events(world);
+  world.send(client,
+             "tube-policy default max-timeouts 1\r\ntube-policy default max-releases 1\r\n");
+  world.send(client, put(0) + "reserve\r\n");
+  world.say("test-advance 60");
+  CHECK(events.take() == Events{"put 1 default", "reserve 1 c1", "timeout 1", "dead 1 bury"});
+  world.send(client, "kick-job 1\r\nreserve\r\nbury 1 0\r\nkick-job 1\r\n");
+  CHECK(events.take() == Events{"kick 1", "reserve 1 c1", "bury 1", "kick 1"});
+  world.send(client, "reserve\r\nrelease 1 0 9\r\n");
+  CHECK(events.take() == Events{"reserve 1 c1", "release 1", "dead 1 bury"});
+}
+
+TEST_CASE("a dead member that is deleted ends its group") {
+  World world;
+  auto& client = world.client();
+  NewEvents events(world);
+  world.send(client, put_with("grp:g max:1:delete") + put_with("aft:g") + "reserve\r\n");
+  events.take();
+  world.send(client, "release 1 0 0\r\n");
+  CHECK(events.take() == Events{"release 1", "dead 1 delete", "unhold 2"});
+}
+
+TEST_CASE("a dead job that is deleted leaves its cooldown, which ends without an event") {
+  World world;
+  auto& client = world.client();
+  NewEvents events(world);
+  const std::string job = put_with("idp:k:30 max:1:delete");
+  world.send(client, job + "reserve\r\nrelease 1 0 0\r\n");
+  CHECK(events.take() == Events{"put 1 default", "reserve 1 c1", "release 1", "dead 1 delete"});
+  world.say("test-advance 30");
+  world.send(client, job);
+  CHECK(events.take() == Events{"put 2 default"});
+}
+
+TEST_CASE("a backoff delays the job and is no event of its own") {
+  World world;
+  auto& client = world.client();
+  NewEvents events(world);
+  world.send(client, "tube-policy default backoff 10\r\n" + put(0) + "reserve\r\n");
+  events.take();
+  world.send(client, "release 1 0 0\r\n");
+  CHECK(events.take() == Events{"release 1"});
+  world.say("test-advance 20");
+  CHECK(events.take().empty());
+  world.send(client, "reserve\r\n");
+  world.say("test-advance 60");
+  CHECK(events.take() == Events{"reserve 1 c1", "timeout 1"});
+}
+
+// --- Truncated tubes
+
+TEST_CASE("a job that a client holds is flushed once by truncate") {
+  World world;
+  auto& client = world.client();
+  NewEvents events(world);
+  world.send(client, put(0) + put(0) + "reserve\r\nreserve\r\n");
+  events.take();
+  CHECK(world.send(client, "truncate default\r\ndelete 1\r\n") == "TRUNCATED 0\r\nDELETED\r\n");
+  world.say("test-advance 60");
+  CHECK(events.take() == Events{"flush default", "delete 1"});
+}
+
 }  // namespace tubed::test_mode
