@@ -1,7 +1,6 @@
 // Concurrency keys: cases that the random lives of model_test.cc do not reach.
 #include <doctest/doctest.h>
 
-#include "engine/replay.h"
 #include "tests/engine/world.h"
 
 namespace tubed::engine {
@@ -54,12 +53,7 @@ TEST_CASE("a replay knows the keys and their limits, and that no job is reserved
   CHECK(world.take(session) == 0);
   CHECK(world.engine.info().concurrency_keys == 1);
   World again;
-  Recording list;
-  world.engine.visit_durable(world.now, list);
-  Replay replay(again.engine, again.now);
-  for (const RecordedFact& kept : list.log()) replay.fact(kept.fact());
-  again.engine.end_replay();
-  again.engine.check_invariants();
+  again.restore(world);
   CHECK(again.engine.info().concurrency_keys == 0);
   CHECK(again.engine.info().memory_bytes == world.engine.info().memory_bytes);
   const SessionId other = again.open();

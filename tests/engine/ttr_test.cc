@@ -1,7 +1,6 @@
 // How long a job is a worker's, and what comes of it then.
 #include <doctest/doctest.h>
 
-#include "engine/replay.h"
 #include "tests/engine/world.h"
 
 namespace tubed::engine {
@@ -244,11 +243,7 @@ TEST_CASE("a replay keeps the milliseconds of a TTR, and its memory ends with th
   World world;
   put_short(world);
   World again;
-  Recording list;
-  world.engine.visit_durable(world.now, list);
-  Replay replay(again.engine, again.now);
-  for (const RecordedFact& kept : list.log()) replay.fact(kept.fact());
-  again.engine.end_replay();
+  again.restore(world);
   CHECK(again.engine.info().memory_bytes == world.engine.info().memory_bytes);
   const SessionId worker = again.open();
   CHECK(again.take(worker) == 1);

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "engine/engine.h"
+#include "engine/replay.h"
 #include "tests/engine/recording.h"
 
 namespace tubed::engine {
@@ -30,6 +31,17 @@ class World {
   ~World() { engine.check_invariants(); }
   World(const World&) = delete;
   World& operator=(const World&) = delete;
+
+  // Replays the durable list of the other world. Precondition: this world is new.
+  void restore(const World& other) {
+    Recording list;
+    other.engine.visit_durable(other.now, list);
+    now = other.now;
+    Replay replay(engine, now);
+    for (const RecordedFact& kept : list.log()) replay.fact(kept.fact());
+    engine.end_replay();
+    engine.check_invariants();
+  }
 
   SessionId open() { return engine.open(); }
 
