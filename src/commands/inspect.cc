@@ -101,7 +101,7 @@ Answer flush_state(Context& context, Operation& operation, std::string_view tube
     operation = JobsOperation{.rest = context.engine.begin_flush(tube, state, bound)};
   }
   auto& [rest, flushed] = std::get<JobsOperation>(operation);
-  flushed += context.engine.flush_slice(context.now, rest, context.service);
+  flushed += context.engine.flush_slice(context.now, rest, context.service.log(), context.service);
   if (rest.left > 0) return Unfinished{};
   return Number{kFlushed, flushed};
 }
@@ -211,12 +211,13 @@ Answer list_jobs(Context& context, const ListJobsArguments& arguments) {
   for (const JobId id : page.jobs) {
     const auto job = engine.job_info(context.now, id);
     const JobCounters& counters = job->counters;
-    block.item(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}{}", id,
-                           job->held ? "held" : name_of(job->state), job->priority,
-                           whole_seconds(job->age), job->delay.count, job->ttr.count,
-                           whole_seconds(job->time_left), counters.reserves, counters.timeouts,
-                           counters.releases, counters.buries, counters.kicks, job->body_bytes,
-                           job->tags.any() ? " " + text_of(job->tags) : ""));
+    std::string tags = text_of(job->tags);
+    if (!tags.empty()) tags.insert(0, 1, ' ');
+    block.item(fmt::format(
+        "{} {} {} {} {} {} {} {} {} {} {} {} {}{}", id, job->held ? "held" : name_of(job->state),
+        job->priority, whole_seconds(job->age), job->delay.count, job->ttr.count,
+        whole_seconds(job->time_left), counters.reserves, counters.timeouts, counters.releases,
+        counters.buries, counters.kicks, job->body_bytes, tags));
   }
   return TextBlock{std::move(block).take()};
 }

@@ -117,7 +117,8 @@ class Engine {
   // patterns).
   [[gnu::cold]] bool set_policy(Time now, std::string_view tube, PolicyKey key,
                                 std::string_view value, Output& out);
-  // Replaces the policies of the settings. O(tubes * patterns).
+  // Replaces the policies of the settings, for work_per_turn tubes now and in each advance().
+  // O(work_per_turn * patterns).
   [[gnu::cold]] void set_patterns(Time now, std::vector<TubePattern> patterns, Output& out);
   const Policies& policies() const { return policies_; }
   // True: the policy of the tube, or of the tube that the session uses, allows no more jobs. O(log
@@ -266,7 +267,9 @@ class Engine {
   // Begins a flush of the tube's jobs in this state, `bound` at most. O(log tubes).
   Slices begin_flush(std::string_view tube, JobState state, std::uint64_t bound) const;
   // Removes up to work_per_turn jobs and returns how many. flush.left is the number still to go.
-  [[gnu::cold]] std::uint32_t flush_slice(Time now, Slices& flush, Output& out);
+  // Jobs that a truncate has left to their holders go as well. They are not counted, and their
+  // facts go to `log`, as those of remove_pending().
+  [[gnu::cold]] std::uint32_t flush_slice(Time now, Slices& flush, FactSink& log, Output& out);
   // True: remove_pending() has something to do. O(1).
   bool has_removals(Time now) const { return next_removal_ <= now; }
   // Frees up to an eighth of work_per_turn flushed jobs, flushed keys and cooldowns that have
@@ -403,6 +406,7 @@ class Engine {
     return tube.rules != nullptr && tube.rules->is_full(tube.job_count());
   }
   [[gnu::cold]] void apply_policy(Tube* tube);
+  [[gnu::cold]] void apply_patterns(Time now);
   static void limit_reserved(Tube& tube);
   [[gnu::cold]] void count_reservation(Time now, Tube* tube);
   [[gnu::cold]] void uncount_reservation(Tube* tube);
@@ -505,7 +509,8 @@ class Engine {
   // Work that earlier calls have left to advance().
   bool has_unfinished() const {
     return sessions_.has_closing() ||
-           (extended_ && (groups_.has_complete() || !late_tubes_.empty()));
+           (extended_ &&
+            (groups_.has_complete() || !late_tubes_.empty() || tubes_with_old_patterns_ > 0));
   }
   bool makes_ready(Time now) const;
   void end_reservations(Time now, Output& out);
@@ -550,6 +555,8 @@ class Engine {
   Groups groups_;
   // Policies, concurrency keys, groups, times to live or waits for a job have been used: without
   // them, commands skip all tests for them at once.
+  // The tubes at the front of the list whose policies may be those of former patterns.
+  std::size_t tubes_with_old_patterns_ = 0;
   bool extended_ = false;
   ExpiryHeap expiries_;              // each job that expires, until that is due
   std::vector<TubeRef> late_tubes_;  // withheld until no expiry is due

@@ -165,7 +165,7 @@ Slices Engine::begin_flush(std::string_view name, JobState state, std::uint64_t 
   return slices(name, state, bound);
 }
 
-std::uint32_t Engine::flush_slice(Time now, Slices& flush, Output& out) {
+std::uint32_t Engine::flush_slice(Time now, Slices& flush, FactSink& log, Output& out) {
   Tube* tube = tubes_.find(flush.tube);
   std::uint32_t removed = 0;
   for (std::uint32_t work = 0; flush.left > 0 && work < limits_.work_per_turn; ++work) {
@@ -177,7 +177,7 @@ std::uint32_t Engine::flush_slice(Time now, Slices& flush, Output& out) {
     }
     const JobId id = job->id;
     const bool exists = !job->truncated();
-    erase_job(job, out);
+    erase_job(job, exists ? static_cast<FactSink&>(out) : log);
     if (!exists) continue;
     count_deleted(*tube, 1);
     end_job_waits(id, Notice::Kind::deleted, out);

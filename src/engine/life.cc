@@ -51,14 +51,24 @@ bool Engine::set_policy(Time now, std::string_view name, PolicyKey key, std::str
 }
 
 void Engine::set_patterns(Time now, std::vector<TubePattern> patterns, Output& out) {
+  if (patterns.empty() && policies_.patterns().empty()) return;
   policies_.set_patterns(std::move(patterns));
-  std::vector<Tube*> tubes;
-  for (const auto& tube : tubes_.all()) tubes.push_back(tube.get());
-  for (Tube* tube : tubes) {
+  extended_ = true;
+  tubes_with_old_patterns_ = tubes_.size();
+  apply_patterns(now);
+  serve_waiting(now, out);
+}
+
+// From the last tube of the list to the first: when a tube is removed, the last takes its place.
+// Such a tube may come twice, which changes nothing.
+void Engine::apply_patterns(Time now) {
+  std::uint32_t budget = limits_.work_per_turn;
+  for (; budget > 0 && tubes_with_old_patterns_ > 0; --budget) {
+    tubes_with_old_patterns_ = std::min(tubes_with_old_patterns_, tubes_.size()) - 1;
+    Tube* tube = tubes_.all()[tubes_with_old_patterns_].get();
     apply_policy(tube);
     remove_if_unwanted(now, tube);
   }
-  serve_waiting(now, out);
 }
 
 // The policy of the tube, or its name, is new.

@@ -97,15 +97,16 @@ Job* Engine::next_by_weight(const Session& session) {
 
 // In the fair mode a stride is longer the longer the jobs of the tube are worked on.
 void Engine::charge_watch(Session& session, const Tube* tube) {
+  constexpr double kStride = 1 << 30;  // large, so that the fractions that are lost do not matter
   constexpr double kShortest = 0.01;
+  constexpr double kLongest = 1 << 30;
   WatchEntry& watch = *find_watch(session, tube);
-  std::uint64_t stride = 1 << 20;
+  double seconds = 1;
   if (session.mode == ReserveMode::weighted_fair) {
-    const double seconds = std::max(tube->metrics->mean_processing_seconds(), kShortest);
-    stride = static_cast<std::uint64_t>(static_cast<double>(stride) * seconds);
+    seconds = std::clamp(tube->metrics->mean_processing_seconds(), kShortest, kLongest);
   }
   session.pass = std::max(watch.pass, session.pass);
-  watch.pass = session.pass + std::max<std::uint64_t>(stride / watch.weight, 1);
+  watch.pass = session.pass + static_cast<std::uint64_t>(kStride * seconds / watch.weight);
 }
 
 Job* Engine::best_ready(const Session& session, Time now) {
@@ -209,6 +210,8 @@ void Engine::advance(Time now, Output& out) {
   end_pauses(now);
   end_rates(now);
   end_lives(now, out);
+  if (tubes_with_old_patterns_ > 0) [[unlikely]]
+    apply_patterns(now);
   serve_waiting(now, out);
   // No session gets TIMED_OUT while a job that it may get is due to become ready.
   if (!makes_ready(now)) end_waits(now, out);

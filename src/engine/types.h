@@ -108,8 +108,8 @@ struct JobTags {
   std::uint32_t concurrency_limit = 1;
   std::string_view group = {};  // grp: the job is a member; empty: of none
   std::string_view after = {};  // aft: it is not ready before that group has no member
-  // No tag of the line, but kept as one: the milliseconds that its TTR is shorter than the whole
-  // seconds that are shown of it.
+  // Kept among the tags, but not a word of the line: the milliseconds that the TTR is shorter than
+  // the whole seconds that are shown of it.
   std::uint16_t ttr_short_by_ms = 0;
 
   bool limits_life() const { return max_attempts || time_to_live; }

@@ -1,4 +1,4 @@
-// A load has two parts: read() takes all lines and checks them, and nothing changes if one is
+// A load has two parts: read() takes all lines and checks them, and nothing changes if a line is
 // malformed or the limits do not suffice. Then the policies come first, so that they govern the
 // jobs from the start, then the pauses and the jobs.
 //
@@ -328,7 +328,7 @@ bool has_room_for(const std::vector<LoadedPolicy>& policies, const engine::Engin
     const bool is_set = engine.policies().is_set(policy.tube, policy.key);
     if (!is_set) added.emplace(policy.tube, policy.key);
   }
-  return engine.policies().count() + added.size() <= engine.limits().policies;
+  return added.empty() || engine.policies().count() + added.size() <= engine.limits().policies;
 }
 
 // Decides which jobs are held.

@@ -36,7 +36,7 @@ class Caller {
     const auto bytes = static_cast<std::uint32_t>(body.size());
     REQUIRE(talk_.service.engine().claim_memory(bytes));
     return call(commands::put,
-                {.priority = 1, .delay = {}, .ttr = {60}, .size = {bytes}, .tags = {}}, body);
+                {.priority = 1, .delay = {}, .ttr = {{60}}, .size = {bytes}, .tags = {}}, body);
   }
 
  private:

@@ -16,7 +16,7 @@ JobId put_grouped_unchecked(World& world, const JobTags& tags, Seconds delay = {
                             std::string_view tube = kDefaultTube) {
   REQUIRE(world.engine.claim_memory(Engine::tags_memory(tags)));
   const auto result = world.engine.put_with_tags(
-      world.now, tube, {.priority = 0, .delay = delay, .ttr = {60}, .body = {}}, tags,
+      world.now, tube, {.priority = 0, .delay = {delay}, .ttr = {60}, .body = {}}, tags,
       world.output);
   return result.value().id;
 }
@@ -93,7 +93,7 @@ TEST_CASE("a kick of a held job emits that it waits no more, also with a delay")
   const JobId second = put_grouped(world, kWaits);
   world.facts();
   world.engine.kick_job(world.now, first, {}, world.output);
-  world.engine.kick_job(world.now, second, {7}, world.output);
+  world.engine.kick_job(world.now, second, {{7}}, world.output);
   world.engine.check_invariants();
   CHECK(world.facts() == Lines{"placed 2: ready 0 kicks=1 after-done",
                                "placed 3: delayed 0 delay 7 until 7s kicks=1 after-done"});

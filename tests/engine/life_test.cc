@@ -23,7 +23,7 @@ JobId put_tagged(World& world, std::string_view tube, const JobTags& tags,
                  std::uint32_t delay = 0) {
   REQUIRE(world.engine.claim_memory(Engine::tags_memory(tags)));
   const auto result = world.engine.put_with_tags(
-      world.now, tube, {.priority = 0, .delay = {delay}, .ttr = {60}, .body = {}}, tags,
+      world.now, tube, {.priority = 0, .delay = {{delay}}, .ttr = {60}, .body = {}}, tags,
       world.output);
   world.engine.check_invariants();
   return result.value().id;
@@ -95,6 +95,32 @@ TEST_CASE("the policies of the settings emit nothing") {
   world.open("t");
   world.engine.set_patterns(world.now, {}, world.output);
   CHECK(world.facts().empty());
+}
+
+TEST_CASE("new policies of the settings reach all tubes in slices") {
+  Limits limits;
+  limits.work_per_turn = 2;
+  World world(limits);
+  for (const char* tube : {"a", "b", "c", "d"}) world.open(tube);
+  const auto governed = [&world] {
+    std::string tubes;
+    for (const char* tube : {"a", "b", "c", "d"}) {
+      if (world.engine.is_full(tube)) tubes += tube;
+    }
+    return tubes;
+  };
+  for (const char* tube : {"a", "b", "c", "d"}) {
+    REQUIRE(world.engine.claim_memory(0));
+    world.engine.put_in_tube(world.now, tube, {.priority = 0, .delay = {}, .ttr = {60}, .body = {}},
+                             world.output);
+  }
+  world.engine.set_patterns(world.now, {all_tubes(PolicyKey::max_jobs, "1")}, world.output);
+  CHECK(governed() == "cd");
+  CHECK(world.engine.next_deadlines().due(world.now));
+  world.pass(0s);
+  CHECK(governed() == "abcd");
+  world.pass(0s);
+  CHECK_FALSE(world.engine.next_deadlines().due(world.now));
 }
 
 TEST_CASE("a put with limits emits them, and with the TTR of the policy") {
@@ -403,7 +429,7 @@ TEST_CASE("expired jobs are removed in slices, and none of them is given meanwhi
 TEST_CASE("a session does not time out while expired jobs are before a job that lives") {
   World world(two_in_a_tick());
   const SessionId session = world.open("t");
-  world.engine.pause(world.now, "t", {5}, world.output);
+  world.engine.pause(world.now, "t", {{5}}, world.output);
   for (int i = 0; i < 5; ++i) put_living(world, "t", 5);
   const JobId live = put_living(world, "t", 1'000);
   world.reserve(session, 5s);

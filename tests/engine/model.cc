@@ -124,11 +124,9 @@ void Model::charge(Session& session, const std::string& tube) {
   if (session.mode == ReserveMode::fifo) return;
   session.pass = pass_of(session, tube);
   auto& [weight, pass] = session.weights[tube];
-  std::uint64_t stride = 1 << 20;
-  if (session.mode == ReserveMode::weighted_fair) {
-    stride = static_cast<std::uint64_t>(std::max(mean_seconds_(tube), 0.01) * (1 << 20));
-  }
-  pass = session.pass + std::max<std::uint64_t>(stride / weight, 1);
+  const bool fair = session.mode == ReserveMode::weighted_fair;
+  const double seconds = fair ? std::clamp(mean_seconds_(tube), 0.01, double{1 << 30}) : 1;
+  pass = session.pass + static_cast<std::uint64_t>((1 << 30) * seconds / weight);
 }
 
 // --- Sessions

@@ -209,6 +209,7 @@ class Model {
   struct Tube {
     std::string name;
     std::uint64_t number = 0;
+    std::optional<Policy> policy = {};  // in force
     std::uint64_t total_jobs = 0;
     std::uint64_t delete_count = 0;
     std::uint64_t pause_count = 0;
@@ -254,7 +255,10 @@ class Model {
     std::uint64_t flush = 0;    // which flush it was
   };
 
+  // Of a tube, and as it will be when the present patterns are in force.
   std::optional<Policy> policy_of(const std::string& tube) const;
+  std::optional<Policy> policy_to_be(const std::string& tube) const;
+  void apply_patterns();
   bool is_withheld(const Tube& tube) const;
   bool has_late_tubes() const;
   bool is_blocked(const Job& job) const;
@@ -266,6 +270,7 @@ class Model {
   void take_credit(Tube& tube, Time now);
   void apply_ttr(Job& job) const;
   void set_expiry(Job& job) const;
+  static void set_expiry(Job& job, const std::optional<Policy>& policy);
   void come_back(JobId id, TimeSpan delay, Time now, Output& out);
   DeathReason why_dead(const Job& job) const;
   void expire(JobId id, Time now, Output& out);
@@ -340,6 +345,7 @@ class Model {
   std::vector<Key> cooldowns_;
   std::vector<Key> flushed_keys_;  // in the order of their removal
   std::vector<Tube> tubes_;
+  std::size_t tubes_with_old_patterns_ = 0;
   std::vector<Session> sessions_;    // in the order of opening
   std::vector<SessionId> closing_;   // closed with jobs still to give back, newest last
   std::uint64_t claimed_bytes_ = 0;  // for bodies that are still arriving

@@ -25,6 +25,11 @@ JobMarks Model::Job::all_told_marks() const {
 // --- Policies
 
 std::optional<Policy> Model::policy_of(const std::string& tube) const {
+  const Tube* found = find_tube(tube);
+  return found == nullptr ? policy_to_be(tube) : found->policy;
+}
+
+std::optional<Policy> Model::policy_to_be(const std::string& tube) const {
   PolicyValues values;
   bool any = false;
   for (const TubePattern& pattern : patterns_) {
@@ -60,10 +65,21 @@ bool Model::set_policy(Time now, const std::string& tube, PolicyKey key, const s
 }
 
 void Model::set_patterns(Time now, std::vector<TubePattern> patterns, Output& out) {
+  if (patterns.empty() && patterns_.empty()) return;
   patterns_ = std::move(patterns);
-  for (Tube& tube : tubes_) begin_policy(tube);
-  for (const std::string& name : tubes()) remove_if_unwanted(name);
+  tubes_with_old_patterns_ = tubes_.size();
+  apply_patterns();
   serve_waiting(now, out);
+}
+
+void Model::apply_patterns() {
+  for (std::uint32_t done = 0; done < limits_.work_per_turn; ++done) {
+    if (tubes_with_old_patterns_ == 0) return;
+    tubes_with_old_patterns_ = std::min(tubes_with_old_patterns_, tubes_.size()) - 1;
+    Tube& tube = tubes_[tubes_with_old_patterns_];
+    begin_policy(tube);
+    remove_if_unwanted(tube.name);
+  }
 }
 
 // As many jobs with its key are reserved as the smallest limit of one of them allows. Flushed jobs
@@ -162,7 +178,7 @@ std::optional<GroupInfo> Model::group_info(const std::string& name) const {
 
 // With another rate, a tube may give all jobs of it at once.
 void Model::begin_policy(Tube& tube) {
-  const auto policy = policy_of(tube.name);
+  const auto policy = tube.policy = policy_to_be(tube.name);
   const Policy::Rate rate = policy ? policy->rate : Policy::Rate();
   if (std::exchange(tube.rate, rate) == rate) return;
   tube.rate_until.reset();
@@ -225,7 +241,10 @@ void Model::apply_ttr(Job& job) const {
 // --- Lives
 
 void Model::set_expiry(Job& job) const {
-  const auto policy = policy_of(job.tube);
+  set_expiry(job, policy_of(job.tube));
+}
+
+void Model::set_expiry(Job& job, const std::optional<Policy>& policy) {
   Seconds ttl = policy ? policy->ttl : Seconds{};
   if (job.time_to_live) ttl = *job.time_to_live;
   const bool expires = ttl.count > 0 && job.marks.reason != DeathReason::expired;

@@ -18,6 +18,7 @@ void Model::advance(Time now, Output& out) {
   end_pauses(now);
   end_rates(now);
   end_lives(now, out);
+  apply_patterns();
   serve_waiting(now, out);
   if (!makes_ready(now)) end_waits(now, out);
 }
@@ -31,7 +32,8 @@ bool Model::makes_ready(Time now) const {
     if (tube.paused && tube.pause_until <= now) return true;
     if (tube.rate_until && *tube.rate_until <= now) return true;
   }
-  return !closing_.empty() || has_complete() || has_late_tubes() || expiry_is_due(now);
+  return !closing_.empty() || has_complete() || has_late_tubes() || expiry_is_due(now) ||
+         tubes_with_old_patterns_ > 0;
 }
 
 void Model::end_reservations(Time now, Output& out) {
@@ -124,7 +126,8 @@ Model::Deadlines Model::next_deadlines() const {
     if (waits(session.id)) next.ttr = std::min(next.ttr, wait_end(session));
   }
   next.delay = std::min(next.delay, next_expiry());
-  next.closing = !closing_.empty() || has_complete() || has_late_tubes();
+  next.closing =
+      !closing_.empty() || has_complete() || has_late_tubes() || tubes_with_old_patterns_ > 0;
   return next;
 }
 
@@ -270,7 +273,7 @@ std::uint64_t Model::durable_memory(Time now) const {
   for (const Key& key : keys) bytes += cost_of(key);
   for (Job job : jobs_) {
     if (job.truncated) continue;
-    set_expiry(job);
+    set_expiry(job, policy_to_be(job.tube));
     job.marks = job.told_marks;
     job.dead_from = job.told_dead_from;
     bytes += cost_of(job);
@@ -287,6 +290,7 @@ void Model::restart(Time now) {
   releasing_.clear();
   std::erase_if(jobs_, [](const Job& job) { return job.truncated; });
   claimed_bytes_ = known_sessions_ = 0;
+  tubes_with_old_patterns_ = 0;
   dead_jobs_ = expired_jobs_ = 0;
   timeouts_ = total_jobs_ = deduplicated_jobs_ = next_tube_number_ = next_bury_order_ = 0;
   flushed_keys_.clear();

@@ -215,4 +215,40 @@ TEST_CASE("a session that waits and is closed gets nothing") {
   CHECK(world.tube("default").waiting_count == 0);
 }
 
+namespace {
+
+// The jobs of 1,000 that a gives, with this weight; b has the weight 5300.
+int jobs_of_a(ReserveMode mode, std::uint32_t weight) {
+  Limits limits;
+  limits.tubes_with_metrics = 10;
+  World world(limits);
+  const SessionId worker = world.open("a");
+  const SessionId other = world.open("b");
+  // Enough of both tubes, of no time.
+  for (const SessionId session : {worker, other}) {
+    for (int job = 0; job < 10; ++job) world.remove(session, world.put_and_hold(session));
+    for (int job = 0; job < 1000; ++job) world.put(session);
+  }
+  world.engine.watch(worker, world.now, "a", weight);
+  world.engine.watch(worker, world.now, "b", 5300);
+  world.engine.set_mode(worker, mode);
+  int count = 0;
+  for (int job = 0; job < 1000; ++job) {
+    const auto given = world.engine.reserve_ready(worker, world.now);
+    REQUIRE(given);
+    if (world.job(given->id).tube == "a") ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("tubes give jobs in proportion to their weights, also to large weights") {
+  for (const ReserveMode mode : {ReserveMode::weighted, ReserveMode::weighted_fair}) {
+    CHECK(jobs_of_a(mode, 9999) == 653);
+    CHECK(jobs_of_a(mode, 5300) == 500);
+    CHECK(jobs_of_a(mode, 53) == 10);
+  }
+}
+
 }  // namespace tubed::engine

@@ -454,7 +454,8 @@ void Twins::continue_slices() {
       break;
     case Work::flush:
       trace("flush slice");
-      expect_equal("flushed", engine_->flush_slice(now_, slices.engine, engine_output_),
+      expect_equal("flushed",
+                   engine_->flush_slice(now_, slices.engine, engine_output_, engine_output_),
                    model_.flush_slice(slices.model, now_, model_output_));
       break;
     case Work::move: {
@@ -826,7 +827,6 @@ void Twins::compare_lists() {
 
 void Twins::settle(Engine& engine) const {
   Recording ignored;
-  engine.set_patterns(now_, model_.patterns(), ignored);
   engine.end_replay();
   while (engine.has_removals(now_)) engine.remove_pending(now_, ignored, ignored);
 }
@@ -849,13 +849,17 @@ void Twins::check_replay() {
 
   Engine at_once(limits_);
   Engine when_emitted(limits_);
+  Engine again(limits_);
+  Recording ignored;
+  for (Engine* engine : {&at_once, &when_emitted, &again}) {
+    engine->set_patterns(now_, model_.patterns(), ignored);
+  }
   for (const auto* log : {&std::as_const(log_before_), &engine_output_.log()}) {
     for (const RecordedFact& kept : *log) {
       at_once.replay(now_, kept.fact());
       when_emitted.replay(kept.emitted_at(), kept.fact());
     }
   }
-  Engine again(limits_);
   Recording minimal;
   engine_->visit_durable(now_, minimal);
   for (const RecordedFact& kept : minimal.log()) again.replay(now_, kept.fact());

@@ -64,7 +64,7 @@ TEST_CASE("a wait ends when the job is flushed in any way") {
         }) == all);
   CHECK(after([](World& world, SessionId) {
           Slices flush = world.engine.begin_flush("a", JobState::delayed, 10);
-          world.engine.flush_slice(world.now, flush, world.output);
+          world.engine.flush_slice(world.now, flush, world.output, world.output);
         }) == Lines{"2 deleted 2"});
   CHECK(after([](World& world, SessionId) {
           world.engine.flush(world.now, "default", world.output);

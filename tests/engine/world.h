@@ -64,7 +64,7 @@ class World {
     const Bytes body = Bytes::copy_of(put.body);
     engine.claim_memory(body.size());
     const JobId job = engine.put(
-        id, now, {.priority = put.priority, .delay = {put.delay}, .ttr = {put.ttr}, .body = body},
+        id, now, {.priority = put.priority, .delay = {{put.delay}}, .ttr = {put.ttr}, .body = body},
         output);
     engine.check_invariants();
     return job;
@@ -106,7 +106,7 @@ class World {
   }
 
   bool release(SessionId id, JobId job, Priority priority = 0, std::uint32_t delay = 0) {
-    const bool released = engine.release(id, now, job, priority, {delay}, output);
+    const bool released = engine.release(id, now, job, priority, {{delay}}, output);
     engine.check_invariants();
     return released;
   }
@@ -140,7 +140,7 @@ class World {
   }
 
   bool pause(std::string_view tube, std::uint32_t seconds) {
-    const bool paused = engine.pause(now, tube, {seconds}, output);
+    const bool paused = engine.pause(now, tube, {{seconds}}, output);
     engine.check_invariants();
     return paused;
   }

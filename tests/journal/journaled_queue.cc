@@ -91,7 +91,7 @@ JobId JournaledQueue::put_body(const std::string& body, Priority priority, Secon
   TUBED_ASSERT(engine_.claim_memory(static_cast<std::uint32_t>(body.size())));
   return engine_.put(
       session_, now_,
-      {.priority = priority, .delay = delay, .ttr = Seconds{60}, .body = Bytes::copy_of(body)},
+      {.priority = priority, .delay = {delay}, .ttr = Seconds{60}, .body = Bytes::copy_of(body)},
       *this);
 }
 

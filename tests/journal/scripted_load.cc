@@ -274,7 +274,7 @@ void ScriptedLoad::flush_state(Client& /*client*/) {
   const auto state = static_cast<JobState>(below(4));
   const engine::JobPage page = engine_->list_jobs(tube, state, 0, 1000);
   engine::Slices flush = engine_->begin_flush(tube, state, 1000);
-  while (flush.left > 0) engine_->flush_slice(now_, flush, *this);
+  while (flush.left > 0) engine_->flush_slice(now_, flush, *this, *this);
   note_removed(page.jobs);
 }
 

@@ -320,4 +320,15 @@ TEST_CASE("a job that a client holds is flushed once by truncate") {
   CHECK(events.take() == Events{"flush default", "delete 1"});
 }
 
+TEST_CASE("a truncated job that flush-tube takes from its holder is not deleted again") {
+  World world;
+  auto& client = world.client();
+  NewEvents events(world);
+  world.send(client, put(0) + "reserve\r\n");
+  events.take();
+  CHECK(world.send(client, "truncate default\r\nflush-tube default reserved\r\ndelete 1\r\n") ==
+        "TRUNCATED 0\r\nFLUSHED 0\r\nNOT_FOUND\r\n");
+  CHECK(events.take() == Events{"flush default"});
+}
+
 }  // namespace tubed::test_mode
