@@ -6,6 +6,7 @@
 
 #include "base/crc32c.h"
 #include "journal/batch.h"
+#include "journal/format.h"
 #include "journal/record.h"
 
 namespace {
@@ -58,7 +59,8 @@ void parse_added(benchmark::State& state) {
   journal::append_record(record, kSeed, added_with(100), {});
   bool right = true;
   for (auto _ : state) {
-    right &= journal::parse_record(record, kSeed, {}).kind == journal::Parsed::Kind::record;
+    right &= journal::parse_record<journal::kLastVersion>(record, kSeed, {}).kind ==
+             journal::Parsed::Kind::record;
   }
   if (!right) state.SkipWithError("the record is not a record");
 }
