@@ -8,7 +8,7 @@ _tubectl_options() {
     'put') echo '-h --help -s --server --max-reply -t --tube -p --priority -d --delay --ttr -u --unique --max --ttl --group --after --concurrency -f --file -l --lines --ids --json' ;;
     'reserve') echo '-h --help -s --server --max-reply -t --tube --timeout -n --count --delete --release --bury -p --priority -d --delay --json --raw' ;;
     'work') echo '-h --help -s --server --max-reply -t --tube -j --parallel --batch --on-failure --retries --retry-delay --max-delay --bury-codes --max-run --kill-after --count --exit-when-idle --wait -v --verbose -q --quiet --json' ;;
-    'delete') echo '-h --help -s --server --max-reply --json' ;;
+    'delete') echo '-h --help -s --server --max-reply --json --force' ;;
     'release') echo '-h --help -s --server --max-reply --json -p --priority -d --delay' ;;
     'bury') echo '-h --help -s --server --max-reply --json -p --priority' ;;
     'kick') echo '-h --help -s --server --max-reply --json -t --tube --all' ;;

@@ -8,6 +8,7 @@ import json
 import subprocess
 import unittest
 
+from job_tests import ServerWithout
 from programs import (BAD_INPUT, DONE, FAILURE, IO, SECONDS, TIMED_OUT, UNAVAILABLE, USAGE,
                       ScriptedServer, TubectlTest, until)
 
@@ -34,6 +35,12 @@ class QueueTest(TubectlTest):
 
     def states(self, client, *jobs):
         return [state and state[0] for state in (self.state(client, job) for job in jobs)]
+
+    def without(self, server, capability):
+        """The address of a server that does not list it."""
+        gate = ServerWithout(server, capability)
+        self.addCleanup(gate.close)
+        return gate.address
 
     def failed(self, server, *arguments, code=FAILURE, stdin=b""):
         """(stdout, the lines on stderr)."""
@@ -239,6 +246,25 @@ class ById(QueueTest):
             output, errors = self.failed(server, "delete", 3, 4, "--json")
             self.assertEqual(json.loads(output), {"deleted": 1, "failed": 1})
             self.assertEqual(len(errors), 1)
+
+    def test_delete_of_a_job_that_is_held(self):
+        server = self.tubed()
+        client = self.client(server)
+        self.put_states(client)
+        self.assertEqual(self.tubectl(server, "delete", "--force", 4, 2), "")
+        self.assertEqual(self.states(client, 1, 2, 3, 4), ["ready", None, "buried", None])
+        self.assertEqual(client.ask("delete 4"), "NOT_FOUND")
+        output, errors = self.failed(server, "delete", "--force", "--json", 4, 3, 1)
+        self.assertEqual(json.loads(output), {"deleted": 2, "failed": 1})
+        self.assertEqual(errors, ["tubectl: job 4: there is no such job (NOT_FOUND)"])
+
+    def test_delete_of_a_job_that_is_held_needs_a_server_that_can(self):
+        for server in (self.without(self.tubed(), b"delete-force"), self.beanstalkd()):
+            client = self.client(server)
+            self.put_states(client)
+            self.assertEqual(self.refused(FAILURE, server, "delete", "--force", 4, 1),
+                             "tubectl: delete: the server does not know delete-force\n")
+            self.assertEqual(self.states(client, 1, 4), ["ready", "reserved"])
 
     def test_ids_on_standard_input(self):
         for server, client in self.queues():

@@ -1,8 +1,8 @@
 // tubectl delete, release, bury, kick: change jobs by their ids.
 //
-// delete and kick-job work on any job, so for_each_id() pipelines one command per id. The protocol
-// allows release and bury only to the client that has reserved the job, so for_each_held() works in
-// batches of kHeldAtOnce:
+// delete, delete-force and kick-job need no reservation, so for_each_id() pipelines one command per
+// id. The protocol allows release and bury only to the client that has reserved the job, so
+// for_each_held() works in batches of kHeldAtOnce:
 // 1. hold() sends reserve-job and stats-job for each id of the batch.
 // 2. For each job that is held now, the command is built with the priority from its stats, unless
 //    the user gives another priority.
@@ -36,6 +36,7 @@ struct ByIdOptions {
   std::uint32_t delay = 0;
   std::string tube;
   bool all = false;
+  bool force = false;
   bool json = false;
 };
 
@@ -70,10 +71,12 @@ int print_results(const Results& results, const char* what, bool json) {
 
 // The command of for_each_id() for each job.
 struct IdAction {
+  std::string_view subcommand;
   std::string_view command;
   std::string_view expected;
   const char* what;
-  std::string_view not_found;  // the meaning of NOT_FOUND
+  std::string_view not_found;     // the meaning of NOT_FOUND
+  std::string_view capability{};  // of a command that other servers lack
 };
 
 // One command for each job, many in flight.
@@ -81,6 +84,11 @@ Result<int> for_each_id(const ByIdOptions& options, const IdAction& action) {
   const auto ids = read_ids(options.ids);
   if (!ids) return fail(kExitBadInput, ids.error().message);
   auto connection = TRY(connect(options.server));
+  if (!action.capability.empty()) {
+    const auto known =
+        demand_capability(connection, action.subcommand, action.capability, action.command);
+    if (!known || *known != 0) return known;
+  }
   Results results;
   TRY(ask_each(
       connection, ids.value().size(),
@@ -207,13 +215,21 @@ Result<int> run_kick(ByIdOptions& options) {
   if (options.ids.empty() || options.all || !std::ranges::all_of(options.ids, is_id_or_stdin)) {
     return fail(kExitUsage, "say which jobs, or which tube; try tubectl kick --help");
   }
-  return for_each_id(options, {"kick-job", "KICKED", "kicked",
+  return for_each_id(options, {"kick", "kick-job", "KICKED", "kicked",
                                "there is no such job, or it is neither buried nor delayed"});
 }
 
 Result<int> run_delete(const ByIdOptions& options) {
-  return for_each_id(
-      options, {"delete", "DELETED", "deleted", "there is no such job, or another client has it"});
+  if (options.force) {
+    return for_each_id(options, {.subcommand = "delete",
+                                 .command = "delete-force",
+                                 .expected = "DELETED",
+                                 .what = "deleted",
+                                 .not_found = kNoSuchJob,
+                                 .capability = "delete-force"});
+  }
+  return for_each_id(options, {"delete", "delete", "DELETED", "deleted",
+                               "there is no such job, or another client has it"});
 }
 
 // The kinds of options that the four share.
@@ -223,7 +239,9 @@ constexpr OptionRow kJson = json_option<&ByIdOptions::json>();
 constexpr OptionRow kPriority =
     priority_option<&ByIdOptions::priority>("A new priority [the job's own]");
 
-constexpr std::array kDeleteOptions{kIds, kServer, kMaxReplyOption, kJson};
+constexpr std::array kDeleteOptions{
+    kIds, kServer, kMaxReplyOption, kJson,
+    option<&ByIdOptions::force>({.names = "--force", .help = "Also jobs that other clients hold"})};
 constexpr std::array kReleaseOptions{
     kIds,
     kServer,
@@ -245,16 +263,19 @@ constexpr std::array kKickOptions{
 }  // namespace
 
 const Subcommand& delete_command() {
-  static constexpr Subcommand kCommand =
-      runs<ByIdOptions, run_delete>({.name = "delete",
-                                     .group = kWorkGroup,
-                                     .summary = "Delete jobs",
-                                     .options = kDeleteOptions,
-                                     .footer = R"(A job that another client holds is not deleted.
+  static constexpr Subcommand kCommand = runs<ByIdOptions, run_delete>(
+      {.name = "delete",
+       .group = kWorkGroup,
+       .summary = "Delete jobs",
+       .options = kDeleteOptions,
+       .footer = R"(Without --force a job that another client holds is not deleted. With it, the
+client gets NOT_FOUND when it deletes or releases the job. The server must have
+delete-force: beanstalkd has not.
 
 examples:
   tubectl delete 3
   tubectl delete 7 8
+  tubectl delete --force 9
   echo 12 13 | tubectl delete -)"});
   return kCommand;
 }

@@ -13,6 +13,7 @@
 #include "engine/types.h"
 #include "protocol/reply.h"
 #include "tubectl/exit_codes.h"
+#include "tubectl/jobs/capabilities.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -63,6 +64,13 @@ Result<int> demand(client::Connection& connection, const std::string& command,
                    std::string_view due) {
   const auto answer = TRY(connection.ask(command));
   return answer.is(due) ? 0 : refused(command, answer);
+}
+
+Result<int> demand_capability(client::Connection& connection, std::string_view attempt,
+                              std::string_view capability, std::string_view form) {
+  const auto server = TRY(Capabilities::of(connection));
+  if (server.has(capability)) return 0;
+  return fail(kExitFailure, fmt::format("{}: the server does not know {}", attempt, form));
 }
 
 // A server that does not report the limit gets the largest limit that any server can have: then the

@@ -100,6 +100,11 @@ int refused(const std::string& attempt, const client::Reply& reply,
 // to the wrong tube.
 Result<int> demand(client::Connection& connection, const std::string& command,
                    std::string_view expected);
+// Returns 0 if the server has this capability, such as "delete-force"; else prints that `attempt`
+// failed because the server does not know `form`, and returns kExitFailure. For commands and forms
+// that other servers lack: some of these answer BAD_FORMAT, which does not name the reason.
+Result<int> demand_capability(client::Connection& connection, std::string_view attempt,
+                              std::string_view capability, std::string_view form);
 // The size in bytes of the largest job that the server accepts; a larger one need not be read. A
 // Reply: the server refused to report it.
 Result<std::variant<std::uint64_t, client::Reply>> ask_largest_job(client::Connection& connection);
