@@ -11,7 +11,7 @@ _tubectl_options() {
     'delete') echo '-h --help -s --server --max-reply --json --force' ;;
     'release') echo '-h --help -s --server --max-reply --json -p --priority -d --delay' ;;
     'bury') echo '-h --help -s --server --max-reply --json -p --priority' ;;
-    'kick') echo '-h --help -s --server --max-reply --json -t --tube --all' ;;
+    'kick') echo '-h --help -s --server --max-reply --json -t --tube --all --state -d --delay' ;;
     'wait') echo '-h --help -s --server --max-reply --timeout' ;;
     'top') echo '-h --help -s --server --max-reply --interval --sort --filter --once' ;;
     'tubes') echo '-h --help -t --tube -s --server --max-reply --interval --sort --names --json' ;;
@@ -101,6 +101,8 @@ _tubectl_takes() {
       'kick -s' | \
       'kick --server' | \
       'kick --max-reply' | \
+      'kick -d' | \
+      'kick --delay' | \
       'kick '[1-9]* | \
       'wait -s' | \
       'wait --server' | \
@@ -242,6 +244,9 @@ _tubectl_takes() {
       ;;
     'work 1')
       takes='commands'
+      ;;
+    'kick --state')
+      takes='words buried delayed'
       ;;
     'top --sort' | \
       'tubes --sort')

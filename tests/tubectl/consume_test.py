@@ -376,8 +376,53 @@ class ById(QueueTest):
             self.assertEqual(self.tubectl(server, "kick", "mail", 3), "0\n")
             self.assertEqual(self.tubectl(server, "kick", "-t", "nothing", 5), "0\n")
 
+    def test_kick_with_a_delay(self):
+        server = self.tubed()
+        client = self.client(server)
+        self.put_states(client)
+        self.assertEqual(self.tubectl(server, "kick", "--delay", "10m", 2, 3), "")
+        for job in (2, 3):
+            self.assertEqual(self.state(client, job), ("delayed", 7, 600))
+        told = self.tubectl_json(server, "kick", "-d", 50, 2)
+        self.assertEqual(told, {"kicked": 1, "failed": 0})
+        self.assertEqual(self.state(client, 2), ("delayed", 7, 50))
+        self.failed(server, "kick", "-d", 50, 1, 4)
+        self.tubectl(server, "kick", "-d", 0, 2, 3)
+        self.assertEqual(self.states(client, 1, 2, 3, 4), ["ready"] * 3 + ["reserved"])
+
+    def test_kick_with_a_delay_needs_a_server_that_can(self):
+        for server in (self.without(self.tubed(), b"kick-job:delay"), self.beanstalkd()):
+            client = self.client(server)
+            self.put_states(client)
+            self.assertEqual(self.refused(FAILURE, server, "kick", "-d", 9, 2, 3),
+                             "tubectl: kick: the server does not know kick-job with a delay\n")
+            self.assertEqual(self.states(client, 2, 3), ["delayed", "buried"])
+            self.tubectl(server, "kick", "-d", 0, 2)
+            self.assertEqual(self.states(client, 2), ["ready"])
+
+    def test_kick_by_tube_and_state(self):
+        server = self.tubed()
+        client = self.client(server)
+        self.put_states(client)
+        kick = ("kick", "default", "--all")
+        for old in (self.without(server, b"kick-tube"), self.beanstalkd()):
+            self.assertEqual(self.refused(FAILURE, old, *kick, "--state", "delayed"),
+                             "tubectl: kick: --state needs kick-tube, which the server does not "
+                             "know\n")
+        self.assertEqual(self.tubectl(server, *kick, "--state", "delayed"), "1\n")
+        self.assertEqual(self.states(client, 2, 3), ["ready", "buried"])
+        self.assertEqual(self.tubectl(server, *kick, "--state", "delayed"), "0\n")
+        self.assertEqual(self.tubectl(server, *kick, "--state", "buried"), "1\n")
+        self.assertEqual(self.states(client, 2, 3), ["ready", "ready"])
+
+    def test_kick_by_tube_creates_no_tube(self):
+        server = ScriptedServer([b"OK 16\r\n---\n- kick-tube\n\r\n", b"KICKED 0\r\n"])
+        self.addCleanup(server.close)
+        self.assertEqual(self.tubectl(server.address, "kick", "-t", "nothing", "--all"), "0\n")
+        self.assertEqual(server.commands, ["capabilities", "kick-tube nothing 4294967295"])
+
     def test_kick_in_a_tube_that_the_server_refuses(self):
-        server = self.tubed("--limits-tubes", "1")
+        server = self.without(self.tubed("--limits-tubes", "1"), b"kick-tube")
         client = self.client(server)
         client.put(b"a")
         client.reserve()
@@ -394,6 +439,8 @@ class ById(QueueTest):
         for arguments in (("kick", "-t", "mail"), ("kick", "-t", "mail", 1, 2), ("kick", "--all"),
                           ("kick", "--all", 1), ("kick", "-t", "mail", "--all", 1),
                           ("kick", "-t", "mail", "-"), ("kick", "-t", "mail", 4294967296),
+                          ("kick", "-t", "mail", 1, "-d", 5), ("kick", "mail", 1, "-d", 5),
+                          ("kick", "1", "--state", "buried"), ("kick", "mail", 1, "--state", "x"),
                           ("delete", "-p", 1, 1), ("bury", "-d", 1, 1), ("release", "-p", "x", 1)):
             with self.subTest(arguments=arguments):
                 self.refused(USAGE, nowhere, *arguments)

@@ -19,6 +19,7 @@
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
+#include "tubectl/jobs/capabilities.h"
 #include "tubectl/jobs/ids.h"
 #include "tubectl/json.h"
 
@@ -36,6 +37,7 @@ struct ByIdOptions {
   std::uint32_t delay = 0;
   std::string tube;
   bool all = false;
+  std::optional<std::string> state;
   bool force = false;
   bool json = false;
 };
@@ -76,7 +78,9 @@ struct IdAction {
   std::string_view expected;
   const char* what;
   std::string_view not_found;     // the meaning of NOT_FOUND
-  std::string_view capability{};  // of a command that other servers lack
+  std::string_view capability{};  // that the server must have; empty: none
+  std::string_view form{};        // what needs it, for the failure
+  std::string arguments{};        // after the id, with a space before each
 };
 
 // One command for each job, many in flight.
@@ -86,14 +90,14 @@ Result<int> for_each_id(const ByIdOptions& options, const IdAction& action) {
   auto connection = TRY(connect(options.server));
   if (!action.capability.empty()) {
     const auto known =
-        demand_capability(connection, action.subcommand, action.capability, action.command);
+        demand_capability(connection, action.subcommand, action.capability, action.form);
     if (!known || *known != 0) return known;
   }
   Results results;
   TRY(ask_each(
       connection, ids.value().size(),
       [&](std::size_t i, std::string& commands) {
-        commands += fmt::format("{} {}\r\n", action.command, ids.value()[i]);
+        commands += fmt::format("{} {}{}\r\n", action.command, ids.value()[i], action.arguments);
       },
       [&](std::size_t i, const client::Reply& answer) {
         results.take(ids.value()[i], answer, action.expected, action.not_found);
@@ -185,6 +189,23 @@ std::optional<std::uint32_t> kick_bound(const ByIdOptions& options) {
   return static_cast<std::uint32_t>(*bound);
 }
 
+// A server without kick-tube kicks jobs of the used tube, which `use` creates. Returns the exit
+// code if that fails.
+Result<int> prepare_kick(client::Connection& connection, const ByIdOptions& options,
+                         std::uint32_t bound, std::string& command) {
+  const auto server = TRY(Capabilities::of(connection));
+  if (server.has("kick-tube")) {
+    const std::string state = options.state ? " " + *options.state : "";
+    command = fmt::format("kick-tube {} {}{}", options.tube, bound, state);
+    return 0;
+  }
+  if (options.state) {
+    return fail(kExitFailure, "kick: --state needs kick-tube, which the server does not know");
+  }
+  command = fmt::format("kick {}", bound);
+  return demand(connection, fmt::format("use {}", options.tube), "USING");
+}
+
 Result<int> kick_tube(const ByIdOptions& options) {
   const auto bound = kick_bound(options);
   if (!bound) {
@@ -193,9 +214,10 @@ Result<int> kick_tube(const ByIdOptions& options) {
                 "try tubectl kick --help");
   }
   auto connection = TRY(connect(options.server));
-  const auto used = demand(connection, fmt::format("use {}", options.tube), "USING");
-  if (!used || used.value() != 0) return used;
-  const auto answer = TRY(connection.ask(fmt::format("kick {}", *bound)));
+  std::string command;
+  const auto prepared = prepare_kick(connection, options, *bound, command);
+  if (!prepared || *prepared != 0) return prepared;
+  const auto answer = TRY(connection.ask(command));
   if (!answer.is("KICKED")) return refused("kick", answer);
   const std::uint64_t kicked = answer.number();
   const Json summary = {{"kicked", kicked}};
@@ -211,12 +233,22 @@ void take_tube_from_words(ByIdOptions& options) {
 
 Result<int> run_kick(ByIdOptions& options) {
   take_tube_from_words(options);
-  if (!options.tube.empty()) return kick_tube(options);
-  if (options.ids.empty() || options.all || !std::ranges::all_of(options.ids, is_id_or_stdin)) {
+  if (!options.tube.empty()) {
+    if (options.delay == 0) return kick_tube(options);
+    return fail(kExitUsage, "--delay is only for jobs by their ids; try tubectl kick --help");
+  }
+  if (options.ids.empty() || options.all || options.state ||
+      !std::ranges::all_of(options.ids, is_id_or_stdin)) {
     return fail(kExitUsage, "say which jobs, or which tube; try tubectl kick --help");
   }
-  return for_each_id(options, {"kick", "kick-job", "KICKED", "kicked",
-                               "there is no such job, or it is neither buried nor delayed"});
+  IdAction action{"kick", "kick-job", "KICKED", "kicked",
+                  "there is no such job, or it is neither buried nor delayed"};
+  if (options.delay > 0) {
+    action.capability = "kick-job:delay";
+    action.form = "kick-job with a delay";
+    action.arguments = fmt::format(" {}", options.delay);
+  }
+  return for_each_id(options, action);
 }
 
 Result<int> run_delete(const ByIdOptions& options) {
@@ -226,7 +258,8 @@ Result<int> run_delete(const ByIdOptions& options) {
                                  .expected = "DELETED",
                                  .what = "deleted",
                                  .not_found = kNoSuchJob,
-                                 .capability = "delete-force"});
+                                 .capability = "delete-force",
+                                 .form = "delete-force"});
   }
   return for_each_id(options, {"delete", "delete", "DELETED", "deleted",
                                "there is no such job, or another client has it"});
@@ -250,6 +283,7 @@ constexpr std::array kReleaseOptions{
     kPriority,
     delay_option<&ByIdOptions::delay>("Make them ready after this time [at once]")};
 constexpr std::array kBuryOptions{kIds, kServer, kMaxReplyOption, kJson, kPriority};
+constexpr std::array<std::string_view, 2> kKickedStates{"buried", "delayed"};
 constexpr std::array kKickOptions{
     ids_option<&ByIdOptions::ids>(true),
     kServer,
@@ -258,7 +292,15 @@ constexpr std::array kKickOptions{
     option<&ByIdOptions::tube>(
         {.names = "-t,--tube", .type = kTube, .help = "Kick this number of jobs of the tube"}),
     option<&ByIdOptions::all>(
-        {.names = "--all", .help = "With --tube: all buried jobs, or else all delayed jobs"})};
+        {.names = "--all", .help = "With --tube: all buried jobs, or else all delayed jobs"}),
+    option<&ByIdOptions::state>(
+        {.names = "--state",
+         .type = choice("STATE", kKickedStates),
+         .help = "With --tube: only jobs in this state [buried jobs, or else delayed jobs]"}),
+    option<&ByIdOptions::delay>({.names = "-d,--delay",
+                                 .type = seconds(),
+                                 .help = "Delay the jobs by this time from now [ready at once]",
+                                 .excludes = {"--tube", "--all", "--state"}})};
 
 }  // namespace
 
@@ -314,11 +356,15 @@ const Subcommand& kick_command() {
        .footer =
            R"(With --tube, or a first word that is a tube and no id, the number that follows is
 the number of jobs, not an id. If the tube has buried jobs, only buried jobs are
-kicked, otherwise delayed jobs. Prints how many were kicked.
+kicked, otherwise delayed jobs. Prints how many were kicked. The server must have
+kick-job with a delay for --delay, and kick-tube for --state: beanstalkd has
+neither.
 
 examples:
   tubectl kick 4
+  tubectl kick --delay 10m 8
   tubectl kick --tube mail 10
+  tubectl kick --tube mail --all --state delayed
   tubectl kick images --all)"});
   return kCommand;
 }
