@@ -12,6 +12,7 @@ _tubectl_options() {
     'release') echo '-h --help -s --server --max-reply --json -p --priority -d --delay' ;;
     'bury') echo '-h --help -s --server --max-reply --json -p --priority' ;;
     'kick') echo '-h --help -s --server --max-reply --json -t --tube --all --state -d --delay' ;;
+    'reprioritize') echo '-h --help -s --server --max-reply --json' ;;
     'wait') echo '-h --help -s --server --max-reply --timeout' ;;
     'top') echo '-h --help -s --server --max-reply --interval --sort --filter --once' ;;
     'tubes') echo '-h --help -t --tube -s --server --max-reply --interval --sort --names --json' ;;
@@ -104,6 +105,11 @@ _tubectl_takes() {
       'kick -d' | \
       'kick --delay' | \
       'kick '[1-9]* | \
+      'reprioritize -s' | \
+      'reprioritize --server' | \
+      'reprioritize --max-reply' | \
+      'reprioritize 1' | \
+      'reprioritize '[2-9]* | \
       'wait -s' | \
       'wait --server' | \
       'wait --max-reply' | \
@@ -264,7 +270,7 @@ _tubectl_takes() {
       takes='words put reserve cycle pipe'
       ;;
     ' 1')
-      takes='words put reserve work delete release bury kick wait top tubes stats list peek job pause policy drain undrain wait-idle clear move export import bench'
+      takes='words put reserve work delete release bury kick reprioritize wait top tubes stats list peek job pause policy drain undrain wait-idle clear move export import bench'
       ;;
   esac
 }

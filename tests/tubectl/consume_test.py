@@ -431,16 +431,44 @@ class ById(QueueTest):
         self.assertIn("use mail: the server has no room (OUT_OF_MEMORY)", why)
         self.assertEqual(self.states(client, 1), ["buried"])
 
+    def test_reprioritize(self):
+        server = self.tubed()
+        client = self.client(server)
+        self.put_states(client)
+        self.assertEqual(self.tubectl(server, "reprioritize", 5, 1, 2, 3), "")
+        self.assertEqual([self.state(client, job)[:2] for job in (1, 2, 3)],
+                         [("ready", 5), ("delayed", 5), ("buried", 5)])
+        told = self.tubectl_json(server, "reprioritize", 4294967295, "-", stdin=b"1")
+        self.assertEqual(told, {"reprioritized": 1, "failed": 0})
+        self.assertEqual(self.state(client, 1), ("ready", 4294967295, 0))
+        output, errors = self.failed(server, "reprioritize", 0, 4, 99, 3, "--json")
+        self.assertEqual(json.loads(output), {"reprioritized": 1, "failed": 2})
+        self.assertEqual(errors, [
+            "tubectl: job 4: another client holds it (ALREADY_RESERVED)",
+            "tubectl: job 99: there is no such job (NOT_FOUND)"])
+        self.assertEqual(self.state(client, 4)[:2], ("reserved", 7))
+
+    def test_reprioritize_needs_a_server_that_can(self):
+        for server in (self.without(self.tubed(), b"reprioritize"), self.beanstalkd()):
+            client = self.client(server)
+            self.put_states(client)
+            self.assertEqual(self.refused(FAILURE, server, "reprioritize", 5, 1),
+                             "tubectl: reprioritize: the server does not know reprioritize\n")
+            self.assertEqual(self.state(client, 1), ("ready", 7, 0))
+
     def test_mistakes_and_no_server(self):
         nowhere = f"unix:{self.directory}/nobody"
         for name in ("delete", "release", "bury", "kick", "peek", "job"):
             self.refused(UNAVAILABLE, nowhere, name, 1)
+        self.refused(UNAVAILABLE, nowhere, "reprioritize", 0, 1)
         self.refused(UNAVAILABLE, nowhere, "kick", "-t", "mail", 1)
         for arguments in (("kick", "-t", "mail"), ("kick", "-t", "mail", 1, 2), ("kick", "--all"),
                           ("kick", "--all", 1), ("kick", "-t", "mail", "--all", 1),
                           ("kick", "-t", "mail", "-"), ("kick", "-t", "mail", 4294967296),
                           ("kick", "-t", "mail", 1, "-d", 5), ("kick", "mail", 1, "-d", 5),
                           ("kick", "1", "--state", "buried"), ("kick", "mail", 1, "--state", "x"),
+                          ("reprioritize",), ("reprioritize", 1), ("reprioritize", -1, 1),
+                          ("reprioritize", 4294967296, 1), ("reprioritize", "mail", 1),
                           ("delete", "-p", 1, 1), ("bury", "-d", 1, 1), ("release", "-p", "x", 1)):
             with self.subTest(arguments=arguments):
                 self.refused(USAGE, nowhere, *arguments)

@@ -1,8 +1,8 @@
-// tubectl delete, release, bury, kick: change jobs by their ids.
+// tubectl delete, release, bury, kick, reprioritize: change jobs by their ids.
 //
-// delete, delete-force and kick-job need no reservation, so for_each_id() pipelines one command per
-// id. The protocol allows release and bury only to the client that has reserved the job, so
-// for_each_held() works in batches of kHeldAtOnce:
+// delete, delete-force, kick-job and reprioritize need no reservation, so for_each_id() pipelines
+// one command per id. The protocol allows release and bury only to the client that has reserved the
+// job, so for_each_held() works in batches of kHeldAtOnce:
 // 1. hold() sends reserve-job and stats-job for each id of the batch.
 // 2. For each job that is held now, the command is built with the priority from its stats, unless
 //    the user gives another priority.
@@ -265,7 +265,18 @@ Result<int> run_delete(const ByIdOptions& options) {
                                "there is no such job, or another client has it"});
 }
 
-// The kinds of options that the four share.
+Result<int> run_reprioritize(const ByIdOptions& options) {
+  return for_each_id(options, {.subcommand = "reprioritize",
+                               .command = "reprioritize",
+                               .expected = "REPRIORITIZED",
+                               .what = "reprioritized",
+                               .not_found = kNoSuchJob,
+                               .capability = "reprioritize",
+                               .form = "reprioritize",
+                               .arguments = fmt::format(" {}", options.priority.value_or(0))});
+}
+
+// The kinds of options that the five share.
 constexpr OptionRow kIds = ids_option<&ByIdOptions::ids>(false, true);
 constexpr OptionRow kServer = server_option<&ByIdOptions::server>();
 constexpr OptionRow kJson = json_option<&ByIdOptions::json>();
@@ -282,6 +293,12 @@ constexpr std::array kReleaseOptions{
     kJson,
     kPriority,
     delay_option<&ByIdOptions::delay>("Make them ready after this time [at once]")};
+constexpr std::array kReprioritizeOptions{
+    option<&ByIdOptions::priority>({.names = "PRI",
+                                    .type = count(0, UINT32_MAX, "PRI"),
+                                    .help = "The new priority; smaller is more urgent",
+                                    .required = true}),
+    kIds, kServer, kMaxReplyOption, kJson};
 constexpr std::array kBuryOptions{kIds, kServer, kMaxReplyOption, kJson, kPriority};
 constexpr std::array<std::string_view, 2> kKickedStates{"buried", "delayed"};
 constexpr std::array kKickOptions{
@@ -366,6 +383,22 @@ examples:
   tubectl kick --tube mail 10
   tubectl kick --tube mail --all --state delayed
   tubectl kick images --all)"});
+  return kCommand;
+}
+
+const Subcommand& reprioritize_command() {
+  static constexpr Subcommand kCommand = runs<ByIdOptions, run_reprioritize>(
+      {.name = "reprioritize",
+       .group = kWorkGroup,
+       .summary = "Give another priority to jobs that no client holds",
+       .options = kReprioritizeOptions,
+       .footer = R"(The state of a job and its delay stay. The server must have reprioritize:
+beanstalkd has not.
+
+examples:
+  tubectl reprioritize 0 3
+  tubectl reprioritize 100 7 8
+  echo 12 13 | tubectl reprioritize 100 -)"});
   return kCommand;
 }
 

@@ -22,13 +22,14 @@ namespace word = protocol::word;
 
 // Each message also shows the protocol's word in parentheses, so that scripts and logs can search
 // for it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kMeanings{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kMeanings{{
     {word::kBuried, "the server had no memory to queue the job, and has buried it"},
     {word::kDraining, "the server is draining: it takes no jobs"},
     {word::kOutOfMemory, "the server has no room"},
     {word::kJobTooBig, "the job is larger than the server takes"},
     {word::kTimedOut, "nothing came in time"},
     {word::kDeadlineSoon, "a job that is held is about to run out of time"},
+    {"ALREADY_RESERVED", "another client holds it"},
     {word::kBadFormat, "the server does not understand it"},
     {word::kUnknownCommand, "the server does not know that command"},
 }};

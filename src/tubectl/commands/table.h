@@ -29,6 +29,7 @@ const Subcommand& peek_command();
 const Subcommand& policy_command();
 const Subcommand& put_command();
 const Subcommand& release_command();
+const Subcommand& reprioritize_command();
 const Subcommand& reserve_command();
 const Subcommand& stats_command();
 const Subcommand& top_command();
