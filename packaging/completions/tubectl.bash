@@ -16,9 +16,9 @@ _tubectl_options() {
     'wait') echo '-h --help -s --server --max-reply --timeout' ;;
     'top') echo '-h --help -s --server --max-reply --interval --sort --filter --once' ;;
     'tubes') echo '-h --help -t --tube -s --server --max-reply --interval --sort --names --json' ;;
-    'stats') echo '-h --help -s --server --max-reply -t --tube --json' ;;
+    'stats') echo '-h --help -s --server --max-reply -t --tube --group --json' ;;
     'list') echo '-h --help -t --tube -s --server --max-reply --state --next --from --count --json' ;;
-    'peek') echo '-h --help -s --server --max-reply --ready --delayed --buried -t --tube --json --raw' ;;
+    'peek') echo '-h --help -s --server --max-reply --ready --delayed --buried --reserved -t --tube --json --raw' ;;
     'job') echo '-h --help -s --server --max-reply --body --json --raw' ;;
     'pause') echo '-h --help -t --tube --end -s --server --max-reply' ;;
     'policy') echo '-h --help -t --tube -s --server --max-reply --json' ;;
@@ -127,6 +127,7 @@ _tubectl_takes() {
       'stats -s' | \
       'stats --server' | \
       'stats --max-reply' | \
+      'stats --group' | \
       'list -s' | \
       'list --server' | \
       'list --max-reply' | \

@@ -8,15 +8,15 @@ import json
 import subprocess
 import unittest
 
-from job_tests import ServerWithout
+from job_tests import CapabilityTest
 from programs import (BAD_INPUT, DONE, FAILURE, IO, SECONDS, TIMED_OUT, UNAVAILABLE, USAGE,
-                      ScriptedServer, TubectlTest, until)
+                      ScriptedServer, until)
 
 JOB_KEYS = ["id", "tube", "state", "priority", "age", "delay", "ttr", "time_left", "reserves",
             "timeouts", "releases", "buries", "kicks"]
 
 
-class QueueTest(TubectlTest):
+class QueueTest(CapabilityTest):
     """Servers, each with a client of the test."""
 
     def queues(self):
@@ -35,12 +35,6 @@ class QueueTest(TubectlTest):
 
     def states(self, client, *jobs):
         return [state and state[0] for state in (self.state(client, job) for job in jobs)]
-
-    def without(self, server, capability):
-        """The address of a server that does not list it."""
-        gate = ServerWithout(server, capability)
-        self.addCleanup(gate.close)
-        return gate.address
 
     def failed(self, server, *arguments, code=FAILURE, stdin=b""):
         """(stdout, the lines on stderr)."""

@@ -10,9 +10,9 @@ import subprocess
 import time
 import unittest
 
-from job_tests import Gate
+from job_tests import CapabilityTest, Gate
 from programs import (BURIED, DONE, FAILURE, SECONDS, TIMED_OUT, UNAVAILABLE, USAGE,
-                      ScriptedServer, TubectlTest, until)
+                      ScriptedServer, until)
 
 JOB_KEYS = ["id", "tube", "state", "priority", "age", "delay", "ttr", "time_left", "reserves",
             "timeouts", "releases", "buries", "kicks"]
@@ -20,7 +20,7 @@ TUBE_KEYS = ["name", "ready", "urgent", "reserved", "delayed", "buried", "waitin
              "paused"]
 
 
-class InspectTest(TubectlTest):
+class InspectTest(CapabilityTest):
     def queues(self):
         """Servers with jobs in the tube mail: 1 is ready, 2 delayed, 3 buried and 4 held by the
         client."""
@@ -60,6 +60,23 @@ class Jobs(InspectTest):
                 self.assertEqual((told["id"], told["state"], told["tube"]), (job, state, "mail"))
                 self.assertIn(f"there is no {state} job in default",
                               self.refused(FAILURE, server, "peek", f"--{state}"))
+
+    def test_peek_at_a_job_that_a_client_holds(self):
+        server = self.tubed()
+        client = self.client(server)
+        client.ask("use mail")
+        for body in (b"a", b"b", b"c"):
+            client.put(body)
+        self.assertIn("there is no reserved job in mail",
+                      self.refused(FAILURE, server, "peek", "--reserved", "mail"))
+        for job in (2, 1):
+            client.reserve(f"reserve-job {job}")
+        self.assertEqual(self.tubectl(server, "peek", "--reserved", "mail"), "b")
+        told = self.tubectl_json(server, "peek", "--reserved", "-t", "mail")
+        self.assertEqual((told["id"], told["state"], told["body"]), (2, "reserved", "b"))
+        for old in (self.without(server, b"peek-reserved"), self.beanstalkd()):
+            self.assertEqual(self.refused(FAILURE, old, "peek", "--reserved"),
+                             "tubectl: peek: the server does not know peek-reserved\n")
 
     def test_peek_in_a_tube_that_the_server_refuses(self):
         server = self.tubed("--limits-tubes", "1")
@@ -367,6 +384,26 @@ class StatsAndPause(InspectTest):
                           self.refused(FAILURE, server, "stats", "-t", "none"))
             self.refused(FAILURE, server, "stats", "-t", "none", "--json")
             self.refused(USAGE, server, "stats", "-t", "-")
+
+    def test_stats_of_a_group(self):
+        server = self.tubed()
+        self.tubectl(server, "put", "--group", "g", "member")
+        self.tubectl(server, "put", "--group", "g", "--delay", 1000, "member")
+        self.tubectl(server, "put", "--after", "g", "held")
+        told = {"name": "g", "ready": 1, "reserved": 0, "delayed": 1, "buried": 0,
+                "waiting-jobs": 1}
+        self.assertEqual(self.tubectl_json(server, "stats", "--group", "g"), told)
+        lines = self.tubectl(server, "stats", "--group", "g").splitlines()
+        self.assertEqual([line.split() for line in lines],
+                         [[key, str(value)] for key, value in told.items()])
+        self.assertEqual(self.refused(FAILURE, server, "stats", "--group", "none"),
+                         "tubectl: group none has no members, and no job waits for it\n")
+        for old in (self.without(server, b"stats-group"), self.beanstalkd()):
+            self.assertEqual(self.refused(FAILURE, old, "stats", "--group", "g"),
+                             "tubectl: stats: the server does not know stats-group\n")
+        for words in (("--group", "a b"), ("--group", ""), ("--group", "g", "-t", "mail"),
+                      ("--group", "g", "mail")):
+            self.refused(USAGE, server, "stats", *words)
 
     def test_pause(self):
         for server, client in self.queues():

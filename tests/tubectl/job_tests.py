@@ -106,6 +106,14 @@ class ServerWithout(Gate):
         return data.replace(b"- " + self.capability, b"- " + b"x" * len(self.capability))
 
 
+class CapabilityTest(TubectlTest):
+    def without(self, server, capability):
+        """The address of a proxy of the server that does not list this capability."""
+        proxy = ServerWithout(server, capability)
+        self.addCleanup(proxy.close)
+        return proxy.address
+
+
 class JobTest(TubectlTest):
     def signalled(self, server, number, mark, *arguments):
         """A run that gets this signal before the server gets the first command that contains

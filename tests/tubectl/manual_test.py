@@ -67,7 +67,7 @@ def help_examples(text):
 class ManualTest(TubectlTest):
     @staticmethod
     def fill(client):
-        """Makes jobs in each state, in the tubes that the examples name."""
+        """Makes jobs in each state, in the tubes and in the group that the examples name."""
         for tube in ("default", "mail", "images", "work"):
             client.ask(f"use {tube}")
             for delay in (0, 0, 0, 1000):
@@ -75,6 +75,7 @@ class ManualTest(TubectlTest):
             client.ask(f"watch {tube}")
         job, _ = client.reserve()
         client.ask(f"bury {job} 0")
+        client.ask("put 0 0 120 5 grp:report\r\nhello")
 
     def run_examples(self, lines, fill=True):
         """Runs all examples, in one shell and one directory, with jobs in the tubes."""
@@ -88,7 +89,10 @@ class ManualTest(TubectlTest):
             if name in script:
                 script = script.replace(name, self.tubed())
         if fill:
-            self.fill(self.client(server))
+            client = self.client(server)
+            self.fill(client)
+            if "--reserved" in script:
+                client.reserve("reserve-job 5")  # of the tube mail
         with tempfile.TemporaryDirectory(prefix="tubectl-manual-") as directory:
             pathlib.Path(directory, "jobs.txt").write_text("one\ntwo\n", encoding="utf-8")
             pathlib.Path(directory, "jobs.jsonl").write_text(

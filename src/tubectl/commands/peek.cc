@@ -2,8 +2,8 @@
 //
 // Both subcommands ask for stats-job, peek or both of each id in one pipeline (look_at) and print
 // each job as soon as its last reply has arrived, so that the memory is bounded by one body. peek
-// with a state uses peek-ready, peek-delayed or peek-buried of the used tube. No state of a job
-// changes.
+// with a state uses peek-ready, peek-delayed, peek-buried or peek-reserved of the used tube. No
+// state of a job changes.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -26,6 +26,7 @@ struct PeekOptions {
   bool ready = false;
   bool delayed = false;
   bool buried = false;
+  bool reserved = false;
   bool body = false;
   bool json = false;
   bool raw = false;
@@ -84,11 +85,18 @@ Result<int> show_bodies(client::Connection& connection, const std::vector<JobId>
   });
 }
 
-// Prints the job that the server would serve next in that state. For JSON it asks for that job a
-// second time, by its id, to get the stats as well.
+// Prints the job that the server would serve next in that state, or has served first. For JSON it
+// asks for that job a second time, by its id, to get the stats as well.
 Result<int> peek_by_state(const PeekOptions& options) {
-  const char* const state = options.ready ? "ready" : options.delayed ? "delayed" : "buried";
+  const char* const state = options.ready     ? "ready"
+                            : options.delayed ? "delayed"
+                            : options.buried  ? "buried"
+                                              : "reserved";
   auto connection = TRY(connect(options.server));
+  if (options.reserved) {
+    const auto known = demand_capability(connection, "peek", "peek-reserved", "peek-reserved");
+    if (!known || *known != 0) return known;
+  }
   const auto used = demand(connection, fmt::format("use {}", options.tube), "USING");
   if (!used || used.value() != 0) return used;
   const auto answer = TRY(connection.ask(fmt::format("peek-{}", state)));
@@ -101,7 +109,8 @@ Result<int> peek_by_state(const PeekOptions& options) {
 }
 
 Result<int> run_peek(PeekOptions& options) {
-  const int states = int{options.ready} + int{options.delayed} + int{options.buried};
+  const int states =
+      int{options.ready} + int{options.delayed} + int{options.buried} + int{options.reserved};
   // With a state one word may be the tube if it is no id.
   if (states == 1 && options.ids.size() == 1 && !is_id_or_stdin(options.ids.front())) {
     options.tube = options.ids.front();
@@ -109,9 +118,9 @@ Result<int> run_peek(PeekOptions& options) {
   }
   const bool ids = std::ranges::all_of(options.ids, is_id_or_stdin);
   if (!ids || states + int{!options.ids.empty()} != 1) {
-    return fail(
-        kExitUsage,
-        "say which jobs, or one of --ready, --delayed and --buried; try tubectl peek --help");
+    return fail(kExitUsage,
+                "say which jobs, or one of --ready, --delayed, --buried and --reserved; try "
+                "tubectl peek --help");
   }
   if (states == 1) return peek_by_state(options);
   const auto jobs = read_ids(options.ids);
@@ -149,6 +158,8 @@ constexpr std::array kPeekOptions{
     option<&PeekOptions::delayed>({.names = "--delayed", .help = "The job whose delay ends next"}),
     option<&PeekOptions::buried>(
         {.names = "--buried", .help = "The job that would be kicked next"}),
+    option<&PeekOptions::reserved>(
+        {.names = "--reserved", .help = "The job that a client has held longest"}),
     option<&PeekOptions::tube>({.names = "-t,--tube",
                                 .type = kTube,
                                 .help = "Of this tube",
@@ -161,13 +172,15 @@ constexpr std::array kPeekOptions{
 constexpr std::string_view kPeekFooter =
     R"(The bytes of a body are printed as they are; of several jobs each body is
 followed by a line end. On a terminal control characters are shown as \x1b, and
-each body ends its line. With --ready, --delayed or --buried a word that is no id
-is the tube.
+each body ends its line. With --ready, --delayed, --buried or --reserved a word
+that is no id is the tube. The server must have peek-reserved for --reserved:
+beanstalkd has not.
 
 examples:
   tubectl peek 3
   tubectl peek --ready --tube mail
   tubectl peek --ready mail
+  tubectl peek --reserved mail
   tubectl peek --buried --json)";
 
 constexpr std::array kJobOptions{

@@ -1,10 +1,11 @@
-// tubectl stats: the statistics of a server or of one of its tubes.
+// tubectl stats: the statistics of a server, of one of its tubes, or of a group of jobs.
 //
 // The keys and values are the server's own, so the output of a later server shows its new keys
 // without a change here.
 
 #include <fmt/format.h>
 
+#include "protocol/arguments.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
@@ -16,17 +17,34 @@ namespace {
 struct StatsOptions {
   Server server;
   std::string tube;
+  std::optional<std::string> group;
   bool json = false;
 };
 
+// 0: the server knows what is asked for. beanstalkd answers BAD_FORMAT to stats-group.
+Result<int> check_group(const StatsOptions& options, client::Connection& connection) {
+  if (!options.group) return 0;
+  return demand_capability(connection, "stats", "stats-group", "stats-group");
+}
+
 Result<int> run_stats(const StatsOptions& options) {
-  auto connection = TRY(connect(options.server));
-  const std::string& tube = options.tube;
-  const auto answer =
-      TRY(connection.ask(tube.empty() ? "stats" : fmt::format("stats-tube {}", tube)));
-  if (answer.is("NOT_FOUND")) {
-    return fail(kExitFailure, fmt::format("there is no tube {}", tube));
+  if (options.group && !is_tube_name(*options.group)) {
+    return fail(kExitUsage, "--group takes a name, with the letters of a tube's name");
   }
+  auto connection = TRY(connect(options.server));
+  const auto known = check_group(options, connection);
+  if (!known || *known != 0) return known;
+  std::string command = "stats";
+  std::string missing;
+  if (options.group) {
+    command = fmt::format("stats-group {}", *options.group);
+    missing = fmt::format("group {} has no members, and no job waits for it", *options.group);
+  } else if (!options.tube.empty()) {
+    command = fmt::format("stats-tube {}", options.tube);
+    missing = fmt::format("there is no tube {}", options.tube);
+  }
+  const auto answer = TRY(connection.ask(command));
+  if (answer.is("NOT_FOUND")) return fail(kExitFailure, missing);
   if (!answer.is("OK")) return refused("stats", answer);
   const Json stats = stats_json(client::StatsBlock(answer.body));
   return print(options.json ? to_line(stats) + "\n" : aligned_lines(stats));
@@ -36,20 +54,28 @@ constexpr std::array kStatsOptions{
     server_option<&StatsOptions::server>(),
     kMaxReplyOption,
     tube_option_or_word<&StatsOptions::tube>("Those of this tube"),
+    option<&StatsOptions::group>({.names = "--group",
+                                  .type = text("NAME"),
+                                  .help = "The number of members of this group in each state, and "
+                                          "of the jobs that wait for it",
+                                  .excludes = {"--tube"}}),
     json_option<&StatsOptions::json>(),
 };
 
 }  // namespace
 
 const Subcommand& stats_command() {
-  static constexpr Subcommand kCommand =
-      runs<StatsOptions, run_stats>({.name = "stats",
-                                     .group = kLookGroup,
-                                     .summary = "Show the numbers of the server, or of a tube",
-                                     .options = kStatsOptions,
-                                     .footer = R"(examples:
+  static constexpr Subcommand kCommand = runs<StatsOptions, run_stats>(
+      {.name = "stats",
+       .group = kLookGroup,
+       .summary = "Show the numbers of the server, of a tube, or of a group",
+       .options = kStatsOptions,
+       .footer = R"(The server must have stats-group for --group: beanstalkd has not.
+
+examples:
   tubectl stats
   tubectl stats --tube mail
+  tubectl stats --group report
   tubectl stats --json)"});
   return kCommand;
 }
