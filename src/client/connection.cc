@@ -8,6 +8,7 @@
 
 #include "client/event_loop.h"
 #include "client/system_error.h"
+#include "client/times.h"
 
 namespace tubed::client {
 namespace {
@@ -92,8 +93,8 @@ Result<std::optional<Reply>> Connection::parse() {
 }
 
 void append_put(const NewJob& job, std::string& commands) {
-  fmt::format_to(std::back_inserter(commands), "put {} {} {} {}", job.priority, job.delay_seconds,
-                 job.ttr_seconds, job.body.size());
+  fmt::format_to(std::back_inserter(commands), "put {} {} {} {}", job.priority,
+                 time_argument(job.delay), time_argument(job.ttr), job.body.size());
   if (!job.tags.empty()) commands.append(" ").append(job.tags);
   commands.append("\r\n").append(job.body).append("\r\n");
 }

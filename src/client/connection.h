@@ -5,6 +5,7 @@
 // Error of its functions means that the connection is lost; a refusal by the server is a Reply.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -60,8 +61,9 @@ class Connection {
 // The arguments and the body of a put.
 struct NewJob {
   std::uint32_t priority = 0;
-  std::uint64_t delay_seconds = 0;
-  std::uint64_t ttr_seconds = 60;
+  // With milliseconds only for a server that takes them. [client/times.h]
+  std::chrono::milliseconds delay{0};
+  std::chrono::milliseconds ttr{60'000};
   std::string_view tags = {};  // "idp:key:300", for a server that knows them; empty: none
   std::string_view body;
 };

@@ -1,7 +1,7 @@
 // normalized() checks the text of a value against the type of its row and brings it to the form
 // that the member's parser reads: a plain decimal number for numbers, times and sizes, the text
-// itself otherwise. So units exist only here, and the rest of tubectl sees seconds and bytes.
-// did_you_mean() suggests a name for a mistyped option or subcommand.
+// itself otherwise. So units exist only here, and the rest of tubectl sees seconds, milliseconds
+// and bytes. did_you_mean() suggests a name for a mistyped option or subcommand.
 #include "tubectl/options.h"
 
 #include <algorithm>
@@ -27,6 +27,8 @@ using UnitRow = std::pair<std::string_view, std::uint64_t>;
 
 constexpr std::array<UnitRow, 5> kSecondUnits{
     {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86'400}}};
+constexpr std::array<UnitRow, 6> kMillisecondUnits{
+    {{"", 1000}, {"s", 1000}, {"ms", 1}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}}};
 constexpr std::array<UnitRow, 4> kByteUnits{
     {{"", 1}, {"KiB", 1U << 10}, {"MiB", 1U << 20}, {"GiB", 1U << 30}}};
 constexpr std::array<UnitRow, 1> kNoUnits{{{"", 1}}};
@@ -139,6 +141,11 @@ Result<std::string> normalized(const ValueType& type, std::string_view text) {
       return whole_number(
           type, text, fmt::format("a time in whole seconds {}, as 90, 90s, 5m, 2h or 1d", range),
           kSecondUnits);
+    case Kind::milliseconds:
+      return whole_number(type, text,
+                          fmt::format("a time in seconds {}, as 90, 90s, 500ms, 5m, 2h or 1d",
+                                      range_in_words(type.min / 1000, type.max / 1000)),
+                          kMillisecondUnits);
     case Kind::time:
       return fraction(
           type, text,

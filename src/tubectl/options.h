@@ -9,6 +9,7 @@
 
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -23,6 +24,7 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "client/times.h"
 
 namespace tubed::tubectl {
 
@@ -38,17 +40,18 @@ struct ValueType {
     command,  // a program
     job_id,   // a job's id, or "-" for ids on standard input
     job_or_tube,
-    count,    // a whole number
-    number,   // a number that may have a fraction
-    seconds,  // a time in whole seconds: 90, 90s, 5m, 2h, 1d
-    time,     // a time in seconds that may have a fraction: also 0.5 and 50ms
-    size,     // bytes: 65535, 64KiB, 1GiB
-    choice    // one of `choices`
+    count,         // a whole number
+    number,        // a number that may have a fraction
+    seconds,       // a time in whole seconds: 90, 90s, 5m, 2h, 1d
+    milliseconds,  // a time in whole milliseconds, for a command: also 500ms
+    time,          // a time in seconds that may have a fraction: also 0.5 and 50ms
+    size,          // bytes: 65535, 64KiB, 1GiB
+    choice         // one of `choices`
   };
 
   Kind kind = Kind::flag;
   std::string_view placeholder{};  // how the help writes the value
-  // The range of count, seconds and size, and that of number and time.
+  // The range of count, seconds, milliseconds and size, and that of number and time.
   std::uint64_t min = 0;
   std::uint64_t max = std::numeric_limits<std::uint64_t>::max();
   double min_number = 0;
@@ -76,6 +79,11 @@ constexpr ValueType number(double min, double max) {
 constexpr ValueType seconds(std::uint64_t max = std::numeric_limits<std::uint32_t>::max()) {
   return {ValueType::Kind::seconds, "TIME", 0, max};
 }
+// The times that a server takes, which are at most 2^32 - 1 seconds.
+constexpr ValueType milliseconds() {
+  return {ValueType::Kind::milliseconds, "TIME", 0,
+          std::numeric_limits<std::uint32_t>::max() * std::uint64_t{1000}};
+}
 constexpr ValueType time(double min, double max) {
   return {
       .kind = ValueType::Kind::time, .placeholder = "TIME", .min_number = min, .max_number = max};
@@ -89,8 +97,8 @@ constexpr ValueType choice(std::string_view placeholder,
 }
 
 // The value as its option stores it: numbers, times and sizes as a plain decimal number, so that
-// "5m" becomes "300"; other text as it is. The Error names what the option takes, with its range
-// and units. Choices are checked elsewhere.
+// "5m" becomes "300", or "300000" if the type is milliseconds; other text as it is. The Error names
+// what the option takes, with its range and units. Choices are checked elsewhere.
 Result<std::string> normalized(const ValueType& type, std::string_view text);
 
 // --- Rows
@@ -135,6 +143,8 @@ template <class Value>
 Value parsed(const std::string& text) {
   if constexpr (std::same_as<Value, std::string>) {
     return text;
+  } else if constexpr (std::same_as<Value, std::chrono::milliseconds>) {
+    return Value(parsed<std::int64_t>(text));
   } else {
     Value value{};
     const char* const end = text.data() + text.size();
@@ -164,6 +174,8 @@ template <class Member>
 std::string show_member(const Member& member) {
   if constexpr (kIsVector<Member> || kIsOptional<Member>) {
     return {};
+  } else if constexpr (std::same_as<Member, std::chrono::milliseconds>) {
+    return client::time_argument(member);
   } else {
     return fmt::format("{}", member);
   }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <functional>
 #include <string>
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #include "client/pipeline.h"
+#include "client/times.h"
 #include "os/descriptor.h"
 
 namespace tubed::client {
@@ -227,9 +229,23 @@ TEST_CASE("a server that goes away, or is silent, is an error") {
 
 TEST_CASE("a put is its line and its body") {
   std::string commands = "use a\r\n";
-  append_put({.priority = 1, .delay_seconds = 2, .ttr_seconds = 3, .body = "x\r\ny"}, commands);
-  append_put({.priority = 4, .delay_seconds = 5, .ttr_seconds = 6, .body = ""}, commands);
-  CHECK(commands == "use a\r\nput 1 2 3 4\r\nx\r\ny\r\nput 4 5 6 0\r\n\r\n");
+  using std::chrono::milliseconds;
+  using std::chrono::seconds;
+  append_put({.priority = 1, .delay = seconds(2), .ttr = seconds(3), .body = "x\r\ny"}, commands);
+  append_put({.priority = 4, .delay = seconds(0), .ttr = milliseconds(6000), .body = ""}, commands);
+  CHECK(commands == "use a\r\nput 1 2 3 4\r\nx\r\ny\r\nput 4 0 6 0\r\n\r\n");
+}
+
+TEST_CASE("only a time that is not whole seconds is put in milliseconds") {
+  std::string commands;
+  append_put({.priority = 1,
+              .delay = std::chrono::milliseconds(1),
+              .ttr = std::chrono::milliseconds(60'001),
+              .body = "x"},
+             commands);
+  CHECK(commands == "put 1 1ms 60001ms 1\r\nx\r\n");
+  CHECK(time_argument(std::chrono::seconds(UINT32_MAX)) == "4294967295");
+  CHECK_FALSE(has_milliseconds(std::chrono::seconds(UINT32_MAX)));
 }
 
 TEST_CASE("pipelining: every answer in its place, and no more in flight than is allowed" *

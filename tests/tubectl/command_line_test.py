@@ -7,10 +7,12 @@
 import re
 import unittest
 
-from programs import DONE, FAILURE, UNAVAILABLE, USAGE, ScriptedServer, TubectlTest
+from job_tests import CapabilityTest
+from programs import DONE, FAILURE, UNAVAILABLE, USAGE, ScriptedServer
 
 NOWHERE = "127.0.0.1:1"
 SECONDS_RANGE = "a time in whole seconds from 0 to 4294967295, as 90, 90s, 5m, 2h or 1d"
+TIMES_RANGE = "a time in seconds from 0 to 4294967295, as 90, 90s, 500ms, 5m, 2h or 1d"
 
 
 def ageless(text):
@@ -18,7 +20,7 @@ def ageless(text):
     return re.sub(r'"age":\d+', '"age":0', text)
 
 
-class CommandLine(TubectlTest):
+class CommandLine(CapabilityTest):
     def said(self, *arguments):
         """The line of a mistake, without its beginning and end."""
         line = self.refused(USAGE, NOWHERE, *arguments)
@@ -74,9 +76,12 @@ class CommandLine(TubectlTest):
                 (("move", "a", "b", "--count", "0"), '--count: "0" is not a whole number from 1 on'),
                 (("put", "-p", "4294967296", "x"),
                  '--priority: "4294967296" is not a whole number from 0 to 4294967295'),
-                (("put", "-d", "4294967296", "x"), f'--delay: "4294967296" is not {SECONDS_RANGE}'),
-                (("put", "--ttr", "1.5", "x"), f'--ttr: "1.5" is not {SECONDS_RANGE}'),
-                (("pause", "mail", "5y"), f'TIME: "5y" is not {SECONDS_RANGE}'),
+                (("put", "-d", "4294967296", "x"), f'--delay: "4294967296" is not {TIMES_RANGE}'),
+                (("put", "-d", "4294967295001ms", "x"),
+                 f'--delay: "4294967295001ms" is not {TIMES_RANGE}'),
+                (("put", "--ttr", "1.5", "x"), f'--ttr: "1.5" is not {TIMES_RANGE}'),
+                (("put", "--ttl", "1.5", "x"), f'--ttl: "1.5" is not {SECONDS_RANGE}'),
+                (("pause", "mail", "5y"), f'TIME: "5y" is not {TIMES_RANGE}'),
                 (("work", "-j", "0", "--", "true"),
                  '--parallel: "0" is not a whole number from 1 to 1000'),
                 (("top", "--interval", "50ms"), '--interval: "50ms" is not a time in seconds from '
@@ -104,6 +109,65 @@ class CommandLine(TubectlTest):
                          "default: deleted no jobs\n")
         for text in ("10ms", "0.01s", "0.01"):
             self.tubectl(server, "tubes", "--interval", text)
+
+    def test_times_in_milliseconds(self):
+        server = self.tubed()
+        client = self.client(server)
+        self.tubectl(server, "put", "--delay", "500ms", "--ttr", "1500ms", "x")
+        stats = client.stats("stats-job 1")
+        self.assertEqual((stats["delay"], stats["ttr"]), (1, 2))  # rounded up
+        self.tubectl(server, "put", "--delay", "90500ms", "x")
+        self.tubectl(server, "kick", "--delay", "600250ms", 2)
+        self.assertEqual(client.stats("stats-job 2")["delay"], 601)
+        self.tubectl(server, "release", "--delay", "700250ms", 2)
+        self.assertEqual(client.stats("stats-job 2")["delay"], 701)
+        self.tubectl(server, "kick", 2)
+        self.tubectl(server, "reserve", "--timeout", 5, "--release", "--delay", "800250ms")
+        jobs = [client.stats(f"stats-job {job}") for job in (1, 2)]
+        self.assertIn(801, [job["delay"] for job in jobs])
+        self.tubectl(server, "pause", "default", "900250ms")
+        self.assertEqual(client.stats("stats-tube default")["pause"], 901)
+
+    def test_times_in_milliseconds_are_sent_to_a_server_that_takes_them(self):
+        capabilities = b"OK 14\r\n---\n- time:ms\n\r\n"
+        reserved = b"RESERVED 5 1\r\na\r\n"
+        stats = b"OK 7\r\npri: 3\n\r\n"
+        old = "tubectl: {}: the server does not know times in milliseconds\n"
+        for words, answers, commands in (
+                (("put", "-d", "1ms", "--ttr", "1500ms", "-t", "t", "x"),
+                 (b"USING t\r\n", b"INSERTED 1\r\n"), ("use t", "put 1024 1ms 1500ms 1")),
+                (("put", "-d", "250ms", "x"), (b"INSERTED 1\r\n",), ("put 1024 250ms 60 1",)),
+                (("pause", "t", "300ms"), (b"PAUSED\r\n",), ("pause-tube t 300ms",)),
+                (("release", 5, "-d", "1001ms"), (reserved, stats, b"RELEASED\r\n"),
+                 ("reserve-job 5", "stats-job 5", "release 5 3 1001ms")),
+                (("reserve", "--release", "-p", 3, "-d", "250ms"), (reserved, b"RELEASED\r\n"),
+                 ("reserve", "release 5 3 250ms"))):
+            with self.subTest(words=words):
+                server = ScriptedServer([capabilities, *answers])
+                self.addCleanup(server.close)
+                self.tubectl(server.address, *words)
+                self.assertEqual(server.commands, ["capabilities", *commands])
+                # Without the capability nothing else is sent.
+                server = ScriptedServer([b"UNKNOWN_COMMAND\r\n"])
+                self.addCleanup(server.close)
+                self.assertEqual(self.refused(FAILURE, server.address, *words),
+                                 old.format(words[0]))
+                self.assertEqual(server.commands, ["capabilities"])
+        without = self.without(self.tubed(), b"time:ms")
+        for server in (without, self.beanstalkd()):
+            self.assertEqual(self.refused(FAILURE, server, "kick", "-d", "250ms", 5),
+                             old.format("kick"))
+            self.assertEqual(self.refused(FAILURE, server, "put", "--lines", "-d", "5ms",
+                                          stdin=b"put 0 0 9 1\n"), old.format("put"))
+            self.assertEqual(self.client(server).stats()["total-jobs"], 0)
+
+    def test_whole_seconds_are_sent_as_before(self):
+        for text, sent in (("0ms", 0), ("1000ms", 1), ("60000ms", 60), ("4294967295000ms", 2**32-1),
+                           ("0", 0), ("2m", 120)):
+            server = ScriptedServer([b"INSERTED 1\r\n"])
+            self.addCleanup(server.close)
+            self.tubectl(server.address, "put", "-d", text, "--ttr", text, "x")
+            self.assertEqual(server.commands, [f"put 1024 {sent} {sent} 1"])
 
     def test_a_tube_is_an_option_or_a_word(self):
         for server in self.servers():

@@ -34,7 +34,7 @@ struct ByIdOptions {
   Server server;
   std::vector<std::string> ids;
   std::optional<Priority> priority;
-  std::uint32_t delay = 0;
+  std::chrono::milliseconds delay{0};
   std::string tube;
   bool all = false;
   std::optional<std::string> state;
@@ -88,6 +88,10 @@ Result<int> for_each_id(const ByIdOptions& options, const IdAction& action) {
   const auto ids = read_ids(options.ids);
   if (!ids) return fail(kExitBadInput, ids.error().message);
   auto connection = TRY(connect(options.server));
+  if (const auto known = demand_time(connection, action.subcommand, options.delay);
+      !known || *known != 0) {
+    return known;
+  }
   if (!action.capability.empty()) {
     const auto known =
         demand_capability(connection, action.subcommand, action.capability, action.form);
@@ -109,6 +113,7 @@ Result<int> for_each_id(const ByIdOptions& options, const IdAction& action) {
 // NOT_FOUND for both a missing job and a job of another client; stats-job in hold() distinguishes
 // them.
 struct HeldAction {
+  std::string_view subcommand;
   std::string_view expected;
   const char* what;
   // The command for a job of that priority.
@@ -149,6 +154,8 @@ Result<int> for_each_held(const ByIdOptions& options, const HeldAction& action) 
   const auto ids = read_ids(options.ids);
   if (!ids) return fail(kExitBadInput, ids.error().message);
   auto connection = TRY(connect(options.server));
+  const auto known = demand_time(connection, action.subcommand, options.delay);
+  if (!known || *known != 0) return known;
   Results results;
   std::span<const JobId> rest = ids.value();
   while (!rest.empty()) {
@@ -166,18 +173,18 @@ Result<int> for_each_held(const ByIdOptions& options, const HeldAction& action) 
 }
 
 Result<int> run_release(const ByIdOptions& options) {
-  return for_each_held(options, {"RELEASED", "released", [&options](JobId id, std::uint64_t own) {
-                                   return fmt::format("release {} {} {}\r\n", id,
-                                                      options.priority.value_or(own),
-                                                      options.delay);
-                                 }});
+  return for_each_held(
+      options, {"release", "RELEASED", "released", [&options](JobId id, std::uint64_t own) {
+                  return fmt::format("release {} {} {}\r\n", id, options.priority.value_or(own),
+                                     client::time_argument(options.delay));
+                }});
 }
 
 Result<int> run_bury(const ByIdOptions& options) {
-  return for_each_held(options, {"BURIED", "buried", [&options](JobId id, std::uint64_t own) {
-                                   return fmt::format("bury {} {}\r\n", id,
-                                                      options.priority.value_or(own));
-                                 }});
+  return for_each_held(options,
+                       {"bury", "BURIED", "buried", [&options](JobId id, std::uint64_t own) {
+                          return fmt::format("bury {} {}\r\n", id, options.priority.value_or(own));
+                        }});
 }
 
 // With a tube, the only word is a number of jobs, not an id.
@@ -234,7 +241,7 @@ void take_tube_from_words(ByIdOptions& options) {
 Result<int> run_kick(ByIdOptions& options) {
   take_tube_from_words(options);
   if (!options.tube.empty()) {
-    if (options.delay == 0) return kick_tube(options);
+    if (options.delay.count() == 0) return kick_tube(options);
     return fail(kExitUsage, "--delay is only for jobs by their ids; try tubectl kick --help");
   }
   if (options.ids.empty() || options.all || options.state ||
@@ -243,10 +250,10 @@ Result<int> run_kick(ByIdOptions& options) {
   }
   IdAction action{"kick", "kick-job", "KICKED", "kicked",
                   "there is no such job, or it is neither buried nor delayed"};
-  if (options.delay > 0) {
+  if (options.delay.count() > 0) {
     action.capability = "kick-job:delay";
     action.form = "kick-job with a delay";
-    action.arguments = fmt::format(" {}", options.delay);
+    action.arguments = fmt::format(" {}", client::time_argument(options.delay));
   }
   return for_each_id(options, action);
 }
@@ -315,7 +322,7 @@ constexpr std::array kKickOptions{
          .type = choice("STATE", kKickedStates),
          .help = "With --tube: only jobs in this state [buried jobs, or else delayed jobs]"}),
     option<&ByIdOptions::delay>({.names = "-d,--delay",
-                                 .type = seconds(),
+                                 .type = milliseconds(),
                                  .help = "Delay the jobs by this time from now [ready at once]",
                                  .excludes = {"--tube", "--all", "--state"}})};
 

@@ -74,6 +74,12 @@ Result<int> demand_capability(client::Connection& connection, std::string_view a
   return fail(kExitFailure, fmt::format("{}: the server does not know {}", attempt, form));
 }
 
+Result<int> demand_time(client::Connection& connection, std::string_view attempt,
+                        std::chrono::milliseconds time) {
+  if (!client::has_milliseconds(time)) return 0;
+  return demand_capability(connection, attempt, kMillisecondsCapability, kMillisecondsForm);
+}
+
 // A server that does not report the limit gets the largest limit that any server can have: then the
 // server itself refuses a job that is too large.
 Result<std::variant<std::uint64_t, client::Reply>> ask_largest_job(client::Connection& connection) {

@@ -6,6 +6,7 @@
 // line reports with kExitUnavailable.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -70,7 +71,7 @@ constexpr OptionRow priority_option(std::string_view help) {
 
 template <auto kDelay>
 constexpr OptionRow delay_option(std::string_view help) {
-  return option<kDelay>({.names = "-d,--delay", .type = seconds(), .help = help});
+  return option<kDelay>({.names = "-d,--delay", .type = milliseconds(), .help = help});
 }
 
 // Jobs by their ids. With `takes_tube` a word may also be a tube's name.
@@ -105,6 +106,11 @@ Result<int> demand(client::Connection& connection, const std::string& command,
 // that other servers lack: some of these answer BAD_FORMAT, which does not name the reason.
 Result<int> demand_capability(client::Connection& connection, std::string_view attempt,
                               std::string_view capability, std::string_view form);
+// The same for a time of a command. Returns 0 if the time is whole seconds, which any server takes.
+Result<int> demand_time(client::Connection& connection, std::string_view attempt,
+                        std::chrono::milliseconds time);
+inline constexpr std::string_view kMillisecondsCapability = "time:ms";
+inline constexpr std::string_view kMillisecondsForm = "times in milliseconds";
 // The size in bytes of the largest job that the server accepts; a larger one need not be read. A
 // Reply: the server refused to report it.
 Result<std::variant<std::uint64_t, client::Reply>> ask_largest_job(client::Connection& connection);

@@ -12,18 +12,21 @@ namespace {
 struct PauseOptions {
   Server server;
   std::string tube;
-  std::optional<std::uint32_t> seconds;
+  std::optional<std::chrono::milliseconds> time;
   bool end = false;
 };
 
 // A pause of 0 s ends a pause, so --end and 0 send the same command.
 Result<int> run_pause(const PauseOptions& options) {
-  if (!options.seconds && !options.end) {
+  if (!options.time && !options.end) {
     return fail(kExitUsage, "say for how long, or --end; try tubectl pause --help");
   }
   auto connection = TRY(connect(options.server));
+  const auto time = options.time.value_or(std::chrono::milliseconds(0));
+  const auto known = demand_time(connection, "pause", time);
+  if (!known || *known != 0) return known;
   const auto answer = TRY(
-      connection.ask(fmt::format("pause-tube {} {}", options.tube, options.seconds.value_or(0))));
+      connection.ask(fmt::format("pause-tube {} {}", options.tube, client::time_argument(time))));
   if (answer.is("PAUSED")) return 0;
   if (answer.is("NOT_FOUND")) {
     return fail(kExitFailure, fmt::format("there is no tube {}", options.tube));
@@ -33,8 +36,8 @@ Result<int> run_pause(const PauseOptions& options) {
 
 constexpr std::array kPauseOptions{
     tube_option_or_word<&PauseOptions::tube>("The tube", true),
-    option<&PauseOptions::seconds>(
-        {.names = "TIME", .type = seconds(), .help = "For how long; 0 ends it"}),
+    option<&PauseOptions::time>(
+        {.names = "TIME", .type = milliseconds(), .help = "For how long; 0 ends it"}),
     option<&PauseOptions::end>(
         {.names = "--end", .help = "End the pause now", .excludes = {"TIME"}}),
     server_option<&PauseOptions::server>(),
@@ -49,8 +52,12 @@ const Subcommand& pause_command() {
        .group = kControlGroup,
        .summary = "Pause a tube: none of its jobs is reserved for a while",
        .options = kPauseOptions,
-       .footer = R"(examples:
+       .footer =
+           R"(A time such as 300ms needs a server that takes milliseconds: beanstalkd does not.
+
+examples:
   tubectl pause mail 1h
+  tubectl pause mail 300ms
   tubectl pause mail --end)"});
   return kCommand;
 }

@@ -41,8 +41,8 @@ struct PutOptions {
   std::string file = "-";
   std::string tube = std::string(kDefaultTube);
   std::optional<Priority> priority;
-  std::uint32_t delay = 0;
-  std::uint32_t ttr = kUsualTtrSeconds;
+  std::chrono::milliseconds delay{0};
+  std::chrono::milliseconds ttr = std::chrono::seconds(kUsualTtrSeconds);
   PutTags tags;
   bool lines = false;
   bool ids = false;
@@ -50,8 +50,8 @@ struct PutOptions {
 
   client::NewJob job(std::string_view of_body) const {
     return {.priority = priority.value_or(kUsualPriority),
-            .delay_seconds = delay,
-            .ttr_seconds = ttr,
+            .delay = delay,
+            .ttr = ttr,
             .tags = tags_text,
             .body = of_body};
   }
@@ -63,12 +63,17 @@ std::string too_large(std::uint64_t largest) {
   return fmt::format("the job is larger than the {} bytes that the server takes", largest);
 }
 
-// 0: the server knows what the job needs. A server that does not know tags would run the body as
-// commands.
-Result<int> check_tags(const PutOptions& options, client::Connection& connection) {
-  if (options.tags_text.empty()) return 0;
+// 0: the server knows what the job needs. A server that does not know tags or milliseconds would
+// run the body as commands.
+Result<int> check_needs(const PutOptions& options, client::Connection& connection) {
+  const bool milliseconds =
+      client::has_milliseconds(options.delay) || client::has_milliseconds(options.ttr);
+  if (options.tags_text.empty() && !milliseconds) return 0;
   const auto server = TRY(Capabilities::of(connection));
-  const std::string unknown = unknown_options(options.tags, server);
+  std::string unknown = unknown_options(options.tags, server);
+  if (milliseconds && !server.has(kMillisecondsCapability)) {
+    unknown.append(unknown.empty() ? "" : ", ").append(kMillisecondsForm);
+  }
   if (unknown.empty()) return 0;
   return fail(kExitFailure, fmt::format("put: the server does not know {}", unknown));
 }
@@ -77,7 +82,7 @@ Result<int> check_tags(const PutOptions& options, client::Connection& connection
 template <class Put>
 Result<int> put_into_tube(const PutOptions& options, Put put) {
   auto connection = TRY(connect(options.server));
-  if (const auto checked = check_tags(options, connection); !checked || *checked != 0) {
+  if (const auto checked = check_needs(options, connection); !checked || *checked != 0) {
     return checked;
   }
   if (options.tube != kDefaultTube) {
@@ -287,11 +292,13 @@ Result<int> run_put(const PutOptions& given) {
 constexpr const char* kPutFooter =
     R"(Prints the job's id; with --lines how many jobs were put, or with --ids the id
 of each. A line that is empty is a job, too. Lines are put as they come; the first
-that the server refuses ends it.
+that the server refuses ends it. A delay or TTR such as 500ms needs a server that
+takes milliseconds: beanstalkd does not.
 
 examples:
   tubectl put hello
   tubectl put --tube mail --delay 60 --ttr 5m hello
+  tubectl put --delay 500ms hello
   date | tubectl put --tube mail
   tubectl put --tube report --unique daily:3600 'the report of the day'
   tubectl put --tube mail --max 5:mail-dead --ttl 1d hello
@@ -307,11 +314,11 @@ constexpr std::array kPutOptions{
         {.names = "-t,--tube", .type = kTube, .help = "Into this tube", .shows_default = true}),
     priority_option<&PutOptions::priority>("Smaller is more urgent [1024]"),
     option<&PutOptions::delay>({.names = "-d,--delay",
-                                .type = seconds(),
+                                .type = milliseconds(),
                                 .help = "Ready after this time",
                                 .shows_default = true}),
     option<&PutOptions::ttr>({.names = "--ttr",
-                              .type = seconds(),
+                              .type = milliseconds(),
                               .help = "How long a client may hold it",
                               .shows_default = true}),
     option<&PutOptions::tags, &PutTags::unique>(

@@ -31,7 +31,7 @@ struct ReserveOptions {
   bool releases = false;
   bool buries = false;
   std::optional<Priority> priority;
-  std::uint32_t delay = 0;
+  std::chrono::milliseconds delay{0};
   bool json = false;
   bool raw = false;
 
@@ -138,7 +138,8 @@ class Reservations {
   Result<int> release_all() {
     int code = 0;
     for (const HeldJob& job : to_release_) {
-      const auto command = fmt::format("release {} {} {}", job.id, job.priority, options_.delay);
+      const auto command = fmt::format("release {} {} {}", job.id, job.priority,
+                                       client::time_argument(options_.delay));
       const auto done = decide(connection_, job.id, command, "RELEASED");
       if (!done) return done;
       code = std::max(code, done.value());
@@ -157,6 +158,8 @@ Result<int> run_reserve(const ReserveOptions& options) {
     return fail(kExitUsage, "--priority is only for --release and --bury");
   }
   auto connection = TRY(connect(options.server));
+  const auto known = demand_time(connection, "reserve", options.delay);
+  if (!known || *known != 0) return known;
   const auto watched = watch_tubes(connection, options.tubes);
   if (!watched || watched.value() != 0) return watched;
   return Reservations(options, connection).run();
@@ -194,7 +197,7 @@ constexpr std::array kReserveOptions{
     priority_option<&ReserveOptions::priority>(
         "With --release or --bury: a new priority [the job's own]"),
     option<&ReserveOptions::delay>({.names = "-d,--delay",
-                                    .type = seconds(),
+                                    .type = milliseconds(),
                                     .help = "With --release: ready after this time [at once]",
                                     .needs = "--release"}),
     json_option<&ReserveOptions::json>(),

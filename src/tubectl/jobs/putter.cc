@@ -9,6 +9,7 @@
 #include "tubectl/jobs/putter.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -28,7 +29,7 @@ namespace {
 namespace word = protocol::word;
 
 // Ten years: no worker may get the job before it is buried.
-constexpr std::uint64_t kParkedSeconds = 10ULL * 365 * 24 * 3600;
+constexpr std::chrono::seconds kParked{10LL * 365 * 24 * 3600};
 // Below what servers let one client watch.
 constexpr std::size_t kMostKeptTubes = 1000;
 
@@ -56,8 +57,8 @@ void for_each_tag(std::string_view tags, Visit visit) {
 client::NewJob new_job(const JobRecord& job, std::string_view tags) {
   const bool buried = job.state == JobState::buried;
   return {.priority = job.priority,
-          .delay_seconds = buried ? kParkedSeconds : job.delay_seconds,
-          .ttr_seconds = job.ttr_seconds,
+          .delay = buried ? kParked : std::chrono::seconds(job.delay_seconds),
+          .ttr = std::chrono::seconds(job.ttr_seconds),
           .tags = tags,
           .body = job.body};
 }

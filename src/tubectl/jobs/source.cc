@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <iterator>
 #include <utility>
 #include <variant>
@@ -104,8 +105,11 @@ Result<std::variant<JobId, client::Reply>> next_id(client::Connection& connectio
   auto used = TRY(connection.ask("use tubectl-export"));
   if (!used.is("USING")) return IdOrRefusal(std::move(used));
   std::string put;
-  client::append_put(
-      {.priority = UINT32_MAX, .delay_seconds = 24 * 3600, .ttr_seconds = 1, .body = {}}, put);
+  client::append_put({.priority = UINT32_MAX,
+                      .delay = std::chrono::hours(24),
+                      .ttr = std::chrono::seconds(1),
+                      .body = {}},
+                     put);
   TRY(connection.send(put));
   auto inserted = TRY(connection.receive());
   const JobId id = inserted.number();
