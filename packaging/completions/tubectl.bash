@@ -257,7 +257,7 @@ _tubectl_takes() {
       ;;
     'top --sort' | \
       'tubes --sort')
-      takes='words name ready urgent reserved delayed buried waiting watching paused puts deletes'
+      takes='words name ready urgent reserved delayed held buried waiting watching paused puts deletes'
       ;;
     'list --state')
       takes='words ready delayed buried reserved held'

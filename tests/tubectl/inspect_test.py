@@ -263,6 +263,30 @@ class Tubes(InspectTest):
                              ["mail", 1, 1, 1, 1, 1, 0, 0, 0])
             self.assertEqual(mail["total_jobs"], 4)
 
+    def test_jobs_that_wait_for_a_group(self):
+        server = self.tubed()
+        self.tubectl(server, "put", "-t", "a", "--group", "g", "member")
+        self.tubectl(server, "put", "-t", "a", "--delay", 1000, "delayed")
+        rows = self.tubectl(server, "tubes", "--interval", 0)
+        self.assertNotIn("held", rows)
+        for _ in range(2):
+            self.tubectl(server, "put", "-t", "b", "--after", "g", "held")
+        lines = self.tubectl(server, "tubes", "--interval", 0).splitlines()
+        self.assertEqual([line.split() for line in lines],
+                         [[*TUBE_KEYS, "held"], ["a", *"100100000"], ["b", *"000200002"],
+                          ["default", *"000000100"]])
+        titles = self.tubectl(server, "tubes", "--interval", 0.01).splitlines()[0].split()
+        self.assertEqual(titles, [*TUBE_KEYS, "puts/s", "deletes/s", "held"])
+        told = self.json_lines(server, "tubes", "--interval", 0, "--sort", "held")
+        self.assertEqual([(row["name"], row["held"]) for row in told],
+                         [("b", 2), ("a", 0), ("default", 0)])
+        self.assertEqual(list(told[0]), [*TUBE_KEYS, "total_jobs", "held"])
+        # Only of the tubes that are shown.
+        self.assertNotIn("held", self.tubectl(server, "tubes", "a", "--interval", 0))
+        top = self.tubectl(server, "top", "--once", "--interval", "0.1", "--sort", "held")
+        self.assertRegex(top, r"DELAYED .HELD BURIED")
+        self.assertRegex(top, r"\n +b +0 +0 +2 +2 +0 ")
+
     def test_rates(self):
         for server, client in self.queues():
             gate = Gate(server, b"list-tubes")

@@ -238,6 +238,35 @@ TEST_CASE("sorting, by key and reversed") {
   CHECK_FALSE(sort_key_of("size"));
 }
 
+TEST_CASE("the column of held jobs is shown if a tube has some") {
+  TubeCounts held = tube("held", 1);
+  held.delayed = 5;
+  held.held = 4;
+  Model model = with_tubes({tube("a", 1, 9), tube("b", 3)});
+  View view;
+  CHECK_FALSE(has(shown(model, view, {200, 24}), "HELD"));
+  press(view, model, "sss");
+  CHECK(model.tubes.sorted_by() == SortKey::delayed);
+  press(view, model, "s");
+  CHECK(model.tubes.sorted_by() == SortKey::buried);
+  press(view, model, "<");
+  CHECK(model.tubes.sorted_by() == SortKey::delayed);
+
+  model.update(look(2000, {tube("a", 1, 9), held}));
+  CHECK(has(shown(model, view, {80, 24}), "DELAYED  HELD"));
+  CHECK(has(shown(model, view, {80, 24}), " 5     4 "));
+  model.tubes.filter("a");  // of all tubes
+  CHECK(has(shown(model, view, {80, 24}), "HELD"));
+  CHECK_FALSE(has(shown(model, view, {60, 24}), "HELD"));
+  model.tubes.filter("");
+  press(view, model, "s");
+  CHECK(model.tubes.sorted_by() == SortKey::held);
+  CHECK(model.tubes[0].counts.name == "held");
+  CHECK(has(shown(model, view, {60, 24}), "HELD"));
+  press(view, model, "s");
+  CHECK(model.tubes.sorted_by() == SortKey::buried);
+}
+
 TEST_CASE("the column that is sorted by is always shown") {
   Model model = with_tubes({tube("a", 1, 9), tube("b", 3)});
   View view;

@@ -10,6 +10,7 @@
 // The connection closes at the end: a job that was reserved and then not released or buried becomes
 // ready again.
 #include <algorithm>
+#include <functional>
 #include <span>
 
 #include <fmt/format.h>

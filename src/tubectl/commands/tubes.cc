@@ -53,6 +53,13 @@ constexpr std::array<TubeColumn, 8> kTubeColumns{
      {"waiting", &TubeCounts::waiting, Style::green},
      {"watching", &TubeCounts::watching, Style::plain},
      {"paused", &TubeCounts::pause_seconds_left, Style::yellow}}};
+// The last column, if a tube has such jobs: delayed jobs that wait for a group.
+constexpr TubeColumn kHeldColumn{"held", &TubeCounts::held, Style::yellow};
+
+bool has_held(const std::vector<TubeRow>& rows) {
+  return std::ranges::any_of(rows, [](const TubeRow& row) { return row.counts->held > 0; });
+}
+
 // By name, as they are, or with the largest number first, and then by name. The snapshot is sorted
 // by name, and the sort is stable, so equal values keep that order.
 void sort_rows(std::vector<TubeRow>& rows, top::SortKey key) {
@@ -65,26 +72,31 @@ std::string rows_as_table(const std::vector<TubeRow>& rows, bool rates) {
   std::vector<TextTable::Column> columns{{"name"}};
   for (const TubeColumn& column : kTubeColumns) columns.push_back({column.title, true});
   if (rates) columns.insert(columns.end(), {{"puts/s", true}, {"deletes/s", true}});
+  const bool held = has_held(rows);
+  if (held) columns.push_back({kHeldColumn.title, true});
   TextTable table(std::move(columns));
+  const auto cell = [](const TubeRow& row, const TubeColumn& column) -> TextTable::Cell {
+    const std::uint64_t count = row.counts->*column.count;
+    return {fmt::format("{}", count), count == 0 ? Style::dim : column.style};
+  };
   for (const TubeRow& row : rows) {
     std::vector<TextTable::Cell> cells{{row.counts->name}};
-    for (const TubeColumn& column : kTubeColumns) {
-      const std::uint64_t count = row.counts->*column.count;
-      cells.push_back({fmt::format("{}", count), count == 0 ? Style::dim : column.style});
-    }
+    for (const TubeColumn& column : kTubeColumns) cells.push_back(cell(row, column));
     for (const double rate : {row.rates.puts, row.rates.deletes}) {
       if (rates)
         cells.push_back({fmt::format("{:.0f}", rate), rate == 0 ? Style::dim : Style::plain});
     }
+    if (held) cells.push_back(cell(row, kHeldColumn));
     table.add(std::move(cells));
   }
   return table.text(Paint::for_descriptor(STDOUT_FILENO));
 }
 
-// One object per line. The keys are those of kTubeColumns and are part of the interface for
+// One object per line. The keys are the titles of the columns and are part of the interface for
 // scripts.
 std::string rows_as_json(const std::vector<TubeRow>& rows, bool rates) {
   std::string text;
+  const bool held = has_held(rows);
   for (const TubeRow& row : rows) {
     Json object = {{"name", row.counts->name}};
     for (const TubeColumn& column : kTubeColumns) object[column.title] = row.counts->*column.count;
@@ -93,6 +105,7 @@ std::string rows_as_json(const std::vector<TubeRow>& rows, bool rates) {
       object["puts_per_second"] = row.rates.puts;
       object["deletes_per_second"] = row.rates.deletes;
     }
+    if (held) object[kHeldColumn.title] = row.counts->held;
     text += to_line(object) + "\n";
   }
   return text;
@@ -160,12 +173,14 @@ constexpr std::array kTubesOptions{
 }  // namespace
 
 const Subcommand& tubes_command() {
-  static constexpr Subcommand kCommand =
-      runs<TubesOptions, run_tubes>({.name = "tubes",
-                                     .group = kLookGroup,
-                                     .summary = "Show the tubes, their jobs and how fast they move",
-                                     .options = kTubesOptions,
-                                     .footer = R"(paused: for how many seconds more.
+  static constexpr Subcommand kCommand = runs<TubesOptions, run_tubes>(
+      {.name = "tubes",
+       .group = kLookGroup,
+       .summary = "Show the tubes, their jobs and how fast they move",
+       .options = kTubesOptions,
+       .footer =
+           R"(paused: for how many seconds more. held: of the delayed jobs those that wait for a
+group; only shown if a tube has some.
 
 examples:
   tubectl tubes

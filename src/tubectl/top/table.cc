@@ -30,17 +30,18 @@ struct Column {
 };
 
 // In the order of the screen, between the name and the graph.
-constexpr std::array<Column, 10> kColumns{{{SortKey::ready, "READY", 6, 0, Style::green},
-                                           {SortKey::urgent, "URGENT", 6, 10, Style::bold},
+constexpr std::array<Column, 11> kColumns{{{SortKey::ready, "READY", 6, 0, Style::green},
+                                           {SortKey::urgent, "URGENT", 6, 11, Style::bold},
                                            {SortKey::reserved, "RESERVED", 8, 1, Style::cyan},
                                            {SortKey::delayed, "DELAYED", 7, 3, Style::yellow},
+                                           {SortKey::held, "HELD", 5, 6, Style::yellow},
                                            {SortKey::buried, "BURIED", 6, 2, Style::red},
-                                           {SortKey::waiting, "WAITING", 7, 6, Style::plain},
-                                           {SortKey::watching, "WATCHING", 8, 9, Style::plain},
-                                           {SortKey::paused, "PAUSED", 6, 7, Style::yellow},
+                                           {SortKey::waiting, "WAITING", 7, 7, Style::plain},
+                                           {SortKey::watching, "WATCHING", 8, 10, Style::plain},
+                                           {SortKey::paused, "PAUSED", 6, 8, Style::yellow},
                                            {SortKey::puts, "PUTS/S", 6, 4, Style::plain},
                                            {SortKey::deletes, "DELETES/S", 9, 5, Style::plain}}};
-constexpr int kGraphRank = 8;
+constexpr int kGraphRank = 9;
 
 struct Layout {
   std::vector<Column> columns;
@@ -48,22 +49,28 @@ struct Layout {
   std::size_t graph = 0;  // 0: no graph
 };
 
-// The column by which the rows are sorted always has its place.
-Layout lay_out(std::size_t longest_name, std::size_t columns, SortKey sorted_by) {
+// The column by which the rows are sorted always has its place; that of held jobs has none if no
+// tube has any.
+Layout lay_out(const TubeList& tubes, std::size_t columns) {
   Layout layout;
+  const auto has_place = [&tubes](const Column& column, int kept) {
+    if (column.key == tubes.sorted_by()) return true;
+    return column.rank <= kept && (column.key != SortKey::held || tubes.has_held());
+  };
   // The widest choice that leaves room for the name.
   for (int kept = static_cast<int>(kColumns.size()); kept >= 0; --kept) {
     layout.columns.clear();
     std::size_t used = kept >= kGraphRank ? 1 + kLeastGraph : 0;
     for (const Column& column : kColumns) {
-      if (column.rank > kept && column.key != sorted_by) continue;
+      if (!has_place(column, kept)) continue;
       layout.columns.push_back(column);
       used += 1 + column.columns;
     }
     if (used + kLeastName > columns && kept > 0) continue;
     // The mark of the selected row, too.
     const std::size_t room = columns - used;
-    layout.name = kept >= kGraphRank ? std::clamp(longest_name + 2, kLeastName, room) : room;
+    layout.name =
+        kept >= kGraphRank ? std::clamp(tubes.longest_name() + 2, kLeastName, room) : room;
     if (kept >= kGraphRank) layout.graph = std::min(kLeastGraph + room - layout.name, kMostGraph);
     return layout;
   }
@@ -84,6 +91,8 @@ std::string cell(const TubeRow& row, SortKey key) {
       return shortened(counts.reserved);
     case SortKey::delayed:
       return shortened(counts.delayed);
+    case SortKey::held:
+      return shortened(counts.held);
     case SortKey::buried:
       return shortened(counts.buried);
     case SortKey::waiting:
@@ -142,7 +151,7 @@ Line tube_line(const TubeRow& row, bool selected, const Layout& layout, const Gl
 
 std::vector<Line> compose_table(const TubeList& tubes, bool selects, const Glyphs& glyphs,
                                 std::size_t columns, std::size_t rows) {
-  const Layout layout = lay_out(tubes.longest_name(), columns, tubes.sorted_by());
+  const Layout layout = lay_out(tubes, columns);
   std::vector<Line> lines{title_line(tubes, layout, glyphs)};
   for (std::size_t index = tubes.first(); index < tubes.size() && lines.size() < rows; ++index) {
     const bool selected = selects && index == tubes.selected_index();

@@ -23,6 +23,8 @@ double sort_value(const TubeCounts& counts, const std::optional<Rates>& rates, S
       return number(counts.reserved);
     case SortKey::delayed:
       return number(counts.delayed);
+    case SortKey::held:
+      return number(counts.held);
     case SortKey::buried:
       return number(counts.buried);
     case SortKey::waiting:
@@ -70,6 +72,7 @@ void TubeList::update(std::vector<TubeCounts> tubes, std::optional<double> secon
     rows.push_back(std::move(row));
   }
   rows_ = std::move(rows);
+  has_held_ = std::ranges::any_of(rows_, [](const TubeRow& row) { return row.counts.held > 0; });
   arrange();
 }
 

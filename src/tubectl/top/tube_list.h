@@ -38,6 +38,7 @@ enum class SortKey : std::uint8_t {
   urgent,
   reserved,
   delayed,
+  held,  // only where TubeList::has_held()
   buried,
   waiting,
   watching,
@@ -45,11 +46,11 @@ enum class SortKey : std::uint8_t {
   puts,
   deletes
 };
-inline constexpr std::size_t kSortKeys = 11;
+inline constexpr std::size_t kSortKeys = 12;
 // As --sort and the screen write them, in the order of SortKey.
 inline constexpr std::array<std::string_view, kSortKeys> kSortNames{
-    "name",    "ready",    "urgent", "reserved", "delayed", "buried",
-    "waiting", "watching", "paused", "puts",     "deletes"};
+    "name",   "ready",   "urgent",   "reserved", "delayed", "held",
+    "buried", "waiting", "watching", "paused",   "puts",    "deletes"};
 std::string_view name_of(SortKey key);
 std::optional<SortKey> sort_key_of(std::string_view name);
 // Rows with larger values come first; all values are 0 for SortKey::name. Without rates, puts and
@@ -79,6 +80,8 @@ class TubeList {
 
   std::size_t all() const { return rows_.size(); }
   std::size_t size() const { return shown_.size(); }
+  // True if a tube, shown or not, has jobs that wait for a group. beanstalkd has no such jobs.
+  bool has_held() const { return has_held_; }
   const TubeRow& operator[](std::size_t index) const { return rows_[shown_[index]]; }
   // Finds hidden tubes, too. Null: no such tube. O(log tubes).
   const TubeRow* find(std::string_view tube) const;
@@ -103,6 +106,7 @@ class TubeList {
   std::vector<std::uint32_t> shown_;  // indices into rows_
   SortKey key_ = SortKey::ready;
   bool reversed_ = false;
+  bool has_held_ = false;
   std::string filter_;
   std::string followed_;  // the selected tube's name, once the selection was moved
   std::size_t longest_name_ = 0;

@@ -203,8 +203,12 @@ void View::ask(Question question, const Model& model) {
 }
 
 void View::sort(bool next, Model& model) {
-  const auto key = static_cast<std::size_t>(model.tubes.sorted_by());
-  const auto other = static_cast<SortKey>((key + (next ? 1 : kSortKeys - 1)) % kSortKeys);
+  const auto beside = [next](SortKey key) {
+    const auto at = static_cast<std::size_t>(key);
+    return static_cast<SortKey>((at + (next ? 1 : kSortKeys - 1)) % kSortKeys);
+  };
+  SortKey other = beside(model.tubes.sorted_by());
+  if (other == SortKey::held && !model.tubes.has_held()) other = beside(other);
   model.tubes.sort_by(other);
   message_ = fmt::format("sorted by {}", name_of(other));
 }
