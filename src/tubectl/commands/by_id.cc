@@ -197,8 +197,8 @@ std::optional<std::uint32_t> kick_bound(const ByIdOptions& options) {
   return static_cast<std::uint32_t>(*bound);
 }
 
-// A server without kick-tube kicks jobs of the used tube, which `use` creates. Returns the exit
-// code if that fails.
+// Makes the command that kicks. Without kick-tube it kicks jobs of the used tube, so that tube is
+// used, which creates it. Returns 0, or the exit code of a failure.
 Result<int> prepare_kick(client::Connection& connection, const ByIdOptions& options,
                          std::uint32_t bound, std::string& command) {
   const auto server = TRY(Capabilities::of(connection));
