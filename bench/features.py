@@ -58,8 +58,8 @@ class Server:
         self.client.send(command)
         words = self.client.line().split()
         lines = 1
-        if words[0] in ("OK", "FOUND"):
-            lines += self.client.read(int(words[-1]) + 2).count(b"\n")
+        if words[0] == "OK":
+            lines += self.client.read(int(words[1]) + 2).count(b"\n")
         for left in range(FEWER, 0, -BATCH):
             count = min(left, BATCH)
             self.client.pump(command * count, count * lines)
@@ -283,7 +283,7 @@ def other_states(put, reserve, delete):
              lambda s: s.reserve(b"reserve-with-timeout 0\r\n", 1), reserve)
     measured("touch-all", Server.put_and_reserve, lambda s: s.client.ask("touch-all"), delete)
     measured("peek-reserved", Server.put_and_reserve,
-             lambda s: s.repeat(b"peek-reserved\r\n"), jobs=FEWER)
+             lambda s: s.each(lambda _: b"peek-reserved\r\n", lines=2))
 
     def buried(server):
         server.put_and_reserve()
