@@ -180,7 +180,6 @@ void Engine::replay_placed(Time now, const Placed& placed) {
   detach(job);
   job->set_counters(placed.counters);
   attach_placed(now, job, placed.place, job->waits_for_group());
-  if (job->held() && job->groups() != nullptr) hold(*job);
 }
 
 void Engine::replay_removed(Time now, const Removed& removed) {
@@ -271,7 +270,6 @@ void Engine::replay_moved(Time now, const Moved& moved) {
     job->tags()->cooldown = cooldown;
   }
   attach_placed(now, job, place, job->waits_for_group());
-  if (job->held() && job->groups() != nullptr) hold(*job);
   if (from != default_tube_ && !from->wanted()) remove_tube(now, from);
 }
 
@@ -293,7 +291,12 @@ void Engine::attach_placed(Time now, Job* job, const Placement& place, bool wait
   job->set_delay(place.delay);
   switch (place.state) {
     case JobState::delayed:
-      if (place.until > now || waits) return attach_delayed(job, place.until);
+      if (place.until > now || waits) {
+        attach_delayed(job, place.until);
+        // A job that is added gets its groups, and is held, after this.
+        if (job->held() && job->groups() != nullptr) hold(*job);
+        return;
+      }
       [[fallthrough]];
     case JobState::ready:
     case JobState::reserved:

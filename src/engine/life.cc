@@ -164,7 +164,7 @@ void Engine::come_back(Time now, Job* job, TimeSpan delay, Output& out) {
 DeathReason Engine::why_dead(const Job& job) {
   const JobCounters counters = job.counters();
   const LifeRecord* life = job.life();
-  const JobMarks marks = life == nullptr ? JobMarks() : life->marks;
+  const JobMarks marks = marks_of(job);
   const Policy* policy = job.tube->rules == nullptr ? nullptr : &job.tube->rules->policy;
   std::uint32_t max_attempts = policy == nullptr ? 0 : policy->max_attempts;
   if (life != nullptr && life->max_attempts) max_attempts = *life->max_attempts;
@@ -199,7 +199,7 @@ void Engine::retire(Time now, Job* job, const std::string& to, DeathReason reaso
     end_job_waits(id, Notice::Kind::deleted, out);
     return remove_if_unwanted(now, from);
   }
-  const bool was_dead = job->life() != nullptr && !job->life()->marks.dead_from.empty();
+  const bool was_dead = !marks_of(*job).dead_from.empty();
   const bool is_marked = mark_dead(*job, reason);
   const bool stays = to == kToBuried || to == from->name || was_dead || !is_marked;
   if (stays) retirement.to = kToBuried;

@@ -33,11 +33,18 @@ struct Seconds {
   }
 };
 
-// A time that a client gives in whole seconds or in milliseconds. What the protocol shows of it,
-// and what is kept of it, is rounded up to whole seconds, so that only 0 is 0.
+// A time that a client gives in whole seconds or in milliseconds. The protocol shows it, and the
+// server keeps it, rounded up to whole seconds, so that only 0 is 0.
 struct TimeSpan {
   Seconds seconds = {};           // rounded up
   std::uint16_t short_by_ms = 0;  // the milliseconds that it is shorter: 0 to 999
+
+  // Precondition: the time is at most 2^32 - 1 s.
+  static constexpr TimeSpan of_milliseconds(std::uint64_t count) {
+    const std::uint64_t seconds = (count + 999) / 1000;
+    return {.seconds = {static_cast<std::uint32_t>(seconds)},
+            .short_by_ms = static_cast<std::uint16_t>(seconds * 1000 - count)};
+  }
 
   constexpr operator Duration() const {
     return std::chrono::seconds(seconds.count) - std::chrono::milliseconds(short_by_ms);

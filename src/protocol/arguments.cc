@@ -93,9 +93,7 @@ bool ArgumentCursor::read_milliseconds(TimeSpan& value) {
   bool in_milliseconds = false;
   if (!read_unit(number, in_milliseconds) || !in_milliseconds) return false;
   if (number > UINT32_MAX * 1000ULL) return false;
-  const std::uint64_t seconds = (number + 999) / 1000;
-  value = {.seconds = {static_cast<std::uint32_t>(seconds)},
-           .short_by_ms = static_cast<std::uint16_t>(seconds * 1000 - number)};
+  value = TimeSpan::of_milliseconds(number);
   return true;
 }
 

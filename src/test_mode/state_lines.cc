@@ -168,13 +168,6 @@ JobTags tags_of(const LoadedJob& job) {
   return tags;
 }
 
-// Rounded up to whole seconds. Precondition: they fit into 32 bits.
-TimeSpan span_of(std::uint64_t milliseconds) {
-  const std::uint64_t seconds = milliseconds / 1000 + (milliseconds % 1000 > 0 ? 1 : 0);
-  return {.seconds = {static_cast<std::uint32_t>(seconds)},
-          .short_by_ms = static_cast<std::uint16_t>(seconds * 1000 - milliseconds)};
-}
-
 // Valid as long as the job.
 JobMarks marks_of(const LoadedJob& job) {
   JobMarks marks = job.marks;
@@ -237,10 +230,10 @@ Result<void> read_job(std::string_view text, const Json& line, const Limits& lim
   job.ttr.seconds.count = std::max(job.record.ttr_seconds, 1U);
   if (const Json* const ttr = line.find(kTtr)) {
     const auto exact = ttr->number();
-    const bool is_ttr =
-        exact && *exact / 1000 < UINT32_MAX && span_of(*exact).seconds == job.ttr.seconds;
+    const bool is_ttr = exact && *exact / 1000 < UINT32_MAX &&
+                        TimeSpan::of_milliseconds(*exact).seconds == job.ttr.seconds;
     if (!is_ttr) return Error{"its \"ttr_ms\" is not its \"ttr\" to the second"};
-    job.ttr = span_of(*exact);
+    job.ttr = TimeSpan::of_milliseconds(*exact);
   }
   TRY(read_marks(line, job));
   loaded.jobs.push_back(std::move(job));
@@ -258,7 +251,8 @@ Result<void> read_tube(const Json& line, Loaded& loaded) {
   const std::uint64_t longest = UINT32_MAX * (left != nullptr ? 1000ULL : 1);
   if (*number > longest) return Error{"its pause is too long"};
   if (*number == 0) return {};
-  loaded.pauses.push_back({*tube->text(), span_of(left != nullptr ? *number : *number * 1000)});
+  loaded.pauses.push_back(
+      {*tube->text(), TimeSpan::of_milliseconds(left != nullptr ? *number : *number * 1000)});
   return {};
 }
 

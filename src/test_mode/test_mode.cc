@@ -144,7 +144,7 @@ bool TestMode::every_client_waits() const {
 
 std::optional<Time> TestMode::time_after(Duration duration) const {
   const Time now = service_.now();
-  // What the clock shows is a Duration, too.
+  // The clock shows the time since its beginning as a Duration.
   const bool fits = duration <= Duration::max() - (now - clock_.begin());
   if (!fits || now > kLatest - duration) return std::nullopt;
   return now + duration;

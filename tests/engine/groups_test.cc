@@ -44,6 +44,17 @@ void restart(const Recording& log, World& world, Time now) {
   world.engine.check_invariants();
 }
 
+// Job 1, in the tube t.
+Added held_job() {
+  return {.id = 1,
+          .tube = "t",
+          .ttr = {60},
+          .created = {},
+          .body = {},
+          .place = {.state = JobState::delayed, .priority = 0, .delay = {}, .until = kNever},
+          .counters = {}};
+}
+
 }  // namespace
 
 // --- Facts
@@ -157,15 +168,7 @@ TEST_CASE("a replay holds what was held, and knows the group") {
 
 TEST_CASE("a replay releases a held job whose group has no members") {
   World world;
-  const Added added{
-      .id = 1,
-      .tube = "t",
-      .ttr = {60},
-      .created = {},
-      .body = {},
-      .place = {.state = JobState::delayed, .priority = 0, .delay = {}, .until = kNever},
-      .counters = {}};
-  world.engine.replay(world.now, AddedWithTags{added, kWaits});
+  world.engine.replay(world.now, AddedWithTags{held_job(), kWaits});
   world.engine.check_invariants();
   world.engine.end_replay();
   world.engine.check_invariants();
@@ -198,14 +201,7 @@ TEST_CASE("a replay that is not ended is ended by the first session") {
 
 TEST_CASE("facts may name a job that waits before the members, as compaction does") {
   World world;
-  const Added held{
-      .id = 1,
-      .tube = "t",
-      .ttr = {60},
-      .created = {},
-      .body = {},
-      .place = {.state = JobState::delayed, .priority = 0, .delay = {}, .until = kNever},
-      .counters = {}};
+  const Added held = held_job();
   Added member = held;
   member.id = 2;
   member.place = {};
@@ -334,7 +330,7 @@ TEST_CASE("the memory of groups comes back") {
   CHECK(world.engine.info().memory_bytes == 0);
 }
 
-TEST_CASE("a group that only held jobs have named is gone with them") {
+TEST_CASE("a group without members ends with the jobs that it holds") {
   World world;
   const SessionId session = world.open();
   const JobId member = put_grouped(world, kMember);
