@@ -31,6 +31,7 @@
 #include "base/bytes.h"
 #include "commands/tube_list_cache.h"
 #include "engine/engine.h"
+#include "engine/role.h"
 #include "protocol/answer.h"
 #include "protocol/arguments.h"
 #include "stats/counters.h"
@@ -40,15 +41,6 @@ namespace tubed::commands {
 class Service;
 
 using protocol::Answer;
-
-// The kind of command, for authorization.
-enum class Access : std::uint8_t {
-  any,      // needs no permission
-  produce,  // puts jobs
-  work,     // takes jobs and ends them
-  inspect,  // shows jobs and counts
-  admin,    // moves the jobs of others
-};
 
 // The tube that a command concerns.
 enum class Concerns : std::uint8_t {

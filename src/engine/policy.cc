@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include <fnmatch.h>
+#include "engine/role.h"
 
 namespace tubed {
 
@@ -126,7 +126,7 @@ std::optional<PolicyKey> find_policy_key(std::string_view name) {
 }
 
 bool matches(const TubePattern& pattern, std::string_view name) {
-  return fnmatch(pattern.tubes.c_str(), std::string(name).c_str(), 0) == 0;
+  return matches_name(pattern.tubes, name);
 }
 
 // Spread by the finalizer of MurmurHash3.
