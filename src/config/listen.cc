@@ -118,6 +118,15 @@ bool is_local(const Listen& listen) {
          listen.host == "::1";
 }
 
+bool same_socket(const Listen& one, const Listen& other) {
+  return one.kind == other.kind && one.host == other.host && one.port == other.port &&
+         one.path == other.path && one.mode == other.mode && one.group == other.group;
+}
+
+bool is_plain(const Listen& listen) {
+  return !listen.tls.enabled() && listen.auth == Authentication::none && listen.role.empty();
+}
+
 bool clash(const Listen& one, const Listen& other) {
   if (one.kind != other.kind) return false;
   if (one.kind == Listen::Kind::unix_socket) return one.path == other.path;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -15,6 +16,28 @@ namespace tubed {
 
 inline constexpr std::uint16_t kDefaultPort = 11300;
 inline constexpr std::uint16_t kDefaultHttpPort = 11380;
+
+enum class TlsVersion : std::uint8_t { v1_2, v1_3 };
+
+// The TLS of a listener; without certificates it has none.
+struct TlsSettings {
+  std::vector<std::string> certificates;  // files
+  std::vector<std::string> keys;          // files; empty: each certificate's file has its key too
+  std::string client_ca;                  // file; empty: clients present no certificate
+  TlsVersion min_version = TlsVersion::v1_2;
+
+  bool enabled() const { return !certificates.empty(); }
+  friend bool operator==(const TlsSettings&, const TlsSettings&) = default;
+};
+
+// How the clients of a listener show which role they have. In the order of the words in
+// config/elements.cc.
+enum class Authentication : std::uint8_t {
+  none,   // all of them have the listener's role
+  token,  // by the command auth
+  mtls,   // by their certificate
+  peer,   // by their user or group, on a unix socket
+};
 
 struct Listen {
   enum class Kind : std::uint8_t { tcp, unix_socket };
@@ -25,12 +48,20 @@ struct Listen {
   std::string path;                   // unix_socket
   std::optional<unsigned> mode;       // unix_socket: permissions; without, given by the umask
   std::string group;                  // unix_socket: owning group; empty: that of the process
+  TlsSettings tls;
+  Authentication auth = Authentication::none;
+  std::string role;  // of all clients, without authentication; empty: they may do everything
 
   friend bool operator==(const Listen&, const Listen&) = default;
 };
 
 // "127.0.0.1:11300", "[::1]:11300" or "unix:/path". parse_listen() reads it back.
 std::string to_string(const Listen& listen);
+
+// True if both have the same socket; their TLS and authentication may differ. O(1).
+bool same_socket(const Listen& one, const Listen& other);
+// True if it serves clients as any other listener: without TLS, authentication and role.
+bool is_plain(const Listen& listen);
 
 // Reads HOST, HOST:PORT, [HOST]:PORT or unix:PATH; `port` is for a host without one.
 Result<Listen> parse_listen(std::string_view address, std::uint16_t port = kDefaultPort);

@@ -1,11 +1,12 @@
 // The order is the precedence: defaults, then the file, then the flags. After that come the checks
 // that concern several settings, which no row can express: a task that needs a journal, the size of
-// the journal against its segments, listeners against -p, and the HTTP address against the
-// listeners. Places finds the origin of a setting for an error, because the reader needs to know
-// which file or flag to change.
+// the journal against its segments, listeners against -p, the HTTP address against the listeners,
+// and what TLS, authentication and roles need of each other. Places finds the origin of a setting
+// for an error, because the reader needs to know which file or flag to change.
 #include "config/load.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -55,6 +56,9 @@ class Places {
     if (line_.port) return "-p/--port";
     return lines_.listeners.empty() ? "the default" : file_line(lines_.listeners[index]);
   }
+
+  // The origin of one of settings.roles.
+  std::string role(std::size_t index) const { return file_line(lines_.roles[index]); }
 
  private:
   bool is_flag(std::string_view key) const {
@@ -132,6 +136,81 @@ Result<void> check_http(const Settings& settings, const Places& places) {
                            places.listener(static_cast<std::size_t>(taken - listeners.begin())))};
 }
 
+// `place`: of the certificates, for the error.
+Result<void> check_tls(const TlsSettings& tls, const std::string& place) {
+  const auto refused = [&](std::string_view reason) {
+    return Error{fmt::format("{}: {}", place, reason)};
+  };
+  if (!tls.enabled()) {
+    if (!tls.keys.empty()) return refused("tls.key without tls.certificate");
+    if (!tls.client_ca.empty()) return refused("tls.client_ca without tls.certificate");
+    if (tls.min_version != TlsSettings().min_version)
+      return refused("tls.min_version without tls.certificate");
+    return {};
+  }
+  if (tls.keys.empty() || tls.keys.size() == tls.certificates.size()) return {};
+  return refused(fmt::format("{} files in tls.certificate and {} in tls.key",
+                             tls.certificates.size(), tls.keys.size()));
+}
+
+bool has_role(const Settings& settings, const std::string& name) {
+  return std::ranges::any_of(settings.roles,
+                             [&](const RoleSettings& one) { return one.role.name == name; });
+}
+
+// What the authentication of a listener needs. The reason of a mistake, or nothing.
+std::string authentication_mistake(const Listen& listen, const Settings& settings) {
+  switch (listen.auth) {
+    case Authentication::none:
+      if (listen.role.empty() || has_role(settings, listen.role)) return {};
+      return fmt::format("no [[role]] has the name {}", config::quoted(listen.role));
+    case Authentication::token:
+      if (settings.tokens.empty()) return "auth = \"token\" needs auth.tokens";
+      if (listen.tls.enabled() || is_local(listen)) break;
+      return "auth = \"token\" needs tls, or other machines could read the tokens on their way";
+    case Authentication::mtls:
+      if (listen.tls.client_ca.empty()) return "auth = \"mtls\" needs tls.client_ca";
+      break;
+    case Authentication::peer:
+      if (listen.kind != Listen::Kind::unix_socket) return "auth = \"peer\" needs a unix: address";
+      break;
+  }
+  if (!listen.role.empty()) return "role is for auth = \"none\": here [[role]] names its clients";
+  return {};
+}
+
+Result<void> check_listeners(const Settings& settings, const Places& places) {
+  for (std::size_t i = 0; i < settings.listeners.size(); ++i) {
+    const Listen& listen = settings.listeners[i];
+    const std::string place = fmt::format("{}: listen {}", places.listener(i), to_string(listen));
+    TRY(check_tls(listen.tls, place));
+    const std::string mistake = authentication_mistake(listen, settings);
+    if (!mistake.empty()) return Error{fmt::format("{}: {}", place, mistake)};
+  }
+  return check_tls(settings.http_tls, places.key("http.tls.certificate"));
+}
+
+// A client has one role: no token, certificate or user is in two.
+Result<void> check_roles(const Settings& settings, const Places& places) {
+  const auto check = [&](std::string_view key, auto member) -> Result<void> {
+    std::map<std::string_view, std::string_view> role_of;
+    for (std::size_t i = 0; i < settings.roles.size(); ++i) {
+      const RoleSettings& role = settings.roles[i];
+      for (const std::string& one : role.*member) {
+        const auto [found, added] = role_of.emplace(one, role.role.name);
+        if (added) continue;
+        return Error{fmt::format("{}: role.{}: {} is in the role {} already", places.role(i), key,
+                                 config::quoted(one), config::quoted(found->second))};
+      }
+    }
+    return {};
+  };
+  TRY(check("tokens", &RoleSettings::tokens));
+  TRY(check("subjects", &RoleSettings::subjects));
+  TRY(check("users", &RoleSettings::users));
+  return check("groups", &RoleSettings::groups);
+}
+
 // A server that obeys the test verbs of every client is not for other machines.
 Result<void> check_test_mode(const CommandLine& line, const Settings& settings,
                              const Places& places) {
@@ -164,6 +243,8 @@ Result<Settings> load_settings(const CommandLine& line) {
   TRY(check_journal(settings, places));
   TRY(choose_listeners(line, lines, settings));
   TRY(check_http(settings, places));
+  TRY(check_listeners(settings, places));
+  TRY(check_roles(settings, places));
   TRY(check_test_mode(line, settings, places));
   return settings;
 }

@@ -18,6 +18,7 @@ std::string print_settings(const Settings& settings) {
   }
   for (const auto& listen : settings.listeners) result += print_listener(listen);
   for (const auto& policy : settings.policies) result += print_policy(policy);
+  for (const auto& role : settings.roles) result += print_role(role);
   return result;
 }
 
@@ -36,15 +37,28 @@ std::string print_policy(const TubePattern& policy) {
   return result;
 }
 
+namespace {
+
 // Keys without a value are left out: they have no spelling for "not given".
-std::string print_listener(const Listen& listen) {
-  std::string result = "\n[[listen]]\n";
-  for (const auto& row : config::listen_table()) {
-    const auto value = row.get(listen);
+template <class Element, class Rows>
+std::string print_element(std::string_view table, const Rows& rows, const Element& element) {
+  std::string result = fmt::format("\n[[{}]]\n", table);
+  for (const auto& row : rows) {
+    const auto value = row.get(element);
     if (value.holds == config::Value::Holds::nothing) continue;
     result += fmt::format("{} = {}\n", row.key, config::to_toml(row.type, value));
   }
   return result;
+}
+
+}  // namespace
+
+std::string print_listener(const Listen& listen) {
+  return print_element("listen", config::listen_table(), listen);
+}
+
+std::string print_role(const RoleSettings& role) {
+  return print_element("role", config::role_table(), role);
 }
 
 }  // namespace tubed

@@ -1,6 +1,8 @@
 // The comparison goes row by row through get(), so a new setting takes part without a change here.
 #include "config/reload.h"
 
+#include <algorithm>
+
 #include "config/table.h"
 
 namespace tubed {
@@ -18,7 +20,15 @@ ReloadPlan plan_reload(const Settings& current, const Settings& fresh) {
     plan.next.policies = fresh.policies;
     plan.changed.emplace_back("policy");
   }
-  if (fresh.listeners != current.listeners) plan.needs_restart.emplace_back("listen");
+  if (fresh.roles != current.roles) {
+    plan.next.roles = fresh.roles;
+    plan.changed.emplace_back("role");
+  }
+  if (fresh.listeners != current.listeners) {
+    const bool same_sockets = std::ranges::equal(fresh.listeners, current.listeners, same_socket);
+    if (same_sockets) plan.next.listeners = fresh.listeners;
+    (same_sockets ? plan.changed : plan.needs_restart).emplace_back("listen");
+  }
   return plan;
 }
 

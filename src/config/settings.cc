@@ -13,7 +13,7 @@ Settings::Settings() : listeners(1) {
 bool operator==(const Settings& one, const Settings& other) {
   const auto same = [&](const config::Setting& row) { return row.get(one) == row.get(other); };
   return std::ranges::all_of(config::settings_table(), same) && one.listeners == other.listeners &&
-         one.policies == other.policies;
+         one.policies == other.policies && one.roles == other.roles;
 }
 
 std::uint64_t segment_bytes_in_force(const Settings& settings) {

@@ -16,6 +16,7 @@
 #include "base/time.h"
 #include "config/listen.h"
 #include "engine/policy.h"
+#include "engine/role.h"
 #include "engine/types.h"
 
 namespace tubed {
@@ -32,6 +33,16 @@ enum class DrainExit : std::uint8_t { never, when_idle, when_empty };
 // Two values of Settings::journal_sync; any other is an interval.
 inline constexpr Duration kSyncAlways = Duration::zero();
 inline constexpr Duration kSyncNever = Duration::max();
+
+// A role, and the clients that have it.
+struct RoleSettings {
+  Role role;
+  std::vector<std::string> tokens;    // names of tokens in the file of tokens
+  std::vector<std::string> subjects;  // of certificates: "CN=mailer,O=example" or "DNS:mailer"
+  std::vector<std::string> users;     // names or numbers, of the clients of unix sockets
+  std::vector<std::string> groups;    // the same
+  friend bool operator==(const RoleSettings&, const RoleSettings&) = default;
+};
 
 struct Settings {
   // Every setting at its row's default, and one listener at the default address.
@@ -59,11 +70,17 @@ struct Settings {
   std::uint32_t tcp_backlog = 0;
   LogLevel log_level{};
   LogFormat log_format{};
+  TlsSettings http_tls;
+  std::string tokens;             // file; empty: no listener takes tokens
+  Duration handshake_timeout{};   // of TLS and of authentication
+  std::uint32_t handshakes = 0;   // under way at once, as many again for authentication
   std::vector<Listen> listeners;  // never empty
   bool default_listener = true;   // no listener is configured: `listeners` has the default
   std::vector<TubePattern> policies;
+  std::vector<RoleSettings> roles;
 
-  // Compares row by row, the listeners, whether they are configured or not, and the policies.
+  // Compares row by row, the listeners, whether they are configured or not, the policies and the
+  // roles.
   friend bool operator==(const Settings& one, const Settings& other);
 };
 

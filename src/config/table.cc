@@ -6,8 +6,8 @@
 // To read a setting: the row gives the key, the type with its bounds, the default, whether a reload
 // applies it, and the documentation, from which --help and the pages are generated. The order of
 // the rows is the order of the documentation. A row that refers to a member of Settings by its path
-// needs no code of its own; a listener's keys (kListenKeys) and the other flags (kOptions) have
-// tables of the same kind.
+// needs no code of its own; the keys of listeners and roles (elements.cc) and the other flags
+// (kOptions) have tables of the same kind.
 #include "config/table.h"
 
 #include <algorithm>
@@ -30,6 +30,9 @@ Value to_value(const std::string& text) {
 Value to_value(const std::optional<Listen>& listen) {
   return listen ? to_string(*listen) : std::string();
 }
+Value to_value(const std::vector<std::string>& list) {
+  return list;
+}
 Value to_value(Duration duration) {
   return std::int64_t{duration.count()};
 }
@@ -50,6 +53,10 @@ const std::string& text_in(const Value& value) {
 
 void assign(std::string& member, const Value& value) {
   member = text_in(value);
+}
+void assign(std::vector<std::string>& member, const Value& value) {
+  TUBED_ASSERT(value.holds == Value::Holds::list);
+  member = value.list;
 }
 void assign(std::optional<Listen>& member, const Value& value) {
   member.reset();
@@ -84,6 +91,7 @@ constexpr std::int64_t kMaxLineBytes = 64 * kKiB;
 
 constexpr auto kLogLevels = std::to_array<std::string_view>({"error", "warning", "info", "debug"});
 constexpr auto kDrainExits = std::to_array<std::string_view>({"never", "when-idle", "when-empty"});
+constexpr auto kTlsVersions = std::to_array<std::string_view>({"1.2", "1.3"});
 constexpr auto kLogFormats = std::to_array<std::string_view>({"auto", "text", "journald", "json"});
 
 constexpr Type count(std::string_view unit, std::int64_t minimum, std::int64_t maximum) {
@@ -104,11 +112,11 @@ constexpr Type sync(Duration minimum, Duration maximum) {
 constexpr Type text(std::string_view placeholder) {
   return {.kind = Kind::text, .unit = placeholder};
 }
+constexpr Type list(std::string_view placeholder) {
+  return {.kind = Kind::list, .unit = placeholder};
+}
 constexpr Type choice(std::span<const std::string_view> choices) {
   return {.kind = Kind::choice, .choices = choices};
-}
-constexpr Type other(Kind kind) {
-  return {.kind = kind};
 }
 
 constexpr std::int64_t nanoseconds(Duration duration) {
@@ -172,6 +180,12 @@ constexpr auto kSettings = std::to_array<Setting>({
                                  .default_number = 10'000,
                                  .doc = "Clients connected at once. A further client receives "
                                         "OUT_OF_MEMORY and is disconnected."}),
+    row<&Settings::handshakes>(
+        {.key = "limits.handshakes",
+         .type = count("connections", 1, 1'000'000),
+         .default_number = 1'024,
+         .doc = "Connections at once whose TLS handshake is not complete, and as many again that "
+                "have not authenticated. Beyond it the oldest of them is closed."}),
     row<&Settings::line_bytes>(
         {.key = "limits.line_bytes",
          .type = bytes(224, kMaxLineBytes),
@@ -248,6 +262,12 @@ constexpr auto kSettings = std::to_array<Setting>({
          .default_number = nanoseconds(60s),
          .doc = "Disconnect a client that for this long has read no byte of its pending replies, "
                 "or has sent no byte of a body that it began to send."}),
+    row<&Settings::handshake_timeout>(
+        {.key = "timeouts.handshake",
+         .type = duration(100ms, 1h),
+         .default_number = nanoseconds(10s),
+         .doc = "Disconnect a client whose TLS handshake is not complete after this long, or that "
+                "has not authenticated this long after it."}),
     row<&Settings::shutdown_timeout>(
         {.key = "timeouts.shutdown",
          .type = duration(0s, 1h),
@@ -286,6 +306,33 @@ constexpr auto kSettings = std::to_array<Setting>({
          .default_number = nanoseconds(10min),
          .doc = "How long the metrics of a tube are kept after the tube is deleted. If the tube is "
                 "created again within this time, its counters continue."}),
+    row<&Settings::http_tls, &TlsSettings::certificates>(
+        {.key = "http.tls.certificate",
+         .type = list("FILES"),
+         .doc = "Serve HTTP over TLS with these certificates; see tls.certificate of [[listen]]. "
+                "Empty: without TLS."}),
+    row<&Settings::http_tls, &TlsSettings::keys>(
+        {.key = "http.tls.key",
+         .type = list("FILES"),
+         .doc = "The private keys of the certificates; see tls.key of [[listen]]."}),
+    row<&Settings::http_tls, &TlsSettings::client_ca>(
+        {.key = "http.tls.client_ca",
+         .type = text("FILE"),
+         .default_text = "",
+         .doc = "Serve HTTP only to clients with a certificate that one of these has signed. "
+                "Empty: to all."}),
+    row<&Settings::http_tls, &TlsSettings::min_version>(
+        {.key = "http.tls.min_version",
+         .type = choice(kTlsVersions),
+         .default_number = static_cast<std::int64_t>(TlsVersion::v1_2),
+         .doc = "The oldest version of TLS that HTTP is served over."}),
+    row<&Settings::tokens>(
+        {.key = "auth.tokens",
+         .type = text("FILE"),
+         .default_text = "",
+         .doc = "The file of the tokens that clients may authenticate with: a line for each, with "
+                "its name and its hash, as tubectl token new prints it. Others must not be able to "
+                "read the file. Empty: no listener takes tokens."}),
     row<&Settings::tcp_keepalive>(
         {.key = "tcp.keepalive",
          .type = duration(1s, 2h),
@@ -307,43 +354,6 @@ constexpr auto kSettings = std::to_array<Setting>({
                                 .default_number = static_cast<std::int64_t>(LogFormat::automatic),
                                 .doc = "Format of log lines. auto is journald if stderr is "
                                        "connected to systemd's journal, and text otherwise."}),
-});
-
-void set_address(Listen& listen, const Value& value) {
-  const auto parsed = parse_listen(text_in(value));
-  TUBED_ASSERT(parsed);
-  listen.kind = parsed.value().kind;
-  listen.host = parsed.value().host;
-  listen.port = parsed.value().port;
-  listen.path = parsed.value().path;
-}
-
-constexpr auto kListenKeys = std::to_array<ListenKey>({
-    {.key = "address",
-     .type = other(Kind::address),
-     .required = true,
-     .unix_only = false,
-     .example = "unix:/run/tubed/tubed.sock",
-     .doc = "HOST:PORT, [HOST]:PORT or unix:PATH. A host is numeric; the default port is 11300, "
-            "and port 0 lets the kernel choose.",
-     .get = [](const Listen& listen) { return Value(to_string(listen)); },
-     .set = set_address},
-    {.key = "mode",
-     .type = other(Kind::mode),
-     .required = false,
-     .unix_only = true,
-     .example = "0660",
-     .doc = "Permissions of the socket file, octal. The default is given by the umask.",
-     .get = [](const Listen& l) { return l.mode ? Value(std::int64_t{*l.mode}) : Value(); },
-     .set = [](Listen& l, const Value& v) { l.mode = static_cast<unsigned>(number_in(v)); }},
-    {.key = "group",
-     .type = text("NAME"),
-     .required = false,
-     .unix_only = true,
-     .example = "tubed",
-     .doc = "Group that owns the socket file. The default is the group of the process.",
-     .get = [](const Listen& l) { return l.group.empty() ? Value() : Value(l.group); },
-     .set = [](Listen& l, const Value& v) { assign(l.group, v); }},
 });
 
 constexpr auto kOptions = std::to_array<Option>({
@@ -450,6 +460,7 @@ static_assert(sections_are_contiguous());
 
 Value Setting::default_value() const {
   if (type.kind == Kind::text || type.kind == Kind::address) return std::string(default_text);
+  if (type.kind == Kind::list) return std::vector<std::string>();
   return default_number;
 }
 
@@ -483,9 +494,6 @@ std::string Option::names() const {
 
 std::span<const Setting> settings_table() {
   return kSettings;
-}
-std::span<const ListenKey> listen_table() {
-  return kListenKeys;
 }
 std::span<const Option> options_table() {
   return kOptions;

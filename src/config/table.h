@@ -1,4 +1,5 @@
-// The tables: one row per setting, per key of a listener, and per flag that is not a setting.
+// The tables: one row per setting, per key of a listener or a role, and per flag that is not a
+// setting.
 //
 // A row is the only definition of a setting: the TOML reader, the flags, --help, --print-config,
 // the reload and the generated documentation all read it. To add a setting, add its row and its
@@ -39,17 +40,20 @@ struct Setting {
   std::string_view first_sentence() const;
 };
 
-// A key of a [[listen]] table.
-struct ListenKey {
-  std::string_view key;
+// A key of a table that a file may have several times, [[listen]] or [[role]].
+template <class Element>
+struct ElementKey {
+  std::string_view key;  // dotted if it is in a table of its own: "tls.certificate"
   Type type;
   bool required = false;
   bool unix_only = false;
   std::string_view example;  // as value_from_text() reads it
   std::string_view doc;
-  Value (*get)(const Listen&) = nullptr;
-  void (*set)(Listen&, const Value&) = nullptr;  // Precondition: a value of `type`
+  Value (*get)(const Element&) = nullptr;         // nothing: it is not given
+  void (*set)(Element&, const Value&) = nullptr;  // Precondition: a value of `type`
 };
+using ListenKey = ElementKey<Listen>;
+using RoleKey = ElementKey<RoleSettings>;
 
 enum class Action : std::uint8_t {
   help,
@@ -89,7 +93,8 @@ struct Option {
 };
 
 std::span<const Setting> settings_table();
-std::span<const ListenKey> listen_table();
+std::span<const ListenKey> listen_table();  // elements.cc, as the next
+std::span<const RoleKey> role_table();
 std::span<const Option> options_table();
 
 // "-z/--limits-job-bytes": a flag as errors name it.

@@ -26,13 +26,14 @@ constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
 constexpr std::string_view kListen = "listen";
 constexpr std::string_view kPolicy = "policy";
 constexpr std::string_view kTubes = "policy.tubes";
+constexpr std::string_view kRole = "role";
 
-// One assignment of the file, or one [[listen]] or [[policy]].
+// One assignment of the file, or one [[listen]], [[policy]] or [[role]].
 struct Entry {
   std::string key;  // the whole path, dotted
   toml::source_position at;
   const toml::node* node = nullptr;
-  bool is_element = false;  // one of [[listen]] or [[policy]]
+  bool is_element = false;  // one of [[listen]], [[policy]] or [[role]]
 };
 
 // The type of the node as an error names it.
@@ -60,8 +61,28 @@ std::string_view type_word(const toml::node& node) {
   return "nothing";
 }
 
+// True if keys of the table begin with this path.
+template <class Rows>
+bool has_keys_in(const Rows& rows, std::string_view path) {
+  return std::ranges::any_of(rows, [&](const auto& row) {
+    return row.key.size() > path.size() && row.key.starts_with(path) && row.key[path.size()] == '.';
+  });
+}
+
 bool is_section(std::string_view key) {
-  return std::ranges::find(settings_table(), key, &Setting::section) != settings_table().end();
+  return has_keys_in(settings_table(), key);
+}
+
+// True for a table within [[listen]] or [[role]].
+bool is_part_of_element(std::string_view path) {
+  const auto dot = path.find('.');
+  if (dot == std::string_view::npos) return false;
+  const std::string_view rest = path.substr(dot + 1);
+  return path.substr(0, dot) == kListen && has_keys_in(listen_table(), rest);
+}
+
+bool is_element_table(std::string_view key) {
+  return key == kListen || key == kPolicy || key == kRole;
 }
 
 // A key that contains a dot was quoted in the file; it is quoted here too, so that it does not look
@@ -80,10 +101,9 @@ void collect(const toml::table& table, const std::string& prefix, std::vector<En
   for (const auto& [key, node] : table) {
     const auto path = prefix + key_part(key);
     const auto* array = node.as_array();
-    if (node.is_table() && prefix.empty() && is_section(path)) {
+    if (node.is_table() && (is_section(path) || is_part_of_element(path))) {
       collect(*node.as_table(), path + ".", entries);
-    } else if ((path == kListen || path == kPolicy) && array &&
-               (array->empty() || array->is_array_of_tables())) {
+    } else if (is_element_table(path) && array && (array->empty() || array->is_array_of_tables())) {
       for (const auto& element : *array) {
         entries.push_back({path, element.source().begin, &element, true});
       }
@@ -93,8 +113,28 @@ void collect(const toml::table& table, const std::string& prefix, std::vector<En
   }
 }
 
+// A list is an array of strings, or a string for a list of one.
+Result<Value> list_of(const Type& type, const toml::node& node) {
+  const auto wrong = [&](const toml::node& found) {
+    return Error{fmt::format("expected {}, not {}", expected(type), type_word(found))};
+  };
+  std::vector<std::string> texts;
+  if (const auto* text = node.as_string()) {
+    texts.push_back(text->get());
+  } else if (const auto* array = node.as_array()) {
+    for (const auto& element : *array) {
+      if (!element.is_string()) return wrong(element);
+      texts.push_back(element.as_string()->get());
+    }
+  } else {
+    return wrong(node);
+  }
+  return value_from_list(type, std::move(texts));
+}
+
 // A count is written as an integer only; a size or a time may also be a string with a unit.
 Result<Value> value_of(const Type& type, const toml::node& node) {
+  if (type.kind == Kind::list) return list_of(type, node);
   if (const auto* number = node.as_integer()) return value_from_integer(type, number->get());
   const auto* text = node.as_string();
   if (!text || type.kind == Kind::count) {
@@ -134,6 +174,7 @@ class Reader {
   Result<void> apply(const Entry& entry) {
     if (entry.key == kListen) return apply_listen(entry);
     if (entry.key == kPolicy) return apply_policy(entry);
+    if (entry.key == kRole) return apply_role(entry);
     const auto rows = settings_table();
     const auto row = std::ranges::find(rows, entry.key, &Setting::key);
     if (row == rows.end()) return unknown(entry);
@@ -157,37 +198,80 @@ class Reader {
     }
     candidates.emplace_back(kListen);
     candidates.emplace_back(kPolicy);
+    candidates.emplace_back(kRole);
     return error(entry.at, entry.key,
                  unknown_reason(is_table ? "table" : "key", did_you_mean(entry.key, candidates)));
   }
 
   Result<void> apply_listen(const Entry& entry) {
+    Listen listen;
+    const auto address_at =
+        TRY(apply_element(entry, kListen, listen_table(), listen,
+                          [](const Listen& one) { return one.kind == Listen::Kind::unix_socket; }));
+    return add(listen, address_at);
+  }
+
+  Result<void> apply_role(const Entry& entry) {
+    RoleSettings role;
+    TRY(apply_element(entry, kRole, role_table(), role, [](const auto&) { return false; }));
+    for (std::size_t i = 0; i < settings_.roles.size(); ++i) {
+      if (settings_.roles[i].role.name != role.role.name) continue;
+      return error(entry.at, "role.name",
+                   fmt::format("{} is another role already (line {})", quoted(role.role.name),
+                               lines_.roles[i]));
+    }
+    settings_.roles.push_back(std::move(role));
+    lines_.roles.push_back(entry.at.line);
+    return {};
+  }
+
+  // Fills `element` from one table of the file. `is_unix`: keys that only a unix socket has are
+  // allowed. Returns the position of the last required key.
+  template <class Row, class Element, class IsUnix>
+  Result<toml::source_position> apply_element(const Entry& entry, std::string_view table,
+                                              std::span<const Row> rows, Element& element,
+                                              const IsUnix& is_unix) const {
     if (!entry.is_element) return not_elements(entry);
+    const auto path = [&](const Row& row) { return fmt::format("{}.{}", table, row.key); };
     std::vector<Entry> keys;
-    collect(*entry.node->as_table(), fmt::format("{}.", kListen), keys);
+    collect(*entry.node->as_table(), fmt::format("{}.", table), keys);
     sort_by_position(keys);
     // The required keys come first, as the address decides which other keys are allowed.
-    Listen listen;
-    auto address_at = entry.at;
+    auto required_at = entry.at;
     bool is_complete = true;
     std::string missing;
-    for (const auto& row : listen_table()) {
+    for (const Row& row : rows) {
       if (!row.required) continue;
-      const auto key = std::ranges::find(keys, listen_path(row), &Entry::key);
+      const auto key = std::ranges::find(keys, path(row), &Entry::key);
       if (key == keys.end()) {
-        missing = listen_path(row);
+        missing = path(row);
         is_complete = false;
         continue;
       }
-      address_at = key->at;
+      required_at = key->at;
       const auto value = value_of(row.type, *key->node);
       is_complete = is_complete && value.ok();
-      if (value) row.set(listen, value.value());
+      if (value) row.set(element, value.value());
     }
-    auto done = apply_listen_keys(keys, listen, is_complete);
-    if (!done) return done;
+    for (const Entry& key : keys) {
+      const auto row = std::ranges::find(rows, key.key, path);
+      if (row == rows.end()) return unknown_key(key, rows, path);
+      const auto value = value_of(row->type, *key.node);
+      if (!value) return error(key.at, key.key, value.error().message);
+      if (is_complete && row->unix_only && !is_unix(element)) {
+        return error(key.at, key.key, "only a unix: address has one");
+      }
+      row->set(element, value.value());
+    }
     if (!missing.empty()) return error(entry.at, missing, "missing");
-    return add(listen, address_at);
+    return required_at;
+  }
+
+  template <class Rows, class Path>
+  Error unknown_key(const Entry& entry, const Rows& rows, const Path& path) const {
+    std::vector<std::string> candidates;
+    for (const auto& row : rows) candidates.push_back(path(row));
+    return error(entry.at, entry.key, unknown_reason("key", did_you_mean(entry.key, candidates)));
   }
 
   // The usual cause is `[listen]` in place of `[[listen]]`.
@@ -251,29 +335,6 @@ class Reader {
     return error(entry.at, entry.key, unknown_reason("key", did_you_mean(entry.key, candidates)));
   }
 
-  // `is_complete`: the required keys are known, so keys that need a unix socket can be checked.
-  Result<void> apply_listen_keys(const std::vector<Entry>& keys, Listen& listen,
-                                 bool is_complete) const {
-    for (const auto& key : keys) {
-      const auto rows = listen_table();
-      const auto row = std::ranges::find(rows, key.key, listen_path);
-      if (row == rows.end()) return unknown_listen_key(key);
-      const auto value = value_of(row->type, *key.node);
-      if (!value) return error(key.at, key.key, value.error().message);
-      if (is_complete && row->unix_only && listen.kind != Listen::Kind::unix_socket) {
-        return error(key.at, key.key, "only a unix: address has one");
-      }
-      row->set(listen, value.value());
-    }
-    return {};
-  }
-
-  Error unknown_listen_key(const Entry& entry) const {
-    std::vector<std::string> candidates;
-    for (const auto& row : listen_table()) candidates.push_back(listen_path(row));
-    return error(entry.at, entry.key, unknown_reason("key", did_you_mean(entry.key, candidates)));
-  }
-
   Result<void> add(const Listen& listen, const toml::source_position& at) {
     for (std::size_t i = 0; i < lines_.listeners.size(); ++i) {
       if (!clash(settings_.listeners[i], listen)) continue;
@@ -284,10 +345,6 @@ class Reader {
     settings_.listeners.push_back(listen);
     lines_.listeners.push_back(at.line);
     return {};
-  }
-
-  static std::string listen_path(const ListenKey& row) {
-    return fmt::format("{}.{}", kListen, row.key);
   }
 
   const std::string& file_;
@@ -318,6 +375,7 @@ Result<void> read_toml(std::string_view contents, const std::string& file, Setti
   Reader reader(file, settings, lines);
   settings.listeners.clear();
   settings.policies.clear();
+  settings.roles.clear();
   try {
     return reader.read(toml::parse(contents));
   } catch (const toml::parse_error& error) {

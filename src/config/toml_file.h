@@ -22,11 +22,12 @@ struct FileLines {
   std::map<std::string, std::uint32_t, std::less<>> keys;  // by key
   std::vector<std::uint32_t> listeners;  // of the address of each listener, in the file's order
   std::vector<std::uint32_t> policies;   // of each policy, in the file's order
+  std::vector<std::uint32_t> roles;      // of each role, in the file's order
 };
 
 // Applies the file to `settings`. settings.listeners becomes the listeners of the file, and is
-// empty if the file has none. The error is one line, "FILE:LINE: KEY: REASON", for the first
-// mistake in the file.
+// empty if the file has none; so with its policies and its roles. The error is one line,
+// "FILE:LINE: KEY: REASON", for the first mistake in the file.
 Result<void> read_toml_file(const std::string& file, Settings& settings, FileLines& lines);
 
 // The same for the contents of a file; `file` is its name in errors.

@@ -173,6 +173,17 @@ std::size_t sequence_bytes(std::string_view text) {
   return is_overlong || is_surrogate || is_too_large ? 0 : count;
 }
 
+// "a,b" as a and b; nothing for the empty text.
+std::vector<std::string> parts_of(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const auto end = std::min(text.find(','), text.size());
+    parts.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
 bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
@@ -197,6 +208,19 @@ Result<Value> value_from_integer(const Type& type, std::int64_t number) {
   return within_bounds(type, product, fmt::format("{}", number));
 }
 
+Result<Value> value_from_list(const Type& type, std::vector<std::string> texts) {
+  for (const std::string& text : texts) {
+    if (text.empty() || !is_plain_text(text)) {
+      return Error{
+          fmt::format("{} is empty, has control characters or is not UTF-8", quoted(text))};
+    }
+    if (!type.choices.empty() && std::ranges::find(type.choices, text) == type.choices.end()) {
+      return Error{fmt::format("{} is not one of {}", quoted(text), fmt::join(type.choices, ", "))};
+    }
+  }
+  return Value(std::move(texts));
+}
+
 Result<Value> value_from_text(const Type& type, std::string_view text) {
   switch (type.kind) {
     case Kind::count:
@@ -214,6 +238,8 @@ Result<Value> value_from_text(const Type& type, std::string_view text) {
       const auto listen = TRY(parse_listen(text, type.port));
       return Value(to_string(listen));
     }
+    case Kind::list:
+      return value_from_list(type, parts_of(text));
     case Kind::text:
       break;
   }
@@ -224,6 +250,7 @@ Result<Value> value_from_text(const Type& type, std::string_view text) {
 }
 
 std::string to_text(const Type& type, const Value& value) {
+  if (type.kind == Kind::list) return fmt::format("{}", fmt::join(value.list, ","));
   if (value.holds != Value::Holds::number) return value.text;
   if (type.kind == Kind::choice)
     return std::string(type.choices[static_cast<std::size_t>(value.number)]);
@@ -234,6 +261,11 @@ std::string to_text(const Type& type, const Value& value) {
 }
 
 std::string to_toml(const Type& type, const Value& value) {
+  if (type.kind == Kind::list) {
+    std::vector<std::string> strings;
+    std::ranges::transform(value.list, std::back_inserter(strings), toml_string);
+    return fmt::format("[{}]", fmt::join(strings, ", "));
+  }
   const auto text = to_text(type, value);
   const bool is_bare =
       is_number(type.kind) && !text.empty() && text.back() >= '0' && text.back() <= '9';
@@ -258,12 +290,15 @@ std::string expected(const Type& type) {
       return fmt::format("an address such as \"127.0.0.1:{}\"", type.port);
     case Kind::mode:
       return "an octal mode such as \"0660\"";
+    case Kind::list:
+      if (!type.choices.empty()) return fmt::format("some of {}", fmt::join(type.choices, ", "));
+      return "an array of strings";
   }
   return "";
 }
 
 std::string bounds(const Type& type) {
-  if (type.kind == Kind::choice) return fmt::format("{}", fmt::join(type.choices, ", "));
+  if (!type.choices.empty()) return fmt::format("{}", fmt::join(type.choices, ", "));
   if (type.kind == Kind::mode) return "0000 to 0777";
   if (!is_number(type.kind) && type.kind != Kind::sync) return "";
   const auto range = fmt::format("{} to {}", number_text(type.kind, type.minimum),
@@ -285,6 +320,7 @@ std::string placeholder(const Type& type) {
     case Kind::choice:
       return "WORD";
     case Kind::text:
+    case Kind::list:
       return std::string(type.unit);
     case Kind::address:
       return "ADDR";

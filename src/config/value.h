@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "config/listen.h"
@@ -18,22 +19,34 @@
 namespace tubed::config {
 
 // A sync is "always", "never" or a duration.
-enum class Kind : std::uint8_t { count, bytes, duration, sync, choice, text, address, mode };
+enum class Kind : std::uint8_t {
+  count,
+  bytes,
+  duration,
+  sync,
+  choice,
+  text,
+  address,
+  mode,
+  list,  // of texts, or of words if the type has choices
+};
 
 // One value of any type. A number is bytes, nanoseconds, the index of a choice, or permissions. The
 // number of a sync is kSyncAlways, kSyncNever or an interval in nanoseconds.
 struct Value {
-  enum class Holds : std::uint8_t { nothing, number, text };
+  enum class Holds : std::uint8_t { nothing, number, text, list };
 
-  Value() = default;  // not given, which only keys of listeners allow
+  Value() = default;  // not given, which only keys of listeners and roles allow
   Value(std::int64_t n) : holds(Holds::number), number(n) {}
   Value(std::string t) : holds(Holds::text), text(std::move(t)) {}
+  Value(std::vector<std::string> l) : holds(Holds::list), list(std::move(l)) {}
 
   friend bool operator==(const Value&, const Value&) = default;
 
   Holds holds = Holds::nothing;
   std::int64_t number = 0;
   std::string text;
+  std::vector<std::string> list;
 };
 
 // The bounds are inclusive. Those of a duration are in nanoseconds and whole milliseconds; those of
@@ -52,8 +65,12 @@ struct Type {
 // error is the reason only.
 Result<Value> value_from_integer(const Type& type, std::int64_t number);
 
-// Reads a flag's argument or a string of TOML. The error is the reason only.
+// Reads a flag's argument or a string of TOML; the parts of a list are separated by commas. The
+// error is the reason only.
 Result<Value> value_from_text(const Type& type, std::string_view text);
+
+// Reads an array of strings of TOML. The error is the reason only.
+Result<Value> value_from_list(const Type& type, std::vector<std::string> texts);
 
 // The shortest exact spelling that a flag takes: "64KiB", "90s", "224".
 std::string to_text(const Type& type, const Value& value);

@@ -75,6 +75,8 @@ class Channel {
   virtual os::Transfer write(std::span<const std::string_view> pieces) = 0;
   // True if the peer has sent bytes that are not read yet.
   virtual bool has_unread() const = 0;
+  // The address of the peer, for the log: "192.0.2.1:50312", or "unix uid 1000 pid 4711".
+  virtual std::string peer() const = 0;
   // Sends the end of the stream after what was written; input can still be read.
   virtual void end_output() = 0;
 

@@ -92,6 +92,7 @@ class PipeChannel final : public Channel {
     int bytes = 0;
     return !left_over_.empty() || (::ioctl(input_, FIONREAD, &bytes) == 0 && bytes > 0);
   }
+  std::string peer() const override { return "standard input"; }
   // The reader sees the end when the process ends.
   void end_output() override {}
 

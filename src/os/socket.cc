@@ -266,9 +266,9 @@ void remove_unix_path(const Socket& socket, const std::string& path) {
   if (!is_served(address)) ::unlink(path.c_str());
 }
 
-std::string local_address(const Socket& socket) {
-  SocketAddress address;
-  if (::getsockname(socket.descriptor(), address.get(), &address.length) != 0) return "?";
+namespace {
+
+std::string text_of(SocketAddress& address) {
   char host[INET6_ADDRSTRLEN] = "";
   switch (address.storage.ss_family) {
     case AF_INET: {
@@ -289,6 +289,44 @@ std::string local_address(const Socket& socket) {
                          : fmt::format("unix:{}", name);
     }
   }
+}
+
+}  // namespace
+
+std::string local_address(const Socket& socket) {
+  SocketAddress address;
+  if (::getsockname(socket.descriptor(), address.get(), &address.length) != 0) return "?";
+  return text_of(address);
+}
+
+std::string peer_address(const Socket& socket) {
+  SocketAddress address;
+  if (::getpeername(socket.descriptor(), address.get(), &address.length) != 0) return "?";
+  if (address.storage.ss_family != AF_UNIX) return text_of(address);
+  const auto peer = peer_credentials(socket);
+  return peer ? fmt::format("unix uid {} pid {}", peer->user, peer->process) : "unix";
+}
+
+std::optional<PeerCredentials> peer_credentials(const Socket& socket) {
+  ucred credentials{};
+  socklen_t bytes = sizeof credentials;
+  if (::getsockopt(socket.descriptor(), SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0 ||
+      credentials.pid == 0) {
+    return std::nullopt;
+  }
+  PeerCredentials peer{.process = credentials.pid, .user = credentials.uid, .groups = {}};
+  std::vector<gid_t> groups(64);
+  bytes = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
+  if (::getsockopt(socket.descriptor(), SOL_SOCKET, SO_PEERGROUPS, groups.data(), &bytes) != 0 &&
+      errno == ERANGE) {
+    groups.resize(bytes / sizeof(gid_t));
+    if (::getsockopt(socket.descriptor(), SOL_SOCKET, SO_PEERGROUPS, groups.data(), &bytes) != 0)
+      bytes = 0;
+  }
+  groups.resize(bytes / sizeof(gid_t));
+  peer.groups.assign(groups.begin(), groups.end());
+  peer.groups.push_back(credentials.gid);
+  return peer;
 }
 
 }  // namespace tubed::os

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "base/time.h"
@@ -97,5 +98,17 @@ void remove_unix_path(const Socket& socket, const std::string& path);
 // The address to which the socket is bound: "127.0.0.1:11300", "[::1]:11300", "unix:/path" or
 // "unix:@abstract". "?": unknown.
 std::string local_address(const Socket& socket);
+// The address of the other end: as above, or "unix uid 1000 pid 4711" for a unix socket. "?":
+// unknown.
+std::string peer_address(const Socket& socket);
+
+// The process at the other end of a unix socket, as it was when it connected. [unix(7)]
+struct PeerCredentials {
+  std::int32_t process = 0;
+  std::uint32_t user = 0;
+  std::vector<std::uint32_t> groups;  // all of them
+};
+// Nothing for a TCP socket. O(groups).
+std::optional<PeerCredentials> peer_credentials(const Socket& socket);
 
 }  // namespace tubed::os

@@ -14,7 +14,6 @@ namespace tubed::test_mode {
 
 namespace {
 
-using commands::Access;
 using commands::ArgumentStorage;
 using commands::BodyPlan;
 using commands::Command;

@@ -1,0 +1,67 @@
+// PolledSocket: the part of a channel that waits: a connected socket and the uv_poll that reports
+// its readiness. The channels over a socket derive from it.
+#pragma once
+
+#include "loop/channel.h"
+
+namespace tubed::loop {
+
+class PolledSocket : public Channel {
+ public:
+  ~PolledSocket() override {
+    // The kernel may reuse the descriptor as soon as it is closed, so the loop stops watching it
+    // first.
+    if (is_watched()) uv_poll_stop(handle_.get());
+  }
+
+  // False: the kernel refuses to watch the descriptor.
+  bool is_watched() const { return handle_.get() != nullptr; }
+
+  void want(bool readable, bool writable) override { watch(readable, writable); }
+  void pause() override { start(0); }
+  std::string peer() const override { return os::peer_address(socket_); }
+
+ protected:
+  PolledSocket(Loop& loop, os::Socket socket) : socket_(std::move(socket)), handle_(this) {
+    const int refused = uv_poll_init_socket(loop.uv(), handle_.get(), socket_.descriptor());
+    if (refused != 0) handle_.forget();
+  }
+
+  const os::Socket& socket() const { return socket_; }
+  void watch(bool readable, bool writable) {
+    const int events = (readable ? UV_READABLE : 0) | (writable ? UV_WRITABLE : 0) |
+                       (half_closed_ ? 0 : UV_DISCONNECT);
+    if (events != events_) start(events);
+  }
+
+ private:
+  void start(int events) {
+    events_ = events;
+    if (events == 0) {
+      uv_poll_stop(handle_.get());
+    } else {
+      uv_poll_start(handle_.get(), events, &PolledSocket::on_poll);
+    }
+  }
+
+  static void on_poll(uv_poll_t* handle, int status, int events) {
+    auto& channel = owner_of<PolledSocket>(handle);
+    const Readiness ready{.readable = (events & UV_READABLE) != 0,
+                          .writable = (events & UV_WRITABLE) != 0,
+                          .half_closed = (events & UV_DISCONNECT) != 0,
+                          .broken = status < 0};
+    if (ready.half_closed) {
+      // epoll would report the half-close again in each tick.
+      channel.half_closed_ = true;
+      channel.start(channel.events_ & ~UV_DISCONNECT);
+    }
+    channel.report(ready);
+  }
+
+  os::Socket socket_;
+  Handle<uv_poll_t> handle_;
+  int events_ = 0;
+  bool half_closed_ = false;
+};
+
+}  // namespace tubed::loop

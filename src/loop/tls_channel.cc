@@ -1,0 +1,263 @@
+// OpenSSL has the descriptor, reads ahead and writes records. A read takes records until none is
+// complete in OpenSSL's buffer or the caller's buffers are full, and a write makes records of what
+// it is given: pieces that are smaller than a record are copied together first, because each record
+// costs a header, a tag and a system call.
+//
+// OpenSSL asks for the same bytes again after a write that did not fit. The replies of a client are
+// a queue, so that they come again, with more after them at most. [SSL_write(3)]
+#include "loop/tls_channel.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include "base/assert.h"
+
+namespace tubed::loop {
+
+namespace {
+
+using Kind = os::Transfer::Kind;
+
+constexpr std::size_t kRecordBytes = SSL3_RT_MAX_PLAIN_LENGTH;
+
+std::string text_of(BIO* bio) {
+  char* data = nullptr;
+  const long bytes = BIO_get_mem_data(bio, &data);
+  return std::string(data, static_cast<std::size_t>(std::max(bytes, 0L)));
+}
+
+std::string subject_of(X509* certificate) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new(BIO_s_mem()), &BIO_free);
+  if (bio == nullptr) return {};
+  X509_NAME_print_ex(bio.get(), X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253);
+  return text_of(bio.get());
+}
+
+// Nothing: a name that is not text, which could be shown as another than it is.
+std::string text_of(const ASN1_STRING* string) {
+  const auto* data = reinterpret_cast<const char*>(ASN1_STRING_get0_data(string));
+  std::string text(data, static_cast<std::size_t>(ASN1_STRING_length(string)));
+  const bool printable = std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
+  return printable ? text : std::string();
+}
+
+std::vector<std::string> names_of(X509* certificate) {
+  std::vector<std::string> result;
+  auto* names = static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
+    int type = 0;
+    const void* value = GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(names, i), &type);
+    const char* prefix = type == GEN_DNS     ? "DNS:"
+                         : type == GEN_EMAIL ? "email:"
+                         : type == GEN_URI   ? "URI:"
+                                             : nullptr;
+    if (prefix == nullptr) continue;
+    const std::string text = text_of(static_cast<const ASN1_STRING*>(value));
+    if (!text.empty()) result.push_back(prefix + text);
+  }
+  GENERAL_NAMES_free(names);
+  return result;
+}
+
+}  // namespace
+
+void TlsChannel::FreeSsl::operator()(ssl_st* ssl) const {
+  SSL_free(ssl);
+}
+
+TlsChannel::TlsChannel(Loop& loop, os::Socket socket, std::shared_ptr<const TlsContext> context)
+    : PolledSocket(loop, std::move(socket)),
+      loop_(loop),
+      context_(std::move(context)),
+      ssl_(SSL_new(context_->native())) {
+  if (ssl_ == nullptr || SSL_set_fd(ssl_.get(), this->socket().descriptor()) != 1) {
+    ssl_.reset();
+    ERR_clear_error();
+  } else {
+    SSL_set_accept_state(ssl_.get());
+  }
+}
+
+TlsChannel::~TlsChannel() {
+  if (established_ && !broken_ && !output_ended_) {
+    SSL_shutdown(ssl_.get());
+    ERR_clear_error();
+  }
+}
+
+std::unique_ptr<TlsChannel> TlsChannel::open(Loop& loop, os::Socket socket,
+                                             std::shared_ptr<const TlsContext> context) {
+  std::unique_ptr<TlsChannel> channel(new TlsChannel(loop, std::move(socket), std::move(context)));
+  if (!channel->is_watched() || channel->ssl_ == nullptr) return nullptr;
+  return channel;
+}
+
+TlsChannel::Handshake TlsChannel::shake_hands() {
+  TUBED_ASSERT(!established_ && !broken_);
+  const int result = SSL_do_handshake(ssl_.get());
+  if (result == 1) {
+    established_ = true;
+    return Handshake::done;
+  }
+  switch (SSL_get_error(ssl_.get(), result)) {
+    case SSL_ERROR_WANT_READ:
+      return Handshake::reads;
+    case SSL_ERROR_WANT_WRITE:
+      return Handshake::writes;
+    case SSL_ERROR_SSL: {
+      const char* reason = ERR_reason_error_string(ERR_peek_last_error());
+      failure_ = reason != nullptr ? reason : "unknown error";
+      if (const long verified = SSL_get_verify_result(ssl_.get()); verified != X509_V_OK) {
+        failure_ += ": ";
+        failure_ += X509_verify_cert_error_string(verified);
+      }
+      break;
+    }
+    default:
+      failure_ = "the client closed the connection";
+      break;
+  }
+  ERR_clear_error();
+  broken_ = true;
+  return Handshake::failed;
+}
+
+TlsPeer TlsChannel::peer_certificate() const {
+  X509* const certificate = SSL_get0_peer_certificate(ssl_.get());
+  if (certificate == nullptr || SSL_get_verify_result(ssl_.get()) != X509_V_OK) return {};
+  return {.subject = subject_of(certificate), .names = names_of(certificate)};
+}
+
+// --- Reading and writing
+
+// After a call that has moved nothing.
+os::Transfer::Kind TlsChannel::kind_of(int result) {
+  switch (SSL_get_error(ssl_.get(), result)) {
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE:
+      return Kind::would_block;
+    case SSL_ERROR_ZERO_RETURN:
+      return Kind::end;
+    default:
+      ERR_clear_error();
+      broken_ = true;
+      return Kind::failed;
+  }
+}
+
+os::Transfer::Kind TlsChannel::read_record(std::span<char> buffer, std::size_t& got) {
+  if (broken_) return Kind::failed;
+  const int result = SSL_read_ex(ssl_.get(), buffer.data(), buffer.size(), &got);
+  const Kind kind = result == 1 ? Kind::done : kind_of(result);
+  starved_ = kind != Kind::done;
+  return kind;
+}
+
+os::Transfer TlsChannel::read(std::span<char> buffer) {
+  return read(std::span<const std::span<char>>(&buffer, 1));
+}
+
+os::Transfer TlsChannel::read(std::span<const std::span<char>> buffers) {
+  std::size_t total = 0;
+  for (std::span<char> buffer : buffers) {
+    while (!buffer.empty()) {
+      // The first read may make a system call; later ones take what has arrived with it.
+      if (total > 0 && !has_decrypted()) return {Kind::done, total};
+      std::size_t got = 0;
+      const Kind kind = read_record(buffer, got);
+      if (kind != Kind::done) {
+        // The end and a failure are reported by the next read.
+        return total > 0 ? os::Transfer{Kind::done, total} : os::Transfer{kind, 0};
+      }
+      total += got;
+      buffer = buffer.subspan(got);
+    }
+  }
+  return {Kind::done, total};
+}
+
+os::Transfer::Kind TlsChannel::write_record(std::string_view bytes, std::size_t& sent) {
+  if (broken_) return Kind::failed;
+  const int result = SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &sent);
+  return result == 1 ? Kind::done : kind_of(result);
+}
+
+os::Transfer TlsChannel::write(std::string_view piece) {
+  return write(std::span<const std::string_view>(&piece, 1));
+}
+
+os::Transfer TlsChannel::write(std::span<const std::string_view> pieces) {
+  std::array<char, kRecordBytes> copied;
+  std::size_t total = 0;
+  std::size_t at = 0;      // the piece that comes next
+  std::size_t offset = 0;  // into that piece
+  while (at < pieces.size()) {
+    std::string_view record = pieces[at].substr(offset, kRecordBytes);
+    if (record.size() < kRecordBytes && at + 1 < pieces.size()) {
+      std::size_t filled = 0;
+      std::size_t from = offset;
+      for (std::size_t i = at; i < pieces.size() && filled < kRecordBytes; ++i, from = 0) {
+        const std::string_view part = pieces[i].substr(from, kRecordBytes - filled);
+        std::memcpy(copied.data() + filled, part.data(), part.size());
+        filled += part.size();
+      }
+      record = {copied.data(), filled};
+    }
+    if (record.empty()) break;  // empty pieces at the end
+    std::size_t sent = 0;
+    const Kind kind = write_record(record, sent);
+    if (kind == Kind::failed || kind == Kind::end) return {Kind::failed, total};
+    total += sent;
+    for (offset += sent; at < pieces.size() && offset >= pieces[at].size(); ++at)
+      offset -= pieces[at].size();
+    if (sent < record.size()) break;
+  }
+  return total > 0 ? os::Transfer{Kind::done, total} : os::Transfer{Kind::would_block, 0};
+}
+
+// True if a read moves bytes without the kernel. OpenSSL may also have a part of a record, which is
+// of no use before the rest arrives.
+bool TlsChannel::has_decrypted() const {
+  return !starved_ && SSL_has_pending(ssl_.get()) == 1;
+}
+
+bool TlsChannel::has_unread() const {
+  return has_decrypted() || os::has_unread(socket());
+}
+
+void TlsChannel::end_output() {
+  if (!broken_ && !output_ended_) {
+    SSL_shutdown(ssl_.get());  // without close_notify if that does not fit into the socket
+    ERR_clear_error();
+  }
+  output_ended_ = true;
+  os::end_output(socket());
+}
+
+// --- Waiting
+
+void TlsChannel::want(bool readable, bool writable) {
+  watch(readable, writable);
+  if (readable && has_decrypted()) {
+    if (decrypted_ == nullptr) {
+      decrypted_ = std::make_unique<Timer>(loop_, [this] { report({.readable = true}); });
+    }
+    decrypted_->arm({});
+  } else if (decrypted_ != nullptr) {
+    decrypted_->disarm();
+  }
+}
+
+void TlsChannel::pause() {
+  PolledSocket::pause();
+  if (decrypted_ != nullptr) decrypted_->disarm();
+}
+
+}  // namespace tubed::loop

@@ -1,0 +1,83 @@
+// TlsChannel: a channel whose bytes are encrypted on the socket.
+//
+// It begins with a handshake: the owner calls shake_hands() until that is done, and then uses it as
+// any channel. OpenSSL reads from the socket and writes to it. A read that leaves decrypted bytes
+// in OpenSSL's buffer is followed by another report of readiness, since the kernel knows nothing of
+// them. An idle connection has no buffers.
+//
+// A peer that ends the stream without close_notify has ended it: a command that was cut short has
+// no line end and does not run.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "loop/polled_socket.h"
+#include "loop/timer.h"
+#include "loop/tls_context.h"
+
+struct ssl_st;
+
+namespace tubed::loop {
+
+// The certificate that a client has presented, which its CA has signed.
+struct TlsPeer {
+  std::string subject;             // "CN=mailer,O=example" [RFC 2253]; empty: no certificate
+  std::vector<std::string> names;  // "DNS:…", "email:…", "URI:…": its alternative names
+};
+
+class TlsChannel final : public PolledSocket {
+ public:
+  // Null: the kernel refuses to watch the descriptor, or there is no memory. `loop` outlives it.
+  static std::unique_ptr<TlsChannel> open(Loop& loop, os::Socket socket,
+                                          std::shared_ptr<const TlsContext> context);
+  ~TlsChannel() override;
+
+  enum class Handshake : std::uint8_t {
+    done,
+    reads,   // it goes on when the channel is readable
+    writes,  // when it is writable
+    failed,
+  };
+  // Takes the next step of the handshake, which may use the private key. Precondition: it has
+  // neither been done nor failed.
+  Handshake shake_hands();
+  // Why the handshake has failed, in OpenSSL's words.
+  const std::string& failure() const { return failure_; }
+  // Precondition: the handshake is done.
+  TlsPeer peer_certificate() const;
+
+  os::Transfer read(std::span<char> buffer) override;
+  os::Transfer read(std::span<const std::span<char>> buffers) override;
+  os::Transfer write(std::string_view piece) override;
+  os::Transfer write(std::span<const std::string_view> pieces) override;
+  bool has_unread() const override;
+  void end_output() override;
+  void want(bool readable, bool writable) override;
+  void pause() override;
+
+ private:
+  TlsChannel(Loop& loop, os::Socket socket, std::shared_ptr<const TlsContext> context);
+
+  os::Transfer::Kind read_record(std::span<char> buffer, std::size_t& got);
+  os::Transfer::Kind write_record(std::string_view bytes, std::size_t& sent);
+  os::Transfer::Kind kind_of(int result);
+  bool has_decrypted() const;
+
+  struct FreeSsl {
+    void operator()(ssl_st* ssl) const;
+  };
+
+  Loop& loop_;
+  std::shared_ptr<const TlsContext> context_;
+  std::unique_ptr<ssl_st, FreeSsl> ssl_;
+  std::unique_ptr<Timer> decrypted_;  // reports what the kernel does not; made when first needed
+  std::string failure_;
+  bool established_ = false;
+  bool output_ended_ = false;
+  bool starved_ = false;  // the last read has found no complete record
+  bool broken_ = false;
+};
+
+}  // namespace tubed::loop

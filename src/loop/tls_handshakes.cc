@@ -1,0 +1,123 @@
+// An entry is in `entries_` from begin() until it is handed over, fails or is forgotten. When its
+// channel is ready, the entry stops to watch it and joins `runnable_`; an idle handle of the loop
+// runs the front of that queue in each iteration until kWorkPerTick has passed, and so at least one
+// step.
+#include "loop/tls_handshakes.h"
+
+#include <optional>
+
+#include "os/clock.h"
+
+namespace tubed::loop {
+
+struct TlsHandshakes::Entry final : ChannelOwner {
+  Entry(TlsHandshakes& of, TlsOwner& its_owner, std::unique_ptr<TlsChannel> its_channel)
+      : handshakes(of),
+        owner(its_owner),
+        channel(std::move(its_channel)),
+        since(os::monotonic_now()) {}
+
+  void on_ready(Readiness ready) override {
+    if (ready.readable || ready.writable || ready.broken || ready.half_closed)
+      handshakes.queue(*this);
+  }
+
+  TlsHandshakes& handshakes;
+  TlsOwner& owner;
+  std::unique_ptr<TlsChannel> channel;
+  Time since;
+  std::list<std::unique_ptr<Entry>>::iterator place;
+  std::optional<std::list<Entry*>::iterator> queued;
+};
+
+TlsHandshakes::TlsHandshakes(Loop& loop)
+    : loop_(loop), deadline_(loop, [this] { close_overdue(); }), idle_(this) {
+  uv_idle_init(loop.uv(), idle_.get());
+}
+
+TlsHandshakes::~TlsHandshakes() = default;
+
+bool TlsHandshakes::begin(os::Socket socket, std::shared_ptr<const TlsContext> context,
+                          TlsOwner& owner) {
+  auto channel = TlsChannel::open(loop_, std::move(socket), std::move(context));
+  if (channel == nullptr) return false;
+  if (entries_.size() >= limits_.pending) fail(*entries_.front(), "too many handshakes at once");
+  entries_.push_back(std::make_unique<Entry>(*this, owner, std::move(channel)));
+  Entry& entry = *entries_.back();
+  entry.place = std::prev(entries_.end());
+  entry.channel->set_owner(entry);
+  entry.channel->want(true, false);
+  if (entries_.size() == 1) arm_deadline();
+  return true;
+}
+
+void TlsHandshakes::forget(const TlsOwner& owner) {
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    Entry& one = **entry++;
+    if (&one.owner == &owner) take(one);
+  }
+}
+
+// Out of all lists.
+std::unique_ptr<TlsHandshakes::Entry> TlsHandshakes::take(Entry& entry) {
+  if (entry.queued) runnable_.erase(*entry.queued);
+  auto taken = std::move(*entry.place);
+  entries_.erase(taken->place);
+  return taken;
+}
+
+void TlsHandshakes::queue(Entry& entry) {
+  if (entry.queued) return;
+  entry.channel->pause();
+  entry.queued = runnable_.insert(runnable_.end(), &entry);
+  uv_idle_start(idle_.get(),
+                [](uv_idle_t* handle) { owner_of<TlsHandshakes>(handle).run_queued(); });
+}
+
+void TlsHandshakes::run_queued() {
+  const Time begin = os::monotonic_now();
+  while (!runnable_.empty()) {
+    Entry& entry = *runnable_.front();
+    runnable_.pop_front();
+    entry.queued.reset();
+    step(entry);
+    if (os::monotonic_now() - begin >= kWorkPerTick) break;
+  }
+  if (runnable_.empty()) uv_idle_stop(idle_.get());
+}
+
+void TlsHandshakes::step(Entry& entry) {
+  switch (entry.channel->shake_hands()) {
+    case TlsChannel::Handshake::reads:
+      return entry.channel->want(true, false);
+    case TlsChannel::Handshake::writes:
+      return entry.channel->want(false, true);
+    case TlsChannel::Handshake::failed:
+      return fail(entry, entry.channel->failure());
+    case TlsChannel::Handshake::done: {
+      const auto done = take(entry);
+      const TlsPeer peer = done->channel->peer_certificate();
+      done->owner.on_secured(std::move(done->channel), peer);
+      return;
+    }
+  }
+}
+
+void TlsHandshakes::fail(Entry& entry, std::string_view reason) {
+  const auto failed = take(entry);
+  failed->owner.on_handshake_failed(failed->channel->peer(), reason);
+}
+
+void TlsHandshakes::close_overdue() {
+  const Time now = os::monotonic_now();
+  while (!entries_.empty() && entries_.front()->since + limits_.timeout <= now)
+    fail(*entries_.front(), "the handshake has taken too long");
+  arm_deadline();
+}
+
+void TlsHandshakes::arm_deadline() {
+  if (entries_.empty()) return deadline_.disarm();
+  deadline_.arm(entries_.front()->since + limits_.timeout - os::monotonic_now());
+}
+
+}  // namespace tubed::loop
