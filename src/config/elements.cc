@@ -76,7 +76,7 @@ constexpr auto kListenKeys = std::to_array<ListenKey>({
             "auth.tokens; mtls, by their TLS certificate; peer, by their user or group on a unix "
             "socket; none, not at all. The default is none.",
      .get = [](const Listen& l) { return given(static_cast<std::int64_t>(l.auth)); },
-     .set = [](Listen& l, const Value& v) { l.auth = static_cast<Authentication>(v.number); }},
+     .set = [](Listen& l, const Value& v) { l.auth = static_cast<AuthMode>(v.number); }},
     {.key = "role",
      .type = text("NAME"),
      .example = "worker",

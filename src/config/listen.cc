@@ -124,7 +124,7 @@ bool same_socket(const Listen& one, const Listen& other) {
 }
 
 bool is_plain(const Listen& listen) {
-  return !listen.tls.enabled() && listen.auth == Authentication::none && listen.role.empty();
+  return !listen.tls.enabled() && listen.auth == AuthMode::none && listen.role.empty();
 }
 
 bool clash(const Listen& one, const Listen& other) {

@@ -32,7 +32,7 @@ struct TlsSettings {
 
 // How the clients of a listener show which role they have. In the order of the words in
 // config/elements.cc.
-enum class Authentication : std::uint8_t {
+enum class AuthMode : std::uint8_t {
   none,   // all of them have the listener's role
   token,  // by the command auth
   mtls,   // by their certificate
@@ -49,7 +49,7 @@ struct Listen {
   std::optional<unsigned> mode;       // unix_socket: permissions; without, given by the umask
   std::string group;                  // unix_socket: owning group; empty: that of the process
   TlsSettings tls;
-  Authentication auth = Authentication::none;
+  AuthMode auth = AuthMode::none;
   std::string role;  // of all clients, without authentication; empty: they may do everything
 
   friend bool operator==(const Listen&, const Listen&) = default;

@@ -161,17 +161,17 @@ bool has_role(const Settings& settings, const std::string& name) {
 // What the authentication of a listener needs. The reason of a mistake, or nothing.
 std::string authentication_mistake(const Listen& listen, const Settings& settings) {
   switch (listen.auth) {
-    case Authentication::none:
+    case AuthMode::none:
       if (listen.role.empty() || has_role(settings, listen.role)) return {};
       return fmt::format("no [[role]] has the name {}", config::quoted(listen.role));
-    case Authentication::token:
+    case AuthMode::token:
       if (settings.tokens.empty()) return "auth = \"token\" needs auth.tokens";
       if (listen.tls.enabled() || is_local(listen)) break;
       return "auth = \"token\" needs tls, or other machines could read the tokens on their way";
-    case Authentication::mtls:
+    case AuthMode::mtls:
       if (listen.tls.client_ca.empty()) return "auth = \"mtls\" needs tls.client_ca";
       break;
-    case Authentication::peer:
+    case AuthMode::peer:
       if (listen.kind != Listen::Kind::unix_socket) return "auth = \"peer\" needs a unix: address";
       break;
   }

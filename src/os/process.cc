@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -134,6 +135,28 @@ std::uint64_t raise_descriptor_limit() {
     ::setrlimit(RLIMIT_NOFILE, &limit);
   }
   return descriptor_limit();
+}
+
+namespace {
+
+std::optional<std::uint32_t> number_of(const std::string& text) {
+  std::uint32_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> user_id(const std::string& name) {
+  if (const passwd* entry = ::getpwnam(name.c_str()); entry != nullptr) return entry->pw_uid;
+  return number_of(name);
+}
+
+std::optional<std::uint32_t> group_id(const std::string& name) {
+  if (const group* entry = ::getgrnam(name.c_str()); entry != nullptr) return entry->gr_gid;
+  return number_of(name);
 }
 
 Result<OtherProcess> OtherProcess::open(std::uint64_t id) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -63,6 +64,10 @@ std::uint64_t descriptor_limit();
 
 // Raises the soft limit of open descriptors to the hard limit. Returns the new soft limit.
 std::uint64_t raise_descriptor_limit();
+
+// The id of a user or a group that is given by its name or its number. Nothing: none has the name.
+std::optional<std::uint32_t> user_id(const std::string& name);
+std::optional<std::uint32_t> group_id(const std::string& name);
 
 // OtherProcess: a handle (pidfd) of another process. It stays with this process, while the kernel
 // may give its id to another process after it has ended. Errors are one line.

@@ -1,0 +1,34 @@
+// AccessFiles: what TLS and authentication read from files: certificates with their keys, and
+// tokens. They are read at a start and at each reload, all of them before anything changes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "config/settings.h"
+#include "loop/tls_context.h"
+#include "server/identities.h"
+
+namespace tubed::server {
+
+using TlsPointer = std::shared_ptr<const loop::TlsContext>;  // null: without TLS
+
+struct AccessFiles {
+  std::vector<TlsPointer> listeners;  // by the index of settings.listeners
+  TlsPointer http;
+  Identities identities;
+};
+
+// Reads the files of the settings. The error is one line with the file and the reason.
+Result<AccessFiles> load_access_files(const Settings& settings);
+
+// What is not wrong enough to refuse the files: one line for each certificate that is not valid at
+// `wall_time` (since 1970), and for each token without a role or role without its token.
+std::vector<std::string> complaints(const AccessFiles& files, Duration wall_time);
+
+// When the first certificate in use expires, since 1970. Zero: none is in use.
+Duration first_expiry(const AccessFiles& files);
+
+}  // namespace tubed::server

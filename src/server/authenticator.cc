@@ -1,0 +1,153 @@
+#include "server/authenticator.h"
+
+#include <fmt/format.h>
+
+#include "protocol/reply.h"
+
+namespace tubed::server {
+
+using commands::AuditEvent;
+using os::Log;
+
+namespace {
+
+void send_line(loop::Channel& channel, std::string_view word) {
+  channel.write(fmt::format("{}\r\n", word));
+}
+
+std::vector<Role> roles_of(const std::vector<RoleSettings>& settings) {
+  std::vector<Role> roles;
+  for (const RoleSettings& one : settings) roles.push_back(one.role);
+  return roles;
+}
+
+}  // namespace
+
+Authenticator::Authenticator(loop::Loop& loop, Log& log, commands::Service& service,
+                             Clients& clients, Scheduler& scheduler)
+    : log_(log),
+      service_(service),
+      clients_(clients),
+      scheduler_(scheduler),
+      refusal_timer_(loop, [this] { refuse_due(); }) {
+  service_.on_authenticate(
+      [this](std::string_view token, SessionId session) { return authenticate(token, session); });
+  service_.on_audit([this](const AuditEvent& event) { log_event(event); });
+}
+
+void Authenticator::apply(const std::vector<RoleSettings>& roles, Identities identities) {
+  identities_ = std::move(identities);
+  service_.set_roles(roles_of(roles));
+  close_revoked();
+}
+
+void Authenticator::close_revoked() {
+  std::vector<Client*> revoked;
+  clients_.for_each([&](Client& client) {
+    const commands::Principal* principal = client.conversation().principal();
+    if (principal == nullptr) return;
+    const bool removed = principal->role() != nullptr && principal->role()->removed();
+    if (removed || (client.identity && !identities_.still_has(*client.identity)))
+      revoked.push_back(&client);
+  });
+  for (Client* client : revoked) clients_.close(*client, "its role was removed");
+}
+
+// --- Connections
+
+std::optional<Identity> Authenticator::identity_of(const ConnectionOrigin& origin) const {
+  switch (origin.listen.auth) {
+    case AuthMode::mtls:
+      return identities_.of_certificate(origin.certificate);
+    case AuthMode::peer:
+      if (!origin.process) return std::nullopt;
+      return identities_.of_process(*origin.process);
+    case AuthMode::none:
+    case AuthMode::token:
+      break;
+  }
+  return std::nullopt;
+}
+
+std::optional<Authenticator::Admitted> Authenticator::admit(loop::Channel& channel,
+                                                            const ConnectionOrigin& origin) {
+  const Listen& listen = origin.listen;
+  if (is_plain_access(listen)) return Admitted{};
+  if (listen.auth == AuthMode::token) return Admitted{.admission = {.takes_tokens = true}};
+  const std::optional<Identity> identity = identity_of(origin);
+  const bool by_listener = listen.auth == AuthMode::none;
+  const std::string& name = by_listener ? listen.role : identity ? identity->role : listen.role;
+  commands::ActiveRole* role = service_.find_role(name);
+  if (role != nullptr && !role->is_full()) {
+    return Admitted{{.role = role,
+                     .name = identity ? identity->name : fmt::format("listener {}", to_string(listen))},
+                    identity};
+  }
+  const bool is_full = role != nullptr;
+  send_line(channel, is_full ? protocol::word::kOutOfMemory : protocol::word::kUnauthorized);
+  service_.counters().count(stats::Counter::refused_connection);
+  log_.limited(Log::Level::warning, service_.tick_time(),
+               is_full ? "connection refused: its role is full" : "connection refused: no role",
+               {{"address", channel.peer()},
+                {"role", is_full ? name : ""},
+                {"subject", origin.certificate.subject}});
+  return std::nullopt;
+}
+
+// --- Tokens
+
+commands::Authentication Authenticator::authenticate(std::string_view token, SessionId session) {
+  Client* client = clients_.find(session);
+  if (client == nullptr) return commands::Refused{};
+  std::optional<Identity> identity = identities_.of_token(token);
+  commands::ActiveRole* role = identity ? service_.find_role(identity->role) : nullptr;
+  if (role == nullptr) return refuse_later(session, client->peer());
+  client->identity = identity;
+  return commands::Granted{role, identity->name};
+}
+
+commands::Authentication Authenticator::refuse_later(SessionId session, const std::string& peer) {
+  const Time now = service_.tick_time();
+  const Time due = now + failed_.add(peer, now);
+  const auto added = refusals_.emplace(due, session);
+  if (added == refusals_.begin()) refusal_timer_.arm(due - now);
+  return commands::RefusedLater{};
+}
+
+void Authenticator::refuse_due() {
+  scheduler_.begin_tick();
+  const Time now = service_.tick_time();
+  while (!refusals_.empty() && refusals_.begin()->first <= now) {
+    const SessionId session = refusals_.begin()->second;
+    refusals_.erase(refusals_.begin());
+    // The session may have closed, and its id may name another client.
+    Client* client = clients_.find(session);
+    if (client == nullptr || !client->conversation().awaits_refusal()) continue;
+    client->conversation().refuse();
+    scheduler_.mark_dirty(*client);
+  }
+  if (!refusals_.empty()) refusal_timer_.arm(refusals_.begin()->first - now);
+}
+
+// --- The log
+
+void Authenticator::log_event(const AuditEvent& event) {
+  const Client* client = clients_.find(event.session);
+  const std::string address = client == nullptr ? "" : client->peer();
+  const Log::Fields fields = {{"command", event.command},     {"tube", event.tube},
+                              {"principal", event.principal}, {"role", event.role},
+                              {"address", address},           {"session", event.session}};
+  switch (event.what) {
+    case AuditEvent::What::ran:
+      return log_.info("admin command", fields);
+    case AuditEvent::What::denied:
+    case AuditEvent::What::hidden:
+      return log_.limited(Log::Level::warning, service_.tick_time(), "denied", fields);
+    case AuditEvent::What::unauthorized:
+      return log_.limited(Log::Level::warning, service_.tick_time(), "unauthorized", fields);
+    case AuditEvent::What::role_full:
+      return log_.limited(Log::Level::warning, service_.tick_time(), "role is full", fields);
+  }
+}
+
+}  // namespace tubed::server

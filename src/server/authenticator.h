@@ -1,0 +1,67 @@
+// Authenticator: which role each client has, what happens to a client that has none, and the log of
+// both: failed attempts, denials, and the commands of administrators (the audit).
+//
+// A client gets its role when its connection is taken (the listener's role, a certificate, a user)
+// or by a token. A wrong token is refused later, and later still the more often its address has
+// failed, so that attempts cost time; a right one is never delayed. The log never has a token or a
+// body.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "commands/principal.h"
+#include "config/settings.h"
+#include "loop/loop.h"
+#include "loop/timer.h"
+#include "os/log.h"
+#include "server/clients.h"
+#include "server/failed_attempts.h"
+#include "server/identities.h"
+#include "server/listeners.h"
+#include "server/scheduler.h"
+
+namespace tubed::server {
+
+class Authenticator {
+ public:
+  // Everything that is passed by reference outlives it.
+  Authenticator(loop::Loop& loop, os::Log& log, commands::Service& service, Clients& clients,
+                Scheduler& scheduler);
+
+  // Settings and files in force from now on. Conversations keep their roles, with the rights that
+  // these have now; a client whose role was removed, or whom no token, certificate or user gives
+  // its role any more, is closed. O(clients * roles).
+  void apply(const std::vector<RoleSettings>& roles, Identities identities);
+
+  // The admission of a connection, and its identity if that is known.
+  struct Admitted {
+    commands::Admission admission;
+    std::optional<Identity> identity;
+  };
+  // Nothing: the client has no role, or its role is full. It was sent the reply, and is to be
+  // closed.
+  std::optional<Admitted> admit(loop::Channel& channel, const ConnectionOrigin& origin);
+
+ private:
+  std::optional<Identity> identity_of(const ConnectionOrigin& origin) const;
+  commands::Authentication authenticate(std::string_view token, SessionId session);
+  commands::Authentication refuse_later(SessionId session, const std::string& peer);
+  void refuse_due();
+  void log_event(const commands::AuditEvent& event);
+  void close_revoked();
+
+  os::Log& log_;
+  commands::Service& service_;
+  Clients& clients_;
+  Scheduler& scheduler_;
+  Identities identities_;
+  FailedAttempts failed_;
+  std::multimap<Time, SessionId> refusals_;  // by their time; a session may have closed since
+  loop::Timer refusal_timer_;
+};
+
+}  // namespace tubed::server

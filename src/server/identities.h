@@ -1,0 +1,59 @@
+// Identities: which role a client has, by its token, its certificate or its user.
+//
+// Made from the roles of the settings and the file of tokens, and replaced as a whole by a reload.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "config/settings.h"
+#include "loop/tls_channel.h"
+#include "os/socket.h"
+#include "server/tokens.h"
+
+namespace tubed::server {
+
+// Who a client is, as far as its authentication shows it.
+struct Identity {
+  std::string role;
+  std::string name;  // for the log: "token web-1", "certificate CN=mailer", "user www-data"
+  TokenHash token{};  // of a client with a token
+  friend bool operator==(const Identity&, const Identity&) = default;
+};
+
+class Identities {
+ public:
+  Identities() = default;
+  // Reads the file of tokens and looks users and groups up. The error is one line.
+  static Result<Identities> load(const Settings& settings);
+
+  // Nothing: no role. O(tokens), in a time that shows nothing of them.
+  std::optional<Identity> of_token(std::string_view token) const;
+  // By the alternative names in their order, and then by the subject. O(names * log roles).
+  std::optional<Identity> of_certificate(const loop::TlsPeer& certificate) const;
+  // By the user, else by the first of its groups that has a role.
+  std::optional<Identity> of_process(const os::PeerCredentials& process) const;
+  // True if the same client would have the same role now. O(tokens).
+  bool still_has(const Identity& identity) const;
+
+  // What an operator is to know: one line for each token that no role names.
+  const std::vector<std::string>& complaints() const { return complaints_; }
+
+ private:
+  using Roles = std::map<std::string, std::string, std::less<>>;  // role by name
+
+  Result<void> load_tokens(const Settings& settings);
+
+  std::vector<Token> tokens_;
+  Roles by_token_;  // by the name of the token
+  Roles by_subject_;
+  std::map<std::uint32_t, Identity> by_user_;
+  std::map<std::uint32_t, Identity> by_group_;
+  std::vector<std::string> complaints_;
+};
+
+}  // namespace tubed::server
