@@ -38,6 +38,7 @@
 
 namespace tubed::commands {
 
+class Principal;
 class Service;
 
 using protocol::Answer;
@@ -96,8 +97,9 @@ struct Context {
   engine::Engine& engine;
   SessionId session;
   Time now;
-  Bytes body;         // null if the command has no body
-  bool peer_is_gone;  // the client has half-closed: its reserve does not wait
+  Bytes body;                      // null if the command has no body
+  bool peer_is_gone;               // the client has half-closed: its reserve does not wait
+  Principal* principal = nullptr;  // null: it may do everything
 };
 
 // The decision about a body whose line was well-formed.

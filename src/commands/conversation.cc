@@ -400,7 +400,8 @@ Context Conversation::context() {
           .session = session_,
           .now = service_.now(),
           .body = {},
-          .peer_is_gone = peer_is_gone_};
+          .peer_is_gone = peer_is_gone_,
+          .principal = principal_.get()};
 }
 
 // True: the arguments may refer to text.

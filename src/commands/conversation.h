@@ -23,6 +23,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,13 +37,31 @@ namespace tubed::commands {
 
 class Conversation {
  public:
-  // The service outlives the conversation.
+  // The service outlives the conversation, which may do everything.
   explicit Conversation(Service& service);
+  // The same, with a role or before authentication, as the admission says.
+  Conversation(Service& service, Admission admission);
   ~Conversation();
   Conversation(const Conversation&) = delete;
   Conversation& operator=(const Conversation&) = delete;
 
   SessionId session() const { return session_; }
+
+  // Null: it may do everything, and has no `auth`.
+  const Principal* principal() const { return principal_.get(); }
+  // True: it has to send a right token before anything else.
+  bool awaits_authentication() const {
+    return principal_ != nullptr && !principal_->authenticated();
+  }
+  // True: the answer to its token was RefusedLater, and refuse() has not been called. Until then it
+  // is silent and takes no input.
+  bool awaits_refusal() const { return awaits_refusal_; }
+  // Replies UNAUTHORIZED, after which the connection is to be closed. Precondition:
+  // awaits_refusal().
+  void refuse();
+  // The rights of its role may have changed. True: its wait has ended, and the client has to be
+  // served.
+  bool rights_changed();
 
   // True: a reserve waits for a job, or a wait for the end of a job.
   bool waiting() const { return waiting_; }
@@ -92,7 +111,9 @@ class Conversation {
   // False: more bytes would only be stored.
   bool wants_input() const;
   // True: no further reply will come. When replies() is empty, the connection can be closed.
-  bool finished() const { return quit_ || (input_ended_ && stop_ == Stop::starved); }
+  bool finished() const {
+    return (quit_ && !awaits_refusal_) || (input_ended_ && stop_ == Stop::starved);
+  }
   // True: a body is arriving whose command is not answered yet. (The client of a malformed put,
   // which is answered at once, may never send the body.)
   bool in_body() const;
@@ -154,6 +175,7 @@ class Conversation {
 
   Service& service_;
   SessionId session_;
+  std::unique_ptr<Principal> principal_;
   protocol::ReplyBuffer replies_;
   InputBuffer pending_;  // input not consumed yet
   std::size_t counted_input_ = 0;
@@ -169,6 +191,7 @@ class Conversation {
   bool peer_is_gone_ = false;
   bool input_ended_ = false;
   bool quit_ = false;
+  bool awaits_refusal_ = false;  // while quit_
   std::uint32_t budget_ = 0;
 
   // The command that is being run or read, from its line to its answer.

@@ -78,6 +78,28 @@ void Service::set_patterns(const std::vector<TubePattern>& patterns) {
   if (patterns != engine_->policies().patterns()) engine_->set_patterns(now_, patterns, *this);
 }
 
+void Service::set_roles(const std::vector<Role>& roles) {
+  roles_.set(roles);
+  for (std::size_t id = 0; id < conversations_.size(); ++id) {
+    Conversation* conversation = conversations_[id];
+    if (conversation != nullptr && conversation->rights_changed()) {
+      notified_.push_back(static_cast<SessionId>(id));
+    }
+  }
+}
+
+std::vector<SessionId> Service::sessions_of_removed_roles() const {
+  std::vector<SessionId> sessions;
+  if (!roles_.has_removed()) return sessions;
+  for (std::size_t id = 0; id < conversations_.size(); ++id) {
+    if (conversations_[id] == nullptr) continue;
+    const Principal* principal = conversations_[id]->principal();
+    const ActiveRole* role = principal == nullptr ? nullptr : principal->role();
+    if (role != nullptr && role->removed()) sessions.push_back(static_cast<SessionId>(id));
+  }
+  return sessions;
+}
+
 void Service::opened(SessionId session, Conversation& conversation) {
   if (session >= conversations_.size()) conversations_.resize(session + 1);
   conversations_[session] = &conversation;

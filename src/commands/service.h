@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "commands/principal.h"
 #include "commands/table.h"
 #include "commands/test_hooks.h"
 #include "commands/tick_budget.h"
@@ -78,6 +79,31 @@ class Service final : public engine::Output {
   void request_drain(bool draining, SessionId client) {
     if (drain_request_) return drain_request_(draining, client);
     draining_ = draining;
+  }
+
+  // Replaces the roles of the settings: their conversations have the new rights at once. A client
+  // that waits in a reserve on a tube that its role may not use any more, or may not reserve any
+  // more, is answered DENIED; if it waits for a job of such a tube, NOT_FOUND. The caller then
+  // closes the conversations of removed roles. O(roles^2 + conversations), O(waiting * watched *
+  // patterns).
+  void set_roles(const std::vector<Role>& roles);
+  // Null: there is no such role.
+  ActiveRole* find_role(std::string_view name) { return roles_.find(name); }
+  Roles& roles() { return roles_; }
+  // The sessions whose role was removed. O(conversations) if there are any, else O(roles).
+  std::vector<SessionId> sessions_of_removed_roles() const;
+
+  // The function that knows the tokens. Without one, all are wrong.
+  void on_authenticate(Authenticate authenticate) { authenticate_ = std::move(authenticate); }
+  Authentication authenticate(std::string_view token, SessionId session) const {
+    if (!authenticate_) return Refused{};
+    return authenticate_(token, session);
+  }
+  // Called for each command that was denied, and each command of the family admin that runs, of
+  // conversations with a principal.
+  void on_audit(Audit audit) { audit_ = std::move(audit); }
+  void audit(const AuditEvent& event) const {
+    if (audit_) audit_(event);
   }
 
   TickBudget& tick_budget() { return tick_budget_; }
@@ -168,6 +194,9 @@ class Service final : public engine::Output {
   TestHooks* test_hooks_ = nullptr;
   bool draining_ = false;
   DrainRequest drain_request_;
+  Roles roles_;
+  Authenticate authenticate_;
+  Audit audit_;
   NullLog null_log_;
   FactLog* log_ = &null_log_;
   std::vector<Conversation*> conversations_;  // by session

@@ -17,10 +17,12 @@ namespace tubed::protocol {
 
 // Whole replies of one word. [protocol: Errors, and each command's responses]
 namespace word {
+inline constexpr std::string_view kAuthenticated = "AUTHENTICATED";
 inline constexpr std::string_view kBadFormat = "BAD_FORMAT";
 inline constexpr std::string_view kBuried = "BURIED";
 inline constexpr std::string_view kDeadlineSoon = "DEADLINE_SOON";
 inline constexpr std::string_view kDeleted = "DELETED";
+inline constexpr std::string_view kDenied = "DENIED";
 inline constexpr std::string_view kDraining = "DRAINING";
 inline constexpr std::string_view kExpectedCrlf = "EXPECTED_CRLF";
 inline constexpr std::string_view kInternalError = "INTERNAL_ERROR";
@@ -35,6 +37,7 @@ inline constexpr std::string_view kPaused = "PAUSED";
 inline constexpr std::string_view kReleased = "RELEASED";
 inline constexpr std::string_view kTimedOut = "TIMED_OUT";
 inline constexpr std::string_view kTouched = "TOUCHED";
+inline constexpr std::string_view kUnauthorized = "UNAUTHORIZED";
 inline constexpr std::string_view kUnknownCommand = "UNKNOWN_COMMAND";
 }  // namespace word
 

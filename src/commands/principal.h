@@ -1,0 +1,151 @@
+// Principal: on whose behalf a conversation runs commands, and the role that limits them.
+// [extension: authentication]
+//
+// The service has one ActiveRole for each role of the settings. Each conversation with a role has a
+// Principal that points to it, so that a reload changes the rights of all of them at once. The
+// server decides how a conversation begins (Admission) and compares tokens (Authentication);
+// authorization.h decides what a role may do, and the service reports what was denied (AuditEvent).
+//
+// A role that is removed from the settings keeps no right. It is freed when its last conversation
+// has closed, or at once if it has none.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/time.h"
+#include "engine/role.h"
+#include "engine/types.h"
+
+namespace tubed::commands {
+
+// A role of the settings that is in force, and what its clients share.
+class ActiveRole {
+ public:
+  explicit ActiveRole(Role role) : role_(std::move(role)) {}
+
+  // The rights and the limits at this moment. Of a removed role: the name, and no family.
+  const Role& role() const { return role_; }
+  bool removed() const { return removed_; }
+  // How many conversations have the role.
+  std::uint32_t conversations() const { return conversations_; }
+  // True: limits.connections allows no more conversations.
+  bool is_full() const {
+    return role_.limits.connections > 0 && conversations_ >= role_.limits.connections;
+  }
+  // Grows when the rights change.
+  std::uint64_t version() const { return version_; }
+
+  // Takes one put from limits.put_rate, which allows that many in each second and no more at once.
+  // False: there is none left. O(1).
+  bool take_put(Time now);
+
+ private:
+  friend class Roles;
+
+  Role role_;
+  bool removed_ = false;
+  std::uint32_t conversations_ = 0;
+  std::uint64_t version_ = 0;
+  Time puts_used_until_ = Time::min();  // when all puts that were taken have come back
+};
+
+// The roles in force. They stay where they are in memory.
+class Roles {
+ public:
+  // Replaces the values of roles that exist, adds new roles and removes the others. O(roles^2).
+  void set(const std::vector<Role>& roles);
+  // Null: no role has this name, or it was removed.
+  ActiveRole* find(std::string_view name);
+  bool has_removed() const;
+
+  // A conversation has the role from now on, or does not have it any more.
+  void join(ActiveRole& role) { ++role.conversations_; }
+  void leave(ActiveRole& role);
+
+ private:
+  std::vector<std::unique_ptr<ActiveRole>> roles_;
+};
+
+// How a conversation begins.
+struct Admission {
+  // Null: it may do everything, or nothing before it authenticates if it takes tokens. The
+  // conversation counts among those of the role from now on, also if the role is full.
+  ActiveRole* role = nullptr;
+  std::string name;           // of the client, for the audit: a subject of a certificate, a user
+  bool takes_tokens = false;  // the client may send `auth`
+};
+
+// Who a conversation is. A conversation that is not restricted and takes no tokens has none.
+class Principal {
+ public:
+  Principal(Roles& roles, Admission admission);
+  ~Principal();
+  Principal(const Principal&) = delete;
+  Principal& operator=(const Principal&) = delete;
+
+  // Null: it may do everything, or nothing if it has not authenticated.
+  ActiveRole* role() const { return role_; }
+  const std::string& name() const { return name_; }
+  bool takes_tokens() const { return takes_tokens_; }
+  bool authenticated() const { return authenticated_; }
+
+  // A token was right.
+  void authenticate(ActiveRole* role, std::string name);
+
+  // Whether the role may use all watched tubes, as far as it is known.
+  enum class Watches : std::uint8_t { unknown, allowed, denied };
+  Watches watches() const {
+    return role_ != nullptr && role_->version() != watches_version_ ? Watches::unknown : watches_;
+  }
+  void set_watches(Watches watches);
+
+ private:
+  Roles& roles_;
+  ActiveRole* role_;
+  std::string name_;
+  bool takes_tokens_;
+  bool authenticated_;
+  Watches watches_ = Watches::unknown;
+  std::uint64_t watches_version_ = 0;  // of the role, when watches_ was set
+};
+
+// The answer to a token.
+struct Granted {
+  ActiveRole* role = nullptr;  // null: it may do everything
+  std::string name;            // of the client, for the audit
+};
+struct Refused {};
+// It is refused, but later: the caller then calls Conversation::refuse().
+struct RefusedLater {};
+using Authentication = std::variant<Granted, Refused, RefusedLater>;
+// The token is empty if the client's was malformed. It must not be kept.
+using Authenticate = std::function<Authentication(std::string_view token, SessionId session)>;
+
+// A decision about a command. Its texts are valid during the call.
+struct AuditEvent {
+  enum class What : std::uint8_t {
+    ran,           // a command of the family admin was allowed and runs
+    denied,        // DENIED
+    hidden,        // NOT_FOUND, because the role may not use the tube of the job
+    unauthorized,  // UNAUTHORIZED: a wrong token, or a command before `auth`
+    role_full,     // OUT_OF_MEMORY: a right token, but limits.connections of its role is reached
+  };
+  What what = What::denied;
+  SessionId session = 0;
+  std::string_view command;    // empty: an unknown word
+  std::string_view tube;       // which it names or concerns; empty: none
+  std::string_view principal;  // empty: not authenticated
+  std::string_view role;       // empty: none
+};
+using Audit = std::function<void(const AuditEvent&)>;
+// The word for it in a log.
+std::string_view name_of(AuditEvent::What what);
+
+}  // namespace tubed::commands
