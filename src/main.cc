@@ -15,10 +15,12 @@
 #include "loop/http_server.h"
 #include "loop/loop.h"
 #include "loop/signal.h"
+#include "os/clock.h"
 #include "os/log.h"
 #include "os/pid_file.h"
 #include "os/process.h"
 #include "os/service_manager.h"
+#include "server/access_files.h"
 #include "server/drain.h"
 #include "server/exit_codes.h"
 #include "server/server.h"
@@ -55,6 +57,14 @@ bool is_local(const os::InheritedSocket& inherited) {
   return inherited.is_unix || (address && is_local(*address));
 }
 
+// The files of the settings: everything that could be wrong with them is.
+int check_access(const Settings& settings) {
+  const auto files = server::load_access_files(settings);
+  if (!files) return fail(kExitConfig, files.error().message);
+  const auto lines = server::complaints(*files, os::wall_time());
+  return lines.empty() ? 0 : fail(kExitConfig, lines.front());
+}
+
 int serve(const CommandLine& line, const Settings& settings) {
   os::exit_when_out_of_memory();
   auto inherited = os::inherited_sockets();
@@ -68,6 +78,7 @@ int serve(const CommandLine& line, const Settings& settings) {
       loop, log, settings, [&line] { return load_settings(line); }, line.test_mode);
   for (const std::string& warning : line.warnings) log.warning(warning);
   warn_of_few_descriptors(log, settings);
+  if (auto loaded = server.load_access(); !loaded) return fail(kExitConfig, loaded.error().message);
   if (auto listening = server.listen(std::move(*inherited)); !listening) {
     return fail(server::kExitCannotListen, listening.error().message);
   }
@@ -109,7 +120,8 @@ int main(int argc, char** argv) {
   const auto settings = load_settings(line);
   if (!settings) return fail(kExitConfig, settings.error().message);
   if (line.print_config) std::fputs(print_settings(settings.value()).c_str(), stdout);
-  if (line.print_config || line.check_config) return 0;
+  if (line.check_config) return check_access(settings.value());
+  if (line.print_config) return 0;
   if (line.task == Task::drain) return server::drain_server(settings.value());
   if (line.task != Task::serve) {
     os::raise_descriptor_limit();  // a backup has all segments open at once

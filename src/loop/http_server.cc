@@ -22,6 +22,9 @@
 // - The daemon closes a connection that moves no byte for the idle timeout. `total_timer_` ends a
 //   connection that moves a byte now and then after the total timeout.
 //
+// A connection of TLS is a TlsChannel, and a Bridge passes its bytes to one end of a socket pair
+// whose other end the daemon has: certificates, limits and versions are those of all listeners.
+//
 // To shut down means shutdown(2) only: the daemon owns the descriptor, sees the end and closes it.
 #include "loop/http_server.h"
 
@@ -29,6 +32,7 @@
 #include <cstring>
 #include <utility>
 
+#include <fmt/format.h>
 #include <microhttpd.h>
 #include <sys/socket.h>
 
@@ -158,6 +162,7 @@ HttpServer::HttpServer(Loop& loop, HttpOwner& owner, Duration idle_timeout, Dura
     : loop_(loop),
       owner_(owner),
       total_timeout_(total_timeout),
+      handshakes_(loop),
       total_timer_(loop, [this] { shut_down_overdue(); }),
       daemon_(start_daemon(*this, idle_timeout)),
       daemon_timer_(loop,
@@ -183,10 +188,41 @@ HttpServer::~HttpServer() {
 
 void HttpServer::listen(os::Socket socket, std::string path) {
   listeners_.push_back(
-      std::make_unique<Listener>(loop_, std::move(socket), std::move(path), kNoDescriptor, *this));
+      std::make_unique<Listener>(loop_, std::move(socket), std::move(path), refusal(), *this));
+}
+
+void HttpServer::set_tls(std::shared_ptr<const TlsContext> tls) {
+  tls_ = std::move(tls);
+  // A client of TLS cannot read a response before its handshake is done.
+  for (const auto& listener : listeners_) listener->set_refusal(refusal());
+}
+
+std::string_view HttpServer::refusal() const {
+  return tls_ == nullptr ? kNoDescriptor : std::string_view();
 }
 
 void HttpServer::on_connection(os::Socket socket) {
+  if (tls_ == nullptr) return add_to_daemon(std::move(socket));
+  if (!handshakes_.begin(std::move(socket), tls_, *this))
+    owner_.on_http_error("the kernel watches no more connections");
+}
+
+void HttpServer::on_secured(std::unique_ptr<Channel> channel, const TlsPeer&) {
+  auto ends = os::connected_pair();
+  auto inner = ends ? open_channel(loop_, std::move(ends->first), {}) : nullptr;
+  if (inner == nullptr) return owner_.on_http_error("no descriptor for a connection of TLS");
+  bridges_.push_front(nullptr);
+  const auto place = bridges_.begin();
+  *place = std::make_unique<Bridge>(loop_, std::move(channel), std::move(inner),
+                                    [this, place] { bridges_.erase(place); });
+  add_to_daemon(std::move(ends->second));
+}
+
+void HttpServer::on_handshake_failed(const std::string& peer, std::string_view reason) {
+  owner_.on_http_error(fmt::format("TLS with {}: {}", peer, reason));
+}
+
+void HttpServer::add_to_daemon(os::Socket socket) {
   // The daemon owns the descriptor even if the call fails. It needs no address of the peer.
   const int descriptor = socket.release();
   MHD_add_connection(daemon_.get(), descriptor, nullptr, 0);

@@ -8,15 +8,18 @@
 
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/time.h"
+#include "loop/bridge.h"
 #include "loop/listener.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
+#include "loop/tls_handshakes.h"
 
 struct MHD_Daemon;
 
@@ -37,14 +40,14 @@ class HttpOwner {
   // Returns the response to a GET of `path`, which has no query. For a HEAD only its header is
   // sent.
   virtual HttpResponse respond(std::string_view path) = 0;
-  // Connections could not be accepted; `reason` is the text of the error.
+  // Connections could not be accepted or secured; `reason` is the text of the error.
   virtual void on_http_error(const std::string& reason) = 0;
 
  protected:
   ~HttpOwner() = default;
 };
 
-class HttpServer final : public ListenerOwner {
+class HttpServer final : public ListenerOwner, public TlsOwner {
  public:
   static constexpr std::size_t kMaxConnections = 128;
   // Streamed responses that are sent at the same time; the other connections are for texts.
@@ -63,6 +66,9 @@ class HttpServer final : public ListenerOwner {
   // Serves the connections of a listening socket. `path`: the path of a unix socket, which is
   // removed with the server; otherwise empty.
   void listen(os::Socket socket, std::string path);
+
+  // Connections from now on are those of TLS; null: plain.
+  void set_tls(std::shared_ptr<const TlsContext> tls);
 
   // --- For the callbacks of libmicrohttpd
 
@@ -93,6 +99,10 @@ class HttpServer final : public ListenerOwner {
 
   void on_connection(os::Socket socket) override;
   void on_accept_error(const std::string& reason, std::uint64_t refused) override;
+  void on_secured(std::unique_ptr<Channel> channel, const TlsPeer& peer) override;
+  void on_handshake_failed(const std::string& peer, std::string_view reason) override;
+  std::string_view refusal() const;
+  void add_to_daemon(os::Socket socket);
   void run_daemon();
   void set_work_pending(bool pending);
   void shut_down(HttpConnection& connection);
@@ -106,6 +116,9 @@ class HttpServer final : public ListenerOwner {
   Duration total_timeout_;
   std::vector<HttpConnection> connections_;  // the oldest first
   std::size_t budget_left_ = 0;              // bytes, of this tick
+  std::shared_ptr<const TlsContext> tls_;
+  TlsHandshakes handshakes_;
+  std::list<std::unique_ptr<Bridge>> bridges_;  // between TLS and the daemon
   std::vector<std::unique_ptr<Listener>> listeners_;
   Timer total_timer_;  // outlives the daemon, which reports the end of its last connections
   std::unique_ptr<MHD_Daemon, StopDaemon> daemon_;

@@ -27,7 +27,7 @@ class Listener {
  public:
   // Takes over `socket`, which listens. `path`: the path of a unix socket, which is removed with
   // the listener; otherwise empty. `refusal`: a line for refused connections, without its end; a
-  // literal. `loop` and `owner` outlive the listener.
+  // literal; empty: they are closed without one. `loop` and `owner` outlive the listener.
   Listener(Loop& loop, os::Socket socket, std::string path, std::string_view refusal,
            ListenerOwner& owner);
   ~Listener();
@@ -36,6 +36,7 @@ class Listener {
   void pause();
   void resume();
 
+  void set_refusal(std::string_view refusal) { refusal_ = refusal; }
   const os::Socket& socket() const { return socket_; }
 
  private:

@@ -8,7 +8,6 @@
 
 #include <cerrno>
 #include <charconv>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>

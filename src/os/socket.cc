@@ -170,10 +170,17 @@ void tune_connection(const Socket& socket, Duration keepalive_idle) {
 
 void refuse_connection(Socket socket, std::string_view line) {
   const std::array pieces = {line, std::string_view("\r\n")};
-  write_from(socket, pieces);
+  if (!line.empty()) write_from(socket, pieces);
   // A close with unread input resets the connection, and the peer could lose the line.
   std::array<char, 4096> unread;
   read_into(socket, unread);
+}
+
+Result<std::pair<Socket, Socket>> connected_pair() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    return system_error("cannot open", "a pair of sockets");
+  return std::pair(Socket(ends[0]), Socket(ends[1]));
 }
 
 bool may_open_tcp() {

@@ -68,8 +68,12 @@ void end_output(const Socket& socket);
 // listening socket passes the options on to its connections. Does nothing to a unix socket.
 void tune_connection(const Socket& socket, Duration keepalive_idle);
 
-// Sends one line, without its end, to a connection that is not served, and closes it.
+// Sends one line, without its end, to a connection that is not served, and closes it. Empty: sends
+// nothing.
 void refuse_connection(Socket socket, std::string_view line);
+
+// Two connected unix sockets. The error is one line.
+Result<std::pair<Socket, Socket>> connected_pair();
 
 // Makes an inherited socket non-blocking and close-on-exec, as all sockets of this file are.
 void set_nonblocking_cloexec(const Socket& socket);

@@ -14,8 +14,16 @@ constexpr const char* kPaths = "tubed answers /metrics, /healthz and /readyz\n";
 }  // namespace
 
 void AdminHttp::listen(os::Socket socket, const std::string& path) {
-  if (!http_) http_.emplace(loop_, *this);
+  if (!http_) {
+    http_.emplace(loop_, *this);
+    http_->set_tls(tls_);
+  }
   http_->listen(std::move(socket), path);
+}
+
+void AdminHttp::set_tls(std::shared_ptr<const loop::TlsContext> tls) {
+  tls_ = std::move(tls);
+  if (http_) http_->set_tls(tls_);
 }
 
 HttpResponse AdminHttp::respond(std::string_view path) {

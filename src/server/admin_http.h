@@ -4,6 +4,7 @@
 // They change nothing.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,6 +36,8 @@ class AdminHttp final : public loop::HttpOwner {
   // Serves HTTP on this listening socket too. `path`: the path of a unix socket, removed when the
   // server closes it, or empty.
   void listen(os::Socket socket, const std::string& path);
+  // The TLS of the connections to come, of all its listeners; null: plain.
+  void set_tls(std::shared_ptr<const loop::TlsContext> tls);
   bool is_listening() const { return http_.has_value(); }
   void close() { http_.reset(); }
 
@@ -47,6 +50,7 @@ class AdminHttp final : public loop::HttpOwner {
   os::Log& log_;
   const commands::Service& service_;
   AdminHttpHost& host_;
+  std::shared_ptr<const loop::TlsContext> tls_;
   std::optional<loop::HttpServer> http_;  // none: no listener is configured
 };
 

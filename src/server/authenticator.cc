@@ -72,16 +72,19 @@ std::optional<Identity> Authenticator::identity_of(const ConnectionOrigin& origi
 std::optional<Authenticator::Admitted> Authenticator::admit(loop::Channel& channel,
                                                             const ConnectionOrigin& origin) {
   const Listen& listen = origin.listen;
-  if (is_plain_access(listen)) return Admitted{};
-  if (listen.auth == AuthMode::token) return Admitted{.admission = {.takes_tokens = true}};
+  if (listen.auth == AuthMode::none && listen.role.empty()) return Admitted{};
+  Admitted admitted;
+  admitted.admission.takes_tokens = listen.auth == AuthMode::token;
+  if (admitted.admission.takes_tokens) return admitted;
   const std::optional<Identity> identity = identity_of(origin);
   const bool by_listener = listen.auth == AuthMode::none;
   const std::string& name = by_listener ? listen.role : identity ? identity->role : listen.role;
   commands::ActiveRole* role = service_.find_role(name);
   if (role != nullptr && !role->is_full()) {
-    return Admitted{{.role = role,
-                     .name = identity ? identity->name : fmt::format("listener {}", to_string(listen))},
-                    identity};
+    admitted.admission.role = role;
+    admitted.admission.name = identity ? identity->name : "listener " + to_string(listen);
+    admitted.identity = identity;
+    return admitted;
   }
   const bool is_full = role != nullptr;
   send_line(channel, is_full ? protocol::word::kOutOfMemory : protocol::word::kUnauthorized);
@@ -102,7 +105,7 @@ commands::Authentication Authenticator::authenticate(std::string_view token, Ses
   std::optional<Identity> identity = identities_.of_token(token);
   commands::ActiveRole* role = identity ? service_.find_role(identity->role) : nullptr;
   if (role == nullptr) return refuse_later(session, client->peer());
-  client->identity = identity;
+  client->identity = std::make_unique<Identity>(*identity);
   return commands::Granted{role, identity->name};
 }
 

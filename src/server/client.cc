@@ -42,11 +42,11 @@ os::Transfer send_front(loop::Channel& channel, const protocol::ReplyBuffer& rep
 }  // namespace
 
 Client::Client(std::unique_ptr<loop::Channel> channel, commands::Service& service, ClientHost& host,
-               std::span<char> read_buffer)
+               std::span<char> read_buffer, commands::Admission admission)
     : host_(host),
       service_(service),
       read_buffer_(read_buffer),
-      conversation_(service),
+      conversation_(service, std::move(admission)),
       channel_(std::move(channel)) {
   channel_->set_owner(*this);
   update_interest();

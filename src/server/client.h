@@ -20,6 +20,7 @@
 #include "loop/channel.h"
 #include "server/client_timeouts.h"
 #include "server/commit_gate.h"
+#include "server/identities.h"
 
 namespace tubed::server {
 
@@ -55,11 +56,14 @@ class Client final : public loop::ChannelOwner {
   // `read_buffer` serves all clients: it is filled and emptied within one call. Everything that is
   // passed by reference outlives the client.
   Client(std::unique_ptr<loop::Channel> channel, commands::Service& service, ClientHost& host,
-         std::span<char> read_buffer);
+         std::span<char> read_buffer, commands::Admission admission = {});
 
   SessionId session() const { return conversation_.session(); }
   commands::Conversation& conversation() { return conversation_; }
   const commands::Conversation& conversation() const { return conversation_; }
+
+  // The address of the peer, for the log.
+  std::string peer() const { return channel_->peer(); }
 
   // Sends the replies that are durable, until the kernel takes no more. True if it took something.
   // O(bytes sent).
@@ -99,7 +103,8 @@ class Client final : public loop::ChannelOwner {
 
   QueuedIn queued;
   TimeoutEntry timeouts{*this};
-  std::size_t counted_output = 0;  // bytes of replies, as Clients has counted them
+  std::size_t counted_output = 0;            // bytes of replies, as Clients has counted them
+  std::unique_ptr<const Identity> identity;  // null: it has shown none
 
  private:
   // In the order in which a client passes through them; some are left out.

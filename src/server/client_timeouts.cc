@@ -25,6 +25,9 @@ void follow(List& list, TimeoutEntry& entry, Stall& stall, bool under_way, bool 
 void ClientTimeouts::add(Client& client, Time now) {
   client.timeouts.last_active = now;
   by_activity_.push_back(&client.timeouts);
+  if (!client.conversation().awaits_authentication()) return;
+  client.timeouts.handshake = {.listed = true, .since = now};
+  by_handshake_.push_back(&client.timeouts);
 }
 
 void ClientTimeouts::remove(Client& client) {
@@ -32,6 +35,7 @@ void ClientTimeouts::remove(Client& client) {
   by_activity_.erase(&entry);
   if (entry.output.listed) by_output_.erase(&entry);
   if (entry.input.listed) by_input_.erase(&entry);
+  if (entry.handshake.listed) by_handshake_.erase(&entry);
 }
 
 void ClientTimeouts::touch(Client& client, Time now) {
@@ -51,6 +55,10 @@ void ClientTimeouts::update(Client& client, bool wrote, bool received, Time now)
   // A body that has arrived and waits for the log does not count against the client.
   const bool body_missing = conversation.in_body() && !conversation.waits_for_log();
   follow(by_input_, entry, entry.input, body_missing, received, now);
+  if (entry.handshake.listed && !conversation.awaits_authentication()) [[unlikely]] {
+    by_handshake_.erase(&entry);
+    entry.handshake.listed = false;
+  }
 }
 
 void ClientTimeouts::restart_input(Time now) {
@@ -66,25 +74,33 @@ Time ClientTimeouts::next_deadline() const {
   }
   if (!by_output_.empty()) next = std::min(next, by_output_.first()->output.since + limits_.stall);
   if (!by_input_.empty()) next = std::min(next, by_input_.first()->input.since + limits_.stall);
+  if (!by_handshake_.empty())
+    next = std::min(next, by_handshake_.first()->handshake.since + limits_.handshake);
   return next;
 }
 
 std::vector<ClientTimeouts::Overdue> ClientTimeouts::overdue(Time now) {
   std::vector<Overdue> result;
+  for (TimeoutEntry* entry = by_handshake_.first(); entry != nullptr && is_late(*entry, now);
+       entry = by_handshake_.next(entry)) {
+    result.push_back({&entry->client, Reason::handshake});
+  }
   for (TimeoutEntry* entry = by_output_.first(); entry != nullptr && is_over(entry->output, now);
        entry = by_output_.next(entry)) {
+    if (is_late(*entry, now)) continue;
     result.push_back({&entry->client, Reason::stall});
   }
   for (TimeoutEntry* entry = by_input_.first(); entry != nullptr && is_over(entry->input, now);
        entry = by_input_.next(entry)) {
-    if (!is_over(entry->output, now)) result.push_back({&entry->client, Reason::stall});
+    if (!is_over(entry->output, now) && !is_late(*entry, now))
+      result.push_back({&entry->client, Reason::stall});
   }
   if (limits_.idle == Duration::zero()) return result;
   TimeoutEntry* next = nullptr;
   for (TimeoutEntry* entry = by_activity_.first(); entry != nullptr; entry = next) {
     if (entry->last_active + limits_.idle > now) break;
     next = by_activity_.next(entry);
-    if (is_over(entry->output, now) || is_over(entry->input, now)) continue;
+    if (is_over(entry->output, now) || is_over(entry->input, now) || is_late(*entry, now)) continue;
     if (entry->client.conversation().idle()) {
       result.push_back({&entry->client, Reason::idle});
     } else {

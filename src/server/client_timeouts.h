@@ -2,9 +2,9 @@
 //
 // A client is idle while it sends nothing, holds no job and waits for none (timeouts.idle). It is
 // stalled while something is under way and no byte of it moves: replies that it does not read, or a
-// body that it has begun to send (timeouts.stall). Three lists, each in the order of time, hold the
-// clients to which one of the limits applies, so that only what is due is looked at. Owns no
-// client.
+// body that it has begun to send (timeouts.stall). A client that has to authenticate has a time for
+// that (timeouts.handshake). Four lists, each in the order of time, hold the clients to which one
+// of the limits applies, so that only what is due is looked at. Owns no client.
 #pragma once
 
 #include <cstdint>
@@ -31,14 +31,17 @@ struct TimeoutEntry {
   ListLinks<TimeoutEntry> activity_links;
   ListLinks<TimeoutEntry> output_links;
   ListLinks<TimeoutEntry> input_links;
+  ListLinks<TimeoutEntry> handshake_links;
   Time last_active;
-  Stall output;  // the client does not read its replies
-  Stall input;   // the client has sent a part of a body
+  Stall output;     // the client does not read its replies
+  Stall input;      // the client has sent a part of a body
+  Stall handshake;  // the client has not authenticated since it was added
 };
 
 struct TimeoutLimits {
   Duration idle{};  // zero: without limit
   Duration stall{};
+  Duration handshake = Duration::max();
 };
 
 class ClientTimeouts {
@@ -60,13 +63,18 @@ class ClientTimeouts {
   // When the first limit may be reached; kNever if none applies. O(1).
   Time next_deadline() const;
 
-  enum class Reason : std::uint8_t { idle, stall };
+  enum class Reason : std::uint8_t { idle, stall, handshake };
   struct Overdue {
     Client* client;
     Reason reason;
   };
   // The clients that have reached a limit, each once; they are to be closed. O(due).
   std::vector<Overdue> overdue(Time now);
+
+  // The clients that have not authenticated. O(1).
+  std::size_t unauthenticated() const { return by_handshake_.size(); }
+  // Precondition: there is one.
+  Client* oldest_unauthenticated() const { return &by_handshake_.first()->client; }
 
   // Of several clients with unread replies the client whose replies have waited longest; null if
   // fewer than two have any. O(1).
@@ -75,6 +83,9 @@ class ClientTimeouts {
   }
 
  private:
+  bool is_late(const TimeoutEntry& entry, Time now) const {
+    return entry.handshake.listed && now - entry.handshake.since >= limits_.handshake;
+  }
   bool is_over(const Stall& stall, Time now) const {
     return stall.listed && stall.since + limits_.stall <= now;
   }
@@ -84,6 +95,7 @@ class ClientTimeouts {
   IntrusiveList<TimeoutEntry, &TimeoutEntry::activity_links> by_activity_;
   IntrusiveList<TimeoutEntry, &TimeoutEntry::output_links> by_output_;
   IntrusiveList<TimeoutEntry, &TimeoutEntry::input_links> by_input_;
+  IntrusiveList<TimeoutEntry, &TimeoutEntry::handshake_links> by_handshake_;
 };
 
 }  // namespace tubed::server

@@ -6,12 +6,17 @@ using os::Log;
 
 void Clients::set_limits(const Settings& settings) {
   output_memory_ = settings.output_memory;
-  timeouts_.set_limits({.idle = settings.idle_timeout, .stall = settings.stall_timeout});
+  handshakes_ = settings.handshakes;
+  timeouts_.set_limits({.idle = settings.idle_timeout,
+                        .stall = settings.stall_timeout,
+                        .handshake = settings.handshake_timeout});
 }
 
-Client& Clients::add(std::unique_ptr<loop::Channel> channel, ClientHost& host) {
+Client& Clients::add(std::unique_ptr<loop::Channel> channel, ClientHost& host,
+                     commands::Admission admission) {
   auto client = std::make_unique<Client>(std::move(channel), service_, host,
-                                         std::span(read_buffer_.get(), kReadBufferBytes));
+                                         std::span(read_buffer_.get(), kReadBufferBytes),
+                                         std::move(admission));
   const SessionId session = client->session();
   log_.limited(Log::Level::debug, service_.tick_time(), "connected",
                {{"session", std::uint64_t{session}}});
@@ -19,6 +24,8 @@ Client& Clients::add(std::unique_ptr<loop::Channel> channel, ClientHost& host) {
   if (session >= clients_.size()) clients_.resize(session + 1);
   clients_[session] = std::move(client);
   ++count_;
+  if (timeouts_.unauthenticated() > handshakes_)
+    close_for_limit(*timeouts_.oldest_unauthenticated(), "limits.handshakes", "handshakes");
   return *clients_[session];
 }
 
@@ -57,16 +64,23 @@ void Clients::close_overdue(bool held) {
   const Time now = service_.tick_time();
   if (held) timeouts_.restart_input(now);
   for (const auto& [client, reason] : timeouts_.overdue(now)) {
+    if (reason == ClientTimeouts::Reason::handshake) {
+      close_for_limit(*client, "timeouts.handshake", "handshake");
+      continue;
+    }
     const bool idle = reason == ClientTimeouts::Reason::idle;
     if (idle && held) {
       timeouts_.touch(*client, now);
       continue;
     }
-    log_.limited(Log::Level::info, now, "closing a client",
-                 {{"reason", idle ? "timeouts.idle" : "timeouts.stall"}});
     service_.counters().count(idle ? stats::Counter::client_idle : stats::Counter::client_stalled);
-    close(*client, idle ? "idle" : "stall");
+    close_for_limit(*client, idle ? "timeouts.idle" : "timeouts.stall", idle ? "idle" : "stall");
   }
+}
+
+void Clients::close_for_limit(Client& client, const char* setting, std::string_view reason) {
+  log_.limited(Log::Level::info, service_.tick_time(), "closing a client", {{"reason", setting}});
+  close(client, reason);
 }
 
 bool Clients::close_slowest() {

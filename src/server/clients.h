@@ -24,11 +24,13 @@ class Clients {
   // `log` and `service` outlive it.
   Clients(os::Log& log, commands::Service& service) : log_(log), service_(service) {}
 
-  // limits.output_memory and the timeouts.
+  // limits.output_memory, limits.handshakes and the timeouts.
   void set_limits(const Settings& settings);
 
-  // A client for this connection, in a session of its own. `host` outlives it.
-  Client& add(std::unique_ptr<loop::Channel> channel, ClientHost& host);
+  // A client for this connection, in a session of its own. `host` outlives it. If it has to
+  // authenticate and more than limits.handshakes others have to, the oldest of these is closed.
+  Client& add(std::unique_ptr<loop::Channel> channel, ClientHost& host,
+              commands::Admission admission = {});
   // Closes the connection; the jobs that the client has reserved become ready again. `reason` is
   // logged.
   void close(Client& client, std::string_view reason);
@@ -82,6 +84,7 @@ class Clients {
     return output_bytes_ + service_.tube_list_cache().pinned_bytes();
   }
   bool close_slowest();
+  void close_for_limit(Client& client, const char* setting, std::string_view reason);
 
   os::Log& log_;
   commands::Service& service_;
@@ -89,6 +92,7 @@ class Clients {
   std::size_t count_ = 0;
   std::size_t last_count_ = 0;  // clients that are closed last
   std::uint64_t output_memory_ = 0;
+  std::size_t handshakes_ = 0;
   std::uint64_t output_bytes_ = 0;
   ClientTimeouts timeouts_;
   // Not filled with zeros: pages that are never read into take no memory.

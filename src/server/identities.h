@@ -20,7 +20,7 @@ namespace tubed::server {
 // Who a client is, as far as its authentication shows it.
 struct Identity {
   std::string role;
-  std::string name;  // for the log: "token web-1", "certificate CN=mailer", "user www-data"
+  std::string name;   // for the log: "token web-1", "certificate CN=mailer", "user www-data"
   TokenHash token{};  // of a client with a token
   friend bool operator==(const Identity&, const Identity&) = default;
 };

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "protocol/reply.h"
 
@@ -27,6 +28,7 @@ constexpr std::string_view kHttpSocketName = "http";
 
 // The units of the packages, for advice. Other units may have passed sockets on as well.
 constexpr const char* kTcpUnit = "tubed.socket";
+constexpr const char* kTlsUnit = "tubed-tls.socket";
 constexpr const char* kLocalUnit = "tubed-local.socket";
 constexpr const char* kHttpUnit = "tubed-http.socket";
 constexpr const char* kEnableHttp = "systemctl enable tubed-http.socket";
@@ -76,6 +78,8 @@ struct OpenListener {
   os::Socket socket;
   std::string path;  // of a unix socket that was opened here, to be removed with it; else empty
   ListenerInfo info;
+  Listen listen;   // of clients: its configuration; of an inherited one without any, plain
+  TlsPointer tls;  // of clients
 };
 
 // Opens or inherits the sockets of one protocol after the other.
@@ -91,8 +95,10 @@ class Opener {
   Opener(const Opener&) = delete;
   Opener& operator=(const Opener&) = delete;
 
-  // `configured`: an operator asks for the listeners that are wanted; false: they are the default.
-  Result<void> open(Protocol protocol, std::span<const Listen> wanted, bool configured,
+  // `tls`: of the listeners that are wanted, in their order. `configured`: an operator asks for
+  // these; false: they are the default.
+  Result<void> open(Protocol protocol, std::span<const Listen> wanted,
+                    std::span<const TlsPointer> tls, bool configured,
                     std::span<InheritedSocket> inherited) {
     // HTTP has one kind of listener; clients have TCP and unix.
     const auto kind_of = [protocol](bool is_unix) {
@@ -103,20 +109,44 @@ class Opener {
     for (InheritedSocket& one : inherited) {
       replaced[static_cast<std::size_t>(kind_of(one.is_unix))] = true;
       addresses.push_back(os::local_address(one.socket));
+      const auto same = std::ranges::find(wanted, addresses.back(),
+                                          [](const Listen& listen) { return to_string(listen); });
+      const bool is_wanted = same != wanted.end();
+      const auto plain = parse_listen(addresses.back());
       // The process that made it removes its path.
-      add({std::move(one.socket), "", {protocol, one.name}});
+      add({std::move(one.socket),
+           "",
+           {protocol, one.name},
+           is_wanted ? *same
+           : plain   ? *plain
+                     : Listen(),
+           is_wanted ? tls[static_cast<std::size_t>(same - wanted.begin())] : nullptr});
     }
-    for (const Listen& listen : wanted) {
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const Listen& listen = wanted[i];
       const bool is_unix = listen.kind == Listen::Kind::unix_socket;
       const char* const unit = socket_unit(protocol, listen);
       if (!replaced[static_cast<std::size_t>(kind_of(is_unix))]) {
-        add({TRY(open_socket(listen, settings_.tcp_backlog, unit)), listen.path, {protocol, ""}});
+        add({TRY(open_socket(listen, settings_.tcp_backlog, unit)),
+             listen.path,
+             {protocol, ""},
+             listen,
+             tls[i]});
       } else if (configured && std::ranges::find(addresses, to_string(listen)) == addresses.end()) {
+        if (!is_plain(listen)) return not_passed_on(listen, addresses);
         log_.warning("configured listener replaced by inherited sockets",
                      {{"address", to_string(listen)}, {"to_change", edit_command(unit)}});
       }
     }
     return {};
+  }
+
+  // In its place, clients would find a listener that asks them for nothing, or none.
+  static Error not_passed_on(const Listen& listen, const std::vector<std::string>& addresses) {
+    return Error{fmt::format(
+        "{} has tls, auth or role and is not among the sockets that were passed on ({}): see "
+        "ListenStream= in systemctl cat {}",
+        to_string(listen), fmt::join(addresses, " "), kTlsUnit)};
   }
 
   std::vector<OpenListener> take() { return std::exchange(listeners_, {}); }
@@ -138,6 +168,7 @@ class Opener {
 
 // HTTP first, then clients in the order of the settings.
 Result<std::vector<OpenListener>> open_all(os::Log& log, const Settings& settings,
+                                           const std::vector<TlsPointer>& tls,
                                            std::vector<InheritedSocket> inherited) {
   const auto of_clients =
       std::stable_partition(inherited.begin(), inherited.end(),
@@ -147,8 +178,10 @@ Result<std::vector<OpenListener>> open_all(os::Log& log, const Settings& setting
   std::vector<Listen> http;
   if (settings.http_listen) http.push_back(*settings.http_listen);
   Opener opener(log, settings);
-  TRY(opener.open(Protocol::http, http, true, all.first(http_sockets)));
-  TRY(opener.open(Protocol::beanstalk, settings.listeners, !settings.default_listener,
+  // The HTTP server has its own TLS.
+  const std::vector<TlsPointer> none(http.size());
+  TRY(opener.open(Protocol::http, http, none, true, all.first(http_sockets)));
+  TRY(opener.open(Protocol::beanstalk, settings.listeners, tls, !settings.default_listener,
                   all.subspan(http_sockets)));
   return opener.take();
 }
@@ -156,53 +189,89 @@ Result<std::vector<OpenListener>> open_all(os::Log& log, const Settings& setting
 }  // namespace
 
 // One listening socket of clients: turns what it accepts into channels.
-class Listeners::ClientListener final : public loop::ListenerOwner {
+class Listeners::ClientListener final : public loop::ListenerOwner, public loop::TlsOwner {
  public:
-  ClientListener(loop::Loop& loop, OpenListener opened, ConnectionHost& host)
+  ClientListener(loop::Loop& loop, OpenListener opened, ConnectionHost& host,
+                 loop::TlsHandshakes& handshakes)
       : loop_(loop),
         host_(host),
+        handshakes_(handshakes),
         info_(std::move(opened.info)),
-        listener_(loop, std::move(opened.socket), std::move(opened.path),
-                  protocol::word::kOutOfMemory, *this) {}
+        listen_(std::move(opened.listen)),
+        tls_(std::move(opened.tls)),
+        listener_(loop, std::move(opened.socket), std::move(opened.path), refusal(), *this) {}
+  ~ClientListener() { handshakes_.forget(*this); }
 
   const ListenerInfo& info() const { return info_; }
   const os::Socket& socket() const { return listener_.socket(); }
+  const Listen& listen() const { return listen_; }
+  void apply(const Listen& listen, TlsPointer tls) {
+    listen_ = listen;
+    tls_ = std::move(tls);
+    listener_.set_refusal(refusal());
+  }
 
  private:
+  // A client of TLS cannot read a line before its handshake is done.
+  std::string_view refusal() const {
+    return tls_ == nullptr ? protocol::word::kOutOfMemory : std::string_view();
+  }
+
   void on_connection(os::Socket socket) override {
     if (!host_.admits_connection()) {
-      return loop::refuse_connection(std::move(socket), info_, protocol::word::kOutOfMemory);
+      return loop::refuse_connection(std::move(socket), info_, refusal());
     }
+    if (tls_ != nullptr) {
+      if (!handshakes_.begin(std::move(socket), tls_, *this)) not_watched();
+      return;
+    }
+    ConnectionOrigin origin{.listen = listen_};
+    if (listen_.auth == AuthMode::peer) origin.process = os::peer_credentials(socket);
     auto channel = loop::open_channel(loop_, std::move(socket), info_);
-    if (channel == nullptr) {
-      return host_.on_accept_error("the kernel watches no more connections", 1);
-    }
-    host_.on_connection(std::move(channel), info_);
+    if (channel == nullptr) return not_watched();
+    host_.on_connection(std::move(channel), origin);
   }
+  void not_watched() { host_.on_accept_error("the kernel watches no more connections", 1); }
   void on_accept_error(const std::string& reason, std::uint64_t refused) override {
     host_.on_accept_error(reason, refused);
   }
 
+  void on_secured(std::unique_ptr<loop::Channel> channel, const loop::TlsPeer& peer) override {
+    if (!host_.admits_connection()) {
+      channel->write(fmt::format("{}\r\n", protocol::word::kOutOfMemory));
+      return;
+    }
+    host_.on_connection(std::move(channel), {.listen = listen_, .certificate = peer});
+  }
+  void on_handshake_failed(const std::string& peer, std::string_view reason) override {
+    host_.on_handshake_failed(peer, reason);
+  }
+
   loop::Loop& loop_;
   ConnectionHost& host_;
+  loop::TlsHandshakes& handshakes_;
   ListenerInfo info_;
+  Listen listen_;
+  TlsPointer tls_;  // for the connections to come
   loop::Listener listener_;
 };
 
 Listeners::Listeners(loop::Loop& loop, os::Log& log, ConnectionHost& host, AdminHttp& admin_http)
-    : loop_(loop), log_(log), host_(host), admin_http_(admin_http) {}
+    : loop_(loop), log_(log), host_(host), admin_http_(admin_http), handshakes_(loop) {}
 
 Listeners::~Listeners() = default;
 
-Result<void> Listeners::open(const Settings& settings, std::vector<InheritedSocket> inherited) {
-  auto opened = TRY(open_all(log_, settings, std::move(inherited)));
+Result<void> Listeners::open(const Settings& settings, const std::vector<TlsPointer>& tls,
+                             std::vector<InheritedSocket> inherited) {
+  auto opened = TRY(open_all(log_, settings, tls, std::move(inherited)));
   for (OpenListener& one : opened) {
     switch (one.info.protocol) {
       case Protocol::http:
         admin_http_.listen(std::move(one.socket), one.path);
         break;
       case Protocol::beanstalk:
-        clients_.push_back(std::make_unique<ClientListener>(loop_, std::move(one), host_));
+        clients_.push_back(
+            std::make_unique<ClientListener>(loop_, std::move(one), host_, handshakes_));
         break;
     }
   }
@@ -218,9 +287,14 @@ std::string Listeners::client_addresses() const {
   return addresses;
 }
 
-void Listeners::apply(const Settings& settings) {
+void Listeners::apply(const Settings& settings, const std::vector<TlsPointer>& tls) {
   for (const auto& listener : clients_) {
     os::tune_connection(listener->socket(), settings.tcp_keepalive);
+    const auto same = std::ranges::find_if(settings.listeners, [&](const Listen& one) {
+      return same_socket(one, listener->listen());
+    });
+    if (same == settings.listeners.end()) continue;
+    listener->apply(*same, tls[static_cast<std::size_t>(same - settings.listeners.begin())]);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,20 @@
 #include "config/settings.h"
 #include "loop/channel.h"
 #include "loop/listener.h"
+#include "loop/tls_handshakes.h"
 #include "os/log.h"
 #include "os/service_manager.h"
+#include "server/access_files.h"
 #include "server/admin_http.h"
 
 namespace tubed::server {
+
+// How a client has come in. The listener's settings are valid during the call.
+struct ConnectionOrigin {
+  const Listen& listen;
+  loop::TlsPeer certificate = {};                   // empty: the listener asks for none
+  std::optional<os::PeerCredentials> process = {};  // of a listener with auth = "peer"
+};
 
 // The part of the server that takes the connections of clients.
 class ConnectionHost {
@@ -27,10 +37,12 @@ class ConnectionHost {
   // False: a connection that was just accepted is refused, with OUT_OF_MEMORY.
   virtual bool admits_connection() = 0;
   virtual void on_connection(std::unique_ptr<loop::Channel> channel,
-                             const loop::ListenerInfo& info) = 0;
+                             const ConnectionOrigin& origin) = 0;
   // `refused` connections were refused for this reason; 0: none could be accepted, not even for
   // that.
   virtual void on_accept_error(const std::string& reason, std::uint64_t refused) = 0;
+  // A connection from `peer` was closed before its TLS handshake was done.
+  virtual void on_handshake_failed(const std::string& peer, std::string_view reason) = 0;
 
  protected:
   ~ConnectionHost() = default;
@@ -43,15 +55,20 @@ class Listeners {
   ~Listeners();
 
   // Takes the inherited sockets, and opens one for each configured listener whose kind was not
-  // passed on. Logs each, and configured listeners that are replaced. The error is one line that
-  // names the address; sockets that were opened before it are closed. Call it once.
-  Result<void> open(const Settings& settings, std::vector<os::InheritedSocket> inherited);
+  // passed on. An inherited socket at the address of a configured listener has its TLS,
+  // authentication and role. `tls`: by the index of the settings' listeners. Logs each, and
+  // configured listeners that are replaced; to replace one that is not plain is an error. The error
+  // is one line that names the address; sockets that were opened before it are closed. Call it
+  // once.
+  Result<void> open(const Settings& settings, const std::vector<TlsPointer>& tls,
+                    std::vector<os::InheritedSocket> inherited);
 
   // The addresses of the listeners of clients, in order, with a space between: "127.0.0.1:37797".
   std::string client_addresses() const;
 
-  // A reload: TCP options, for the connections to come.
-  void apply(const Settings& settings);
+  // A reload: TCP options, TLS, authentication and roles, for the connections to come.
+  void apply(const Settings& settings, const std::vector<TlsPointer>& tls);
+  void set_handshake_limits(const loop::HandshakeLimits& limits) { handshakes_.set_limits(limits); }
   // Takes the addresses that are set in a unit of systemd out of `settings`, which need a restart
   // for their new values, and logs the command that changes each.
   void advise_units(std::vector<std::string>& settings) const;
@@ -67,6 +84,7 @@ class Listeners {
   os::Log& log_;
   ConnectionHost& host_;
   AdminHttp& admin_http_;
+  loop::TlsHandshakes handshakes_;
   std::vector<std::unique_ptr<ClientListener>> clients_;
 };
 

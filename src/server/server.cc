@@ -1,8 +1,8 @@
-// A start calls listen(), recover(), begin_test_mode() and run() in this order. listen() opens the
-// sockets, so that connections wait in the kernel while recover() restores the jobs; run() serves
-// until the lifecycle stops the loop. Everything else here connects parts: callbacks of the
-// listeners, the scheduler and the handlers of HTTP, and a reload, which passes new settings on to
-// each part.
+// A start calls load_access(), listen(), recover(), begin_test_mode() and run() in this order.
+// listen() opens the sockets, so that connections wait in the kernel while recover() restores the
+// jobs; run() serves until the lifecycle stops the loop. Everything else here connects parts:
+// callbacks of the listeners, the scheduler and the handlers of HTTP, and a reload, which passes
+// new settings on to each part.
 #include "server/server.h"
 
 #include "config/reload.h"
@@ -37,6 +37,7 @@ Server::Server(loop::Loop& loop, Log& log, const Settings& settings, Reload relo
       scheduler_(loop, service_, clients_, *this),
       admin_http_(loop, log, service_, *this),
       listeners_(loop, log, *this, admin_http_),
+      authenticator_(loop, log, service_, clients_, scheduler_),
       notifier_(loop, [this] { return status_line(service_, lifecycle_, clients_.count()); }),
       lifecycle_(loop, log, service_, settings_, clients_, scheduler_, listeners_, notifier_) {
   apply(settings);
@@ -65,8 +66,13 @@ Server::~Server() {
   clients_.close_all("destroyed");
 }
 
+Result<void> Server::load_access() {
+  apply(TRY(load_access_files(settings_)));
+  return {};
+}
+
 Result<void> Server::listen(std::vector<os::InheritedSocket> inherited) {
-  TRY(listeners_.open(settings_, std::move(inherited)));
+  TRY(listeners_.open(settings_, access_.listeners, std::move(inherited)));
   set_limits();
   return {};
 }
@@ -118,9 +124,20 @@ bool Server::admits_connection() {
   return false;
 }
 
-void Server::on_connection(std::unique_ptr<loop::Channel> channel, const loop::ListenerInfo&) {
+void Server::on_connection(std::unique_ptr<loop::Channel> channel, const ConnectionOrigin& origin) {
+  auto admitted = authenticator_.admit(*channel, origin);
+  if (!admitted) return;
+  Client& client = clients_.add(std::move(channel), scheduler_, std::move(admitted->admission));
+  if (admitted->identity) client.identity = std::make_unique<Identity>(*admitted->identity);
   // Dirty, so that the scheduler knows it as a client to be read from while input is held.
-  scheduler_.mark_dirty(clients_.add(std::move(channel), scheduler_));
+  scheduler_.mark_dirty(client);
+}
+
+void Server::on_handshake_failed(const std::string& peer, std::string_view reason) {
+  scheduler_.begin_tick();
+  service_.counters().count(stats::Counter::refused_connection);
+  log_.limited(Log::Level::info, service_.tick_time(), "TLS handshake failed",
+               {{"address", peer}, {"reason", reason}});
 }
 
 void Server::on_accept_error(const std::string& reason, std::uint64_t refused) {
@@ -150,7 +167,18 @@ void Server::apply(const Settings& settings) {
   log_.configure(static_cast<Log::Level>(settings.log_level),
                  static_cast<Log::Format>(settings.log_format));
   if (journal_ != nullptr) journal_->apply(settings);
-  listeners_.apply(settings);
+  listeners_.set_handshake_limits(
+      {.timeout = settings.handshake_timeout, .pending = settings.handshakes});
+}
+
+// After the settings that the files belong to.
+void Server::apply(AccessFiles files) {
+  for (const std::string& line : complaints(files, os::wall_time()))
+    log_.warning("check the access files", {{"reason", line}});
+  authenticator_.apply(settings_.roles, std::move(files.identities));
+  access_ = std::move(files);
+  listeners_.apply(settings_, access_.listeners);
+  admin_http_.set_tls(access_.http);
 }
 
 void Server::set_limits() {
@@ -160,6 +188,11 @@ void Server::set_limits() {
   service_.set_patterns(settings_.policies);
 }
 
+void Server::not_reloaded(const std::string& reason) {
+  log_.error("not reloaded", {{"reason", reason}});
+  notifier_.reloaded("not reloaded: " + reason);
+}
+
 // A reload: reads the settings, applies those that can change while the server runs, and logs which
 // have changed and which need a restart. After an error everything stays as it was.
 void Server::reload() {
@@ -167,13 +200,12 @@ void Server::reload() {
   begin_tick();
   notifier_.reloading();
   auto fresh = reload_();
-  if (!fresh) {
-    log_.error("not reloaded", {{"reason", fresh.error().message}});
-    notifier_.reloaded("not reloaded: " + fresh.error().message);
-    return;
-  }
+  if (!fresh) return not_reloaded(fresh.error().message);
   ReloadPlan plan = plan_reload(settings_, *fresh);
+  auto files = load_access_files(plan.next);
+  if (!files) return not_reloaded(files.error().message);
   apply(plan.next);
+  apply(std::move(*files));
   log_.info("reloaded", {{"changed", plan.changed.empty() ? "nothing" : joined(plan.changed)},
                          {"note", "flags and the environment are read only at a start"}});
   listeners_.advise_units(plan.needs_restart);

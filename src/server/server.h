@@ -20,6 +20,7 @@
 #include "os/log.h"
 #include "os/service_manager.h"
 #include "server/admin_http.h"
+#include "server/authenticator.h"
 #include "server/clients.h"
 #include "server/heap_trimmer.h"
 #include "server/journal_owner.h"
@@ -41,8 +42,11 @@ class Server final : public TickHost, public ConnectionHost, public AdminHttpHos
          const std::optional<TestModeOptions>& test_mode = {});
   ~Server();
 
+  // Reads certificates, keys and tokens. The error is one line that names the file.
+  Result<void> load_access();
   // Takes the sockets that the process was started with, in place of the configured listeners of
-  // their kind, and opens the others. The error is one line that names the address.
+  // their kind, and opens the others. The error is one line that names the address. Precondition:
+  // load_access().
   Result<void> listen(std::vector<os::InheritedSocket> inherited);
   // With a journal: opens its directory and restores the jobs. It blocks; connections wait in the
   // kernel meanwhile. The error is one line.
@@ -59,15 +63,18 @@ class Server final : public TickHost, public ConnectionHost, public AdminHttpHos
   void tick_ended() override;
   bool admits_connection() override;
   void on_connection(std::unique_ptr<loop::Channel> channel,
-                     const loop::ListenerInfo& info) override;
+                     const ConnectionOrigin& origin) override;
+  void on_handshake_failed(const std::string& peer, std::string_view reason) override;
   void on_accept_error(const std::string& reason, std::uint64_t refused) override;
   void begin_tick() override { scheduler_.begin_tick(); }
   std::string_view unready() const override;
 
   std::function<Duration()> wall_offset() const;
   void apply(const Settings& settings);
+  void apply(AccessFiles files);
   void set_limits();
   void reload();
+  void not_reloaded(const std::string& reason);
 
   loop::Loop& loop_;
   os::Log& log_;
@@ -79,6 +86,8 @@ class Server final : public TickHost, public ConnectionHost, public AdminHttpHos
   Scheduler scheduler_;
   AdminHttp admin_http_;
   Listeners listeners_;
+  Authenticator authenticator_;
+  AccessFiles access_;
   ServiceNotifier notifier_;
   Lifecycle lifecycle_;
   HeapTrimmer heap_;

@@ -31,7 +31,8 @@ std::string_view take_word(std::string_view& line) {
 bool is_name(std::string_view text) {
   const auto allowed = [](char c) {
     const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    return is_letter || (c >= '0' && c <= '9') || std::string_view("-_.@").find(c) != std::string_view::npos;
+    return is_letter || (c >= '0' && c <= '9') ||
+           std::string_view("-_.@").find(c) != std::string_view::npos;
   };
   return !text.empty() && text.size() <= kMaxNameBytes && std::ranges::all_of(text, allowed);
 }

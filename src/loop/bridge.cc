@@ -1,0 +1,58 @@
+#include "loop/bridge.h"
+
+namespace tubed::loop {
+
+Bridge::Bridge(Loop& loop, std::unique_ptr<Channel> outer, std::unique_ptr<Channel> inner,
+               std::function<void()> ended)
+    : outer_(*this, std::move(outer)),
+      inner_(*this, std::move(inner)),
+      ended_(std::move(ended)),
+      linger_(loop, [this] { ended_(); }) {
+  outer_.channel->set_owner(outer_);
+  inner_.channel->set_owner(inner_);
+  update_interest();
+}
+
+void Bridge::Side::on_ready(Readiness ready) {
+  // A half-close is found by the read that returns the end, after the bytes before it.
+  if (ready.broken) bridge.broken_ = true;
+  bridge.run();
+}
+
+void Bridge::run() {
+  const bool to_inner = pass(outer_, inner_);
+  const bool to_outer = pass(inner_, outer_);
+  if (!to_inner || !to_outer || broken_ || (outer_.output_ended && inner_.output_ended))
+    return ended_();
+  if (outer_.output_ended) linger_.arm(kLinger);
+  update_interest();
+}
+
+// One read and one write. False: a connection is lost.
+bool Bridge::pass(Side& from, Side& to) {
+  if (from.empty() && !from.input_ended) {
+    const os::Transfer got = from.channel->read(std::span<char>(from.buffer));
+    if (got.kind == os::Transfer::Kind::failed) return false;
+    from.input_ended = got.kind == os::Transfer::Kind::end;
+    from.begin = 0;
+    from.end = got.kind == os::Transfer::Kind::done ? got.bytes : 0;
+  }
+  if (!from.empty()) {
+    const os::Transfer sent =
+        to.channel->write(std::string_view(from.buffer.data() + from.begin, from.end - from.begin));
+    if (sent.kind == os::Transfer::Kind::failed) return false;
+    from.begin += sent.bytes;
+  }
+  if (from.empty() && from.input_ended && !to.output_ended) {
+    to.output_ended = true;
+    to.channel->end_output();
+  }
+  return true;
+}
+
+void Bridge::update_interest() {
+  outer_.channel->want(outer_.empty() && !outer_.input_ended, !inner_.empty());
+  inner_.channel->want(inner_.empty() && !inner_.input_ended, !outer_.empty());
+}
+
+}  // namespace tubed::loop

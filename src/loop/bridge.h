@@ -1,0 +1,57 @@
+// Bridge: passes bytes between two channels, in both directions, until both have ended.
+//
+// For a server that works on a socket of its own and knows nothing of TLS. A direction buffers what
+// one read brings, at most kBufferBytes, and reads again when that is written.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+
+#include "loop/channel.h"
+#include "loop/timer.h"
+
+namespace tubed::loop {
+
+class Bridge {
+ public:
+  static constexpr std::size_t kBufferBytes = 16 * 1024;
+  // How long the outer peer may take to end its side after the inner one has.
+  static constexpr Duration kLinger = std::chrono::seconds(2);
+
+  // `ended` is called once, and destroys the bridge. `loop` outlives it.
+  Bridge(Loop& loop, std::unique_ptr<Channel> outer, std::unique_ptr<Channel> inner,
+         std::function<void()> ended);
+  Bridge(const Bridge&) = delete;
+  Bridge& operator=(const Bridge&) = delete;
+
+ private:
+  // One of the two channels, and the bytes that were read from it and not written to the other.
+  struct Side final : ChannelOwner {
+    Side(Bridge& of, std::unique_ptr<Channel> its_channel)
+        : bridge(of), channel(std::move(its_channel)) {}
+    void on_ready(Readiness ready) override;
+
+    bool empty() const { return begin == end; }
+
+    Bridge& bridge;
+    std::unique_ptr<Channel> channel;
+    std::array<char, kBufferBytes> buffer;
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    bool input_ended = false;
+    bool output_ended = false;
+  };
+
+  void run();
+  bool pass(Side& from, Side& to);
+  void update_interest();
+
+  Side outer_;
+  Side inner_;
+  bool broken_ = false;
+  std::function<void()> ended_;
+  Timer linger_;
+};
+
+}  // namespace tubed::loop
