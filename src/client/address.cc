@@ -1,7 +1,8 @@
-// parse_address() decides by the first characters: "unix:" or "/" is a path, "[" an IPv6 address,
-// anything else an IPv4 address or a name with an optional port. connect_to() then tries each
-// address of a name in the resolver's order and returns the first connection. The socket stays
-// blocking; its timeouts bound every later send and receive.
+// parse_address() decides by the first characters: "beanstalk://" or "beanstalks://" begins a URL
+// of a host, "unix:" or "/" is a path, "[" an IPv6 address, anything else an IPv4 address or a name
+// with an optional port. connect_to() then tries each address of a name in the resolver's order and
+// returns the first connection. The socket stays blocking; its timeouts bound every later send and
+// receive.
 #include "client/address.h"
 
 #include <array>
@@ -25,6 +26,9 @@ namespace tubed::client {
 namespace {
 
 constexpr std::string_view kUnixPrefix = "unix:";
+constexpr std::string_view kLocalhost = "localhost";
+constexpr std::string_view kPlainScheme = "beanstalk://";
+constexpr std::string_view kTlsScheme = "beanstalks://";
 
 Result<Address> local_address(std::string_view path) {
   constexpr std::size_t kMaxPathBytes = sizeof(sockaddr_un::sun_path) - 1;
@@ -57,7 +61,11 @@ bool is_host_name(std::string_view text) {
 }
 
 Result<Address> internet_address(int family, std::string_view host, std::string_view port) {
-  Address address{family, std::string(host == "localhost" ? "127.0.0.1" : host), kDefaultPort};
+  Address address{family, std::string(host), kDefaultPort};
+  if (host == kLocalhost) {
+    address.host = "127.0.0.1";
+    address.is_localhost = true;
+  }
   std::array<unsigned char, sizeof(in6_addr)> bytes{};
   if (::inet_pton(family, address.host.c_str(), bytes.data()) != 1) {
     if (family != AF_INET || !is_host_name(host)) {
@@ -67,6 +75,46 @@ Result<Address> internet_address(int family, std::string_view host, std::string_
   }
   if (port.empty()) return address;
   address.port = TRY(parse_port(port.substr(1)));
+  return address;
+}
+
+// HOST, HOST:PORT, [IPV6] or [IPV6]:PORT.
+Result<Address> host_address(std::string_view text) {
+  if (text.starts_with('[')) {
+    const auto end = text.find(']');
+    if (end == text.npos) return Error{fmt::format("\"{}\": a ] is missing", text)};
+    const std::string_view port = text.substr(end + 1);
+    if (!port.empty() && !port.starts_with(':')) {
+      return Error{fmt::format("\"{}\": after ] comes nothing or :PORT", text)};
+    }
+    return internet_address(AF_INET6, text.substr(1, end - 1), port);
+  }
+  const auto colon = text.find(':');
+  if (colon == text.npos) return internet_address(AF_INET, text, {});
+  if (text.find(':', colon + 1) != text.npos) {
+    return Error{fmt::format("\"{}\": an IPv6 address is written [ADDRESS]:PORT", text)};
+  }
+  return internet_address(AF_INET, text.substr(0, colon), text.substr(colon));
+}
+
+// A URL of a server is its scheme, host and port.
+Result<Address> url_address(std::string_view text) {
+  const bool tls = text.starts_with(kTlsScheme);
+  if (!tls && !text.starts_with(kPlainScheme)) {
+    return Error{fmt::format("\"{}\": the scheme of a server is {} or, with TLS, {}", text,
+                             kPlainScheme, kTlsScheme)};
+  }
+  const std::string_view host = text.substr(tls ? kTlsScheme.size() : kPlainScheme.size());
+  if (host.find('@') != host.npos) {
+    // The text may have a password in it.
+    return Error{"the URL of a server has no user: a token comes from --token-file"};
+  }
+  if (host.find_first_of("/?#") != host.npos) {
+    return Error{fmt::format("\"{}\": the URL of a server has no path: {}HOST:PORT", text,
+                             tls ? kTlsScheme : kPlainScheme)};
+  }
+  Address address = TRY(host_address(host));
+  address.tls = tls;
   return address;
 }
 
@@ -141,30 +189,23 @@ Result<os::Descriptor> connect_internet(const Address& address, int timeout_seco
 
 std::string to_string(const Address& address) {
   if (address.family == AF_UNIX) return fmt::format("{}{}", kUnixPrefix, address.host);
-  if (address.family == AF_INET6) return fmt::format("[{}]:{}", address.host, address.port);
-  return fmt::format("{}:{}", address.host, address.port);
+  const std::string_view scheme = address.tls ? kTlsScheme : "";
+  if (address.family == AF_INET6) {
+    return fmt::format("{}[{}]:{}", scheme, address.host, address.port);
+  }
+  return fmt::format("{}{}:{}", scheme, address.host, address.port);
+}
+
+std::string host_name(const Address& address) {
+  return address.is_localhost ? std::string(kLocalhost) : address.host;
 }
 
 Result<Address> parse_address(std::string_view text) {
   if (text.starts_with(kUnixPrefix)) return local_address(text.substr(kUnixPrefix.size()));
   if (text.starts_with('/')) return local_address(text);
-  if (text.starts_with('[')) {
-    const auto end = text.find(']');
-    if (end == text.npos) return Error{fmt::format("\"{}\": a ] is missing", text)};
-    const std::string_view port = text.substr(end + 1);
-    if (!port.empty() && !port.starts_with(':')) {
-      return Error{fmt::format("\"{}\": after ] comes nothing or :PORT", text)};
-    }
-    return internet_address(AF_INET6, text.substr(1, end - 1), port);
-  }
-  const auto colon = text.find(':');
-  if (colon == text.npos) return internet_address(AF_INET, text, {});
-  if (text.find(':', colon + 1) != text.npos) {
-    return Error{fmt::format("\"{}\": an IPv6 address is written [ADDRESS]:PORT", text)};
-  }
-  return internet_address(AF_INET, text.substr(0, colon), text.substr(colon));
+  if (text.find("://") != text.npos) return url_address(text);
+  return host_address(text);
 }
-
 Result<os::Descriptor> connect_to(const Address& address, int timeout_seconds) {
   return address.family == AF_UNIX ? connect_local(address, timeout_seconds)
                                    : connect_internet(address, timeout_seconds);

@@ -1,6 +1,7 @@
 // Address: where a server listens, and how to connect to it.
 //
 // A host is an IP address or a name, which connect_to() resolves. "localhost" is always 127.0.0.1.
+// Whether a server speaks TLS is part of its address; connect_to() only connects.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +21,18 @@ struct Address {
   int family = AF_INET;            // AF_INET, AF_INET6, AF_UNIX; AF_UNSPEC for a host name
   std::string host = "127.0.0.1";  // without brackets; the path for AF_UNIX
   std::uint16_t port = kDefaultPort;
+  bool tls = false;
+  bool is_localhost = false;  // `host` was written as "localhost"
 };
 
-// "127.0.0.1:11300", "[::1]:11300" or "unix:/path", as parse_address() reads it.
+// "127.0.0.1:11300", "[::1]:11300" or "unix:/path", as parse_address() reads it; with TLS
+// "beanstalks://127.0.0.1:11300".
 std::string to_string(const Address& address);
+// The host as it was written, for which the certificate of the server must be.
+std::string host_name(const Address& address);
 
-// Reads HOST, HOST:PORT, [IPV6], [IPV6]:PORT, unix:PATH or an absolute path.
+// Reads HOST, HOST:PORT, [IPV6], [IPV6]:PORT, unix:PATH or an absolute path; and
+// beanstalk://HOST:PORT, or beanstalks://HOST:PORT with TLS, where the port may be missing.
 Result<Address> parse_address(std::string_view text);
 
 inline constexpr int kTimeoutSeconds = 30;

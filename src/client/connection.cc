@@ -25,15 +25,35 @@ void limit_replies(std::uint64_t bytes) {
 Connection::Connection(Transport transport)
     : transport_(std::move(transport)), parser_({.max_body_bytes = max_reply_bytes}) {}
 
-Result<Connection> Connection::open(const Address& server, int timeout_seconds) {
-  auto socket = TRY(connect_to(server, timeout_seconds));
-  return Connection(Transport(std::move(socket)));
+Result<Connection> Connection::open(const Target& server, int timeout_seconds) {
+  TUBED_ASSERT(!server.address.tls || server.tls != nullptr);
+  const Duration timeout = std::chrono::seconds(timeout_seconds);
+  Transport transport(TRY(connect_to(server.address, timeout_seconds)));
+  if (server.address.tls) TRY(transport.start_tls(*server.tls, server.address, timeout));
+  Connection connection(std::move(transport));
+  if (!server.token.empty()) TRY(connection.authenticate(server.token, timeout));
+  return connection;
+}
+
+// The Error has only what the server has said, and never the token.
+Result<void> Connection::authenticate(const std::string& token, Duration timeout) {
+  TRY(send(fmt::format("auth {}\r\n", token)));
+  const auto reply = TRY(receive(timeout));
+  if (reply.is("AUTHENTICATED")) return {};
+  if (reply.is("UNAUTHORIZED")) return Error{"the server does not accept the token"};
+  if (reply.is("UNKNOWN_COMMAND")) return Error{"the server takes no tokens"};
+  return Error{fmt::format("the server answered \"{}\" to a token", reply.line)};
 }
 
 Result<void> Connection::send(std::string_view commands) {
+  TRY(wait_for_room());
   TRY(transport_.send(commands));
+  return wait_for_room();
+}
+
+Result<void> Connection::wait_for_room() {
   while (transport_.blocked()) {
-    TRY(wait(POLLIN | POLLOUT, kTimeout));
+    if (!transport_.has_input()) TRY(wait(POLLIN | POLLOUT, kTimeout));
     TRY(receive_some());
     TRY(transport_.flush());
   }
@@ -44,7 +64,8 @@ Result<Reply> Connection::receive(Duration timeout) {
   for (;;) {
     auto reply = TRY(parse());
     if (reply.has_value()) return std::move(*reply);
-    TRY(wait(POLLIN, timeout));
+    TRY(wait_for_room());
+    if (!has_input()) TRY(wait(POLLIN, timeout));
     TRY(receive_some());
   }
 }
@@ -53,8 +74,9 @@ Result<std::optional<Reply>> Connection::take() {
   for (;;) {
     auto reply = parse();
     if (!reply || reply->has_value()) return reply;
+    TRY(wait_for_room());
     const bool received = TRY(receive_some());
-    if (!received) return std::optional<Reply>();
+    if (!received && !transport_.blocked()) return std::optional<Reply>();
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "base/time.h"
 #include "client/address.h"
 #include "client/reply_parser.h"
+#include "client/tls.h"
 #include "client/transport.h"
 
 namespace tubed::client {
@@ -25,29 +27,44 @@ void limit_replies(std::uint64_t bytes);
 
 inline constexpr Duration kTimeout = std::chrono::seconds(kTimeoutSeconds);
 
+// A server, and what a client needs to be admitted to it.
+struct Target {
+  Address address;
+  std::shared_ptr<const TlsContext> tls = nullptr;  // not null if the address is one with TLS
+  std::string token = {};                           // for auth; empty: none
+};
+
 class Connection {
  public:
-  static Result<Connection> open(const Address& server, int timeout_seconds = kTimeoutSeconds);
+  // Connects, does the handshake of TLS, and sends the token; each for at most the timeout. All
+  // connections of a program begin here.
+  static Result<Connection> open(const Target& server, int timeout_seconds = kTimeoutSeconds);
 
   // Sends whole commands, with their line ends. Waits until the socket has accepted all of them.
   Result<void> send(std::string_view commands);
   // The next reply. Waits at most `timeout` for its beginning and for each further part;
   // Duration::max() waits without limit.
   Result<Reply> receive(Duration timeout = kTimeout);
-  // The next reply if it has arrived whole; does not wait.
+  // The next reply if it has arrived whole; does not wait for input.
   Result<std::optional<Reply>> take();
   // Sends one command, given without its line end, and waits for its reply. Precondition: no other
   // reply is pending.
   Result<Reply> ask(std::string_view command);
 
-  // For an event loop: readable when take() may find a reply.
+  // For an event loop: readable when take() may find a reply. What has_input() reports is no longer
+  // in the descriptor: after a send, ask before waiting; after take() has found nothing, there is
+  // none.
   int descriptor() const { return transport_.number(); }
+  bool has_input() const { return taken_ < input_.size() || transport_.has_input(); }
   // Gives the socket to another reader. Precondition: no reply is pending.
   Transport release() && { return std::move(transport_); }
 
  private:
   explicit Connection(Transport transport);
 
+  Result<void> authenticate(const std::string& token, Duration timeout);
+  // Waits until nothing that was sent waits for room, and receives meanwhile.
+  Result<void> wait_for_room();
   Result<void> wait(short events, Duration timeout);
   Result<bool> receive_some();
   Result<std::optional<Reply>> parse();

@@ -10,6 +10,7 @@ namespace tubed::client {
 namespace {
 
 constexpr std::string_view kCrLf = "\r\n";
+constexpr std::string_view kTlsAlert = "\x15\x03";
 // A reply's line is a word and a few numbers, or USING and a tube's name.
 constexpr std::size_t kMaxLineBytes = 1024;
 
@@ -37,7 +38,9 @@ std::optional<std::uint64_t> take_number(std::string_view& text) {
 
 }  // namespace
 
+// A TLS server answers plain text with an alert: a record of type 21 and a version 3.x.
 Error not_beanstalk(std::string_view line) {
+  if (line.starts_with(kTlsAlert)) return {"the server speaks TLS: use --tls"};
   return {fmt::format("the server does not speak beanstalk: {:?}", line.substr(0, 60))};
 }
 
@@ -98,7 +101,7 @@ Result<bool> ReplyParser::take_line(std::string_view& input, std::string_view& l
   if (end == input.npos) {
     line_.append(input);
     input = {};
-    if (line_.size() > kMaxLineBytes) return not_beanstalk(line_);
+    if (line_.size() > kMaxLineBytes || line_.starts_with(kTlsAlert)) return not_beanstalk(line_);
     return false;
   }
   line = input.substr(0, end);

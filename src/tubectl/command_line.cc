@@ -13,7 +13,8 @@
 // 3. CLI11 parses; its exceptions become one line each, with exit code 64.
 // 4. fill_in() assigns the values that were given, and only those, so that a member without its
 //    option keeps its initial value.
-// 5. The subcommand runs. An Error that it returns means that the server is not reachable: exit
+// 5. The options of the connection are checked together, and the files that they name are read.
+// 6. The subcommand runs. An Error that it returns means that the server is not reachable: exit
 //    code 69.
 #include "tubectl/command_line.h"
 
@@ -57,10 +58,14 @@ examples:
 tubectl help SUBCOMMAND has more of each, and so has tubectl(1).)";
 
 // The options that may come before the subcommand, and have a value.
-constexpr std::array<std::string_view, 3> kLeadingOptions{"-s", "--server", "--max-reply"};
+constexpr std::array<std::string_view, 8> kLeadingOptions{
+    "-s", "--server", "--max-reply", "--ca", "--cert", "--key", "--server-name", "--token-file"};
+// The one without a value.
+constexpr std::string_view kLeadingFlag = "--tls";
 
 // How many words an option before the subcommand takes, with its value; 0: it is none of those.
 std::size_t words_of_leading_option(std::string_view word) {
+  if (word == kLeadingFlag) return 1;
   for (const std::string_view name : kLeadingOptions) {
     if (word == name) return 2;
     const bool is_long = name.starts_with("--");
@@ -132,11 +137,13 @@ void add_option(CLI::App& app, ParsedOption& parsed, const void* defaults) {
   const std::string help(row.help);
   if (row.type.kind == ValueType::Kind::flag) {
     parsed.option = app.add_flag(names, parsed.flag, help);
+    if (!row.group.empty()) parsed.option->group(std::string(row.group));
     return;
   }
   parsed.option = row.repeats ? app.add_option(names, parsed.texts, help)
                               : app.add_option(names, parsed.text, help);
   parsed.option->type_name(std::string(row.type.placeholder));
+  if (!row.group.empty()) parsed.option->group(std::string(row.group));
   if (row.type.kind == ValueType::Kind::choice) {
     parsed.option->check(
         CLI::IsMember(std::vector<std::string>(row.type.choices.begin(), row.type.choices.end())));
@@ -172,9 +179,11 @@ void add_subcommand(CLI::App& app, ParsedCommand& command) {
   // apart.
   command.app->prefix_command(subcommand.program_arguments != nullptr);
   command.values = subcommand.make_options();
-  for (const OptionRow& row : subcommand.options) {
-    command.options.emplace_back().row = &row;
-    add_option(*command.app, command.options.back(), command.values.get());
+  for (const auto& rows : {subcommand.options, subcommand.connection_options}) {
+    for (const OptionRow& row : rows) {
+      command.options.emplace_back().row = &row;
+      add_option(*command.app, command.options.back(), command.values.get());
+    }
   }
   for (const ParsedOption& parsed : command.options) add_relations(*command.app, parsed);
 }
@@ -194,10 +203,13 @@ void set_up(ProgramParser& line) {
   app.set_help_flag(std::string(kHelpOption.names), std::string(kHelpOption.help));
   app.require_subcommand(1);
   static const Server kDefaultServer;
-  for (const OptionRow* row : {&kServerOption, &kMaxReplyOption}) {
-    line.leading.emplace_back().row = row;
+  const auto add_leading = [&](const OptionRow& row) {
+    line.leading.emplace_back().row = &row;
     add_option(app, line.leading.back(), &kDefaultServer);
-  }
+  };
+  add_leading(kServerOption);
+  add_leading(kMaxReplyOption);
+  for (const OptionRow& row : kConnectionOptions<>) add_leading(row);
   app.footer(kOverview);
   for (const Subcommand* subcommand : subcommands()) {
     line.commands.emplace_back().subcommand = subcommand;
@@ -302,6 +314,13 @@ int parse_and_run(int argc, const char* const* argv) {
       line.commands, [](const ParsedCommand& command) { return command.app->parsed(); });
   if (const auto filled = fill_in(*asked); !filled) {
     return usage_error(filled.error().message, line.app);
+  }
+  if (asked->subcommand->server != nullptr) {
+    Server& server = *asked->subcommand->server(asked->values.get());
+    if (const auto checked = check(server); !checked) {
+      return usage_error(checked.error().message, line.app);
+    }
+    if (const int code = prepare(server); code != 0) return code;
   }
   const auto exit_code = asked->subcommand->run(asked->values.get());
   return exit_code ? exit_code.value() : fail(kExitUnavailable, exit_code.error().message);

@@ -118,6 +118,7 @@ struct OptionRow {
   std::string_view env{};           // the environment variable that also sets it
   std::array<std::string_view, 3> excludes{};  // other options, by name
   std::string_view needs{};
+  std::string_view group{};  // the heading in the help, if it is not that of all options
 
   // Filled in by option().
   bool repeats = false;
@@ -222,6 +223,8 @@ constexpr OptionRow option(OptionRow row) {
 
 // --- Subcommands
 
+struct Server;
+
 // A row of the table of subcommands. make_options() and run() are a pair: run() receives what
 // make_options() has made.
 struct Subcommand {
@@ -234,21 +237,15 @@ struct Subcommand {
   // Of a subcommand that runs a program: the words after it, which no option may be taken from.
   std::vector<std::string>& (*program_arguments)(void* options) = nullptr;
 
+  // Filled in by runs<>(). [server.h]
+  // Of a subcommand that contacts a server: how it is admitted, and where these options are stored.
+  std::span<const OptionRow> connection_options{};
+  Server* (*server)(void* options) = nullptr;
   // A new options struct, with its defaults.
   std::shared_ptr<void> (*make_options)() = nullptr;
   // Runs the subcommand and returns the exit code. An Error: the server is not reachable any more.
   Result<int> (*run)(void* options) = nullptr;
 };
-
-// Fills in what runs the subcommand: kRun(Options&).
-template <class Options, auto kRun>
-constexpr Subcommand runs(Subcommand subcommand) {
-  subcommand.make_options = [] { return std::shared_ptr<void>(std::make_shared<Options>()); };
-  subcommand.run = [](void* options) -> Result<int> {
-    return kRun(*static_cast<Options*>(options));
-  };
-  return subcommand;
-}
 
 // The names of a row: first the names with one hyphen, then those with two, then the positional
 // name.

@@ -50,7 +50,7 @@ class Peer {
   Peer& operator=(const Peer&) = delete;
 
   Connection connect() const {
-    auto client = Connection::open(parse_address(name_).value());
+    auto client = Connection::open({.address = parse_address(name_).value()});
     REQUIRE(client);
     return std::move(*client);
   }
@@ -158,7 +158,7 @@ TEST_CASE("a signal does not end the wait for a connection") {
   REQUIRE(::bind(listener.number(), reinterpret_cast<sockaddr*>(&local), sizeof local) == 0);
   REQUIRE(::listen(listener.number(), 0) == 0);
   const Address address = parse_address(path).value();
-  const auto first = Connection::open(address);
+  const auto first = Connection::open({.address = address});
   REQUIRE(first);
 
   // The queue of the listener is full.
@@ -166,7 +166,7 @@ TEST_CASE("a signal does not end the wait for a connection") {
   std::atomic<bool> returned = false;
   std::thread connecting([&] {
     ::pthread_sigmask(SIG_UNBLOCK, &alarm, nullptr);
-    second = Connection::open(address);
+    second = Connection::open({.address = address});
     ::pthread_sigmask(SIG_BLOCK, &alarm, nullptr);
     returned = true;
   });

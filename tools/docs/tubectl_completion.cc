@@ -95,6 +95,7 @@ std::vector<Part> all_parts() {
         Part{std::string(subcommand->name), std::string(subcommand->summary), {}, {}});
     add_row(tubectl::kHelpOption, part);
     for (const OptionRow& row : subcommand->options) add_row(row, part);
+    for (const OptionRow& row : subcommand->connection_options) add_row(row, part);
   }
   return parts;
 }

@@ -27,6 +27,7 @@
 #include "protocol/reply.h"
 #include "tubectl/bench/pipe.h"
 #include "tubectl/bench/workloads.h"
+#include "tubectl/commands/command.h"
 
 namespace tubed::tubectl::bench {
 namespace {
@@ -57,6 +58,7 @@ Result<client::Connection> connect_client(const Plan& plan, std::size_t client) 
        {Asked{"use " + tube, "USING "}, Asked{"watch " + tube, "WATCHING "},
         Asked{"ignore default", "WATCHING "}}) {
     const auto reply = TRY(connected->ask(command));
+    if (reply.is("DENIED")) return Error{fmt::format("{}: {}", command, meaning_of(reply))};
     if (!reply.line.starts_with(wanted)) {
       return Error{fmt::format("{} was answered {:?}", command, reply.line)};
     }
@@ -266,7 +268,10 @@ Result<void> Load::handle_ready(std::size_t client, client::EventLoop::Ready rea
   Member& member = members_[client];
   heard_ = now_;
   if (ready.writable) TRY(member.transport.flush());
-  if (ready.readable) TRY(receive(client));
+  // Until nothing is left that the event loop cannot see.
+  for (bool more = ready.readable; more || member.transport.has_input(); more = false) {
+    TRY(receive(client));
+  }
   return pump(client, Clock::now());
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "client/address.h"
+#include "client/connection.h"
 #include "tubectl/bench/latencies.h"
 
 namespace tubed::tubectl::bench {
@@ -31,7 +31,7 @@ constexpr std::string_view name_of(Work work) {
 
 struct Plan {
   Work work = Work::put;
-  client::Address server;
+  client::Target server;
   std::size_t clients = 50;   // of pipe: producers and consumers together
   std::size_t producers = 0;  // of pipe; the clients before the consumers
   std::size_t in_flight = 1;  // commands a client has sent whose reply has not come

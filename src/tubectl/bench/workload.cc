@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "tubectl/commands/command.h"
 
 namespace tubed::tubectl::bench {
 namespace {
@@ -59,6 +60,10 @@ Result<void> Workload::take(std::size_t client, const client::ReplyView& reply,
   if (in_flight.empty()) return Error{fmt::format("the server said {:?} unasked", reply.line)};
   const InFlight::Oldest oldest = in_flight.take_oldest();
   if (!reply.is(expected_word(oldest.command))) {
+    if (reply.is("DENIED")) {
+      return Error{fmt::format("{}: {}", name_of(oldest.command),
+                               meaning_of({std::string(reply.line), {}}))};
+    }
     return Error{fmt::format("a {} was answered {:?}", name_of(oldest.command), reply.line)};
   }
   --unanswered_;

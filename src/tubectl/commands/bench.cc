@@ -127,7 +127,7 @@ Result<bench::Plan> make_plan(BenchOptions& options) {
   bench::Plan& plan = options.plan;
   auto work = TRY(work_of(options.work));
   plan.work = work;
-  plan.server = TRY(client::parse_address(options.server.text));
+  plan.server = options.server.target;
   TRY(check_workload(options));
   TRY(share_out_clients(options));
   plan.rate = options.rate.value_or(0);

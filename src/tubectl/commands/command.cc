@@ -22,24 +22,20 @@ namespace word = protocol::word;
 
 // Each message also shows the protocol's word in parentheses, so that scripts and logs can search
 // for it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kMeanings{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kMeanings{{
     {word::kBuried, "the server had no memory to queue the job, and has buried it"},
     {word::kDraining, "the server is draining: it takes no jobs"},
     {word::kOutOfMemory, "the server has no room"},
     {word::kJobTooBig, "the job is larger than the server takes"},
     {word::kTimedOut, "nothing came in time"},
     {word::kDeadlineSoon, "a job that is held is about to run out of time"},
+    {"DENIED", "the role of this client does not permit it"},
     {"ALREADY_RESERVED", "another client holds it"},
     {word::kBadFormat, "the server does not understand it"},
     {word::kUnknownCommand, "the server does not know that command"},
 }};
 
 }  // namespace
-
-Result<client::Connection> connect(const Server& server) {
-  auto address = TRY(client::parse_address(server.text));
-  return client::Connection::open(address);
-}
 
 int fail(int code, const std::string& reason) {
   std::fprintf(stderr, "tubectl: %s\n", reason.c_str());

@@ -16,28 +16,11 @@
 #include "base/result.h"
 #include "client/connection.h"
 #include "tubectl/options.h"
+#include "tubectl/server.h"
 
 namespace tubed::tubectl {
 
 // --- Options
-
-// Where the server listens, as -s, --server or TUBED_SERVER say.
-struct Server {
-  std::string text = "127.0.0.1:11300";
-};
-
-inline constexpr OptionRow kServerOption =
-    option<&Server::text>({.names = "-s,--server",
-                           .type = {ValueType::Kind::address, "ADDRESS"},
-                           .help = "HOST, HOST:PORT, [IPV6]:PORT, unix:PATH or an absolute path",
-                           .shows_default = true});
-
-template <auto kServer>
-constexpr OptionRow server_option() {
-  OptionRow row = kServerOption;
-  row.env = "TUBED_SERVER";
-  return option<kServer, &Server::text>(row);
-}
 
 inline constexpr OptionRow kMaxReplyOption{
     .names = "--max-reply",
@@ -85,9 +68,6 @@ constexpr OptionRow ids_option(bool takes_tube = false, bool required = false) {
 }
 
 // --- The server
-
-// Precondition: `server` was checked when the command line was parsed.
-Result<client::Connection> connect(const Server& server);
 
 // The meaning of an unexpected reply, in words where the protocol has only a word.
 // `not_found` is the meaning of NOT_FOUND.

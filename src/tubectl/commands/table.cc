@@ -1,6 +1,7 @@
 #include "tubectl/commands/table.h"
 
 #include <array>
+#include <vector>
 
 #include "tubectl/commands/command.h"
 
@@ -14,12 +15,16 @@ std::span<const Subcommand* const> subcommands() {
       &list_command(),    &peek_command(),    &job_command(),     &pause_command(),
       &policy_command(),  &drain_command(),   &undrain_command(), &wait_idle_command(),
       &clear_command(),   &move_command(),    &export_command(),  &import_command(),
-      &bench_command()};
+      &bench_command(),   &token_command()};
   return kSubcommands;
 }
 
 std::span<const OptionRow> program_options() {
-  static const std::array kOptions{kVersionOption, kHelpOption, kServerOption, kMaxReplyOption};
+  static const std::vector<OptionRow> kOptions = [] {
+    std::vector<OptionRow> rows{kVersionOption, kHelpOption, kServerOption, kMaxReplyOption};
+    rows.insert(rows.end(), kConnectionOptions<>.begin(), kConnectionOptions<>.end());
+    return rows;
+  }();
   return kOptions;
 }
 

@@ -32,6 +32,7 @@ const Subcommand& release_command();
 const Subcommand& reprioritize_command();
 const Subcommand& reserve_command();
 const Subcommand& stats_command();
+const Subcommand& token_command();
 const Subcommand& top_command();
 const Subcommand& tubes_command();
 const Subcommand& undrain_command();

@@ -63,8 +63,7 @@ struct TopOptions {
 
 // Options that were checked when the command line was parsed cannot fail here.
 Model make_model(const TopOptions& options) {
-  auto address = client::parse_address(options.server.text);
-  Model model(address ? to_string(*address) : options.server.text);
+  Model model(to_string(options.server.target.address));
   const auto key = top::sort_key_of(options.sort);
   model.tubes.sort_by(key.value_or(top::SortKey::ready));
   model.tubes.filter(options.filter);

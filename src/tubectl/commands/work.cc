@@ -68,20 +68,18 @@ work::Clock::duration seconds_of(double seconds) {
   return std::chrono::duration_cast<work::Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-// Fills in the parts of the plan that the option rows cannot assign directly. An Error: the address
-// is not valid.
-Result<void> complete_plan(WorkOptions& options) {
+// Fills in the parts of the plan that the option rows cannot assign directly.
+void complete_plan(WorkOptions& options) {
   work::Plan& plan = options.plan;
   plan.command_line.words = options.arguments;
   plan.command_line.words.insert(plan.command_line.words.begin(), options.program);
-  plan.server = TRY(client::parse_address(options.server.text));
+  plan.server = options.server.target;
   if (plan.tubes.empty()) plan.tubes.emplace_back(kDefaultTube);
   plan.policy.on_failure = options.on_failure == "bury"     ? FailureAction::bury
                            : options.on_failure == "delete" ? FailureAction::delete_job
                                                             : FailureAction::release;
   if (options.longest_run) plan.longest_run = seconds_of(*options.longest_run);
   plan.kill_after = seconds_of(options.kill_after);
-  return {};
 }
 
 // For one word that a shell would take apart, as "cat | wc -c".
@@ -109,9 +107,7 @@ Result<void> raise_descriptor_limit(std::size_t workers, CommandLine& command_li
 }
 
 Result<int> run_work(WorkOptions& options) {
-  if (const auto completed = complete_plan(options); !completed) {
-    return fail(kExitUsage, fmt::format("{}; try tubectl work --help", completed.error().message));
-  }
+  complete_plan(options);
   CommandLine& command_line = options.plan.command_line;
   if (const auto reason = work::look_for(command_line.words.front())) {
     return fail(reason->exit_code, reason->reason + hint_at_shell(command_line.words));

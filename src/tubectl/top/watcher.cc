@@ -40,7 +40,7 @@ std::string message_of(const Order& order, const client::Reply& answer) {
   if (answer.is(protocol::word::kNotFound)) {
     return fmt::format("there is no tube {} any more", order.tube);
   }
-  return fmt::format("the server answered \"{}\"", answer.line);
+  return meaning_of(answer);
 }
 
 // To use a tube creates it; so only while it is there, and not for longer than it takes.

@@ -20,7 +20,7 @@ namespace {
 constexpr int kConnectSeconds = 2;  // of each address of a name
 
 // An exception must not leave the thread.
-Result<client::Connection> try_to_connect(const client::Address& server) {
+Result<client::Connection> try_to_connect(const client::Target& server) {
   try {
     return client::Connection::open(server, kConnectSeconds);
   } catch (const std::exception& error) {
@@ -47,7 +47,7 @@ Result<void> Connector::start() {
   if (!event) return client::system_error("cannot connect");
   const auto attempt = std::make_shared<Attempt>(std::move(event));
   try {
-    // The address is its own: it may outlive who started it.
+    // The target is its own: it may outlive who started it.
     std::thread([attempt, server = server_] {
       auto outcome = try_to_connect(server);
       const std::lock_guard lock(attempt->mutex);

@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "base/result.h"
-#include "client/address.h"
 #include "client/connection.h"
 #include "os/descriptor.h"
 
@@ -17,7 +16,7 @@ namespace tubed::tubectl::work {
 
 class Connector {
  public:
-  explicit Connector(const client::Address& server) : server_(server) {}
+  explicit Connector(const client::Target& server) : server_(server) {}
 
   // Precondition: !busy(). An Error: no attempt can be made now.
   Result<void> start();
@@ -33,7 +32,7 @@ class Connector {
  private:
   struct Attempt;
 
-  const client::Address& server_;
+  const client::Target& server_;
   std::shared_ptr<Attempt> attempt_;
 };
 

@@ -30,6 +30,7 @@
 
 #include "base/assert.h"
 #include "protocol/reply.h"
+#include "tubectl/commands/command.h"
 #include "tubectl/exit_codes.h"
 
 namespace tubed::tubectl::work {
@@ -91,7 +92,7 @@ std::uint64_t Worker::unworked() const {
 
 void Worker::greet(client::Connection connection) {
   TUBED_ASSERT(state_ == State::away);
-  keep_alive(connection, plan_.server);
+  keep_alive(connection, plan_.server.address);
   connection_.emplace(std::move(connection));
   state_ = State::greeting;
   auto watch = loop_.watch(connection_->descriptor(), [this](client::EventLoop::Ready) {
@@ -112,7 +113,7 @@ void Worker::greet(client::Connection connection) {
     greeting += "capabilities\r\n";
     due_replies_.push_back({Due::Kind::capabilities});
   }
-  if (auto sent = connection_->send(greeting); !sent) lose(sent.error());
+  send_text(greeting);
 }
 
 std::uint64_t Worker::reserve(std::uint64_t most, TimePoint now) {
@@ -433,7 +434,13 @@ bool Worker::has(Task::State state) const {
 
 void Worker::send(const std::string& command, Due due) {
   due_replies_.push_back(due);
-  if (auto sent = connection_->send(command + "\r\n"); !sent) lose(sent.error());
+  send_text(command + "\r\n");
+}
+
+// Input that arrived meanwhile is in the connection, where the event loop does not see it.
+void Worker::send_text(const std::string& commands) {
+  if (auto sent = connection_->send(commands); !sent) return lose(sent.error());
+  if (connection_->has_input()) has_input_ = true;
 }
 
 // The reason is kept for the pool, which reports an outage once for all workers.
@@ -459,7 +466,11 @@ void Worker::lose(const Error& error) {
   if (state_ != State::working) state_ = State::away;
 }
 
+// To connect again does not change what a role may do: the pool stops the run.
 void Worker::lose_by_reply(const client::Reply& answer) {
+  if (answer.is("DENIED") && !cannot_run_) {
+    cannot_run_ = CannotRun{kExitFailure, fmt::format("work: {}", meaning_of(answer))};
+  }
   lose(Error{fmt::format("the server answered \"{}\"", answer.line)});
 }
 

@@ -40,7 +40,7 @@ using client::TimePoint;
 
 // The parameters that all workers of a run share.
 struct Plan {
-  client::Address server;
+  client::Target server;
   std::vector<std::string> tubes;
   CommandLine command_line;
   Policy policy;
@@ -76,7 +76,7 @@ class Worker {
   std::uint64_t unworked() const;
   // Number of jobs whose command has ended.
   std::uint64_t worked() const { return worked_; }
-  // Why commands cannot be started at all; the pool then stops the run.
+  // Why commands cannot be started at all, or jobs not be reserved; the pool then stops the run.
   const std::optional<CannotRun>& cannot_run() const { return cannot_run_; }
   // Why the connection was lost. Returns each loss once.
   std::optional<Error> take_loss() { return std::exchange(loss_, std::nullopt); }
@@ -165,6 +165,7 @@ class Worker {
   bool has(Task::State state) const;
   // A command, without its line end.
   void send(const std::string& command, Due due);
+  void send_text(const std::string& commands);
   void lose(const Error& error);
   void lose_by_reply(const client::Reply& answer);
 

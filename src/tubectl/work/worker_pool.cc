@@ -145,12 +145,17 @@ void WorkerPool::take_connection() {
   if (const auto loss = worker.take_loss()) lost(*loss);
 }
 
-// Handles one worker, and then what its change of state means for the pool: a loss, the end of an
-// outage, a reserve that has timed out, or a command that cannot be started, which ends the run.
+// Handles one worker, and then what its change of state means for the pool: a command that cannot
+// be started, or a role that may not reserve, which ends the run; a loss; the end of an outage; a
+// reserve that has timed out.
 std::size_t WorkerPool::serve(Worker& worker, std::size_t most) {
   const State before = worker.state();
   const bool could_run = !worker.cannot_run();
   const std::size_t started = worker.serve(most, now_);
+  if (could_run && worker.cannot_run() && exit_code_ == 0) {
+    stopping_ = true;
+    exit_code_ = fail(worker.cannot_run()->exit_code, worker.cannot_run()->reason);
+  }
   if (const auto loss = worker.take_loss()) lost(*loss);
   if (before == State::greeting && worker.state() == State::resting) {
     was_greeted_ = true;
@@ -160,10 +165,6 @@ std::size_t WorkerPool::serve(Worker& worker, std::size_t most) {
   }
   if (before == State::waiting && worker.state() == State::resting && worker.idle()) {
     for (Worker& other : workers_) other.share_idleness_of(worker);
-  }
-  if (could_run && worker.cannot_run() && exit_code_ == 0) {
-    stopping_ = true;
-    exit_code_ = fail(worker.cannot_run()->exit_code, worker.cannot_run()->reason);
   }
   return started;
 }

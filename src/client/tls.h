@@ -1,0 +1,87 @@
+// TLS of a client, on OpenSSL: what a program trusts and presents (TlsContext), and the TLS of one
+// connection (TlsStream). Also SHA-256, because one file only includes OpenSSL's headers.
+//
+// A TlsStream is used below a Transport and waits for nothing after the handshake. Each call does
+// as much as the socket permits. Three things differ from a plain socket, and the owner must know
+// two of them:
+//
+// 1. OpenSSL reads whole records and more, so input can be here while the socket has none. The
+//    owner calls receive() again while has_input() is true, before it waits for the socket.
+// 2. The peer can request an answer of TLS itself (a key update). While wants_room() is true, the
+//    answer waits for room in the socket's send buffer; when there is room, the owner calls
+//    room_came() and then receive().
+// 3. A send that was accepted in part must be repeated with the same bytes; Transport does so.
+//
+// The server's certificate is always verified: its chain, its dates, and that it is for the name
+// or the IP address of the server. TLS 1.2 is the least version.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "client/address.h"
+
+struct ssl_ctx_st;
+
+namespace tubed::client {
+
+// Shared by all connections of a program, and by its threads. Immutable.
+class TlsContext {
+ public:
+  // Paths of PEM files; an empty text is an option that was not given.
+  struct Settings {
+    std::string ca;           // the trusted CAs; empty: those of the system
+    std::string certificate;  // of the client, with its chain
+    std::string key;          // empty: in the file of the certificate
+    std::string server_name;  // to verify, and to send as SNI; empty: the host of the address
+  };
+
+  // An Error names the file that cannot be used, and the reason.
+  static Result<std::shared_ptr<const TlsContext>> create(const Settings& settings);
+
+ private:
+  friend class TlsStream;
+  struct Free {
+    void operator()(ssl_ctx_st* context) const;
+  };
+
+  std::unique_ptr<ssl_ctx_st, Free> context_;
+  std::string server_name_;
+  bool has_certificate_ = false;
+};
+
+class TlsStream {
+ public:
+  // Does the handshake on a connected non-blocking socket, for at most `timeout`. The socket stays
+  // the caller's and must outlive the stream. The Error says in one line why there is no TLS.
+  static Result<TlsStream> open(const TlsContext& context, const Address& server, int socket,
+                                std::chrono::nanoseconds timeout);
+  TlsStream(TlsStream&&) noexcept;
+  TlsStream& operator=(TlsStream&&) noexcept;
+  // Notifies the server of a regular end if the socket has room, without waiting.
+  ~TlsStream();
+
+  // Returns how many bytes were accepted, possibly 0. The next call must begin with the rest.
+  Result<std::size_t> send_some(std::string_view bytes);
+  // Fills `buffer` with all that is there. Empty: there is no input now.
+  Result<std::string_view> receive(std::span<char> buffer);
+
+  bool has_input() const;
+  bool wants_room() const;
+  void room_came();
+
+ private:
+  struct State;
+  explicit TlsStream(std::unique_ptr<State> state);
+
+  std::unique_ptr<State> state_;
+};
+
+// 64 hexadecimal digits.
+std::string sha256_hex(std::string_view bytes);
+
+}  // namespace tubed::client
