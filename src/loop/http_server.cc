@@ -208,7 +208,7 @@ void HttpServer::on_connection(os::Socket socket) {
 }
 
 void HttpServer::on_secured(std::unique_ptr<Channel> channel, const TlsPeer&) {
-  auto ends = os::connected_pair();
+  auto ends = os::socket_pair();
   auto inner = ends ? open_channel(loop_, std::move(ends->first), {}) : nullptr;
   if (inner == nullptr) return owner_.on_http_error("no descriptor for a connection of TLS");
   bridges_.push_front(nullptr);

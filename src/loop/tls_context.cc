@@ -22,10 +22,10 @@
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
-#include <sys/stat.h>
 
 #include "base/assert.h"
 #include "os/clock.h"
+#include "os/secret_file.h"
 
 namespace tubed::loop {
 
@@ -197,17 +197,6 @@ int on_alpn(SSL*, const unsigned char** out, unsigned char* out_length, const un
   return SSL_TLSEXT_ERR_OK;
 }
 
-// A key that others can read is no secret.
-Result<void> check_permissions(const std::string& file) {
-  struct stat status {};
-  if (::stat(file.c_str(), &status) != 0) {
-    return Error{fmt::format("{}: cannot read: {}", file, std::strerror(errno))};
-  }
-  if ((status.st_mode & S_IRWXO) == 0) return {};
-  return Error{fmt::format("{}: others may use the private key (mode {:04o}): chmod o= {}", file,
-                           status.st_mode & 07777, file)};
-}
-
 void add_dates(const std::string& file, SSL_CTX* context, std::vector<Certificate>& out) {
   const auto add = [&](X509* certificate) {
     out.push_back({file, since_1970(X509_get0_notBefore(certificate)),
@@ -241,7 +230,7 @@ Result<void> use_pair(SSL_CTX* context, const TlsOptions::Pair& pair) {
         "{}: the chain is out of order: after the server's certificate comes that of its issuer",
         pair.certificate)};
   }
-  TRY(check_permissions(pair.key));
+  TRY(os::check_secret(pair.key));
   // A key with a passphrase cannot be used: nothing can ask for it.
   SSL_CTX_set_default_passwd_cb(context, [](char*, int, int, void*) { return 0; });
   if (SSL_CTX_use_PrivateKey_file(context, pair.key.c_str(), SSL_FILETYPE_PEM) == 1) return {};

@@ -176,7 +176,7 @@ void refuse_connection(Socket socket, std::string_view line) {
   read_into(socket, unread);
 }
 
-Result<std::pair<Socket, Socket>> connected_pair() {
+Result<std::pair<Socket, Socket>> socket_pair() {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) != 0)
     return system_error("cannot open", "a pair of sockets");
@@ -312,6 +312,17 @@ std::string peer_address(const Socket& socket) {
   if (address.storage.ss_family != AF_UNIX) return text_of(address);
   const auto peer = peer_credentials(socket);
   return peer ? fmt::format("unix uid {} pid {}", peer->user, peer->process) : "unix";
+}
+
+std::string network_of(std::string_view peer) {
+  constexpr std::size_t kNetworkBytes = 8;
+  if (peer.starts_with("unix")) return "unix";
+  std::string host(peer.substr(0, peer.rfind(':')));
+  if (!host.starts_with('[')) return host;
+  std::array<char, sizeof(in6_addr)> address{};
+  if (::inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), address.data()) != 1)
+    return host;
+  return std::string(address.data(), kNetworkBytes);
 }
 
 std::optional<PeerCredentials> peer_credentials(const Socket& socket) {

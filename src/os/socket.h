@@ -73,7 +73,7 @@ void tune_connection(const Socket& socket, Duration keepalive_idle);
 void refuse_connection(Socket socket, std::string_view line);
 
 // Two connected unix sockets. The error is one line.
-Result<std::pair<Socket, Socket>> connected_pair();
+Result<std::pair<Socket, Socket>> socket_pair();
 
 // Makes an inherited socket non-blocking and close-on-exec, as all sockets of this file are.
 void set_nonblocking_cloexec(const Socket& socket);
@@ -105,6 +105,10 @@ std::string local_address(const Socket& socket);
 // The address of the other end: as above, or "unix uid 1000 pid 4711" for a unix socket. "?":
 // unknown.
 std::string peer_address(const Socket& socket);
+
+// The machine of a peer_address(), as far as the address tells: an IPv4 address, the first 64 bits
+// of an IPv6 address, since one machine has all of these, or "unix".
+std::string network_of(std::string_view peer);
 
 // The process at the other end of a unix socket, as it was when it connected. [unix(7)]
 struct PeerCredentials {

@@ -145,8 +145,10 @@ void Authenticator::log_event(const AuditEvent& event) {
       return log_.info("admin command", fields);
     case AuditEvent::What::denied:
     case AuditEvent::What::hidden:
+      service_.counters().count(stats::Counter::denied);
       return log_.limited(Log::Level::warning, service_.tick_time(), "denied", fields);
     case AuditEvent::What::unauthorized:
+      service_.counters().count(stats::Counter::unauthorized);
       return log_.limited(Log::Level::warning, service_.tick_time(), "unauthorized", fields);
     case AuditEvent::What::role_full:
       return log_.limited(Log::Level::warning, service_.tick_time(), "role is full", fields);

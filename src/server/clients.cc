@@ -24,8 +24,10 @@ Client& Clients::add(std::unique_ptr<loop::Channel> channel, ClientHost& host,
   if (session >= clients_.size()) clients_.resize(session + 1);
   clients_[session] = std::move(client);
   ++count_;
-  if (timeouts_.unauthenticated() > handshakes_)
+  if (timeouts_.unauthenticated() > handshakes_) {
+    service_.counters().count(stats::Counter::client_handshake);
     close_for_limit(*timeouts_.oldest_unauthenticated(), "limits.handshakes", "handshakes");
+  }
   return *clients_[session];
 }
 
@@ -65,6 +67,7 @@ void Clients::close_overdue(bool held) {
   if (held) timeouts_.restart_input(now);
   for (const auto& [client, reason] : timeouts_.overdue(now)) {
     if (reason == ClientTimeouts::Reason::handshake) {
+      service_.counters().count(stats::Counter::client_handshake);
       close_for_limit(*client, "timeouts.handshake", "handshake");
       continue;
     }

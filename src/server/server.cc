@@ -135,7 +135,7 @@ void Server::on_connection(std::unique_ptr<loop::Channel> channel, const Connect
 
 void Server::on_handshake_failed(const std::string& peer, std::string_view reason) {
   scheduler_.begin_tick();
-  service_.counters().count(stats::Counter::refused_connection);
+  service_.counters().count(stats::Counter::failed_handshake);
   log_.limited(Log::Level::info, service_.tick_time(), "TLS handshake failed",
                {{"address", peer}, {"reason", reason}});
 }
@@ -177,6 +177,7 @@ void Server::apply(AccessFiles files) {
     log_.warning("check the access files", {{"reason", line}});
   authenticator_.apply(settings_.roles, std::move(files.identities));
   access_ = std::move(files);
+  service_.counters().set_certificate_expiry(first_expiry(access_));
   listeners_.apply(settings_, access_.listeners);
   admin_http_.set_tls(access_.http);
 }

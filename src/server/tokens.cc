@@ -1,15 +1,13 @@
 #include "server/tokens.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <set>
 
 #include <fmt/format.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
-#include <sys/stat.h>
+
+#include "os/secret_file.h"
 
 namespace tubed::server {
 
@@ -95,24 +93,7 @@ Result<std::vector<Token>> parse_tokens(std::string_view text, const std::string
 }
 
 Result<std::vector<Token>> read_tokens(const std::string& file) {
-  const auto failed = [&](std::string_view reason) {
-    return Error{fmt::format("{}: {}", file, reason)};
-  };
-  struct stat status {};
-  if (::stat(file.c_str(), &status) != 0)
-    return failed(fmt::format("cannot read: {}", std::strerror(errno)));
-  if (!S_ISREG(status.st_mode)) return failed("not a file");
-  if ((status.st_mode & (S_IRWXO | S_IWGRP)) != 0) {
-    return failed(fmt::format("others may use the tokens (mode {:04o}): chmod g-w,o= {}",
-                              status.st_mode & 07777, file));
-  }
-  std::ifstream stream(file, std::ios::binary);
-  std::string text(kMaxFileBytes + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (stream.bad() || (!stream && !stream.eof()))
-    return failed(fmt::format("cannot read: {}", std::strerror(errno)));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  if (text.size() > kMaxFileBytes) return failed("larger than 1MiB");
+  const std::string text = TRY(os::read_secret(file, kMaxFileBytes));
   return parse_tokens(text, file);
 }
 

@@ -35,12 +35,17 @@ enum class Counter : std::uint8_t {
   client_idle,
   client_stalled,
   client_output_memory,
+  client_handshake,
   // Connections.
   connection,
   refused_connection,
+  failed_handshake,
+  // Of clients with authentication.
+  unauthorized,
+  denied,
 };
-inline constexpr std::size_t kCounterCount = 16;
-static_assert(static_cast<std::size_t>(Counter::refused_connection) + 1 == kCounterCount);
+inline constexpr std::size_t kCounterCount = 20;
+static_assert(static_cast<std::size_t>(Counter::denied) + 1 == kCounterCount);
 
 class ServerCounters {
  public:
@@ -61,6 +66,10 @@ class ServerCounters {
   void add_tick(Duration duration) { tick_times_.add(duration); }
   HistogramView tick_times() const { return tick_times_.view(); }
 
+  // When the first certificate in use expires, since 1970; zero: none is in use.
+  void set_certificate_expiry(Duration expiry) { certificate_expiry_ = expiry; }
+  Duration certificate_expiry() const { return certificate_expiry_; }
+
   // How long the server took at its start to restore the jobs from its journal.
   void set_recovery_time(Duration duration) { recovery_time_ = duration; }
   Duration recovery_time() const { return recovery_time_; }
@@ -71,6 +80,7 @@ class ServerCounters {
   std::uint64_t sent_bytes_ = 0;
   ShortTimes tick_times_;
   Duration recovery_time_{};
+  Duration certificate_expiry_{};
 };
 
 // Where stats shows the counter of a command.

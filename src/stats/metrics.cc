@@ -187,10 +187,16 @@ void append_info(const ServerState& state, std::string& text) {
   text.append("} 1\n");
 }
 
+// False: the server has no journal, or no TLS, which the metric is about.
+bool applies(const Metric& metric, const ServerState& state) {
+  const bool has_tls = state.counters.certificate_expiry() > Duration::zero();
+  return (!metric.journal_only || state.log.on_disk) && (!metric.tls_only || has_tls);
+}
+
 void append_server_rows(Rows<ServerState> rows, const ServerState& state, std::string& text) {
   std::string_view family;
   for (const Row<ServerState>& row : rows) {
-    if (row.metric.family.empty() || (row.metric.journal_only && !state.log.on_disk)) continue;
+    if (row.metric.family.empty() || !applies(row.metric, state)) continue;
     if (row.metric.family != family) begin_family(row.metric, row.help(), text);
     family = row.metric.family;
     if (row.histogram == nullptr) {

@@ -32,6 +32,7 @@ struct Metric {
   std::string_view label = {};  // in addition to the tube's: `state="ready"`, or empty
   std::string_view help = {};   // empty: the row's meaning
   bool journal_only = false;    // absent without a journal
+  bool tls_only = false;        // absent without TLS
 };
 
 // One statistic of a State. Exactly one of the functions is set and returns the value.

@@ -269,10 +269,23 @@ constexpr Row<ServerState> kOwn[] = {
     counted<Counter::expected_crlf>("tubed_malformed_commands_total", "reply=\"EXPECTED_CRLF\""),
     counted<Counter::client_idle>("tubed_closed_clients_total", "reason=\"idle\"",
                                   "Clients that the server closed, for timeouts.idle, "
-                                  "timeouts.stall or limits.output_memory."),
+                                  "timeouts.stall, limits.output_memory, or timeouts.handshake "
+                                  "and limits.handshakes."),
     counted<Counter::client_stalled>("tubed_closed_clients_total", "reason=\"stall\""),
     counted<Counter::client_output_memory>("tubed_closed_clients_total",
                                            "reason=\"output_memory\""),
+    counted<Counter::client_handshake>("tubed_closed_clients_total", "reason=\"handshake\""),
+    counted<Counter::failed_handshake>(
+        "tubed_failed_handshakes_total", "",
+        "TLS connections that were closed before their handshake was done."),
+    counted<Counter::unauthorized>("tubed_unauthorized_total", "",
+                                   "Wrong tokens, and commands before a right one."),
+    counted<Counter::denied>("tubed_denied_commands_total", "",
+                             "Commands that the role of their client does not allow."),
+    {.key = "",
+     .meaning = "When the first certificate in use expires, in seconds since 1970.",
+     .seconds = [](const ServerState& s) { return s.counters.certificate_expiry(); },
+     .metric = {.family = "tubed_tls_certificate_expiry_seconds", .tls_only = true}},
     {.key = "",
      .meaning =
          "Duration of a tick of the event loop: the longest time that an event waits for others.",
