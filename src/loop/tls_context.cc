@@ -107,8 +107,7 @@ constexpr const char* kGroups = "X25519:P-256:P-384";
 constexpr int kMaxChain = 4;
 
 std::string openssl_reason() {
-  const unsigned long code = ERR_peek_last_error();
-  const char* reason = ERR_reason_error_string(code);
+  const char* reason = ERR_reason_error_string(ERR_peek_error());  // the first: the cause
   std::string text = reason != nullptr ? reason : "unknown error";
   ERR_clear_error();
   return text;
@@ -123,11 +122,14 @@ Error file_error(const std::string& file, std::string_view what) {
     return Error{fmt::format("{}: cannot read: {}", file, std::strerror(errno))};
   }
   std::fclose(stream);
-  const unsigned long code = ERR_peek_last_error();
-  const bool no_pem =
-      ERR_GET_LIB(code) == ERR_LIB_PEM && ERR_GET_REASON(code) == PEM_R_NO_START_LINE;
+  const unsigned long code = ERR_peek_error();
+  // The decoder's reason says nothing about the file.
+  const bool is_other_file =
+      ERR_GET_LIB(code) == ERR_LIB_OSSL_DECODER ||
+      (ERR_GET_LIB(code) == ERR_LIB_PEM && ERR_GET_REASON(code) == PEM_R_NO_START_LINE);
   const std::string reason = openssl_reason();
-  return Error{fmt::format("{}: {}", file, no_pem ? fmt::format("no {} in PEM", what) : reason)};
+  return Error{fmt::format("{}: no {} in PEM{}", file, what,
+                           is_other_file ? "" : fmt::format(" ({})", reason))};
 }
 
 Duration since_1970(const ASN1_TIME* time) {

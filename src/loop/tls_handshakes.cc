@@ -15,6 +15,7 @@ struct TlsHandshakes::Entry final : ChannelOwner {
       : handshakes(of),
         owner(its_owner),
         channel(std::move(its_channel)),
+        peer(channel->peer()),
         since(os::monotonic_now()) {}
 
   void on_ready(Readiness ready) override {
@@ -25,6 +26,7 @@ struct TlsHandshakes::Entry final : ChannelOwner {
   TlsHandshakes& handshakes;
   TlsOwner& owner;
   std::unique_ptr<TlsChannel> channel;
+  std::string peer;  // a connection that was reset has no address any more
   Time since;
   std::list<std::unique_ptr<Entry>>::iterator place;
   std::optional<std::list<Entry*>::iterator> queued;
@@ -105,7 +107,7 @@ void TlsHandshakes::step(Entry& entry) {
 
 void TlsHandshakes::fail(Entry& entry, std::string_view reason) {
   const auto failed = take(entry);
-  failed->owner.on_handshake_failed(failed->channel->peer(), reason);
+  failed->owner.on_handshake_failed(failed->peer, reason);
 }
 
 void TlsHandshakes::close_overdue() {

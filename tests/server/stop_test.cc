@@ -50,6 +50,7 @@ TEST_CASE("a signal after the last client was closed does not crash a server wit
   settings.listeners.front().kind = Listen::Kind::unix_socket;
   settings.listeners.front().path = directory.file("socket");
   server::Server server(loop, log, settings, [&] { return Result<Settings>(settings); });
+  REQUIRE(server.load_access().ok());
   REQUIRE(server.listen({}).ok());
   // The client sends nothing, so that a timer closes it, and not the tick of the signal.
   watcher.client = connect_to("unix:" + directory.file("socket"));
