@@ -1,4 +1,16 @@
+// The part of a conversation that a role or a token decides about. [extension: authentication]
+//
+// A conversation that has to authenticate is in Stage::unauthenticated until a token is right. Its
+// lines do not reach run_line(): nothing is parsed, counted or changed before. Later lines are run
+// like those of any other conversation, except that run_line() asks is_allowed(), and that an
+// unknown word may be `auth`.
+#include <algorithm>
+#include <utility>
+
+#include "commands/authorization.h"
 #include "commands/conversation.h"
+#include "commands/handlers.h"
+#include "commands/line_end.h"
 
 namespace tubed::commands {
 
@@ -7,6 +19,91 @@ using namespace protocol;
 Conversation::Conversation(Service& service, Admission admission) : Conversation(service) {
   if (admission.role == nullptr && !admission.takes_tokens) return;
   principal_ = std::make_unique<Principal>(service.roles(), std::move(admission));
+  if (!principal_->authenticated()) stage_ = Stage::unauthenticated;
+}
+
+// --- Before authentication
+
+std::size_t Conversation::take_first_line(std::string_view input) {
+  const std::size_t limit = service_.conversation_limits().line_bytes;
+  const std::size_t end = find_line_end(input.substr(0, limit));
+  if (end == std::string_view::npos && input.size() < limit) {
+    stop_ = Stop::starved;
+    return 0;
+  }
+  const std::string_view line = input.substr(0, std::min(end, input.size()));
+  const std::size_t space = line.find(' ');
+  const std::string_view name = line.substr(0, space);
+  const bool has_text = space != std::string_view::npos;
+  const Command* command = find_command(name);
+  const bool is_open = command != nullptr && command->access == Access::open &&
+                       (!has_text || command->text_rule == TextRule::ignored);
+  const bool is_line = end != std::string_view::npos && line.find('\0') == std::string_view::npos;
+  if (is_line && is_open && command->parse({}, running_.arguments)) {
+    running_.row = command;
+    run_command();
+  } else {
+    const bool may_be_token = is_line && has_text;
+    const std::string_view token = may_be_token ? line.substr(space + 1) : std::string_view();
+    if (!run_auth(name, token)) refuse_first_line(name);
+  }
+  return line.size() + kLineEnd.size();
+}
+
+void Conversation::refuse_first_line(std::string_view name) {
+  const Command* command = find_command(name);
+  audit(AuditEvent::What::unauthorized, command == nullptr ? std::string_view() : command->name);
+  quit_ = true;
+  replies_.line(word::kUnauthorized);
+}
+
+void Conversation::audit(AuditEvent::What what, std::string_view command) const {
+  const ActiveRole* role = principal_->role();
+  service_.audit({.what = what,
+                  .session = session_,
+                  .command = command,
+                  .tube = {},
+                  .principal = principal_->name(),
+                  .role = role == nullptr ? std::string_view() : role->role().name});
+}
+
+// --- Tokens
+
+bool Conversation::run_auth(std::string_view name, std::string_view text) {
+  const Command& row = auth_command();
+  if (principal_ == nullptr || !principal_->takes_tokens() || name != row.name) return false;
+  running_.row = &row;
+  row.parse(text, running_.arguments);
+  run_command();
+  return true;
+}
+
+Answer Conversation::authenticate(std::string_view token) {
+  Authentication result = service_.authenticate(token, session_);
+  if (auto* granted = std::get_if<Granted>(&result)) return grant(std::move(*granted));
+  audit(AuditEvent::What::unauthorized, auth_command().name);
+  quit_ = true;
+  awaits_refusal_ = std::holds_alternative<RefusedLater>(result);
+  if (awaits_refusal_) return Close{};
+  return Status{word::kUnauthorized};
+}
+
+Answer Conversation::grant(Granted granted) {
+  const bool same = granted.role == principal_->role();
+  if (granted.role != nullptr && !same && granted.role->is_full()) {
+    service_.audit({.what = AuditEvent::What::role_full,
+                    .session = session_,
+                    .command = auth_command().name,
+                    .tube = {},
+                    .principal = granted.name,
+                    .role = granted.role->role().name});
+    quit_ = true;
+    return Status{word::kOutOfMemory};
+  }
+  principal_->authenticate(granted.role, std::move(granted.name));
+  service_.count(auth_command());
+  stage_ = Stage::line;
+  return Status{word::kAuthenticated};
 }
 
 void Conversation::refuse() {
@@ -15,8 +112,37 @@ void Conversation::refuse() {
   replies_.line(word::kUnauthorized);
 }
 
-bool Conversation::rights_changed() {
+// --- Rights
+
+// True: the command that was read may run. If not, its reply follows, at the end of its body if it
+// has one.
+bool Conversation::is_allowed() {
+  Context context = this->context();
+  const Command& row = *running_.row;
+  const Ruling ruling = authorize(context, row, running_.arguments);
+  if (ruling.refusal.empty()) return true;
+  if (row.begin_body == nullptr) {
+    replies_.line(ruling.refusal);
+    return false;
+  }
+  const std::uint32_t bytes = row.named(running_.arguments).body_bytes;
+  if (ruling.too_big) {
+    drop_body(bytes, ruling.refusal);
+    return false;
+  }
+  incoming_.bytes = Bytes();
+  incoming_.left = bytes;
+  incoming_.refusal = ruling.refusal;
+  stage_ = Stage::skipped_body;
   return false;
+}
+
+bool Conversation::rights_changed() {
+  if (!waiting_ || principal_ == nullptr || is_allowed()) return false;
+  service_.engine().cancel_wait(session_);
+  waiting_ = false;
+  stop_ = pending_.empty() ? Stop::starved : Stop::budget;
+  return true;
 }
 
 }  // namespace tubed::commands

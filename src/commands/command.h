@@ -115,6 +115,14 @@ struct BodyPlan {
   protocol::Status refusal = {};
 };
 
+// What the arguments of a command name. The texts are those of the arguments.
+struct Named {
+  std::array<std::string_view, 2> tubes = {};  // in the order of the line; empty: none
+  std::string_view next_tube = {};  // where jobs may go when they are dead or expired; empty: none
+  std::optional<JobId> job = std::nullopt;
+  std::uint32_t body_bytes = 0;
+};
+
 // Room for the arguments of any command.
 struct ArgumentStorage {
   alignas(std::uint64_t) std::array<std::byte, 56> bytes;
@@ -151,6 +159,7 @@ struct Command {
   TextRule text_rule;
   stats::CounterPlace place;
   std::string_view details;  // its forms that beanstalkd lacks, for `capabilities`, space between
+  bool creates_tube;         // the last tube that it names, if there is none of that name
   bool may_emit_facts;       // it waits while the log is congested
   std::uint8_t counter;      // its place among the counters; kCommandCount: it is not counted
 
@@ -163,8 +172,20 @@ struct Command {
   Answer (*run)(Context& context, const ArgumentStorage& storage, Operation& operation);
   BodyPlan (*begin_body)(Context& context,
                          const ArgumentStorage& storage);  // null: the command has no body
+  Named (*named)(const ArgumentStorage& storage);
   // The memory for jobs that begin_body() has claimed for a body that it has accepted.
   std::uint32_t (*claimed)(const ArgumentStorage& storage);
+};
+
+// A member that has to be given: without it, the row does not compile.
+template <class T>
+class Given {
+ public:
+  constexpr Given(T value) : value_(value) {}
+  constexpr operator T() const { return value_; }
+
+ private:
+  T value_;
 };
 
 // The texts and flags of a row that its types do not give.
@@ -172,13 +193,14 @@ struct CommandText {
   std::string_view name;
   std::string_view summary;
   std::span<const ReplyText> replies;
-  Access access;
-  Concerns concerns;
+  Given<Access> access;
+  Given<Concerns> concerns;
   TextRule text_rule = TextRule::needed;  // a command without arguments has none, or ignores it
   stats::CounterPlace place = stats::CounterPlace::beanstalkd;
   std::string_view details = {};
   std::uint32_t line_bytes = 0;
   bool long_with_tags = false;
+  bool creates_tube = false;
 };
 
 namespace detail {
@@ -230,6 +252,12 @@ inline constexpr bool kArgumentsOutliveTheirRead =
     std::apply([](const auto&... fields) { return (outlives_its_read<Arguments>(fields) && ...); },
                Arguments::fields);
 
+// The tube to which a dead or expired job goes; empty: none.
+constexpr std::string_view tube_named_by(std::string_view place) {
+  const bool is_tube = place != kToBuried && place != kToNowhere && place != kNoPolicyValue;
+  return is_tube ? place : std::string_view();
+}
+
 // The tags of a put: those of its line, and the milliseconds of its TTR.
 template <class Arguments>
 JobTags tags_of_put(const Arguments& arguments) {
@@ -262,6 +290,45 @@ constexpr std::uint8_t fields_before_size() {
   return count;
 }
 
+inline void name(protocol::TubeName tube, Named& named) {
+  (named.tubes[0].empty() ? named.tubes[0] : named.tubes[1]) = tube.text;
+}
+inline void name(JobId job, Named& named) {
+  named.job = job;
+}
+inline void name(protocol::BodySize size, Named& named) {
+  named.body_bytes = size.bytes;
+}
+inline void name(const protocol::TagText& tags, Named& named) {
+  if (!tags.text.empty()) named.next_tube = tube_named_by(protocol::tags_of(tags).dead);
+}
+inline void name(const protocol::PolicySetting& set, Named& named) {
+  const bool names_tube = set.key == PolicyKey::dead || set.key == PolicyKey::expired;
+  if (names_tube) named.next_tube = tube_named_by(set.value);
+}
+inline void name(const std::optional<protocol::PolicySetting>& set, Named& named) {
+  if (set) name(*set, named);
+}
+// All other types name nothing.
+template <class T>
+inline constexpr bool kNames =
+    std::is_same_v<T, protocol::TubeName> || std::is_same_v<T, protocol::SpacedTubeName> ||
+    std::is_same_v<T, JobId> || std::is_same_v<T, protocol::BodySize> ||
+    std::is_same_v<T, protocol::TagText> ||
+    std::is_same_v<T, std::optional<protocol::PolicySetting>>;
+
+template <class Arguments>
+Named named(const ArgumentStorage& storage) {
+  const Arguments& arguments = arguments_in<Arguments>(storage);
+  Named named;
+  const auto look = [&]<auto Member>(const protocol::Field<Member>&) {
+    using Type = std::remove_cvref_t<decltype(arguments.*Member)>;
+    if constexpr (kNames<Type>) name(arguments.*Member, named);
+  };
+  std::apply([&](const auto&... fields) { (look(fields), ...); }, Arguments::fields);
+  return named;
+}
+
 template <class Arguments>
 constexpr Command row(const CommandText& text) {
   static_assert(std::is_trivially_copyable_v<Arguments>);
@@ -278,6 +345,7 @@ constexpr Command row(const CommandText& text) {
                                                                             : TextRule::none,
           .place = text.place,
           .details = text.details,
+          .creates_tube = text.creates_tube,
           .may_emit_facts = true,
           .counter = 0,
           .line_bytes = text.line_bytes,
@@ -289,6 +357,7 @@ constexpr Command row(const CommandText& text) {
               },
           .run = nullptr,
           .begin_body = nullptr,
+          .named = named<Arguments>,
           .claimed = nullptr};
 }
 

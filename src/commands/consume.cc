@@ -1,7 +1,9 @@
 // Commands that workers send.
 #include <algorithm>
+#include <string>
 #include <utility>
 
+#include "commands/authorization.h"
 #include "commands/conversation.h"
 #include "commands/handlers.h"
 #include "commands/service.h"
@@ -99,9 +101,15 @@ Answer reserve_batch(Context& context, Operation& operation,
 
 Answer delete_batch(Context& context, const DeleteBatchArguments& arguments) {
   std::uint64_t deleted = 0;
+  std::string hidden_in;  // the tube of the first hidden job
   arguments.ids.for_each([&](JobId id) {
+    if (is_hidden(context, id)) {
+      if (hidden_in.empty()) hidden_in = context.engine.tube_of(id);
+      return;
+    }
     if (context.engine.remove(context.session, context.now, id, context.service)) ++deleted;
   });
+  if (!hidden_in.empty()) audit_hidden(context, "delete-batch", hidden_in);
   context.service.count(*find_command("delete"), arguments.ids.count);
   context.service.conversation(context.session).spend(arguments.ids.count);
   return Numbers{"DELETED_BATCH", deleted, arguments.ids.count - deleted};

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "commands/handlers.h"
+#include "commands/line_end.h"
 
 namespace tubed::commands {
 
@@ -21,22 +22,12 @@ using namespace protocol;
 
 namespace {
 
-constexpr std::string_view kLineEnd = "\r\n";
 // A reply of this size counts as much work as a command.
 constexpr std::size_t kReplyBytesPerWork = 256;
 // So does a walk over this many entries of watch lists, or of lists of jobs.
 constexpr std::uint64_t kEntriesPerWork = 64;
 // The reply of list-tubes is written this far ahead of what its client has read.
 constexpr std::size_t kListAheadBytes = 128 * 1024;
-
-// As text.find(kLineEnd), in fewer steps if the first CR ends the line.
-std::size_t find_line_end(std::string_view text) {
-  std::size_t at = text.find('\r');
-  while (at != std::string_view::npos && !(at + 1 < text.size() && text[at + 1] == '\n')) {
-    at = text.find('\r', at + 1);
-  }
-  return at;
-}
 
 }  // namespace
 
@@ -139,7 +130,8 @@ bool Conversation::wants_input() const {
 
 bool Conversation::in_body() const {
   const bool answered = stage_ == Stage::dropped && incoming_.refusal.empty();
-  return stage_ != Stage::line && stage_ != Stage::skipped_line && !answered;
+  return stage_ != Stage::line && stage_ != Stage::skipped_line &&
+         stage_ != Stage::unauthenticated && !answered;
 }
 
 bool Conversation::idle() const {
@@ -190,6 +182,9 @@ std::size_t Conversation::take(std::string_view input) {
     const std::uint64_t walked_before = service_.engine().entries_walked();
     std::size_t taken = 0;
     switch (stage_) {
+      case Stage::unauthenticated:
+        taken = take_first_line(rest);
+        break;
       case Stage::line:
         taken = take_line(rest);
         break;
@@ -255,7 +250,7 @@ std::size_t Conversation::take_line(std::string_view input) {
     }
     if (input.size() < longer) {
       stop_ = Stop::starved;
-    } else {
+    } else if (!run_auth(input.substr(0, input.find(' ')), {})) {
       stage_ = Stage::skipped_line;
       line_reply_ = word::kBadFormat;
       service_.counters().count(stats::Counter::bad_format);
@@ -349,10 +344,11 @@ bool Conversation::run_line(std::string_view line) {
     command = hooks->command_for(name, command);
   }
   if (line.find('\0') != std::string_view::npos) {
-    refuse_line(command, text);
+    if (!run_auth(name, text)) refuse_line(command, text);
     return true;
   }
   if (command == nullptr || (!has_text && command->text_rule == TextRule::needed)) {
+    if (run_auth(name, text)) return true;
     service_.counters().count(stats::Counter::unknown_command);
     replies_.line(word::kUnknownCommand);
     return true;
@@ -368,6 +364,9 @@ bool Conversation::run_line(std::string_view line) {
   if (command->may_emit_facts && !has_body && held_by_log()) return false;
   running_.row = command;
   service_.count(*command);
+  if (principal_ != nullptr) [[unlikely]] {
+    if (!is_allowed()) return true;
+  }
   if (has_body) {
     if (begin_body()) keep_text(text);
   } else {
@@ -479,6 +478,7 @@ void Conversation::charge(std::size_t reply_bytes, std::uint64_t entries_walked)
 }
 
 bool Conversation::restart() {
+  if (principal_ != nullptr) principal_->forget_session_tubes();
   if (incoming_.bytes &&
       !service_.engine().claim_memory(running_.row->claimed(running_.arguments))) {
     incoming_.bytes = Bytes();
@@ -487,7 +487,7 @@ bool Conversation::restart() {
   }
   if (std::exchange(parked_, false)) return true;
   if (!std::exchange(waiting_, false)) return false;
-  run_command();
+  if (principal_ == nullptr || is_allowed()) run_command();
   if (waiting_) return false;
   stop_ = pending_.empty() ? Stop::starved : Stop::budget;
   return true;

@@ -5,7 +5,8 @@
 // does not block, and it does not run a command while an earlier command of the same client waits
 // for its answer.
 //
-// The input is consumed in stages (Stage): a line; after a put's line its body and the body's line
+// The input is consumed in stages (Stage): lines until a token is right, if one is needed; then a
+// line; after a put's line its body and the body's line
 // end; or input that is skipped after an error. A run of work ends for one of five reasons (Stop):
 //
 // - starved: it needs more input.
@@ -103,6 +104,9 @@ class Conversation {
   // The lines of jobs show their tubes from now on, or do not [set-caps].
   void show_tubes(bool shown) { shows_tubes_ = shown; }
 
+  // The answer to a token. Called by the handler of `auth`.
+  Answer authenticate(std::string_view token);
+
   // Continues work that was deferred to a later tick.
   void resume();
   bool can_resume() const;
@@ -132,6 +136,7 @@ class Conversation {
  private:
   // The part of the input that comes next.
   enum class Stage : std::uint8_t {
+    unauthenticated,  // a line before a token was right
     line,
     body,
     skipped_body,  // of a put that is refused
@@ -151,6 +156,7 @@ class Conversation {
   bool may_go_on();
   std::size_t output_bound() const;
   [[gnu::always_inline]] bool held_by_log();
+  [[gnu::cold]] std::size_t take_first_line(std::string_view input);
   std::size_t take_line(std::string_view input);
   std::size_t take_body(std::string_view input);
   std::size_t take_dropped(std::string_view input);
@@ -165,6 +171,11 @@ class Conversation {
   void drop_body(std::uint32_t bytes, std::string_view reply);
   void abandon_body();
   void run_command();
+  [[gnu::cold]] void refuse_first_line(std::string_view name);
+  [[gnu::cold]] bool run_auth(std::string_view name, std::string_view text);
+  Answer grant(Granted granted);
+  void audit(AuditEvent::What what, std::string_view command) const;
+  [[gnu::cold]] [[gnu::noinline]] bool is_allowed();
   void reply(const Answer& answer);
   void reply_with_tubes(const Answer& answer);
   void reply_timed_out();

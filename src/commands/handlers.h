@@ -41,6 +41,11 @@ struct PutInTubeArguments {
              field<&PutInTubeArguments::size>("bytes"), field<&PutInTubeArguments::tags>("tags"));
 };
 
+struct AuthArguments {
+  protocol::Token token;
+  static constexpr auto fields = schema(field<&AuthArguments::token>("token"));
+};
+
 struct CapsArguments {
   std::uint32_t bits;
   static constexpr auto fields = schema(field<&CapsArguments::bits>("bits"));
@@ -230,7 +235,7 @@ struct ListJobsArguments {
 };
 
 struct GroupArguments {
-  protocol::TubeName name;  // a group is named as a tube is
+  protocol::GroupName name;
   static constexpr auto fields = schema(field<&GroupArguments::name>("group"));
 };
 
@@ -312,6 +317,7 @@ Answer pause_tube(Context& context, const PauseArguments& arguments);
 Answer stats_group(Context& context, const GroupArguments& arguments);
 Answer tube_policy(Context& context, const PolicyArguments& arguments);
 Answer quit(Context& context, const NoArguments& arguments);
+Answer auth(Context& context, const AuthArguments& arguments);
 Answer capabilities(Context& context, const NoArguments& arguments);
 Answer drain(Context& context, const NoArguments& arguments);
 Answer undrain(Context& context, const NoArguments& arguments);

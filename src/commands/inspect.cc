@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "commands/authorization.h"
+#include "commands/conversation.h"
 #include "commands/handlers.h"
 #include "commands/service.h"
 #include "protocol/yaml.h"
@@ -244,7 +246,9 @@ Answer stats_tube(Context& context, const TubeArguments& arguments) {
 Answer stats_tubes(Context& context, const StatsTubesArguments& arguments) {
   const std::uint32_t limit = arguments.limit ? arguments.limit->value : kUsualLimit;
   std::string lines;
-  const auto append = [&lines](const engine::TubeInfo& tube) {
+  const Role* role = role_of(context);
+  const auto append = [&lines, role](const engine::TubeInfo& tube) {
+    if (role != nullptr && !may_use(*role, tube.name)) return;
     const engine::StateCounts& jobs = tube.jobs;
     fmt::format_to(std::back_inserter(lines), "- {} {} {} {} {} {} {} {} {} {} {} {} {}\n",
                    tube.name, jobs.urgent, jobs.ready, jobs.reserved, jobs.delayed, jobs.buried,
@@ -378,15 +382,32 @@ void append_names(const Command& row, std::vector<std::string>& names) {
 
 // Clients look a name up in this list before they use a command or a form that other servers lack.
 Answer capabilities(Context& context, const NoArguments&) {
-  std::vector<std::string> names = {"time:ms"};  // a form of many commands
-  for (const Command& row : command_table()) append_names(row, names);
-  if (const TestHooks* hooks = context.service.test_hooks(); hooks != nullptr) {
-    for (const Command& row : hooks->verbs()) append_names(row, names);
+  std::vector<std::string> names;
+  const Role* role = role_of(context);
+  const auto append_rows = [&](std::span<const Command> rows) {
+    for (const Command& row : rows) {
+      const bool may = role == nullptr || may_run(*role, row);
+      if (may && row.name != auth_command().name) append_names(row, names);
+    }
+  };
+  const Principal* principal = context.principal;
+  if (principal != nullptr && principal->takes_tokens()) names.emplace_back("auth:token");
+  if (principal != nullptr && !principal->authenticated()) {
+    names.emplace_back("capabilities");
+  } else {
+    names.emplace_back("time:ms");  // a form of many commands
+    append_rows(command_table());
+    const TestHooks* hooks = context.service.test_hooks();
+    if (hooks != nullptr) append_rows(hooks->verbs());
   }
   std::ranges::sort(names);
   YamlBlock block;
   for (const std::string& name : names) block.item(name);
   return TextBlock{std::move(block).take()};
+}
+
+Answer auth(Context& context, const AuthArguments& arguments) {
+  return context.service.conversation(context.session).authenticate(arguments.token.text);
 }
 
 Answer drain(Context& context, const NoArguments&) {

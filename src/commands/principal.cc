@@ -72,12 +72,14 @@ void Principal::authenticate(ActiveRole* role, std::string name) {
   role_ = role;
   name_ = std::move(name);
   authenticated_ = true;
-  watches_ = Watches::unknown;
+  forget_session_tubes();
 }
 
-void Principal::set_watches(Watches watches) {
-  watches_ = watches;
-  watches_version_ = role_ == nullptr ? 0 : role_->version();
+Principal::SessionTubes& Principal::session_tubes() {
+  const std::uint64_t version = role_ == nullptr ? 0 : role_->version();
+  if (version != tubes_version_) forget_session_tubes();
+  tubes_version_ = version;
+  return session_tubes_;
 }
 
 std::string_view name_of(AuditEvent::What what) {

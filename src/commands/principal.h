@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -78,7 +79,7 @@ struct Admission {
   // Null: it may do everything, or nothing before it authenticates if it takes tokens. The
   // conversation counts among those of the role from now on, also if the role is full.
   ActiveRole* role = nullptr;
-  std::string name;           // of the client, for the audit: a subject of a certificate, a user
+  std::string name = {};      // of the client, for the audit: a subject of a certificate, a user
   bool takes_tokens = false;  // the client may send `auth`
 };
 
@@ -99,12 +100,14 @@ class Principal {
   // A token was right.
   void authenticate(ActiveRole* role, std::string name);
 
-  // Whether the role may use all watched tubes, as far as it is known.
-  enum class Watches : std::uint8_t { unknown, allowed, denied };
-  Watches watches() const {
-    return role_ != nullptr && role_->version() != watches_version_ ? Watches::unknown : watches_;
-  }
-  void set_watches(Watches watches);
+  // Whether the role may use the tube that the session uses, and all tubes that it watches. No
+  // value: it is not known. forget_session_tubes() is called before either may change.
+  struct SessionTubes {
+    std::optional<bool> used = std::nullopt;
+    std::optional<bool> watched = std::nullopt;
+  };
+  SessionTubes& session_tubes();
+  void forget_session_tubes() { session_tubes_ = {}; }
 
  private:
   Roles& roles_;
@@ -112,14 +115,14 @@ class Principal {
   std::string name_;
   bool takes_tokens_;
   bool authenticated_;
-  Watches watches_ = Watches::unknown;
-  std::uint64_t watches_version_ = 0;  // of the role, when watches_ was set
+  SessionTubes session_tubes_;
+  std::uint64_t tubes_version_ = 0;  // of the role for which session_tubes_ is known
 };
 
 // The answer to a token.
 struct Granted {
   ActiveRole* role = nullptr;  // null: it may do everything
-  std::string name;            // of the client, for the audit
+  std::string name = {};       // of the client, for the audit
 };
 struct Refused {};
 // It is refused, but later: the caller then calls Conversation::refuse().

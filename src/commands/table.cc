@@ -135,6 +135,12 @@ constexpr ReplyText kStatsTubes[] = {
      "list-tubes. A page shows one moment. If a tube is removed between two pages, another tube "
      "may be on neither."}};
 
+constexpr ReplyText kAuth[] = {
+    {"AUTHENTICATED", "The client has the rights of the role of the token."},
+    {"UNAUTHORIZED", "The token is wrong; the connection is closed."},
+    {"OUT_OF_MEMORY",
+     "As many clients have the role as its limits.connections allows; the connection is closed."}};
+
 constexpr Command added_after_2_0(Command row) {
   row.place = CounterPlace::last;
   return row;
@@ -174,17 +180,22 @@ constexpr std::array<Command, kCommandCount> kRows = {
     command<ReleaseArguments, release>(
         {"release", "Makes a held job ready or delayed again, with a new priority.", kRelease,
          Access::work, Concerns::job}),
-    without_facts(command<TubeArguments, use>(
-        {"use", "Sets the tube that puts go to.", kUse, Access::produce, Concerns::argument})),
+    without_facts(command<TubeArguments, use>({.name = "use",
+                                               .summary = "Sets the tube that puts go to.",
+                                               .replies = kUse,
+                                               .access = Access::produce,
+                                               .concerns = Concerns::argument,
+                                               .creates_tube = true})),
     without_facts(command<WatchArguments, watch>(
         {.name = "watch",
          .summary = "Adds a tube to the watch list, or sets its weight there (1).",
          .replies = kWatch,
          .access = Access::work,
          .concerns = Concerns::argument,
-         .details = "weight"})),
+         .details = "weight",
+         .creates_tube = true})),
     without_facts(command<TubeArguments, ignore>({"ignore", "Removes a tube from the watch list.",
-                                                  kIgnore, Access::work, Concerns::argument})),
+                                                  kIgnore, Access::work, Concerns::no_tube})),
     command<BuryArguments, bury>({"bury", "Sets a held job aside until a client kicks it.", kBury,
                                   Access::work, Concerns::job}),
     command_in_slices<KickArguments, kick>(
@@ -212,10 +223,10 @@ constexpr std::array<Command, kCommandCount> kRows = {
         {"list-tubes", "Lists all tubes.", kBlockOnly, Access::inspect, Concerns::no_tube})),
     without_facts(
         command<NoArguments, list_tube_used>({"list-tube-used", "Shows the tube that puts go to.",
-                                              kUsing, Access::inspect, Concerns::no_tube})),
+                                              kUsing, Access::any, Concerns::no_tube})),
     without_facts(
         command<NoArguments, list_tubes_watched>({"list-tubes-watched", "Lists the watched tubes.",
-                                                  kBlockOnly, Access::inspect, Concerns::no_tube})),
+                                                  kBlockOnly, Access::any, Concerns::no_tube})),
     command<PauseArguments, pause_tube>(
         {"pause-tube",
          "Pauses a tube for this number of seconds: no job of it is reserved; 0 ends a pause.",
@@ -230,13 +241,13 @@ constexpr std::array<Command, kCommandCount> kRows = {
     without_facts(command<NoArguments, quit>({"quit",
                                               "Closes the connection.",
                                               {},
-                                              Access::any,
+                                              Access::open,
                                               Concerns::no_tube,
                                               TextRule::ignored,
                                               CounterPlace::own})),
     without_facts(added_after_2_0(command<NoArguments, capabilities>(
         {"capabilities", "Lists the commands, and forms of commands, that beanstalkd lacks.",
-         kBlockOnly, Access::any, Concerns::no_tube}))),
+         kBlockOnly, Access::open, Concerns::no_tube}))),
     without_facts(added_after_2_0(
         command<NoArguments, drain>({"drain", "Begins drain mode: the server takes no new jobs.",
                                      kDrain, Access::admin, Concerns::no_tube}))),
@@ -276,7 +287,8 @@ constexpr std::array<Command, kCommandCount> kRows = {
          .replies = kPutInTube,
          .access = Access::produce,
          .concerns = Concerns::argument,
-         .line_bytes = kPutLineBytes})),
+         .line_bytes = kPutLineBytes,
+         .creates_tube = true})),
     without_facts(added_after_2_0(command<CapsArguments, set_caps>(
         {.name = "set-caps",
          .summary = "Sets what replies to this client show. Bit 0: the lines RESERVED and FOUND "
@@ -320,18 +332,22 @@ constexpr std::array<Command, kCommandCount> kRows = {
          "reserve to delete.",
          kReserveMode, Access::work, Concerns::watched, TextRule::needed_word_known}))),
     added_after_2_0(command<MoveJobArguments, move_job>(
-        {"move-job",
-         "Moves a job to a tube, which may be its own. It keeps its state, priority and delay, or "
-         "gets both of these and is then ready or delayed. A job that the client holds becomes "
-         "ready.",
-         kMoveJob, Access::admin, Concerns::job})),
+        {.name = "move-job",
+         .summary = "Moves a job to a tube, which may be its own. It keeps its state, priority and "
+                    "delay, or gets both of these and is then ready or delayed. A job that the "
+                    "client holds becomes ready.",
+         .replies = kMoveJob,
+         .access = Access::admin,
+         .concerns = Concerns::job,
+         .creates_tube = true})),
     added_after_2_0(command_in_slices<MoveJobsArguments, move_jobs>(
         {.name = "move-jobs",
          .summary = "Moves the jobs of a tube in this state to another tube, this many at most.",
          .replies = kMoveJobs,
          .access = Access::admin,
          .concerns = Concerns::argument,
-         .line_bytes = kTwoNamesLineBytes})),
+         .line_bytes = kTwoNamesLineBytes,
+         .creates_tube = true})),
     added_after_2_0(command<ReprioritizeArguments, reprioritize>(
         {"reprioritize", "Gives another priority to a job that no client holds.", kReprioritize,
          Access::admin, Concerns::job})),
@@ -358,9 +374,20 @@ constexpr std::array<Command, kCommandCount> kRows = {
     without_facts(added_after_2_0(command<StatsTubesArguments, stats_tubes>(
         {"stats-tubes",
          "Shows counts of all tubes, a line for each, from this number on (0) and at most this "
-         "many (100).",
+         "many (100). A page has no line for a tube that the client may not use.",
          kStatsTubes, Access::inspect, Concerns::no_tube, TextRule::optional}))),
+    without_facts(added_after_2_0(command<AuthArguments, auth>(
+        {.name = "auth",
+         .summary =
+             "Gives the client the rights of a token. On a listener without auth = \"token\" it is "
+             "an unknown command. A client may send it again, to change its role.",
+         .replies = kAuth,
+         .access = Access::open,
+         .concerns = Concerns::no_tube,
+         .details = "token"}))),
 };
+constexpr std::size_t kAuthRow = kCommandCount - 1;
+static_assert(kRows[kAuthRow].name == "auth");
 
 // The rows, each with its place among the counters.
 constexpr std::array<Command, kCommandCount> kCommands = [] {
@@ -387,6 +414,7 @@ constexpr std::array<std::uint8_t, kBuckets> kRowByBucket = [] {
   std::array<std::uint8_t, kBuckets> rows{};
   rows.fill(kNoRow);
   for (std::size_t row = 0; row < kCommands.size(); ++row) {
+    if (row == kAuthRow) continue;
     std::size_t bucket = bucket_of(kCommands[row].name);
     while (rows[bucket] != kNoRow) bucket = (bucket + 1) % kBuckets;
     rows[bucket] = static_cast<std::uint8_t>(row);
@@ -424,6 +452,10 @@ const Command* find_command(std::string_view name) {
     if (row.name == name) return &row;
   }
   return nullptr;
+}
+
+const Command& auth_command() {
+  return kCommands[kAuthRow];
 }
 
 CommandCountTable command_counts() {

@@ -10,12 +10,15 @@
 
 namespace tubed::commands {
 
-inline constexpr std::size_t kCommandCount = 49;
+inline constexpr std::size_t kCommandCount = 50;
 
 std::span<const Command, kCommandCount> command_table();
 
-// The row of the command with this name, or null. O(1).
+// The row of the command with this name that every conversation has, or null. O(1).
 const Command* find_command(std::string_view name);
+// The row of `auth`, which only conversations that take tokens have: to others it is an unknown
+// word.
+const Command& auth_command();
 
 // One counter for each row, all of them zero.
 using CommandCountTable = std::array<stats::CommandCount, kCommandCount>;

@@ -93,6 +93,11 @@ std::optional<JobBody> body_of(const Job* job) {
 
 }  // namespace
 
+std::string_view Engine::tube_of(JobId id) const {
+  const Job* job = find_job(id);
+  return job == nullptr ? std::string_view() : std::string_view(job->tube->name);
+}
+
 std::optional<SessionId> Engine::holder_of(JobId id) const {
   const Job* job = find_job(id);
   if (job == nullptr || job->state != JobState::reserved) return std::nullopt;

@@ -58,6 +58,19 @@ bool ArgumentCursor::read(Word& value) {
   return !value.text.empty();
 }
 
+bool ArgumentCursor::read(Token& value) {
+  constexpr unsigned char kDelete = 0x7f;
+  const auto may_be_in_token = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte > ' ' && byte != kDelete;
+  };
+  const bool good =
+      rest_.size() <= Token::kMostBytes && std::ranges::all_of(rest_, may_be_in_token);
+  value.text = good ? rest_ : std::string_view();
+  rest_ = {};
+  return true;
+}
+
 bool ArgumentCursor::read(PolicySetting& value) {
   Word name;
   Word text;

@@ -29,6 +29,17 @@ struct TubeName {
 // The name of a tube that numbers follow: more than one space may precede it.
 struct SpacedTubeName : TubeName {};
 
+// The name of a group, which has the form of the name of a tube.
+struct GroupName : TubeName {};
+
+// The rest of a line as a token: 1 to 217 bytes without white space and control characters. Empty:
+// the rest is no such text. It refers to the line and is valid as long as the line is.
+struct Token {
+  static constexpr std::size_t kMostBytes = 217;
+
+  std::string_view text;
+};
+
 // A word without spaces. It refers to the line and is valid as long as the line is.
 struct Word {
   std::string_view text;
@@ -112,6 +123,7 @@ class ArgumentCursor {
   bool read(TubeName& value);
   bool read(SpacedTubeName& value);
   bool read(Word& value);
+  bool read(Token& value);
   // Whole seconds ("5") or milliseconds ("500ms"). [extension: milliseconds]
   bool read(TimeSpan& value) {
     const std::string_view field = rest_;
@@ -235,6 +247,9 @@ constexpr std::string_view describe(const PolicySetting*) {
 }
 constexpr std::string_view describe(const Word*) {
   return "word";
+}
+constexpr std::string_view describe(const Token*) {
+  return "1 to 217 bytes without white space and control characters";
 }
 constexpr std::string_view describe(const TimeSpan*) {
   return "seconds, integer < 2^32, or milliseconds as 500ms";

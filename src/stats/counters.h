@@ -23,6 +23,7 @@ enum class Counter : std::uint8_t {
   put_job_memory,  // limits.job_memory, or the heap
   put_journal_full,
   put_tube_full,  // the max-jobs of a policy; moves into the tube too
+  put_rate,       // the put_rate of a role
   // Other commands answered OUT_OF_MEMORY.
   tube_limit,
   watch_limit,
@@ -44,7 +45,7 @@ enum class Counter : std::uint8_t {
   unauthorized,
   denied,
 };
-inline constexpr std::size_t kCounterCount = 20;
+inline constexpr std::size_t kCounterCount = 21;
 static_assert(static_cast<std::size_t>(Counter::denied) + 1 == kCounterCount);
 
 class ServerCounters {

@@ -257,6 +257,7 @@ constexpr Row<ServerState> kOwn[] = {
     counted<Counter::put_job_memory>("tubed_refused_puts_total", "reason=\"job_memory\""),
     counted<Counter::put_journal_full>("tubed_refused_puts_total", "reason=\"journal_full\""),
     counted<Counter::put_tube_full>("tubed_refused_puts_total", "reason=\"tube_full\""),
+    counted<Counter::put_rate>("tubed_refused_puts_total", "reason=\"rate\""),
     counted<Counter::tube_limit>("tubed_refused_tubes_total", "command=\"use\"",
                                  "Commands answered OUT_OF_MEMORY for limits.tubes, "
                                  "limits.watches, limits.client_watches or limits.policies."),

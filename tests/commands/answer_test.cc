@@ -121,15 +121,23 @@ TEST_CASE("each command's row says what it may do, and which tube it concerns") 
   for (const char* const name : {"kick", "kick-job", "pause-tube"}) {
     CHECK(row(name).access == Access::admin);
   }
-  CHECK(row("quit").access == Access::any);
+  for (const char* const name : {"quit", "capabilities"}) CHECK(row(name).access == Access::open);
+  CHECK(auth_command().access == Access::open);
+  // They show or change nothing but the client's own state.
+  for (const char* const name : {"list-tube-used", "list-tubes-watched", "set-caps"}) {
+    CHECK(row(name).access == Access::any);
+    CHECK(row(name).concerns == Concerns::no_tube);
+  }
   for (const Command& command : command_table()) {
     CAPTURE(command.name);
     const std::string_view name = command.name;
     const bool shows =
         name.starts_with("peek") || name.starts_with("stats") || name.starts_with("list");
-    if (shows) CHECK(command.access == Access::inspect);
-    // A command with a tube or a job as argument concerns it.
-    if (command.arguments.empty()) continue;
+    const bool shows_own = name.starts_with("list-tube-") || name == "list-tubes-watched";
+    if (shows) CHECK((command.access == Access::inspect) != shows_own);
+    // A command with a tube or a job as argument concerns it. `ignore` takes a tube from the
+    // client's own list.
+    if (command.arguments.empty() || name == "ignore") continue;
     const std::string_view first = command.arguments.front().name;
     CHECK((first == "tube") == (command.concerns == Concerns::argument));
     const bool has_job = std::ranges::any_of(command.arguments, [](const ArgumentText& argument) {

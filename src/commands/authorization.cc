@@ -1,0 +1,154 @@
+#include "commands/authorization.h"
+
+#include <algorithm>
+
+#include "commands/service.h"
+
+namespace tubed::commands {
+
+using namespace protocol;
+
+namespace {
+
+using What = AuditEvent::What;
+
+void audit(const Context& context, What what, std::string_view command, std::string_view tube) {
+  const ActiveRole* role = context.principal->role();
+  context.service.audit({.what = what,
+                         .session = context.session,
+                         .command = command,
+                         .tube = tube,
+                         .principal = context.principal->name(),
+                         .role = role == nullptr ? std::string_view() : role->role().name});
+}
+
+// The first of the tubes that the role may not use; empty: it may use all.
+std::string_view first_denied(const Role& role, const Named& named) {
+  for (const std::string_view tube : {named.tubes[0], named.tubes[1], named.next_tube}) {
+    if (!tube.empty() && !may_use(role, tube)) return tube;
+  }
+  return {};
+}
+
+bool may_use_used(const Context& context, const Role& role) {
+  std::optional<bool>& known = context.principal->session_tubes().used;
+  if (!known) known = may_use(role, context.engine.used_tube(context.session));
+  return *known;
+}
+
+std::string_view first_denied_watch(const Context& context, const Role& role) {
+  std::string_view denied;
+  context.engine.for_each_watched(context.session, [&](std::string_view tube) {
+    if (denied.empty() && !may_use(role, tube)) denied = tube;
+  });
+  return denied;
+}
+
+bool may_use_watched(const Context& context, const Role& role) {
+  std::optional<bool>& known = context.principal->session_tubes().watched;
+  if (!known) known = first_denied_watch(context, role).empty();
+  return *known;
+}
+
+// The tube that the role may not use, of those that the command concerns; empty: none.
+std::string_view denied_tube(const Context& context, const Role& role, const Command& command,
+                             const Named& named) {
+  if (command.concerns == Concerns::used && !may_use_used(context, role)) {
+    return context.engine.used_tube(context.session);
+  }
+  if (command.concerns == Concerns::watched && !may_use_watched(context, role)) {
+    return first_denied_watch(context, role);
+  }
+  return command.concerns == Concerns::no_tube ? std::string_view() : first_denied(role, named);
+}
+
+Ruling refuse(const Context& context, stats::Counter reason) {
+  context.service.counters().count(reason);
+  const bool too_big = reason == stats::Counter::put_too_big;
+  return {.refusal = too_big ? word::kJobTooBig : word::kOutOfMemory, .too_big = too_big};
+}
+
+bool creates_a_tube_too_many(const Context& context, const RoleLimits& limits,
+                             const Command& command, const Named& named) {
+  if (!command.creates_tube || limits.tubes == 0) return false;
+  const bool has_job =
+      command.concerns != Concerns::job || !context.engine.tube_of(*named.job).empty();
+  const std::string_view created = named.tubes[1].empty() ? named.tubes[0] : named.tubes[1];
+  return has_job && !context.engine.has_room_for_tube(created, limits.tubes);
+}
+
+// The limits of the role. What the server itself refuses takes nothing from limits.put_rate.
+Ruling limit(const Context& context, ActiveRole& role, const Command& command, const Named& named) {
+  const RoleLimits& limits = role.role().limits;
+  const bool puts = command.access == Access::produce && command.begin_body != nullptr;
+  if (puts && limits.job_bytes > 0 && named.body_bytes > limits.job_bytes) {
+    return refuse(context, stats::Counter::put_too_big);
+  }
+  if (puts &&
+      (context.service.draining() || named.body_bytes > context.engine.limits().job_bytes)) {
+    return {};
+  }
+  if (creates_a_tube_too_many(context, limits, command, named)) {
+    return refuse(context, stats::Counter::tube_limit);
+  }
+  if (!puts) return {};
+  if (limits.job_memory > 0 && context.engine.memory_bytes() > limits.job_memory) {
+    return refuse(context, stats::Counter::put_job_memory);
+  }
+  if (!role.take_put(context.now)) return refuse(context, stats::Counter::put_rate);
+  return {};
+}
+
+}  // namespace
+
+Ruling authorize(Context& context, const Command& command, const ArgumentStorage& arguments) {
+  Principal& principal = *context.principal;
+  const Named named = command.named(arguments);
+  const auto answer = [&](What what, std::string_view tube, std::string_view refusal) -> Ruling {
+    audit(context, what, command.name, tube);
+    return {.refusal = refusal};
+  };
+  ActiveRole* active = principal.role();
+  if (active != nullptr) {
+    const Role& role = active->role();
+    if (!may_run(role, command)) return answer(What::denied, named.tubes[0], word::kDenied);
+    const bool names_job = command.concerns == Concerns::job && named.job;
+    if (names_job && is_hidden(context, *named.job)) {
+      return answer(What::hidden, context.engine.tube_of(*named.job), word::kNotFound);
+    }
+    const std::string_view denied = denied_tube(context, role, command, named);
+    if (!denied.empty()) return answer(What::denied, denied, word::kDenied);
+    if (const Ruling limited = limit(context, *active, command, named); !limited.refusal.empty()) {
+      return limited;
+    }
+  }
+  // The others change neither what the session uses nor what it watches.
+  if (command.concerns == Concerns::argument || command.concerns == Concerns::no_tube) {
+    principal.forget_session_tubes();
+  }
+  if (command.access == Access::admin) audit(context, What::ran, command.name, named.tubes[0]);
+  return {};
+}
+
+bool may_run(const Role& role, const Command& command) {
+  const bool for_server = command.access == Access::admin && command.concerns == Concerns::no_tube;
+  return may(role, command.access) && (!for_server || role.tubes.empty());
+}
+
+const Role* role_of(const Context& context) {
+  const ActiveRole* role = context.principal == nullptr ? nullptr : context.principal->role();
+  return role == nullptr ? nullptr : &role->role();
+}
+
+bool is_hidden(const Context& context, JobId job) {
+  const Role* role = role_of(context);
+  if (role == nullptr || role->tubes.empty()) return false;
+  const std::string_view tube = context.engine.tube_of(job);
+  return !tube.empty() && !may_use(*role, tube);
+}
+
+void audit_hidden(const Context& context, std::string_view command, std::string_view tube) {
+  audit(context, What::hidden, command, tube);
+}
+
+}  // namespace tubed::commands

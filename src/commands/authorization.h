@@ -1,0 +1,48 @@
+// Authorization: whether the role of a conversation may run a command, decided by the row of the
+// command and by what its arguments name. [extension: authentication]
+//
+// The decision is made when the line has been read, before the body. In this order:
+//
+// 1. The family of the command (Command::access) must be allowed, else DENIED. A command of the
+//    family admin that concerns no tube needs a role that may use all tubes.
+// 2. The job that it names must be in a tube that the role may use, else NOT_FOUND, as if there
+//    were no such job.
+// 3. The tubes that it names or concerns (Command::concerns) must be allowed, else DENIED; also
+//    those to which its jobs may go later, by a tag or a policy.
+// 4. The limits of the role: JOB_TOO_BIG or OUT_OF_MEMORY.
+//
+// A command without a row of its own for a decision needs none: nothing here knows a command's
+// name.
+#pragma once
+
+#include <string_view>
+
+#include "commands/command.h"
+#include "engine/role.h"
+
+namespace tubed::commands {
+
+struct Ruling {
+  std::string_view refusal = {};  // the reply; empty: the command runs
+  bool too_big = false;           // the body is dropped as one that exceeds limits.job_bytes
+};
+
+// Decides about a command whose line is well-formed, and reports to the audit. Precondition: the
+// context has a principal that has authenticated. O(patterns) for each tube; O(watched * patterns)
+// for a reserve after the watch list or the role has changed.
+[[gnu::cold]] Ruling authorize(Context& context, const Command& command,
+                               const ArgumentStorage& arguments);
+
+// False: the role allows the command for no tube and no job.
+bool may_run(const Role& role, const Command& command);
+
+// The role of the conversation; null: it may do everything.
+const Role* role_of(const Context& context);
+
+// True: there is such a job, and the role may not use its tube.
+bool is_hidden(const Context& context, JobId job);
+// Reports that a command was answered as if jobs that are hidden did not exist.
+[[gnu::cold]] void audit_hidden(const Context& context, std::string_view command,
+                                std::string_view tube);
+
+}  // namespace tubed::commands
