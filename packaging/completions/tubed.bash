@@ -12,7 +12,7 @@ _tubed() {
   fi
   COMPREPLY=()
   case $previous in
-    --config | --address-file | --preload | --pid-file)
+    --config | --address-file | --preload | --pid-file | --http-tls-certificate | --http-tls-key | --http-tls-client-ca | --auth-tokens)
       compopt -o filenames
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       ;;
@@ -28,6 +28,9 @@ _tubed() {
       ;;
     --drain-exit)
       mapfile -t COMPREPLY < <(compgen -W 'never when-idle when-empty' -- "$current")
+      ;;
+    --http-tls-min-version)
+      mapfile -t COMPREPLY < <(compgen -W '1.2 1.3' -- "$current")
       ;;
     --log-level)
       mapfile -t COMPREPLY < <(compgen -W 'error warning info debug' -- "$current")
@@ -45,6 +48,7 @@ _tubed() {
       --journal-segment-size | \
       --journal-max-bytes | \
       --limits-connections | \
+      --limits-handshakes | \
       --limits-line-bytes | \
       -z | \
       --limits-job-bytes | \
@@ -59,6 +63,7 @@ _tubed() {
       --limits-work-per-turn | \
       --timeouts-idle | \
       --timeouts-stall | \
+      --timeouts-handshake | \
       --timeouts-shutdown | \
       --drain-timeout | \
       --http-listen | \
@@ -96,6 +101,7 @@ _tubed() {
         -s --journal-segment-size
         --journal-max-bytes
         --limits-connections
+        --limits-handshakes
         --limits-line-bytes
         -z --limits-job-bytes
         --limits-job-memory
@@ -109,12 +115,18 @@ _tubed() {
         --limits-work-per-turn
         --timeouts-idle
         --timeouts-stall
+        --timeouts-handshake
         --timeouts-shutdown
         --drain-exit
         --drain-timeout
         --http-listen
         --http-max-tubes
         --http-tube-linger
+        --http-tls-certificate
+        --http-tls-key
+        --http-tls-client-ca
+        --http-tls-min-version
+        --auth-tokens
         --tcp-keepalive
         --tcp-backlog
         --log-level

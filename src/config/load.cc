@@ -136,7 +136,7 @@ Result<void> check_http(const Settings& settings, const Places& places) {
                            places.listener(static_cast<std::size_t>(taken - listeners.begin())))};
 }
 
-// `place`: of the certificates, for the error.
+// `place`: of the settings, for the error.
 Result<void> check_tls(const TlsSettings& tls, const std::string& place) {
   const auto refused = [&](std::string_view reason) {
     return Error{fmt::format("{}: {}", place, reason)};
@@ -151,6 +151,14 @@ Result<void> check_tls(const TlsSettings& tls, const std::string& place) {
   if (tls.keys.empty() || tls.keys.size() == tls.certificates.size()) return {};
   return refused(fmt::format("{} files in tls.certificate and {} in tls.key",
                              tls.certificates.size(), tls.keys.size()));
+}
+
+Result<void> check_http_tls(const TlsSettings& tls, const Places& places) {
+  const std::string_view key = tls.enabled()            ? "http.tls.certificate"
+                               : !tls.keys.empty()      ? "http.tls.key"
+                               : !tls.client_ca.empty() ? "http.tls.client_ca"
+                                                        : "http.tls.min_version";
+  return check_tls(tls, places.key(key));
 }
 
 bool has_role(const Settings& settings, const std::string& name) {
@@ -187,7 +195,7 @@ Result<void> check_listeners(const Settings& settings, const Places& places) {
     const std::string mistake = authentication_mistake(listen, settings);
     if (!mistake.empty()) return Error{fmt::format("{}: {}", place, mistake)};
   }
-  return check_tls(settings.http_tls, places.key("http.tls.certificate"));
+  return check_http_tls(settings.http_tls, places);
 }
 
 // A client has one role: no token, certificate or user is in two.

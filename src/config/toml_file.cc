@@ -214,6 +214,7 @@ class Reader {
   Result<void> apply_role(const Entry& entry) {
     RoleSettings role;
     TRY(apply_element(entry, kRole, role_table(), role, [](const auto&) { return false; }));
+    if (role.role.name.empty()) return error(entry.at, "role.name", "is empty");
     for (std::size_t i = 0; i < settings_.roles.size(); ++i) {
       if (settings_.roles[i].role.name != role.role.name) continue;
       return error(entry.at, "role.name",

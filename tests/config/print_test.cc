@@ -20,6 +20,8 @@ TEST_CASE("printed settings load back to the same") {
         row.set(settings, std::string("\"a\\b\" = '# \xc3\xa4"));
       } else if (row.type.kind == config::Kind::address) {
         row.set(settings, std::string(is_maximum ? "[::1]:65535" : "unix:/a \"b\" \\d"));
+      } else if (row.type.kind == config::Kind::list) {
+        row.set(settings, std::vector<std::string>{"/a \"b\" \\c", "n\xc3\xa4me, with a comma"});
       } else if (row.type.kind == config::Kind::choice) {
         row.set(settings, static_cast<std::int64_t>(is_maximum ? row.type.choices.size() - 1 : 0));
       } else {
@@ -30,6 +32,18 @@ TEST_CASE("printed settings load back to the same") {
                           parse_listen("unix:/a \"b\" \\c").value()};
     settings.listeners[2].mode = 0600;
     settings.listeners[2].group = "queue";
+    settings.listeners[2].auth = Authentication::peer;
+    settings.listeners[1].auth = Authentication::mtls;
+    settings.listeners[1].tls = {
+        {"/a \"b\"", "/c, d"}, {"/e", "/f"}, "/clients \\", TlsVersion::v1_3};
+    settings.listeners[0].role = "all \"of\" it";
+    settings.roles.resize(2);
+    settings.roles[0].role.name = "all \"of\" it";
+    settings.roles[1] = {{"worker", true, true, true, true, {"mail.*", "a \"b\""}, {1, 2, 3, 4, 5}},
+                         {"one", "two"},
+                         {"CN=a\\,b,O=c", "DNS:d"},
+                         {"1000", "www-data"},
+                         {"mail"}};
     const auto printed = print_settings(settings);
     CAPTURE(printed);
     const auto loaded = load(printed);

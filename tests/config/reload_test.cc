@@ -14,6 +14,10 @@ Settings with_change(Settings settings, const config::Setting& row) {
   const auto other = is_choice                                ? std::int64_t{1}
                      : row.default_number != row.type.maximum ? row.type.maximum
                                                               : row.type.minimum;
+  if (row.type.kind == config::Kind::list) {
+    row.set(settings, std::vector<std::string>{"other"});
+    return settings;
+  }
   const auto is_address = row.type.kind == config::Kind::address;
   row.set(settings, is_address ? config::Value("127.0.0.1:7")
                     : is_text  ? config::Value("other")
@@ -55,6 +59,61 @@ TEST_CASE(
         std::vector<std::string>{"journal.directory", "journal.segment_size"});
   CHECK(plan.next.journal_sync == kSyncNever);
   CHECK(plan.next.journal_directory.empty());
+}
+
+TEST_CASE("roles change now") {
+  Settings current;
+  current.roles.resize(1);
+  current.roles[0].role.name = "worker";
+  Settings fresh = current;
+  fresh.roles[0].role.work = true;
+  fresh.roles[0].tokens = {"one"};
+  const auto plan = plan_reload(current, fresh);
+  CHECK(plan.changed == std::vector<std::string>{"role"});
+  CHECK(plan.needs_restart.empty());
+  CHECK(plan.next == fresh);
+  CHECK(plan_reload(fresh, current).next == current);
+  CHECK(plan_reload(fresh, fresh).changed.empty());
+}
+
+TEST_CASE("the TLS, the authentication and the role of listeners change now") {
+  Settings current;
+  current.listeners.push_back(parse_listen("unix:/a").value());
+  const auto changes_now = [&](const Settings& fresh) {
+    REQUIRE_FALSE(fresh == current);
+    const auto plan = plan_reload(current, fresh);
+    CHECK(plan.changed == std::vector<std::string>{"listen"});
+    CHECK(plan.needs_restart.empty());
+    CHECK(plan.next == fresh);
+  };
+  Settings fresh = current;
+  fresh.listeners[0].tls.certificates = {"/a"};
+  changes_now(fresh);
+  fresh = current;
+  fresh.listeners[0].role = "worker";
+  changes_now(fresh);
+  fresh = current;
+  fresh.listeners[1].auth = Authentication::peer;
+  changes_now(fresh);
+}
+
+TEST_CASE("if a socket changes, no listener changes before a restart") {
+  Settings current;
+  current.listeners.push_back(parse_listen("unix:/a").value());
+  const auto waits = [&](const Settings& fresh) {
+    const auto plan = plan_reload(current, fresh);
+    CHECK(plan.changed.empty());
+    CHECK(plan.needs_restart == std::vector<std::string>{"listen"});
+    CHECK(plan.next == current);
+  };
+  Settings fresh = current;
+  fresh.listeners[0].tls.certificates = {"/a"};
+  fresh.listeners[1].mode = 0600;
+  waits(fresh);
+  fresh = current;
+  fresh.listeners[0].tls.certificates = {"/a"};
+  fresh.listeners.pop_back();
+  waits(fresh);
 }
 
 TEST_CASE("listeners wait for a restart") {

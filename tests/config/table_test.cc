@@ -18,9 +18,20 @@ using config::Setting;
 using config::settings_table;
 using config::Value;
 
+// The rest of http.tls needs a certificate.
+bool needs_certificate(const Setting& row) {
+  return row.key.starts_with("http.tls.") && row.key != "http.tls.certificate";
+}
+
 std::string assignment(const Setting& row, std::string_view toml) {
-  return row.section().empty() ? fmt::format("{} = {}\n", row.name(), toml)
-                               : fmt::format("[{}]\n{} = {}\n", row.section(), row.name(), toml);
+  return (row.section().empty() ? fmt::format("{} = {}\n", row.name(), toml)
+                                : fmt::format("[{}]\n{} = {}\n", row.section(), row.name(), toml)) +
+         (needs_certificate(row) ? "tls.certificate = [\"a\", \"b\"]\n" : "");
+}
+
+std::vector<std::string> with_needed_flags(const Setting& row, std::vector<std::string> flags) {
+  if (needs_certificate(row)) flags.insert(flags.end(), {"--http-tls-certificate", "a,b"});
+  return flags;
 }
 
 std::size_t line_of(const Setting& row) {
@@ -47,6 +58,9 @@ std::vector<Value> good_values(const Setting& row) {
   if (row.type.kind == Kind::sync) {
     values.insert(values.end(),
                   {std::int64_t{kSyncAlways.count()}, std::int64_t{kSyncNever.count()}});
+  }
+  if (row.type.kind == Kind::list) {
+    values.emplace_back(std::vector<std::string>{"/a \"quoted\" \\", "n\xc3\xa4me"});
   }
   for (std::size_t i = 0; i < row.type.choices.size(); ++i) {
     values.emplace_back(static_cast<std::int64_t>(i));
@@ -98,6 +112,11 @@ std::vector<BadValue> bad_values(const Setting& row) {
     values.push_back({"\"127.0.0.1:65536\"", "127.0.0.1:65536", "is not a port"});
     values.push_back({"\"unix:\"", "unix:", "has no path"});
   }
+  if (row.type.kind == Kind::list) {
+    values.push_back({"[\"a\", \"b\\nc\"]", "a,b\nc", "control characters"});
+    values.push_back({"[\"a\", \"\"]", "a,,b", "\"\" is empty"});
+    values.push_back({"\"\"", ",", "\"\" is empty"});
+  }
   if (row.type.kind == Kind::text) {
     values.push_back({"\"a\\nb\"", "a\nb", "control characters"});
     values.push_back({"\"a\\u0000b\"", "\xff", "control characters"});
@@ -117,10 +136,11 @@ TEST_CASE("a row accepts its default, both bounds and each of its words") {
       CHECK(row.get(*from_file) == value);
 
       if (text.empty() && !row.takes_empty_flag) continue;
-      const auto line = accept({row.flag(), text});
+      const auto line = accept(with_needed_flags(row, {row.flag(), text}));
       REQUIRE(line.warnings.empty());
       CHECK(row.get(load("", line).value()) == value);
-      CHECK(row.get(load("", accept({row.flag() + "=" + text})).value()) == value);
+      const auto joined = accept(with_needed_flags(row, {row.flag() + "=" + text}));
+      CHECK(row.get(load("", joined).value()) == value);
     }
   }
 }
@@ -151,6 +171,11 @@ TEST_CASE("a row refuses a value of another type") {
       const auto error = load_error(assignment(row, toml));
       CHECK(error.starts_with(fmt::format("tubed.toml:{}: {}: expected ", line_of(row), row.key)));
       CHECK(error.find(", not ") != std::string::npos);
+    }
+    const bool is_list = row.type.kind == Kind::list;
+    if (is_list) {
+      CHECK(load_error(assignment(row, "[\"a\", 7]"))
+                .ends_with("expected an array of strings, not an integer"));
     }
     const bool is_count = row.type.kind == Kind::count;
     const auto error = load_error(assignment(row, is_count ? "\"7\"" : "7"));

@@ -1,5 +1,6 @@
 #include "config/value.h"
 
+#include <array>
 #include <limits>
 
 #include <doctest/doctest.h>
@@ -101,6 +102,40 @@ TEST_CASE("modes are octal") {
   }
   CHECK(to_toml(mode, std::int64_t{0660}) == "\"0660\"");
   CHECK(to_toml(mode, std::int64_t{0}) == "\"0000\"");
+}
+
+TEST_CASE("a list is an array of texts, and a flag has commas between them") {
+  constexpr Type list{.kind = Kind::list, .unit = "FILES"};
+  const auto parts = [&](std::string_view text) {
+    return value_from_text(list, text).value().list;
+  };
+  CHECK(parts("") == std::vector<std::string>());
+  CHECK(parts("/a") == std::vector<std::string>{"/a"});
+  CHECK(parts("/a,b c") == std::vector<std::string>{"/a", "b c"});
+  for (const auto* text : {",", ",a", "a,,b", "a\n", "a,\xff"}) {
+    CAPTURE(text);
+    CHECK_FALSE(value_from_text(list, text).ok());
+  }
+  CHECK(value_from_list(list, {"a,b"}).value().list == std::vector<std::string>{"a,b"});
+  CHECK_FALSE(value_from_list(list, {"a", ""}).ok());
+  CHECK_FALSE(value_from_integer(list, 1).ok());
+  CHECK(to_text(list, std::vector<std::string>{"a", "b"}) == "a,b");
+  CHECK(to_text(list, std::vector<std::string>()).empty());
+  CHECK(to_toml(list, std::vector<std::string>{"a \"b\"", "c\\"}) == R"(["a \"b\"", "c\\"])");
+  CHECK(to_toml(list, std::vector<std::string>()) == "[]");
+  CHECK(expected(list) == "an array of strings");
+  CHECK(bounds(list).empty());
+  CHECK(placeholder(list) == "FILES");
+}
+
+TEST_CASE("a list of words has no other words") {
+  static constexpr auto kWords = std::to_array<std::string_view>({"put", "take"});
+  constexpr Type list{.kind = Kind::list, .choices = kWords};
+  CHECK(value_from_text(list, "take,put").value().list == std::vector<std::string>{"take", "put"});
+  CHECK(value_from_list(list, {"take", "tak"}).error().message ==
+        "\"tak\" is not one of put, take");
+  CHECK(expected(list) == "some of put, take");
+  CHECK(bounds(list) == "put, take");
 }
 
 TEST_CASE("plain text is UTF-8 without control characters") {

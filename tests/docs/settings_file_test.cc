@@ -52,8 +52,8 @@ TEST_CASE("the commented keys of the default file are the defaults") {
     uncommented += (is_key ? line.substr(1) : line) + "\n";
   }
   CAPTURE(uncommented);
-  // Each setting once; the default listener's address; each key of the example.
-  CHECK(keys == config::settings_table().size() + 1 + config::listen_table().size());
+  // Each setting once; the default listener's address; those of the example of a unix socket.
+  CHECK(keys == config::settings_table().size() + 1 + 3);
   const auto loaded = load(uncommented);
   REQUIRE(loaded.ok());
   auto settings = loaded.value();
@@ -61,6 +61,36 @@ TEST_CASE("the commented keys of the default file are the defaults") {
   CHECK(settings.listeners[1].kind == Listen::Kind::unix_socket);
   settings.listeners.pop_back();
   CHECK(settings == Settings());
+}
+
+TEST_CASE("the example of TLS is in both files, and loads to a listener and two roles") {
+  std::string commented;
+  for (const auto& line : lines_of(tls_example())) {
+    if (!commented.empty() || !line.empty()) commented += (line.empty() ? "#" : "# " + line) + '\n';
+  }
+  CHECK(default_config().find(commented) != std::string::npos);
+  CHECK(packaged_config().find(commented) != std::string::npos);
+  CHECK(load("[auth]\ntokens = \"/etc/tubed/tokens\"\n" + tls_example()).ok());
+  const auto settings = load("auth.tokens = \"/etc/tubed/tokens\"\n" + tls_example()).value();
+  REQUIRE(settings.listeners.size() == 1);
+  CHECK(settings.listeners[0].auth == Authentication::token);
+  CHECK(settings.listeners[0].tls.enabled());
+  REQUIRE(settings.roles.size() == 2);
+  CHECK(settings.roles[0].role.produce);
+  CHECK(settings.roles[1].role.work);
+}
+
+TEST_CASE("both files explain every key of a listener and of a role") {
+  for (const auto& file : {default_config(), packaged_config()}) {
+    for (const auto& row : config::listen_table()) {
+      CAPTURE(row.key);
+      CHECK(file.find(std::string("\n# ") + std::string(row.key)) != std::string::npos);
+    }
+    for (const auto& row : config::role_table()) {
+      CAPTURE(row.key);
+      CHECK(file.find(std::string("\n# ") + std::string(row.key)) != std::string::npos);
+    }
+  }
 }
 
 }  // namespace

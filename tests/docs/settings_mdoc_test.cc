@@ -23,6 +23,14 @@ TEST_CASE("tubed.toml(5) has every setting with its prose, bounds and default") 
     CHECK(mentions(page, fmt::format("\n.It Ic {} No = Ar ", row.key)));
     CHECK(mentions(page, mdoc_text(row.doc)));
   }
+  for (const auto& row : config::role_table()) {
+    CAPTURE(row.key);
+    CHECK(mentions(
+        page, fmt::format("\n.It Ic {} No = Ar {}\n", row.key, config::placeholder(row.type))));
+    CHECK(mentions(page, mdoc_text(row.doc)));
+  }
+  CHECK(mentions(page, "\nExample: [\"produce\", \"work\"].\n"));
+  CHECK(mentions(page, "\nConnections: 1 to 1000000000.\nExample: 100.\n"));
   CHECK(mentions(page,
                  "\nBytes: 4KiB to 1GiB.\nThe default is \"10MiB\".\nA change needs a restart.\n"));
   CHECK(mentions(page, "\nValues: never, when-idle, when-empty.\nThe default is \"never\".\n"));

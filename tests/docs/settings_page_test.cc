@@ -23,6 +23,11 @@ TEST_CASE("the reference page has every row of every table") {
     CHECK(mentions(page, fmt::format("| `{}` |", row.key)));
     CHECK(mentions(page, row.doc));
   }
+  for (const auto& row : config::role_table()) {
+    CAPTURE(row.key);
+    CHECK(mentions(page, fmt::format("| `{}` | {} |", row.key, row.required ? "yes" : "no")));
+    CHECK(mentions(page, row.doc));
+  }
   for (const auto& row : config::options_table()) {
     CAPTURE(row.names());
     CHECK(mentions(page, fmt::format("| `{}` | {} |", row.names(), row.doc)));
@@ -35,6 +40,13 @@ TEST_CASE("the reference page has the values of a directory and a sync") {
   CHECK(mentions(page,
                  "| `journal.sync` | `--journal-sync` | `\"50ms\"` | always, never or 1ms to "
                  "1h | yes |"));
+}
+
+TEST_CASE("the values of a list are those of its elements") {
+  const auto page = settings_markdown();
+  CHECK(mentions(page, "| `[\"produce\", \"work\"]` | array of produce, work, inspect, admin |"));
+  CHECK(mentions(page, "| `[\"web-1\"]` | array of text |"));
+  CHECK(mentions(page, "| `http.tls.key` | `--http-tls-key` | `[]` | array of text | yes |"));
 }
 
 }  // namespace

@@ -27,9 +27,11 @@ TEST_CASE("bash and zsh know every flag") {
 
 TEST_CASE("the completion of an argument depends on its type") {
   const auto bash = bash_completion();
-  CHECK(mentions(bash,
-                 "    --config | --address-file | --preload | --pid-file)\n"
-                 "      compopt -o filenames\n"));
+  CHECK(
+      mentions(bash,
+               "    --config | --address-file | --preload | --pid-file | --http-tls-certificate | "
+               "--http-tls-key | --http-tls-client-ca | --auth-tokens)\n"
+               "      compopt -o filenames\n"));
   CHECK(mentions(bash, " | -b | --journal-directory)\n      compopt -o filenames\n"));
   CHECK(mentions(bash,
                  "    --log-level)\n"

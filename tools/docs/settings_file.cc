@@ -45,10 +45,23 @@ std::string commented_out(std::string_view toml) {
   return result;
 }
 
-// A listener made of the examples of the rows.
+// `toml` as comment lines, without the empty line at its beginning.
+std::string in_comment(std::string_view toml) {
+  std::string result;
+  toml.remove_prefix(toml.find_first_not_of('\n'));
+  while (!toml.empty()) {
+    const auto line = toml.substr(0, toml.find('\n') + 1);
+    result += fmt::format("#{}{}", line == "\n" ? "" : " ", line);
+    toml.remove_prefix(line.size());
+  }
+  return result;
+}
+
+// A unix socket with what only a unix socket has, made of the examples of the rows.
 Listen example_listener() {
   Listen listen;
   for (const auto& row : config::listen_table()) {
+    if (!row.required && !row.unix_only) continue;
     const auto value = config::value_from_text(row.type, row.example);
     TUBED_ASSERT(value);
     row.set(listen, value.value());
@@ -76,13 +89,26 @@ std::string setting_comment(const config::Setting& row, Audience audience) {
 // All keys of a listener in one comment, since the example table has only their values.
 std::string listen_comment() {
   auto result = comment(
-      "The addresses that the server listens on. Each is one [[listen]] table; a change needs a "
-      "restart.");
+      "The addresses that the server listens on. Each is one [[listen]] table. A change of an "
+      "address, a mode or a group needs a restart.");
   for (const auto& row : config::listen_table()) {
     result += comment(
         fmt::format("{}{}: {}", row.key, row.unix_only ? " (only for unix:)" : "", row.doc));
   }
   return result;
+}
+
+// All keys of a role, and an example with a listener whose clients have roles.
+std::string role_comment() {
+  auto result =
+      comment("Roles: what clients may do, and their limits. Each is one [[role]] table.");
+  for (const auto& row : config::role_table()) {
+    result += comment(fmt::format("{}: {}", row.key, row.doc));
+  }
+  result += comment(
+      "For example, TLS for a program that puts jobs and for its workers; tokens in [auth] has to "
+      "name a file:");
+  return result + in_comment(tls_example());
 }
 
 // All keys of a policy, with an example.
@@ -119,7 +145,7 @@ std::string commented_config(const Settings& settings, Audience audience,
                           value == row.default_value() ? "#" : "", row.name(),
                           config::to_toml(row.type, value));
   }
-  result += fmt::format("\n{}", policy_comment());
+  result += fmt::format("\n{}\n{}", policy_comment(), role_comment());
   result += fmt::format("\n{}", listen_comment());
   const bool is_default = settings.listeners == defaults.listeners;
   for (const auto& listen : settings.listeners) {
@@ -135,6 +161,28 @@ std::string default_config() {
              Settings(), Audience::user,
              "The settings of tubed. Settings that are commented out show their default.") +
          commented_out(print_listener(example_listener()));
+}
+
+std::string tls_example() {
+  Listen listen;
+  listen.host = "0.0.0.0";
+  listen.port = 11301;
+  listen.auth = Authentication::token;
+  listen.tls.certificates = {"/etc/tubed/tls/certificate.pem"};
+  listen.tls.keys = {"/etc/tubed/tls/key.pem"};
+  RoleSettings web;
+  web.role.name = "web";
+  web.role.produce = true;
+  web.role.tubes = {"mail.*"};
+  web.role.limits.job_bytes = 4096;
+  web.tokens = {"web-1"};
+  RoleSettings worker;
+  worker.role.name = "worker";
+  worker.role.work = true;
+  worker.role.inspect = true;
+  worker.role.tubes = {"mail.*"};
+  worker.tokens = {"worker-1", "worker-2"};
+  return print_listener(listen) + print_role(web) + print_role(worker);
 }
 
 std::string packaged_config() {

@@ -14,4 +14,7 @@ std::string default_config();
 // The same for the packages: the settings that their service needs are not commented out.
 std::string packaged_config();
 
+// A TLS listener with two roles, as TOML. It loads in a file that sets auth.tokens.
+std::string tls_example();
+
 }  // namespace tubed::docs

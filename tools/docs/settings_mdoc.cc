@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "config/table.h"
 #include "tools/docs/mdoc.h"
+#include "tools/docs/settings_file.h"
 
 namespace tubed::docs {
 namespace {
@@ -75,21 +76,40 @@ std::string settings_list() {
   return result + ".El\n";
 }
 
-// The keys of [[listen]], with their examples.
-std::string listen_list() {
-  std::string result =
-      ".Ss [[listen]]\nOne table for each address.\nWithout such a table,\n.Xr tubed 8\nlistens on "
-      "127.0.0.1:11300.\nA change needs a restart.\n.Bl -tag -width Ds\n";
-  for (const auto& row : config::listen_table()) {
+// The keys of [[listen]] or [[role]], with their examples.
+template <class Rows>
+std::string element_list(const Rows& rows) {
+  std::string result = ".Bl -tag -width Ds\n";
+  for (const auto& row : rows) {
     result += fmt::format(".It Ic {} No = Ar {}\n", row.key, config::placeholder(row.type));
     if (row.required) result += "Required.\n";
     if (row.unix_only) result += "Only for unix:.\n";
     result += mdoc_text(row.doc);
+    result += mdoc_text(bounds_sentence(row.type));
     const auto example = config::value_from_text(row.type, row.example);
     TUBED_ASSERT(example);
     result += mdoc_text(fmt::format("Example: {}.", config::to_toml(row.type, example.value())));
   }
   return result + ".El\n";
+}
+
+std::string listen_list() {
+  return ".Ss [[listen]]\nOne table for each address.\nWithout such a table,\n.Xr tubed 8\nlistens "
+         "on 127.0.0.1:11300.\n" +
+         mdoc_text(
+             "A change of an address, a mode or a group needs a restart. The other keys, and the "
+             "contents of their files, change when the file is reloaded. The keys of tls may also "
+             "be written as one table.") +
+         element_list(config::listen_table());
+}
+
+std::string role_list() {
+  return ".Ss [[role]]\n" +
+         mdoc_text(
+             "One table for each role: what its clients may do, who they are, and their limits, "
+             "which are below those of the server. A client has one role. A change takes effect "
+             "when the file is reloaded, for connected clients too.") +
+         element_list(config::role_table());
 }
 
 // The keys of [[policy]].
@@ -135,28 +155,31 @@ std::string settings_man_page() {
       ".Sh DESCRIPTION\n";
   result += mdoc_text(
       "The file that tubed --config names, in TOML. The service reads /etc/tubed/tubed.toml. Every "
-      "key is optional. Every key outside of [[listen]] and [[policy]] is also a flag. A flag "
-      "overrides the file, "
-      "and the file overrides the default.");
+      "key is optional. Every key outside of [[listen]], [[role]] and [[policy]] is also a flag. A "
+      "flag overrides the file, and the file overrides the default.");
   result += ".Pp\n";
   result += mdoc_text(
       "A SIZE is in bytes (65536) or has a unit (\"64KiB\", also MiB, GiB, TiB, PiB). A TIME is in "
       "seconds (30) or has a unit (\"50ms\", also s, m, h, d). Text, words and values with a unit "
-      "are written in double quotes.");
+      "are written in double quotes. FILES, NAMES and other lists are an array of strings, "
+      "[\"a\", \"b\"], or one string; a flag has commas between them.");
   result += ".Pp\n";
   result += mdoc_text(
       "SIGHUP makes the server read the file again. If the file has a mistake, no setting changes. "
       "A changed setting that needs a restart is logged and not applied. Flags and the environment "
       "are read only when the server starts. A mistake at the start is reported in one line with "
       "file, line, key and reason, and the exit code is 78.");
-  result += ".Sh SETTINGS\n" + settings_list() + listen_list() + policy_list();
+  result += ".Sh SETTINGS\n" + settings_list() + listen_list() + role_list() + policy_list();
   result +=
       ".Sh FILES\n.Bl -tag -width Ds\n.It Pa /etc/tubed/tubed.toml\nThe settings of the service; "
       "it contains every key with its default.\n.El\n"
       ".Sh EXAMPLES\n.Bd -literal\n"
       "[journal]\ndirectory = \"/var/lib/tubed\"\nsync = \"always\"\n\n"
       "[limits]\njob_bytes = \"1MiB\"\n\n"
-      "[drain]\nexit = \"when-idle\"\n.Ed\n.Pp\nTo check the settings:\n.Pp\n"
+      "[auth]\ntokens = \"/etc/tubed/tokens\"\n\n"
+      "[drain]\nexit = \"when-idle\"\n" +
+      tls_example() +
+      ".Ed\n.Pp\nTo check the settings:\n.Pp\n"
       ".Dl tubed --config /etc/tubed/tubed.toml --check-config\n"
       ".Sh SEE ALSO\n.Xr tubed-protocol 7 ,\n.Xr tubed 8\n";
   return result;

@@ -1,6 +1,6 @@
-// The page has a table for each section of the settings, one for the keys of [[listen]], and one
-// for the other flags, beanstalkd's separately. Text from the rows is used as it is, with bars
-// escaped.
+// The page has a table for each section of the settings, one each for the keys of [[listen]],
+// [[role]] and [[policy]], and one for the other flags, beanstalkd's separately. Text from the rows
+// is used as it is, with bars escaped.
 #include "tools/docs/settings_page.h"
 
 #include <fmt/format.h>
@@ -23,11 +23,13 @@ std::string cell(std::string_view text) {
   return result;
 }
 
-// The allowed values: the bounds of a number, the words of a choice, or "text".
+// The allowed values: the bounds of a number, the words of a choice, or "text"; of a list, those
+// of its elements.
 std::string values(const config::Type& type) {
   if (type.kind == config::Kind::address) return "address";
   const auto bounds = config::bounds(type);
-  return bounds.empty() ? "text" : bounds;
+  const auto one = bounds.empty() ? "text" : bounds;
+  return type.kind == config::Kind::list ? fmt::format("array of {}", one) : one;
 }
 
 std::string flags(const Setting& row) {
@@ -53,12 +55,11 @@ std::string settings_section(std::string_view section) {
   return result;
 }
 
-std::string listen_section() {
-  std::string result =
-      "\n## [[listen]]\n\nOne table for each address. Without such a table, tubed listens on "
-      "`127.0.0.1:11300`. A change needs a restart.\n\n"
-      "| key | required | example | values | meaning |\n|---|---|---|---|---|\n";
-  for (const auto& row : config::listen_table()) {
+// The keys of [[listen]] or [[role]].
+template <class Rows>
+std::string element_keys(const Rows& rows) {
+  std::string result = "| key | required | example | values | meaning |\n|---|---|---|---|---|\n";
+  for (const auto& row : rows) {
     const auto example = config::value_from_text(row.type, row.example);
     TUBED_ASSERT(example);
     result +=
@@ -67,6 +68,23 @@ std::string listen_section() {
                     row.unix_only ? "Only for `unix:`. " : "", cell(row.doc));
   }
   return result;
+}
+
+std::string listen_section() {
+  return "\n## [[listen]]\n\nOne table for each address. Without such a table, tubed listens on "
+         "`127.0.0.1:11300`. A change of an address, a mode or a group needs a restart; the other "
+         "keys change when the file is reloaded. A change of the contents of their files needs "
+         "only a reload too. The keys of `tls` may also be written as one table, "
+         "`tls = { certificate = \"…\", key = \"…\" }` ([TLS](../tls.md)).\n\n" +
+         element_keys(config::listen_table());
+}
+
+std::string role_section() {
+  return "\n## [[role]]\n\nOne table for each role: what its clients may do, who they are, and "
+         "their limits, which are below those of the server. A client has one role. A change takes "
+         "effect when the file is reloaded, for connected clients too ([security](../security.md)"
+         ").\n\n" +
+         element_keys(config::role_table());
 }
 
 std::string policy_section() {
@@ -112,8 +130,9 @@ std::string settings_markdown() {
       "flags: the log line \"reloaded\" names the settings that it changed, or says that nothing "
       "changed.\n\n"
       "Sizes are in bytes (`65536`) or have a unit (`\"64KiB\"`, also MiB, GiB, TiB, PiB). Times "
-      "are "
-      "in seconds (`30`) or have a unit (`\"50ms\"`, also s, m, h, d). If a setting is wrong, the "
+      "are in seconds (`30`) or have a unit (`\"50ms\"`, also s, m, h, d). An array of texts may "
+      "also "
+      "be one text; a flag has commas between them. If a setting is wrong, the "
       "server does not start: it exits with code 78 after one line that names the file, the line, "
       "the key and the reason.\n";
   std::string_view section = "-";
@@ -122,8 +141,8 @@ std::string settings_markdown() {
     section = row.section();
     result += settings_section(section);
   }
-  return result + listen_section() + policy_section() + options_section("Other flags", false) +
-         options_section("Flags of beanstalkd", true);
+  return result + listen_section() + role_section() + policy_section() +
+         options_section("Other flags", false) + options_section("Flags of beanstalkd", true);
 }
 
 }  // namespace tubed::docs

@@ -33,7 +33,7 @@ struct Flag {
 // The placeholder decides, because rows have no other mark for files, directories and users.
 Candidates candidates_of(std::string_view placeholder) {
   if (placeholder.empty()) return Candidates::none;
-  if (placeholder == "FILE") return Candidates::files;
+  if (placeholder == "FILE" || placeholder == "FILES") return Candidates::files;
   if (placeholder == "DIR") return Candidates::directories;
   if (placeholder == "NAME") return Candidates::users;
   return Candidates::unknown;
