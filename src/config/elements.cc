@@ -89,7 +89,7 @@ constexpr auto kListenKeys = std::to_array<ListenKey>({
      .example = "/etc/tubed/tls/certificate.pem",
      .doc = "Serve TLS alone, with this certificate: a PEM file that begins with the server's own "
             "certificate, and has those of its issuers after it. An array of several files is for "
-            "several names: the client's wish decides (SNI), the first file is the default.",
+            "several names: the client asks for one (SNI), and the first file is the default.",
      .get = [](const Listen& l) { return given(l.tls.certificates); },
      .set = [](Listen& l, const Value& v) { l.tls.certificates = v.list; }},
     {.key = "tls.key",
@@ -216,13 +216,14 @@ constexpr auto kRoleKeys = std::to_array<RoleKey>({
         {.key = "max_connections",
          .type = count("connections"),
          .example = "100",
-         .doc = "Its clients at once. A further one is answered OUT_OF_MEMORY and disconnected."}),
+         .doc =
+             "Its clients at once. A further client is answered OUT_OF_MEMORY and disconnected."}),
     limit<&RoleLimits::job_bytes>(
         {.key = "max_job_bytes",
          .type = bytes(kMaxJobBytesCeiling),
          .example = "4KiB",
          .doc =
-             "The largest body that its clients may put. A larger one is answered JOB_TOO_BIG."}),
+             "The largest body that its clients may put. A larger body is answered JOB_TOO_BIG."}),
     limit<&RoleLimits::put_rate>(
         {.key = "max_put_rate",
          .type = count("jobs a second"),
@@ -233,8 +234,8 @@ constexpr auto kRoleKeys = std::to_array<RoleKey>({
         {.key = "max_job_memory",
          .type = bytes(kPiB),
          .example = "512MiB",
-         .doc = "A put of its clients is answered OUT_OF_MEMORY while the jobs of the server, "
-                "whoever put them, use more memory than this. The rest of limits.job_memory is "
+         .doc = "A put of its clients is answered OUT_OF_MEMORY while the jobs of the server, with "
+                "those of other roles, use more memory than this. The rest of limits.job_memory is "
                 "for other roles."}),
     limit<&RoleLimits::tubes>(
         {.key = "max_tubes",

@@ -106,7 +106,8 @@ std::string listen_list() {
 std::string role_list() {
   return ".Ss [[role]]\n" +
          mdoc_text(
-             "One table for each role: what its clients may do, who they are, and their limits, "
+             "One table for each role: the rights of its clients, their tokens or names, and their "
+             "limits, "
              "which are below those of the server. A client has one role. A change takes effect "
              "when the file is reloaded, for connected clients too.") +
          element_list(config::role_table());
