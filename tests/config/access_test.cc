@@ -126,10 +126,10 @@ TEST_CASE("words and enumerators are in the same order") {
         .listeners[0]
         .auth;
   };
-  CHECK(auth("none") == Authentication::none);
-  CHECK(auth("token") == Authentication::token);
-  CHECK(auth("mtls") == Authentication::mtls);
-  CHECK(auth("peer") == Authentication::peer);
+  CHECK(auth("none") == AuthMode::none);
+  CHECK(auth("token") == AuthMode::token);
+  CHECK(auth("mtls") == AuthMode::mtls);
+  CHECK(auth("peer") == AuthMode::peer);
   const auto version = [](std::string_view word) {
     const auto line = fmt::format("tls = {{ certificate = \"/c\", min_version = \"{}\" }}", word);
     const auto settings =

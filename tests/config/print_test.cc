@@ -32,8 +32,8 @@ TEST_CASE("printed settings load back to the same") {
                           parse_listen("unix:/a \"b\" \\c").value()};
     settings.listeners[2].mode = 0600;
     settings.listeners[2].group = "queue";
-    settings.listeners[2].auth = Authentication::peer;
-    settings.listeners[1].auth = Authentication::mtls;
+    settings.listeners[2].auth = AuthMode::peer;
+    settings.listeners[1].auth = AuthMode::mtls;
     settings.listeners[1].tls = {
         {"/a \"b\"", "/c, d"}, {"/e", "/f"}, "/clients \\", TlsVersion::v1_3};
     settings.listeners[0].role = "all \"of\" it";

@@ -93,7 +93,7 @@ TEST_CASE("the TLS, the authentication and the role of listeners change now") {
   fresh.listeners[0].role = "worker";
   changes_now(fresh);
   fresh = current;
-  fresh.listeners[1].auth = Authentication::peer;
+  fresh.listeners[1].auth = AuthMode::peer;
   changes_now(fresh);
 }
 

@@ -73,7 +73,7 @@ TEST_CASE("the example of TLS is in both files, and loads to a listener and two 
   CHECK(load("[auth]\ntokens = \"/etc/tubed/tokens\"\n" + tls_example()).ok());
   const auto settings = load("auth.tokens = \"/etc/tubed/tokens\"\n" + tls_example()).value();
   REQUIRE(settings.listeners.size() == 1);
-  CHECK(settings.listeners[0].auth == Authentication::token);
+  CHECK(settings.listeners[0].auth == AuthMode::token);
   CHECK(settings.listeners[0].tls.enabled());
   REQUIRE(settings.roles.size() == 2);
   CHECK(settings.roles[0].role.produce);

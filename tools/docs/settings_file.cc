@@ -167,7 +167,7 @@ std::string tls_example() {
   Listen listen;
   listen.host = "0.0.0.0";
   listen.port = 11301;
-  listen.auth = Authentication::token;
+  listen.auth = AuthMode::token;
   listen.tls.certificates = {"/etc/tubed/tls/certificate.pem"};
   listen.tls.keys = {"/etc/tubed/tls/key.pem"};
   RoleSettings web;
