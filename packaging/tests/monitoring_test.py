@@ -17,6 +17,7 @@ import urllib.request
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "tests" / "daemon"))
 
+import certificates  # noqa: E402
 from harness import SECONDS, DaemonTest  # noqa: E402
 
 RULES = HERE.parent / "prometheus" / "tubed.rules.yml"
@@ -104,7 +105,15 @@ class Names(DaemonTest):
         super().setUp()
         journal = self.directory / "journal"
         journal.mkdir()
-        daemon = self.start("--http-listen", "127.0.0.1:0", "-b", str(journal))
+        # With TLS, since some metrics are only then on the page.
+        issued = certificates.Authority(self.directory).issue("server")
+        config = self.write_config(f"""
+[[listen]]
+address = "127.0.0.1:0"
+tls = {{ certificate = "{issued.certificate}", key = "{issued.key}" }}
+""")
+        daemon = self.start("--config", config, "--http-listen", "127.0.0.1:0", "-b", str(journal),
+                            listen=None)
         with urllib.request.urlopen(f"http://{daemon.http_addresses[0]}/metrics",
                                     timeout=SECONDS) as answer:
             self.page = answer.read().decode()
