@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the recipe of docs/tls.md: its certificates, both configurations of stunnel, and tubed.
+"""Runs the recipe of docs/tls.md: its certificates, both configurations of stunnel, and tubed. Loads
+each of its examples of settings.
 
   tls_page_test.py --server build/dev/src/tubed
 
@@ -83,6 +84,7 @@ class Recipe:
             block(text, r"^<!-- client -->\n```ini\n"), ("/etc/stunnel/tubed/", f"{directory}/"),
             ("queue.example.org:11343", f"{directory}/tls"),
             ("127.0.0.1:11300", f"{directory}/client"))
+        self.settings = re.findall(r"^```toml\n(.*?)^```$", text, re.M | re.S)
         self.running = []
         self.tubed = server
 
@@ -91,6 +93,18 @@ class Recipe:
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               timeout=SECONDS)
         check(f"the certificates are made: {done.stdout[-60:]!r}", done.returncode == 0)
+
+    def load_settings(self):
+        """Without the files that they name: each example is a part of /etc/tubed/tubed.toml."""
+        check("the page has examples of settings", len(self.settings) > 3)
+        for example in self.settings:
+            file = self.directory / "tubed.toml"
+            file.write_text(f'auth.tokens = "/etc/tubed/tokens"\n{example}', encoding="utf-8")
+            done = subprocess.run([self.tubed, "--config", file, "--print-config"], text=True,
+                                  check=False, stdout=subprocess.DEVNULL, timeout=SECONDS,
+                                  stderr=subprocess.PIPE)
+            check(f"the example {example.splitlines()[0]} loads: {done.stderr!r}",
+                  done.returncode == 0)
 
     def start(self, *command):
         self.running.append(subprocess.Popen(command, cwd=self.directory, stdin=subprocess.DEVNULL))
@@ -101,6 +115,7 @@ class Recipe:
 
     def run(self):
         self.make_certificates()
+        self.load_settings()
         self.start(self.tubed, "-l", f"unix:{self.directory}/tubed")
         connect(self.directory / "tubed").close()
         self.stunnel("server", self.server)

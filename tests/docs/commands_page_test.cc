@@ -32,10 +32,21 @@ TEST_CASE("every command is on the reference page and in the fuzz dictionary") {
     const std::string name(command.name);
     CHECK(mentions(page, "## " + name + "\n"));
     CHECK(mentions(dictionary, "\"" + name + "\""));
+    if (command.access >= Access::produce) {
+      CHECK(mentions(page, std::string(command.summary) + " Family: "));
+    }
     for (const auto& reply : command.replies) {
       CHECK(mentions(page, "`" + std::string(reply.reply) + "`"));
     }
   }
+}
+
+TEST_CASE("the reference page names the family of a command") {
+  const std::string page = commands_markdown();
+  CHECK(mentions(page, "Puts a job into the used tube; the body follows the line. Family: produce.\n"));
+  CHECK(mentions(page, " Family: work.\n"));
+  CHECK(mentions(page, " Family: inspect.\n"));
+  CHECK(mentions(page, " Family: admin.\n"));
 }
 
 }  // namespace

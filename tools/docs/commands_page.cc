@@ -27,9 +27,11 @@ std::string usage(const commands::Command& command) {
   return line;
 }
 
-void append_command(const commands::Command& command, std::string& page) {
+// `family`: a sentence on who may use the command, or empty.
+void append_command(const commands::Command& command, std::string_view family, std::string& page) {
   page.append("## ").append(command.name).append("\n\n```\n").append(usage(command));
-  page.append("\n```\n\n").append(command.summary).append("\n\n");
+  page.append("\n```\n\n").append(command.summary).append(family.empty() ? "" : " ");
+  page.append(family).append("\n\n");
   for (const commands::ArgumentText& argument : command.arguments) {
     page.append("- `<").append(argument.name).append(">`: ").append(argument.type).append("\n");
   }
@@ -65,6 +67,24 @@ void append_stats(std::string_view title, const std::vector<stats::StatsText>& t
 
 }  // namespace
 
+std::string_view family_of(const commands::Command& command) {
+  switch (command.access) {
+    case Access::open:
+      return "Needs no authentication.";
+    case Access::any:
+      return "For every role.";
+    case Access::produce:
+      return "Family: produce.";
+    case Access::work:
+      return "Family: work.";
+    case Access::inspect:
+      return "Family: inspect.";
+    case Access::admin:
+      return "Family: admin.";
+  }
+  return "";
+}
+
 std::string commands_markdown() {
   std::string page(kGenerated);
   page.append(
@@ -75,8 +95,15 @@ std::string commands_markdown() {
       "with "
       "`-`.\n\n"
       "Any command may also be answered `BAD_FORMAT` (the line is malformed) or `UNKNOWN_COMMAND`. "
-      "Commands may be pipelined; replies come in order.\n\n");
-  for (const commands::Command& command : commands::command_table()) append_command(command, page);
+      "Commands may be pipelined; replies come in order.\n\n"
+      "A client with a [role](../security.md#roles) may use the commands of the families that the "
+      "role has, in its tubes. Any other command is answered `DENIED`, and one for a job in another "
+      "tube `NOT_FOUND`. Where clients have to authenticate, a client that has not yet is answered "
+      "`UNAUTHORIZED` and disconnected. The family of each command is named below; it means nothing "
+      "for a client without a role, which may use them all.\n\n");
+  for (const commands::Command& command : commands::command_table()) {
+    append_command(command, family_of(command), page);
+  }
   page.pop_back();
   return page;
 }
@@ -89,7 +116,7 @@ std::string test_mode_markdown() {
       "[testing.md](../testing.md).\n\nTimes in replies are milliseconds since the beginning of "
       "the "
       "clock. The connection on standard input is `c0`.\n\n");
-  for (const commands::Command& command : test_mode::verb_table()) append_command(command, page);
+  for (const commands::Command& command : test_mode::verb_table()) append_command(command, "", page);
   append_events(page);
   return page;
 }
