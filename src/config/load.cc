@@ -166,7 +166,7 @@ bool has_role(const Settings& settings, const std::string& name) {
                              [&](const RoleSettings& one) { return one.role.name == name; });
 }
 
-// The mistake in what the authentication of a listener needs. The reason of a mistake, or nothing.
+// Why the listener lacks what its authentication needs, or nothing.
 std::string authentication_mistake(const Listen& listen, const Settings& settings) {
   switch (listen.auth) {
     case AuthMode::none:

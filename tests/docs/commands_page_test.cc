@@ -43,7 +43,8 @@ TEST_CASE("every command is on the reference page and in the fuzz dictionary") {
 
 TEST_CASE("the reference page names the family of a command") {
   const std::string page = commands_markdown();
-  CHECK(mentions(page, "Puts a job into the used tube; the body follows the line. Family: produce.\n"));
+  CHECK(mentions(page,
+                 "Puts a job into the used tube; the body follows the line. Family: produce.\n"));
   CHECK(mentions(page, " Family: work.\n"));
   CHECK(mentions(page, " Family: inspect.\n"));
   CHECK(mentions(page, " Family: admin.\n"));

@@ -97,9 +97,11 @@ std::string commands_markdown() {
       "Any command may also be answered `BAD_FORMAT` (the line is malformed) or `UNKNOWN_COMMAND`. "
       "Commands may be pipelined; replies come in order.\n\n"
       "A client with a [role](../security.md#roles) may use the commands of the families that the "
-      "role has, in its tubes. Any other command is answered `DENIED`, and one for a job in another "
+      "role has, in its tubes. Any other command is answered `DENIED`, and one for a job in "
+      "another "
       "tube `NOT_FOUND`. Where clients have to authenticate, a client that has not yet is answered "
-      "`UNAUTHORIZED` and disconnected. The family of each command is named below; it means nothing "
+      "`UNAUTHORIZED` and disconnected. The family of each command is named below; it means "
+      "nothing "
       "for a client without a role, which may use them all.\n\n");
   for (const commands::Command& command : commands::command_table()) {
     append_command(command, family_of(command), page);
@@ -116,7 +118,8 @@ std::string test_mode_markdown() {
       "[testing.md](../testing.md).\n\nTimes in replies are milliseconds since the beginning of "
       "the "
       "clock. The connection on standard input is `c0`.\n\n");
-  for (const commands::Command& command : test_mode::verb_table()) append_command(command, "", page);
+  for (const commands::Command& command : test_mode::verb_table())
+    append_command(command, "", page);
   append_events(page);
   return page;
 }
@@ -145,7 +148,7 @@ std::string metrics_markdown() {
       "name. A connection that waits for several of these tubes is counted once for each.\n"
       "- The histograms of a tube are omitted while they are empty.\n"
       "- Without a journal, the `tubed_journal_` families and `tubed_recovery_seconds` are "
-      "omitted.\n\n"
+      "omitted; without TLS, `tubed_tls_certificate_expiry_seconds`.\n\n"
       "| family | type | labels | meaning |\n|---|---|---|---|\n");
   for (const stats::MetricText& text : stats::metric_texts()) {
     page.append("| `").append(text.family).append("` | ").append(text.type).append(" | ");
