@@ -38,8 +38,12 @@
 namespace tubed::client {
 namespace {
 
-// The wire form of the list of protocols, for ALPN.
-constexpr std::array<unsigned char, 10> kProtocols{9, 'b', 'e', 'a', 'n', 's', 't', 'a', 'l', 'k'};
+// The wire form of the list of protocols, for ALPN. The second has the name CR LF, which a server
+// with TLS does not have and ignores. [RFC 7301, 3.2] For a beanstalk server without TLS it is the
+// end of a line: such a server answers the first message of the handshake at once, and otherwise it
+// would wait for that end until the timeout.
+constexpr std::array<unsigned char, 13> kProtocols{9,   'b', 'e', 'a', 'n',  's', 't',
+                                                   'a', 'l', 'k', 2,   '\r', '\n'};
 
 // The types of the records with which a server may begin.
 constexpr unsigned char kAlertRecord = 21;
@@ -128,7 +132,8 @@ std::string openssl_reason() {
 
 Error bad_file(std::string_view what, const std::string& path) {
   std::string reason = openssl_reason();
-  if (reason == "no start line" || reason == "no certificate or crl found") {
+  if (reason == "no start line" || reason == "unsupported" ||
+      reason == "no certificate or crl found") {
     reason = "it has none in PEM";
   }
   return {fmt::format("cannot read the {} in {}: {}", what, path, reason)};

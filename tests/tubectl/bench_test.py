@@ -252,7 +252,8 @@ class OnTubed(BenchTest):
                     connection.shutdown(socket.SHUT_WR)
                     _, errors = process.communicate(timeout=SECONDS)
         self.assertEqual((process.returncode, errors),
-                         (1, "tubectl: the server closed a connection\n"))
+                         (1, "tubectl: the server closed a connection without an answer; "
+                         "if it speaks TLS, use --tls\n"))
 
 
 class CommandLine(unittest.TestCase):
