@@ -74,24 +74,25 @@ bool creates_a_tube_too_many(const Context& context, const RoleLimits& limits,
   const bool has_job =
       command.concerns != Concerns::job || !context.engine.tube_of(*named.job).empty();
   const std::string_view created = named.tubes[1].empty() ? named.tubes[0] : named.tubes[1];
-  return has_job && !context.engine.has_room_for_tube(created, limits.tubes);
+  return has_job && context.engine.info().tubes >= limits.tubes &&
+         !context.engine.tube_info(context.now, created);
 }
 
 // The limits of the role. What the server itself refuses takes nothing from limits.put_rate.
 Ruling limit(const Context& context, ActiveRole& role, const Command& command, const Named& named) {
   const RoleLimits& limits = role.role().limits;
-  const bool puts = command.access == Access::produce && command.begin_body != nullptr;
-  if (puts && limits.job_bytes > 0 && named.body_bytes > limits.job_bytes) {
+  const bool is_put = command.access == Access::produce && command.begin_body != nullptr;
+  if (is_put && limits.job_bytes > 0 && named.body_bytes > limits.job_bytes) {
     return refuse(context, stats::Counter::put_too_big);
   }
-  if (puts &&
+  if (is_put &&
       (context.service.draining() || named.body_bytes > context.engine.limits().job_bytes)) {
     return {};
   }
   if (creates_a_tube_too_many(context, limits, command, named)) {
     return refuse(context, stats::Counter::tube_limit);
   }
-  if (!puts) return {};
+  if (!is_put) return {};
   if (limits.job_memory > 0 && context.engine.memory_bytes() > limits.job_memory) {
     return refuse(context, stats::Counter::put_job_memory);
   }

@@ -91,9 +91,7 @@ class Engine {
   std::string_view used_tube(SessionId session) const;
   // True: the session waits in a reserve, or for the end of a job.
   bool is_waiting(SessionId session) const { return sessions_.at(session).waiting; }
-  // The name of the tube of the job, valid until the engine's next change. Empty: no such job.
-  // O(1).
-  std::string_view tube_of(JobId id) const;
+  std::string_view tube_of(JobId id) const;  // empty: there is no such job; O(1)
   // The session that holds the job. No value: none does, or there is no such job. O(1).
   std::optional<SessionId> holder_of(JobId id) const;
   bool holds_jobs(SessionId session) const { return !sessions_.at(session).held.empty(); }
@@ -184,11 +182,7 @@ class Engine {
                                                        Output& out);
   // False: a job cannot be put into that tube, because it would be one tube too many. O(log tubes).
   bool has_room_for_tube(std::string_view tube) const {
-    return has_room_for_tube(tube, limits_.tubes);
-  }
-  // The same, if there may be `most` tubes.
-  bool has_room_for_tube(std::string_view tube, std::uint64_t most) const {
-    return tubes_.size() < most || tubes_.find(tube) != nullptr;
+    return tubes_.size() < limits_.tubes || tubes_.find(tube) != nullptr;
   }
   // Adds a job as a fact describes it, in a tube that is created beyond the limit if necessary. A
   // buried job is the last of its tube. A job whose unique key is taken is added without it. A job

@@ -1,0 +1,319 @@
+// Roles: which commands, tubes and jobs each of them allows. The matrices are made from the command
+// table: what is expected of a row comes from its family and from what it concerns.
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "commands/table.h"
+#include "tests/commands/admitted.h"
+
+using namespace tubed;
+using namespace tubed::commands;
+
+namespace {
+
+using What = AuditEvent::What;
+
+// A row whose text lacks a member that has to be given does not compile.
+template <class Text>
+concept CompilesWithAll = requires {
+  Text{.name = "x",
+       .summary = {},
+       .replies = {},
+       .access = Access::any,
+       .concerns = Concerns::no_tube};
+};
+template <class Text>
+concept CompilesWithoutAccess = requires {
+  Text{.name = "x", .summary = {}, .replies = {}, .concerns = Concerns::no_tube};
+};
+template <class Text>
+concept CompilesWithoutConcerns = requires {
+  Text{.name = "x", .summary = {}, .replies = {}, .access = Access::any};
+};
+static_assert(CompilesWithAll<CommandText>);
+static_assert(!CompilesWithoutAccess<CommandText>);
+static_assert(!CompilesWithoutConcerns<CommandText>);
+
+const std::vector<Role> kFamilies = {
+    role_of_families("none", ""),      role_of_families("produce", "p"),
+    role_of_families("work", "w"),     role_of_families("inspect", "i"),
+    role_of_families("admin", "a"),    role_of_families("all", "pwia"),
+    role_of_families("producer", "pi")};
+
+// What the role allows, without the function that is tested.
+bool allows(const Role& role, Access access) {
+  switch (access) {
+    case Access::produce:
+      return role.produce;
+    case Access::work:
+      return role.work;
+    case Access::inspect:
+      return role.inspect;
+    case Access::admin:
+      return role.admin;
+    case Access::open:
+    case Access::any:
+      break;
+  }
+  return true;
+}
+
+const Role kOpenTubes = role_of_families("open", "pwia", {"open.*", "also"});
+
+// The reply to `line` after `before`, on a server with a job in "secret" (1) and one in "open.a"
+// (2), to a client with this role, or to one that may do everything.
+std::string reply_on_new_server(const std::vector<Role>& roles, std::string_view role,
+                                std::string_view before, std::string_view line) {
+  Admitted talk(roles);
+  auto other = talk.connect();
+  Talk::exchange(*other,
+                 "put-in-tube secret 9 0 60 1\r\ns\r\nput-in-tube open.a 9 0 60 1\r\no\r\n");
+  other->half_close();
+  auto client = role.empty() ? talk.connect() : talk.connect_as(role);
+  Talk::exchange(*client, before);
+  client->half_close();  // so that a reserve does not wait
+  return Talk::exchange(*client, line);
+}
+
+std::string job_line(std::string_view name, std::string_view rest = {}) {
+  return std::string(name) + " 1" + std::string(rest) + "\r\n";
+}
+
+std::string send(Conversation& client, std::string_view bytes) {
+  return Talk::exchange(client, bytes);
+}
+
+}  // namespace
+
+TEST_CASE("each row is allowed to the families that its access says, and denied to the others") {
+  for (const Command& command : command_table()) {
+    if (&command == &auth_command() || command.name == "capabilities") continue;
+    const std::string line = line_with(command, "default", 2, "other");
+    const std::string allowed = reply_on_new_server(kFamilies, "", "", line);
+    for (const Role& role : kFamilies) {
+      CAPTURE(line);
+      CAPTURE(role.name);
+      const bool may = allows(role, command.access);
+      CHECK(reply_on_new_server(kFamilies, role.name, "", line) == (may ? allowed : "DENIED\r\n"));
+    }
+  }
+}
+
+TEST_CASE("a command that names a tube is denied if the role may not use the tube") {
+  for (const Command& command : command_table()) {
+    if (command.concerns != Concerns::argument) continue;
+    CAPTURE(command.name);
+    const auto reply = [&](std::string_view role, std::string_view tube, std::string_view to) {
+      return reply_on_new_server({kOpenTubes}, role, "", line_with(command, tube, 2, to));
+    };
+    CHECK(reply("open", "secret", "open.b") == "DENIED\r\n");
+    CHECK(reply("open", "none.such", "open.b") == "DENIED\r\n");
+    CHECK(reply("open", "open.a", "open.b") == reply("", "open.a", "open.b"));
+    CHECK(reply("open", "also", "also") == reply("", "also", "also"));
+    const bool has_two = std::ranges::count(command.arguments, "to", &ArgumentText::name) > 0;
+    if (has_two) CHECK(reply("open", "open.a", "secret") == "DENIED\r\n");
+  }
+}
+
+TEST_CASE("a command on the used or the watched tubes is denied if the role may not use them") {
+  for (const Command& command : command_table()) {
+    const bool used = command.concerns == Concerns::used;
+    if (!used && command.concerns != Concerns::watched) continue;
+    const std::string line = line_with(command, "", 2, "");
+    CAPTURE(line);
+    const auto reply = [&](std::string_view role, std::string_view before) {
+      return reply_on_new_server({kOpenTubes}, role, before, line);
+    };
+    CHECK(reply("open", "") == "DENIED\r\n");
+    // One tube of the watch list is enough.
+    CHECK(reply("open", "watch open.a\r\n") == "DENIED\r\n");
+    const std::string_view before = "use open.a\r\nwatch open.a\r\nignore default\r\n";
+    CHECK(reply("open", before) == reply("", before));
+  }
+}
+
+TEST_CASE("a job in a tube that the role may not use does not exist for any command") {
+  for (const Command& command : command_table()) {
+    if (command.concerns != Concerns::job) continue;
+    CAPTURE(command.name);
+    const auto reply = [&](std::string_view role, JobId job, std::string_view tube) {
+      return reply_on_new_server({kOpenTubes}, role, "", line_with(command, tube, job, ""));
+    };
+    CHECK(reply("open", 1, "open.b") == reply("", 99, "open.b"));
+    CHECK(reply("open", 1, "secret") == reply("", 99, "open.b"));
+    CHECK(reply("open", 2, "open.b") == reply("", 2, "open.b"));
+    CHECK(reply("open", 99, "open.b") == reply("", 99, "open.b"));
+    const bool has_tube = std::ranges::count(command.arguments, "tube", &ArgumentText::name) > 0;
+    if (has_tube) CHECK(reply("open", 2, "secret") == "DENIED\r\n");
+  }
+}
+
+TEST_CASE("a command that concerns no tube is denied for the server's sake only") {
+  for (const Command& command : command_table()) {
+    const bool skipped = &command == &auth_command() || command.name == "stats-tubes" ||
+                         command.name == "capabilities";
+    if (command.concerns != Concerns::no_tube || skipped) continue;
+    const std::string line = line_with(command, "default", 2, "");
+    CAPTURE(line);
+    const std::string reply = reply_on_new_server({kOpenTubes}, "open", "", line);
+    const bool denied = command.access == Access::admin;
+    CHECK(reply == (denied ? "DENIED\r\n" : reply_on_new_server({}, "", "", line)));
+  }
+}
+
+TEST_CASE("the families of the usual commands") {
+  const auto reply = [](std::string_view role, const std::string& line) {
+    return reply_on_new_server(kFamilies, role, "", line);
+  };
+  // Each with the only family that may.
+  const std::vector<std::pair<std::string, std::string>> lines = {
+      {"list-tubes\r\n", "inspect"},
+      {"stats-tube open.a\r\n", "inspect"},
+      {"peek 2\r\n", "inspect"},
+      {"list-jobs open.a ready\r\n", "inspect"},
+      {"wait 0 2\r\n", "inspect"},
+      {"watch open.a\r\n", "work"},
+      {"reserve-job 2\r\n", "work"},
+      {"delete 2\r\n", "work"},
+      {"delete-batch 1 2\r\n", "work"},
+      {"reserve-batch 2\r\n", "work"},
+      {"touch-all\r\n", "work"},
+      {"kick-job 2\r\n", "admin"},
+      {"move-job 2 default\r\n", "admin"},
+      {"move-jobs open.a ready b\r\n", "admin"},
+      {"drain\r\n", "admin"},
+      {"use open.a\r\n", "produce"},
+      {"put 0 0 60 1\r\nb\r\n", "produce"},
+      {"put-in-tube t 0 0 60 1\r\nb\r\n", "produce"},
+      {"flush-tube open.a\r\n", "admin"},
+      {"pause-tube open.a 1\r\n", "admin"},
+      {"tube-policy open.a\r\n", "admin"},
+      {"stats\r\n", "inspect"},
+      {"reserve-with-timeout 0\r\n", "work"},
+      {"stats-job 2\r\n", "inspect"}};
+  for (const auto& [line, family] : lines) {
+    for (const std::string_view role : {"produce", "work", "inspect", "admin"}) {
+      CAPTURE(line);
+      CAPTURE(role);
+      CHECK((reply(role, line) == "DENIED\r\n") == (role != family));
+    }
+  }
+  for (const std::string_view role : {"none", "produce", "work", "inspect", "admin"}) {
+    CHECK(reply(role, "list-tube-used\r\n") == "USING default\r\n");
+    CHECK(reply(role, "list-tubes-watched\r\n").starts_with("OK "));
+  }
+}
+
+TEST_CASE("each command on a job is answered NOT_FOUND for a job that is hidden") {
+  for (const std::string& line :
+       {job_line("reserve-job"), job_line("peek"), job_line("delete"), job_line("kick-job"),
+        job_line("release", " 0 0"), job_line("bury", " 0"), job_line("touch"),
+        job_line("stats-job"), job_line("reprioritize", " 5"), job_line("delete-force"),
+        job_line("move-job", " open.a"), job_line("move-job", " secret"),
+        std::string("wait 5 1\r\n")}) {
+    CAPTURE(line);
+    CHECK(reply_on_new_server({kOpenTubes}, "open", "", line) == "NOT_FOUND\r\n");
+  }
+  CHECK(reply_on_new_server({kOpenTubes}, "open", "", "delete-batch 1 2 99\r\n") ==
+        "DELETED_BATCH 1 2\r\n");
+}
+
+TEST_CASE("a tube to which jobs may go later has to be allowed") {
+  Admitted talk({kOpenTubes});
+  auto client = talk.connect_as("open");
+  for (const std::string key : {"dead", "expired"}) {
+    CHECK(send(*client, "tube-policy open.a " + key + " secret\r\n") == "DENIED\r\n");
+    for (const char* const value : {"open.b", "bury", "delete", "-"}) {
+      CHECK(send(*client, "tube-policy open.a " + key + " " + value + "\r\n") == "POLICY_SET\r\n");
+    }
+  }
+  CHECK(send(*client, "tube-policy open.a max-attempts 3\r\n") == "POLICY_SET\r\n");
+  CHECK(send(*client, "put-in-tube open.a 0 0 60 1 max:1:secret\r\nb\r\n") == "DENIED\r\n");
+  CHECK(send(*client, "put-in-tube open.a 0 0 60 1 max:1:bury\r\nb\r\n") == "INSERTED 1\r\n");
+  CHECK(send(*client, "put-in-tube open.a 0 0 60 1 max:1:open.b\r\nb\r\n") == "INSERTED 2\r\n");
+  CHECK(send(*client, "put-in-tube open.a 0 0 60 1 grp:secret\r\nb\r\n") == "INSERTED 3\r\n");
+}
+
+TEST_CASE("stats-tubes has a line for each tube that is allowed, on pages of the same tubes") {
+  Admitted talk({kOpenTubes});
+  auto other = talk.connect();
+  for (const char* const tube : {"open.a", "x", "y", "open.b", "z", "also"}) {
+    send(*other, "put-in-tube " + std::string(tube) + " 0 0 60 1\r\nb\r\n");
+  }
+  auto client = talk.connect_as("open");
+  std::string names;
+  std::string from = "0";
+  do {
+    const std::string page = send(*client, "stats-tubes " + from + " 2\r\n");
+    const std::size_t next = page.find("next ") + 5;
+    from = page.substr(next, page.find('\n', next) - next);
+    for (std::size_t at = page.find("\n- ", page.find("name urgent")); at != std::string::npos;
+         at = page.find("\n- ", at + 1)) {
+      names += page.substr(at + 3, page.find(' ', at + 3) - at - 3) + " ";
+    }
+  } while (from != "0");
+  CHECK(names == "open.a open.b also ");
+}
+
+TEST_CASE("capabilities lists what the role may use") {
+  Admitted talk({kFamilies[1], kOpenTubes, kFamilies[5]});
+  const auto lists = [](Conversation& client, const std::string& name) {
+    return send(client, "capabilities\r\n").find("- " + name + "\n") != std::string::npos;
+  };
+  auto producer = talk.connect_as("produce");
+  for (const char* const name : {"put-in-tube", "put:idp", "capabilities", "set-caps", "time:ms"}) {
+    CHECK(lists(*producer, name));
+  }
+  for (const char* const name :
+       {"reserve-batch", "touch:seconds", "drain", "list-jobs", "auth:token", "auth"}) {
+    CHECK_FALSE(lists(*producer, name));
+  }
+  auto open = talk.connect_as("open");
+  CHECK(lists(*open, "move-job"));
+  CHECK_FALSE(lists(*open, "drain"));  // which concerns all tubes
+  auto all = talk.connect_as("all");
+  auto unrestricted = talk.connect();
+  CHECK(send(*all, "capabilities\r\n") == send(*unrestricted, "capabilities\r\n"));
+}
+
+TEST_CASE("the body of a command that is refused is read and dropped, however it is cut") {
+  Role small = role_of_families("small", "p");
+  small.limits.job_bytes = 2;
+  small.limits.put_rate = 1;
+  const std::string input =
+      "put 0 0 60 5\r\ndrain\r\nlist-tube-used\r\nput-in-tube open.a 0 0 60 2\r\n\r\n\r\n"
+      "put 0 0 60 1 max:1:open.b\r\nb\r\nput 0 0 60 0\r\n\r\nput 0 0 60 1\r\nbb\r\nwatch t\r\n";
+  const std::vector<std::pair<std::string, std::string>> expected = {
+      {"none",
+       "DENIED\r\nUSING default\r\nDENIED\r\nDENIED\r\nDENIED\r\nEXPECTED_CRLF\r\nDENIED\r\n"},
+      {"open",
+       "DENIED\r\nUSING default\r\nINSERTED 1\r\nDENIED\r\nDENIED\r\nEXPECTED_CRLF\r\nWATCHING 2"
+       "\r\n"},
+      {"small",
+       "JOB_TOO_BIG\r\nUSING default\r\nINSERTED 1\r\nOUT_OF_MEMORY\r\nOUT_OF_MEMORY\r\n"
+       "EXPECTED_CRLF\r\nDENIED\r\n"}};
+  Role open = kOpenTubes;
+  open.tubes.emplace_back("t");
+  for (const auto& [role, replies] : expected) {
+    for (std::size_t cut = 0; cut <= input.size(); ++cut) {
+      CAPTURE(cut);
+      CAPTURE(role);
+      Admitted talk({kFamilies[0], open, small});
+      auto client = talk.connect_as(role);
+      std::string all = send(*client, input.substr(0, cut));
+      all += send(*client, input.substr(cut));
+      CHECK(all == replies);
+      CHECK_FALSE(talk.service.draining());
+      talk.service.engine().check_invariants();
+    }
+    Admitted talk({kFamilies[0], open, small});
+    auto client = talk.connect_as(role);
+    std::string all;
+    for (const char byte : input) all += send(*client, {&byte, 1});
+    CHECK(all == replies);
+  }
+}
