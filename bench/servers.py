@@ -48,7 +48,7 @@ def beanstalkd(options, *flags, journal=False):
 
 class Server:
     """One server process with its own folder. It works for every server: `command` is one of the
-    functions above."""
+    functions above. A subclass adds what a server needs beside it."""
 
     def __init__(self, name, command, folder, pinned=False):
         self.name = name
@@ -68,6 +68,10 @@ class Server:
         with open(self.folder / "log", "ab") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=log)
+
+    def bench_address(self):
+        """The arguments of `tubectl bench` that lead to it."""
+        return ["-s", f"127.0.0.1:{self.port}"]
 
     def start(self):
         self.launch()
@@ -139,9 +143,10 @@ class Server:
 
 @contextlib.contextmanager
 def fresh(name, command, directory, pinned=False):
-    """A server that is not started yet, with an empty journal. At the end its files are removed."""
+    """A server that is not started yet, with an empty journal. At the end its files are removed. A
+    command may have a subclass of Server as its attribute `kind`."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="tubed-bench-", dir=directory))
-    server = Server(name, command, folder, pinned)
+    server = getattr(command, "kind", Server)(name, command, folder, pinned)
     try:
         yield server
     finally:
@@ -168,8 +173,7 @@ def run_load(command, seconds, pinned=False):
 
 def run_bench(tubectl, server, *arguments, seconds=0.0, pinned=False):
     """Runs `tubectl bench`; returns its figures."""
-    command = [tubectl, "bench", arguments[0], "-s", f"127.0.0.1:{server.port}", *arguments[1:],
-               "--json"]
+    command = [tubectl, "bench", arguments[0], *server.bench_address(), *arguments[1:], "--json"]
     return json.loads(run_load(command, seconds, pinned))
 
 
