@@ -80,9 +80,10 @@ std::string listen_section() {
 }
 
 std::string role_section() {
-  return "\n## [[role]]\n\nXwhich are below those of the server. A client has one role. A change "
-         "takes "
-         "effect when the file is reloaded, for connected clients too ([security](../security.md)"
+  return "\n## [[role]]\n\nOne table for each role: the rights of its clients, their tokens or "
+         "names, and their limits, which are below those of the server. A client has one role. A "
+         "change takes effect when the file is reloaded, for connected clients too "
+         "([security](../security.md)"
          ").\n\n" +
          element_keys(config::role_table());
 }
