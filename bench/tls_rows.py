@@ -49,7 +49,7 @@ class TlsServer(servers.Server):
         super().launch()
 
     def settings(self):
-        """[[listen]] of tubed: what the flags say takes no TLS."""
+        """The file of tubed: listeners of flags have no TLS."""
         return (f'[limits]\nconnections = 30000\njob_memory = "1048576GiB"\n'
                 f'[[listen]]\naddress = "127.0.0.1:PORT"\n'
                 f'[[listen]]\naddress = "127.0.0.1:{self.tls_port}"\n'

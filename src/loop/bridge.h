@@ -16,7 +16,7 @@ namespace tubed::loop {
 class Bridge {
  public:
   static constexpr std::size_t kBufferBytes = 16 * 1024;
-  // How long the outer peer may take to end its side after the inner one has.
+  // How long the outer peer may take to end its side after the inner peer has.
   static constexpr Duration kLinger = std::chrono::seconds(2);
 
   // `ended` is called once, and destroys the bridge. `loop` outlives it.

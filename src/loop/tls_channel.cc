@@ -168,7 +168,7 @@ os::Transfer TlsChannel::read(std::span<const std::span<char>> buffers) {
   std::size_t total = 0;
   for (std::span<char> buffer : buffers) {
     while (!buffer.empty()) {
-      // The first read may make a system call; later ones take what has arrived with it.
+      // The first read may make a system call; later reads take what has arrived with it.
       if (total > 0 && !has_decrypted()) return {Kind::done, total};
       std::size_t got = 0;
       const Kind kind = read_record(buffer, got);

@@ -7,7 +7,7 @@
 // get no tickets: each connection verifies its certificate. There is no renegotiation and no
 // compression.
 //
-// A context does not change. A reload makes another one for the connections to come, and so the
+// A context does not change. A reload makes another for the connections to come, and so the
 // tickets of the former end.
 #pragma once
 
@@ -51,8 +51,8 @@ class TlsContext {
 
   // When the first of its certificates expires, chains included: since 1970.
   Duration expires() const;
-  // What an operator is to know about the certificates at the time `now` (since 1970): one line
-  // for each that is not valid yet, or that has expired.
+  // Warnings at the time `now` (since 1970): one line for each certificate that is not valid yet,
+  // or that has expired.
   std::vector<std::string> complaints(Duration now) const;
 
   // For TlsChannel.

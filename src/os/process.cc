@@ -148,6 +148,16 @@ std::optional<std::uint32_t> number_of(const std::string& text) {
 
 }  // namespace
 
+bool sees_all_users() {
+  constexpr std::uint32_t kAll = UINT32_MAX;
+  std::ifstream map("/proc/self/uid_map");
+  std::uint32_t inside = 0;
+  std::uint32_t outside = 0;
+  std::uint32_t count = 0;
+  // Without the file there are no user namespaces.
+  return !(map >> inside >> outside >> count) || count == kAll;
+}
+
 std::optional<std::uint32_t> user_id(const std::string& name) {
   if (const passwd* entry = ::getpwnam(name.c_str()); entry != nullptr) return entry->pw_uid;
   return number_of(name);

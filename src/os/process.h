@@ -69,6 +69,10 @@ std::uint64_t raise_descriptor_limit();
 std::optional<std::uint32_t> user_id(const std::string& name);
 std::optional<std::uint32_t> group_id(const std::string& name);
 
+// False in a user namespace that has a part of the users only (PrivateUsers= of systemd): the
+// kernel then shows others as one and the same user.
+bool sees_all_users();
+
 // OtherProcess: a handle (pidfd) of another process. It stays with this process, while the kernel
 // may give its id to another process after it has ended. Errors are one line.
 class OtherProcess {

@@ -106,8 +106,8 @@ std::string local_address(const Socket& socket);
 // unknown.
 std::string peer_address(const Socket& socket);
 
-// The machine of a peer_address(), as far as the address tells: an IPv4 address, the first 64 bits
-// of an IPv6 address, since one machine has all of these, or "unix".
+// The machine of a peer_address(), as far as the address shows it: an IPv4 address, the first 64
+// bits of an IPv6 address, since one machine has all of these, or "unix".
 std::string network_of(std::string_view peer);
 
 // The process at the other end of a unix socket, as it was when it connected. [unix(7)]

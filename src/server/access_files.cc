@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "os/process.h"
+
 namespace tubed::server {
 
 namespace {
@@ -34,6 +36,13 @@ void for_each_context(const AccessFiles& files, const Visit& visit) {
 
 Result<AccessFiles> load_access_files(const Settings& settings) {
   AccessFiles files;
+  const bool by_peer = std::ranges::any_of(
+      settings.listeners, [](const Listen& one) { return one.auth == AuthMode::peer; });
+  if (by_peer && !os::sees_all_users()) {
+    files.complaints.emplace_back(
+        "auth = \"peer\": the process does not see the users of its clients; see PrivateUsers= of "
+        "its service");
+  }
   for (const Listen& listen : settings.listeners)
     files.listeners.push_back(TRY(load_tls(listen.tls, "beanstalk")));
   files.http = TRY(load_tls(settings.http_tls, "http/1.1"));
@@ -47,8 +56,8 @@ std::vector<std::string> complaints(const AccessFiles& files, Duration wall_time
     for (std::string& line : context.complaints(wall_time)) lines.insert(std::move(line));
   });
   std::vector<std::string> result(lines.begin(), lines.end());
-  const auto& others = files.identities.complaints();
-  result.insert(result.end(), others.begin(), others.end());
+  for (const auto* others : {&files.identities.complaints(), &files.complaints})
+    result.insert(result.end(), others->begin(), others->end());
   return result;
 }
 

@@ -19,12 +19,13 @@ struct AccessFiles {
   std::vector<TlsPointer> listeners;  // by the index of settings.listeners
   TlsPointer http;
   Identities identities;
+  std::vector<std::string> complaints;  // of the settings
 };
 
 // Reads the files of the settings. The error is one line with the file and the reason.
 Result<AccessFiles> load_access_files(const Settings& settings);
 
-// What is not wrong enough to refuse the files: one line for each certificate that is not valid at
+// Warnings that do not refuse the files: one line for each certificate that is not valid at
 // `wall_time` (since 1970), and for each token without a role or role without its token.
 std::vector<std::string> complaints(const AccessFiles& files, Duration wall_time);
 

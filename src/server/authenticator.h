@@ -3,8 +3,8 @@
 //
 // A client gets its role when its connection is taken (the listener's role, a certificate, a user)
 // or by a token. A wrong token is refused later, and later still the more often its address has
-// failed, so that attempts cost time; a right one is never delayed. The log never has a token or a
-// body.
+// failed, so that attempts cost time; a right token is never delayed. The log never has a token or
+// a body.
 #pragma once
 
 #include <map>

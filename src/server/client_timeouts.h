@@ -73,7 +73,7 @@ class ClientTimeouts {
 
   // The clients that have not authenticated. O(1).
   std::size_t unauthenticated() const { return by_handshake_.size(); }
-  // Precondition: there is one.
+  // Precondition: some client has not.
   Client* oldest_unauthenticated() const { return &by_handshake_.first()->client; }
 
   // Of several clients with unread replies the client whose replies have waited longest; null if

@@ -2,7 +2,7 @@
 //
 // Each failure of an address doubles its delay, up to kMaxDelay; the delay is halved again in each
 // kForgiveness without a failure. A right token is never delayed. When more than kMaxAddresses are
-// known, the one whose last failure is oldest is forgotten.
+// known, the address whose last failure is oldest is forgotten.
 #pragma once
 
 #include <list>

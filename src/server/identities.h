@@ -17,7 +17,7 @@
 
 namespace tubed::server {
 
-// Who a client is, as far as its authentication shows it.
+// The role of a client, and how its authentication has shown it.
 struct Identity {
   std::string role;
   std::string name;   // for the log: "token web-1", "certificate CN=mailer", "user www-data"
@@ -40,7 +40,7 @@ class Identities {
   // True if the same client would have the same role now. O(tokens).
   bool still_has(const Identity& identity) const;
 
-  // What an operator is to know: one line for each token that no role names.
+  // Warnings: one line for each token that no role names.
   const std::vector<std::string>& complaints() const { return complaints_; }
 
  private:

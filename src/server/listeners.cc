@@ -25,6 +25,8 @@ namespace {
 
 // As systemd passes it on; see FileDescriptorName= in tubed-http.socket.
 constexpr std::string_view kHttpSocketName = "http";
+// See tubed-tls.socket.
+constexpr std::string_view kTlsSocketName = "tls";
 
 // The units of the packages, for advice. Other units may have passed sockets on as well.
 constexpr const char* kTcpUnit = "tubed.socket";
@@ -78,7 +80,7 @@ struct OpenListener {
   os::Socket socket;
   std::string path;  // of a unix socket that was opened here, to be removed with it; else empty
   ListenerInfo info;
-  Listen listen;   // of clients: its configuration; of an inherited one without any, plain
+  Listen listen;   // of clients: its configuration; plain if an inherited socket has none
   TlsPointer tls;  // of clients
 };
 
@@ -113,6 +115,8 @@ class Opener {
                                           [](const Listen& listen) { return to_string(listen); });
       const bool is_wanted = same != wanted.end();
       const auto plain = parse_listen(addresses.back());
+      if (one.name == kTlsSocketName && (!is_wanted || !same->tls.enabled()))
+        return without_tls(addresses.back());
       // The process that made it removes its path.
       add({std::move(one.socket),
            "",
@@ -139,6 +143,14 @@ class Opener {
       }
     }
     return {};
+  }
+
+  // The operator has enabled the socket for TLS, and no settings say how.
+  static Error without_tls(const std::string& address) {
+    return Error{
+        fmt::format("{} was passed on as the socket {}, and no [[listen]] with tls has "
+                    "this address: see ListenStream= in systemctl cat {}",
+                    address, kTlsSocketName, kTlsUnit)};
   }
 
   // In its place, clients would find a listener that asks them for nothing, or none.

@@ -24,7 +24,7 @@
 
 namespace tubed::server {
 
-// How a client has come in. The listener's settings are valid during the call.
+// How a client has connected. The listener's settings are valid during the call.
 struct ConnectionOrigin {
   const Listen& listen;
   loop::TlsPeer certificate = {};                   // empty: the listener asks for none

@@ -1,7 +1,7 @@
 // Tokens: the file of the tokens that clients may authenticate with. [extension: authentication]
 //
-// The file has no token, only the SHA-256 of each, so that a stolen copy lets nobody in. A token is
-// as random as a key, so that a hash without salt and stretching is enough. [tubectl token new]
+// The file has no token, only the SHA-256 of each, so that a stolen copy admits no client. A token
+// is as random as a key, so that a hash without salt and stretching is enough. [tubectl token new]
 #pragma once
 
 #include <array>

@@ -280,7 +280,7 @@ constexpr Row<ServerState> kOwn[] = {
         "tubed_failed_handshakes_total", "",
         "TLS connections that were closed before their handshake was done."),
     counted<Counter::unauthorized>("tubed_unauthorized_total", "",
-                                   "Wrong tokens, and commands before a right one."),
+                                   "Wrong tokens, and commands before a right token."),
     counted<Counter::denied>("tubed_denied_commands_total", "",
                              "Commands that the role of their client does not allow."),
     {.key = "",
