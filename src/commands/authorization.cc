@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "commands/conversation.h"
 #include "commands/service.h"
 
 namespace tubed::commands {
@@ -13,12 +14,12 @@ namespace {
 using What = AuditEvent::What;
 
 void audit(const Context& context, What what, std::string_view command, std::string_view tube) {
-  const ActiveRole* role = context.principal->role();
+  const ActiveRole* role = context.principal()->role();
   context.service.audit({.what = what,
                          .session = context.session,
                          .command = command,
                          .tube = tube,
-                         .principal = context.principal->name(),
+                         .principal = context.principal()->name(),
                          .role = role == nullptr ? std::string_view() : role->role().name});
 }
 
@@ -31,7 +32,7 @@ std::string_view first_denied(const Role& role, const Named& named) {
 }
 
 bool may_use_used(const Context& context, const Role& role) {
-  std::optional<bool>& known = context.principal->session_tubes().used;
+  std::optional<bool>& known = context.principal()->session_tubes().used;
   if (!known) known = may_use(role, context.engine.used_tube(context.session));
   return *known;
 }
@@ -45,7 +46,7 @@ std::string_view first_denied_watch(const Context& context, const Role& role) {
 }
 
 bool may_use_watched(const Context& context, const Role& role) {
-  std::optional<bool>& known = context.principal->session_tubes().watched;
+  std::optional<bool>& known = context.principal()->session_tubes().watched;
   if (!known) known = first_denied_watch(context, role).empty();
   return *known;
 }
@@ -102,8 +103,12 @@ Ruling limit(const Context& context, ActiveRole& role, const Command& command, c
 
 }  // namespace
 
+Principal* Context::principal() const {
+  return service.conversation(session).principal();
+}
+
 Ruling authorize(Context& context, const Command& command, const ArgumentStorage& arguments) {
-  Principal& principal = *context.principal;
+  Principal& principal = *context.principal();
   const Named named = command.named(arguments);
   const auto answer = [&](What what, std::string_view tube, std::string_view refusal) -> Ruling {
     audit(context, what, command.name, tube);
@@ -137,7 +142,8 @@ bool may_run(const Role& role, const Command& command) {
 }
 
 const Role* role_of(const Context& context) {
-  const ActiveRole* role = context.principal == nullptr ? nullptr : context.principal->role();
+  const Principal* principal = context.principal();
+  const ActiveRole* role = principal == nullptr ? nullptr : principal->role();
   return role == nullptr ? nullptr : &role->role();
 }
 

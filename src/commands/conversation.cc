@@ -31,6 +31,14 @@ constexpr std::size_t kListAheadBytes = 128 * 1024;
 
 }  // namespace
 
+std::size_t find_line_end(std::string_view text) {
+  std::size_t at = text.find('\r');
+  while (at != std::string_view::npos && !(at + 1 < text.size() && text[at + 1] == '\n')) {
+    at = text.find('\r', at + 1);
+  }
+  return at;
+}
+
 Conversation::Conversation(Service& service)
     : service_(service), session_(service.engine().open()) {
   service_.opened(session_, *this);
@@ -182,9 +190,6 @@ std::size_t Conversation::take(std::string_view input) {
     const std::uint64_t walked_before = service_.engine().entries_walked();
     std::size_t taken = 0;
     switch (stage_) {
-      case Stage::unauthenticated:
-        taken = take_first_line(rest);
-        break;
       case Stage::line:
         taken = take_line(rest);
         break;
@@ -200,6 +205,9 @@ std::size_t Conversation::take(std::string_view input) {
         break;
       case Stage::skipped_line:
         taken = take_skipped_line(rest);
+        break;
+      case Stage::unauthenticated:
+        taken = take_first_line(rest);
         break;
     }
     total += taken;
@@ -399,8 +407,7 @@ Context Conversation::context() {
           .session = session_,
           .now = service_.now(),
           .body = {},
-          .peer_is_gone = peer_is_gone_,
-          .principal = principal_.get()};
+          .peer_is_gone = peer_is_gone_};
 }
 
 // True: the arguments may refer to text.

@@ -49,7 +49,7 @@ class Conversation {
   SessionId session() const { return session_; }
 
   // Null: it may do everything, and has no `auth`.
-  const Principal* principal() const { return principal_.get(); }
+  Principal* principal() const { return principal_.get(); }
   // True: it has to send a right token before anything else.
   bool awaits_authentication() const {
     return principal_ != nullptr && !principal_->authenticated();
@@ -136,13 +136,13 @@ class Conversation {
  private:
   // The part of the input that comes next.
   enum class Stage : std::uint8_t {
-    unauthenticated,  // a line before a token was right
     line,
     body,
     skipped_body,  // of a put that is refused
     dropped,       // a body and its line end, of a malformed or too large put
     body_end,
     skipped_line,
+    unauthenticated,  // a line before a token was right
   };
   // The reason for which the last run of work ended.
   enum class Stop : std::uint8_t { starved, waiting, budget, output, congested };

@@ -390,7 +390,7 @@ Answer capabilities(Context& context, const NoArguments&) {
       if (may && row.name != auth_command().name) append_names(row, names);
     }
   };
-  const Principal* principal = context.principal;
+  const Principal* principal = context.principal();
   if (principal != nullptr && principal->takes_tokens()) names.emplace_back("auth:token");
   if (principal != nullptr && !principal->authenticated()) {
     names.emplace_back("capabilities");

@@ -77,6 +77,7 @@ HostedServer::HostedServer(Settings settings, const std::string& path)
     : log_([](std::string_view) { return true; }, [] { return Duration(); }),
       settings_(listening_on(std::move(settings), path)),
       server_(loop_, log_, settings_, [this] { return Result<Settings>(settings_); }) {
+  if (auto loaded = server_.load_access(); !loaded) fail(loaded.error().message);
   if (auto listening = server_.listen({}); !listening) fail(listening.error().message);
   if (auto recovered = server_.recover(); !recovered) fail(recovered.error().message);
 }
