@@ -322,13 +322,14 @@ Error TlsStream::State::failure(int kind) {
       socket.first && (*socket.first == kHandshakeRecord || *socket.first == kAlertRecord);
   if (!established && socket.first && !is_tls) return {"the server does not speak TLS"};
   if (kind == SSL_ERROR_ZERO_RETURN) return {"the server closed a connection"};
-  if (socket.error != 0) {
-    errno = socket.error;
-    return system_error(established ? "the connection is lost" : "no TLS");
-  }
+  // First, because OpenSSL then tries to send an alert, which may fail.
   if (socket.ended) {
     return {established ? "the server closed a connection without the end of TLS"
                         : "the server closed the connection during the TLS handshake"};
+  }
+  if (socket.error != 0) {
+    errno = socket.error;
+    return system_error(established ? "the connection is lost" : "no TLS");
   }
   const int reason = ERR_GET_REASON(ERR_peek_error());
   if (const std::string meaning = meaning_of_alert(reason, has_certificate); !meaning.empty()) {
@@ -355,6 +356,7 @@ Result<void> TlsStream::State::handshake(Duration timeout) {
     }
   }
   established = true;
+  more_input = SSL_has_pending(ssl.get()) == 1;  // what came with the end of the handshake
   return {};
 }
 

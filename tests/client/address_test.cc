@@ -19,7 +19,21 @@ TEST_CASE("addresses are read, and written as they are read") {
   CHECK(shown("unix:/run/tubed.sock") == "unix:/run/tubed.sock");
   CHECK(shown("unix:here") == "unix:here");
   CHECK(shown("/run/tubed.sock") == "unix:/run/tubed.sock");
+  CHECK(shown("beanstalk://10.1.2.3") == "10.1.2.3:11300");
+  CHECK(shown("beanstalk://[::1]:5") == "[::1]:5");
+  CHECK(shown("beanstalks://queue.example.org:7") == "beanstalks://queue.example.org:7");
+  CHECK(shown("beanstalks://10.1.2.3") == "beanstalks://10.1.2.3:11300");
+  CHECK(shown("beanstalks://[::1]") == "beanstalks://[::1]:11300");
   CHECK(shown("/" + std::string(106, 'x')) == "unix:/" + std::string(106, 'x'));
+}
+
+TEST_CASE("a certificate must be for the host as it was written") {
+  CHECK(host_name(parse_address("beanstalks://localhost:1").value()) == "localhost");
+  CHECK(host_name(parse_address("localhost").value()) == "localhost");
+  CHECK(host_name(parse_address("127.0.0.1").value()) == "127.0.0.1");
+  CHECK(host_name(parse_address("[::1]:1").value()) == "::1");
+  CHECK_FALSE(parse_address("beanstalk://localhost")->tls);
+  CHECK(parse_address("beanstalks://localhost")->tls);
 }
 
 TEST_CASE("what is no address is refused") {
@@ -44,7 +58,18 @@ TEST_CASE("what is no address is refused") {
                                  "[127.0.0.1]:1",
                                  "[localhost]:1",
                                  "[]:1",
-                                 "unix:"}) {
+                                 "unix:",
+                                 "beanstalk://",
+                                 "beanstalks://:1",
+                                 "beanstalks:///run/tubed.sock",
+                                 "beanstalks://unix:/run/tubed.sock",
+                                 "beanstalks://queue/",
+                                 "beanstalks://queue:1/tube",
+                                 "beanstalks://queue?x",
+                                 "beanstalks://user@queue",
+                                 "beanstalks://::1",
+                                 "tls://queue",
+                                 "BEANSTALK://queue"}) {
     CAPTURE(text);
     CHECK_FALSE(parse_address(text));
   }

@@ -114,6 +114,13 @@ TEST_CASE("input that is not beanstalk is an error") {
   }
 }
 
+TEST_CASE("a TLS alert is no reply, and is reported before its line has ended") {
+  ReplyParser parser({});
+  std::string_view input("\x15\x03\x01\x00\x02\x02\x46", 7);
+  ReplyView reply;
+  CHECK(parser.next(input, reply).error().message == "the server speaks TLS: use --tls");
+}
+
 TEST_CASE("a body that is too long is refused before it arrives") {
   ReplyParser parser({.max_body_bytes = 10});
   std::vector<Seen> seen;

@@ -395,6 +395,13 @@ class Tokens(TlsTest):
         self.assertIn("TUBED_JOB_ID", text)
         self.assertNotIn(TOKEN, text)
 
+    def test_a_server_that_requires_a_token(self):
+        for command in (("put", "x"), ("tubes",), ("work", "--", "true")):
+            server = ScriptedServer([b"UNAUTHORIZED\r\n", None])
+            self.addCleanup(server.close)
+            self.assertIn("the server requires a token: use --token-file (UNAUTHORIZED)",
+                          self.run_tubectl(server.address, *command)[2])
+
     def test_work_connects_again_with_its_token(self):
         front = self.secured(tokens={TOKEN})
         process = self.popen(self.url(front), "work", "--ca", self.authority.ca, "--token-file",

@@ -58,7 +58,8 @@ Result<client::Connection> connect_client(const Plan& plan, std::size_t client) 
        {Asked{"use " + tube, "USING "}, Asked{"watch " + tube, "WATCHING "},
         Asked{"ignore default", "WATCHING "}}) {
     const auto reply = TRY(connected->ask(command));
-    if (reply.is("DENIED")) return Error{fmt::format("{}: {}", command, meaning_of(reply))};
+    if (is_access_refusal(reply.line))
+      return Error{fmt::format("{}: {}", command, meaning_of(reply))};
     if (!reply.line.starts_with(wanted)) {
       return Error{fmt::format("{} was answered {:?}", command, reply.line)};
     }

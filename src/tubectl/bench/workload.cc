@@ -60,7 +60,7 @@ Result<void> Workload::take(std::size_t client, const client::ReplyView& reply,
   if (in_flight.empty()) return Error{fmt::format("the server said {:?} unasked", reply.line)};
   const InFlight::Oldest oldest = in_flight.take_oldest();
   if (!reply.is(expected_word(oldest.command))) {
-    if (reply.is("DENIED")) {
+    if (is_access_refusal(reply.line)) {
       return Error{fmt::format("{}: {}", name_of(oldest.command),
                                meaning_of({std::string(reply.line), {}}))};
     }

@@ -20,16 +20,20 @@ namespace {
 
 namespace word = protocol::word;
 
+constexpr std::string_view kDenied = "DENIED";
+constexpr std::string_view kUnauthorized = "UNAUTHORIZED";
+
 // Each message also shows the protocol's word in parentheses, so that scripts and logs can search
 // for it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kMeanings{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kMeanings{{
     {word::kBuried, "the server had no memory to queue the job, and has buried it"},
     {word::kDraining, "the server is draining: it takes no jobs"},
     {word::kOutOfMemory, "the server has no room"},
     {word::kJobTooBig, "the job is larger than the server takes"},
     {word::kTimedOut, "nothing came in time"},
     {word::kDeadlineSoon, "a job that is held is about to run out of time"},
-    {"DENIED", "the role of this client does not permit it"},
+    {kDenied, "the role of this client does not permit it"},
+    {kUnauthorized, "the server requires a token: use --token-file"},
     {"ALREADY_RESERVED", "another client holds it"},
     {word::kBadFormat, "the server does not understand it"},
     {word::kUnknownCommand, "the server does not know that command"},
@@ -51,6 +55,10 @@ std::string meaning_of(const client::Reply& answer, std::string_view not_found) 
                                          &std::pair<std::string_view, std::string_view>::first);
   return meaning == kMeanings.end() ? fmt::format("the server answered \"{}\"", answer.line)
                                     : fmt::format("{} ({})", meaning->second, answer.line);
+}
+
+bool is_access_refusal(std::string_view line) {
+  return line == kDenied || line == kUnauthorized;
 }
 
 int refused(const std::string& attempt, const client::Reply& answer, std::string_view not_found) {

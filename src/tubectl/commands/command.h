@@ -73,6 +73,8 @@ constexpr OptionRow ids_option(bool takes_tube = false, bool required = false) {
 // `not_found` is the meaning of NOT_FOUND.
 inline constexpr std::string_view kNoSuchJob = "there is no such job";
 std::string meaning_of(const client::Reply& reply, std::string_view not_found = kNoSuchJob);
+// The reply refuses what this client may not do, whatever it repeats.
+bool is_access_refusal(std::string_view line);
 // Prints that `attempt` ("put") failed with this reply, and returns kExitFailure.
 int refused(const std::string& attempt, const client::Reply& reply,
             std::string_view not_found = kNoSuchJob);

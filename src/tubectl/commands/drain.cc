@@ -199,7 +199,7 @@ Result<int> send_command(client::Connection& connection, const DrainOptions& opt
 Result<int> run_drain(const DrainOptions& options) {
   auto connection = TRY(connect(options.server));
   const auto answer = TRY(connection.ask("stats"));
-  if (answer.is("DENIED")) return refused("stats", answer);
+  if (is_access_refusal(answer.line)) return refused("stats", answer);
   const client::StatsBlock stats(answer.body);
   if (stats.text("draining") == options.state()) return report(options, stats, true);
   if (!options.drains && !is_tubed(stats)) {

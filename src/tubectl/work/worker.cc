@@ -468,7 +468,7 @@ void Worker::lose(const Error& error) {
 
 // To connect again does not change what a role may do: the pool stops the run.
 void Worker::lose_by_reply(const client::Reply& answer) {
-  if (answer.is("DENIED") && !cannot_run_) {
+  if (is_access_refusal(answer.line) && !cannot_run_) {
     cannot_run_ = CannotRun{kExitFailure, fmt::format("work: {}", meaning_of(answer))};
   }
   lose(Error{fmt::format("the server answered \"{}\"", answer.line)});
