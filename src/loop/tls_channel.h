@@ -23,8 +23,8 @@ namespace tubed::loop {
 
 // The certificate that a client has presented, which its CA has signed.
 struct TlsPeer {
-  std::string subject;             // "CN=mailer,O=example" [RFC 2253]; empty: no certificate
-  std::vector<std::string> names;  // "DNS:…", "email:…", "URI:…": its alternative names
+  std::string subject;                  // "CN=mailer,O=example" [RFC 2253]; empty: no certificate
+  std::vector<std::string> names = {};  // "DNS:…", "email:…", "URI:…": its alternative names
 };
 
 class TlsChannel final : public PolledSocket {

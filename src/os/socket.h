@@ -114,7 +114,7 @@ std::string network_of(std::string_view peer);
 struct PeerCredentials {
   std::int32_t process = 0;
   std::uint32_t user = 0;
-  std::vector<std::uint32_t> groups;  // all of them
+  std::vector<std::uint32_t> groups = {};  // all of them
 };
 // Nothing for a TCP socket. O(groups).
 std::optional<PeerCredentials> peer_credentials(const Socket& socket);

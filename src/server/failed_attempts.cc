@@ -21,9 +21,9 @@ Duration FailedAttempts::add(std::string_view peer, Time now) {
   Address& address = *found->second;
   for (Time then = address.last; then + kForgiveness <= now && address.delay > kFirstDelay;
        then += kForgiveness) {
-    address.delay /= 2;
+    address.delay = std::max(address.delay / 2, kFirstDelay);
   }
-  address.delay = std::clamp(address.delay * 2, kFirstDelay, kMaxDelay);
+  address.delay = std::min(address.delay * 2, kMaxDelay);
   address.last = now;
   by_age_.splice(by_age_.end(), by_age_, found->second);
   return address.delay;
