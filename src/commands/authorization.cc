@@ -104,7 +104,9 @@ Ruling limit(const Context& context, ActiveRole& role, const Command& command, c
 }  // namespace
 
 Principal* Context::principal() const {
-  return service.conversation(session).principal();
+  const auto conversations = service.conversations();
+  const Conversation* of = session < conversations.size() ? conversations[session] : nullptr;
+  return of == nullptr ? nullptr : of->principal();
 }
 
 Ruling authorize(Context& context, const Command& command, const ArgumentStorage& arguments) {
