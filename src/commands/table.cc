@@ -458,6 +458,23 @@ const Command& auth_command() {
   return kCommands[kAuthRow];
 }
 
+std::string_view family_of(const Command& command) {
+  switch (command.access) {
+    case Access::produce:
+      return "produce";
+    case Access::work:
+      return "work";
+    case Access::inspect:
+      return "inspect";
+    case Access::admin:
+      return "admin";
+    case Access::open:
+    case Access::any:
+      break;
+  }
+  return {};
+}
+
 CommandCountTable command_counts() {
   CommandCountTable counts;
   for (std::size_t i = 0; i < kCommands.size(); ++i) {

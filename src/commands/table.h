@@ -20,6 +20,9 @@ const Command* find_command(std::string_view name);
 // word.
 const Command& auth_command();
 
+// The word for the family of the command, as in the settings. Empty: it needs no permission.
+std::string_view family_of(const Command& command);
+
 // One counter for each row, all of them zero.
 using CommandCountTable = std::array<stats::CommandCount, kCommandCount>;
 CommandCountTable command_counts();

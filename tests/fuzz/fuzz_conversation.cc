@@ -1,11 +1,13 @@
 // Fuzzes the conversation: several clients, bytes cut anywhere, time, half-closes, drain mode.
 //
 // The input is a script of steps, played in test mode if the highest bit of its first byte is set.
-// A step is a control byte, whose low two bits select the client and whose other bits select the
-// action. To send bytes, a length byte and that many bytes follow. The queue's invariants hold
-// after each step. The script is played with several clients and with one client, each time whole
-// and byte by byte. A single client must get the same replies both times. With several clients the
-// replies may differ: a waiting client may be served between two bytes of another client.
+// By its next two bits, the clients may do everything, or have a role that may use some tubes, or
+// have to authenticate; the roles change with drain mode. A step is a control byte, whose low two
+// bits select the client and whose other bits select the action. To send bytes, a length byte and
+// that many bytes follow. The queue's invariants hold after each step. The script is played with
+// several clients and with one client, each time whole and byte by byte. A single client must get
+// the same replies both times. With several clients the replies may differ: a waiting client may be
+// served between two bytes of another client.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -14,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "commands/conversation.h"
@@ -29,9 +32,24 @@ using namespace tubed::commands;
 constexpr Time kStart{std::chrono::hours(1)};
 constexpr std::size_t kClients = 4;
 
+// How the clients of a script begin.
+enum class Begin : std::uint8_t { unrestricted, with_role, with_token, as_before };
+
+Role some_role(bool wide) {
+  Role role;
+  role.name = "1";  // which is also its token
+  role.produce = true;
+  role.work = true;
+  role.inspect = wide;
+  role.admin = wide;
+  if (!wide) role.tubes = {"default", "a*"};
+  role.limits = {.connections = 3, .job_bytes = 256, .put_rate = 5, .job_memory = 8192, .tubes = 5};
+  return role;
+}
+
 class World {
  public:
-  World(bool one_client, bool byte_by_byte, bool test_mode)
+  World(bool one_client, bool byte_by_byte, bool test_mode, Begin begin)
       : service_({.job_bytes = 512,
                   .job_memory_bytes = 1 << 16,
                   .tubes = 8,
@@ -39,7 +57,15 @@ class World {
                   .work_per_turn = 50},
                  {.started = kStart, .started_at = {}}, {[] { return stats::CpuTimes{}; }}),
         one_client_(one_client),
-        byte_by_byte_(byte_by_byte) {
+        byte_by_byte_(byte_by_byte),
+        begin_(begin) {
+    service_.set_roles({some_role(false)});
+    service_.on_authenticate([this](std::string_view token, SessionId) -> Authentication {
+      if (token == "1") return Granted{.role = service_.find_role("1")};
+      if (token == "2") return RefusedLater{};
+      return Refused{};
+    });
+    service_.on_audit([](const AuditEvent& event) { TUBED_ASSERT(!name_of(event.what).empty()); });
     service_.set_limits(service_.engine().limits(), {.output_bytes = 4096});
     if (test_mode) {
       test_mode_.emplace(service_, test_mode::ClockMode::manual, kStart,
@@ -77,6 +103,7 @@ class World {
         break;
       case 4:
         service_.set_draining(!service_.draining());
+        service_.set_roles({some_role(service_.draining())});
         break;
       default:
         send(client, script);
@@ -91,7 +118,7 @@ class World {
     const std::string_view bytes = script.substr(0, length);
     script.remove_prefix(bytes.size());
     if (clients_[client] == nullptr) {
-      clients_[client] = std::make_unique<Conversation>(service_);
+      clients_[client] = connect();
     }
     for (std::size_t at = 0; at < bytes.size();) {
       const std::size_t count = byte_by_byte_ ? 1 : bytes.size();
@@ -100,6 +127,13 @@ class World {
       run_until_idle();
       at += count;
     }
+  }
+
+  std::unique_ptr<Conversation> connect() {
+    Admission admission;
+    if (begin_ == Begin::with_role) admission.role = service_.find_role("1");
+    admission.takes_tokens = begin_ == Begin::with_token;
+    return std::make_unique<Conversation>(service_, std::move(admission));
   }
 
   void run_until_idle() {
@@ -116,6 +150,7 @@ class World {
     if (conversation == nullptr) return false;
     replies_[client] += protocol::take_replies(conversation->replies());
     hide_input_memory(replies_[client]);
+    if (conversation->awaits_refusal()) conversation->refuse();
     const bool resumed = conversation->can_resume();
     if (resumed) conversation->resume();
     const bool over = conversation->finished() && conversation->replies().empty();
@@ -143,6 +178,7 @@ class World {
   std::optional<test_mode::TestMode> test_mode_;
   bool one_client_;
   bool byte_by_byte_;
+  Begin begin_;
   std::array<std::unique_ptr<Conversation>, kClients> clients_;
   std::array<std::string, kClients> replies_;
   std::vector<SessionId> notified_;
@@ -153,10 +189,11 @@ class World {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view script(reinterpret_cast<const char*>(data), size);
   const bool test_mode = !script.empty() && (data[0] & 0x80) != 0;
-  World(false, false, test_mode).play(script);
-  World(false, true, test_mode).play(script);
-  const auto whole = World(true, false, test_mode).play(script);
-  const auto cut = World(true, true, test_mode).play(script);
+  const auto begin = static_cast<Begin>(script.empty() ? 0 : data[0] >> 5 & 3);
+  World(false, false, test_mode, begin).play(script);
+  World(false, true, test_mode, begin).play(script);
+  const auto whole = World(true, false, test_mode, begin).play(script);
+  const auto cut = World(true, true, test_mode, begin).play(script);
   TUBED_ASSERT(whole == cut);
   return 0;
 }

@@ -38,6 +38,7 @@ constexpr std::array kSamples = {
     SamplesOfType{type_of<protocol::JobIds>(), {"1 2", "1 2 3"}},
     SamplesOfType{type_of<protocol::TagText>(), kTags},
     SamplesOfType{type_of<protocol::PolicySetting>(), {"max-attempts 3", "backoff -"}},
+    SamplesOfType{type_of<protocol::Token>(), {"1", "2"}},
     SamplesOfType{type_of<protocol::PriorityAndDelay>(), {"1 500ms", "1 0"}},
 };
 
