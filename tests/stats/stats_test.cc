@@ -86,13 +86,18 @@ TEST_CASE("every command counts in its own line and in no other") {
       {"wait", "wait 0 99\r\n"},
       {"stats-group", "stats-group g\r\n"},
       {"stats-tubes", "stats-tubes\r\n"},
+      {"auth", "auth t\r\n"},
   };
   CHECK(lines.size() == commands::kCommandCount);
   for (const auto& entry : lines) {
     const std::string& name = entry.first;
     const std::string& line = entry.second;
     Talk talk;
-    auto client = talk.connect();
+    talk.service.on_authenticate([](std::string_view, SessionId) -> commands::Authentication {
+      return commands::Granted{};
+    });
+    auto client = std::make_unique<commands::Conversation>(
+        talk.service, commands::Admission{.takes_tokens = name == "auth"});
     auto watcher = talk.connect();
     if (name == "reserve") Talk::exchange(*watcher, "put 0 0 60 1\r\nz\r\n");
     const Values before = stats_of(*watcher);

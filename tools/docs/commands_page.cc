@@ -67,22 +67,10 @@ void append_stats(std::string_view title, const std::vector<stats::StatsText>& t
 
 }  // namespace
 
-std::string_view family_of(const commands::Command& command) {
-  switch (command.access) {
-    case Access::open:
-      return "Needs no authentication.";
-    case Access::any:
-      return "For every role.";
-    case Access::produce:
-      return "Family: produce.";
-    case Access::work:
-      return "Family: work.";
-    case Access::inspect:
-      return "Family: inspect.";
-    case Access::admin:
-      return "Family: admin.";
-  }
-  return "";
+std::string sentence_on_family(const commands::Command& command) {
+  if (command.access == Access::open) return "Needs no authentication.";
+  if (command.access == Access::any) return "For every role.";
+  return "Family: " + std::string(commands::family_of(command)) + ".";
 }
 
 std::string commands_markdown() {
@@ -104,7 +92,7 @@ std::string commands_markdown() {
       "nothing "
       "for a client without a role, which may use them all.\n\n");
   for (const commands::Command& command : commands::command_table()) {
-    append_command(command, family_of(command), page);
+    append_command(command, sentence_on_family(command), page);
   }
   page.pop_back();
   return page;
