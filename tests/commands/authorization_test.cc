@@ -195,7 +195,9 @@ TEST_CASE("the families of the usual commands") {
       {"stats\r\n", "inspect"},
       {"reserve-with-timeout 0\r\n", "work"},
       {"stats-job 2\r\n", "inspect"}};
-  for (const auto& [line, family] : lines) {
+  for (const auto& entry : lines) {
+    const std::string& line = entry.first;
+    const std::string& family = entry.second;
     for (const std::string_view role : {"produce", "work", "inspect", "admin"}) {
       CAPTURE(line);
       CAPTURE(role);
@@ -298,7 +300,9 @@ TEST_CASE("the body of a command that is refused is read and dropped, however it
        "EXPECTED_CRLF\r\nDENIED\r\n"}};
   Role open = kOpenTubes;
   open.tubes.emplace_back("t");
-  for (const auto& [role, replies] : expected) {
+  for (const auto& entry : expected) {
+    const std::string& role = entry.first;
+    const std::string& replies = entry.second;
     for (std::size_t cut = 0; cut <= input.size(); ++cut) {
       CAPTURE(cut);
       CAPTURE(role);
