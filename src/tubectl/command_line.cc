@@ -45,7 +45,8 @@ constexpr const char* kDescription =
     "The command-line client of tubed, and of any server that speaks beanstalk.";
 
 constexpr const char* kOverview =
-    R"(A server is where -s or TUBED_SERVER says, else at 127.0.0.1:11300.
+    R"(A server is where -s or TUBED_SERVER says, else at 127.0.0.1:11300. The options
+before the subcommand may also come after it.
 
 examples:
   tubectl put -t mail 'to: ada'               # prints the job's id
