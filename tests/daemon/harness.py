@@ -1,7 +1,7 @@
 """Helpers of the daemon's tests: a tubed process, its log, and plain clients.
 
 `Daemon` starts a process and reads its log in a thread. `Client` is a connection that sends and
-receives protocol text. `DaemonTest` is the base class of the tests: it ends the daemons and closes
+receives protocol text, and `TlsClient` one that encrypts it. `DaemonTest` is the base class of the tests: it ends the daemons and closes
 the clients that a test has opened. Every wait ends as soon as its condition is true, and fails
 after SECONDS.
 
@@ -10,12 +10,15 @@ $TUBED_PROGRAM names the daemon under test. ctest sets it; to run one file by ha
   TUBED_PROGRAM=build/dev/src/tubed python3 tests/daemon/limits_test.py
 """
 
+import contextlib
+import itertools
 import os
 import pathlib
 import re
 import resource
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -23,6 +26,7 @@ import tempfile
 import threading
 import time
 import unittest
+import warnings
 
 PROGRAM = str(pathlib.Path(os.environ.get("TUBED_PROGRAM", "build/dev/src/tubed")).resolve())
 # Under a sanitizer everything is slower, and its own memory makes memory figures useless.
@@ -357,6 +361,127 @@ class Client:
 
     def close(self):
         self.socket.close()
+
+
+def tls_context(authority=None, certificate=None, oldest=ssl.TLSVersion.TLSv1_2,
+                newest=ssl.TLSVersion.TLSv1_3, alpn=(), ciphers=None):
+    """The TLS of a client. Without `authority`, whose certificates it trusts, it verifies nothing.
+    `certificate`: its own, as Authority.issue() returns it."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if authority:
+        context.load_verify_locations(authority.ca)
+    else:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if certificate:
+        context.load_cert_chain(certificate.certificate, certificate.key)
+    with warnings.catch_warnings():  # of versions that are deprecated
+        warnings.simplefilter("ignore")
+        context.minimum_version, context.maximum_version = oldest, newest
+    if alpn:
+        context.set_alpn_protocols(list(alpn))
+    if ciphers:
+        context.set_ciphers(ciphers)
+    return context
+
+
+class TlsSocket:
+    """TLS over a connected socket, with the methods of a socket that Client uses. The test sees the
+    bytes of the records, and ends the output of TLS without ending that of the socket. One thread
+    may send while another receives."""
+
+    RECORD_BYTES = 1 << 14
+
+    def __init__(self, plain, context, server_name="localhost", session=None):
+        self.plain = plain
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = context.wrap_bio(self.incoming, self.outgoing, server_hostname=server_name,
+                                    session=session)
+        self.lock, self.sending = threading.Lock(), threading.Lock()
+        self.notified = False  # close_notify has arrived
+        while True:
+            try:
+                self.tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                self.flush()
+                self.fill()
+            except ssl.SSLError:
+                self.flush()  # the alert
+                raise
+        self.flush()
+
+    def __getattr__(self, name):
+        return getattr(self.plain, name)
+
+    def flush(self):
+        if self.outgoing.pending:
+            with self.sending:
+                self.plain.sendall(self.outgoing.read())
+
+    def fill(self):
+        if data := self.plain.recv(1 << 18):
+            self.incoming.write(data)
+        else:
+            self.incoming.write_eof()
+
+    def recv(self, count):
+        """Decrypted input; b"" at the end of the stream, after which `notified` says whether the
+        server has announced it."""
+        while True:
+            try:
+                with self.lock:
+                    data = self.tls.read(count)
+                    self.notified = self.notified or not data
+                    return data
+            except ssl.SSLWantReadError:
+                self.flush()
+                self.fill()
+            except ssl.SSLZeroReturnError:
+                self.notified = True
+                return b""
+            except ssl.SSLEOFError:
+                return b""
+
+    def encrypt(self, data, sizes=(RECORD_BYTES,)):
+        """The records of `data`, of these sizes in turn."""
+        records, size = [], itertools.cycle(sizes)
+        while data:
+            count = next(size)
+            with self.lock:
+                self.tls.write(data[:count])
+                records.append(self.outgoing.read())
+            data = data[count:]
+        return records
+
+    def sendall(self, data):
+        for begin in range(0, len(data), self.RECORD_BYTES):
+            record, = self.encrypt(data[begin:begin + self.RECORD_BYTES])
+            with self.sending:
+                self.plain.sendall(record)
+
+    def shutdown(self, how):
+        """Sends close_notify; the socket stays open in both directions."""
+        assert how == socket.SHUT_WR
+        with contextlib.suppress(ssl.SSLWantReadError), self.lock:
+            self.tls.unwrap()
+        self.flush()
+
+
+class TlsClient(Client):
+    """A client of a listener with TLS. `context` is of tls_context()."""
+
+    def __init__(self, address, context, server_name="localhost", session=None, **options):
+        super().__init__(address, **options)
+        try:
+            self.socket = TlsSocket(self.socket, context, server_name, session)
+        except BaseException:
+            self.socket.close()
+            raise
+
+    @property
+    def tls(self):
+        return self.socket.tls
 
 
 class DaemonTest(unittest.TestCase):
