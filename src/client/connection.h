@@ -51,9 +51,9 @@ class Connection {
   // reply is pending.
   Result<Reply> ask(std::string_view command);
 
-  // For an event loop: readable when take() may find a reply. What has_input() reports is no longer
-  // in the descriptor: after a send, ask before waiting; after take() has found nothing, there is
-  // none.
+  // For an event loop: readable when take() may find a reply. Input that has_input() reports is no
+  // longer in the descriptor: after a send, ask before waiting; after take() has found nothing, it
+  // has none.
   int descriptor() const { return transport_.number(); }
   bool has_input() const { return taken_ < input_.size() || transport_.has_input(); }
   // Gives the socket to another reader. Precondition: no reply is pending.

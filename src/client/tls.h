@@ -1,5 +1,6 @@
-// TLS of a client, on OpenSSL: what a program trusts and presents (TlsContext), and the TLS of one
-// connection (TlsStream). Also SHA-256, because one file only includes OpenSSL's headers.
+// TLS of a client, by OpenSSL: the certificates that a program trusts and presents (TlsContext),
+// and the TLS of one connection (TlsStream). Also SHA-256, because one file only includes OpenSSL's
+// headers.
 //
 // A TlsStream is used below a Transport and waits for nothing after the handshake. Each call does
 // as much as the socket permits. Three things differ from a plain socket, and the owner must know
@@ -8,7 +9,7 @@
 // 1. OpenSSL reads whole records and more, so input can be here while the socket has none. The
 //    owner calls receive() again while has_input() is true, before it waits for the socket.
 // 2. The peer can request an answer of TLS itself (a key update). While wants_room() is true, the
-//    answer waits for room in the socket's send buffer; when there is room, the owner calls
+//    answer waits for room in the socket's send buffer; when it has room, the owner calls
 //    room_came() and then receive().
 // 3. A send that was accepted in part must be repeated with the same bytes; Transport does so.
 //

@@ -79,7 +79,7 @@ bool creates_a_tube_too_many(const Context& context, const RoleLimits& limits,
          !context.engine.tube_info(context.now, created);
 }
 
-// The limits of the role. What the server itself refuses takes nothing from limits.put_rate.
+// The limits of the role. A put that the server itself refuses takes nothing from limits.put_rate.
 Ruling limit(const Context& context, ActiveRole& role, const Command& command, const Named& named) {
   const RoleLimits& limits = role.role().limits;
   const bool is_put = command.access == Access::produce && command.begin_body != nullptr;

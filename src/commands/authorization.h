@@ -5,8 +5,8 @@
 //
 // 1. The family of the command (Command::access) must be allowed, else DENIED. A command of the
 //    family admin that concerns no tube needs a role that may use all tubes.
-// 2. The job that it names must be in a tube that the role may use, else NOT_FOUND, as if there
-//    were no such job.
+// 2. The job that it names must be in a tube that the role may use, else NOT_FOUND, as if the job
+//    did not exist.
 // 3. The tubes that it names or concerns (Command::concerns) must be allowed, else DENIED; also
 //    those to which its jobs may go later, by a tag or a policy.
 // 4. The limits of the role: JOB_TOO_BIG or OUT_OF_MEMORY.

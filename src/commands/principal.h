@@ -44,7 +44,7 @@ class ActiveRole {
   std::uint64_t version() const { return version_; }
 
   // Takes one put from limits.put_rate, which allows that many in each second and no more at once.
-  // False: there is none left. O(1).
+  // False: none is left. O(1).
   bool take_put(Time now);
 
  private:
@@ -54,7 +54,7 @@ class ActiveRole {
   bool removed_ = false;
   std::uint32_t conversations_ = 0;
   std::uint64_t version_ = 0;
-  Time puts_used_until_ = Time::min();  // when all puts that were taken have come back
+  Time puts_used_until_ = Time::min();  // when all puts that were taken are free again
 };
 
 // The roles in force. They stay where they are in memory.
@@ -83,7 +83,7 @@ struct Admission {
   bool takes_tokens = false;  // the client may send `auth`
 };
 
-// Who a conversation is. A conversation that is not restricted and takes no tokens has none.
+// The client of a conversation. A conversation that is not restricted and takes no tokens has none.
 class Principal {
  public:
   Principal(Roles& roles, Admission admission);

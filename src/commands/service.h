@@ -90,7 +90,7 @@ class Service final : public engine::Output {
   // Null: there is no such role.
   ActiveRole* find_role(std::string_view name) { return roles_.find(name); }
   Roles& roles() { return roles_; }
-  // The sessions whose role was removed. O(conversations) if there are any, else O(roles).
+  // The sessions whose role was removed. O(conversations) if a role was removed, else O(roles).
   std::vector<SessionId> sessions_of_removed_roles() const;
 
   // The function that knows the tokens. Without one, all are wrong.

@@ -1,7 +1,7 @@
 // One SSL_CTX for each certificate; the first is that of the listener, and the callback of SNI
 // exchanges the others for it. All of them share one set of ticket keys: the newest encrypts, and
-// the key before it still decrypts, so that a ticket is good for one to two lives of a key. The keys
-// are replaced by the first handshake after their life has passed; no timer is needed.
+// the key before it still decrypts, so that a ticket is good for one to two lives of a key. The
+// keys are replaced by the first handshake after their life has passed; no timer is needed.
 //
 // OpenSSL's queue of errors is empty outside of these functions and those of TlsChannel: each
 // failure takes what it has put there. SSL_get_error() depends on it.
@@ -210,8 +210,8 @@ void add_dates(const std::string& file, SSL_CTX* context, std::vector<Certificat
   for (int i = 0; i < sk_X509_num(chain); ++i) add(sk_X509_value(chain, i));
 }
 
-// The certificates after the first must each have signed the certificate before, or a client could not
-// verify it.
+// The certificates after the first must each have signed the certificate before, or a client could
+// not verify it.
 bool chain_is_in_order(SSL_CTX* context) {
   STACK_OF(X509)* chain = nullptr;
   SSL_CTX_get0_chain_certs(context, &chain);

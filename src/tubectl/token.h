@@ -1,5 +1,5 @@
-// Tokens: a client proves by one who it is. The server keeps only the SHA-256 of each, in a file of
-// lines "NAME sha256:HEX".
+// Tokens: with a token a client shows which role it has. The server keeps only the SHA-256 of each,
+// in a file of lines "NAME sha256:HEX".
 //
 // A token is a secret. It is read from a file and sent to the server, and is in no message, no
 // argument and no environment.

@@ -243,7 +243,7 @@ TEST_CASE("the puts of all clients of a role share its rate") {
   while (put(*a)) ++puts;
   CHECK(puts == 3);
   CHECK(talk.service.counters().count_of(stats::Counter::put_rate) == 4);
-  // What the server refuses takes nothing.
+  // A put that the server refuses takes nothing.
   talk.advance(10s);
   talk.service.set_draining(true);
   for (int i = 0; i < 9; ++i) CHECK(send_to(*a, "put 0 0 60 1\r\nx\r\n") == "DRAINING\r\n");
@@ -340,7 +340,7 @@ TEST_CASE("a role that is removed has no rights, and its sessions are known") {
   worker.reset();
   mail.reset();
   CHECK_FALSE(talk.service.roles().has_removed());
-  // A role that comes back before its clients have gone is theirs again.
+  // A role that is added again before its clients close is theirs again.
   talk.service.set_roles({kWorker});
   auto again = talk.connect_as("worker");
   talk.service.set_roles({});

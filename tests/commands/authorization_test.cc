@@ -44,7 +44,7 @@ const std::vector<Role> kFamilies = {
     role_of_families("admin", "a"),    role_of_families("all", "pwia"),
     role_of_families("producer", "pi")};
 
-// What the role allows, without the function that is tested.
+// The rights of the role, without the function that is tested.
 bool allows(const Role& role, Access access) {
   switch (access) {
     case Access::produce:

@@ -452,6 +452,7 @@ TEST_CASE("every family of the page is in the reference, and the other way round
   FakeLog log;
   talk.service.set_log(log);
   talk.service.counters().set_recovery_time(1500ms);
+  talk.service.counters().set_certificate_expiry(1h);
   auto client = talk.connect();
   Talk::exchange(*client, "put 0 0 60 1\r\nx\r\nreserve\r\ndelete 1\r\n");
   const Samples samples(page_of(talk.service));
