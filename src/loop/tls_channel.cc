@@ -173,7 +173,8 @@ os::Transfer TlsChannel::read(std::span<const std::span<char>> buffers) {
       std::size_t got = 0;
       const Kind kind = read_record(buffer, got);
       if (kind != Kind::done) {
-        // The end and a failure are reported by the next read.
+        // The next read reports the end or the failure.
+        end_follows_ = total > 0 && kind != Kind::would_block;
         return total > 0 ? os::Transfer{Kind::done, total} : os::Transfer{kind, 0};
       }
       total += got;
@@ -245,7 +246,7 @@ void TlsChannel::end_output() {
 
 void TlsChannel::want(bool readable, bool writable) {
   watch(readable, writable);
-  if (readable && has_decrypted()) {
+  if (readable && (has_decrypted() || end_follows_)) {
     if (decrypted_ == nullptr) {
       decrypted_ = std::make_unique<Timer>(loop_, [this] { report({.readable = true}); });
     }

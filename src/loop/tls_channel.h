@@ -76,7 +76,8 @@ class TlsChannel final : public PolledSocket {
   std::string failure_;
   bool established_ = false;
   bool output_ended_ = false;
-  bool starved_ = false;  // the last read has found no complete record
+  bool starved_ = false;      // the last read has found no complete record
+  bool end_follows_ = false;  // of the stream or the connection; the kernel does not report it
   bool broken_ = false;
 };
 
