@@ -1,0 +1,167 @@
+"""Many handshakes of TLS on the real daemon: slow handshakes do not delay other clients, are bounded
+in number and time, and leave nothing; neither do handshakes that succeed or fail.
+
+TUBED_HANDSHAKES sets how many handshakes the memory test makes.
+"""
+
+import contextlib
+import os
+import re
+import select
+import signal
+import socket
+import ssl
+import subprocess
+import time
+import unittest
+
+from harness import (SANITIZED, SECONDS, Client, Stopwatch, parse_address, raise_descriptor_limit,
+                     tls_context, until)
+from tls_tests import TlsTest
+
+SLOW = 2_000 if not SANITIZED else 500
+PENDING = 300
+HANDSHAKES = int(os.environ.get("TUBED_HANDSHAKES", "20000" if not SANITIZED else "1000"))
+# How much the memory may grow in the last three quarters of the handshakes, whatever their number.
+GROWTH = 1 << 20
+FIRST_BYTE = b"\x16"
+
+
+class SlowHandshakes(TlsTest):
+    def setUp(self):
+        super().setUp()
+        raise_descriptor_limit(2 * SLOW + 500)
+
+    def open_slow(self, daemon, count, sent=FIRST_BYTE):
+        family, peer = parse_address(daemon.addresses[0])
+        for _ in range(count):
+            client = socket.socket(family, socket.SOCK_STREAM)
+            self.addCleanup(client.close)
+            client.connect(peer)
+            client.sendall(sent)
+            yield client
+
+    def ended(self, sockets):
+        """How many of the connections the server has closed."""
+        poll = select.poll()
+        for one in sockets:
+            poll.register(one, select.POLLIN)
+        return len(poll.poll(0))
+
+    def reply_seconds(self, daemon, client):
+        """How long a command takes; the load of the machine does not count."""
+        watch = Stopwatch(daemon)
+        client.ask("list-tube-used")
+        return watch.lap()
+
+    def test_slow_handshakes(self):
+        daemon = self.serve(settings="timeouts.handshake = \"1s\"\n"
+                                     f"limits.handshakes = {PENDING}\n")
+        client = self.connect_tls(daemon)
+        client.ask("list-tube-used")
+        descriptors = self.open_descriptors(daemon)
+        begin, times = time.monotonic(), []
+        slow = []
+        for number, one in enumerate(self.open_slow(daemon, SLOW)):
+            slow.append(one)
+            if number % 20 == 0:
+                times.append(self.reply_seconds(daemon, client))
+        self.assertLessEqual(self.open_descriptors(daemon), descriptors + PENDING + 1)
+        until("the oldest to be closed", lambda: self.ended(slow) >= SLOW - PENDING)
+        # The others have a second each.
+        other = self.connect_tls(daemon)
+        while self.ended(slow) < SLOW - PENDING // 2:
+            times.append(self.reply_seconds(daemon, other))
+        until("all to be closed", lambda: self.ended(slow) == SLOW)
+        self.assertGreaterEqual(time.monotonic() - begin, 1)
+        self.assertLess(max(times), 0.1 if not SANITIZED else 1)
+        until("their descriptors to be closed",
+              lambda: self.open_descriptors(daemon) == descriptors + 1)
+        self.assertTrue(daemon.lines_with("too many handshakes at once"))
+        self.assertEqual(client.stats()["current-connections"], 2)
+
+    def test_a_handshake_that_stops_anywhere_ends_in_time(self):
+        """Also a client that does not send its half of the handshake, or not all of it."""
+        hello = ssl.MemoryBIO()
+        with self.assertRaises(ssl.SSLWantReadError):
+            tls_context().wrap_bio(ssl.MemoryBIO(), hello).do_handshake()
+        hello = hello.read()
+        daemon = self.serve(settings="timeouts.handshake = \"300ms\"\n")
+        client = self.connect_tls(daemon)
+        before = self.open_descriptors(daemon)
+        slow = [one for cut in (0, 1, 5, 100, len(hello) - 1, len(hello))
+                for one in self.open_slow(daemon, 2, hello[:cut])]
+        for at, one in enumerate(slow):
+            one.settimeout(SECONDS)
+            with contextlib.suppress(ConnectionResetError):
+                while one.recv(4096):
+                    pass
+            self.assertEqual(at, slow.index(one))
+        until("their descriptors", lambda: self.open_descriptors(daemon) == before)
+        self.assertEqual(client.ask("list-tube-used"), "USING default")
+
+    def test_a_stop_does_not_wait_for_handshakes(self):
+        daemon = self.serve(settings="timeouts.handshake = \"1h\"\n")
+        slow = list(self.open_slow(daemon, 50))
+        self.connect_tls(daemon).ask("list-tube-used")
+        begin = time.monotonic()
+        daemon.signal(signal.SIGTERM)
+        self.assertEqual(daemon.wait(), 0)
+        self.assertLess(time.monotonic() - begin, 3)
+        self.assertEqual(self.ended(slow), 50)
+
+    def test_connections_above_the_limit(self):
+        daemon = self.serve(settings="limits.connections = 2\n")
+        clients = [self.connect_tls(daemon) for _ in range(2)]
+        for client in clients:
+            client.ask("list-tube-used")
+        with self.assertRaises((OSError, AssertionError)):
+            self.connect_tls(daemon).ask("list-tube-used")
+        clients[0].close()
+        until("the end of a client", lambda: clients[1].stats()["current-connections"] == 1)
+        self.assertEqual(self.connect_tls(daemon).ask("list-tube-used"), "USING default")
+
+
+class Memory(TlsTest):
+    def shake_hands(self, daemon, seconds):
+        """New handshakes without resumption, as many as are done in `seconds`."""
+        done = subprocess.run(["openssl", "s_time", "-connect", daemon.addresses[0], "-new", "-time",
+                               str(seconds)], capture_output=True, text=True, check=False,
+                              timeout=SECONDS + seconds)
+        return int(re.search(r"^(\d+) connections in \d+ real", done.stdout, re.MULTILINE)[1])
+
+    def some_of_each_kind(self, daemon):
+        """Connections that end in other ways than s_time's: work, failures, resets."""
+        for _ in range(20):
+            client = self.connect_tls(daemon)
+            job = client.put(b"x" * 30_000)
+            client.reserve()
+            client.ask(f"delete {job}")
+            client.half_close()
+            client.rest()
+            client.close()
+            plain = Client(daemon.addresses[0])
+            plain.send(b"stats\r\n")
+            plain.rest()
+            plain.close()
+            client = self.connect_tls(daemon, context=tls_context())
+            client.reset()
+
+    def test_handshakes_leave_no_memory(self):
+        daemon = self.serve()
+        done, figures = 0, []
+        descriptors = self.open_descriptors(daemon)
+        while done < HANDSHAKES:
+            done += self.shake_hands(daemon, 1 + HANDSHAKES // 100_000)
+            self.some_of_each_kind(daemon)
+            until("all to be closed", lambda: self.open_descriptors(daemon) == descriptors)
+            figures.append((done, daemon.resident_bytes()))
+        quarter = next(bytes for count, bytes in figures if count * 4 >= done)
+        if not SANITIZED:
+            self.assertLess(figures[-1][1] - quarter, GROWTH, figures)
+        # A client of the queue still finds it as it was.
+        self.assertEqual(self.connect_tls(daemon).stats()["current-connections"], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
