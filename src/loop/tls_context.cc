@@ -102,7 +102,7 @@ constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 // Of TLS 1.3. The first costs the least where the processor has AES, which is where servers run.
 constexpr const char* kSuites =
     "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
-constexpr const char* kGroups = "X25519:P-256:P-384";
+constexpr std::string_view kGroups = "X25519:P-256:P-384";
 // The chain of a client: its certificate, a few intermediates.
 constexpr int kMaxChain = 4;
 
@@ -265,7 +265,8 @@ void set_rules(SSL_CTX* context, const TlsOptions& options) {
                                    SSL_OP_ENABLE_KTLS);
   TUBED_ASSERT(SSL_CTX_set_cipher_list(context, kCiphers) == 1);
   TUBED_ASSERT(SSL_CTX_set_ciphersuites(context, kSuites) == 1);
-  TUBED_ASSERT(SSL_CTX_set1_groups_list(context, kGroups) == 1);
+  std::string groups(kGroups);  // the macro casts to char*
+  TUBED_ASSERT(SSL_CTX_set1_groups_list(context, groups.data()) == 1);
   // The caller may offer the rest of its replies from another address, and takes a part. An idle
   // connection needs no buffers.
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |

@@ -41,7 +41,6 @@ Time TestServer::begin_of_time(const Settings& settings) {
 TestServer::TestServer(loop::Loop& loop, commands::Service& service, TestModeOptions options,
                        Events events)
     : loop_(loop),
-      service_(service),
       options_(std::move(options)),
       mode_(service, mode_of(options_.clock), os::monotonic_now(), std::move(events.end_drain)),
       stop_timer_(loop, std::move(events.stop)) {}

@@ -45,7 +45,6 @@ class TestServer {
   Result<void> preload();
 
   loop::Loop& loop_;
-  commands::Service& service_;
   TestModeOptions options_;
   test_mode::TestMode mode_;
   loop::Timer stop_timer_;

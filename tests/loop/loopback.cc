@@ -5,7 +5,6 @@
 #include <filesystem>
 
 #include <arpa/inet.h>
-#include <doctest/doctest.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -38,7 +37,7 @@ bool append(const os::Socket& socket, std::string& text, std::size_t most) {
 template <class Address>
 os::Socket connected(int family, const Address& address) {
   os::Socket socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  REQUIRE(socket);
+  TUBED_ASSERT(socket);
   sockaddr_storage storage{};
   std::memcpy(&storage, &address, sizeof address);
   if (::connect(socket.descriptor(), reinterpret_cast<sockaddr*>(&storage), sizeof address) != 0) {
@@ -52,13 +51,14 @@ os::Socket connected(int family, const Address& address) {
 
 std::pair<os::Socket, os::Socket> connected_pair() {
   std::array<int, 2> ends{};
-  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) == 0);
+  TUBED_ASSERT(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) ==
+               0);
   return {os::Socket(ends[0]), os::Socket(ends[1])};
 }
 
 os::Socket listening() {
   auto socket = os::listen_tcp("127.0.0.1", 0, 4096);
-  REQUIRE(socket.ok());
+  TUBED_ASSERT(socket.ok());
   return std::move(*socket);
 }
 
@@ -66,7 +66,7 @@ os::Socket connect_to(const std::string& address) {
   if (address.starts_with("unix:")) {
     sockaddr_un name{};
     name.sun_family = AF_UNIX;
-    REQUIRE(address.size() - 5 < sizeof name.sun_path);
+    TUBED_ASSERT(address.size() - 5 < sizeof name.sun_path);
     std::memcpy(name.sun_path, address.c_str() + 5, address.size() - 5);
     return connected(AF_UNIX, name);
   }
@@ -76,13 +76,13 @@ os::Socket connect_to(const std::string& address) {
     sockaddr_in6 name{};
     name.sin6_family = AF_INET6;
     name.sin6_port = htons(port);
-    REQUIRE(::inet_pton(AF_INET6, address.substr(1, colon - 2).c_str(), &name.sin6_addr) == 1);
+    TUBED_ASSERT(::inet_pton(AF_INET6, address.substr(1, colon - 2).c_str(), &name.sin6_addr) == 1);
     return connected(AF_INET6, name);
   }
   sockaddr_in name{};
   name.sin_family = AF_INET;
   name.sin_port = htons(port);
-  REQUIRE(::inet_pton(AF_INET, address.substr(0, colon).c_str(), &name.sin_addr) == 1);
+  TUBED_ASSERT(::inet_pton(AF_INET, address.substr(0, colon).c_str(), &name.sin_addr) == 1);
   return connected(AF_INET, name);
 }
 
@@ -104,28 +104,29 @@ std::string read_to_end(const os::Socket& socket) {
   std::string text;
   bool goes_on = true;
   while (goes_on && wait_for_input(socket)) goes_on = append(socket, text, std::string::npos);
-  CHECK_FALSE(goes_on);
+  TUBED_ASSERT(!goes_on);
   return text;
 }
 
 void write_all(const os::Socket& socket, std::string_view bytes) {
-  REQUIRE(::send(socket.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
-          static_cast<ssize_t>(bytes.size()));
+  TUBED_ASSERT(::send(socket.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+               static_cast<ssize_t>(bytes.size()));
 }
 
 void half_close(const os::Socket& socket) {
-  REQUIRE(::shutdown(socket.descriptor(), SHUT_WR) == 0);
+  TUBED_ASSERT(::shutdown(socket.descriptor(), SHUT_WR) == 0);
 }
 
 void reset(os::Socket socket) {
   const linger at_once{.l_onoff = 1, .l_linger = 0};
-  REQUIRE(::setsockopt(socket.descriptor(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once) == 0);
+  TUBED_ASSERT(::setsockopt(socket.descriptor(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once) ==
+               0);
 }
 
 int option_of(const os::Socket& socket, int level, int option) {
   int value = -1;
   socklen_t size = sizeof value;
-  REQUIRE(::getsockopt(socket.descriptor(), level, option, &value, &size) == 0);
+  TUBED_ASSERT(::getsockopt(socket.descriptor(), level, option, &value, &size) == 0);
   return value;
 }
 
@@ -134,14 +135,14 @@ bool has_ipv6() {
 }
 
 NoDescriptors::NoDescriptors() {
-  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
+  TUBED_ASSERT(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
   const int lowest_free = ::fcntl(0, F_DUPFD_CLOEXEC, 0);
-  REQUIRE(lowest_free >= 0);
+  TUBED_ASSERT(lowest_free >= 0);
   ::close(lowest_free);
   // All descriptors below the limit are open.
   rlimit none = before_;
   none.rlim_cur = static_cast<rlim_t>(lowest_free);
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  TUBED_ASSERT(::setrlimit(RLIMIT_NOFILE, &none) == 0);
 }
 
 NoDescriptors::~NoDescriptors() {
@@ -150,7 +151,7 @@ NoDescriptors::~NoDescriptors() {
 
 Directory::Directory() {
   std::string name = (std::filesystem::temp_directory_path() / "tubed-test-XXXXXX").string();
-  REQUIRE(::mkdtemp(name.data()) != nullptr);
+  TUBED_ASSERT(::mkdtemp(name.data()) != nullptr);
   path_ = name;
 }
 

@@ -1,0 +1,26 @@
+// Fuzzes the file of tokens: for any text, each token that is read is found by its hash, or the
+// error is one line that shows no hash.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/assert.h"
+#include "server/tokens.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace tubed;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto tokens = server::parse_tokens(text, "tokens");
+  if (!tokens) {
+    TUBED_ASSERT(tokens.error().message.starts_with("tokens:"));
+    TUBED_ASSERT(tokens.error().message.size() < 100);
+    TUBED_ASSERT(tokens.error().message.find('\n') == std::string::npos);
+    return 0;
+  }
+  for (const server::Token& token : *tokens) {
+    TUBED_ASSERT(!token.name.empty() && text.find(token.name) != std::string_view::npos);
+    const server::Token* found = server::find_token(*tokens, token.hash);
+    TUBED_ASSERT(found != nullptr && found->hash == token.hash);
+  }
+  return 0;
+}
