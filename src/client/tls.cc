@@ -297,7 +297,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::create(const Settings& set
 
 struct TlsStream::State {
   struct Free {
-    void operator()(SSL* ssl) const { SSL_free(ssl); }
+    void operator()(SSL* stream) const { SSL_free(stream); }
   };
 
   Result<void> handshake(Duration timeout);

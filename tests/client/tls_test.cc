@@ -92,7 +92,7 @@ class Server {
 class Pair {
  public:
   explicit Pair(std::function<void(Server&)> converse, int version = TLS1_3_VERSION) {
-    const Key key(EVP_EC_gen("P-256"));
+    const Key key(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256"));
     const Certificate certificate = make_certificate(key.get());
     trusted_ = fmt::format("/tmp/tubed-tls-test-{}.pem", ::getpid());
     std::FILE* const file = std::fopen(trusted_.c_str(), "w");

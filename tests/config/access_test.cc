@@ -73,7 +73,8 @@ TEST_CASE("each key of a role takes its example and its bounds, and refuses othe
       CHECK(to_toml(row.type, row.get(settings.value().roles[0])) == toml);
     }
     for (const auto& [toml, reason] : bad_values(row.type)) {
-      CAPTURE(toml);
+      const std::string shown(toml);
+      CAPTURE(shown);
       const auto error = load_error(role_with(row.key, toml));
       CAPTURE(error);
       CHECK(error.starts_with(fmt::format("tubed.toml:3: role.{}: ", row.key)));
@@ -87,7 +88,8 @@ TEST_CASE("each key of a listener refuses other values") {
     if (row.key == "address") continue;
     CAPTURE(row.key);
     for (const auto& [toml, reason] : bad_values(row.type)) {
-      CAPTURE(toml);
+      const std::string shown(toml);
+      CAPTURE(shown);
       const auto error = load_error(listener_with(row.key, toml));
       CAPTURE(error);
       CHECK(error.starts_with(fmt::format("tubed.toml:3: listen.{}: ", row.key)));
