@@ -235,9 +235,12 @@ Result<void> use_pair(SSL_CTX* context, const TlsOptions::Pair& pair) {
   TRY(os::check_secret(pair.key));
   // A key with a passphrase cannot be used: nothing can ask for it.
   SSL_CTX_set_default_passwd_cb(context, [](char*, int, int, void*) { return 0; });
-  if (SSL_CTX_use_PrivateKey_file(context, pair.key.c_str(), SSL_FILETYPE_PEM) == 1) return {};
+  const bool is_key =
+      SSL_CTX_use_PrivateKey_file(context, pair.key.c_str(), SSL_FILETYPE_PEM) == 1;
+  // OpenSSL takes a key of another type than the certificate's, and has no certificate with it.
+  if (is_key && SSL_CTX_check_private_key(context) == 1) return {};
   const unsigned long code = ERR_peek_last_error();
-  if (ERR_GET_REASON(code) == X509_R_KEY_VALUES_MISMATCH ||
+  if (is_key || ERR_GET_REASON(code) == X509_R_KEY_VALUES_MISMATCH ||
       ERR_GET_REASON(code) == X509_R_KEY_TYPE_MISMATCH) {
     ERR_clear_error();
     return Error{fmt::format("{}: not the key of {}", pair.key, pair.certificate)};
