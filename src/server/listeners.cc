@@ -300,13 +300,16 @@ std::string Listeners::client_addresses() const {
 }
 
 void Listeners::apply(const Settings& settings, const std::vector<TlsPointer>& tls) {
+  // Several listeners may have port 0: each takes settings of its own, in their order.
+  std::vector<bool> taken(settings.listeners.size());
   for (const auto& listener : clients_) {
     os::tune_connection(listener->socket(), settings.tcp_keepalive);
-    const auto same = std::ranges::find_if(settings.listeners, [&](const Listen& one) {
-      return same_socket(one, listener->listen());
-    });
-    if (same == settings.listeners.end()) continue;
-    listener->apply(*same, tls[static_cast<std::size_t>(same - settings.listeners.begin())]);
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+      if (taken[i] || !same_socket(settings.listeners[i], listener->listen())) continue;
+      taken[i] = true;
+      listener->apply(settings.listeners[i], tls[i]);
+      break;
+    }
   }
 }
 
