@@ -121,13 +121,14 @@ def parse_address(text):
 class Daemon:
     """A serving process. A thread reads its stderr, so that it never blocks on writing its log."""
 
-    def __init__(self, flags, environment=None, descriptors=None, file_bytes=None, listeners=1):
+    def __init__(self, flags, environment=None, descriptors=None, file_bytes=None, listeners=1,
+                 command=(PROGRAM,), pass_fds=()):
         self.expected_code = 0  # the exit code that the test expects
         self.lines = []
         self.addresses = []
         self.http_addresses = []  # logged before the others
         self.changed = threading.Condition()
-        command = [PROGRAM, *flags]
+        command = [*command, *flags]
         if descriptors:  # the hard and the soft limit
             command = ["sh", "-c", f'ulimit -n {descriptors}; exec "$0" "$@"', *command]
         if file_bytes:  # POSIX counts in blocks of 512
@@ -140,7 +141,8 @@ class Daemon:
         variables = os.environ | {key: value.replace("STDERR", self.stderr_name)
                                   for key, value in environment.items()}
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=write_end,
-                                        stdout=subprocess.DEVNULL, env=variables)
+                                        stdout=subprocess.DEVNULL, env=variables,
+                                        pass_fds=pass_fds)
         os.close(write_end)
         self.reader = threading.Thread(target=self.read_log, args=(read_end,), daemon=True)
         self.reader.start()
@@ -399,6 +401,7 @@ class TlsSocket:
                                     session=session)
         self.lock, self.sending = threading.Lock(), threading.Lock()
         self.notified = False  # close_notify has arrived
+        self.decrypted = b""  # input that arrived before the output of TLS was ended
         while True:
             try:
                 self.tls.do_handshake()
@@ -431,6 +434,9 @@ class TlsSocket:
         while True:
             try:
                 with self.lock:
+                    if self.decrypted:
+                        data, self.decrypted = self.decrypted[:count], self.decrypted[count:]
+                        return data
                     data = self.tls.read(count)
                     self.notified = self.notified or not data
                     return data
@@ -463,7 +469,10 @@ class TlsSocket:
     def shutdown(self, how):
         """Sends close_notify; the socket stays open in both directions."""
         assert how == socket.SHUT_WR
-        with contextlib.suppress(ssl.SSLWantReadError), self.lock:
+        with self.lock, contextlib.suppress(ssl.SSLWantReadError):
+            while data := self.tls.read(1 << 18):  # unwrap() may find none
+                self.decrypted += data
+        with self.lock, contextlib.suppress(ssl.SSLWantReadError):
             self.tls.unwrap()
         self.flush()
 

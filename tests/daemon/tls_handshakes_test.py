@@ -88,6 +88,7 @@ class SlowHandshakes(TlsTest):
         hello = hello.read()
         daemon = self.serve(settings="timeouts.handshake = \"300ms\"\n")
         client = self.connect_tls(daemon)
+        client.ask("list-tube-used")
         before = self.open_descriptors(daemon)
         slow = [one for cut in (0, 1, 5, 100, len(hello) - 1, len(hello))
                 for one in self.open_slow(daemon, 2, hello[:cut])]
@@ -150,6 +151,7 @@ class Memory(TlsTest):
     def test_handshakes_leave_no_memory(self):
         daemon = self.serve()
         done, figures = 0, []
+        self.some_of_each_kind(daemon)
         descriptors = self.open_descriptors(daemon)
         while done < HANDSHAKES:
             done += self.shake_hands(daemon, 1 + HANDSHAKES // 100_000)

@@ -1,0 +1,320 @@
+"""The settings of TLS on the real daemon: a reload, the errors of --check-config, and listeners of
+TLS whose sockets are passed on."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import unittest
+
+from certificates import Authority, days_from_now, openssl
+from harness import PROGRAM, SECONDS, Client, run, tls_context
+from tls_tests import LOCALHOST, Tls, TlsTest, table
+
+CONFIG = 78
+CANNOT_LISTEN = 69
+# As systemd passes sockets on: from descriptor 3, with LISTEN_PID naming the receiving process.
+HAND_OVER = """
+import fcntl, os, sys
+descriptors, names, *arguments = sys.argv[1:]
+copies = [fcntl.fcntl(int(one), fcntl.F_DUPFD_CLOEXEC, 100) for one in descriptors.split(",")]
+for at, copy in enumerate(copies):
+    os.dup2(copy, 3 + at)
+os.environ.update(LISTEN_FDS=str(len(copies)), LISTEN_PID=str(os.getpid()),
+                  LISTEN_FDNAMES=names)
+os.execv(arguments[0], arguments)
+"""
+
+
+def subject(client):
+    return dict(client.tls.getpeercert()["subject"][0])["commonName"]
+
+
+class Reload(TlsTest):
+    def not_reloaded(self, daemon, count=1):
+        daemon.signal(signal.SIGHUP)
+        return daemon.wait_for_line(" error not reloaded ", count)
+
+    def test_a_new_certificate_is_for_new_connections(self):
+        daemon = self.serve()
+        old = self.connect_tls(daemon)
+        job = old.put()
+        old.reserve()
+        other = Authority(self.directory, name="other CA")
+        new = other.issue("new", names=LOCALHOST)
+        self.write_config(self.listen(new))
+        self.reload(daemon)
+        client = self.connect_tls(daemon, context=tls_context(other))
+        self.assertEqual(subject(client), "new")
+        self.assertEqual(client.stats(f"stats-job {job}")["state"], "reserved")
+        self.assertEqual(old.ask(f"delete {job}"), "DELETED")
+        old.put(b"y" * 60_000)
+        self.assertEqual(client.reserve()[1], b"y" * 60_000)
+
+    def test_the_same_file_with_another_certificate(self):
+        """As certbot replaces it."""
+        one, two = (self.authority.issue(name, names=LOCALHOST) for name in ("one", "two"))
+        daemon = self.serve(self.listen(one))
+        self.assertEqual(subject(self.connect_tls(daemon)), "one")
+        for old, new in ((one.key, two.key), (one.certificate, two.certificate)):
+            os.replace(new, old)
+        self.assertEqual(subject(self.connect_tls(daemon)), "one")
+        self.reload(daemon)
+        self.assertEqual(subject(self.connect_tls(daemon)), "two")
+
+    def test_after_an_error_everything_stays(self):
+        daemon = self.serve(settings="limits.tubes = 50\n")
+        one = self.authority.issue("one", names=LOCALHOST)
+        two = self.authority.issue("two", names=LOCALHOST)
+        for count, (certificate, key, reason) in enumerate((
+                (self.directory / "none.pem", one.key, "No such file"),
+                (one.certificate, two.key, "not the key of"),
+                (one.key, one.key, "no certificate in PEM")), 1):
+            text = "limits.tubes = 60\n" + self.listen().replace(
+                str(self.server.certificate), str(certificate)).replace(
+                    str(self.server.key), str(key))
+            self.write_config(text)
+            self.assertIn(reason, self.not_reloaded(daemon, count))
+            self.assertEqual(subject(self.connect_tls(daemon)), "server")
+        self.write_config("limits.tubes = 50\n" + self.listen())
+        self.assertIn("changed=nothing", self.reload(daemon))
+
+    def test_client_certificates_and_versions_change(self):
+        daemon = self.serve()
+        certificate = self.authority.issue("client", client=True)
+        for count, keys in enumerate(({"client_ca": self.authority.ca}, {"min_version": "1.3"}), 1):
+            self.write_config(self.listen(**keys))
+            self.reload(daemon, count)
+            context = tls_context(self.authority, certificate)
+            self.assertEqual(self.connect_tls(daemon, context=context).ask("list-tube-used"),
+                             "USING default")
+            with self.assertRaises((OSError, AssertionError)):
+                old = tls_context(self.authority, newest=context.maximum_version.TLSv1_2)
+                self.connect_tls(daemon, context=old).ask("list-tube-used")
+
+    def test_handshakes_that_are_under_way(self):
+        """They go on with the certificate that they have begun with."""
+        daemon = self.serve()
+        slow = Client(daemon.addresses[0])
+        self.addCleanup(slow.close)
+        slow.send(b"\x16")
+        self.connect_tls(daemon).ask("list-tube-used")
+        self.write_config(self.listen(self.authority.issue("new", names=LOCALHOST)))
+        self.reload(daemon)
+        for count in range(2, 30):
+            self.reload(daemon, count)
+        self.assertEqual(subject(self.connect_tls(daemon)), "new")
+        slow.send(b"\x03garbage of a record that is long enough to be refused")
+        self.assertNotIn(b"\r\n", slow.rest())
+
+    def test_listeners_of_the_same_address_keep_their_settings(self):
+        """Port 0 lets the kernel choose, several times."""
+        plain = table("[[listen]]", {"address": "127.0.0.1:0"})
+        one = self.authority.issue("one", names=LOCALHOST)
+        for order in ((0, 1, 2), (2, 1, 0), (1, 0, 2)):
+            kinds = (plain, self.listen(), self.listen(one))
+            daemon = self.serve(*(kinds[at] for at in order))
+            self.reload(daemon)
+            self.assertEqual(self.connect(daemon, order.index(0)).ask("list-tube-used"),
+                             "USING default")
+            self.assertEqual(subject(self.connect_tls(daemon, order.index(1))), "server")
+            self.assertEqual(subject(self.connect_tls(daemon, order.index(2))), "one")
+
+    def test_memory_and_descriptors_after_reloads(self):
+        daemon = self.serve()
+        client = self.connect_tls(daemon)
+        client.ask("list-tube-used")
+        figures = []
+        for count in range(1, 201):
+            self.reload(daemon, count)
+            if count in (50, 200):
+                figures.append((self.open_descriptors(daemon), daemon.resident_bytes()))
+        self.assertEqual(figures[0][0], figures[1][0])
+        self.assertLess(figures[1][1] - figures[0][1], 2 << 20)
+        self.assertEqual(client.ask("list-tube-used"), "USING default")
+
+
+class CheckConfig(TlsTest):
+    def check(self, text):
+        """The error of --check-config, one line; None if all is well."""
+        code, output, errors = run("--config", self.write_config(text), "--check-config")
+        self.assertEqual(output, "")
+        if code == 0:
+            self.assertEqual(errors, "")
+            return None
+        self.assertEqual((code, errors.count("\n")), (CONFIG, 1), errors)
+        return errors.removeprefix("tubed: ").rstrip("\n")
+
+    def check_files(self, certificate, key, **others):
+        keys = {"address": "127.0.0.1:0", "tls.certificate": [certificate], "tls.key": [key]}
+        return self.check(table("[[listen]]", keys | {f"tls.{key}": value
+                                                      for key, value in others.items()}))
+
+    def make(self, name, *sources):
+        path = self.directory / name
+        path.write_bytes(b"".join(source if isinstance(source, bytes) else source.read_bytes()
+                                  for source in sources))
+        path.chmod(0o600)
+        return path
+
+    def test_good_settings(self):
+        chain = self.authority.intermediate("good CA").issue("server", names=LOCALHOST)
+        together = self.make("together.pem", self.server.certificate, self.server.key)
+        self.assertIsNone(self.check(self.listen()))
+        self.assertIsNone(self.check(self.listen(chain, client_ca=self.authority.ca)))
+        self.assertIsNone(self.check(table("[[listen]]", {
+            "address": "127.0.0.1:0", "tls.certificate": together})))
+        self.assertIsNone(self.check(table("", {
+            "http.listen": "127.0.0.1:0", **Tls((self.server,)).keys("http.tls.")})))
+
+    def test_files_that_cannot_be_used(self):
+        certificate, key = self.server.certificate, self.server.key
+        none, text = self.directory / "none.pem", self.make("text.pem", b"words\n")
+        other = self.authority.issue("other")
+        secret = self.directory / "secret.key"
+        openssl("pkey", "-in", key, "-aes256", "-passout", "pass:word", "-out", secret)
+        secret.chmod(0o600)
+        public = self.make("public.key", key)
+        public.chmod(0o644)
+        chain = self.authority.intermediate("CA of a chain").issue("server")
+        parts = chain.certificate.read_bytes().split(b"-----BEGIN")
+        wrong_order = self.make("order.pem", self.server.certificate,
+                                *(b"-----BEGIN" + part for part in parts[1:]))
+        rsa = self.authority.issue("rsa", key="rsa")
+        for arguments, others, error in (
+                ((none, key), {}, f"{none}: cannot read: No such file or directory"),
+                ((certificate, none), {}, f"{none}: cannot read: No such file or directory"),
+                ((text, key), {}, f"{text}: no certificate in PEM"),
+                ((certificate, text), {}, f"{text}: no private key without a passphrase in PEM"),
+                ((certificate, public), {}, f"{public}: others may use this secret (mode 0644): "
+                                            f"chmod g-w,o= {public}"),
+                ((certificate, other.key), {}, f"{other.key}: not the key of {certificate}"),
+                ((certificate, rsa.key), {}, f"{rsa.key}: not the key of {certificate}"),
+                ((certificate, secret), {},
+                 f"{secret}: no private key without a passphrase in PEM (bad decrypt)"),
+                ((wrong_order, key), {},
+                 f"{wrong_order}: the chain is out of order: after the server's certificate comes "
+                 "that of its issuer"),
+                ((certificate, key), {"client_ca": none},
+                 f"{none}: cannot read: No such file or directory"),
+                ((certificate, key), {"client_ca": text}, f"{text}: no certificate in PEM")):
+            with self.subTest(error):
+                self.assertEqual(self.check_files(*arguments, **others), error)
+
+    def test_dates(self):
+        expired = self.authority.issue("x", not_after=days_from_now(-1))
+        early = self.authority.issue("x", not_before=days_from_now(1), days=3)
+        self.assertRegex(self.check(self.listen(expired)),
+                         rf"^{expired.certificate}: expired on [-\d]+ [:\d]+ UTC$")
+        self.assertRegex(self.check(self.listen(early)),
+                         rf"^{early.certificate}: not valid before [-\d]+ [:\d]+ UTC$")
+        # A server with such a certificate starts all the same, and logs it.
+        daemon = self.serve(self.listen(expired))
+        self.assertIn(str(expired.certificate), daemon.wait_for_line("warning check the access"))
+
+    def tokens(self, text, mode=0o600):
+        path = self.make("tokens", text.encode())
+        path.chmod(mode)
+        return path, table("", {"auth.tokens": path})
+
+    def test_tokens_and_roles(self):
+        line = f"web-1 sha256:{'0' * 64}\n"
+        role = table("[[role]]", {"name": "web", "verbs": ["produce"], "tokens": ["web-1"]})
+        listen = self.listen(keys={"auth": "token"})
+        path, good = self.tokens(line)
+        self.assertIsNone(self.check(good + listen + role))
+        self.assertEqual(self.check(good + listen + role.replace("web-1", "web-2")),
+                         f"role web: no token web-2 in {path}")
+        self.assertEqual(self.check(good + listen), f"{path}: token web-1: no role names it")
+        for name in ("users", "groups"):
+            text = table("[[role]]", {"name": "web", "verbs": ["produce"], name: ["no-such-name"]})
+            self.assertEqual(self.check(text), f"role web: no {name[:-1]} no-such-name")
+        path, public = self.tokens(line, 0o604)
+        self.assertEqual(self.check(public + listen + role),
+                         f"{path}: others may use this secret (mode 0604): chmod g-w,o= {path}")
+        secret = "Xw7vR2mN"
+        for bad, reason in (
+                (line + line, ":2: another token has this name"),
+                (f"# a comment\n\nweb-1 {secret}\n",
+                 ":3: expected NAME sha256: and 64 hexadecimal digits"),
+                (line.rstrip() + f" {secret}\n", ":1: unexpected text after the hash"),
+                (f"web/{secret} sha256:00\n",
+                 ":1: the name of a token has 1 to 64 letters, digits and -_.@")):
+            path, settings = self.tokens(bad)
+            error = self.check(settings + listen + role)
+            self.assertEqual(error, f"{path}{reason}")
+            self.assertNotIn(secret, error)
+        os.remove(path)
+        self.assertEqual(self.check(settings + listen + role),
+                         f"{path}: cannot read: No such file or directory")
+
+
+class Inherited(TlsTest):
+    def setUp(self):
+        super().setUp()
+        self.sockets = []
+
+    def bind(self, path=None):
+        """A listening socket to pass on; returns its address as the settings have it."""
+        one = socket.socket(socket.AF_UNIX if path else socket.AF_INET)
+        self.addCleanup(one.close)
+        one.bind(str(path) if path else ("127.0.0.1", 0))
+        one.listen()
+        self.sockets.append(one)
+        return f"unix:{path}" if path else "%s:%d" % one.getsockname()
+
+    def command(self, text, names=None):
+        names = names or ["clients"] * len(self.sockets)
+        descriptors = ",".join(str(one.fileno()) for one in self.sockets)
+        return [sys.executable, "-c", HAND_OVER, descriptors, ":".join(names), PROGRAM, "--config",
+                self.write_config(text)]
+
+    def start_with_sockets(self, text):
+        """A daemon that gets the sockets of bind()."""
+        return self.start(listen=None, listeners=len(self.sockets), command=self.command(text),
+                          pass_fds=[one.fileno() for one in self.sockets])
+
+    def refused(self, text, reason, names=None):
+        done = subprocess.run(self.command(text, names), stdin=subprocess.DEVNULL, text=True,
+                              capture_output=True, timeout=SECONDS, check=False,
+                              pass_fds=[one.fileno() for one in self.sockets])
+        self.assertEqual(done.returncode, CANNOT_LISTEN, done.stderr)
+        self.assertIn(f"tubed: {reason}", done.stderr)
+
+    def test_a_socket_of_the_same_address_speaks_tls(self):
+        tcp, local = self.bind(), self.bind(self.directory / "socket")
+        daemon = self.start_with_sockets(self.listen(address=tcp) +
+                                         table("[[listen]]", {"address": local}))
+        self.assertEqual(daemon.addresses, [tcp, local])
+        self.assertEqual(self.connect_tls(daemon).ask("list-tube-used"), "USING default")
+        self.assertEqual(self.connect(daemon, 1).ask("list-tube-used"), "USING default")
+        plain = self.connect(daemon)
+        plain.send(b"stats\r\n")
+        self.assertNotIn(b"OK", plain.rest())
+        # The settings of an inherited socket are reloaded as well.
+        new = self.authority.issue("new", names=LOCALHOST)
+        self.write_config(self.listen(new, address=tcp) +
+                          table("[[listen]]", {"address": local}))
+        self.reload(daemon)
+        self.assertEqual(subject(self.connect_tls(daemon)), "new")
+        self.assertEqual(self.connect(daemon, 1).ask("list-tube-used"), "USING default")
+
+    def test_a_listener_that_is_not_passed_on(self):
+        other, tcp = self.bind(), self.bind()
+        self.sockets.pop()
+        for text in (self.listen(address=tcp),
+                     table("[[listen]]", {"address": tcp, "role": "all"}) +
+                     table("[[role]]", {"name": "all", "verbs": ["produce"]})):
+            self.refused(text, f"{tcp} has tls, auth or role and is not among the sockets that "
+                               f"were passed on ({other})")
+
+    def test_the_socket_for_tls_without_settings(self):
+        tcp = self.bind()
+        for text in ("", table("[[listen]]", {"address": tcp})):
+            self.refused(text, f"{tcp} was passed on as the socket tls, and no [[listen]] with tls",
+                         names=["tls"])
+
+
+if __name__ == "__main__":
+    unittest.main()
