@@ -1,0 +1,529 @@
+"""Authentication and roles on the real daemon: tokens, certificates and users, the limits of roles,
+reloads of all of them, and their log."""
+
+import contextlib
+import grp
+import hashlib
+import json
+import os
+import pathlib
+import pwd
+import re
+import select
+import time
+import unittest
+
+from certificates import Authority
+from harness import SANITIZED, Client, Stopwatch, tls_context, until
+from tls_tests import TlsTest, table
+
+COMMANDS = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
+FAMILIES = ["produce", "work", "inspect", "admin"]
+TOKENS = {"web-1": "tbd_token-of-web-1", "worker-1": "tbd_token-of-worker-1",
+          "admin-1": "tbd_token-of-admin-1"}
+WRONG = "tbd_a-token-that-nobody-has"
+SECRET_BODY = b"secret-body-of-a-job"
+
+
+def role(name, *verbs, **keys):
+    return table("[[role]]", {"name": name, "verbs": list(verbs), **keys})
+
+
+WEB = role("web", "produce", tubes=["mail.*"], tokens=["web-1"])
+WORKER = role("worker", "work", "inspect", tokens=["worker-1"])
+ADMIN = role("admin", *FAMILIES, tokens=["admin-1"])
+
+
+class AccessTest(TlsTest):
+    def setUp(self):
+        super().setUp()
+        self.tokens = self.directory / "tokens"
+        self.write_tokens(TOKENS)
+        self.path = self.directory / "socket"
+
+    def write_tokens(self, tokens):
+        lines = [f"{name} sha256:{hashlib.sha256(token.encode()).hexdigest()}\n"
+                 for name, token in tokens.items()]
+        self.tokens.write_text("# the tokens of the test\n" + "".join(lines), encoding="utf-8")
+        self.tokens.chmod(0o600)
+
+    def text(self, *parts, settings=""):
+        return settings + table("", {"auth.tokens": self.tokens}) + "".join(parts)
+
+    def local(self, **keys):
+        """A listener on a unix socket."""
+        return table("[[listen]]", {"address": f"unix:{self.path}", **keys})
+
+    def serve_roles(self, *parts, settings="", **options):
+        """A daemon with this text, by default with a listener of TLS that takes tokens."""
+        if not any("[[listen]]" in part for part in parts):
+            parts = (self.listen(keys={"auth": "token"}), *parts)
+        path = self.write_config(self.text(*parts, settings=settings))
+        listeners = sum(part.count("[[listen]]") for part in parts)
+        return self.start("--config", path, listen=None, listeners=listeners, **options)
+
+    def reload_roles(self, daemon, *parts, count=1, settings=""):
+        if not any("[[listen]]" in part for part in parts):
+            parts = (self.listen(keys={"auth": "token"}), *parts)
+        self.write_config(self.text(*parts, settings=settings))
+        return self.reload(daemon, count)
+
+    def login(self, daemon, name, index=0):
+        client = self.connect_to(daemon, index)
+        self.assertEqual(client.ask(f"auth {TOKENS[name]}"), "AUTHENTICATED")
+        return client
+
+    def connect_to(self, daemon, index=0):
+        if daemon.addresses[index].startswith("unix:"):
+            return self.connect(daemon, index)
+        return self.connect_tls(daemon, index)
+
+    def assert_closed(self, client, *replies):
+        self.assertEqual(client.rest(), b"".join(reply.encode() + b"\r\n" for reply in replies))
+
+    def assert_no_secret(self, daemon, *others):
+        log = "\n".join(daemon.lines)
+        for secret in (*TOKENS.values(), WRONG, SECRET_BODY.decode(), *others):
+            self.assertNotIn(secret, log)
+
+
+class Tokens(AccessTest):
+    def check_tokens(self, daemon):
+        web, worker = self.login(daemon, "web-1"), self.login(daemon, "worker-1")
+        self.assertEqual(web.ask("use mail.out"), "USING mail.out")
+        job = web.put(SECRET_BODY)
+        self.assertEqual(web.ask("use other"), "DENIED")
+        self.assertEqual(web.ask("reserve-with-timeout 0"), "DENIED")
+        self.assertEqual(worker.ask("watch mail.out"), "WATCHING 2")
+        self.assertEqual(worker.reserve(), (job, SECRET_BODY))
+        worker.send(b"put 0 0 9 1\r\nx\r\n")
+        self.assertEqual(worker.line(), "DENIED")
+        self.assertEqual(web.ask(f"delete {job}"), "DENIED")
+        self.assertEqual(worker.ask(f"delete {job}"), "DELETED")
+        # Another token changes the role.
+        self.assertEqual(worker.ask(f"auth {TOKENS['web-1']}"), "AUTHENTICATED")
+        self.assertEqual(worker.ask("reserve-with-timeout 0"), "DENIED")
+        self.assert_no_secret(daemon)
+
+    def test_over_tls(self):
+        self.check_tokens(self.serve_roles(WEB, WORKER, ADMIN))
+
+    def test_on_a_unix_socket(self):
+        self.check_tokens(self.serve_roles(self.local(auth="token"), WEB, WORKER, ADMIN))
+
+    def test_a_token_in_small_records(self):
+        daemon = self.serve_roles(WEB, WORKER, ADMIN)
+        client = self.connect_tls(daemon)
+        for record in client.socket.encrypt(f"auth {TOKENS['admin-1']}\r\nlist-tube-used\r\n"
+                                            .encode(), (1,)):
+            client.socket.plain.sendall(record)
+        self.assertEqual([client.line(), client.line()], ["AUTHENTICATED", "USING default"])
+
+    def test_every_command_before_authentication(self):
+        daemon = self.serve_roles(self.local(auth="token"), self.listen(keys={"auth": "token"}),
+                                  WEB, WORKER, ADMIN)
+        text = COMMANDS.read_text(encoding="utf-8")
+        words = [word for title in re.findall(r"^## (.+)$", text, re.MULTILINE)
+                 for word in re.findall(r"[a-z][a-z-]+", title)]
+        self.assertGreater(len(words), 45)
+        self.assertTrue({"put", "reserve", "stats", "drain", "auth"} <= set(words))
+        for at, word in enumerate(words):
+            client = self.connect_to(daemon, at % 2)
+            client.send(f"{word} 0 0 9 1\r\nx\r\nstats\r\n".encode())
+            if word == "quit":
+                continue
+            self.assert_closed(client, "UNAUTHORIZED")
+        for line in ("", "nonsense", "list-tubes", "stats", "reserve", "auth", "x" * 300):
+            client = self.connect_to(daemon)
+            client.send(f"{line}\r\nstats\r\n".encode())
+            self.assert_closed(client, "UNAUTHORIZED")
+        admin = self.login(daemon, "admin-1")
+        stats = admin.stats()
+        self.assertEqual((stats["total-jobs"], stats["cmd-stats"], stats["current-tubes"]),
+                         (0, 1, 1))
+
+    def test_what_needs_no_authentication(self):
+        daemon = self.serve_roles(WEB, WORKER, ADMIN)
+        client = self.connect_tls(daemon)
+        client.send(b"capabilities\r\n")
+        self.assertEqual(client.body()[0][0], "OK")
+        client.send(b"quit\r\n")
+        self.assert_closed(client)
+
+    def refusal_seconds(self, daemon, index=0):
+        client = self.connect_to(daemon, index)
+        begin = time.monotonic()
+        client.send(f"auth {WRONG}\r\nstats\r\n".encode())
+        self.assert_closed(client, "UNAUTHORIZED")
+        return time.monotonic() - begin
+
+    def test_wrong_tokens_are_refused_later_and_later(self):
+        daemon = self.serve_roles(self.listen(keys={"auth": "token"}), self.local(auth="token"),
+                                  WEB, WORKER, ADMIN)
+        for delay in (0.1, 0.2, 0.4):
+            seconds = self.refusal_seconds(daemon)
+            self.assertGreater(seconds, delay * 0.95)
+            self.assertLess(seconds, delay + (1 if not SANITIZED else 5))
+        # Another address has not failed yet.
+        seconds = self.refusal_seconds(daemon, 1)
+        self.assertGreater(seconds, 0.095)
+        # The first address would wait 0.8 seconds. A right token does not, nor do other clients.
+        client = self.connect_tls(daemon)
+        client.send(f"auth {WRONG}\r\n".encode())
+        begin, watch = time.monotonic(), Stopwatch(daemon)
+        self.login(daemon, "worker-1").ask("list-tube-used")
+        self.assertLess(watch.lap(), 0.4)
+        self.assert_closed(client, "UNAUTHORIZED")
+        self.assertGreater(time.monotonic() - begin, 0.75)
+        self.assertIn("unauthorized", daemon.wait_for_line("warning unauthorized"))
+        self.assert_no_secret(daemon)
+
+    def test_a_client_that_leaves_before_its_refusal(self):
+        daemon = self.serve_roles(WEB, WORKER, ADMIN)
+        for end in (Client.close, Client.reset, Client.half_close):
+            client = self.connect_tls(daemon)
+            client.send(f"auth {WRONG}\r\n".encode())
+            end(client)
+            # Its session may be that of the next client.
+            worker = self.login(daemon, "worker-1")
+            end_of_delay = time.monotonic() + 0.5
+            while time.monotonic() < end_of_delay:
+                self.assertEqual(worker.ask("list-tube-used"), "USING default")
+            worker.close()
+
+    def test_a_wrong_token_of_an_authenticated_client(self):
+        daemon = self.serve_roles(WEB, WORKER, ADMIN)
+        worker = self.login(daemon, "worker-1")
+        admin = self.login(daemon, "admin-1")
+        job = admin.put()
+        worker.reserve()
+        worker.send(f"auth {WRONG}\r\nstats\r\n".encode())
+        self.assert_closed(worker, "UNAUTHORIZED")
+        self.assertEqual(admin.stats(f"stats-job {job}")["state"], "ready")
+
+    def test_a_silent_client_is_closed(self):
+        daemon = self.serve_roles(WEB, WORKER, ADMIN,
+                                  settings='timeouts.handshake = "300ms"\n')
+        worker = self.login(daemon, "worker-1")
+        begin = time.monotonic()
+        silent, slow = self.connect_tls(daemon), self.connect_tls(daemon)
+        slow.send(b"auth ")
+        self.assert_closed(silent)
+        self.assertGreaterEqual(time.monotonic() - begin, 0.29)
+        with contextlib.suppress(OSError):
+            while True:  # a byte now and then does not help
+                slow.send(b"x")
+                self.assertLess(time.monotonic() - begin, 10)
+                if select.select([slow.socket.plain], [], [], 0.02)[0]:
+                    break
+        self.assertIn("timeouts.handshake", daemon.wait_for_line("timeouts.handshake"))
+        self.assertEqual(worker.ask("list-tube-used"), "USING default")
+
+    def test_clients_that_have_not_authenticated_are_bounded(self):
+        daemon = self.serve_roles(self.local(auth="token"), WEB, WORKER, ADMIN,
+                                  settings="limits.handshakes = 10\n")
+        worker = self.login(daemon, "worker-1")
+        silent = [self.connect(daemon) for _ in range(30)]
+        for client in silent[:20]:  # the oldest first
+            self.assert_closed(client)
+        self.assertEqual(worker.stats()["current-connections"], 11)
+        self.assertEqual(silent[-1].ask(f"auth {TOKENS['web-1']}"), "AUTHENTICATED")
+        self.assertEqual(silent[-10].ask(f"auth {TOKENS['web-1']}"), "AUTHENTICATED")
+
+
+class Certificates(AccessTest):
+    def test_subjects_and_names(self):
+        clients = Authority(self.directory, name="CA of clients")
+        roles = (role("by-subject", "inspect", subjects=["CN=worker 1", "DNS:first.example"]),
+                 role("by-name", "produce", subjects=["DNS:web.example", "email:a@web.example",
+                                                      "URI:spiffe://web/one"]))
+        daemon = self.serve_roles(self.listen(client_ca=clients.ca, keys={"auth": "mtls"}), *roles)
+
+        def connect(name, *names):
+            certificate = clients.issue(name, names=names, client=True)
+            return self.connect_tls(daemon, context=tls_context(self.authority, certificate))
+        for client in (connect("worker 1"), connect("x", "DNS:first.example"),
+                       connect("worker 1", "DNS:unknown.example"),
+                       connect("x", "DNS:none.example", "DNS:first.example", "DNS:web.example")):
+            self.assertEqual(client.ask("use x"), "DENIED")
+            self.assertEqual(client.stats()["total-jobs"], 0)
+            client.close()
+        for names in (("DNS:web.example",), ("email:a@web.example",), ("URI:spiffe://web/one",)):
+            client = connect("worker 1", *names)  # names go before the subject
+            self.assertEqual(client.ask("use x"), "USING x")
+            self.assertEqual(client.ask("reserve"), "DENIED")
+        for count, (name, *names) in enumerate((
+                ("worker 2",), ("worker",), ("web.example",), ("x", "URI:DNS:web.example"),
+                ("x", "DNS:WEB.example.evil"), ("x/O=worker 1",)), 1):
+            self.assert_closed(connect(name, *names), "UNAUTHORIZED")
+            line = daemon.wait_for_line("connection refused: no role", count)
+            self.assertIn(name.split("/")[0], line)
+            if count % 4 == 0:  # few lines a second are logged
+                break
+        # A token is no command here.
+        client = connect("worker 1")
+        self.assertEqual(client.ask(f"auth {TOKENS['web-1']}"), "UNKNOWN_COMMAND")
+
+    def test_a_reload_takes_the_role_of_a_subject(self):
+        certificate = self.authority.issue("one", client=True)
+        listen = self.listen(client_ca=self.authority.ca, keys={"auth": "mtls"})
+        both = role("both", *FAMILIES, subjects=["CN=one", "CN=two"])
+        daemon = self.serve_roles(listen, both)
+
+        def connect():
+            return self.connect_tls(daemon, context=tls_context(self.authority, certificate))
+        client = connect()
+        self.assertEqual(client.ask("use a"), "USING a")
+        self.reload_roles(daemon, listen, both.replace('"CN=one", ', ""))
+        self.assert_closed(client)
+        self.assert_closed(connect(), "UNAUTHORIZED")
+        self.reload_roles(daemon, listen, both, count=2)
+        self.assertEqual(connect().ask("use a"), "USING a")
+
+
+class Users(AccessTest):
+    def check_peer(self, served, **keys):
+        daemon = self.serve_roles(self.local(auth="peer"), role("own", "inspect", **keys),
+                                  role("others", "produce", users=["4000000000"]))
+        client = self.connect(daemon)
+        if served:
+            self.assertEqual(client.ask("list-tube-used"), "USING default")
+            self.assertEqual(client.ask("use x"), "DENIED")
+        else:
+            self.assert_closed(client, "UNAUTHORIZED")
+        daemon.end()
+        return daemon
+
+    def test_by_user(self):
+        self.check_peer(True, users=[pwd.getpwuid(os.getuid()).pw_name])
+        self.check_peer(True, users=[str(os.getuid())])
+
+    def test_by_group(self):
+        self.check_peer(True, groups=[grp.getgrgid(os.getgid()).gr_name])
+        self.check_peer(True, groups=[str(os.getgid())])
+
+    def test_no_role(self):
+        other = next(entry for entry in pwd.getpwall() if entry.pw_uid != os.getuid())
+        daemon = self.check_peer(False, users=[other.pw_name], groups=["4000000000"])
+        self.assertIn("unix uid", daemon.wait_for_line("connection refused: no role"))
+
+    def test_the_user_goes_before_its_groups(self):
+        daemon = self.serve_roles(
+            self.local(auth="peer"), role("group", "produce", groups=[str(os.getgid())]),
+            role("user", "inspect", users=[str(os.getuid())]))
+        self.assertEqual(self.connect(daemon).ask("use x"), "DENIED")
+
+
+class Listeners(AccessTest):
+    def test_the_role_of_a_listener(self):
+        daemon = self.serve_roles(self.local(role="reader"), self.listen(keys={"role": "reader"}),
+                                  table("[[listen]]", {"address": "127.0.0.1:0"}),
+                                  role("reader", "inspect"))
+        for index in (0, 1):
+            client = self.connect_to(daemon, index)
+            self.assertEqual(client.ask("list-tube-used"), "USING default")
+            self.assertEqual(client.ask("use x"), "DENIED")
+            self.assertEqual(client.ask(f"auth {WRONG}"), "UNKNOWN_COMMAND")
+        self.assertEqual(self.connect(daemon, 2).ask("use x"), "USING x")
+
+
+class Limits(AccessTest):
+    def test_connections(self):
+        limited = role("limited", *FAMILIES, max_connections=2)
+        by_token = role("by-token", *FAMILIES, tokens=["web-1"], max_connections=2)
+        daemon = self.serve_roles(self.local(role="limited"), self.listen(keys={"auth": "token"}),
+                                  limited, by_token)
+        first, second = self.connect(daemon), self.connect(daemon)
+        for client in (first, second):
+            client.ask("list-tube-used")
+        self.assert_closed(self.connect(daemon), "OUT_OF_MEMORY")
+        daemon.wait_for_line("connection refused: its role is full")
+        first.close()
+        until("room", lambda: second.stats()["current-connections"] == 1)
+        self.assertEqual(self.connect(daemon).ask("list-tube-used"), "USING default")
+        others = [self.login(daemon, "web-1", 1) for _ in range(2)]
+        client = self.connect_tls(daemon, 1)
+        client.send(f"auth {TOKENS['web-1']}\r\n".encode())
+        self.assert_closed(client, "OUT_OF_MEMORY")
+        daemon.wait_for_line("role is full")
+        for other in others:
+            self.assertEqual(other.ask("list-tube-used"), "USING default")
+
+    def test_jobs_and_tubes(self):
+        daemon = self.serve_roles(self.local(role="limited"), role(
+            "limited", *FAMILIES, max_job_bytes=100, max_tubes=3, max_put_rate=10))
+        client = self.connect(daemon)
+        client.send(b"put 0 0 9 101\r\n" + b"x" * 101 + b"\r\n")
+        self.assertEqual(client.line(), "JOB_TOO_BIG")
+        client.put(b"x" * 100)
+        self.assertEqual([client.ask(f"use {name}") for name in "abc"],
+                         ["USING a", "USING b", "USING c"])  # a and b are gone again
+        self.assertEqual([client.ask(f"watch {name}") for name in "de"],
+                         ["WATCHING 2", "OUT_OF_MEMORY"])
+        client.send(b"put 0 0 9 1\r\nx\r\n" * 1000)
+        words = [client.line().split()[0] for _ in range(1000)]
+        self.assertIn("OUT_OF_MEMORY", words)
+        self.assertGreaterEqual(words.count("INSERTED"), 8)
+        client.send(b"delete 1\r\n")
+        self.assertEqual(client.line(), "DELETED")
+
+        def is_put():
+            client.send(b"put 0 0 9 1\r\nx\r\n")
+            return client.line().startswith("INSERTED ")
+        until("puts to be possible again", is_put)
+
+    def test_memory(self):
+        daemon = self.serve_roles(self.local(role="limited"),
+                                  table("[[listen]]", {"address": "127.0.0.1:0"}),
+                                  role("limited", *FAMILIES, max_job_memory="100KiB"))
+        client, other = self.connect(daemon), self.connect(daemon, 1)
+        other.put(b"x" * 60_000)
+        other.put(b"x" * 60_000)
+        client.send(b"put 0 0 9 1\r\nx\r\n")
+        self.assertEqual(client.line(), "OUT_OF_MEMORY")
+        other.ask("delete 1")
+        client.put()
+
+
+class Reload(AccessTest):
+    def test_a_role_that_is_removed_closes_its_clients(self):
+        daemon = self.serve_roles(WEB, WORKER, ADMIN)
+        admin, worker, waiting = (self.login(daemon, name)
+                                  for name in ("admin-1", "worker-1", "worker-1"))
+        job = admin.put()
+        worker.reserve()
+        waiting.send(b"reserve\r\n")
+        until("it to wait", lambda: admin.stats()["current-waiting"] == 1)
+        self.reload_roles(daemon, WEB, ADMIN)
+        self.assert_closed(worker)
+        self.assertNotIn(b"RESERVED", waiting.rest())
+        self.assertEqual(admin.stats(f"stats-job {job}")["state"], "ready")
+        client = self.connect_tls(daemon)
+        client.send(f"auth {TOKENS['worker-1']}\r\n".encode())
+        self.assert_closed(client, "UNAUTHORIZED")
+
+    def test_the_rights_of_connected_clients_change_at_once(self):
+        daemon = self.serve_roles(WEB, WORKER, ADMIN)
+        admin, worker, waiting = (self.login(daemon, name)
+                                  for name in ("admin-1", "worker-1", "worker-1"))
+        job = admin.put()
+        worker.reserve()
+        waiting.send(b"reserve\r\nlist-tube-used\r\n")
+        until("it to wait", lambda: admin.stats()["current-waiting"] == 1)
+        self.reload_roles(daemon, WEB, role("worker", "inspect", tokens=["worker-1"]), ADMIN)
+        self.assertEqual(waiting.line(), "DENIED")
+        self.assertEqual(waiting.line(), "USING default")
+        self.assertEqual(worker.ask(f"delete {job}"), "DENIED")
+        self.assertEqual(worker.ask("reserve-with-timeout 0"), "DENIED")
+        self.reload_roles(daemon, WEB, WORKER, ADMIN, count=2)
+        self.assertEqual(worker.ask(f"delete {job}"), "DELETED")
+        # The tubes of a role as well.
+        waiting.send(b"reserve\r\n")
+        until("it to wait", lambda: admin.stats()["current-waiting"] == 1)
+        self.reload_roles(daemon, WEB, WORKER + 'tubes = ["other"]\n', ADMIN, count=3)
+        self.assertEqual(waiting.line(), "DENIED")
+        self.assertEqual(admin.stats()["current-waiting"], 0)
+
+    def test_tokens_that_are_removed_or_replaced(self):
+        daemon = self.serve_roles(WEB, WORKER, ADMIN)
+        admin, worker, web = (self.login(daemon, name)
+                              for name in ("admin-1", "worker-1", "web-1"))
+        self.write_tokens({"admin-1": TOKENS["admin-1"], "web-1": "tbd_a-new-token"})
+        self.reload_roles(daemon, WEB, WORKER, ADMIN)
+        self.assert_closed(worker)
+        self.assert_closed(web)
+        self.assertEqual(admin.ask("list-tube-used"), "USING default")
+        client = self.connect_tls(daemon)
+        self.assertEqual(client.ask("auth tbd_a-new-token"), "AUTHENTICATED")
+        self.assertIn("no token worker-1", daemon.wait_for_line("check the access files"))
+
+    def test_tokens_with_other_names(self):
+        """A client keeps its role if the same token gives it, under the same name."""
+        daemon = self.serve_roles(WEB, WORKER, ADMIN)
+        worker = self.login(daemon, "worker-1")
+        self.write_tokens({**TOKENS, "other": "tbd_other"})
+        self.reload_roles(daemon, WEB, WORKER, ADMIN)
+        self.assertEqual(worker.ask("list-tube-used"), "USING default")
+        # The token gives another role now.
+        self.reload_roles(daemon, WEB.replace('"web-1"', '"web-1", "worker-1"'),
+                          WORKER.replace('"worker-1"', '"other"'), ADMIN, count=2)
+        self.assert_closed(worker)
+
+    def test_a_wrong_file_changes_nothing(self):
+        daemon = self.serve_roles(WEB, WORKER, ADMIN)
+        worker = self.login(daemon, "worker-1")
+        self.tokens.write_text("worker-1 nonsense\n", encoding="utf-8")
+        daemon.signal(1)
+        self.assertNotIn("nonsense", daemon.wait_for_line("error not reloaded"))
+        self.assertEqual(worker.ask("list-tube-used"), "USING default")
+        self.assertEqual(self.login(daemon, "admin-1").ask("use x"), "USING x")
+
+    def test_a_listener_takes_tokens_from_now_on(self):
+        """Clients that are connected stay as they are; new clients authenticate."""
+        daemon = self.serve_roles(self.local(), WEB, WORKER, ADMIN)
+        old = self.connect(daemon)
+        self.assertEqual(old.ask("use x"), "USING x")
+        self.reload_roles(daemon, self.local(auth="token"), WEB, WORKER, ADMIN)
+        new = self.connect(daemon)
+        new.send(b"use x\r\n")
+        self.assert_closed(new, "UNAUTHORIZED")
+        self.assertEqual(self.login(daemon, "admin-1").ask("use x"), "USING x")
+        self.assertEqual(old.ask("use y"), "USING y")
+
+
+class Log(AccessTest):
+    def do_everything(self, daemon):
+        admin, web = self.login(daemon, "admin-1"), self.login(daemon, "web-1")
+        admin.put(SECRET_BODY)
+        self.assertEqual(admin.ask("pause-tube default 1"), "PAUSED")
+        self.assertEqual(admin.ask("kick 10"), "KICKED 0")
+        self.assertEqual(web.ask("list-tubes"), "DENIED")
+        self.assertEqual(web.ask("use other"), "DENIED")
+        web.ask("use mail.x")
+        job = web.put(SECRET_BODY)
+        self.assertEqual(admin.stats(f"stats-job {job}")["state"], "ready")
+        for line in ("stats", f"put 0 0 9 {len(SECRET_BODY)}\r\n{SECRET_BODY.decode()}",
+                     f"auth {WRONG}"):
+            client = self.connect_to(daemon)
+            client.send(line.encode() + b"\r\n")
+            self.assert_closed(client, "UNAUTHORIZED")
+
+    def test_text(self):
+        daemon = self.serve_roles(self.local(auth="token"), WEB, WORKER, ADMIN)
+        self.do_everything(daemon)
+        self.assertRegex(
+            daemon.wait_for_line("admin command"),
+            r' info admin command command=pause-tube tube=default principal="token admin-1" '
+            rf'role=admin address="unix uid {os.getuid()} pid {os.getpid()}" session=\d+$')
+        self.assertIn("command=kick ", daemon.wait_for_line("admin command", 2))
+        self.assertRegex(
+            daemon.wait_for_line(" denied "),
+            r' warning denied command=list-tubes tube=\S* principal="token web-1" role=web address=')
+        self.assertRegex(daemon.wait_for_line(" denied ", 2), "command=use tube=other ")
+        for count, command in enumerate(("stats", "put", "auth"), 1):
+            self.assertRegex(daemon.wait_for_line("warning unauthorized", count),
+                             rf'command={command} tube=\S* principal=\S* role=\S* address="unix')
+        self.assertEqual(len(daemon.lines_with("admin command")), 2)
+        self.assert_no_secret(daemon)
+
+    def test_json(self):
+        daemon = self.serve_roles(WEB, WORKER, ADMIN, settings='log.format = "json"\n')
+        self.do_everything(daemon)
+        daemon.wait_for_line('"unauthorized"', 3)
+        lines = [json.loads(line) for line in daemon.lines]
+        by_event = {}
+        for line in lines:
+            event = next(line[key] for key in ("event", "message", "msg") if key in line)
+            by_event.setdefault(event, []).append(line)
+        first = by_event["admin command"][0]
+        self.assertEqual((first["command"], first["tube"], first["principal"], first["role"]),
+                         ("pause-tube", "default", "token admin-1", "admin"))
+        self.assertRegex(first["address"], r"^127\.0\.0\.1:\d+$")
+        self.assertEqual([line["command"] for line in by_event["denied"]], ["list-tubes", "use"])
+        self.assertEqual([line["command"] for line in by_event["unauthorized"]],
+                         ["stats", "put", "auth"])
+        self.assert_no_secret(daemon)
+
+
+if __name__ == "__main__":
+    unittest.main()
