@@ -12,12 +12,13 @@ import stat
 import subprocess
 import time
 
+import tls
 from harness import Client, until
-from machine import (CONFIG, LOCAL, SOCKETS, TCP, UNIT, PutLoop, Trials, ask, check_http,
+from machine import (CONFIG, LOCAL, SOCKETS, TCP, UNIT, PutLoop, Trials, append, ask, check_http,
                      check_sandbox, clients_are_refused, delete_all, drop_in, enable_http, equal,
-                     http_is_closed, http_is_enabled_and_answers, journal, lines_of, paste,
-                     restart_under_load, run, show, sockets_are_open, state, stats, systemctl,
-                     true, wait_for_state)
+                     expect_failed_service, http_is_closed, http_is_enabled_and_answers, journal,
+                     journal_starts, lines_of, paste, restart_under_load, run, set_in, show,
+                     sockets_are_open, state, stats, systemctl, true, wait_for_state)
 
 FIRST, *NEWER = sorted(glob.glob("tubed_*.deb"), key=lambda name: ("+upgrade" in name, name))
 SEEN = CONFIG.with_name("seen")
@@ -101,19 +102,6 @@ def jobs_survive_kill_and_restart():
         equal(client.reserve(), (job, body))
         equal(client.ask(f"delete {job}"), "DELETED")
     client.close()
-
-
-def append(text):
-    CONFIG.write_text(CONFIG.read_text(encoding="utf-8") + text, encoding="utf-8")
-
-
-def set_in(table, line):
-    """Adds a line at the beginning of a table of the settings; the packaged file has empty tables
-    as headings."""
-    text = CONFIG.read_text(encoding="utf-8")
-    changed = text.replace(f"\n[{table}]\n", f"\n[{table}]\n{line}\n", 1)
-    true(changed != text, f"the settings have no [{table}]")
-    CONFIG.write_text(changed, encoding="utf-8")
 
 
 def reload_and_a_reload_with_a_mistake():
@@ -381,10 +369,6 @@ def crash_loop(cause_fault, remove_fault):
     return f"{rate:.1f} starts a second"
 
 
-def journal_starts():
-    return len(re.findall(r"^Starting tubed", journal("-u", UNIT), re.MULTILINE))
-
-
 def a_crash_loop_keeps_the_sockets_open():
     return crash_loop(
         lambda: drop_in("[Service]\nExecStart=\nExecStart=/bin/false\nRestartSec=500ms\n"),
@@ -393,24 +377,6 @@ def a_crash_loop_keeps_the_sockets_open():
 
 def flags(text):
     pathlib.Path("/etc/default/tubed").write_text(f'TUBED_OPTIONS="{text}"\n', encoding="utf-8")
-
-
-def expect_failed_service(code, reason):
-    """Expects one start, refused clients, and no further start while clients connect."""
-    wait_for_state("failed")
-    for unit in SOCKETS:
-        until(unit, lambda unit=unit: state(unit) in ("inactive", "failed"))
-    equal(show("ExecMainStatus"), str(code))
-    output = journal("-u", UNIT, "--priority=err", "-n", "5")
-    true(reason in output, output)
-    true(UNIT in systemctl("--failed", "--no-legend"), "not among the failed units")
-    starts = journal_starts()
-    loop = PutLoop()
-    until("200 refusals", lambda: loop.counts["refused"] >= 200)
-    loop.end()
-    equal(list(loop.counts), ["refused"])
-    equal(journal_starts(), starts)
-    clients_are_refused()
 
 
 def faults_that_need_an_operator_close_the_sockets():
@@ -588,6 +554,6 @@ Trials().run(
     five_restarts_under_a_connect_loop, two_upgrades_under_a_connect_loop,
     a_stuck_server_is_killed_by_the_watchdog, a_crash_loop_keeps_the_sockets_open,
     an_upgrade_that_meets_such_a_fault,
-    stop_and_start_all_units, the_tests_of_the_package,
+    stop_and_start_all_units, the_tests_of_the_package, *tls.TRIALS,
     no_unit_has_failed, removal_under_load_keeps_data,
     an_installation_beside_another_server, purge)

@@ -304,6 +304,41 @@ def check_http():
     ask("list-tube-used")
 
 
+def append(text):
+    CONFIG.write_text(CONFIG.read_text(encoding="utf-8") + text, encoding="utf-8")
+
+
+def set_in(table, line):
+    """Adds a line at the beginning of a table of the settings; the packaged file has empty tables
+    as headings."""
+    text = CONFIG.read_text(encoding="utf-8")
+    changed = text.replace(f"\n[{table}]\n", f"\n[{table}]\n{line}\n", 1)
+    true(changed != text, f"the settings have no [{table}]")
+    CONFIG.write_text(changed, encoding="utf-8")
+
+
+def journal_starts():
+    return len(re.findall(r"^Starting tubed", journal("-u", UNIT), re.MULTILINE))
+
+
+def expect_failed_service(code, reason):
+    """Expects one start, refused clients, and no further start while clients connect."""
+    wait_for_state("failed")
+    for unit in SOCKETS:
+        until(unit, lambda unit=unit: state(unit) in ("inactive", "failed"))
+    equal(show("ExecMainStatus"), str(code))
+    output = journal("-u", UNIT, "--priority=err", "-n", "5")
+    true(reason in output, output)
+    true(UNIT in systemctl("--failed", "--no-legend"), "not among the failed units")
+    starts = journal_starts()
+    loop = PutLoop()
+    until("200 refusals", lambda: loop.counts["refused"] >= 200)
+    loop.end()
+    equal(list(loop.counts), ["refused"])
+    equal(journal_starts(), starts)
+    clients_are_refused()
+
+
 class Trials:
     """Runs the given functions, prints a line for each, and stops at the first failure."""
 
