@@ -47,7 +47,13 @@ Result<void> Connection::authenticate(const std::string& token, Duration timeout
 
 Result<void> Connection::send(std::string_view commands) {
   TRY(wait_for_room());
-  TRY(transport_.send(commands));
+  if (auto sent = transport_.send(commands); !sent) {
+    // A server that refuses a client sends the reason, such as UNAUTHORIZED, and closes without
+    // reading. receive() returns that reply.
+    const auto received = receive_some();
+    if (!received || !*received) return sent;
+    return {};
+  }
   return wait_for_room();
 }
 

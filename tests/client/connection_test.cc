@@ -139,6 +139,30 @@ TEST_CASE("answers are the same whole, cut at every byte, and byte by byte") {
   check_stream(client);
 }
 
+// A server refuses a client of a unix socket so: the client's command then has no reader.
+TEST_CASE("a reply that came before the server closed is received, although a send fails") {
+  const std::string path = fmt::format("/tmp/tubed-refusal-test-{}.sock", ::getpid());
+  const os::Descriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un local{};
+  local.sun_family = AF_UNIX;
+  path.copy(local.sun_path, sizeof local.sun_path - 1);
+  REQUIRE(::bind(listener.number(), reinterpret_cast<sockaddr*>(&local), sizeof local) == 0);
+  REQUIRE(::listen(listener.number(), 1) == 0);
+  auto client = Connection::open({.address = parse_address(path).value()});
+  ::unlink(path.c_str());
+  REQUIRE(client);
+  {
+    const os::Descriptor accepted(::accept(listener.number(), nullptr, nullptr));
+    send_text(accepted.number(), "UNAUTHORIZED\r\n");
+  }
+  const auto reply = client->ask("stats");
+  REQUIRE(reply);
+  CHECK(reply->is("UNAUTHORIZED"));
+  const auto next = client->ask("stats");
+  REQUIRE_FALSE(next);
+  CHECK(next.error().message.find("cannot send") == 0);
+}
+
 // Signals while a connection waits for its server come to it alone: all other threads block them.
 TEST_CASE("a signal does not end the wait for a connection") {
   static std::atomic<int> signals;
