@@ -555,6 +555,5 @@ Trials().run(
     five_restarts_under_a_connect_loop, two_upgrades_under_a_connect_loop,
     a_stuck_server_is_killed_by_the_watchdog, a_crash_loop_keeps_the_sockets_open,
     an_upgrade_that_meets_such_a_fault,
-    stop_and_start_all_units, the_tests_of_the_package, *tls.TRIALS,
-    no_unit_has_failed, removal_under_load_keeps_data,
-    an_installation_beside_another_server, purge)
+    stop_and_start_all_units, the_tests_of_the_package, an_installation_beside_another_server,
+    *tls.TRIALS, no_unit_has_failed, removal_under_load_keeps_data, purge)
