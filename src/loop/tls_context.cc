@@ -235,8 +235,7 @@ Result<void> use_pair(SSL_CTX* context, const TlsOptions::Pair& pair) {
   TRY(os::check_secret(pair.key));
   // A key with a passphrase cannot be used: nothing can ask for it.
   SSL_CTX_set_default_passwd_cb(context, [](char*, int, int, void*) { return 0; });
-  const bool is_key =
-      SSL_CTX_use_PrivateKey_file(context, pair.key.c_str(), SSL_FILETYPE_PEM) == 1;
+  const bool is_key = SSL_CTX_use_PrivateKey_file(context, pair.key.c_str(), SSL_FILETYPE_PEM) == 1;
   // OpenSSL takes a key of another type than the certificate's, and has no certificate with it.
   if (is_key && SSL_CTX_check_private_key(context) == 1) return {};
   const unsigned long code = ERR_peek_last_error();
