@@ -3,24 +3,16 @@
 
 #include "base/assert.h"
 #include "config/table.h"
+#include "config/types.h"
 
 namespace tubed::config {
 namespace {
 
+using namespace types;
+
 constexpr auto kAuthentications =
     std::to_array<std::string_view>({"none", "token", "mtls", "peer"});
-constexpr auto kTlsVersions = std::to_array<std::string_view>({"1.2", "1.3"});
 constexpr auto kVerbs = std::to_array<std::string_view>({"produce", "work", "inspect", "admin"});
-
-constexpr Type text(std::string_view placeholder) {
-  return {.kind = Kind::text, .unit = placeholder};
-}
-constexpr Type list(std::string_view placeholder) {
-  return {.kind = Kind::list, .unit = placeholder};
-}
-constexpr Type choice(std::span<const std::string_view> choices) {
-  return {.kind = Kind::choice, .choices = choices};
-}
 
 // Not given if it is empty.
 Value given(const std::string& text) {
@@ -138,13 +130,6 @@ void set_verbs(RoleSettings& settings, const Value& value) {
 constexpr std::int64_t kMaxCount = 1'000'000'000;
 constexpr std::int64_t kPiB = std::int64_t{1} << 50;
 
-constexpr Type count(std::string_view unit) {
-  return {.kind = Kind::count, .unit = unit, .minimum = 1, .maximum = kMaxCount};
-}
-constexpr Type bytes(std::int64_t maximum) {
-  return {.kind = Kind::bytes, .unit = "bytes", .minimum = 1, .maximum = maximum};
-}
-
 // `Member` of the limits of a role.
 template <auto Member>
 constexpr RoleKey limit(RoleKey row) {
@@ -214,32 +199,32 @@ constexpr auto kRoleKeys = std::to_array<RoleKey>({
                 "A user's own role goes before those of its groups."}),
     limit<&RoleLimits::connections>(
         {.key = "max_connections",
-         .type = count("connections"),
+         .type = count("connections", 1, kMaxCount),
          .example = "100",
          .doc =
              "Its clients at once. A further client is answered OUT_OF_MEMORY and disconnected."}),
     limit<&RoleLimits::job_bytes>(
         {.key = "max_job_bytes",
-         .type = bytes(kMaxJobBytesCeiling),
+         .type = bytes(1, kMaxJobBytesCeiling),
          .example = "4KiB",
          .doc =
              "The largest body that its clients may put. A larger body is answered JOB_TOO_BIG."}),
     limit<&RoleLimits::put_rate>(
         {.key = "max_put_rate",
-         .type = count("jobs a second"),
+         .type = count("jobs a second", 1, kMaxCount),
          .example = "1000",
          .doc = "The jobs that its clients may put in a second, all together. A further put is "
                 "answered OUT_OF_MEMORY."}),
     limit<&RoleLimits::job_memory>(
         {.key = "max_job_memory",
-         .type = bytes(kPiB),
+         .type = bytes(1, kPiB),
          .example = "512MiB",
          .doc = "A put of its clients is answered OUT_OF_MEMORY while the jobs of the server, with "
                 "those of other roles, use more memory than this. The rest of limits.job_memory is "
                 "for other roles."}),
     limit<&RoleLimits::tubes>(
         {.key = "max_tubes",
-         .type = count("tubes"),
+         .type = count("tubes", 1, kMaxCount),
          .example = "1000",
          .doc = "A command of its clients that would create a tube is answered OUT_OF_MEMORY while "
                 "the server has this many."}),

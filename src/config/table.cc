@@ -18,11 +18,13 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "config/types.h"
 
 namespace tubed::config {
 namespace {
 
 using namespace std::chrono_literals;
+using namespace types;
 
 Value to_value(const std::string& text) {
   return text;
@@ -91,33 +93,7 @@ constexpr std::int64_t kMaxLineBytes = 64 * kKiB;
 
 constexpr auto kLogLevels = std::to_array<std::string_view>({"error", "warning", "info", "debug"});
 constexpr auto kDrainExits = std::to_array<std::string_view>({"never", "when-idle", "when-empty"});
-constexpr auto kTlsVersions = std::to_array<std::string_view>({"1.2", "1.3"});
 constexpr auto kLogFormats = std::to_array<std::string_view>({"auto", "text", "journald", "json"});
-
-constexpr Type count(std::string_view unit, std::int64_t minimum, std::int64_t maximum) {
-  return {.kind = Kind::count, .unit = unit, .minimum = minimum, .maximum = maximum};
-}
-constexpr Type bytes(std::int64_t minimum, std::int64_t maximum) {
-  return {.kind = Kind::bytes, .unit = "bytes", .minimum = minimum, .maximum = maximum};
-}
-constexpr Type duration(Duration minimum, Duration maximum) {
-  return {.kind = Kind::duration,
-          .unit = "time",
-          .minimum = minimum.count(),
-          .maximum = maximum.count()};
-}
-constexpr Type sync(Duration minimum, Duration maximum) {
-  return {.kind = Kind::sync, .minimum = minimum.count(), .maximum = maximum.count()};
-}
-constexpr Type text(std::string_view placeholder) {
-  return {.kind = Kind::text, .unit = placeholder};
-}
-constexpr Type list(std::string_view placeholder) {
-  return {.kind = Kind::list, .unit = placeholder};
-}
-constexpr Type choice(std::span<const std::string_view> choices) {
-  return {.kind = Kind::choice, .choices = choices};
-}
 
 constexpr std::int64_t nanoseconds(Duration duration) {
   return duration.count();
