@@ -140,10 +140,12 @@ def serial_on_disk():
     return run("openssl", "x509", "-in", str(CERTIFICATE), "-noout", "-serial").strip()[7:]
 
 
-def new_certificate():
+def new_certificate(days=825):
     """Signs a further certificate of the server, with the command of the page, and installs it."""
-    lines = lines_of("tls.md", "1. Certificates")
-    in_directory(only(lines, "openssl x509 -req -in server.csr", "install -m 0644 server.pem"))
+    lines = only(lines_of("tls.md", "1. Certificates"), "openssl x509 -req -in server.csr",
+                 "install -m 0644 server.pem")
+    true(lines.count("-days 825 ") == 1, lines)
+    in_directory(lines.replace("-days 825 ", f"-days {days} "))
 
 
 # --- Trials
@@ -266,7 +268,7 @@ def a_reload_with_another_certificate():
     until("the new certificate", lambda: served_serial() == after)
     client.put(b"of an open connection")
     equal(show("MainPID"), process)
-    # Neither half of a pair nor a damaged file replaces the pair that is served.
+    # Half of a pair, a damaged file and an expired certificate do not replace the pair in use.
     good = CERTIFICATE.read_bytes()
     in_directory("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 9 "
                  f"-subj /CN={NAME} -keyout half.key -out {CERTIFICATE}")
@@ -274,15 +276,19 @@ def a_reload_with_another_certificate():
     equal(check_settings(78), f"tubed: {reason}\n")
     reload_refused(reason)
     CERTIFICATE.write_bytes(good[:200])
-    reload_refused(str(CERTIFICATE))
+    reload_refused(f"{CERTIFICATE}: no certificate in PEM")
+    new_certificate(days=-1)
+    reload_refused(f"{CERTIFICATE}: expired on ")
     equal(served_serial(), after)
+    CERTIFICATE.write_bytes(good[:200])
     # A signal that comes past the check of the unit is refused by the server.
     systemctl("kill", "--kill-whom=main", "-s", "HUP", UNIT)
     until("the line", lambda: "not reloaded" in journal("-u", UNIT, "-n", "5"))
     equal(served_serial(), after)
     client.put(b"again")
-    CERTIFICATE.write_bytes(good)
+    new_certificate()
     systemctl("reload", UNIT)
+    until("the newest certificate", lambda: served_serial() == serial_on_disk())
     client.close()
     worker = TlsClient("worker-1")
     equal(worker.ask("watch mail.out"), "WATCHING 2")
