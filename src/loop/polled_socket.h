@@ -33,6 +33,8 @@ class PolledSocket : public Channel {
                        (half_closed_ ? 0 : UV_DISCONNECT);
     if (events != events_) start(events);
   }
+  // What the kernel has reported.
+  virtual void on_events(Readiness ready) { report(ready); }
 
  private:
   void start(int events) {
@@ -55,7 +57,7 @@ class PolledSocket : public Channel {
       channel.half_closed_ = true;
       channel.start(channel.events_ & ~UV_DISCONNECT);
     }
-    channel.report(ready);
+    channel.on_events(ready);
   }
 
   os::Socket socket_;

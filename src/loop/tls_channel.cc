@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -154,6 +155,7 @@ os::Transfer::Kind TlsChannel::kind_of(int result) {
 
 os::Transfer::Kind TlsChannel::read_record(std::span<char> buffer, std::size_t& got) {
   if (broken_) return Kind::failed;
+  data_follows_ = false;
   const int result = SSL_read_ex(ssl_.get(), buffer.data(), buffer.size(), &got);
   const Kind kind = result == 1 ? Kind::done : kind_of(result);
   starved_ = kind != Kind::done;
@@ -245,15 +247,48 @@ void TlsChannel::end_output() {
 // --- Waiting
 
 void TlsChannel::want(bool readable, bool writable) {
-  watch(readable, writable);
-  if (readable && (has_decrypted() || end_follows_)) {
+  wants_readable_ = readable;
+  wants_writable_ = writable;
+  watch(readable || may_find_end(), writable);
+  if ((readable || may_find_end()) && (has_decrypted() || end_follows_)) {
     if (decrypted_ == nullptr) {
-      decrypted_ = std::make_unique<Timer>(loop_, [this] { report({.readable = true}); });
+      decrypted_ = std::make_unique<Timer>(loop_, [this] { on_events({.readable = true}); });
     }
     decrypted_->arm({});
   } else if (decrypted_ != nullptr) {
     decrypted_->disarm();
   }
+}
+
+void TlsChannel::on_events(Readiness ready) {
+  // The end of the socket may come after that of TLS.
+  if (ready.half_closed) ready.half_closed = !std::exchange(end_reported_, true);
+  if (ready.readable && !wants_readable_) {
+    ready.readable = false;
+    if (may_find_end()) look_for_end(ready);
+    watch(may_find_end(), wants_writable_);
+  }
+  if (ready.readable || ready.writable || ready.half_closed || ready.broken) report(ready);
+}
+
+bool TlsChannel::may_find_end() const {
+  return established_ && !end_reported_ && !data_follows_;
+}
+
+// Moves no bytes to the owner.
+void TlsChannel::look_for_end(Readiness& ready) {
+  if (!end_follows_) {
+    char byte = 0;
+    std::size_t got = 0;
+    const int result = broken_ ? 0 : SSL_peek_ex(ssl_.get(), &byte, 1, &got);
+    const Kind kind = broken_ ? Kind::failed : result == 1 ? Kind::done : kind_of(result);
+    data_follows_ = kind == Kind::done;
+    starved_ = kind != Kind::done;
+    end_follows_ = kind == Kind::end || kind == Kind::failed;
+  }
+  if (!end_follows_) return;
+  end_reported_ = true;
+  (broken_ ? ready.broken : ready.half_closed) = true;
 }
 
 void TlsChannel::pause() {

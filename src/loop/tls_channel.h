@@ -5,6 +5,9 @@
 // in OpenSSL's buffer is followed by another report of readiness, since the kernel knows nothing of
 // them. An idle connection has no buffers.
 //
+// While the owner does not read, the channel looks at what arrives until it finds a record of data,
+// so that a close_notify is reported as a half-close: the kernel knows nothing of it.
+//
 // A peer that ends the stream without close_notify has ended it: a command that was cut short has
 // no line end and does not run.
 #pragma once
@@ -57,6 +60,9 @@ class TlsChannel final : public PolledSocket {
   void want(bool readable, bool writable) override;
   void pause() override;
 
+ protected:
+  void on_events(Readiness ready) override;
+
  private:
   TlsChannel(Loop& loop, os::Socket socket, std::shared_ptr<const TlsContext> context);
 
@@ -64,6 +70,8 @@ class TlsChannel final : public PolledSocket {
   os::Transfer::Kind write_record(std::string_view bytes, std::size_t& sent);
   os::Transfer::Kind kind_of(int result);
   bool has_decrypted() const;
+  bool may_find_end() const;
+  void look_for_end(Readiness& ready);
 
   struct FreeSsl {
     void operator()(ssl_st* ssl) const;
@@ -78,6 +86,10 @@ class TlsChannel final : public PolledSocket {
   bool output_ended_ = false;
   bool starved_ = false;      // the last read has found no complete record
   bool end_follows_ = false;  // of the stream or the connection; the kernel does not report it
+  bool end_reported_ = false;
+  bool data_follows_ = false;  // a record of data precedes the end, if that has arrived
+  bool wants_readable_ = false;
+  bool wants_writable_ = false;
   bool broken_ = false;
 };
 
