@@ -257,12 +257,26 @@ class Ends(TlsTest):
         daemon = self.serve()
         other = self.connect_tls(daemon)
         for end in (Client.half_close, lambda one: one.socket.plain.shutdown(socket.SHUT_WR)):
+            for commands, replies in ((b"reserve\r\n", b"TIMED_OUT\r\n"),
+                                      (b"reserve\r\nlist-tube-used\r\nreserve\r\n",
+                                       b"TIMED_OUT\r\nUSING default\r\nTIMED_OUT\r\n")):
+                client = self.connect_tls(daemon)
+                client.send(commands)
+                until("the client to wait", lambda: other.stats()["current-waiting"] == 1)
+                end(client)
+                self.assertEqual(client.rest(), replies)
+                self.assertEqual(other.stats()["current-waiting"], 0)
+
+    def test_a_half_close_in_the_same_piece_as_a_wait(self):
+        daemon = self.serve()
+        for _ in range(20):
             client = self.connect_tls(daemon)
-            client.send(b"reserve\r\n")
-            until("the client to wait", lambda: other.stats()["current-waiting"] == 1)
-            end(client)
-            self.assertEqual(client.rest(), b"TIMED_OUT\r\n")
-            self.assertEqual(other.stats()["current-waiting"], 0)
+            client.ask("list-tube-used")
+            daemon.freeze()
+            client.send(b"reserve\r\nlist-tube-used\r\n")
+            client.half_close()
+            daemon.thaw()
+            self.assertEqual(client.rest(), b"TIMED_OUT\r\nUSING default\r\n")
 
     def test_quit(self):
         client = self.connect_tls(self.serve())

@@ -91,6 +91,11 @@ Result<std::unique_ptr<SocketDriver>> SocketDriver::start(const ServerProgram& p
   } else {
     const auto extra = tubed_arguments(options);
     arguments.insert(arguments.end(), {"--listen", address});
+    if (program.tls) {
+      arguments.resize(1);
+      arguments.insert(arguments.end(),
+                       {"--config", driver->write_settings(address, *program.tls)});
+    }
     arguments.insert(arguments.end(), extra.begin(), extra.end());
     if (program.kind == ServerKind::test_mode) {
       arguments.insert(arguments.end(), {"--test-mode", "--no-stdin"});
@@ -128,6 +133,13 @@ Result<void> SocketDriver::make_directory() {
   return {};
 }
 
+std::string SocketDriver::write_settings(const std::string& address, const TlsFiles& tls) const {
+  const std::string path = directory_ + "/settings";
+  std::ofstream(path) << "[[listen]]\naddress = \"" << address << "\"\ntls.certificate = \""
+                      << tls.certificate << "\"\ntls.key = \"" << tls.key << "\"\n";
+  return path;
+}
+
 Result<void> SocketDriver::spawn(const std::vector<std::string>& arguments) {
   std::vector<std::string> copies = arguments;
   std::vector<char*> pointers;
@@ -144,8 +156,7 @@ Result<void> SocketDriver::spawn(const std::vector<std::string>& arguments) {
 Result<void> SocketDriver::wait_until_it_listens() {
   const auto until = Clock::now() + limit_;
   while (Clock::now() < until) {
-    own_.fd = connect_once();
-    if (own_.fd >= 0) {
+    if (connect_once(own_)) {
       barrier();
       return {};
     }
@@ -155,16 +166,22 @@ Result<void> SocketDriver::wait_until_it_listens() {
   return Error{"the server does not listen: " + printed()};
 }
 
-int SocketDriver::connect_once() const {
+bool SocketDriver::connect_once(Connection& connection) const {
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return -1;
+  if (fd < 0) return false;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string path = directory_ + "/socket";
   std::memcpy(address.sun_path, path.data(), std::min(path.size(), sizeof address.sun_path - 1));
-  if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+    if (is_tls_) connection.tls = TlsStream::open(fd, Clock::now() + limit_);
+    if (!is_tls_ || connection.tls != nullptr) {
+      connection.fd = fd;
+      return true;
+    }
+  }
   ::close(fd);
-  return -1;
+  return false;
 }
 
 bool SocketDriver::has_exited() {
@@ -184,8 +201,8 @@ void SocketDriver::open(Client client) {
   Connection& connection = clients_[client];
   const auto until = Clock::now() + limit_;
   while (connection.fd < 0 && Clock::now() < until) {
-    connection.fd = connect_once();  // fails for a moment while the backlog is full
-    if (connection.fd < 0) std::this_thread::sleep_for(kRetry);
+    // Fails for a moment while the backlog is full.
+    if (!connect_once(connection)) std::this_thread::sleep_for(kRetry);
   }
   connection.ended = connection.fd < 0;
   wait_until_idle();
@@ -201,7 +218,9 @@ void SocketDriver::send(Client client, std::string_view bytes) {
 void SocketDriver::send_on(Connection& connection, std::string_view bytes) {
   const auto until = Clock::now() + limit_;
   while (!bytes.empty() && !connection.ended && Clock::now() < until) {
-    const ssize_t sent = ::send(connection.fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const ssize_t sent = connection.tls != nullptr
+                             ? connection.tls->send(bytes)
+                             : ::send(connection.fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent > 0) {
       bytes.remove_prefix(static_cast<std::size_t>(sent));
       continue;
@@ -217,7 +236,8 @@ void SocketDriver::send_on(Connection& connection, std::string_view bytes) {
 bool SocketDriver::read_on(Connection& connection, Clock::time_point until) {
   char chunk[65536];
   while (!connection.ended) {
-    const ssize_t got = ::recv(connection.fd, chunk, sizeof chunk, 0);
+    const ssize_t got = connection.tls != nullptr ? connection.tls->receive(chunk, sizeof chunk)
+                                                  : ::recv(connection.fd, chunk, sizeof chunk, 0);
     if (got > 0) {
       connection.incoming.append(chunk, static_cast<std::size_t>(got));
       return true;
@@ -244,7 +264,9 @@ Received SocketDriver::receive(Client client, std::size_t min_bytes) {
 
 void SocketDriver::half_close(Client client) {
   ++pending_ticks_;
-  ::shutdown(clients_[client].fd, SHUT_WR);
+  Connection& connection = clients_[client];
+  if (connection.tls != nullptr) return connection.tls->end_output();
+  ::shutdown(connection.fd, SHUT_WR);
 }
 
 void SocketDriver::close(Client client) {

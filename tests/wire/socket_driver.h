@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 
 #include "base/result.h"
 #include "tests/wire/driver.h"
+#include "tests/wire/tls_stream.h"
 
 namespace tubed::wire {
 
@@ -23,6 +25,7 @@ enum class ServerKind { tubed, beanstalkd, test_mode };
 struct ServerProgram {
   ServerKind kind = ServerKind::tubed;
   std::string binary;
+  std::optional<TlsFiles> tls;            // of tubed: every connection is encrypted
   std::chrono::milliseconds limit{5000};  // for a reply, and for the start
 };
 
@@ -45,17 +48,20 @@ class SocketDriver final : public Driver {
  private:
   struct Connection {
     int fd = -1;
+    std::unique_ptr<TlsStream> tls;
     std::string incoming;
     bool ended = false;
   };
 
   explicit SocketDriver(const ServerProgram& program)
-      : kind_(program.kind), limit_(program.limit) {}
+      : kind_(program.kind), is_tls_(program.tls.has_value()), limit_(program.limit) {}
 
   Result<void> make_directory();
+  // A file with a listener of TLS; returns its path.
+  std::string write_settings(const std::string& address, const TlsFiles& tls) const;
   Result<void> spawn(const std::vector<std::string>& arguments);
   Result<void> wait_until_it_listens();
-  int connect_once() const;  // a socket, or -1
+  bool connect_once(Connection& connection) const;
   bool has_exited();
   std::string printed() const;
 
@@ -69,6 +75,7 @@ class SocketDriver final : public Driver {
   Result<void> use_and_reset();
 
   ServerKind kind_;
+  bool is_tls_;
   std::chrono::milliseconds limit_;
   std::string directory_;
   pid_t process_ = -1;  // -1: no process, or it has been reaped

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -26,7 +27,7 @@ using tubed::wire::Transcript;
 
 constexpr const char* kUsage =
     "usage: wire_run --server tubed|test-mode|beanstalkd --binary PATH [--jobs N] [--bytewise] "
-    "FILE...\n"
+    "[--tls] FILE...\n"
     "       wire_run --list-differs FILE...\n"
     "A FILE may be a directory: its *.wire files.\n";
 
@@ -38,6 +39,7 @@ struct Request {
   std::size_t jobs = 8;
   bool has_server = false;
   bool bytewise = false;
+  bool tls = false;
   bool list_differs = false;
   std::vector<std::string> files;
 };
@@ -91,6 +93,8 @@ bool parse_arguments(int argc, char** argv, Request& request) {
       ++i;
     } else if (argument == "--bytewise") {
       request.bytewise = true;
+    } else if (argument == "--tls") {
+      request.tls = true;
     } else if (argument == "--list-differs") {
       request.list_differs = true;
     } else if (argument.starts_with("--")) {
@@ -99,7 +103,8 @@ bool parse_arguments(int argc, char** argv, Request& request) {
       add_file(argv[i], request.files);
     }
   }
-  const bool can_run = request.has_server && !request.program.binary.empty();
+  const bool can_tls = !request.tls || request.program.kind == ServerKind::tubed;
+  const bool can_run = request.has_server && !request.program.binary.empty() && can_tls;
   return !request.files.empty() && (request.list_differs || can_run);
 }
 
@@ -184,6 +189,22 @@ int report(const std::vector<Played>& results) {
   return count(Status::failed) == 0 && exchanges > 0 ? 0 : 1;
 }
 
+// Plays all with TLS, by a certificate of its own.
+int play_with_tls(const std::vector<Transcript>& transcripts, Request& request) {
+  std::string directory = "/tmp/tubed-wire-tls-XXXXXX";
+  if (::mkdtemp(directory.data()) == nullptr) return 2;
+  auto made = tubed::wire::make_certificate(directory);
+  int status = 2;
+  if (made) {
+    request.program.tls = *made;
+    status = report(play_all(transcripts, request));
+  } else {
+    std::fprintf(stderr, "%s\n", made.error().message.c_str());
+  }
+  std::filesystem::remove_all(directory);
+  return status;
+}
+
 int list_differs(const std::vector<Transcript>& transcripts) {
   std::set<std::string> rows;
   for (const Transcript& transcript : transcripts) {
@@ -204,5 +225,6 @@ int main(int argc, char** argv) {
   std::vector<Transcript> transcripts;
   if (!load_all(request.files, transcripts)) return 2;
   if (request.list_differs) return list_differs(transcripts);
+  if (request.tls) return play_with_tls(transcripts, request);
   return report(play_all(transcripts, request));
 }
