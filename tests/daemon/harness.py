@@ -1,9 +1,9 @@
 """Helpers of the daemon's tests: a tubed process, its log, and plain clients.
 
 `Daemon` starts a process and reads its log in a thread. `Client` is a connection that sends and
-receives protocol text, and `TlsClient` one that encrypts it. `DaemonTest` is the base class of the tests: it ends the daemons and closes
-the clients that a test has opened. Every wait ends as soon as its condition is true, and fails
-after SECONDS.
+receives protocol text, and `TlsClient` one that encrypts it. `DaemonTest` is the base class of the
+tests: it ends the daemons and closes the clients that a test has opened. Every wait ends as soon as
+its condition is true, and fails after SECONDS.
 
 $TUBED_PROGRAM names the daemon under test. ctest sets it; to run one file by hand:
 
@@ -122,13 +122,13 @@ class Daemon:
     """A serving process. A thread reads its stderr, so that it never blocks on writing its log."""
 
     def __init__(self, flags, environment=None, descriptors=None, file_bytes=None, listeners=1,
-                 command=(PROGRAM,), pass_fds=()):
+                 command=None, pass_fds=()):
         self.expected_code = 0  # the exit code that the test expects
         self.lines = []
         self.addresses = []
         self.http_addresses = []  # logged before the others
         self.changed = threading.Condition()
-        command = [*command, *flags]
+        command = [*(command or [PROGRAM]), *flags]
         if descriptors:  # the hard and the soft limit
             command = ["sh", "-c", f'ulimit -n {descriptors}; exec "$0" "$@"', *command]
         if file_bytes:  # POSIX counts in blocks of 512

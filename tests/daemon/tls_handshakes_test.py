@@ -151,8 +151,8 @@ class Memory(TlsTest):
     def test_handshakes_leave_no_memory(self):
         daemon = self.serve()
         done, figures = 0, []
-        self.some_of_each_kind(daemon)
         descriptors = self.open_descriptors(daemon)
+        self.some_of_each_kind(daemon)
         while done < HANDSHAKES:
             done += self.shake_hands(daemon, 1 + HANDSHAKES // 100_000)
             self.some_of_each_kind(daemon)
