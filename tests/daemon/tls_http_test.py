@@ -123,8 +123,8 @@ class TlsHttp(TlsTest):
 
     def test_slow_handshakes_do_not_stop_a_health_check(self):
         daemon = self.serve_http()
-        self.fetch(daemon)
         before = self.open_descriptors(daemon)
+        self.fetch(daemon)
         slow = [self.connect_http(daemon) for _ in range(200)]
         for one in slow:
             one.sendall(b"\x16")
