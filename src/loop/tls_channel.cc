@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include <openssl/err.h>
@@ -208,7 +207,7 @@ os::Transfer TlsChannel::write(std::span<const std::string_view> pieces) {
       std::size_t from = offset;
       for (std::size_t i = at; i < pieces.size() && filled < kRecordBytes; ++i, from = 0) {
         const std::string_view part = pieces[i].substr(from, kRecordBytes - filled);
-        std::memcpy(copied.data() + filled, part.data(), part.size());
+        part.copy(copied.data() + filled, part.size());
         filled += part.size();
       }
       record = {copied.data(), filled};
