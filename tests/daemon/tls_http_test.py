@@ -123,6 +123,8 @@ class TlsHttp(TlsTest):
 
     def test_slow_handshakes_do_not_stop_a_health_check(self):
         daemon = self.serve_http()
+        # After an answer the daemon has opened all that it needs, and this connection.
+        self.connect(daemon).ask("list-tube-used")
         before = self.open_descriptors(daemon)
         self.fetch(daemon)
         slow = [self.connect_http(daemon) for _ in range(200)]
