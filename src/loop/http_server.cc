@@ -32,7 +32,6 @@
 #include <cstring>
 #include <utility>
 
-#include <fmt/format.h>
 #include <microhttpd.h>
 #include <sys/socket.h>
 
@@ -219,7 +218,7 @@ void HttpServer::on_secured(std::unique_ptr<Channel> channel, const TlsPeer&) {
 }
 
 void HttpServer::on_handshake_failed(const std::string& peer, std::string_view reason) {
-  owner_.on_http_error(fmt::format("TLS with {}: {}", peer, reason));
+  owner_.on_handshake_failed(peer, reason);
 }
 
 void HttpServer::add_to_daemon(os::Socket socket) {

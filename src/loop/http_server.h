@@ -40,8 +40,10 @@ class HttpOwner {
   // Returns the response to a GET of `path`, which has no query. For a HEAD only its header is
   // sent.
   virtual HttpResponse respond(std::string_view path) = 0;
-  // Connections could not be accepted or secured; `reason` is the text of the error.
+  // Connections could not be accepted; `reason` is the text of the error.
   virtual void on_http_error(const std::string& reason) = 0;
+  // A connection from `peer` was closed before its TLS handshake was done.
+  virtual void on_handshake_failed(const std::string& peer, std::string_view reason) = 0;
 
  protected:
   ~HttpOwner() = default;

@@ -22,6 +22,8 @@ class AdminHttpHost {
   virtual void begin_tick() = 0;
   // The reason why the server accepts no new jobs, in a few words. Empty: it accepts them.
   virtual std::string_view unready() const = 0;
+  // A connection from `peer` was closed before its TLS handshake was done.
+  virtual void on_handshake_failed(const std::string& peer, std::string_view reason) = 0;
 
  protected:
   ~AdminHttpHost() = default;
@@ -44,6 +46,9 @@ class AdminHttp final : public loop::HttpOwner {
  private:
   loop::HttpResponse respond(std::string_view path) override;
   void on_http_error(const std::string& reason) override;
+  void on_handshake_failed(const std::string& peer, std::string_view reason) override {
+    host_.on_handshake_failed(peer, reason);
+  }
   loop::HttpResponse metrics();
 
   loop::Loop& loop_;

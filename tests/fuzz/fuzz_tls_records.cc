@@ -397,6 +397,7 @@ struct Run {
       TUBED_ASSERT(server.half_closed || server.ended);
     }
     server.reads = true;
+    server.read_bytes = 65536;
     server.want();
     settle([&] {
       return server.received == client->sent && client->received == server.sent &&

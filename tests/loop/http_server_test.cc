@@ -49,6 +49,9 @@ struct TestSite final : loop::HttpOwner {
     return response;
   }
   void on_http_error(const std::string& reason) override { errors.push_back(reason); }
+  void on_handshake_failed(const std::string&, std::string_view reason) override {
+    errors.emplace_back(reason);
+  }
 };
 
 std::string text_of_page(std::size_t bytes) {
