@@ -57,7 +57,7 @@ bool is_local(const os::InheritedSocket& inherited) {
   return inherited.is_unix || (address && is_local(*address));
 }
 
-// The files of the settings: everything that could be wrong with them is.
+// Reads the files that the settings name. Warnings of a start are errors here.
 int check_access(const Settings& settings) {
   const auto files = server::load_access_files(settings);
   if (!files) return fail(kExitConfig, files.error().message);

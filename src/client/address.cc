@@ -206,6 +206,7 @@ Result<Address> parse_address(std::string_view text) {
   if (text.find("://") != text.npos) return url_address(text);
   return host_address(text);
 }
+
 Result<os::Descriptor> connect_to(const Address& address, int timeout_seconds) {
   return address.family == AF_UNIX ? connect_local(address, timeout_seconds)
                                    : connect_internet(address, timeout_seconds);

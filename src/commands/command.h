@@ -117,7 +117,7 @@ struct BodyPlan {
   protocol::Status refusal = {};
 };
 
-// What the arguments of a command name. The texts are those of the arguments.
+// The names in the arguments of a command. The texts are those of the arguments.
 struct Named {
   std::array<std::string_view, 2> tubes = {};  // in the order of the line; empty: none
   std::string_view next_tube = {};  // where jobs may go when they are dead or expired; empty: none

@@ -33,7 +33,7 @@ class PolledSocket : public Channel {
                        (half_closed_ ? 0 : UV_DISCONNECT);
     if (events != events_) start(events);
   }
-  // What the kernel has reported.
+  // The kernel has reported this.
   virtual void on_events(Readiness ready) { report(ready); }
 
  private:

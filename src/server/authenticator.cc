@@ -77,8 +77,8 @@ std::optional<Authenticator::Admitted> Authenticator::admit(loop::Channel& chann
   admitted.admission.takes_tokens = listen.auth == AuthMode::token;
   if (admitted.admission.takes_tokens) return admitted;
   const std::optional<Identity> identity = identity_of(origin);
-  const bool by_listener = listen.auth == AuthMode::none;
-  const std::string& name = by_listener ? listen.role : identity ? identity->role : listen.role;
+  // Only a listener without authentication has a role of its own.
+  const std::string& name = identity ? identity->role : listen.role;
   commands::ActiveRole* role = service_.find_role(name);
   if (role != nullptr && !role->is_full()) {
     admitted.admission.role = role;

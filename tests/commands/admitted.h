@@ -1,4 +1,4 @@
-// What the tests of roles and tokens share: roles, lines made from rows, and a server whose clients
+// Helpers of the tests of roles and tokens: roles, lines made from rows, and a server whose clients
 // have principals.
 #pragma once
 

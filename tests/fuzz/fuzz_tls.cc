@@ -1,7 +1,7 @@
 // Fuzzes a TLS connection: a script makes a client by OpenSSL and the owner of a TlsChannel do one
 // step after the other: handshakes, records of any size, ends, key updates, and bytes that are no
-// TLS. What one end receives is what the other has sent, in order; and if nothing has broken the
-// connection, all of it arrives.
+// TLS. Each end receives the bytes that the other has sent, in order; and if nothing has broken the
+// connection, all of them arrive.
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -37,7 +37,7 @@ class TlsPeerClient {
   void ask_for(const std::string& server_name);
   void offer(std::string_view alpn);
 
-  // True: the handshake is done. `failed()` tells why it goes no further.
+  // True: the handshake is done. failed(): it goes no further.
   bool shake_hands();
   bool failed() const { return failed_; }
   // Appends what has arrived to input(); true if the stream has ended with close_notify.
