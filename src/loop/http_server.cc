@@ -40,6 +40,8 @@
 
 namespace tubed::loop {
 
+void HttpExchange::resume() {}
+
 namespace {
 
 // Memory of one connection, for the header of its request; half of it buffers a streamed response.
@@ -86,9 +88,8 @@ MHD_Response* make_response(HttpServer& server, HttpResponse& response) {
   return made;
 }
 
-// `list_methods`: with the header that lists the methods which are served.
 MHD_Result send_response(HttpServer& server, MHD_Connection* connection, HttpResponse response,
-                         bool is_head, bool list_methods = false) {
+                         bool is_head) {
   const std::unique_ptr<MHD_Response, decltype(&MHD_destroy_response)> made(
       make_response(server, response), &MHD_destroy_response);
   if (made == nullptr) return MHD_NO;
@@ -96,7 +97,8 @@ MHD_Result send_response(HttpServer& server, MHD_Connection* connection, HttpRes
   MHD_add_response_header(made.get(), MHD_HTTP_HEADER_CONNECTION, "close");
   // Otherwise the daemon would send the end of a chunked body, without a body.
   if (is_head) MHD_set_response_options(made.get(), MHD_RF_HTTP_VERSION_1_0_ONLY, MHD_RO_END);
-  if (list_methods) MHD_add_response_header(made.get(), MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+  for (const auto& [name, value] : response.headers)
+    MHD_add_response_header(made.get(), name.c_str(), value.c_str());
   return MHD_queue_response(connection, response.status, made.get());
 }
 
@@ -104,30 +106,14 @@ int descriptor_of(MHD_Connection* connection) {
   return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }
 
-bool has_body(MHD_Connection* connection) {
-  const auto header = [&](const char* name) {
-    return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
-  };
-  const char* length = header(MHD_HTTP_HEADER_CONTENT_LENGTH);
-  return header(MHD_HTTP_HEADER_TRANSFER_ENCODING) != nullptr ||
-         (length != nullptr && std::string_view(length) != "0");
-}
-
 MHD_Result on_request(void* context, MHD_Connection* connection, const char* url,
                       const char* method, const char*, const char*, std::size_t*, void**) {
   auto& server = *static_cast<HttpServer*>(context);
-  const std::string_view word = method;
-  const bool is_head = word == MHD_HTTP_METHOD_HEAD;
+  const bool is_head = std::string_view(method) == MHD_HTTP_METHOD_HEAD;
   server.request_received(descriptor_of(connection), false);
-  if (word != MHD_HTTP_METHOD_GET && !is_head) {
-    return send_response(server, connection, {.status = 405, .text = "only GET and HEAD\n"},
-                         is_head, true);
-  }
-  if (has_body(connection)) {
-    return send_response(server, connection,
-                         {.status = 413, .text = "a request has no body here\n"}, is_head);
-  }
-  HttpResponse response = server.respond(url);
+  HttpReply reply = server.respond(HttpRequest(connection, method, url, {}));
+  if (!std::holds_alternative<HttpResponse>(reply)) return MHD_NO;
+  auto& response = std::get<HttpResponse>(reply);
   if (response.next_part) server.request_received(descriptor_of(connection), true);
   return send_response(server, connection, std::move(response), is_head);
 }

@@ -7,15 +7,17 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <list>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/time.h"
 #include "loop/bridge.h"
+#include "loop/http_exchange.h"
+#include "loop/http_request.h"
 #include "loop/listener.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
@@ -25,21 +27,14 @@ struct MHD_Daemon;
 
 namespace tubed::loop {
 
-struct HttpResponse {
-  unsigned status = 200;
-  const char* content_type = "text/plain; charset=utf-8";
-  std::string text = {};
-  // A streamed response has this function instead of `text`. It appends the next part, at most
-  // `bytes` bytes, and returns true; or it returns false: the response is complete. It is called in
-  // later ticks, and destroyed when the response is sent or the connection is closed.
-  std::function<bool(std::size_t bytes, std::string& text)> next_part = {};
-};
+using HttpReply = std::variant<HttpResponse, std::unique_ptr<HttpExchange>>;
 
 class HttpOwner {
  public:
-  // Returns the response to a GET of `path`, which has no query. For a HEAD only its header is
-  // sent.
-  virtual HttpResponse respond(std::string_view path) = 0;
+  // Answers a request whose header is complete, of any method; its body, if any, has not been read.
+  // With an HttpResponse the body is not read at all: the connection is closed after the response.
+  // For a HEAD only the header of the response is sent.
+  virtual HttpReply respond(const HttpRequest& request) = 0;
   // Connections could not be accepted; `reason` is the text of the error.
   virtual void on_http_error(const std::string& reason) = 0;
   // A connection from `peer` was closed before its TLS handshake was done.
@@ -54,6 +49,10 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   static constexpr std::size_t kMaxConnections = 128;
   // Streamed responses that are sent at the same time; the other connections are for texts.
   static constexpr std::size_t kMaxStreams = 16;
+  // Exchanges at the same time, without event streams, and event streams (HttpExchange::is_stream)
+  // at the same time. The owner refuses further ones (503).
+  static constexpr std::size_t kMaxExchanges = 64;
+  static constexpr std::size_t kMaxEventStreams = 16;
   // Bytes of all streamed responses that are made in one tick.
   static constexpr std::size_t kBytesPerTick = 32 * 1024;
 
@@ -71,10 +70,15 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
 
   // Connections from now on are those of TLS; null: plain.
   void set_tls(std::shared_ptr<const TlsContext> tls);
+  void set_handshake_limits(const HandshakeLimits& limits) { handshakes_.set_limits(limits); }
+
+  // O(connections).
+  std::size_t exchanges() const { return 0; }
+  std::size_t event_streams() const { return 0; }
 
   // --- For the callbacks of libmicrohttpd
 
-  HttpResponse respond(std::string_view path) { return owner_.respond(path); }
+  HttpReply respond(const HttpRequest& request) { return owner_.respond(request); }
   void connection_opened(int descriptor);
   void connection_closed(int descriptor);
   // A request is complete. Called a second time, with true, if its response is streamed.

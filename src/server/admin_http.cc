@@ -4,6 +4,7 @@
 
 namespace tubed::server {
 
+using loop::HttpRequest;
 using loop::HttpResponse;
 
 namespace {
@@ -17,6 +18,7 @@ void AdminHttp::listen(os::Socket socket, const std::string& path) {
   if (!http_) {
     http_.emplace(loop_, *this);
     http_->set_tls(tls_);
+    http_->set_handshake_limits(handshake_limits_);
   }
   http_->listen(std::move(socket), path);
 }
@@ -26,8 +28,24 @@ void AdminHttp::set_tls(std::shared_ptr<const loop::TlsContext> tls) {
   if (http_) http_->set_tls(tls_);
 }
 
-HttpResponse AdminHttp::respond(std::string_view path) {
+void AdminHttp::set_handshake_limits(const loop::HandshakeLimits& limits) {
+  handshake_limits_ = limits;
+  if (http_) http_->set_handshake_limits(limits);
+}
+
+loop::HttpReply AdminHttp::respond(const HttpRequest& request) {
+  if (request.method() != "GET" && !request.is_head()) {
+    return HttpResponse{
+        .status = 405, .text = "only GET and HEAD\n", .headers = {{"Allow", "GET, HEAD"}}};
+  }
+  if (request.body_bytes() != 0)
+    return HttpResponse{.status = 413, .text = "a request has no body here\n"};
+  const std::string_view target = request.target();
   host_.begin_tick();
+  return page(target.substr(0, target.find('?')));
+}
+
+HttpResponse AdminHttp::page(std::string_view path) {
   if (path == "/metrics") return metrics();
   if (path == "/healthz") return {.text = "ok\n"};
   if (path == "/readyz") {

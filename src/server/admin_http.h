@@ -40,15 +40,17 @@ class AdminHttp final : public loop::HttpOwner {
   void listen(os::Socket socket, const std::string& path);
   // The TLS of the connections to come, of all its listeners; null: plain.
   void set_tls(std::shared_ptr<const loop::TlsContext> tls);
+  void set_handshake_limits(const loop::HandshakeLimits& limits);
   bool is_listening() const { return http_.has_value(); }
   void close() { http_.reset(); }
 
  private:
-  loop::HttpResponse respond(std::string_view path) override;
+  loop::HttpReply respond(const loop::HttpRequest& request) override;
   void on_http_error(const std::string& reason) override;
   void on_handshake_failed(const std::string& peer, std::string_view reason) override {
     host_.on_handshake_failed(peer, reason);
   }
+  loop::HttpResponse page(std::string_view path);
   loop::HttpResponse metrics();
 
   loop::Loop& loop_;
@@ -56,6 +58,7 @@ class AdminHttp final : public loop::HttpOwner {
   const commands::Service& service_;
   AdminHttpHost& host_;
   std::shared_ptr<const loop::TlsContext> tls_;
+  loop::HandshakeLimits handshake_limits_;
   std::optional<loop::HttpServer> http_;  // none: no listener is configured
 };
 

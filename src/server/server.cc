@@ -167,8 +167,10 @@ void Server::apply(const Settings& settings) {
   log_.configure(static_cast<Log::Level>(settings.log_level),
                  static_cast<Log::Format>(settings.log_format));
   if (journal_ != nullptr) journal_->apply(settings);
-  listeners_.set_handshake_limits(
-      {.timeout = settings.handshake_timeout, .pending = settings.handshakes});
+  const loop::HandshakeLimits limits{.timeout = settings.handshake_timeout,
+                                     .pending = settings.handshakes};
+  listeners_.set_handshake_limits(limits);
+  admin_http_.set_handshake_limits(limits);
 }
 
 // After the settings that the files belong to.

@@ -28,10 +28,11 @@ struct TestSite final : loop::HttpOwner {
   std::size_t parts = 0;  // of all pages
   int open_pages = 0;
 
-  HttpResponse respond(std::string_view path) override {
-    asked.emplace_back(path);
-    const auto page = pages.find(std::string(path));
-    if (page == pages.end()) return {.text = "it is " + asked.back()};
+  loop::HttpReply respond(const loop::HttpRequest& request) override {
+    const std::string path(request.target());
+    asked.push_back(path);
+    const auto page = pages.find(path);
+    if (page == pages.end()) return HttpResponse{.text = "it is " + path};
     HttpResponse response;
     response.content_type = "text/long";
     ++open_pages;

@@ -1,0 +1,52 @@
+// HttpRequest: a request whose header is complete, and HttpPeer: who has sent it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "loop/tls_channel.h"
+#include "os/socket.h"
+
+struct MHD_Connection;
+
+namespace tubed::loop {
+
+// The other end of a connection. Everything is as it was when the connection was opened.
+struct HttpPeer {
+  std::string address;                         // as os::peer_address() returns it
+  TlsPeer certificate = {};                    // empty without TLS, or if none was presented
+  std::optional<os::PeerCredentials> process;  // of a unix socket
+  bool secured = false;                        // with TLS
+};
+
+// A view, valid during the call that it is passed to.
+class HttpRequest {
+ public:
+  HttpRequest(MHD_Connection* connection, std::string_view method, std::string_view target,
+              const HttpPeer& peer)
+      : connection_(connection), method_(method), target_(target), peer_(peer) {}
+
+  // As the client has sent it: methods are case-sensitive.
+  std::string_view method() const { return method_; }
+  bool is_head() const { return method_ == "HEAD"; }
+  // Path and query exactly as on the request line: still escaped, so that an escaped '/' differs
+  // from one that separates the parts of a path.
+  std::string_view target() const { return target_; }
+  // The value of the first header of this name, in any case. O(headers).
+  std::optional<std::string_view> header(std::string_view name) const;
+  // How many headers have this name. O(headers).
+  std::size_t count_headers(std::string_view name) const;
+  // The length of the body; 0 without a body. Nothing: it is chunked, so its length is not known.
+  std::optional<std::uint64_t> body_bytes() const;
+  const HttpPeer& peer() const { return peer_; }
+
+ private:
+  MHD_Connection* connection_;
+  std::string_view method_;
+  std::string_view target_;
+  const HttpPeer& peer_;
+};
+
+}  // namespace tubed::loop
