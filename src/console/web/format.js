@@ -1,0 +1,101 @@
+// Numbers, sizes, times and hostile text as a person reads them.
+
+const kNumber = new Intl.NumberFormat("en");
+const kRate = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+const kDate = new Intl.DateTimeFormat(undefined, {
+  year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit",
+  second: "2-digit", timeZoneName: "short",
+});
+
+export const kNone = "–";
+
+export function number(value) {
+  return typeof value === "number" && Number.isFinite(value) ? kNumber.format(value) : kNone;
+}
+
+export function rate(value) {
+  if (typeof value !== "number" || !Number.isFinite(value)) return kNone;
+  return value >= 100 ? kNumber.format(Math.round(value)) : kRate.format(value);
+}
+
+// A number for the axis of a chart: 1,200 is 1.2k.
+export function short(value) {
+  for (const [unit, size] of [["G", 1e9], ["M", 1e6], ["k", 1e3]]) {
+    if (Math.abs(value) >= size) return `${kRate.format(value / size)}${unit}`;
+  }
+  return kRate.format(value);
+}
+
+export function bytes(value) {
+  if (typeof value !== "number" || !Number.isFinite(value)) return kNone;
+  for (const [unit, size] of [["TiB", 2 ** 40], ["GiB", 2 ** 30], ["MiB", 2 ** 20],
+    ["KiB", 1024]]) {
+    if (value >= size) return `${kRate.format(value / size)} ${unit}`;
+  }
+  return `${kNumber.format(value)} B`;
+}
+
+export function percent(part, whole) {
+  return whole > 0 ? `${Math.round((100 * part) / whole)} %` : kNone;
+}
+
+// A length of time with at most two units: 45 s, 3 min 20 s, 2 h 5 min, 3 d 4 h.
+export function duration(seconds) {
+  if (typeof seconds !== "number" || !Number.isFinite(seconds)) return kNone;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return twoUnits(whole, 60, "min", 1, "s");
+  if (whole < 86400) return twoUnits(whole, 3600, "h", 60, "min");
+  return twoUnits(whole, 86400, "d", 3600, "h");
+}
+
+function twoUnits(seconds, big, bigName, small, smallName) {
+  const rest = Math.floor((seconds % big) / small);
+  const first = `${kNumber.format(Math.floor(seconds / big))} ${bigName}`;
+  return rest === 0 ? first : `${first} ${rest} ${smallName}`;
+}
+
+// A short time with its precision, for latencies: 2.5 ms, 1.2 s, 3 min.
+export function latency(seconds) {
+  if (typeof seconds !== "number" || !Number.isFinite(seconds)) return kNone;
+  if (seconds === 0) return "0";
+  if (seconds < 0.001) return `${kRate.format(seconds * 1e6)} µs`;
+  if (seconds < 1) return `${kRate.format(seconds * 1e3)} ms`;
+  if (seconds < 60) return `${kRate.format(seconds)} s`;
+  return duration(seconds);
+}
+
+export function date(milliseconds) {
+  return kDate.format(new Date(milliseconds));
+}
+
+export function plural(count, one, many = `${one}s`) {
+  return `${number(count)} ${count === 1 ? one : many}`;
+}
+
+// Characters that show nothing, or change the order in which others are shown.
+const kInvisible =
+  /[\u{0}-\u{1f}\u{7f}-\u{9f}\u{ad}\u{34f}\u{61c}\u{180e}\u{200b}-\u{200f}\u{2028}-\u{202e}\u{2060}-\u{206f}\u{feff}\u{fff9}-\u{fffb}\u{e0000}-\u{e007f}]/gu;
+
+function escaped(character) {
+  return `\\u{${character.codePointAt(0).toString(16)}}`;
+}
+
+// A name, tag or address in one line, with such characters as escapes.
+export function visible(text) {
+  return String(text).replace(kInvisible, escaped);
+}
+
+// The parts of a body: [text, isEscape]. Line ends and tabs stay as they are.
+export function visibleParts(text) {
+  const parts = [];
+  let from = 0;
+  for (const match of text.matchAll(kInvisible)) {
+    if (match[0] === "\n" || match[0] === "\t") continue;
+    if (match.index > from) parts.push([text.slice(from, match.index), false]);
+    parts.push([escaped(match[0]), true]);
+    from = match.index + match[0].length;
+  }
+  if (from < text.length) parts.push([text.slice(from), false]);
+  return parts;
+}

@@ -1,0 +1,246 @@
+// Starts the console: who the user is, the stream of events, the view of the address, the keys.
+
+import { auth, detailOf, get } from "./api.js";
+import { h, replace, setText } from "./dom.js";
+import { EventStream } from "./events.js";
+import { duration, visible } from "./format.js";
+import { showGoTo } from "./goto.js";
+import { holds, onHolds } from "./holds.js";
+import { installKeys, showShortcuts } from "./keys.js";
+import { currentAccess, setAccess } from "./rights.js";
+import { go, jobLink, parse } from "./router.js";
+import { signInElement } from "./signin.js";
+import { store } from "./store.js";
+import { closeToasts } from "./toast.js";
+import { ClientsView } from "./view-clients.js";
+import { JobView } from "./view-job.js";
+import { OverviewView } from "./view-overview.js";
+import { ServerView } from "./view-server.js";
+import { TubeView } from "./view-tube.js";
+import { TubesView } from "./view-tubes.js";
+
+const kAccessRetryMs = 3000;
+
+const element = (id) => document.getElementById(id);
+const content = element("content");
+const heading = element("title");
+
+let view = null;          // the view that is shown
+let viewPath = null;      // its address without the query
+let signedOut = false;    // the sign-in form is shown
+let stream = null;
+
+// --- views
+
+function viewFor(path) {
+  const [first = "", second] = path;
+  if (first === "") return new OverviewView();
+  if (first === "tubes") return second === undefined ? new TubesView() : new TubeView(path);
+  if (first === "jobs" && second !== undefined) return new JobView(path);
+  if (first === "clients") return new ClientsView();
+  if (first === "server") return new ServerView();
+  return null;
+}
+
+function closeView() {
+  view?.leave();
+  view = null;
+  viewPath = null;
+}
+
+function showRoute() {
+  if (signedOut || !stream) return;
+  const { path, query } = parse();
+  const key = JSON.stringify(path);
+  if (key !== viewPath) {
+    const first = viewPath === null;
+    closeView();
+    document.querySelectorAll("dialog[open]").forEach((dialog) => dialog.close());
+    view = viewFor(path);
+    if (!view) {
+      go("#/");
+      return;
+    }
+    viewPath = key;
+    setHeading(view.title);
+    replace(content, view.element);
+    content.dataset.view = path[0] === "tubes" && path[1] !== undefined ? "tube" : path[0]
+      ?? "overview";
+    markNavigation(path[0] ?? "");
+    scrollTo(0, 0);
+    if (!first) heading.focus({ preventScroll: true });
+  }
+  view.route?.({ path, query });
+}
+
+function setHeading(title) {
+  setText(heading, title);
+  heading.title = title;
+  document.title = `${title} · tubed`;
+}
+
+function markNavigation(section) {
+  for (const anchor of document.querySelectorAll("[data-nav]")) {
+    const here = anchor.dataset.nav === (section === "jobs" ? "tubes" : section || "overview");
+    if (here) anchor.setAttribute("aria-current", "page");
+    else anchor.removeAttribute("aria-current");
+  }
+}
+
+// --- the user
+
+async function start() {
+  let access;
+  try {
+    access = await get("/access");
+  } catch (error) {
+    if (error.status === 401) return;
+    showBanner(detailOf(error), Date.now() + kAccessRetryMs);
+    setTimeout(start, kAccessRetryMs);
+    return;
+  }
+  hideBanner();
+  setAccess(access);
+  showUser();
+  signedOut = false;
+  stream ??= new EventStream((name, data) => store.onEvent(name, data), showConnection);
+  stream.open();
+  showRoute();
+}
+
+function showUser() {
+  const { api, role, verbs, version } = currentAccess();
+  element("sign-out").hidden = auth.token === "";
+  const chip = element("access");
+  setText(chip, api === "read" ? "read-only" : role ? visible(role) : "");
+  chip.title = api === "read" ? "http.api is \"read\": nothing can be changed here"
+    : `Role ${role}: ${(verbs ?? []).join(", ")}`;
+  chip.hidden = chip.textContent === "";
+  element("brand").title = `tubed ${version}`;
+}
+
+function showSignIn() {
+  if (signedOut) return;
+  signedOut = true;
+  closeView();
+  stream?.close();
+  store.clear();
+  auth.token = "";
+  element("sign-out").hidden = true;
+  document.querySelectorAll("dialog[open]").forEach((dialog) => dialog.close());
+  setHeading("Sign in");
+  const form = signInElement(start);
+  replace(content, form.element);
+  content.dataset.view = "signin";
+  form.focus();
+}
+
+// --- the connection
+
+let banner = null;       // {text, retryAt}
+let refused = "";
+
+function showBanner(text, retryAt) {
+  banner = { text, retryAt };
+  element("banner").hidden = false;
+  drawBanner();
+}
+
+function hideBanner() {
+  banner = null;
+  element("banner").hidden = true;
+}
+
+function drawBanner() {
+  if (!banner) return;
+  const seconds = Math.max(0, Math.ceil((banner.retryAt - Date.now()) / 1000));
+  setText(element("banner-text"), `Connection lost: ${banner.text}`);
+  setText(element("banner-wait"), seconds > 0 ? `Trying again in ${duration(seconds)}.`
+    : "Trying again.");
+}
+
+function showConnection({ state, detail, retryAt }) {
+  const status = element("connection");
+  if (state === "connecting" && status.dataset.state === "lost") return drawBanner();
+  status.dataset.state = state;
+  setText(element("connection-text"), { live: "live", lost: "lost", refused: "no live data",
+    connecting: "connecting", closed: "offline" }[state]);
+  if (state === "live") {
+    hideBanner();
+    seedHistory();
+    view?.refresh();
+  } else if (state === "lost") {
+    showBanner(detail, retryAt);
+  }
+  refused = state === "refused" ? detail : "";
+  element("refused").hidden = refused === "";
+  setText(element("refused"), refused ? `No live numbers: ${refused}` : "");
+}
+
+async function seedHistory() {
+  try {
+    store.samples.seed(await get("/history"));
+    view?.refresh();
+  } catch {
+    // The charts then begin when the page was opened.
+  }
+}
+
+// --- keys
+
+function leaveView() {
+  const target = view?.up?.();
+  if (target) go(target);
+}
+
+function otherKey(event) {
+  if (view?.key?.(event)) return true;
+  if (event.key === "Escape") return closeToasts();
+  return false;
+}
+
+function focusSearch() {
+  const field = view?.search;
+  if (!field) {
+    showGoTo();
+    return;
+  }
+  field.focus();
+  field.select();
+}
+
+// --- held jobs
+
+function showHolds() {
+  const ids = Object.keys(holds());
+  const box = element("holds");
+  box.hidden = ids.length === 0;
+  const key = ids.join();
+  if (box.dataset.ids === key) return;
+  box.dataset.ids = key;
+  replace(box, ids.length > 0 && ["Held here: ", ids.map((id) => [h("a", { href: jobLink(id) },
+    `job ${id}`), " "])]);
+}
+
+auth.onUnauthorized = showSignIn;
+store.subscribe(() => {
+  if (view?.live) view.tick();
+});
+addEventListener("hashchange", showRoute);
+element("sign-out").addEventListener("click", showSignIn);
+element("skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  content.focus();
+});
+element("help").addEventListener("click", showShortcuts);
+element("go-to").addEventListener("click", showGoTo);
+element("retry").addEventListener("click", () => (stream ? stream.retryNow() : start()));
+onHolds(showHolds);
+setInterval(() => {
+  drawBanner();
+  showHolds();
+}, 1000);
+installKeys({ "g o": () => go("#/"), "g t": () => go("#/tubes"), "g c": () => go("#/clients"),
+  "g s": () => go("#/server"), "g g": showGoTo, "/": focusSearch, "?": showShortcuts,
+  r: () => view?.refresh(), Backspace: leaveView }, otherKey);
+start();

@@ -1,0 +1,402 @@
+// The jobs of a tube in one state: pages, search among what is loaded, selection and its actions,
+// and the body of the active job beside the table.
+
+import { detailOf, get, path } from "./api.js";
+import { Bodies } from "./bodies.js";
+import { BodyView, decodeText, snippet } from "./body.js";
+import { h, iconButton, replace, setText } from "./dom.js";
+import { bytes, date, duration, number, plural, visible } from "./format.js";
+import { deleteJobs, kickJobs, moveJobs, reprioritizeJobs } from "./job-actions.js";
+import { Poller } from "./poller.js";
+import { actionButton, refusal } from "./rights.js";
+import { go, jobLink, setQuery, tubeLink } from "./router.js";
+import { load, save } from "./storage.js";
+import { store } from "./store.js";
+import { VirtualTable, sortSelect } from "./table.js";
+import { runEach } from "./tasks.js";
+
+const kStates = ["ready", "reserved", "delayed", "buried", "held", "all", "next"];
+const kHelp = { next: "The jobs that are given next, in their order." };
+const kPage = 100;
+const kMostPage = 1000;
+const kMostRounds = 50;        // pages may be short or empty
+const kRefreshMs = 3000;
+const kLargeBody = 65_536;     // larger bodies are read only when asked for
+const kBodiesAtOnce = 3;
+
+function numeric(key, title, priority, width) {
+  return { key, title, width, priority, numeric: true, text: (job) => number(job[key]),
+    sort: (job) => job[key], csv: (job) => job[key] };
+}
+
+function timed(key, title, priority, width, hint) {
+  return { ...numeric(key, title, priority, width), text: (job) => duration(job[key]), hint };
+}
+
+const putAt = (job) => `Put ${date(store.now() - job.age * 1000)}`;
+const endsAt = (job) => (job["time-left"] > 0
+  ? `Ends ${date(store.now() + job["time-left"] * 1000)}` : null);
+
+export class JobsPanel {
+  constructor(view) {
+    this.view = view;
+    this.name = view.name;
+    this.jobs = [];
+    this.next = 0;
+    this.bodies = new Bodies();
+    this.wantedBodies = [];
+    this.reading = 0;
+    this.controller = new AbortController();
+    this.#build();
+  }
+
+  #build() {
+    this.states = h("nav", { class: "tabs small states", "aria-label": "State of the jobs" });
+    this.stateLinks = Object.fromEntries(kStates.map((state) => [state, h("a", {
+      "data-state": state, title: kHelp[state], href: tubeLink(this.name, { state }) }, state)]));
+    replace(this.states, Object.values(this.stateLinks));
+    this.search = h("input", { type: "search", placeholder: "Search what is loaded",
+      "aria-label": "Search among the loaded jobs", "data-search": "", autocomplete: "off",
+      spellcheck: "false", oninput: () => setQuery({ q: this.search.value }) });
+    this.readBodies = h("button", { type: "button", hidden: true, "data-action": "search-bodies",
+      onclick: () => this.#readAllBodies() }, "Search bodies too");
+    this.count = h("span", { class: "muted", "data-count": "", role: "status" });
+    this.table = new VirtualTable({ name: "jobs", label: `Jobs of ${visible(this.name)}`,
+      columns: this.#columns("ready"), keyOf: (job) => job.id,
+      onSort: (sort, order) => setQuery({ sort, order }), onOpen: (job) => go(jobLink(job.id)),
+      onActive: (job) => this.#preview(job), onSelect: () => this.#selectionChanged(),
+      empty: "Loading." });
+    this.table.onRendered = (rows) => this.#wantBodies(rows);
+    this.sorting = sortSelect(this.table);
+    this.auto = h("input", { type: "checkbox", "data-action": "auto", checked: true });
+    this.previewButton = h("button", { type: "button", "data-action": "preview",
+      onclick: () => this.#togglePreview() }, "Preview");
+    this.more = h("button", { type: "button", "data-action": "more", hidden: true,
+      onclick: () => this.#loadMore(kPage) }, `Load ${kPage} more`);
+    this.muchMore = h("button", { type: "button", "data-action": "much-more", hidden: true,
+      onclick: () => this.#loadMore(kMostPage) }, `Load ${number(kMostPage)} more`);
+    this.bodyView = new BodyView();
+    this.bodyTitle = h("h3", null, "Body");
+    this.aside = h("aside", { class: "preview panel", "aria-label": "Body of the active job",
+      "data-preview": "", hidden: true },
+    h("div", { class: "section-head" }, this.bodyTitle,
+      iconButton("close", "Close the preview", { onclick: () => this.#togglePreview() })),
+    this.bodyView.element);
+    this.element = h("div", { class: "jobs" }, this.states,
+      h("div", { class: "toolbar" }, this.search, this.readBodies, this.sorting.element,
+        this.count, h("span", { class: "spring" }),
+        h("label", { class: "check-label", title: "Load the list again every 3 seconds" },
+          this.auto, "Auto"),
+        this.previewButton,
+        h("button", { type: "button", "data-action": "csv", onclick: () =>
+          this.table.exportCsv(`jobs-${this.name}-${this.state}`) }, "CSV"),
+        this.#selectionBar()),
+      h("div", { class: "jobs-split" }, h("div", { class: "jobs-main" }, this.table.element,
+        h("div", { class: "buttons more" }, this.more, this.muchMore)), this.aside));
+    this.#showPreview(load("preview", false));
+  }
+
+  #selectionBar() {
+    const selected = () => [...this.table.selected];
+    const changed = () => this.#changed();
+    this.selectedCount = h("strong", { "data-selected": "" });
+    this.selectionBar = h("div", { class: "selection", hidden: true, role: "group",
+      "aria-label": "Actions on the selected jobs" }, this.selectedCount,
+    actionButton("admin", "Kick", { "data-action": "kick-selected",
+      onclick: () => kickJobs(selected(), changed)
+        .catch((error) => this.table.setEmptyText(detailOf(error))) }),
+    actionButton("admin", "Move…", { "data-action": "move-selected",
+      onclick: () => moveJobs(selected(), changed) }),
+    actionButton("admin", "Re-prioritize…", { "data-action": "reprioritize-selected",
+      onclick: () => reprioritizeJobs(selected(), changed) }),
+    actionButton("work", "Delete…", { "data-action": "delete-selected", class: "danger",
+      onclick: () => deleteJobs(selected(), changed) }),
+    h("button", { type: "button", "data-action": "select-none",
+      onclick: () => this.table.selectAll(false) }, "Select none"));
+    return this.selectionBar;
+  }
+
+  #columns(state) {
+    const several = ["all", "next", "held"].includes(state);
+    const timeLeft = ["reserved", "delayed", "all"].includes(state);
+    return [
+      { key: "id", title: "Id", width: 96, priority: 0, numeric: true, class: "id",
+        render: (td, job) => renderId(td, job), sort: (job) => job.id, csv: (job) => job.id },
+      several && { key: "state", title: "State", width: 84, priority: 1,
+        text: (job) => job.state, sort: (job) => job.state, csv: (job) => job.state },
+      numeric("pri", "Pri", 3, 84),
+      timed("age", "Age", 2, 92, putAt),
+      timeLeft && timed("time-left", "Time left", 2.5, 96, endsAt),
+      numeric("reserves", "Reserves", 5, 88),
+      numeric("timeouts", "Timeouts", 6, 88),
+      numeric("releases", "Releases", 7, 88),
+      numeric("buries", "Buries", 8, 76),
+      numeric("kicks", "Kicks", 9, 70),
+      timed("ttr", "TTR", 10, 76),
+      timed("delay", "Delay", 12, 76),
+      numeric("bytes", "Bytes", 4, 80),
+      { key: "tags", title: "Tags", width: 130, priority: 11, text: (job) => visible(job.tags ?? ""),
+        hint: (job) => (job.tags ? visible(job.tags) : null), sort: (job) => job.tags ?? "",
+        csv: (job) => job.tags ?? "", class: "clip" },
+      { key: "body", title: "Body", width: 140, priority: 0.5, grow: true, class: "clip body-cell",
+        text: (job) => this.#snippet(job) },
+    ].filter(Boolean);
+  }
+
+  #snippet(job) {
+    const data = this.bodies.get(job.id);
+    if (data) return (job.snippet ??= snippet(data));
+    if (job.bytes > kLargeBody) return `(${bytes(job.bytes)})`;
+    return job.bodyGone ? "(gone)" : "…";
+  }
+
+  route(query) {
+    const state = kStates.includes(query.state) ? query.state : this.#firstState();
+    this.query = query.q ?? "";
+    if (this.search.value !== this.query) this.search.value = this.query;
+    this.table.setSort(query.sort ?? "", query.order === "desc" ? "desc" : "asc");
+    if (state !== this.state) this.#openState(state);
+    this.sorting.set(this.table.sortKey, this.table.order);
+    this.#show();
+  }
+
+  // Buried jobs are what an operator looks for most often, if no job is ready.
+  #firstState() {
+    if (this.state) return this.state;
+    const counts = this.view.counts();
+    return counts.ready === 0 && counts.buried > 0 ? "buried" : "ready";
+  }
+
+  #openState(state) {
+    this.state = state;
+    for (const [key, anchor] of Object.entries(this.stateLinks)) {
+      if (key === state) anchor.setAttribute("aria-current", "page");
+      else anchor.removeAttribute("aria-current");
+    }
+    this.jobs = [];
+    this.next = 0;
+    this.loaded = false;
+    this.table.selectAll(false);
+    this.table.setColumns(this.#columns(state));
+    this.table.setEmptyText("Loading.");
+    const sorting = sortSelect(this.table);
+    this.sorting.element.replaceWith(sorting.element);
+    this.sorting = sorting;
+    this.poller?.stop();
+    this.poller = new Poller((signal) => this.#reload(signal), kRefreshMs);
+    this.tick();
+  }
+
+  tick() {
+    const counts = this.view.counts();
+    for (const state of kStates) {
+      const count = counts[state];
+      setText(this.stateLinks[state], count === undefined ? state : `${state} ${number(count)}`);
+    }
+  }
+
+  onStats() {
+    this.tick();
+  }
+
+  // --- pages
+
+  async #page(from, limit, signal) {
+    const jobs = [];
+    let next = from;
+    for (let round = 0; round < kMostRounds && jobs.length < limit; ++round) {
+      const answer = await get(path`/tubes/${this.name}/jobs`,
+        { state: this.state, from: next, limit: limit - jobs.length }, signal);
+      jobs.push(...answer.jobs);
+      next = answer.next;
+      if (next === 0) break;
+    }
+    return { jobs, next };
+  }
+
+  async #reload(signal) {
+    if (this.loaded && !this.mustReload && (!this.auto.checked || this.jobs.length > kMostPage)) {
+      return;
+    }
+    this.mustReload = false;
+    const limit = Math.min(kMostPage, Math.max(kPage, this.jobs.length));
+    try {
+      const { jobs, next } = await this.#page(0, limit, signal);
+      if (signal.aborted || (this.loadingMore && this.loaded)) return;
+      this.jobs = jobs;
+      this.next = next;
+      this.loaded = true;
+      this.table.setEmptyText(this.state === "all" ? "The tube has no jobs."
+        : this.state === "next" ? "No job can be given now." : `No ${this.state} jobs.`);
+    } catch (error) {
+      if (signal.aborted) return;
+      this.loaded = true;
+      this.table.setEmptyText(detailOf(error));
+      this.jobs = [];
+    }
+    const present = new Set(this.jobs.map((job) => job.id));
+    this.table.pruneSelection((id) => present.has(id));
+    this.#show(this.table.busy && this.table.sortKey !== "");
+  }
+
+  async #loadMore(limit) {
+    if (this.loadingMore) return;
+    this.loadingMore = true;
+    this.more.disabled = this.muchMore.disabled = true;
+    try {
+      const { jobs, next } = await this.#page(this.next, limit, this.controller.signal);
+      const known = new Set(this.jobs.map((job) => job.id));
+      this.jobs = [...this.jobs, ...jobs.filter((job) => !known.has(job.id))];
+      this.next = next;
+    } catch (error) {
+      if (!this.controller.signal.aborted) this.table.setEmptyText(detailOf(error));
+    }
+    this.loadingMore = false;
+    this.more.disabled = this.muchMore.disabled = false;
+    this.#show();
+  }
+
+  #changed() {
+    this.table.selectAll(false);
+    this.view.refresh();
+  }
+
+  refresh() {
+    this.mustReload = true;
+    this.poller?.now();
+  }
+
+  // --- what is shown
+
+  #show(keepOrder = false) {
+    const wanted = this.query.toLowerCase();
+    const found = wanted === "" ? this.jobs : this.jobs.filter((job) => this.#matches(job, wanted));
+    const rows = keepOrder ? found : this.table.sorted(found);
+    if (this.loaded && wanted && found.length === 0 && this.jobs.length > 0) {
+      this.table.setEmptyText("None of the loaded jobs matches.");
+    }
+    this.table.setRows(rows, { keepOrder });
+    this.more.hidden = this.muchMore.hidden = this.next === 0;
+    const loadedText = `${plural(this.jobs.length, "job")} loaded`;
+    setText(this.count, !this.loaded ? "" : wanted ? `${number(rows.length)} of ${loadedText}`
+      : `${loadedText}${this.next ? "" : ", all"}`);
+    this.readBodies.hidden = wanted === "" || this.#unread().length === 0;
+  }
+
+  #matches(job, wanted) {
+    if (String(job.id).includes(wanted) || job.state.includes(wanted)) return true;
+    if (job.tags?.toLowerCase().includes(wanted)) return true;
+    const data = this.bodies.get(job.id);
+    if (!data) return false;
+    job.searchText ??= (decodeText(data) ?? "").toLowerCase();
+    return job.searchText.includes(wanted);
+  }
+
+  // --- bodies
+
+  #unread() {
+    return this.jobs.filter((job) => job.bytes <= kLargeBody && !job.bodyGone
+      && !this.bodies.get(job.id));
+  }
+
+  async #readAllBodies() {
+    const { signal } = this.controller;
+    await runEach({ label: "Read bodies", items: this.#unread(), done: "read",
+      nameOf: (job) => `job ${job.id}`, work: (job) => this.bodies.read(job.id, signal) });
+    this.#show();
+  }
+
+  // Reads the bodies of the rows in sight, once scrolling has stopped.
+  #wantBodies(rows) {
+    if (refusal("inspect")) return;
+    clearTimeout(this.bodyTimer);
+    this.bodyTimer = setTimeout(() => {
+      this.wantedBodies = rows.filter((job) => job.bytes <= kLargeBody && !job.bodyGone
+        && !this.bodies.get(job.id));
+      while (this.reading < kBodiesAtOnce && this.wantedBodies.length > 0) this.#readNextBody();
+    }, 120);
+  }
+
+  async #readNextBody() {
+    const job = this.wantedBodies.shift();
+    if (!job) return;
+    this.reading += 1;
+    try {
+      await this.bodies.read(job.id, this.controller.signal);
+    } catch {
+      job.bodyGone = true;
+    }
+    this.reading -= 1;
+    if (this.controller.signal.aborted) return;
+    if (this.wantedBodies.length > 0) this.#readNextBody();
+    else if (this.reading === 0) this.table.render();
+  }
+
+  #togglePreview() {
+    this.#showPreview(this.aside.hidden);
+    save("preview", !this.aside.hidden);
+  }
+
+  #showPreview(show) {
+    this.aside.hidden = !show;
+    this.previewButton.setAttribute("aria-pressed", String(show));
+    this.element.classList.toggle("with-preview", show);
+    this.previewed = undefined;
+    this.#preview(this.table.activeItem);
+  }
+
+  async #preview(job) {
+    if (this.aside.hidden) return;
+    if (!job) {
+      setText(this.bodyTitle, "Body");
+      this.bodyView.message("Choose a job.");
+      return;
+    }
+    if (this.previewed === job.id) return;
+    this.previewed = job.id;
+    setText(this.bodyTitle, `Body of job ${job.id}`);
+    try {
+      const data = await this.bodies.read(job.id, this.controller.signal);
+      if (this.previewed === job.id) this.bodyView.show(job.id, data);
+    } catch (error) {
+      if (this.previewed === job.id) this.bodyView.message(detailOf(error));
+    }
+  }
+
+  key(event) {
+    if (event.key === "a" && (event.ctrlKey || event.metaKey)) {
+      this.table.selectAll(true);
+      return true;
+    }
+    if (event.key === "v") {
+      this.#togglePreview();
+      return true;
+    }
+    if (event.key === "Escape" && this.table.selected.size > 0) {
+      this.table.selectAll(false);
+      return true;
+    }
+    return this.table.key(event);
+  }
+
+  #selectionChanged() {
+    const count = this.table.selected.size;
+    this.selectionBar.hidden = count === 0;
+    setText(this.selectedCount, `${number(count)} selected`);
+  }
+
+  leave() {
+    this.poller?.stop();
+    this.controller.abort();
+    clearTimeout(this.bodyTimer);
+    this.table.destroy();
+  }
+}
+
+function renderId(td, job) {
+  if (!td.firstChild) td.append(h("a", { tabindex: "-1" }));
+  const text = String(job.id);
+  if (td.firstChild.textContent === text) return;
+  td.firstChild.textContent = text;
+  td.firstChild.href = jobLink(job.id);
+}
