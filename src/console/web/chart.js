@@ -4,9 +4,10 @@
 import { h, setText } from "./dom.js";
 import { date, short } from "./format.js";
 
-const kDay = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const kMinute = new Intl.DateTimeFormat(undefined,
+  { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const kSecond = new Intl.DateTimeFormat(undefined,
-  { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 
 let ready;
 
@@ -36,9 +37,10 @@ function cssColor(name) {
 }
 
 export class Chart {
-  // series: [{key, label, color}], format(value) for the legend, step: smallest step of the axis
-  constructor({ name, title, series, format, axisFormat = short, stacked = false }) {
-    Object.assign(this, { name, title, series, format, axisFormat, stacked });
+  // series: [{key, label, color}], format(value) for the legend, binary: the axis counts bytes
+  constructor({ name, title, series, format, binary = false }) {
+    Object.assign(this, { name, title, series, format, binary });
+    this.axisFormat = binary ? format : short;
     this.area = h("div", { class: "chart-area", role: "img", "aria-label": title });
     this.when = h("span", { class: "chart-when muted" });
     this.values = series.map(() => h("span", { class: "legend-value" }));
@@ -68,7 +70,7 @@ export class Chart {
     this.destroyed = true;
   }
 
-  // Draws these samples; a gap longer than `gap` breaks the lines.
+  // Draws these samples; a gap of more than `gap` ms breaks the lines.
   update(samples, gap, window) {
     this.rows = this.#rowsOf(samples, gap);
     this.window = window;
@@ -81,7 +83,7 @@ export class Chart {
     let before = 0;
     for (const sample of samples) {
       if (before && sample.time - before > gap) {
-        rows.push([new Date(before + 1), ...this.series.map(() => null)]);
+        rows.push([new Date(before + 1), ...this.series.map(() => NaN)]);
       }
       rows.push([new Date(sample.time), ...this.series.map(({ key }) => sample[key])]);
       before = sample.time;
@@ -131,13 +133,12 @@ export class Chart {
       ...this.#colors(),
       labels: ["time", ...this.series.map(({ label }) => label)],
       dateWindow: this.window, includeZero: true, strokeWidth: 1.5, legend: "never",
-      stackedGraph: this.stacked, fillGraph: this.stacked, fillAlpha: 0.25,
       highlightCircleSize: 3, axisLabelFontSize: 11, gridLineWidth: 1, rightGap: 8,
-      interactionModel: {}, connectSeparatedPoints: false, animatedZooms: false,
+      interactionModel: {}, connectSeparatedPoints: true, labelsKMG2: this.binary,
       axes: {
         x: { axisLabelFormatter: (value) => this.#timeLabel(value), pixelsPerLabel: 70 },
         y: { axisLabelFormatter: (value) => (value < 0 ? "" : this.axisFormat(value)),
-          axisLabelWidth: 54, pixelsPerLabel: 32 },
+          axisLabelWidth: 60, pixelsPerLabel: 32 },
       },
       highlightCallback: (event, x, points, row) => {
         this.hovered = true;
@@ -152,7 +153,7 @@ export class Chart {
 
   #timeLabel(value) {
     const [from, to] = this.window;
-    return (to - from > 10 * 60_000 ? kDay : kSecond).format(value);
+    return (to - from > 10 * 60_000 ? kMinute : kSecond).format(value);
   }
 
   #recolor() {

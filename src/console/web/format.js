@@ -74,8 +74,10 @@ export function plural(count, one, many = `${one}s`) {
 }
 
 // Characters that show nothing, or change the order in which others are shown.
-const kInvisible =
-  /[\u{0}-\u{1f}\u{7f}-\u{9f}\u{ad}\u{34f}\u{61c}\u{180e}\u{200b}-\u{200f}\u{2028}-\u{202e}\u{2060}-\u{206f}\u{feff}\u{fff9}-\u{fffb}\u{e0000}-\u{e007f}]/gu;
+const kInvisible = new RegExp(`[${[
+  "\\u{0}-\\u{1f}\\u{7f}-\\u{9f}\\u{ad}\\u{34f}\\u{61c}\\u{180e}\\u{200b}-\\u{200f}",
+  "\\u{2028}-\\u{202e}\\u{2060}-\\u{206f}\\u{feff}\\u{fff9}-\\u{fffb}\\u{e0000}-\\u{e007f}",
+].join("")}]`, "gu");
 
 function escaped(character) {
   return `\\u{${character.codePointAt(0).toString(16)}}`;

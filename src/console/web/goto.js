@@ -7,6 +7,7 @@ import { go, jobLink, tubeLink } from "./router.js";
 import { store } from "./store.js";
 
 const kMost = 12;
+const kLabel = "Name of a tube, or id of a job";
 
 function matches(text) {
   const found = [];
@@ -32,7 +33,7 @@ export function showGoTo() {
     "aria-label": "Tubes and jobs" });
   const input = h("input", { type: "text", autocomplete: "off", spellcheck: "false",
     role: "combobox", "aria-expanded": "true", "aria-controls": "goto-list", "data-goto": "",
-    "aria-label": "Name of a tube, or id of a job", placeholder: "Name of a tube, or id of a job" });
+    "aria-label": kLabel, placeholder: kLabel });
   const open = (item) => {
     dialog.close();
     if (item) go(item.target);

@@ -53,7 +53,8 @@ export function moveJobs(ids, onDone) {
 }
 
 export function reprioritizeJobs(ids, onDone, pri = 1024) {
-  askForm({ title: `Re-prioritize ${subject(ids)}`, name: "reprioritize", action: "Set the priority",
+  askForm({ title: `Re-prioritize ${subject(ids)}`, name: "reprioritize",
+    action: "Set the priority",
     text: "Smaller is more urgent. A job that a client holds keeps its priority.",
     fields: [{ name: "pri", label: "Priority", type: "number", min: "0", max: "4294967295",
       value: String(pri), required: true }],

@@ -40,7 +40,8 @@ export function installKeys(bindings, rest) {
     }
     const modified = event.ctrlKey || event.metaKey || event.altKey;
     if (modified && !(event.key === "a" && (event.ctrlKey || event.metaKey))) return;
-    const sequence = first && event.timeStamp - firstAt < kSequenceMs ? `${first} ${event.key}` : "";
+    const isSecond = first && event.timeStamp - firstAt < kSequenceMs;
+    const sequence = isSecond ? `${first} ${event.key}` : "";
     first = "";
     const run = !modified && (bindings[sequence] ?? (sequence ? null : bindings[event.key]));
     if (run) {

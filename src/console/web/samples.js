@@ -21,6 +21,7 @@ const kRates = ["puts", "reserves", "deletes", "timeouts"];
 const kMinute = 60_000;
 // Beyond each age, at most one sample in so much time is kept.
 const kThinning = [[15 * kMinute, 5000], [70 * kMinute, 30_000]];
+const kShortest = 500;   // a rate over less time than this says little
 const kLongest = 24 * 60 * kMinute;
 
 export class Samples {
@@ -39,6 +40,8 @@ export class Samples {
 
   // Reservations and deletions come from the tubes: one command may reserve or delete many jobs.
   addLive(server, reserves, deletes) {
+    const last = this.list.at(-1);
+    if (this.counters && server.time - this.counters.time < kShortest) return last;
     const counters = { time: server.time, puts: server["total-jobs"], reserves, deletes,
       timeouts: server["job-timeouts"] };
     const sample = gauges(server.time, (key) => server[key]);

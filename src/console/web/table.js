@@ -3,10 +3,11 @@
 // are left out, the least important first, so the page never scrolls sideways.
 //
 // The table is one stop of the Tab key; arrows, j and k move the active row. A column is
-//   {key, title, width, priority, grow, numeric, text(item), hint(item), render(td, item),
-//    sort(item), csv(item), class}
+//   {key, title, width, priority, grow, numeric, text(item), hint(item), tone(item),
+//    render(td, item), sort(item), csv(item), class}
 // where `text` or `render` fills a cell, `sort` gives the value to sort by (absent: not sortable),
-// `csv` the value to export (absent: not exported) and a smaller `priority` stays longer.
+// `csv` the value to export (absent: not exported), `tone` a class for the cell, and `grow` the
+// width up to which the column takes what is left. A column with a smaller `priority` stays longer.
 
 import { h, replace } from "./dom.js";
 import { downloadCsv } from "./csv.js";
@@ -130,12 +131,14 @@ export class VirtualTable {
       fitting.add(column);
     }
     const shown = this.columns.filter((column) => fitting.has(column));
+    this.left = width - used;
     if (shown.length !== this.shown.length || shown.some((each, i) => each !== this.shown[i])) {
       this.shown = shown;
       this.#buildHead();
       this.pool.forEach((row) => row.tr.remove());
       this.pool = [];
     }
+    this.#setWidths();
     this.element.classList.toggle("columns-hidden", shown.length < this.columns.length);
     this.render();
   }
@@ -145,11 +148,11 @@ export class VirtualTable {
     this.colgroup.replaceChildren();
     this.headRow.replaceChildren();
     if (this.selectable) {
-      this.#addColumn(kCheckWidth);
+      this.colgroup.append(document.createElement("col"));
       this.headRow.append(h("th", { scope: "col", class: "check" }, this.#allCheckbox()));
     }
     for (const column of columns) {
-      this.#addColumn(column.grow ? 0 : column.width);
+      this.colgroup.append(document.createElement("col"));
       const sortable = column.sort && this.onSort;
       this.headRow.append(h("th", { scope: "col", "data-column": column.key,
         class: column.numeric ? "numeric" : "" },
@@ -164,10 +167,16 @@ export class VirtualTable {
     this.#markSort();
   }
 
-  #addColumn(width) {
-    const column = document.createElement("col");
-    if (width > 0) column.style.width = `${width}px`;
-    this.colgroup.append(column);
+  // Growing columns take what is left first. The browser shares out the rest.
+  #setWidths() {
+    const columns = [...this.colgroup.children];
+    if (this.selectable) columns.shift().style.width = `${kCheckWidth}px`;
+    let { left } = this;
+    this.shown.forEach((column, i) => {
+      const more = Math.max(0, Math.min(left, (column.grow ?? 0) - column.width));
+      left -= more;
+      columns[i].style.width = `${column.width + more}px`;
+    });
   }
 
   #allCheckbox() {
@@ -247,7 +256,7 @@ export class VirtualTable {
       const td = h("td", { class: `${column.numeric ? "numeric " : ""}${column.class ?? ""}`,
         "data-column": column.key });
       tr.append(td);
-      row.cells.push({ td, text: null, hint: null });
+      row.cells.push({ td, text: null, hint: null, tone: "" });
     }
     return row;
   }
@@ -422,6 +431,12 @@ function fillCell(cell, column, item) {
     cell.text = text;
     cell.td.textContent = text;
   }
+  const tone = column.tone?.(item) ?? "";
+  if (tone !== cell.tone) {
+    if (cell.tone) cell.td.classList.remove(cell.tone);
+    if (tone) cell.td.classList.add(tone);
+    cell.tone = tone;
+  }
   const hint = column.hint?.(item) ?? null;
   if (hint === cell.hint) return;
   cell.hint = hint;
@@ -440,13 +455,18 @@ export function sortBy(rows, valueOf, descending) {
   return keyed.map(({ row }) => row);
 }
 
-// A choice of the order, for narrow screens on which some columns are left out.
-export function sortSelect(table) {
+// A number of 0 is less conspicuous than others.
+export const zeroTone = (key) => (item) => (item[key] ? "" : "zero");
+
+// A choice of the order, for narrow screens on which some columns are left out. `unsorted` names
+// the order without a column.
+export function sortSelect(table, unsorted) {
   const select = h("select", { class: "sort-select", "aria-label": "Sort by", "data-action": "sort",
     onchange: () => {
       const [key, order] = select.value.split(" ");
       table.onSort(key, order);
     } });
+  if (unsorted) select.append(h("option", { value: " asc" }, unsorted));
   for (const column of table.columns.filter((each) => each.sort)) {
     for (const order of column.numeric ? ["desc", "asc"] : ["asc", "desc"]) {
       select.append(h("option", { value: `${column.key} ${order}` },
@@ -455,6 +475,6 @@ export function sortSelect(table) {
   }
   return { element: h("label", { class: "sort-label" }, "Sort ", select),
     set: (key, order) => {
-      select.value = `${key} ${order}`;
+      select.value = key ? `${key} ${order}` : " asc";
     } };
 }

@@ -13,7 +13,8 @@ const kStates = ["ready", "reserved", "delayed", "buried"];
 const kStepped = 5000;   // more jobs than this are handled in steps, with their progress
 
 function countsOf(stats) {
-  const counts = Object.fromEntries(kStates.map((state) => [state, stats[`current-jobs-${state}`]]));
+  const counts = {};
+  for (const state of kStates) counts[state] = stats[`current-jobs-${state}`];
   counts.all = kStates.reduce((sum, state) => sum + counts[state], 0);
   return counts;
 }

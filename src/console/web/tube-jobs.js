@@ -12,7 +12,7 @@ import { actionButton, refusal } from "./rights.js";
 import { go, jobLink, setQuery, tubeLink } from "./router.js";
 import { load, save } from "./storage.js";
 import { store } from "./store.js";
-import { VirtualTable, sortSelect } from "./table.js";
+import { VirtualTable, sortSelect, zeroTone } from "./table.js";
 import { runEach } from "./tasks.js";
 
 const kStates = ["ready", "reserved", "delayed", "buried", "held", "all", "next"];
@@ -26,7 +26,7 @@ const kBodiesAtOnce = 3;
 
 function numeric(key, title, priority, width) {
   return { key, title, width, priority, numeric: true, text: (job) => number(job[key]),
-    sort: (job) => job[key], csv: (job) => job[key] };
+    tone: zeroTone(key), sort: (job) => job[key], csv: (job) => job[key] };
 }
 
 function timed(key, title, priority, width, hint) {
@@ -67,7 +67,7 @@ export class JobsPanel {
       onActive: (job) => this.#preview(job), onSelect: () => this.#selectionChanged(),
       empty: "Loading." });
     this.table.onRendered = (rows) => this.#wantBodies(rows);
-    this.sorting = sortSelect(this.table);
+    this.sorting = sortSelect(this.table, "by the server");
     this.auto = h("input", { type: "checkbox", "data-action": "auto", checked: true });
     this.previewButton = h("button", { type: "button", "data-action": "preview",
       onclick: () => this.#togglePreview() }, "Preview");
@@ -125,8 +125,8 @@ export class JobsPanel {
       several && { key: "state", title: "State", width: 84, priority: 1,
         text: (job) => job.state, sort: (job) => job.state, csv: (job) => job.state },
       numeric("pri", "Pri", 3, 84),
-      timed("age", "Age", 2, 92, putAt),
-      timeLeft && timed("time-left", "Time left", 2.5, 96, endsAt),
+      timed("age", "Age", 2, 108, putAt),
+      timeLeft && timed("time-left", "Time left", 2.5, 108, endsAt),
       numeric("reserves", "Reserves", 5, 88),
       numeric("timeouts", "Timeouts", 6, 88),
       numeric("releases", "Releases", 7, 88),
@@ -135,10 +135,10 @@ export class JobsPanel {
       timed("ttr", "TTR", 10, 76),
       timed("delay", "Delay", 12, 76),
       numeric("bytes", "Bytes", 4, 80),
-      { key: "tags", title: "Tags", width: 130, priority: 11, text: (job) => visible(job.tags ?? ""),
-        hint: (job) => (job.tags ? visible(job.tags) : null), sort: (job) => job.tags ?? "",
+      { key: "tags", title: "Tags", width: 130, priority: 11,
+        text: (job) => visible(job.tags ?? ""), hint: (job) => (job.tags ? visible(job.tags) : null), sort: (job) => job.tags ?? "",
         csv: (job) => job.tags ?? "", class: "clip" },
-      { key: "body", title: "Body", width: 140, priority: 0.5, grow: true, class: "clip body-cell",
+      { key: "body", title: "Body", width: 140, priority: 0.5, grow: 4000, class: "clip body-cell",
         text: (job) => this.#snippet(job) },
     ].filter(Boolean);
   }
@@ -179,7 +179,7 @@ export class JobsPanel {
     this.table.selectAll(false);
     this.table.setColumns(this.#columns(state));
     this.table.setEmptyText("Loading.");
-    const sorting = sortSelect(this.table);
+    const sorting = sortSelect(this.table, "by the server");
     this.sorting.element.replaceWith(sorting.element);
     this.sorting = sorting;
     this.poller?.stop();

@@ -47,7 +47,7 @@ export class TimesPanel {
       h("table", { class: "plain histogram", "aria-label": `${title} of ${visible(this.name)}` },
         h("thead", null, h("tr", null, h("th", { scope: "col", class: "numeric" }, "Up to"),
           h("th", { scope: "col", class: "numeric" }, "Jobs"),
-          h("th", { scope: "col" }, "Share"))),
+          h("th", { scope: "col", class: "numeric" }, "Share"), h("td"))),
         h("tbody", null, times.map((bucket) => histogramRow(bucket, bucket[key], most, total)))));
   }
 
@@ -61,15 +61,15 @@ export class TimesPanel {
 }
 
 function histogramRow(bucket, count, most, total) {
-  const bar = h("span", { class: "bar", "aria-hidden": "true" });
+  const bar = h("span", { class: "bar" });
   bar.style.width = `${(100 * count) / most}%`;
   const share = total > 0 ? (100 * count) / total : 0;
   return h("tr", null,
     h("th", { scope: "row", class: "numeric" },
       bucket.seconds === "more" ? "more" : latency(bucket.seconds)),
     h("td", { class: "numeric" }, number(count)),
-    h("td", { class: "bar-cell" }, bar, h("span", { class: "bar-share" },
-      count > 0 && share < 0.1 ? "< 0.1 %" : `${share.toFixed(1)} %`)));
+    h("td", { class: "numeric" }, count > 0 && share < 0.1 ? "< 0.1 %" : `${share.toFixed(1)} %`),
+    h("td", { "aria-hidden": "true" }, bar));
 }
 
 export class NumbersPanel {

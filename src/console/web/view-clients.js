@@ -6,29 +6,29 @@ import { date, duration, number, plural, visible } from "./format.js";
 import { Poller } from "./poller.js";
 import { setQuery } from "./router.js";
 import { store } from "./store.js";
-import { VirtualTable, sortSelect } from "./table.js";
+import { VirtualTable, sortSelect, zeroTone } from "./table.js";
 
 const kEveryMs = 5000;
 const kPage = 1000;
 
-function text(key, title, priority, width, grow = false) {
+function text(key, title, priority, width, grow) {
   const value = (client) => String(client[key] ?? "");
-  return { key, title, priority, width, grow, class: "clip", text: (client) => visible(value(client)),
-    hint: (client) => visible(value(client)) || null, sort: value, csv: value };
+  return { key, title, priority, width, grow, class: "clip",
+    text: (client) => visible(value(client)), hint: (client) => visible(value(client)) || null, sort: value, csv: value };
 }
 
 const kColumns = [
   { key: "id", title: "Id", width: 80, priority: 1, numeric: true, text: (client) =>
     String(client.id), sort: (client) => client.id, csv: (client) => client.id },
-  text("address", "Address", 0, 168, true),
+  text("address", "Address", 0, 168, 260),
   text("role", "Role", 5, 100),
   text("used", "Uses", 4, 130),
-  text("watched", "Watches", 3.5, 200),
+  text("watched", "Watches", 3.5, 200, 1400),
   text("waiting", "Waits", 6, 76),
   { key: "held", title: "Held jobs", width: 92, priority: 2, numeric: true,
-    text: (client) => number(client.held), sort: (client) => client.held,
+    text: (client) => number(client.held), tone: zeroTone("held"), sort: (client) => client.held,
     csv: (client) => client.held },
-  { key: "idle", title: "Idle", width: 92, priority: 3, numeric: true,
+  { key: "idle", title: "Idle", width: 108, priority: 3, numeric: true,
     text: (client) => duration(client.idle),
     hint: (client) => `Last sent something ${date(store.now() - client.idle * 1000)}`,
     sort: (client) => client.idle, csv: (client) => client.idle },

@@ -75,9 +75,9 @@ export class OverviewView {
       new Chart({ name: "connections", title: "Connections", format: number, series: [
         line("connections", "all", "--ready"), line("workers", "workers", "--reserved"),
         line("waiting", "waiting", "--delayed")] }),
-      new Chart({ name: "memory", title: "Memory for jobs", format: bytes, axisFormat: bytes,
+      new Chart({ name: "memory", title: "Memory for jobs", format: bytes, binary: true,
         series: [line("memory", "in use", "--ready")] }),
-      new Chart({ name: "journal", title: "Journal", format: bytes, axisFormat: bytes, series: [
+      new Chart({ name: "journal", title: "Journal", format: bytes, binary: true, series: [
         line("journal", "files", "--ready"), line("journalLive", "jobs alone", "--reserved")] }),
     ];
   }

@@ -125,7 +125,8 @@ export class ServerView {
           changed && h("span", { class: "chip chip-changed" }, "changed")),
         h("td", { "data-label": "Value", class: "value" }, settingText(value)),
         h("td", { "data-label": "Default", class: "muted" }, settingText(usual)),
-        h("td", { "data-label": "Reload", class: "muted" }, reloadable ? "yes" : "needs a restart"))));
+        h("td", { "data-label": "Reload", class: "muted" },
+          reloadable ? "yes" : "needs a restart"))));
   }
 
   #toggleDrain() {

@@ -8,20 +8,21 @@ import { actionButton } from "./rights.js";
 import { go, setQuery, tubeLink } from "./router.js";
 import { drawSpark } from "./sparkline.js";
 import { store } from "./store.js";
-import { VirtualTable, sortSelect } from "./table.js";
+import { VirtualTable, sortSelect, zeroTone } from "./table.js";
 import { clearTube, kickTube, moveTube, pauseTube, resumeTube } from "./tube-actions.js";
 
 const kSortEveryMs = 900;
 
 function numberColumn(key, title, priority, width = 84) {
   return { key, title, width, priority, numeric: true, text: (tube) => number(tube[key]),
-    sort: (tube) => tube[key], csv: (tube) => tube[key],
-    class: ["ready", "reserved", "delayed", "buried", "held"].includes(key) ? `state-${key}` : "" };
+    tone: key === "buried" ? (tube) => (tube.buried > 0 ? "alarm" : "zero") : zeroTone(key),
+    sort: (tube) => tube[key], csv: (tube) => tube[key] };
 }
 
 function rateColumn(key, title, csvName, priority) {
-  return { key: csvName, title, width: 78, priority, numeric: true,
-    text: (tube) => rate(roundRate(tube[key])), sort: (tube) => roundRate(tube[key]),
+  return { key: csvName, title, width: 92, priority, numeric: true,
+    text: (tube) => rate(roundRate(tube[key])),
+    tone: (tube) => (tube[key] < 0.05 ? "zero" : ""), sort: (tube) => roundRate(tube[key]),
     csv: (tube) => roundRate(tube[key]) };
 }
 
@@ -39,7 +40,8 @@ export class TubesView {
     this.table = new VirtualTable({ name: "tubes", label: "Tubes", columns: this.#columns(),
       onSort: (sort, order) => setQuery({ sort, order }),
       onOpen: (tube) => go(tubeLink(tube.name)),
-      rowClass: (tube) => (isPinned(tube.name) ? "pinned" : ""), empty: "Waiting for the server." });
+      rowClass: (tube) => (isPinned(tube.name) ? "pinned" : ""),
+      empty: "Waiting for the server." });
     this.sorting = sortSelect(this.table);
     this.element = h("div", { class: "view-table" },
       h("div", { class: "toolbar" }, this.search, this.sorting.element, this.count,
@@ -54,7 +56,7 @@ export class TubesView {
     return [
       { key: "pin", title: "Pinned", hideTitle: true, width: 34, priority: 3, class: "pin",
         render: (td, tube) => this.#renderPin(td, tube) },
-      { key: "name", title: "Name", width: 130, priority: 0, grow: true, class: "name",
+      { key: "name", title: "Name", width: 130, priority: 0, grow: 420, class: "name",
         render: (td, tube) => this.#renderName(td, tube), sort: (tube) => tube.name,
         csv: (tube) => tube.name },
       { key: "spark", title: "Last minute", width: 100, priority: 6, class: "spark-cell",
@@ -72,10 +74,10 @@ export class TubesView {
       numberColumn("using", "Using", 15, 70),
       numberColumn("timeouts", "Timeouts", 12, 90),
       numberColumn("total", "Total", 16, 100),
-      { key: "pause-left", title: "Pause", width: 92, priority: 11, numeric: true,
+      { key: "pause-left", title: "Pause", width: 104, priority: 11, numeric: true,
         text: (tube) => (tube["pause-left"] > 0 ? duration(tube["pause-left"]) : ""),
         sort: (tube) => tube["pause-left"], csv: (tube) => tube["pause-left"] },
-      { key: "menu", title: "Actions", hideTitle: true, width: 38, priority: 3.5, class: "menu",
+      { key: "menu", title: "Actions", hideTitle: true, width: 38, priority: 2.5, class: "menu",
         render: (td, tube) => this.#renderMenu(td, tube) },
     ];
   }
@@ -168,7 +170,9 @@ export class TubesView {
     const pinned = sorted.filter((tube) => isPinned(tube.name));
     const rows = pinned.length === 0 ? sorted
       : [...pinned, ...sorted.filter((tube) => !isPinned(tube.name))];
-    if (store.loaded) this.table.setEmptyText(wanted ? "No tube has this in its name." : "No tubes.");
+    if (store.loaded) {
+      this.table.setEmptyText(wanted ? "No tube has this in its name." : "No tubes.");
+    }
     this.table.setRows(rows, { keepOrder });
     setText(this.count, store.loaded ? (wanted ? `${number(rows.length)} of ${plural(
       store.tubes.size, "tube")}` : plural(rows.length, "tube")) : "");
