@@ -327,6 +327,19 @@ std::string network_of(std::string_view peer) {
   return std::string(address.data(), kNetworkBytes);
 }
 
+std::string peer_word(std::string_view peer) {
+  constexpr std::size_t kLabelBytes = 5;  // " uid " and " pid "
+  if (peer == "?") return "-";
+  std::string word;
+  while (!peer.empty()) {
+    const bool label = peer.starts_with(" uid ") || peer.starts_with(" pid ");
+    const char next = peer.front() == ' ' ? '-' : peer.front();
+    word.push_back(label ? ':' : next);
+    peer.remove_prefix(label ? kLabelBytes : 1);
+  }
+  return word;
+}
+
 std::optional<PeerCredentials> peer_credentials(const Socket& socket) {
   ucred credentials{};
   socklen_t bytes = sizeof credentials;

@@ -110,6 +110,10 @@ std::string peer_address(const Socket& socket);
 // bits of an IPv6 address, since one machine has all of these, or "unix".
 std::string network_of(std::string_view peer);
 
+// A peer_address() as one word: "127.0.0.1:50312", "unix:1000:4711" with the user and the process,
+// "-" if it is unknown.
+std::string peer_word(std::string_view peer);
+
 // The process at the other end of a unix socket, as it was when it connected. [unix(7)]
 struct PeerCredentials {
   std::int32_t process = 0;

@@ -104,7 +104,10 @@ std::vector<ClientTimeouts::Overdue> ClientTimeouts::overdue(Time now) {
     if (entry->client.conversation().idle()) {
       result.push_back({&entry->client, Reason::idle});
     } else {
-      touch(*entry, now);  // it holds or awaits a job: looked at again after the same time
+      // It holds or awaits a job: looked at again after the same time.
+      entry->active_before = entry->last_activity();
+      entry->looked_at = now;
+      touch(*entry, now);
     }
   }
   return result;

@@ -32,10 +32,17 @@ struct TimeoutEntry {
   ListLinks<TimeoutEntry> output_links;
   ListLinks<TimeoutEntry> input_links;
   ListLinks<TimeoutEntry> handshake_links;
-  Time last_active;
+  Time last_active;  // or when it was looked at again, see `looked_at`
+  // When last_active was set although the client did nothing, since it held or awaited a job; and
+  // last_activity() of that moment.
+  Time looked_at = Time::min();
+  Time active_before;
   Stall output;     // the client does not read its replies
   Stall input;      // the client has sent a part of a body
   Stall handshake;  // the client has not authenticated since it was added
+
+  // When the client last sent something or its last wait ended.
+  Time last_activity() const { return last_active == looked_at ? active_before : last_active; }
 };
 
 struct TimeoutLimits {

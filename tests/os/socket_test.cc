@@ -320,6 +320,18 @@ TEST_CASE("the end of the output leaves the input open") {
   CHECK(read_exactly(one, 3) == "abc");
 }
 
+TEST_CASE("the address of a peer as one word") {
+  CHECK(peer_word("127.0.0.1:50312") == "127.0.0.1:50312");
+  CHECK(peer_word("[fe80::1%eth0]:7") == "[fe80::1%eth0]:7");
+  CHECK(peer_word("unix uid 1000 pid 4711") == "unix:1000:4711");
+  CHECK(peer_word("unix") == "unix");
+  CHECK(peer_word("?") == "-");
+  CHECK(peer_word("standard input") == "standard-input");
+  const auto [one, other] = connected_pair();
+  CHECK(peer_word(peer_address(one)) ==
+        "unix:" + std::to_string(::getuid()) + ":" + std::to_string(::getpid()));
+}
+
 TEST_CASE("a socket has one owner") {
   auto [one, other] = connected_pair();
   const int descriptor = one.descriptor();

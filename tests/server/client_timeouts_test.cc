@@ -88,6 +88,21 @@ TEST_CASE("a client that holds a job or waits for one is not idle") {
   CHECK(clients.overdue(at(22s)) == "1");
 }
 
+TEST_CASE("a client that is looked at again has not been active") {
+  TestClients clients({.idle = 10s, .stall = 60s});
+  const server::TimeoutEntry& entry = clients.first.client.timeouts;
+  clients.first.sends("put 0 0 100 1\r\nx\r\nreserve\r\n");
+  clients.timeouts.touch(clients.first.client, at(3s));
+  CHECK(entry.last_activity() == at(3s));
+  for (const Duration time : {13s, 23s, 33s}) {
+    clients.overdue(at(time));
+    CHECK(entry.last_active == at(time));
+    CHECK(entry.last_activity() == at(3s));
+  }
+  clients.timeouts.touch(clients.first.client, at(34s));
+  CHECK(entry.last_activity() == at(34s));
+}
+
 TEST_CASE("an incomplete line or body does not exempt a client from the idle timeout") {
   TestClients clients({.idle = 10s, .stall = 60s});
   clients.first.sends("list-tube");
