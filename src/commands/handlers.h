@@ -246,11 +246,12 @@ struct PolicyArguments {
       schema(field<&PolicyArguments::tube>("tube"), field<&PolicyArguments::value>("key> <value"));
 };
 
-struct StatsTubesArguments {
+// Of stats-tubes and list-clients.
+struct PageArguments {
   std::optional<std::uint64_t> from;
   std::optional<protocol::Bounded<1, 1000>> limit;
-  static constexpr auto fields = schema(field<&StatsTubesArguments::from>("from"),
-                                        field<&StatsTubesArguments::limit>("limit"));
+  static constexpr auto fields =
+      schema(field<&PageArguments::from>("from"), field<&PageArguments::limit>("limit"));
 };
 
 struct PauseArguments {
@@ -309,7 +310,9 @@ Answer list_jobs(Context& context, const ListJobsArguments& arguments);
 Answer stats(Context& context, const NoArguments& arguments);
 Answer stats_job(Context& context, const JobArguments& arguments);
 Answer stats_tube(Context& context, const TubeArguments& arguments);
-Answer stats_tubes(Context& context, const StatsTubesArguments& arguments);
+Answer stats_tubes(Context& context, const PageArguments& arguments);
+Answer stats_tube_times(Context& context, const TubeArguments& arguments);
+Answer list_clients(Context& context, const PageArguments& arguments);
 Answer list_tubes(Context& context, Operation& operation, const NoArguments& arguments);
 Answer list_tube_used(Context& context, const NoArguments& arguments);
 Answer list_tubes_watched(Context& context, const NoArguments& arguments);

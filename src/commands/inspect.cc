@@ -185,7 +185,7 @@ Answer delete_force(Context& context, const JobArguments& arguments) {
 
 namespace {
 
-// The lines of a page of list-jobs or stats-tubes.
+// The lines of a page of list-jobs, stats-tubes or list-clients.
 constexpr std::uint32_t kUsualLimit = 100;
 
 }  // namespace
@@ -243,7 +243,7 @@ Answer stats_tube(Context& context, const TubeArguments& arguments) {
 }
 
 // The columns stay: later ones come after them.
-Answer stats_tubes(Context& context, const StatsTubesArguments& arguments) {
+Answer stats_tubes(Context& context, const PageArguments& arguments) {
   const std::uint32_t limit = arguments.limit ? arguments.limit->value : kUsualLimit;
   std::string lines;
   const Role* role = role_of(context);
@@ -262,6 +262,82 @@ Answer stats_tubes(Context& context, const StatsTubesArguments& arguments) {
   block.item(
       "name urgent ready reserved delayed buried total using watching waiting delete pause "
       "pause-left");
+  return TextBlock{std::move(block).take() + lines};
+}
+
+Answer stats_tube_times(Context& context, const TubeArguments& arguments) {
+  if (const auto info = context.engine.tube_info(context.now, arguments.tube.text)) {
+    return TextBlock{stats::tube_times(*info).take()};
+  }
+  return Status{word::kNotFound};
+}
+
+namespace {
+
+// Bounds of a page of list-clients: the ids that it looks at, which may have no client or one that
+// is not shown; its bytes; and the watched tubes of a client that it shows.
+constexpr std::uint64_t kIdsPerPage = 4096;
+constexpr std::size_t kPageBytes = 256 * 1024;
+constexpr std::size_t kShownWatches = 20;
+// Looking at this many ids costs as much as one command.
+constexpr std::uint64_t kIdsPerWork = 64;
+
+// One word, and no character that YAML takes for a comment or a key.
+std::string word_for(const Principal* principal) {
+  const ActiveRole* role = principal == nullptr ? nullptr : principal->role();
+  if (role == nullptr || role->role().name.empty()) return "-";
+  std::string word = role->role().name;
+  for (char& c : word) {
+    if (static_cast<unsigned char>(c) <= ' ' || c == '\x7f' || c == '#' || c == ':') c = '_';
+  }
+  return word;
+}
+
+void append_client(const Context& context, SessionId session, const Principal* principal,
+                   std::string& lines) {
+  const engine::Engine& engine = context.engine;
+  const ClientDetails details = context.service.describe_client(session);
+  fmt::format_to(std::back_inserter(lines), "- {} {} {} {} {} {} {} ", session, details.address,
+                 word_for(principal), engine.used_tube(session), engine.is_waiting(session) ? 1 : 0,
+                 engine.held_count(session), whole_seconds(details.idle));
+  const std::size_t watched = engine.watched_count(session);
+  const std::size_t shown = std::min(watched, kShownWatches);
+  for (std::size_t i = 0; i < shown; ++i) {
+    if (i > 0) lines.push_back(',');
+    lines.append(engine.watched_tube(session, i));
+  }
+  if (watched > shown) lines.append(",+").append(std::to_string(watched - shown));
+  lines.push_back('\n');
+}
+
+}  // namespace
+
+// The columns stay as they are: later ones come after them.
+Answer list_clients(Context& context, const PageArguments& arguments) {
+  const std::uint32_t limit = arguments.limit ? arguments.limit->value : kUsualLimit;
+  const auto conversations = context.service.conversations();
+  const std::uint64_t from =
+      std::min<std::uint64_t>(arguments.from.value_or(0), conversations.size());
+  const std::uint64_t end = std::min<std::uint64_t>(conversations.size(), from + kIdsPerPage);
+  // The tubes of other roles, and the addresses of their clients, are not for a role with tubes.
+  const Role* role = role_of(context);
+  const ActiveRole* only =
+      role == nullptr || role->tubes.empty() ? nullptr : context.principal()->role();
+  std::string lines;
+  std::uint64_t id = from;
+  for (std::uint32_t left = limit; id < end && left > 0 && lines.size() < kPageBytes; ++id) {
+    const Conversation* client = conversations[id];
+    if (client == nullptr) continue;
+    const Principal* principal = client->principal();
+    if (only != nullptr && (principal == nullptr || principal->role() != only)) continue;
+    append_client(context, static_cast<SessionId>(id), principal, lines);
+    --left;
+  }
+  context.service.conversation(context.session)
+      .spend(static_cast<std::uint32_t>((id - from) / kIdsPerWork));
+  YamlBlock block;
+  block.item(fmt::format("next {}", id < conversations.size() ? id : 0));
+  block.item("id address role used waiting held idle watched");
   return TextBlock{std::move(block).take() + lines};
 }
 

@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,12 @@ struct ConversationLimits {
   std::uint32_t line_bytes = 224;           // a command line with its end [notes: Lines]
   std::uint64_t output_bytes = 1ULL << 20;  // replies not sent yet; with more, no command is run
   std::uint64_t input_memory = 1ULL << 28;  // input of all conversations that is not consumed yet
+};
+
+// What the server knows about the connection of a client.
+struct ClientDetails {
+  std::string address = "-";  // one word
+  Duration idle{};            // since its last input or the end of its last wait
 };
 
 class Service final : public engine::Output {
@@ -104,6 +111,13 @@ class Service final : public engine::Output {
   void on_audit(Audit audit) { audit_ = std::move(audit); }
   void audit(const AuditEvent& event) const {
     if (audit_) audit_(event);
+  }
+
+  // The function that knows the connections of clients. Without one, nothing is known.
+  using DescribeClient = std::function<ClientDetails(SessionId)>;
+  void on_describe_client(DescribeClient describe) { describe_client_ = std::move(describe); }
+  ClientDetails describe_client(SessionId session) const {
+    return describe_client_ ? describe_client_(session) : ClientDetails();
   }
 
   TickBudget& tick_budget() { return tick_budget_; }
@@ -197,6 +211,7 @@ class Service final : public engine::Output {
   Roles roles_;
   Authenticate authenticate_;
   Audit audit_;
+  DescribeClient describe_client_;
   NullLog null_log_;
   FactLog* log_ = &null_log_;
   std::vector<Conversation*> conversations_;  // by session

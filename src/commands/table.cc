@@ -135,6 +135,28 @@ constexpr ReplyText kStatsTubes[] = {
      "list-tubes. A page shows one moment. If a tube is removed between two pages, another tube "
      "may be on neither."}};
 
+constexpr ReplyText kListClients[] = {
+    {"OK <bytes>",
+     "Followed by a YAML list of texts: `next` and the session id from which the next page begins, "
+     "0 after the last page; the names of the columns; and a line for each client, in the order of "
+     "session ids. A page may be short, or empty. `id`: the session id, which a later client may "
+     "have after this client; `address`: `<host>:<port>`, or `unix:<uid>:<pid>`; `role`: with _ "
+     "for "
+     "white space, # and :; `used`: the tube that puts go to; `waiting`: 1 in a reserve or a wait; "
+     "`held`: how many jobs the client holds; `idle`: for how many seconds it has sent nothing, "
+     "and no wait of it has ended; `watched`: the tubes of list-tubes-watched with a comma "
+     "between them, at most 20, then `+<count>` for the rest. - is an address or a role that is "
+     "not "
+     "known."}};
+constexpr ReplyText kStatsTubeTimes[] = {
+    {"OK <bytes>",
+     "Followed by a YAML list of texts: `next 0`; the names of the columns; and a line for each "
+     "bucket of tubed_tube_put_to_reserve_seconds (`queue`) and "
+     "tubed_tube_reserve_to_delete_seconds (`processing`): its upper bound in seconds, `more` for "
+     "the last, and how many times are in it and in no bucket before it. A tube beyond "
+     "http.max_tubes has no buckets."},
+    kNoTube};
+
 constexpr ReplyText kAuth[] = {
     {"AUTHENTICATED", "The client has the rights of the role of the token."},
     {"UNAUTHORIZED", "The token is wrong; the connection is closed."},
@@ -371,7 +393,7 @@ constexpr std::array<Command, kCommandCount> kRows = {
          "Waits until any client deletes, flushes or buries a job, at most this number of seconds; "
          "0: says whether it is buried.",
          kWait, Access::inspect, Concerns::job}))),
-    without_facts(added_after_2_0(command<StatsTubesArguments, stats_tubes>(
+    without_facts(added_after_2_0(command<PageArguments, stats_tubes>(
         {"stats-tubes",
          "Shows counts of all tubes, a line for each, from this number on (0) and at most this "
          "many (100). A page has no line for a tube that the client may not use.",
@@ -385,9 +407,22 @@ constexpr std::array<Command, kCommandCount> kRows = {
          .access = Access::open,
          .concerns = Concerns::no_tube,
          .details = "token"}))),
+    without_facts(added_after_2_0(command<PageArguments, list_clients>(
+        {"list-clients",
+         "Lists the connected clients, a line for each, from this session id on (0) and at most "
+         "this many (100). A client whose role is limited to some tubes sees the clients of its "
+         "role only.",
+         kListClients, Access::inspect, Concerns::no_tube, TextRule::optional}))),
+    without_facts(added_after_2_0(command<TubeArguments, stats_tube_times>(
+        {"stats-tube-times",
+         "Shows how long the jobs of a tube waited and were worked on, as counts in buckets.",
+         kStatsTubeTimes, Access::inspect, Concerns::argument, TextRule::needed_word_known}))),
 };
-constexpr std::size_t kAuthRow = kCommandCount - 1;
-static_assert(kRows[kAuthRow].name == "auth");
+constexpr std::size_t kAuthRow = [] {
+  std::size_t row = 0;
+  while (kRows[row].name != "auth") ++row;
+  return row;
+}();
 
 // The rows, each with its place among the counters.
 constexpr std::array<Command, kCommandCount> kCommands = [] {

@@ -10,7 +10,7 @@
 
 namespace tubed::commands {
 
-inline constexpr std::size_t kCommandCount = 50;
+inline constexpr std::size_t kCommandCount = 52;
 
 std::span<const Command, kCommandCount> command_table();
 

@@ -180,6 +180,10 @@ std::size_t Engine::watched_count(SessionId session) const {
   return sessions_.at(session).watches.size();
 }
 
+std::string_view Engine::watched_tube(SessionId session, std::size_t place) const {
+  return sessions_.at(session).watches[place].tube->name;
+}
+
 std::string_view Engine::used_tube(SessionId session) const {
   return sessions_.at(session).used->name;
 }

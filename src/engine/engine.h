@@ -80,10 +80,10 @@ class Engine {
   // From now on the session reserves in this mode. With weights, a reserve is O(watched). O(1).
   // [extension: reserve-mode]
   void set_mode(SessionId session, ReserveMode mode) { sessions_.at(session).mode = mode; }
-  // False: it is the only tube that the session watches. True for a tube that is not watched.
-  // O(watched).
+  // False: it is the only watched tube. True for a tube that is not watched. O(watched).
   bool ignore(SessionId session, Time now, std::string_view tube);
   std::size_t watched_count(SessionId session) const;
+  std::string_view watched_tube(SessionId session, std::size_t place) const;  // in list order; O(1)
   // How many entries of watch lists and of lists of jobs all calls so far have walked. The
   // difference around a command is the cost of its O(watched) part, including the watch list of a
   // session that it served.
@@ -95,6 +95,7 @@ class Engine {
   // The session that holds the job. No value: none does, or there is no such job. O(1).
   std::optional<SessionId> holder_of(JobId id) const;
   bool holds_jobs(SessionId session) const { return !sessions_.at(session).held.empty(); }
+  std::size_t held_count(SessionId session) const { return sessions_.at(session).held.size(); }
   // Calls visit(std::string_view) for the name of each tube, in list order.
   template <class Visit>
   void for_each_tube(Visit visit) const;

@@ -62,6 +62,13 @@ bool Clients::finish_last() {
   return true;
 }
 
+commands::ClientDetails Clients::describe(SessionId session) const {
+  const Client* client = find(session);
+  if (client == nullptr) return {};
+  return {.address = os::peer_word(client->peer()),
+          .idle = service_.tick_time() - client->timeouts.last_activity()};
+}
+
 void Clients::close_overdue(bool held) {
   const Time now = service_.tick_time();
   if (held) timeouts_.restart_input(now);

@@ -37,6 +37,8 @@ class Clients {
   void close_all(std::string_view reason);
 
   std::size_t count() const { return count_; }
+  // For list-clients.
+  commands::ClientDetails describe(SessionId session) const;
   // Null: the session is closed. Ids are reused, so this may be a later client.
   Client* find(SessionId session) const {
     return session < clients_.size() ? clients_[session].get() : nullptr;

@@ -53,6 +53,7 @@ Server::Server(loop::Loop& loop, Log& log, const Settings& settings, Reload relo
   };
   service_.on_drain_request(
       [this](bool draining, SessionId client) { lifecycle_.drain(draining, client); });
+  service_.on_describe_client([this](SessionId session) { return clients_.describe(session); });
   on(SIGUSR1, [this] { lifecycle_.drain(true); });
   on(SIGUSR2, [this] { lifecycle_.drain(false); });
   on(SIGHUP, [this] { this->reload(); });

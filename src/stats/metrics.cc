@@ -18,20 +18,21 @@ namespace tubed::stats {
 using engine::TubeInfo;
 using engine::TubeMetrics;
 
+// Without an exponent: a bound is a label, and queries contain it.
+std::string bound_text(const HistogramView& histogram, std::size_t bucket) {
+  char digits[32];
+  const double bound = static_cast<double>(histogram.bounds[bucket]) / histogram.per_unit;
+  const auto result =
+      std::to_chars(digits, digits + sizeof digits, bound, std::chars_format::fixed);
+  return {digits, result.ptr};
+}
+
 namespace {
 
 // How many records one call visits at most: a record without lines costs time too.
 constexpr std::size_t kTubesAtOnce = 1000;
 
 // --- Text
-
-// Without an exponent: a bound is a label, and queries contain it.
-void append_fixed(double value, std::string& text) {
-  char digits[32];
-  const auto result =
-      std::to_chars(digits, digits + sizeof digits, value, std::chars_format::fixed);
-  text.append(digits, result.ptr);
-}
 
 // One line. Its buffer is on the stack and large enough, so that words are appended without a check
 // for more memory.
@@ -127,10 +128,8 @@ struct HistogramWords {
       : sum(std::string(family) + "_sum", {}, of_tube),
         count(std::string(family) + "_count", {}, of_tube) {
     const std::string bucket = std::string(family) + "_bucket";
-    for (const std::int64_t bound : any.bounds) {
-      std::string label = "le=\"";
-      append_fixed(static_cast<double>(bound) / any.per_unit, label);
-      buckets.emplace_back(bucket, label + '"', of_tube);
+    for (std::size_t i = 0; i < any.bounds.size(); ++i) {
+      buckets.emplace_back(bucket, "le=\"" + bound_text(any, i) + '"', of_tube);
     }
     buckets.emplace_back(bucket, "le=\"+Inf\"", of_tube);
   }

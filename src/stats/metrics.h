@@ -15,6 +15,9 @@
 
 namespace tubed::stats {
 
+// An upper bound as the page has it in `le`. Precondition: bucket < histogram.bounds.size().
+std::string bound_text(const HistogramView& histogram, std::size_t bucket);
+
 class MetricsPage {
  public:
   // `engine` outlives the page; `server` is used by the constructor only.

@@ -1,5 +1,9 @@
 #include "stats/stats.h"
 
+#include <algorithm>
+
+#include "stats/metrics.h"
+
 namespace tubed::stats {
 
 using protocol::YamlBlock;
@@ -67,6 +71,21 @@ YamlBlock tube_stats(const engine::TubeInfo& tube) {
 YamlBlock job_stats(const engine::JobInfo& job, const FactLog& log) {
   YamlBlock block(kExpectedJobBytes);
   write_rows(job_rows(), {job, log.segment_of(job.id)}, block);
+  return block;
+}
+
+YamlBlock tube_times(const engine::TubeInfo& tube) {
+  const HistogramView& queue = tube.put_to_reserve;
+  const HistogramView& processing = tube.reserve_to_delete;
+  TUBED_ASSERT(std::ranges::equal(queue.bounds, processing.bounds));
+  YamlBlock block;
+  block.item("next 0");
+  block.item("seconds queue processing");
+  for (std::size_t i = 0; i < queue.counts.size(); ++i) {
+    const std::string bound = i < queue.bounds.size() ? bound_text(queue, i) : "more";
+    block.item(bound + ' ' + std::to_string(queue.counts[i]) + ' ' +
+               std::to_string(processing.counts[i]));
+  }
   return block;
 }
 

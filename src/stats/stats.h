@@ -18,6 +18,9 @@ namespace tubed::stats {
 protocol::YamlBlock server_stats(const ServerState& server);
 protocol::YamlBlock tube_stats(const engine::TubeInfo& tube);
 protocol::YamlBlock job_stats(const engine::JobInfo& job, const FactLog& log);
+// The block of stats-tube-times: a line for each bucket of the tube's histograms, with the bounds
+// of the metrics.
+protocol::YamlBlock tube_times(const engine::TubeInfo& tube);
 
 // For the reference: each line's key and meaning, in order.
 struct StatsText {

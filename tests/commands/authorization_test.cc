@@ -98,7 +98,12 @@ TEST_CASE("each row is allowed to the families that its access says, and denied 
       CAPTURE(line);
       CAPTURE(role.name);
       const bool may = allows(role, command.access);
-      CHECK(reply_on_new_server(kFamilies, role.name, "", line) == (may ? allowed : "DENIED\r\n"));
+      const std::string reply = reply_on_new_server(kFamilies, role.name, "", line);
+      if (may && command.name == "list-clients") {  // which shows the role
+        CHECK(reply.starts_with("OK "));
+      } else {
+        CHECK(reply == (may ? allowed : "DENIED\r\n"));
+      }
     }
   }
 }
@@ -154,8 +159,9 @@ TEST_CASE("a job in a tube that the role may not use does not exist for any comm
 
 TEST_CASE("a command that concerns no tube is denied for the server's sake only") {
   for (const Command& command : command_table()) {
+    // The last three have their own tests below.
     const bool skipped = &command == &auth_command() || command.name == "stats-tubes" ||
-                         command.name == "capabilities";
+                         command.name == "list-clients" || command.name == "capabilities";
     if (command.concerns != Concerns::no_tube || skipped) continue;
     const std::string line = line_with(command, "default", 2, "");
     CAPTURE(line);
@@ -176,6 +182,8 @@ TEST_CASE("the families of the usual commands") {
       {"peek 2\r\n", "inspect"},
       {"list-jobs open.a ready\r\n", "inspect"},
       {"wait 0 2\r\n", "inspect"},
+      {"list-clients\r\n", "inspect"},
+      {"stats-tube-times open.a\r\n", "inspect"},
       {"watch open.a\r\n", "work"},
       {"reserve-job 2\r\n", "work"},
       {"delete 2\r\n", "work"},
@@ -259,6 +267,36 @@ TEST_CASE("stats-tubes has a line for each tube that is allowed, on pages of the
     }
   } while (from != "0");
   CHECK(names == "open.a open.b also ");
+}
+
+TEST_CASE("list-clients shows a role with tubes the clients of this role only") {
+  Role spaced = role_of_families("two words: a #1", "i");
+  Admitted talk({kOpenTubes, spaced, role_of_families("other", "i", {"x"})});
+  const auto clients = [&](Conversation& client) {
+    const std::string page = send(client, "list-clients\r\n");
+    const std::string_view columns = "id address role used waiting held idle watched\n";
+    const std::size_t begin = page.find(columns) + columns.size();
+    return page.substr(begin, page.size() - begin - 2);
+  };
+  auto unrestricted = talk.connect();
+  auto first = talk.connect_as("open");
+  auto second = talk.connect_as("two words: a #1");
+  auto third = talk.connect_as("other");
+  auto fourth = talk.connect_as("open");
+  auto unauthenticated = talk.connect_with_token();
+  send(*fourth, "use open.a\r\n");
+  const std::string all =
+      "- 0 - - default 0 0 0 default\n"
+      "- 1 - open default 0 0 0 default\n"
+      "- 2 - two_words__a__1 default 0 0 0 default\n"
+      "- 3 - other default 0 0 0 default\n"
+      "- 4 - open open.a 0 0 0 default\n"
+      "- 5 - - default 0 0 0 default\n";
+  CHECK(clients(*unrestricted) == all);
+  CHECK(clients(*second) == all);
+  CHECK(clients(*first) == "- 1 - open default 0 0 0 default\n- 4 - open open.a 0 0 0 default\n");
+  CHECK(clients(*third) == "- 3 - other default 0 0 0 default\n");
+  CHECK(send(*unauthenticated, "list-clients\r\n") == "UNAUTHORIZED\r\n");
 }
 
 TEST_CASE("capabilities lists what the role may use") {

@@ -422,3 +422,97 @@ TEST_CASE("after quit no command is run and no reply is made") {
   CHECK(client->finished());
   CHECK(Talk::exchange(*client, "list-tube-used\r\n").empty());
 }
+
+namespace {
+
+// A page of list-clients: `next`, and its lines of clients.
+struct ClientPage {
+  std::size_t next = 0;
+  std::string clients;
+};
+
+ClientPage list_clients(Conversation& client, const std::string& arguments) {
+  const std::string reply = Talk::exchange(client, "list-clients" + arguments + "\r\n");
+  const std::string_view columns = "- id address role used waiting held idle watched\n";
+  const std::size_t begin = reply.find(columns) + columns.size();
+  return {.next = std::stoul(reply.substr(reply.find("next ") + 5)),
+          .clients = reply.substr(begin, reply.size() - begin - 2)};
+}
+
+}  // namespace
+
+TEST_CASE("a page of list-clients has the clients from an id on, as the server describes them") {
+  Talk talk;
+  talk.service.on_describe_client([](SessionId session) {
+    return ClientDetails{.address = "192.0.2.1:" + std::to_string(session),
+                         .idle = std::chrono::milliseconds(1999 * session)};
+  });
+  std::vector<std::unique_ptr<Conversation>> clients;
+  for (int i = 0; i < 250; ++i) clients.push_back(talk.connect());
+  Conversation& client = *clients[0];
+  CHECK(list_clients(client, "").next == 100);
+  CHECK(lines_in(list_clients(client, "").clients) == 100);
+  CHECK(list_clients(client, " 200").next == 0);
+  CHECK(lines_in(list_clients(client, " 200").clients) == 50);
+  CHECK(lines_in(list_clients(client, " 0 1000").clients) == 250);
+  clients[6].reset();
+  const ClientPage page = list_clients(client, " 5 2");
+  CHECK(page.next == 8);
+  CHECK(page.clients ==
+        "- 5 192.0.2.1:5 - default 0 0 9 default\n- 7 192.0.2.1:7 - default 0 0 13 default\n");
+  CHECK(list_clients(client, " 249 1").next == 0);
+  CHECK(list_clients(client, " 250").next == 0);
+  CHECK(list_clients(client, " 250").clients.empty());
+}
+
+TEST_CASE("a page of list-clients looks at 4,096 ids") {
+  Talk talk;
+  std::vector<std::unique_ptr<Conversation>> clients;
+  for (int i = 0; i < 9000; ++i) clients.push_back(talk.connect());
+  auto last = talk.connect();
+  clients.resize(1);
+  Conversation& client = *clients[0];
+  ClientPage page = list_clients(client, "");
+  CHECK(page.next == 4096);
+  CHECK(page.clients == "- 0 - - default 0 0 0 default\n");
+  page = list_clients(client, " 4096");
+  CHECK(page.next == 8192);
+  CHECK(page.clients.empty());
+  page = list_clients(client, " 8192 1000");
+  CHECK(page.next == 0);
+  CHECK(page.clients == "- 9000 - - default 0 0 0 default\n");
+}
+
+TEST_CASE("a page of list-clients ends after 256 KiB") {
+  Talk talk;
+  std::vector<std::unique_ptr<Conversation>> clients;
+  for (int i = 0; i < 100; ++i) {
+    clients.push_back(talk.connect());
+    for (int tube = 0; tube < 30; ++tube) {
+      const std::string name = std::string(190, 'x') + std::to_string(tube);
+      Talk::exchange(*clients.back(), "watch " + name + "\r\n");
+    }
+  }
+  std::size_t from = 0;
+  long lines = 0;
+  do {
+    const ClientPage page = list_clients(*clients[0], " " + std::to_string(from));
+    CHECK(page.clients.size() < (256 + 4) * 1024);
+    lines += lines_in(page.clients);
+    CHECK((page.next == 0 || page.next > from));
+    from = page.next;
+  } while (from != 0);
+  CHECK(lines == 100);
+}
+
+TEST_CASE("pages of list-clients cost a part of the tick's work") {
+  Talk talk({.work_per_turn = 100});
+  std::vector<std::unique_ptr<Conversation>> clients;
+  for (int i = 0; i < 5000; ++i) clients.push_back(talk.connect());
+  clients.resize(1);
+  clients[0]->receive(repeated("list-clients 0 1\r\n", 50));
+  CHECK_FALSE(clients[0]->can_resume());
+  talk.advance({});
+  clients[0]->receive(repeated("list-clients 1\r\n", 3));  // 64 and 2 for each
+  CHECK(clients[0]->can_resume());
+}

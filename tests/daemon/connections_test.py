@@ -1,5 +1,6 @@
 """The end of connections: the input before it, and the jobs that the client holds or waits for."""
 
+import os
 import pathlib
 import socket
 import unittest
@@ -117,6 +118,36 @@ class Connections(DaemonTest):
         client = self.connect(self.start())
         client.send(b"list-tube-used\r\nquit\r\nlist-tube-used\r\n")
         self.assertEqual(client.rest(), b"USING default\r\n")
+
+    def listed(self, client):
+        """Each client by its session id, as list-clients shows it."""
+        client.send(b"list-clients\r\n")
+        items = [line[2:].split(" ") for line in client.body()[1].decode().split("\n")[1:-1]]
+        self.assertEqual(items[0], ["next", "0"])
+        return {int(item[0]): dict(zip(items[1], item)) for item in items[2:]}
+
+    def test_list_clients(self):
+        path = self.directory / "socket"
+        daemon = self.start("--listen", f"unix:{path}", "--timeouts-idle", "1s", listeners=2)
+        first = self.connect(daemon)
+        self.assertEqual(len(self.listed(first)), 1)
+        local = self.connect(daemon, 1)
+        local.ask("use mail")
+        local.ask("watch mail")
+        local.put()
+        local.reserve()
+        own, other = self.listed(first).values()
+        host, port = first.socket.getsockname()
+        self.assertEqual((own["address"], own["role"], own["used"], own["held"], own["idle"]),
+                         (f"{host}:{port}", "-", "default", "0", "0"))
+        self.assertEqual(
+            (other["address"], other["used"], other["waiting"], other["held"], other["watched"]),
+            (f"unix:{os.getuid()}:{os.getpid()}", "mail", "0", "1", "default,mail"))
+        # The idle timeout does not end it, since it holds a job, and does not hide how idle it is.
+        until("3 seconds without input",
+              lambda: int(self.listed(first)[int(other["id"])]["idle"]) >= 3)
+        local.ask("list-tube-used")
+        self.assertLess(int(self.listed(first)[int(other["id"])]["idle"]), 3)
 
     def test_keepalive_runs_on_tcp(self):
         daemon = self.start("--tcp-keepalive", "100s")

@@ -1,6 +1,7 @@
 // Each counter of stats against what was done.
 #include "stats/stats.h"
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 #include <string>
@@ -34,6 +35,16 @@ Values stats_of(Conversation& client, const std::string& command = "stats") {
 }
 
 }  // namespace
+
+TEST_CASE("stats-tube-times shows no bucket for a tube without a metrics record of its own") {
+  Talk talk({.tubes_with_metrics = 1});  // that of default
+  auto client = talk.connect();
+  Talk::exchange(*client, "use t\r\n");
+  CHECK(Talk::exchange(*client, "stats-tube-times t\r\n") ==
+        "OK 40\r\n---\n- next 0\n- seconds queue processing\n\r\n");
+  const std::string reply = Talk::exchange(*client, "stats-tube-times default\r\n");
+  CHECK(std::count(reply.begin(), reply.end(), '\n') == 14);
+}
 
 TEST_CASE("every command counts in its own line and in no other") {
   const std::map<std::string, std::string> lines = {
@@ -87,6 +98,8 @@ TEST_CASE("every command counts in its own line and in no other") {
       {"stats-group", "stats-group g\r\n"},
       {"stats-tubes", "stats-tubes\r\n"},
       {"auth", "auth t\r\n"},
+      {"list-clients", "list-clients\r\n"},
+      {"stats-tube-times", "stats-tube-times default\r\n"},
   };
   CHECK(lines.size() == commands::kCommandCount);
   for (const auto& entry : lines) {
