@@ -16,6 +16,7 @@ _tubectl_options() {
     'wait') echo '-h --help -s --server --max-reply --timeout --tls --ca --cert --key --server-name --token-file' ;;
     'top') echo '-h --help -s --server --max-reply --interval --sort --filter --once --tls --ca --cert --key --server-name --token-file' ;;
     'tubes') echo '-h --help -t --tube -s --server --max-reply --interval --sort --names --json --tls --ca --cert --key --server-name --token-file' ;;
+    'clients') echo '-h --help -s --server --max-reply --json --tls --ca --cert --key --server-name --token-file' ;;
     'stats') echo '-h --help -s --server --max-reply -t --tube --group --json --tls --ca --cert --key --server-name --token-file' ;;
     'list') echo '-h --help -t --tube -s --server --max-reply --state --next --from --count --json --tls --ca --cert --key --server-name --token-file' ;;
     'peek') echo '-h --help -s --server --max-reply --ready --delayed --buried --reserved -t --tube --json --raw --tls --ca --cert --key --server-name --token-file' ;;
@@ -137,6 +138,10 @@ _tubectl_takes() {
       'tubes --max-reply' | \
       'tubes --interval' | \
       'tubes --server-name' | \
+      'clients -s' | \
+      'clients --server' | \
+      'clients --max-reply' | \
+      'clients --server-name' | \
       'stats -s' | \
       'stats --server' | \
       'stats --max-reply' | \
@@ -274,6 +279,10 @@ _tubectl_takes() {
       'tubes --cert' | \
       'tubes --key' | \
       'tubes --token-file' | \
+      'clients --ca' | \
+      'clients --cert' | \
+      'clients --key' | \
+      'clients --token-file' | \
       'stats --ca' | \
       'stats --cert' | \
       'stats --key' | \
@@ -407,7 +416,7 @@ _tubectl_takes() {
       takes='words new hash'
       ;;
     ' 1')
-      takes='words put reserve work delete release bury kick reprioritize wait top tubes stats list peek job pause policy drain undrain wait-idle clear move export import bench token'
+      takes='words put reserve work delete release bury kick reprioritize wait top tubes clients stats list peek job pause policy drain undrain wait-idle clear move export import bench token'
       ;;
   esac
 }

@@ -1,5 +1,5 @@
-"""The subcommands that show a server, its tubes and its jobs: peek, job, tubes, stats; also pause,
-policy, wait and wait-idle.
+"""The subcommands that show a server, its clients, tubes and jobs: peek, job, tubes, clients,
+stats; also pause, policy, wait and wait-idle.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/inspect_test.py
@@ -240,6 +240,46 @@ class Listed(InspectTest):
                           ("a", "--state", "ready", "--next"), ("a", "--count", 0)):
             with self.subTest(arguments=arguments):
                 self.refused(USAGE, nowhere, "list", *arguments)
+
+
+class Clients(InspectTest):
+    KEYS = ["id", "address", "role", "used", "waiting", "held", "idle", "watched"]
+
+    def test_the_clients(self):
+        server = self.tubed()
+        client = self.client(server)
+        client.ask("use 7")
+        client.ask("watch mail")
+        client.ask("ignore default")
+        lines = [line.split() for line in self.tubectl(server, "clients").splitlines()]
+        self.assertEqual(lines[0], self.KEYS)
+        self.assertEqual([line[2:6] + line[7:] for line in lines[1:]],
+                         [["-", "7", "0", "0", "mail"], ["-", "default", "0", "0", "default"]])
+        told, own = self.json_lines(server, "clients")
+        self.assertEqual(list(told), self.KEYS)
+        self.assertEqual((told["used"], told["waiting"], told["held"], told["watched"]),
+                         ("7", 0, 0, "mail"))
+        self.assertIs(type(own["id"]), int)
+
+    def test_pages(self):
+        def page(after, columns, *lines):
+            items = "".join(f"- {item}\n" for item in (f"next {after}", columns, *lines))
+            return b"OK %d\r\n---\n%s\r\n" % (len(items) + 4, items.encode())
+        columns = "id role later"
+        server = ScriptedServer([page(4096, columns, "3 9 8"), page(8192, columns),
+                                 page(0, columns, "9000 - x"), b"OK 4\r\n---\n\r\n"])
+        self.addCleanup(server.close)
+        self.assertEqual(self.json_lines(server.address, "clients"),
+                         [{"id": 3, "role": "9", "later": 8},
+                          {"id": 9000, "role": "-", "later": "x"}])
+        self.assertEqual(server.commands, [f"list-clients {start} 1000" for start in
+                                           (0, 4096, 8192)])
+        self.assertEqual(self.refused(UNAVAILABLE, server.address, "clients"),
+                         "tubectl: clients: the reply has no columns\n")
+
+    def test_a_server_without_it(self):
+        self.assertEqual(self.refused(FAILURE, self.beanstalkd(), "clients"),
+                         "tubectl: clients: the server does not know list-clients\n")
 
 
 class Tubes(InspectTest):

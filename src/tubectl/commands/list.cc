@@ -1,19 +1,17 @@
 // tubectl list: the jobs of a tube, as the server lists them page by page (list-jobs).
 //
-// A page names the columns of its lines and the id at which the next page begins, so that a later
-// server may have more columns. Words after the last column are the tags of the job.
+// Words after the last column of a page are the tags of the job.
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "client/stats_block.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/json.h"
+#include "tubectl/list_page.h"
 #include "tubectl/terminal.h"
 
 namespace tubed::tubectl {
@@ -42,24 +40,6 @@ struct ListOptions {
   bool json = false;
 };
 
-std::vector<std::string> words_of(std::string_view line) {
-  std::vector<std::string> words;
-  while (!line.empty()) {
-    const std::size_t end = std::min(line.find(' '), line.size());
-    words.emplace_back(line.substr(0, end));
-    line.remove_prefix(std::min(end + 1, line.size()));
-  }
-  return words;
-}
-
-// The value of a column: a number if it is one.
-Json value_of(const std::string& word) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  const bool is_number = error == std::errc() && end == word.data() + word.size();
-  return is_number ? Json(number) : Json(word);
-}
-
 // Collects the lines of the pages; prints JSON as it comes, and a table at the end.
 class List {
  public:
@@ -77,14 +57,14 @@ class List {
         return fail(kExitFailure, "list: the server does not know list-jobs");
       }
       if (!reply.is("OK")) return refused("list", reply);
-      const auto lines = client::list_items(reply.body);
-      if (lines.size() < 2) return fail(kExitUnavailable, "list: the reply has no columns");
-      from = value_of(words_of(lines[0]).back()).number().value_or(0);
-      columns_ = words_of(lines[1]);
-      for (std::size_t i = 2; i < lines.size(); ++i) {
-        if (const int code = take(words_of(lines[i])); code != 0) return code;
+      auto page = read_page(reply.body);
+      if (!page) return fail(kExitUnavailable, "list: the reply has no columns");
+      from = page->next;
+      columns_ = std::move(page->columns);
+      left -= std::min<std::uint64_t>(left, page->lines.size());
+      for (auto& words : page->lines) {
+        if (const int code = take(std::move(words)); code != 0) return code;
       }
-      left -= std::min<std::uint64_t>(left, lines.size() - 2);
     } while (from != 0 && left > 0 && !options_.next);
     return options_.json ? 0 : print_table();
   }
@@ -99,7 +79,7 @@ class List {
     for (std::size_t i = 0; i < std::min(words.size(), columns_.size()); ++i) {
       std::string key = columns_[i];
       std::ranges::replace(key, '-', '_');
-      job[key == "pri" ? "priority" : key] = value_of(words[i]);
+      job[key == "pri" ? "priority" : key] = number_or_text(words[i]);
     }
     if (words.size() > columns_.size()) job["tags"] = tags_of(words);
     return print(to_line(job) + "\n");

@@ -16,6 +16,7 @@ namespace tubed::tubectl {
 const Subcommand& bench_command();
 const Subcommand& bury_command();
 const Subcommand& clear_command();
+const Subcommand& clients_command();
 const Subcommand& delete_command();
 const Subcommand& drain_command();
 const Subcommand& export_command();

@@ -1,0 +1,42 @@
+#include "tubectl/list_page.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "client/stats_block.h"
+
+namespace tubed::tubectl {
+
+namespace {
+
+std::vector<std::string> words_of(std::string_view line) {
+  std::vector<std::string> words;
+  while (!line.empty()) {
+    const std::size_t end = std::min(line.find(' '), line.size());
+    words.emplace_back(line.substr(0, end));
+    line.remove_prefix(std::min(end + 1, line.size()));
+  }
+  return words;
+}
+
+}  // namespace
+
+std::optional<ListPage> read_page(std::string_view block) {
+  const auto items = client::list_items(block);
+  if (items.size() < 2) return std::nullopt;
+  const auto first = words_of(items[0]);
+  ListPage page;
+  page.next = first.empty() ? 0 : number_or_text(first.back()).number().value_or(0);
+  page.columns = words_of(items[1]);
+  for (std::size_t i = 2; i < items.size(); ++i) page.lines.push_back(words_of(items[i]));
+  return page;
+}
+
+Json number_or_text(const std::string& word) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  const bool is_number = error == std::errc() && end == word.data() + word.size();
+  return is_number ? Json(number) : Json(word);
+}
+
+}  // namespace tubed::tubectl
