@@ -1,87 +1,124 @@
-// What deserves attention, in plain words: {level, text, link, key}. Computed from the store.
+// What deserves attention, in plain words. Computed from the store every two seconds, whatever view
+// is shown: the navigation has their number, and new ones are read out by screen readers.
 
-import { store } from "./store.js";
 import { bytes, duration, number, plural, visible } from "./format.js";
 import { link, tubeLink } from "./router.js";
+import { store } from "./store.js";
+import { announce } from "./toast.js";
 
+const kEveryMs = 2000;
 const kIdleMs = 30_000;            // ready jobs and no reservation for this long
+const kUnwatchedMs = 5000;         // ready jobs and no worker for this long
 const kBuriedWindowMs = 5 * 60_000;
 const kOldSeconds = 15 * 60;
+const kFull = 0.8;                 // the part of a limit that deserves attention
+const kVeryFull = 0.95;
 const kRank = { error: 0, warning: 1, info: 2 };
 
-export function computeAlerts() {
-  const server = store.server;
-  if (!server) return [];
-  const alerts = [...serverAlerts(server), ...tubeAlerts()];
-  return alerts.sort((a, b) => kRank[a.level] - kRank[b.level] || b.weight - a.weight);
-}
+// An alert is {key, level, weight, text(), link()}: with thousands of tubes most are never shown.
+export const alerts = {
+  list: [],
+  computedAt: 0,
+
+  clear() {
+    this.list = [];
+    this.computedAt = 0;
+    this.seen = null;
+  },
+
+  // True if the alerts were computed again.
+  update() {
+    const now = Date.now();
+    if (!store.server || now - this.computedAt < kEveryMs) return false;
+    this.computedAt = now;
+    this.list = [...serverAlerts(store.server), ...tubeAlerts(now)]
+      .sort((a, b) => kRank[a.level] - kRank[b.level] || b.weight - a.weight);
+    this.announceNew();
+    return true;
+  },
+
+  urgent() {
+    const end = this.list.findIndex(({ level }) => level === "info");
+    return end < 0 ? this.list.length : end;
+  },
+
+  announceNew() {
+    const urgent = this.list.slice(0, this.urgent());
+    const fresh = this.seen ? urgent.filter(({ key }) => !this.seen.has(key)) : [];
+    this.seen = new Set(urgent.map(({ key }) => key));
+    if (fresh.length === 0) return;
+    const more = fresh.length > 1 ? ` And ${number(fresh.length - 1)} more.` : "";
+    announce(fresh[0].text() + more);
+  },
+};
 
 function serverAlerts(server) {
-  const alerts = [];
-  const add = (key, level, text) => alerts.push({ key, level, text, link: link(["server"]),
-    weight: Infinity });
+  const found = [];
+  const add = (key, level, text, target = link(["server"])) => found.push({ key, level,
+    weight: Infinity, text: () => text, link: () => target });
   if (server.draining === true || server.draining === "true") {
     add("draining", "warning", "The server is draining: it takes no new jobs.");
   }
   const memory = server["job-memory"] / server["max-job-memory"];
-  if (memory >= 0.8) {
-    add("memory", memory >= 0.95 ? "error" : "warning",
+  if (memory >= kFull) {
+    add("memory", memory >= kVeryFull ? "error" : "warning",
       `Jobs use ${Math.round(100 * memory)} % of their memory `
       + `(${bytes(server["job-memory"])} of ${bytes(server["max-job-memory"])}). `
       + "At the limit the server refuses puts.");
   }
   const most = server["journal-max-bytes"];
-  const journal = most > 0 ? server["journal-bytes"] / most : 0;
-  if (journal >= 0.85) {
+  if (most > 0 && server["journal-bytes"] / most >= kFull) {
     const live = server["journal-live-bytes"] / most;
-    add("journal", live >= 0.85 ? "error" : "warning",
-      `The journal uses ${Math.round(100 * journal)} % of its ${bytes(most)}; the jobs alone need `
-      + `${Math.round(100 * live)} %. When it is full, the server refuses puts.`);
+    add("journal", live >= kFull ? "error" : "warning",
+      `The journal uses ${Math.round((100 * server["journal-bytes"]) / most)} % of its `
+      + `${bytes(most)}; the jobs alone need ${Math.round(100 * live)} %. `
+      + "When it is full, the server refuses puts.");
   }
-  return [...alerts, ...oldestAlert(server)];
-}
-
-function oldestAlert(server) {
   const oldest = server["oldest-ready"];
-  if (!oldest || oldest.age < kOldSeconds) return [];
-  return [{ key: "oldest", level: "info", link: tubeLink(oldest.tube), weight: Infinity,
-    text: `${visible(oldest.tube)}: the oldest ready job waits for ${duration(oldest.age)}.` }];
+  if (oldest?.age >= kOldSeconds) {
+    add("oldest", "info", `${visible(oldest.tube)}: the oldest ready job waits for `
+      + `${duration(oldest.age)}.`, tubeLink(oldest.tube));
+  }
+  return found;
 }
 
-function tubeAlerts() {
-  const now = Date.now();
-  const alerts = [];
+function tubeAlerts(now) {
+  const found = [];
   for (const tube of store.tubes.values()) {
     const buried = buriedGrowth(tube, now);
-    if (tube.ready === 0 && tube.pause === 0 && buried === 0) continue;
-    const name = visible(tube.name);
-    const idle = idleText(tube, now);
     if (tube["pause-left"] > 0) {
-      alerts.push({ key: `paused ${tube.name}`, level: "info", link: tubeLink(tube.name),
-        weight: tube.ready,
-        text: `${name}: paused for another ${duration(tube["pause-left"])}`
-          + `${tube.ready > 0 ? `, ${number(tube.ready)} ready` : ""}.` });
-    } else if (idle) {
-      alerts.push({ key: `idle ${tube.name}`, level: "warning", link: tubeLink(tube.name),
-        weight: tube.ready, text: `${name}: ${number(tube.ready)} ready, ${idle}.` });
+      found.push({ key: `paused ${tube.name}`, level: "info", weight: tube.ready,
+        text: () => pausedText(tube), link: () => tubeLink(tube.name) });
+    } else if (isIdle(tube, now)) {
+      found.push({ key: `idle ${tube.name}`, level: "warning", weight: tube.ready,
+        text: () => idleText(tube), link: () => tubeLink(tube.name) });
     }
     if (buried > 0) {
-      alerts.push({ key: `buried ${tube.name}`, level: "warning", weight: tube.buried,
-        link: tubeLink(tube.name, { state: "buried" }),
-        text: `${name}: ${plural(buried, "more buried job")} in the last minutes, `
-          + `${number(tube.buried)} in all.` });
+      found.push({ key: `buried ${tube.name}`, level: "warning", weight: tube.buried,
+        text: () => `${visible(tube.name)}: ${plural(buried, "more buried job")} in the last `
+          + `minutes, ${number(tube.buried)} in all.`,
+        link: () => tubeLink(tube.name, { state: "buried" }) });
     }
   }
-  return alerts;
+  return found;
 }
 
-function idleText(tube, now) {
-  if (tube.ready === 0) return "";
-  if (tube.watching === 0 && tube.reserved === 0 && now - tube.reservedAt >= 5000) {
-    return "no worker watches it";
-  }
-  const idle = now - tube.reservedAt;
-  return idle < kIdleMs ? "" : `nothing reserved for ${duration(idle / 1000)}`;
+function pausedText(tube) {
+  const ready = tube.ready > 0 ? `, ${number(tube.ready)} ready` : "";
+  return `${visible(tube.name)}: paused for another ${duration(tube["pause-left"])}${ready}.`;
+}
+
+const hasNoWorker = (tube) => tube.watching === 0 && tube.reserved === 0;
+
+function isIdle(tube, now) {
+  if (tube.ready === 0) return false;
+  return now - tube.waitingSince >= (hasNoWorker(tube) ? kUnwatchedMs : kIdleMs);
+}
+
+function idleText(tube) {
+  const why = hasNoWorker(tube) ? "no worker watches it"
+    : `nothing reserved for ${duration((Date.now() - tube.waitingSince) / 1000)}`;
+  return `${visible(tube.name)}: ${number(tube.ready)} ready, ${why}.`;
 }
 
 // How many more jobs are buried than at the start of the window before this one.

@@ -76,10 +76,17 @@ export const put = async (target, json, signal) =>
   answer(await send("PUT", target, { json, signal }));
 export const del = async (target, signal) => answer(await send("DELETE", target, { signal }));
 
-export async function jobBody(id, signal) {
+// The body of a job: {size, data}, without data if it is larger than `most`.
+export async function jobBody(id, signal, most = Infinity) {
   const response = await send("GET", path`/jobs/${id}/body`,
     { accept: "application/octet-stream", signal });
-  return new Uint8Array(await response.arrayBuffer());
+  const size = Number(response.headers.get("Content-Length"));
+  if (size > most) {
+    await response.body.cancel();
+    return { size };
+  }
+  const data = new Uint8Array(await response.arrayBuffer());
+  return { size: data.length, data };
 }
 
 // Too many requests at once are refused with 503; such a request may be sent again.

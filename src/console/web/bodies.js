@@ -17,7 +17,7 @@ export class Bodies {
   async read(id, signal) {
     const known = this.byId.get(id);
     if (known) return known;
-    const data = await jobBody(id, signal);
+    const { data } = await jobBody(id, signal);
     this.byId.set(id, data);
     this.size += data.length;
     for (const [oldest, old] of this.byId) {

@@ -97,10 +97,10 @@ export class BodyView {
       h("div", { class: "body-head" }, this.tabs, this.size, this.save), this.pre, this.more);
   }
 
-  message(text) {
+  message(...content) {
     this.id = undefined;
     replace(this.tabs);
-    replace(this.pre, text);
+    replace(this.pre, ...content);
     this.size.textContent = "";
     this.more.hidden = true;
     this.save.hidden = true;

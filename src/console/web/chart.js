@@ -4,10 +4,8 @@
 import { h, setText } from "./dom.js";
 import { date, short } from "./format.js";
 
-const kMinute = new Intl.DateTimeFormat(undefined,
-  { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-const kSecond = new Intl.DateTimeFormat(undefined,
-  { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+const kTime = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+let formats;      // made with the first chart
 
 let ready;
 
@@ -153,7 +151,9 @@ export class Chart {
 
   #timeLabel(value) {
     const [from, to] = this.window;
-    return (to - from > 10 * 60_000 ? kMinute : kSecond).format(value);
+    formats ??= { minutes: new Intl.DateTimeFormat(undefined, kTime),
+      seconds: new Intl.DateTimeFormat(undefined, { ...kTime, second: "2-digit" }) };
+    return (to - from > 10 * 60_000 ? formats.minutes : formats.seconds).format(value);
   }
 
   #recolor() {

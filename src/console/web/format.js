@@ -1,38 +1,51 @@
 // Numbers, sizes, times and hostile text as a person reads them.
 
-const kNumber = new Intl.NumberFormat("en");
-const kRate = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
-const kDate = new Intl.DateTimeFormat(undefined, {
-  year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit",
-  second: "2-digit", timeZoneName: "short",
-});
+// Made when they are first needed: that takes a while.
+const formats = {
+  get whole() {
+    return define(this, "whole", new Intl.NumberFormat("en"));
+  },
+  get tenths() {
+    return define(this, "tenths", new Intl.NumberFormat("en", { maximumFractionDigits: 1 }));
+  },
+  get date() {
+    return define(this, "date", new Intl.DateTimeFormat(undefined, { year: "numeric",
+      month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit",
+      timeZoneName: "short" }));
+  },
+};
+
+function define(object, key, value) {
+  Object.defineProperty(object, key, { value });
+  return value;
+}
 
 export const kNone = "–";
 
 export function number(value) {
-  return typeof value === "number" && Number.isFinite(value) ? kNumber.format(value) : kNone;
+  return typeof value === "number" && Number.isFinite(value) ? formats.whole.format(value) : kNone;
 }
 
 export function rate(value) {
   if (typeof value !== "number" || !Number.isFinite(value)) return kNone;
-  return value >= 100 ? kNumber.format(Math.round(value)) : kRate.format(value);
+  return value >= 100 ? formats.whole.format(Math.round(value)) : formats.tenths.format(value);
 }
 
 // A number for the axis of a chart: 1,200 is 1.2k.
 export function short(value) {
   for (const [unit, size] of [["G", 1e9], ["M", 1e6], ["k", 1e3]]) {
-    if (Math.abs(value) >= size) return `${kRate.format(value / size)}${unit}`;
+    if (Math.abs(value) >= size) return `${formats.tenths.format(value / size)}${unit}`;
   }
-  return kRate.format(value);
+  return formats.tenths.format(value);
 }
 
 export function bytes(value) {
   if (typeof value !== "number" || !Number.isFinite(value)) return kNone;
   for (const [unit, size] of [["TiB", 2 ** 40], ["GiB", 2 ** 30], ["MiB", 2 ** 20],
     ["KiB", 1024]]) {
-    if (value >= size) return `${kRate.format(value / size)} ${unit}`;
+    if (value >= size) return `${formats.tenths.format(value / size)} ${unit}`;
   }
-  return `${kNumber.format(value)} B`;
+  return `${formats.whole.format(value)} B`;
 }
 
 export function percent(part, whole) {
@@ -51,7 +64,7 @@ export function duration(seconds) {
 
 function twoUnits(seconds, big, bigName, small, smallName) {
   const rest = Math.floor((seconds % big) / small);
-  const first = `${kNumber.format(Math.floor(seconds / big))} ${bigName}`;
+  const first = `${formats.whole.format(Math.floor(seconds / big))} ${bigName}`;
   return rest === 0 ? first : `${first} ${rest} ${smallName}`;
 }
 
@@ -59,14 +72,14 @@ function twoUnits(seconds, big, bigName, small, smallName) {
 export function latency(seconds) {
   if (typeof seconds !== "number" || !Number.isFinite(seconds)) return kNone;
   if (seconds === 0) return "0";
-  if (seconds < 0.001) return `${kRate.format(seconds * 1e6)} µs`;
-  if (seconds < 1) return `${kRate.format(seconds * 1e3)} ms`;
-  if (seconds < 60) return `${kRate.format(seconds)} s`;
+  if (seconds < 0.001) return `${formats.tenths.format(seconds * 1e6)} µs`;
+  if (seconds < 1) return `${formats.tenths.format(seconds * 1e3)} ms`;
+  if (seconds < 60) return `${formats.tenths.format(seconds)} s`;
   return duration(seconds);
 }
 
 export function date(milliseconds) {
-  return kDate.format(new Date(milliseconds));
+  return formats.date.format(new Date(milliseconds));
 }
 
 export function plural(count, one, many = `${one}s`) {

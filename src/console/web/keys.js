@@ -58,8 +58,12 @@ export function installKeys(bindings, rest) {
   });
 }
 
-// Enter and Space on a button or a link, and Space on a checkbox, do what they always do.
+// Enter and Space on a button or a link, and the arrows in a box that scrolls, do what they always
+// do.
 function ownKey(event) {
-  return (event.key === "Enter" || event.key === " ")
-    && event.target.matches?.("a, button, summary, input");
+  const target = event.target;
+  if (event.key === "Enter" || event.key === " ") {
+    return target.matches?.("a, button, summary, input");
+  }
+  return /^(Arrow|Page|Home|End)/.test(event.key) && target.matches?.(".body, .task-failures");
 }

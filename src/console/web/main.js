@@ -1,9 +1,11 @@
 // Starts the console: who the user is, the stream of events, the view of the address, the keys.
 
+import { alerts } from "./alerts.js";
 import { auth, detailOf, get } from "./api.js";
+import { setCrumbs } from "./crumbs.js";
 import { h, replace, setText } from "./dom.js";
 import { EventStream } from "./events.js";
-import { duration, visible } from "./format.js";
+import { duration, number, plural, visible } from "./format.js";
 import { showGoTo } from "./goto.js";
 import { holds, onHolds } from "./holds.js";
 import { installKeys, showShortcuts } from "./keys.js";
@@ -63,6 +65,7 @@ function showRoute() {
     }
     viewPath = key;
     setHeading(view.title);
+    setCrumbs(view.crumbs ?? []);
     replace(content, view.element);
     content.dataset.view = path[0] === "tubes" && path[1] !== undefined ? "tube" : path[0]
       ?? "overview";
@@ -129,6 +132,9 @@ function showSignIn() {
   element("sign-out").hidden = true;
   document.querySelectorAll("dialog[open]").forEach((dialog) => dialog.close());
   setHeading("Sign in");
+  setCrumbs([]);
+  alerts.clear();
+  showAlertCount();
   const form = signInElement(start);
   replace(content, form.element);
   content.dataset.view = "signin";
@@ -161,6 +167,7 @@ function drawBanner() {
 
 function showConnection({ state, detail, retryAt }) {
   const status = element("connection");
+  if (state === "connecting") store.reconnecting();
   if (state === "connecting" && status.dataset.state === "lost") return drawBanner();
   status.dataset.state = state;
   setText(element("connection-text"), { live: "live", lost: "lost", refused: "no live data",
@@ -222,8 +229,19 @@ function showHolds() {
     `job ${id}`), " "])]);
 }
 
+// --- alerts
+
+function showAlertCount() {
+  const count = alerts.urgent();
+  const badge = element("alert-count");
+  badge.hidden = count === 0;
+  setText(badge, number(count));
+  badge.title = plural(count, "alert");
+}
+
 auth.onUnauthorized = showSignIn;
 store.subscribe(() => {
+  if (alerts.update()) showAlertCount();
   if (view?.live) view.tick();
 });
 addEventListener("hashchange", showRoute);
@@ -243,4 +261,4 @@ setInterval(() => {
 installKeys({ "g o": () => go("#/"), "g t": () => go("#/tubes"), "g c": () => go("#/clients"),
   "g s": () => go("#/server"), "g g": showGoTo, "/": focusSearch, "?": showShortcuts,
   r: () => view?.refresh(), Backspace: leaveView }, otherKey);
-start();
+requestAnimationFrame(() => setTimeout(start));   // the frame of the page is painted first

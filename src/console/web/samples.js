@@ -34,6 +34,7 @@ export class Samples {
     this.counters = null;
   }
 
+  // The next sample has no rates.
   forgetCounters() {
     this.counters = null;
   }

@@ -35,7 +35,16 @@ export function drawSpark(td, tube, ticks) {
   canvas.height = kHeight * scale;
   const context = canvas.getContext("2d");
   context.scale(scale, scale);
-  curve(context, tube.spark, ticks);
+  if (tube.spark === null) flat(context, tube.flat);
+  else curve(context, tube.spark, ticks);
+}
+
+function flat(context, value) {
+  const y = value === 0 ? kHeight - 2 : kHeight / 2;
+  context.beginPath();
+  context.moveTo(1, y);
+  context.lineTo(kWidth - 1, y);
+  stroke(context, 0.5);
 }
 
 function curve(context, spark, ticks) {
@@ -45,19 +54,22 @@ function curve(context, spark, ticks) {
     if (value < low) low = value;
     if (value > high) high = value;
   }
-  const range = high - low || 1;
-  const flat = high === low;
-  const y = (value) => {
-    if (flat) return high === 0 ? kHeight - 2 : kHeight / 2;
-    return kHeight - 2 - ((value - low) / range) * (kHeight - 4);
-  };
+  if (high === low) {
+    flat(context, high);
+    return;
+  }
   context.beginPath();
   for (let i = 0; i < kSparkLength; ++i) {
+    const value = spark[(ticks + i) % kSparkLength];
     context.lineTo(1 + (i * (kWidth - 2)) / (kSparkLength - 1),
-      y(spark[(ticks + i) % kSparkLength]));
+      kHeight - 2 - ((value - low) / (high - low)) * (kHeight - 4));
   }
+  stroke(context, 1);
+}
+
+function stroke(context, alpha) {
   context.strokeStyle = lineColor();
-  context.globalAlpha = flat ? 0.5 : 1;
+  context.globalAlpha = alpha;
   context.lineWidth = 1.25;
   context.stroke();
 }

@@ -5,19 +5,48 @@ import { Samples } from "./samples.js";
 
 export const kSparkLength = 60;
 
+const kSmoothing = 0.25;   // of the rates of a tube, each second
+
+// A tube has its last row as it came. Its columns are properties: see defineColumns.
 class Tube {
   constructor(name) {
     this.name = name;
-    this.spark = new Uint32Array(kSparkLength);
+    this.row = null;
+    this.spark = null;              // ready jobs of the last seconds, a ring; null: all are `flat`
+    this.flat = 0;
     this.putRate = 0;
     this.deleteRate = 0;
-    this.lastTotal = -1;
-    this.lastDeletes = 0;
-    this.lastReserves = -1;
-    this.notedDeletes = 0;
-    this.reservedAt = Date.now();   // when `reserves` last grew, or the page first saw the tube
+    this.tickTotal = 0;             // `total` and `deletes` at the last tick
+    this.tickDeletes = 0;
+    this.waitingSince = 0;          // since when jobs are ready and `reserves` has not grown
     this.buriedMarks = null;        // see alerts.js
   }
+
+  // The first row of a stream: its counters are those from which this page counts.
+  begin() {
+    this.tickTotal = this.total;
+    this.tickDeletes = this.deletes;
+    if (this.spark === null) this.flat = this.ready;
+  }
+
+  noteReady(place) {
+    const { ready } = this;
+    if (this.spark === null) {
+      if (ready === this.flat) return;
+      this.spark = new Uint32Array(kSparkLength).fill(this.flat);
+    }
+    this.spark[place] = ready;
+  }
+}
+
+// Thousands of rows come every second: nothing is copied out of them.
+function defineColumns(columns) {
+  columns.forEach((column, i) => {
+    if (column === "name") return;
+    Object.defineProperty(Tube.prototype, column, { configurable: true, get() {
+      return this.row[i];
+    } });
+  });
 }
 
 class Store {
@@ -31,9 +60,7 @@ class Store {
     this.server = null;
     this.tubes = new Map();
     this.previous = new Map();      // tubes before a reset: their sparks go on if they come again
-    this.columns = [];
     this.ticks = 0;                 // seconds of events; the sparks' next place is ticks % length
-    this.tubesVersion = 0;          // counts changes of the set of tubes
     this.clockSkew = 0;
     this.reserves = 0;              // reservations and deletions of all tubes since the page opened
     this.deletes = 0;
@@ -44,12 +71,16 @@ class Store {
 
   subscribe(listener) {
     this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
   }
 
   // The server's time, for absolute times computed from ages.
   now() {
     return Date.now() + this.clockSkew;
+  }
+
+  // Before a new stream: what happened meanwhile is not the rate of its first second.
+  reconnecting() {
+    this.samples.forgetCounters();
   }
 
   onEvent(name, data) {
@@ -58,63 +89,57 @@ class Store {
   }
 
   #onServer(server) {
-    const restarted = this.server && this.server.id !== server.id;
     this.clockSkew = server.time - Date.now();
     this.server = server;
     this.#tick();
-    if (restarted) this.samples.forgetCounters();
     this.rates = this.samples.addLive(server, this.reserves, this.deletes);
     this.#changed();
   }
 
   #onTubes({ reset, columns, tubes, gone }) {
     if (reset) {
-      this.columns = columns;
+      defineColumns(columns);
       this.previous = this.tubes;
       this.tubes = new Map();
-      this.tubesVersion += 1;
     }
-    const last = this.columns.length;
+    const now = Date.now();
     for (const row of tubes) {
-      let tube = this.tubes.get(row[0]);
-      if (!tube) {
-        tube = this.previous.get(row[0]) ?? new Tube(row[0]);
-        this.tubes.set(row[0], tube);
-        this.tubesVersion += 1;
-      }
-      for (let i = 1; i < last; ++i) tube[this.columns[i]] = row[i];
-      this.#noteCounters(tube);
+      const known = this.tubes.get(row[0]);
+      if (known) this.#update(known, row, now);
+      else this.#add(row, now);
     }
-    for (const name of gone ?? []) {
-      if (this.tubes.delete(name)) this.tubesVersion += 1;
-    }
+    for (const name of gone ?? []) this.tubes.delete(name);
     this.loaded = true;
     this.#changed();
   }
 
-  #noteCounters(tube) {
-    if (tube.lastReserves >= 0) {
-      if (tube.reserves > tube.lastReserves) this.reserves += tube.reserves - tube.lastReserves;
-      if (tube.deletes > tube.notedDeletes) this.deletes += tube.deletes - tube.notedDeletes;
-    }
-    if (tube.reserves !== tube.lastReserves || tube.ready === 0) tube.reservedAt = Date.now();
-    tube.lastReserves = tube.reserves;
-    tube.notedDeletes = tube.deletes;
+  #update(tube, row, now) {
+    const { ready, reserves, deletes } = tube;
+    tube.row = row;
+    if (ready === 0 || tube.reserves !== reserves) tube.waitingSince = now;
+    this.reserves += Math.max(0, tube.reserves - reserves);
+    this.deletes += Math.max(0, tube.deletes - deletes);
+  }
+
+  #add(row, now) {
+    const tube = this.previous.get(row[0]) ?? new Tube(row[0]);
+    const before = tube.row;
+    tube.row = row;
+    if (before === null) tube.waitingSince = now;
+    tube.begin();
+    this.tubes.set(row[0], tube);
   }
 
   #tick() {
     if (this.loaded) this.previous = new Map();
     const place = this.ticks % kSparkLength;
     for (const tube of this.tubes.values()) {
-      tube.spark[place] = tube.ready;
-      if (tube.lastTotal < 0) {
-        tube.spark.fill(tube.ready);
-      } else {
-        tube.putRate += 0.25 * (Math.max(0, tube.total - tube.lastTotal) - tube.putRate);
-        tube.deleteRate += 0.25 * (Math.max(0, tube.deletes - tube.lastDeletes) - tube.deleteRate);
-      }
-      tube.lastTotal = tube.total;
-      tube.lastDeletes = tube.deletes;
+      tube.noteReady(place);
+      tube.putRate += kSmoothing * (Math.max(0, tube.total - tube.tickTotal) - tube.putRate);
+      tube.deleteRate += kSmoothing
+        * (Math.max(0, tube.deletes - tube.tickDeletes) - tube.deleteRate);
+      tube.tickTotal = tube.total;
+      tube.tickDeletes = tube.deletes;
     }
     this.ticks += 1;
   }

@@ -53,8 +53,14 @@ export class VirtualTable {
     this.onScroll = () => this.#schedule();
     addEventListener("scroll", this.onScroll, { passive: true });
     addEventListener("resize", this.onScroll, { passive: true });
-    this.observer = new ResizeObserver(() => this.#fit());
+    this.observer = new ResizeObserver(() => this.#resized());
     this.observer.observe(this.element);
+  }
+
+  // The head of the table sticks below this toolbar, which sticks to the top of the page.
+  below(toolbar) {
+    this.toolbar = toolbar;
+    this.observer.observe(toolbar);
   }
 
   destroy() {
@@ -116,6 +122,13 @@ export class VirtualTable {
     const index = this.rows.findIndex((row) => this.keyOf(row) === this.activeKey);
     this.activeIndex = index >= 0 ? index : Math.min(this.activeIndex, this.rows.length - 1);
     this.activeKey = this.activeIndex < 0 ? null : this.keyOf(this.rows[this.activeIndex]);
+  }
+
+  #resized() {
+    const below = this.toolbar ? `${this.toolbar.offsetHeight}px` : "0px";
+    this.element.style.setProperty("--toolbar-height", below);
+    this.rowHeight = parseFloat(getComputedStyle(this.element).getPropertyValue("--row-height"));
+    this.#fit();
   }
 
   // Chooses the columns that fit.
@@ -207,14 +220,10 @@ export class VirtualTable {
     });
   }
 
-  #rowHeight() {
-    return parseFloat(getComputedStyle(this.element).getPropertyValue("--row-height")) || 32;
-  }
-
   // Shows the rows in sight. Rows of the pool that stay in sight keep their elements.
   render() {
     if (this.shown.length === 0 || !this.element.isConnected) return;
-    const height = this.#rowHeight();
+    const height = this.rowHeight;
     const top = this.body.getBoundingClientRect().top;
     const count = this.rows.length;
     const inSight = Math.ceil(innerHeight / height) + 2 * kOverscan;
@@ -295,7 +304,7 @@ export class VirtualTable {
   }
 
   #reveal() {
-    const height = this.#rowHeight();
+    const height = this.rowHeight;
     const y = this.body.getBoundingClientRect().top + this.activeIndex * height;
     const top = this.headRow.getBoundingClientRect().bottom;
     const bottom = innerHeight - 8;
@@ -316,7 +325,7 @@ export class VirtualTable {
 
   // Handles a key that no field or button has used; true if it was for the table.
   key(event) {
-    const page = Math.max(1, Math.floor(innerHeight / this.#rowHeight()) - 4);
+    const page = Math.max(1, Math.floor(innerHeight / this.rowHeight) - 4);
     const moves = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1, PageDown: page, PageUp: -page,
       Home: -Infinity, End: Infinity };
     if (event.key in moves) {

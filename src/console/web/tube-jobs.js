@@ -76,21 +76,22 @@ export class JobsPanel {
     this.muchMore = h("button", { type: "button", "data-action": "much-more", hidden: true,
       onclick: () => this.#loadMore(kMostPage) }, `Load ${number(kMostPage)} more`);
     this.bodyView = new BodyView();
-    this.bodyTitle = h("h3", null, "Body");
+    this.bodyTitle = h("h2", null, "Body");
     this.aside = h("aside", { class: "preview panel", "aria-label": "Body of the active job",
       "data-preview": "", hidden: true },
     h("div", { class: "section-head" }, this.bodyTitle,
       iconButton("close", "Close the preview", { onclick: () => this.#togglePreview() })),
     this.bodyView.element);
-    this.element = h("div", { class: "jobs" }, this.states,
-      h("div", { class: "toolbar" }, this.search, this.readBodies, this.sorting.element,
-        this.count, h("span", { class: "spring" }),
-        h("label", { class: "check-label", title: "Load the list again every 3 seconds" },
-          this.auto, "Auto"),
-        this.previewButton,
-        h("button", { type: "button", "data-action": "csv", onclick: () =>
-          this.table.exportCsv(`jobs-${this.name}-${this.state}`) }, "CSV"),
-        this.#selectionBar()),
+    this.toolbar = h("div", { class: "toolbar" }, this.search, this.readBodies,
+      this.sorting.element, this.count, h("span", { class: "spring" }),
+      h("label", { class: "check-label", title: "Load the list again every 3 seconds" },
+        this.auto, "Auto"),
+      this.previewButton,
+      h("button", { type: "button", "data-action": "csv", onclick: () =>
+        this.table.exportCsv(`jobs-${this.name}-${this.state}`) }, "CSV"),
+      this.#selectionBar());
+    this.table.below(this.toolbar);
+    this.element = h("div", { class: "jobs" }, this.states, this.toolbar,
       h("div", { class: "jobs-split" }, h("div", { class: "jobs-main" }, this.table.element,
         h("div", { class: "buttons more" }, this.more, this.muchMore)), this.aside));
     this.#showPreview(load("preview", false));
@@ -136,8 +137,9 @@ export class JobsPanel {
       timed("delay", "Delay", 12, 76),
       numeric("bytes", "Bytes", 4, 80),
       { key: "tags", title: "Tags", width: 130, priority: 11,
-        text: (job) => visible(job.tags ?? ""), hint: (job) => (job.tags ? visible(job.tags) : null), sort: (job) => job.tags ?? "",
-        csv: (job) => job.tags ?? "", class: "clip" },
+        text: (job) => visible(job.tags ?? ""),
+        hint: (job) => (job.tags ? visible(job.tags) : null),
+        sort: (job) => job.tags ?? "", csv: (job) => job.tags ?? "", class: "clip" },
       { key: "body", title: "Body", width: 140, priority: 0.5, grow: 4000, class: "clip body-cell",
         text: (job) => this.#snippet(job) },
     ].filter(Boolean);

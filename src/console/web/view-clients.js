@@ -11,10 +11,11 @@ import { VirtualTable, sortSelect, zeroTone } from "./table.js";
 const kEveryMs = 5000;
 const kPage = 1000;
 
-function text(key, title, priority, width, grow) {
-  const value = (client) => String(client[key] ?? "");
+function text(key, title, priority, width, grow, shown = String) {
+  const value = (client) => shown(client[key] ?? "");
   return { key, title, priority, width, grow, class: "clip",
-    text: (client) => visible(value(client)), hint: (client) => visible(value(client)) || null, sort: value, csv: value };
+    text: (client) => visible(value(client)),
+    hint: (client) => visible(value(client)) || null, sort: value, csv: value };
 }
 
 const kColumns = [
@@ -23,8 +24,11 @@ const kColumns = [
   text("address", "Address", 0, 168, 260),
   text("role", "Role", 5, 100),
   text("used", "Uses", 4, 130),
-  text("watched", "Watches", 3.5, 200, 1400),
-  text("waiting", "Waits", 6, 76),
+  text("watched", "Watches", 3.5, 200, 1400, (names) => String(names).replaceAll(",", ", ")),
+  { key: "waiting", title: "Waits", width: 76, priority: 6,
+    text: (client) => (client.waiting ? "yes" : "no"),
+    hint: (client) => (client.waiting ? "Waits in a reserve" : null),
+    sort: (client) => Number(client.waiting), csv: (client) => Number(client.waiting) },
   { key: "held", title: "Held jobs", width: 92, priority: 2, numeric: true,
     text: (client) => number(client.held), tone: zeroTone("held"), sort: (client) => client.held,
     csv: (client) => client.held },
@@ -48,14 +52,14 @@ export class ClientsView {
       keyOf: (client) => client.id, onSort: (sort, order) => setQuery({ sort, order }),
       empty: "Loading." });
     this.sorting = sortSelect(this.table);
-    this.element = h("div", { class: "view-table" },
-      h("div", { class: "toolbar" }, this.search, this.sorting.element, this.count,
-        h("span", { class: "spring" }),
-        h("label", { class: "check-label", title: "Load the list again every 5 seconds" },
-          this.auto, "Auto"),
-        h("button", { type: "button", "data-action": "csv",
-          onclick: () => this.table.exportCsv("clients") }, "CSV")),
-      this.table.element);
+    const toolbar = h("div", { class: "toolbar" }, this.search, this.sorting.element, this.count,
+      h("span", { class: "spring" }),
+      h("label", { class: "check-label", title: "Load the list again every 5 seconds" },
+        this.auto, "Auto"),
+      h("button", { type: "button", "data-action": "csv",
+        onclick: () => this.table.exportCsv("clients") }, "CSV"));
+    this.table.below(toolbar);
+    this.element = h("div", { class: "view-table" }, toolbar, this.table.element);
     this.poller = new Poller((signal) => this.#load(signal), kEveryMs);
   }
 

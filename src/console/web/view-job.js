@@ -3,7 +3,8 @@
 
 import { ApiError, del, detailOf, get, jobBody, path, post } from "./api.js";
 import { BodyView } from "./body.js";
-import { askForm } from "./dialog.js";
+import { setCrumbs } from "./crumbs.js";
+import { askForm, openDialog } from "./dialog.js";
 import { h, replace, setText } from "./dom.js";
 import { bytes, date, duration, number, visible } from "./format.js";
 import { dropHold, extendHold, hold, holdOf } from "./holds.js";
@@ -13,6 +14,7 @@ import { actionButton } from "./rights.js";
 import { link, tubeLink } from "./router.js";
 import { store } from "./store.js";
 import { toast, toastError } from "./toast.js";
+import { numberPairs } from "./tube-times.js";
 
 const kEveryMs = 2000;
 const kMostBody = 4 * 2 ** 20;   // larger bodies are read only when asked for
@@ -26,6 +28,7 @@ export class JobView {
   constructor([, id]) {
     this.id = id;
     this.title = `Job ${visible(id)}`;
+    this.crumbs = [["Tubes", link(["tubes"])]];
     this.notice = h("p", { class: "notice", hidden: true, role: "status" });
     this.actions = h("div", { class: "actions", "data-actions": "job" });
     this.held = h("section", { class: "panel held", hidden: true, "data-held": "",
@@ -46,6 +49,8 @@ export class JobView {
   async #load(signal) {
     try {
       this.stats = await get(path`/jobs/${this.id}`, null, signal);
+      const { tube } = this.stats;
+      setCrumbs([...this.crumbs, [visible(tube), tubeLink(tube)]]);
       this.notice.hidden = true;
       if (!this.bodyRead) this.#readBody(signal);
     } catch (error) {
@@ -64,15 +69,16 @@ export class JobView {
     this.#show();
   }
 
-  async #readBody(signal) {
-    const size = this.stats.bytes;
-    if (size > kMostBody && !this.wantsBody) {
-      this.bodyView.message(`The body has ${bytes(size)}.`);
-      return;
-    }
+  async #readBody(signal, most = kMostBody) {
     this.bodyRead = true;
     try {
-      this.bodyView.show(this.id, await jobBody(this.id, signal));
+      const { data, size } = await jobBody(this.id, signal, most);
+      if (data) {
+        this.bodyView.show(this.id, data);
+      } else {
+        this.bodyView.message(`The body has ${bytes(size)}. `, h("button", { type: "button",
+          "data-action": "load-body", onclick: () => this.#readBody(signal, Infinity) }, "Load"));
+      }
     } catch (error) {
       if (!signal.aborted) this.bodyView.message(detailOf(error));
     }
@@ -91,6 +97,10 @@ export class JobView {
   #value(key, value) {
     if (key === "tube" || key === "dead-from") {
       return h("dd", null, h("a", { href: tubeLink(value) }, visible(value)));
+    }
+    if (key === "group" || key === "after-group") {
+      return h("dd", null, h("button", { type: "button", "data-action": "show-group",
+        onclick: () => showGroup(value) }, visible(value)));
     }
     if (key === "state") {
       return h("dd", null, h("span", { class: `chip state-${value}` }, value));
@@ -236,5 +246,16 @@ export class JobView {
   leave() {
     this.poller.stop();
     clearInterval(this.clock);
+  }
+}
+
+async function showGroup(group) {
+  try {
+    const stats = await get(path`/groups/${group}`);
+    openDialog({ title: `Group ${visible(group)}`, name: "group",
+      content: h("div", { class: "dialog-body" }, h("dl", { class: "numbers" },
+        numberPairs(stats))) });
+  } catch (error) {
+    toastError(error, `Group ${visible(group)}`);
   }
 }

@@ -1,12 +1,11 @@
 // The overview: numbers of the server, what deserves attention, and charts.
 
-import { computeAlerts } from "./alerts.js";
+import { alerts } from "./alerts.js";
 import { Chart } from "./chart.js";
 import { h, replace, setText } from "./dom.js";
-import { bytes, duration, number, percent, rate, visible } from "./format.js";
+import { bytes, date, duration, number, percent, rate, visible } from "./format.js";
 import { setQuery, tubeLink } from "./router.js";
 import { store } from "./store.js";
-import { announce } from "./toast.js";
 
 const kMinute = 60_000;
 const kRanges = {
@@ -16,6 +15,7 @@ const kRanges = {
   all: { label: "All", length: 24 * 60 * kMinute, step: 60_000 },
 };
 const kMostAlerts = 8;
+const kMostAlertsAtAll = 300;
 
 const kTiles = [
   ["puts", "Puts", "a second"], ["reserves", "Reserves", "a second"],
@@ -58,7 +58,6 @@ export class OverviewView {
           h("div", { class: "tabs small", role: "group", "aria-label": "Length of the charts" },
             this.rangeButtons)),
         h("div", { class: "charts" }, this.charts.map(({ element }) => element))));
-    this.announced = null;
   }
 
   #charts() {
@@ -131,6 +130,7 @@ export class OverviewView {
 
   #oldest(oldest) {
     this.#set("oldest", oldest ? duration(oldest.age) : "–");
+    this.tiles.oldest.value.title = oldest ? `Put ${date(store.now() - oldest.age * 1000)}` : "";
     const note = this.tiles.oldest.note;
     const name = oldest?.tube ?? "";
     if (note.dataset.tube === name) return;
@@ -144,27 +144,26 @@ export class OverviewView {
   }
 
   #showAlerts() {
-    const alerts = computeAlerts();
-    const shown = alerts.slice(0, this.allAlerts ? 200 : kMostAlerts);
+    const { list } = alerts;
+    const shown = list.slice(0, this.allAlerts ? kMostAlertsAtAll : kMostAlerts);
     this.#fillAlerts(shown);
-    this.moreAlerts.hidden = alerts.length <= kMostAlerts;
-    setText(this.moreAlerts, this.allAlerts ? "Show fewer"
-      : `Show ${number(alerts.length - shown.length)} more`);
-    this.#announceNew(alerts);
+    this.moreAlerts.hidden = list.length <= kMostAlerts;
+    const hidden = number(list.length - shown.length);
+    setText(this.moreAlerts, this.allAlerts ? "Show fewer" : `Show more (${hidden})`);
   }
 
   // Changes texts in place, so that a link keeps the focus while the numbers change.
-  #fillAlerts(alerts) {
+  #fillAlerts(list) {
     const items = this.alertList.children;
-    if (alerts.length === 0) {
+    if (list.length === 0) {
       if (!this.alertList.querySelector(".calm")) {
         replace(this.alertList, h("li", { class: "calm" }, "Nothing needs attention."));
       }
       return;
     }
     this.alertList.querySelector(".calm")?.remove();
-    while (items.length > alerts.length) items[items.length - 1].remove();
-    alerts.forEach((alert, i) => {
+    while (items.length > list.length) items[items.length - 1].remove();
+    list.forEach((alert, i) => {
       if (!items[i]) this.alertList.append(h("li", null, h("a")));
       const item = items[i];
       if (item.className !== `alert alert-${alert.level}`) {
@@ -172,19 +171,10 @@ export class OverviewView {
       }
       item.dataset.alert = alert.key;
       const anchor = item.firstChild;
-      if (anchor.getAttribute("href") !== alert.link) anchor.href = alert.link;
-      setText(anchor, alert.text);
+      const target = alert.link();
+      if (anchor.getAttribute("href") !== target) anchor.href = target;
+      setText(anchor, alert.text());
     });
-  }
-
-  #announceNew(alerts) {
-    const keys = new Set(alerts.map(({ key }) => key));
-    const fresh = alerts.filter(({ key, level }) => level !== "info" && this.announced
-      && !this.announced.has(key));
-    this.announced = keys;
-    if (fresh.length === 0) return;
-    const more = fresh.length > 1 ? ` And ${number(fresh.length - 1)} more.` : "";
-    announce(fresh[0].text + more);
   }
 
   // Each chart in a task of its own: none of them is long.

@@ -2,7 +2,7 @@
 
 import { ApiError, detailOf, get, path } from "./api.js";
 import { h, replace, setText } from "./dom.js";
-import { duration, kNone, latency, number, rate, visible } from "./format.js";
+import { date, duration, kNone, latency, number, rate, visible } from "./format.js";
 import { isPinned, togglePin } from "./pins.js";
 import { Poller } from "./poller.js";
 import { actionButton } from "./rights.js";
@@ -17,7 +17,7 @@ import { NumbersPanel, TimesPanel } from "./tube-times.js";
 
 const kEveryMs = 3000;
 const kTabs = { jobs: "Jobs", put: "Put a job", policy: "Policy", times: "Times",
-  numbers: "All numbers" };
+  numbers: "Numbers" };
 
 export class TubeView {
   live = true;
@@ -25,6 +25,7 @@ export class TubeView {
   constructor([, name]) {
     this.name = name;
     this.title = visible(name);
+    this.crumbs = [["Tubes", link(["tubes"])]];
     this.stats = null;
     this.notice = h("p", { class: "notice", hidden: true, role: "status" });
     this.facts = h("dl", { class: "facts", "aria-label": "Numbers of the tube" });
@@ -118,7 +119,10 @@ export class TubeView {
       set(kind, stats ? ["p50", "p95", "p99"].map((part) =>
         latency(stats[`${kind}-time-${part}`])).join(" / ") : kNone);
     }
+    this.values.oldest.title = stats ? `Put ${date(store.now()
+      - 1000 * Math.max(stats["oldest-ready-age"], stats["oldest-buried-age"]))}` : "";
     const left = of("pause-left", "pause-time-left") ?? 0;
+    this.values.pause.title = left > 0 ? `Ends ${date(store.now() + left * 1000)}` : "";
     this.paused = left > 0;
     set("pause", this.paused ? `${duration(left)} left` : "not paused");
     this.values.pause.parentNode.classList.toggle("attention", this.paused);

@@ -43,12 +43,12 @@ export class TubesView {
       rowClass: (tube) => (isPinned(tube.name) ? "pinned" : ""),
       empty: "Waiting for the server." });
     this.sorting = sortSelect(this.table);
-    this.element = h("div", { class: "view-table" },
-      h("div", { class: "toolbar" }, this.search, this.sorting.element, this.count,
-        h("span", { class: "spring" }),
-        h("button", { type: "button", "data-action": "csv",
-          onclick: () => this.table.exportCsv("tubes") }, "CSV")),
-      this.table.element);
+    const toolbar = h("div", { class: "toolbar" }, this.search, this.sorting.element, this.count,
+      h("span", { class: "spring" }),
+      h("button", { type: "button", "data-action": "csv",
+        onclick: () => this.table.exportCsv("tubes") }, "CSV"));
+    this.table.below(toolbar);
+    this.element = h("div", { class: "view-table" }, toolbar, this.table.element);
     this.sortedAt = 0;
   }
 
