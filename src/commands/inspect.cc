@@ -190,7 +190,7 @@ constexpr std::uint32_t kUsualLimit = 100;
 
 }  // namespace
 
-// The columns stay: later ones come after them, and before the tags.
+// The columns stay: later columns come after them, and before the tags.
 Answer list_jobs(Context& context, const ListJobsArguments& arguments) {
   const std::string_view listed = ListedWords::kWords[arguments.listed.index];
   const JobId from = arguments.from.value_or(0);
@@ -242,7 +242,7 @@ Answer stats_tube(Context& context, const TubeArguments& arguments) {
   return Status{word::kNotFound};
 }
 
-// The columns stay: later ones come after them.
+// The columns stay: later columns come after them.
 Answer stats_tubes(Context& context, const PageArguments& arguments) {
   const std::uint32_t limit = arguments.limit ? arguments.limit->value : kUsualLimit;
   std::string lines;
@@ -274,8 +274,8 @@ Answer stats_tube_times(Context& context, const TubeArguments& arguments) {
 
 namespace {
 
-// Bounds of a page of list-clients: the ids that it looks at, which may have no client or one that
-// is not shown; its bytes; and the watched tubes of a client that it shows.
+// Bounds of a page of list-clients: the ids that it looks at, also those without a client and those
+// of clients that it does not show; its bytes; and the watched tubes of a client that it shows.
 constexpr std::uint64_t kIdsPerPage = 4096;
 constexpr std::size_t kPageBytes = 256 * 1024;
 constexpr std::size_t kShownWatches = 20;
@@ -312,7 +312,7 @@ void append_client(const Context& context, SessionId session, const Principal* p
 
 }  // namespace
 
-// The columns stay as they are: later ones come after them.
+// The columns stay as they are: later columns come after them.
 Answer list_clients(Context& context, const PageArguments& arguments) {
   const std::uint32_t limit = arguments.limit ? arguments.limit->value : kUsualLimit;
   const auto conversations = context.service.conversations();

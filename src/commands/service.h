@@ -38,7 +38,7 @@ struct ConversationLimits {
   std::uint64_t input_memory = 1ULL << 28;  // input of all conversations that is not consumed yet
 };
 
-// What the server knows about the connection of a client.
+// The connection of a client, as the server describes it.
 struct ClientDetails {
   std::string address = "-";  // one word
   Duration idle{};            // since its last input or the end of its last wait
