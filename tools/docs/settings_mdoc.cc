@@ -182,7 +182,7 @@ std::string settings_man_page() {
       tls_example() +
       ".Ed\n.Pp\nTo check the settings:\n.Pp\n"
       ".Dl tubed --config /etc/tubed/tubed.toml --check-config\n"
-      ".Sh SEE ALSO\n.Xr tubed-protocol 7 ,\n.Xr tubed 8\n";
+      ".Sh SEE ALSO\n.Xr tubed-console 7 ,\n.Xr tubed-protocol 7 ,\n.Xr tubed 8\n";
   return result;
 }
 
