@@ -6,21 +6,33 @@
 // do its work. If the daemon has more to do at once, `idle_` calls it again in the next tick; until
 // then events and timeouts do not call it, so it runs once per tick.
 //
-// A connection goes through these steps; Progress has their names.
-// 1. A Listener accepts it and on_connection() gives it to the daemon, which calls on_notice().
-// 2. receiving: the daemon reads the request and calls on_request() once its header is complete.
+// A connection goes through these steps; HttpConnection::Progress has their names.
+// 1. A Listener accepts it and on_connection() gives it to the daemon, which calls on_notice(); an
+//    HttpConnection is made.
+// 2. receiving: the daemon reads the header of the request and calls on_request(), which asks the
+//    owner.
 // 3. responding: a response with a text is handed to the daemon as a whole.
-//    streaming: the daemon calls read_stream() in later ticks. All streamed responses together make
-//    kBytesPerTick bytes per tick, in equal parts, so that the loop serves its other work too.
+//    streaming: a response in parts is made in later ticks.
+//    exchanging: an exchange takes the body of the request, if there is one, and then makes the
+//    response in parts. While it waits, the connection is suspended (http_connection.cc).
+//    All responses in parts together make kBytesPerTick bytes per tick, in equal parts, so that the
+//    loop serves its other work too.
 // 4. The daemon closes the connection and calls on_notice() again. Every response has the header
-//    `Connection: close`, so that a scraper does not occupy a connection between two scrapes.
+//    `Connection: close`, so that a scraper does not occupy a connection between two scrapes. After
+//    a response that left the body unread, a LingeringClose discards what still arrives.
 //
 // Slow clients must not keep a health check from being answered. Therefore:
-// - When kMaxConnections are open, accepting pauses, and the oldest connection without a complete
-//   request is shut down.
-// - When more than kMaxStreams responses are streamed, the oldest of these is shut down.
+// - When kMaxConnections are open, accepting pauses, and one connection is shut down (make_room):
+//   the oldest without a complete header, else the oldest with a text, else the oldest exchange.
+//   The newest kSpared connections are spared, since they have not had the time to be served.
+// - When more than kMaxStreams responses are streamed, the oldest of these is shut down. The owner
+//   bounds exchanges and event streams.
 // - The daemon closes a connection that moves no byte for the idle timeout. `total_timer_` ends a
 //   connection that moves a byte now and then after the total timeout.
+// - The daemon does not watch suspended connections; check_suspended() finds those whose client has
+//   disconnected.
+// - The daemon may report work forever that it cannot do, for a request whose chunk header does not
+//   fit into its memory. After kMaxFutileRuns it runs every kFutileDelay only.
 //
 // A connection of TLS is a TlsChannel, and a Bridge passes its bytes to one end of a socket pair
 // whose other end the daemon has: certificates, limits and versions are those of all listeners.
@@ -29,112 +41,110 @@
 #include "loop/http_server.h"
 
 #include <algorithm>
-#include <cstring>
+#include <span>
 #include <utility>
 
+#include <fcntl.h>
 #include <microhttpd.h>
-#include <sys/socket.h>
+#include <poll.h>
 
 #include "base/assert.h"
+#include "loop/http_connection.h"
 #include "os/clock.h"
 
 namespace tubed::loop {
 
-void HttpExchange::resume() {}
-
 namespace {
 
-// Memory of one connection, for the header of its request; half of it buffers a streamed response.
+using Progress = HttpConnection::Progress;
+
+// Memory of one connection, for the header of its request and the buffer of its body or response.
 constexpr std::size_t kConnectionBytes = 32 * 1024;
+
+// Connections that were accepted last and that make_room() does not shut down.
+constexpr std::size_t kSpared = 16;
+
+// The daemon's own bound, which is not reached: TLS handshakes that are under way when all
+// connections are in use add connections beyond kMaxConnections, a few in each tick, and as many
+// are shut down.
+constexpr std::size_t kDaemonConnections = 2 * HttpServer::kMaxConnections;
+
+constexpr std::size_t kMaxLingering = 32;
+
+constexpr int kMaxFutileRuns = 64;
+constexpr Duration kFutileDelay = std::chrono::milliseconds(20);
 
 // For a connection that cannot be served because no descriptor is free. The Listener adds the last
 // line end.
 constexpr std::string_view kNoDescriptor =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n";
 
-struct ResponseStream {
-  HttpServer& server;
-  std::function<bool(std::size_t bytes, std::string& text)> next_part;
-  std::string text;
-};
-
-// Fills the daemon's buffer with the next part. 0: the daemon asks again in the next tick.
-ssize_t read_stream(void* context, std::uint64_t, char* buffer, std::size_t bytes) {
-  auto& stream = *static_cast<ResponseStream*>(context);
-  bytes = stream.server.take_budget(bytes);
-  if (bytes == 0) return 0;
-  stream.text.clear();
-  if (!stream.next_part(bytes, stream.text)) return MHD_CONTENT_READER_END_OF_STREAM;
-  TUBED_ASSERT(stream.text.size() <= bytes);
-  std::memcpy(buffer, stream.text.data(), stream.text.size());
-  return static_cast<ssize_t>(stream.text.size());
+HttpConnection* connection_of(MHD_Connection* handle) {
+  return static_cast<HttpConnection*>(
+      MHD_get_connection_info(handle, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context);
 }
 
-void free_stream(void* context) {
-  delete static_cast<ResponseStream*>(context);
+// Called with the target as the client has sent it, before libmicrohttpd unescapes it.
+void* on_target(void*, const char* target, MHD_Connection* handle) {
+  connection_of(handle)->set_target(target);
+  return nullptr;
 }
 
-// Null: no memory.
-MHD_Response* make_response(HttpServer& server, HttpResponse& response) {
-  if (!response.next_part) {
-    return MHD_create_response_from_buffer(response.text.size(), response.text.data(),
-                                           MHD_RESPMEM_MUST_COPY);
-  }
-  auto stream =
-      std::make_unique<ResponseStream>(ResponseStream{server, std::move(response.next_part), {}});
-  MHD_Response* made = MHD_create_response_from_callback(
-      MHD_SIZE_UNKNOWN, HttpServer::kBytesPerTick, &read_stream, stream.get(), &free_stream);
-  if (made != nullptr) static_cast<void>(stream.release());  // free_stream() deletes it
-  return made;
+MHD_Result on_request(void* context, MHD_Connection* handle, const char*, const char* method,
+                      const char*, const char* data, std::size_t* bytes, void**) {
+  static_cast<HttpServer*>(context)->note_call();
+  return connection_of(handle)->on_request(method, data, bytes);
 }
 
-MHD_Result send_response(HttpServer& server, MHD_Connection* connection, HttpResponse response,
-                         bool is_head) {
-  const std::unique_ptr<MHD_Response, decltype(&MHD_destroy_response)> made(
-      make_response(server, response), &MHD_destroy_response);
-  if (made == nullptr) return MHD_NO;
-  MHD_add_response_header(made.get(), MHD_HTTP_HEADER_CONTENT_TYPE, response.content_type);
-  MHD_add_response_header(made.get(), MHD_HTTP_HEADER_CONNECTION, "close");
-  // Otherwise the daemon would send the end of a chunked body, without a body.
-  if (is_head) MHD_set_response_options(made.get(), MHD_RF_HTTP_VERSION_1_0_ONLY, MHD_RO_END);
-  for (const auto& [name, value] : response.headers)
-    MHD_add_response_header(made.get(), name.c_str(), value.c_str());
-  return MHD_queue_response(connection, response.status, made.get());
+void on_completed(void*, MHD_Connection* handle, void**, MHD_RequestTerminationCode) {
+  connection_of(handle)->on_completed();
 }
 
-int descriptor_of(MHD_Connection* connection) {
-  return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-}
-
-MHD_Result on_request(void* context, MHD_Connection* connection, const char* url,
-                      const char* method, const char*, const char*, std::size_t*, void**) {
-  auto& server = *static_cast<HttpServer*>(context);
-  const bool is_head = std::string_view(method) == MHD_HTTP_METHOD_HEAD;
-  server.request_received(descriptor_of(connection), false);
-  HttpReply reply = server.respond(HttpRequest(connection, method, url, {}));
-  if (!std::holds_alternative<HttpResponse>(reply)) return MHD_NO;
-  auto& response = std::get<HttpResponse>(reply);
-  if (response.next_part) server.request_received(descriptor_of(connection), true);
-  return send_response(server, connection, std::move(response), is_head);
-}
-
-void on_notice(void* context, MHD_Connection* connection, void**,
+void on_notice(void* context, MHD_Connection* handle, void** connection,
                MHD_ConnectionNotificationCode code) {
   auto& server = *static_cast<HttpServer*>(context);
-  const int descriptor = descriptor_of(connection);
-  code == MHD_CONNECTION_NOTIFY_STARTED ? server.connection_opened(descriptor)
-                                        : server.connection_closed(descriptor);
+  server.note_call();
+  if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+    const auto* info = MHD_get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD);
+    *connection = server.connection_opened(handle, info->connect_fd);
+  } else {
+    server.connection_closed(static_cast<HttpConnection*>(*connection));
+  }
 }
 
 MHD_Daemon* start_daemon(HttpServer& server, Duration idle_timeout) {
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(idle_timeout).count();
   // Without MHD_USE_ERROR_LOG the daemon prints nothing about malformed requests.
-  return MHD_start_daemon(
-      MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, nullptr, nullptr, &on_request, &server,
-      MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(HttpServer::kMaxConnections),
-      MHD_OPTION_CONNECTION_TIMEOUT, static_cast<unsigned>(seconds),
-      MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes, MHD_OPTION_NOTIFY_CONNECTION,
-      &on_notice, &server, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+  return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0,
+                          nullptr, nullptr, &on_request, &server, MHD_OPTION_CONNECTION_LIMIT,
+                          static_cast<unsigned>(kDaemonConnections), MHD_OPTION_CONNECTION_TIMEOUT,
+                          static_cast<unsigned>(seconds), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                          kConnectionBytes, MHD_OPTION_NOTIFY_CONNECTION, &on_notice, &server,
+                          MHD_OPTION_URI_LOG_CALLBACK, &on_target, &server,
+                          MHD_OPTION_NOTIFY_COMPLETED, &on_completed, &server,
+                          MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+}
+
+// The number of connections for which `predicate` is true and that were not shut down.
+template <class Predicate>
+std::size_t count(const std::vector<std::unique_ptr<HttpConnection>>& connections,
+                  Predicate predicate) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(connections, [&](const std::unique_ptr<HttpConnection>& connection) {
+        return !connection->is_shut_down() && predicate(*connection);
+      }));
+}
+
+// Shuts down the oldest connection with this progress, except event streams. False: there is none.
+bool shut_down_oldest(std::span<const std::unique_ptr<HttpConnection>> connections,
+                      Progress progress) {
+  for (const auto& connection : connections) {
+    if (connection->is_shut_down() || connection->progress() != progress || connection->is_stream())
+      continue;
+    connection->shut_down();
+    return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -149,6 +159,7 @@ HttpServer::HttpServer(Loop& loop, HttpOwner& owner, Duration idle_timeout, Dura
       total_timeout_(total_timeout),
       handshakes_(loop),
       total_timer_(loop, [this] { shut_down_overdue(); }),
+      check_timer_(loop, [this] { check_suspended(); }),
       daemon_(start_daemon(*this, idle_timeout)),
       daemon_timer_(loop,
                     [this] {
@@ -167,8 +178,13 @@ HttpServer::HttpServer(Loop& loop, HttpOwner& owner, Duration idle_timeout, Dura
 }
 
 HttpServer::~HttpServer() {
+  stopping_ = true;
   // Before the daemon stops: the end of a connection would resume a listener.
   listeners_.clear();
+  // The daemon stops only when no connection is suspended.
+  for (const auto& connection : connections_) {
+    if (connection->is_suspended()) connection->shut_down();
+  }
 }
 
 void HttpServer::listen(os::Socket socket, std::string path) {
@@ -186,13 +202,28 @@ std::string_view HttpServer::refusal() const {
   return tls_ == nullptr ? kNoDescriptor : std::string_view();
 }
 
+std::size_t HttpServer::exchanges() const {
+  return count(connections_, [](const HttpConnection& connection) {
+    return connection.progress() == Progress::exchanging && !connection.is_stream();
+  });
+}
+
+std::size_t HttpServer::event_streams() const {
+  return count(connections_,
+               [](const HttpConnection& connection) { return connection.is_stream(); });
+}
+
 void HttpServer::on_connection(os::Socket socket) {
-  if (tls_ == nullptr) return add_to_daemon(std::move(socket));
+  if (tls_ == nullptr) {
+    HttpPeer peer{.address = os::peer_address(socket), .process = os::peer_credentials(socket)};
+    return add_to_daemon(std::move(socket), std::move(peer));
+  }
   if (!handshakes_.begin(std::move(socket), tls_, *this))
     owner_.on_http_error("the kernel watches no more connections");
 }
 
-void HttpServer::on_secured(std::unique_ptr<Channel> channel, const TlsPeer&) {
+void HttpServer::on_secured(std::unique_ptr<Channel> channel, const TlsPeer& peer) {
+  HttpPeer outer{.address = channel->peer(), .certificate = peer, .process = {}, .secured = true};
   auto ends = os::socket_pair();
   auto inner = ends ? open_channel(loop_, std::move(ends->first), {}) : nullptr;
   if (inner == nullptr) return owner_.on_http_error("no descriptor for a connection of TLS");
@@ -200,14 +231,16 @@ void HttpServer::on_secured(std::unique_ptr<Channel> channel, const TlsPeer&) {
   const auto place = bridges_.begin();
   *place = std::make_unique<Bridge>(loop_, std::move(channel), std::move(inner),
                                     [this, place] { bridges_.erase(place); });
-  add_to_daemon(std::move(ends->second));
+  add_to_daemon(std::move(ends->second), std::move(outer));
 }
 
 void HttpServer::on_handshake_failed(const std::string& peer, std::string_view reason) {
   owner_.on_handshake_failed(peer, reason);
 }
 
-void HttpServer::add_to_daemon(os::Socket socket) {
+void HttpServer::add_to_daemon(os::Socket socket, HttpPeer peer) {
+  if (connections_.size() >= kDaemonConnections) return;
+  opening_peer_ = std::move(peer);
   // The daemon owns the descriptor even if the call fails. It needs no address of the peer.
   const int descriptor = socket.release();
   MHD_add_connection(daemon_.get(), descriptor, nullptr, 0);
@@ -218,77 +251,122 @@ void HttpServer::on_accept_error(const std::string& reason, std::uint64_t) {
   owner_.on_http_error(reason);
 }
 
-std::size_t HttpServer::take_budget(std::size_t bytes) {
-  // In equal parts. Otherwise the first stream would take everything in each tick, and the last
-  // stream would reach the idle timeout.
-  const std::size_t part = kBytesPerTick / std::max<std::size_t>(1, streams());
-  const std::size_t taken = std::min({bytes, part, budget_left_});
-  budget_left_ -= taken;
-  return taken;
-}
-
-void HttpServer::connection_opened(int descriptor) {
-  connections_.push_back({descriptor, os::monotonic_now()});
-  if (connections_.size() == 1) arm_total_timer();
-  if (connections_.size() < kMaxConnections) return;
-  for (const auto& listener : listeners_) listener->pause();
-  shut_down_oldest(Progress::receiving);  // which makes room for another connection
-}
-
-void HttpServer::request_received(int descriptor, bool is_streamed) {
-  const auto found = std::ranges::find(connections_, descriptor, &HttpConnection::descriptor);
-  TUBED_ASSERT(found != connections_.end());
-  if (found->progress == Progress::ended) return;
-  found->progress = is_streamed ? Progress::streaming : Progress::responding;
-  if (streams() > kMaxStreams) shut_down_oldest(Progress::streaming);
-}
-
-void HttpServer::connection_closed(int descriptor) {
-  const bool was_full = connections_.size() == kMaxConnections;
-  std::erase_if(connections_, [&](const HttpConnection& connection) {
-    return connection.descriptor == descriptor;
+void HttpServer::stream_begun() {
+  const std::size_t streams = count(connections_, [](const HttpConnection& connection) {
+    return connection.progress() == Progress::streaming;
   });
+  if (streams > kMaxStreams) shut_down_oldest(connections_, Progress::streaming);
+}
+
+std::size_t HttpServer::budget_for(std::size_t bytes) const {
+  // In equal parts. Otherwise the first response would take everything in each tick, and the last
+  // one would reach the idle timeout.
+  const std::size_t responses = count(
+      connections_, [](const HttpConnection& connection) { return connection.makes_parts(); });
+  const std::size_t part = kBytesPerTick / std::max<std::size_t>(1, responses);
+  return std::min({bytes, part, budget_left_});
+}
+
+HttpConnection* HttpServer::connection_opened(MHD_Connection* handle, int descriptor) {
+  connections_.push_back(
+      std::make_unique<HttpConnection>(*this, handle, descriptor, std::move(opening_peer_)));
+  if (connections_.size() == 1) arm_total_timer();
+  if (connections_.size() >= kMaxConnections) {
+    for (const auto& listener : listeners_) listener->pause();
+    make_room();
+  }
+  return connections_.back().get();
+}
+
+void HttpServer::connection_closed(HttpConnection* connection) {
+  if (connection->leaves_body_unread() && !connection->is_shut_down())
+    linger(connection->descriptor());
+  std::erase_if(connections_, [&](const auto& each) { return each.get() == connection; });
   arm_total_timer();
-  if (!was_full) return;
+  if (connections_.size() >= kMaxConnections) return;
   for (const auto& listener : listeners_) listener->resume();
 }
 
-void HttpServer::shut_down(HttpConnection& connection) {
-  connection.progress = Progress::ended;
-  ::shutdown(connection.descriptor, SHUT_RDWR);
-}
-
-void HttpServer::shut_down_oldest(Progress progress) {
-  const auto oldest = std::ranges::find(connections_, progress, &HttpConnection::progress);
-  if (oldest != connections_.end()) shut_down(*oldest);
-}
-
-std::size_t HttpServer::streams() const {
-  return static_cast<std::size_t>(
-      std::ranges::count(connections_, Progress::streaming, &HttpConnection::progress));
+// Frees a connection for the next client, unless one was shut down and is about to be closed.
+void HttpServer::make_room() {
+  if (count(connections_, [](const HttpConnection&) { return true; }) < kMaxConnections) return;
+  const auto candidates = std::span(connections_).first(connections_.size() - kSpared);
+  static_cast<void>(shut_down_oldest(candidates, Progress::receiving) ||
+                    shut_down_oldest(candidates, Progress::responding) ||
+                    shut_down_oldest(candidates, Progress::exchanging));
 }
 
 void HttpServer::shut_down_overdue() {
   const Time now = os::monotonic_now();
-  for (HttpConnection& connection : connections_) {
-    if (now - connection.since >= total_timeout_) shut_down(connection);
+  for (const auto& connection : connections_) {
+    if (!connection->is_stream() && now - connection->since() >= total_timeout_)
+      connection->shut_down();
   }
-  // A connection that the daemon has not closed by then is shut down again.
-  total_timer_.arm(std::chrono::seconds(1));
+  arm_total_timer();
 }
 
 void HttpServer::arm_total_timer() {
-  if (connections_.empty()) return total_timer_.disarm();
-  total_timer_.arm(connections_.front().since + total_timeout_ - os::monotonic_now());
+  const auto oldest =
+      std::ranges::find_if(connections_, [](const auto& each) { return !each->is_stream(); });
+  if (oldest == connections_.end()) return total_timer_.disarm();
+  const Duration left = (*oldest)->since() + total_timeout_ - os::monotonic_now();
+  // A connection that was shut down and that the daemon has not closed by then is shut down again.
+  total_timer_.arm((*oldest)->is_shut_down() ? std::max<Duration>(left, std::chrono::seconds(1))
+                                             : left);
+}
+
+void HttpServer::connection_suspended() {
+  if (!std::exchange(checks_suspended_, true)) check_timer_.arm(kCheckInterval);
+}
+
+// The daemon reports no work for it: its epoll descriptor stays quiet, and so does its timeout.
+void HttpServer::connection_resumed() {
+  has_resumed_ = true;
+  set_work_pending(true);
+}
+
+void HttpServer::check_suspended() {
+  std::vector<pollfd> watched;
+  std::vector<HttpConnection*> suspended;
+  for (const auto& connection : connections_) {
+    if (!connection->is_suspended()) continue;
+    watched.push_back({.fd = connection->descriptor(), .events = POLLRDHUP, .revents = 0});
+    suspended.push_back(connection.get());
+  }
+  ::poll(watched.data(), watched.size(), 0);
+  for (std::size_t i = 0; i < watched.size(); ++i) {
+    if (suspended[i]->has_disconnected(watched[i].revents)) suspended[i]->shut_down();
+  }
+  checks_suspended_ = !suspended.empty();
+  if (checks_suspended_) check_timer_.arm(kCheckInterval);
+}
+
+// The daemon is about to close the descriptor.
+void HttpServer::linger(int descriptor) {
+  if (stopping_) return;
+  os::Socket socket(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+  auto channel = socket ? open_channel(loop_, std::move(socket), {}) : nullptr;
+  if (channel == nullptr) return;
+  if (lingering_.size() == kMaxLingering) lingering_.pop_front();
+  const auto place = lingering_.insert(lingering_.end(), nullptr);
+  *place = std::make_unique<LingeringClose>(loop_, std::move(channel),
+                                            [this, place] { lingering_.erase(place); });
 }
 
 void HttpServer::run_daemon() {
   budget_left_ = kBytesPerTick;
+  called_back_ = false;
+  has_resumed_ = false;
   MHD_run(daemon_.get());
   MHD_UNSIGNED_LONG_LONG milliseconds = 0;
   const bool waits = MHD_get_timeout(daemon_.get(), &milliseconds) == MHD_YES;
-  set_work_pending(waits && milliseconds == 0);
-  if (waits && milliseconds > 0) {
+  const bool has_work = has_resumed_ || (waits && milliseconds == 0);
+  futile_runs_ = has_work && !called_back_ ? futile_runs_ + 1 : 0;
+  const bool is_futile = futile_runs_ > kMaxFutileRuns;
+  set_work_pending(has_work && !is_futile);
+  if (is_futile) {
+    daemon_timer_.arm(kFutileDelay);
+  } else if (waits && milliseconds > 0) {
     daemon_timer_.arm(std::chrono::milliseconds(milliseconds));
   } else {
     daemon_timer_.disarm();

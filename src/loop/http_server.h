@@ -1,9 +1,11 @@
-// HttpServer: a small HTTP/1.1 server in the loop. It answers GET and HEAD, one request on each
-// connection; its owner makes the responses. It owns its listeners and, through libmicrohttpd, its
-// connections. Work per tick: O(connections), and kBytesPerTick bytes of streamed responses.
+// HttpServer: an HTTP/1.1 server in the loop. Its owner answers each request, with a response or an
+// exchange (http_exchange.h); each connection has one request. It owns its listeners and, through
+// libmicrohttpd, its connections, with their exchanges. Work per tick: O(connections), and
+// kBytesPerTick bytes of the parts of responses.
 //
-// Invariant: at most kMaxConnections connections are open; further connections wait in the kernel.
-// No connection is older than `total_timeout` by more than a second.
+// Invariant: at most kMaxConnections connections are open, beside those that were shut down;
+// further connections wait in the kernel. No connection is older than `total_timeout` by more than
+// a second, except event streams.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +20,13 @@
 #include "loop/bridge.h"
 #include "loop/http_exchange.h"
 #include "loop/http_request.h"
+#include "loop/lingering_close.h"
 #include "loop/listener.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "loop/tls_handshakes.h"
 
+struct MHD_Connection;
 struct MHD_Daemon;
 
 namespace tubed::loop {
@@ -47,19 +51,24 @@ class HttpOwner {
 class HttpServer final : public ListenerOwner, public TlsOwner {
  public:
   static constexpr std::size_t kMaxConnections = 128;
-  // Streamed responses that are sent at the same time; the other connections are for texts.
+  // Streamed responses (HttpResponse::next_part) that are sent at the same time; a further one
+  // aborts the oldest.
   static constexpr std::size_t kMaxStreams = 16;
   // Exchanges at the same time, without event streams, and event streams (HttpExchange::is_stream)
   // at the same time. The owner refuses further ones (503).
   static constexpr std::size_t kMaxExchanges = 64;
   static constexpr std::size_t kMaxEventStreams = 16;
-  // Bytes of all streamed responses that are made in one tick.
+  // Bytes that all responses in parts make in one tick.
   static constexpr std::size_t kBytesPerTick = 32 * 1024;
+  // How often suspended connections are checked for clients that have disconnected.
+  static constexpr Duration kCheckInterval = std::chrono::milliseconds(500);
 
   // A connection is closed when no byte has moved for `idle_timeout`, which is rounded up to whole
-  // seconds, or `total_timeout` after it was accepted. `loop` and `owner` outlive the server.
+  // seconds and does not apply while an exchange waits, or `total_timeout` after it was accepted.
+  // `loop` and `owner` outlive the server.
   HttpServer(Loop& loop, HttpOwner& owner, Duration idle_timeout = std::chrono::seconds(10),
              Duration total_timeout = std::chrono::seconds(60));
+  // Destroys all exchanges.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
@@ -72,35 +81,31 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   void set_tls(std::shared_ptr<const TlsContext> tls);
   void set_handshake_limits(const HandshakeLimits& limits) { handshakes_.set_limits(limits); }
 
-  // O(connections).
-  std::size_t exchanges() const { return 0; }
-  std::size_t event_streams() const { return 0; }
+  // How many there are, without the one that the owner is being asked for. O(connections).
+  std::size_t exchanges() const;  // without event streams
+  std::size_t event_streams() const;
+
+  // --- For HttpConnection
+
+  HttpReply respond(const HttpRequest& request) { return owner_.respond(request); }
+  // One more response is streamed.
+  void stream_begun();
+  // How many of `bytes` bytes one response may make now.
+  std::size_t budget_for(std::size_t bytes) const;
+  void spend(std::size_t bytes) { budget_left_ -= bytes; }
+  void connection_suspended();
+  void connection_resumed();
 
   // --- For the callbacks of libmicrohttpd
 
-  HttpReply respond(const HttpRequest& request) { return owner_.respond(request); }
-  void connection_opened(int descriptor);
-  void connection_closed(int descriptor);
-  // A request is complete. Called a second time, with true, if its response is streamed.
-  void request_received(int descriptor, bool is_streamed);
-  // Takes at most `bytes` bytes from what one streamed response may still make in this tick.
-  std::size_t take_budget(std::size_t bytes);
+  // Notes that libmicrohttpd has called back, so that it makes progress.
+  void note_call() { called_back_ = true; }
+  HttpConnection* connection_opened(MHD_Connection* handle, int descriptor);
+  void connection_closed(HttpConnection* connection);
 
  private:
   struct StopDaemon {
     void operator()(MHD_Daemon* daemon) const;
-  };
-
-  enum class Progress : std::uint8_t {
-    receiving,   // the request is not complete
-    responding,  // with a text
-    streaming,   // with a streamed response
-    ended,       // shut down here; the daemon has not closed it yet
-  };
-  struct HttpConnection {
-    int descriptor;
-    Time since;
-    Progress progress = Progress::receiving;
   };
 
   void on_connection(os::Socket socket) override;
@@ -108,28 +113,37 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   void on_secured(std::unique_ptr<Channel> channel, const TlsPeer& peer) override;
   void on_handshake_failed(const std::string& peer, std::string_view reason) override;
   std::string_view refusal() const;
-  void add_to_daemon(os::Socket socket);
+  void add_to_daemon(os::Socket socket, HttpPeer peer);
   void run_daemon();
   void set_work_pending(bool pending);
-  void shut_down(HttpConnection& connection);
-  void shut_down_oldest(Progress progress);
+  void make_room();
   void shut_down_overdue();
   void arm_total_timer();
-  std::size_t streams() const;
+  void check_suspended();
+  void linger(int descriptor);
 
   Loop& loop_;
   HttpOwner& owner_;
   Duration total_timeout_;
-  std::vector<HttpConnection> connections_;  // the oldest first
-  std::size_t budget_left_ = 0;              // bytes, of this tick
+  std::vector<std::unique_ptr<HttpConnection>> connections_;  // the oldest first
+  HttpPeer opening_peer_;        // of the connection that is being given to the daemon
+  std::size_t budget_left_ = 0;  // bytes, of this tick
   std::shared_ptr<const TlsContext> tls_;
   TlsHandshakes handshakes_;
-  std::list<std::unique_ptr<Bridge>> bridges_;  // between TLS and the daemon
+  std::list<std::unique_ptr<Bridge>> bridges_;            // between TLS and the daemon
+  std::list<std::unique_ptr<LingeringClose>> lingering_;  // the oldest first
   std::vector<std::unique_ptr<Listener>> listeners_;
-  Timer total_timer_;  // outlives the daemon, which reports the end of its last connections
+  bool stopping_ = false;
+  // The timers outlive the daemon, which reports the end of its last connections.
+  Timer total_timer_;
+  Timer check_timer_;
+  bool checks_suspended_ = false;
   std::unique_ptr<MHD_Daemon, StopDaemon> daemon_;
   Timer daemon_timer_;
   bool work_pending_ = false;
+  bool has_resumed_ = false;  // a connection that the daemon has not called since
+  bool called_back_ = false;  // in this run of the daemon
+  int futile_runs_ = 0;       // of the daemon, one after the other
   // Destroyed before the daemon closes the descriptor that `events_` watches.
   Handle<uv_idle_t> idle_;
   Handle<uv_poll_t> events_;

@@ -1,147 +1,26 @@
 #include "loop/http_server.h"
 
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <vector>
 
 #include <doctest/doctest.h>
 
-#include "tests/loop/loopback.h"
+#include "tests/loop/http_site.h"
 
 namespace tubed::loop_test {
 
-using loop::HttpResponse;
 using loop::HttpServer;
-using loop::Loop;
-using os::Socket;
-
-namespace {
-
-// Responds to every path with "it is PATH", and to the paths in `pages` with a streamed text of
-// that many bytes.
-struct TestSite final : loop::HttpOwner {
-  std::vector<std::string> asked;
-  std::vector<std::string> errors;
-  std::map<std::string, std::size_t> pages;
-  std::size_t made = 0;   // bytes of all pages
-  std::size_t parts = 0;  // of all pages
-  int open_pages = 0;
-
-  loop::HttpReply respond(const loop::HttpRequest& request) override {
-    const std::string path(request.target());
-    asked.push_back(path);
-    const auto page = pages.find(path);
-    if (page == pages.end()) return HttpResponse{.text = "it is " + path};
-    HttpResponse response;
-    response.content_type = "text/long";
-    ++open_pages;
-    const std::shared_ptr<void> open(nullptr, [this](void*) { --open_pages; });
-    response.next_part = [this, open, left = page->second](std::size_t bytes,
-                                                           std::string& text) mutable {
-      if (left == 0) return false;
-      ++parts;
-      const std::size_t more = std::min(left, std::min<std::size_t>(bytes, 5000));
-      for (std::size_t i = 0; i < more; ++i) text += static_cast<char>('a' + (left - i) % 26);
-      left -= more;
-      made += more;
-      return true;
-    };
-    return response;
-  }
-  void on_http_error(const std::string& reason) override { errors.push_back(reason); }
-  void on_handshake_failed(const std::string&, std::string_view reason) override {
-    errors.emplace_back(reason);
-  }
-};
-
-std::string text_of_page(std::size_t bytes) {
-  std::string text;
-  for (std::size_t left = bytes; left > 0; --left) text += static_cast<char>('a' + left % 26);
-  return text;
-}
-
-struct TestServer {
-  Loop loop;
-  TestSite site;
-  std::unique_ptr<HttpServer> server;
-  std::string address;
-
-  explicit TestServer(Duration idle_timeout = std::chrono::seconds(10),
-                      Duration total_timeout = std::chrono::seconds(60))
-      : server(std::make_unique<HttpServer>(loop, site, idle_timeout, total_timeout)) {
-    os::Socket socket = listening();
-    address = os::local_address(socket);
-    server->listen(std::move(socket), "");
-  }
-
-  os::Socket connect() const {
-    os::Socket client = connect_to(address);
-    REQUIRE(client);
-    return client;
-  }
-
-  // Reads until the server closes the connection.
-  std::string take_all(const os::Socket& client) {
-    std::string got;
-    REQUIRE(run_until(loop, [&] {
-      char bytes[65536];
-      const auto transfer = os::read_into(client, bytes);
-      got.append(bytes, transfer.bytes);
-      return transfer.kind == os::Transfer::Kind::end ||
-             transfer.kind == os::Transfer::Kind::failed;
-    }));
-    return got;
-  }
-
-  std::string ask(std::string_view request) {
-    const os::Socket client = connect();
-    write_all(client, request);
-    return take_all(client);
-  }
-};
-
-std::string get(std::string_view path) {
-  return "GET " + std::string(path) + " HTTP/1.1\r\nHost: x\r\n\r\n";
-}
-
-std::string body_of(const std::string& answer) {
-  const auto end = answer.find("\r\n\r\n");
-  return end == std::string::npos ? "no end of the header" : answer.substr(end + 4);
-}
-
-std::string status_in(const std::string& answer) {
-  return answer.substr(0, answer.find("\r\n"));
-}
-
-bool has_line(const std::string& answer, const std::string& line) {
-  return answer.find("\r\n" + line + "\r\n") != std::string::npos;
-}
-
-std::string without_chunks(std::string body) {
-  std::string text;
-  for (;;) {
-    const auto end = body.find("\r\n");
-    REQUIRE(end != std::string::npos);
-    const auto bytes = std::stoul(body.substr(0, end), nullptr, 16);
-    if (bytes == 0) return text;
-    REQUIRE(body.size() >= end + bytes + 4);
-    text += body.substr(end + 2, bytes);
-    body.erase(0, end + bytes + 4);
-  }
-}
-
-}  // namespace
 
 TEST_CASE("a request is answered, and the connection is closed") {
   TestServer test;
   const auto answer = test.ask(get("/here?and=there"));
   CHECK(status_in(answer) == "HTTP/1.1 200 OK");
   CHECK(has_line(answer, "Content-Type: text/plain; charset=utf-8"));
-  CHECK(has_line(answer, "Content-Length: 11"));
+  CHECK(has_line(answer, "Content-Length: 21"));
   CHECK(has_line(answer, "Connection: close"));
-  CHECK(body_of(answer) == "it is /here");
-  CHECK(test.site.asked == std::vector<std::string>{"/here"});
+  CHECK(body_of(answer) == "it is /here?and=there");
+  CHECK(test.site.asked == std::vector<std::string>{"/here?and=there"});
 }
 
 TEST_CASE("a HEAD is answered with the header only") {
@@ -156,25 +35,47 @@ TEST_CASE("a HEAD is answered with the header only") {
   CHECK(test.site.open_pages == 0);
 }
 
-TEST_CASE("other methods and bodies are refused") {
+TEST_CASE("the owner sees the request as the client has sent it") {
   TestServer test;
-  for (const std::string method :
-       {"POST", "PUT", "DELETE", "OPTIONS", "TRACE", "get", "NONSENSE"}) {
-    CAPTURE(method);
-    const auto answer = test.ask(method + " /here HTTP/1.1\r\nHost: x\r\n\r\n");
-    CHECK(status_in(answer) == "HTTP/1.1 405 Method Not Allowed");
-    CHECK(has_line(answer, "Allow: GET, HEAD"));
-  }
-  for (const std::string header : {"Content-Length: 5", "Transfer-Encoding: chunked"}) {
-    CAPTURE(header);
-    for (const std::string body : {"", "hello", "5\r\nhello\r\n0\r\n\r\n"}) {
-      const os::Socket client = test.connect();
-      write_all(client, "GET /here HTTP/1.1\r\nHost: x\r\n" + header + "\r\n\r\n" + body);
-      if (body.empty()) half_close(client);
-      CHECK(status_in(test.take_all(client)).starts_with("HTTP/1.1 413 "));
-    }
-  }
-  CHECK(test.site.asked.empty());
+  std::string seen;
+  test.site.answer = [&](const loop::HttpRequest& request) {
+    seen = std::string(request.method()) + ' ' + std::string(request.target()) + ' ' +
+           std::string(request.header("x-by").value_or("none")) + ' ' +
+           std::to_string(request.count_headers("X-BY")) + ' ' +
+           (request.body_bytes() ? std::to_string(*request.body_bytes()) : "unknown") + ' ' +
+           (request.is_head() ? "is_head" : "");
+    return loop::HttpResponse{};
+  };
+  const auto sees = [&](const std::string& request) {
+    seen.clear();
+    test.ask(request);
+    return seen;
+  };
+  CHECK(sees("get /a%2Fb//../%zz?c=d%20e+f&&=#g HTTP/1.1\r\nHost: x\r\n\r\n") ==
+        "get /a%2Fb//../%zz?c=d%20e+f&&=#g none 0 0 ");
+  CHECK(sees("HEAD * HTTP/1.1\r\nHost: x\r\nx-By: 1\r\nX-by:2\r\n\r\n") == "HEAD * 1 2 0 is_head");
+  CHECK(sees("PUT http://x/y HTTP/1.1\r\nHost: x\r\nX-By:\r\nContent-Length: 12\r\n\r\n") ==
+        "PUT http://x/y  1 12 ");
+  CHECK(sees("X / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n\r\n") ==
+        "X / none 0 unknown ");
+  CHECK(sees("GET /\xff\x01 HTTP/1.0\r\n\r\n") == "GET /\xff\x01 none 0 0 ");
+}
+
+TEST_CASE("headers of responses, and a text that is not copied") {
+  TestServer test;
+  static const std::string page(1'000'000, 'x');
+  test.site.answer = [](const loop::HttpRequest&) {
+    return loop::HttpResponse{.status = 201,
+                              .content_type = "text/html",
+                              .persistent = page,
+                              .headers = {{"Cache-Control", "no-store"}, {"X-A", "b"}}};
+  };
+  const auto answer = test.ask(get("/"));
+  CHECK(status_in(answer) == "HTTP/1.1 201 Created");
+  CHECK(has_line(answer, "Content-Type: text/html"));
+  CHECK(has_line(answer, "Cache-Control: no-store"));
+  CHECK(has_line(answer, "X-A: b"));
+  CHECK(body_of(answer) == page);
 }
 
 TEST_CASE("a streamed response arrives in parts, and complete" * doctest::test_suite("slow")) {

@@ -1,0 +1,212 @@
+// How an exchange runs
+//
+// libmicrohttpd calls on_request() for the header, for each piece of the body and at the end of the
+// request, and read_part() for each part of the response. When the exchange has to wait, the
+// connection is suspended: libmicrohttpd neither watches it nor calls it until resume(). This holds
+// in each of the three phases:
+// - body: take_body() has taken less than all; libmicrohttpd keeps the rest and passes it again.
+// - head: the header is not known; on_request() is called again without data.
+// - parts: next_part() has returned `wait`; read_part() is called again.
+//
+// The exchange may call resume() before the connection is suspended, from within the call that
+// makes it wait. `resumed_` records that, and suspend() resumes at once.
+//
+// libmicrohttpd reads from a connection that it resumes before the response has begun, and closes
+// it if the client has ended its output. A client that does so while an exchange waits is
+// therefore regarded as disconnected, and HttpServer looks for such clients.
+#include "loop/http_connection.h"
+
+#include <cstring>
+#include <utility>
+
+#include <poll.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "base/assert.h"
+#include "loop/http_server.h"
+#include "os/clock.h"
+
+namespace tubed::loop {
+
+namespace {
+
+// The exchange of a streamed response, which begins at once.
+class StreamedResponse final : public HttpExchange {
+ public:
+  using NextPart = std::function<bool(std::size_t bytes, std::string& text)>;
+
+  explicit StreamedResponse(NextPart next_part) : next_part_(std::move(next_part)) {}
+
+  std::size_t take_body(std::string_view bytes) override { return bytes.size(); }
+  void end_body() override {}
+  std::optional<HttpHead> head() override { return std::nullopt; }
+  Next next_part(std::size_t bytes, std::string& text) override {
+    return next_part_(bytes, text) ? Next::part : Next::end;
+  }
+
+ private:
+  NextPart next_part_;
+};
+
+ssize_t read_part_of(void* connection, std::uint64_t, char* buffer, std::size_t bytes) {
+  return static_cast<HttpConnection*>(connection)->read_part(buffer, bytes);
+}
+
+// The refusal of a request whose body has no clear length; libmicrohttpd uses the first header.
+std::optional<HttpResponse> refuse_framing(const HttpRequest& request) {
+  const std::size_t lengths = request.count_headers(MHD_HTTP_HEADER_CONTENT_LENGTH);
+  const std::size_t encodings = request.count_headers(MHD_HTTP_HEADER_TRANSFER_ENCODING);
+  if (lengths + encodings > 1)
+    return HttpResponse{.status = 400, .text = "the length of the body is ambiguous\n"};
+  if (encodings == 0) return std::nullopt;
+  const std::string encoding(*request.header(MHD_HTTP_HEADER_TRANSFER_ENCODING));
+  if (::strcasecmp(encoding.c_str(), "chunked") == 0) return std::nullopt;
+  return HttpResponse{.status = 501, .text = "unknown Transfer-Encoding\n"};
+}
+
+}  // namespace
+
+void HttpExchange::resume() {
+  if (connection_ != nullptr) connection_->resume();
+}
+
+HttpConnection::HttpConnection(HttpServer& server, MHD_Connection* handle, int descriptor,
+                               HttpPeer peer)
+    : server_(server),
+      handle_(handle),
+      descriptor_(descriptor),
+      since_(os::monotonic_now()),
+      peer_(std::move(peer)) {}
+
+MHD_Result HttpConnection::on_request(const char* method, const char* data, std::size_t* bytes) {
+  if (is_shut_down_) return MHD_NO;
+  if (progress_ == Progress::receiving) return begin(method);
+  TUBED_ASSERT(progress_ == Progress::exchanging);
+  resumed_ = false;
+  if (*bytes > 0) {
+    const std::size_t taken = exchange_->take_body(std::string_view(data, *bytes));
+    TUBED_ASSERT(taken <= *bytes);
+    *bytes -= taken;
+    if (*bytes > 0) suspend();
+    return MHD_YES;
+  }
+  if (!std::exchange(body_ended_, true)) exchange_->end_body();
+  const std::optional<HttpHead> head = exchange_->head();
+  if (head) return send_head(*head);
+  suspend();
+  return MHD_YES;
+}
+
+MHD_Result HttpConnection::begin(const char* method) {
+  const HttpRequest request(handle_, method, target_, peer_);
+  is_head_ = request.is_head();
+  if (auto refusal = refuse_framing(request)) {
+    leaves_body_unread_ = true;
+    return respond(std::move(*refusal));
+  }
+  HttpReply reply = server_.respond(request);
+  if (auto* response = std::get_if<HttpResponse>(&reply)) {
+    leaves_body_unread_ = request.body_bytes() != 0;
+    return respond(std::move(*response));
+  }
+  exchange_ = std::move(std::get<std::unique_ptr<HttpExchange>>(reply));
+  TUBED_ASSERT(exchange_ != nullptr);
+  exchange_->connection_ = this;
+  is_stream_ = exchange_->is_stream();
+  progress_ = Progress::exchanging;
+  return MHD_YES;
+}
+
+MHD_Result HttpConnection::respond(HttpResponse response) {
+  if (response.next_part) {
+    progress_ = Progress::streaming;
+    exchange_ = std::make_unique<StreamedResponse>(std::move(response.next_part));
+    server_.stream_begun();
+    return send_head({.status = response.status,
+                      .content_type = response.content_type,
+                      .headers = std::move(response.headers)});
+  }
+  progress_ = Progress::responding;
+  const bool is_persistent = !response.persistent.empty();
+  const std::string_view text = is_persistent ? response.persistent : response.text;
+  // libmicrohttpd does not write to the text.
+  return send(response.status, response.content_type, response.headers,
+              ResponsePointer(MHD_create_response_from_buffer(
+                  text.size(), const_cast<char*>(text.data()),
+                  is_persistent ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_COPY)));
+}
+
+MHD_Result HttpConnection::send_head(const HttpHead& head) {
+  makes_parts_ = true;
+  ResponsePointer made(MHD_create_response_from_callback(head.length.value_or(MHD_SIZE_UNKNOWN),
+                                                         HttpServer::kBytesPerTick, &read_part_of,
+                                                         this, nullptr));
+  return send(head.status, head.content_type, head.headers, std::move(made));
+}
+
+MHD_Result HttpConnection::send(unsigned status, const char* content_type,
+                                const HttpHeaders& headers, ResponsePointer made) {
+  if (made == nullptr) return MHD_NO;  // no memory
+  if (content_type != nullptr)
+    MHD_add_response_header(made.get(), MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
+  for (const auto& [name, value] : headers)
+    MHD_add_response_header(made.get(), name.c_str(), value.c_str());
+  MHD_add_response_header(made.get(), MHD_HTTP_HEADER_CONNECTION, "close");
+  // Otherwise libmicrohttpd would send the end of a chunked body, without a body.
+  if (is_head_) MHD_set_response_options(made.get(), MHD_RF_HTTP_VERSION_1_0_ONLY, MHD_RO_END);
+  return MHD_queue_response(handle_, status, made.get());
+}
+
+ssize_t HttpConnection::read_part(char* buffer, std::size_t bytes) {
+  server_.note_call();
+  if (is_shut_down_) return MHD_CONTENT_READER_END_WITH_ERROR;
+  bytes = server_.budget_for(bytes);
+  if (bytes == 0) return 0;  // asks again in the next tick
+  part_.clear();
+  resumed_ = false;
+  const HttpExchange::Next next = exchange_->next_part(bytes, part_);
+  TUBED_ASSERT(part_.size() <= bytes);
+  if (next == HttpExchange::Next::end) return MHD_CONTENT_READER_END_OF_STREAM;
+  if (next == HttpExchange::Next::wait) {
+    TUBED_ASSERT(part_.empty());
+    suspend();
+  }
+  server_.spend(part_.size());
+  std::memcpy(buffer, part_.data(), part_.size());
+  return static_cast<ssize_t>(part_.size());
+}
+
+void HttpConnection::suspend() {
+  MHD_suspend_connection(handle_);
+  suspended_ = true;
+  server_.connection_suspended();
+  if (std::exchange(resumed_, false)) wake();
+}
+
+void HttpConnection::resume() {
+  resumed_ = !suspended_;
+  wake();
+}
+
+void HttpConnection::wake() {
+  if (!std::exchange(suspended_, false)) return;
+  MHD_resume_connection(handle_);
+  server_.connection_resumed();
+}
+
+bool HttpConnection::has_disconnected(short events) const {
+  if ((events & (POLLHUP | POLLERR)) != 0) return true;
+  if ((events & POLLRDHUP) == 0) return false;
+  // The client has ended its output. The rest of the body may be waiting in the kernel.
+  char byte = 0;
+  return body_ended_ || ::recv(descriptor_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+}
+
+void HttpConnection::shut_down() {
+  is_shut_down_ = true;
+  ::shutdown(descriptor_, SHUT_RDWR);
+  wake();
+}
+
+}  // namespace tubed::loop

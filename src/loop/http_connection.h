@@ -1,0 +1,101 @@
+// HttpConnection: one connection of an HttpServer, with its only request. It translates between the
+// callbacks of libmicrohttpd and the owner's response or exchange. Part of HttpServer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <microhttpd.h>
+
+#include "base/time.h"
+#include "loop/http_exchange.h"
+#include "loop/http_request.h"
+
+namespace tubed::loop {
+
+class HttpServer;
+
+class HttpConnection {
+ public:
+  enum class Progress : std::uint8_t {
+    receiving,   // the header of the request is not complete
+    responding,  // with a text
+    streaming,   // with a streamed response
+    exchanging,  // an exchange has the request
+  };
+
+  HttpConnection(HttpServer& server, MHD_Connection* handle, int descriptor, HttpPeer peer);
+  HttpConnection(const HttpConnection&) = delete;
+  HttpConnection& operator=(const HttpConnection&) = delete;
+
+  // --- For the server
+
+  Progress progress() const { return progress_; }
+  Time since() const { return since_; }
+  int descriptor() const { return descriptor_; }
+  // With an event stream.
+  bool is_stream() const { return is_stream_; }
+  // The exchange waits for its resume(), and libmicrohttpd does not watch the connection.
+  bool is_suspended() const { return suspended_; }
+  // A part of the response is being made or sent.
+  bool makes_parts() const { return makes_parts_ && !suspended_ && exchange_ != nullptr; }
+  // The response was made before the request's body was read.
+  bool leaves_body_unread() const { return leaves_body_unread_; }
+  // True if poll(2) has reported for a suspended connection that its client has disconnected.
+  bool has_disconnected(short events) const;
+
+  // Ends the connection in both directions; it is closed in a later tick. May be repeated.
+  void shut_down();
+  bool is_shut_down() const { return is_shut_down_; }
+
+  // --- For the exchange
+
+  void resume();
+
+  // --- For the callbacks of libmicrohttpd
+
+  void set_target(const char* target) { target_ = target == nullptr ? "" : target; }
+  // The access handler: first with the header of the request, then with each piece of the body,
+  // then without one.
+  MHD_Result on_request(const char* method, const char* data, std::size_t* bytes);
+  // The content reader.
+  ssize_t read_part(char* buffer, std::size_t bytes);
+  // The response was sent, or the connection has ended.
+  void on_completed() { exchange_.reset(); }
+
+ private:
+  struct FreeResponse {
+    void operator()(MHD_Response* response) const { MHD_destroy_response(response); }
+  };
+  using ResponsePointer = std::unique_ptr<MHD_Response, FreeResponse>;
+
+  MHD_Result begin(const char* method);
+  MHD_Result respond(HttpResponse response);
+  MHD_Result send_head(const HttpHead& head);
+  MHD_Result send(unsigned status, const char* content_type, const HttpHeaders& headers,
+                  ResponsePointer made);
+  void suspend();
+  void wake();
+
+  HttpServer& server_;
+  MHD_Connection* handle_;
+  const int descriptor_;
+  const Time since_;
+  const HttpPeer peer_;
+  std::string target_;
+  std::unique_ptr<HttpExchange> exchange_;  // also of a streamed response
+  std::string part_;
+  Progress progress_ = Progress::receiving;
+  bool is_head_ = false;
+  bool is_stream_ = false;
+  bool leaves_body_unread_ = false;
+  bool body_ended_ = false;
+  bool makes_parts_ = false;
+  bool suspended_ = false;
+  bool resumed_ = false;  // since the last call of the exchange
+  bool is_shut_down_ = false;
+};
+
+}  // namespace tubed::loop

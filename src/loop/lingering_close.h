@@ -1,0 +1,36 @@
+// LingeringClose: keeps a connection open for a while that this side has ended, and discards what
+// still arrives.
+//
+// For a response that was sent before the request was read. The kernel resets a connection that is
+// closed with unread input, and the peer, which is still sending, may lose the response.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "loop/channel.h"
+#include "loop/timer.h"
+
+namespace tubed::loop {
+
+class LingeringClose final : public ChannelOwner {
+ public:
+  static constexpr Duration kTimeout = std::chrono::seconds(2);
+  static constexpr std::size_t kMaxBytes = 4 * 1024 * 1024;
+
+  // Output of `channel` has ended. `ended` is called once, when the peer has ended too or a bound
+  // is reached, and destroys the object. `loop` outlives it.
+  LingeringClose(Loop& loop, std::unique_ptr<Channel> channel, std::function<void()> ended);
+  LingeringClose(const LingeringClose&) = delete;
+  LingeringClose& operator=(const LingeringClose&) = delete;
+
+ private:
+  void on_ready(Readiness ready) override;
+
+  std::unique_ptr<Channel> channel_;
+  std::function<void()> ended_;
+  std::size_t discarded_ = 0;
+  Timer timeout_;
+};
+
+}  // namespace tubed::loop

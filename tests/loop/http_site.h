@@ -1,0 +1,88 @@
+// Helpers for the tests of HttpServer: an owner whose responses a test chooses, an exchange that a
+// test controls, and the client's end.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loop/http_server.h"
+#include "tests/loop/loopback.h"
+
+namespace tubed::loop_test {
+
+// Responds to every request with "it is TARGET", and to the targets in `pages` with a streamed text
+// of that many bytes, unless the test has an answer of its own.
+struct TestSite final : loop::HttpOwner {
+  std::vector<std::string> asked;
+  std::vector<std::string> errors;
+  std::map<std::string, std::size_t> pages;
+  std::function<loop::HttpReply(const loop::HttpRequest&)> answer;
+  std::size_t made = 0;   // bytes of all pages
+  std::size_t parts = 0;  // of all pages
+  int open_pages = 0;
+
+  loop::HttpReply respond(const loop::HttpRequest& request) override;
+  void on_http_error(const std::string& reason) override { errors.push_back(reason); }
+  void on_handshake_failed(const std::string&, std::string_view reason) override {
+    errors.emplace_back(reason);
+  }
+};
+
+std::string text_of_page(std::size_t bytes);
+
+// What a test prepares for an exchange, and what the exchange has done.
+struct Script {
+  std::size_t takes = SIZE_MAX;  // bytes of the body, at most, in one call
+  bool resumes_itself = false;   // from within each call that has to wait
+  std::optional<loop::HttpHead> head = loop::HttpHead{};
+  std::string text;      // of the response; next_part() takes from it
+  bool complete = true;  // the response ends after `text`
+  bool stream = false;
+
+  std::string body;
+  std::size_t takes_made = 0;
+  std::size_t heads_made = 0;
+  std::size_t parts_made = 0;
+  int ends = 0;  // of the body
+  bool destroyed = false;
+  std::function<void()> resume;  // of its exchange; empty: it is destroyed, or was not made
+};
+
+std::unique_ptr<loop::HttpExchange> make_exchange(Script& script);
+
+struct TestServer {
+  loop::Loop loop;
+  TestSite site;
+  std::unique_ptr<loop::HttpServer> server;
+  std::string address;
+
+  explicit TestServer(Duration idle_timeout = std::chrono::seconds(10),
+                      Duration total_timeout = std::chrono::seconds(60));
+
+  // Answers each request with an exchange by this script, which serves one request at a time.
+  void run(Script& script);
+
+  os::Socket connect() const;
+  // A connection with this request, which the owner has been asked about.
+  os::Socket begin(std::string_view request);
+  // Reads until the server closes the connection.
+  std::string take_all(const os::Socket& client);
+  std::string ask(std::string_view request);
+  // Runs the loop until `text` has arrived.
+  std::string take(const os::Socket& client, std::string_view text);
+};
+
+std::string get(std::string_view path);
+// A POST with this body and its length.
+std::string post(std::string_view path, std::string_view body);
+std::string body_of(const std::string& answer);
+std::string status_in(const std::string& answer);
+bool has_line(const std::string& answer, const std::string& line);
+std::string without_chunks(std::string body);
+
+}  // namespace tubed::loop_test
