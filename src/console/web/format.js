@@ -68,10 +68,9 @@ function twoUnits(seconds, big, bigName, small, smallName) {
   return rest === 0 ? first : `${first} ${rest} ${smallName}`;
 }
 
-// A short time with its precision, for latencies: 2.5 ms, 1.2 s, 3 min.
+// A short time with its precision, for latencies: 2.5 ms, 1.2 s, 3 min. 0 is one not known.
 export function latency(seconds) {
-  if (typeof seconds !== "number" || !Number.isFinite(seconds)) return kNone;
-  if (seconds === 0) return "0";
+  if (!(seconds > 0)) return kNone;
   if (seconds < 0.001) return `${formats.tenths.format(seconds * 1e6)} µs`;
   if (seconds < 1) return `${formats.tenths.format(seconds * 1e3)} ms`;
   if (seconds < 60) return `${formats.tenths.format(seconds)} s`;

@@ -127,6 +127,8 @@ function showSignIn() {
   signedOut = true;
   closeView();
   stream?.close();
+  showConnection({ state: "closed" });
+  hideBanner();
   store.clear();
   auth.token = "";
   element("sign-out").hidden = true;
@@ -171,7 +173,7 @@ function showConnection({ state, detail, retryAt }) {
   if (state === "connecting" && status.dataset.state === "lost") return drawBanner();
   status.dataset.state = state;
   setText(element("connection-text"), { live: "live", lost: "lost", refused: "no live data",
-    connecting: "connecting", closed: "offline" }[state]);
+    connecting: "connecting", closed: "signed out" }[state]);
   if (state === "live") {
     hideBanner();
     seedHistory();

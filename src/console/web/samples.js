@@ -14,8 +14,6 @@ const kGauges = {
   workers: "current-workers",
   waiting: "current-waiting",
 };
-const kReserveCommands = ["cmd-reserve", "cmd-reserve-with-timeout", "cmd-reserve-with-abort",
-  "cmd-reserve-job", "cmd-reserve-batch"];
 const kRates = ["puts", "reserves", "deletes", "timeouts"];
 
 const kMinute = 60_000;
@@ -53,7 +51,7 @@ export class Samples {
     return sample;
   }
 
-  // Fills the time in which this page had no stream.
+  // Fills the time in which this page had no stream. The server's history has no reservations.
   seed({ columns, samples }) {
     const index = Object.fromEntries(columns.map((column, i) => [column, i]));
     const seeded = [];
@@ -61,9 +59,8 @@ export class Samples {
     for (const row of samples) {
       const stats = (key) => row[index[key]];
       const time = row[0] * 1000;
-      const counters = { time, puts: stats("total-jobs"), timeouts: stats("job-timeouts"),
-        reserves: kReserveCommands.reduce((sum, key) => sum + (stats(key) ?? 0), 0),
-        deletes: stats("cmd-delete") };
+      const counters = { time, puts: stats("total-jobs"), deletes: stats("cmd-delete"),
+        timeouts: stats("job-timeouts") };
       const sample = gauges(time, stats);
       rates(sample, before, counters);
       before = counters;

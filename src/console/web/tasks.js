@@ -9,6 +9,7 @@ import { announce } from "./toast.js";
 const kAtOnce = 4;
 const kMostFailures = 200;   // listed; all are counted
 const kShownMs = 6000;
+const kShowEveryMs = 80;
 
 class Card {
   constructor(label, total, cancel) {
@@ -26,9 +27,13 @@ class Card {
       this.count, this.details);
     document.getElementById("tasks").append(this.element);
     this.failed = 0;
+    this.shownAt = -Infinity;
   }
 
   progress(done) {
+    const now = performance.now();
+    if (now - this.shownAt < kShowEveryMs) return;
+    this.shownAt = now;
     this.bar.value = done;
     const failed = this.failed > 0 ? `, ${number(this.failed)} failed` : "";
     setText(this.count, `${number(done)} of ${number(this.total)}${failed}`);
@@ -40,8 +45,9 @@ class Card {
     if (this.failed <= kMostFailures) this.failures.append(h("li", null, text));
   }
 
-  finish(state, text) {
+  finish(state, text, done) {
     this.element.dataset.task = state;
+    this.bar.value = done;
     setText(this.count, text);
     announce(`${this.label}: ${text}`);
     this.cancelButton.replaceWith(iconButton("close", "Close",
@@ -100,9 +106,10 @@ export async function runEach({ label, items, work, nameOf = String, done = "don
   const succeeded = finished - card.failed;
   const failed = card.failed > 0 ? `, ${number(card.failed)} failed` : "";
   if (signal.aborted) {
-    card.finish("cancelled", `Cancelled after ${number(succeeded)} of ${number(total)}${failed}.`);
+    card.finish("cancelled", `Cancelled after ${number(succeeded)} of ${number(total)}${failed}.`,
+      finished);
   } else {
-    card.finish(failed ? "failed" : "done", `${number(succeeded)} ${done}${failed}.`);
+    card.finish(failed ? "failed" : "done", `${number(succeeded)} ${done}${failed}.`, finished);
   }
   return succeeded;
 }
@@ -120,15 +127,15 @@ export async function runSteps({ label, total, bound = 5000, step, done = "done"
       const part = Math.min(bound, total - finished);
       const count = await patiently(() => step(part, signal), signal);
       finished += count;
-      card.progress(Math.min(finished, total));
+      card.progress(finished);
       if (count < part) break;
     }
   } catch (error) {
     if (!signal.aborted) card.failure(detailOf(error));
   }
   const text = `${number(finished)} ${done}`;
-  if (signal.aborted) card.finish("cancelled", `Cancelled: ${text}.`);
-  else if (card.failed > 0) card.finish("failed", `Stopped: ${text}.`);
-  else card.finish("done", `${text}.`);
+  if (signal.aborted) card.finish("cancelled", `Cancelled: ${text}.`, finished);
+  else if (card.failed > 0) card.finish("failed", `Stopped: ${text}.`, finished);
+  else card.finish("done", `${text}.`, finished);
   return finished;
 }

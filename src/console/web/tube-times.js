@@ -2,7 +2,7 @@
 
 import { detailOf, get, path } from "./api.js";
 import { h, replace } from "./dom.js";
-import { kNone, latency, number, visible } from "./format.js";
+import { latency, number, visible } from "./format.js";
 import { Poller } from "./poller.js";
 
 const kEveryMs = 5000;
@@ -33,6 +33,11 @@ export class TimesPanel {
   }
 
   #show(times) {
+    if (times.length === 0) {
+      replace(this.box, h("p", { class: "notice" }, "The server measures no times of this tube: "
+        + "it has more tubes than http.max_tubes."));
+      return;
+    }
     replace(this.box, kKinds.map(([key, title, help]) => this.#histogram(times, key, title, help)));
   }
 
@@ -40,7 +45,7 @@ export class TimesPanel {
     const total = times.reduce((sum, bucket) => sum + bucket[key], 0);
     const most = Math.max(1, ...times.map((bucket) => bucket[key]));
     const percentiles = ["p50", "p95", "p99"].map((part) =>
-      `${part} ${this.stats ? latency(this.stats[`${key}-time-${part}`]) : kNone}`);
+      `${part} ${latency(this.stats?.[`${key}-time-${part}`])}`);
     return h("section", { class: "panel", "data-histogram": key },
       h("h2", null, title), h("p", { class: "muted" }, help),
       h("p", null, `${number(total)} jobs: ${percentiles.join(", ")}`),

@@ -29,7 +29,7 @@ function tile([key, label, unit]) {
   const value = h("dd", { "data-value": key, class: "tile-value" }, "–");
   const note = h("dd", { class: "tile-note" }, unit);
   const meter = ["memory", "journal"].includes(key)
-    ? h("meter", { min: "0", max: "1", low: "0.8", high: "0.9", optimum: "0",
+    ? h("meter", { min: "0", max: "1", low: "0.8", high: "0.95", optimum: "0", hidden: true,
       "aria-label": `${label}: part of its limit in use` }) : null;
   const element = h("div", { class: `tile tile-${key}`, "data-tile": key },
     h("dt", null, label), value, note, meter && h("dd", null, meter));
