@@ -1,5 +1,6 @@
-// What deserves attention, in plain words. Computed from the store every two seconds, whatever view
-// is shown: the navigation has their number, and new ones are read out by screen readers.
+// Alerts: everything that deserves attention, in plain words. Computed from the store every two
+// seconds, whatever view is shown: the navigation has their number, and screen readers read out new
+// alerts.
 
 import { bytes, duration, number, plural, visible } from "./format.js";
 import { link, tubeLink } from "./router.js";
@@ -121,7 +122,7 @@ function idleText(tube) {
   return `${visible(tube.name)}: ${number(tube.ready)} ready, ${why}.`;
 }
 
-// How many more jobs are buried than at the start of the window before this one.
+// How many more jobs are buried than at the start of the previous window.
 function buriedGrowth(tube, now) {
   const marks = (tube.buriedMarks ??= { since: now, before: tube.buried, current: tube.buried });
   if (now - marks.since > kBuriedWindowMs) {

@@ -94,7 +94,7 @@ export function isBusy(error) {
   return error instanceof ApiError && error.status === 503 && error.reply !== "DRAINING";
 }
 
-// What to show for any error.
+// The text to show for any error.
 export function detailOf(error) {
   if (error instanceof ApiError) return error.message;
   if (error instanceof TypeError) return "The server cannot be reached.";

@@ -1,4 +1,5 @@
-// Starts the console: who the user is, the stream of events, the view of the address, the keys.
+// Starts the console: the rights of the user, the stream of events, the view of the address, the
+// keys.
 
 import { alerts } from "./alerts.js";
 import { auth, detailOf, get } from "./api.js";

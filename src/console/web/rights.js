@@ -1,5 +1,5 @@
-// What this user may do, from GET /access. A button whose action is refused is disabled and says
-// why.
+// The rights of this user, from GET /access. A button whose action is refused is disabled, with the
+// reason as its title.
 
 import { h } from "./dom.js";
 

@@ -17,7 +17,7 @@ const kGauges = {
 const kRates = ["puts", "reserves", "deletes", "timeouts"];
 
 const kMinute = 60_000;
-// Beyond each age, at most one sample in so much time is kept.
+// Beyond each age, at most one sample in each step is kept: [age, step].
 const kThinning = [[15 * kMinute, 5000], [70 * kMinute, 30_000]];
 const kShortest = 500;   // a rate over less time than this says little
 const kLongest = 24 * 60 * kMinute;

@@ -19,7 +19,7 @@ export function signInElement(onSignedIn) {
       }
       onSignedIn();
     } });
-  const element = h("section", { class: "panel signin", "data-signin": "", "aria-label": "Sign in" },
-    form);
+  const element = h("section", { class: "panel signin", "data-signin": "",
+    "aria-label": "Sign in" }, form);
   return { element, focus: () => inputs.token.focus() };
 }

@@ -1,5 +1,5 @@
-// What the stream of events has shown: the server's numbers, every tube with a short history of
-// its ready jobs, and rates. Views read from here and are called after each change.
+// The data of the stream of events: the server's numbers, every tube with a short history of its
+// ready jobs, and rates. Views read from here and are called after each change.
 
 import { Samples } from "./samples.js";
 
@@ -78,7 +78,7 @@ class Store {
     return Date.now() + this.clockSkew;
   }
 
-  // Before a new stream: what happened meanwhile is not the rate of its first second.
+  // Before a new stream: the changes of the meantime are not the rate of its first second.
   reconnecting() {
     this.samples.forgetCounters();
   }

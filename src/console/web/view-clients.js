@@ -21,7 +21,7 @@ function text(key, title, priority, width, grow, shown = String) {
 const kColumns = [
   { key: "id", title: "Id", width: 80, priority: 1, numeric: true, text: (client) =>
     String(client.id), sort: (client) => client.id, csv: (client) => client.id },
-  text("address", "Address", 0, 168, 260),
+  text("address", "Address", 0, 150, 260),
   text("role", "Role", 5, 100),
   text("used", "Uses", 4, 130),
   text("watched", "Watches", 3.5, 200, 1400, (names) => String(names).replaceAll(",", ", ")),
