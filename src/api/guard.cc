@@ -1,0 +1,72 @@
+#include "api/guard.h"
+
+#include <algorithm>
+
+namespace tubed::api {
+
+namespace {
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+bool same_name(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+bool has_only(std::string_view text, std::string_view bytes) {
+  return !text.empty() && text.find_first_not_of(bytes) == std::string_view::npos;
+}
+
+// Without the port. Empty: malformed.
+std::string_view name_in(std::string_view host) {
+  const std::size_t bracket = host.starts_with('[') ? host.find(']') : 0;
+  if (bracket == std::string_view::npos) return {};
+  const std::size_t end = std::min(host.find_first_of(":", bracket), host.size());
+  const std::string_view port = host.substr(end);
+  if (!port.empty() && !has_only(port.substr(1), "0123456789")) return {};
+  return host.substr(0, end);
+}
+
+// An IPv4 address, or an IPv6 address in brackets. A name of the DNS that consists of digits and
+// points alone does not exist: the last label has a letter. [RFC 3696, section 2]
+bool is_numeric(std::string_view name) {
+  if (!name.starts_with('[')) return has_only(name, "0123456789.");
+  return name.ends_with(']') &&
+         has_only(name.substr(1, name.size() - 2), "0123456789abcdefABCDEF:.");
+}
+
+bool is_own_name(std::string_view host, const std::vector<std::string>& hosts) {
+  std::string_view name = name_in(host);
+  if (name.ends_with('.')) name.remove_suffix(1);
+  return is_numeric(name) || same_name(name, "localhost") ||
+         std::ranges::any_of(hosts, [&](const std::string& own) { return same_name(name, own); });
+}
+
+bool is_of_host(std::string_view origin, std::string_view host) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (origin.starts_with(scheme)) return same_name(origin.substr(scheme.size()), host);
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<Problem> check_origin(const RequestHeaders& headers, bool may_change,
+                                    const std::vector<std::string>& hosts) {
+  if (!headers.host || !is_own_name(*headers.host, hosts)) {
+    return Problem{.status = 421,
+                   .kind = "foreign-host",
+                   .title = "Misdirected request",
+                   .detail =
+                       "The Host of the request is no numeric address, not localhost and not "
+                       "in http.hosts."};
+  }
+  if (headers.origin && !is_of_host(*headers.origin, *headers.host))
+    return forbidden("The request comes from a page of another site.");
+  if (may_change && (!headers.requested_by || headers.requested_by->empty()))
+    return forbidden("A request that may change something needs the header X-Requested-By.");
+  return std::nullopt;
+}
+
+}  // namespace tubed::api

@@ -1,0 +1,379 @@
+// The table of operations, and how a request becomes the line of a command.
+//
+// A parameter becomes one word of the line, so it must be one: not empty, without space and control
+// characters. Nothing that a client sends can add a word or a line to the command. What a word may
+// be is decided by the command's own grammar, which answers BAD_FORMAT.
+#include "api/operation.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "base/overloaded.h"
+#include "json/json.h"
+
+namespace tubed::api {
+
+namespace {
+
+using enum Method;
+
+constexpr std::string_view kPathOfTube = "/tubes/{tube}";
+
+constexpr auto kOperations = std::to_array<Operation>({
+    {.id = "getAccess",
+     .method = get,
+     .path = "/access",
+     .line = {},
+     .kind = Kind::access,
+     .summary = "Shows what the client may do."},
+    {.id = "getServer", .method = get, .path = "/server", .line = "stats"},
+    {.id = "getCapabilities", .method = get, .path = "/capabilities", .line = "capabilities"},
+    {.id = "getSettings",
+     .method = get,
+     .path = "/settings",
+     .line = {},
+     .kind = Kind::settings,
+     .access = Access::admin,
+     .summary = "Shows the settings in force. A role needs admin, and no tubes of its own."},
+    {.id = "getHistory",
+     .method = get,
+     .path = "/history",
+     .line = {},
+     .kind = Kind::history,
+     .access = Access::inspect,
+     .summary = "Shows samples of the server's counters in the last hour."},
+    {.id = "watchEvents",
+     .method = get,
+     .path = "/events",
+     .line = {},
+     .kind = Kind::events,
+     .access = Access::inspect,
+     .summary = "Sends the counters of the server, and those of the tubes that have changed, once "
+                "a second, as server-sent events."},
+    {.id = "drain", .method = post, .path = "/drain", .line = "drain"},
+    {.id = "undrain", .method = remove, .path = "/drain", .line = "undrain"},
+    {.id = "listTubes",
+     .method = get,
+     .path = "/tubes",
+     .line = "stats-tubes {from=0} {limit=100}",
+     .kind = Kind::tubes,
+     .rows = "tubes"},
+    {.id = "getTube", .method = get, .path = kPathOfTube, .line = "stats-tube {tube}"},
+    {.id = "getTubeTimes",
+     .method = get,
+     .path = "/tubes/{tube}/times",
+     .line = "stats-tube-times {tube}",
+     .rows = "times"},
+    {.id = "listJobs",
+     .method = get,
+     .path = "/tubes/{tube}/jobs",
+     .line = "list-jobs {tube} {state=ready} {from=0} {limit=100}",
+     .rows = "jobs"},
+    {.id = "putJob",
+     .method = post,
+     .path = "/tubes/{tube}/jobs",
+     .line = "put-in-tube {tube} {pri=1024} {delay=0} {ttr=60} {bytes} {tags?}",
+     .kind = Kind::put,
+     .number = "id"},
+    {.id = "kickTube",
+     .method = post,
+     .path = "/tubes/{tube}/kick",
+     .line = "kick-tube {tube} {bound=100} {state?}"},
+    {.id = "pauseTube",
+     .method = post,
+     .path = "/tubes/{tube}/pause",
+     .line = "pause-tube {tube} {delay}"},
+    {.id = "clearTube",
+     .method = post,
+     .path = "/tubes/{tube}/clear",
+     .line = "flush-tube {tube} {state?} {bound?}"},
+    {.id = "truncateTube",
+     .method = post,
+     .path = "/tubes/{tube}/truncate",
+     .line = "truncate {tube}"},
+    {.id = "moveJobs",
+     .method = post,
+     .path = "/tubes/{tube}/move",
+     .line = "move-jobs {tube} {state} {to} {bound?}"},
+    {.id = "getPolicy",
+     .method = get,
+     .path = "/tubes/{tube}/policy",
+     .line = "tube-policy {tube}"},
+    {.id = "setPolicy",
+     .method = put,
+     .path = "/tubes/{tube}/policy/{key}",
+     .line = "tube-policy {tube} {key} {value}",
+     .summary = "Sets the value of a key of the policy of a tube."},
+    {.id = "removePolicy",
+     .method = remove,
+     .path = "/tubes/{tube}/policy/{key}",
+     .line = "tube-policy {tube} {key} -",
+     .summary = "Takes the value of a key of the policy of a tube away."},
+    {.id = "reserve",
+     .method = post,
+     .path = "/tubes/{tube}/reserve",
+     .line = "reserve-with-timeout {timeout=0}",
+     .kind = Kind::reserve,
+     .waits = "timeout",
+     .summary = "Reserves the most urgent job of a tube; waits for one at most this number of "
+                "seconds."},
+    {.id = "getJob", .method = get, .path = "/jobs/{id}", .line = "stats-job {id}"},
+    {.id = "getJobBody",
+     .method = get,
+     .path = "/jobs/{id}/body",
+     .line = "peek {id}",
+     .kind = Kind::body,
+     .summary = "Shows the body of a job, as it is, or as JSON if the client accepts that alone."},
+    {.id = "waitForJob",
+     .method = get,
+     .path = "/jobs/{id}/wait",
+     .line = "wait {seconds=0} {id}",
+     .number = "id",
+     .waits = "seconds"},
+    {.id = "deleteJob", .method = remove, .path = "/jobs/{id}", .line = "delete {id}"},
+    {.id = "deleteJobByForce",
+     .method = post,
+     .path = "/jobs/{id}/delete-force",
+     .line = "delete-force {id}"},
+    {.id = "kickJob", .method = post, .path = "/jobs/{id}/kick", .line = "kick-job {id} {delay?}"},
+    {.id = "moveJob",
+     .method = post,
+     .path = "/jobs/{id}/move",
+     .line = "move-job {id} {tube} {pri?} {delay?}"},
+    {.id = "reprioritizeJob",
+     .method = post,
+     .path = "/jobs/{id}/reprioritize",
+     .line = "reprioritize {id} {pri}"},
+    {.id = "reserveJob",
+     .method = post,
+     .path = "/jobs/{id}/reserve",
+     .line = "reserve-job {id}",
+     .kind = Kind::reserve},
+    {.id = "getReservation",
+     .method = get,
+     .path = "/reservations/{token}",
+     .line = "stats-job {id}",
+     .kind = Kind::held,
+     .summary = "Shows the statistics of the job that a token holds."},
+    {.id = "deleteReservation",
+     .method = remove,
+     .path = "/reservations/{token}",
+     .line = "delete {id}",
+     .kind = Kind::held,
+     .summary = "Deletes the job that a token holds: its work is done."},
+    {.id = "releaseReservation",
+     .method = post,
+     .path = "/reservations/{token}/release",
+     .line = "release {id} {pri} {delay=0}",
+     .kind = Kind::held,
+     .summary = "Makes the job that a token holds ready or delayed again. Without pri it keeps its "
+                "priority."},
+    {.id = "buryReservation",
+     .method = post,
+     .path = "/reservations/{token}/bury",
+     .line = "bury {id} {pri}",
+     .kind = Kind::held,
+     .summary = "Sets the job that a token holds aside until a client kicks it. Without pri it "
+                "keeps its priority."},
+    {.id = "touchReservation",
+     .method = post,
+     .path = "/reservations/{token}/touch",
+     .line = "touch {id} {seconds?}",
+     .kind = Kind::held,
+     .summary = "Restarts the TTR of the job that a token holds, or ends its reservation this "
+                "number of seconds from now."},
+    {.id = "listClients",
+     .method = get,
+     .path = "/clients",
+     .line = "list-clients {from=0} {limit=100}",
+     .rows = "clients"},
+    {.id = "getGroup", .method = get, .path = "/groups/{group}", .line = "stats-group {group}"},
+});
+
+constexpr std::array<std::string_view, 4> kMethods = {"GET", "POST", "PUT", "DELETE"};
+
+constexpr std::string_view kTags = "tags";
+
+bool matches(std::string_view path, std::span<const std::string> segments, Parameters& found) {
+  found.clear();
+  path.remove_prefix(1);
+  for (const std::string& segment : segments) {
+    if (path.empty()) return false;
+    const std::string_view part = path.substr(0, path.find('/'));
+    path.remove_prefix(std::min(part.size() + 1, path.size()));
+    if (!part.starts_with('{')) {
+      if (part != segment) return false;
+      continue;
+    }
+    if (segment.empty()) return false;
+    found.emplace_back(part.substr(1, part.size() - 2), segment);
+  }
+  return path.empty();
+}
+
+// The name of a parameter, for the text of a problem.
+std::string_view beginning_of(std::string_view name) {
+  constexpr std::size_t kShown = 64;
+  return name.substr(0, kShown);
+}
+
+// True: the text can be the rest of a line: several words.
+bool is_rest(std::string_view text) {
+  return !text.empty() && text.front() != ' ' && std::ranges::all_of(text, [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 0x20 && byte != 0x7f;
+  });
+}
+
+bool may_wait(std::string_view seconds) {
+  std::uint32_t value = 0;
+  const char* const end = seconds.data() + seconds.size();
+  const auto read = std::from_chars(seconds.data(), end, value);
+  return read.ec == std::errc() && read.ptr == end && value <= kMostWaitSeconds;
+}
+
+// The words of a line, one after the other.
+class LineMaker {
+ public:
+  LineMaker(const Operation& operation, const Parameters& parameters, std::uint64_t bytes)
+      : operation_(operation), parameters_(parameters), bytes_(bytes) {}
+
+  void add(std::string_view word) { line_.append(line_.empty() ? "" : " ").append(word); }
+  void add(const Placeholder& placeholder);
+
+  std::variant<std::string, Problem> take();
+
+ private:
+  const Operation& operation_;
+  const Parameters& parameters_;
+  std::uint64_t bytes_;
+  std::string line_;
+  std::string_view missing_;  // an optional parameter that is not given
+  std::string problem_;
+};
+
+void LineMaker::add(const Placeholder& placeholder) {
+  const std::string_view name = placeholder.name;
+  if (name == "bytes") return add(fmt::to_string(bytes_));
+  const std::string* given = find(parameters_, name);
+  if (given == nullptr && placeholder.default_value) return add(*placeholder.default_value);
+  if (given == nullptr && placeholder.optional) {
+    if (missing_.empty()) missing_ = name;
+    return;
+  }
+  if (given == nullptr) {
+    problem_ = fmt::format("the parameter {} is missing", name);
+  } else if (!missing_.empty()) {
+    problem_ = fmt::format("the parameter {} needs {} as well", name, missing_);
+  } else if (!(name == kTags ? is_rest(*given) : is_word(*given))) {
+    problem_ = fmt::format("the parameter {} is not a word", name);
+  } else if (name == operation_.waits && !may_wait(*given)) {
+    problem_ = fmt::format("the parameter {} is not a number of seconds from 0 to {}", name,
+                           kMostWaitSeconds);
+  } else {
+    add(std::string_view(*given));
+  }
+}
+
+std::variant<std::string, Problem> LineMaker::take() {
+  if (!problem_.empty()) return bad_request(std::move(problem_));
+  return std::move(line_) + "\r\n";
+}
+
+}  // namespace
+
+std::span<const Operation> operations() {
+  return kOperations;
+}
+
+Routed route(std::optional<Method> method, std::span<const std::string> segments) {
+  Routed routed;
+  Parameters found;
+  for (const Operation& operation : kOperations) {
+    if (!matches(operation.path, segments, found)) continue;
+    if (operation.method == method) {
+      routed.operation = &operation;
+      routed.path = std::move(found);
+      return routed;
+    }
+    routed.allowed.append(routed.allowed.empty() ? "" : ", ").append(name_of(operation.method));
+  }
+  return routed;
+}
+
+std::vector<Parameter> parameters_of(const Operation& operation) {
+  std::vector<Parameter> all;
+  std::string_view path = operation.path;
+  for (std::size_t begin = path.find('{'); begin != std::string_view::npos;
+       begin = path.find('{')) {
+    path.remove_prefix(begin + 1);
+    all.push_back({.name = path.substr(0, path.find('}')), .in_path = true, .needed = true});
+  }
+  const bool is_held = operation.kind == Kind::held;
+  const auto add = [&](const Placeholder& word) {
+    const bool is_given = word.name == "bytes" || (is_held && word.name == "id");
+    if (is_given || std::ranges::find(all, word.name, &Parameter::name) != all.end()) return;
+    // A reservation knows the priority of its job.
+    const bool has_value = word.default_value || word.optional || (is_held && word.name == "pri");
+    all.push_back({.name = word.name, .needed = !has_value, .default_value = word.default_value});
+  };
+  for_each_word(operation.line, Overloaded{add, [](std::string_view) {}});
+  if (operation.kind == Kind::tubes) {
+    for (const std::string_view name : {"filter", "sort", "order"}) all.push_back({.name = name});
+  }
+  return all;
+}
+
+std::optional<Problem> check_names(const Operation& operation, const Parameters& parameters) {
+  const std::vector<Parameter> known = parameters_of(operation);
+  for (const auto& parameter : parameters) {
+    const std::string& name = parameter.first;
+    if (std::ranges::find(known, std::string_view(name), &Parameter::name) == known.end())
+      return bad_request(fmt::format("there is no parameter {}", beginning_of(name)));
+    if (find(parameters, name) != &parameter.second)
+      return bad_request(fmt::format("the parameter {} is given twice", name));
+  }
+  return std::nullopt;
+}
+
+std::variant<std::string, Problem> line_of(const Operation& operation, const Parameters& parameters,
+                                           std::uint64_t bytes) {
+  LineMaker maker(operation, parameters, bytes);
+  for_each_word(operation.line, [&](const auto& word) { maker.add(word); });
+  return maker.take();
+}
+
+bool is_word(std::string_view text) {
+  return text.find(' ') == std::string_view::npos && is_rest(text);
+}
+
+std::optional<Problem> add_json(std::string_view text, Parameters& parameters) {
+  const auto object = json::Json::parse(text);
+  if (!object) return bad_request("the body is no JSON object");
+  for (const auto& [name, value] : object->members()) {
+    if (const std::string* word = value.text()) {
+      parameters.emplace_back(name, *word);
+    } else if (const auto number = value.number()) {
+      parameters.emplace_back(name, fmt::to_string(*number));
+    } else {
+      return bad_request(
+          fmt::format("the value of {} is neither text nor a whole number", beginning_of(name)));
+    }
+  }
+  return std::nullopt;
+}
+
+std::string_view name_of(Method method) {
+  return kMethods[static_cast<std::size_t>(method)];
+}
+
+std::optional<Method> method_named(std::string_view name) {
+  const auto found = std::ranges::find(kMethods, name);
+  if (found == kMethods.end()) return std::nullopt;
+  return static_cast<Method>(found - kMethods.begin());
+}
+
+}  // namespace tubed::api

@@ -1,0 +1,136 @@
+// Operation: one row of the table of the HTTP API.
+//
+// Most operations are a command of the protocol: the row has its line, with placeholders for the
+// parameters of the request, so that the command's grammar, limits, authorization and answers are
+// those of the protocol. [docs/reference/api.md]
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "api/problem.h"
+#include "api/target.h"
+#include "engine/role.h"
+
+namespace tubed::api {
+
+enum class Method : std::uint8_t { get, post, put, remove };
+
+// What a request is answered from.
+enum class Kind : std::uint8_t {
+  command,   // one command; its answer as JSON
+  body,      // peek: the body of a job, as it is or as JSON
+  tubes,     // pages of stats-tubes, filtered and sorted
+  put,       // a command whose body is that of the request
+  reserve,   // a command that reserves a job, which a token then names
+  held,      // a command on the job that a token names
+  access,    // what the client may do
+  settings,  // the settings in force
+  history,   // samples of the last hour
+  events,    // a stream of counters
+};
+
+struct Operation {
+  std::string_view id;  // its name in the description of the API: "kickTube"
+  Method method;
+  std::string_view path;  // below /api/v1, with placeholders: "/tubes/{tube}/kick"
+  // The command: "kick-tube {tube} {bound=100} {state?}". A placeholder is a parameter that has to
+  // be given, or {name=default}, or {name?}: that and what follows it may be missing. Empty: none.
+  std::string_view line;
+  Kind kind = Kind::command;
+  std::string_view rows = {};         // the name of the list of an answer with rows
+  std::string_view number = "count";  // the name of the number of an answer
+  std::string_view waits = {};    // the parameter that says how long it may wait, kMostWaitSeconds
+  Access access = Access::any;    // of an operation without a command
+  std::string_view summary = {};  // empty: the command's
+};
+
+// A client of HTTP that waits for longer is cut off by proxies, and by the server after a minute.
+inline constexpr std::uint32_t kMostWaitSeconds = 50;
+
+std::span<const Operation> operations();
+
+// The operation of a request, and the parameters of its path. The problem: no operation has the
+// path (404), or none has it with this method (405), then with `allowed`, the list of those that
+// do. `segments`: those of the target after "api" and "v1". O(operations).
+struct Routed {
+  const Operation* operation = nullptr;  // null: no operation has the path and the method
+  Parameters path;
+  std::string allowed;  // "GET, POST"; empty: no operation has the path
+};
+Routed route(std::optional<Method> method, std::span<const std::string> segments);
+
+// One placeholder of a line.
+struct Placeholder {
+  std::string_view name;
+  std::optional<std::string_view> default_value;
+  bool optional = false;
+};
+// Calls visit(word) for each word of the line that is no placeholder, and visit(placeholder) for
+// each that is one.
+template <class Visit>
+void for_each_word(std::string_view line, const Visit& visit);
+
+// A parameter of an operation.
+struct Parameter {
+  std::string_view name;
+  bool in_path = false;
+  bool needed = false;
+  std::optional<std::string_view> default_value = std::nullopt;
+};
+// Those of its path, and then those of its line, in their order. The length of the body and the job
+// of a reservation are none. O(path + line).
+std::vector<Parameter> parameters_of(const Operation& operation);
+
+// The problem: a parameter that the operation does not have, or that is there twice.
+// O(parameters).
+std::optional<Problem> check_names(const Operation& operation, const Parameters& parameters);
+
+// The line of the command, with its line end, from the parameters of the request. The problem: one
+// is missing, unknown or not a word. `bytes`: of the body that follows, for {bytes}. O(line).
+std::variant<std::string, Problem> line_of(const Operation& operation, const Parameters& parameters,
+                                           std::uint64_t bytes = 0);
+
+// True if the text can be one word of a line: not empty, without space and control characters.
+// O(text).
+bool is_word(std::string_view text);
+
+// Reads the parameters of a request from its body, an object of JSON whose values are texts and
+// whole numbers, and adds them. The problem: it is not. O(text).
+std::optional<Problem> add_json(std::string_view text, Parameters& parameters);
+
+// "GET"; the reverse of it.
+std::string_view name_of(Method method);
+std::optional<Method> method_named(std::string_view name);
+
+// --- Implementation
+
+template <class Visit>
+void for_each_word(std::string_view line, const Visit& visit) {
+  while (!line.empty()) {
+    const std::string_view word = line.substr(0, line.find(' '));
+    line.remove_prefix(std::min(word.size() + 1, line.size()));
+    if (!word.starts_with('{')) {
+      visit(word);
+      continue;
+    }
+    std::string_view inner = word.substr(1, word.size() - 2);
+    Placeholder placeholder;
+    if (inner.ends_with('?')) {
+      placeholder.optional = true;
+      inner.remove_suffix(1);
+    }
+    const std::size_t equals = inner.find('=');
+    placeholder.name = inner.substr(0, equals);
+    if (equals != std::string_view::npos) placeholder.default_value = inner.substr(equals + 1);
+    visit(placeholder);
+  }
+}
+
+}  // namespace tubed::api

@@ -1,0 +1,76 @@
+#include "api/problem.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "json/json.h"
+#include "protocol/reply.h"
+
+namespace tubed::api {
+
+namespace {
+
+namespace word = protocol::word;
+
+constexpr auto kReplies = std::to_array<ReplyProblem>({
+    {word::kNotFound, 404, "not-found", "Not found",
+     "There is no such job or tube, or it is not in a state for this."},
+    {word::kDenied, 403, "denied", "Denied", "The role of the client does not allow this."},
+    {word::kUnauthorized, 401, "unauthorized", "Unauthorized", "The client has no role."},
+    {word::kBadFormat, 400, "bad-format", "Bad format",
+     "A parameter has a value that the command does not take."},
+    {word::kUnknownCommand, 400, "unknown-command", "Unknown command",
+     "The server does not know the command."},
+    {word::kExpectedCrlf, 400, "expected-crlf", "Bad body",
+     "The body is not as long as announced."},
+    {"ALREADY_RESERVED", 409, "already-reserved", "Already reserved", "A client holds the job."},
+    {word::kNotIgnored, 409, "not-ignored", "Not ignored", "It is the only tube watched."},
+    {word::kDeadlineSoon, 409, "deadline-soon", "Deadline soon",
+     "A held job is in the last second of its TTR."},
+    {word::kJobTooBig, 413, "job-too-big", "Job too big", "The body exceeds limits.job_bytes."},
+    {word::kInternalError, 500, "internal-error", "Internal error", "The server has a fault."},
+    {word::kDraining, 503, "draining", "Draining", "The server takes no new jobs."},
+    {word::kOutOfMemory, 507, "out-of-memory", "Out of memory",
+     "A limit of the server, of the tube or of the role is reached."},
+});
+
+}  // namespace
+
+std::string to_json(const Problem& problem) {
+  json::Json object = {{"type", fmt::format("urn:tubed:problem:{}", problem.kind)},
+                       {"title", problem.title},
+                       {"status", problem.status},
+                       {"detail", problem.detail}};
+  if (!problem.reply.empty()) object["reply"] = problem.reply;
+  return to_line(object) + '\n';
+}
+
+const ReplyProblem* find_problem(std::string_view word) {
+  const auto found = std::ranges::find(kReplies, word, &ReplyProblem::word);
+  return found == kReplies.end() ? nullptr : &*found;
+}
+
+Problem problem_of(const ReplyProblem& reply) {
+  return {.status = reply.status,
+          .kind = reply.kind,
+          .title = reply.title,
+          .detail = std::string(reply.detail),
+          .reply = reply.word};
+}
+
+Problem bad_request(std::string detail) {
+  return {
+      .status = 400, .kind = "bad-request", .title = "Bad request", .detail = std::move(detail)};
+}
+
+Problem not_found(std::string detail) {
+  return {.status = 404, .kind = "no-such-path", .title = "Not found", .detail = std::move(detail)};
+}
+
+Problem forbidden(std::string detail) {
+  return {.status = 403, .kind = "forbidden", .title = "Forbidden", .detail = std::move(detail)};
+}
+
+}  // namespace tubed::api

@@ -1,0 +1,38 @@
+// Problem: why a request was refused, as an answer of HTTP. [RFC 9457]
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tubed::api {
+
+// The texts of `kind`, `title` and `reply` live as long as the program.
+struct Problem {
+  unsigned status = 400;
+  std::string_view kind;   // "not-found", the end of its type
+  std::string_view title;  // "Not found"
+  std::string detail = {};
+  std::string_view reply = {};  // the protocol's word, if it was a command's answer
+};
+
+// One JSON object: type, title, status, detail, reply.
+std::string to_json(const Problem& problem);
+
+// The problem that this reply of a command is. Null: it is no refusal. A reply to `drain` is none,
+// although a put may be answered with the same word.
+struct ReplyProblem {
+  std::string_view word;
+  unsigned status;
+  std::string_view kind;
+  std::string_view title;
+  std::string_view detail;
+};
+const ReplyProblem* find_problem(std::string_view word);
+Problem problem_of(const ReplyProblem& reply);
+
+// The problems of requests themselves.
+Problem bad_request(std::string detail);
+Problem not_found(std::string detail);
+Problem forbidden(std::string detail);
+
+}  // namespace tubed::api

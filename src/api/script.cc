@@ -1,0 +1,165 @@
+// Each class below is one sequence of commands. A step sends its line only after the answer before
+// it: a reserve must not run when the watch before it was refused.
+#include "api/script.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "api/tube_list.h"
+#include "commands/table.h"
+
+namespace tubed::api {
+
+using namespace protocol;
+
+void Script::write(const Answer& answer, ReplyBuffer& replies) {
+  if (!done_ && is_whole_reply(answer)) answered(answer, replies);
+}
+
+void Script::finish(const Response& response, ReplyBuffer& replies) {
+  done_ = true;
+  write_frame(replies, response.head, response.text);
+}
+
+void Script::finish(const FrameHead& head, const Bytes& content, ReplyBuffer& replies) {
+  done_ = true;
+  write_frame(replies, head, content);
+}
+
+namespace {
+
+class OneCommand final : public Script {
+ public:
+  OneCommand(const Operation& operation, std::string line, bool body_as_json)
+      : Script(std::move(line)), operation_(operation), body_as_json_(body_as_json) {}
+
+ private:
+  void answered(const Answer& answer, ReplyBuffer& replies) override {
+    const auto* job = std::get_if<JobAnswer>(&answer);
+    if (job != nullptr && operation_.kind == Kind::body && !body_as_json_)
+      return finish({.content = Content::bytes}, job->body, replies);
+    finish(response_of(operation_, answer), replies);
+  }
+
+  const Operation& operation_;
+  bool body_as_json_;
+};
+
+// stats-tubes, page after page.
+class ListTubes final : public Script {
+ public:
+  explicit ListTubes(TubeList list) : Script(line_from(0)), list_(std::move(list)) {}
+
+ private:
+  static std::string line_from(std::uint64_t from) {
+    return fmt::format("stats-tubes {} 1000\r\n", from);
+  }
+
+  void answered(const Answer& answer, ReplyBuffer& replies) override {
+    const auto* page = std::get_if<TextBlock>(&answer);
+    if (page == nullptr) return finish(response_of(Operation(), answer), replies);
+    const std::uint64_t next = list_.add_page(page->text);
+    if (next != 0) return send(line_from(next));
+    finish({.head = {}, .text = list_.to_json()}, replies);
+  }
+
+  TubeList list_;
+};
+
+// watch, ignore, the reserve, and stats-job of the job.
+class Reserve final : public Script {
+ public:
+  // `tube`: none of a reserve by id.
+  Reserve(const std::string* tube, std::string line, std::string token)
+      : Script(tube != nullptr ? fmt::format("watch {}\r\n", *tube) : line),
+        step_(tube == nullptr         ? Step::reserve
+              : *tube == kDefaultTube ? Step::ignore
+                                      : Step::watch),
+        line_(std::move(line)),
+        token_(std::move(token)) {}
+
+ private:
+  // The command whose answer is awaited. A reserve from `default`, which is watched from the
+  // beginning, ignores no tube.
+  enum class Step : std::uint8_t { watch, ignore, reserve, stats };
+
+  void answered(const Answer& answer, ReplyBuffer& replies) override {
+    const auto* status = std::get_if<Status>(&answer);
+    if (status != nullptr && status->word == word::kTimedOut)
+      return finish({.head = {.status = 204}, .text = {}}, replies);
+    if (status != nullptr && step_ != Step::stats)
+      return finish(response_of(Operation(), answer), replies);
+    switch (step_) {
+      case Step::watch:
+        step_ = Step::ignore;
+        return send(fmt::format("ignore {}\r\n", kDefaultTube));
+      case Step::ignore:
+        step_ = Step::reserve;
+        return send(line_);
+      case Step::reserve:
+        job_ = std::get<JobAnswer>(answer);
+        step_ = Step::stats;
+        return send(fmt::format("stats-job {}\r\n", job_.id));
+      case Step::stats:
+        return finish(reserved(answer), replies);
+    }
+  }
+
+  // A role without inspect is not shown the statistics.
+  Response reserved(const Answer& stats) const {
+    const auto* block = std::get_if<TextBlock>(&stats);
+    const std::string members =
+        block == nullptr ? fmt::format("\"id\":{}", job_.id) : members_of_block(block->text);
+    return {.head = {.status = 201, .location = fmt::format("/api/v1/reservations/{}", token_)},
+            .text = fmt::format("{{\"token\":\"{}\",{},{}}}\n", token_, members,
+                                members_of_body(job_.body.view()))};
+  }
+
+  Step step_;
+  std::string line_;
+  std::string token_;
+  JobAnswer job_;
+};
+
+// A line that is too long is skipped, and the body after it would be run as commands.
+bool is_too_long(const Operation& operation, const std::string& line) {
+  if (operation.kind != Kind::put) return false;
+  const commands::Command* command = commands::find_command(line.substr(0, line.find(' ')));
+  return command == nullptr || line.size() > command->line_bytes;
+}
+
+bool is_plain_page(const Parameters& parameters) {
+  return find(parameters, "filter") == nullptr && find(parameters, "sort") == nullptr &&
+         find(parameters, "order") == nullptr;
+}
+
+}  // namespace
+
+std::variant<std::unique_ptr<Script>, Problem> script_of(const Operation& operation,
+                                                         Parameters parameters,
+                                                         const ScriptOptions& options) {
+  if (auto problem = check_names(operation, parameters)) return std::move(*problem);
+  if (operation.kind == Kind::tubes && !is_plain_page(parameters)) {
+    auto list = TubeList::make(parameters);
+    if (auto* problem = std::get_if<Problem>(&list)) return std::move(*problem);
+    return std::make_unique<ListTubes>(std::move(std::get<TubeList>(list)));
+  }
+  if (options.held) {
+    parameters.emplace_back("id", fmt::to_string(options.held->id));
+    if (find(parameters, "pri") == nullptr)
+      parameters.emplace_back("pri", fmt::to_string(options.held->priority));
+  }
+  auto line = line_of(operation, parameters, options.body_bytes);
+  if (auto* problem = std::get_if<Problem>(&line)) return std::move(*problem);
+  std::string text = std::move(std::get<std::string>(line));
+  if (is_too_long(operation, text)) return bad_request("the parameters are too long");
+  if (operation.kind == Kind::reserve) {
+    const std::string* tube = find(parameters, "tube");
+    if (tube != nullptr && !is_word(*tube)) return bad_request("the parameter tube is not a word");
+    return std::make_unique<Reserve>(tube, std::move(text), options.token);
+  }
+  return std::make_unique<OneCommand>(operation, std::move(text), options.body_as_json);
+}
+
+}  // namespace tubed::api
