@@ -6,12 +6,12 @@ namespace tubed::api {
 
 namespace {
 
-char lower(char c) {
+char lower_case(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
 bool same_name(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, {}, lower, lower);
+  return std::ranges::equal(a, b, {}, lower_case, lower_case);
 }
 
 bool has_only(std::string_view text, std::string_view bytes) {
