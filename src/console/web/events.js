@@ -2,7 +2,7 @@
 // send a token. A lost stream is opened again after a growing pause. A page that is hidden for a
 // while closes its stream: browsers share six connections among all pages of a server.
 
-import { ApiError, auth, send } from "./api.js";
+import { ApiError, auth, detailOf, send } from "./api.js";
 
 const kPausesMs = [500, 1000, 2000, 4000, 8000, 15000];
 const kSilenceMs = 10_000;  // the server sends something every second
@@ -61,7 +61,7 @@ export class EventStream {
 
   #failed(error) {
     const refused = error instanceof ApiError && [401, 403, 404].includes(error.status);
-    if (!refused) return this.#lost("The server cannot be reached.");
+    if (!refused) return this.#lost(detailOf(error));
     this.#stop();
     if (error.status !== 401) this.onState({ state: "refused", detail: error.message });
     else if (!auth.token) this.onState({ state: "closed" });
