@@ -45,6 +45,8 @@ struct HttpHead {
 // 2. end_body(), once;
 // 3. head(), until it returns the header;
 // 4. next_part(), until the response is complete; never for a HEAD.
+// A client that ends its output before the response has begun counts as disconnected while the
+// exchange waits.
 class HttpExchange {
  public:
   HttpExchange() = default;

@@ -1,4 +1,4 @@
-// HttpRequest: a request whose header is complete, and HttpPeer: who has sent it.
+// HttpRequest: a request whose header is complete. HttpPeer: the other end of its connection.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct MHD_Connection;
 
 namespace tubed::loop {
 
-// The other end of a connection. Everything is as it was when the connection was opened.
+// The client of a connection. Everything is as it was when the connection was opened.
 struct HttpPeer {
   std::string address;                         // as os::peer_address() returns it
   TlsPeer certificate = {};                    // empty without TLS, or if none was presented

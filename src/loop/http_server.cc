@@ -13,8 +13,8 @@
 //    owner.
 // 3. responding: a response with a text is handed to the daemon as a whole.
 //    streaming: a response in parts is made in later ticks.
-//    exchanging: an exchange takes the body of the request, if there is one, and then makes the
-//    response in parts. While it waits, the connection is suspended (http_connection.cc).
+//    exchanging: an exchange takes the body of the request, if any, and then makes the response
+//    in parts. While it waits, the connection is suspended (http_connection.cc).
 //    All responses in parts together make kBytesPerTick bytes per tick, in equal parts, so that the
 //    loop serves its other work too.
 // 4. The daemon closes the connection and calls on_notice() again. Every response has the header
@@ -69,7 +69,8 @@ constexpr std::size_t kSpared = 16;
 // are shut down.
 constexpr std::size_t kDaemonConnections = 2 * HttpServer::kMaxConnections;
 
-constexpr std::size_t kMaxLingering = 32;
+// Connections of LingeringClose. A further connection closes the oldest.
+constexpr std::size_t kMaxLingering = 16;
 
 constexpr int kMaxFutileRuns = 64;
 constexpr Duration kFutileDelay = std::chrono::milliseconds(20);
@@ -135,7 +136,7 @@ std::size_t count(const std::vector<std::unique_ptr<HttpConnection>>& connection
       }));
 }
 
-// Shuts down the oldest connection with this progress, except event streams. False: there is none.
+// Shuts down the oldest connection with this progress, except event streams. False: none has it.
 bool shut_down_oldest(std::span<const std::unique_ptr<HttpConnection>> connections,
                       Progress progress) {
   for (const auto& connection : connections) {

@@ -55,7 +55,7 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   // aborts the oldest.
   static constexpr std::size_t kMaxStreams = 16;
   // Exchanges at the same time, without event streams, and event streams (HttpExchange::is_stream)
-  // at the same time. The owner refuses further ones (503).
+  // at the same time. The owner refuses further requests (503).
   static constexpr std::size_t kMaxExchanges = 64;
   static constexpr std::size_t kMaxEventStreams = 16;
   // Bytes that all responses in parts make in one tick.
@@ -81,7 +81,7 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   void set_tls(std::shared_ptr<const TlsContext> tls);
   void set_handshake_limits(const HandshakeLimits& limits) { handshakes_.set_limits(limits); }
 
-  // How many there are, without the one that the owner is being asked for. O(connections).
+  // Their number, without the request that the owner is being asked to answer. O(connections).
   std::size_t exchanges() const;  // without event streams
   std::size_t event_streams() const;
 

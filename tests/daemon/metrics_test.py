@@ -352,6 +352,27 @@ class BadClients(HttpTest):
         self.assertEqual(self.fetch(daemon, "/healthz"), (200, "ok\n"))
         self.assertEqual(self.connect(daemon).ask("list-tube-used"), "USING default")
 
+    def test_other_methods_and_bodies_are_refused(self):
+        daemon = self.serve()
+
+        def ask(request):
+            client = self.http(daemon)
+            client.send(request)
+            return client.rest()
+
+        for method in (b"POST", b"PUT", b"DELETE", b"OPTIONS", b"TRACE", b"get", b"NONSENSE"):
+            for path in (b"/metrics", b"/healthz", b"/readyz", b"/", b"/none"):
+                answer = ask(method + b" " + path + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+                self.assertTrue(answer.startswith(b"HTTP/1.1 405 "), answer)
+                self.assertIn(b"\r\nAllow: GET, HEAD\r\n", answer)
+        for header in (b"Content-Length: 5", b"Transfer-Encoding: chunked"):
+            for body in (b"", b"hello", b"5\r\nhello\r\n0\r\n\r\n"):
+                answer = ask(b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + header + b"\r\n\r\n" + body)
+                self.assertTrue(answer.startswith(b"HTTP/1.1 413 "), answer)
+        answer = ask(b"HEAD /healthz?x=y HTTP/1.1\r\nHost: x\r\n\r\n")
+        self.assertTrue(answer.startswith(b"HTTP/1.1 200 "), answer)
+        self.assertTrue(answer.endswith(b"\r\n\r\n"), answer)
+
     def test_slow_readers_and_a_crowd(self):
         daemon = self.serve("--http-max-tubes", str(TUBES))
         tubes = self.make_tubes(daemon)

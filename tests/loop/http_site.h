@@ -35,7 +35,7 @@ struct TestSite final : loop::HttpOwner {
 
 std::string text_of_page(std::size_t bytes);
 
-// What a test prepares for an exchange, and what the exchange has done.
+// The behaviour of an exchange, prepared by a test, and a record of its calls. Outlives it.
 struct Script {
   std::size_t takes = SIZE_MAX;  // bytes of the body, at most, in one call
   bool resumes_itself = false;   // from within each call that has to wait

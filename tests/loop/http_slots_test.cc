@@ -18,7 +18,7 @@ using loop::HttpServer;
 
 namespace {
 
-// Clients that occupy the connections of a server: what they have begun does not end.
+// Clients that occupy the connections of a server, with requests that do not end.
 struct Crowd {
   TestServer& test;
   std::vector<std::unique_ptr<Script>> scripts;  // outlive the server's exchanges
