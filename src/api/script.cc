@@ -49,11 +49,14 @@ class OneCommand final : public Script {
 // stats-tubes, page after page.
 class ListTubes final : public Script {
  public:
+  // A page is one command, and other clients wait while it runs.
+  static constexpr int kTubesPerPage = 250;
+
   explicit ListTubes(TubeList list) : Script(line_from(0)), list_(std::move(list)) {}
 
  private:
   static std::string line_from(std::uint64_t from) {
-    return fmt::format("stats-tubes {} 1000\r\n", from);
+    return fmt::format("stats-tubes {} {}\r\n", from, kTubesPerPage);
   }
 
   void answered(const Answer& answer, ReplyBuffer& replies) override {

@@ -19,7 +19,7 @@ namespace tubed::api {
 
 class TubeFeed {
  public:
-  static constexpr std::uint32_t kTubesPerSlice = 500;
+  static constexpr std::uint32_t kTubesPerSlice = 250;
   static constexpr std::size_t kMostTubes = 100'000;
   // The columns of a row, as an array of JSON.
   static std::string columns();

@@ -24,12 +24,11 @@ bool read_number(std::string_view text, std::uint64_t& value) {
   return read.ec == std::errc() && read.ptr == end;
 }
 
+// Precondition: the line has that many columns.
 std::uint64_t number_at(std::string_view line, std::size_t column) {
+  for (; column > 0; --column) line.remove_prefix(line.find(' ') + 1);
   std::uint64_t value = 0;
-  std::size_t at = 0;
-  for_each_field(line, [&](std::string_view word) {
-    if (at++ == column) read_number(word, value);
-  });
+  read_number(line.substr(0, line.find(' ')), value);
   return value;
 }
 
@@ -63,7 +62,7 @@ std::variant<TubeList, Problem> TubeList::make(const Parameters& parameters) {
 bool TubeList::comes_before(const Row& a, const Row& b) const {
   if (a.number != b.number) return descending_ ? a.number > b.number : a.number < b.number;
   const bool reverse = descending_ && column_ == 0;
-  return reverse ? a.name > b.name : a.name < b.name;
+  return reverse ? a.name() > b.name() : a.name() < b.name();
 }
 
 std::uint64_t TubeList::add_page(std::string_view block) {
@@ -81,8 +80,9 @@ std::uint64_t TubeList::add_page(std::string_view block) {
     const std::string_view name = line.substr(0, line.find(' '));
     if (name.find(filter_) == std::string_view::npos) return;
     ++total_;
-    rows_.push_back(
-        {column_ == 0 ? 0 : number_at(line, column_), std::string(name), std::string(line)});
+    rows_.push_back({.number = column_ == 0 ? 0 : number_at(line, column_),
+                     .name_bytes = name.size(),
+                     .line = std::string(line)});
   });
   if (rows_.size() > 2 * (from_ + limit_) + kMostLimit) keep_best();
   return next;

@@ -33,8 +33,10 @@ class TubeList {
  private:
   struct Row {
     std::uint64_t number = 0;  // of the column, if that has numbers
-    std::string name;
+    std::size_t name_bytes = 0;
     std::string line;
+
+    std::string_view name() const { return std::string_view(line).substr(0, name_bytes); }
   };
 
   bool comes_before(const Row& a, const Row& b) const;

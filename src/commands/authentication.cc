@@ -54,7 +54,7 @@ void Conversation::refuse_first_line(std::string_view name) {
   const Command* command = find_command(name);
   audit(AuditEvent::What::unauthorized, command == nullptr ? std::string_view() : command->name);
   quit_ = true;
-  replies_.line(word::kUnauthorized);
+  reply_word(word::kUnauthorized);
 }
 
 void Conversation::audit(AuditEvent::What what, std::string_view command) const {
@@ -109,7 +109,7 @@ Answer Conversation::grant(Granted granted) {
 void Conversation::refuse() {
   TUBED_ASSERT(awaits_refusal_);
   awaits_refusal_ = false;
-  replies_.line(word::kUnauthorized);
+  reply_word(word::kUnauthorized);
 }
 
 // --- Rights
@@ -122,7 +122,7 @@ bool Conversation::is_allowed() {
   const Ruling ruling = authorize(context, row, running_.arguments);
   if (ruling.refusal.empty()) return true;
   if (row.begin_body == nullptr) {
-    replies_.line(ruling.refusal);
+    reply_word(ruling.refusal);
     return false;
   }
   const std::uint32_t bytes = row.named(running_.arguments).body_bytes;

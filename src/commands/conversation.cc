@@ -296,7 +296,7 @@ std::size_t Conversation::take_dropped(std::string_view input) {
   incoming_.left -= count;
   if (incoming_.left == 0) {
     stage_ = Stage::line;
-    if (!incoming_.refusal.empty()) replies_.line(incoming_.refusal);
+    if (!incoming_.refusal.empty()) reply_word(incoming_.refusal);
   } else {
     stop_ = Stop::starved;
   }
@@ -313,7 +313,7 @@ std::size_t Conversation::take_body_end(std::string_view input) {
     stage_ = Stage::skipped_line;
     abandon_body();
     service_.counters().count(stats::Counter::expected_crlf);
-    replies_.line(word::kExpectedCrlf);
+    reply_word(word::kExpectedCrlf);
     return 0;
   }
   if (incoming_.refusal.empty() && held_by_log()) return 0;
@@ -321,7 +321,7 @@ std::size_t Conversation::take_body_end(std::string_view input) {
   if (incoming_.refusal.empty()) {
     run_command();
   } else {
-    replies_.line(incoming_.refusal);
+    reply_word(incoming_.refusal);
   }
   return kLineEnd.size();
 }
@@ -334,7 +334,7 @@ std::size_t Conversation::take_skipped_line(std::string_view input) {
     return input.empty() || input.back() != kLineEnd.front() ? input.size() : input.size() - 1;
   }
   stage_ = Stage::line;
-  if (!line_reply_.empty()) replies_.line(std::exchange(line_reply_, {}));
+  if (!line_reply_.empty()) reply_word(std::exchange(line_reply_, {}));
   return end + kLineEnd.size();
 }
 
@@ -358,7 +358,7 @@ bool Conversation::run_line(std::string_view line) {
   if (command == nullptr || (!has_text && command->text_rule == TextRule::needed)) {
     if (run_auth(name, text)) return true;
     service_.counters().count(stats::Counter::unknown_command);
-    replies_.line(word::kUnknownCommand);
+    reply_word(word::kUnknownCommand);
     return true;
   }
   const bool fits = has_text ? command->text_rule != TextRule::none
@@ -396,7 +396,7 @@ void Conversation::refuse_line(const Command* command, std::string_view text) {
   BodySize size;
   const bool has_body = command != nullptr && command->begin_body != nullptr;
   service_.counters().count(stats::Counter::bad_format);
-  replies_.line(word::kBadFormat);
+  reply_word(word::kBadFormat);
   if (has_body && salvage_body_size(text, command->fields_before_size, size))
     drop_body(size.bytes, {});
 }
@@ -438,12 +438,20 @@ void Conversation::abandon_body() {
 }
 
 [[gnu::always_inline]] inline void Conversation::reply(const Answer& answer) {
-  if (shows_tubes_) [[unlikely]]
-    return reply_with_tubes(answer);
+  if (!writes_plain_text_) [[unlikely]]
+    return reply_in_other_form(answer);
   render(answer, replies_);
 }
 
-void Conversation::reply_with_tubes(const Answer& answer) {
+// A reply of one word that no handler has made.
+void Conversation::reply_word(std::string_view word) {
+  if (!writes_plain_text_) [[unlikely]]
+    return reply_in_other_form(Status{word});
+  replies_.line(word);
+}
+
+void Conversation::reply_in_other_form(const Answer& answer) {
+  if (writer_ != nullptr) return writer_->write(answer, replies_);
   render_with_tubes(
       answer, [this](JobId id) { return service_.engine().job_info(service_.now(), id)->tube; },
       replies_);
@@ -501,8 +509,8 @@ bool Conversation::restart() {
 }
 
 void Conversation::reply_timed_out() {
-  if (waits_for_batch_) return render(JobBatch(), replies_);
-  replies_.line(word::kTimedOut);
+  if (waits_for_batch_) return reply(JobBatch());
+  reply_word(word::kTimedOut);
 }
 
 bool Conversation::answer(const engine::Notice& notice) {

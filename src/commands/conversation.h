@@ -102,7 +102,16 @@ class Conversation {
   void spend(std::uint32_t work) { budget_ -= std::min(work, budget_); }
 
   // The lines of jobs show their tubes from now on, or do not [set-caps].
-  void show_tubes(bool shown) { shows_tubes_ = shown; }
+  void show_tubes(bool shown) {
+    shows_tubes_ = shown;
+    writes_plain_text_ = !shown && writer_ == nullptr;
+  }
+  // Answers are written by `writer` from now on, which outlives the conversation or is replaced
+  // before it ends; null: as protocol text.
+  void set_writer(protocol::AnswerWriter* writer) {
+    writer_ = writer;
+    writes_plain_text_ = !shows_tubes_ && writer == nullptr;
+  }
 
   // The answer to a token. Called by the handler of `auth`.
   Answer authenticate(std::string_view token);
@@ -177,7 +186,8 @@ class Conversation {
   void audit(AuditEvent::What what, std::string_view command) const;
   [[gnu::cold]] [[gnu::noinline]] bool is_allowed();
   void reply(const Answer& answer);
-  void reply_with_tubes(const Answer& answer);
+  [[gnu::cold]] [[gnu::noinline]] void reply_in_other_form(const Answer& answer);
+  void reply_word(std::string_view word);
   void reply_timed_out();
   void end_wait();
   bool ends_command(const Answer& answer);
@@ -198,6 +208,7 @@ class Conversation {
   bool waits_for_batch_ = false;    // of a reserve-batch, while waiting_
   bool waits_until_input_ = false;  // of a reserve-with-abort, while waiting_
   bool shows_tubes_ = false;        // set-caps
+  bool writes_plain_text_ = true;   // neither shows_tubes_ nor a writer_
   bool parked_ = false;
   bool peer_is_gone_ = false;
   bool input_ended_ = false;
@@ -221,6 +232,7 @@ class Conversation {
   IncomingBody incoming_;
   std::string kept_text_;        // to which running_.arguments may refer while a body arrives
   std::string_view line_reply_;  // the answer at the end of a line that is being skipped
+  protocol::AnswerWriter* writer_ = nullptr;
 };
 
 }  // namespace tubed::commands

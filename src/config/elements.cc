@@ -10,8 +10,6 @@ namespace {
 
 using namespace types;
 
-constexpr auto kAuthentications =
-    std::to_array<std::string_view>({"none", "token", "mtls", "peer"});
 constexpr auto kVerbs = std::to_array<std::string_view>({"produce", "work", "inspect", "admin"});
 
 // Not given if it is empty.

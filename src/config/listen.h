@@ -31,7 +31,7 @@ struct TlsSettings {
 };
 
 // How the clients of a listener show which role they have. In the order of the words in
-// config/elements.cc.
+// config/types.h.
 enum class AuthMode : std::uint8_t {
   none,   // all of them have the listener's role
   token,  // by the command auth

@@ -187,6 +187,20 @@ std::string authentication_mistake(const Listen& listen, const Settings& setting
   return {};
 }
 
+// The authentication of HTTP. Its socket may be inherited: then its address is not known here.
+Result<void> check_http_access(const Settings& settings, const Places& places) {
+  Listen listen = settings.http_listen.value_or(Listen());
+  if (!settings.http_listen && settings.http.auth == AuthMode::peer)
+    listen.kind = Listen::Kind::unix_socket;
+  listen.tls = settings.http_tls;
+  listen.auth = settings.http.auth;
+  listen.role = settings.http.role;
+  const std::string mistake = authentication_mistake(listen, settings);
+  if (mistake.empty()) return {};
+  const bool is_role = listen.auth == AuthMode::none || !listen.role.empty();
+  return Error{fmt::format("{}: {}", places.key(is_role ? "http.role" : "http.auth"), mistake)};
+}
+
 Result<void> check_listeners(const Settings& settings, const Places& places) {
   for (std::size_t i = 0; i < settings.listeners.size(); ++i) {
     const Listen& listen = settings.listeners[i];
@@ -195,7 +209,8 @@ Result<void> check_listeners(const Settings& settings, const Places& places) {
     const std::string mistake = authentication_mistake(listen, settings);
     if (!mistake.empty()) return Error{fmt::format("{}: {}", place, mistake)};
   }
-  return check_http_tls(settings.http_tls, places);
+  TRY(check_http_tls(settings.http_tls, places));
+  return check_http_access(settings, places);
 }
 
 // A client has one role: no token, certificate or user is in two.

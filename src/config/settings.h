@@ -30,6 +30,17 @@ enum class LogFormat : std::uint8_t { automatic, text, journald, json };
 // When a server in drain mode exits by itself.
 enum class DrainExit : std::uint8_t { never, when_idle, when_empty };
 
+// What the HTTP API may do. In the order of the words in config/table.cc.
+enum class HttpApiLevel : std::uint8_t { off, read, full };
+
+// The HTTP API and the console, which listen with /metrics.
+struct HttpApiSettings {
+  HttpApiLevel api{};
+  AuthMode auth{};
+  std::string role;                // of all clients, without authentication; empty: none
+  std::vector<std::string> hosts;  // names of the server that clients may use
+};
+
 // Two values of Settings::journal_sync; any other is an interval.
 inline constexpr Duration kSyncAlways = Duration::zero();
 inline constexpr Duration kSyncNever = Duration::max();
@@ -71,6 +82,7 @@ struct Settings {
   LogLevel log_level{};
   LogFormat log_format{};
   TlsSettings http_tls;
+  HttpApiSettings http;
   std::string tokens;             // file; empty: no listener takes tokens
   Duration handshake_timeout{};   // of TLS and of authentication
   std::uint32_t handshakes = 0;   // under way at once, as many again for authentication

@@ -93,6 +93,7 @@ constexpr std::int64_t kMaxLineBytes = 64 * kKiB;
 
 constexpr auto kLogLevels = std::to_array<std::string_view>({"error", "warning", "info", "debug"});
 constexpr auto kDrainExits = std::to_array<std::string_view>({"never", "when-idle", "when-empty"});
+constexpr auto kHttpApiLevels = std::to_array<std::string_view>({"off", "read", "full"});
 constexpr auto kLogFormats = std::to_array<std::string_view>({"auto", "text", "journald", "json"});
 
 constexpr std::int64_t nanoseconds(Duration duration) {
@@ -267,9 +268,37 @@ constexpr auto kSettings = std::to_array<Setting>({
          .default_text = "",
          .reloadable = false,
          .takes_empty_flag = false,
-         .doc = "Serve /metrics, /healthz and /readyz over HTTP at HOST:PORT, [HOST]:PORT or "
-                "unix:PATH. A host is numeric; the default port is 11380. Empty: no HTTP listener.",
+         .doc = "Serve /metrics, /healthz and /readyz, and what http.api adds, over HTTP at "
+                "HOST:PORT, [HOST]:PORT or unix:PATH. A host is numeric; the default port is "
+                "11380. Empty: no HTTP listener.",
          .service_hint = "For the service, use systemctl enable tubed-http.socket instead."}),
+    row<&Settings::http, &HttpApiSettings::api>(
+        {.key = "http.api",
+         .type = choice(kHttpApiLevels),
+         .default_number = static_cast<std::int64_t>(HttpApiLevel::off),
+         .doc = "Serve the console and its API on the HTTP listener: read, to show the queue and "
+                "its jobs; full, to change them too; or off. Without http.auth, each client that "
+                "can connect may do this."}),
+    row<&Settings::http, &HttpApiSettings::auth>(
+        {.key = "http.auth",
+         .type = choice(kAuthentications),
+         .default_number = static_cast<std::int64_t>(AuthMode::none),
+         .doc = "How clients of HTTP show which role they have: token, by Authorization: Bearer "
+                "with a token of auth.tokens; mtls, by their certificate; peer, by their user or "
+                "group on a unix socket; or none. /metrics then needs a role with inspect; "
+                "/healthz and /readyz need none."}),
+    row<&Settings::http, &HttpApiSettings::role>(
+        {.key = "http.role",
+         .type = text("NAME"),
+         .default_text = "",
+         .doc = "Without http.auth: the [[role]] of all clients of HTTP. Empty: they may do "
+                "everything that http.api allows."}),
+    row<&Settings::http, &HttpApiSettings::hosts>(
+        {.key = "http.hosts",
+         .type = list("NAMES"),
+         .doc = "The names under which browsers and programs may reach the console and its API, "
+                "beside localhost and numeric addresses. A request for another name is refused, "
+                "so that no web page can reach the server by a name of its own."}),
     row<&Settings::queue, &Limits::tubes_with_metrics>(
         {.key = "http.max_tubes",
          .type = count("tubes", 0, 1'000'000),

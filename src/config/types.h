@@ -11,6 +11,9 @@
 
 namespace tubed::config::types {
 
+// In the order of AuthMode.
+inline constexpr auto kAuthentications =
+    std::to_array<std::string_view>({"none", "token", "mtls", "peer"});
 // In the order of TlsVersion.
 inline constexpr auto kTlsVersions = std::to_array<std::string_view>({"1.2", "1.3"});
 

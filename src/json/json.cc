@@ -132,7 +132,7 @@ void append_escape(char byte, std::string& line) {
 }
 
 // Precondition: UTF-8.
-void append_text(std::string_view text, std::string& line) {
+void append_utf8(std::string_view text, std::string& line) {
   line.push_back('"');
   std::size_t copied = 0;  // of text
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -148,7 +148,7 @@ void append_text(std::string_view text, std::string& line) {
 }
 
 // With U+FFFD in place of what is not UTF-8.
-std::string repaired(const std::string& text) {
+std::string repaired(std::string_view text) {
   using Value = nlohmann::json;
   const auto repaired = Value(text).dump(-1, ' ', false, Value::error_handler_t::replace);
   return Value::parse(repaired).get<std::string>();
@@ -180,16 +180,21 @@ std::optional<std::uint64_t> Json::number() const {
   return number != nullptr ? std::optional(*number) : std::nullopt;
 }
 
+void append_text(std::string_view text, std::string& line) {
+  if (is_utf8(text)) return append_utf8(text, line);
+  append_utf8(repaired(text), line);
+}
+
 void append(const Json& value, std::string& line) {
   if (const auto* const text = value.text()) {
-    append_text(is_utf8(*text) ? *text : repaired(*text), line);
+    append_text(*text, line);
   } else if (const auto number = value.number()) {
     fmt::format_to(std::back_inserter(line), "{}", *number);
   } else if (const auto* const members = std::get_if<Json::Members>(&value.value_)) {
     line.push_back('{');
     for (const auto& [key, member] : *members) {
       if (line.back() != '{') line.push_back(',');
-      append_text(key, line);
+      append_utf8(key, line);
       line.push_back(':');
       append(member, line);
     }

@@ -69,6 +69,9 @@ class Json {
   std::variant<std::monostate, bool, std::uint64_t, double, std::string, Members, Array> value_;
 };
 
+// Appends the text as a JSON string, in quotes, as to_line() does. O(text).
+void append_text(std::string_view text, std::string& line);
+
 // One line, without its end. Bytes that are not UTF-8 become U+FFFD, and control characters are
 // escaped, those beyond ASCII too: a terminal may obey them.
 std::string to_line(const Json& value);

@@ -124,4 +124,15 @@ void render(const Answer& answer, ReplyBuffer& replies);
 using TubeOfJob = std::function<std::string_view(JobId)>;
 void render_with_tubes(const Answer& answer, const TubeOfJob& tube_of, ReplyBuffer& replies);
 
+// Writes the answers to one client in another format than protocol text.
+class AnswerWriter {
+ public:
+  // Appends the answer to the replies, or nothing yet. Called for each answer in the order of the
+  // commands, also for Waiting, Unfinished and Close.
+  virtual void write(const Answer& answer, ReplyBuffer& replies) = 0;
+
+ protected:
+  ~AnswerWriter() = default;
+};
+
 }  // namespace tubed::protocol

@@ -62,6 +62,8 @@ class ReplyBuffer {
   void job(std::string_view word, JobId id, const Bytes& body, std::string_view tube);
   // OK SP `bytes` CRLF `block` CRLF
   void block(std::string_view block);
+  // The text, as it is.
+  void text(std::string_view text);
   // A block in parts: its length, then each part, then its end.
   void begin_block(std::uint64_t bytes) { line("OK", bytes); }
   void block_part(const Bytes& part) { body(part); }
@@ -82,7 +84,6 @@ class ReplyBuffer {
     Bytes body;
   };
 
-  void text(std::string_view text);
   void body(const Bytes& body);
   void drop_taken();
   void clear();

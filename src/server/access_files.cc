@@ -32,12 +32,27 @@ void for_each_context(const AccessFiles& files, const Visit& visit) {
   if (files.http != nullptr) visit(*files.http);
 }
 
+// True if other machines may be able to use the API without showing who they are.
+bool api_is_open(const Settings& settings) {
+  const HttpApiSettings& http = settings.http;
+  return http.api != HttpApiLevel::off && http.auth == AuthMode::none && http.role.empty() &&
+         settings.http_listen && !is_local(*settings.http_listen);
+}
+
 }  // namespace
 
 Result<AccessFiles> load_access_files(const Settings& settings) {
   AccessFiles files;
-  const bool by_peer = std::ranges::any_of(
-      settings.listeners, [](const Listen& one) { return one.auth == AuthMode::peer; });
+  if (api_is_open(settings)) {
+    files.complaints.push_back("http.api without http.auth on " + to_string(*settings.http_listen) +
+                               (settings.http.api == HttpApiLevel::full
+                                    ? ": each machine that can connect may change jobs"
+                                    : ": each machine that can connect may read jobs"));
+  }
+  const bool by_peer = settings.http.auth == AuthMode::peer ||
+                       std::ranges::any_of(settings.listeners, [](const Listen& one) {
+                         return one.auth == AuthMode::peer;
+                       });
   if (by_peer && !os::sees_all_users()) {
     files.complaints.emplace_back(
         "auth = \"peer\": the process does not see the users of its clients; see PrivateUsers= of "

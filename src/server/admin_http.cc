@@ -34,15 +34,20 @@ void AdminHttp::set_handshake_limits(const loop::HandshakeLimits& limits) {
 }
 
 loop::HttpReply AdminHttp::respond(const HttpRequest& request) {
+  host_.begin_tick();
+  const std::string_view target = request.target();
+  const std::string_view path = target.substr(0, target.find('?'));
+  if (site_->serves(path)) return site_->respond(request, *http_);
   if (request.method() != "GET" && !request.is_head()) {
     return HttpResponse{
         .status = 405, .text = "only GET and HEAD\n", .headers = {{"Allow", "GET, HEAD"}}};
   }
   if (request.body_bytes() != 0)
     return HttpResponse{.status = 413, .text = "a request has no body here\n"};
-  const std::string_view target = request.target();
-  host_.begin_tick();
-  return page(target.substr(0, target.find('?')));
+  if (path == "/metrics") {
+    if (auto refusal = site_->refuse_metrics(request)) return std::move(*refusal);
+  }
+  return page(path);
 }
 
 HttpResponse AdminHttp::page(std::string_view path) {

@@ -1,7 +1,8 @@
 // AdminHttp: what operators request over HTTP: /metrics, /healthz and /readyz.
 //
 // The handlers run in the loop, so that an answer of /healthz shows that the loop makes progress.
-// They change nothing.
+// They change nothing. The API and the console are an HttpSite, which gets the requests for its
+// paths.
 #pragma once
 
 #include <memory>
@@ -29,6 +30,21 @@ class AdminHttpHost {
   ~AdminHttpHost() = default;
 };
 
+// What is served beside those paths: the API and the console.
+class HttpSite {
+ public:
+  // True if the path is one of the site. A tick has begun, here and in the next two.
+  virtual bool serves(std::string_view path) const = 0;
+  // Answers a request for such a path, which has come to `server`.
+  virtual loop::HttpReply respond(const loop::HttpRequest& request,
+                                  const loop::HttpServer& server) = 0;
+  // The answer to a client that may not read /metrics; nothing: it may.
+  virtual std::optional<loop::HttpReply> refuse_metrics(const loop::HttpRequest& request) = 0;
+
+ protected:
+  ~HttpSite() = default;
+};
+
 class AdminHttp final : public loop::HttpOwner {
  public:
   // Everything that is passed by reference outlives it.
@@ -41,6 +57,8 @@ class AdminHttp final : public loop::HttpOwner {
   // The TLS of the connections to come, of all its listeners; null: plain.
   void set_tls(std::shared_ptr<const loop::TlsContext> tls);
   void set_handshake_limits(const loop::HandshakeLimits& limits);
+  // Serves the site too. `site` outlives it or its close(). Precondition of listen().
+  void set_site(HttpSite& site) { site_ = &site; }
   bool is_listening() const { return http_.has_value(); }
   void close() { http_.reset(); }
 
@@ -57,6 +75,7 @@ class AdminHttp final : public loop::HttpOwner {
   os::Log& log_;
   const commands::Service& service_;
   AdminHttpHost& host_;
+  HttpSite* site_ = nullptr;
   std::shared_ptr<const loop::TlsContext> tls_;
   loop::HandshakeLimits handshake_limits_;
   std::optional<loop::HttpServer> http_;  // none: no listener is configured

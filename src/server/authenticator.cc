@@ -73,19 +73,14 @@ std::optional<Authenticator::Admitted> Authenticator::admit(loop::Channel& chann
                                                             const ConnectionOrigin& origin) {
   const Listen& listen = origin.listen;
   if (listen.auth == AuthMode::none && listen.role.empty()) return Admitted{};
-  Admitted admitted;
-  admitted.admission.takes_tokens = listen.auth == AuthMode::token;
-  if (admitted.admission.takes_tokens) return admitted;
+  if (listen.auth == AuthMode::token)
+    return Admitted{.admission = {.takes_tokens = true}, .identity = std::nullopt};
   const std::optional<Identity> identity = identity_of(origin);
   // Only a listener without authentication has a role of its own.
   const std::string& name = identity ? identity->role : listen.role;
   commands::ActiveRole* role = service_.find_role(name);
-  if (role != nullptr && !role->is_full()) {
-    admitted.admission.role = role;
-    admitted.admission.name = identity ? identity->name : "listener " + to_string(listen);
-    admitted.identity = identity;
-    return admitted;
-  }
+  if (role != nullptr && !role->is_full())
+    return admitted(*role, identity, "listener " + to_string(listen));
   const bool is_full = role != nullptr;
   send_line(channel, is_full ? protocol::word::kOutOfMemory : protocol::word::kUnauthorized);
   service_.counters().count(stats::Counter::refused_connection);
@@ -95,6 +90,32 @@ std::optional<Authenticator::Admitted> Authenticator::admit(loop::Channel& chann
                 {"role", is_full ? name : ""},
                 {"subject", origin.certificate.subject}});
   return std::nullopt;
+}
+
+// `listener`: the name of a client whom its listener has given the role.
+Authenticator::Admitted Authenticator::admitted(commands::ActiveRole& role,
+                                                const std::optional<Identity>& identity,
+                                                const std::string& listener) const {
+  return {.admission = {.role = &role, .name = identity ? identity->name : listener},
+          .identity = identity};
+}
+
+std::variant<Authenticator::Admitted, Authenticator::Refusal> Authenticator::admit(
+    const loop::HttpPeer& peer, const HttpApiSettings& http,
+    std::optional<std::string_view> token) {
+  if (http.auth == AuthMode::none && http.role.empty()) return Admitted{};
+  std::optional<Identity> identity;
+  if (http.auth == AuthMode::token && token) identity = identities_.of_token(*token);
+  if (http.auth == AuthMode::mtls) identity = identities_.of_certificate(peer.certificate);
+  if (http.auth == AuthMode::peer && peer.process) identity = identities_.of_process(*peer.process);
+  commands::ActiveRole* role = service_.find_role(identity ? identity->role : http.role);
+  if (role != nullptr) return admitted(*role, identity, "HTTP");
+  const Time now = service_.tick_time();
+  service_.counters().count(stats::Counter::unauthorized);
+  log_.limited(Log::Level::warning, now, "HTTP request refused: no role",
+               {{"address", peer.address}, {"subject", peer.certificate.subject}});
+  const bool is_wrong_token = http.auth == AuthMode::token && token;
+  return Refusal{is_wrong_token ? failed_.add(peer.address, now) : Duration::zero()};
 }
 
 // --- Tokens

@@ -11,10 +11,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "commands/principal.h"
 #include "config/settings.h"
+#include "loop/http_request.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "os/log.h"
@@ -46,8 +48,20 @@ class Authenticator {
   // closed.
   std::optional<Admitted> admit(loop::Channel& channel, const ConnectionOrigin& origin);
 
+  // The admission of a request over HTTP. Its role may be full: then no conversation may begin.
+  // `token`: of the request; nothing: it has none.
+  struct Refusal {
+    Duration delay{};  // it is to be answered that much later: the token is wrong
+  };
+  std::variant<Admitted, Refusal> admit(const loop::HttpPeer& peer, const HttpApiSettings& http,
+                                        std::optional<std::string_view> token);
+  // True if the client would have the same role now. O(tokens).
+  bool still_has(const Identity& identity) const { return identities_.still_has(identity); }
+
  private:
   std::optional<Identity> identity_of(const ConnectionOrigin& origin) const;
+  Admitted admitted(commands::ActiveRole& role, const std::optional<Identity>& identity,
+                    const std::string& listener) const;
   commands::Authentication authenticate(std::string_view token, SessionId session);
   commands::Authentication refuse_later(SessionId session, const std::string& peer);
   void refuse_due();

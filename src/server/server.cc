@@ -38,8 +38,10 @@ Server::Server(loop::Loop& loop, Log& log, const Settings& settings, Reload relo
       admin_http_(loop, log, service_, *this),
       listeners_(loop, log, *this, admin_http_),
       authenticator_(loop, log, service_, clients_, scheduler_),
+      http_api_(loop, service_, clients_, scheduler_, authenticator_),
       notifier_(loop, [this] { return status_line(service_, lifecycle_, clients_.count()); }),
       lifecycle_(loop, log, service_, settings_, clients_, scheduler_, listeners_, notifier_) {
+  admin_http_.set_site(http_api_);
   apply(settings);
   loop::ignore_broken_pipes();
   if (test_mode) {
@@ -63,7 +65,8 @@ Server::Server(loop::Loop& loop, Log& log, const Settings& settings, Reload relo
 
 Server::~Server() {
   // A conversation that is closed gives its jobs back to the queue, which emits facts to the log:
-  // clients are destroyed before both.
+  // clients are destroyed before both. Requests over HTTP refer to clients, and to the API.
+  admin_http_.close();
   clients_.close_all("destroyed");
 }
 
@@ -172,6 +175,7 @@ void Server::apply(const Settings& settings) {
                                      .pending = settings.handshakes};
   listeners_.set_handshake_limits(limits);
   admin_http_.set_handshake_limits(limits);
+  http_api_.apply(settings);
 }
 
 // After the settings that the files belong to.

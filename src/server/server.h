@@ -23,6 +23,7 @@
 #include "server/authenticator.h"
 #include "server/clients.h"
 #include "server/heap_trimmer.h"
+#include "server/http_api.h"
 #include "server/journal_owner.h"
 #include "server/lifecycle.h"
 #include "server/listeners.h"
@@ -87,6 +88,7 @@ class Server final : public TickHost, public ConnectionHost, public AdminHttpHos
   AdminHttp admin_http_;
   Listeners listeners_;
   Authenticator authenticator_;
+  HttpApi http_api_;
   AccessFiles access_;
   ServiceNotifier notifier_;
   Lifecycle lifecycle_;

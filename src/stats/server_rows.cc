@@ -1,4 +1,5 @@
 #include "stats/rows.h"
+#include "stats/stats.h"
 
 namespace tubed::stats {
 
@@ -83,7 +84,7 @@ constexpr Row<ServerState> kBeanstalkd[] = {
      .number = [](const ServerState& s) { return s.identity.process_id; }},
     {.key = "version",
      .meaning = "The server's version.",
-     .quoted = [](const ServerState&) -> std::string_view { return TUBED_VERSION; },
+     .quoted = [](const ServerState&) { return version(); },
      .info_label = "version"},
     {.key = "rusage-utime",
      .meaning = "CPU seconds in user mode.",
@@ -336,6 +337,10 @@ std::string counter_key(const CommandCount& command) {
 
 std::string counter_meaning(const CommandCount& command) {
   return "Well-formed " + std::string(command.command) + " commands since the start.";
+}
+
+std::string_view version() {
+  return TUBED_VERSION;
 }
 
 }  // namespace tubed::stats

@@ -16,6 +16,8 @@ namespace tubed::stats {
 // The blocks, without the OK line: the lines of beanstalkd 1.13 in its order and quoting, then
 // tubed's own. O(1). [notes: stats, in order]
 protocol::YamlBlock server_stats(const ServerState& server);
+// The version of the server, as its line in stats.
+std::string_view version();
 protocol::YamlBlock tube_stats(const engine::TubeInfo& tube);
 protocol::YamlBlock job_stats(const engine::JobInfo& job, const FactLog& log);
 // The block of stats-tube-times: a line for each bucket of the tube's histograms, with the bounds

@@ -1,0 +1,109 @@
+// MemoryChannel: a channel whose peer is in this process: what carries the requests of HTTP to a
+// conversation, and its answers back.
+//
+// Both directions are bounded: the peer sends at most room() bytes, and while kBufferBytes of
+// output are not taken, the channel takes no more. Its owner is notified in its turn, never within
+// a call of the peer, and the peer within calls of the owner.
+//
+// All channels share the turns of a MemoryReports: in each iteration of the loop it notifies owners
+// for kReportTime, and the others in the next, so that connections of other kinds are served in
+// between, however many of these have something to do.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <string>
+#include <string_view>
+
+#include "loop/channel.h"
+#include "loop/timer.h"
+
+namespace tubed::loop {
+
+class MemoryChannel;
+
+class MemoryReports {
+ public:
+  static constexpr Duration kReportTime = std::chrono::microseconds(500);
+
+  // `loop` outlives it, and it outlives its channels.
+  explicit MemoryReports(Loop& loop);
+
+ private:
+  friend class MemoryChannel;
+
+  void report();
+
+  std::list<MemoryChannel*> due_;  // in the order of their turns
+  Timer timer_;
+};
+
+class MemoryPeer {
+ public:
+  // The channel has output, or room for input.
+  virtual void on_channel() = 0;
+  // The owner of the channel has destroyed it.
+  virtual void on_channel_closed() = 0;
+
+ protected:
+  ~MemoryPeer() = default;
+};
+
+class MemoryChannel final : public Channel {
+ public:
+  static constexpr std::size_t kBufferBytes = 256 * 1024;
+
+  // `name`: of the peer, for the log. `reports` outlives the channel, the peer too unless it has
+  // called disconnect().
+  MemoryChannel(MemoryReports& reports, std::string name, MemoryPeer& peer);
+  ~MemoryChannel() override;
+
+  // --- For the peer
+
+  // How many bytes send() takes now.
+  std::size_t room() const { return kBufferBytes - (input_.size() - taken_); }
+  // Precondition: at most room() bytes.
+  void send(std::string_view bytes);
+  // Nothing more is sent: the owner reads what was, and then the end.
+  void end_input();
+  // What the owner has written; the peer takes it out of the string and calls output_taken().
+  std::string& output() { return output_; }
+  void output_taken();
+  // Another peer from now on; null: the connection is lost, once its owner has been notified.
+  void set_peer(MemoryPeer* peer) { peer_ = peer; }
+  void disconnect();
+
+  // --- For the owner
+
+  os::Transfer read(std::span<char> buffer) override;
+  os::Transfer read(std::span<const std::span<char>> buffers) override;
+  os::Transfer write(std::string_view piece) override;
+  os::Transfer write(std::span<const std::string_view> pieces) override;
+  bool has_unread() const override { return taken_ < input_.size(); }
+  std::string peer() const override { return name_; }
+  void end_output() override { end_input(); }
+  void want(bool readable, bool writable) override;
+  void pause() override;
+
+ private:
+  friend class MemoryReports;
+
+  bool is_readable() const { return has_unread() || input_ended_; }
+  void report_if_ready();
+  void report_soon();
+  void report_now();
+
+  std::string name_;
+  MemoryPeer* peer_;
+  std::string input_;
+  std::size_t taken_ = 0;  // bytes of input_ that were read
+  std::string output_;
+  bool input_ended_ = false;
+  bool broken_ = false;
+  bool wants_readable_ = false;
+  bool wants_writable_ = false;
+  MemoryReports& reports_;
+  std::list<MemoryChannel*> turn_;  // its entry, while it is not among those that are due
+};
+
+}  // namespace tubed::loop

@@ -1,0 +1,18 @@
+// The answers of the API as those of HTTP.
+#pragma once
+
+#include <string>
+
+#include "api/frame.h"
+#include "api/problem.h"
+#include "loop/http_exchange.h"
+
+namespace tubed::server {
+
+// Of every answer of the API: it is not stored, and is nothing but what its type says.
+loop::HttpHeaders api_headers();
+loop::HttpHead http_head(const api::FrameHead& frame);
+loop::HttpResponse http_response(std::string json);
+loop::HttpResponse http_response(const api::Problem& problem);
+
+}  // namespace tubed::server

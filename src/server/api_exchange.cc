@@ -1,0 +1,151 @@
+#include "server/api_exchange.h"
+
+#include <algorithm>
+
+#include "server/api_answers.h"
+
+namespace tubed::server {
+
+namespace {
+
+constexpr std::string_view kLineEnd = "\r\n";
+// Of the content that has arrived, before the channel is asked for more.
+constexpr std::size_t kArrivedBytes = loop::MemoryChannel::kBufferBytes;
+
+}  // namespace
+
+ApiExchange::ApiExchange(ApiExchangeHost& host, ApiRequest request)
+    : host_(host), request_(std::move(request)) {
+  if (request_.operation.kind == api::Kind::put) start();
+}
+
+ApiExchange::~ApiExchange() {
+  if (!client_) return;
+  client_.client->conversation().set_writer(nullptr);
+  client_.channel->disconnect();
+  host_.client_lost(request_.options.token);
+}
+
+void ApiExchange::start() {
+  auto made = api::script_of(request_.operation, std::move(request_.parameters), request_.options);
+  if (const auto* problem = std::get_if<api::Problem>(&made)) return refuse(*problem);
+  script_ = std::move(std::get<std::unique_ptr<api::Script>>(made));
+  host_.begin_tick();
+  client_ = request_.reserved
+                ? std::exchange(request_.reserved, {})
+                : host_.open_client(request_.address, *this, std::move(request_.admission),
+                                    std::move(request_.identity));
+  client_.channel->set_peer(this);
+  client_.client->conversation().set_writer(script_.get());
+  script_->on_input([this](std::string_view line) { client_.channel->send(line); });
+  client_.channel->send(script_->first_input());
+}
+
+// The response is the problem, and no command runs.
+void ApiExchange::refuse(const api::Problem& problem) {
+  api::Response response = api::response_of(problem);
+  head_ = response.head;
+  head_->bytes = to_pass_ = response.text.size();
+  arrived_ = std::move(response.text);
+  if (request_.reserved)
+    host_.give_back(std::exchange(request_.reserved, {}), request_.options.token);
+  resume();
+}
+
+std::size_t ApiExchange::take_body(std::string_view bytes) {
+  if (request_.operation.kind != api::Kind::put) {
+    // The length was checked before: a chunked body may be longer.
+    parameters_.append(bytes.substr(0, kMostParameterBytes + 1 - parameters_.size()));
+    return bytes.size();
+  }
+  if (!client_) return bytes.size();  // refused, and the rest is dropped
+  const std::size_t taken = std::min(bytes.size(), client_.channel->room());
+  client_.channel->send(bytes.substr(0, taken));
+  return taken;
+}
+
+void ApiExchange::end_body() {
+  body_ended_ = true;
+  if (request_.operation.kind == api::Kind::put) return send_end_of_body();
+  std::optional<api::Problem> problem;
+  if (parameters_.size() > kMostParameterBytes) {
+    problem = api::bad_request("the body is too long");
+    problem->status = 413;
+  } else if (!parameters_.empty()) {
+    problem = api::add_json(parameters_, request_.parameters);
+  }
+  if (problem) return refuse(*problem);
+  start();
+}
+
+void ApiExchange::send_end_of_body() {
+  if (line_end_sent_ || !client_ || client_.channel->room() < kLineEnd.size()) return;
+  line_end_sent_ = true;
+  client_.channel->send(kLineEnd);
+  // The answer may have come before the end of the body.
+  if (head_ && to_arrive_ == 0) complete();
+}
+
+void ApiExchange::on_channel() {
+  if (body_ended_ && request_.operation.kind == api::Kind::put) send_end_of_body();
+  take_output();
+  resume();
+}
+
+void ApiExchange::take_output() {
+  if (!client_ || arrived_.size() - passed_ >= kArrivedBytes) return;
+  std::string& output = client_.channel->output();
+  if (output.empty()) return;
+  arrived_.erase(0, std::exchange(passed_, 0));
+  const bool had_head = head_.has_value();
+  const std::size_t before = arrived_.size();
+  arrived_.append(output);
+  output.clear();
+  client_.channel->output_taken();
+  if (!had_head) {
+    head_ = api::take_frame_head(arrived_);
+    if (!head_) return;
+    to_arrive_ = to_pass_ = head_->bytes;
+  }
+  const std::size_t content = arrived_.size() - (had_head ? before : 0);
+  to_arrive_ -= std::min<std::uint64_t>(content, to_arrive_);
+  const bool body_is_over = request_.operation.kind != api::Kind::put || line_end_sent_;
+  if (to_arrive_ == 0 && body_is_over) complete();
+}
+
+void ApiExchange::complete() {
+  client_.client->conversation().set_writer(nullptr);
+  host_.give_back(std::exchange(client_, {}), request_.options.token);
+}
+
+// The server has closed the client, or it has nothing more to say.
+void ApiExchange::on_channel_closed() {
+  client_ = {};
+  host_.client_lost(request_.options.token);
+  if (!head_) {
+    return refuse({.status = 503,
+                   .kind = "closed",
+                   .title = "Closed",
+                   .detail = "The server has ended the request before its answer."});
+  }
+  resume();
+}
+
+std::optional<loop::HttpHead> ApiExchange::head() {
+  if (!head_) return std::nullopt;
+  return http_head(*head_);
+}
+
+loop::HttpExchange::Next ApiExchange::next_part(std::size_t bytes, std::string& text) {
+  if (to_pass_ == 0) return Next::end;
+  if (passed_ == arrived_.size()) take_output();
+  // Without a client, what has not arrived does not come: the connection is closed early.
+  if (passed_ == arrived_.size()) return client_ ? Next::wait : Next::end;
+  const std::size_t part = std::min(bytes, arrived_.size() - passed_);
+  text.append(arrived_, passed_, part);
+  passed_ += part;
+  to_pass_ -= part;
+  return Next::part;
+}
+
+}  // namespace tubed::server

@@ -1,0 +1,379 @@
+#include "server/http_api.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "api/guard.h"
+#include "commands/authorization.h"
+#include "console/files.h"
+#include "json/json.h"
+#include "os/clock.h"
+#include "server/api_answers.h"
+#include "server/settings_json.h"
+#include "stats/stats.h"
+
+namespace tubed::server {
+
+using api::Kind;
+using api::Method;
+using api::Operation;
+using api::Problem;
+using loop::HttpReply;
+using loop::HttpRequest;
+using loop::HttpResponse;
+using loop::HttpServer;
+
+namespace {
+
+constexpr std::string_view kApiPath = "/api/";
+constexpr std::string_view kConsolePath = "/console/";
+constexpr std::string_view kBearer = "Bearer ";
+// Refusals of wrong tokens that wait for their time. Further ones are answered at once.
+constexpr std::size_t kMostRefusals = 32;
+
+std::string_view path_of(std::string_view target) {
+  return target.substr(0, target.find('?'));
+}
+
+bool is_read(std::string_view method) {
+  return method == "GET" || method == "HEAD";
+}
+
+// A HEAD is answered as a GET is.
+std::optional<Method> method_of(const HttpRequest& request) {
+  return request.is_head() ? Method::get : api::method_named(request.method());
+}
+
+Problem unauthorized() {
+  return {.status = 401,
+          .kind = "unauthorized",
+          .title = "Unauthorized",
+          .detail = "The request needs a token, a certificate or a user that has a role.",
+          .reply = "UNAUTHORIZED"};
+}
+
+Problem busy(std::string detail) {
+  return {.status = 503, .kind = "busy", .title = "Busy", .detail = std::move(detail)};
+}
+
+HttpResponse method_not_allowed(const std::string& allowed) {
+  HttpResponse response =
+      http_response(Problem{.status = 405,
+                            .kind = "method-not-allowed",
+                            .title = "Method not allowed",
+                            .detail = "The path has no operation with this method."});
+  response.headers.emplace_back("Allow", allowed);
+  return response;
+}
+
+// The scheme is case-insensitive. [RFC 9110, section 11.1]
+std::optional<std::string_view> token_of(const HttpRequest& request) {
+  const auto header = request.header("Authorization");
+  if (!header || header->size() <= kBearer.size()) return std::nullopt;
+  const auto same = [](char a, char b) { return (a | 0x20) == (b | 0x20); };
+  if (!std::ranges::equal(header->substr(0, kBearer.size()), kBearer, same)) return std::nullopt;
+  return header->substr(kBearer.size());
+}
+
+// True if the client accepts JSON and not any type.
+bool wants_json(const HttpRequest& request) {
+  const auto accept = request.header("Accept");
+  return accept && accept->find("application/json") != std::string_view::npos;
+}
+
+// The console loads nothing from elsewhere, runs no inline script, and is shown in no frame.
+constexpr const char* kContentSecurityPolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+HttpReply serve_file(const HttpRequest& request) {
+  const console::File* file = console::find_file(path_of(request.target()));
+  if (file == nullptr) return http_response(api::not_found("The console has no such file."));
+  if (!is_read(request.method())) return method_not_allowed("GET, HEAD");
+  HttpResponse response{.content_type = file->type};
+  response.headers = {
+      {"Cache-Control", "no-cache"},      {"ETag", file->tag},
+      {"Vary", "Accept-Encoding"},        {"X-Content-Type-Options", "nosniff"},
+      {"Referrer-Policy", "no-referrer"}, {"Content-Security-Policy", kContentSecurityPolicy}};
+  if (request.header("If-None-Match") == file->tag) {
+    response.status = 304;
+    return response;
+  }
+  const auto accepted = request.header("Accept-Encoding");
+  const bool compressed = accepted && accepted->find("gzip") != std::string_view::npos;
+  if (compressed) response.headers.emplace_back("Content-Encoding", "gzip");
+  response.persistent = compressed ? file->gzip : file->plain;
+  return response;
+}
+
+// The answer 401 to a wrong token, at its time.
+class LaterRefusal final : public loop::HttpExchange {
+ public:
+  LaterRefusal(loop::Loop& loop, Duration delay, std::size_t& count)
+      : count_(++count), text_(api::to_json(unauthorized())), timer_(loop, [this] {
+          is_due_ = true;
+          resume();
+        }) {
+    timer_.arm(delay);
+  }
+  ~LaterRefusal() override { --count_; }
+
+  std::size_t take_body(std::string_view bytes) override { return bytes.size(); }
+  void end_body() override {}
+  std::optional<loop::HttpHead> head() override {
+    if (!is_due_) return std::nullopt;
+    HttpResponse response = http_response(unauthorized());
+    return loop::HttpHead{.status = response.status,
+                          .content_type = response.content_type,
+                          .headers = std::move(response.headers),
+                          .length = text_.size()};
+  }
+  Next next_part(std::size_t bytes, std::string& text) override {
+    if (text_.empty()) return Next::end;
+    text.append(text_, 0, bytes);
+    text_.erase(0, bytes);
+    return Next::part;
+  }
+
+ private:
+  std::size_t& count_;
+  std::string text_;
+  bool is_due_ = false;
+  loop::Timer timer_;
+};
+
+std::string words_of(const Role& role) {
+  std::string words;
+  const auto add = [&](bool has, std::string_view word) {
+    if (has) words.append(words.empty() ? "" : ",").append(fmt::format("\"{}\"", word));
+  };
+  add(role.produce, "produce");
+  add(role.work, "work");
+  add(role.inspect, "inspect");
+  add(role.admin, "admin");
+  return words;
+}
+
+}  // namespace
+
+HttpApi::HttpApi(loop::Loop& loop, commands::Service& service, Clients& clients,
+                 Scheduler& scheduler, Authenticator& authenticator)
+    : loop_(loop),
+      service_(service),
+      clients_(clients),
+      scheduler_(scheduler),
+      authenticator_(authenticator),
+      reports_(loop),
+      reservations_(loop, service, [this] { begin_tick(); }),
+      events_(loop, service, [this] { begin_tick(); }),
+      sample_(loop, [this] { sample(); }) {}
+
+void HttpApi::apply(const Settings& settings) {
+  const bool was_on = is_on();
+  settings_ = settings;
+  if (is_on() && !was_on) sample_.arm({});
+  if (!is_on()) {
+    sample_.disarm();
+    history_.clear();
+  }
+}
+
+void HttpApi::sample() {
+  sample_.arm(api::History::kInterval);
+  begin_tick();
+  history_.add(static_cast<std::uint64_t>(whole_seconds(os::wall_time())),
+               stats::server_stats(service_.server_state()).text());
+}
+
+bool HttpApi::serves(std::string_view path) const {
+  return is_on() && (path == "/" || path.starts_with(kApiPath) || path.starts_with(kConsolePath));
+}
+
+// --- Who may request what
+
+std::variant<HttpApi::Caller, HttpReply> HttpApi::find_caller(const HttpRequest& request) {
+  auto admission = authenticator_.admit(request.peer(), settings_.http, token_of(request));
+  if (auto* admitted = std::get_if<Authenticator::Admitted>(&admission))
+    return Caller{.address = request.peer().address, .admitted = std::move(*admitted)};
+  const Duration delay = std::get<Authenticator::Refusal>(admission).delay;
+  if (delay == Duration::zero() || refusals_ >= kMostRefusals) return http_response(unauthorized());
+  return std::make_unique<LaterRefusal>(loop_, delay, refusals_);
+}
+
+std::optional<HttpReply> HttpApi::refuse_metrics(const HttpRequest& request) {
+  if (settings_.http.auth == AuthMode::none && settings_.http.role.empty()) return std::nullopt;
+  auto caller = find_caller(request);
+  if (auto* reply = std::get_if<HttpReply>(&caller)) return std::move(*reply);
+  const Role* role = std::get<Caller>(caller).role();
+  if (role == nullptr || may(*role, Access::inspect)) return std::nullopt;
+  return http_response(problem_of(*api::find_problem(protocol::word::kDenied)));
+}
+
+HttpReply HttpApi::respond(const HttpRequest& request, const HttpServer& server) {
+  const std::string_view path = path_of(request.target());
+  if (!path.starts_with(kApiPath)) return serve_file(request);
+  const api::RequestHeaders headers{.host = request.header("Host"),
+                                    .origin = request.header("Origin"),
+                                    .requested_by = request.header(api::kRequestedBy)};
+  if (const auto problem =
+          api::check_origin(headers, !is_read(request.method()), settings_.http.hosts))
+    return http_response(*problem);
+  auto caller = find_caller(request);
+  if (auto* reply = std::get_if<HttpReply>(&caller)) return std::move(*reply);
+  auto target = api::parse_target(request.target());
+  if (!target) return http_response(api::bad_request("the path or the query is malformed"));
+  if (target->segments.size() < 3 || target->segments[1] != "v1")
+    return http_response(api::not_found("There is no such path; the API is below /api/v1/."));
+  auto routed = api::route(method_of(request), std::span(target->segments).subspan(2));
+  if (routed.operation == nullptr && routed.allowed.empty())
+    return http_response(api::not_found("The API has no such path."));
+  if (routed.operation == nullptr) return method_not_allowed(routed.allowed);
+  auto& found = std::get<Caller>(caller);
+  if (const auto problem = check(*routed.operation, request, server, found))
+    return http_response(*problem);
+  api::Parameters parameters = std::move(routed.path);
+  for (auto& one : target->query) parameters.push_back(std::move(one));
+  return run(*routed.operation, std::move(parameters), request, std::move(found));
+}
+
+std::optional<Problem> HttpApi::check(const Operation& operation, const HttpRequest& request,
+                                      const HttpServer& server, const Caller& caller) const {
+  if (settings_.http.api == HttpApiLevel::read && operation.method != Method::get)
+    return api::forbidden("http.api = \"read\": the API changes nothing.");
+  const Role* role = caller.role();
+  const bool denied =
+      role != nullptr && (!may(*role, operation.access) ||
+                          (operation.access == Access::admin && !role->tubes.empty()));
+  if (operation.line.empty() && denied)
+    return problem_of(*api::find_problem(protocol::word::kDenied));
+  if (operation.kind == Kind::events && server.event_streams() >= HttpServer::kMaxEventStreams)
+    return busy("As many streams of events are open as there may be.");
+  if (server.exchanges() >= HttpServer::kMaxExchanges)
+    return busy("As many requests are under way as there may be.");
+  // A request for a reservation uses a conversation that there is already.
+  const bool opens_client = !operation.line.empty() && operation.kind != Kind::held;
+  if (opens_client && caller.active() != nullptr && caller.active()->is_full())
+    return problem_of(*api::find_problem(protocol::word::kOutOfMemory));
+  if (operation.kind == Kind::reserve && reservations_.is_full())
+    return busy("As many jobs are reserved over HTTP as there may be.");
+  const auto bytes = request.body_bytes();
+  if (operation.kind == Kind::put && !bytes) {
+    return Problem{.status = 411,
+                   .kind = "length-required",
+                   .title = "Length required",
+                   .detail = "The body of a job is sent with Content-Length."};
+  }
+  const std::uint64_t most = operation.kind == Kind::put ? service_.engine().limits().job_bytes
+                                                         : ApiExchange::kMostParameterBytes;
+  if (bytes.value_or(0) <= most) return std::nullopt;
+  if (operation.kind == Kind::put) {
+    service_.counters().count(stats::Counter::put_too_big);
+    return problem_of(*api::find_problem(protocol::word::kJobTooBig));
+  }
+  Problem problem = api::bad_request("the body is too long");
+  problem.status = 413;
+  return problem;
+}
+
+// --- What a request is answered from
+
+HttpReply HttpApi::run(const Operation& operation, api::Parameters parameters,
+                       const HttpRequest& request, Caller caller) {
+  switch (operation.kind) {
+    case Kind::access:
+      return http_response(access_of(caller));
+    case Kind::settings:
+      return http_response(settings_json(settings_));
+    case Kind::history:
+      return http_response(history_.to_json());
+    case Kind::events:
+      return events_.open(rights_of(caller));
+    case Kind::command:
+    case Kind::body:
+    case Kind::tubes:
+    case Kind::put:
+    case Kind::reserve:
+    case Kind::held:
+      break;
+  }
+  return run_command(operation, std::move(parameters), request, std::move(caller));
+}
+
+HttpReply HttpApi::run_command(const Operation& operation, api::Parameters parameters,
+                               const HttpRequest& request, Caller caller) {
+  ApiRequest made{.operation = operation, .parameters = {}, .options = {}};
+  made.options.body_bytes = request.body_bytes().value_or(0);
+  made.options.body_as_json = wants_json(request);
+  if (operation.kind == Kind::reserve) made.options.token = Reservations::make_token();
+  if (operation.kind == Kind::held) {
+    const std::string& token = *api::find(parameters, "token");
+    if (!reservations_.is_of(token, caller.active()))
+      return http_response(problem_of(*api::find_problem(protocol::word::kNotFound)));
+    const Reservations::Taken taken = reservations_.take(token);
+    if (taken.found == Reservations::Found::busy)
+      return http_response(busy("Another request uses the reservation."));
+    const auto job = service_.engine().job_info(service_.now(), taken.job);
+    made.options.token = token;
+    made.options.held = api::HeldJob{.id = taken.job, .priority = job ? job->priority : 0};
+    made.reserved = taken.client;
+  }
+  made.parameters = std::move(parameters);
+  made.address = std::move(caller.address);
+  made.admission = std::move(caller.admitted.admission);
+  made.identity = std::move(caller.admitted.identity);
+  return std::make_unique<ApiExchange>(*this, std::move(made));
+}
+
+ApiClient HttpApi::open_client(const std::string& address, loop::MemoryPeer& peer,
+                               commands::Admission admission, std::optional<Identity> identity) {
+  auto channel = std::make_unique<loop::MemoryChannel>(reports_, address, peer);
+  ApiClient opened{.client = nullptr, .channel = channel.get()};
+  Client& client = clients_.add(std::move(channel), scheduler_, std::move(admission));
+  if (identity) client.identity = std::make_unique<Identity>(std::move(*identity));
+  // Dirty, so that the scheduler knows it as a client to be read from while input is held.
+  scheduler_.mark_dirty(client);
+  opened.client = &client;
+  return opened;
+}
+
+std::string HttpApi::access_of(const Caller& caller) const {
+  constexpr std::array<std::string_view, 3> kLevels = {"off", "read", "full"};
+  constexpr std::array<std::string_view, 4> kModes = {"none", "token", "mtls", "peer"};
+  const Role* role = caller.role();
+  std::vector<json::Json> tubes;
+  if (role != nullptr) {
+    for (const std::string& pattern : role->tubes) tubes.emplace_back(pattern);
+  }
+  const bool all_tubes = role == nullptr || role->tubes.empty();
+  return fmt::format(
+      "{{\"api\":\"{}\",\"auth\":\"{}\",\"role\":{},\"verbs\":{},\"tubes\":{},\"version\":\"{}\"}}"
+      "\n",
+      kLevels[static_cast<std::size_t>(settings_.http.api)],
+      kModes[static_cast<std::size_t>(settings_.http.auth)],
+      role == nullptr ? "null" : json::to_line(role->name),
+      role == nullptr ? "null" : fmt::format("[{}]", words_of(*role)),
+      all_tubes ? "null" : json::to_line(json::Json::array(std::move(tubes))), stats::version());
+}
+
+// A stream asks each second: the role may have changed, or be gone.
+EventStreams::FindRights HttpApi::rights_of(const Caller& caller) {
+  if (caller.role() == nullptr)
+    return [this]() -> EventStreams::Rights {
+      const bool open =
+          is_on() && settings_.http.auth == AuthMode::none && settings_.http.role.empty();
+      return {.may_inspect = open};
+    };
+  return [this, name = caller.role()->name,
+          identity = caller.admitted.identity]() -> EventStreams::Rights {
+    const commands::ActiveRole* active = service_.find_role(name);
+    if (!is_on() || active == nullptr || !may(active->role(), Access::inspect)) return {};
+    if (identity ? !authenticator_.still_has(*identity) : settings_.http.role != name) return {};
+    return {.may_inspect = true, .role = active->role()};
+  };
+}
+
+}  // namespace tubed::server

@@ -1,0 +1,94 @@
+// HttpApi: the HTTP API and the console: who may request what, and what each request is answered
+// from.
+//
+// A request goes through these checks, in this order; the first that fails is the answer:
+// 1. http.api is not off, and the path is one of the API or of the console. The console's files are
+//    for everyone.
+// 2. The Host and the Origin (api/guard.h).
+// 3. The client has a role, if HTTP has authentication (Authenticator).
+// 4. The operation exists (404, 405), and http.api allows it.
+// 5. No more requests are under way than HttpServer allows; a body is not too long.
+// 6. The role may run the command: that is decided in the conversation, as for any other client. An
+//    operation without a command has its own family.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "api/history.h"
+#include "api/operation.h"
+#include "config/settings.h"
+#include "loop/http_server.h"
+#include "loop/loop.h"
+#include "server/admin_http.h"
+#include "server/api_exchange.h"
+#include "server/authenticator.h"
+#include "server/clients.h"
+#include "server/event_streams.h"
+#include "server/reservations.h"
+#include "server/scheduler.h"
+
+namespace tubed::server {
+
+class HttpApi final : public HttpSite, public ApiExchangeHost {
+ public:
+  // Everything that is passed by reference outlives it.
+  HttpApi(loop::Loop& loop, commands::Service& service, Clients& clients, Scheduler& scheduler,
+          Authenticator& authenticator);
+
+  // Settings in force from now on.
+  void apply(const Settings& settings);
+  bool is_on() const { return settings_.http.api != HttpApiLevel::off; }
+
+  bool serves(std::string_view path) const override;
+  loop::HttpReply respond(const loop::HttpRequest& request,
+                          const loop::HttpServer& server) override;
+  std::optional<loop::HttpReply> refuse_metrics(const loop::HttpRequest& request) override;
+
+ private:
+  // Who has sent a request.
+  struct Caller {
+    std::string address;
+    Authenticator::Admitted admitted;
+
+    const commands::ActiveRole* active() const { return admitted.admission.role; }
+    const Role* role() const { return active() == nullptr ? nullptr : &active()->role(); }
+  };
+
+  void begin_tick() override { scheduler_.begin_tick(); }
+  ApiClient open_client(const std::string& address, loop::MemoryPeer& peer,
+                        commands::Admission admission, std::optional<Identity> identity) override;
+  void give_back(const ApiClient& client, const std::string& token) override {
+    reservations_.keep(token, client);
+  }
+  void client_lost(const std::string& token) override { reservations_.forget(token); }
+
+  std::variant<Caller, loop::HttpReply> find_caller(const loop::HttpRequest& request);
+  std::optional<api::Problem> check(const api::Operation& operation,
+                                    const loop::HttpRequest& request,
+                                    const loop::HttpServer& server, const Caller& caller) const;
+  loop::HttpReply run(const api::Operation& operation, api::Parameters parameters,
+                      const loop::HttpRequest& request, Caller caller);
+  loop::HttpReply run_command(const api::Operation& operation, api::Parameters parameters,
+                              const loop::HttpRequest& request, Caller caller);
+  std::string access_of(const Caller& caller) const;
+  EventStreams::FindRights rights_of(const Caller& caller);
+  void sample();
+
+  loop::Loop& loop_;
+  commands::Service& service_;
+  Clients& clients_;
+  Scheduler& scheduler_;
+  Authenticator& authenticator_;
+  Settings settings_;
+  loop::MemoryReports reports_;  // of the clients of requests
+  Reservations reservations_;
+  EventStreams events_;
+  api::History history_;
+  std::size_t refusals_ = 0;  // that are to be answered later
+  loop::Timer sample_;
+};
+
+}  // namespace tubed::server

@@ -1,0 +1,778 @@
+"""The HTTP API of the real daemon: what an acknowledgement means, reservations, roles, requests of
+other sites, bounds, the stream of events, reloads, and how long clients of the queue wait while
+many clients use the API. That every operation works is tested by openapi_test.py."""
+
+import base64
+import contextlib
+import hashlib
+import http.client
+import json
+import multiprocessing
+import os
+import pwd
+import signal
+import socket
+import statistics
+import threading
+import time
+import unittest
+
+from harness import SANITIZED, SECONDS, Client, Stopwatch, TlsSocket, parse_address, tls_context, until
+from tls_tests import LOCALHOST, Tls, TlsTest, table
+
+TOKENS = {"ops": "tbd_token-of-ops", "web": "tbd_token-of-web", "worker": "tbd_token-of-worker",
+          "watcher": "tbd_token-of-watcher"}
+EXCHANGES = 64
+EVENT_STREAMS = 16
+# Health is answered within this time, whatever other clients do.
+HEALTH_SECONDS = 2 if not SANITIZED else 20
+# How much later than without it a client of the queue is answered while the API is busy.
+LATER_SECONDS = 0.005 * (20 if SANITIZED else 1)
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    def __repr__(self):
+        return f"{self.status} {self.body[:300]!r}"
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=SECONDS)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(SECONDS)
+        self.sock.connect(self.path)
+
+
+class ApiTest(TlsTest):
+    def serve(self, *flags, api="full", http_settings=None, settings="", **options):
+        keys = {"http.listen": "127.0.0.1:0", "http.api": api, **(http_settings or {})}
+        self.config = self.write_config(table("", keys) + settings)
+        return self.start("--config", self.config, *flags, **options)
+
+    def rewrite(self, daemon, api="full", http_settings=None, settings="", count=1):
+        keys = {"http.listen": "127.0.0.1:0", "http.api": api, **(http_settings or {})}
+        self.write_config(table("", keys) + settings)
+        return self.reload(daemon, count)
+
+    def connection(self, daemon, context=None):
+        address = daemon.http_addresses[0]
+        if address.startswith("unix:"):
+            return UnixConnection(address[len("unix:"):])
+        host, port = address.rsplit(":", 1)
+        if context:
+            return http.client.HTTPSConnection(host, int(port), timeout=SECONDS, context=context)
+        return http.client.HTTPConnection(host, int(port), timeout=SECONDS)
+
+    def ask(self, daemon, method, path, body=None, token=None, headers=None, context=None):
+        """`body`: bytes, or the parameters of a request."""
+        if isinstance(body, dict):
+            body = json.dumps(body).encode()
+        headers = {"X-Requested-By": "test", **(headers or {})}
+        if token:
+            headers["Authorization"] = f"Bearer {TOKENS.get(token, token)}"
+        headers = {name: value for name, value in headers.items() if value is not None}
+        path = path if path.startswith("/api") or path.startswith("//") else "/api/v1" + path
+        with contextlib.closing(self.connection(daemon, context)) as connection:
+            connection.request(method, path, body=body, headers=headers,
+                               encode_chunked="Transfer-Encoding" in headers)
+            answer = connection.getresponse()
+            return Answer(answer.status, dict(answer.getheaders()), answer.read())
+
+    def get(self, daemon, path, **options):
+        return self.ask(daemon, "GET", path, **options)
+
+    def post(self, daemon, path, body=None, **options):
+        return self.ask(daemon, "POST", path, body, **options)
+
+    def put(self, daemon, body=b"x", tube="mail", query="", **options):
+        answer = self.post(daemon, f"/tubes/{tube}/jobs{query}", body, **options)
+        self.assertEqual(answer.status, 201, answer)
+        return answer.json["id"]
+
+    def assert_problem(self, answer, status, reply=None):
+        self.assertEqual(answer.status, status, answer)
+        self.assertEqual(answer.headers["Content-Type"], "application/problem+json")
+        problem = answer.json
+        self.assertEqual(problem["status"], status)
+        self.assertEqual(problem.get("reply"), reply, problem)
+        for key in ("type", "title", "detail"):
+            self.assertTrue(problem[key], problem)
+
+    def socket_to(self, daemon, receive_buffer=None):
+        family, peer = parse_address(daemon.http_addresses[0])
+        plain = socket.socket(family, socket.SOCK_STREAM)
+        self.addCleanup(plain.close)
+        if receive_buffer:
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        plain.settimeout(SECONDS)
+        plain.connect(peer)
+        return plain
+
+    def assert_healthy(self, daemon):
+        watch = Stopwatch(daemon)
+        with contextlib.closing(self.connection(daemon)) as connection:
+            connection.request("GET", "/healthz")
+            self.assertEqual(connection.getresponse().read(), b"ok\n")
+        self.assertLess(watch.lap(), HEALTH_SECONDS)
+
+    def connections(self, daemon):
+        """How many there are beside that which asks."""
+        client = Client(daemon.addresses[0])
+        with contextlib.closing(client):
+            return client.stats()["current-connections"] - 1
+
+
+class Durability(ApiTest):
+    def test_what_was_acknowledged_survives_a_kill(self):
+        journal = self.directory / "journal"
+        journal.mkdir()
+        flags = ("--journal-directory", str(journal), "--journal-sync", "always")
+        daemon = self.serve(*flags)
+        jobs = [self.put(daemon, b"job %d" % i) for i in range(20)]
+        gone = jobs.pop(3)
+        self.assertEqual(self.ask(daemon, "DELETE", f"/jobs/{gone}").status, 200)
+        self.assertEqual(self.post(daemon, f"/jobs/{jobs[0]}/reprioritize", {"pri": 7}).status, 200)
+        self.assertEqual(self.post(daemon, f"/jobs/{jobs[1]}/move", {"tube": "later"}).status, 200)
+        daemon.kill()
+        daemon.expected_code = -signal.SIGKILL
+        again = self.serve(*flags)
+        self.assertEqual(self.get(again, f"/jobs/{gone}").status, 404)
+        self.assertEqual(self.get(again, f"/jobs/{jobs[0]}").json["pri"], 7)
+        self.assertEqual(self.get(again, f"/jobs/{jobs[1]}").json["tube"], "later")
+        for job in jobs:
+            self.assertEqual(self.get(again, f"/jobs/{job}").status, 200)
+
+    def test_a_put_during_a_drain(self):
+        daemon = self.serve()
+        self.assertEqual(self.post(daemon, "/drain").json, {"result": "DRAINING"})
+        self.assert_problem(self.post(daemon, "/tubes/mail/jobs", b"x"), 503, "DRAINING")
+        self.assertEqual(self.get(daemon, "/server").json["draining"], True)
+        self.assertEqual(self.ask(daemon, "DELETE", "/drain").json, {"result": "NOT_DRAINING"})
+        self.put(daemon)
+
+    def test_bodies(self):
+        daemon = self.serve("--limits-job-bytes", "2000000")
+        for body in (b"", b"plain", bytes(range(256)) * 3, b"\r\nput 0 0 60 1\r\nx\r\n",
+                     os.urandom(2_000_000)):
+            job = self.put(daemon, body)
+            raw = self.get(daemon, f"/jobs/{job}/body")
+            self.assertEqual((raw.headers["Content-Type"], raw.body),
+                             ("application/octet-stream", body))
+            read = self.get(daemon, f"/jobs/{job}/body", headers={"Accept": "application/json"})
+            got = read.json
+            self.assertEqual(base64.b64decode(got["body_base64"]) if "body_base64" in got
+                             else got["body"].encode(), body)
+        self.assertEqual(self.get(daemon, "/server").json["current-jobs-ready"], 5)
+
+
+class Reservations(ApiTest):
+    def reserve(self, daemon, tube="mail", **body):
+        answer = self.post(daemon, f"/tubes/{tube}/reserve", body)
+        self.assertEqual(answer.status, 201, answer)
+        return answer.json
+
+    def test_the_life_of_a_reservation(self):
+        daemon = self.serve()
+        job = self.put(daemon, b"work", query="?pri=77&ttr=100")
+        held = self.reserve(daemon)
+        self.assertEqual((held["id"], held["body"], held["tube"], held["pri"]),
+                         (job, "work", "mail", 77))
+        path = f"/reservations/{held['token']}"
+        self.assertEqual(self.get(daemon, path).json["state"], "reserved")
+        self.assertEqual(self.post(daemon, path + "/touch").json, {"result": "TOUCHED"})
+        self.assertEqual(self.post(daemon, path + "/touch", {"seconds": 1000}).status, 200)
+        self.assertGreater(self.get(daemon, path).json["time-left"], 900)
+        # Another client cannot delete it.
+        self.assert_problem(self.ask(daemon, "DELETE", f"/jobs/{job}"), 404, "NOT_FOUND")
+        self.assertEqual(self.post(daemon, path + "/release").json, {"result": "RELEASED"})
+        self.assertEqual(self.get(daemon, f"/jobs/{job}").json["pri"], 77)
+        self.assert_problem(self.get(daemon, path), 404, "NOT_FOUND")
+        held = self.reserve(daemon)
+        path = f"/reservations/{held['token']}"
+        self.assertEqual(self.post(daemon, path + "/bury", {"pri": 5}).json, {"result": "BURIED"})
+        self.assertEqual(self.get(daemon, f"/jobs/{job}").json["state"], "buried")
+        # A buried job can be reserved by its id.
+        held = self.post(daemon, f"/jobs/{job}/reserve").json
+        self.assertEqual(self.ask(daemon, "DELETE", f"/reservations/{held['token']}").json,
+                         {"result": "DELETED"})
+        self.assert_problem(self.get(daemon, f"/jobs/{job}"), 404, "NOT_FOUND")
+        until("the clients to be closed", lambda: self.connections(daemon) == 0)
+
+    def test_the_ttr_ends_it(self):
+        daemon = self.serve()
+        job = self.put(daemon, query="?ttr=1")
+        held = self.reserve(daemon)
+        self.assertEqual(self.connections(daemon), 1)
+        until("the job to be ready again",
+              lambda: self.get(daemon, f"/jobs/{job}").json["state"] == "ready")
+        until("the reservation to end",
+              lambda: self.get(daemon, f"/reservations/{held['token']}").status == 404)
+        until("its client to be closed", lambda: self.connections(daemon) == 0)
+        self.assertEqual(self.get(daemon, f"/jobs/{job}").json["timeouts"], 1)
+
+    def test_it_waits_for_a_job(self):
+        daemon = self.serve()
+        self.assertEqual(self.post(daemon, "/tubes/mail/reserve").status, 204)
+        waiting = []
+        thread = threading.Thread(
+            target=lambda: waiting.append(self.post(daemon, "/tubes/mail/reserve",
+                                                    {"timeout": 40})))
+        thread.start()
+        until("the reserve to wait", lambda: self.get(daemon, "/server").json["current-waiting"])
+        job = self.put(daemon, b"at last")
+        thread.join(SECONDS)
+        self.assertEqual((waiting[0].status, waiting[0].json["id"]), (201, job))
+        self.assert_problem(self.post(daemon, "/tubes/mail/reserve", {"timeout": 51}), 400)
+
+    def test_a_client_that_leaves_while_it_waits_gets_no_job(self):
+        daemon = self.serve()
+        client = self.socket_to(daemon)
+        client.sendall(b"POST /api/v1/tubes/mail/reserve?timeout=50 HTTP/1.1\r\nHost: localhost\r\n"
+                       b"X-Requested-By: t\r\n\r\n")
+        until("the reserve to wait", lambda: self.get(daemon, "/server").json["current-waiting"])
+        client.close()
+        until("its end to be noticed",
+              lambda: not self.get(daemon, "/server").json["current-waiting"])
+        job = self.put(daemon)
+        self.assertEqual(self.get(daemon, f"/jobs/{job}").json["state"], "ready")
+
+    def test_a_token_that_no_one_has(self):
+        daemon = self.serve()
+        self.put(daemon)
+        self.reserve(daemon)
+        for path in ("/reservations/0", "/reservations/" + "0" * 32):
+            self.assert_problem(self.get(daemon, path), 404, "NOT_FOUND")
+            self.assert_problem(self.ask(daemon, "DELETE", path), 404, "NOT_FOUND")
+        self.assertEqual(self.get(daemon, "/server").json["current-jobs-reserved"], 1)
+
+    def test_a_stop_gives_the_job_back(self):
+        journal = self.directory / "journal"
+        journal.mkdir()
+        daemon = self.serve("--journal-directory", str(journal))
+        job = self.put(daemon, query="?ttr=1000")
+        self.reserve(daemon)
+        daemon.signal(signal.SIGTERM)
+        self.assertEqual(daemon.wait(), 0)
+        again = self.serve("--journal-directory", str(journal))
+        self.assertEqual(self.get(again, f"/jobs/{job}").json["state"], "ready")
+
+
+class Rights(ApiTest):
+    def settings(self, *roles):
+        tokens = self.directory / "tokens"
+        tokens.write_text("".join(f"{name} sha256:{hashlib.sha256(token.encode()).hexdigest()}\n"
+                                  for name, token in TOKENS.items()), encoding="utf-8")
+        tokens.chmod(0o600)
+        roles = roles or (
+            {"name": "ops", "verbs": ["produce", "work", "inspect", "admin"], "tokens": ["ops"]},
+            {"name": "web", "verbs": ["produce"], "tubes": ["mail.*"], "tokens": ["web"]},
+            {"name": "worker", "verbs": ["work"], "tokens": ["worker"], "max_connections": 1},
+            {"name": "watcher", "verbs": ["inspect"], "tubes": ["mail.*"], "tokens": ["watcher"]})
+        return (table("", {"auth.tokens": tokens}) +
+                "".join(table("[[role]]", role) for role in roles))
+
+    def serve_tokens(self, *roles):
+        return self.serve(http_settings={"http.auth": "token"}, settings=self.settings(*roles))
+
+    def test_a_request_needs_a_token(self):
+        daemon = self.serve_tokens()
+        for path in ("/server", "/access", "/events", "/settings", "/history", "/jobs/1/body"):
+            answer = self.get(daemon, path)
+            self.assert_problem(answer, 401, "UNAUTHORIZED")
+            self.assertEqual(answer.headers["WWW-Authenticate"], "Bearer")
+        self.assert_problem(self.post(daemon, "/tubes/mail.a/jobs", b"x"), 401, "UNAUTHORIZED")
+        self.assertEqual(self.get(daemon, "/server", token="ops").json["current-jobs-ready"], 0)
+        # The page itself is for everyone, and so are the health checks; the metrics are not.
+        self.assertEqual(self.raw(daemon, "/").status, 200)
+        self.assertEqual(self.raw(daemon, "/healthz").status, 200)
+        self.assertEqual(self.raw(daemon, "/metrics").status, 401)
+        self.assertEqual(self.raw(daemon, "/metrics", token="web").status, 403)
+        self.assertEqual(self.raw(daemon, "/metrics", token="watcher").status, 200)
+        self.assertNotIn(TOKENS["ops"], "\n".join(daemon.lines))
+
+    def raw(self, daemon, path, token=None):
+        headers = {"Authorization": f"Bearer {TOKENS[token]}"} if token else {}
+        with contextlib.closing(self.connection(daemon)) as connection:
+            connection.request("GET", path, headers=headers)
+            answer = connection.getresponse()
+            return Answer(answer.status, dict(answer.getheaders()), answer.read())
+
+    def test_a_wrong_token_is_refused_later(self):
+        daemon = self.serve_tokens()
+        began = time.monotonic()
+        for _ in range(3):
+            self.assert_problem(self.get(daemon, "/server", token="tbd_wrong"), 401, "UNAUTHORIZED")
+        self.assertGreater(time.monotonic() - began, 0.1 + 0.2 + 0.4 - 0.05)
+        began = time.monotonic()
+        self.assertEqual(self.get(daemon, "/server", token="ops").status, 200)
+        self.assertLess(time.monotonic() - began, 0.4 * (10 if SANITIZED else 1))
+
+    def test_roles(self):
+        daemon = self.serve_tokens()
+        self.assertEqual(self.get(daemon, "/access", token="web").json,
+                         {"api": "full", "auth": "token", "role": "web", "verbs": ["produce"],
+                          "tubes": ["mail.*"],
+                          "version": self.get(daemon, "/access", token="ops").json["version"]})
+        job = self.put(daemon, b"1", "mail.a", token="web")
+        other = self.put(daemon, b"2", "secret", token="ops")
+        self.assert_problem(self.post(daemon, "/tubes/secret/jobs", b"x", token="web"), 403, "DENIED")
+        self.assert_problem(self.get(daemon, "/tubes/mail.a", token="web"), 403, "DENIED")
+        self.assert_problem(self.get(daemon, "/settings", token="watcher"), 403, "DENIED")
+        self.assert_problem(self.get(daemon, "/events", token="web"), 403, "DENIED")
+        self.assert_problem(self.post(daemon, "/drain", token="watcher"), 403, "DENIED")
+        # A job of another tube is as if it did not exist.
+        self.assertEqual(self.get(daemon, f"/jobs/{job}", token="watcher").status, 200)
+        self.assert_problem(self.get(daemon, f"/jobs/{other}", token="watcher"), 404, "NOT_FOUND")
+        self.assert_problem(self.get(daemon, f"/jobs/{other}/body", token="watcher"), 404,
+                            "NOT_FOUND")
+        names = [tube["name"] for tube in self.get(daemon, "/tubes", token="watcher").json["tubes"]]
+        self.assertEqual(names, ["mail.a"])
+        sorted_names = self.get(daemon, "/tubes?sort=ready", token="watcher").json
+        self.assertEqual((sorted_names["total"], sorted_names["tubes"][0]["name"]), (1, "mail.a"))
+        self.assertEqual(self.get(daemon, "/settings", token="ops").status, 200)
+        daemon.wait_for_line("denied")
+
+    def test_a_worker_without_inspect(self):
+        daemon = self.serve_tokens()
+        job = self.put(daemon, b"work", "mail.a", "?pri=9", token="ops")
+        held = self.post(daemon, "/tubes/mail.a/reserve", token="worker")
+        self.assertEqual((held.status, held.json["id"], held.json["body"]), (201, job, "work"))
+        path = f"/reservations/{held.json['token']}"
+        # Its role allows one connection, which the reservation has.
+        self.assert_problem(self.post(daemon, "/tubes/mail.a/reserve", token="worker"), 507,
+                            "OUT_OF_MEMORY")
+        # The token of a reservation is for its role.
+        self.assert_problem(self.ask(daemon, "DELETE", path, token="ops"), 404, "NOT_FOUND")
+        self.assertEqual(self.post(daemon, path + "/release", token="worker").status, 200)
+        self.assertEqual(self.get(daemon, f"/jobs/{job}", token="ops").json["pri"], 9)
+
+    def test_a_revoked_token(self):
+        daemon = self.serve_tokens()
+        self.put(daemon, b"x", "mail.a", "?ttr=1000", token="ops")
+        held = self.post(daemon, "/tubes/mail.a/reserve", token="worker").json
+        stream = Events(self, daemon, token="watcher")
+        stream.next("tubes")
+        self.rewrite(daemon, http_settings={"http.auth": "token"}, settings=self.settings(
+            {"name": "ops", "verbs": ["inspect"], "tokens": ["ops"]}))
+        self.assertEqual(self.get(daemon, "/server", token="worker").status, 401)
+        self.assertEqual(self.get(daemon, "/server", token="ops").json["current-jobs-reserved"], 0)
+        self.assert_problem(self.get(daemon, f"/reservations/{held['token']}", token="ops"), 404,
+                            "NOT_FOUND")
+        stream.assert_ends()
+
+    def test_a_role_for_all(self):
+        daemon = self.serve(http_settings={"http.role": "watcher"}, settings=self.settings())
+        self.assertEqual(self.get(daemon, "/tubes").json["tubes"], [])
+        self.assert_problem(self.post(daemon, "/tubes/mail.a/jobs", b"x"), 403, "DENIED")
+
+    def test_certificates(self):
+        mailer = self.authority.issue("mailer", client=True)
+        stranger = self.authority.issue("stranger", client=True)
+        role = table("[[role]]", {"name": "mail", "verbs": ["inspect"], "subjects": ["CN=mailer"]})
+        daemon = self.serve(settings=role, http_settings={
+            "http.auth": "mtls",
+            **Tls((self.server,), {"client_ca": self.authority.ca}).keys("http.tls.")})
+        known = tls_context(self.authority, mailer)
+        self.assertEqual(self.get(daemon, "/access", context=known).json["role"], "mail")
+        self.assert_problem(self.post(daemon, "/drain", context=known), 403, "DENIED")
+        self.assert_problem(self.get(daemon, "/server", context=tls_context(self.authority, stranger)),
+                            401, "UNAUTHORIZED")
+
+    def test_users_of_a_unix_socket(self):
+        user = pwd.getpwuid(os.getuid()).pw_name
+        path = self.directory / "http.sock"
+        role = table("[[role]]", {"name": "me", "verbs": ["inspect"], "users": [user]})
+        daemon = self.serve(settings=role, http_settings={"http.listen": f"unix:{path}",
+                                                          "http.auth": "peer"})
+        self.assertEqual(self.get(daemon, "/access").json["role"], "me")
+        self.assert_problem(self.post(daemon, "/drain"), 403, "DENIED")
+
+    def test_read_changes_nothing(self):
+        daemon = self.serve(api="read")
+        job = self.connect(daemon).put(b"x")
+        for method, path in (("POST", "/tubes/default/jobs"), ("DELETE", f"/jobs/{job}"),
+                             ("POST", "/drain"), ("POST", "/tubes/default/reserve"),
+                             ("PUT", "/tubes/default/policy/ttl")):
+            self.assert_problem(self.ask(daemon, method, path, b""), 403)
+        self.assertEqual(self.get(daemon, f"/jobs/{job}/body").body, b"x")
+        self.assertEqual(self.get(daemon, "/access").json["api"], "read")
+
+
+class OtherSites(ApiTest):
+    def test_hosts(self):
+        daemon = self.serve(http_settings={"http.hosts": ["queue.example"]})
+        for host in ("localhost", "127.0.0.1", "localhost:1234", "[::1]:11380", "queue.example",
+                     "QUEUE.example:443", "queue.example."):
+            self.assertEqual(self.get(daemon, "/server", headers={"Host": host}).status, 200, host)
+        for host in ("evil.example", "localhost.evil.example", "queue.example.evil.example", "",
+                     "[::1", "127.0.0.1.evil.example"):
+            answer = self.get(daemon, "/server", headers={"Host": host})
+            self.assertIn(answer.status, (400, 421), host)
+
+    def test_origins(self):
+        daemon = self.serve()
+        own = "http://" + daemon.http_addresses[0]
+        self.assertEqual(self.get(daemon, "/server", headers={"Origin": own}).status, 200)
+        for origin in ("http://evil.example", "null", own + "0", "http://localhost:1"):
+            self.assert_problem(self.get(daemon, "/server", headers={"Origin": origin}), 403)
+            self.assert_problem(self.post(daemon, "/drain", headers={"Origin": origin}), 403)
+        self.assertEqual(self.get(daemon, "/server").json["draining"], False)
+
+    def test_a_change_needs_the_header(self):
+        daemon = self.serve()
+        for value in (None, ""):
+            self.assert_problem(self.post(daemon, "/drain", headers={"X-Requested-By": value}), 403)
+        self.assertEqual(self.get(daemon, "/server", headers={"X-Requested-By": None})
+                         .json["draining"], False)
+
+    def test_headers_of_the_page(self):
+        daemon = self.serve()
+        with contextlib.closing(self.connection(daemon)) as connection:
+            connection.request("GET", "/", headers={"Accept-Encoding": "gzip"})
+            answer = connection.getresponse()
+            page = answer.read()
+        self.assertEqual((answer.status, answer.headers["Content-Encoding"]), (200, "gzip"))
+        self.assertIn("default-src 'none'", answer.headers["Content-Security-Policy"])
+        self.assertEqual(answer.headers["X-Content-Type-Options"], "nosniff")
+        self.assertLess(len(page), 20_000)
+        with contextlib.closing(self.connection(daemon)) as connection:
+            connection.request("GET", "/", headers={"If-None-Match": answer.headers["ETag"]})
+            self.assertEqual(connection.getresponse().status, 304)
+
+
+class Bounds(ApiTest):
+    def test_bodies_that_are_too_long(self):
+        daemon = self.serve("--limits-job-bytes", "1000")
+        self.assert_problem(self.post(daemon, "/tubes/mail/jobs", b"x" * 1001), 413, "JOB_TOO_BIG")
+        self.put(daemon, b"x" * 1000)
+        self.assert_problem(self.post(daemon, "/tubes/mail/kick", b" " * 20_000), 413)
+        self.assertEqual(self.get(daemon, "/server").json["current-jobs-ready"], 1)
+
+    def test_chunked_bodies(self):
+        daemon = self.serve()
+        chunked = {"Transfer-Encoding": "chunked"}
+        answer = self.ask(daemon, "POST", "/tubes/mail/jobs", iter([b"a", b"b"]), headers=chunked)
+        self.assert_problem(answer, 411)
+        answer = self.ask(daemon, "POST", "/tubes/mail/kick", iter([b'{"bou', b'nd":1}']),
+                          headers=chunked)
+        self.assertEqual(answer.json, {"result": "KICKED", "count": 0})
+        answer = self.ask(daemon, "POST", "/tubes/mail/kick", iter([b" " * 9000] * 3),
+                          headers=chunked)
+        self.assert_problem(answer, 413)
+
+    def test_parameters_are_words(self):
+        daemon = self.serve()
+        job = self.put(daemon)
+        for path, body in (("/tubes/mail/kick", {"bound": "1 buried"}),
+                           ("/tubes/mail/kick", {"bound": "1\r\ndelete 1"}),
+                           ("/tubes/mail%0d%0adrain%0d%0a/kick", {}),
+                           ("/tubes/mail%20x/pause", {"delay": 5}),
+                           ("/tubes/mail/pause", {"delay": -1}),
+                           ("/tubes/mail/pause", {"delay": 1.5}),
+                           ("/tubes/mail/pause", {"delay": [1]}),
+                           ("/tubes/mail/pause", {"delay": None}),
+                           ("/tubes/mail/pause", {"delay": ""}),
+                           ("/tubes/mail/pause", {}),
+                           ("/tubes/mail/pause", {"delay": 1, "more": 2}),
+                           ("/tubes/mail/pause?delay=1", {"delay": 1}),
+                           ("/tubes/mail/clear", {"bound": 1})):
+            self.assert_problem(self.post(daemon, path, body), 400)
+        for path in ("/tubes?limit=0", "/tubes?sort=none", "/tubes?sort=ready&from=10000",
+                     "/tubes?order=up&sort=ready", "/tubes?limit=x"):
+            answer = self.get(daemon, path)
+            self.assertEqual(answer.status, 400, path)
+        self.assert_problem(self.post(daemon, "/tubes/mail/pause", b"[1]"), 400)
+        self.assert_problem(self.post(daemon, "/tubes/mail/pause", b"{"), 400)
+        self.assertEqual(self.get(daemon, f"/jobs/{job}").json["state"], "ready")
+        self.assertEqual(self.get(daemon, "/tubes/mail").json["pause"], 0)
+
+    def test_names_with_slashes(self):
+        daemon = self.serve()
+        job = self.put(daemon, tube="a%2Fjobs%2Fb")
+        self.assertEqual(self.get(daemon, f"/jobs/{job}").json["tube"], "a/jobs/b")
+        self.assertEqual(self.get(daemon, "/tubes/a%2Fjobs%2Fb").json["name"], "a/jobs/b")
+
+    def test_malformed_targets(self):
+        daemon = self.serve()
+        for path in ("/api/v1/tubes/%", "/api/v1/tubes/%zz", "/api/v1/tubes/a%00b", "/api/", "/api/v2/x",
+                     "/api/v1/", "/api/v1/tubes//", "/api/v1/tubes?%"):
+            self.assertIn(self.get(daemon, path).status, (400, 404), path)
+        answer = self.ask(daemon, "PATCH", "/tubes")
+        self.assert_problem(answer, 405)
+        self.assertEqual(answer.headers["Allow"], "GET")
+        head = self.ask(daemon, "HEAD", "/server")
+        self.assertEqual((head.status, head.body), (200, b""))
+
+    def test_many_requests_at_once(self):
+        daemon = self.serve()
+        request = (b"POST /api/v1/tubes/mail/reserve?timeout=50 HTTP/1.1\r\nHost: localhost\r\n"
+                   b"X-Requested-By: t\r\n\r\n")
+        waiting = []
+        for _ in range(EXCHANGES):
+            waiting.append(self.socket_to(daemon))
+            waiting[-1].sendall(request)
+        probe = self.connect(daemon)
+        until("all to wait", lambda: probe.stats()["current-waiting"] == EXCHANGES)
+        self.assert_problem(self.post(daemon, "/tubes/mail/reserve"), 503)
+        self.assert_problem(self.get(daemon, "/server"), 503)
+        self.assert_healthy(daemon)
+        for client in waiting:
+            client.close()
+        until("all to be noticed", lambda: probe.stats()["current-waiting"] == 0)
+        self.assertEqual(self.get(daemon, "/server").status, 200)
+
+    def test_slow_and_half_requests_do_not_delay_health_checks(self):
+        daemon = self.serve("--limits-job-bytes", "5000000")
+        job = self.put(daemon, b"x" * 5_000_000)
+        crowd = []
+
+        def add(request, receive_buffer=None):
+            client = self.socket_to(daemon, receive_buffer)
+            client.sendall(request)
+            crowd.append(client)
+
+        head = b" HTTP/1.1\r\nHost: localhost\r\nX-Requested-By: t\r\n"
+        kinds = [lambda: add(b"GET /api/v1/server HTTP/1.1\r\nHost: loc"),
+                 lambda: add(b"POST /api/v1/tubes/mail/jobs" + head + b"Content-Length: 9\r\n\r\nx"),
+                 lambda: add(b"POST /api/v1/tubes/mail/kick" + head + b"Content-Length: 9\r\n\r\n{"),
+                 lambda: add(b"GET /api/v1/jobs/%d/body" % job + head + b"\r\n", 4096),
+                 lambda: add(b"GET /console/dygraph.js" + head + b"\r\n", 4096),
+                 lambda: add(b"GET /api/v1/events" + head + b"\r\n", 4096)]
+        for i in range(240):
+            kinds[i % len(kinds)]()
+            if i % 24 == 0:
+                self.assert_healthy(daemon)
+        for _ in range(10):
+            self.assert_healthy(daemon)
+        for client in crowd:
+            client.close()
+        until("the API to have room again", lambda: self.get(daemon, "/server").status == 200)
+        self.assertEqual(self.get(daemon, "/server").json["current-jobs-ready"], 1)
+
+    def test_a_put_that_is_cut_short_adds_no_job(self):
+        daemon = self.serve()
+        client = self.socket_to(daemon)
+        client.sendall(b"POST /api/v1/tubes/mail/jobs HTTP/1.1\r\nHost: localhost\r\n"
+                       b"X-Requested-By: t\r\nContent-Length: 100\r\n\r\n" + b"x" * 50)
+        until("the put to have begun", lambda: self.get(daemon, "/server").json["job-memory"] > 0)
+        client.close()
+        until("its memory to be free", lambda: self.get(daemon, "/server").json["job-memory"] == 0)
+        self.assertEqual(self.get(daemon, "/server").json["total-jobs"], 0)
+
+    def test_clients_that_disconnect_anywhere(self):
+        daemon = self.serve()
+        self.put(daemon, b"x" * 60_000)
+        request = (b"GET /api/v1/jobs/1/body HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        for i in range(200):
+            client = self.socket_to(daemon)
+            client.sendall(request[:1 + i % len(request)] if i % 3 else request)
+            if i % 15 == 0:
+                client.recv(100)
+            client.close()
+        until("all to be gone", lambda: self.connections(daemon) == 0)
+        self.assert_healthy(daemon)
+
+
+class Events:
+    """A stream of events."""
+
+    def __init__(self, test, daemon, token=None):
+        self.test = test
+        self.connection = test.connection(daemon)
+        test.addCleanup(self.connection.close)
+        headers = {"Authorization": f"Bearer {TOKENS[token]}"} if token else {}
+        self.connection.request("GET", "/api/v1/events", headers=headers)
+        self.answer = self.connection.getresponse()
+        test.assertEqual(self.answer.status, 200)
+        test.assertEqual(self.answer.headers["Content-Type"], "text/event-stream")
+
+    def event(self):
+        lines = []
+        while (line := self.answer.readline()) not in (b"\n", b""):
+            lines.append(line.decode())
+        if not lines:
+            return None, None
+        self.test.assertEqual([line.split(":")[0] for line in lines], ["event", "data"])
+        return lines[0][len("event: "):-1], json.loads(lines[1][len("data: "):])
+
+    def next(self, name):
+        while True:
+            event, data = self.event()
+            self.test.assertIsNotNone(event, "the stream has ended")
+            if event == name:
+                return data
+
+    def until_tube(self, condition):
+        """The row of the first tube for which the condition is true."""
+        while True:
+            for row in self.next("tubes")["tubes"]:
+                if condition(row):
+                    return row
+
+    def assert_ends(self):
+        while self.event()[0] is not None:
+            pass
+
+
+class Streams(ApiTest):
+    def test_tubes_that_change(self):
+        daemon = self.serve()
+        self.put(daemon, tube="first")
+        stream = Events(self, daemon)
+        server = stream.next("server")
+        self.assertEqual(server["current-jobs-ready"], 1)
+        self.assertLess(abs(server["time"] / 1000 - time.time()), 60)
+        first = stream.next("tubes")
+        self.assertTrue(first["reset"])
+        column = first["columns"].index
+        rows = {row[0]: row for row in first["tubes"]}
+        self.assertEqual(set(rows), {"default", "first"})
+        self.assertEqual(rows["first"][column("ready")], 1)
+        job = self.put(daemon, tube="second")
+        row = stream.until_tube(lambda row: row[0] == "second")
+        self.assertEqual((row[column("ready")], row[column("total")]), (1, 1))
+        self.ask(daemon, "DELETE", f"/jobs/{job}")
+        while "second" not in (event := stream.next("tubes"))["gone"]:
+            self.assertNotIn("reset", event)
+        self.assertEqual(stream.next("server")["oldest-ready"]["tube"], "first")
+
+    def test_many_tubes(self):
+        daemon = self.serve()
+        client = self.connect(daemon)
+        count = 10_000 if not SANITIZED else 1_000
+        client.pump(b"".join(b"put-in-tube tube-%d 0 0 60 1\r\nx\r\n" % i for i in range(count)),
+                    count)
+        stream = Events(self, daemon)
+        names = set()
+        resets = 0
+        while len(names) < count + 1:
+            event = stream.next("tubes")
+            resets += event.get("reset", False)
+            names.update(row[0] for row in event["tubes"])
+        self.assertEqual(resets, 1)
+
+    def test_no_more_than_there_may_be(self):
+        daemon = self.serve()
+        streams = [Events(self, daemon) for _ in range(EVENT_STREAMS)]
+        self.assert_problem(self.get(daemon, "/events"), 503)
+        streams.pop().connection.close()
+        until("a place to be free", lambda: self.one_more(daemon))
+        self.assert_healthy(daemon)
+
+    def one_more(self, daemon):
+        with contextlib.closing(self.connection(daemon)) as connection:
+            connection.request("GET", "/api/v1/events")
+            return connection.getresponse().status == 200
+
+    def test_a_reload_ends_it(self):
+        daemon = self.serve()
+        stream = Events(self, daemon)
+        stream.next("server")
+        self.rewrite(daemon, api="off")
+        stream.assert_ends()
+        with contextlib.closing(self.connection(daemon)) as connection:
+            connection.request("GET", "/")
+            self.assertIn(b"/metrics", connection.getresponse().read())
+        self.assertEqual(self.get(daemon, "/server").status, 404)
+        self.rewrite(daemon, api="read", count=2)
+        self.assertEqual(self.get(daemon, "/server").status, 200)
+
+    def test_history(self):
+        daemon = self.serve()
+        history = until("a sample", lambda: (
+            got if (got := self.get(daemon, "/history").json)["samples"] else None))
+        self.assertEqual(history["columns"][0], "time")
+        self.assertEqual(len(history["samples"][0]), len(history["columns"]))
+        self.assertLess(abs(history["samples"][0][0] - time.time()), 60)
+
+
+class Load(ApiTest):
+    CLIENTS = 50
+
+    def test_clients_of_the_queue_beside_the_api(self):
+        """50 clients use the API at once, and read pages of 10,000 tubes."""
+        daemon = self.serve()
+        tubes = 10_000 if not SANITIZED else 1_000
+        self.connect(daemon).pump(
+            b"".join(b"put-in-tube tube-%d 0 0 600 10\r\n0123456789\r\n" % i for i in range(tubes)),
+            tubes)
+        quiet = self.waits(daemon, 200)
+        # In processes of their own: threads of this one would delay what it measures.
+        self.daemon = daemon
+        self.stop = multiprocessing.Event()
+        self.requests = multiprocessing.Value("l", 0)
+        load = [multiprocessing.Process(target=self.run_threads, args=(target, count), daemon=True)
+                for target, count in ((self.use_api, self.CLIENTS), (self.read_events, 4))]
+        for process in load:
+            process.start()
+        until("the load to begin", lambda: self.requests.value > self.CLIENTS)
+        # Other load on the machine can make one series late, and not ten.
+        for _ in range(10):
+            busy = self.waits(daemon, 300)
+            if max(busy) < max(quiet) + LATER_SECONDS:
+                break
+        self.stop.set()
+        for process in load:
+            process.join(SECONDS)
+        print(f"\na command of the queue beside {self.CLIENTS} clients of the API "
+              f"({self.requests.value} requests) and 4 streams of {tubes} tubes: "
+              f"median {statistics.median(busy) * 1e3:.2f} ms, longest {max(busy) * 1e3:.2f} ms; "
+              f"alone {statistics.median(quiet) * 1e3:.2f} and {max(quiet) * 1e3:.2f} ms")
+        self.assertLess(max(busy), max(quiet) + LATER_SECONDS)
+
+    def waits(self, daemon, count):
+        """The times of `count` puts and deletes, one after the other."""
+        client = self.connect(daemon)
+        client.ask("use probe")
+        watch = Stopwatch(daemon)
+        times = []
+        for _ in range(count):
+            watch.lap()
+            job = client.put(b"probe")
+            times.append(watch.lap())
+            client.ask(f"delete {job}")
+            times.append(watch.lap())
+        client.close()
+        return times
+
+    def run_threads(self, target, count):
+        threads = [threading.Thread(target=target, args=(number,)) for number in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def read_events(self, _):
+        stream = Events(self, self.daemon)
+        with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
+            while not self.stop.is_set() and stream.event()[0] is not None:
+                pass
+
+    def use_api(self, number):
+        tube = f"tube-{number}"
+        steps = [("GET", "/tubes?limit=1000", None), ("GET", "/tubes?sort=ready&order=desc", None),
+                 ("GET", f"/tubes/{tube}/jobs", None), ("POST", f"/tubes/{tube}/jobs", b"x"),
+                 ("GET", "/server", None), ("POST", f"/tubes/{tube}/kick", {"bound": 10}),
+                 ("GET", "/clients", None), ("GET", f"/tubes/{tube}", None)]
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            while not self.stop.is_set():
+                for method, path, body in steps:
+                    self.ask(self.daemon, method, path, body)
+                    with self.requests.get_lock():
+                        self.requests.value += 1
+
+
+if __name__ == "__main__":
+    unittest.main()
