@@ -18,8 +18,8 @@ class History {
   // The lines of stats that are kept.
   static constexpr auto kKeys = std::to_array<std::string_view>(
       {"current-jobs-ready", "current-jobs-reserved", "current-jobs-delayed", "current-jobs-buried",
-       "total-jobs", "job-timeouts", "cmd-delete", "current-connections", "current-waiting",
-       "job-memory", "journal-bytes"});
+       "total-jobs", "job-timeouts", "cmd-delete", "current-connections", "current-workers",
+       "current-waiting", "job-memory", "journal-bytes", "journal-live-bytes"});
 
   // Keeps a sample of a block of stats. `seconds`: since 1970. O(block).
   void add(std::uint64_t seconds, std::string_view stats);

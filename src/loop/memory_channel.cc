@@ -8,7 +8,7 @@
 
 namespace tubed::loop {
 
-MemoryReports::MemoryReports(Loop& loop) : timer_(loop, [this] { report(); }) {}
+MemoryReports::MemoryReports(Loop& loop) : next_(loop, [this] { report(); }) {}
 
 // An owner may destroy its channel, or others.
 void MemoryReports::report() {
@@ -19,7 +19,7 @@ void MemoryReports::report() {
     channel.report_now();
     if (os::monotonic_now() >= end) break;
   }
-  if (!due_.empty()) timer_.arm({});
+  if (!due_.empty()) next_.arm();
 }
 
 MemoryChannel::MemoryChannel(MemoryReports& reports, std::string name, MemoryPeer& peer)
@@ -108,7 +108,7 @@ void MemoryChannel::report_if_ready() {
 void MemoryChannel::report_soon() {
   if (turn_.empty()) return;
   reports_.due_.splice(reports_.due_.end(), turn_, turn_.begin());
-  reports_.timer_.arm({});
+  reports_.next_.arm();
 }
 
 // What was ready may not be wanted any more.

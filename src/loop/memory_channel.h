@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "loop/channel.h"
-#include "loop/timer.h"
+#include "loop/idle_call.h"
 
 namespace tubed::loop {
 
@@ -35,7 +35,7 @@ class MemoryReports {
   void report();
 
   std::list<MemoryChannel*> due_;  // in the order of their turns
-  Timer timer_;
+  IdleCall next_;
 };
 
 class MemoryPeer {

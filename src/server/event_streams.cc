@@ -77,7 +77,8 @@ EventStreams::EventStreams(loop::Loop& loop, commands::Service& service,
     : service_(service),
       begin_tick_(std::move(begin_tick)),
       second_(loop, [this] { begin_second(); }),
-      slice_(loop, [this] { continue_walk(); }) {}
+      slice_(loop, [this] { continue_walk(); }),
+      pause_(loop, [this] { continue_walk(); }) {}
 
 std::unique_ptr<loop::HttpExchange> EventStreams::open(FindRights rights) {
   auto stream = std::make_unique<Stream>(*this, std::move(rights));
@@ -89,6 +90,7 @@ std::unique_ptr<loop::HttpExchange> EventStreams::open(FindRights rights) {
 void EventStreams::begin_second() {
   if (streams_.empty()) {
     slice_.disarm();
+    pause_.disarm();
     walking_ = false;
     return feed_.clear();
   }
@@ -132,7 +134,7 @@ bool EventStreams::must_wait() const {
 
 void EventStreams::continue_walk() {
   if (must_wait()) {
-    if (++pauses_ <= kPauses) return slice_.arm(kPause);
+    if (++pauses_ <= kPauses) return pause_.arm(kPause);
     for (Stream* stream : streams_) {
       if (!stream->in_walk || stream->unread() < kMuchToRead) continue;
       stream->in_walk = false;
@@ -146,7 +148,7 @@ void EventStreams::continue_walk() {
     if (stream->in_walk) append_tubes_event(*stream, texts, last);
   }
   first_slice_ = false;
-  if (!last) return slice_.arm({});
+  if (!last) return slice_.arm();
   end_walk();
 }
 

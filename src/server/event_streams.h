@@ -16,6 +16,7 @@
 #include "api/tube_feed.h"
 #include "commands/service.h"
 #include "loop/http_exchange.h"
+#include "loop/idle_call.h"
 #include "loop/timer.h"
 
 namespace tubed::server {
@@ -62,7 +63,8 @@ class EventStreams {
   int pauses_ = 0;            // of the walk
   std::string oldest_;        // members for the event of the server, of the last walk
   loop::Timer second_;
-  loop::Timer slice_;
+  loop::IdleCall slice_;
+  loop::Timer pause_;  // until the next slice
 };
 
 }  // namespace tubed::server

@@ -37,7 +37,8 @@ TEST_CASE("an empty history is JSON") {
   CHECK(History().to_json() ==
         R"({"interval":5,"columns":["time","current-jobs-ready","current-jobs-reserved",)"
         R"("current-jobs-delayed","current-jobs-buried","total-jobs","job-timeouts","cmd-delete",)"
-        R"("current-connections","current-waiting","job-memory","journal-bytes"],"samples":[]})"
+        R"("current-connections","current-workers","current-waiting","job-memory",)"
+        R"("journal-bytes","journal-live-bytes"],"samples":[]})"
         "\n");
 }
 
@@ -48,8 +49,8 @@ TEST_CASE("a sample has the numbers of its lines, and 0 for a line that is not t
   const std::string text = history.to_json();
   CHECK(is_json(text));
   CHECK(
-      text.ends_with("\"samples\":[[1700000000,7,0,0,0,18446744073709551615,0,0,0,0,0,0],"
-                     "[1700000005,8,0,0,0,18446744073709551615,0,0,0,0,0,0]]}\n"));
+      text.ends_with("\"samples\":[[1700000000,7,0,0,0,18446744073709551615,0,0,0,0,0,0,0,0],"
+                     "[1700000005,8,0,0,0,18446744073709551615,0,0,0,0,0,0,0,0]]}\n"));
 }
 
 TEST_CASE("the oldest samples go first, also after the history was cleared") {
@@ -60,7 +61,7 @@ TEST_CASE("the oldest samples go first, also after the history was cleared") {
     CHECK(is_json(text));
     CHECK(samples_in(text) == History::kSamples);
     CHECK(text.find("\"samples\":[[1003,3,") != std::string::npos);
-    CHECK(text.find(",[1722,722,0,0,0,18446744073709551615,0,0,0,0,0,0]]}") != std::string::npos);
+    CHECK(text.find(",[1722,722,0,0,0,18446744073709551615,0,0,0,0,0,0,0,0]]}") != std::string::npos);
     history.clear();
     CHECK(samples_in(history.to_json()) == 0);
   }

@@ -361,7 +361,7 @@ TEST_CASE("tubes are listed over all pages") {
   CHECK(api.get("/tubes?filter=t24")["total"] == "111");
   CHECK(api.get("/tubes?filter=nothing").text == "{\"total\":0,\"next\":0,\"tubes\":[]}\n");
   const std::vector<std::string> ran = counted(api);
-  CHECK(std::ranges::find(ran, "cmd-stats-tubes: 10") != ran.end());
+  CHECK(std::ranges::find(ran, "cmd-stats-tubes: 34") != ran.end());
 }
 
 TEST_CASE("a list of tubes that is denied is a problem") {

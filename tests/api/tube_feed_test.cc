@@ -98,7 +98,7 @@ TEST_CASE("a walk goes over the tubes in slices") {
   Feed feed;
   feed.run(many_tubes(1200));
   const Feed::Walk walk = feed.walk();
-  CHECK(walk.slices == 3);
+  CHECK(walk.slices == 5);
   CHECK(std::ranges::count(names_in(walk.rows), ' ') == 1201);
   CHECK(feed.walk().rows.empty());
 }

@@ -215,6 +215,42 @@ TEST_CASE("the certificates of a listener have keys, or none has") {
   CHECK(error("certificate = [\"/a\", \"/b\"], key = [\"/k\", \"/l\"]") == "");
 }
 
+TEST_CASE("the authentication of HTTP has what it needs") {
+  const auto error = [](std::string_view http, std::string_view others = {}) {
+    return load_error(fmt::format("{}[http]\n{}\n", others, http));
+  };
+  const auto accepted = [](std::string_view http, std::string_view others = {}) {
+    return load(fmt::format("{}[http]\n{}\n", others, http)).value().http;
+  };
+  CHECK(error("auth = \"token\"") == "tubed.toml:2: http.auth: auth = \"token\" needs auth.tokens");
+  const std::string_view tokens = "auth.tokens = \"/t\"\n";
+  CHECK(accepted("auth = \"token\"", tokens).auth == AuthMode::token);
+  CHECK(error("listen = \"10.0.0.1\"\nauth = \"token\"", tokens) ==
+        "tubed.toml:4: http.auth: auth = \"token\" needs tls, or other machines could read the "
+        "tokens on their way");
+  CHECK(
+      accepted("listen = \"10.0.0.1\"\nauth = \"token\"\ntls.certificate = \"/c\"", tokens).auth ==
+      AuthMode::token);
+  CHECK(error("auth = \"mtls\"") == "tubed.toml:2: http.auth: auth = \"mtls\" needs tls.client_ca");
+  CHECK(accepted("auth = \"mtls\"\ntls = {certificate = \"/c\", client_ca = \"/d\"}").auth ==
+        AuthMode::mtls);
+  CHECK(error("listen = \"127.0.0.1\"\nauth = \"peer\"") ==
+        "tubed.toml:3: http.auth: auth = \"peer\" needs a unix: address");
+  // The address of a socket that is passed on is not known here.
+  CHECK(accepted("auth = \"peer\"").auth == AuthMode::peer);
+  CHECK(accepted("listen = \"unix:/a\"\nauth = \"peer\"").auth == AuthMode::peer);
+  CHECK(error("role = \"none\"") == "tubed.toml:2: http.role: no [[role]] has the name \"none\"");
+  CHECK(error("role = \"w\"\nauth = \"peer\"") ==
+        "tubed.toml:2: http.role: role is for auth = \"none\": here [[role]] names its clients");
+  CHECK(load("[http]\nrole = \"w\"\napi = \"full\"\nhosts = [\"a\"]\n[[role]]\nname = \"w\"\n"
+             "verbs = \"inspect\"\n")
+            .value()
+            .http.role == "w");
+  CHECK(accepted("api = \"off\"").api == HttpApiLevel::off);
+  CHECK(accepted("api = \"read\"").api == HttpApiLevel::read);
+  CHECK(accepted("api = \"full\"").api == HttpApiLevel::full);
+}
+
 TEST_CASE("the certificates of HTTP have keys, or none has") {
   CHECK(load_error("[http]\n\ntls.key = \"/k\"\n") ==
         "tubed.toml:3: http.tls.key: tls.key without tls.certificate");

@@ -37,6 +37,8 @@ TEST_CASE("printed settings load back to the same") {
     settings.listeners[1].tls = {
         {"/a \"b\"", "/c, d"}, {"/e", "/f"}, "/clients \\", TlsVersion::v1_3};
     settings.listeners[0].role = "all \"of\" it";
+    settings.http.auth = AuthMode::none;
+    settings.http.role = "all \"of\" it";
     settings.roles.resize(2);
     settings.roles[0].role.name = "all \"of\" it";
     settings.roles[1] = {{"worker", true, true, true, true, {"mail.*", "a \"b\""}, {1, 2, 3, 4, 5}},

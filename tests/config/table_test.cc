@@ -70,8 +70,9 @@ std::vector<Value> good_values(const Setting& row) {
     values.insert(values.end(), {std::string("[::1]:0"), std::string("unix:/a \"b\" \\c"),
                                  std::string("10.0.0.1:65535")});
   }
-  // Within the row's bounds, but refused beside the default of another row.
+  // Within the row's bounds, but refused beside the default of another row (access_test.cc).
   if (row.key == "journal.max_bytes") std::erase(values, Value(row.type.minimum + 1));
+  if (row.key == "http.auth" || row.key == "http.role") values.resize(1);
   return values;
 }
 
