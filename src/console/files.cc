@@ -15,7 +15,7 @@
   extern const char console_##number##_gzip_begin[];  \
   extern const char console_##number##_gzip_end[];
 extern "C" {
-#include "rows.inc"
+#include <rows.inc>
 }
 #undef CONSOLE_FILE
 
@@ -37,7 +37,7 @@ std::vector<File> make_files() {
 #define CONSOLE_FILE(number, path, type)                                                \
   make_file(path, type, {console_##number##_plain_begin, console_##number##_plain_end}, \
             {console_##number##_gzip_begin, console_##number##_gzip_end}),
-#include "rows.inc"
+#include <rows.inc>
 #undef CONSOLE_FILE
   };
 }

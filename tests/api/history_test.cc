@@ -61,7 +61,8 @@ TEST_CASE("the oldest samples go first, also after the history was cleared") {
     CHECK(is_json(text));
     CHECK(samples_in(text) == History::kSamples);
     CHECK(text.find("\"samples\":[[1003,3,") != std::string::npos);
-    CHECK(text.find(",[1722,722,0,0,0,18446744073709551615,0,0,0,0,0,0,0,0]]}") != std::string::npos);
+    CHECK(text.find(",[1722,722,0,0,0,18446744073709551615,0,0,0,0,0,0,0,0]]}") !=
+          std::string::npos);
     history.clear();
     CHECK(samples_in(history.to_json()) == 0);
   }
