@@ -2,8 +2,7 @@
 
 namespace tubed::loop {
 
-IdleCall::IdleCall(Loop& loop, std::function<void()> call)
-    : call_(std::move(call)), handle_(this) {
+IdleCall::IdleCall(Loop& loop, std::function<void()> call) : call_(std::move(call)), handle_(this) {
   uv_idle_init(loop.uv(), handle_.get());
 }
 
