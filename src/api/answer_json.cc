@@ -56,7 +56,7 @@ void append_name(std::string_view name, std::string& text) {
   text += ':';
 }
 
-// A row: the words of its line by the columns; what follows the last column is `tags`.
+// A row: the words of its line by the columns; the rest after the last column is `tags`.
 void append_row(const std::vector<std::string_view>& columns, std::string_view line,
                 std::string& text) {
   text += '{';

@@ -1,8 +1,8 @@
 // The table of operations, and how a request becomes the line of a command.
 //
-// A parameter becomes one word of the line, so it must be one: not empty, without space and control
-// characters. Nothing that a client sends can add a word or a line to the command. What a word may
-// be is decided by the command's own grammar, which answers BAD_FORMAT.
+// A parameter becomes one word of the line: it is not empty and has no space and no control
+// character, so that no client can add a word or a line to the command. The command's own grammar
+// decides about the word, and answers BAD_FORMAT.
 #include "api/operation.h"
 
 #include <algorithm>

@@ -22,7 +22,7 @@ namespace tubed::api {
 
 enum class Method : std::uint8_t { get, post, put, remove };
 
-// What a request is answered from.
+// The source of the answer to a request.
 enum class Kind : std::uint8_t {
   command,   // one command; its answer as JSON
   body,      // peek: the body of a job, as it is or as JSON
@@ -30,7 +30,7 @@ enum class Kind : std::uint8_t {
   put,       // a command whose body is that of the request
   reserve,   // a command that reserves a job, which a token then names
   held,      // a command on the job that a token names
-  access,    // what the client may do
+  access,    // the rights of the client
   settings,  // the settings in force
   history,   // samples of the last hour
   events,    // a stream of counters
@@ -72,8 +72,7 @@ struct Placeholder {
   std::optional<std::string_view> default_value;
   bool optional = false;
 };
-// Calls visit(word) for each word of the line that is no placeholder, and visit(placeholder) for
-// each that is one.
+// Calls visit(word) for each plain word of the line, and visit(placeholder) for each placeholder.
 template <class Visit>
 void for_each_word(std::string_view line, const Visit& visit);
 

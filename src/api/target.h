@@ -11,7 +11,7 @@ namespace tubed::api {
 
 // Names with values; of several with one name the first counts.
 using Parameters = std::vector<std::pair<std::string, std::string>>;
-// Null: there is none. O(parameters).
+// Null: no parameter has the name. O(parameters).
 const std::string* find(const Parameters& parameters, std::string_view name);
 
 struct Target {

@@ -1,5 +1,5 @@
 // IdleCall: calls a function in the next iteration of the loop, which does not wait for events
-// then. A timer without a delay would not do: one that is armed again when it expires may expire
+// then. A timer without a delay would not do: if it is armed again when it expires, it may expire
 // again in the same iteration.
 #pragma once
 

@@ -15,7 +15,7 @@ void MemoryReports::report() {
   const Time end = os::monotonic_now() + kReportTime;
   while (!due_.empty()) {
     MemoryChannel& channel = *due_.front();
-    channel.turn_.splice(channel.turn_.begin(), due_, due_.begin());
+    channel.entry_.splice(channel.entry_.begin(), due_, due_.begin());
     channel.report_now();
     if (os::monotonic_now() >= end) break;
   }
@@ -23,10 +23,10 @@ void MemoryReports::report() {
 }
 
 MemoryChannel::MemoryChannel(MemoryReports& reports, std::string name, MemoryPeer& peer)
-    : name_(std::move(name)), peer_(&peer), reports_(reports), turn_{this} {}
+    : name_(std::move(name)), peer_(&peer), reports_(reports), entry_{this} {}
 
 MemoryChannel::~MemoryChannel() {
-  if (turn_.empty()) reports_.due_.remove(this);
+  if (entry_.empty()) reports_.due_.remove(this);
   if (peer_ != nullptr) peer_->on_channel_closed();
 }
 
@@ -106,12 +106,12 @@ void MemoryChannel::report_if_ready() {
 }
 
 void MemoryChannel::report_soon() {
-  if (turn_.empty()) return;
-  reports_.due_.splice(reports_.due_.end(), turn_, turn_.begin());
+  if (entry_.empty()) return;
+  reports_.due_.splice(reports_.due_.end(), entry_, entry_.begin());
   reports_.next_.arm();
 }
 
-// What was ready may not be wanted any more.
+// The owner may not want any more what was ready.
 void MemoryChannel::report_now() {
   report({.readable = wants_readable_ && is_readable(),
           .writable = wants_writable_ && output_.size() < kBufferBytes,

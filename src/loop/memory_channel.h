@@ -1,11 +1,11 @@
-// MemoryChannel: a channel whose peer is in this process: what carries the requests of HTTP to a
-// conversation, and its answers back.
+// MemoryChannel: a channel whose peer is in this process. It carries the requests of HTTP to a
+// conversation, and the answers back.
 //
 // Both directions are bounded: the peer sends at most room() bytes, and while kBufferBytes of
-// output are not taken, the channel takes no more. Its owner is notified in its turn, never within
-// a call of the peer, and the peer within calls of the owner.
+// output are not taken, the channel takes no more. Its owner is notified later, never within a
+// call of the peer, and the peer within calls of the owner.
 //
-// All channels share the turns of a MemoryReports: in each iteration of the loop it notifies owners
+// All channels share a MemoryReports: in each iteration of the loop it notifies owners
 // for kReportTime, and the others in the next, so that connections of other kinds are served in
 // between, however many of these have something to do.
 #pragma once
@@ -34,7 +34,7 @@ class MemoryReports {
 
   void report();
 
-  std::list<MemoryChannel*> due_;  // in the order of their turns
+  std::list<MemoryChannel*> due_;  // the first is notified first
   IdleCall next_;
 };
 
@@ -66,7 +66,8 @@ class MemoryChannel final : public Channel {
   void send(std::string_view bytes);
   // Nothing more is sent: the owner reads what was, and then the end.
   void end_input();
-  // What the owner has written; the peer takes it out of the string and calls output_taken().
+  // The bytes that the owner has written; the peer takes it out of the string and calls
+  // output_taken().
   std::string& output() { return output_; }
   void output_taken();
   // Another peer from now on; null: the connection is lost, once its owner has been notified.
@@ -103,7 +104,7 @@ class MemoryChannel final : public Channel {
   bool wants_readable_ = false;
   bool wants_writable_ = false;
   MemoryReports& reports_;
-  std::list<MemoryChannel*> turn_;  // its entry, while it is not among those that are due
+  std::list<MemoryChannel*> entry_;  // of due_; empty while the channel is due
 };
 
 }  // namespace tubed::loop

@@ -82,7 +82,7 @@ void ApiExchange::send_end_of_body() {
   if (line_end_sent_ || !client_ || client_.channel->room() < kLineEnd.size()) return;
   line_end_sent_ = true;
   client_.channel->send(kLineEnd);
-  // The answer may have come before the end of the body.
+  // The answer may have arrived before the end of the body.
   if (head_ && to_arrive_ == 0) complete();
 }
 

@@ -34,7 +34,7 @@ struct ApiClient {
   explicit operator bool() const { return client != nullptr; }
 };
 
-// What exchanges need of the API.
+// The part of the API that exchanges call.
 class ApiExchangeHost {
  public:
   virtual void begin_tick() = 0;
@@ -91,7 +91,7 @@ class ApiExchange final : public loop::HttpExchange, public loop::MemoryPeer {
   ApiRequest request_;
   std::unique_ptr<api::Script> script_;  // outlives the use that the conversation makes of it
   ApiClient client_;
-  std::string parameters_;  // the JSON of the body, as far as it has arrived
+  std::string parameters_;  // the JSON of the body that has arrived
   bool body_ended_ = false;
   bool line_end_sent_ = false;  // after the body of a put
   std::optional<api::FrameHead> head_;

@@ -108,7 +108,7 @@ void EventStreams::begin_second() {
 
 void EventStreams::begin_walk() {
   for (Stream* stream : streams_) {
-    // What a slow reader has not read is not followed by more.
+    // A slow reader gets no more before it has read the rest.
     stream->in_walk = !stream->ended && stream->unread() < kMuchToRead;
     if (!stream->in_walk) stream->resets = true;
   }

@@ -32,7 +32,7 @@ namespace {
 constexpr std::string_view kApiPath = "/api/";
 constexpr std::string_view kConsolePath = "/console/";
 constexpr std::string_view kBearer = "Bearer ";
-// Refusals of wrong tokens that wait for their time. Further ones are answered at once.
+// Refusals of wrong tokens that wait for their time. Further refusals are sent at once.
 constexpr std::size_t kMostRefusals = 32;
 
 std::string_view path_of(std::string_view target) {

@@ -1,9 +1,8 @@
-// HttpApi: the HTTP API and the console: who may request what, and what each request is answered
-// from.
+// HttpApi: the HTTP API and the console: the rights of each request, and the source of its answer.
 //
 // A request goes through these checks, in this order; the first that fails is the answer:
-// 1. http.api is not off, and the path is one of the API or of the console. The console's files are
-//    for everyone.
+// 1. http.api is not off, and the path is one of the API or of the console. The console's files
+//    need no rights.
 // 2. The Host and the Origin (api/guard.h).
 // 3. The client has a role, if HTTP has authentication (Authenticator).
 // 4. The operation exists (404, 405), and http.api allows it.
@@ -48,7 +47,7 @@ class HttpApi final : public HttpSite, public ApiExchangeHost {
   std::optional<loop::HttpReply> refuse_metrics(const loop::HttpRequest& request) override;
 
  private:
-  // Who has sent a request.
+  // The client of a request.
   struct Caller {
     std::string address;
     Authenticator::Admitted admitted;

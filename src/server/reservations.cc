@@ -9,7 +9,7 @@ namespace tubed::server {
 
 namespace {
 
-// How long a client stays whose job has come back by its TTR.
+// How long a client stays at most after the TTR of its job.
 constexpr Duration kSweepInterval = std::chrono::seconds(1);
 
 void close(const ApiClient& client) {

@@ -99,7 +99,8 @@ TEST_CASE("the method of a command is that of its effect") {
     if (operation.line.empty()) continue;
     CAPTURE(operation.id);
     const commands::Command& command = command_of(operation);
-    // What emits facts or begins a reservation is no GET: http.api = "read" rests on it.
+    // An operation that emits facts or begins a reservation is no GET: http.api = "read" rests on
+    // it.
     if (command.may_emit_facts && operation.id != "getPolicy")
       CHECK(operation.method != Method::get);
     if (command.access == Access::work || command.access == Access::produce)

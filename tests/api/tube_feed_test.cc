@@ -112,7 +112,7 @@ TEST_CASE("a tube that gets the place of another during a walk is not gone") {
   CHECK(walk.gone.empty());
   const Feed::Walk next = feed.walk();
   CHECK(next.gone == "\"t0\"");
-  // A reader whose first walk was the one that has missed it has not seen it.
+  // A reader that began with the walk that has missed it has not seen it.
   CHECK(names_in(next.rows) == "t1199 ");
   CHECK(feed.walk().rows.empty());
 }
