@@ -20,7 +20,7 @@ _tubed() {
       compopt -o filenames
       mapfile -t COMPREPLY < <(compgen -d -- "$current")
       ;;
-    -u | --user)
+    -u | --user | --http-role)
       mapfile -t COMPREPLY < <(compgen -u -- "$current")
       ;;
     --journal-sync)
@@ -28,6 +28,12 @@ _tubed() {
       ;;
     --drain-exit)
       mapfile -t COMPREPLY < <(compgen -W 'never when-idle when-empty' -- "$current")
+      ;;
+    --http-api)
+      mapfile -t COMPREPLY < <(compgen -W 'off read full' -- "$current")
+      ;;
+    --http-auth)
+      mapfile -t COMPREPLY < <(compgen -W 'none token mtls peer' -- "$current")
       ;;
     --http-tls-min-version)
       mapfile -t COMPREPLY < <(compgen -W '1.2 1.3' -- "$current")
@@ -67,6 +73,7 @@ _tubed() {
       --timeouts-shutdown | \
       --drain-timeout | \
       --http-listen | \
+      --http-hosts | \
       --http-max-tubes | \
       --http-tube-linger | \
       --tcp-keepalive | \
@@ -120,6 +127,10 @@ _tubed() {
         --drain-exit
         --drain-timeout
         --http-listen
+        --http-api
+        --http-auth
+        --http-role
+        --http-hosts
         --http-max-tubes
         --http-tube-linger
         --http-tls-certificate
