@@ -473,7 +473,7 @@ def a_key_that_only_root_can_read():
 def metrics_with_tls():
     good = CONFIG.read_text(encoding="utf-8")
     shutil.copy(DIRECTORY / "ca.pem", FILES / "prometheus.pem")
-    append("\n" + block("toml", "Metrics with TLS"))
+    append("\n" + block("toml", "HTTP with TLS"))
     equal(check_settings(), "")
     enabled = systemctl("is-enabled", HTTP_SOCKET, code=None).strip()
     systemctl("enable", HTTP_SOCKET)
