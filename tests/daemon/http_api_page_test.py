@@ -1,0 +1,131 @@
+"""The commands and programs of docs/http-api.md, unchanged but for the server's address."""
+
+import json
+import pathlib
+import queue
+import re
+import subprocess
+import sys
+import threading
+import unittest
+
+from harness import SECONDS, Client, DaemonTest, until
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "http-api.md"
+ADDRESS = "127.0.0.1:11380"
+BLOCK = re.compile(r"^(?:<!-- run: (\S+) -->\n)?```(\w+)\n(.*?)^```$", re.M | re.S)
+
+
+class Program:
+    """A running program of the page; its lines are read as they arrive."""
+
+    def __init__(self, file):
+        self.lines = queue.Queue()
+        self.process = subprocess.Popen([sys.executable, file], stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True)
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.lines.put(line.rstrip("\n"))
+
+    def line(self):
+        return self.lines.get(timeout=SECONDS)
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.reader.join()
+        self.process.stdout.close()
+
+
+class HttpApiPage(DaemonTest):
+    def setUp(self):
+        super().setUp()
+        self.daemon = self.start("--http-listen", "127.0.0.1:0", "--http-api", "full")
+        text = PAGE.read_text(encoding="utf-8").replace(ADDRESS, self.daemon.http_addresses[0])
+        self.blocks = BLOCK.findall(text)
+
+    def named(self, name):
+        return next(code for found, _, code in self.blocks if found == name)
+
+    def run_program(self, name):
+        file = self.directory / name
+        file.write_text(self.named(name), encoding="utf-8")
+        program = Program(file)
+        self.addCleanup(program.end)
+        return program
+
+    def connect_queue(self):
+        client = Client(self.daemon.addresses[0])
+        self.addCleanup(client.close)
+        self.assertEqual(client.ask("use mail"), "USING mail")
+        return client
+
+    def test_the_commands_for_a_shell(self):
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", self.named("shell")], text=True,
+                              timeout=SECONDS, stdin=subprocess.DEVNULL, capture_output=True,
+                              check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        put, jobs, rest = done.stdout.split("\n", 2)
+        body, rest = rest[:len("to: ada")], rest[len("to: ada"):]
+        kicked, tubes, deleted = rest.splitlines()
+        self.assertEqual(json.loads(put), {"result": "INSERTED", "id": 1})
+        job = json.loads(jobs)["jobs"][0]
+        self.assertEqual((job["id"], job["pri"], job["ttr"], body), (1, 0, 30, "to: ada"))
+        self.assertEqual(json.loads(kicked), {"result": "KICKED", "count": 0})
+        self.assertEqual(json.loads(tubes)["tubes"][0]["name"], "mail")
+        self.assertEqual(json.loads(deleted), {"result": "DELETED"})
+        # The answers that the page has in comments.
+        for answer in (put, kicked):
+            self.assertIn(answer, self.named("shell"))
+
+    def test_the_worker_and_its_producer(self):
+        worker = self.run_program("worker.py")
+        client = self.connect_queue()
+        for body in (b"to: ada", b"\xff\xfe"):
+            client.put(body)
+            self.assertEqual(worker.line(), f"{len(body)} bytes")
+        until("both jobs to be deleted", lambda: client.stats()["cmd-delete"] == 2)
+        put = next(code for _, _, code in self.blocks if code.startswith('call("POST"'))
+        program = f"import sys\nsys.path.insert(0, {str(self.directory)!r})\nfrom worker import *\n"
+        subprocess.run([sys.executable, "-c", program + put], check=True, timeout=SECONDS)
+        self.assertEqual(worker.line(), "7 bytes")
+
+    def test_a_job_that_fails_is_buried(self):
+        (self.directory / "worker.py").write_text(self.named("worker.py"), encoding="utf-8")
+        client = self.connect_queue()
+        client.put(b"not a number")
+        file = self.directory / "fails.py"
+        file.write_text("from worker import *\nwork('mail', int)\n", encoding="utf-8")
+        program = Program(file)
+        self.addCleanup(program.end)
+        self.assertIn("job 1 is buried: invalid literal", program.line())
+        until("the burial", lambda: client.stats()["current-jobs-buried"] == 1)
+
+    def test_the_program_that_watches(self):
+        client = self.connect_queue()
+        program = self.run_program("watch.py")
+
+        def expect(tubes):
+            line = str(tubes)
+            until(line, lambda: program.line() == line)
+
+        expect({"default": 0, "mail": 0})
+        client.put(b"x")
+        expect({"default": 0, "mail": 1})
+        self.assertEqual(client.reserve("reserve-job 1")[1], b"x")
+        self.assertEqual(client.ask("delete 1"), "DELETED")
+        self.assertEqual(client.ask("use default"), "USING default")
+        expect({"default": 0})
+
+    def test_the_problem_of_the_page(self):
+        page = next(code for _, kind, code in self.blocks if kind == "json")
+        done = subprocess.run(["curl", "-s", f"{self.daemon.http_addresses[0]}/api/v1/jobs/99"],
+                              check=True, timeout=SECONDS, capture_output=True, text=True)
+        self.assertEqual(done.stdout, page)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
