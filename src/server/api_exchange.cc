@@ -15,12 +15,18 @@ constexpr std::size_t kArrivedBytes = loop::MemoryChannel::kBufferBytes;
 }  // namespace
 
 ApiExchange::ApiExchange(ApiExchangeHost& host, ApiRequest request)
-    : host_(host), request_(std::move(request)) {
+    : host_(host), request_(std::move(request)), client_(request_.reserved) {
+  if (client_) client_.channel->set_peer(this);
   if (request_.operation.kind == api::Kind::put) start();
 }
 
 ApiExchange::~ApiExchange() {
   if (!client_) return;
+  // A reservation goes on if no command was sent.
+  if (script_ == nullptr) {
+    host_.give_back(client_, request_.options.token);
+    return;
+  }
   client_.client->conversation().set_writer(nullptr);
   client_.channel->disconnect();
   host_.client_lost(request_.options.token);
@@ -31,11 +37,9 @@ void ApiExchange::start() {
   if (const auto* problem = std::get_if<api::Problem>(&made)) return refuse(*problem);
   script_ = std::move(std::get<std::unique_ptr<api::Script>>(made));
   host_.begin_tick();
-  client_ = request_.reserved
-                ? std::exchange(request_.reserved, {})
-                : host_.open_client(request_.address, *this, std::move(request_.admission),
-                                    std::move(request_.identity));
-  client_.channel->set_peer(this);
+  if (!client_)
+    client_ = host_.open_client(request_.address, *this, std::move(request_.admission),
+                                std::move(request_.identity));
   client_.client->conversation().set_writer(script_.get());
   script_->on_input([this](std::string_view line) { client_.channel->send(line); });
   client_.channel->send(script_->first_input());
@@ -47,8 +51,7 @@ void ApiExchange::refuse(const api::Problem& problem) {
   head_ = response.head;
   head_->bytes = to_pass_ = response.text.size();
   arrived_ = std::move(response.text);
-  if (request_.reserved)
-    host_.give_back(std::exchange(request_.reserved, {}), request_.options.token);
+  if (client_) host_.give_back(std::exchange(client_, {}), request_.options.token);
   resume();
 }
 
@@ -66,6 +69,7 @@ std::size_t ApiExchange::take_body(std::string_view bytes) {
 
 void ApiExchange::end_body() {
   body_ended_ = true;
+  if (head_ && !client_) return;  // refused: the client was closed
   if (request_.operation.kind == api::Kind::put) return send_end_of_body();
   std::optional<api::Problem> problem;
   if (parameters_.size() > kMostParameterBytes) {
@@ -93,7 +97,7 @@ void ApiExchange::on_channel() {
 }
 
 void ApiExchange::take_output() {
-  if (!client_ || arrived_.size() - passed_ >= kArrivedBytes) return;
+  if (!client_ || script_ == nullptr || arrived_.size() - passed_ >= kArrivedBytes) return;
   std::string& output = client_.channel->output();
   if (output.empty()) return;
   arrived_.erase(0, std::exchange(passed_, 0));

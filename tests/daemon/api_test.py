@@ -210,6 +210,18 @@ class Reservations(ApiTest):
         self.assert_problem(self.get(daemon, f"/jobs/{job}"), 404, "NOT_FOUND")
         until("the clients to be closed", lambda: self.connections(daemon) == 0)
 
+    def test_a_request_that_is_cut_short_leaves_it(self):
+        daemon = self.serve()
+        self.put(daemon, query="?ttr=1000")
+        path = f"/reservations/{self.reserve(daemon)['token']}"
+        half = self.socket_to(daemon)
+        half.sendall(f"POST /api/v1{path}/release HTTP/1.1\r\nHost: localhost\r\nX-Requested-By: t\r\n"
+                     "Content-Length: 12\r\n\r\n{".encode())
+        until("the reservation to be in use", lambda: self.get(daemon, path).status == 503)
+        half.close()
+        until("the reservation to be free", lambda: self.get(daemon, path).status == 200)
+        self.assertEqual(self.post(daemon, path + "/bury").status, 200)
+
     def test_the_ttr_ends_it(self):
         daemon = self.serve()
         job = self.put(daemon, query="?ttr=1")
@@ -364,6 +376,12 @@ class Rights(ApiTest):
         held = self.post(daemon, "/tubes/mail.a/reserve", token="worker").json
         stream = Events(self, daemon, token="watcher")
         stream.next("tubes")
+        half = self.socket_to(daemon)
+        half.sendall(f"POST /api/v1/reservations/{held['token']}/touch HTTP/1.1\r\nHost: localhost\r\n"
+                     f"Authorization: Bearer {TOKENS['worker']}\r\nX-Requested-By: t\r\n"
+                     "Content-Length: 12\r\n\r\n{".encode())
+        until("the reservation to be in use", lambda: self.get(
+            daemon, f"/reservations/{held['token']}", token="worker").status == 503)
         self.rewrite(daemon, http_settings={"http.auth": "token"}, settings=self.settings(
             {"name": "ops", "verbs": ["inspect"], "tokens": ["ops"]}))
         self.assertEqual(self.get(daemon, "/server", token="worker").status, 401)
@@ -371,6 +389,9 @@ class Rights(ApiTest):
         self.assert_problem(self.get(daemon, f"/reservations/{held['token']}", token="ops"), 404,
                             "NOT_FOUND")
         stream.assert_ends()
+        half.sendall(b'"seconds":5}')
+        self.assertIn(b"HTTP/1.1 503", half.recv(4096))
+        self.assert_healthy(daemon)
 
     def test_a_role_for_all(self):
         daemon = self.serve(http_settings={"http.role": "watcher"}, settings=self.settings())
