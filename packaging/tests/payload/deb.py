@@ -12,6 +12,7 @@ import stat
 import subprocess
 import time
 
+import console
 import tls
 from harness import Client, until
 from machine import (CONFIG, LOCAL, SOCKETS, TCP, UNIT, PutLoop, Trials, append, ask, check_http,
@@ -544,8 +545,8 @@ def purge():
 
 Trials().run(
     install, activation_by_tcp_and_by_unix_socket, put_reserve_delete_and_the_status_line,
-    the_http_socket, the_sandbox_as_applied, a_second_instance_by_its_page,
-    jobs_survive_kill_and_restart, reload_and_a_reload_with_a_mistake,
+    the_http_socket, console.the_console_and_its_api, the_sandbox_as_applied,
+    a_second_instance_by_its_page, jobs_survive_kill_and_restart, reload_and_a_reload_with_a_mistake,
     flags_in_etc_default, drain_by_signal_and_back, drain_until_idle_and_exit,
     a_drained_service_stays_drained, a_drain_warns_of_open_sockets_and_restarts,
     the_lines_of_a_deploy_as_documented, the_lines_of_a_backup_and_a_restore_as_documented,
