@@ -110,9 +110,10 @@ def start_beanstalkd(path, directory):
 STARTERS = {"tubed": start_tubed, "beanstalkd": start_beanstalkd}
 
 
-def install_from_npm(directory):
-    """Installs the packages that package.json pins into `directory`, unless they are installed."""
-    source = pathlib.Path(__file__).with_name("package.json")
+def install_from_npm(directory, source=None):
+    """Installs the packages that package.json pins into `directory`, unless they are installed.
+    `source`: another file of that name."""
+    source = source or pathlib.Path(__file__).with_name("package.json")
     pinned = json.loads(source.read_text())["dependencies"]
 
     def installed(name):

@@ -6,7 +6,12 @@
 
 #include <string>
 
+#include "commands/command.h"
+
 namespace tubed::docs {
+
+// A sentence on who may use the command.
+std::string sentence_on_family(const commands::Command& command);
 
 std::string commands_markdown();   // docs/reference/commands.md
 std::string test_mode_markdown();  // docs/reference/test-mode.md

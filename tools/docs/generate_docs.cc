@@ -22,6 +22,7 @@
 #include "tools/docs/commands_mdoc.h"
 #include "tools/docs/commands_page.h"
 #include "tools/docs/fuzz_dictionary.h"
+#include "tools/docs/openapi_page.h"
 #include "tools/docs/settings_file.h"
 #include "tools/docs/settings_mdoc.h"
 #include "tools/docs/settings_page.h"
@@ -37,7 +38,8 @@ constexpr int kUsageError = 2;
 constexpr const char* kUsage =
     "usage: tubed-generate-docs --write ROOT     write the generated pages\n"
     "       tubed-generate-docs --check ROOT     name those that are stale, and exit 1\n"
-    "       tubed-generate-docs --fuzz-dictionary\n";
+    "       tubed-generate-docs --fuzz-dictionary\n"
+    "       tubed-generate-docs --openapi-json   print the description of the HTTP API as JSON\n";
 
 struct Page {
   std::string path;  // from the root
@@ -104,6 +106,8 @@ std::optional<std::vector<Page>> pages_of(const fs::path& root) {
       {"docs/reference/test-mode.md", docs::test_mode_markdown()},
       {"docs/reference/stats.md", docs::stats_markdown()},
       {"docs/reference/metrics.md", docs::metrics_markdown()},
+      {"docs/reference/api.md", docs::api_markdown()},
+      {"docs/reference/openapi.yaml", docs::openapi_yaml()},
       {"docs/reference/settings.md", docs::settings_markdown()},
       {"etc/tubed.toml", docs::default_config()},
       {"packaging/tubed.toml", docs::packaged_config()},
@@ -161,6 +165,10 @@ int main(int argc, char** argv) {
   const std::vector<std::string_view> arguments(argv + 1, argv + argc);
   if (arguments.size() == 1 && arguments[0] == "--fuzz-dictionary") {
     std::fputs(docs::fuzz_dictionary().c_str(), stdout);
+    return 0;
+  }
+  if (arguments.size() == 1 && arguments[0] == "--openapi-json") {
+    std::fputs(docs::openapi_json().c_str(), stdout);
     return 0;
   }
   if (arguments.size() == 2 && arguments[0] == "--check") return check(arguments[1]);

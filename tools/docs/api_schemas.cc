@@ -1,0 +1,289 @@
+// The statistics are made from the rows of src/stats, and the policy from its keys. The columns of
+// lists and the answers that no command gives are tables here; openapi_test.py compares them with
+// the answers of the server.
+#include "tools/docs/api_schemas.h"
+
+#include <fmt/format.h>
+
+#include "api/history.h"
+#include "commands/table.h"
+#include "engine/policy.h"
+#include "stats/stats.h"
+
+namespace tubed::docs {
+
+namespace {
+
+// An object, whose members come one after the other.
+class Object {
+ public:
+  Object& add(std::string_view key, Document schema, std::string_view meaning,
+              bool required = true) {
+    if (!meaning.empty()) schema["description"] = meaning;
+    properties_[key] = std::move(schema);
+    if (required) required_.emplace_back(key);
+    return *this;
+  }
+  Object& integer(std::string_view key, std::string_view meaning) {
+    return add(key, {{"type", "integer"}}, meaning);
+  }
+  Object& text(std::string_view key, std::string_view meaning) {
+    return add(key, {{"type", "string"}}, meaning);
+  }
+  Document schema(std::string_view description) const {
+    Document schema = {{"type", "object"}, {"description", description}};
+    if (!required_.empty()) schema["required"] = Document::texts(required_);
+    schema["properties"] = properties_;
+    return schema;
+  }
+
+ private:
+  Document properties_;
+  std::vector<std::string> required_;
+};
+
+Document type(std::string_view name) {
+  return {{"type", name}};
+}
+Document one_of(std::vector<std::string> words) {
+  return {{"type", "string"}, {"enum", Document::texts(words)}};
+}
+Document or_null(std::string_view name) {
+  return {{"type", Document::texts({std::string(name), "null"})}};
+}
+Document array_of(Document items) {
+  return {{"type", "array"}, {"items", std::move(items)}};
+}
+
+template <class State>
+void add_rows(stats::Rows<State> rows, Object& object) {
+  for (const stats::Row<State>& row : rows) {
+    if (row.key.empty()) continue;
+    const bool is_text = row.quoted != nullptr || row.plain != nullptr;
+    const std::string_view name = is_text                  ? "string"
+                                  : row.flag != nullptr    ? "boolean"
+                                  : row.seconds != nullptr ? "number"
+                                                           : "integer";
+    object.add(row.key, type(name), row.meaning, row.shown == nullptr);
+  }
+}
+
+void add_counters(stats::CounterPlace place, Object& object) {
+  for (const stats::CommandCount& command : commands::command_counts()) {
+    if (command.place == place)
+      object.integer(stats::counter_key(command), stats::counter_meaning(command));
+  }
+}
+
+Document server() {
+  Object object;
+  add_rows(stats::job_count_rows(), object);
+  add_counters(stats::CounterPlace::beanstalkd, object);
+  add_rows(stats::beanstalkd_rows(), object);
+  add_counters(stats::CounterPlace::own, object);
+  add_rows(stats::own_rows(), object);
+  add_counters(stats::CounterPlace::last, object);
+  return object.schema("The lines of stats.");
+}
+
+Document tube() {
+  Object object;
+  add_rows(stats::tube_rows(), object);
+  return object.schema("The lines of stats-tube.");
+}
+
+Document job() {
+  Object object;
+  add_rows(stats::job_rows(), object);
+  return object.schema("The lines of stats-job.");
+}
+
+Document policy() {
+  Object object;
+  for (const PolicyKeyRow& row : policy_keys()) {
+    const std::string key(row.name);
+    const bool is_tube = key == "dead" || key == "expired";
+    object.add(
+        key, is_tube ? type("string") : Document{{"type", Document::texts({"integer", "string"})}},
+        fmt::format("{} ({})", row.meaning, row.form));
+    object.add(key + "-from", one_of({"wire", "file", "default"}),
+               "Where the value is from: a command, the settings, or neither.");
+  }
+  return object.schema("The policy of a tube.");
+}
+
+Document group() {
+  return Object()
+      .text("name", "The name of the group.")
+      .integer("ready", "Its ready members.")
+      .integer("reserved", "Its members that clients hold.")
+      .integer("delayed", "Its delayed members.")
+      .integer("buried", "Its buried members.")
+      .integer("waiting-jobs", "Jobs that wait for the group.")
+      .schema("The members of a group.");
+}
+
+Document page(std::string_view rows, const Document& row, std::string_view next) {
+  return Object().integer("next", next).add(rows, array_of(row), "").schema("A page of a list.");
+}
+
+Document tubes() {
+  const Document row = Object()
+                           .text("name", "The name of the tube.")
+                           .integer("urgent", "Ready jobs with a priority below 1024.")
+                           .integer("ready", "Ready jobs.")
+                           .integer("reserved", "Jobs that clients hold.")
+                           .integer("delayed", "Delayed jobs.")
+                           .integer("buried", "Buried jobs.")
+                           .integer("total", "Jobs put since the tube was created.")
+                           .integer("using", "Connections whose puts go there.")
+                           .integer("watching", "Connections that watch it.")
+                           .integer("waiting", "Connections that watch it and wait in a reserve.")
+                           .integer("delete", "Jobs deleted since the tube was created.")
+                           .integer("pause", "Seconds for which it was paused last.")
+                           .integer("pause-left", "Seconds until its pause ends.")
+                           .schema("A tube.");
+  Document schema = page("tubes", row, "The number of the first tube of the next page; 0: none.");
+  schema["properties"]["total"] = {
+      {"type", "integer"}, {"description", "How many tubes all pages have, of a sorted list."}};
+  return schema;
+}
+
+Document times() {
+  const Document row =
+      Object()
+          .add("seconds", {{"type", Document::texts({"number", "string"})}},
+               "The upper bound of the bucket; more: the last bucket.")
+          .integer("queue",
+                   "Jobs that waited for so long from their put to their first reservation.")
+          .integer("processing", "Jobs that clients held for so long until their deletion.")
+          .schema("A bucket, with those times that are in no bucket before it.");
+  return page("times", row, "0.");
+}
+
+Document jobs() {
+  Object row;
+  row.integer("id", "The id of the job.")
+      .add("state", one_of({"ready", "delayed", "buried", "reserved", "held"}),
+           "Its state; held: it waits for a group.")
+      .integer("pri", "Its priority.")
+      .integer("age", "Seconds since it was put.")
+      .integer("delay", "Its delay in seconds.")
+      .integer("ttr", "Its TTR in seconds.")
+      .integer("time-left", "Seconds until it is ready again; 0 unless it is reserved or delayed.");
+  for (const std::string_view key : {"reserves", "timeouts", "releases", "buries", "kicks"})
+    row.integer(key, "How often that happened to it.");
+  row.integer("bytes", "The size of its body.")
+      .add("tags", type("string"), "Its tags, if it has any, as in a put.", false);
+  return page("jobs", row.schema("A job."), "The least id of the next page; 0: there is none.");
+}
+
+Document clients() {
+  const Document row =
+      Object()
+          .integer("id", "The id of the session, which a later client may have after this client.")
+          .text("address", "Its address and port, or unix:uid:pid.")
+          .text("role", "Its role, or -.")
+          .text("used", "The tube that its puts go to.")
+          .integer("waiting", "1 in a reserve or a wait.")
+          .integer("held", "How many jobs it holds.")
+          .integer("idle", "For how many seconds it has sent nothing.")
+          .text(
+              "watched",
+              "The watched tubes with a comma between them, at most 20, then the number of others.")
+          .schema("A client.");
+  return page("clients", row, "The least id of the next page; 0: there is none.");
+}
+
+// Of a job, as text or in base64.
+void add_body(Object& object) {
+  object.add("body", type("string"), "The body, if it is UTF-8.", false)
+      .add("body_base64", {{"type", "string"}, {"contentEncoding", "base64"}},
+           "The body, if it is not UTF-8.", false);
+}
+
+Document body() {
+  Object object;
+  object.integer("id", "The id of the job.");
+  add_body(object);
+  return object.schema("A job with its body.");
+}
+
+Document reserved() {
+  Object object;
+  object.text("token", "The token that names the reservation.").integer("id", "The id of the job.");
+  add_body(object);
+  return object.schema(
+      "The reservation, with the members of Job if the role of the client has inspect.");
+}
+
+Document settings() {
+  const Document row = Object()
+                           .text("key", "The key, or the name of a table.")
+                           .text("value", "The value in force, as TOML.")
+                           .text("default", "The default, as TOML.")
+                           .add("changed", type("boolean"), "The value is not the default.")
+                           .add("reloadable", type("boolean"), "A reload changes it.")
+                           .schema("A setting.");
+  return Object().add("settings", array_of(row), "").schema("The settings in force.");
+}
+
+Document history() {
+  std::vector<std::string> columns = {"time"};
+  for (const std::string_view key : api::History::kKeys) columns.emplace_back(key);
+  return Object()
+      .integer("interval", "Seconds between two samples.")
+      .add("columns", array_of(one_of(columns)),
+           "What the numbers of a sample are: the time in seconds since 1970, and keys of stats.")
+      .add("samples", array_of(array_of(type("integer"))), "The oldest is the first.")
+      .schema("Samples of the last hour.");
+}
+
+Document access() {
+  return Object()
+      .add("api", one_of({"read", "full"}), "http.api.")
+      .add("auth", one_of({"none", "token", "mtls", "peer"}), "http.auth.")
+      .add("role", or_null("string"), "The role; null: the client may do everything.")
+      .add("verbs",
+           {{"type", Document::texts({"array", "null"})},
+            {"items", one_of({"produce", "work", "inspect", "admin"})}},
+           "The families that the role may use; null: all.")
+      .add("tubes", {{"type", Document::texts({"array", "null"})}, {"items", type("string")}},
+           "The patterns of the tubes that the role may use; null: all.")
+      .text("version", "The version of the server.")
+      .schema("What the client may do.");
+}
+
+Document problem() {
+  return Object()
+      .add("type", {{"type", "string"}, {"format", "uri"}},
+           "urn:tubed:problem: and the kind of problem.")
+      .text("title", "The kind of problem.")
+      .integer("status", "The status of the response.")
+      .text("detail", "What is wrong.")
+      .add("reply", type("string"), "The reply of the command, if it is one.", false)
+      .schema("Why the request was refused (RFC 9457).");
+}
+
+}  // namespace
+
+Document api_schemas() {
+  return {{"Access", access()},
+          {"Body", body()},
+          {"Capabilities", array_of(type("string"))},
+          {"Clients", clients()},
+          {"Group", group()},
+          {"History", history()},
+          {"Job", job()},
+          {"Jobs", jobs()},
+          {"Policy", policy()},
+          {"Problem", problem()},
+          {"Reserved", reserved()},
+          {"Server", server()},
+          {"Settings", settings()},
+          {"Times", times()},
+          {"Tube", tube()},
+          {"Tubes", tubes()}};
+}
+
+}  // namespace tubed::docs

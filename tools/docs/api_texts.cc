@@ -1,0 +1,410 @@
+// A parameter that is an argument of the command has the argument's type; its meaning is a row of
+// kMeanings. A reply of the command is a problem with its status (api/problem.h), or else the
+// `result` of a success; operations whose answer is a block or a body have a row in kSchemas.
+#include "tools/docs/api_texts.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "engine/policy.h"
+#include "tools/docs/commands_page.h"
+
+namespace tubed::docs {
+
+namespace {
+
+using api::Kind;
+using api::Method;
+using api::Operation;
+
+constexpr std::string_view kJson = "application/json";
+
+struct Meaning {
+  std::string_view id;  // of the operation; empty: any
+  std::string_view name;
+  std::string_view text;
+};
+// The first row that fits counts.
+constexpr auto kMeanings = std::to_array<Meaning>({
+    {"moveJob", "tube", "The tube that the job goes to."},
+    {"listTubes", "from", "The number of the first tube of the page: `next` of the page before."},
+    {"listJobs", "from", "The least id of the page: `next` of the page before."},
+    {"listClients", "from", "The least id of the page: `next` of the page before."},
+    {"listJobs", "state", "The state of the jobs; all: any; next: those that are given next."},
+    {"kickTube", "state",
+     "Which jobs; without it, buried jobs, or delayed jobs if there are no buried jobs."},
+    {"clearTube", "state", "Which jobs; without it, all jobs, also those that clients hold."},
+    {"clearTube", "bound", "How many jobs at most; with a state only."},
+    {"moveJob", "pri",
+     "The priority from now on; with a delay only. Without both it keeps its own."},
+    {"moveJob", "delay", "The delay from now on; with a priority only."},
+    {"releaseReservation", "pri", "The priority from now on; without it the job keeps its own."},
+    {"buryReservation", "pri", "The priority from now on; without it the job keeps its own."},
+    {"kickJob", "delay", "How long the job is delayed; without it, it is ready."},
+    {"pauseTube", "delay", "How long the pause is; 0 ends a pause."},
+    {"touchReservation", "seconds", "When the reservation ends; without it, after the TTR."},
+    {"", "tube", "The name of the tube; a slash in it is escaped as %2F."},
+    {"", "id", "The id of the job."},
+    {"", "token", "The token of the reservation."},
+    {"", "group", "The name of the group; a slash in it is escaped as %2F."},
+    {"", "key", "The key of the policy."},
+    {"", "value", "The value of the key."},
+    {"", "pri", "The priority: the least number is the most urgent."},
+    {"", "delay", "How long the job waits before it is ready."},
+    {"", "ttr", "How long a client may hold the job."},
+    {"", "tags", "The tags of the job."},
+    {"", "bound", "How many jobs at most."},
+    {"", "state", "The state of the jobs."},
+    {"", "to", "The tube that the jobs go to."},
+    {"", "limit", "How many rows the page has at most."},
+    {"", "timeout", "How long it waits for a job."},
+    {"", "seconds", "How long it waits."},
+    {"", "filter", "Only tubes with this text in their name."},
+    {"", "sort", "The column by which all tubes are sorted, and then by name."},
+    {"", "order", "The order of the column."},
+});
+
+struct Schema {
+  std::string_view id;
+  std::string_view schema;
+  std::string_view meaning;
+};
+constexpr auto kSchemas = std::to_array<Schema>({
+    {"getAccess", "Access", "What the client may do."},
+    {"getServer", "Server", "The statistics of the server."},
+    {"getCapabilities", "Capabilities", "The names of commands and of forms of commands."},
+    {"getSettings", "Settings", "Each setting."},
+    {"getHistory", "History", "The samples, the oldest first."},
+    {"listTubes", "Tubes",
+     "A page of tubes. With filter, sort or order it has the total number of tubes, and reaches "
+     "10,000 rows far."},
+    {"getTube", "Tube", "The statistics of the tube."},
+    {"getTubeTimes", "Times", "Both times of the jobs of the tube, as counts in buckets."},
+    {"listJobs", "Jobs", "A page of jobs."},
+    {"getPolicy", "Policy", "Each key with its value, and where the value is from."},
+    {"getJob", "Job", "The statistics of the job."},
+    {"getReservation", "Job", "The statistics of the job."},
+    {"listClients", "Clients", "A page of clients."},
+    {"getGroup", "Group", "How many members are in each state."},
+});
+
+std::string_view meaning_of(const Operation& operation, std::string_view name) {
+  const auto found = std::ranges::find_if(kMeanings, [&](const Meaning& row) {
+    return (row.id.empty() || row.id == operation.id) && row.name == name;
+  });
+  return found == kMeanings.end() ? std::string_view() : found->text;
+}
+
+// The type of the argument of the command that the parameter is.
+std::string type_of(const Operation& operation, std::string_view name) {
+  const commands::Command* command = command_of(operation);
+  if (name == operation.waits) return fmt::format("integer from 0 to {}", api::kMostWaitSeconds);
+  if (name == "key") return "key of a policy";
+  if (name == "value") return "value of the key";
+  if (name == "token") return "32 hexadecimal digits";
+  if (name == "order") return "one of: asc desc";
+  if (name == "sort") {
+    return "one of: name urgent ready reserved delayed buried total using watching waiting delete "
+           "pause pause-left";
+  }
+  if (command == nullptr) return "text";
+  for (const commands::ArgumentText& argument : command->arguments) {
+    if (argument.name == name) return std::string(argument.type);
+    if (argument.name == "pri> <delay") {
+      if (name == "pri") return "integer < 2^32";
+      if (name == "delay")
+        return std::string(protocol::describe(static_cast<const TimeSpan*>(nullptr)));
+    }
+  }
+  return name == "tube"
+             ? std::string(protocol::describe(static_cast<const protocol::TubeName*>(nullptr)))
+             : "text";
+}
+
+Document texts_between_spaces(std::string_view words) {
+  std::vector<std::string> all;
+  api::for_each_word(words, [&](const auto& word) {
+    if constexpr (std::is_convertible_v<decltype(word), std::string_view>) all.emplace_back(word);
+  });
+  return Document::texts(all);
+}
+
+Document keys_of_policies() {
+  std::vector<std::string> keys;
+  for (const PolicyKeyRow& row : policy_keys()) keys.emplace_back(row.name);
+  return Document::texts(keys);
+}
+
+// "integer from 1 to 1000"
+Document schema_of_range(std::string_view type) {
+  std::uint64_t least = 0;
+  std::uint64_t most = 0;
+  const std::string_view text = type.substr(std::string_view("integer from ").size());
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), least);
+  const std::string_view rest = text.substr(static_cast<std::size_t>(read.ptr - text.data()) + 4);
+  std::from_chars(rest.data(), rest.data() + rest.size(), most);
+  return {{"type", "integer"}, {"minimum", least}, {"maximum", most}};
+}
+
+Document schema_of_type(std::string_view type) {
+  constexpr std::string_view kWords = "one of: ";
+  const auto has = [type](std::string_view text) {
+    return type.find(text) != std::string_view::npos;
+  };
+  if (type.starts_with("integer from ")) return schema_of_range(type);
+  if (type.starts_with(kWords))
+    return {{"type", "string"}, {"enum", texts_between_spaces(type.substr(kWords.size()))}};
+  if (has("milliseconds as 500ms"))
+    return {{"type", Document::texts({"integer", "string"})},
+            {"minimum", 0},
+            {"pattern", "^[0-9]+(ms)?$"}};
+  if (has("< 2^32")) return {{"type", "integer"}, {"minimum", 0}, {"maximum", UINT32_MAX}};
+  if (has("< 2^64")) return {{"type", "integer"}, {"minimum", 0}};
+  if (type == "key of a policy") return {{"type", "string"}, {"enum", keys_of_policies()}};
+  if (type == "value of the key") return {{"type", Document::texts({"string", "integer"})}};
+  if (has("tube name")) {
+    return {{"type", "string"},
+            {"minLength", 1},
+            {"maxLength", 200},
+            {"pattern", "^[A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]*$"}};
+  }
+  return {{"type", "string"}};
+}
+
+// --- Answers
+
+// The word of a reply, and the names of what follows it.
+std::string_view word_of(std::string_view reply) {
+  return reply.substr(0, reply.find(' '));
+}
+
+const api::ReplyProblem* problem_of(const Operation& operation, std::string_view word) {
+  const bool has_begun = operation.line == "drain" && word == "DRAINING";
+  return has_begun ? nullptr : api::find_problem(word);
+}
+
+// Sentences, without those that are there already.
+void append_sentence(std::string_view sentence, std::string& text) {
+  if (text.find(sentence) != std::string::npos) return;
+  text.append(text.empty() ? "" : " ").append(sentence);
+}
+
+using Problems = std::map<unsigned, AnswerText>;
+
+void add_problem(unsigned status, std::string_view reply, std::string_view meaning, Problems& all,
+                 bool is_common = false) {
+  const auto [place, is_new] = all.try_emplace(status);
+  AnswerText& answer = place->second;
+  answer.is_common = is_common && (is_new || answer.is_common);
+  answer.status = status;
+  answer.type = "application/problem+json";
+  answer.schema = "Problem";
+  if (!reply.empty() && std::ranges::find(answer.replies, reply) == answer.replies.end())
+    answer.replies.emplace_back(reply);
+  append_sentence(meaning, answer.meaning);
+}
+
+// Of every request; of a change as well; of one whose parameters are in its body.
+struct CommonProblem {
+  unsigned status;
+  std::string_view reply;
+  std::string_view meaning;
+  bool of_changes_alone = false;
+};
+constexpr auto kCommonProblems = std::to_array<CommonProblem>({
+    {400, "BAD_FORMAT", "A parameter is unknown, missing or malformed."},
+    {401, "UNAUTHORIZED", "The client has no role, where http.auth needs one."},
+    {403, "DENIED", "The role of the client does not allow it."},
+    {403, "", "The request comes from a page of another site."},
+    {403, "", "A change has no X-Requested-By, or http.api is read.", true},
+    {421, "", "The Host is no name of this server (http.hosts)."},
+    {503, "", "Too many requests are under way."},
+    {507, "OUT_OF_MEMORY", "The role has as many connections as it may."},
+});
+constexpr std::string_view kLongParameters = "The body is longer than 16 KiB.";
+
+void add_problems_of_requests(const Operation& operation, Problems& all) {
+  const bool is_change = operation.method != Method::get;
+  for (const CommonProblem& common : kCommonProblems) {
+    const bool is_other =
+        common.status == 507 && (operation.line.empty() || operation.kind == Kind::held);
+    if (is_other || (common.of_changes_alone && !is_change)) continue;
+    add_problem(common.status, common.reply, common.meaning, all, true);
+  }
+  if (is_change && operation.kind != Kind::put) add_problem(413, "", kLongParameters, all, true);
+  if (operation.kind == Kind::put) {
+    add_problem(411, "", "The request has no Content-Length.", all);
+    add_problem(413, "JOB_TOO_BIG", "The body exceeds limits.job_bytes.", all);
+  }
+  if (operation.kind == Kind::held)
+    add_problem(404, "NOT_FOUND", "There is no such reservation, or it has ended.", all);
+  if (operation.kind == Kind::reserve)
+    add_problem(503, "", "Too many jobs are reserved over HTTP.", all);
+  if (operation.kind == Kind::reserve && !operation.waits.empty())
+    add_problem(507, "OUT_OF_MEMORY", "It would be one tube or watch too many.", all);
+  if (operation.kind == Kind::events) add_problem(503, "", "Too many streams are open.", all);
+}
+
+// The schema of {"result":…} with the numbers that the replies name.
+Document schema_of_results(const Operation& operation, const std::vector<std::string>& words,
+                           bool has_number, bool has_state) {
+  Document properties = {
+      {"result",
+       {{"type", "string"}, {"enum", Document::texts(words)}, {"description", "The reply."}}}};
+  std::vector<std::string> required = {"result"};
+  if (has_number) {
+    const bool is_id = operation.number == "id";
+    properties[operation.number] = {
+        {"type", "integer"}, {"description", is_id ? "The id of the job." : "How many jobs."}};
+    if (operation.kind == Kind::put) required.emplace_back(operation.number);
+  }
+  if (has_state) {
+    properties["state"] = {{"type", "string"}, {"description", "The state of that job."}};
+    properties["pri"] = {{"type", "integer"},
+                         {"description", "The priority of that job, if it is new."}};
+  }
+  return {{"type", "object"}, {"required", Document::texts(required)}, {"properties", properties}};
+}
+
+bool begins_block(std::string_view word) {
+  return word == "OK" || word == "FOUND" || word == "RESERVED";
+}
+
+// The answers of success to a command that has no schema of its own.
+void add_results(const Operation& operation, std::vector<AnswerText>& answers) {
+  std::vector<std::string> words;
+  std::string meaning;
+  bool has_number = false;
+  for (const commands::ReplyText& reply : command_of(operation)->replies) {
+    const std::string_view word = word_of(reply.reply);
+    if (begins_block(word) || problem_of(operation, word) != nullptr) continue;
+    if (std::ranges::find(words, word) == words.end()) words.emplace_back(word);
+    has_number = has_number || reply.reply.find('<') != std::string_view::npos;
+    const bool has_state = reply.reply.find("<state>") != std::string_view::npos;
+    if (operation.kind == Kind::put) {
+      answers.push_back({.status = has_state ? 200U : 201U,
+                         .meaning = std::string(reply.meaning),
+                         .type = std::string(kJson),
+                         .result = schema_of_results(operation, words, true, has_state)});
+    } else {
+      append_sentence(fmt::format("{}: {}", word, reply.meaning), meaning);
+    }
+  }
+  if (operation.kind == Kind::put) return;
+  answers.push_back({.status = 200,
+                     .meaning = meaning,
+                     .type = std::string(kJson),
+                     .result = schema_of_results(operation, words, has_number, false)});
+}
+
+void add_successes(const Operation& operation, std::vector<AnswerText>& answers) {
+  const auto schema = std::ranges::find(kSchemas, operation.id, &Schema::id);
+  if (schema != kSchemas.end()) {
+    answers.push_back({.status = 200,
+                       .meaning = std::string(schema->meaning),
+                       .type = std::string(kJson),
+                       .schema = std::string(schema->schema)});
+  } else if (operation.kind == Kind::events) {
+    answers.push_back({.status = 200,
+                       .meaning = "Events `server` and `tubes`, once a second, until one side ends "
+                                  "the connection.",
+                       .type = "text/event-stream",
+                       .result = {{"type", "string"}}});
+  } else if (operation.kind == Kind::body) {
+    answers.push_back({.status = 200,
+                       .meaning = "The body; as JSON with Accept: application/json.",
+                       .type = "application/octet-stream",
+                       .schema = "Body"});
+  } else if (operation.kind == Kind::reserve) {
+    answers.push_back({.status = 201,
+                       .meaning = "The job, and the token of its reservation.",
+                       .type = std::string(kJson),
+                       .schema = "Reserved"});
+    if (!operation.waits.empty())
+      answers.push_back({.status = 204, .meaning = "No job came in time.", .type = ""});
+  } else {
+    add_results(operation, answers);
+  }
+}
+
+}  // namespace
+
+const commands::Command* command_of(const Operation& operation) {
+  return commands::find_command(word_of(operation.line));
+}
+
+std::string summary_of(const Operation& operation) {
+  return std::string(operation.summary.empty() ? command_of(operation)->summary
+                                               : operation.summary);
+}
+
+std::string tag_of(const Operation& operation) {
+  const std::string_view first = operation.path.substr(1, operation.path.substr(1).find('/'));
+  for (const std::string_view tag : {"tubes", "jobs", "reservations", "clients", "groups"}) {
+    if (first == tag) return std::string(tag);
+  }
+  return "server";
+}
+
+std::string sentence_on_access(const Operation& operation) {
+  if (const commands::Command* command = command_of(operation)) return sentence_on_family(*command);
+  if (operation.access == Access::inspect) return "Family: inspect.";
+  return operation.access == Access::admin ? "Family: admin." : "For every role.";
+}
+
+std::vector<ParameterText> parameters_of_page(const Operation& operation) {
+  const bool in_body = operation.method != Method::get && operation.kind != Kind::put;
+  std::vector<ParameterText> texts;
+  for (const api::Parameter& parameter : api::parameters_of(operation)) {
+    ParameterText text{.parameter = parameter,
+                       .place = parameter.in_path ? Place::path
+                                : in_body         ? Place::body
+                                                  : Place::query,
+                       .meaning = std::string(meaning_of(operation, parameter.name)),
+                       .type = type_of(operation, parameter.name),
+                       .schema = {}};
+    text.schema = schema_of_type(text.type);
+    if (parameter.default_value) {
+      std::uint64_t number = 0;
+      const std::string_view value = *parameter.default_value;
+      const auto read = std::from_chars(value.data(), value.data() + value.size(), number);
+      text.schema["default"] = read.ec == std::errc() ? Document(number) : Document(value);
+    }
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+std::vector<AnswerText> answers_of_page(const Operation& operation) {
+  std::vector<AnswerText> answers;
+  add_successes(operation, answers);
+  std::ranges::sort(answers, {}, &AnswerText::status);
+  Problems problems;
+  if (const commands::Command* command = command_of(operation)) {
+    for (const commands::ReplyText& reply : command->replies) {
+      const api::ReplyProblem* problem = problem_of(operation, word_of(reply.reply));
+      // The server ends the body of a put itself.
+      if (problem == nullptr || problem->word == protocol::word::kExpectedCrlf) continue;
+      add_problem(problem->status, reply.reply, reply.meaning, problems);
+    }
+  }
+  add_problems_of_requests(operation, problems);
+  for (auto& [status, answer] : problems) answers.push_back(std::move(answer));
+  return answers;
+}
+
+std::vector<AnswerText> common_answers() {
+  Problems problems;
+  for (const CommonProblem& common : kCommonProblems)
+    add_problem(common.status, common.reply, common.meaning, problems, true);
+  add_problem(413, "", kLongParameters, problems, true);
+  std::vector<AnswerText> answers;
+  for (auto& [status, answer] : problems) answers.push_back(std::move(answer));
+  return answers;
+}
+
+}  // namespace tubed::docs

@@ -1,0 +1,49 @@
+// What the pages of the HTTP API say about an operation: made from its row, from the row of its
+// command, and from the tables of api_texts.cc.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/operation.h"
+#include "commands/table.h"
+#include "tools/docs/document.h"
+
+namespace tubed::docs {
+
+// The command of the operation. Null: it has none.
+const commands::Command* command_of(const api::Operation& operation);
+std::string summary_of(const api::Operation& operation);
+// "tubes", for the group of the operation.
+std::string tag_of(const api::Operation& operation);
+// Who may use it: "Family: inspect."
+std::string sentence_on_access(const api::Operation& operation);
+
+// The place of a parameter in a request.
+enum class Place : std::uint8_t { path, query, body };
+struct ParameterText {
+  api::Parameter parameter;
+  Place place = Place::query;
+  std::string meaning;
+  std::string type;  // as on the page of commands
+  Document schema;   // in the language of JSON Schema
+};
+std::vector<ParameterText> parameters_of_page(const api::Operation& operation);
+
+// One status of the operation.
+struct AnswerText {
+  unsigned status = 200;
+  std::string meaning;
+  std::string type;                       // of its content; empty: it has none
+  std::string schema = {};                // the name of a schema of the components; empty: `result`
+  Document result = {};                   // a schema of its own
+  std::vector<std::string> replies = {};  // the replies of the command, of a problem
+  bool is_common = false;                 // a problem of every request of its kind
+};
+// By status: first those of success.
+std::vector<AnswerText> answers_of_page(const api::Operation& operation);
+// The common problems of all operations together.
+std::vector<AnswerText> common_answers();
+
+}  // namespace tubed::docs
