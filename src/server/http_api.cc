@@ -283,6 +283,10 @@ std::optional<Problem> HttpApi::check(const Operation& operation, const HttpRequ
 
 HttpReply HttpApi::run(const Operation& operation, api::Parameters parameters,
                        const HttpRequest& request, Caller caller) {
+  if (operation.line.empty()) {
+    if (const auto problem = api::check_names(operation, parameters))
+      return http_response(*problem);
+  }
   switch (operation.kind) {
     case Kind::access:
       return http_response(access_of(caller));
