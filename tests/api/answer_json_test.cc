@@ -12,12 +12,6 @@ namespace {
 
 using protocol::Answer;
 
-const Operation& operation_of(std::string_view id) {
-  const auto found = std::ranges::find(operations(), id, &Operation::id);
-  REQUIRE(found != operations().end());
-  return *found;
-}
-
 Response answer(std::string_view id, const Answer& answer) {
   Response response = response_of(operation_of(id), answer);
   CAPTURE(response.text);

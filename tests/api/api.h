@@ -1,6 +1,7 @@
 // Api: requests of the HTTP API in process, without HTTP: each runs its script in a conversation.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,12 @@ inline std::string member(std::string_view object, std::string_view key) {
   REQUIRE(parsed);
   const json::Json* found = parsed->find(key);
   return found == nullptr ? "" : to_line(*found);
+}
+
+inline const Operation& operation_of(std::string_view id) {
+  const auto found = std::ranges::find(operations(), id, &Operation::id);
+  REQUIRE(found != operations().end());
+  return *found;
 }
 
 struct Got {

@@ -17,12 +17,6 @@ namespace {
 
 using Segments = std::vector<std::string>;
 
-const Operation& operation_of(std::string_view id) {
-  const auto found = std::ranges::find(operations(), id, &Operation::id);
-  REQUIRE(found != operations().end());
-  return *found;
-}
-
 // A value that the command of the operation takes.
 std::string sample(std::string_view name) {
   constexpr auto kSamples =

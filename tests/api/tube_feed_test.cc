@@ -9,7 +9,7 @@ namespace tubed::api {
 namespace {
 
 // The names of the rows, with a space after each.
-std::string names_in(std::string_view rows) {
+std::string tubes_in(std::string_view rows) {
   std::string names;
   for (std::size_t at = rows.find("[\""); at != std::string_view::npos; at = rows.find("[\"")) {
     rows.remove_prefix(at + 2);
@@ -52,17 +52,17 @@ TEST_CASE("the first walk has all tubes, and the next those that have changed") 
   Feed feed;
   feed.run(put("a") + put("b"));
   CHECK(is_json(TubeFeed::columns()));
-  CHECK(names_in(feed.walk().rows) == "default a b ");
+  CHECK(tubes_in(feed.walk().rows) == "default a b ");
   CHECK(feed.walk().rows.empty());
   feed.run(put("b"));
   CHECK(feed.walk().rows == "[\"b\",0,2,0,0,0,0,2,0,0,0,0,0,0,0,0]");
-  CHECK(names_in(feed.walk(true).rows) == "default a b ");
+  CHECK(tubes_in(feed.walk(true).rows) == "default a b ");
   feed.run("pause-tube a 9\r\n");
   CHECK(feed.walk().rows == "[\"a\",0,1,0,0,0,0,1,0,0,0,0,0,0,9,9]");
   feed.advance(std::chrono::seconds(1));
-  CHECK(names_in(feed.walk().rows) == "a ");  // the time that is left of its pause
+  CHECK(tubes_in(feed.walk().rows) == "a ");  // the time that is left of its pause
   feed.feed.clear();
-  CHECK(names_in(feed.walk().rows) == "default a b ");
+  CHECK(tubes_in(feed.walk().rows) == "default a b ");
 }
 
 TEST_CASE("a column for each number of a row") {
@@ -82,7 +82,7 @@ TEST_CASE("tubes that were removed are gone once") {
   CHECK(after.rows.empty());  // although b has another place now
   CHECK(feed.walk().gone.empty());
   feed.run(put("a"));
-  CHECK(names_in(feed.walk().rows) == "a ");
+  CHECK(tubes_in(feed.walk().rows) == "a ");
   feed.run("delete 3\r\n" + put("a"));
   const Feed::Walk again = feed.walk();
   CHECK(again.gone.empty());  // the name is there, with other numbers or the same
@@ -99,7 +99,7 @@ TEST_CASE("a walk goes over the tubes in slices") {
   feed.run(many_tubes(1200));
   const Feed::Walk walk = feed.walk();
   CHECK(walk.slices == 5);
-  CHECK(std::ranges::count(names_in(walk.rows), ' ') == 1201);
+  CHECK(std::ranges::count(tubes_in(walk.rows), ' ') == 1201);
   CHECK(feed.walk().rows.empty());
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("a tube that gets the place of another during a walk is not gone") {
   const Feed::Walk next = feed.walk();
   CHECK(next.gone == "\"t0\"");
   // A reader that began with the walk that has missed it has not seen it.
-  CHECK(names_in(next.rows) == "t1199 ");
+  CHECK(tubes_in(next.rows) == "t1199 ");
   CHECK(feed.walk().rows.empty());
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("a role sees its tubes") {
   feed.run(put("web.a") + put("b"));
   const Role role = commands::role_of_families("web", "i", {"web.*"});
   const Feed::Walk first = feed.walk(true, &role);
-  CHECK(names_in(first.rows) == "web.a ");
+  CHECK(tubes_in(first.rows) == "web.a ");
   feed.run("delete 1\r\ndelete 2\r\n");
   const Feed::Walk second = feed.walk(false, &role);
   CHECK(second.gone == "\"web.a\"");
@@ -155,7 +155,7 @@ TEST_CASE("rows and names come after what is there") {
   feed.feed.append_rows(true, nullptr, text);
   feed.feed.append_rows(true, nullptr, text);
   CHECK(is_json(text + "]}"));
-  CHECK(names_in(text) == "default default ");
+  CHECK(tubes_in(text) == "default default ");
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ using api::Method;
 using api::Operation;
 
 constexpr std::string_view kBase = "/api/v1";
-constexpr std::string_view kJson = "application/json";
+constexpr const char* kJsonType = "application/json";
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -71,7 +71,7 @@ Document request_body(const Operation& operation) {
   schema["properties"] = properties;
   return {{"description", "The parameters, which may be in the query instead."},
           {"required", !required.empty()},
-          {"content", {{kJson.data(), {{"schema", schema}}}}}};
+          {"content", {{kJsonType, {{"schema", schema}}}}}};
 }
 
 std::string described(const AnswerText& answer) {
@@ -99,7 +99,7 @@ Document response(const Operation& operation, const AnswerText& answer) {
   Document& content = response["content"];
   if (operation.kind == Kind::body && answer.status == 200) {
     content[answer.type] = {{"schema", Document()}};
-    content[kJson] = {{"schema", schema}};
+    content[kJsonType] = {{"schema", schema}};
   } else {
     content[answer.type] = {{"schema", schema}};
   }
