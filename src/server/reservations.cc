@@ -47,6 +47,9 @@ Reservations::Taken Reservations::take(std::string_view token) {
   const auto found = by_token_.find(token);
   if (found == by_token_.end()) return {};
   Reservation& reservation = *found->second;
+  // Its TTR has passed, and the job may be ready: the sweep closes its client.
+  const bool ended = !service_.engine().holds_jobs(reservation.client.client->session());
+  if (ended && !reservation.busy) return {};
   if (std::exchange(reservation.busy, true)) return {.found = Found::busy};
   return {.found = Found::free, .client = reservation.client, .job = reservation.job};
 }
