@@ -26,8 +26,12 @@ export const auth = {
   onUnauthorized: () => {},
 };
 
-// path`/tubes/${name}/jobs`: the values are percent-encoded.
+// path`/tubes/${name}/jobs`: the values are percent-encoded. Browsers resolve the segments "." and
+// "..", however they are encoded: the address would be that of something else.
 export function path(strings, ...values) {
+  if (values.some((value) => value === "." || value === "..")) {
+    throw new Error("A tube with this name has no address: use tubectl or the protocol.");
+  }
   return String.raw({ raw: strings }, ...values.map(encodeURIComponent));
 }
 

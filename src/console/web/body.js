@@ -7,6 +7,8 @@ import { download } from "./csv.js";
 const kTextStep = 200_000;    // characters shown at first, and with each "Show more"
 const kHexStep = 16_384;      // bytes
 const kMostJson = 2_000_000;  // longer bodies are not formatted
+const kMostIndents = 40;      // deeper levels are not indented further
+const kMostPretty = 8_000_000;
 
 export function decodeText(data) {
   try {
@@ -17,7 +19,8 @@ export function decodeText(data) {
 }
 
 // JSON with line breaks and indents. Numbers and strings stay as they are in the body: the values
-// that JSON.parse returns have lost digits of large numbers. Null if the text is not JSON.
+// that JSON.parse returns have lost digits of large numbers. Null if the text is not JSON, or would
+// become too long.
 export function prettyJson(text) {
   if (text.length > kMostJson || !/^\s*[[{]/.test(text)) return null;
   try {
@@ -25,11 +28,11 @@ export function prettyJson(text) {
   } catch {
     return null;
   }
-  const tokens = text.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g);
+  const tokens = text.match(/"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g);
   let result = "";
   let depth = 0;
-  tokens.forEach((token, i) => {
-    const line = () => `\n${"  ".repeat(depth)}`;
+  for (const [i, token] of tokens.entries()) {
+    const line = () => `\n${"  ".repeat(Math.min(depth, kMostIndents))}`;
     if (token === "{" || token === "[") {
       const closes = tokens[i + 1] === "}" || tokens[i + 1] === "]";
       depth += 1;
@@ -43,7 +46,8 @@ export function prettyJson(text) {
     } else {
       result += token === ":" ? ": " : token;
     }
-  });
+    if (result.length > kMostPretty) return null;
+  }
   return result;
 }
 

@@ -35,10 +35,11 @@ function cssColor(name) {
 }
 
 export class Chart {
-  // series: [{key, label, color}], format(value) for the legend, binary: the axis counts bytes
-  constructor({ name, title, series, format, binary = false }) {
+  // series: [{key, label, color}], format(value) for the legend, binary: the axis counts bytes, whole:
+  // the values have no fractions, and neither has the axis
+  constructor({ name, title, series, format, binary = false, whole = false }) {
     Object.assign(this, { name, title, series, format, binary });
-    this.axisFormat = binary ? format : short;
+    this.axisFormat = binary ? format : (value) => (whole && value % 1 !== 0 ? "" : short(value));
     this.area = h("div", { class: "chart-area", role: "img", "aria-label": title });
     this.when = h("span", { class: "chart-when muted" });
     this.values = series.map(() => h("span", { class: "legend-value" }));

@@ -8,6 +8,9 @@ const formats = {
   get tenths() {
     return define(this, "tenths", new Intl.NumberFormat("en", { maximumFractionDigits: 1 }));
   },
+  get exact() {
+    return define(this, "exact", new Intl.NumberFormat("en", { maximumFractionDigits: 6 }));
+  },
   get date() {
     return define(this, "date", new Intl.DateTimeFormat(undefined, { year: "numeric",
       month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit",
@@ -24,6 +27,11 @@ export const kNone = "–";
 
 export function number(value) {
   return typeof value === "number" && Number.isFinite(value) ? formats.whole.format(value) : kNone;
+}
+
+// A number of an answer with all its digits.
+export function exact(value) {
+  return formats.exact.format(value);
 }
 
 export function rate(value) {
@@ -100,14 +108,17 @@ export function visible(text) {
   return String(text).replace(kInvisible, escaped);
 }
 
-// The parts of a body: [text, isEscape]. Line ends and tabs stay as they are.
+// The parts of a body: [text, isEscape]. Line ends and tabs stay as they are; escapes in a row are
+// one part.
 export function visibleParts(text) {
   const parts = [];
   let from = 0;
   for (const match of text.matchAll(kInvisible)) {
     if (match[0] === "\n" || match[0] === "\t") continue;
+    const last = parts.at(-1);
     if (match.index > from) parts.push([text.slice(from, match.index), false]);
-    parts.push([escaped(match[0]), true]);
+    if (match.index === from && last?.[1]) last[0] += escaped(match[0]);
+    else parts.push([escaped(match[0]), true]);
     from = match.index + match[0].length;
   }
   if (from < text.length) parts.push([text.slice(from), false]);

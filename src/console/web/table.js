@@ -3,11 +3,13 @@
 // are left out, the least important first, so the page never scrolls sideways.
 //
 // The table is one stop of the Tab key; arrows, j and k move the active row. A column is
-//   {key, title, width, priority, grow, numeric, text(item), hint(item), tone(item),
+//   {key, title, width, priority, room, grow, numeric, text(item), hint(item), tone(item),
 //    render(td, item), sort(item), csv(item), class}
 // where `text` or `render` fills a cell, `sort` gives the value to sort by (absent: not sortable),
 // `csv` the value to export (absent: not exported), `tone` a class for the cell, and `grow` the
-// width up to which the column takes what is left. A column with a smaller `priority` stays longer.
+// width up to which the column takes what is left. A column with a smaller `priority` stays longer;
+// with `room` {priority, width}, the column gets this much wider before columns of a larger priority
+// are shown.
 
 import { h, replace } from "./dom.js";
 import { downloadCsv } from "./csv.js";
@@ -136,14 +138,16 @@ export class VirtualTable {
     const width = this.element.clientWidth - (this.selectable ? kCheckWidth : 0);
     if (width <= 0) return;
     let used = 0;
-    const fitting = new Set();
-    const byPriority = [...this.columns].sort((a, b) => a.priority - b.priority);
-    for (const column of byPriority) {
-      if (column.priority > 0 && used + column.width > width) break;
-      used += column.width;
-      fitting.add(column);
+    const widths = new Map();
+    const wishes = this.columns.flatMap((column) => [column, column.room].filter(Boolean)
+      .map((wish) => ({ column, priority: wish.priority, wanted: wish.width })));
+    for (const { column, priority, wanted } of wishes.sort((a, b) => a.priority - b.priority)) {
+      if (priority > 0 && used + wanted > width) break;
+      used += wanted;
+      widths.set(column, (widths.get(column) ?? 0) + wanted);
     }
-    const shown = this.columns.filter((column) => fitting.has(column));
+    const shown = this.columns.filter((column) => widths.has(column));
+    this.widths = widths;
     this.left = width - used;
     if (shown.length !== this.shown.length || shown.some((each, i) => each !== this.shown[i])) {
       this.shown = shown;
@@ -186,9 +190,10 @@ export class VirtualTable {
     if (this.selectable) columns.shift().style.width = `${kCheckWidth}px`;
     let { left } = this;
     this.shown.forEach((column, i) => {
-      const more = Math.max(0, Math.min(left, (column.grow ?? 0) - column.width));
+      const width = this.widths.get(column);
+      const more = Math.max(0, Math.min(left, (column.grow ?? 0) - width));
       left -= more;
-      columns[i].style.width = `${column.width + more}px`;
+      columns[i].style.width = `${width + more}px`;
     });
   }
 
@@ -306,7 +311,8 @@ export class VirtualTable {
   #reveal() {
     const height = this.rowHeight;
     const y = this.body.getBoundingClientRect().top + this.activeIndex * height;
-    const top = this.headRow.getBoundingClientRect().bottom;
+    // The cells of the head stick to the top, its row does not.
+    const top = this.headRow.firstElementChild.getBoundingClientRect().bottom;
     const bottom = innerHeight - 8;
     if (y < top) scrollBy(0, y - top);
     else if (y + height > bottom) scrollBy(0, y + height - bottom);

@@ -75,9 +75,9 @@ export function kickTube(name, onDone) {
         const step = async (bound, signal) => (await post(path`/tubes/${name}/kick`,
           { bound, state: values.state }, signal)).count;
         const present = values.state === "buried" ? buried : delayed;
-        const work = handle({ name, verb: "Kick", done: "kicked", step, onDone,
-          total: present > kStepped ? Math.min(total, present) : Math.min(total, kStepped) });
-        if (total <= kStepped) await work;
+        const most = Math.min(total, Math.max(present, kStepped));
+        const work = handle({ name, verb: "Kick", done: "kicked", step, onDone, total: most });
+        if (most <= kStepped) await work;
       } });
   });
 }
@@ -91,14 +91,10 @@ export function clearTube(name, onDone) {
       fields: [{ name: "state", label: "Jobs", value: "all", options: ["all", ...kStates].map(
         (state) => [state, `${label(state)}: ${number(counts[state])}`]) }],
       submit: async ({ state }) => {
-        if (state === "all") {
-          const { count } = await post(path`/tubes/${name}/clear`, {});
-          toast(`${visible(name)}: ${plural(count, "job")} removed.`);
-          onDone?.();
-          return;
-        }
-        const step = async (bound, signal) => (await post(path`/tubes/${name}/clear`,
-          { state, bound }, signal)).count;
+        const clear = async (what, signal) =>
+          (await post(path`/tubes/${name}/clear`, what, signal)).count;
+        const step = state !== "all" ? (bound, signal) => clear({ state, bound }, signal)
+          : counts.all <= kStepped ? (bound, signal) => clear({}, signal) : stepOfAll(clear);
         const work = handle({ name, verb: "Clear", done: "removed", total: counts[state], step,
           onDone });
         if (counts[state] <= kStepped) await work;
@@ -115,6 +111,19 @@ export function clearTube(name, onDone) {
     nameCount();
     dialog.querySelector("[data-action=cancel]").focus();
   });
+}
+
+// Only the jobs of one state can be removed in steps: first state by state, then what is left.
+function stepOfAll(clear) {
+  const states = [...kStates];
+  return async (bound, signal) => {
+    let count = 0;
+    while (count < bound && states.length > 0) {
+      count += await clear({ state: states[0], bound: bound - count }, signal);
+      if (count < bound) states.shift();
+    }
+    return count < bound ? count + await clear({}, signal) : count;
+  };
 }
 
 export function moveTube(name, onDone) {

@@ -1,7 +1,7 @@
 // The jobs of a tube in one state: pages, search among what is loaded, selection and its actions,
 // and the body of the active job beside the table.
 
-import { detailOf, get, path } from "./api.js";
+import { ApiError, detailOf, get, path } from "./api.js";
 import { Bodies } from "./bodies.js";
 import { BodyView, decodeText, snippet } from "./body.js";
 import { h, iconButton, replace, setText } from "./dom.js";
@@ -14,6 +14,7 @@ import { load, save } from "./storage.js";
 import { store } from "./store.js";
 import { VirtualTable, sortSelect, zeroTone } from "./table.js";
 import { runEach } from "./tasks.js";
+import { toastError } from "./toast.js";
 
 const kStates = ["ready", "reserved", "delayed", "buried", "held", "all", "next"];
 const kHelp = { next: "The jobs that are given next, in their order." };
@@ -105,7 +106,7 @@ export class JobsPanel {
       "aria-label": "Actions on the selected jobs" }, this.selectedCount,
     actionButton("admin", "Kick", { "data-action": "kick-selected",
       onclick: () => kickJobs(selected(), changed)
-        .catch((error) => this.table.setEmptyText(detailOf(error))) }),
+        .catch((error) => toastError(error)) }),
     actionButton("admin", "Move…", { "data-action": "move-selected",
       onclick: () => moveJobs(selected(), changed) }),
     actionButton("admin", "Re-prioritize…", { "data-action": "reprioritize-selected",
@@ -141,6 +142,7 @@ export class JobsPanel {
         hint: (job) => (job.tags ? visible(job.tags) : null),
         sort: (job) => job.tags ?? "", csv: (job) => job.tags ?? "", class: "clip" },
       { key: "body", title: "Body", width: 140, priority: 0.5, grow: 4000, class: "clip body-cell",
+        room: { priority: 4.5, width: 220 },
         text: (job) => this.#snippet(job) },
     ].filter(Boolean);
   }
@@ -232,6 +234,8 @@ export class JobsPanel {
         : this.state === "next" ? "No job can be given now." : `No ${this.state} jobs.`);
     } catch (error) {
       if (signal.aborted) return;
+      // Without a connection, the last list stays; main.js says that it is lost.
+      if (this.loaded && !(error instanceof ApiError)) return;
       this.loaded = true;
       this.table.setEmptyText(detailOf(error));
       this.jobs = [];
@@ -251,7 +255,7 @@ export class JobsPanel {
       this.jobs = [...this.jobs, ...jobs.filter((job) => !known.has(job.id))];
       this.next = next;
     } catch (error) {
-      if (!this.controller.signal.aborted) this.table.setEmptyText(detailOf(error));
+      if (!this.controller.signal.aborted) toastError(error);
     }
     this.loadingMore = false;
     this.more.disabled = this.muchMore.disabled = false;

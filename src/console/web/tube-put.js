@@ -53,6 +53,11 @@ export class PutPanel {
     this.size.classList.toggle("problem", length > most);
   }
 
+  // The limit is known once the stream has begun.
+  tick() {
+    if (this.inputs) this.#showSize();
+  }
+
   async #request(values, index, signal) {
     const { pri, delay, ttr } = values;
     const numbered = (text) => (values.numbered ? text.replaceAll("{n}", index + 1) : text);

@@ -2,7 +2,7 @@
 
 import { detailOf, get, path } from "./api.js";
 import { h, replace } from "./dom.js";
-import { latency, number, visible } from "./format.js";
+import { exact, latency, number, visible } from "./format.js";
 import { Poller } from "./poller.js";
 
 const kEveryMs = 5000;
@@ -88,9 +88,10 @@ export class NumbersPanel {
   }
 }
 
-// All keys and values of an answer, as they are named in the documentation.
+// All keys and values of an answer, as they are named in the documentation. Ids have no commas.
 export function numberPairs(stats) {
+  const shown = (key, value) => (typeof value === "number" && !/(^|-)p?id$/.test(key)
+    ? exact(value) : visible(String(value)));
   return Object.entries(stats ?? {}).map(([key, value]) => h("div", { "data-key": key },
-    h("dt", null, key),
-    h("dd", null, typeof value === "number" ? number(value) : visible(String(value)))));
+    h("dt", null, key), h("dd", null, shown(key, value))));
 }

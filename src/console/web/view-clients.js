@@ -1,6 +1,6 @@
 // The connections of clients: all pages in one table, read again every few seconds.
 
-import { detailOf, get } from "./api.js";
+import { ApiError, detailOf, get } from "./api.js";
 import { h, setText } from "./dom.js";
 import { date, duration, number, plural, visible } from "./format.js";
 import { Poller } from "./poller.js";
@@ -78,7 +78,7 @@ export class ClientsView {
       this.loaded = true;
       this.table.setEmptyText("No clients.");
     } catch (error) {
-      if (signal.aborted) return;
+      if (signal.aborted || (this.loaded && !(error instanceof ApiError))) return;
       this.clients = [];
       this.table.setEmptyText(detailOf(error));
     }

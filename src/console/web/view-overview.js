@@ -3,7 +3,7 @@
 import { alerts } from "./alerts.js";
 import { Chart } from "./chart.js";
 import { h, replace, setText } from "./dom.js";
-import { bytes, date, duration, number, percent, rate, visible } from "./format.js";
+import { bytes, date, duration, number, percent, plural, rate, visible } from "./format.js";
 import { setQuery, tubeLink } from "./router.js";
 import { store } from "./store.js";
 
@@ -21,8 +21,8 @@ const kTiles = [
   ["puts", "Puts", "a second"], ["reserves", "Reserves", "a second"],
   ["deletes", "Deletes", "a second"], ["timeouts", "Timeouts", "a second"],
   ["ready", "Ready", ""], ["reserved", "Reserved", ""], ["delayed", "Delayed", ""],
-  ["buried", "Buried", ""], ["memory", "Memory for jobs", ""], ["journal", "Journal", ""],
-  ["connections", "Connections", ""], ["oldest", "Oldest ready job", ""],
+  ["buried", "Buried", ""], ["memory", "Job memory", ""], ["journal", "Journal", ""],
+  ["connections", "Connections", ""], ["oldest", "Oldest ready", ""],
 ];
 
 function tile([key, label, unit]) {
@@ -66,12 +66,12 @@ export class OverviewView {
       new Chart({ name: "rates", title: "Jobs a second", format: rate, series: [
         line("puts", "puts", "--ready"), line("reserves", "reserves", "--delayed"),
         line("deletes", "deletes", "--reserved"), line("timeouts", "timeouts", "--buried")] }),
-      new Chart({ name: "ready", title: "Ready jobs", format: number,
+      new Chart({ name: "ready", title: "Ready jobs", format: number, whole: true,
         series: [line("ready", "ready", "--ready")] }),
-      new Chart({ name: "states", title: "Other jobs", format: number, series: [
+      new Chart({ name: "states", title: "Other jobs", format: number, whole: true, series: [
         line("reserved", "reserved", "--reserved"), line("delayed", "delayed", "--delayed"),
         line("buried", "buried", "--buried")] }),
-      new Chart({ name: "connections", title: "Connections", format: number, series: [
+      new Chart({ name: "connections", title: "Connections", format: number, whole: true, series: [
         line("connections", "all", "--ready"), line("workers", "workers", "--reserved"),
         line("waiting", "waiting", "--delayed")] }),
       new Chart({ name: "memory", title: "Memory for jobs", format: bytes, binary: true,
@@ -115,7 +115,7 @@ export class OverviewView {
     this.#usage("memory", server["job-memory"], server["max-job-memory"]);
     this.#usage("journal", server["journal-bytes"], server["journal-max-bytes"]);
     this.#set("connections", number(server["current-connections"]),
-      `${number(server["current-workers"])} workers, ${number(server["current-waiting"])} wait`);
+      `${plural(server["current-workers"], "worker")}, ${number(server["current-waiting"])} wait`);
     this.#oldest(server["oldest-ready"]);
   }
 

@@ -81,7 +81,7 @@ export class TubeView {
       this.stats = await get(path`/tubes/${this.name}`, null, signal);
       this.notice.hidden = true;
     } catch (error) {
-      if (signal.aborted) return;
+      if (signal.aborted || (this.stats && !(error instanceof ApiError))) return;
       this.stats = null;
       const missing = error instanceof ApiError && error.status === 404;
       setText(this.notice, missing ? "This tube does not exist now. A put creates it."

@@ -57,6 +57,7 @@ export class TubesView {
       { key: "pin", title: "Pinned", hideTitle: true, width: 34, priority: 3, class: "pin",
         render: (td, tube) => this.#renderPin(td, tube) },
       { key: "name", title: "Name", width: 116, priority: 0, grow: 420, class: "name",
+        room: { priority: 4.5, width: 100 },
         render: (td, tube) => this.#renderName(td, tube), sort: (tube) => tube.name,
         csv: (tube) => tube.name },
       { key: "spark", title: "Last minute", width: 100, priority: 6, class: "spark-cell",

@@ -1,0 +1,678 @@
+// Each action on tubes, jobs and the server, with its effect as the server reports it; and the keyboard.
+// Run by run_console.py.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+
+import { action, api, atEnd, becomes, Client, facts, get, hashOf, jobsIn, jobState, newPage, open, put, row,
+  runTests, show, submit, taskEnd, test, title, toastAfter, tubeStats, until } from "./lib.mjs";
+
+let count = 0;
+
+// A tube of its own, with jobs in some states: {name, ready: [ids], ...}.
+async function newTube({ ready = 0, buried = 0, delayed = 0, reserved = 0 }, body = (i) => `body ${i}`) {
+  const name = `tube-${++count}`;
+  const client = await Client.connect();
+  atEnd(() => client.close());
+  const ids = async (number, query = "") => {
+    const made = [];
+    for (let i = 0; i < number; ++i) made.push(await put(name, body(i), query));
+    return made;
+  };
+  const tube = { name, client, buried: await ids(buried), reserved: await ids(reserved) };
+  for (const id of tube.buried) {
+    await client.reserve(`reserve-job ${id}`);
+    assert.equal(await client.ask(`bury ${id} 1024`), "BURIED");
+  }
+  for (const id of tube.reserved) await client.reserve(`reserve-job ${id}`);
+  tube.ready = await ids(ready);
+  tube.delayed = await ids(delayed, "?delay=86400");
+  return tube;
+}
+
+// Opens the menu of a tube's row, and chooses from it.
+async function chooseFromMenu(page, name, choice) {
+  await page.click(`${row(name)} ${action("row-menu")}`);
+  await page.click(action(choice, "[data-dialog=row-menu]"));
+}
+
+const tubeAction = (name) => action(name, "[data-actions=tube]");
+
+async function fillDialog(page, dialog, values) {
+  for (const [name, value] of Object.entries(values)) {
+    const field = page.locator(`[data-dialog=${dialog}] [name=${name}]`);
+    if (await field.evaluate((element) => element.tagName) === "SELECT") await field.selectOption(value);
+    else await field.fill(value);
+  }
+}
+
+// --- tubes
+
+test("tubes: pause and resume from the table", async () => {
+  const { name } = await newTube({ ready: 1 });
+  const page = await newPage();
+  await open(page, `#/tubes?q=${name}`);
+  await page.waitForSelector(row(name));
+  await chooseFromMenu(page, name, "pause");
+  await fillDialog(page, "pause", { delay: "777" });
+  assert.equal(await toastAfter(page, () => page.click(submit("pause"))),
+    `${name} is paused for 12 min 57 s.`);
+  assert((await tubeStats(name))["pause-time-left"] > 700);
+  await page.waitForSelector(`${row(name)} .chip-paused`);
+  await toastAfter(page, () => chooseFromMenu(page, name, "resume"));
+  assert.equal((await tubeStats(name))["pause-time-left"], 0);
+  await page.waitForSelector(`${row(name)} .chip-paused`, { state: "detached" });
+});
+
+test("tubes: kick from the table, buried and delayed", async () => {
+  const { name } = await newTube({ buried: 4, delayed: 3 });
+  const page = await newPage();
+  await open(page, `#/tubes?q=${name}`);
+  await page.waitForSelector(row(name));
+  await chooseFromMenu(page, name, "kick");
+  await page.waitForSelector("[data-dialog=kick]");
+  assert.deepEqual(await page.locator("[data-dialog=kick] option").allTextContents(),
+    ["buried (4)", "delayed (3)"]);
+  assert.equal(await page.inputValue("[data-dialog=kick] [name=bound]"), "4");
+  await fillDialog(page, "kick", { bound: "3" });
+  assert.equal(await toastAfter(page, () => page.click(submit("kick"))), `${name}: 3 jobs kicked.`);
+  assert.equal(await jobsIn(name, "buried"), 1);
+  await becomes("the ready jobs of the row", () => page.textContent(`${row(name)} td[data-column=ready]`), "3");
+  await chooseFromMenu(page, name, "kick");
+  await fillDialog(page, "kick", { state: "delayed", bound: "100" });
+  assert.equal(await toastAfter(page, () => page.click(submit("kick"))), `${name}: 3 jobs kicked.`);
+  assert.deepEqual([await jobsIn(name, "delayed"), await jobsIn(name, "buried"), await jobsIn(name, "ready")],
+    [0, 1, 6]);
+});
+
+test("tubes: clear, with a confirmation that names the count", async () => {
+  const { name } = await newTube({ ready: 5, buried: 2, delayed: 1 });
+  const page = await newPage();
+  await open(page, `#/tubes?q=${name}`);
+  await page.waitForSelector(row(name));
+  await chooseFromMenu(page, name, "clear");
+  await page.waitForSelector("[data-dialog=clear]");
+  const button = () => page.textContent(submit("clear"));
+  assert.equal(await button(), `Remove 8 jobs of ${name}`);
+  assert.equal(await page.evaluate(() => document.activeElement.dataset.action), "cancel");
+  await fillDialog(page, "clear", { state: "reserved" });
+  assert.equal(await button(), `Remove 0 reserved jobs of ${name}`);
+  assert(await page.isDisabled(submit("clear")));
+  await page.keyboard.press("Escape");
+  assert.equal(await jobsIn(name, "ready"), 5);
+  await chooseFromMenu(page, name, "clear");
+  await fillDialog(page, "clear", { state: "buried" });
+  assert.equal(await button(), `Remove 2 buried jobs of ${name}`);
+  assert.equal(await toastAfter(page, () => page.click(submit("clear"))), `${name}: 2 jobs removed.`);
+  assert.deepEqual([await jobsIn(name, "ready"), await jobsIn(name, "buried")], [5, 0]);
+  await chooseFromMenu(page, name, "clear");
+  await page.waitForSelector("[data-dialog=clear]");
+  assert.equal(await toastAfter(page, () => page.click(submit("clear"))), `${name}: 6 jobs removed.`);
+  assert.equal(await jobsIn(name, "ready"), 0);
+});
+
+test("a tube: pause, kick, move, clear and pin", async () => {
+  const { name } = await newTube({ ready: 2, buried: 5, delayed: 1 });
+  const page = await newPage();
+  await open(page, `#/tubes/${name}`);
+  await page.click(tubeAction("pause"));
+  await fillDialog(page, "pause", { delay: "3600" });
+  await toastAfter(page, () => page.click(submit("pause")));
+  await page.waitForSelector(tubeAction("resume"));
+  await becomes("the pause", async () => /^(1 h|59 min)/.test(await page.textContent("[data-value=pause]")), true);
+  assert.equal(await toastAfter(page, () => page.click(tubeAction("resume"))),
+    `The pause of ${name} has ended.`);
+  await page.waitForSelector(tubeAction("pause"));
+  assert.equal((await tubeStats(name))["pause-time-left"], 0);
+
+  await page.click(tubeAction("kick"));
+  await fillDialog(page, "kick", { bound: "2" });
+  await toastAfter(page, () => page.click(submit("kick")));
+  assert.equal(await jobsIn(name, "buried"), 3);
+
+  await page.click(tubeAction("move"));
+  await fillDialog(page, "move-all", { state: "buried", to: `${name}-dead` });
+  assert.equal(await toastAfter(page, () => page.click(submit("move-all"))),
+    `${name}: 3 jobs moved to ${name}-dead.`);
+  assert.deepEqual([await jobsIn(name, "buried"), await jobsIn(`${name}-dead`, "buried")], [0, 3]);
+
+  await page.click(tubeAction("pin"));
+  assert.equal(await page.textContent(tubeAction("pin")), "Unpin");
+  await show(page, "#/tubes");
+  await becomes("the first tube", () => page.getAttribute("#table-tubes tr[data-key]", "data-key"), name);
+  await page.reload();
+  await becomes("the first tube", () => page.getAttribute("#table-tubes tr[data-key]", "data-key"), name);
+
+  await show(page, `#/tubes/${name}`);
+  await page.click(tubeAction("clear"));
+  await page.waitForSelector("[data-dialog=clear]");
+  assert.equal(await page.textContent(submit("clear")), `Remove 5 jobs of ${name}`);
+  await toastAfter(page, () => page.click(submit("clear")));
+  await becomes("the tube", async () => (await api("GET", `/tubes/${name}`)).status, 404);
+});
+
+test("a mistake in a dialog is shown in it", async () => {
+  const { name } = await newTube({ ready: 1 });
+  const page = await newPage();
+  await open(page, `#/tubes/${name}`);
+  await page.click(tubeAction("move"));
+  await fillDialog(page, "move-all", { to: "-not a name" });
+  await page.click(submit("move-all"));
+  await page.waitForSelector("[data-dialog=move-all] .problem:visible");
+  await page.click(action("cancel", "[data-dialog=move-all]"));
+  await page.waitForSelector("[data-dialog]", { state: "detached" });
+  assert.equal(await jobsIn(name, "ready"), 1);
+});
+
+test("a tube: policies", async () => {
+  const { name } = await newTube({ ready: 1 });
+  const page = await newPage();
+  await open(page, `#/tubes/${name}?view=policy`);
+  const edit = (key) => page.click(`${row(key)} ${action("edit-policy")}`);
+  await edit("rate");
+  await fillDialog(page, "policy", { value: "nonsense" });
+  await page.click(submit("policy"));
+  await page.waitForSelector("[data-dialog=policy] .problem:visible");
+  await fillDialog(page, "policy", { value: "100/60" });
+  assert.equal(await toastAfter(page, () => page.click(submit("policy"))), "rate is set.");
+  const policy = await get(`/tubes/${name}/policy`);
+  assert.deepEqual([policy.rate, policy["rate-from"]], ["100/60", "wire"]);
+  await becomes("the value", () => page.textContent(`${row("rate")} .value`), "100/60");
+  await page.click(`${row("rate")} ${action("remove-policy")}`);
+  assert.equal(await toastAfter(page, () => page.click(submit("remove-policy"))), "rate is removed.");
+  assert.equal((await get(`/tubes/${name}/policy`))["rate-from"], "default");
+  await page.waitForSelector(`${row("rate")} ${action("remove-policy")}`, { state: "detached" });
+  await edit("dead");
+  await fillDialog(page, "policy", { value: `${name}-dead` });
+  await toastAfter(page, () => page.click(submit("policy")));
+  assert.equal((await get(`/tubes/${name}/policy`)).dead, `${name}-dead`);
+});
+
+test("a tube: put a job, and many", async () => {
+  const page = await newPage();
+  const { name } = await newTube({});
+  await open(page, `#/tubes/${name}?view=put`);
+  await page.waitForSelector(".notice:visible");  // the tube does not exist yet
+  const form = async (values) => {
+    for (const [field, value] of Object.entries(values)) await page.fill(`.put-form [name=${field}]`, value);
+  };
+  const body = "{\"a\": [1, 2]}\r\nü <b>";
+  await form({ body, pri: "7", delay: "1500ms", ttr: "90", tags: "idp:one max:3" });
+  await becomes("the size", () => page.textContent("[data-size]"), "20 bytes of at most 8,388,608");
+  await page.click(action("submit", ".put-form"));
+  await page.waitForSelector("[data-result] a");
+  const id = Number((await page.textContent("[data-result] a")).match(/\d+/)[0]);
+  const stats = await get(`/jobs/${id}`);
+  assert.deepEqual([stats.tube, stats.pri, stats.ttr, stats["max-attempts"]], [name, 7, 90, 3]);
+  const { client } = await newTube({});
+  assert.match(await client.ask(`peek ${id}`), /^FOUND \d+ 20$/);  // a textarea has no carriage returns
+  assert.equal(await client.line(), "{\"a\": [1, 2]}\n\xc3\xbc <b>");
+  // The same unique key.
+  await page.click(action("submit", ".put-form"));
+  await becomes("the result", async () => /^No job was added: its unique key is that of job \d+ \(\w+\)\.$/.test(
+    await page.textContent("[data-result]")), true);
+  // Many, with numbers.
+  await form({ body: "number {n}", tags: "idp:key-{n}", delay: "0", repeat: "25" });
+  await page.check(".put-form [name=numbered]");
+  await page.click(action("submit", ".put-form"));
+  assert.equal(await taskEnd(page, "done"), "25 put.");
+  assert.equal((await tubeStats(name))["total-jobs"], 26);
+  await client.watchOnly(name);
+  const bodies = new Set();
+  for (let i = 0; i < 25; ++i) bodies.add(String((await client.reserve("reserve-with-timeout 0")).body));
+  assert(bodies.has("number 1") && bodies.has("number 25"));
+  assert.equal(bodies.size, 25);
+});
+
+test("a tube: the times of its jobs", async () => {
+  const { name, client } = await newTube({ ready: 20 });
+  await client.watchOnly(name);
+  for (let i = 0; i < 20; ++i) await client.ask(`delete ${(await client.reserve()).id}`);
+  const page = await newPage();
+  await open(page, `#/tubes/${name}?view=times`);
+  for (const kind of ["queue", "processing"]) {
+    const section = page.locator(`[data-histogram=${kind}]`);
+    await section.waitFor();
+    assert.match(await section.locator("p").nth(1).textContent(), /^20 jobs: p50 /);
+    const jobs = await section.locator("td.numeric:first-of-type").allTextContents();
+    assert.equal(jobs.reduce((sum, text) => sum + Number(text), 0), 20);
+  }
+});
+
+// --- jobs
+
+test("the jobs of a tube, by their state", async () => {
+  const tube = await newTube({ ready: 3, reserved: 2, delayed: 4, buried: 5 });
+  const page = await newPage();
+  await open(page, `#/tubes/${tube.name}`);
+  for (const [state, jobs] of [["ready", 3], ["reserved", 2], ["delayed", 4], ["buried", 5]]) {
+    await page.click(`[data-state=${state}]`);
+    await becomes(`the ${state} jobs`, () => page.locator("#table-jobs tr[data-key]").evaluateAll(
+      (rows) => rows.map((each) => Number(each.dataset.key)).sort((a, b) => a - b)), tube[state]);
+    assert.equal(await page.textContent(`[data-state=${state}]`), `${state} ${jobs}`);
+    assert.match(await page.textContent("[data-count]"), new RegExp(`^${jobs} jobs loaded, all$`));
+  }
+  await page.click("[data-state=all]");
+  await becomes("all jobs", () => page.locator("#table-jobs tr[data-key]").count(), 14);
+  await page.click("[data-state=next]");
+  await becomes("the jobs given next", () => page.locator("#table-jobs tr[data-key]").count(), 3);
+  await show(page, "#/tubes/reports?state=held");
+  await becomes("the held jobs", () => page.locator("#table-jobs tr[data-key]").evaluateAll(
+    (rows) => rows.map((each) => Number(each.dataset.key))), [facts.after]);
+});
+
+test("pages of jobs, sorting, and search among those that are loaded", async () => {
+  const page = await newPage();
+  await open(page, "#/tubes/mail?state=ready");
+  const loaded = () => page.textContent("[data-count]");
+  await becomes("the jobs", loaded, "100 jobs loaded");
+  await page.locator(action("more")).scrollIntoViewIfNeeded();
+  await page.click(action("more"));
+  await becomes("the jobs", loaded, "200 jobs loaded");
+  await page.click(action("much-more"));
+  await becomes("the jobs", loaded, "1,200 jobs loaded");
+  await page.click(action("more"));
+  await becomes("the jobs", loaded, "1,205 jobs loaded, all");
+  await page.evaluate(() => scrollTo(0, 0));
+  await page.click("th[data-column=id] button");
+  await becomes("the first job", () => page.getAttribute("#table-jobs tr[data-key]", "data-key"),
+    String(facts.ready.at(-1) + 1));
+  await page.click("th[data-column=pri] button");
+  await page.click("th[data-column=pri] button");
+  await becomes("the first job", () => page.getAttribute("#table-jobs tr[data-key]", "data-key"),
+    String(facts.ready.at(-1) + 1));
+  // Ids are searched, and bodies that have been read.
+  await page.fill("[data-search]", String(facts.ready[700]));
+  await becomes("the jobs", loaded, "1 of 1,205 jobs loaded");
+  await page.fill("[data-search]", "Order 1111 has");
+  await becomes("the jobs", loaded, "0 of 1,205 jobs loaded");
+  await page.click(action("search-bodies"));
+  assert.match(await taskEnd(page, "done"), /^1,\d\d\d read\.$/);
+  await becomes("the jobs", loaded, "1 of 1,205 jobs loaded");
+});
+
+test("many jobs: kick, move, re-prioritize, delete", async () => {
+  const tube = await newTube({ buried: 6 });
+  const page = await newPage();
+  await open(page, `#/tubes/${tube.name}?state=buried`);
+  const boxes = page.locator("#table-jobs tr[data-key] td.check");
+  await becomes("the rows", () => boxes.count(), 6);
+  await boxes.nth(0).click();
+  await boxes.nth(2).click({ modifiers: ["Shift"] });
+  assert.equal(await page.textContent("[data-selected]"), "3 selected");
+  await page.click(action("reprioritize-selected"));
+  await fillDialog(page, "reprioritize", { pri: "42" });
+  await page.click(submit("reprioritize"));
+  assert.equal(await taskEnd(page, "done"), "3 re-prioritized.");
+  for (const [i, id] of tube.buried.entries()) assert.equal((await get(`/jobs/${id}`)).pri, i < 3 ? 42 : 1024);
+  await page.waitForSelector("[data-selected]", { state: "hidden" });
+
+  await boxes.nth(0).click();
+  await boxes.nth(1).click();
+  await page.click(action("kick-selected"));
+  await becomes("the buried jobs", () => jobsIn(tube.name, "buried"), 4);
+  assert.deepEqual(await Promise.all(tube.buried.slice(0, 2).map(jobState)), ["ready", "ready"]);
+  await becomes("the rows", () => boxes.count(), 4);
+
+  await page.click(action("select-all"));
+  assert.equal(await page.textContent("[data-selected]"), "4 selected");
+  await boxes.nth(3).click();
+  assert.equal(await page.textContent("[data-selected]"), "3 selected");
+  await page.click(action("move-selected"));
+  await fillDialog(page, "move", { tube: `${tube.name}-dead` });
+  await page.click(submit("move"));
+  await becomes("the buried jobs", () => jobsIn(`${tube.name}-dead`, "buried"), 3);
+
+  await show(page, `#/tubes/${tube.name}-dead?state=buried`);
+  await becomes("the rows", () => boxes.count(), 3);
+  await page.click(action("select-all"));
+  await page.click(action("delete-selected"));
+  assert.equal(await page.textContent(submit("delete")), "Delete 3 jobs");
+  await page.click(submit("delete"));
+  await becomes("the tube", async () => (await api("GET", `/tubes/${tube.name}-dead`)).status, 404);
+});
+
+test("many jobs: what failed is listed", async () => {
+  const tube = await newTube({ buried: 5 });
+  const page = await newPage();
+  await open(page, `#/tubes/${tube.name}?state=buried`);
+  await becomes("the rows", () => page.locator("#table-jobs tr[data-key]").count(), 5);
+  await page.uncheck(action("auto"));
+  await page.click(action("select-all"));
+  for (const id of tube.buried.slice(0, 2)) await tube.client.ask(`delete ${id}`);
+  await page.click(action("kick-selected"));
+  assert.equal(await taskEnd(page, "failed"), "3 kicked, 2 failed.");
+  assert.equal(await page.locator(".task-failures li").count(), 2);
+  assert.equal(await jobsIn(tube.name, "ready"), 3);
+});
+
+test("one selected job that is gone: the refusal is shown", async () => {
+  const tube = await newTube({ buried: 2 });
+  const page = await newPage();
+  await open(page, `#/tubes/${tube.name}?state=buried`);
+  await page.uncheck(action("auto"));
+  await page.locator(`${row(String(tube.buried[0]))} td.check`).click();
+  await tube.client.ask(`delete ${tube.buried[0]}`);
+  await toastAfter(page, () => page.click(action("kick-selected")), "error");
+});
+
+test("a job: kick, re-prioritize, move, delete", async () => {
+  const tube = await newTube({ buried: 1 });
+  const [id] = tube.buried;
+  const page = await newPage();
+  await open(page, `#/jobs/${id}`);
+  const fact = (key) => page.textContent(`[data-key=${key}] dd`);
+  const press = (name) => page.click(action(name, "[data-actions=job]"));
+  await page.waitForSelector(action("kick"));
+  assert.equal(await fact("buries"), "1");
+  await press("kick");
+  await becomes("the state", () => fact("state"), "ready");
+  assert.equal(await jobState(id), "ready");
+  await press("reprioritize");
+  assert.equal(await page.inputValue("[data-dialog=reprioritize] [name=pri]"), "1024");
+  await fillDialog(page, "reprioritize", { pri: "1" });
+  await page.click(submit("reprioritize"));
+  await becomes("the priority", () => fact("pri"), "1");
+  assert.equal((await get(`/jobs/${id}`)).pri, 1);
+  await press("move");
+  await fillDialog(page, "move", { tube: `${tube.name}-b` });
+  await page.click(submit("move"));
+  await becomes("the tube", () => fact("tube"), `${tube.name}-b`);
+  assert.equal((await get(`/jobs/${id}`)).tube, `${tube.name}-b`);
+  assert.equal(await page.textContent("#crumbs a:last-of-type"), `${tube.name}-b`);
+  await press("delete");
+  assert.equal(await page.textContent(submit("delete")), `Delete job ${id}`);
+  await page.click(submit("delete"));
+  await becomes("the notice", () => page.textContent(".notice:visible"),
+    "This job no longer exists: it was deleted, or it expired.");
+  assert.equal((await api("GET", `/jobs/${id}`)).status, 404);
+});
+
+test("a job that a client holds: delete by force", async () => {
+  const tube = await newTube({ reserved: 1 });
+  const [id] = tube.reserved;
+  const page = await newPage();
+  await open(page, `#/jobs/${id}`);
+  await page.click(action("delete-force"));
+  assert.match(await page.textContent("[data-dialog=delete-force] p"), /A client holds this job/);
+  await page.click(submit("delete-force"));
+  await page.waitForSelector(".notice:visible");
+  assert.equal((await api("GET", `/jobs/${id}`)).status, 404);
+  assert.equal(await tube.client.ask(`delete ${id}`), "NOT_FOUND");
+});
+
+test("a job: reserve, touch, release, bury, delete", async () => {
+  const tube = await newTube({});
+  const id = await put(tube.name, "x", "?ttr=50");
+  const page = await newPage();
+  await open(page, `#/jobs/${id}`);
+  const reserve = async () => {
+    await page.click(action("reserve"));
+    await page.waitForSelector("[data-held]:visible");
+    assert.equal(await jobState(id), "reserved");
+  };
+  await reserve();
+  assert.equal(await page.textContent("#holds a"), `job ${id}`);
+  // Another page does not hold it, and a reload does not lose it.
+  const other = await newPage();
+  await open(other, `#/jobs/${id}`);
+  await other.waitForSelector(action("delete-force"));
+  await page.reload();
+  await page.waitForSelector("[data-held]:visible");
+  await until("the time that is left to shrink", async () => (await get(`/jobs/${id}`))["time-left"] < 49);
+  await page.click(action("touch"));
+  await until("the whole TTR", async () => (await get(`/jobs/${id}`))["time-left"] >= 49);
+  await becomes("the countdown", async () => /^(49|50) s$/.test(await page.textContent("[data-value=ttr-left]")),
+    true);
+
+  await page.click(action("release"));
+  await fillDialog(page, "release", { pri: "5", delay: "600" });
+  await page.click(submit("release"));
+  await becomes("the state", () => jobState(id), "delayed");
+  assert.deepEqual([(await get(`/jobs/${id}`)).pri, (await get(`/jobs/${id}`)).releases], [5, 1]);
+  await page.waitForSelector("[data-held]", { state: "hidden" });
+  await page.waitForSelector("#holds", { state: "hidden" });
+
+  await reserve();
+  await page.click(action("bury"));
+  await becomes("the state", () => jobState(id), "buried");
+  await reserve();
+  await page.click(action("delete-held"));
+  await becomes("the job", async () => (await api("GET", `/jobs/${id}`)).status, 404);
+  await page.waitForSelector("[data-held]", { state: "hidden" });
+});
+
+test("a job that is held until its TTR ends", async () => {
+  const tube = await newTube({});
+  const id = await put(tube.name, "x", "?ttr=2");
+  const page = await newPage();
+  await open(page, `#/jobs/${id}`);
+  await page.click(action("reserve"));
+  await page.waitForSelector("[data-held]:visible");
+  await page.waitForSelector("[data-held]", { state: "hidden" });
+  await becomes("the state", () => page.textContent("[data-key=state] dd"), "ready");
+  await becomes("the timeouts", () => page.textContent("[data-key=timeouts] dd"), "1");
+});
+
+test("reserve the next job of a tube", async () => {
+  const tube = await newTube({ ready: 1 });
+  const page = await newPage();
+  await open(page, `#/tubes/${tube.name}`);
+  await page.click(action("reserve-next"));
+  await page.waitForSelector("[data-held]:visible");
+  assert.equal(await title(page), `Job ${tube.ready[0]}`);
+  assert.equal(await jobState(tube.ready[0]), "reserved");
+  await show(page, `#/tubes/${tube.name}`);
+  assert.equal(await toastAfter(page, () => page.click(action("reserve-next")), "info"),
+    `${tube.name} has no job to reserve now.`);
+  await show(page, `#/jobs/${tube.ready[0]}`);
+  await page.click(action("delete-held"));
+  await becomes("the job", async () => (await api("GET", `/jobs/${tube.ready[0]}`)).status, 404);
+});
+
+test("a job of a group, and one that waits for it", async () => {
+  const page = await newPage();
+  await open(page, `#/jobs/${facts.group[0]}`);
+  await page.click(action("show-group"));
+  await page.waitForSelector("[data-dialog=group] [data-key=ready]");
+  assert.equal(await page.textContent("[data-dialog=group] [data-key=ready] dd"), "2");
+  assert.equal(await page.textContent("[data-dialog=group] [data-key=waiting-jobs] dd"), "1");
+  await page.keyboard.press("Escape");
+  await show(page, `#/jobs/${facts.after}`);
+  await becomes("the heading", () => title(page), `Job ${facts.after}`);
+  await page.click(action("show-group"));
+  await page.waitForSelector("[data-dialog=group] [data-key=ready]");
+});
+
+test("a body is downloaded as it is", async () => {
+  const page = await newPage();
+  await open(page, `#/jobs/${facts.ids.binary}`);
+  await page.waitForSelector("[data-format=hex]");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.click(action("download-body"))]);
+  assert.equal(download.suggestedFilename(), `job-${facts.ids.binary}.bin`);
+  const data = readFileSync(await download.path());
+  assert.equal(data.length, 278);
+  assert.deepEqual([...data.subarray(0, 4), ...data.subarray(-2)], [0xff, 0xfe, 0xc3, 0x28, 0xfe, 0xff]);
+});
+
+// --- clients, the server
+
+test("clients: address, tubes, held jobs, idle time", async () => {
+  const tube = await newTube({ reserved: 3 });
+  await tube.client.watchOnly(tube.name);
+  await tube.client.ask(`use ${tube.name}-out`);
+  const page = await newPage();
+  await open(page, `#/clients?q=${tube.name}`);
+  await becomes("the clients", () => page.locator("#table-clients tr[data-key]").count(), 1);
+  const cell = (column) => page.textContent(`#table-clients tr[data-key] td[data-column=${column}]`);
+  assert.equal(await cell("address"), `127.0.0.1:${tube.client.socket.localPort}`);
+  assert.deepEqual(await Promise.all(["used", "watched", "held", "waiting"].map(cell)),
+    [`${tube.name}-out`, tube.name, "3", "no"]);
+  assert.match(await cell("idle"), /^\d+ s$/);
+  const waiting = tube.client.reserve();
+  await page.keyboard.press("r");
+  await becomes("the wait", () => cell("waiting"), "yes");
+  const id = await put(tube.name, "x");
+  assert.equal((await waiting).id, id);
+});
+
+test("drain and undrain", async () => {
+  const page = await newPage();
+  await open(page, "#/server");
+  const put = async () => {
+    const client = await Client.connect();
+    const reply = await client.ask("put 0 0 60 1\r\nx");
+    client.close();
+    return reply.split(" ")[0];
+  };
+  await page.click(action("drain"));
+  await toastAfter(page, () => page.click(submit("drain")));
+  await page.waitForSelector(action("undrain"));
+  assert.equal(await put(), "DRAINING");
+  await page.waitForSelector(".fact:has-text('refused: draining')");
+  // The whole page says it, and a put is refused in words.
+  await show(page, "#/");
+  await page.waitForSelector("[data-alert=draining]");
+  await show(page, "#/tubes/mail?view=put");
+  await page.fill("textarea", "x");
+  await page.click(action("submit", ".put-form"));
+  await page.waitForSelector(".put-form .problem:visible");
+  await show(page, "#/server");
+  await page.click(action("undrain"));
+  await toastAfter(page, () => page.click(submit("undrain")));
+  await page.waitForSelector(action("drain"));
+  assert.equal(await put(), "INSERTED");
+});
+
+test("the server: settings, numbers and capabilities", async () => {
+  const page = await newPage();
+  await open(page, "#/server");
+  const stats = await get("/server");
+  const { settings } = await get("/settings");
+  await becomes("the settings", () => page.locator("[data-table=settings] tr[data-key]").count(),
+    settings.length);
+  await becomes("the numbers", () => page.locator(".view-server .numbers [data-key]").count(),
+    Object.keys(stats).length);
+  await becomes("the process", () => page.textContent(".numbers [data-key=pid] dd"), String(stats.pid));
+  assert.match(await page.textContent(".capabilities"), /put-in-tube/);
+  await page.fill("[data-search]", "job_bytes");
+  await becomes("the settings", () => page.locator("[data-table=settings] tr[data-key]").count(), 1);
+  assert.equal(await page.locator("[data-table=settings] tr.changed").count(), 1);
+});
+
+// --- the keyboard
+
+test("by keyboard alone: find a stuck tube, look at a buried job, kick it and watch it go", async () => {
+  const tube = await newTube({ buried: 3 }, (i) => `{"order": ${i}}`);
+  const [id] = tube.buried;
+  // A worker, which waits for jobs.
+  await tube.client.watchOnly(tube.name);
+  const worker = (async () => {
+    const job = await tube.client.reserve();
+    await tube.client.ask(`delete ${job.id}`);
+    return job.id;
+  })();
+  const page = await newPage();
+  const { keyboard } = page;
+  await open(page, "#/");
+  await keyboard.type("gt");
+  await becomes("the heading", () => title(page), "Tubes");
+  await keyboard.press("/");
+  await keyboard.type(tube.name);
+  await becomes("the tubes", () => page.locator("#table-tubes tr[data-key]").count(), 1);
+  await keyboard.press("Escape");
+  await keyboard.press("j");
+  await keyboard.press("Enter");
+  await becomes("the heading", () => title(page), tube.name);
+  // A tube without ready jobs opens at its buried jobs.
+  await page.waitForSelector(row(String(id)));
+  assert.equal(await page.getAttribute("[data-state=buried]", "aria-current"), "page");
+  await keyboard.press("j");
+  await keyboard.press("v");
+  await becomes("the body", () => page.textContent("[data-preview] [data-body]"), "{\n  \"order\": 0\n}");
+  await keyboard.press("Enter");
+  await becomes("the heading", () => title(page), `Job ${id}`);
+  await page.waitForSelector(action("kick"));
+  // To the first button of the view.
+  await until("the focus on the button", async () => {
+    await keyboard.press("Tab");
+    return page.evaluate(() => document.activeElement.dataset.action === "kick");
+  });
+  await keyboard.press("Enter");
+  assert.equal(await worker, id);
+  await becomes("the notice", () => page.textContent(".notice:visible"),
+    "This job no longer exists: it was deleted, or it expired.");
+  await keyboard.press("Backspace");
+  await becomes("the heading", () => title(page), tube.name);
+  await becomes("the buried jobs", () => page.textContent("[data-state=buried]"), "buried 2");
+});
+
+test("shortcuts, and the list of them", async () => {
+  const page = await newPage();
+  const { keyboard } = page;
+  await open(page, "#/");
+  await keyboard.press("?");
+  await page.waitForSelector("[data-dialog=shortcuts]");
+  assert((await page.locator("[data-dialog=shortcuts] kbd").allTextContents()).length >= 15);
+  await keyboard.press("Escape");
+  for (const [keys, heading] of [["gt", "Tubes"], ["gc", "Clients"], ["gs", "Server"], ["go", "Overview"]]) {
+    await keyboard.type(keys);
+    await becomes("the heading", () => title(page), heading);
+  }
+  await keyboard.type("gg");
+  await page.waitForSelector("[data-dialog=goto]");
+  await keyboard.type("mail");
+  await becomes("the first", () => page.textContent("#goto-0 .name"), "mail");
+  await keyboard.press("Enter");
+  await becomes("the heading", () => title(page), "mail");
+  await keyboard.type("gg");
+  await keyboard.type(String(facts.ids.html));
+  await keyboard.press("Enter");
+  await becomes("the heading", () => title(page), `Job ${facts.ids.html}`);
+  // A menu, a pin and a selection.
+  await keyboard.type("gt");
+  await page.waitForSelector("#table-tubes tr[data-key]");
+  await keyboard.press("j");
+  const first = await page.getAttribute("#table-tubes tr.active", "data-key");
+  await keyboard.press("m");
+  await page.waitForSelector("[data-dialog=row-menu]");
+  await keyboard.press("Escape");
+  await keyboard.press("p");
+  await page.waitForSelector(`${row(first)}.pinned`);
+  await keyboard.press("p");
+  await page.waitForSelector(`${row(first)}:not(.pinned)`);
+  await show(page, "#/tubes/mail?state=buried");
+  await page.waitForSelector("#table-jobs tr[data-key]");
+  await keyboard.press("j");
+  await keyboard.press("x");
+  await keyboard.press("Shift+ArrowDown");
+  await keyboard.press("Shift+ArrowDown");
+  await becomes("the selection", () => page.textContent("[data-selected]"), "3 selected");
+  await keyboard.press("Control+a");
+  await becomes("the selection", () => page.textContent("[data-selected]"), "100 selected");
+  await keyboard.press("Escape");
+  await page.waitForSelector("[data-selected]", { state: "hidden" });
+  // A key in a field belongs to the field.
+  await keyboard.press("/");
+  await keyboard.type("?gt");
+  assert.equal(await page.inputValue("[data-search]"), "?gt");
+  assert.match(hashOf(page), /q=%3Fgt/);
+});
+
+test("the focus stays in a dialog, and returns to where it was", async () => {
+  const page = await newPage();
+  await open(page, "#/tubes/mail");
+  await page.focus(tubeAction("clear"));
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("[data-dialog=clear]");
+  for (let i = 0; i < 8; ++i) {
+    await page.keyboard.press("Tab");
+    assert(await page.evaluate(() => document.activeElement === document.body
+      || Boolean(document.activeElement.closest("dialog"))));
+  }
+  await page.keyboard.press("Escape");
+  await becomes("the focus", () => page.evaluate(() => document.activeElement.dataset.action), "clear");
+  await page.keyboard.press("Escape");
+});
+
+await runTests();
