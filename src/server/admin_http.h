@@ -30,12 +30,12 @@ class AdminHttpHost {
   ~AdminHttpHost() = default;
 };
 
-// What is served beside those paths: the API and the console.
+// The other paths of HTTP: the API and the console.
 class HttpSite {
  public:
   // True if the path is one of the site. A tick has begun, here and in the next two.
   virtual bool serves(std::string_view path) const = 0;
-  // Answers a request for such a path, which has come to `server`.
+  // Answers a request for such a path, which `server` has received.
   virtual loop::HttpReply respond(const loop::HttpRequest& request,
                                   const loop::HttpServer& server) = 0;
   // The answer to a client that may not read /metrics; nothing: it may.

@@ -72,7 +72,7 @@ TEST_CASE("a column for each number of a row") {
   CHECK(std::ranges::count(columns, ',') == std::ranges::count(row, ','));
 }
 
-TEST_CASE("tubes that were removed are gone once") {
+TEST_CASE("a removed tube is listed once") {
   Feed feed;
   feed.run(put("a") + put("b"));
   feed.walk();

@@ -1,4 +1,4 @@
-// What the pages of the HTTP API say about an operation: made from its row, from the row of its
+// The text about an operation on the pages of the HTTP API: made from its row, from the row of its
 // command, and from the tables of api_texts.cc.
 #pragma once
 
@@ -17,7 +17,7 @@ const commands::Command* command_of(const api::Operation& operation);
 std::string summary_of(const api::Operation& operation);
 // "tubes", for the group of the operation.
 std::string tag_of(const api::Operation& operation);
-// Who may use it: "Family: inspect."
+// The right to use it: "Family: inspect."
 std::string sentence_on_access(const api::Operation& operation);
 
 // The place of a parameter in a request.
