@@ -607,6 +607,17 @@ test("by keyboard alone: find a stuck tube, look at a buried job, kick it and wa
   await becomes("the buried jobs", () => page.textContent("[data-state=buried]"), "buried 2");
 });
 
+test("the active row is never below the preview", async () => {
+  const page = await newPage({ viewport: { width: 800, height: 700 } });
+  await open(page, "#/tubes/mail?state=buried");
+  await page.waitForSelector("#table-jobs tr[data-key]");
+  await page.keyboard.press("v");
+  for (let i = 0; i < 25; ++i) await page.keyboard.press("j");
+  const active = await page.locator("#table-jobs tr.active").boundingBox();
+  const preview = await page.locator("[data-preview]").boundingBox();
+  assert(active.y + active.height <= preview.y);
+});
+
 test("shortcuts, and the list of them", async () => {
   const page = await newPage();
   const { keyboard } = page;

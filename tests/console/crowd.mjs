@@ -204,15 +204,17 @@ test("a lost connection is shown, and is mended by itself", async () => {
   const other = await newPage();
   await open(page, "#/tubes/mail?state=buried");
   await open(other, "#/");
-  await page.waitForSelector("#table-jobs tr[data-key]");
+  const body = page.locator("#table-jobs td.body-cell").first();
+  await becomes("a body", async () => (await body.textContent()).includes("user0"), true);
   const buried = await jobsIn("mail", "buried");
   await ask("kill");
   await page.waitForSelector("#connection[data-state=lost]");
   await page.waitForSelector("#banner:visible");
   assert.match(await page.textContent("#banner-text"), /^Connection lost: /);
   await until("another attempt", async () => /Trying again/.test(await page.textContent("#banner-wait")));
-  // What was there can still be read, and an action says why it fails.
-  assert(await page.locator("#table-jobs tr[data-key]").count() > 0);
+  // The jobs can still be read, and an action says why it fails.
+  assert.match(await body.textContent(), /user0/);
+  await page.evaluate(() => scrollTo(0, 1000));
   assert.match(await toastAfter(page, () => page.click(action("kick", "[data-actions=tube]")), "error"),
     /cannot be reached/);
   await ask("start");
@@ -343,7 +345,7 @@ test("no long task while 10,000 tubes change each second", async () => {
   await ask(`load?${facts.bulk.tubes}`);
   atEnd(() => ask("idle"));
   const page = await newPage();
-  // Tasks of 50 ms and more are reported; one that is planted is.
+  // The browser reports tasks of 50 ms and more, also this planted task.
   await open(page, "#/");
   await page.evaluate(() => {
     setTimeout(() => {
@@ -367,12 +369,12 @@ test("no long task while 10,000 tubes change each second", async () => {
     ["#/tubes?sort=ready&order=desc", kRows], ["#/tubes/mail?state=buried", "#table-jobs tr[data-key]"]]) {
     await show(page, hash);
     await page.waitForSelector(present);
-    await bestOf(5, 100, () => longest());
+    await bestOf(8, 100, () => longest());
   }
-  // While somebody scrolls and types.
+  // The same while the page is scrolled and searched.
   await show(page, "#/tubes?sort=total&order=desc");
   await page.waitForSelector(kRows);
-  await bestOf(5, 100, () => longest(async () => {
+  await bestOf(8, 100, () => longest(async () => {
     for (let i = 1; i <= 10; ++i) {
       await page.mouse.wheel(0, 3000);
       await page.fill("[data-search]", i % 2 ? `bulk-0${i}` : "");

@@ -130,3 +130,15 @@ def small(client):
     filler.put("mail", many(10))
     filler.put("mail-eu", many(3))
     filler.put("orders", many(4))
+
+
+def pictures(full):
+    """A shop, whose jobs shop.py adds, and some tubes that rest."""
+    filler = Filler(full.daemon.addresses[0])
+    full.clients.append(filler.client)
+    filler.put("reports.monthly", many(340))
+    filler.ask("pause-tube reports.monthly 5400", "PAUSED")
+    filler.put("mail.digest", many(180), delay=4000)
+    for number in range(36):
+        filler.put(f"tenant-{number + 1:02}", many(3 + 7 * (number % 5)), delay=900)
+    return {}

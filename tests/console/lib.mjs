@@ -1,5 +1,5 @@
-// What the tests of the console share: a browser whose pages report everything that must not happen, a
-// client of the queue's protocol, requests to the API, and a list of tests that run one after another.
+// The library of the console's tests: a browser whose pages report everything that must not happen, a
+// client of the queue's protocol, requests to the API, and a list of tests that run in turn.
 //
 // Nothing here waits for a fixed time: until() and the methods of Playwright poll, and fail after a bound.
 
@@ -255,8 +255,8 @@ export async function taskEnd(page, how) {
   return card.locator(".task-count").textContent();
 }
 
-// What axe-core finds. It is run by the protocol of the developer tools, which the policy of the page
-// does not restrict.
+// The findings of axe-core. The protocol of the developer tools runs it, which the policy of the page does
+// not restrict.
 export async function axe(page) {
   const session = await page.context().newCDPSession(page);
   const evaluate = (expression) => session.send("Runtime.evaluate",

@@ -3,7 +3,7 @@
 
   run_console.py --npm-dir build/dev/tests/console/npm tests/console/views.mjs
   run_console.py --npm-dir … tests/console/actions.mjs --only 'keyboard'
-  run_console.py --npm-dir … --fill pictures tests/console/pictures.mjs --out docs/pictures
+  run_console.py --npm-dir … --fill pictures --timeout 600 tests/console/pictures.mjs --out docs/pictures
 
 The server under test is $TUBED_PROGRAM, as for the tests of tests/daemon. It serves 10,000 tubes and
 100,000 jobs, among them hostile names and bodies; two small servers differ in http.auth and http.api.
@@ -13,6 +13,7 @@ by requests to `control`:
   POST /kill     kills the full server with SIGKILL, and returns when it has ended
   POST /start    starts it again, with the same addresses and the same journal
   POST /load?N   from now on, a process of its own changes N tubes each second
+  POST /shop     the same, as the producers and workers of a shop do
   POST /idle     ends that process
 
 A script ends with 0 if all its tests have passed.
@@ -87,16 +88,16 @@ class Full:
 
 
 class Load:
-    """The process of load.py, if it runs."""
+    """The process that changes the full server's jobs, if it runs."""
 
     def __init__(self, full):
         self.full = full
         self.process = None
 
-    def start(self, tubes):
+    def start(self, script, *arguments):
         self.stop()
         self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "load.py"), self.full.daemon.addresses[0], tubes],
+            [sys.executable, str(HERE / script), self.full.daemon.addresses[0], *arguments],
             stdin=subprocess.DEVNULL)
 
     def stop(self):
@@ -120,7 +121,8 @@ def token_settings(directory):
 
 def control_server(full, load):
     actions = {"/kill": lambda _: full.kill(), "/start": lambda _: full.start(),
-               "/load": load.start, "/idle": lambda _: load.stop()}
+               "/load": lambda tubes: load.start("load.py", tubes),
+               "/shop": lambda _: load.start("shop.py"), "/idle": lambda _: load.stop()}
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self):
@@ -188,7 +190,7 @@ def main():
                         help="where npm packages are installed")
     parser.add_argument("--fill", choices=["crowd", "pictures"], default="crowd",
                         help="what the server has: 10,000 tubes, or those of the pictures")
-    parser.add_argument("--timeout", type=float, default=240, help="seconds the script may take")
+    parser.add_argument("--timeout", type=float, default=270, help="seconds the script may take")
     parser.add_argument("--install", action="store_true", help="only install the npm packages")
     parser.add_argument("script", type=pathlib.Path, nargs="?")
     options, arguments = parser.parse_known_args()

@@ -1,5 +1,5 @@
-// What must not happen: hostile names and bodies as markup, requests to elsewhere, actions without the right
-// to them. Run by run_console.py.
+// Safety: hostile names and bodies never become markup, nothing is requested from elsewhere, and actions need
+// the right to them. Run by run_console.py.
 
 import assert from "node:assert/strict";
 
@@ -148,7 +148,8 @@ test("signing in and out with a token", async () => {
   await open(page, "#/tubes/mail?state=buried", { url: urls.token, state: "signin" });
   assert.deepEqual(await axe(page), []);
   await signIn(page, "tbd_wrong");
-  await page.waitForSelector(".problem:visible");
+  await becomes("the refusal", () => page.textContent(".problem:visible"),
+    "The server does not accept this token.");
   assert.deepEqual(await axe(page), []);
   await signIn(page, tokens.ops);
   // The view of the address is shown.

@@ -15,7 +15,7 @@ export function signInElement(onSignedIn) {
         await get("/access");
       } catch (error) {
         auth.token = "";
-        throw error;
+        throw error.status === 401 ? new Error("The server does not accept this token.") : error;
       }
       onSignedIn();
     } });

@@ -8,8 +8,7 @@
 // where `text` or `render` fills a cell, `sort` gives the value to sort by (absent: not sortable),
 // `csv` the value to export (absent: not exported), `tone` a class for the cell, and `grow` the
 // width up to which the column takes what is left. A column with a smaller `priority` stays longer;
-// with `room` {priority, width}, the column gets this much wider before columns of a larger priority
-// are shown.
+// with `room` {priority, width}, it gets this much wider before columns of a larger priority are shown.
 
 import { h, replace } from "./dom.js";
 import { downloadCsv } from "./csv.js";
@@ -20,7 +19,8 @@ const kCheckWidth = 36;
 
 export class VirtualTable {
   // options: {name, label, columns, keyOf(item), onSort(key, order), onOpen(item), onActive(item),
-  //           onSelect(keys), rowClass(item), empty}
+  //           onSelect(keys), rowClass(item), covered(), empty}
+  // `covered` gives how many pixels at the bottom of the window are covered by something else.
   constructor(options) {
     Object.assign(this, { keyOf: (item) => item.name, empty: "Nothing to show." }, options);
     this.selectable = Boolean(this.onSelect);
@@ -313,7 +313,7 @@ export class VirtualTable {
     const y = this.body.getBoundingClientRect().top + this.activeIndex * height;
     // The cells of the head stick to the top, its row does not.
     const top = this.headRow.firstElementChild.getBoundingClientRect().bottom;
-    const bottom = innerHeight - 8;
+    const bottom = innerHeight - 8 - (this.covered?.() ?? 0);
     if (y < top) scrollBy(0, y - top);
     else if (y + height > bottom) scrollBy(0, y + height - bottom);
   }

@@ -65,8 +65,8 @@ export class JobsPanel {
     this.table = new VirtualTable({ name: "jobs", label: `Jobs of ${visible(this.name)}`,
       columns: this.#columns("ready"), keyOf: (job) => job.id,
       onSort: (sort, order) => setQuery({ sort, order }), onOpen: (job) => go(jobLink(job.id)),
-      onActive: (job) => this.#preview(job), onSelect: () => this.#selectionChanged(),
-      empty: "Loading." });
+      covered: () => this.#coveredHeight(), onActive: (job) => this.#preview(job),
+      onSelect: () => this.#selectionChanged(), empty: "Loading." });
     this.table.onRendered = (rows) => this.#wantBodies(rows);
     this.sorting = sortSelect(this.table, "by the server");
     this.auto = h("input", { type: "checkbox", "data-action": "auto", checked: true });
@@ -151,7 +151,7 @@ export class JobsPanel {
     const data = this.bodies.get(job.id);
     if (data) return (job.snippet ??= snippet(data));
     if (job.bytes > kLargeBody) return `(${bytes(job.bytes)})`;
-    return job.bodyGone ? "(gone)" : "…";
+    return job.bodyMissing ?? "…";
   }
 
   route(query) {
@@ -301,7 +301,7 @@ export class JobsPanel {
   // --- bodies
 
   #unread() {
-    return this.jobs.filter((job) => job.bytes <= kLargeBody && !job.bodyGone
+    return this.jobs.filter((job) => job.bytes <= kLargeBody && !job.bodyMissing
       && !this.bodies.get(job.id));
   }
 
@@ -317,7 +317,7 @@ export class JobsPanel {
     if (refusal("inspect")) return;
     clearTimeout(this.bodyTimer);
     this.bodyTimer = setTimeout(() => {
-      this.wantedBodies = rows.filter((job) => job.bytes <= kLargeBody && !job.bodyGone
+      this.wantedBodies = rows.filter((job) => job.bytes <= kLargeBody && !job.bodyMissing
         && !this.bodies.get(job.id));
       while (this.reading < kBodiesAtOnce && this.wantedBodies.length > 0) this.#readNextBody();
     }, 120);
@@ -327,14 +327,18 @@ export class JobsPanel {
     const job = this.wantedBodies.shift();
     if (!job) return;
     this.reading += 1;
+    let lost = false;
     try {
       await this.bodies.read(job.id, this.controller.signal);
-    } catch {
-      job.bodyGone = true;
+    } catch (error) {
+      lost = !(error instanceof ApiError);
+      if (!lost) job.bodyMissing = error.status === 404 ? "(gone)" : "(not read)";
     }
     this.reading -= 1;
     if (this.controller.signal.aborted) return;
-    if (this.wantedBodies.length > 0) this.#readNextBody();
+    // Without a connection, the bodies are wanted again with the next list.
+    if (lost) this.wantedBodies = [];
+    else if (this.wantedBodies.length > 0) this.#readNextBody();
     else if (this.reading === 0) this.table.render();
   }
 
@@ -349,6 +353,12 @@ export class JobsPanel {
     this.element.classList.toggle("with-preview", show);
     this.previewed = undefined;
     this.#preview(this.table.activeItem);
+  }
+
+  // On narrow screens the preview lies over the table.
+  #coveredHeight() {
+    const over = !this.aside.hidden && getComputedStyle(this.aside).position === "fixed";
+    return over ? this.aside.offsetHeight : 0;
   }
 
   async #preview(job) {
