@@ -341,40 +341,47 @@ test("the first paint comes within half a second", async () => {
   });
 });
 
+// The longest task of the page's main thread, in ms of processor time, while `during` runs and three seconds
+// pass. Elapsed time has also the time in which other processes had the processors, up to several times as
+// much on a machine that compiles at the same time; on a machine that does nothing else, both are the same.
+async function longestTask(page, during) {
+  const tracing = await launch();
+  await tracing.startTracing(page, { categories: ["toplevel", "__metadata"] });
+  const begin = await page.evaluate(() => performance.now());
+  await during?.();
+  await page.waitForFunction((start) => performance.now() - start > 3000, begin);
+  const { traceEvents } = JSON.parse(await tracing.stopTracing());
+  const thread = ({ pid, tid }) => `${pid} ${tid}`;
+  const mains = new Set(traceEvents.filter(({ name, args }) => name === "thread_name"
+    && args.name === "CrRendererMain").map(thread));
+  const tasks = traceEvents.filter((event) => event.name.endsWith("::RunTask") && mains.has(thread(event)));
+  assert(tasks.length > 100, `${tasks.length} tasks`);
+  return Math.max(...tasks.map(({ tdur }) => tdur ?? 0)) / 1000;
+}
+
 test("no long task while 10,000 tubes change each second", async () => {
   await ask(`load?${facts.bulk.tubes}`);
   atEnd(() => ask("idle"));
   const page = await newPage();
-  // The browser reports tasks of 50 ms and more, also this planted task.
   await open(page, "#/");
-  await page.evaluate(() => {
+  // A planted task is found.
+  const planted = await longestTask(page, () => page.evaluate(() => {
     setTimeout(() => {
-      const end = performance.now() + 120;
+      const end = performance.now() + 200;
       while (performance.now() < end);
     });
-  });
-  await until("the planted task", () => page.evaluate(() =>
-    globalThis.longTasks.some(({ duration }) => duration >= 120)));
-  // The longest task of three seconds.
-  const longest = async (during) => {
-    const begin = await page.evaluate(() => {
-      globalThis.longTasks.length = 0;
-      return performance.now();
-    });
-    await during?.();
-    await page.waitForFunction((start) => performance.now() - start > 3000, begin);
-    return page.evaluate(() => Math.max(0, ...globalThis.longTasks.map(({ duration }) => duration)));
-  };
+  }));
+  assert(planted > 50, `the planted task took ${planted} ms`);
   for (const [hash, present] of [["#/", "[data-chart=rates] canvas"],
     ["#/tubes?sort=ready&order=desc", kRows], ["#/tubes/mail?state=buried", "#table-jobs tr[data-key]"]]) {
     await show(page, hash);
     await page.waitForSelector(present);
-    await bestOf(8, 100, () => longest());
+    await bestOf(5, 100, () => longestTask(page));
   }
   // The same while the page is scrolled and searched.
   await show(page, "#/tubes?sort=total&order=desc");
   await page.waitForSelector(kRows);
-  await bestOf(8, 100, () => longest(async () => {
+  await bestOf(5, 100, () => longestTask(page, async () => {
     for (let i = 1; i <= 10; ++i) {
       await page.mouse.wheel(0, 3000);
       await page.fill("[data-search]", i % 2 ? `bulk-0${i}` : "");

@@ -187,12 +187,6 @@ export async function newPage({ context: given, ...contextOptions } = {}) {
   await page.addInitScript(() => {
     addEventListener("securitypolicyviolation", (event) => globalThis.reportViolation(
       `${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`));
-    globalThis.longTasks = [];
-    new PerformanceObserver((list) => {
-      for (const { startTime, duration } of list.getEntries()) {
-        globalThis.longTasks.push({ at: startTime, duration });
-      }
-    }).observe({ type: "longtask", buffered: true });
   });
   return page;
 }

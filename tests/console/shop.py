@@ -81,21 +81,21 @@ class Tube:
                   for i in range(len(self.workers))]
         for client, held, share in zip(self.workers, self.held, shares):
             self.finish(client, held)
+            client.send(b"reserve-with-timeout 0\r\n" * share)
             for _ in range(share):
-                client.send(b"reserve-with-timeout 0\r\n")
                 line = client.line()
-                if not line.startswith("RESERVED"):
-                    break
-                client.read(int(line.split()[2]) + 2)
-                held.append(int(line.split()[1]))
+                if line.startswith("RESERVED"):
+                    client.read(int(line.split()[2]) + 2)
+                    held.append(int(line.split()[1]))
 
     def finish(self, client, held):
-        for job in held:
-            if self.name == "webhooks" and random.random() < 0.012:
-                client.ask(f"bury {job} 1024")
-            else:
-                client.ask(f"delete {job}")
+        if held:
+            client.pump(b"".join(b"bury %d 1024\r\n" % job if self.buries() else b"delete %d\r\n" % job
+                                 for job in held), len(held))
         held.clear()
+
+    def buries(self):
+        return self.name == "webhooks" and random.random() < 0.012
 
 
 def main():
