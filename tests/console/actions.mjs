@@ -197,13 +197,15 @@ test("a tube: put a job, and many", async () => {
     for (const [field, value] of Object.entries(values)) await page.fill(`.put-form [name=${field}]`, value);
   };
   const body = "{\"a\": [1, 2]}\r\nü <b>";
-  await form({ body, pri: "7", delay: "1500ms", ttr: "90", tags: "idp:one max:3" });
+  await form({ body, pri: "7", delay: "600500ms", ttr: "90", tags: "idp:one max:3" });
   await becomes("the size", () => page.textContent("[data-size]"), "20 bytes of at most 8,388,608");
   await page.click(action("submit", ".put-form"));
   await page.waitForSelector("[data-result] a");
   const id = Number((await page.textContent("[data-result] a")).match(/\d+/)[0]);
   const stats = await get(`/jobs/${id}`);
-  assert.deepEqual([stats.tube, stats.pri, stats.ttr, stats["max-attempts"]], [name, 7, 90, 3]);
+  assert.deepEqual([stats.tube, stats.pri, stats.ttr, stats["max-attempts"], stats.state],
+    [name, 7, 90, 3, "delayed"]);
+  assert(stats.delay >= 600 && stats.delay <= 601);
   const { client } = await newTube({});
   assert.match(await client.ask(`peek ${id}`), /^FOUND \d+ 20$/);  // a textarea has no carriage returns
   assert.equal(await client.line(), "{\"a\": [1, 2]}\n\xc3\xbc <b>");
