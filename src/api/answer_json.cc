@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/overloaded.h"
 #include "json/json.h"
 
@@ -101,9 +102,7 @@ std::string rows_as_json(std::string_view block, std::string_view rows) {
 
 std::string lower(std::string_view word) {
   std::string text(word);
-  std::ranges::transform(text, text.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+  std::ranges::transform(text, text.begin(), ascii_lower);
   return text;
 }
 
@@ -142,8 +141,7 @@ Response response_of(const Problem& problem) {
 
 Response response_of(const Operation& operation, const Answer& answer) {
   const auto of_status = [&](const Status& status) {
-    if (is_refusal(operation, status.word))
-      return response_of(problem_of(*find_problem(status.word)));
+    if (is_refusal(operation, status.word)) return response_of(problem_of(status.word));
     return ok(result_and(status.word, {}));
   };
   const auto of_numbers = [&](const Numbers& numbers) {
@@ -156,17 +154,16 @@ Response response_of(const Operation& operation, const Answer& answer) {
     return ok(fmt::format("{{\"id\":{},{}}}\n", job.id, members_of_body(job.body.view())));
   };
   return std::visit(
-      Overloaded{
-          of_status, of_numbers, of_job,
-          [&](const Number& number) { return created(operation, number); },
-          [&](const Name& name) {
-            return ok(result_and(name.word, fmt::format(",\"name\":\"{}\"", name.name)));
-          },
-          [&](const TextBlock& block) {
-            return ok(json_of_block(block.text, operation.rows) + '\n');
-          },
-          // No operation has a command with one of these answers.
-          [](const auto&) { return response_of(problem_of(*find_problem(word::kInternalError))); }},
+      Overloaded{of_status, of_numbers, of_job,
+                 [&](const Number& number) { return created(operation, number); },
+                 [&](const Name& name) {
+                   return ok(result_and(name.word, fmt::format(",\"name\":\"{}\"", name.name)));
+                 },
+                 [&](const TextBlock& block) {
+                   return ok(json_of_block(block.text, operation.rows) + '\n');
+                 },
+                 // No operation has a command with one of these answers.
+                 [](const auto&) { return response_of(problem_of(word::kInternalError)); }},
       answer);
 }
 

@@ -1,10 +1,10 @@
 #include "api/frame.h"
 
 #include <array>
-#include <charconv>
 
 #include <fmt/format.h>
 
+#include "api/target.h"
 #include "base/assert.h"
 
 namespace tubed::api {
@@ -25,11 +25,10 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-std::uint64_t number_in(std::string_view word) {
-  std::uint64_t value = 0;
-  const auto read = std::from_chars(word.data(), word.data() + word.size(), value);
-  TUBED_ASSERT(read.ec == std::errc());
-  return value;
+std::uint64_t take_number(std::string_view& text) {
+  const auto number = number_in(take_word(text));
+  TUBED_ASSERT(number.has_value());
+  return *number;
 }
 
 }  // namespace
@@ -53,10 +52,10 @@ std::optional<FrameHead> take_frame_head(std::string& text) {
   if (end == std::string::npos) return std::nullopt;
   std::string_view line = std::string_view(text).substr(0, end);
   FrameHead head;
-  head.status = static_cast<unsigned>(number_in(take_word(line)));
-  head.content = static_cast<Content>(number_in(take_word(line)));
+  head.status = static_cast<unsigned>(take_number(line));
+  head.content = static_cast<Content>(take_number(line));
   head.location = take_word(line);
-  head.bytes = number_in(line);
+  head.bytes = take_number(line);
   text.erase(0, end + 2);
   return head;
 }

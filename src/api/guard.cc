@@ -2,17 +2,11 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+
 namespace tubed::api {
 
 namespace {
-
-char lower_case(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-bool same_name(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, {}, lower_case, lower_case);
-}
 
 bool has_only(std::string_view text, std::string_view bytes) {
   return !text.empty() && text.find_first_not_of(bytes) == std::string_view::npos;
@@ -39,13 +33,14 @@ bool is_numeric(std::string_view name) {
 bool is_own_name(std::string_view host, const std::vector<std::string>& hosts) {
   std::string_view name = name_in(host);
   if (name.ends_with('.')) name.remove_suffix(1);
-  return is_numeric(name) || same_name(name, "localhost") ||
-         std::ranges::any_of(hosts, [&](const std::string& own) { return same_name(name, own); });
+  return is_numeric(name) || equal_but_for_case(name, "localhost") ||
+         std::ranges::any_of(hosts,
+                             [&](const std::string& own) { return equal_but_for_case(name, own); });
 }
 
 bool is_of_host(std::string_view origin, std::string_view host) {
   for (const std::string_view scheme : {"http://", "https://"}) {
-    if (origin.starts_with(scheme)) return same_name(origin.substr(scheme.size()), host);
+    if (origin.starts_with(scheme)) return equal_but_for_case(origin.substr(scheme.size()), host);
   }
   return false;
 }

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include <fmt/format.h>
 
@@ -19,8 +18,6 @@ namespace tubed::api {
 namespace {
 
 using enum Method;
-
-constexpr std::string_view kPathOfTube = "/tubes/{tube}";
 
 constexpr auto kOperations = std::to_array<Operation>({
     {.id = "getAccess",
@@ -61,7 +58,7 @@ constexpr auto kOperations = std::to_array<Operation>({
      .line = "stats-tubes {from=0} {limit=100}",
      .kind = Kind::tubes,
      .rows = "tubes"},
-    {.id = "getTube", .method = get, .path = kPathOfTube, .line = "stats-tube {tube}"},
+    {.id = "getTube", .method = get, .path = "/tubes/{tube}", .line = "stats-tube {tube}"},
     {.id = "getTubeTimes",
      .method = get,
      .path = "/tubes/{tube}/times",
@@ -230,10 +227,8 @@ bool is_rest(std::string_view text) {
 }
 
 bool may_wait(std::string_view seconds) {
-  std::uint32_t value = 0;
-  const char* const end = seconds.data() + seconds.size();
-  const auto read = std::from_chars(seconds.data(), end, value);
-  return read.ec == std::errc() && read.ptr == end && value <= kMostWaitSeconds;
+  const auto number = number_in(seconds);
+  return number && *number <= kMostWaitSeconds;
 }
 
 // The words of a line, one after the other.

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "json/json.h"
 #include "protocol/reply.h"
 
@@ -52,17 +53,25 @@ const ReplyProblem* find_problem(std::string_view word) {
   return found == kReplies.end() ? nullptr : &*found;
 }
 
-Problem problem_of(const ReplyProblem& reply) {
-  return {.status = reply.status,
-          .kind = reply.kind,
-          .title = reply.title,
-          .detail = std::string(reply.detail),
-          .reply = reply.word};
+Problem problem_of(std::string_view word) {
+  const ReplyProblem* reply = find_problem(word);
+  TUBED_ASSERT(reply != nullptr);
+  return {.status = reply->status,
+          .kind = reply->kind,
+          .title = reply->title,
+          .detail = std::string(reply->detail),
+          .reply = reply->word};
 }
 
 Problem bad_request(std::string detail) {
   return {
       .status = 400, .kind = "bad-request", .title = "Bad request", .detail = std::move(detail)};
+}
+
+Problem body_too_long() {
+  Problem problem = bad_request("the body is too long");
+  problem.status = 413;
+  return problem;
 }
 
 Problem not_found(std::string detail) {

@@ -28,10 +28,12 @@ struct ReplyProblem {
   std::string_view detail;
 };
 const ReplyProblem* find_problem(std::string_view word);
-Problem problem_of(const ReplyProblem& reply);
+// Precondition: it is a refusal. O(replies).
+Problem problem_of(std::string_view word);
 
 // The problems of requests themselves.
 Problem bad_request(std::string detail);
+Problem body_too_long();
 Problem not_found(std::string detail);
 Problem forbidden(std::string detail);
 

@@ -51,6 +51,14 @@ const std::string* find(const Parameters& parameters, std::string_view name) {
   return found == parameters.end() ? nullptr : &found->second;
 }
 
+std::optional<std::uint64_t> number_in(std::string_view text) {
+  std::uint64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, value);
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return value;
+}
+
 std::optional<Target> parse_target(std::string_view target) {
   if (target.size() > kMaxTargetBytes || !target.starts_with('/')) return std::nullopt;
   target = target.substr(0, target.find('#'));

@@ -1,6 +1,7 @@
 // Target: the path and the query of a request, taken apart. [RFC 3986, sections 3.3 and 3.4]
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,9 @@ namespace tubed::api {
 using Parameters = std::vector<std::pair<std::string, std::string>>;
 // Null: no parameter has the name. O(parameters).
 const std::string* find(const Parameters& parameters, std::string_view name);
+
+// The whole number that is all of the text; nothing: it is none. O(text).
+std::optional<std::uint64_t> number_in(std::string_view text);
 
 struct Target {
   // Between the slashes, unescaped: a segment may contain a slash that was escaped.

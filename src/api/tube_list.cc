@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include <fmt/format.h>
 
@@ -18,18 +17,10 @@ constexpr auto kColumns = std::to_array<std::string_view>(
      "waiting", "delete", "pause", "pause-left"});
 constexpr std::uint64_t kMostLimit = 1000;
 
-bool read_number(std::string_view text, std::uint64_t& value) {
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, value);
-  return read.ec == std::errc() && read.ptr == end;
-}
-
 // Precondition: the line has that many columns.
 std::uint64_t number_at(std::string_view line, std::size_t column) {
   for (; column > 0; --column) line.remove_prefix(line.find(' ') + 1);
-  std::uint64_t value = 0;
-  read_number(line.substr(0, line.find(' ')), value);
-  return value;
+  return number_in(line.substr(0, line.find(' '))).value_or(0);
 }
 
 }  // namespace
@@ -49,7 +40,10 @@ std::variant<TubeList, Problem> TubeList::make(const Parameters& parameters) {
   }
   const auto read = [&](std::string_view name, std::uint64_t& value) {
     const std::string* text = find(parameters, name);
-    return text == nullptr || read_number(*text, value);
+    if (text == nullptr) return true;
+    const auto number = number_in(*text);
+    value = number.value_or(0);
+    return number.has_value();
   };
   if (!read("limit", list.limit_) || list.limit_ == 0 || list.limit_ > kMostLimit)
     return bad_request(fmt::format("the parameter limit is not from 1 to {}", kMostLimit));

@@ -30,7 +30,7 @@ enum class LogFormat : std::uint8_t { automatic, text, journald, json };
 // When a server in drain mode exits by itself.
 enum class DrainExit : std::uint8_t { never, when_idle, when_empty };
 
-// The extent of the HTTP API. In the order of the words in config/table.cc.
+// The extent of the HTTP API. In the order of the words in config/types.h.
 enum class HttpApiLevel : std::uint8_t { off, read, full };
 
 // The HTTP API and the console, which listen with /metrics.

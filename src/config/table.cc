@@ -93,7 +93,6 @@ constexpr std::int64_t kMaxLineBytes = 64 * kKiB;
 
 constexpr auto kLogLevels = std::to_array<std::string_view>({"error", "warning", "info", "debug"});
 constexpr auto kDrainExits = std::to_array<std::string_view>({"never", "when-idle", "when-empty"});
-constexpr auto kHttpApiLevels = std::to_array<std::string_view>({"off", "read", "full"});
 constexpr auto kLogFormats = std::to_array<std::string_view>({"auto", "text", "journald", "json"});
 
 constexpr std::int64_t nanoseconds(Duration duration) {

@@ -14,6 +14,8 @@ namespace tubed::config::types {
 // In the order of AuthMode.
 inline constexpr auto kAuthentications =
     std::to_array<std::string_view>({"none", "token", "mtls", "peer"});
+// In the order of HttpApiLevel.
+inline constexpr auto kHttpApiLevels = std::to_array<std::string_view>({"off", "read", "full"});
 // In the order of TlsVersion.
 inline constexpr auto kTlsVersions = std::to_array<std::string_view>({"1.2", "1.3"});
 

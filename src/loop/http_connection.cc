@@ -38,8 +38,6 @@ class StreamedResponse final : public HttpExchange {
 
   explicit StreamedResponse(NextPart next_part) : next_part_(std::move(next_part)) {}
 
-  std::size_t take_body(std::string_view bytes) override { return bytes.size(); }
-  void end_body() override {}
   std::optional<HttpHead> head() override { return std::nullopt; }
   Next next_part(std::size_t bytes, std::string& text) override {
     return next_part_(bytes, text) ? Next::part : Next::end;

@@ -55,10 +55,11 @@ class HttpExchange {
   HttpExchange& operator=(const HttpExchange&) = delete;
 
   // Returns how many bytes it has taken, from the first on. If it takes fewer than all, it is
-  // called again, with the rest, after resume(). Never called without a body.
-  virtual std::size_t take_body(std::string_view bytes) = 0;
+  // called again, with the rest, after resume(). Never called without a body. By default the body
+  // is dropped.
+  virtual std::size_t take_body(std::string_view bytes) { return bytes.size(); }
   // The whole body was taken. Also called for a request without a body.
-  virtual void end_body() = 0;
+  virtual void end_body() {}
   // Nothing: the header is not known yet, and is asked for again after resume().
   virtual std::optional<HttpHead> head() = 0;
 

@@ -34,6 +34,8 @@ class HttpRequest {
   // Path and query exactly as on the request line: still escaped, so that an escaped '/' differs
   // from one that separates the parts of a path.
   std::string_view target() const { return target_; }
+  // The target before its query.
+  std::string_view path() const { return target_.substr(0, target_.find('?')); }
   // The value of the first header of this name, in any case. O(headers).
   std::optional<std::string_view> header(std::string_view name) const;
   // How many headers have this name. O(headers).

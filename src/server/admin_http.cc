@@ -35,8 +35,7 @@ void AdminHttp::set_handshake_limits(const loop::HandshakeLimits& limits) {
 
 loop::HttpReply AdminHttp::respond(const HttpRequest& request) {
   host_.begin_tick();
-  const std::string_view target = request.target();
-  const std::string_view path = target.substr(0, target.find('?'));
+  const std::string_view path = request.path();
   if (site_->serves(path)) return site_->respond(request, *http_);
   if (request.method() != "GET" && !request.is_head()) {
     return HttpResponse{

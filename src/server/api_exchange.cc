@@ -73,8 +73,7 @@ void ApiExchange::end_body() {
   if (request_.operation.kind == api::Kind::put) return send_end_of_body();
   std::optional<api::Problem> problem;
   if (parameters_.size() > kMostParameterBytes) {
-    problem = api::bad_request("the body is too long");
-    problem->status = 413;
+    problem = api::body_too_long();
   } else if (!parameters_.empty()) {
     problem = api::add_json(parameters_, request_.parameters);
   }

@@ -29,8 +29,6 @@ class EventStreams::Stream final : public loop::HttpExchange {
       : owner_(owner), rights(std::move(find_rights)) {}
   ~Stream() override { owner_.streams_.remove(this); }
 
-  std::size_t take_body(std::string_view bytes) override { return bytes.size(); }
-  void end_body() override {}
   std::optional<loop::HttpHead> head() override {
     return loop::HttpHead{.content_type = "text/event-stream", .headers = api_headers()};
   }

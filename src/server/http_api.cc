@@ -1,14 +1,13 @@
 #include "server/http_api.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "api/guard.h"
+#include "base/ascii.h"
 #include "commands/authorization.h"
+#include "config/types.h"
 #include "console/files.h"
 #include "json/json.h"
 #include "os/clock.h"
@@ -34,10 +33,6 @@ constexpr std::string_view kConsolePath = "/console/";
 constexpr std::string_view kBearer = "Bearer ";
 // Refusals of wrong tokens that wait for their time. Further refusals are sent at once.
 constexpr std::size_t kMostRefusals = 32;
-
-std::string_view path_of(std::string_view target) {
-  return target.substr(0, target.find('?'));
-}
 
 bool is_read(std::string_view method) {
   return method == "GET" || method == "HEAD";
@@ -74,12 +69,11 @@ HttpResponse method_not_allowed(const std::string& allowed) {
 std::optional<std::string_view> token_of(const HttpRequest& request) {
   const auto header = request.header("Authorization");
   if (!header || header->size() <= kBearer.size()) return std::nullopt;
-  const auto same = [](char a, char b) { return (a | 0x20) == (b | 0x20); };
-  if (!std::ranges::equal(header->substr(0, kBearer.size()), kBearer, same)) return std::nullopt;
+  if (!equal_but_for_case(header->substr(0, kBearer.size()), kBearer)) return std::nullopt;
   return header->substr(kBearer.size());
 }
 
-// True if the client accepts JSON and not any type.
+// True if the client names JSON among the types that it accepts.
 bool wants_json(const HttpRequest& request) {
   const auto accept = request.header("Accept");
   return accept && accept->find("application/json") != std::string_view::npos;
@@ -91,7 +85,7 @@ constexpr const char* kContentSecurityPolicy =
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 HttpReply serve_file(const HttpRequest& request) {
-  const console::File* file = console::find_file(path_of(request.target()));
+  const console::File* file = console::find_file(request.path());
   if (file == nullptr) return http_response(api::not_found("The console has no such file."));
   if (!is_read(request.method())) return method_not_allowed("GET, HEAD");
   HttpResponse response{.content_type = file->type};
@@ -114,7 +108,7 @@ HttpReply serve_file(const HttpRequest& request) {
 class LaterRefusal final : public loop::HttpExchange {
  public:
   LaterRefusal(loop::Loop& loop, Duration delay, std::size_t& count)
-      : count_(++count), text_(api::to_json(unauthorized())), timer_(loop, [this] {
+      : count_(++count), response_(http_response(unauthorized())), timer_(loop, [this] {
           is_due_ = true;
           resume();
         }) {
@@ -122,40 +116,40 @@ class LaterRefusal final : public loop::HttpExchange {
   }
   ~LaterRefusal() override { --count_; }
 
-  std::size_t take_body(std::string_view bytes) override { return bytes.size(); }
-  void end_body() override {}
   std::optional<loop::HttpHead> head() override {
     if (!is_due_) return std::nullopt;
-    HttpResponse response = http_response(unauthorized());
-    return loop::HttpHead{.status = response.status,
-                          .content_type = response.content_type,
-                          .headers = std::move(response.headers),
-                          .length = text_.size()};
+    return loop::HttpHead{.status = response_.status,
+                          .content_type = response_.content_type,
+                          .headers = response_.headers,
+                          .length = response_.text.size()};
   }
   Next next_part(std::size_t bytes, std::string& text) override {
-    if (text_.empty()) return Next::end;
-    text.append(text_, 0, bytes);
-    text_.erase(0, bytes);
+    if (response_.text.empty()) return Next::end;
+    text.append(response_.text, 0, bytes);
+    response_.text.erase(0, bytes);
     return Next::part;
   }
 
  private:
   std::size_t& count_;
-  std::string text_;
+  HttpResponse response_;
   bool is_due_ = false;
   loop::Timer timer_;
 };
 
-std::string words_of(const Role& role) {
-  std::string words;
-  const auto add = [&](bool has, std::string_view word) {
-    if (has) words.append(words.empty() ? "" : ",").append(fmt::format("\"{}\"", word));
-  };
-  add(role.produce, "produce");
-  add(role.work, "work");
-  add(role.inspect, "inspect");
-  add(role.admin, "admin");
-  return words;
+// In the order of the families.
+json::Json verbs_of(const Role& role) {
+  std::vector<json::Json> verbs;
+  if (role.produce) verbs.emplace_back("produce");
+  if (role.work) verbs.emplace_back("work");
+  if (role.inspect) verbs.emplace_back("inspect");
+  if (role.admin) verbs.emplace_back("admin");
+  return json::Json::array(std::move(verbs));
+}
+
+json::Json tubes_of(const Role& role) {
+  if (role.tubes.empty()) return {};
+  return json::Json::array({role.tubes.begin(), role.tubes.end()});
 }
 
 }  // namespace
@@ -210,12 +204,11 @@ std::optional<HttpReply> HttpApi::refuse_metrics(const HttpRequest& request) {
   if (auto* reply = std::get_if<HttpReply>(&caller)) return std::move(*reply);
   const Role* role = std::get<Caller>(caller).role();
   if (role == nullptr || may(*role, Access::inspect)) return std::nullopt;
-  return http_response(problem_of(*api::find_problem(protocol::word::kDenied)));
+  return http_response(api::problem_of(protocol::word::kDenied));
 }
 
 HttpReply HttpApi::respond(const HttpRequest& request, const HttpServer& server) {
-  const std::string_view path = path_of(request.target());
-  if (!path.starts_with(kApiPath)) return serve_file(request);
+  if (!request.path().starts_with(kApiPath)) return serve_file(request);
   const api::RequestHeaders headers{.host = request.header("Host"),
                                     .origin = request.header("Origin"),
                                     .requested_by = request.header(api::kRequestedBy)};
@@ -248,8 +241,7 @@ std::optional<Problem> HttpApi::check(const Operation& operation, const HttpRequ
   const bool denied =
       role != nullptr && (!may(*role, operation.access) ||
                           (operation.access == Access::admin && !role->tubes.empty()));
-  if (operation.line.empty() && denied)
-    return problem_of(*api::find_problem(protocol::word::kDenied));
+  if (operation.line.empty() && denied) return api::problem_of(protocol::word::kDenied);
   if (operation.kind == Kind::events && server.event_streams() >= HttpServer::kMaxEventStreams)
     return busy("As many streams of events are open as there may be.");
   if (server.exchanges() >= HttpServer::kMaxExchanges)
@@ -257,7 +249,7 @@ std::optional<Problem> HttpApi::check(const Operation& operation, const HttpRequ
   // A request for a reservation uses a conversation that there is already.
   const bool opens_client = !operation.line.empty() && operation.kind != Kind::held;
   if (opens_client && caller.active() != nullptr && caller.active()->is_full())
-    return problem_of(*api::find_problem(protocol::word::kOutOfMemory));
+    return api::problem_of(protocol::word::kOutOfMemory);
   if (operation.kind == Kind::reserve && reservations_.is_full())
     return busy("As many jobs are reserved over HTTP as there may be.");
   const auto bytes = request.body_bytes();
@@ -270,13 +262,9 @@ std::optional<Problem> HttpApi::check(const Operation& operation, const HttpRequ
   const std::uint64_t most = operation.kind == Kind::put ? service_.engine().limits().job_bytes
                                                          : ApiExchange::kMostParameterBytes;
   if (bytes.value_or(0) <= most) return std::nullopt;
-  if (operation.kind == Kind::put) {
-    service_.counters().count(stats::Counter::put_too_big);
-    return problem_of(*api::find_problem(protocol::word::kJobTooBig));
-  }
-  Problem problem = api::bad_request("the body is too long");
-  problem.status = 413;
-  return problem;
+  if (operation.kind != Kind::put) return api::body_too_long();
+  service_.counters().count(stats::Counter::put_too_big);
+  return api::problem_of(protocol::word::kJobTooBig);
 }
 
 // --- What a request is answered from
@@ -316,7 +304,7 @@ HttpReply HttpApi::run_command(const Operation& operation, api::Parameters param
   if (operation.kind == Kind::held) {
     const std::string& token = *api::find(parameters, "token");
     if (!reservations_.is_of(token, caller.active()))
-      return http_response(problem_of(*api::find_problem(protocol::word::kNotFound)));
+      return http_response(api::problem_of(protocol::word::kNotFound));
     const Reservations::Taken taken = reservations_.take(token);
     if (taken.found == Reservations::Found::busy)
       return http_response(busy("Another request uses the reservation."));
@@ -345,22 +333,15 @@ ApiClient HttpApi::open_client(const std::string& address, loop::MemoryPeer& pee
 }
 
 std::string HttpApi::access_of(const Caller& caller) const {
-  constexpr std::array<std::string_view, 3> kLevels = {"off", "read", "full"};
-  constexpr std::array<std::string_view, 4> kModes = {"none", "token", "mtls", "peer"};
+  using namespace config::types;
   const Role* role = caller.role();
-  std::vector<json::Json> tubes;
-  if (role != nullptr) {
-    for (const std::string& pattern : role->tubes) tubes.emplace_back(pattern);
-  }
-  const bool all_tubes = role == nullptr || role->tubes.empty();
-  return fmt::format(
-      "{{\"api\":\"{}\",\"auth\":\"{}\",\"role\":{},\"verbs\":{},\"tubes\":{},\"version\":\"{}\"}}"
-      "\n",
-      kLevels[static_cast<std::size_t>(settings_.http.api)],
-      kModes[static_cast<std::size_t>(settings_.http.auth)],
-      role == nullptr ? "null" : json::to_line(role->name),
-      role == nullptr ? "null" : fmt::format("[{}]", words_of(*role)),
-      all_tubes ? "null" : json::to_line(json::Json::array(std::move(tubes))), stats::version());
+  json::Json access = {{"api", kHttpApiLevels[static_cast<std::size_t>(settings_.http.api)]},
+                       {"auth", kAuthentications[static_cast<std::size_t>(settings_.http.auth)]},
+                       {"role", role == nullptr ? json::Json() : json::Json(role->name)},
+                       {"verbs", role == nullptr ? json::Json() : verbs_of(*role)},
+                       {"tubes", role == nullptr ? json::Json() : tubes_of(*role)},
+                       {"version", stats::version()}};
+  return json::to_line(access) + '\n';
 }
 
 // A stream asks each second: the role may have changed, or be gone.

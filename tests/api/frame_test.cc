@@ -76,7 +76,7 @@ TEST_CASE("a problem is one object of JSON") {
     CAPTURE(word);
     const ReplyProblem* found = find_problem(word);
     REQUIRE(found != nullptr);
-    const Problem problem = problem_of(*found);
+    const Problem problem = problem_of(word);
     CHECK(problem.status >= 400);
     CHECK(is_json(to_json(problem)));
     CHECK(member(to_json(problem), "reply") == '"' + std::string(word) + '"');

@@ -25,20 +25,27 @@ const kViews = [
 
 // --- how it looks
 
+// Goes through all views of the page.
+async function walk(page, check = async () => {}) {
+  await open(page, "#/");
+  for (const [hash, heading, present] of kViews) {
+    await show(page, hash);
+    await page.waitForSelector(present);
+    assert.equal(await title(page), heading);
+    assert(await overflow(page) <= 0, `${hash} is wider than the window`);
+    await check(hash);
+  }
+}
+
 for (const [width, height] of [[360, 740], [1280, 800], [2560, 1300]]) {
   for (const colorScheme of ["light", "dark"]) {
     // Widths differ in layout and schemes in colours: both are checked for accessibility once.
     const accessibility = (width === 360) === (colorScheme === "dark") && width !== 2560;
     test(`each view at ${width} px, ${colorScheme}`, async () => {
       const page = await newPage({ viewport: { width, height }, colorScheme });
-      await open(page, "#/");
-      for (const [hash, heading, present] of kViews) {
-        await show(page, hash);
-        await page.waitForSelector(present);
-        assert.equal(await title(page), heading);
-        assert(await overflow(page) <= 0, `${hash} is wider than the window`);
+      await walk(page, async (hash) => {
         if (accessibility) assert.deepEqual(await axe(page), [], hash);
-      }
+      });
     });
   }
 }
@@ -46,13 +53,7 @@ for (const [width, height] of [[360, 740], [1280, 800], [2560, 1300]]) {
 test("each view at 200 % zoom", async () => {
   // To the page, zoom is a smaller window with more pixels.
   const page = await newPage({ viewport: { width: 640, height: 400 }, deviceScaleFactor: 2 });
-  await open(page, "#/");
-  for (const [hash, heading, present] of kViews) {
-    await show(page, hash);
-    await page.waitForSelector(present);
-    assert.equal(await title(page), heading);
-    assert(await overflow(page) <= 0, `${hash} is wider than the window`);
-  }
+  await walk(page);
 });
 
 test("dialogs and messages are accessible, in light and dark", async () => {

@@ -295,9 +295,7 @@ TEST_CASE("a client that disconnects while its exchange waits is noticed" *
   const Directory directory;
   const std::string path = directory.file("socket");
   TestServer test;
-  auto socket = os::listen_unix(path, {}, 16);
-  REQUIRE(socket.ok());
-  test.server->listen(std::move(*socket), path);
+  test.listen_on(path);
   struct Phase {
     const char* name;
     Script script;

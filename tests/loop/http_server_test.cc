@@ -277,9 +277,7 @@ TEST_CASE("the server can be destroyed with requests and responses under way") {
   const Directory directory;
   const std::string path = directory.file("socket");
   TestServer test;
-  auto socket = os::listen_unix(path, {}, 16);
-  REQUIRE(socket.ok());
-  test.server->listen(std::move(*socket), path);
+  test.listen_on(path);
   test.site.pages["/long"] = 10'000'000;
   const os::Socket idle = test.connect();
   const os::Socket half = test.connect();

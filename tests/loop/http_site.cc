@@ -102,6 +102,12 @@ TestServer::TestServer(Duration idle_timeout, Duration total_timeout)
   server->listen(std::move(socket), "");
 }
 
+void TestServer::listen_on(const std::string& path) {
+  auto socket = os::listen_unix(path, {}, 16);
+  REQUIRE(socket.ok());
+  server->listen(std::move(*socket), path);
+}
+
 void TestServer::run(Script& script) {
   site.answer = [&script](const loop::HttpRequest&) { return make_exchange(script); };
 }

@@ -64,6 +64,8 @@ struct TestServer {
   explicit TestServer(Duration idle_timeout = std::chrono::seconds(10),
                       Duration total_timeout = std::chrono::seconds(60));
 
+  // Listens on a unix socket too.
+  void listen_on(const std::string& path);
   // Answers each request with an exchange by this script, which serves one request at a time.
   void run(Script& script);
 

@@ -84,9 +84,7 @@ TEST_CASE("the peers of TCP and of unix sockets") {
   const Directory directory;
   const std::string path = directory.file("socket");
   TestServer test;
-  auto socket = os::listen_unix(path, {}, 16);
-  REQUIRE(socket.ok());
-  test.server->listen(std::move(*socket), path);
+  test.listen_on(path);
   HttpPeer peer;
   test.site.answer = [&](const loop::HttpRequest& request) {
     peer = request.peer();

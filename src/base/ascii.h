@@ -1,0 +1,18 @@
+// Letters of ASCII, without the locale: the names of headers, hosts and replies.
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+
+namespace tubed {
+
+constexpr char ascii_lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+// True if the texts differ in the case of their letters at most. O(text).
+constexpr bool equal_but_for_case(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, {}, ascii_lower, ascii_lower);
+}
+
+}  // namespace tubed
