@@ -32,6 +32,7 @@ class Reservations {
   // Keeps the client for the token while it holds a job; closes it if it holds none.
   void keep(const std::string& token, const ApiClient& client);
 
+  // none: there is no such token, or its TTR has passed.
   enum class Found : std::uint8_t { free, busy, none };
   struct Taken {
     Found found = Found::none;

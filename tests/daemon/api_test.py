@@ -224,9 +224,12 @@ class Reservations(ApiTest):
 
     def test_the_ttr_ends_it(self):
         daemon = self.serve()
+        self.put(daemon, query="?ttr=1")
+        self.reserve(daemon)
+        # Its TTR ends after the sweep that the first reservation has begun, and before the next.
         job = self.put(daemon, query="?ttr=1")
         held = self.reserve(daemon)
-        self.assertEqual(self.connections(daemon), 1)
+        self.assertEqual(self.connections(daemon), 2)
         until("the job to be ready again",
               lambda: self.get(daemon, f"/jobs/{job}").json["state"] == "ready")
         until("the reservation to end",
