@@ -272,7 +272,7 @@ JobTags tags_of_put(const Arguments& arguments) {
 template <class Arguments>
 std::uint32_t claimed(const Arguments& arguments) {
   if constexpr (requires { arguments.tags; }) {
-    return arguments.size.bytes + engine::Engine::tags_memory(tags_of_put(arguments));
+    return arguments.size.bytes + engine::tags_memory(tags_of_put(arguments));
   } else {
     return arguments.size.bytes;
   }

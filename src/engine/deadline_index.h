@@ -7,7 +7,8 @@
 // - delays: tubes with delayed jobs, by the end of the first delay
 // - pauses: paused tubes, by the end of the pause
 // - rates: tubes that have given all jobs that their rate allows, by the time of the next
-// - TTRs: open sessions that hold jobs, by the first TTR to pass
+// - TTRs: open sessions that hold jobs, by the first TTR to pass, and the session of the past
+//   (engine/recorded_reservations.cc)
 // - waits: waiting sessions whose wait ends by time, at its limit or, in a reserve, when a job that
 //   the session holds comes into the last second of its TTR
 //
@@ -15,7 +16,8 @@
 // for at most work_per_turn jobs or sessions. Work beyond that stays due and is done by the next
 // call:
 //
-// 1. Reservations whose TTR has passed end: the job becomes ready and counts a timeout.
+// 1. Reservations whose TTR has passed end: the job becomes ready and counts a timeout. The session
+//    of the past gives back its jobs, which counts none.
 // 2. Closed sessions give back jobs that they still hold.
 // 3. Delays end: the job becomes ready. No fact says so, because the time is part of the fact that
 //    delayed the job.
@@ -57,7 +59,9 @@ class DeadlineIndex {
   // Called after the session's held jobs, their deadlines or its wait changed.
   void update(Session& session) {
     const DeadlineKey first = session.held.empty() ? DeadlineKey{} : session.held.top_key();
-    holders_.set(session.open && !session.held.empty(), first, &session);
+    if (!session.open) [[unlikely]]
+      return update_closed(session, first);
+    holders_.set(!session.held.empty(), first, &session);
     Time wait_end = kNever;
     if (session.waiting) {
       wait_end = session.wait_until;
@@ -117,6 +121,13 @@ class DeadlineIndex {
   template <class Heap>
   static auto due(const Heap& heap, Time now) -> decltype(heap.top()) {
     return !heap.empty() && heap.top_key().deadline <= now ? heap.top() : nullptr;
+  }
+
+  // The jobs of a session that was closed are given back as soon as possible, without a deadline.
+  [[gnu::cold]] void update_closed(Session& session, const DeadlineKey& first) {
+    const Time deadline = std::min(first.deadline, session.hold_until);
+    holders_.set(session.past && !session.held.empty(), {deadline, first.id}, &session);
+    waits_.set(false, {}, &session);
   }
 
   IndexedHeap<Tube, DeadlineKey, &Tube::delay_index> delays_;

@@ -88,7 +88,8 @@ void Engine::emit_resting_place(const Job& job, Output& out) {
 
 void Engine::describe(Time now, JobId id, FactSink& sink) const {
   if (const Job* job = find_job(id); job != nullptr) {
-    return emit(as_it_rests(*job, now), tags_of(*job), marks_of(*job), sink);
+    emit(as_it_rests(*job, now), tags_of(*job), marks_of(*job), sink);
+    return emit_if_held(*job, sink);
   }
   const UniqueKey* key = unique_keys_.of_deleted_job(id);
   if (key != nullptr && !key->tube->flushed && key->until > now) return emit(*key, sink);
@@ -104,15 +105,18 @@ void Engine::describe_delay(Time now, JobId id, FactSink& sink) const {
   }
   // A job whose delay has ended is ready and keeps its delay as a value. No fact was emitted then.
   const bool was_delayed = job->resting_state == JobState::ready && job->delay().count > 0;
-  if (job->resting_state != JobState::delayed && !was_delayed) return;
+  if (job->resting_state != JobState::delayed && !was_delayed) return emit_if_held(*job, sink);
   const Added resting = as_it_rests(*job, now);
   const Placed placed{.id = id, .place = resting.place, .counters = resting.counters};
   emit(placed, marks_of(*job), sink);
+  emit_if_held(*job, sink);
 }
 
 void Engine::visit_durable(Time now, FactSink& sink) const {
   jobs_.for_each([&](const Job& job) {
-    if (!job.flushed()) emit(as_it_rests(job, now), tags_of(job), marks_of(job), sink);
+    if (job.flushed()) return;
+    emit(as_it_rests(job, now), tags_of(job), marks_of(job), sink);
+    emit_if_held(job, sink);
   });
   for (const auto& tube : tubes_.all()) {
     if (!tube->paused() || tube->pause_until <= now) continue;
@@ -156,7 +160,8 @@ void Engine::replay(Time now, const Fact& fact) {
                         },
                         [&](const PolicySet& set) { replay_policy(now, set); },
                         [&](const Remembered& remembered) { replay_remembered(remembered); },
-                        [&](const Moved& moved) { replay_moved(now, moved); }},
+                        [&](const Moved& moved) { replay_moved(now, moved); },
+                        [&](const Held& held) { replay_held(now, held); }, [](const Applied&) {}},
              fact);
 }
 
@@ -218,8 +223,31 @@ void Engine::replay_flushed(Time now, const Flushed& flushed) {
   plan_removal();
   Tube* tube = tubes_.find(flushed.tube);
   if (tube == nullptr) return;
-  add_flushed(take_jobs_at_rest(tube));
+  add_flushed(take_all_jobs(tube));
   if (tube != default_tube_ && !tube->wanted()) remove_tube(now, tube);
+}
+
+void Engine::add_job(Time now, const Added& added, const JobTags& tags, const JobMarks& marks,
+                     Output& out) {
+  TUBED_ASSERT(added.id >= jobs_.next_id());
+  Added placed = added;
+  placed.place.bury_order = next_bury_order_;
+  replay_added(now, placed);
+  Job* job = jobs_.find(added.id);
+  memory_.give_back(job->body.size());  // claimed by the caller and by the replay
+  JobTags kept = tags;
+  if (taken_key(now, added.tube, tags.unique_key, out) != nullptr) kept.unique_key = {};
+  memory_.give_back_part(tags_memory(tags) - tags_memory(kept) + marks_memory(tags, marks));
+  if (kept.any()) set_tags(*job, kept);
+  if (marks.any()) set_marks(*job, marks);
+  if (is_governed(*job)) set_expiry(*job);
+  if (!marks.after_done) wait_for_group(job);
+  ++job->tube->total_jobs;
+  ++job->tube->metrics->put_count;
+  ++counts_.total_jobs;
+  describe(now, added.id, out);
+  serve_queue_.push(job->tube);
+  serve_waiting(now, out);
 }
 
 // Two jobs have one key only after a salvage, which may have lost a `Removed`.

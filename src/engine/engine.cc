@@ -307,35 +307,51 @@ void Engine::attach_buried(Job* job, std::uint64_t order) {
   count_state<JobState::buried, 1>(*job);
 }
 
-void Engine::attach_reserved(Session& holder, Time now, Job* job) {
+[[gnu::always_inline]] inline void Engine::link_reserved(Session& holder, Time now, Job* job,
+                                                         Time deadline) {
   job->state = JobState::reserved;
   JobHistory& history = job->history();
   history.holder = &holder;
   history.reserved_at = now;
-  TubeMetrics& metrics = *job->tube->metrics;
-  // The wall clock may have been set back since a job from the journal was put.
-  const Duration age = std::max(now - job->created, Duration::zero());
-  if (history.counters.reserves++ == 0) metrics.put_to_reserve.add(age);
-  ++job->tube->reserve_count;
-  job->deadline = job->end_of_ttr(now);
-  holder.held.push({job->deadline, job->id}, job);
+  ++history.counters.reserves;
+  job->deadline = deadline;
+  holder.held.push({deadline, job->id}, job);
   job->tube->reserved.push_back(&history);
   count_state<JobState::reserved, 1>(*job);
   deadlines_.update(holder);
-  if (extended_) [[unlikely]]
-    begin_reservation(now, job);
 }
 
-// For the policy of the tube and the concurrency key of the job.
-void Engine::begin_reservation(Time now, Job* job) {
-  if (job->tube->rules != nullptr) count_reservation(now, job->tube);
+void Engine::attach_reserved(Session& holder, Time now, Job* job) {
+  link_reserved(holder, now, job, job->end_of_ttr(now));
+  // The wall clock may have been set back since a job from the journal was put.
+  const Duration age = std::max(now - job->created, Duration::zero());
+  const bool is_first = job->made_history->counters.reserves == 1;
+  if (is_first) job->tube->metrics->put_to_reserve.add(age);
+  ++job->tube->reserve_count;
+  if (extended_) [[unlikely]] {
+    if (job->tube->rules != nullptr) count_reservation(now, job->tube);
+    begin_reservation(job);
+  }
+  if (held_sink_ != nullptr) [[unlikely]]
+    emit_held(*job, *held_sink_);
+}
+
+// A reservation of earlier. It is not counted again for the statistics and the rate of its tube.
+void Engine::attach_to_past(Time now, Job* job, Time until) {
+  link_reserved(sessions_.past(), now, job, until);
+  if (job->tube->rules != nullptr) recount_reserved(job->tube);
+  begin_reservation(job);
+}
+
+// For the concurrency key of the job.
+void Engine::begin_reservation(Job* job) {
   if (job->concurrency() == nullptr) return;
   concurrency_keys_.count_reserved(job->concurrency()->key);
   update_room(*job->concurrency()->key);
 }
 
 void Engine::end_reservation(Job* job) {
-  if (job->tube->rules != nullptr) uncount_reservation(job->tube);
+  if (job->tube->rules != nullptr) recount_reserved(job->tube);
   if (job->concurrency() == nullptr) return;
   concurrency_keys_.uncount_reserved(job->concurrency()->key);
   update_room(*job->concurrency()->key);
@@ -450,7 +466,7 @@ bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {
   Job* job = jobs_.find(job_id);
   if (job == nullptr || !job->in_tube()) return false;
   if (job->state == JobState::reserved) {
-    if (job->holder() != &sessions_.at(id)) return false;
+    if (!holds(id, *job)) return false;
     job->tube->metrics->reserve_to_delete.add(now - job->history().reserved_at);
   }
   delete_job(now, job, out);
@@ -493,7 +509,7 @@ void Engine::erase_job(Job* job, FactSink& out) {
 Job* Engine::held_by(SessionId session, JobId id) {
   Job* job = find_job(id);
   const bool held = job != nullptr && job->state == JobState::reserved;
-  return held && job->holder() == &sessions_.at(session) ? job : nullptr;
+  return held && holds(session, *job) ? job : nullptr;
 }
 
 bool Engine::release(SessionId session, Time now, JobId id, Priority priority, TimeSpan delay,
@@ -537,10 +553,14 @@ bool Engine::bury(SessionId session, Time now, JobId id, Priority priority, Outp
 bool Engine::touch(SessionId session, Time now, JobId id, std::optional<TimeSpan> left) {
   Job* job = held_by(session, id);
   if (job == nullptr) return false;
+  if (job->holder()->past) [[unlikely]]
+    take_over(sessions_.at(session), job);
   if (left && left->seconds.count == 0) left->seconds.count = 1;
   job->deadline = left ? now + *left : job->end_of_ttr(now);
   job->holder()->held.update({job->deadline, job->id}, job);
   deadlines_.update(*job->holder());
+  if (held_sink_ != nullptr) [[unlikely]]
+    emit_held(*job, *held_sink_);
   return true;
 }
 
@@ -550,29 +570,6 @@ std::vector<JobId> Engine::held_jobs(SessionId session) const {
   ids.reserve(held.size());
   held.for_each([&](const DeadlineKey& key, const Job*) { ids.push_back(key.id); });
   return ids;
-}
-
-void Engine::add_job(Time now, const Added& added, const JobTags& tags, const JobMarks& marks,
-                     Output& out) {
-  TUBED_ASSERT(added.id >= jobs_.next_id());
-  Added placed = added;
-  placed.place.bury_order = next_bury_order_;
-  replay_added(now, placed);
-  Job* job = jobs_.find(added.id);
-  memory_.give_back(job->body.size());  // claimed by the caller and by the replay
-  JobTags kept = tags;
-  if (taken_key(now, added.tube, tags.unique_key, out) != nullptr) kept.unique_key = {};
-  memory_.give_back_part(tags_memory(tags) - tags_memory(kept) + marks_memory(tags, marks));
-  if (kept.any()) set_tags(*job, kept);
-  if (marks.any()) set_marks(*job, marks);
-  if (is_governed(*job)) set_expiry(*job);
-  if (!marks.after_done) wait_for_group(job);
-  ++job->tube->total_jobs;
-  ++job->tube->metrics->put_count;
-  ++counts_.total_jobs;
-  describe(now, added.id, out);
-  serve_queue_.push(job->tube);
-  serve_waiting(now, out);
 }
 
 }  // namespace tubed::engine

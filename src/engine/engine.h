@@ -18,8 +18,8 @@
 // The source files: engine.cc (sessions, tubes, jobs), reservation.cc (reserving and time),
 // kick.cc (kicking), flush.cc (flushing), move.cc (moving), tags.cc (tags of puts), life.cc
 // (policies of tubes), concurrency.cc (concurrency keys), groups.cc (groups), waits.cc (waiting for
-// the end of a job), durable.cc (facts and replay), info.cc (queries), invariants.cc (checks for
-// tests).
+// the end of a job), durable.cc (facts and replay), recorded_reservations.cc (reservations as
+// facts), info.cc (queries), invariants.cc (checks for tests).
 #pragma once
 
 #include <cstdint>
@@ -42,6 +42,7 @@
 #include "engine/requests.h"
 #include "engine/serve_queue.h"
 #include "engine/session_table.h"
+#include "engine/tag_memory.h"
 #include "engine/tube_metrics.h"
 #include "engine/tube_table.h"
 #include "engine/types.h"
@@ -92,7 +93,8 @@ class Engine {
   // True: the session waits in a reserve, or for the end of a job.
   bool is_waiting(SessionId session) const { return sessions_.at(session).waiting; }
   std::string_view tube_of(JobId id) const;  // empty: there is no such job; O(1)
-  // The session that holds the job. No value: none does, or there is no such job. O(1).
+  // The session that holds the job. No value: none does, or that of the past, or there is no such
+  // job. O(1).
   std::optional<SessionId> holder_of(JobId id) const;
   bool holds_jobs(SessionId session) const { return !sessions_.at(session).held.empty(); }
   std::size_t held_count(SessionId session) const { return sessions_.at(session).held.size(); }
@@ -133,28 +135,12 @@ class Engine {
     return extended_ && is_full(*sessions_.at(session).used);
   }
 
-  // --- Memory. A body that is still arriving, and its tags, count against job_memory_bytes.
+  // --- Memory. A body that is still arriving, and its tags, count against job_memory_bytes. For
+  // tags and marks: engine/tag_memory.h.
 
   // The bytes that a job with a body of this size counts as.
   static std::uint64_t job_memory(std::uint32_t body_bytes) {
     return JobMemory::cost_of(body_bytes);
-  }
-  // The bytes that tags count as; 0 if there are none.
-  static std::uint32_t tags_memory(const JobTags& tags) {
-    std::uint32_t bytes = tags.any() ? kTagRecordBytes : 0;
-    if (!tags.unique_key.empty()) bytes += UniqueKeys::cost_of(tags.unique_key);
-    if (!tags.concurrency_key.empty()) bytes += ConcurrencyKeys::cost_of(tags.concurrency_key);
-    if (tags.names_groups()) bytes += Groups::cost_of(tags.group, tags.after);
-    if (!tags.limits_life()) return bytes;
-    return bytes + kLifeRecordBytes + static_cast<std::uint32_t>(tags.dead.size());
-  }
-  // The bytes that marks count as, beside the tags of their job.
-  static std::uint32_t marks_memory(const JobTags& tags, JobMarks marks) {
-    marks.after_done = false;  // which is in the record of the tag
-    if (!marks.any()) return 0;
-    const std::uint32_t record = tags.any() ? 0 : kTagRecordBytes;
-    const std::uint32_t life = tags.limits_life() ? 0 : kLifeRecordBytes;
-    return record + life + static_cast<std::uint32_t>(marks.dead_from.size());
   }
   // False: a job whose body and tags count as these bytes would exceed the limit. O(1).
   bool claim_memory(std::uint32_t bytes) { return memory_.claim(bytes, limits_.job_memory_bytes); }
@@ -346,13 +332,25 @@ class Engine {
   [[gnu::cold]] void end_replay();
   // Emits a minimal list of facts that gives this durable state. O(n).
   void visit_durable(Time now, FactSink& sink) const;
-  // Emits the fact that gives the state of this id: the job in its resting place, the cooldown of
-  // its key, or, without either and if it was flushed, `Removed`. O(1).
+  // Emits the fact that gives the state of this id: the job in its resting place, followed by its
+  // `Held` if there is one, the cooldown of its key, or, without either and if it was flushed,
+  // `Removed`. O(1).
   void describe(Time now, JobId id, FactSink& sink) const;
   // Emits the fact that gives the state of this id again if an earlier fact may have given a time
-  // for it: the `Placed` of a job that is delayed, or whose delay has ended by itself, or
-  // the `Remembered` of a cooldown. O(1).
+  // for it: the `Placed` of a job that is delayed, or whose delay has ended by itself, the `Held`
+  // of a job, or the `Remembered` of a cooldown. O(1).
   void describe_delay(Time now, JobId id, FactSink& sink) const;
+
+  // --- Reservations as facts (recorded_reservations.cc).
+
+  // From now on a `Held` goes to the sink for each reservation and touch, after the facts of the
+  // same call up to there, and the durable state has one for each job that a session holds. Null,
+  // the default: not. The sink outlives the engine.
+  void record_reservations(FactSink* sink) { held_sink_ = sink; }
+  // The jobs that were held before the replay are given back at that time at the latest. O(1).
+  [[gnu::cold]] void hold_over(Time until);
+  // How many of these are still held.
+  std::size_t held_over_count() const { return sessions_.past().held.size(); }
 
   // Walks all records and asserts the invariants of every structure. For tests.
   void check_invariants() const;
@@ -364,6 +362,10 @@ class Engine {
     return job == nullptr || job->flushed() ? nullptr : job;
   }
   Job* held_by(SessionId session, JobId id);
+  // Any session may act for the session of the past.
+  bool holds(SessionId session, const Job& job) const {
+    return job.holder() == &sessions_.at(session) || job.holder()->past;
+  }
   static TubeInfo info_of(const Tube& tube, Time now);
 
   Tube* find_or_add_tube(Time now, std::string_view name);
@@ -382,6 +384,11 @@ class Engine {
   void attach_delayed(Job* job, Time until);
   void attach_buried(Job* job, std::uint64_t order);
   void attach_reserved(Session& holder, Time now, Job* job);
+  void link_reserved(Session& holder, Time now, Job* job, Time deadline);
+  [[gnu::cold]] void attach_to_past(Time now, Job* job, Time until);
+  [[gnu::cold]] void take_over(Session& session, Job* job);
+  [[gnu::cold]] static void emit_held(const Job& job, FactSink& sink);
+  void emit_if_held(const Job& job, FactSink& sink) const;
   Slices slices(std::string_view tube, JobState state, std::uint64_t bound) const;
   static void emit_added(const Job& job, Output& out);
   static void emit_placed(const Job& job, Output& out);
@@ -411,8 +418,8 @@ class Engine {
   [[gnu::cold]] void apply_patterns(Time now);
   static void limit_reserved(Tube& tube);
   [[gnu::cold]] void count_reservation(Time now, Tube* tube);
-  [[gnu::cold]] void uncount_reservation(Tube* tube);
-  [[gnu::cold]] void begin_reservation(Time now, Job* job);
+  [[gnu::cold]] void recount_reserved(Tube* tube);
+  [[gnu::cold]] void begin_reservation(Job* job);
   [[gnu::cold]] void end_reservation(Job* job);
   void end_rates(Time now);
   [[gnu::cold]] void come_back(Time now, Job* job, TimeSpan delay, Output& out);
@@ -457,6 +464,7 @@ class Engine {
 
   [[gnu::cold]] void limit_flushes(const Tube& tube, FactSink& out);
   [[gnu::cold]] FlushedBatch take_jobs_at_rest(Tube* tube);
+  [[gnu::cold]] FlushedBatch take_all_jobs(Tube* tube);
   [[gnu::cold]] void end_flush(Time now, FlushedBatch batch, std::uint64_t count, FactSink& out);
   [[gnu::cold]] void add_flushed(FlushedBatch batch);
   [[gnu::cold]] void forget_flushed(Job* job);
@@ -509,11 +517,7 @@ class Engine {
 
   [[gnu::cold]] void add_rules(Deadlines& next) const;
   // Work that earlier calls have left to advance().
-  bool has_unfinished() const {
-    return sessions_.has_closing() ||
-           (extended_ &&
-            (groups_.has_complete() || !late_tubes_.empty() || tubes_with_old_patterns_ > 0));
-  }
+  bool has_unfinished() const;
   bool makes_ready(Time now) const;
   void end_reservations(Time now, Output& out);
   void end_delays(Time now, Output& out);
@@ -532,13 +536,8 @@ class Engine {
   void replay_remembered(const Remembered& remembered);
   void replay_moved(Time now, const Moved& moved);
   void replay_policy(Time now, const PolicySet& set);
+  [[gnu::cold]] void replay_held(Time now, const Held& held);
   void attach_placed(Time now, Job* job, const Placement& place, bool waits);
-
-  // The tags of a job count as these bytes, and as its unique key and what limits its life, with
-  // the names of tubes there.
-  static constexpr std::uint32_t kTagRecordBytes = sizeof(TagRecord) + 16;
-  static constexpr std::uint32_t kLifeRecordBytes =
-      sizeof(LifeRecord) + sizeof(DeadlineKey) + sizeof(void*) + 16;
 
   Limits limits_;
   JobTable jobs_;
@@ -567,7 +566,8 @@ class Engine {
   std::uint64_t next_bury_order_ = 0;
   std::uint64_t watch_count_ = 0;  // entries of all watch lists
   std::uint64_t entries_walked_ = 0;
-  EngineInfo counts_;  // only the counts that no other member has
+  EngineInfo counts_;              // only the counts that no other member has
+  FactSink* held_sink_ = nullptr;  // null: reservations are not recorded
 };
 
 template <class Visit>

@@ -9,8 +9,8 @@
 // where it is ready, delayed or buried; a fact is emitted when it comes to rest, whatever the
 // reason was (put, release, bury, kick, timeout, a closed session).
 //
-// - A reservation is not a fact. While a job is reserved it rests, durably, where it was before, so
-//   a restart makes it available again.
+// - A reservation is a fact only in a queue that records reservations: `Held`. Otherwise a reserved
+//   job rests, durably, where it was before, so a restart makes it available again.
 // - The end of a delay, of a pause or of a cooldown is not a fact. The fact that began it carries
 //   the time; a replay at a later time finds the job ready, the tube not paused or the key free.
 // - Facts name jobs by id and tubes by name. A tube exists in a replay if a job or a pause needs
@@ -123,8 +123,26 @@ struct PolicySet {
   std::string_view value;
 };
 
+// A session holds the job until that time, or for a shorter time. The job's next Placed, Removed or
+// Moved ends this, and a Flushed of its tube. Emitted only if reservations are recorded
+// (Engine::record_reservations).
+struct Held {
+  JobId id = 0;
+  Time until;
+};
+
+// The position of a replicated log: all entries up to this one are in the facts before. It is no
+// state of the queue, and a replay ignores it.
+struct Applied {
+  std::uint64_t index = 0;
+  std::uint64_t term = 0;
+  std::uint64_t chain = 0;  // a checksum of the entries up to this one
+
+  friend bool operator==(const Applied&, const Applied&) = default;
+};
+
 using Fact = std::variant<Added, Placed, Removed, Paused, Flushed, AddedWithTags, Remembered, Moved,
-                          PlacedWithMarks, PolicySet>;
+                          PlacedWithMarks, PolicySet, Held, Applied>;
 
 // The job that a fact adds, with tags or without; null: it adds none.
 inline const Added* added_in(const Fact& fact) {
@@ -135,8 +153,8 @@ inline Added* added_in(Fact& fact) {
   return const_cast<Added*>(added_in(std::as_const(fact)));
 }
 
-// The id that a fact uses, so that no later job gets it; 0: none. (A job that is placed exists
-// already.)
+// The id that a fact uses, so that no later job gets it; 0: none. (A job that is placed or held
+// exists already.)
 inline JobId id_used_by(const Fact& fact) {
   struct {
     JobId operator()(const Added& added) const { return added.id; }
@@ -147,6 +165,8 @@ inline JobId id_used_by(const Fact& fact) {
     JobId operator()(const Remembered& remembered) const { return remembered.id; }
     JobId operator()(const Moved& /*moved*/) const { return 0; }
     JobId operator()(const PolicySet& /*policy*/) const { return 0; }
+    JobId operator()(const Held& /*held*/) const { return 0; }
+    JobId operator()(const Applied& /*applied*/) const { return 0; }
   } id;
   return std::visit(id, fact);
 }

@@ -23,21 +23,10 @@ std::uint64_t Engine::flush(Time now, std::string_view name, Output& out) {
   }
   limit_flushes(*tube, out);
   std::uint64_t count = tube->job_count();
-  JobList held;
-  while (!tube->reserved.empty()) {
-    Job* job = tube->reserved.first()->job;
-    if (job->truncated()) --count;
-    detach(job);
-    job->state = job->resting_state = JobState::buried;
-    if (job->tags() != nullptr) count_member(*job, JobState::buried, true);
-    held.push_back(&job->history());
+  for (JobHistory* held = tube->reserved.first(); held != nullptr; held = JobList::next(held)) {
+    if (held->job->truncated()) --count;
   }
-  FlushedBatch batch = take_jobs_at_rest(tube);
-  while (JobHistory* history = held.first()) {
-    held.erase(history);
-    batch.listed.push_back(history);
-  }
-  end_flush(now, std::move(batch), count, out);
+  end_flush(now, take_all_jobs(tube), count, out);
   end_flushed_waits(out);
   serve_waiting(now, out);
   return count;
@@ -94,6 +83,24 @@ FlushedBatch Engine::take_jobs_at_rest(Tube* tube) {
   }
   tubes_.update_giving(tube);
   deadlines_.update_delay(tube);
+  return batch;
+}
+
+// Step 1. The reserved jobs are listed after those that were buried, as if they were buried too.
+FlushedBatch Engine::take_all_jobs(Tube* tube) {
+  JobList held;
+  while (!tube->reserved.empty()) {
+    Job* job = tube->reserved.first()->job;
+    detach(job);
+    job->state = job->resting_state = JobState::buried;
+    if (job->tags() != nullptr) count_member(*job, JobState::buried, true);
+    held.push_back(&job->history());
+  }
+  FlushedBatch batch = take_jobs_at_rest(tube);
+  while (JobHistory* history = held.first()) {
+    held.erase(history);
+    batch.listed.push_back(history);
+  }
   return batch;
 }
 

@@ -100,7 +100,8 @@ std::string_view Engine::tube_of(JobId id) const {
 
 std::optional<SessionId> Engine::holder_of(JobId id) const {
   const Job* job = find_job(id);
-  if (job == nullptr || job->state != JobState::reserved) return std::nullopt;
+  if (job == nullptr || job->state != JobState::reserved || job->holder()->past)
+    return std::nullopt;
   return job->holder()->id;
 }
 

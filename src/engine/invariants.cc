@@ -156,7 +156,9 @@ void check_session(const Session& session, std::uint32_t short_watch_list) {
       TUBED_ASSERT(session.watched->contains(watch.tube->index));
     }
   }
-  TUBED_ASSERT((session.ttr_index != kNotInHeap) == (session.open && !session.held.empty()));
+  const bool has_deadlines = (session.open || session.past) && !session.held.empty();
+  TUBED_ASSERT((session.ttr_index != kNotInHeap) == has_deadlines);
+  TUBED_ASSERT(!session.past || (!session.open && session.watches.empty()));
   TUBED_ASSERT(session.open || !session.waiting);
   TUBED_ASSERT(session.waiting || session.awaited == 0);
   const bool warned_of_ttr = session.awaited == 0 && !session.held.empty();
@@ -332,6 +334,8 @@ void Engine::check_invariants() const {
     if (session.waiting) ++(session.awaited == 0 ? waiting : waiting_for_jobs);
     held += session.held.size();
   });
+  check_session(sessions_.past(), limits_.short_watch_list);
+  held += sessions_.past().held.size();
   TUBED_ASSERT(open == counts_.sessions && waiting == counts_.waiting);
   TUBED_ASSERT(waiting_for_jobs == counts_.waiting_for_jobs);
   std::uint64_t job_waiters = 0;

@@ -310,6 +310,7 @@ struct Session {
   std::unique_ptr<IndexSet> watched;  // indexes of the tubes of a long watch list; else null
   DeadlineHeap held;                  // its reserved jobs, by the end of their TTR
   bool open = false;
+  bool past = false;      // the session of the past (engine/recorded_reservations.cc)
   bool producer = false;  // has ever put
   bool worker = false;    // has ever reserved
   bool waiting = false;   // in a reserve, or for the end of a job
@@ -319,6 +320,7 @@ struct Session {
   JobId awaited = 0;          // it waits for the end of this job; 0: not, but maybe in a reserve
   ListLinks<Session> awaiting_links;
   Time wait_until = kNever;
+  Time hold_until = kNever;               // of the session of the past: when it gives back all jobs
   std::uint32_t ttr_index = kNotInHeap;   // in DeadlineIndex, while it holds jobs
   std::uint32_t wait_index = kNotInHeap;  // in DeadlineIndex, while its wait ends by time
 

@@ -115,7 +115,7 @@ void Engine::count_reservation(Time now, Tube* tube) {
   tubes_.update_giving(tube);
 }
 
-void Engine::uncount_reservation(Tube* tube) {
+void Engine::recount_reserved(Tube* tube) {
   limit_reserved(*tube);
   tubes_.update_giving(tube);
   serve_queue_.push(tube);

@@ -13,7 +13,7 @@ Engine::MoveResult Engine::move_job(SessionId session, Time now, JobId id, std::
   Job* job = find_job(id);
   if (job == nullptr) return MoveResult::not_found;
   const bool reserved = job->state == JobState::reserved;
-  if (reserved && job->holder() != &sessions_.at(session)) return MoveResult::not_found;
+  if (reserved && !holds(session, *job)) return MoveResult::not_found;
   Tube* to = find_or_add_tube(now, tube);
   if (to == nullptr) return MoveResult::too_many_tubes;
   if (to != job->tube && is_full(*to)) return MoveResult::tube_full;
@@ -107,6 +107,7 @@ void Engine::set_priority(Job& job, Priority priority, Output& out) {
   job.priority = priority;
   if (ready) attach_ready(&job);
   emit_resting_place(job, out);
+  if (held_sink_ != nullptr) emit_if_held(job, *held_sink_);  // the fact before has ended it
 }
 
 }  // namespace tubed::engine

@@ -54,6 +54,8 @@ class OwnedFact {
         visit(remembered.key);
       }
       void operator()(Moved& moved) { visit(moved.tube); }
+      void operator()(Held& /*held*/) {}
+      void operator()(Applied& /*applied*/) {}
       Visit& visit;
     } each{visit};
     std::visit(each, fact);

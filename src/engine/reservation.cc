@@ -217,6 +217,11 @@ void Engine::advance(Time now, Output& out) {
   if (!makes_ready(now)) end_waits(now, out);
 }
 
+bool Engine::has_unfinished() const {
+  return sessions_.has_closing() || (extended_ && (groups_.has_complete() || !late_tubes_.empty() ||
+                                                   tubes_with_old_patterns_ > 0));
+}
+
 // True if work is left that makes jobs ready at or before now.
 bool Engine::makes_ready(Time now) const {
   return has_unfinished() || deadlines_.due_holder(now) != nullptr ||
@@ -230,10 +235,12 @@ void Engine::end_reservations(Time now, Output& out) {
     const Session* holder = deadlines_.due_holder(now);
     if (holder == nullptr) return;
     Job* job = holder->held.top();
-    ++job->history().counters.timeouts;
-    ++counts_.timeouts;
-    ++job->tube->timeout_count;
-    ++job->tube->metrics->timeout_count;
+    if (!holder->past) [[likely]] {
+      ++job->history().counters.timeouts;
+      ++counts_.timeouts;
+      ++job->tube->timeout_count;
+      ++job->tube->metrics->timeout_count;
+    }
     give_back(now, job, out);
   }
 }

@@ -14,6 +14,8 @@ namespace tubed::engine {
 
 class SessionTable {
  public:
+  SessionTable() { past_.past = true; }
+
   // A new open session. It gets the id that was freed last or, if no id is free, the next id.
   // O(1) amortised.
   Session& open() {
@@ -56,7 +58,12 @@ class SessionTable {
     closing_.pop_back();
   }
 
-  // Calls visit(const Session&) for each session, whatever its state, in the order of ids.
+  // The session of the past (engine/recorded_reservations.cc). It has no id and is never open.
+  Session& past() { return past_; }
+  const Session& past() const { return past_; }
+
+  // Calls visit(const Session&) for each session, whatever its state, in the order of ids, without
+  // the session of the past.
   template <class Visit>
   void for_each(Visit visit) const {
     for (const auto& session : sessions_) visit(*session);
@@ -66,6 +73,7 @@ class SessionTable {
   std::vector<std::unique_ptr<Session>> sessions_;  // by id
   std::vector<SessionId> free_ids_;
   std::vector<Session*> closing_;
+  Session past_;
 };
 
 }  // namespace tubed::engine

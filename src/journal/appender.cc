@@ -15,8 +15,15 @@ Lsn Appender::append(const Fact& fact) {
 std::uint64_t Appender::append_copy(const Fact& fact) {
   const std::uint64_t bytes = record_bytes(fact);
   ++records_copied_;
+  if (context_.options.reservations && added_in(fact) != nullptr) make_room(bytes + kHeldBytes);
   add(fact, bytes);
   return bytes;
+}
+
+void Appender::make_room(std::uint64_t bytes) {
+  room_ = 0;
+  batch_for(bytes);
+  room_ = bytes;
 }
 
 void Appender::add(const Fact& fact, std::uint64_t record_bytes) {
@@ -35,6 +42,13 @@ void Appender::add(const Fact& fact, std::uint64_t record_bytes) {
 // The pending batch that the next record joins: the last batch, or a new batch after it. If the
 // record does not fit into the segment, the new batch is in the next segment.
 CommitBatch& Appender::batch_for(std::uint64_t record_bytes) {
+  if (room_ > 0) [[unlikely]] {
+    if (record_bytes <= room_) {
+      room_ -= record_bytes;
+      return pending_.back();
+    }
+    room_ = 0;
+  }
   bool joins = !pending_.empty();
   const LogPlace head = liveness_.head();
   const std::uint64_t needed = record_bytes + (joins ? 0 : kBatchHeaderBytes);
@@ -60,6 +74,7 @@ CommitBatch& Appender::batch_for(std::uint64_t record_bytes) {
 }
 
 void Appender::take_pending(std::vector<CommitBatch>& batches) {
+  room_ = 0;
   batches.swap(pending_);
   pending_bytes_ = 0;
 }

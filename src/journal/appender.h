@@ -2,8 +2,9 @@
 //
 // A batch lies in one segment. Where the segment is full, the head moves to the next segment and a
 // new batch begins there; the file of that segment need not exist yet. A record that is larger than
-// a segment gets a segment of its own. Each record is accounted for in SegmentLiveness and in Space
-// as it is appended.
+// a segment gets a segment of its own. Records that count together or not at all get their room
+// first (make_room()), and lie in one batch. Each record is accounted for in SegmentLiveness and in
+// Space as it is appended.
 //
 // Invariant: the pending batches follow each other without a gap, in positions and on disk, and end
 // at the head of the log.
@@ -52,8 +53,12 @@ class Appender {
 
   // Appends a fact and returns the position after it. O(bytes).
   Lsn append(const Fact& fact);
-  // Appends a record once more, for compaction, and returns its size.
+  // Appends a record once more, for compaction, and returns its size. The `Held` of an `Added` lies
+  // in the same batch.
   std::uint64_t append_copy(const Fact& fact);
+  // The records that follow, up to that many bytes, lie in one batch. At least one follows before
+  // the pending batches are taken. O(1).
+  void make_room(std::uint64_t bytes);
   // Begins a batch without facts. Precondition: no batch is pending.
   CommitBatch& begin_batch() { return batch_for(0); }
 
@@ -84,6 +89,7 @@ class Appender {
   JobId next_job_id_;
   std::vector<CommitBatch> pending_;
   std::uint64_t pending_bytes_ = 0;
+  std::uint64_t room_ = 0;  // of what make_room() was called for: bytes that are left
   std::uint64_t fact_bytes_ = 0;
   std::uint64_t facts_written_ = 0;
   std::uint64_t records_copied_ = 0;

@@ -68,9 +68,14 @@ bool Compactor::run_slice() {
   for (std::uint64_t seen = 0; oldest.live_records > 0; ++seen) {
     if (seen == kJobsPerSlice) return true;
     if (sink.bytes() >= budget) return false;
+    const AddedCursor here = jobs_;
     const auto job = jobs_.next(oldest.added);
     if (!job) return copy_pauses();
-    if (liveness_.segment_of(*job) == segment_) context_.host.describe_job(*job, sink);
+    if (liveness_.segment_of(*job) != segment_) continue;
+    if (!context_.host.describe_job(*job, sink)) {
+      jobs_ = here;
+      return false;
+    }
   }
   return false;
 }
@@ -99,6 +104,7 @@ bool Compactor::copy_policies() {
   for (std::uint64_t seen = 0; seen < kPoliciesPerSlice; ++seen) {
     const auto next = liveness_.policies().upper_bound(last_policy_);
     if (next == liveness_.policies().end()) {
+      copy_applied();
       TUBED_ASSERT(liveness_.oldest().live_records == 0);
       return false;
     }
@@ -109,6 +115,11 @@ bool Compactor::copy_policies() {
     appender_.append_copy(PolicySet{.tube = tube, .key = key, .value = policy.value});
   }
   return true;
+}
+
+void Compactor::copy_applied() {
+  const auto& applied = liveness_.applied();
+  if (applied && applied->segment == segment_) appender_.append_copy(Applied(applied->position));
 }
 
 }  // namespace tubed::journal

@@ -4,7 +4,8 @@
 // It works in slices. A slice runs at the end of a tick, before the commit begins, and its copies
 // are part of that commit. Its size follows what clients have written since the last slice: four
 // bytes are copied for each byte written, so that all files together stay within twice the live
-// bytes and two segments.
+// bytes and two segments. A job that the host cannot describe yet ends the slice, and is the first
+// of the next.
 //
 // Invariant: what the cursor has passed is not live in the oldest segment.
 #pragma once
@@ -41,6 +42,7 @@ class Compactor {
   std::uint64_t slice_bytes();
   bool copy_pauses();
   bool copy_policies();
+  void copy_applied();
 
   Context& context_;
   SegmentLiveness& liveness_;

@@ -26,6 +26,8 @@ struct Options {
   std::uint64_t max_bytes = 0;  // of all files; 0: no bound
   std::uint64_t directory = 0;  // the identity of a journal that is new
   WallClock clock;              // when the journal is opened; set_clock() replaces it later
+  // The host records reservations: the fact that describes a job may be followed by its `Held`.
+  bool reservations = false;
 
   bool syncs_each_commit() const { return sync == Duration(); }
   bool syncs_by_interval() const { return sync > Duration() && sync != Duration::max(); }
@@ -40,10 +42,12 @@ class JournalHost {
   virtual void report_failure(const std::string& reason) = 0;
   // Writing waits for space on the disk, or no longer does.
   virtual void report_full(bool full, const std::string& reason) = 0;
-  // Emits the `Added` that describes this job as it is now. Precondition: the job exists.
-  virtual void describe_job(JobId id, FactSink& sink) = 0;
+  // Emits the `Added` that describes this job as it is after the facts that were appended, followed
+  // by its `Held` if reservations are recorded and it is held. False: this is not known now, and
+  // nothing was emitted; the journal asks again in a later tick. Precondition: the job exists.
+  virtual bool describe_job(JobId id, FactSink& sink) = 0;
   // Emits the `Placed` that describes where this job rests, if an earlier fact may have given a
-  // time for it. Precondition: the job exists.
+  // time for it, and its `Held` as describe_job() does. Precondition: the job exists.
   virtual void describe_delay(JobId id, FactSink& sink) = 0;
   // The time of the tick.
   virtual Time now() const = 0;

@@ -19,6 +19,8 @@ class DeadlineRewriter::Slice final : public FactSink {
         end_(appender.pending_bytes() + kBytesPerSlice) {}
 
   void fact(const Fact& fact) override {
+    // A `Held` may follow, which belongs to it.
+    if (context_.options.reservations) appender_.make_room(record_bytes(fact) + kHeldBytes);
     appender_.append(fact);
     wrote_ = true;
   }

@@ -225,6 +225,10 @@ std::string describe(const Examined& examined) {
   fmt::format_to(line, "jobs:        {}\n", examined.liveness.jobs());
   fmt::format_to(line, "ends at:     {}:{}\n", segment_name(current.sequence), current.used_bytes);
   fmt::format_to(line, "next job id: {}\n", examined.next_job_id);
+  if (examined.applied) {
+    fmt::format_to(line, "position:    entry {} of term {} of a replicated log\n",
+                   examined.applied->index, examined.applied->term);
+  }
   if (examined.cut) {
     fmt::format_to(line, "stopped:     by a crash; {}:{}: {}\n",
                    segment_name(examined.cut->segment), examined.cut->offset, examined.cut->reason);

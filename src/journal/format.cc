@@ -18,6 +18,10 @@ constexpr std::array kFormats = {
            .batch_header_bytes = kBatchHeaderBytes,
            .parse = parse_record<2>,
            .may_be_batch_header = looks_like_batch_header},
+    Format{.version = 3,
+           .batch_header_bytes = kBatchHeaderBytes,
+           .parse = parse_record<3>,
+           .may_be_batch_header = looks_like_batch_header},
 };
 
 }  // namespace

@@ -29,7 +29,7 @@ struct Format {
 
 // The versions that are written.
 inline constexpr std::uint32_t kFirstVersion = 1;
-inline constexpr std::uint32_t kLastVersion = 2;
+inline constexpr std::uint32_t kLastVersion = 3;
 
 // Null: this program does not read that version.
 const Format* find_format(std::uint32_t version);

@@ -96,6 +96,11 @@ void Journal::fact(const Fact& fact) {
   appended_ = appender_.append(fact);
 }
 
+void Journal::make_room(std::uint64_t bytes) {
+  TUBED_ASSERT(!context_.closing);
+  appender_.make_room(bytes);
+}
+
 bool Journal::has_room_for(std::size_t body_bytes) const {
   return space_.has_room_for(added_bytes(kMaxTubeNameBytes, body_bytes));
 }

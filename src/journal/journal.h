@@ -79,6 +79,10 @@ class Journal final : public FactLog {
   LogStats stats() const override;
   std::uint64_t segment_of(JobId id) const override { return liveness_.segment_of(id); }
 
+  // The facts that follow, up to that many bytes of records (record_bytes()), count together or not
+  // at all after a crash. At least one follows in the same tick. O(1).
+  void make_room(std::uint64_t bytes);
+
   // Facts before this position were submitted to the disk.
   Lsn submitted() const { return committer_.submitted(); }
 

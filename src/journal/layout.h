@@ -33,8 +33,9 @@ enum class Kind : std::uint8_t {
   remembered = 9,
   moved = 10,
   policy_set = 11,
-  // 12 and 13 are reserved for the reservations and the position of a replicated log. A reader
-  // refuses them, like every other number.
+  // From version 3 on.
+  held = 12,
+  applied = 13,
 };
 
 // How the dump prints a number.
@@ -313,6 +314,29 @@ struct Layout<PolicySet> {
       Length<&PolicySet::value, std::uint8_t>{}, Zeros<4>{},
       Text<&PolicySet::tube>{{"tube", 1}},       Text<&PolicySet::key>{{"key", 2}},
       Text<&PolicySet::value>{{"value", 3}},
+  };
+};
+
+template <>
+struct Layout<Held> {
+  static constexpr Kind kind = Kind::held;
+  static constexpr std::string_view name = "held";
+  static constexpr std::tuple fields{
+      Zeros<7>{},
+      Value<&Held::id>{{"id", 1}},
+      Value<&Held::until>{{"until", 2}},
+  };
+};
+
+template <>
+struct Layout<Applied> {
+  static constexpr Kind kind = Kind::applied;
+  static constexpr std::string_view name = "applied";
+  static constexpr std::tuple fields{
+      Zeros<7>{},
+      Value<&Applied::index>{{"index", 1}},
+      Value<&Applied::term>{{"term", 2}},
+      Value<&Applied::chain>{{"chain", 3, Form::hexadecimal}},
   };
 };
 

@@ -1,6 +1,7 @@
 #include "journal/preallocator.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -116,7 +117,7 @@ void Preallocator::raise_version(std::uint64_t segment, std::uint32_t version, S
                                  std::function<void(const Outcome&)> raised) {
   OpenFile& file = files_[index_of(segment)];
   SegmentHeader header = file.header;
-  header.version = version;
+  header.version = std::max(version, std::exchange(header.torn_version, 0));
   raised_header_ = encode_header(header);
   storage_.write(file.file, 0, {raised_header_}, sync,
                  [this, header, raised = std::move(raised)](const Outcome& outcome) {

@@ -43,6 +43,8 @@ constexpr std::size_t whole(std::size_t payload) {
 static_assert(whole(fixed_bytes<BatchHeader>) == kBatchHeaderBytes);
 static_assert(whole(fixed_bytes<Placed>) == kPlacedBytes);
 static_assert(whole(fixed_bytes<Removed>) == kRemovedBytes);
+static_assert(whole(fixed_bytes<Held>) == kHeldBytes);
+static_assert(whole(fixed_bytes<Applied>) == kAppliedBytes);
 
 template <class Record>
 std::size_t tag_bytes(const Record& record) {
@@ -442,6 +444,7 @@ std::string_view read_fact(std::string_view payload, const WallClock& clock, Rec
 
 // Which version of the format brought a kind.
 constexpr std::uint32_t version_of(Kind kind) {
+  if (kind > Kind::policy_set) return 3;
   return kind > Kind::paused ? 2 : 1;
 }
 
@@ -473,6 +476,10 @@ std::string_view read_payload(std::string_view payload, std::uint32_t version,
       return read_fact<PlacedWithMarks>(payload, clock, record);
     case Kind::policy_set:
       return read_fact<PolicySet>(payload, clock, record);
+    case Kind::held:
+      return read_fact<Held>(payload, clock, record);
+    case Kind::applied:
+      return read_fact<Applied>(payload, clock, record);
   }
   return kUnknownKind;
 }
@@ -574,5 +581,6 @@ Parsed parse_record(std::string_view bytes, std::uint32_t seed, const WallClock&
 
 template Parsed parse_record<1>(std::string_view bytes, std::uint32_t seed, const WallClock& clock);
 template Parsed parse_record<2>(std::string_view bytes, std::uint32_t seed, const WallClock& clock);
+template Parsed parse_record<3>(std::string_view bytes, std::uint32_t seed, const WallClock& clock);
 
 }  // namespace tubed::journal

@@ -49,6 +49,8 @@ inline constexpr std::size_t kRecordHeaderBytes = 8;
 inline constexpr std::size_t kBatchHeaderBytes = 72;
 inline constexpr std::size_t kPlacedBytes = 56;
 inline constexpr std::size_t kRemovedBytes = 24;
+inline constexpr std::size_t kHeldBytes = 32;
+inline constexpr std::size_t kAppliedBytes = 40;
 // Sizes of whole records, with header and padding.
 std::size_t added_bytes(std::size_t tube_bytes, std::size_t body_bytes);
 std::size_t record_bytes(const Fact& fact);

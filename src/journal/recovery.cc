@@ -207,7 +207,8 @@ class Examiner {
     const JobId id = id_used_by(*fact);
     if (!is_possible(segment, entry.offset, id)) return;
     found_.next_job_id = std::max(found_.next_job_id, id + 1);
-    if (found_.liveness.apply(*fact, entry.bytes) == SegmentLiveness::Applied::again) {
+    if (const auto* applied = std::get_if<Applied>(fact)) found_.applied = *applied;
+    if (found_.liveness.apply(*fact, entry.bytes) == SegmentLiveness::Effect::again) {
       return sink_.copied(segment, entry.offset, entry.bytes, entry.record);
     }
     sink_.record(segment, entry.offset, entry.bytes, entry.record);

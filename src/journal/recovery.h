@@ -75,7 +75,8 @@ struct Examined {
   std::optional<Cut> cut;
   std::vector<std::string> leftovers;  // files that a crash left unfinished
   std::uint64_t facts = 0;
-  SegmentLiveness liveness;  // of all segments up to the one where the log ends
+  std::optional<Applied> applied;  // the newest position of a replicated log
+  SegmentLiveness liveness;        // of all segments up to the one where the log ends
 };
 
 // The progress of reading: bytes read, and bytes to read in all.

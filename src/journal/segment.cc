@@ -39,22 +39,30 @@ bool is_whole(std::string_view image) {
   return crc32c(0, image.substr(0, kChecksumAt)) == checksum;
 }
 
-// The two headers differ in one byte of the version and in the checksum. A crash in the middle of
-// the write may leave each of these bytes old or new.
+// The headers differ in one byte of the version and in the checksum. A crash in the middle of the
+// write may leave each of these bytes old or new, and old may itself be such a mixture.
 std::optional<std::uint32_t> version_being_raised(std::string_view image) {
   if (image.size() < kSegmentHeaderBytes) return {};
-  std::array<std::string, 2> whole;
-  for (std::uint32_t i = 0; i < 2; ++i) {
-    std::string& header = whole[i] = image.substr(0, kSegmentHeaderBytes);
-    store_little(header.data() + kVersionAt, kFirstVersion + i);
+  std::array<std::string, kLastVersion - kFirstVersion + 1> whole;
+  for (std::uint32_t version = kFirstVersion; version <= kLastVersion; ++version) {
+    std::string& header = whole[version - kFirstVersion] = image.substr(0, kSegmentHeaderBytes);
+    store_little(header.data() + kVersionAt, version);
     store_little(header.data() + kChecksumAt, crc32c(0, header.substr(0, kChecksumAt)));
   }
-  for (std::size_t i = 0; i < kSegmentHeaderBytes; ++i) {
-    if (image[i] != whole[0][i] && image[i] != whole[1][i]) return {};
+  const auto is_mixture_up_to = [&](std::uint32_t version) {
+    const auto end = whole.begin() + (version - kFirstVersion + 1);
+    for (std::size_t i = 0; i < kSegmentHeaderBytes; ++i) {
+      const bool found = std::any_of(whole.begin(), end,
+                                     [&](const auto& header) { return header[i] == image[i]; });
+      if (!found) return false;
+    }
+    return true;
+  };
+  for (std::uint32_t version = kFirstVersion + 1; version <= kLastVersion; ++version) {
+    if (is_mixture_up_to(version)) return version;
   }
-  return kLastVersion;
+  return {};
 }
-static_assert(kLastVersion == kFirstVersion + 1);
 
 const Format& format_of(std::string_view image) {
   const auto version = version_of(image);
@@ -126,7 +134,8 @@ Result<SegmentHeader> decode_header(std::string_view image, std::uint64_t sequen
                                 .sequence = load_little<std::uint64_t>(at + kSequenceAt),
                                 .created = load_little<std::int64_t>(at + kCreatedAt),
                                 // After a crash in raise_version(), the next write raises it again.
-                                .version = is_whole(image) ? *version : kFirstVersion};
+                                .version = is_whole(image) ? *version : kFirstVersion,
+                                .torn_version = is_whole(image) ? 0 : *version};
   if (header.sequence != sequence) {
     return Error{fmt::format("calls itself segment {}", header.sequence)};
   }

@@ -2,7 +2,7 @@
 //
 // Segment files are numbered without a gap. Each begins with a header that was durable before the
 // file got its name. Its version may be raised later, in place: a crash then leaves a mixture of
-// two headers, which is recognized. Any other header that cannot be decoded is damage, and never
+// headers, which is recognized. Any other header that cannot be decoded is damage, and never
 // the trace of a crash. docs/journal-format.md
 #pragma once
 
@@ -34,6 +34,9 @@ struct SegmentHeader {
   std::uint64_t sequence = 0;
   std::int64_t created = 0;  // wall clock, nanoseconds since 1970
   std::uint32_t version = kFirstVersion;
+  // Not 0: a crash has interrupted the raising of the version to this one. The next raises it at
+  // least as high, because records that need it may be there.
+  std::uint32_t torn_version = 0;
 };
 
 std::string encode_header(const SegmentHeader& header);

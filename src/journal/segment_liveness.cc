@@ -30,28 +30,33 @@ void SegmentLiveness::use(std::uint64_t bytes) {
   largest_segment_bytes_ = std::max(largest_segment_bytes_, segments_.back().used_bytes);
 }
 
-SegmentLiveness::Applied SegmentLiveness::apply(const Fact& fact, std::uint64_t bytes) {
+SegmentLiveness::Effect SegmentLiveness::apply(const Fact& fact, std::uint64_t bytes) {
   use(bytes);
   return std::visit(Overloaded{[&](const Added& added) { return this->added(added.id, bytes); },
-                               [](const Placed&) { return Applied::once; },
-                               [](const Moved&) { return Applied::once; },
+                               [](const Placed&) { return Effect::once; },
+                               [](const Moved&) { return Effect::once; },
+                               [](const Held&) { return Effect::once; },
+                               [&](const Applied& position) {
+                                 set_applied(position, bytes);
+                                 return Effect::once;
+                               },
                                [&](const PolicySet& set) {
                                  policy_set(set, bytes);
-                                 return Applied::once;
+                                 return Effect::once;
                                },
                                [&](const Removed& removed) {
                                  this->removed(removed.id);
-                                 return Applied::once;
+                                 return Effect::once;
                                },
                                [&](const Paused& paused) {
                                  this->paused(paused, bytes);
-                                 return Applied::once;
+                                 return Effect::once;
                                },
                                // `Removed` of each job follows.
-                               [](const Flushed&) { return Applied::once; },
+                               [](const Flushed&) { return Effect::once; },
                                [&](const Remembered& remembered) {
                                  this->remembered(remembered.id, bytes);
-                                 return Applied::once;
+                                 return Effect::once;
                                }},
                     fact);
 }
@@ -70,7 +75,7 @@ inline void SegmentLiveness::place(Location& location, JobId id, std::uint64_t b
   }
 }
 
-SegmentLiveness::Applied SegmentLiveness::added(JobId id, std::uint64_t bytes) {
+SegmentLiveness::Effect SegmentLiveness::added(JobId id, std::uint64_t bytes) {
   Page& page = pages_[id / kPageIds];
   Location& location = page.locations[id % kPageIds];
   const bool is_new = location.segment == 0;
@@ -81,7 +86,7 @@ SegmentLiveness::Applied SegmentLiveness::added(JobId id, std::uint64_t bytes) {
     subtract_live(location.segment, location.bytes);
   }
   place(location, id, bytes, true);
-  return is_new ? Applied::once : Applied::again;
+  return is_new ? Effect::once : Effect::again;
 }
 
 // A cooldown follows the `Removed` of its job. If that was lost by a salvage, the job is back.
@@ -135,6 +140,12 @@ void SegmentLiveness::policy_set(const PolicySet& set, std::uint64_t bytes) {
   const std::uint64_t segment = segments_.back().sequence;
   policies_.try_emplace(name, PolicyInForce{std::string(set.value), segment, bytes});
   add_live(segment, bytes);
+}
+
+void SegmentLiveness::set_applied(const Applied& position, std::uint64_t bytes) {
+  if (applied_) subtract_live(applied_->segment, applied_->bytes);
+  applied_ = AppliedInForce{position, segments_.back().sequence, bytes};
+  add_live(applied_->segment, bytes);
 }
 
 std::uint64_t SegmentLiveness::segment_of(JobId id) const {

@@ -1,11 +1,12 @@
 // SegmentLiveness: which records of which segment are still needed.
 //
 // The newest `Added` record of a job is live, and so are the records of pauses in force, the
-// newest `Remembered` record of a cooldown, and the newest record of a policy's value that is set.
-// All other records are dead. For each of them the class knows the segment that holds the live
-// record and how long that record is. A cooldown has the id of a job that was deleted, so an id has
-// one live record at most. A segment without live records can be removed. Recovery builds it, the
-// journal keeps it up to date with each record that it appends.
+// newest `Remembered` record of a cooldown, the newest record of a policy's value that is set, and
+// the newest `Applied`. All other records are dead: a `Held` is dead from the start, and is written
+// again with the `Added` of its job. For each of them the class knows the segment that holds the
+// live record and how long that record is. A cooldown has the id of a job that was deleted, so an
+// id has one live record at most. A segment without live records can be removed. Recovery builds
+// it, the journal keeps it up to date with each record that it appends.
 //
 // It owns no file and does no I/O. Memory: 8 bytes per job where ids are dense.
 //
@@ -78,6 +79,12 @@ struct PolicyInForce {
   std::uint64_t bytes = 0;    // of its record
 };
 
+struct AppliedInForce {
+  Applied position;
+  std::uint64_t segment = 0;  // that holds its record
+  std::uint64_t bytes = 0;    // of its record
+};
+
 class SegmentLiveness {
  public:
   // Appends a segment. Segment numbers are consecutive.
@@ -97,14 +104,15 @@ class SegmentLiveness {
   // Adds dead bytes to the newest segment.
   void use(std::uint64_t bytes);
 
-  enum class Applied : std::uint8_t {
+  enum class Effect : std::uint8_t {
     once,
     again,  // an `Added` of a job that exists: compaction has copied it
   };
-  // A record of `bytes` bytes was appended to the newest segment. `Added`, `Remembered`, `Paused`
-  // and `PolicySet` make this record the live one of their id, tube or key; `Removed`, a pause of 0
-  // or a value taken away leave none. O(1); for a pause or a policy O(log n).
-  Applied apply(const Fact& fact, std::uint64_t bytes);
+  // A record of `bytes` bytes was appended to the newest segment. `Added`, `Remembered`, `Paused`,
+  // `PolicySet` and `Applied` make this record the live one of their id, tube, key or kind;
+  // `Removed`, a pause of 0 or a value taken away leave none. O(1); for a pause or a policy O(log
+  // n).
+  Effect apply(const Fact& fact, std::uint64_t bytes);
   // The pause has ended: its record is dead.
   void end_pause(std::string_view tube);
 
@@ -114,6 +122,8 @@ class SegmentLiveness {
   const std::map<std::string, PauseInForce, std::less<>>& pauses() const { return pauses_; }
 
   const std::map<PolicyName, PolicyInForce>& policies() const { return policies_; }
+  // Nothing: the log has no position of a replicated log.
+  const std::optional<AppliedInForce>& applied() const { return applied_; }
 
   std::uint64_t used_bytes() const { return used_bytes_; }
   std::uint64_t live_bytes() const { return live_bytes_; }
@@ -135,12 +145,13 @@ class SegmentLiveness {
     std::uint32_t count = 0;
   };
 
-  Applied added(JobId id, std::uint64_t bytes);
+  Effect added(JobId id, std::uint64_t bytes);
   void remembered(JobId id, std::uint64_t bytes);
   [[gnu::always_inline]] void place(Location& location, JobId id, std::uint64_t bytes, bool is_job);
   void removed(JobId id);
   void paused(const Paused& pause, std::uint64_t bytes);
   void policy_set(const PolicySet& set, std::uint64_t bytes);
+  void set_applied(const Applied& position, std::uint64_t bytes);
   SegmentUse& segment(std::uint64_t sequence);
   void add_live(std::uint64_t sequence, std::uint64_t bytes);
   void subtract_live(std::uint64_t sequence, std::uint64_t bytes);
@@ -149,6 +160,7 @@ class SegmentLiveness {
   std::unordered_map<std::uint64_t, Page> pages_;
   std::map<std::string, PauseInForce, std::less<>> pauses_;
   std::map<PolicyName, PolicyInForce> policies_;
+  std::optional<AppliedInForce> applied_;
   std::uint64_t jobs_ = 0;  // with a live record; cooldowns do not count
   std::uint64_t used_bytes_ = 0;
   std::uint64_t live_bytes_ = 0;

@@ -17,6 +17,13 @@ namespace {
 constexpr std::uint64_t kBlockBytes = 4096;
 constexpr std::chrono::seconds kRetry{1};
 
+// A byte that is appended is one less that is free, and adds 4 at most to the reserve: 1 to the
+// live bytes of a segment that has to be freed, 2 as part of the largest record, and shares of
+// idle_waste() and the walk. A `Held` of the job adds to three of these, and an `Added` has 80
+// bytes at least.
+constexpr std::int64_t kMostPerByte = 5;
+constexpr std::int64_t kMostPerByteWithHeld = 7;
+
 // A share of the live bytes that compaction tolerates as waste, and the most that a walk through
 // the whole log may cost, as a share of them.
 constexpr std::uint64_t kLiveShare = 64;
@@ -32,6 +39,7 @@ Space::Space(Context& context, const SegmentLiveness& liveness, Preallocator& pr
 
 void Space::apply_options() {
   forget_slack();
+  slack_per_byte_ = context_.options.reservations ? kMostPerByteWithHeld : kMostPerByte;
   preallocator_.set_sizes(
       {.segment_bytes = context_.options.segment_bytes, .chunk_bytes = chunk_bytes()});
   if (full_) retry_now();
@@ -60,28 +68,32 @@ std::uint64_t Space::idle_waste() const {
   const std::uint64_t segments = liveness_.newest().sequence - liveness_.oldest().sequence + 1;
   return liveness_.live_bytes() / kLiveShare +
          segments * (kSegmentHeaderBytes + 4 * kBatchHeaderBytes) +
-         context_.options.segment_bytes / 8;
+         context_.options.segment_bytes / 8 + held_bytes(liveness_.jobs());
 }
 
 // The live records of the oldest segment, the ends of segments that the largest of them leave
 // unused, and the batch that confirms the copies.
 std::uint64_t Space::bytes_to_free_oldest() const {
-  return liveness_.oldest().live_bytes + 2 * liveness_.largest_bytes() + kSegmentHeaderBytes +
-         4 * kBatchHeaderBytes;
+  return liveness_.oldest().live_bytes + held_bytes(liveness_.oldest().live_records + 2) +
+         2 * liveness_.largest_bytes() + kSegmentHeaderBytes + 4 * kBatchHeaderBytes;
 }
 
 // Records other than puts make waste until compaction starts, which is at idle_waste(). Then there
 // must still be room to free the oldest segment, whatever is live in it. The freed space comes
-// back in chunks, so that one chunk may be missing. And compaction may have to walk through the
-// whole log before it finds dead records, where each segment may cost a little more than it gives.
+// back in chunks, so that one chunk may be missing. The copies may have a `Held` each, of which the
+// oldest segment has half its bytes at most, and all segments together `held`. And compaction may
+// have to walk through the whole log before it finds dead records, where each segment may cost a
+// little more than it gives.
 std::uint64_t Space::reserve_bytes() const {
   const std::uint64_t live = liveness_.live_bytes();
-  const std::uint64_t largest = liveness_.largest_bytes();
+  const std::uint64_t held = held_bytes(liveness_.jobs());
+  const std::uint64_t largest = liveness_.largest_bytes() + held_bytes(1);
   const std::uint64_t segment = context_.options.segment_bytes;
   const std::uint64_t walk =
       std::min((live / segment + 1) * (largest + kBlockBytes), live / kLongestWalk);
-  const std::uint64_t to_free = std::max({segment, largest, liveness_.largest_segment_bytes()});
-  return std::min(live, to_free) + 2 * largest + idle_waste() + chunk_bytes() + walk;
+  std::uint64_t to_free = std::max({segment, largest, liveness_.largest_segment_bytes()});
+  if (context_.options.reservations) to_free += to_free / 2;
+  return std::min(live + held, to_free) + 2 * largest + idle_waste() + chunk_bytes() + walk + held;
 }
 
 // --- Admission
@@ -108,14 +120,11 @@ std::int64_t Space::slack_of(std::uint64_t free, std::uint64_t needed) const {
   return static_cast<std::int64_t>(free - needed) - static_cast<std::int64_t>(next_segment);
 }
 
-// A byte that is appended is one less that is free, and adds 4 at most to the reserve: 1 to the
-// live bytes of a segment that has to be freed, 2 as part of the largest record, and shares of
-// idle_waste() and the walk. A record that is the largest so far adds to every segment of the walk.
+// A record that is the largest so far adds to every segment of the walk.
 void Space::use(std::uint64_t bytes) {
-  constexpr std::int64_t kMost = 5;
   if (bytes > liveness_.largest_bytes()) forget_slack();
-  slack_ -= kMost * static_cast<std::int64_t>(bytes);
-  growth_slack_ -= kMost * static_cast<std::int64_t>(bytes);
+  slack_ -= slack_per_byte_ * static_cast<std::int64_t>(bytes);
+  growth_slack_ -= slack_per_byte_ * static_cast<std::int64_t>(bytes);
 }
 
 // --- Growth

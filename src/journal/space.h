@@ -93,6 +93,10 @@ class Space {
  private:
   std::uint64_t chunk_bytes() const;
   std::uint64_t reserve_bytes() const;
+  // Of the `Held` that the copies of that many jobs may have.
+  std::uint64_t held_bytes(std::uint64_t jobs) const {
+    return context_.options.reservations ? jobs * kHeldBytes : 0;
+  }
   bool has_bounded_room_for(std::uint64_t record_bytes) const;
   // The bytes that may be used while `free` certainly remains above what is needed.
   std::int64_t slack_of(std::uint64_t free, std::uint64_t needed) const;
@@ -109,6 +113,7 @@ class Space {
   // reserve and the lead of the growth.
   mutable std::int64_t slack_ = 0;
   std::int64_t growth_slack_ = 0;
+  std::int64_t slack_per_byte_ = 0;  // that a byte that is appended takes
   bool full_ = false;
   bool at_own_bound_ = false;
   bool write_refused_ = false;

@@ -130,6 +130,8 @@ Result<void> JournalOwner::recover() {
                           {"ms", milliseconds_since(begin)}});
   restorer.finish(found);
   service_.engine().end_replay();
+  // A server that was in a cluster has left reservations, whose clients are gone.
+  service_.engine().hold_over(service_.now());
   journal_ = TRY(journal::Journal::open(*storage_, *this, options(), std::move(found)));
   service_.set_log(*journal_);
   service_.counters().set_recovery_time(os::monotonic_now() - begin);
@@ -197,8 +199,9 @@ void JournalOwner::report_full(bool full, const std::string& reason) {
   }
 }
 
-void JournalOwner::describe_job(JobId id, FactSink& sink) {
+bool JournalOwner::describe_job(JobId id, FactSink& sink) {
   service_.engine().describe(service_.now(), id, sink);
+  return true;
 }
 
 void JournalOwner::describe_delay(JobId id, FactSink& sink) {

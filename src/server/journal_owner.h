@@ -43,7 +43,7 @@ class JournalOwner final : public journal::JournalHost {
   void request_flush() override;
   void report_failure(const std::string& reason) override;
   void report_full(bool full, const std::string& reason) override;
-  void describe_job(JobId id, FactSink& sink) override;
+  bool describe_job(JobId id, FactSink& sink) override;
   void describe_delay(JobId id, FactSink& sink) override;
   Time now() const override { return events_.now(); }
   journal::WallClock wall_clock() const override;

@@ -302,8 +302,8 @@ Result<Loaded> read(std::string_view lines, const Limits& limits) {
 
 std::uint32_t memory_of(const LoadedJob& job) {
   const JobTags tags = tags_of(job);
-  return static_cast<std::uint32_t>(job.record.body.size()) + engine::Engine::tags_memory(tags) +
-         engine::Engine::marks_memory(tags, marks_of(job));
+  return static_cast<std::uint32_t>(job.record.body.size()) + engine::tags_memory(tags) +
+         engine::marks_memory(tags, marks_of(job));
 }
 
 // Claims the memory of all jobs, or of none.

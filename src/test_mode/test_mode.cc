@@ -296,6 +296,7 @@ void TestMode::fact(const Fact& fact) {
                  },
                  [&](const Flushed& flushed) { add_event(Event::flush, flushed.tube); },
                  [&](const Remembered& key) { cooldowns_.insert(key.id); }, [](const PolicySet&) {},
+                 [](const Held&) {}, [](const Applied&) {},
                  [&](const Moved& moved) {
                    if (moved.id == moving_) return;  // record() adds the event
                    add_event(Event::move, fmt::format("{} {}", moved.id, moved.tube));

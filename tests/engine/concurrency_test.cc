@@ -11,7 +11,7 @@ namespace {
 JobId put_keyed_unchecked(World& world, std::string_view key, std::uint32_t limit = 1,
                           std::string_view tube = kDefaultTube, Priority priority = 0) {
   const JobTags tags{.concurrency_key = key, .concurrency_limit = limit};
-  REQUIRE(world.engine.claim_memory(Engine::tags_memory(tags)));
+  REQUIRE(world.engine.claim_memory(tags_memory(tags)));
   const auto result = world.engine.put_with_tags(
       world.now, tube, {.priority = priority, .delay = {}, .ttr = {60}, .body = {}}, tags,
       world.output);

@@ -333,8 +333,7 @@ TEST_CASE("a job is added with its marks, and is held if it is to be") {
   world.pass(100s);
   const auto add = [&](JobId id, const Placement& place, const JobTags& tags,
                        const JobMarks& marks) {
-    CHECK(world.engine.claim_memory(1 + Engine::tags_memory(tags) +
-                                    Engine::marks_memory(tags, marks)));
+    CHECK(world.engine.claim_memory(1 + tags_memory(tags) + marks_memory(tags, marks)));
     world.engine.add_job(world.now,
                          {.id = id,
                           .tube = "a",

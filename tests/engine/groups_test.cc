@@ -14,7 +14,7 @@ constexpr JobTags kWaits{.after = "g"};
 // Without a check of all invariants, which would make many puts slow.
 JobId put_grouped_unchecked(World& world, const JobTags& tags, Seconds delay = {},
                             std::string_view tube = kDefaultTube) {
-  REQUIRE(world.engine.claim_memory(Engine::tags_memory(tags)));
+  REQUIRE(world.engine.claim_memory(tags_memory(tags)));
   const auto result = world.engine.put_with_tags(
       world.now, tube, {.priority = 0, .delay = {delay}, .ttr = {60}, .body = {}}, tags,
       world.output);

@@ -21,7 +21,7 @@ void set_value(World& world, std::string_view tube, PolicyKey key, std::string_v
 
 JobId put_tagged(World& world, std::string_view tube, const JobTags& tags,
                  std::uint32_t delay = 0) {
-  REQUIRE(world.engine.claim_memory(Engine::tags_memory(tags)));
+  REQUIRE(world.engine.claim_memory(tags_memory(tags)));
   const auto result = world.engine.put_with_tags(
       world.now, tube, {.priority = 0, .delay = {{delay}}, .ttr = {60}, .body = {}}, tags,
       world.output);

@@ -102,6 +102,13 @@ std::string describe(const Fact& fact) {
                    return "moved " + text(moved.id) + " to " + std::string(moved.tube) +
                           (moved.keeps_key ? " with its key" : "");
                  },
+                 [](const Held& held) {
+                   return "held " + text(held.id) + " until " + describe(held.until);
+                 },
+                 [](const Applied& applied) {
+                   return "applied " + text(applied.index) + " of term " + text(applied.term) +
+                          ", chain " + text(applied.chain);
+                 },
                  [](const Remembered& key) {
                    return "remembered " + text(key.id) + " in " + std::string(key.tube) + ": " +
                           std::string(key.key) + " until " + describe(key.until);

@@ -17,8 +17,7 @@ std::string text_of(TimeSpan span) {
 
 constexpr std::size_t kHistory = 25;
 
-const std::uint64_t kTagMemory =
-    Engine::tags_memory({.unique_key = "k"}) - UniqueKeys::cost_of("k");
+const std::uint64_t kTagMemory = tags_memory({.unique_key = "k"}) - UniqueKeys::cost_of("k");
 
 Bytes body_of_size(std::uint64_t size) {
   return Bytes::copy_of(std::string(size, static_cast<char>('a' + size)));
@@ -42,7 +41,7 @@ Twins::Twins(std::uint64_t seed)
               .tags = kTagMemory,
               .key = UniqueKeys::cost_of(""),
               .tube = UniqueKeys::cost_of_tube(""),
-              .life = Engine::tags_memory({.max_attempts = 1}) - kTagMemory,
+              .life = tags_memory({.max_attempts = 1}) - kTagMemory,
               .concurrency = ConcurrencyKeys::cost_of(""),
               .groups = Groups::cost_of("", "")},
              [this](std::string_view tube) { return mean_seconds(tube); }) {}
@@ -283,7 +282,7 @@ void Twins::put_with_tags() {
   job.priority = some_priority();
   job.delay = one_in(2) ? TimeSpan() : some_span();
   const JobTags tags = job.tags();
-  const std::uint32_t memory = job.body.size() + Engine::tags_memory(tags);
+  const std::uint32_t memory = job.body.size() + tags_memory(tags);
   trace("put in tube " + tube + " " + std::to_string(job.priority) + " " + text_of(job.delay) +
         " " + text_of(ttr) + " " + text_of(tags));
   const bool claimed = engine_->claim_memory(memory);

@@ -11,7 +11,7 @@ namespace {
 PutResult put(World& world, std::string_view key, std::uint32_t cooldown = 0,
               std::string_view tube = kDefaultTube) {
   const JobTags tags{.unique_key = key, .cooldown = {cooldown}};
-  REQUIRE(world.engine.claim_memory(Engine::tags_memory(tags)));
+  REQUIRE(world.engine.claim_memory(tags_memory(tags)));
   const auto result = world.engine.put_with_tags(
       world.now, tube, {.priority = 0, .delay = {}, .ttr = {60}, .body = {}}, tags, world.output);
   world.engine.check_invariants();
@@ -73,7 +73,7 @@ TEST_CASE("keys are flushed in slices") {
   for (std::uint32_t i = 0; i < kKeys; ++i) {
     const std::string key = "key-" + std::to_string(i);
     const JobTags tags{.unique_key = key, .cooldown = {}};
-    world.engine.claim_memory(Engine::tags_memory(tags));
+    world.engine.claim_memory(tags_memory(tags));
     world.engine.put_with_tags(
         world.now, "t", {.priority = 0, .delay = {}, .ttr = {60}, .body = {}}, tags, world.output);
   }

@@ -114,7 +114,7 @@ TEST_CASE("a dump reads after a damaged header, and not after one of another ver
   disk.place(segment_name(1), image);
   lines = lines_of(disk);
   CHECK(lines ==
-        Lines{"journal.0000000001 has format version 9; this tubed reads versions 1 to 2"});
+        Lines{"journal.0000000001 has format version 9; this tubed reads versions 1 to 3"});
 }
 
 TEST_CASE("a file that cannot be read is reported, and the others are printed") {

@@ -31,7 +31,9 @@ struct Version {
 };
 
 std::vector<Version> versions() {
-  return {{1, sample::every_fact()}, {2, sample::every_fact_of_version_2()}};
+  return {{1, sample::every_fact()},
+          {2, sample::every_fact_of_version_2()},
+          {3, sample::every_fact_of_version_3()}};
 }
 
 // Two batches, and in the second segment, which has the facts of later versions, a clean end and

@@ -30,6 +30,8 @@ Fact shifted(Fact fact, Duration by) {
     paused->until += by;
   } else if (auto* key = std::get_if<Remembered>(&fact)) {
     key->until += by;
+  } else if (auto* held = std::get_if<Held>(&fact)) {
+    held->until += by;
   }
   return fact;
 }

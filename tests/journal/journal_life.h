@@ -121,7 +121,10 @@ class JournalLife final : public FactSink, public JournalHost {
   void request_flush() override { moved_ = true; }
   void report_failure(const std::string& reason) override;
   void report_full(bool full, const std::string& /*reason*/) override { full_ = full; }
-  void describe_job(JobId id, FactSink& sink) override { engine_->describe(now(), id, sink); }
+  bool describe_job(JobId id, FactSink& sink) override {
+    engine_->describe(now(), id, sink);
+    return true;
+  }
   void describe_delay(JobId id, FactSink& sink) override {
     engine_->describe_delay(now(), id, sink);
   }

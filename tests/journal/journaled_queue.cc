@@ -32,6 +32,8 @@ class StateText final : public FactSink {
     } else if (const auto* paused = std::get_if<Paused>(&fact)) {
       text += fmt::format("paused {} {} {}\n", paused->tube, paused->duration.count,
                           paused->until.time_since_epoch().count());
+    } else if (const auto* held = std::get_if<Held>(&fact)) {
+      text += fmt::format("held {} {}\n", held->id, held->until.time_since_epoch().count());
     } else if (const auto* key = std::get_if<Remembered>(&fact)) {
       text += fmt::format("remembered {} {} {} {}\n", key->id, key->tube, key->key,
                           key->until.time_since_epoch().count());

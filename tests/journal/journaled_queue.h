@@ -59,13 +59,19 @@ class JournaledQueue final : public engine::Output, public JournalHost {
   bool failed() const { return !failure_.empty(); }
   const std::string& failure() const { return failure_; }
   bool full() const { return full_; }
+  // Whether the host describes jobs, or asks the journal to wait.
+  void set_describes(bool describes) { describes_ = describes; }
 
   void fact(const Fact& fact) override { journal_->fact(fact); }
   void notice(const engine::Notice& notice) override;
   void request_flush() override { moved_ = true; }
   void report_failure(const std::string& reason) override { failure_ = reason; }
   void report_full(bool full, const std::string&) override { full_ = full; }
-  void describe_job(JobId id, FactSink& sink) override { engine_.describe(now_, id, sink); }
+  bool describe_job(JobId id, FactSink& sink) override {
+    if (!describes_) return false;
+    engine_.describe(now_, id, sink);
+    return true;
+  }
   void describe_delay(JobId id, FactSink& sink) override {
     ++delays_asked_;
     engine_.describe_delay(now_, id, sink);
@@ -93,6 +99,7 @@ class JournaledQueue final : public engine::Output, public JournalHost {
   std::uint64_t delays_asked_ = 0;
   bool moved_ = false;
   bool full_ = false;
+  bool describes_ = true;
   std::string failure_;
 };
 

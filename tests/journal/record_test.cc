@@ -208,7 +208,7 @@ TEST_CASE("a record of another segment does not pass") {
 TEST_CASE("an unknown kind is bad") {
   CHECK(parse(sealed("", kSeed)).kind == Parsed::Kind::bad);
   for (int kind = 0; kind < 256; ++kind) {
-    if (kind >= 1 && kind <= 11) continue;
+    if (kind >= 1 && kind <= 13) continue;
     CHECK(reason_with(std::string(16, '\0'), 0, kind) == "the record is of an unknown kind");
   }
 }
@@ -225,6 +225,10 @@ TEST_CASE("bytes that no field has must be zero") {
   for (std::size_t at = 2; at < 4; ++at) CHECK(reason_with(placed, at, 1) == kNotZero);
   const std::string paused = payload_of(encoded(facts[7]));
   for (std::size_t at = 2; at < 4; ++at) CHECK(reason_with(paused, at, 1) == kNotZero);
+  for (const Fact& fact : {Fact(Held{}), Fact(Applied{})}) {
+    const std::string payload = payload_of(encoded(fact));
+    for (std::size_t at = 1; at < 8; ++at) CHECK(reason_with(payload, at, 1) == kNotZero);
+  }
   // The padding is checked too.
   std::string padded = encoded(facts[7]);
   padded.back() = 1;

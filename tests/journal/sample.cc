@@ -37,6 +37,14 @@ bool same_facts(const PlacedWithMarks& a, const PlacedWithMarks& b) {
          a.marks == b.marks;
 }
 
+bool same_facts(const Held& a, const Held& b) {
+  return a.id == b.id && a.until == b.until;
+}
+
+bool same_facts(const Applied& a, const Applied& b) {
+  return a == b;
+}
+
 bool same_facts(const PolicySet& a, const PolicySet& b) {
   return a.tube == b.tube && a.key == b.key && a.value == b.value;
 }
@@ -242,6 +250,15 @@ std::vector<Fact> every_fact_of_version_2() {
   return facts;
 }
 
+std::vector<Fact> every_fact_of_version_3() {
+  std::vector<Fact> facts = every_fact_of_version_2();
+  facts.push_back(Held{.id = 2, .until = at_second(1060) + Duration(1)});
+  facts.push_back(Held{.id = 0x123456789, .until = kNever});
+  facts.push_back(Applied{.index = 1, .term = 2, .chain = 3});
+  facts.push_back(Applied{.index = UINT64_MAX, .term = 0x123456789, .chain = 0xfedcba9876543210});
+  return facts;
+}
+
 Fact random_fact(std::mt19937_64& random) {
   const auto any_added = [&random] {
     Added added;
@@ -264,7 +281,13 @@ Fact random_fact(std::mt19937_64& random) {
     if (marks.reason != DeathReason::none && random() % 2 == 0) marks.dead_from = any_tube(random);
     return marks;
   };
-  switch (random() % 10) {
+  switch (random() % 12) {
+    case 11:
+      return Held{.id = any<JobId>(random), .until = any_time(random)};
+    case 10:
+      return Applied{.index = any<std::uint64_t>(random),
+                     .term = any<std::uint64_t>(random),
+                     .chain = any<std::uint64_t>(random)};
     case 9:
       return PolicySet{
           .tube = any_tube(random), .key = any_tube(random), .value = any_tube(random)};

@@ -34,6 +34,7 @@ const T* fact_in(const Record& record) {
 std::vector<Fact> every_fact();
 // The same, and then a fact of each kind that version 2 has more.
 std::vector<Fact> every_fact_of_version_2();
+std::vector<Fact> every_fact_of_version_3();
 // A fact with random valid values in all fields.
 Fact random_fact(std::mt19937_64& random);
 

@@ -163,7 +163,7 @@ void ScriptedLoad::put_with_tags(Client& client) {
   }
   const std::string body = some_body();
   const Bytes bytes = Bytes::copy_of(body);
-  const std::uint32_t memory = bytes.size() + engine::Engine::tags_memory(tags);
+  const std::uint32_t memory = bytes.size() + engine::tags_memory(tags);
   if (may_put_ && !may_put_(tube, memory)) return;
   if (!engine_->claim_memory(memory)) return;
   const engine::PutRequest job{

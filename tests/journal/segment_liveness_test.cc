@@ -8,7 +8,7 @@ using namespace tubed::journal;
 
 namespace {
 
-using Applied = SegmentLiveness::Applied;
+using Effect = SegmentLiveness::Effect;
 
 Added job(JobId id) {
   Added added;
@@ -25,11 +25,11 @@ Paused pause(std::uint32_t seconds) {
 TEST_CASE("the live record of a job is its newest") {
   SegmentLiveness liveness;
   liveness.open_segment(1, 64);
-  CHECK(liveness.apply(job(10), 100) == Applied::once);
-  CHECK(liveness.apply(job(11), 100) == Applied::once);
+  CHECK(liveness.apply(job(10), 100) == Effect::once);
+  CHECK(liveness.apply(job(11), 100) == Effect::once);
   CHECK(liveness.segment_of(10) == 1);
   liveness.open_segment(2, 64);
-  CHECK(liveness.apply(job(10), 120) == Applied::again);  // copied
+  CHECK(liveness.apply(job(10), 120) == Effect::again);  // copied
   CHECK(liveness.jobs() == 2);
   CHECK(liveness.segment_of(10) == 2);
   CHECK(liveness.oldest().live_records == 1);

@@ -52,6 +52,10 @@ bool is_beginning(const std::vector<Record>& part, const std::vector<Record>& wh
                     [](const Record& a, const Record& b) { return sample::same(a, b); });
 }
 
+std::string header_of_version(std::uint32_t version) {
+  return encode_header({.directory = 1, .sequence = 3, .created = 4, .version = version});
+}
+
 std::string error_of(std::string_view image, std::uint64_t sequence = 3) {
   const auto header = decode_header(image, sequence);
   return header ? "" : header.error().message;
@@ -109,7 +113,7 @@ TEST_CASE("a header that does not fit says why") {
   CHECK(error_of(std::string(64, '\0')) == "is not a segment of a tubed journal");
   CHECK(error_of("hello") == "is not a segment of a tubed journal");
   CHECK(error_of(image, 4) == "calls itself segment 3");
-  CHECK(error_of(header_with(8, 7)) == "has format version 7; this tubed reads versions 1 to 2");
+  CHECK(error_of(header_with(8, 7)) == "has format version 7; this tubed reads versions 1 to 3");
   CHECK(version_of(header_with(8, 7)) == 7);
   const std::string fields = "has a header with fields that its version does not have";
   CHECK(error_of(header_with(12, 65)) == fields);
@@ -117,39 +121,49 @@ TEST_CASE("a header that does not fit says why") {
 }
 
 TEST_CASE("a header whose version was being raised reads as the higher version") {
-  const std::string before = encode_header({.directory = 1, .sequence = 3, .created = 4});
-  const std::string after =
-      encode_header({.directory = 1, .sequence = 3, .created = 4, .version = 2});
-  std::vector<std::size_t> differ;
-  for (std::size_t at = 0; at < before.size(); ++at) {
-    if (before[at] != after[at]) differ.push_back(at);
-  }
-  CHECK(differ.size() == 5);
-  for (unsigned written = 1; written + 1 < 1U << differ.size(); ++written) {
-    std::string torn = before;
-    for (std::size_t i = 0; i < differ.size(); ++i) {
-      if ((written >> i & 1U) != 0) torn[differ[i]] = after[differ[i]];
+  for (const auto& [from, to] : {std::pair(1U, 2U), std::pair(1U, 3U), std::pair(2U, 3U)}) {
+    const std::string before = header_of_version(from);
+    const std::string after = header_of_version(to);
+    std::vector<std::size_t> differ;
+    for (std::size_t at = 0; at < before.size(); ++at) {
+      if (before[at] != after[at]) differ.push_back(at);
     }
-    REQUIRE(version_of(torn) == 2);
-    const auto header = decode_header(torn, 3);
-    REQUIRE(header);
-    CHECK(header.value().version == 1);  // so that it is written again
+    CHECK(differ.size() == 5);
+    for (unsigned written = 1; written + 1 < 1U << differ.size(); ++written) {
+      std::string torn = before;
+      for (std::size_t i = 0; i < differ.size(); ++i) {
+        if ((written >> i & 1U) != 0) torn[differ[i]] = after[differ[i]];
+      }
+      REQUIRE(version_of(torn) == to);
+      const auto header = decode_header(torn, 3);
+      REQUIRE(header);
+      CHECK(header.value().version == 1);  // so that it is written again
+      CHECK(header.value().torn_version == to);
+    }
+    CHECK(decode_header(after, 3).value().version == to);
+    CHECK(decode_header(after, 3).value().torn_version == 0);
   }
-  CHECK(decode_header(after, 3).value().version == 2);
+}
+
+TEST_CASE("a version that was torn twice is the highest of the three") {
+  std::string torn = header_of_version(1);
+  torn[8] = header_of_version(2)[8];
+  torn[60] = header_of_version(3)[60];
+  CHECK(version_of(torn) == 3);
 }
 
 TEST_CASE("a header that was cut or changed does not pass") {
-  std::string image = encode_header({.directory = 1, .sequence = 3, .created = 4});
-  const std::string raised =
-      encode_header({.directory = 1, .sequence = 3, .created = 4, .version = 2});
+  std::string image = header_of_version(1);
   for (std::size_t cut = 8; cut < image.size(); ++cut) {
     CHECK(error_of(image.substr(0, cut)) == "has a damaged header");
   }
   for (std::size_t at = 0; at < image.size(); ++at) {
     for (int mask = 1; mask < 256; ++mask) {
       image[at] = static_cast<char>(image[at] ^ mask);
-      if (image[at] == raised[at]) {
+      if (image[at] == header_of_version(2)[at]) {
         REQUIRE(version_of(image) == 2);
+      } else if (image[at] == header_of_version(3)[at]) {
+        REQUIRE(version_of(image) == 3);
       } else {
         REQUIRE(error_of(image) ==
                 (at < 8 ? "is not a segment of a tubed journal" : "has a damaged header"));
@@ -323,6 +337,16 @@ TEST_CASE("a directory's segments are listed oldest first, without other files")
   CHECK(segments.value()[1].bytes == 3);
   CHECK(read_segment(disk, 10).value() == "abc");
   CHECK_FALSE(read_segment(disk, 3));
+}
+
+TEST_CASE("a segment of version 2 has no records of version 3") {
+  Image image(3, 100);
+  image.batch().fact(Held{.id = 1, .until = Time()});
+  REQUIRE(version_of(image.bytes()) == 3);
+  CHECK(walk(image.bytes()).records.size() == 2);
+  SegmentReader reader(image.bytes(), 3, kClock, *find_format(2));
+  CHECK(reader.next().kind == Parsed::Kind::record);
+  CHECK(reader.next().reason == "the record is of an unknown kind");
 }
 
 TEST_CASE("a segment of version 1 has no records of version 2") {
