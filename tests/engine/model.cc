@@ -75,7 +75,24 @@ Model::Job* Model::find_any_job(JobId id) {
 Model::Job* Model::held_by(SessionId id, JobId job_id) {
   Job* job = find_job(job_id);
   const bool held = job != nullptr && job->state == JobState::reserved;
-  return held && job->holder == id ? job : nullptr;
+  return held && holds(id, *job) ? job : nullptr;
+}
+
+// By a session that is not closing.
+bool Model::is_held_open(const Job& job) const {
+  return job.state == JobState::reserved && (job.holder == kPast || !session(job.holder).closing);
+}
+
+Time Model::end_of_hold(const Job& job) const {
+  return job.holder == kPast ? std::min(job.deadline, hold_until_) : job.deadline;
+}
+
+void Model::emit_held(const Job& job) const {
+  if (held_sink_ != nullptr) held_sink_->fact(Held{.id = job.id, .until = job.deadline});
+}
+
+std::size_t Model::held_over_count() const {
+  return held_jobs(kPast).size();
 }
 
 const Model::Job* Model::first_held(SessionId id) const {
@@ -424,8 +441,12 @@ void Model::set_priority(Job& job, Priority priority, Output& out) {
   if (job.state != JobState::reserved) return emit_placed(job, out);
   job.told_place.priority = priority;
   const Placed placed{.id = job.id, .place = job.told_place, .counters = job.told_counters};
-  if (job.all_marks().any()) return out.fact(PlacedWithMarks{placed, job.all_marks()});
-  out.fact(placed);
+  if (job.all_marks().any()) {
+    out.fact(PlacedWithMarks{placed, job.all_marks()});
+  } else {
+    out.fact(placed);
+  }
+  emit_held(job);
 }
 
 std::optional<bool> Model::reprioritize(JobId id, Priority priority, Output& out) {
@@ -440,7 +461,7 @@ Engine::MoveResult Model::move_job(SessionId id, Time now, JobId job_id, std::st
                                    const std::optional<Engine::NewPlace>& place, Output& out) {
   const Job* job = find_job(job_id);
   if (job == nullptr) return Engine::MoveResult::not_found;
-  if (job->state == JobState::reserved && job->holder != id) return Engine::MoveResult::not_found;
+  if (job->state == JobState::reserved && !holds(id, *job)) return Engine::MoveResult::not_found;
   if (find_or_add_tube(tube) == nullptr) return Engine::MoveResult::too_many_tubes;
   const bool is_full_there = job->tube != tube && is_full(std::string(tube));
   if (is_full_there) return Engine::MoveResult::tube_full;
@@ -512,6 +533,7 @@ void Model::give(Session& to, JobId id, Time now) {
   ++job.counters.reserves;
   take_credit(*find_tube(job.tube), now);
   ++find_tube(job.tube)->reserve_count;
+  emit_held(job);
 }
 
 bool Model::deadline_soon(SessionId id, Time now) const {
@@ -626,7 +648,7 @@ std::vector<JobId> Model::held_jobs(SessionId id) const {
 
 bool Model::remove(SessionId id, Time now, JobId job_id, Output& out) {
   const Job* job = find_any_job(job_id);
-  if (job == nullptr || (job->state == JobState::reserved && job->holder != id)) return false;
+  if (job == nullptr || (job->state == JobState::reserved && !holds(id, *job))) return false;
   erase(job_id, now, out);
   serve_waiting(now, out);
   return true;
@@ -685,8 +707,10 @@ bool Model::bury(SessionId id, Time now, JobId job_id, Priority priority, Output
 bool Model::touch(SessionId id, Time now, JobId job_id, std::optional<TimeSpan> left) {
   Job* job = held_by(id, job_id);
   if (job == nullptr) return false;
+  job->holder = id;
   job->deadline = now + job->time_to_run();
   if (left) job->deadline = now + (Duration(*left) > Duration(0) ? *left : TimeSpan{{1}});
+  emit_held(*job);
   return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -159,6 +160,9 @@ class Model {
   bool release(SessionId id, Time now, JobId job, Priority priority, TimeSpan delay, Output& out);
   bool bury(SessionId id, Time now, JobId job, Priority priority, Output& out);
   bool touch(SessionId id, Time now, JobId job, std::optional<TimeSpan> left);
+  void record_reservations(FactSink* sink) { held_sink_ = sink; }
+  void hold_over(Time until) { hold_until_ = until; }
+  std::size_t held_over_count() const;
   bool remove_held(Time now, JobId job, Output& out);
   Engine::MoveResult move_job(SessionId id, Time now, JobId job, std::string_view tube,
                               const std::optional<Engine::NewPlace>& place, Output& out);
@@ -202,7 +206,7 @@ class Model {
   JobInfo job_info(const Job& job, Time now) const;
 
   void visit_durable(Time now, FactSink& sink) const;
-  // Drops everything that visit_durable() does not emit.
+  // Drops everything that visit_durable() does not emit. Held jobs are of the past then.
   void restart(Time now);
 
  private:
@@ -305,6 +309,14 @@ class Model {
   Job* find_job(JobId id);  // null if it is truncated
   Job* find_any_job(JobId id);
   Job* held_by(SessionId id, JobId job);
+  // The session of the past, for which any other may act.
+  static constexpr SessionId kPast = std::numeric_limits<SessionId>::max();
+  static bool holds(SessionId id, const Job& job) {
+    return job.holder == id || job.holder == kPast;
+  }
+  bool is_held_open(const Job& job) const;
+  Time end_of_hold(const Job& job) const;
+  void emit_held(const Job& job) const;
   const Job* first_held(SessionId id) const;
   const Job* best_ready(const Session& session, Time now);
   const Job* best_given(const Session& session) const;
@@ -365,6 +377,8 @@ class Model {
   std::uint64_t expired_jobs_ = 0;
   std::map<std::pair<std::string, PolicyKey>, std::string> policy_values_;
   std::vector<TubePattern> patterns_;
+  FactSink* held_sink_ = nullptr;  // null: reservations are not recorded
+  Time hold_until_ = kNever;       // when the jobs of the past are given back
 };
 
 }  // namespace tubed::engine

@@ -25,8 +25,8 @@ void Model::advance(Time now, Output& out) {
 
 bool Model::makes_ready(Time now) const {
   for (const Job& job : jobs_) {
-    const bool held = job.state == JobState::reserved && !session(job.holder).closing;
-    if ((held || job.state == JobState::delayed) && job.deadline <= now) return true;
+    if (is_held_open(job) && end_of_hold(job) <= now) return true;
+    if (job.state == JobState::delayed && job.deadline <= now) return true;
   }
   for (const Tube& tube : tubes_) {
     if (tube.paused && tube.pause_until <= now) return true;
@@ -39,12 +39,17 @@ bool Model::makes_ready(Time now) const {
 void Model::end_reservations(Time now, Output& out) {
   for (std::uint32_t done = 0; done < limits_.work_per_turn; ++done) {
     Job* first = nullptr;
+    const Job* of_past = first_held(kPast);  // the others of the past come after it
     for (Job& job : jobs_) {
-      const bool due = job.state == JobState::reserved && job.deadline <= now;
-      if (!due || session(job.holder).closing) continue;
-      if (first == nullptr || job.deadline < first->deadline) first = &job;
+      if (!is_held_open(job) || end_of_hold(job) > now) continue;
+      if (job.holder == kPast && &job != of_past) continue;
+      if (first == nullptr || end_of_hold(job) < end_of_hold(*first)) first = &job;
     }
     if (first == nullptr) return;
+    if (first->holder == kPast) {
+      give_back(first->id, now, out);
+      continue;
+    }
     ++first->counters.timeouts;
     ++find_tube(first->tube)->timeout_count;
     ++timeouts_;
@@ -114,9 +119,7 @@ Model::Deadlines Model::next_deadlines() const {
   Deadlines next;
   for (const Job& job : jobs_) {
     if (job.state == JobState::delayed) next.delay = std::min(next.delay, job.deadline);
-    if (job.state == JobState::reserved && !session(job.holder).closing) {
-      next.ttr = std::min(next.ttr, job.deadline);
-    }
+    if (is_held_open(job)) next.ttr = std::min(next.ttr, end_of_hold(job));
   }
   for (const Tube& tube : tubes_) {
     if (tube.paused) next.pause = std::min(next.pause, tube.pause_until);
@@ -244,6 +247,8 @@ void Model::visit_durable(Time now, FactSink& sink) const {
       resting.told_place.until = {};
     }
     emit_added(resting, sink);
+    const bool is_held = held_sink_ != nullptr && job.state == JobState::reserved;
+    if (is_held) sink.fact(Held{.id = job.id, .until = job.deadline});
   }
   for (const auto& [name, value] : policy_values_) {
     const std::string_view key = policy_keys()[static_cast<std::size_t>(name.second)].name;
@@ -283,6 +288,7 @@ std::uint64_t Model::durable_memory(Time now) const {
 
 void Model::restart(Time now) {
   const std::vector<Tube> before = std::exchange(tubes_, {});
+  hold_until_ = kNever;
   const Limits limits = std::exchange(limits_, Limits());  // an accepted job outweighs a limit
   sessions_.clear();
   closing_.clear();
@@ -298,6 +304,8 @@ void Model::restart(Time now) {
   find_or_add_tube(kDefaultTube);
   for (Job& job : jobs_) {
     find_or_add_tube(job.tube);
+    const bool is_held = held_sink_ != nullptr && job.state == JobState::reserved;
+    const Time held_until = job.deadline;
     job.state = job.told_place.state;
     job.counters = job.told_counters;
     job.deadline = job.told_place.until;
@@ -312,8 +320,15 @@ void Model::restart(Time now) {
       job.state = job.told_place.state = JobState::ready;
       job.told_place.until = {};
     }
-    if (job.state != JobState::buried) continue;
-    next_bury_order_ = std::max(next_bury_order_, job.bury_order + 1);
+    if (job.state == JobState::buried) {
+      next_bury_order_ = std::max(next_bury_order_, job.bury_order + 1);
+    }
+    if (!is_held) continue;
+    job.state = JobState::reserved;
+    job.holder = kPast;
+    job.deadline = held_until;
+    job.reserve_order = next_reserve_order_++;
+    ++job.counters.reserves;
   }
   for (const Tube& tube : before) {
     if (!tube.paused || tube.pause_until <= now) continue;

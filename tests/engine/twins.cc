@@ -34,6 +34,7 @@ Twins::Twins(std::uint64_t seed)
       time_grain_(static_cast<std::uint32_t>(2 + below(4))),
       restart_chance_(one_in(2) ? 60 : 1500),
       compacts_(one_in(2)),
+      records_(one_in(2)),
       limits_(some_limits()),
       engine_(std::make_unique<Engine>(limits_)),
       model_(limits_,
@@ -44,7 +45,10 @@ Twins::Twins(std::uint64_t seed)
               .life = tags_memory({.max_attempts = 1}) - kTagMemory,
               .concurrency = ConcurrencyKeys::cost_of(""),
               .groups = Groups::cost_of("", "")},
-             [this](std::string_view tube) { return mean_seconds(tube); }) {}
+             [this](std::string_view tube) { return mean_seconds(tube); }) {
+  if (records_) engine_->record_reservations(&engine_output_);
+  if (records_) model_.record_reservations(&model_output_);
+}
 
 Limits Twins::some_limits() {
   constexpr std::array<std::uint32_t, 6> kWork = {1, 2, 3, 5, 1000, 1000};
@@ -564,6 +568,7 @@ void Twins::restart() {
   engine_->set_patterns(now_, model_.patterns(), what_is_there);
   for (const RecordedFact& kept : what_is_there.log()) engine_->replay(now_, kept.fact());
   engine_->end_replay();
+  if (records_) engine_->record_reservations(&engine_output_);
   model_.restart(now_);
   sessions_.clear();
   slices_.clear();
@@ -572,6 +577,14 @@ void Twins::restart() {
     engine_output_.clear_log();
     log_before_ = what_is_there.log();
   }
+  if (!one_in(3)) hold_over();
+}
+
+void Twins::hold_over() {
+  const Time until = one_in(5) ? kNever : now_ + some_seconds(time_grain_);
+  trace("hold over until " + describe(until));
+  engine_->hold_over(until);
+  model_.hold_over(until);
 }
 
 struct Twins::Operation {
@@ -598,7 +611,7 @@ void Twins::some_operation() {
       Operation{40, &Twins::begin_move},     Operation{30, &Twins::reprioritize},
       Operation{30, &Twins::remove_held},    Operation{20, &Twins::set_mode},
       Operation{40, &Twins::set_policy},     Operation{5, &Twins::set_patterns},
-      Operation{100, &Twins::wait_for_job},
+      Operation{100, &Twins::wait_for_job},  Operation{5, &Twins::hold_over},
   };
   constexpr std::uint64_t kAll = [] {
     std::uint64_t sum = 0;
@@ -660,6 +673,7 @@ void Twins::compare_whole() const {
   expect_equal("waiting for jobs", engine.waiting_for_jobs, model.waiting_for_jobs);
   expect_equal("watches", engine.watches, model.watches);
   expect_equal("memory", engine.memory_bytes, model.memory_bytes);
+  expect_equal("held over", engine_->held_over_count(), model_.held_over_count());
   const Deadlines next = engine_->next_deadlines();
   const Model::Deadlines model_next = model_.next_deadlines();
   expect(next.delay == model_next.delay, "the next delay to end");
@@ -852,6 +866,7 @@ void Twins::check_replay() {
   Recording ignored;
   for (Engine* engine : {&at_once, &when_emitted, &again}) {
     engine->set_patterns(now_, model_.patterns(), ignored);
+    if (records_) engine->record_reservations(&ignored);
   }
   for (const auto* log : {&std::as_const(log_before_), &engine_output_.log()}) {
     for (const RecordedFact& kept : *log) {

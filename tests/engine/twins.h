@@ -103,6 +103,7 @@ class Twins {
   void advance();
   void set_limits();
   void restart();
+  void hold_over();
 
   void compare_sessions() const;
   void compare_tubes() const;
@@ -122,6 +123,7 @@ class Twins {
   std::uint32_t time_grain_;  // few different durations, so that deadlines coincide
   std::uint64_t restart_chance_;
   bool compacts_;  // a restart replaces the log by the durable list
+  bool records_;   // reservations
   Limits limits_;
   std::unique_ptr<Engine> engine_;
   Model model_;
