@@ -55,6 +55,7 @@ JournalLife::Nature some_nature(std::uint64_t seed) {
   nature.habits.jobs = one_of(random, std::array<std::uint32_t, 3>{4, 20, 50});
   nature.habits.body_bytes = one_of(random, std::array<std::uint32_t, 3>{100, 1000, 3000});
   nature.shuffled = random() % 2 == 0;
+  nature.entries = random() % 2 == 0;
   return nature;
 }
 

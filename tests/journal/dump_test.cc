@@ -76,6 +76,13 @@ TEST_CASE("times are printed in UTC, whichever they are") {
   CHECK(utc_text(std::numeric_limits<std::int64_t>::min()) == "1677-09-21T00:12:43.145224192Z");
 }
 
+TEST_CASE("a reservation and a position have a line each") {
+  CHECK(line_of(Held{.id = 7, .until = sample::kClock.to_monotonic(1'000'000'000)}) ==
+        "journal.0000000001:64 held id=7 until=1970-01-01T00:00:01.000000000Z");
+  CHECK(line_of(Applied{.index = 12, .term = 3, .chain = 0xabc}) ==
+        "journal.0000000001:64 applied index=12 term=3 chain=0000000000000abc");
+}
+
 TEST_CASE("a dump has a line for each segment and each record") {
   TestDisk disk(TestDisk::Contents{{segment_name(1), removals(1).zeros(500).bytes()},
                                    {segment_name(2), removals(2).bytes()}});

@@ -40,6 +40,9 @@ std::string text(std::uint64_t number) {
   return std::to_string(number);
 }
 
+// Of queues that serve nobody, so that their durable state has reservations.
+NullLog nowhere;
+
 // The first line that differs.
 std::string difference(const engine::Lines& found, const engine::Lines& expected) {
   const auto [in_found, in_expected] =
@@ -53,6 +56,7 @@ std::string difference(const engine::Lines& found, const engine::Lines& expected
 Result<Revival> revive(Storage& storage, const WallClock& clock, Time now) {
   Revival revival;
   revival.engine = std::make_unique<engine::Engine>(Limits{});
+  revival.engine->record_reservations(&nowhere);
   engine::Replay queue(*revival.engine, now);
   Restorer restorer(queue);
   auto found = examine(storage, clock, restorer, nullptr);
@@ -84,10 +88,19 @@ void History::add(const Fact& fact, Lsn lsn, Time now) {
   facts_.push_back({engine::RecordedFact(fact, now), lsn});
 }
 
+std::optional<Fact> History::last_before(Lsn lsn) const {
+  std::optional<Fact> last;
+  for (const Entry& entry : facts_) {
+    if (entry.lsn <= lsn) last = entry.fact.fact();
+  }
+  return last;
+}
+
 std::unique_ptr<engine::Engine> History::state_at(Lsn lsn, const WallClock& clock, Time now) const {
   TUBED_ASSERT(lsn >= first_);
   const Duration by = clock_.offset - clock.offset;
   auto engine = std::make_unique<engine::Engine>(Limits{});
+  engine->record_reservations(&nowhere);
   for (const engine::RecordedFact& fact : before_.log())
     engine->replay(now, shifted(fact.fact(), by));
   for (const Entry& entry : facts_) {
@@ -196,8 +209,16 @@ bool JournalLife::boot() {
   if (problem_) return false;
 
   engine_ = std::move(revival->engine);
+  // A queue that was in a cluster, and is no longer, gives back the jobs that were held.
+  options_.reservations = nature_.entries && below(5) > 0;
+  entry_.clear();
+  applied_ = revival->found.applied.value_or(Applied{});
   books_.settle(*engine_, acknowledged_);
   history_.begin(*engine_, lsn, options_.clock, now());
+  engine_->record_reservations(options_.reservations ? this : nullptr);
+  if (!options_.reservations || below(2) == 0) {
+    engine_->hold_over(now() + Duration(options_.reservations ? below(5) * kSecond : 0));
+  }
   acknowledged_ = durable_ = lsn;
   failed_ = full_ = stopped_in_order_ = false;
   auto journal = Journal::open(disk_, *this, options_, std::move(revival->found));
@@ -227,6 +248,17 @@ void JournalLife::check_revival(const Revival& revival) {
   expect(found == expected, "after fact " + text(lsn) + ": " + difference(found, expected));
   const auto wrong = books_.check(*revival.engine, acknowledged_);
   expect(!wrong, wrong.value_or(""));
+  if (options_.reservations) check_entries(revival.found);
+}
+
+// No part of an entry is there without the rest.
+void JournalLife::check_entries(const Examined& found) {
+  const auto last = history_.last_before(found.next_lsn);
+  if (!last) return;
+  const auto* applied = std::get_if<Applied>(&*last);
+  expect(applied != nullptr, "a part of an entry is there: the log ends with fact " +
+                                 engine::describe(*last).substr(0, 200));
+  expect(applied == nullptr || found.applied == *applied, "the position is another");
 }
 
 void JournalLife::check_repaired(Lsn lsn) {
@@ -239,6 +271,24 @@ void JournalLife::check_repaired(Lsn lsn) {
 }
 
 void JournalLife::fact(const Fact& fact) {
+  if (!options_.reservations) return append(fact);
+  entry_.emplace_back(fact);
+}
+
+// A few commands have no facts.
+void JournalLife::end_entry() {
+  if (entry_.empty()) return;
+  std::uint64_t bytes = kAppliedBytes;
+  for (const OwnedFact& fact : entry_) bytes += record_bytes(fact.fact());
+  journal_->make_room(bytes);
+  for (const OwnedFact& fact : entry_) append(fact.fact());
+  entry_.clear();
+  ++applied_.index;
+  applied_.chain = random_();
+  append(applied_);
+}
+
+void JournalLife::append(const Fact& fact) {
   journal_->fact(fact);
   history_.add(fact, journal_->appended(), now());
 }
@@ -279,12 +329,14 @@ void JournalLife::tick() {
   constexpr std::int64_t kMillisecond = 1'000'000;
   wall_ += static_cast<std::int64_t>(below(12) == 0 ? 3000 : below(300)) * kMillisecond;
   if (!failed_) load_.advance(now());
+  end_entry();
   const auto may_put = [&](std::string_view /*tube*/, std::uint32_t body_bytes) {
     return journal_->has_room_for(body_bytes);
   };
   for (std::uint64_t commands = below(8); commands > 0; --commands) {
     if (failed_ || journal_->congested()) break;
     load_.step(now(), may_put);
+    end_entry();
     books_.note(load_.take_replies(), journal_->appended());
   }
   end_tick();

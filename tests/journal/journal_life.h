@@ -5,6 +5,9 @@
 // facts, and the prefix contains at least the acknowledged facts. The clients keep a record of
 // their own: a job whose put was acknowledged exists with its body, a job whose delete was
 // acknowledged does not exist, and no id is used twice.
+//
+// In some lives the queue records reservations and the facts of each command are an entry of a
+// replicated log: they and their `Applied` are there together or not at all.
 #pragma once
 
 #include <deque>
@@ -43,6 +46,8 @@ class History {
 
   Lsn first() const { return first_; }
   Lsn last() const { return facts_.empty() ? first_ : facts_.back().lsn; }
+  // The last fact before that position of the log; nothing: none was added before it.
+  std::optional<Fact> last_before(Lsn lsn) const;
   // The state for a process with that clock. Precondition: `lsn` is not before first().
   std::unique_ptr<engine::Engine> state_at(Lsn lsn, const WallClock& clock, Time now) const;
 
@@ -92,6 +97,7 @@ class JournalLife final : public FactSink, public JournalHost {
     ScriptedLoad::Habits habits;
     bool shuffled = false;
     bool faulty = false;  // the journal may fail without this being a problem
+    bool entries = false;
   };
 
   explicit JournalLife(const Nature& nature);
@@ -122,6 +128,7 @@ class JournalLife final : public FactSink, public JournalHost {
   void report_failure(const std::string& reason) override;
   void report_full(bool full, const std::string& /*reason*/) override { full_ = full; }
   bool describe_job(JobId id, FactSink& sink) override {
+    if (nature_.entries && below(4) == 0) return false;
     engine_->describe(now(), id, sink);
     return true;
   }
@@ -135,6 +142,9 @@ class JournalLife final : public FactSink, public JournalHost {
   void expect(bool agreed, const std::string& what);
   void check_revival(const Revival& revival);
   void check_repaired(Lsn lsn);
+  void check_entries(const Examined& found);
+  void append(const Fact& fact);
+  void end_entry();
   void end_tick();
   void do_disk_work(std::uint64_t operations);
   void watch_durable();
@@ -150,8 +160,10 @@ class JournalLife final : public FactSink, public JournalHost {
   ScriptedLoad load_;
   History history_;
   ClientBooks books_;
-  Lsn acknowledged_ = 0;  // at the last crash
-  Lsn durable_ = 0;       // as last seen
+  std::vector<OwnedFact> entry_;  // the facts of the command that runs
+  Applied applied_;               // of the last entry
+  Lsn acknowledged_ = 0;          // at the last crash
+  Lsn durable_ = 0;               // as last seen
   bool stopped_in_order_ = false;
   bool moved_ = false;
   bool failed_ = false;

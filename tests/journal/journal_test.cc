@@ -5,6 +5,7 @@
 
 #include "journal/segment.h"
 #include "tests/journal/opened.h"
+#include "tests/journal/sample.h"
 
 using namespace tubed;
 using namespace tubed::journal;
@@ -61,6 +62,113 @@ TEST_CASE("a segment gets version 2 with the first record that needs it") {
   CHECK(stats.current_segment > 2);
   CHECK(version_of(disk.contents(segment_name(stats.current_segment))) == 1);
   CHECK(state_after(disk, Fate::power_loss) == queue->state());
+}
+
+TEST_CASE("a segment gets version 3 with the first reservation that is recorded") {
+  TestDisk disk;
+  const auto queue = opened(disk, {.reservations = true});
+  const auto version = [&] { return version_of(disk.contents(segment_name(1))); };
+  queue->put(100);
+  queue->settle();
+  CHECK(version() == 1);
+  REQUIRE(queue->reserve() == 1);
+  queue->settle();
+  CHECK(version() == 3);
+  queue->engine().flush(queue->now(), kDefaultTube, *queue);
+  queue->settle();
+  CHECK(version() == 3);
+}
+
+TEST_CASE("a version that a crash has left half raised is raised again, and not lowered") {
+  TestDisk disk;
+  const auto queue = opened(disk, {.reservations = true});
+  queue->put(100);
+  queue->settle();
+  const std::string low = disk.contents(segment_name(1)).substr(0, kSegmentHeaderBytes);
+  queue->reserve();
+  queue->settle();
+  // The record is on the disk, and one byte of the header is not.
+  TestDisk::Contents files = disk.durable_files();
+  files[segment_name(1)][60] = low[60];
+  TestDisk next(files);
+  const auto again = opened(next, {.reservations = true});
+  CHECK(again->state() == queue->state());
+  again->engine().flush(again->now(), kDefaultTube, *again);  // needs version 2 only
+  again->settle();
+  CHECK(version_of(next.contents(segment_name(1))) == 3);
+  CHECK(state_after(next, Fate::power_loss) == again->state());  // no job is left
+}
+
+TEST_CASE("facts that have their room lie in one batch, whatever their size") {
+  for (const std::size_t bytes : {100U, 5'000U, 40'000U}) {
+    CAPTURE(bytes);
+    TestDisk disk;
+    const auto queue = opened(disk);  // with segments of 16 KiB
+    const std::size_t facts = 5;
+    Lsn end = queue->journal().appended();
+    for (int entry = 0; entry < 20; ++entry) {
+      queue->journal().make_room(facts * added_bytes(kMaxTubeNameBytes, bytes));
+      for (std::size_t i = 0; i < facts; ++i) queue->put(bytes);
+      end += facts;
+      REQUIRE(queue->journal().appended() >= end);
+      if (entry % 3 == 0) queue->settle();
+    }
+    queue->settle();
+    sample::Collected collected;
+    REQUIRE(examine(disk, {}, collected, nullptr));
+    std::size_t with_facts = 0;
+    for (const BatchHeader& batch : collected.batches()) {
+      if (batch.lsn < end) CHECK(batch.lsn % facts == 0);
+      with_facts += batch.facts > 0 ? 1 : 0;
+    }
+    CHECK(with_facts >= 7);
+    CHECK(state_after(disk, Fate::power_loss) == queue->state());
+  }
+}
+
+TEST_CASE("compaction waits for a job that cannot be described yet, and goes on with it") {
+  TestDisk disk;
+  const auto queue = opened(disk);
+  queue->put(100, 5);
+  queue->fact(Applied{.index = 9, .term = 4, .chain = 7});
+  const auto churn = [&] {
+    for (int i = 0; i < 100; ++i) {
+      queue->remove(queue->put(3'000));
+      queue->settle();
+    }
+  };
+  queue->set_describes(false);
+  churn();
+  CHECK(queue->journal().stats().oldest_segment == 1);
+  CHECK(queue->journal().stats().records_migrated == 0);
+  queue->journal().flush();
+  CHECK_FALSE(queue->journal().flush());  // it is not to be called again at once
+  queue->set_describes(true);
+  churn();
+  CHECK(queue->journal().stats().oldest_segment > 1);
+  CHECK(queue->journal().stats().records_migrated > 1);
+  Random random(1);
+  TestDisk next = disk.after_crash(random, Fate::power_loss);
+  const auto again = opened(next);
+  CHECK(again->state() == queue->state());
+  CHECK(again->found().applied == Applied{.index = 9, .term = 4, .chain = 7});
+}
+
+TEST_CASE("a job that is held is copied with its reservation") {
+  TestDisk disk;
+  const auto queue = opened(disk, {.reservations = true});
+  queue->put(100);
+  REQUIRE(queue->reserve() == 1);
+  for (int i = 0; i < 100; ++i) {
+    queue->remove(queue->put(3'000));
+    queue->settle();
+  }
+  CHECK(queue->journal().stats().records_migrated > 1);
+  Random random(1);
+  TestDisk next = disk.after_crash(random, Fate::power_loss);
+  const auto again = opened(next, {.reservations = true});
+  CHECK(again->engine().held_over_count() == 1);
+  CHECK(again->state() == queue->state());
 }
 
 TEST_CASE("a segment's version is raised as soon as the disk has room for that") {

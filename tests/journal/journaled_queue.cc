@@ -58,6 +58,7 @@ Result<std::unique_ptr<JournaledQueue>> JournaledQueue::open(TestDisk& disk,
   auto journal = Journal::open(disk, *queue, options(settings), std::move(*found));
   if (!journal) return journal.error();
   queue->journal_ = std::move(*journal);
+  if (settings.reservations) queue->engine_.record_reservations(queue.get());
   queue->session_ = queue->engine_.open();
   return queue;
 }
@@ -67,7 +68,8 @@ Options JournaledQueue::options(const Settings& settings) {
           .segment_bytes = settings.segment_bytes,
           .max_bytes = settings.max_bytes,
           .directory = 7,
-          .clock = settings.clock};
+          .clock = settings.clock,
+          .reservations = settings.reservations};
 }
 
 void JournaledQueue::pass(Duration duration) {

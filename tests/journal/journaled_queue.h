@@ -20,6 +20,7 @@ class JournaledQueue final : public engine::Output, public JournalHost {
     Duration sync = Duration::zero();
     std::uint64_t segment_bytes = 16 << 10;
     std::uint64_t max_bytes = 0;
+    bool reservations = false;  // are recorded
     // Wall time is far from monotonic time, so that tests notice a confusion of the two.
     WallClock clock{std::chrono::hours(24 * 365 * 50)};
   };

@@ -76,6 +76,22 @@ TEST_CASE("a pause in force is live until it ends or is recorded again") {
   CHECK(liveness.pauses().empty());
 }
 
+TEST_CASE("the newest position is live, and a reservation never is") {
+  SegmentLiveness liveness;
+  liveness.open_segment(1, 64);
+  CHECK_FALSE(liveness.applied());
+  liveness.apply(Applied{.index = 5, .term = 1}, 40);
+  liveness.apply(Held{.id = 1, .until = Time()}, 32);
+  CHECK(liveness.oldest().live_bytes == 40);
+  liveness.open_segment(2, 64);
+  liveness.apply(Applied{.index = 6, .term = 1}, 40);
+  CHECK(liveness.oldest().live_records == 0);
+  CHECK(liveness.live_bytes() == 40);
+  REQUIRE(liveness.applied());
+  CHECK(liveness.applied()->position.index == 6);
+  CHECK(liveness.applied()->segment == 2);
+}
+
 TEST_CASE("the oldest segment is dropped with its bytes") {
   SegmentLiveness liveness;
   liveness.open_segment(7, 64);

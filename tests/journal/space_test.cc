@@ -42,7 +42,9 @@ class FullLife {
  public:
   enum class Others : std::uint8_t { none, take_what_is_free, leave_a_little };
 
-  explicit FullLife(std::uint64_t seed, Others others = Others::none) : random_(seed) {
+  explicit FullLife(std::uint64_t seed, Others others = Others::none, bool reservations = false)
+      : random_(seed) {
+    settings_.reservations = reservations;
     largest_body_ = 300 + below(3500);
     settings_.sync = Duration::max();
     choose_segment_size(6);
@@ -70,8 +72,8 @@ class FullLife {
       wait_for_room();
       const JobId id = queue_->reserve();
       REQUIRE(id != 0);
-      queue_->engine().release(queue_->session(), queue_->now(), id, Priority(below(5)), TimeSpan{},
-                               *queue_);
+      release(id);
+      if (settings_.reservations) hold_some();
       if (i % commands_per_tick_ == 0) queue_->settle();
       if (below(500) == 0) queue_->pass(1s);
       if (others_ == Others::leave_a_little && below(leaves_every_) == 0) {
@@ -105,6 +107,23 @@ class FullLife {
   std::uint64_t reused() const { return disk_.count(Operation::reuse); }
 
  private:
+  void release(JobId id) {
+    queue_->engine().release(queue_->session(), queue_->now(), id, Priority(below(5)), TimeSpan{},
+                             *queue_);
+  }
+
+  // Some jobs are held for a time, so that compaction copies them with their reservations.
+  void hold_some() {
+    if (below(3) > 0) return;
+    wait_for_room();
+    if (held_.size() < jobs_.size() / 2) {
+      held_.push_back(queue_->reserve());
+    } else if (!held_.empty()) {
+      release(held_.front());  // if it is still held
+      held_.pop_front();
+    }
+  }
+
   // With room for eight of the largest jobs, as the settings ensure.
   void choose_segment_size(std::uint64_t choices) {
     const std::uint64_t wanted = 4096ULL << below(choices);
@@ -125,6 +144,7 @@ class FullLife {
   std::uint64_t leaves_every_ = 0;  // the approximate number of commands
   std::unique_ptr<JournaledQueue> queue_;
   std::deque<JobId> jobs_;
+  std::deque<JobId> held_;
 };
 
 }  // namespace
@@ -176,6 +196,23 @@ TEST_CASE("only puts wait where another process leaves a little of the freed spa
       life.move(3000);
       life.remove(1 + life.below(5));
       life.fill();
+    }
+  }
+}
+
+TEST_CASE("only puts wait where reservations are recorded" * doctest::test_suite("slow")) {
+  for (std::uint64_t seed = 1; seed <= 120 / kOneIn; ++seed) {
+    CAPTURE(seed);
+    const auto others =
+        seed % 2 == 0 ? FullLife::Others::none : FullLife::Others::take_what_is_free;
+    FullLife life(seed, others, true);
+    life.fill();
+    for (int round = 0; round < 3; ++round) {
+      life.move(1000);
+      life.remove(1 + life.below(5));
+      life.fill();
+      life.move(300);
+      life.remove(life.jobs() / 2);
     }
   }
 }
