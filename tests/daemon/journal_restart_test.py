@@ -39,6 +39,26 @@ def crc32c(data):
     return crc ^ 0xFFFFFFFF
 
 
+def record(payload):
+    """A record of segment 1."""
+    rest = struct.pack("<I", len(payload)) + payload
+    rest += bytes(-(4 + len(rest)) % 8)
+    return struct.pack("<I", crc32c(b"segment" + struct.pack("<Q", 1) + rest)) + rest
+
+
+def segment_of_a_cluster():
+    """Segment 1 as a server of a cluster leaves it: job 1 is ready, and held for an hour."""
+    identity, now = 0x1234, time.time_ns()
+    header = b"tubedjnl" + struct.pack("<IIQQq20x", 3, HEADER_BYTES, identity, 1, now)
+    batch = struct.pack("<BBxxIQQQQQqQ", 1, 0, 3, identity, HEADER_BYTES, 0, 0, 2, now, 1)
+    added = struct.pack("<BBBxIQIIqQ5II", 2, 0, 7, 0, 1, 0, 60, now, 0, 0, 0, 0, 0, 0, 1)
+    held = struct.pack("<B7xQq", 12, 1, now + 3600 * 10**9)
+    applied = struct.pack("<B7xQQQ", 13, 5, 1, 0)
+    facts = [added + b"default" + b"x", held, applied]
+    return (header + struct.pack("<I", crc32c(header)) + record(batch) +
+            b"".join(map(record, facts)))
+
+
 def contents(directory):
     """The contents, modification time and mode of all files, by name."""
     return {path.name: (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_mode)
@@ -126,6 +146,16 @@ class Survives(Journaled):
             client.send(b"peek-ready\r\n")
             self.assertEqual(int(client.body()[0][1]), jobs[-1])  # the most urgent
         self.both_ways(prepare, check)
+
+    def test_a_job_that_was_held_in_a_cluster_is_ready(self):
+        (self.journal / "journal.0000000001").write_bytes(segment_of_a_cluster())
+        _, summary, _ = run("--check", str(self.journal))
+        self.assertIn("position:    entry 5 of term 1 of a replicated log\n", summary)
+        daemon, client = self.serve()
+        self.job(client, 1, state="ready", reserves=1, timeouts=0)
+        daemon, client = self.restart(daemon)  # a `placed` has ended the reservation
+        self.job(client, 1, state="ready", reserves=1)
+        self.assertEqual(client.reserve()[0], 1)
 
     def test_a_delayed_job_stays_delayed_for_the_time_it_has_left(self):
         def prepare(client):
