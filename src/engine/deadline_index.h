@@ -58,10 +58,11 @@ class DeadlineIndex {
  public:
   // Called after the session's held jobs, their deadlines or its wait changed.
   void update(Session& session) {
-    const DeadlineKey first = session.held.empty() ? DeadlineKey{} : session.held.top_key();
-    if (!session.open) [[unlikely]]
-      return update_closed(session, first);
-    holders_.set(!session.held.empty(), first, &session);
+    DeadlineKey first = session.held.empty() ? DeadlineKey{} : session.held.top_key();
+    if (session.past) [[unlikely]]
+      first.deadline = std::min(first.deadline, session.hold_until);
+    const bool ends_by_time = session.open || session.past;  // not of a session that was closed
+    holders_.set(ends_by_time && !session.held.empty(), first, &session);
     Time wait_end = kNever;
     if (session.waiting) {
       wait_end = session.wait_until;
@@ -121,13 +122,6 @@ class DeadlineIndex {
   template <class Heap>
   static auto due(const Heap& heap, Time now) -> decltype(heap.top()) {
     return !heap.empty() && heap.top_key().deadline <= now ? heap.top() : nullptr;
-  }
-
-  // The jobs of a session that was closed are given back as soon as possible, without a deadline.
-  [[gnu::cold]] void update_closed(Session& session, const DeadlineKey& first) {
-    const Time deadline = std::min(first.deadline, session.hold_until);
-    holders_.set(session.past && !session.held.empty(), {deadline, first.id}, &session);
-    waits_.set(false, {}, &session);
   }
 
   IndexedHeap<Tube, DeadlineKey, &Tube::delay_index> delays_;
