@@ -2,7 +2,8 @@
 
 add_library(tubed_options INTERFACE)
 target_compile_options(tubed_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-  -Wnon-virtual-dtor -Wold-style-cast -Wcast-qual)
+  -Wcast-qual $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Wold-style-cast>
+  $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes -Wmissing-prototypes>)
 # Assertions name files relative to the tree, independent of the build directory.
 target_compile_options(tubed_options INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 if(TUBED_WERROR)

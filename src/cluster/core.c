@@ -1,0 +1,681 @@
+// What is to be known of libraft 0.22.1 here, as its source has it:
+//
+//  - The messages and the entries of an update are the library's, and are reused by the next step.
+//    A step copies the messages into the core's own array. The entries that it returns are the last
+//    ones of the array that was passed in, or the library's own barrier; only their number and
+//    their first index are reported.
+//  - It reads the data of changes of the configuration only, so that entries are passed without a
+//    copy of their data. All entries of a call share a `batch`. Of a received message the library
+//    frees the batch, unless it returns entries; submitted entries stay the caller's; those of a
+//    start are freed, with their array, if the start fails.
+//  - A received change gets the index of the first new entry of its message
+//    (membershipUncommittedChange() in replicationAppend()), hence core_receive()'s rule.
+//  - Progress of members is kept by their position in the configuration, and is moved only if the
+//    number of members changes: a change must not reorder members (is_single_change()).
+//  - An append of several entries that fails halfway leaves the first ones in the core: a change is
+//    submitted alone.
+//  - A vote's result is interpreted with candidate_state.in_pre_vote in every state, although that
+//    is a member of a union: results that come when the core is no candidate are dropped. A result
+//    is not needed to learn of a later term, because a member with a later term refuses appends.
+//  - A member that becomes a spare is sent nothing any more, but still counts for raft_timeout(),
+//    whose time is then in the past for ever (core_deadline()).
+//  - Snapshots are not used: RAFT_INSTALL_SNAPSHOT is sent as a fetch, and never passed in.
+//  - Its tracer formats a line for every step, also if nothing prints it: it gets none.
+#include "cluster/core.h"
+
+#include <raft.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if RAFT_VERSION_NUMBER < 2201 || RAFT_VERSION_NUMBER >= 2300
+#error "cluster mode needs libraft >= 0.22.1, < 0.23"
+#endif
+
+struct tubed_core {
+  struct raft raft;
+  struct core_update update;
+  struct core_message* messages;  // of the update
+  unsigned messages_capacity;
+  struct raft_entry* entries;  // of the step
+  unsigned entries_capacity;
+  uint64_t timed_out;  // when core_timeout() was called last
+  unsigned heartbeat_ms;
+};
+
+// The library wants addresses of the nodes that messages come from, and copies them.
+static const char kNoAddress[] = "-";
+
+// Functions of the library take pointers to what they only read.
+static void* writable(const void* data) {
+  return (void*)(uintptr_t)data;
+}
+
+static struct raft* raft_of(const tubed_core* core) {
+  return writable(&core->raft);
+}
+
+// --- Configurations, as the library encodes them: a byte 1, the number of members, and of each the
+// id, the address with a zero at its end, and the role; numbers have 8 bytes, the lowest first.
+// The library reads them without looking at their length.
+
+struct reader {
+  const uint8_t* at;
+  const uint8_t* end;
+  uint64_t left;  // members
+};
+
+static uint64_t number_at(const uint8_t* at) {
+  uint64_t value = 0;
+  for (unsigned i = 0; i < 8; ++i) value |= (uint64_t)at[i] << (8 * i);
+  return value;
+}
+
+static bool begin_members(struct reader* reader, const void* data, size_t bytes) {
+  if (data == NULL || bytes < 9) return false;
+  reader->at = data;
+  reader->end = reader->at + bytes;
+  if (*reader->at != 1) return false;
+  reader->left = number_at(reader->at + 1);
+  reader->at += 9;
+  return true;
+}
+
+// False: malformed.
+static bool next_member(struct reader* reader, struct core_member* member) {
+  if (reader->end - reader->at < 8) return false;
+  member->id = number_at(reader->at);
+  reader->at += 8;
+  const uint8_t* zero = memchr(reader->at, 0, (size_t)(reader->end - reader->at));
+  if (zero == NULL || zero + 1 == reader->end) return false;
+  member->address = (const char*)reader->at;
+  member->role = zero[1];
+  reader->at = zero + 2;
+  --reader->left;
+  return member->id != 0 && member->address[0] != '\0' &&
+         (member->role == CORE_STANDBY || member->role == CORE_VOTER || member->role == CORE_SPARE);
+}
+
+// Also that there are members, not too many, of which each has its own id and address.
+static bool is_configuration(const void* data, size_t bytes) {
+  struct reader reader;
+  struct core_member members[CORE_MOST_MEMBERS];
+  if (!begin_members(&reader, data, bytes)) return false;
+  if (reader.left == 0 || reader.left > CORE_MOST_MEMBERS) return false;
+  for (unsigned i = 0; reader.left > 0; ++i) {
+    if (!next_member(&reader, &members[i])) return false;
+    for (unsigned j = 0; j < i; ++j) {
+      if (members[i].id == members[j].id) return false;
+      if (strcmp(members[i].address, members[j].address) == 0) return false;
+    }
+  }
+  return true;
+}
+
+static bool is_same_member(const struct raft_server* a, const struct core_member* b) {
+  return a->id == b->id && a->role == b->role && strcmp(a->address, b->address) == 0;
+}
+
+// Whether the configuration differs in one member from the one in force, keeps the order of the
+// others, and has a voter. Precondition: is_configuration().
+static bool is_single_change(const struct raft_configuration* from, const void* data,
+                             size_t bytes) {
+  struct reader reader;
+  struct core_member member;
+  unsigned i = 0;
+  unsigned changes = 0;
+  unsigned voters = 0;
+  begin_members(&reader, data, bytes);
+  const uint64_t n = reader.left;
+  while (reader.left > 0) {
+    next_member(&reader, &member);
+    if (member.role == CORE_VOTER) ++voters;
+    // One was removed here.
+    if (n < from->n && i < from->n && from->servers[i].id != member.id) {
+      ++changes;
+      ++i;
+    }
+    if (i < from->n && from->servers[i].id == member.id) {
+      if (!is_same_member(&from->servers[i], &member)) ++changes;
+      ++i;
+    } else {
+      ++changes;  // was added, or is another member
+      if (n <= from->n) return false;
+    }
+  }
+  changes += from->n - i;
+  return changes == 1 && voters > 0;
+}
+
+// Precondition: is_configuration(). The library's result, for what is not checked above.
+static int decode(const void* data, size_t bytes, struct raft_configuration* configuration) {
+  const struct raft_buffer buffer = {.base = writable(data), .len = bytes};
+  raft_configuration_init(configuration);
+  return raft_configuration_decode(&buffer, configuration);
+}
+
+// --- Steps
+
+static void report_message(struct core_message* to, const struct raft_message* from) {
+  memset(to, 0, sizeof *to);
+  to->peer = from->server_id;
+  switch (from->type) {
+    case RAFT_APPEND_ENTRIES:
+      to->type = CORE_APPEND;
+      to->term = from->append_entries.term;
+      to->index = from->append_entries.prev_log_index;
+      to->log_term = from->append_entries.prev_log_term;
+      to->commit = from->append_entries.leader_commit;
+      to->n_entries = from->append_entries.n_entries;
+      break;
+    case RAFT_APPEND_ENTRIES_RESULT:
+      to->type = CORE_APPEND_RESULT;
+      to->term = from->append_entries_result.term;
+      to->index = from->append_entries_result.last_log_index;
+      to->rejected = from->append_entries_result.rejected;
+      break;
+    case RAFT_REQUEST_VOTE:
+      to->type = CORE_VOTE;
+      to->term = from->request_vote.term;
+      to->index = from->request_vote.last_log_index;
+      to->log_term = from->request_vote.last_log_term;
+      to->pre_vote = from->request_vote.pre_vote;
+      to->disrupt_leader = from->request_vote.disrupt_leader;
+      break;
+    case RAFT_REQUEST_VOTE_RESULT:
+      to->type = CORE_VOTE_RESULT;
+      to->term = from->request_vote_result.term;
+      to->granted = from->request_vote_result.vote_granted;
+      to->pre_vote = from->request_vote_result.pre_vote;
+      break;
+    case RAFT_INSTALL_SNAPSHOT:
+      to->type = CORE_FETCH;
+      to->term = from->install_snapshot.term;
+      to->index = from->install_snapshot.last_index;
+      to->log_term = from->install_snapshot.last_term;
+      break;
+    case RAFT_TIMEOUT_NOW:
+      to->type = CORE_TIMEOUT_NOW;
+      to->term = from->timeout_now.term;
+      to->index = from->timeout_now.last_log_index;
+      to->log_term = from->timeout_now.last_log_term;
+      break;
+  }
+}
+
+static bool report_messages(tubed_core* core, const struct raft_update* update) {
+  const unsigned n = update->messages.n;
+  if (n > core->messages_capacity) {
+    struct core_message* more = realloc(core->messages, n * sizeof *more);
+    if (more == NULL) return false;
+    core->messages = more;
+    core->messages_capacity = n;
+  }
+  for (unsigned i = 0; i < n; ++i) report_message(&core->messages[i], &update->messages.batch[i]);
+  core->update.messages = core->messages;
+  core->update.n_messages = n;
+  return true;
+}
+
+static void begin(tubed_core* core, const struct core_update** update) {
+  memset(&core->update, 0, sizeof core->update);
+  *update = &core->update;
+}
+
+// Makes a step, of which `n_entries` of core->entries are a part.
+static int step(tubed_core* core, struct raft_event* event, unsigned n_entries) {
+  struct raft_update update;
+  struct core_update* out = &core->update;
+  memset(&update, 0, sizeof update);
+  const int code = raft_step(&core->raft, event, &update);
+  if (code != 0) return code;
+  out->vote_changed = (update.flags & (RAFT_UPDATE_CURRENT_TERM)) != 0 ||
+                      (update.flags & (RAFT_UPDATE_VOTED_FOR)) != 0;
+  out->state_changed = (update.flags & (RAFT_UPDATE_STATE)) != 0;
+  out->commit_changed = (update.flags & (RAFT_UPDATE_COMMIT_INDEX)) != 0;
+  out->timeout_changed = (update.flags & (RAFT_UPDATE_TIMEOUT)) != 0;
+  if ((update.flags & (RAFT_UPDATE_ENTRIES)) != 0) {
+    out->first = update.entries.index;
+    out->n_entries = update.entries.n;
+    out->barrier = update.entries.batch == &core->raft.barrier;
+    if (out->barrier) {
+      raft_free(core->raft.barrier.batch);
+    } else if (update.entries.batch + update.entries.n != core->entries + n_entries) {
+      return RAFT_INVALID;  // not the last ones
+    }
+  }
+  if ((update.flags & (RAFT_UPDATE_SNAPSHOT)) != 0) return RAFT_INVALID;
+  return report_messages(core, &update) ? 0 : RAFT_NOMEM;
+}
+
+static void set_entries(struct raft_entry* to, const struct core_entry* from, unsigned n,
+                        void* batch) {
+  for (unsigned i = 0; i < n; ++i) {
+    to[i].term = from[i].term;
+    to[i].type = (enum raft_entry_type)from[i].type;
+    to[i].buf.base = writable(from[i].data);
+    to[i].buf.len = from[i].bytes;
+    to[i].batch = batch;
+  }
+}
+
+// Fills core->entries. False: no memory.
+static bool take_entries(tubed_core* core, const struct core_entry* entries, unsigned n,
+                         void* batch) {
+  if (n > core->entries_capacity) {
+    struct raft_entry* more = realloc(core->entries, n * sizeof *more);
+    if (more == NULL) return false;
+    core->entries = more;
+    core->entries_capacity = n;
+  }
+  set_entries(core->entries, entries, n, batch);
+  return true;
+}
+
+// Whether the entries can follow an entry of the term `after`, in a log of the term `term`.
+static bool are_entries(const struct core_entry* entries, unsigned n, uint64_t after,
+                        uint64_t term) {
+  for (unsigned i = 0; i < n; ++i) {
+    if (entries[i].term == 0 || entries[i].term < after || entries[i].term > term) return false;
+    if (entries[i].type < CORE_COMMAND || entries[i].type > CORE_CHANGE) return false;
+    if (entries[i].type == CORE_CHANGE && !is_configuration(entries[i].data, entries[i].bytes))
+      return false;
+    after = entries[i].term;
+  }
+  return true;
+}
+
+static struct raft_event event_of(enum raft_event_type type, uint64_t time) {
+  struct raft_event event;
+  memset(&event, 0, sizeof event);
+  event.type = type;
+  event.time = time;
+  return event;
+}
+
+// --- Life
+
+tubed_core* core_create(const struct core_settings* settings) {
+  if (settings->id == 0 || settings->election_timeout_ms == 0 || settings->heartbeat_ms == 0 ||
+      settings->max_inflight == 0)
+    return NULL;
+  tubed_core* core = calloc(1, sizeof *core);
+  if (core == NULL) return NULL;
+  if (raft_init(&core->raft, NULL, NULL, settings->id, kNoAddress) != 0) {
+    free(core);
+    return NULL;
+  }
+  core->heartbeat_ms = settings->heartbeat_ms;
+  core->raft.tracer = NULL;
+  raft_seed(&core->raft, settings->seed);
+  raft_set_election_timeout(&core->raft, settings->election_timeout_ms);
+  raft_set_heartbeat_timeout(&core->raft, settings->heartbeat_ms);
+  raft_set_pre_vote(&core->raft, true);
+  raft_set_max_inflight_entries(&core->raft, settings->max_inflight);
+  return core;
+}
+
+void core_destroy(tubed_core* core) {
+  if (core == NULL) return;
+  raft_close(&core->raft, NULL);
+  free(core->messages);
+  free(core->entries);
+  free(core);
+}
+
+const char* core_error(int code) {
+  if (code == CORE_MALFORMED) return "malformed";
+  if (code == CORE_REFUSED) return "refused";
+  return raft_strerror(code);
+}
+
+const char* core_version(void) {
+#define CORE_TEXT_OF(x) #x
+#define CORE_TEXT(x) CORE_TEXT_OF(x)
+  return CORE_TEXT(RAFT_VERSION_MAJOR) "." CORE_TEXT(RAFT_VERSION_MINOR) "." CORE_TEXT(
+      RAFT_VERSION_RELEASE);
+#undef CORE_TEXT
+#undef CORE_TEXT_OF
+}
+
+static bool is_base(const struct core_base* base) {
+  const unsigned n = base->n_entries;
+  if (base->term == 0) return base->voted_for == 0 && base->index == 0 && n == 0;
+  if (!are_entries(base->entries, n, 0, base->term)) return false;
+  if (base->index == 0) return n == 0 || (base->first == 1 && base->entries[0].type == CORE_CHANGE);
+  if (base->first == 0 || base->first > base->index + 1 || base->first + n <= base->index)
+    return false;
+  if (base->index >= base->first &&
+      base->entries[base->index - base->first].term != base->index_term)
+    return false;
+  return base->index_term > 0 && base->index_term <= base->term && base->configuration_index > 0 &&
+         base->configuration_index <= base->index &&
+         is_configuration(base->configuration, base->configuration_bytes);
+}
+
+int core_start(tubed_core* core, const struct core_base* base, const struct core_update** update) {
+  struct raft_event event = event_of(RAFT_START, base->time);
+  struct raft_snapshot_metadata metadata;
+  begin(core, update);
+  if (!is_base(base)) return CORE_MALFORMED;
+  if (base->index > 0) {
+    const int code =
+        decode(base->configuration, base->configuration_bytes, &metadata.configuration);
+    if (code != 0) return code == RAFT_MALFORMED ? CORE_MALFORMED : code;
+    metadata.index = base->index;
+    metadata.term = base->index_term;
+    metadata.configuration_index = base->configuration_index;
+    event.start.metadata = &metadata;  // the configuration is the library's from now on
+  }
+  event.start.term = base->term;
+  event.start.voted_for = base->voted_for;
+  event.start.start_index = base->index == 0 ? 1 : base->first;
+  // An array of its own: the library frees it if it fails.
+  void* batch = NULL;
+  if (base->n_entries > 0) {
+    batch = raft_malloc(1);
+    event.start.entries = raft_malloc(base->n_entries * sizeof(struct raft_entry));
+    if (batch == NULL || event.start.entries == NULL) {
+      raft_free(event.start.entries);
+      raft_free(batch);
+      if (base->index > 0) raft_configuration_close(&metadata.configuration);
+      return RAFT_NOMEM;
+    }
+    set_entries(event.start.entries, base->entries, base->n_entries, batch);
+    event.start.n_entries = base->n_entries;
+  }
+  const int code = step(core, &event, 0);
+  if (code != 0) return code;
+  raft_free(event.start.entries);
+  raft_free(batch);
+  return 0;
+}
+
+// --- Events
+
+// What the library takes for granted of a message.
+static bool is_message(const tubed_core* core, const struct core_message* message) {
+  if (message->peer == 0 || message->peer == core->raft.id || message->term == 0) return false;
+  if (message->type != CORE_APPEND) return true;
+  if ((message->index == 0) != (message->log_term == 0) || message->log_term > message->term)
+    return false;
+  for (unsigned i = 1; i < message->n_entries; ++i) {
+    if (message->entries[i].type == CORE_CHANGE) return false;
+  }
+  // A term has one leader.
+  if (core_state(core) == CORE_LEADER && message->term == core_term(core)) return false;
+  return are_entries(message->entries, message->n_entries, message->log_term, message->term);
+}
+
+static int receive_entries(tubed_core* core, struct raft_event* event,
+                           const struct core_message* message) {
+  const unsigned n = message->n_entries;
+  if (n == 0) return step(core, event, 0);
+  struct raft_append_entries* append = &event->receive.message->append_entries;
+  void* batch = raft_malloc(1);
+  if (batch == NULL || !take_entries(core, message->entries, n, batch)) {
+    raft_free(batch);
+    return RAFT_NOMEM;
+  }
+  append->entries = core->entries;
+  append->n_entries = n;
+  const int code = step(core, event, n);
+  if (code == 0 && core->update.first != 0) raft_free(batch);
+  return code;
+}
+
+int core_receive(tubed_core* core, uint64_t time, const struct core_message* message,
+                 const struct core_update** update) {
+  struct raft_event event = event_of(RAFT_RECEIVE, time);
+  struct raft_message received;
+  begin(core, update);
+  if (!is_message(core, message)) return CORE_MALFORMED;
+  memset(&received, 0, sizeof received);
+  received.server_id = message->peer;
+  received.server_address = kNoAddress;
+  event.receive.message = &received;
+  switch (message->type) {
+    case CORE_APPEND:
+      received.type = RAFT_APPEND_ENTRIES;
+      received.append_entries.term = message->term;
+      received.append_entries.prev_log_index = message->index;
+      received.append_entries.prev_log_term = message->log_term;
+      received.append_entries.leader_commit = message->commit;
+      return receive_entries(core, &event, message);
+    case CORE_APPEND_RESULT:
+      received.type = RAFT_APPEND_ENTRIES_RESULT;
+      received.append_entries_result.version = 2;
+      received.append_entries_result.term = message->term;
+      received.append_entries_result.rejected = message->rejected;
+      received.append_entries_result.last_log_index = message->index;
+      break;
+    case CORE_VOTE:
+      received.type = RAFT_REQUEST_VOTE;
+      received.request_vote.version = 2;
+      received.request_vote.term = message->term;
+      received.request_vote.candidate_id = message->peer;
+      received.request_vote.last_log_index = message->index;
+      received.request_vote.last_log_term = message->log_term;
+      received.request_vote.disrupt_leader = message->disrupt_leader != 0;
+      received.request_vote.pre_vote = message->pre_vote != 0;
+      break;
+    case CORE_VOTE_RESULT:
+      if (core_state(core) != CORE_CANDIDATE) return 0;
+      received.type = RAFT_REQUEST_VOTE_RESULT;
+      received.request_vote_result.version = 2;
+      received.request_vote_result.term = message->term;
+      received.request_vote_result.vote_granted = message->granted != 0;
+      received.request_vote_result.pre_vote = message->pre_vote != 0;
+      break;
+    case CORE_TIMEOUT_NOW:
+      received.type = RAFT_TIMEOUT_NOW;
+      received.timeout_now.term = message->term;
+      received.timeout_now.last_log_index = message->index;
+      received.timeout_now.last_log_term = message->log_term;
+      break;
+    default:
+      return CORE_MALFORMED;
+  }
+  return step(core, &event, 0);
+}
+
+int core_persisted(tubed_core* core, uint64_t time, uint64_t index,
+                   const struct core_update** update) {
+  struct raft_event event = event_of(RAFT_PERSISTED_ENTRIES, time);
+  begin(core, update);
+  if (index > core_last(core)) return CORE_MALFORMED;
+  if (index <= core->raft.last_stored) return 0;
+  event.persisted_entries.index = index;
+  return step(core, &event, 0);
+}
+
+int core_timeout(tubed_core* core, uint64_t time, const struct core_update** update) {
+  struct raft_event event = event_of(RAFT_TIMEOUT, time);
+  begin(core, update);
+  core->timed_out = time;
+  return step(core, &event, 0);
+}
+
+int core_submit(tubed_core* core, uint64_t time, const struct core_entry* entries, unsigned n,
+                const struct core_update** update) {
+  struct raft_event event = event_of(RAFT_SUBMIT, time);
+  char batch;
+  begin(core, update);
+  if (core_state(core) != CORE_LEADER) return CORE_REFUSED;
+  if (n == 0 || !are_entries(entries, n, core_term(core), core_term(core))) return CORE_MALFORMED;
+  for (unsigned i = 0; i < n; ++i) {
+    if (entries[i].type != CORE_CHANGE) continue;
+    if (n > 1 || !is_single_change(&core->raft.configuration, entries[i].data, entries[i].bytes))
+      return CORE_MALFORMED;
+  }
+  if (!take_entries(core, entries, n, &batch)) return RAFT_NOMEM;
+  event.submit.entries = core->entries;
+  event.submit.n = n;
+  const int code = step(core, &event, n);
+  return code == RAFT_NOTLEADER || code == RAFT_CANTCHANGE ? CORE_REFUSED : code;
+}
+
+int core_configuration(tubed_core* core, uint64_t time, uint64_t index, const void* data,
+                       size_t bytes, const struct core_update** update) {
+  struct raft_event event = event_of(RAFT_CONFIGURATION, time);
+  begin(core, update);
+  if (index == 0 || index > core_commit(core) || !is_configuration(data, bytes))
+    return CORE_MALFORMED;
+  const int code = decode(data, bytes, &event.configuration.conf);
+  if (code != 0) return code == RAFT_MALFORMED ? CORE_MALFORMED : code;
+  event.configuration.index = index;
+  return step(core, &event, 0);  // the configuration is the library's from now on
+}
+
+int core_cut(tubed_core* core, uint64_t time, uint64_t index, uint64_t term, unsigned trailing,
+             const void* configuration, size_t bytes, uint64_t configuration_index,
+             const struct core_update** update) {
+  struct raft_event event = event_of(RAFT_SNAPSHOT, time);
+  const struct raft_trail* trail = &core->raft.trail;
+  begin(core, update);
+  if (index <= trail->snapshot.index || index <= trail->offset || index > core_commit(core) ||
+      configuration_index == 0 || configuration_index > index ||
+      !is_configuration(configuration, bytes))
+    return CORE_MALFORMED;
+  const int code = decode(configuration, bytes, &event.snapshot.metadata.configuration);
+  if (code != 0) return code == RAFT_MALFORMED ? CORE_MALFORMED : code;
+  event.snapshot.metadata.index = index;
+  event.snapshot.metadata.term = term;
+  event.snapshot.metadata.configuration_index = configuration_index;
+  event.snapshot.trailing = trailing;
+  return step(core, &event, 0);
+}
+
+static const struct raft_server* member_of(const tubed_core* core, uint64_t id) {
+  const struct raft_configuration* configuration = &core->raft.configuration;
+  for (unsigned i = 0; i < configuration->n; ++i) {
+    if (configuration->servers[i].id == id) return &configuration->servers[i];
+  }
+  return NULL;
+}
+
+int core_catch_up(tubed_core* core, uint64_t time, uint64_t id, const struct core_update** update) {
+  struct raft_event event = event_of(RAFT_CATCH_UP, time);
+  const struct raft_server* member = member_of(core, id);
+  begin(core, update);
+  if (core_state(core) != CORE_LEADER || member == NULL || member->role == CORE_VOTER ||
+      core->raft.leader_state.promotee_id != 0 || id == core->raft.id)
+    return CORE_REFUSED;
+  event.catch_up.server_id = id;
+  return step(core, &event, 0);
+}
+
+int core_transfer(tubed_core* core, uint64_t time, uint64_t id, const struct core_update** update) {
+  struct raft_event event = event_of(RAFT_TRANSFER, time);
+  begin(core, update);
+  event.transfer.server_id = id;
+  const int code = step(core, &event, 0);
+  return code == RAFT_NOTLEADER || code == RAFT_BADID || code == RAFT_NOTFOUND ? CORE_REFUSED
+                                                                               : code;
+}
+
+// --- State
+
+int core_state(const tubed_core* core) {
+  return (int)raft_state(raft_of(core));
+}
+
+uint64_t core_term(const tubed_core* core) {
+  return raft_current_term(&core->raft);
+}
+
+uint64_t core_voted_for(const tubed_core* core) {
+  return raft_voted_for(&core->raft);
+}
+
+uint64_t core_commit(const tubed_core* core) {
+  return raft_commit_index(&core->raft);
+}
+
+uint64_t core_deadline(const tubed_core* core) {
+  const uint64_t deadline = raft_timeout(&core->raft);
+  // After a timeout the next one is in the future. If it is not, it is that of a member that is
+  // sent nothing any more, which conceals those of the others.
+  if (core_state(core) != CORE_LEADER || deadline > core->timed_out) return deadline;
+  return core->timed_out + (core->heartbeat_ms + 1) / 2;
+}
+
+uint64_t core_last(const tubed_core* core) {
+  return raft_last_index(raft_of(core));
+}
+
+uint64_t core_leader(const tubed_core* core) {
+  raft_id id = 0;
+  const char* address = NULL;
+  raft_leader(raft_of(core), &id, &address);
+  return id;
+}
+
+uint64_t core_transferee(const tubed_core* core) {
+  return raft_transferee(&core->raft);
+}
+
+int core_role(const tubed_core* core) {
+  return raft_role(raft_of(core));
+}
+
+int core_match(const tubed_core* core, uint64_t id, uint64_t* index) {
+  raft_index match = 0;
+  const int code = raft_match_index(&core->raft, id, &match);
+  *index = match;
+  return code == 0 ? 0 : CORE_REFUSED;
+}
+
+int core_catch_up_status(const tubed_core* core, uint64_t id, int* status) {
+  return raft_catch_up(&core->raft, id, status) == 0 ? 0 : CORE_REFUSED;
+}
+
+unsigned core_members(const tubed_core* core, struct core_member* members, unsigned n) {
+  const struct raft_configuration* configuration = &core->raft.configuration;
+  for (unsigned i = 0; i < n && i < configuration->n; ++i) {
+    members[i].id = configuration->servers[i].id;
+    members[i].role = configuration->servers[i].role;
+    members[i].address = configuration->servers[i].address;
+  }
+  return configuration->n;
+}
+
+int core_encode(const struct core_member* members, unsigned n, void** data, size_t* bytes) {
+  struct raft_configuration configuration;
+  struct raft_buffer buffer;
+  int code = n == 0 || n > CORE_MOST_MEMBERS ? CORE_MALFORMED : 0;
+  raft_configuration_init(&configuration);
+  for (unsigned i = 0; i < n && code == 0; ++i) {
+    if (members[i].id == 0 || members[i].address[0] == '\0') {
+      code = CORE_MALFORMED;
+    } else {
+      code = raft_configuration_add(&configuration, members[i].id, members[i].address,
+                                    members[i].role);
+      if (code != RAFT_NOMEM && code != 0) code = CORE_MALFORMED;
+    }
+  }
+  if (code == 0) code = raft_configuration_encode(&configuration, &buffer);
+  raft_configuration_close(&configuration);
+  if (code != 0) return code;
+  *data = buffer.base;
+  *bytes = buffer.len;
+  return 0;
+}
+
+void core_free(void* data) {
+  raft_free(data);
+}
+
+int core_decode(const void* data, size_t bytes, struct core_member* members, unsigned capacity,
+                unsigned* n) {
+  struct reader reader;
+  struct core_member member;
+  *n = 0;
+  if (!is_configuration(data, bytes)) return CORE_MALFORMED;
+  begin_members(&reader, data, bytes);
+  while (reader.left > 0) {
+    next_member(&reader, &member);
+    if (*n < capacity) members[*n] = member;
+    ++*n;
+  }
+  return 0;
+}
