@@ -11,7 +11,7 @@
 //  - A received change gets the index of the first new entry of its message
 //    (membershipUncommittedChange() in replicationAppend()), hence core_receive()'s rule.
 //  - Progress of members is kept by their position in the configuration, and is moved only if the
-//    number of members changes: a change must not reorder members (is_single_change()).
+//    number of members changes: a change must not reorder members (core_is_single_change()).
 //  - An append of several entries that fails halfway leaves the first ones in the core: a change is
 //    submitted alone.
 //  - A vote's result is interpreted with candidate_state.in_pre_vote in every state, although that
@@ -26,6 +26,8 @@
 #include <raft.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "cluster/configuration.h"
 
 #if RAFT_VERSION_NUMBER < 2201 || RAFT_VERSION_NUMBER >= 2300
 #error "cluster mode needs libraft >= 0.22.1, < 0.23"
@@ -54,99 +56,7 @@ static struct raft* raft_of(const tubed_core* core) {
   return writable(&core->raft);
 }
 
-// --- Configurations, as the library encodes them: a byte 1, the number of members, and of each the
-// id, the address with a zero at its end, and the role; numbers have 8 bytes, the lowest first.
-// The library reads them without looking at their length.
-
-struct reader {
-  const uint8_t* at;
-  const uint8_t* end;
-  uint64_t left;  // members
-};
-
-static uint64_t number_at(const uint8_t* at) {
-  uint64_t value = 0;
-  for (unsigned i = 0; i < 8; ++i) value |= (uint64_t)at[i] << (8 * i);
-  return value;
-}
-
-static bool begin_members(struct reader* reader, const void* data, size_t bytes) {
-  if (data == NULL || bytes < 9) return false;
-  reader->at = data;
-  reader->end = reader->at + bytes;
-  if (*reader->at != 1) return false;
-  reader->left = number_at(reader->at + 1);
-  reader->at += 9;
-  return true;
-}
-
-// False: malformed.
-static bool next_member(struct reader* reader, struct core_member* member) {
-  if (reader->end - reader->at < 8) return false;
-  member->id = number_at(reader->at);
-  reader->at += 8;
-  const uint8_t* zero = memchr(reader->at, 0, (size_t)(reader->end - reader->at));
-  if (zero == NULL || zero + 1 == reader->end) return false;
-  member->address = (const char*)reader->at;
-  member->role = zero[1];
-  reader->at = zero + 2;
-  --reader->left;
-  return member->id != 0 && member->address[0] != '\0' &&
-         (member->role == CORE_STANDBY || member->role == CORE_VOTER || member->role == CORE_SPARE);
-}
-
-// Also that there are members, not too many, of which each has its own id and address.
-static bool is_configuration(const void* data, size_t bytes) {
-  struct reader reader;
-  struct core_member members[CORE_MOST_MEMBERS];
-  if (!begin_members(&reader, data, bytes)) return false;
-  if (reader.left == 0 || reader.left > CORE_MOST_MEMBERS) return false;
-  for (unsigned i = 0; reader.left > 0; ++i) {
-    if (!next_member(&reader, &members[i])) return false;
-    for (unsigned j = 0; j < i; ++j) {
-      if (members[i].id == members[j].id) return false;
-      if (strcmp(members[i].address, members[j].address) == 0) return false;
-    }
-  }
-  return true;
-}
-
-static bool is_same_member(const struct raft_server* a, const struct core_member* b) {
-  return a->id == b->id && a->role == b->role && strcmp(a->address, b->address) == 0;
-}
-
-// Whether the configuration differs in one member from the one in force, keeps the order of the
-// others, and has a voter. Precondition: is_configuration().
-static bool is_single_change(const struct raft_configuration* from, const void* data,
-                             size_t bytes) {
-  struct reader reader;
-  struct core_member member;
-  unsigned i = 0;
-  unsigned changes = 0;
-  unsigned voters = 0;
-  begin_members(&reader, data, bytes);
-  const uint64_t n = reader.left;
-  while (reader.left > 0) {
-    next_member(&reader, &member);
-    if (member.role == CORE_VOTER) ++voters;
-    // One was removed here.
-    if (n < from->n && i < from->n && from->servers[i].id != member.id) {
-      ++changes;
-      ++i;
-    }
-    if (i < from->n && from->servers[i].id == member.id) {
-      if (!is_same_member(&from->servers[i], &member)) ++changes;
-      ++i;
-    } else {
-      ++changes;  // was added, or is another member
-      if (n <= from->n) return false;
-    }
-  }
-  changes += from->n - i;
-  return changes == 1 && voters > 0;
-}
-
-// Precondition: is_configuration(). The library's result, for what is not checked above.
+// Precondition: core_is_configuration(). The library's result, for what is not checked above.
 static int decode(const void* data, size_t bytes, struct raft_configuration* configuration) {
   const struct raft_buffer buffer = {.base = writable(data), .len = bytes};
   raft_configuration_init(configuration);
@@ -277,7 +187,7 @@ static bool are_entries(const struct core_entry* entries, unsigned n, uint64_t a
   for (unsigned i = 0; i < n; ++i) {
     if (entries[i].term == 0 || entries[i].term < after || entries[i].term > term) return false;
     if (entries[i].type < CORE_COMMAND || entries[i].type > CORE_CHANGE) return false;
-    if (entries[i].type == CORE_CHANGE && !is_configuration(entries[i].data, entries[i].bytes))
+    if (entries[i].type == CORE_CHANGE && !core_is_configuration(entries[i].data, entries[i].bytes))
       return false;
     after = entries[i].term;
   }
@@ -349,7 +259,7 @@ static bool is_base(const struct core_base* base) {
     return false;
   return base->index_term > 0 && base->index_term <= base->term && base->configuration_index > 0 &&
          base->configuration_index <= base->index &&
-         is_configuration(base->configuration, base->configuration_bytes);
+         core_is_configuration(base->configuration, base->configuration_bytes);
 }
 
 int core_start(tubed_core* core, const struct core_base* base, const struct core_update** update) {
@@ -504,7 +414,9 @@ int core_submit(tubed_core* core, uint64_t time, const struct core_entry* entrie
   if (n == 0 || !are_entries(entries, n, core_term(core), core_term(core))) return CORE_MALFORMED;
   for (unsigned i = 0; i < n; ++i) {
     if (entries[i].type != CORE_CHANGE) continue;
-    if (n > 1 || !is_single_change(&core->raft.configuration, entries[i].data, entries[i].bytes))
+    struct core_member members[CORE_MOST_MEMBERS];
+    const unsigned n_members = core_members(core, members, CORE_MOST_MEMBERS);
+    if (n > 1 || !core_is_single_change(members, n_members, entries[i].data, entries[i].bytes))
       return CORE_MALFORMED;
   }
   if (!take_entries(core, entries, n, &batch)) return RAFT_NOMEM;
@@ -518,7 +430,7 @@ int core_configuration(tubed_core* core, uint64_t time, uint64_t index, const vo
                        size_t bytes, const struct core_update** update) {
   struct raft_event event = event_of(RAFT_CONFIGURATION, time);
   begin(core, update);
-  if (index == 0 || index > core_commit(core) || !is_configuration(data, bytes))
+  if (index == 0 || index > core_commit(core) || !core_is_configuration(data, bytes))
     return CORE_MALFORMED;
   const int code = decode(data, bytes, &event.configuration.conf);
   if (code != 0) return code == RAFT_MALFORMED ? CORE_MALFORMED : code;
@@ -534,7 +446,7 @@ int core_cut(tubed_core* core, uint64_t time, uint64_t index, uint64_t term, uns
   begin(core, update);
   if (index <= trail->snapshot.index || index <= trail->offset || index > core_commit(core) ||
       configuration_index == 0 || configuration_index > index ||
-      !is_configuration(configuration, bytes))
+      !core_is_configuration(configuration, bytes))
     return CORE_MALFORMED;
   const int code = decode(configuration, bytes, &event.snapshot.metadata.configuration);
   if (code != 0) return code == RAFT_MALFORMED ? CORE_MALFORMED : code;
@@ -663,19 +575,4 @@ int core_encode(const struct core_member* members, unsigned n, void** data, size
 
 void core_free(void* data) {
   raft_free(data);
-}
-
-int core_decode(const void* data, size_t bytes, struct core_member* members, unsigned capacity,
-                unsigned* n) {
-  struct reader reader;
-  struct core_member member;
-  *n = 0;
-  if (!is_configuration(data, bytes)) return CORE_MALFORMED;
-  begin_members(&reader, data, bytes);
-  while (reader.left > 0) {
-    next_member(&reader, &member);
-    if (*n < capacity) members[*n] = member;
-    ++*n;
-  }
-  return 0;
 }

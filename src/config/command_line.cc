@@ -62,7 +62,7 @@ std::optional<Exit> early_exit(const Flags& flags) {
         flags, [&](const auto& flag) { return flag.option && flag.option->action == action; });
   };
   if (given(Action::help)) return Exit{0, config::help_text()};
-  if (given(Action::version)) return Exit{0, version_line() + "\n"};
+  if (given(Action::version)) return Exit{0, version_text()};
   return std::nullopt;
 }
 
@@ -304,8 +304,8 @@ std::optional<Exit> missing_setting(const CommandLine& line) {
 
 }  // namespace
 
-std::string version_line() {
-  return "tubed " TUBED_VERSION TUBED_BUILD_NOTE;
+std::string version_text() {
+  return "tubed " TUBED_VERSION TUBED_BUILD_NOTE "\ncluster: " TUBED_CLUSTER_NOTE "\n";
 }
 
 std::variant<CommandLine, Exit> parse_command_line(std::span<const char* const> args) {

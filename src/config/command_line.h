@@ -64,7 +64,8 @@ struct Exit {
 // Compat: beanstalkd's flags keep their meaning, also clustered (-VV) and attached (-p11300).
 std::variant<CommandLine, Exit> parse_command_line(std::span<const char* const> args);
 
-// "tubed 2.0.0", with a note if a feature is not built in.
-std::string version_line();
+// What --version prints: "tubed 2.0.0", with a note if a feature is not built in, and on a line of
+// its own, whether cluster mode is built in.
+std::string version_text();
 
 }  // namespace tubed

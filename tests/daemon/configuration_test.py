@@ -107,7 +107,8 @@ class Configuration(DaemonTest):
         for flag in ("-v", "--version"):
             code, text, errors = run(flag)
             self.assertEqual((code, errors), (0, ""))
-            self.assertRegex(text, r"^tubed \d+\.\d+(\.\d+)?\n$")
+            self.assertRegex(text, r"^tubed \d+\.\d+(\.\d+)?\n"
+                             r"cluster: (libraft 0\.22\.\d+|not built in)\n$")
         client = self.connect(self.start())
         self.assertEqual(client.stats()["version"], f'"{text.split()[1]}"')
 
