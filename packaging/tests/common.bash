@@ -23,7 +23,13 @@ use_compiler_cache() {
   if command -v ccache >/dev/null; then
     CCACHE_DIR=$(ccache --get-config cache_dir)
     export CCACHE_DIR CCACHE_BASEDIR=$1 CCACHE_NOHASHDIR=1 CMAKE_CXX_COMPILER_LAUNCHER=ccache
+    export CMAKE_C_COMPILER_LAUNCHER=ccache
   fi
+}
+
+# Whether this machine has the libraft of cluster mode; without it the packages are built without.
+has_raft() {
+  pkg-config --exists 'raft >= 0.22.1' 'raft < 0.23'
 }
 
 need_root() {
