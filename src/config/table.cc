@@ -390,7 +390,8 @@ constexpr auto kOptions = std::to_array<Option>({
     {'\0', "--preload", "FILE", Action::preload, false,
      "With --test-mode: begin with the jobs in FILE, as tubectl export writes them."},
     {'h', "--help", "", Action::help, true, "Print this help, and exit."},
-    {'v', "--version", "", Action::version, true, "Print the version, and exit."},
+    {'v', "--version", "", Action::version, true,
+     "Print the version and whether cluster mode is built in, and exit."},
     {'l', "--listen", "ADDR", Action::listen, true,
      "Listen on HOST, HOST:PORT, [HOST]:PORT or unix:PATH (default 127.0.0.1:11300). May be "
      "repeated; replaces all listeners of the file."},
