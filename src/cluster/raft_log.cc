@@ -1,0 +1,220 @@
+#include "cluster/raft_log.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+
+// The steps in the comments are those of raft_log.h.
+namespace tubed::cluster {
+
+namespace {
+
+using journal::Outcome;
+
+// A batch takes no more entries from this size on, so that a long backlog is acknowledged in parts.
+constexpr std::uint64_t kBatchBytes = 4 << 20;
+
+}  // namespace
+
+RaftLog::RaftLog(journal::Storage& storage, RaftLogHost& host, const RaftLogOptions& options)
+    : context_{.storage = storage, .host = host, .options = options}, files_(context_) {}
+
+Result<std::unique_ptr<RaftLog>> RaftLog::open(journal::Storage& storage, RaftLogHost& host,
+                                               const RaftLogOptions& options) {
+  auto found = TRY(examine_raft_log(storage, options.cluster));
+  TRY(repair_raft_log(storage, found));
+  std::unique_ptr<RaftLog> log(new RaftLog(storage, host, options));
+  TRY(log->files_.adopt(found));
+  log->take(std::move(found));
+  return log;
+}
+
+void RaftLog::take(FoundRaftLog found) {
+  cut_at_open_ = std::move(found.cut);
+  first_ = found.first;
+  entries_ = std::move(found.entries);
+  for (const Entry& entry : entries_) bytes_ += record_bytes(entry);
+  stored_ = last();
+  next_write_ = last() + 1;
+  next_batch_ = found.next_batch;
+  sealed_ = found.sealed;
+}
+
+const Entry& RaftLog::at(Index index) const {
+  TUBED_ASSERT(index >= first_ && index <= last());
+  return entries_[index - first_];
+}
+
+Term RaftLog::term_of(Index index) const {
+  return index >= first_ && index <= last() ? entries_[index - first_].term : 0;
+}
+
+// --- Step 1
+
+void RaftLog::append(Index first, std::span<const Entry> entries) {
+  TUBED_ASSERT(first >= first_ && first <= last() + 1);
+  TUBED_ASSERT(!context_.closing && !context_.failed);
+  truncate(first);
+  for (const Entry& entry : entries) {
+    TUBED_ASSERT(entry.term != 0);
+    bytes_ += record_bytes(entry);
+    entries_.push_back(entry);
+  }
+}
+
+void RaftLog::truncate(Index first) {
+  for (; last() >= first; entries_.pop_back()) bytes_ -= record_bytes(entries_.back());
+  if (first < next_write_) {
+    next_write_ = first;
+    truncated_ = true;
+  }
+  stored_ = std::min(stored_, first - 1);
+  flight_.valid = std::min(flight_.valid, first - 1);
+}
+
+// Step 5.
+void RaftLog::cut(Index first) {
+  first = std::min({first, stored_ + 1, last() + 1});
+  for (; first_ < first; ++first_) {
+    bytes_ -= record_bytes(entries_.front());
+    entries_.pop_front();
+  }
+  files_.cut(first_);
+  context_.host.request_flush();
+}
+
+Result<void> RaftLog::reset(Index base) {
+  TUBED_ASSERT(idle() && !context_.closing && !context_.failed);
+  // The batch may be on disk in part. It has to be whole before another follows.
+  if (refused_) {
+    return Error{.message = "a write of the Raft log waits for space",
+                 .kind = Error::Kind::no_space};
+  }
+  auto result =
+      files_.reset({.number = next_batch_, .first = base + 1, .cluster = context_.options.cluster});
+  if (!result) {
+    if (result.error().kind != Error::Kind::no_space) context_.fail(result.error().message);
+    return result;
+  }
+  ++next_batch_;
+  entries_.clear();
+  bytes_ = 0;
+  first_ = next_write_ = base + 1;
+  stored_ = base;
+  truncated_ = false;
+  sealed_ = true;
+  wanted_ = 0;
+  context_.host.request_flush();
+  return {};
+}
+
+// --- Steps 2 to 4
+
+void RaftLog::flush() {
+  if (!context_.failed) {
+    write_next();
+    files_.go_on(context_.host.now(), wanted_);
+  }
+  go_on_closing();
+}
+
+Time RaftLog::next_deadline() const {
+  if (context_.failed || context_.closing) return kNever;
+  return std::min(refused_ ? retry_at_ : kNever, files_.retry_at());
+}
+
+void RaftLog::write_next() {
+  if (writing_) return;
+  if (refused_) {
+    if (context_.closing || context_.host.now() < retry_at_) return;
+    refused_ = false;
+    return write();
+  }
+  wanted_ = 0;
+  if (has_unwritten()) return write_entries();
+  if (!std::exchange(seal_wanted_, false) || sealed_ || !begin_batch(kRaftBatchHeaderBytes)) return;
+  finish_batch(last());
+  write();
+}
+
+// Takes as many entries as fit, and at least one unless the change is a truncation.
+void RaftLog::write_entries() {
+  Index next = next_write_;
+  const std::uint64_t least = next <= last() ? record_bytes(at(next)) : 0;
+  if (!begin_batch(kRaftBatchHeaderBytes + least)) return;
+  for (; next <= last(); ++next) {
+    const Entry& entry = at(next);
+    const std::uint64_t bytes = flight_.batch.bytes() + record_bytes(entry);
+    if (bytes > flight_.place.room || (bytes > kBatchBytes && next > next_write_)) break;
+    flight_.batch.add(next, entry);
+  }
+  finish_batch(next - 1);
+  write();
+}
+
+// False: no file has room for that many bytes.
+bool RaftLog::begin_batch(std::uint64_t bytes) {
+  const auto place = files_.place_for(bytes);
+  wanted_ = place ? 0 : bytes;
+  if (!place) return false;
+  flight_.place = *place;
+  return true;
+}
+
+void RaftLog::finish_batch(Index last) {
+  flight_.first = next_write_;
+  flight_.last = flight_.valid = last;
+  flight_.batch.finish({.offset = flight_.place.offset,
+                        .number = next_batch_,
+                        .first = next_write_,
+                        .cluster = context_.options.cluster},
+                       flight_.place.number);
+  ++next_batch_;
+  next_write_ = last + 1;
+  truncated_ = false;
+}
+
+void RaftLog::write() {
+  writing_ = true;
+  context_.storage.write(flight_.place.file, flight_.place.offset, flight_.batch.pieces(),
+                         journal::Sync::yes, [this](const Outcome& outcome) { written(outcome); });
+}
+
+void RaftLog::written(const Outcome& outcome) {
+  writing_ = false;
+  context_.host.request_flush();
+  if (!context_.continues_after(outcome)) return;
+  if (!outcome.ok()) {
+    refused_ = true;
+    retry_at_ = context_.host.now() + kRaftLogRetry;
+    return files_.refuse_write(outcome.reason);
+  }
+  files_.accept_write();
+  sealed_ = flight_.batch.entries() == 0;
+  files_.written(flight_.place.number, flight_.place.offset + flight_.batch.bytes(), flight_.first,
+                 flight_.batch.entries());
+  flight_.batch.clear();
+  const Index stored = std::min(flight_.last, flight_.valid);
+  if (stored > stored_) {
+    stored_ = stored;
+    context_.host.entries_stored(stored_, term_of(stored_));
+  }
+}
+
+// --- The end
+
+void RaftLog::close(std::function<void()> closed) {
+  TUBED_ASSERT(!context_.closing);
+  context_.closing = true;
+  closed_ = std::move(closed);
+  seal_wanted_ = true;
+  context_.host.request_flush();
+}
+
+void RaftLog::go_on_closing() {
+  if (!context_.closing || !idle() || !closed_) return;
+  std::exchange(closed_, nullptr)();
+}
+
+}  // namespace tubed::cluster

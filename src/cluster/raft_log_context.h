@@ -1,0 +1,65 @@
+// RaftLogContext: everything that the parts of one Raft log share: the disk, the host, the options,
+// and whether the log is closing or has failed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "base/time.h"
+#include "cluster/types.h"
+#include "journal/storage.h"
+
+namespace tubed::cluster {
+
+// After which time an operation is tried again that the disk had no room for.
+inline constexpr Duration kRaftLogRetry{1'000'000'000};
+
+struct RaftLogOptions {
+  // The length of a file; a batch that is longer gets a file of its own.
+  std::uint64_t file_bytes = 64 << 20;
+  // The size that the log should have at most. For RaftLog::exceeds_bound(); entries are dropped by
+  // cut() alone.
+  std::uint64_t log_bytes = 1 << 30;
+  std::uint64_t cluster = 0;  // the cluster's identity
+};
+
+// The program that runs the log, as the log sees it. The functions are called from within the log's
+// own functions and from completions of the storage, and may call append() and cut().
+class RaftLogHost {
+ public:
+  // Every entry up to `last`, which has that term, is on the disk.
+  virtual void entries_stored(Index last, Term term) = 0;
+  // Something has changed: flush() is to be called soon.
+  virtual void request_flush() = 0;
+  // Nothing more can be stored. Called once.
+  virtual void report_failure(const std::string& reason) = 0;
+  // The disk is full, or no longer is.
+  virtual void report_full(bool full, const std::string& reason) = 0;
+  // The time of the tick.
+  virtual Time now() const = 0;
+
+ protected:
+  ~RaftLogHost() = default;
+};
+
+struct RaftLogContext {
+  journal::Storage& storage;
+  RaftLogHost& host;
+  RaftLogOptions options;
+  bool closing = false;
+  bool failed = false;
+
+  // Ends the log: nothing is stored any more. The host hears of the first failure only.
+  void fail(const std::string& reason) {
+    if (!std::exchange(failed, true)) host.report_failure(reason);
+  }
+  // Whether the part that receives this outcome goes on: false after a failure, whether in this
+  // operation or earlier. A lack of space is not a failure.
+  bool continues_after(const journal::Outcome& outcome) {
+    if (!failed && outcome.kind == journal::Outcome::Kind::failed) fail(outcome.reason);
+    return !failed;
+  }
+};
+
+}  // namespace tubed::cluster
