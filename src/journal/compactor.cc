@@ -82,7 +82,7 @@ bool Compactor::run_slice() {
 
 // True: there are more to look at.
 bool Compactor::copy_pauses() {
-  const Time now = context_.host.now();
+  const Time now = context_.host.settled_time();
   for (std::uint64_t seen = 0; seen < kPausesPerSlice; ++seen) {
     const auto next = liveness_.pauses().upper_bound(last_pause_);
     if (next == liveness_.pauses().end()) return copy_policies();

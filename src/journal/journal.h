@@ -85,6 +85,8 @@ class Journal final : public FactLog {
 
   // Facts before this position were submitted to the disk.
   Lsn submitted() const { return committer_.submitted(); }
+  // The disk has every fact before this position.
+  Lsn synced() const { return syncer_.synced(); }
 
  private:
   Journal(Storage& storage, JournalHost& host, const Options& options, Examined found);
