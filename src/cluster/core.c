@@ -19,6 +19,15 @@
 //    is not needed to learn of a later term, because a member with a later term refuses appends.
 //  - A member that becomes a spare is sent nothing any more, but still counts for raft_timeout(),
 //    whose time is then in the past for ever (core_deadline()).
+//  - A follower's commit index goes back when an append says more than it has, with entries that
+//  end
+//    before what it knows to be committed (replicationAppend()): the greatest one counts.
+//  - A node that is no voter by the configuration that it has grants no vote (electionVote()), even
+//    if it is one by a later configuration that it has not received: the caller makes no change
+//    after which such nodes would be needed.
+//  - A member that has fetched the state rejects what is before its oldest entry, although it has
+//    acknowledged that once. progressMaybeDecrement() asserts that this does not happen, and probes
+//    ever lower otherwise: it is passed as the acknowledgement of what the member has.
 //  - Snapshots are not used: RAFT_INSTALL_SNAPSHOT is sent as a fetch, and never passed in.
 //  - Its tracer formats a line for every step, also if nothing prints it: it gets none.
 #include "cluster/core.h"
@@ -40,6 +49,7 @@ struct tubed_core {
   unsigned messages_capacity;
   struct raft_entry* entries;  // of the step
   unsigned entries_capacity;
+  uint64_t commit;     // the greatest commit index so far
   uint64_t timed_out;  // when core_timeout() was called last
   unsigned heartbeat_ms;
 };
@@ -138,6 +148,7 @@ static int step(tubed_core* core, struct raft_event* event, unsigned n_entries) 
   memset(&update, 0, sizeof update);
   const int code = raft_step(&core->raft, event, &update);
   if (code != 0) return code;
+  if (raft_commit_index(&core->raft) > core->commit) core->commit = raft_commit_index(&core->raft);
   out->vote_changed = (update.flags & (RAFT_UPDATE_CURRENT_TERM)) != 0 ||
                       (update.flags & (RAFT_UPDATE_VOTED_FOR)) != 0;
   out->state_changed = (update.flags & (RAFT_UPDATE_STATE)) != 0;
@@ -337,6 +348,7 @@ int core_receive(tubed_core* core, uint64_t time, const struct core_message* mes
                  const struct core_update** update) {
   struct raft_event event = event_of(RAFT_RECEIVE, time);
   struct raft_message received;
+  uint64_t match = 0;
   begin(core, update);
   if (!is_message(core, message)) return CORE_MALFORMED;
   memset(&received, 0, sizeof received);
@@ -357,6 +369,11 @@ int core_receive(tubed_core* core, uint64_t time, const struct core_message* mes
       received.append_entries_result.term = message->term;
       received.append_entries_result.rejected = message->rejected;
       received.append_entries_result.last_log_index = message->index;
+      if (message->rejected > 0 && core_match(core, message->peer, &match) == 0 &&
+          message->rejected <= match) {
+        received.append_entries_result.rejected = 0;
+        received.append_entries_result.last_log_index = match;
+      }
       break;
     case CORE_VOTE:
       received.type = RAFT_REQUEST_VOTE;
@@ -500,7 +517,7 @@ uint64_t core_voted_for(const tubed_core* core) {
 }
 
 uint64_t core_commit(const tubed_core* core) {
-  return raft_commit_index(&core->raft);
+  return core->commit;
 }
 
 uint64_t core_deadline(const tubed_core* core) {

@@ -1,0 +1,76 @@
+// Entries of facts, which a leader replicates, as bytes.
+//
+// An entry holds the facts of one or more ticks: a header, and then the records of the journal's
+// last format (journal/record.h) with a seed of their own. Times are those of the cluster
+// (cluster_clock.h), so that every node has the same bytes. The first entry of a term has no facts:
+// once it is applied, its leader has everything that was ever acknowledged.
+//
+// The chain is a hash over all entries from the first on. A header carries the chain of everything
+// before it, so that a node whose log differs stops instead of diverging.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "cluster/types.h"
+#include "engine/fact.h"
+
+namespace tubed::cluster {
+
+using Chain = std::uint64_t;
+
+struct EntryHeader {
+  std::uint16_t version = 1;  // of this layout
+  std::uint16_t level = 1;    // the features that a reader needs
+  std::uint32_t facts = 0;
+  JobId next_job_id = 0;  // no id from here on was used before the end of the entry
+  Time time = {};         // of the cluster, when the entry was made
+  Chain chain = 0;        // of the entries before
+  NodeId leader = 0;
+
+  friend bool operator==(const EntryHeader&, const EntryHeader&) = default;
+};
+
+inline constexpr std::size_t kEntryHeaderBytes = 48;
+inline constexpr std::uint16_t kFeatureLevel = 1;
+
+// Collects the facts of one entry.
+class EntryWriter {
+ public:
+  EntryWriter();
+
+  // O(bytes of the fact).
+  void add(const Fact& fact);
+
+  std::uint32_t facts() const { return facts_; }
+  // Of the entry as it is now.
+  std::size_t bytes() const { return text_.size(); }
+  // Returns the entry and begins the next. `header.facts` and `header.next_job_id` are set here.
+  Bytes finish(EntryHeader header);
+  // The next id must not be below this.
+  void use_ids_below(JobId next) { next_job_id_ = std::max(next_job_id_, next); }
+
+ private:
+  std::string text_;
+  std::uint32_t facts_ = 0;
+  JobId next_job_id_ = 1;
+};
+
+// Nothing: the bytes are not an entry that this program reads.
+std::optional<EntryHeader> read_entry_header(std::string_view entry);
+// Passes the facts of an entry to `sink`, in order; their texts point into `entry`. False: a record
+// is not whole, or the number of facts differs; some facts may have been passed. O(bytes).
+bool read_facts(std::string_view entry, FactSink& sink);
+// The bytes that the facts of the entry take in the journal, without its batch's header.
+inline std::size_t fact_bytes(std::string_view entry) {
+  return entry.size() - kEntryHeaderBytes;
+}
+
+// The chain after an entry. O(bytes).
+Chain chain_after(Chain before, Index index, const Entry& entry);
+
+}  // namespace tubed::cluster

@@ -1,0 +1,60 @@
+// Messages between nodes, as bytes. docs/cluster-protocol.md has every byte.
+//
+// A frame: u32 length of what follows it, u32 CRC32C of the rest, and the rest. Little-endian. The
+// transport keeps the order of the frames between two nodes, or loses the end of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/time.h"
+#include "cluster/types.h"
+
+namespace tubed::cluster {
+
+enum class MessageType : std::uint8_t {
+  append = 1,
+  append_result,
+  vote,
+  vote_result,
+  fetch,  // the receiver lacks entries that are cut: it has to fetch the state
+  timeout_now,
+};
+
+// Members that a type does not use are 0.
+struct Message {
+  std::uint64_t cluster = 0;
+  NodeId from = 0;
+  NodeId to = 0;
+  Time sent;  // by the sender's monotonic clock
+  Time echo;  // when the newest frame of this term's leader was sent, by its clock (append_result)
+  Time time;  // of the cluster (append)
+
+  MessageType type = MessageType::append;
+  Term term = 0;
+  Index index = 0;     // append: before the entries; result: the last stored; vote: the last
+  Term log_term = 0;   // of the entry at `index` (append, vote, timeout_now)
+  Index commit = 0;    // append
+  Index rejected = 0;  // append_result
+  bool granted = false;
+  bool pre_vote = false;
+  bool disrupt_leader = false;
+  std::vector<Entry> entries;  // append
+};
+
+// O(bytes).
+std::string encode(const Message& message);
+
+inline constexpr std::size_t kFrameHeaderBytes = 8;
+inline constexpr std::size_t kMostFrameBytes = 64U << 20;
+
+// The length of the frame that begins here, with its header. Nothing: more bytes are needed to know
+// it. 0: no frame begins like this.
+std::optional<std::size_t> frame_bytes(std::string_view bytes);
+// Nothing: the frame is damaged, or of another version. `frame`: whole.
+std::optional<Message> decode(std::string_view frame);
+
+}  // namespace tubed::cluster

@@ -1,0 +1,528 @@
+#include "cluster/node.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+
+namespace tubed::cluster {
+
+namespace {
+
+// More appends than this are not sent without an answer.
+constexpr unsigned kMostInFlight = 32;
+// After this long without entries the raft log is sealed.
+constexpr Duration kSealDelay = std::chrono::seconds(1);
+// The founders' configuration is the entry of this index and term, which no raft log holds.
+constexpr Index kFoundingIndex = 1;
+constexpr Term kFoundingTerm = 1;
+// The data of the core's own entries.
+constexpr char kBarrier[8] = {};
+
+std::uint64_t milliseconds_of(Time time) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count());
+}
+
+core_entry as_core(const Entry& entry) {
+  const std::string_view data = entry.data.view();
+  return {.term = entry.term,
+          .type = static_cast<int>(entry.type),
+          .data = data.data(),
+          .bytes = data.size()};
+}
+
+std::vector<core_entry> as_core(std::span<const Entry> entries) {
+  std::vector<core_entry> result;
+  result.reserve(entries.size());
+  for (const Entry& entry : entries) result.push_back(as_core(entry));
+  return result;
+}
+
+Result<std::string> encoded(const std::vector<Member>& members) {
+  std::vector<core_member> list;
+  for (const Member& member : members) {
+    list.push_back({.id = member.id,
+                    .role = static_cast<int>(member.role),
+                    .address = member.address.c_str()});
+  }
+  void* data = nullptr;
+  std::size_t bytes = 0;
+  const int code = core_encode(list.data(), static_cast<unsigned>(list.size()), &data, &bytes);
+  if (code != 0) return Error{fmt::format("members of the cluster: {}", core_error(code))};
+  std::string text(static_cast<const char*>(data), bytes);
+  core_free(data);
+  return text;
+}
+
+// The host of a raft log that is only made.
+class NoHost final : public RaftLogHost {
+ public:
+  void entries_stored(Index /*last*/, Term /*term*/) override {}
+  void request_flush() override {}
+  void report_failure(const std::string& /*reason*/) override {}
+  void report_full(bool /*full*/, const std::string& /*reason*/) override {}
+  Time now() const override { return {}; }
+};
+
+}  // namespace
+
+Applied founding_position(std::uint64_t cluster) {
+  return {.index = kFoundingIndex,
+          .term = kFoundingTerm,
+          .chain = chain_after(cluster, kFoundingIndex,
+                               {.term = kFoundingTerm, .type = EntryType::change, .data = {}})};
+}
+
+Result<void> found(journal::Storage& storage, const RaftLogOptions& log, NodeId node,
+                   const std::vector<Member>& members) {
+  const NodeState state{.cluster = log.cluster,
+                        .node = node,
+                        .term = kFoundingTerm,
+                        .voted_for = 0,
+                        .configuration = TRY(encoded(members)),
+                        .configuration_index = kFoundingIndex};
+  NoHost host;
+  const auto made = TRY(RaftLog::open(storage, host, log));
+  TRY(made->reset(kFoundingIndex));
+  return store_node_state(storage, state);
+}
+
+Result<std::unique_ptr<Node>> Node::open(journal::Storage& storage, NodeHost& host,
+                                         const NodeOptions& options, const Applied& base) {
+  auto state = TRY(load_node_state(storage));
+  if (!state) return Error{"the node has no state: it is not a member of a cluster"};
+  std::unique_ptr<Node> node(new Node(storage, host, options, std::move(*state)));
+  TRY(node->start(base));
+  return node;
+}
+
+Node::Node(journal::Storage& storage, NodeHost& host, const NodeOptions& options, NodeState state)
+    : storage_(storage),
+      host_(host),
+      options_(options),
+      state_(std::move(state)),
+      lease_(options.election_timeout),
+      started_(host.clock()) {}
+
+Node::~Node() = default;
+
+Result<void> Node::start(const Applied& base) {
+  RaftLogOptions log_options = options_.log;
+  log_options.cluster = state_.cluster;
+  log_ = TRY(RaftLog::open(storage_, *this, log_options));
+  if (base.index + 1 < log_->first() || base.index > log_->last()) {
+    return Error{fmt::format("the raft log has the entries {} to {}, and the journal ends after {}",
+                             log_->first(), log_->last(), base.index),
+                 Error::Kind::damaged};
+  }
+  if (base.index >= log_->first() && log_->term_of(base.index) != base.term) {
+    return Error{fmt::format("the raft log and the journal differ at entry {}", base.index),
+                 Error::Kind::damaged};
+  }
+  chain_base_ = base.index;
+  chains_.push_back(base.chain);
+  for (Index i = base.index + 1; i <= log_->last(); ++i)
+    chains_.push_back(chain_after(chains_.back(), i, log_->at(i)));
+  commit_ = base.index;
+  synced_ = base.index;
+  reported_ = log_->last();
+
+  const auto timeout = milliseconds_of(Time(options_.election_timeout));
+  const core_settings settings{
+      .id = state_.node,
+      .seed = options_.seed,
+      .election_timeout_ms = static_cast<unsigned>(timeout),
+      .heartbeat_ms = static_cast<unsigned>(std::max<std::uint64_t>(timeout / 10, 1)),
+      .max_inflight = kMostInFlight};
+  core_.reset(core_create(&settings));
+  if (core_ == nullptr) return Error{"no memory for the node"};
+  std::vector<core_entry> entries;
+  for (Index i = log_->first(); i <= log_->last(); ++i) entries.push_back(as_core(log_->at(i)));
+  const auto [configuration, configuration_index] = configuration_at(base.index);
+  const core_base begin{.time = milliseconds(),
+                        .term = state_.term,
+                        .voted_for = state_.voted_for,
+                        .index = base.index,
+                        .index_term = base.term,
+                        .configuration = configuration.data(),
+                        .configuration_bytes = configuration.size(),
+                        .configuration_index = configuration_index,
+                        .first = log_->first(),
+                        .entries = entries.data(),
+                        .n_entries = static_cast<unsigned>(entries.size())};
+  const core_update* update = nullptr;
+  const int code = core_start(core_.get(), &begin, &update);
+  if (code != 0) return Error{fmt::format("the node cannot start: {}", core_error(code))};
+  done("start", code, update, {});
+  return {};
+}
+
+// The encoded configuration that is in force at this entry, and the entry that it is from.
+// O(entries before it).
+std::pair<std::string_view, Index> Node::configuration_at(Index index) const {
+  for (Index i = std::min(index, log_->last()); i >= log_->first(); --i) {
+    if (log_->at(i).type == EntryType::change) return {log_->at(i).data.view(), i};
+  }
+  return {state_.configuration, state_.configuration_index};
+}
+
+// The core's clock: milliseconds, which never go back.
+std::uint64_t Node::milliseconds() const {
+  milliseconds_ = std::max(milliseconds_, milliseconds_of(host_.clock()));
+  return milliseconds_;
+}
+
+void Node::fail(const std::string& reason) {
+  if (!std::exchange(failed_, true)) host_.node_failed(reason);
+}
+
+// --- What a step asks for
+
+void Node::done(std::string_view step, int code, const core_update* update,
+                std::span<const Entry> given) {
+  if (code != 0) return fail(fmt::format("raft, {}: {}", step, core_error(code)));
+  if (update->vote_changed != 0) store_vote();
+  if (failed_) return;
+  if (update->state_changed != 0 || update->vote_changed != 0) {
+    lease_.reset();
+    answered_.clear();
+  }
+  if (update->barrier != 0) {
+    const Entry barrier{.term = core_term(core_.get()),
+                        .type = EntryType::barrier,
+                        .data = Bytes::copy_of(std::string_view(kBarrier, sizeof kBarrier))};
+    store_entries(update->first, {&barrier, 1});
+  } else if (update->first != 0) {
+    store_entries(update->first, given.last(update->n_entries));
+  }
+  for (unsigned i = 0; i < update->n_messages; ++i) send(update->messages[i]);
+  if (update->commit_changed != 0 || update->state_changed != 0) host_.node_changed();
+  take_committed();
+}
+
+void Node::store_vote() {
+  state_.term = core_term(core_.get());
+  state_.voted_for = core_voted_for(core_.get());
+  if (const auto stored = store_node_state(storage_, state_); !stored) fail(stored.error().message);
+}
+
+void Node::store_entries(Index first, std::span<const Entry> entries) {
+  TUBED_ASSERT(first > commit_);
+  TUBED_ASSERT(first > chain_base_);
+  chains_.resize(first - chain_base_);
+  for (Index i = first; const Entry& entry : entries)
+    chains_.push_back(chain_after(chains_.back(), i++, entry));
+  reported_ = std::min(reported_, first - 1);
+  log_->append(first, entries);
+  seal_at_ = host_.clock() + kSealDelay;
+}
+
+void Node::send(const core_message& message) {
+  Message frame{.cluster = state_.cluster,
+                .from = state_.node,
+                .to = message.peer,
+                .sent = host_.clock(),
+                .echo = {},
+                .time = {},
+                .type = static_cast<MessageType>(message.type),
+                .term = message.term,
+                .index = message.index,
+                .log_term = message.log_term,
+                .commit = message.commit,
+                .rejected = message.rejected,
+                .granted = message.granted != 0,
+                .pre_vote = message.pre_vote != 0,
+                .disrupt_leader = message.disrupt_leader != 0,
+                .entries = {}};
+  if (frame.type == MessageType::append && message.n_entries > 0) {
+    const Index last = message.index + message.n_entries;
+    if (message.index + 1 < log_->first() || last > log_->last()) return;
+    for (Index i = message.index + 1; i <= last; ++i) frame.entries.push_back(log_->at(i));
+  }
+  if (frame.type == MessageType::append && time_.is_set()) frame.time = time_.at(frame.sent);
+  if (frame.type == MessageType::append_result) {
+    const auto heard = heard_.find(frame.to);
+    if (heard != heard_.end() && heard->second.term == frame.term) frame.echo = heard->second.sent;
+  }
+  host_.send(frame.to, encode(frame));
+}
+
+// A committed change of the members comes into force.
+void Node::take_committed() {
+  const Index commit = core_commit(core_.get());
+  while (commit_ < commit && !failed_) {
+    ++commit_;
+    const Entry& entry = log_->at(commit_);
+    if (entry.type != EntryType::change) continue;
+    const std::string_view data = entry.data.view();
+    const core_update* update = nullptr;
+    const int code =
+        core_configuration(core_.get(), milliseconds(), commit_, data.data(), data.size(), &update);
+    done("configuration", code, update, {});
+  }
+}
+
+// --- Events
+
+void Node::receive(std::string_view frame) {
+  if (failed_) return;
+  const auto message = decode(frame);
+  if (!message || message->cluster != state_.cluster || message->to != state_.node) return;
+  if (message->type == MessageType::vote && host_.clock() < started_ + options_.election_timeout)
+    return;
+  if (message->type == MessageType::fetch) return host_.fetch_state(message->from);
+  if (message->type == MessageType::append) {
+    Heard& heard = heard_[message->from];
+    if (message->term != heard.term || message->sent > heard.sent)
+      heard = {.term = message->term, .sent = message->sent};
+    if (message->time != Time()) time_.observe(host_.clock(), message->time);
+  }
+  pass(*message);
+  if (!failed_ && message->type == MessageType::append_result) take_echo(*message);
+}
+
+// Another node follows this leader.
+void Node::take_echo(const Message& result) {
+  if (!leads() || result.term != term()) return;
+  answered_[result.from] = host_.clock();
+  if (result.echo == Time()) return;
+  lease_.answered(result.from, result.echo);
+  if (result.from == transferee_ && result.echo > transfer_ended_) lease_.take_back();
+  host_.node_changed();
+}
+
+// Passes a message to the core. Entries from a change of the members on are passed separately,
+// because the core takes the index of the first entry for that of the change.
+void Node::pass(const Message& message) {
+  std::span<const Entry> rest = message.entries;
+  Index index = message.index;
+  Term log_term = message.log_term;
+  do {
+    std::size_t count = std::min<std::size_t>(rest.size(), 1);
+    while (count < rest.size() && rest[count].type != EntryType::change) ++count;
+    const std::span<const Entry> part = rest.first(count);
+    const std::vector<core_entry> entries = as_core(part);
+    const core_message event{.type = static_cast<int>(message.type),
+                             .peer = message.from,
+                             .term = message.term,
+                             .index = index,
+                             .log_term = log_term,
+                             .commit = message.commit,
+                             .rejected = message.rejected,
+                             .entries = entries.data(),
+                             .n_entries = static_cast<unsigned>(entries.size()),
+                             .granted = message.granted,
+                             .pre_vote = message.pre_vote,
+                             .disrupt_leader = message.disrupt_leader};
+    const core_update* update = nullptr;
+    const int code = core_receive(core_.get(), milliseconds(), &event, &update);
+    if (code == CORE_MALFORMED) return;  // no node sends that
+    done("receive", code, update, part);
+    rest = rest.subspan(count);
+    if (count > 0) log_term = part.back().term;
+    index += count;
+  } while (!rest.empty() && !failed_);
+}
+
+void Node::tick() {
+  if (failed_) return;
+  if (milliseconds() >= core_deadline(core_.get())) {
+    const core_update* update = nullptr;
+    const int code = core_timeout(core_.get(), milliseconds(), &update);
+    done("timeout", code, update, {});
+  }
+  follow_transfer();
+  if (host_.clock() >= seal_at_) {
+    log_->seal();
+    seal_at_ = kNever;
+  }
+  log_->flush();
+}
+
+void Node::follow_transfer() {
+  if (lease_.given_up() && transfer_ended_ == kNever && core_transferee(core_.get()) == 0)
+    transfer_ended_ = host_.clock();
+}
+
+bool Node::is_stranded() const {
+  return leads() && lease_.given_up() && transfer_ended_ != kNever &&
+         host_.clock() > transfer_ended_ + 4 * options_.election_timeout;
+}
+
+Time Node::next_deadline() const {
+  if (failed_) return kNever;
+  return std::min({Time(std::chrono::milliseconds(core_deadline(core_.get()))),
+                   log_->next_deadline(), seal_at_});
+}
+
+void Node::entries_stored(Index last, Term term) {
+  if (failed_) return;
+  // Entries that were replaced since are not stored.
+  Index index = std::min(last, log_->last());
+  while (index > reported_ && log_->term_of(index) != term) --index;
+  host_.node_changed();
+  if (index <= reported_) return;
+  reported_ = index;
+  const core_update* update = nullptr;
+  const int code = core_persisted(core_.get(), milliseconds(), index, &update);
+  done("persisted", code, update, {});
+}
+
+// --- The leader
+
+bool Node::leads() const {
+  return !failed_ && core_state(core_.get()) == CORE_LEADER;
+}
+
+Term Node::term() const {
+  return core_term(core_.get());
+}
+
+NodeId Node::leader() const {
+  return leads() ? 0 : core_leader(core_.get());
+}
+
+Index Node::applicable() const {
+  return std::min(commit_, log_->stored());
+}
+
+std::vector<Member> Node::members() const {
+  std::vector<core_member> list(core_members(core_.get(), nullptr, 0));
+  core_members(core_.get(), list.data(), static_cast<unsigned>(list.size()));
+  std::vector<Member> members;
+  for (const core_member& member : list) {
+    members.push_back(
+        {.id = member.id, .role = static_cast<MemberRole>(member.role), .address = member.address});
+  }
+  return members;
+}
+
+std::vector<NodeId> Node::voters() const {
+  std::vector<NodeId> voters;
+  for (const Member& member : members()) {
+    if (member.role == MemberRole::voter) voters.push_back(member.id);
+  }
+  return voters;
+}
+
+Time Node::lease_end() const {
+  return leads() ? lease_.end(voters(), state_.node) : Time::min();
+}
+
+bool Node::can_submit() const {
+  return leads() && core_transferee(core_.get()) == 0;
+}
+
+Index Node::submit(std::vector<Bytes> data) {
+  if (!can_submit()) return 0;
+  std::vector<Entry> entries;
+  for (Bytes& bytes : data)
+    entries.push_back({.term = term(), .type = EntryType::facts, .data = std::move(bytes)});
+  const std::vector<core_entry> list = as_core(entries);
+  const Index first = last() + 1;
+  const core_update* update = nullptr;
+  const int code = core_submit(core_.get(), milliseconds(), list.data(),
+                               static_cast<unsigned>(list.size()), &update);
+  if (code != 0) return 0;  // leadership is being transferred: nothing was appended
+  done("submit", code, update, entries);
+  return failed_ ? 0 : first;
+}
+
+// A majority of these voters know that they are, and each one that is new has what is committed.
+// Otherwise the change may be committed, and the cluster without a leader for good: libraft's core
+// grants no vote if the node is no voter by what it knows.
+bool Node::would_elect(const std::vector<Member>& members) const {
+  const Index known = configuration_at(last()).second;
+  const std::vector<NodeId> present = voters();
+  std::size_t voters = 0;
+  std::size_t ready = 0;
+  for (const Member& member : members) {
+    if (member.role != MemberRole::voter) continue;
+    ++voters;
+    Index match = last();
+    const bool itself = member.id == state_.node;
+    if (!itself && core_match(core_.get(), member.id, &match) != 0) match = 0;
+    const bool is_new = std::ranges::find(present, member.id) == present.end();
+    if (is_new && match < commit_) return false;
+    if (match >= known) ++ready;
+  }
+  return ready > voters / 2;
+}
+
+bool Node::change_members(const std::vector<Member>& members) {
+  if (!leads() || !would_elect(members)) return false;
+  const auto configuration = encoded(members);
+  if (!configuration) return false;
+  const Entry entry{
+      .term = term(), .type = EntryType::change, .data = Bytes::copy_of(*configuration)};
+  const core_entry change = as_core(entry);
+  const core_update* update = nullptr;
+  const int code = core_submit(core_.get(), milliseconds(), &change, 1, &update);
+  if (code != 0) return false;
+  done("submit", code, update, {&entry, 1});
+  return !failed_;
+}
+
+bool Node::transfer(NodeId to) {
+  if (!can_submit() || lease_.given_up()) return false;
+  const core_update* update = nullptr;
+  const int code = core_transfer(core_.get(), milliseconds(), to, &update);
+  if (code != 0) return false;
+  lease_.give_up();
+  transferee_ = core_transferee(core_.get());
+  transfer_ended_ = kNever;
+  done("transfer", code, update, {});
+  return !failed_;
+}
+
+// --- Cutting
+
+// The first entry that is kept when the journal has everything up to `position`: a number of
+// entries before it, and what a follower that answers still lacks, unless that is too much.
+Index Node::first_needed(Index position) const {
+  Index first = position > options_.kept_entries ? position - options_.kept_entries + 1 : 1;
+  if (!leads() || log_->exceeds_bound()) return first;
+  const Time recently = host_.clock() - 10 * options_.election_timeout;
+  for (const auto& [node, time] : answered_) {
+    Index match = 0;
+    if (time > recently && core_match(core_.get(), node, &match) == 0)
+      first = std::min(first, match + 1);
+  }
+  return first;
+}
+
+void Node::journal_synced(Index position) {
+  TUBED_ASSERT(position <= commit_);
+  // Not for each entry.
+  if (failed_ || position < synced_ + std::max<Index>(options_.kept_entries / 8, 1)) return;
+  const Index first = std::max(first_needed(position), log_->first());
+  if (first > log_->first() && !keep_configuration(first)) return;
+  synced_ = position;
+  const auto [configuration, configuration_index] = configuration_at(position);
+  const core_update* update = nullptr;
+  const int code = core_cut(core_.get(), milliseconds(), position, log_->term_of(position),
+                            static_cast<unsigned>(position - first + 1), configuration.data(),
+                            configuration.size(), configuration_index, &update);
+  done("cut", code, update, {});
+  log_->cut(first);
+  while (chain_base_ + 1 < std::min(position, log_->first())) {
+    chains_.pop_front();
+    ++chain_base_;
+  }
+}
+
+// The state of the node keeps the configuration that is in force before `first`, once its entry is
+// cut.
+bool Node::keep_configuration(Index first) {
+  const auto [configuration, index] = configuration_at(first - 1);
+  if (index == state_.configuration_index) return true;
+  state_.configuration = std::string(configuration);
+  state_.configuration_index = index;
+  store_vote();
+  return !failed_;
+}
+
+}  // namespace tubed::cluster

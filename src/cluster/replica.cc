@@ -1,0 +1,150 @@
+#include "cluster/replica.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "journal/record.h"
+
+namespace tubed::cluster {
+
+// Passes the facts of an entry on.
+class Replica::Feed final : public FactSink {
+ public:
+  Feed(Replica& replica, Time time, bool replay)
+      : replica_(replica), time_(time), replay_(replay) {}
+
+  void fact(const Fact& fact) override {
+    if (replay_) replica_.engine_.replay(time_, fact);
+    replica_.journal_.fact(fact);
+  }
+
+ private:
+  Replica& replica_;
+  Time time_;
+  bool replay_;
+};
+
+Replica::Replica(ReplicaHost& host, Node& node, journal::Journal& journal, engine::Engine& engine,
+                 const Applied& base, const Options& options)
+    : host_(host),
+      node_(node),
+      journal_(journal),
+      engine_(engine),
+      options_(options),
+      applied_(base) {
+  engine_.record_reservations(&nothing_);
+}
+
+void Replica::fail(const std::string& reason) {
+  serving_ = false;
+  if (!std::exchange(ended_, true)) host_.replica_failed(reason);
+}
+
+bool Replica::advance() {
+  if (ended_) return false;
+  notice_leadership();
+  std::uint32_t budget = options_.entries_per_call;
+  while (!ended_ && applied_.index < node_.applicable() && !journal_.congested()) {
+    if (budget-- == 0) break;
+    if (!apply(applied_.index + 1)) return false;
+    if (leading_ != 0 && applied_.index == begins_ && !serving_) serve();
+  }
+  if (ended_) return false;
+  if (serving_) log_->committed(node_.committed());
+  cut();
+  return applied_.index < node_.applicable() && !journal_.congested();
+}
+
+// --- Leadership
+
+void Replica::notice_leadership() {
+  const bool leads = node_.leads();
+  if (leading_ != 0 && (!leads || node_.term() != leading_ || node_.is_stranded())) {
+    leading_ = begins_ = 0;
+    if (serving_) {
+      serving_ = false;
+      ended_ = true;
+      return host_.start_again();
+    }
+  }
+  if (leads && leading_ == 0 && begin_term()) leading_ = node_.term();
+}
+
+bool Replica::begin_term() {
+  const Time now = host_.clock();
+  node_.time().lead(now, host_.wall(), newest_time());
+  EntryWriter writer;
+  writer.use_ids_below(engine_.next_id());
+  begins_ = node_.last() + 1;
+  const Bytes entry = writer.finish(
+      {.time = node_.time().at(now), .chain = node_.tail_chain(), .leader = node_.id()});
+  return node_.submit({entry}) != 0;
+}
+
+// Of the newest entry of facts, applied or not; 1970: there are only others.
+Time Replica::newest_time() const {
+  for (Index i = node_.last(); i >= node_.log().first(); --i) {
+    if (node_.entry(i).type != EntryType::facts) continue;
+    const auto header = read_entry_header(node_.entry(i).data.view());
+    return header ? header->time : Time();
+  }
+  return Time();
+}
+
+void Replica::serve() {
+  log_ = std::make_unique<ReplicatedLog>(node_, journal_,
+                                         [this] { return node_.time().at(host_.clock()); });
+  const Time clock = node_.time().at(host_.clock());
+  engine_.end_replay();
+  engine_.hold_over(clock + options_.hold_grace);
+  engine_.record_reservations(log_.get());
+  serving_ = true;
+  host_.begin_serving();
+}
+
+// --- Applying
+
+bool Replica::apply(Index index) {
+  const Entry& entry = node_.entry(index);
+  const Applied next{
+      .index = index, .term = entry.term, .chain = chain_after(applied_.chain, index, entry)};
+  if (entry.type == EntryType::facts) {
+    const std::string_view text = entry.data.view();
+    const auto header = read_entry_header(text);
+    if (!header) {
+      fail(fmt::format("entry {} is of a later version of tubed, or damaged", index));
+      return false;
+    }
+    if (header->chain != applied_.chain) {
+      fail(fmt::format("this replica differs from the cluster before entry {}", index));
+      return false;
+    }
+    journal_.make_room(fact_bytes(text) + journal::record_bytes(next));
+    Feed feed(*this, header->time, !serving_);
+    if (!read_facts(text, feed)) {
+      fail(fmt::format("entry {} is damaged", index));
+      return false;
+    }
+    applied_time_ = header->time;
+  }
+  journal_.fact(next);
+  applied_ = next;
+  unsynced_.push_back({.end = journal_.appended(), .index = index});
+  return true;
+}
+
+bool Replica::is_settled(JobId id) {
+  return log_ == nullptr || (serving_ && log_->is_settled(id));
+}
+
+void Replica::cut() {
+  const Lsn synced = journal_.synced();
+  Index position = 0;
+  for (; !unsynced_.empty() && unsynced_.front().end <= synced; unsynced_.pop_front())
+    position = unsynced_.front().index;
+  if (position > 0) node_.journal_synced(position);
+}
+
+}  // namespace tubed::cluster

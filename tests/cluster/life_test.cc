@@ -1,0 +1,52 @@
+// Lives of simulated clusters (world.h).
+//
+// TUBED_LIVES sets their number, TUBED_LIFE_SEED the first seed, to repeat one life. With
+// TUBED_LIFE_TRACE the story of a life that fails has what clients send and receive.
+#include <cstdio>
+#include <cstdlib>
+
+#include <doctest/doctest.h>
+
+#include "tests/cluster/world.h"
+
+namespace tubed::cluster_test {
+
+namespace {
+
+std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* wanted = std::getenv(variable);
+  return wanted == nullptr ? otherwise : std::strtoull(wanted, nullptr, 10);
+}
+
+}  // namespace
+
+TEST_CASE("a cluster keeps its promises, whatever fails") {
+  const std::uint64_t lives = number_from("TUBED_LIVES", 300);
+  const std::uint64_t first = number_from("TUBED_LIFE_SEED", 1);
+  const bool trace = std::getenv("TUBED_LIFE_TRACE") != nullptr;
+  LifeCounts counts;
+  for (std::uint64_t seed = first; seed < first + lives; ++seed) {
+    Nature nature = some_nature(seed);
+    nature.trace = trace;
+    World world(nature);
+    if (world.live()) FAIL(world.story());
+    counts += world.counts();
+  }
+  std::printf(
+      "%llu lives: %llu events, %llu entries committed, %llu leaders, %llu crashes, %llu fetches, "
+      "%llu puts, %llu reserves, %llu deletes, %llu held over, %llu comparisons, %llu changes of "
+      "members\n",
+      static_cast<unsigned long long>(lives), static_cast<unsigned long long>(counts.events),
+      static_cast<unsigned long long>(counts.committed),
+      static_cast<unsigned long long>(counts.leaders),
+      static_cast<unsigned long long>(counts.crashes),
+      static_cast<unsigned long long>(counts.fetches),
+      static_cast<unsigned long long>(counts.inserted),
+      static_cast<unsigned long long>(counts.reserved),
+      static_cast<unsigned long long>(counts.deleted),
+      static_cast<unsigned long long>(counts.held_over),
+      static_cast<unsigned long long>(counts.comparisons),
+      static_cast<unsigned long long>(counts.member_changes));
+}
+
+}  // namespace tubed::cluster_test

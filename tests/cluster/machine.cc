@@ -1,0 +1,417 @@
+#include "tests/cluster/machine.h"
+
+#include <algorithm>
+
+#include "tests/commands/talk.h"
+#include "tests/journal/journal_life.h"
+#include "tests/protocol/take_replies.h"
+
+namespace tubed::cluster_test {
+
+namespace {
+
+constexpr std::int64_t kMillion = 1'000'000;
+
+class CopyHost final : public cluster::RaftLogHost {
+ public:
+  void entries_stored(Index /*last*/, Term /*term*/) override {}
+  void request_flush() override {}
+  void report_failure(const std::string& /*reason*/) override {}
+  void report_full(bool /*full*/, const std::string& /*reason*/) override {}
+  Time now() const override { return {}; }
+};
+
+}  // namespace
+
+struct Machine::Process {
+  commands::Service service{Limits{},
+                            commands::test_identity(),
+                            {.cpu_times = [] { return stats::CpuTimes{}; },
+                             .resident_bytes = [] { return std::uint64_t{1}; },
+                             .open_descriptors = [] { return std::uint64_t{1}; },
+                             .descriptor_limit = [] { return std::uint64_t{1024}; }}};
+  std::unique_ptr<journal::Journal> journal;
+  std::unique_ptr<cluster::Node> node;
+  std::unique_ptr<cluster::Replica> replica;
+  std::map<ClientId, std::unique_ptr<Connection>> connections;
+  Index seen = 0;  // entries up to here were reported to the world
+};
+
+Machine::Machine(MachineHost& world, NodeId id, const MachineOptions& options,
+                 const MachineClocks& clocks)
+    : world_(world), id_(id), options_(options), clocks_(clocks) {}
+
+Machine::~Machine() = default;
+
+Time Machine::clock() const {
+  const std::int64_t passed = world_.now().time_since_epoch().count();
+  return Time(clocks_.monotonic + Duration(passed + passed / kMillion * clocks_.rate));
+}
+
+Time Machine::true_time_of(Time monotonic) const {
+  if (monotonic == kNever) return kNever;
+  const std::int64_t passed = (monotonic - Time(clocks_.monotonic)).count();
+  // Rounded up, so that the deadline has passed then.
+  return Time(Duration(passed - passed / (kMillion + clocks_.rate) * clocks_.rate + 1000));
+}
+
+Time Machine::wall() const {
+  return world_.now() + clocks_.wall;
+}
+
+// --- The computer
+
+cluster::RaftLogOptions Machine::raft_options(std::uint64_t cluster) const {
+  cluster::RaftLogOptions options;
+  options.file_bytes = options_.raft_file_bytes;
+  options.cluster = cluster;
+  return options;
+}
+
+void Machine::found(std::uint64_t cluster, const std::vector<cluster::Member>& members) {
+  const auto founded = cluster::found(raft_disk_, raft_options(cluster), id_, members);
+  if (!founded) return world_.problem("cannot found: " + founded.error().message);
+  // A journal that has nothing but the position of the founders.
+  auto nothing = journal::revive(journal_disk_, {}, Time());
+  auto opened = journal::Journal::open(journal_disk_, *this,
+                                       {.segment_bytes = options_.segment_bytes,
+                                        .directory = id_,
+                                        .clock = {},
+                                        .reservations = true},
+                                       std::move(nothing->found));
+  if (!opened) return world_.problem("no journal: " + opened.error().message);
+  journal::Journal& journal = **opened;
+  journal.fact(cluster::founding_position(cluster));
+  bool closed = false;
+  journal.close([&closed] { closed = true; });
+  for (int i = 0; i < 1000 && !closed; ++i) {
+    journal.flush();
+    journal_disk_.run_all();
+  }
+  if (!closed) world_.problem("the journal of a founder does not close");
+}
+
+void Machine::crash(journal::Random& random, journal::Fate fate) {
+  end_process();
+  // Both at once.
+  journal::TestDisk journal_disk = journal_disk_.after_crash(random, fate);
+  journal::TestDisk raft_disk = raft_disk_.after_crash(random, fate);
+  journal_disk_ = std::move(journal_disk);
+  raft_disk_ = std::move(raft_disk);
+}
+
+bool Machine::take_state_of(Machine& source) {
+  // The durable prefix of the journal, which compaction may be changing.
+  journal::TestDisk journal_disk(source.journal_disk_.durable_files());
+  auto copied = journal::revive(journal_disk, {}, Time());
+  if (!copied) {
+    world_.problem("a copy of a journal is refused: " + copied.error().message);
+    return false;
+  }
+  const Index position = copied->found.applied ? copied->found.applied->index : 0;
+  const cluster::RaftLog& log = source.process_->node->log();
+  if (position < process_->node->last() || position + 1 < log.first()) return false;
+  const Index log_first = log.first();
+  std::vector<cluster::Entry> entries;
+  for (Index i = log_first; i <= position; ++i) entries.push_back(log.at(i));
+  const auto own = cluster::load_node_state(raft_disk_);
+  const auto theirs = cluster::load_node_state(source.raft_disk_);
+  if (off() || source.off()) return false;
+  end_process();
+  if (!own || !theirs) {
+    world_.problem("a node has no state");
+    return false;
+  }
+  // Its term and vote stay. Everything is replaced at once, as by renaming a directory.
+  journal::TestDisk raft_disk;
+  cluster::NodeState state = *own.value();
+  // The node has a term that is at least that of its entries, in which it may have voted.
+  if (!entries.empty() && entries.back().term > state.term) {
+    state.term = entries.back().term;
+    state.voted_for = 0;
+  }
+  state.configuration = theirs.value()->configuration;
+  state.configuration_index = theirs.value()->configuration_index;
+  CopyHost host;
+  auto copy = cluster::RaftLog::open(raft_disk, host, raft_options(state.cluster));
+  if (!copy || !(*copy)->reset(log_first - 1) || !cluster::store_node_state(raft_disk, state)) {
+    world_.problem("a raft log cannot be copied");
+    return false;
+  }
+  (*copy)->append(log_first, entries);
+  bool closed = false;
+  (*copy)->close([&closed] { closed = true; });
+  while (!closed) {
+    (*copy)->flush();
+    raft_disk.run_all();
+  }
+  copy->reset();
+  journal_disk_ = std::move(journal_disk);
+  raft_disk_ = std::move(raft_disk);
+  return true;
+}
+
+void Machine::end_process() {
+  if (process_ == nullptr) return;
+  // Without the facts of clients that give their jobs back.
+  NullLog nothing;
+  process_->service.engine().record_reservations(nullptr);
+  process_->service.set_log(nothing);
+  for (const auto& [client, connection] : process_->connections) world_.disconnected(id_, client);
+  process_->connections.clear();
+  process_->replica.reset();
+  process_->node.reset();
+  process_->journal.reset();
+  process_.reset();
+  again_ = failed_ = false;
+}
+
+bool Machine::boot(unsigned seed) {
+  ++life_;
+  seed_ = seed;
+  again_ = failed_ = false;
+  const auto started = start_process(seed);
+  if (started) {
+    end_tick();
+    return true;
+  }
+  process_.reset();
+  if (!off()) world_.problem("node " + std::to_string(id_) + ": " + started.error().message);
+  return false;
+}
+
+Result<void> Machine::start_process(unsigned seed) {
+  process_ = std::make_unique<Process>();
+  engine::Engine& engine = process_->service.engine();
+  engine::Replay replay(engine, Time());
+  journal::Restorer restorer(replay);
+  auto found = TRY(journal::examine(journal_disk_, {}, restorer, nullptr));
+  TRY(journal::repair(journal_disk_, found));
+  restorer.finish(found);
+  if (!found.applied) return Error{"the journal has no position"};
+  const Applied base = *found.applied;
+  process_->journal = TRY(journal::Journal::open(journal_disk_, *this,
+                                                 {.sync = options_.journal_sync,
+                                                  .segment_bytes = options_.segment_bytes,
+                                                  .directory = id_,
+                                                  .clock = {},
+                                                  .reservations = true},
+                                                 std::move(found)));
+  cluster::NodeOptions options;
+  options.election_timeout = options_.election_timeout;
+  options.seed = seed;
+  options.kept_entries = options_.kept_entries;
+  options.log = raft_options(0);  // the node has the identity
+  process_->node = TRY(cluster::Node::open(raft_disk_, *this, options, base));
+  process_->replica = std::make_unique<cluster::Replica>(
+      *this, *process_->node, *process_->journal, engine, base,
+      cluster::Replica::Options{.hold_grace = options_.hold_grace});
+  process_->seen = base.index;
+  return {};
+}
+
+// --- A tick
+
+void Machine::begin_tick() {
+  if (serves()) process_->service.begin_tick(process_->replica->time().at(clock()));
+}
+
+void Machine::follow_replica() {
+  cluster::Replica& replica = *process_->replica;
+  bool more = true;
+  while (more && !again_ && !dead()) {
+    more = replica.advance();
+    for (; process_->seen < replica.applied().index; ++process_->seen) {
+      const Index index = process_->seen + 1;
+      world_.applied(id_, index, process_->node->entry(index));
+    }
+  }
+}
+
+void Machine::flush() {
+  for (int i = 0; i < 3; ++i) {
+    FactLog& log = serves() ? static_cast<FactLog&>(process_->replica->log()) : *process_->journal;
+    if (!log.flush()) return;
+  }
+}
+
+void Machine::end_tick() {
+  if (process_ == nullptr || dead()) return;
+  process_->node->tick();
+  follow_replica();
+  if (!again_ && !dead()) {
+    flush();
+    follow_replica();  // a single node has committed at once
+  }
+  if (dead()) return;
+  if (!again_ && serves()) {
+    auto& connections = process_->connections;
+    for (auto next = connections.begin(); next != connections.end();) {
+      auto& [client, connection] = *next++;
+      serve(client, *connection);
+    }
+  }
+  start_if_wanted();
+}
+
+void Machine::start_if_wanted() {
+  if (!again_ || failed_) return;
+  // The operations that the process has requested of its disks are done first.
+  journal_disk_.run_all();
+  raft_disk_.run_all();
+  if (dead()) return;
+  end_process();
+  boot(seed_ + 1);
+}
+
+void Machine::serve(ClientId client, Connection& connection) {
+  commands::Conversation& conversation = connection.conversation;
+  const FactLog& log = process_->service.log();
+  if (conversation.can_resume() && !log.congested()) conversation.resume();
+  auto& replies = conversation.replies();
+  const std::size_t sendable =
+      connection.gate.sendable(replies.size(), log.appended(), log.durable());
+  if (sendable == 0 || !process_->replica->may_reply(clock())) return;
+  std::string bytes;
+  while (bytes.size() < sendable) {
+    const std::string_view piece = replies.front().substr(0, sendable - bytes.size());
+    bytes.append(piece);
+    replies.take(piece.size());
+  }
+  connection.gate.sent(bytes.size());
+  world_.reply(id_, client, std::move(bytes));
+}
+
+// --- Events
+
+void Machine::receive(const std::string& frame) {
+  begin_tick();
+  process_->node->receive(frame);
+  end_tick();
+}
+
+bool Machine::connect(ClientId client) {
+  if (!serves()) return false;
+  process_->connections[client] = std::make_unique<Connection>(process_->service);
+  return true;
+}
+
+void Machine::receive(ClientId client, const std::string& bytes) {
+  begin_tick();
+  const auto connection = process_->connections.find(client);
+  if (connection != process_->connections.end()) connection->second->conversation.receive(bytes);
+  end_tick();
+}
+
+void Machine::hang_up(ClientId client) {
+  begin_tick();
+  process_->connections.erase(client);
+  end_tick();
+}
+
+bool Machine::disk_work(bool raft) {
+  begin_tick();
+  const bool done = (raft ? raft_disk_ : journal_disk_).run_one();
+  if (process_ != nullptr) end_tick();
+  return done;
+}
+
+std::size_t Machine::pending_disk_work(bool raft) const {
+  return (raft ? raft_disk_ : journal_disk_).pending();
+}
+
+void Machine::tick() {
+  begin_tick();
+  end_tick();
+}
+
+Time Machine::next_deadline() const {
+  Time next = process_->node->next_deadline();
+  const Time journal = process_->journal->next_deadline();
+  if (journal != kNever) next = std::min(next, clock() + std::max(journal - wall(), Duration()));
+  if (serves()) {
+    const engine::Deadlines due = process_->service.next_deadlines();
+    if (due.closing) return world_.now() + std::chrono::microseconds(1);
+    next =
+        std::min(next, process_->replica->time().local(std::min({due.delay, due.ttr, due.pause})));
+  }
+  return true_time_of(next);
+}
+
+bool Machine::transfer() {
+  begin_tick();
+  const bool begun = process_->node->transfer(0);
+  end_tick();
+  return begun;
+}
+
+bool Machine::change_members(const std::vector<cluster::Member>& members) {
+  begin_tick();
+  const bool begun = process_->node->change_members(members);
+  end_tick();
+  return begun;
+}
+
+bool Machine::serves() const {
+  return process_ != nullptr && process_->replica != nullptr && process_->replica->serving();
+}
+
+const cluster::Node& Machine::node() const {
+  return *process_->node;
+}
+const cluster::Replica& Machine::replica() const {
+  return *process_->replica;
+}
+engine::Engine& Machine::engine() {
+  return process_->service.engine();
+}
+Time Machine::queue_time() const {
+  return serves() ? process_->service.now() : Time();
+}
+Lsn Machine::durable() const {
+  return process_->service.log().durable();
+}
+bool Machine::is_clean() const {
+  const FactLog& log = process_->service.log();
+  return !serves() || log.appended() == log.durable();
+}
+
+std::vector<std::string> Machine::state(Time now) const {
+  return journal::durable_state(process_->service.engine(), now);
+}
+
+// --- Hosts
+
+Time Machine::settled_time() const {
+  return process_ == nullptr || process_->replica == nullptr ? Time()
+                                                             : process_->replica->applied_time();
+}
+
+void Machine::begin_serving() {
+  process_->service.set_log(process_->replica->log());
+  world_.began_serving(id_);
+}
+
+void Machine::start_again() {
+  again_ = true;
+}
+
+void Machine::replica_failed(const std::string& reason) {
+  world_.problem("node " + std::to_string(id_) + ": " + reason);
+  failed_ = true;
+}
+
+void Machine::failed(const std::string& reason) {
+  if (!off()) world_.problem("node " + std::to_string(id_) + " has failed: " + reason);
+  failed_ = true;
+}
+
+void Machine::raft_log_full(bool /*full*/, const std::string& /*reason*/) {}
+
+bool Machine::describe_job(JobId id, FactSink& sink) {
+  if (process_->replica != nullptr && !process_->replica->is_settled(id)) return false;
+  process_->service.engine().describe(process_->replica->applied_time(), id, sink);
+  return true;
+}
+
+}  // namespace tubed::cluster_test

@@ -1,0 +1,188 @@
+// Machine: one node of a simulated cluster: a computer with two disks and clocks, and the process
+// that runs on it: the queue, its conversations, the journal, the raft log and libraft's core.
+//
+// The World does its work: it delivers frames and bytes of clients, does operations of its disks,
+// and lets its deadlines pass. Each event is a tick of the process, as in server/scheduler.h: the
+// event, the work of the replica, the flush of the log, and the replies.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cluster/node.h"
+#include "cluster/replica.h"
+#include "commands/conversation.h"
+#include "commands/service.h"
+#include "engine/replay.h"
+#include "journal/journal.h"
+#include "journal/restorer.h"
+#include "server/commit_gate.h"
+#include "tests/journal/test_disk.h"
+
+namespace tubed::cluster_test {
+
+using cluster::Index;
+using cluster::NodeId;
+using cluster::Term;
+
+using ClientId = std::uint32_t;
+
+// The world, as a machine sees it.
+class MachineHost {
+ public:
+  // The true time, from 0.
+  virtual Time now() const = 0;
+  virtual void send(NodeId from, NodeId to, std::string frame) = 0;
+  // Replies for a client that has a connection here. The machine has sent them: they will arrive
+  // unless the connection breaks.
+  virtual void reply(NodeId from, ClientId client, std::string bytes) = 0;
+  // A connection has ended. `orderly`: the process has closed it.
+  virtual void disconnected(NodeId from, ClientId client) = 0;
+  virtual void began_serving(NodeId node) = 0;
+  // Entry `index` is applied.
+  virtual void applied(NodeId node, Index index, const cluster::Entry& entry) = 0;
+  // This node lacks entries.
+  virtual void fetch_wanted(NodeId node, NodeId from) = 0;
+  // A condition is violated.
+  virtual void problem(const std::string& what) = 0;
+
+ protected:
+  ~MachineHost() = default;
+};
+
+struct MachineClocks {
+  Duration monotonic{};   // the monotonic clock when the true time is 0
+  std::int64_t rate = 0;  // how many parts in a million it runs too fast
+  Duration wall{};        // the wall clock minus the true time
+};
+
+struct MachineOptions {
+  Duration election_timeout = std::chrono::milliseconds(300);
+  Duration hold_grace = std::chrono::seconds(1);
+  std::uint64_t segment_bytes = 16 << 10;
+  std::uint64_t raft_file_bytes = 32 << 10;
+  Index kept_entries = 64;
+  Duration journal_sync = std::chrono::milliseconds(200);
+};
+
+class Machine final : public cluster::NodeHost,
+                      public cluster::ReplicaHost,
+                      public journal::JournalHost {
+ public:
+  Machine(MachineHost& world, NodeId id, const MachineOptions& options,
+          const MachineClocks& clocks);
+  ~Machine();
+
+  NodeId id() const { return id_; }
+
+  // --- The computer
+
+  journal::TestDisk& journal_disk() { return journal_disk_; }
+  journal::TestDisk& raft_disk() { return raft_disk_; }
+  bool off() const { return journal_disk_.off() || raft_disk_.off(); }
+  // A disk was switched off in the middle of an operation, or the process has failed: the machine
+  // is to be crashed.
+  bool dead() const { return failed_ || off(); }
+  // Prepares the disks of a founder.
+  void found(std::uint64_t cluster, const std::vector<cluster::Member>& members);
+  void step_wall(Duration by) { clocks_.wall += by; }
+  // The process ends, and the disks are as after a crash.
+  void crash(journal::Random& random, journal::Fate fate);
+  // Starts the process. False: the machine went off meanwhile, or a problem was found.
+  bool boot(unsigned seed);
+  // Ends the process and replaces what is on its disks by the state of another machine that is
+  // running and has applied everything that is applied here, as far as its disks have it.
+  // False: it has less, and nothing has changed.
+  bool take_state_of(Machine& source);
+  // Counts starts: frames and bytes of an earlier life are not delivered.
+  std::uint64_t life() const { return life_; }
+  bool running() const { return process_ != nullptr; }
+
+  // --- The process. Preconditions: running(). After each call the world looks at dead().
+
+  void receive(const std::string& frame);
+  // False: the node takes no clients now.
+  bool connect(ClientId client);
+  void receive(ClientId client, const std::string& bytes);
+  void hang_up(ClientId client);
+  // Does one operation of one of the disks. False: nothing is to be done.
+  bool disk_work(bool raft);
+  std::size_t pending_disk_work(bool raft) const;
+  // Does what is due.
+  void tick();
+  // When tick() has something to do, in true time.
+  Time next_deadline() const;
+
+  bool transfer();
+  bool change_members(const std::vector<cluster::Member>& members);
+  bool serves() const;
+  const cluster::Node& node() const;
+  const cluster::Replica& replica() const;
+  // The log of a node that serves; the position that is durable.
+  Lsn durable() const;
+  bool is_clean() const;
+  engine::Engine& engine();
+  // The time of its queue.
+  Time queue_time() const;
+  // The durable state, for comparisons.
+  std::vector<std::string> state(Time now) const;
+
+  Time true_time_of(Time monotonic) const;
+
+ private:
+  struct Connection {
+    explicit Connection(commands::Service& service) : conversation(service) {}
+    commands::Conversation conversation;
+    server::CommitGate gate;
+  };
+  struct Process;
+
+  cluster::RaftLogOptions raft_options(std::uint64_t cluster) const;
+  void begin_tick();
+  void end_tick();
+  void follow_replica();
+  void flush();
+  void serve(ClientId client, Connection& connection);
+  void end_process();
+  void start_if_wanted();
+  Result<void> start_process(unsigned seed);
+
+  // NodeHost, ReplicaHost, JournalHost.
+  Time clock() const override;
+  Time wall() const override;
+  void send(NodeId to, std::string frame) override { world_.send(id_, to, std::move(frame)); }
+  void node_changed() override {}
+  void fetch_state(NodeId from) override { world_.fetch_wanted(id_, from); }
+  void node_failed(const std::string& reason) override { failed(reason); }
+  void raft_log_full(bool full, const std::string& reason) override;
+  void begin_serving() override;
+  void start_again() override;
+  void replica_failed(const std::string& reason) override;
+  void request_flush() override {}
+  void report_failure(const std::string& reason) override { failed(reason); }
+  void report_full(bool /*full*/, const std::string& /*reason*/) override {}
+  bool describe_job(JobId id, FactSink& sink) override;
+  void describe_delay(JobId /*id*/, FactSink& /*sink*/) override {}
+  Time now() const override { return wall(); }
+  Time settled_time() const override;
+  journal::WallClock wall_clock() const override { return {}; }
+
+  void failed(const std::string& reason);
+
+  MachineHost& world_;
+  NodeId id_;
+  MachineOptions options_;
+  MachineClocks clocks_;
+  journal::TestDisk journal_disk_;
+  journal::TestDisk raft_disk_;
+  std::uint64_t life_ = 0;
+  unsigned seed_ = 0;
+  bool again_ = false;   // the process is to be started again in place
+  bool failed_ = false;  // the process is to end
+  std::unique_ptr<Process> process_;
+};
+
+}  // namespace tubed::cluster_test

@@ -1,0 +1,40 @@
+// Lives of clusters with a fault planted in their code (CMakeLists.txt): the World has to find it.
+//
+//   planted_NAME [LIVES]
+//
+// Exits with 0 if a condition is violated or an assertion fails within that number of lives
+// (1,000), and prints the first; otherwise with 1.
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include <unistd.h>
+
+#include "tests/cluster/world.h"
+
+namespace {
+
+std::uint64_t life = 0;
+
+void found_by_assertion(int) {
+  std::printf("found in life %llu: an assertion\n", static_cast<unsigned long long>(life));
+  std::fflush(stdout);
+  _exit(0);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const std::uint64_t lives = count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 1000;
+  std::signal(SIGABRT, found_by_assertion);
+  for (life = 1; life <= lives; ++life) {
+    tubed::cluster_test::World world(tubed::cluster_test::some_nature(life));
+    if (const auto problem = world.live()) {
+      std::printf("found in life %llu: %s\n", static_cast<unsigned long long>(life),
+                  problem->c_str());
+      return 0;
+    }
+  }
+  std::printf("not found in %llu lives\n", static_cast<unsigned long long>(lives));
+  return 1;
+}

@@ -1,0 +1,78 @@
+// SimClient: a client of the simulated cluster: it sends random commands of the protocol, some of
+// them pipelined, reads the replies, and reports both to the Checker.
+//
+// It sends no command twice and disturbs no reservation of another client. Jobs that it holds when
+// its connection is lost it remembers, and ends them by a connection to the next leader, as a
+// worker does.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "tests/cluster/checker.h"
+#include "tests/journal/test_file.h"
+
+namespace tubed::cluster_test {
+
+class SimClient {
+ public:
+  struct Habits {
+    std::uint32_t body_bytes = 400;  // most bodies are smaller
+    std::uint32_t pipelined = 4;     // commands at a time, at most
+    bool consumes = true;            // it reserves more than it puts
+  };
+
+  SimClient(ClientId id, std::uint64_t seed, const Habits& habits, Checker& checker)
+      : id_(id), random_(seed), habits_(habits), checker_(checker) {}
+
+  ClientId id() const { return id_; }
+  // Commands that were sent.
+  std::size_t unanswered() const { return sent_.size(); }
+
+  // Some commands. `now`: the true time.
+  std::string commands(Time now);
+  // A put with nothing else.
+  std::string put(Time now);
+  // Bytes arrive that the server has sent at `released`.
+  void receive(const std::string& bytes, Time released, Time now);
+  // Its connection has ended. `by_itself`: it has ended it.
+  void disconnected(bool by_itself);
+
+  std::uint64_t puts_answered() const { return puts_answered_; }
+
+ private:
+  enum class Kind : std::uint8_t { put, reserve, remove, release, bury, touch, kick, peek, other };
+  struct Sent {
+    Kind kind = Kind::other;
+    Time at;
+    JobId job = 0;
+    bool had_right = false;
+    std::string body = {};
+  };
+
+  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+  std::string tube();
+  JobId some_job();
+  void command(std::string& out, Time now);
+  void put(std::string& out, Time now);
+  void end(std::string& out, Time now, Kind kind, JobId job);
+  bool take_reply(Time now);
+  void take(const Sent& sent, std::string_view line, std::string_view body, Time now);
+  bool has_sent_end(JobId job) const;
+  void forget(JobId job);
+
+  ClientId id_;
+  journal::Random random_;
+  Habits habits_;
+  Checker& checker_;
+  std::uint64_t serial_ = 0;
+  std::deque<Sent> sent_;
+  std::string input_;
+  Time released_;  // the bytes that were received last
+  std::vector<JobId> held_;
+  std::deque<JobId> seen_;
+  std::uint64_t puts_answered_ = 0;
+};
+
+}  // namespace tubed::cluster_test

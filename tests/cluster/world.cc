@@ -1,0 +1,506 @@
+// The queue of events is run by run_until(); on_node() is the one way to a machine, and after each
+// event there the operations of its disks and its next deadline become events. The faults are in
+// world_faults.cc.
+#include "tests/cluster/world.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/cluster/text.h"
+#include "tests/engine/recording.h"
+#include "tests/journal/journal_life.h"
+
+namespace tubed::cluster_test {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kCluster = 0xc1;
+constexpr Duration kConvergence = 5s;
+constexpr std::int64_t kFirstWall = 1'700'000'000;
+
+// The lines, without bodies.
+std::string brief(const std::string& bytes) {
+  std::string brief;
+  for (std::size_t begin = 0; begin < bytes.size();) {
+    const std::size_t end = std::min(bytes.find("\r\n", begin), bytes.size());
+    const std::string line = bytes.substr(begin, end - begin);
+    brief += (line.starts_with("c") ? line.substr(0, line.find('x')) : line) + "; ";
+    begin = end + 2;
+  }
+  return brief;
+}
+
+// How far the time of the cluster may jump when it goes on from a wall clock, because all nodes
+// were started again: by what wall clocks differ, and by what the clocks of leaders have lost
+// before.
+Duration most_jump(const Nature& nature) {
+  return 2 * nature.wall_skew + nature.length * nature.rate_skew / 1'000'000;
+}
+
+}  // namespace
+
+LifeCounts& LifeCounts::operator+=(const LifeCounts& other) {
+  events += other.events;
+  committed += other.committed;
+  leaders += other.leaders;
+  crashes += other.crashes;
+  inserted += other.inserted;
+  reserved += other.reserved;
+  deleted += other.deleted;
+  held_over += other.held_over;
+  fetches += other.fetches;
+  comparisons += other.comparisons;
+  member_changes += other.member_changes;
+  return *this;
+}
+
+Nature some_nature(std::uint64_t seed) {
+  journal::Random random(seed * 7'919 + 13);
+  const auto one_in = [&random](std::uint64_t bound) { return random() % bound == 0; };
+  Nature nature;
+  nature.seed = seed;
+  nature.nodes = one_in(6) ? 5 : one_in(10) ? 1 : 3;
+  nature.clients = 2 + random() % 5;
+  nature.machine.segment_bytes = one_in(2) ? 4096 : 16384;
+  nature.machine.raft_file_bytes = one_in(2) ? 8192 : 65536;
+  nature.machine.kept_entries = one_in(3) ? 16 : 128;
+  nature.machine.journal_sync = one_in(2) ? 50ms : 300ms;
+  nature.habits.body_bytes = one_in(3) ? 2000 : 200;
+  nature.habits.pipelined = one_in(3) ? 12 : 3;
+  if (one_in(3)) nature.crash_steps = 400;
+  if (one_in(4)) nature.crashes = 14;
+  if (one_in(4)) {  // nodes that are back before the others have noticed
+    nature.crashes = 40;
+    nature.most_down = 40ms;
+    nature.confusions = 5;
+    nature.one_way_cuts = 10;
+  }
+  if (one_in(4)) nature.pauses = 8;
+  if (one_in(4)) nature.partitions = 10;
+  if (one_in(4)) nature.rate_skew = 40'000;
+  if (one_in(4)) nature.wall_skew = 2s;
+  if (one_in(6)) nature.transfers = 10;
+  if (one_in(4)) nature.member_changes = 15;
+  if (one_in(4)) nature.confusions = 5;
+  return nature;
+}
+
+World::World(const Nature& nature)
+    : nature_(nature),
+      random_(nature.seed),
+      checker_([this](const std::string& what) { problem(what); }, nature.machine.hold_grace,
+               2.2 * static_cast<double>(nature.rate_skew) / 1e6, most_jump(nature)),
+      twin_(std::make_unique<engine::Engine>(Limits{})) {
+  twin_->record_reservations(&nothing_);
+  std::vector<cluster::Member> members;
+  for (NodeId id = 1; id <= nature.nodes; ++id) {
+    members.push_back(
+        {.id = id, .role = cluster::MemberRole::voter, .address = "node " + text(id)});
+  }
+  for (const cluster::Member& member : members) {
+    MachineClocks clocks;
+    clocks.monotonic = std::chrono::seconds(1 + below(1000));
+    clocks.rate =
+        static_cast<std::int64_t>(below(static_cast<std::uint64_t>(nature.rate_skew) + 1)) -
+        nature.rate_skew / 2;
+    clocks.wall = std::chrono::seconds(kFirstWall) + some_time(Duration(), nature.wall_skew);
+    Node node;
+    node.machine = std::make_unique<Machine>(*this, member.id, nature.machine, clocks);
+    node.machine->found(kCluster, members);
+    nodes_.push_back(std::move(node));
+  }
+  for (ClientId id = 0; id < nature.clients; ++id) {
+    SimClient::Habits habits = nature.habits;
+    habits.consumes = id != 0;
+    clients_.emplace_back(SimClient(id, random_(), habits, checker_));
+  }
+}
+
+World::~World() = default;
+
+// --- Events
+
+Duration World::some_time(Duration least, Duration most) {
+  const auto range = static_cast<std::uint64_t>((most - least).count()) + 1;
+  return least + Duration(static_cast<std::int64_t>(below(range)));
+}
+
+void World::at(Time time, std::function<void()> happen) {
+  events_.push_back(
+      {.at = std::max(time, now_), .number = event_number_++, .happen = std::move(happen)});
+  std::push_heap(events_.begin(), events_.end(), std::greater());
+}
+
+void World::remember(const std::string& event) {
+  story_.push_back(text(now_) + " " + event);
+  if (story_.size() > (nature_.trace ? 4000 : 60)) story_.pop_front();
+}
+
+void World::remember_nodes() {
+  for (const Node& node : nodes_) {
+    const Machine& machine = *node.machine;
+    if (!machine.running() || machine.dead()) continue;
+    const cluster::Node& raft = machine.node();
+    std::string roles;
+    for (const cluster::Member& member : raft.members())
+      roles += " " + text(member.id) + (member.role == cluster::MemberRole::voter ? "v" : "s");
+    remember("node " + text(machine.id()) + ": term " + text(raft.term()) +
+             (raft.leads() ? ", leads" : ", follows " + text(raft.leader())) +
+             (machine.serves() ? ", serves" : "") + ", entries " + text(raft.log().first()) +
+             " to " + text(raft.last()) + ", stored " + text(raft.stored()) + ", committed " +
+             text(raft.committed()) + ", applied " + text(machine.replica().applied().index) +
+             ", members" + roles);
+  }
+}
+
+void World::problem(const std::string& what) {
+  if (problem_) return;
+  problem_ = "seed " + text(nature_.seed) + " at " + text(now_) + ": " + what;
+  remember("problem: " + what);
+}
+
+std::string World::story() const {
+  std::string story = problem_.value_or("no problem");
+  for (const std::string& event : story_) story += "\n  " + event;
+  return story;
+}
+
+void World::run_until(Time time) {
+  while (!problem_ && !events_.empty() && events_.front().at <= time) {
+    std::pop_heap(events_.begin(), events_.end(), std::greater());
+    const Event event = std::move(events_.back());
+    events_.pop_back();
+    now_ = event.at;
+    ++counts_.events;
+    event.happen();
+  }
+  now_ = std::max(now_, time);
+}
+
+void World::on_node(std::size_t index, const std::function<void()>& happen) {
+  Node& node = nodes_[index];
+  if (!node.machine->running()) return;
+  if (node.paused_until > now_) {
+    at(node.paused_until, [this, index, life = node.machine->life(), happen] {
+      if (nodes_[index].machine->life() == life) on_node(index, happen);
+    });
+    return;
+  }
+  happen();
+  after_node_event(index);
+}
+
+void World::after_node_event(std::size_t index) {
+  Node& node = nodes_[index];
+  if (node.machine->dead()) return crash(index);
+  if (!node.machine->running()) return;
+  if (node.life != node.machine->life()) {  // it has started again in place
+    node.life = node.machine->life();
+    node.disk_busy = {};
+    node.timer = kNever;
+  }
+  check_node(index);
+  schedule_disk(index);
+  schedule_timer(index);
+}
+
+void World::schedule_disk(std::size_t index) {
+  Node& node = nodes_[index];
+  for (const bool raft : {false, true}) {
+    bool& busy = node.disk_busy[raft ? 1 : 0];
+    if (busy || node.machine->pending_disk_work(raft) == 0) continue;
+    busy = true;
+    Time done = now_ + (below(50) == 0 ? some_time(1ms, 20ms) : some_time(30us, 400us));
+    done = std::max(done, node.stalled_until);
+    at(done, [this, index, raft, life = node.machine->life()] {
+      if (nodes_[index].machine->life() != life) return;
+      on_node(index, [this, index, raft] {
+        nodes_[index].disk_busy[raft ? 1 : 0] = false;
+        nodes_[index].machine->disk_work(raft);
+      });
+    });
+  }
+}
+
+void World::schedule_timer(std::size_t index) {
+  Node& node = nodes_[index];
+  const Time next = node.machine->next_deadline();
+  if (next == kNever || node.timer <= next) return;
+  node.timer = std::max(next, now_ + 1us);
+  at(node.timer, [this, index, life = node.machine->life(), timer = node.timer] {
+    Node& due = nodes_[index];
+    if (due.machine->life() != life || due.timer != timer) return;
+    due.timer = kNever;
+    on_node(index, [this, index] { nodes_[index].machine->tick(); });
+  });
+}
+
+// --- Machines
+
+void World::boot(std::size_t index) {
+  Node& node = nodes_[index];
+  if (node.machine->running() || node.fetching) return;
+  remember("node " + text(index + 1) + " starts");
+  node.paused_until = node.stalled_until = Time();
+  if (nature_.crash_steps > 0 && !faults_ended_ && below(4) == 0) {
+    journal::TestDisk& disk =
+        below(2) == 0 ? node.machine->journal_disk() : node.machine->raft_disk();
+    disk.crash_at(disk.steps() + below(nature_.crash_steps));
+  }
+  node.machine->boot(static_cast<unsigned>(random_()));
+  after_node_event(index);
+}
+
+void World::crash(std::size_t index) {
+  Node& node = nodes_[index];
+  ++counts_.crashes;
+  const auto fate = below(3) == 0 ? journal::Fate::kill : journal::Fate::power_loss;
+  remember("node " + text(index + 1) +
+           (fate == journal::Fate::kill ? " is killed" : " loses power"));
+  node.machine->crash(random_, fate);
+  const Duration down = below(5) == 0 ? some_time(1s, 5s) : some_time(1ms, nature_.most_down);
+  after(down, [this, index] { boot(index); });
+}
+
+void World::check_node(std::size_t index) {
+  const Machine& machine = *nodes_[index].machine;
+  const cluster::Node& node = machine.node();
+  if (!node.leads()) return;
+  const auto [leader, first] = leaders_.try_emplace(node.term(), machine.id());
+  if (first) {
+    ++counts_.leaders;
+    remember("node " + text(machine.id()) + " leads in term " + text(node.term()));
+  }
+  if (leader->second != machine.id()) problem("two leaders in term " + text(node.term()));
+}
+
+void World::applied(NodeId id, Index index, const cluster::Entry& entry) {
+  const auto [committed, first] =
+      committed_.try_emplace(index, Committed{entry.term, entry.data, entry.type});
+  const Committed& known = committed->second;
+  if (known.term != entry.term || known.data.view() != entry.data.view())
+    problem("entry " + text(index) + " of node " + text(id) + " differs");
+  if (!first) return;
+  ++counts_.committed;
+  if (index != twin_index_ + 1) return problem("entry " + text(twin_index_ + 1) + " is skipped");
+  twin_index_ = index;
+  if (entry.type != cluster::EntryType::facts) return;
+  twin_time_ = cluster::read_entry_header(entry.data.view())->time;
+  if (nature_.trace) remember_facts(index, entry);
+  engine::Replay replay(*twin_, twin_time_);
+  cluster::read_facts(entry.data.view(), replay);
+}
+
+void World::remember_facts(Index index, const cluster::Entry& entry) {
+  engine::Recording facts;
+  cluster::read_facts(entry.data.view(), facts);
+  for (const std::string& line : facts.take_facts())
+    remember("entry " + text(index) + " in term " + text(entry.term) + ": " + line.substr(0, 120));
+}
+
+// Compares the queue of a node with the twin's, if both are at the same entry.
+void World::compare(std::size_t index) {
+  Machine& machine = *nodes_[index].machine;
+  machine.engine().check_invariants();
+  if (machine.replica().applied().index != twin_index_ || !machine.is_clean()) return;
+  if (machine.serves() && machine.node().last() != twin_index_) return;
+  ++counts_.comparisons;
+  // The engine of a node that serves has let time pass.
+  const Time time = std::max(twin_time_, machine.queue_time());
+  const engine::Lines found = machine.state(time);
+  const engine::Lines expected = journal::durable_state(*twin_, time);
+  if (found == expected) return;
+  const auto [in_found, in_expected] =
+      std::mismatch(found.begin(), found.end(), expected.begin(), expected.end());
+  problem("the queue of node " + text(machine.id()) + " differs at entry " + text(twin_index_) +
+          ": " + (in_found == found.end() ? "nothing" : in_found->substr(0, 200)) + ", expected " +
+          (in_expected == expected.end() ? "nothing" : in_expected->substr(0, 200)));
+}
+
+void World::began_serving(NodeId id) {
+  remember("node " + text(id) + " serves");
+  // A node that was paused may not know of a later leader. It sends nothing without a lease.
+  if (later_leader(id) != 0) return;
+  checker_.leader_serves(now_);
+  const engine::Engine& engine = node_of(id).machine->engine();
+  checker_.check_jobs([&engine](JobId job) -> std::optional<std::string> {
+    const auto body = engine.peek(job);
+    if (!body) return std::nullopt;
+    return std::string(body->body.view());
+  });
+}
+
+// --- The net
+
+void World::send(NodeId from, NodeId to, std::string frame) {
+  Link& link = links_[{from - 1, to - 1}];
+  if (link.cut_until > now_) return;
+  Duration delay = below(100) == 0 ? some_time(1ms, 30ms) : some_time(50us, 500us);
+  link.last_arrival = std::max(link.last_arrival, now_ + delay);
+  at(link.last_arrival, [this, to, from, resets = link.resets, life = node_of(to).machine->life(),
+                         frame = std::make_shared<const std::string>(std::move(frame))] {
+    const Link& arrived = links_[{from - 1, to - 1}];
+    if (arrived.resets != resets || arrived.cut_until > now_) return;
+    if (node_of(to).machine->life() != life) return;
+    on_node(to - 1, [this, to, frame] { node_of(to).machine->receive(*frame); });
+  });
+}
+
+// A node that has led in a later term than this one's; 0: none has.
+NodeId World::later_leader(NodeId id) {
+  if (leaders_.empty() || leaders_.rbegin()->first <= node_of(id).machine->node().term()) return 0;
+  return leaders_.rbegin()->second;
+}
+
+void World::reply(NodeId from, ClientId client, std::string bytes) {
+  if (const NodeId other = later_leader(from); other != 0)
+    problem("node " + text(from) + " replies while node " + text(other) + " leads");
+  Client& to = clients_[client];
+  if (!to.connected || to.node != from - 1) return;
+  to.last_reply = std::max(to.last_reply, now_ + some_time(50us, 300us));
+  at(to.last_reply,
+     [this, client, connection = to.connection, released = now_, bytes = std::move(bytes)] {
+       Client& arrived = clients_[client];
+       if (!arrived.connected || arrived.connection != connection) return;
+       if (nature_.trace) remember("client " + text(client) + " <- " + brief(bytes));
+       arrived.self.receive(bytes, released, now_);
+     });
+}
+
+void World::disconnected(NodeId from, ClientId client) {
+  Client& lost = clients_[client];
+  if (!lost.connected || lost.node != from - 1) return;
+  lost.connected = false;
+  lost.self.disconnected(false);
+}
+
+// --- Clients
+
+void World::schedule_client(std::size_t client) {
+  after(below(20) == 0 ? some_time(10ms, 500ms) : some_time(500us, 40ms),
+        [this, client] { client_acts(client); });
+}
+
+void World::client_acts(std::size_t index) {
+  Client& client = clients_[index];
+  const auto id = static_cast<ClientId>(index);
+  if (silent_) return;
+  schedule_client(index);
+  if (!client.connected) {
+    const std::size_t node = below(nodes_.size());
+    on_node(node, [this, node, index, id] {
+      Machine& machine = *nodes_[node].machine;
+      Client& connecting = clients_[index];
+      if (connecting.connected || !machine.connect(id)) return;
+      connecting.connected = true;
+      connecting.node = node;
+      connecting.life = machine.life();
+      ++connecting.connection;
+    });
+    return;
+  }
+  const std::size_t node = client.node;
+  // A client that gets no answer tries another node after a while.
+  if (below(client.self.unanswered() > 0 ? 100 : 400) == 0) {
+    client.connected = false;
+    const bool alive = nodes_[node].machine->running() && nodes_[node].machine->serves();
+    client.self.disconnected(alive);
+    on_node(node, [this, node, id] { nodes_[node].machine->hang_up(id); });
+    return;
+  }
+  if (client.self.unanswered() > 20) return;
+  const std::string bytes = client.self.commands(now_);
+  if (nature_.trace) remember("client " + text(index) + " -> " + brief(bytes));
+  client.last_commands = std::max(client.last_commands, now_ + some_time(50us, 300us));
+  at(client.last_commands,
+     [this, node, id, index, connection = client.connection, life = client.life, bytes] {
+       if (!clients_[index].connected || clients_[index].connection != connection) return;
+       if (nodes_[node].machine->life() != life) return;
+       on_node(node, [this, node, id, index, connection, bytes] {
+         if (!clients_[index].connected || clients_[index].connection != connection) return;
+         nodes_[node].machine->receive(id, bytes);
+       });
+     });
+}
+
+// --- Catching up
+
+// As the transfer of a state does it: the files of a node that has more, as they are on its disk.
+void World::fetch_wanted(NodeId id, NodeId from) {
+  Node& node = node_of(id);
+  if (node.fetching) return;
+  node.fetching = true;
+  remember("node " + text(id) + " fetches the state of node " + text(from));
+  after(some_time(1ms, 300ms), [this, id, from] { finish_fetch(id - 1, from - 1); });
+}
+
+void World::finish_fetch(std::size_t index, std::size_t from) {
+  Node& node = nodes_[index];
+  const Node& source = nodes_[from];
+  node.fetching = false;
+  if (!node.machine->running()) return boot(index);
+  if (!source.machine->running()) return;
+  ++counts_.fetches;
+  node.machine->take_state_of(*source.machine);
+  if (node.machine->dead()) crash(index);
+  if (source.machine->dead()) crash(from);
+  after(1ms, [this, index] { boot(index); });
+}
+
+// --- A life
+
+std::optional<std::string> World::live() {
+  for (std::size_t index = 0; index < nodes_.size(); ++index) boot(index);
+  for (std::size_t client = 0; client < clients_.size(); ++client) schedule_client(client);
+  plan_faults();
+  for (Time time = Time() + 100ms; time < Time() + nature_.length && !problem_; time += 100ms) {
+    run_until(time);
+    const std::size_t index = below(nodes_.size());
+    if (nodes_[index].machine->running() && !problem_) compare(index);
+  }
+  if (!problem_) end_faults();
+  if (!problem_) check_end();
+  counts_.inserted = checker_.inserted_count();
+  counts_.reserved = checker_.reserved_count();
+  counts_.deleted = checker_.deleted_count();
+  counts_.held_over = checker_.held_over_count();
+  return problem_;
+}
+
+void World::check_end() {
+  const std::uint64_t before = checker_.inserted_count();
+  run_until(now_ + kConvergence);
+  if (problem_) return;
+  if (checker_.inserted_count() == before) {
+    remember_nodes();
+    return problem("no put was answered after the faults");
+  }
+  // The clients fall silent, and everything is applied everywhere.
+  silent_ = true;
+  const Time end = now_ + kConvergence;
+  while (!problem_ && now_ < end && !all_agree()) {
+    change_members();  // until all are voters
+    run_until(now_ + 50ms);
+  }
+  if (problem_) return;
+  for (std::size_t index = 0; index < nodes_.size(); ++index) {
+    const Machine& machine = *nodes_[index].machine;
+    if (!machine.running()) return problem("node " + text(index + 1) + " does not run");
+    if (machine.replica().applied().index != twin_index_)
+      return problem("node " + text(index + 1) + " has applied " +
+                     text(machine.replica().applied().index) + " of " + text(twin_index_));
+    compare(index);
+  }
+}
+
+// Every node runs and has applied everything, and the node that serves has nothing under way.
+bool World::all_agree() const {
+  return std::ranges::all_of(nodes_, [this](const Node& node) {
+    return node.machine->running() && node.machine->replica().applied().index == twin_index_ &&
+           node.machine->node().last() == twin_index_ && node.machine->is_clean();
+  });
+}
+
+}  // namespace tubed::cluster_test

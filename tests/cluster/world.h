@@ -1,0 +1,199 @@
+// World: a simulated cluster: machines, the net between them, clients, and faults, in virtual time.
+//
+// Everything happens as an event of one queue, in the order of true time, and everything random
+// comes from one seed: the same seed is the same life. After each event the conditions are checked
+// that must always hold:
+//
+//  - at most one node leads in a term, and entries with the same index are the same on all nodes;
+//  - no node sends a reply after another has led in a later term (the lease);
+//  - a node that begins to serve has everything that was acknowledged;
+//  - what clients may rely on (checker.h);
+//  - the queue of a node is that of the committed facts (the twin), compared now and then, as are
+//    the invariants of the engine.
+//
+// After the last fault the cluster has to serve again within five seconds, and all nodes have to
+// agree.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/cluster/checker.h"
+#include "tests/cluster/machine.h"
+#include "tests/cluster/sim_client.h"
+
+namespace tubed::cluster_test {
+
+// The kind of a life.
+struct Nature {
+  std::uint64_t seed = 1;
+  std::size_t nodes = 3;
+  std::size_t clients = 5;
+  Duration length = std::chrono::seconds(20);
+  // How many of each fault there are in the life, on average.
+  double crashes = 6;                            // of one machine
+  Duration most_down = std::chrono::seconds(1);  // after most of them
+  double power_losses = 0.5;                     // of all at once
+  double partitions = 3;
+  double one_way_cuts = 2;
+  double pauses = 2;
+  double resets = 6;  // of the connections between two nodes
+  double clock_steps = 1;
+  double stalls = 2;  // of a disk
+  double full_disks = 0;
+  double transfers = 1.5;
+  double confusions = 0.2;         // followers that lose their leader, and then their memory
+  double member_changes = 0.5;     // of voters to standbys, and back
+  std::uint64_t crash_steps = 0;   // >0: a crash comes in the middle of a disk's operation
+  std::int64_t rate_skew = 2'000;  // parts in a million
+  Duration wall_skew = std::chrono::milliseconds(100);
+  bool trace = false;  // the story has what clients send and receive, and all facts
+  MachineOptions machine;
+  SimClient::Habits habits;
+};
+
+Nature some_nature(std::uint64_t seed);
+
+struct LifeCounts {
+  std::uint64_t events = 0;
+  std::uint64_t committed = 0;
+  std::uint64_t leaders = 0;
+  std::uint64_t crashes = 0;
+  std::uint64_t inserted = 0;
+  std::uint64_t reserved = 0;
+  std::uint64_t deleted = 0;
+  std::uint64_t held_over = 0;
+  std::uint64_t fetches = 0;
+  std::uint64_t comparisons = 0;
+  std::uint64_t member_changes = 0;
+
+  LifeCounts& operator+=(const LifeCounts& other);
+};
+
+class World final : public MachineHost {
+ public:
+  explicit World(const Nature& nature);
+  ~World();
+
+  // Lives the life. Nothing: no condition was violated.
+  std::optional<std::string> live();
+  const LifeCounts& counts() const { return counts_; }
+  // The last events.
+  std::string story() const;
+
+ private:
+  struct Event {
+    Time at;
+    std::uint64_t number = 0;
+    std::function<void()> happen;
+    friend bool operator<(const Event& a, const Event& b) {
+      return a.at != b.at ? a.at < b.at : a.number < b.number;
+    }
+    friend bool operator>(const Event& a, const Event& b) { return b < a; }
+  };
+  struct Node {
+    std::unique_ptr<Machine> machine;
+    std::uint64_t life = 0;           // that the next two belong to
+    std::array<bool, 2> disk_busy{};  // an operation of the disk is under way
+    Time timer = kNever;              // the earliest that is set
+    Time paused_until;
+    Time stalled_until;
+    bool fetching = false;
+  };
+  struct Client {
+    explicit Client(SimClient its_self) : self(std::move(its_self)) {}
+    SimClient self;
+    std::size_t node = 0;    // of its connection
+    std::uint64_t life = 0;  // of that node
+    bool connected = false;
+    std::uint64_t connection = 0;  // number of it
+    Time last_commands;            // when the last bytes arrive, in each direction
+    Time last_reply;
+  };
+
+  // MachineHost.
+  Time now() const override { return now_; }
+  void send(NodeId from, NodeId to, std::string frame) override;
+  void reply(NodeId from, ClientId client, std::string bytes) override;
+  void disconnected(NodeId from, ClientId client) override;
+  void began_serving(NodeId node) override;
+  void applied(NodeId node, Index index, const cluster::Entry& entry) override;
+  void fetch_wanted(NodeId node, NodeId from) override;
+  void problem(const std::string& what) override;
+
+  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+  Duration some_time(Duration least, Duration most);
+  void at(Time time, std::function<void()> happen);
+  void after(Duration delay, std::function<void()> happen) { at(now_ + delay, std::move(happen)); }
+  // `happen` on this node now, or when it is not paused any more. Not at all if it has ended.
+  void on_node(std::size_t node, const std::function<void()>& happen);
+  void after_node_event(std::size_t node);
+  Node& node_of(NodeId id) { return nodes_[id - 1]; }
+  void remember(const std::string& event);
+  void remember_nodes();
+  void run_until(Time time);
+
+  void boot(std::size_t node);
+  void crash(std::size_t node);
+  void schedule_disk(std::size_t node);
+  void schedule_timer(std::size_t node);
+  void check_node(std::size_t node);
+  void remember_facts(Index index, const cluster::Entry& entry);
+  void compare(std::size_t node);
+  void finish_fetch(std::size_t node, std::size_t from);
+
+  void client_acts(std::size_t client);
+  void schedule_client(std::size_t client);
+  void plan_faults();
+  void plan(double average, const std::function<void()>& fault);
+  void cut_link(std::size_t from, std::size_t to, Duration how_long);
+  void change_members();
+  void confuse();
+  void end_faults();
+  void check_end();
+  bool all_agree() const;
+  NodeId later_leader(NodeId id);
+
+  Nature nature_;
+  journal::Random random_;
+  Time now_;
+  std::uint64_t event_number_ = 0;
+  std::vector<Event> events_;  // a heap: the first is next
+  std::vector<Node> nodes_;
+  std::vector<Client> clients_;
+  Checker checker_;
+  // By sender and receiver: when the last frame arrives, until when the link is cut, and how often
+  // it was reset.
+  struct Link {
+    Time last_arrival;
+    Time cut_until;
+    std::uint64_t resets = 0;
+  };
+  std::map<std::pair<std::size_t, std::size_t>, Link> links_;
+  bool faults_ended_ = false;
+  bool silent_ = false;  // clients send nothing any more
+
+  // The twin: the committed entries in order, and the engine that they give.
+  struct Committed {
+    Term term = 0;
+    Bytes data;
+    cluster::EntryType type = cluster::EntryType::facts;
+  };
+  std::map<Index, Committed> committed_;
+  NullLog nothing_;
+  std::unique_ptr<engine::Engine> twin_;
+  Index twin_index_ = 1;
+  Time twin_time_;
+  std::map<Term, NodeId> leaders_;
+
+  LifeCounts counts_;
+  std::optional<std::string> problem_;
+  std::deque<std::string> story_;
+};
+
+}  // namespace tubed::cluster_test

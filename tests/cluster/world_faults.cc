@@ -1,0 +1,138 @@
+// The faults of a life. Each kind happens at random times, as often as the Nature says on average;
+// end_faults() heals what is broken and starts every node.
+#include <algorithm>
+#include <string>
+
+#include "tests/cluster/text.h"
+#include "tests/cluster/world.h"
+
+namespace tubed::cluster_test {
+
+using namespace std::chrono_literals;
+
+void World::plan(double average, const std::function<void()>& fault) {
+  auto count = static_cast<std::uint64_t>(average);
+  const double rest = average - static_cast<double>(count);
+  if (static_cast<double>(below(1000)) < rest * 1000) ++count;
+  count = count == 0 ? 0 : below(2 * count + 1);
+  for (; count > 0; --count)
+    at(Time() + some_time(1s, nature_.length), [this, fault] {
+      if (!faults_ended_) fault();
+    });
+}
+
+void World::cut_link(std::size_t from, std::size_t to, Duration how_long) {
+  Link& link = links_[{from, to}];
+  link.cut_until = std::max(link.cut_until, now_ + how_long);
+  ++link.resets;
+}
+
+// One follower loses the leader and asks for votes. Then the other loses it too, and is started
+// again at that moment: it does not know any more whom it has followed.
+void World::confuse() {
+  for (std::size_t leader = 0; leader < nodes_.size(); ++leader) {
+    if (!nodes_[leader].machine->running() || !nodes_[leader].machine->serves()) continue;
+    const std::size_t first = (leader + 1) % nodes_.size();
+    remember("node " + text(leader + 1) + " is lost by one follower after the other");
+    cut_link(leader, first, 2s);
+    after(some_time(400ms, 900ms), [this, leader, first] {
+      for (std::size_t node = 0; node < nodes_.size(); ++node) {
+        if (node == leader || node == first) continue;
+        cut_link(leader, node, 1s);
+        if (nodes_[node].machine->running()) crash(node);
+      }
+    });
+    return;
+  }
+}
+
+void World::plan_faults() {
+  const auto some_node = [this] { return below(nodes_.size()); };
+  plan(nature_.crashes, [this, some_node] {
+    const std::size_t node = some_node();
+    if (nodes_[node].machine->running()) crash(node);
+  });
+  plan(nature_.power_losses, [this] {
+    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+      if (nodes_[node].machine->running()) crash(node);
+    }
+  });
+  plan(nature_.partitions, [this] {
+    const Duration how_long = some_time(10ms, 3s);
+    const std::uint64_t side = below(1U << nodes_.size());
+    remember("partition " + text(side) + " for " +
+             text(static_cast<std::uint64_t>(how_long / 1ms)) + " ms");
+    for (std::size_t a = 0; a < nodes_.size(); ++a) {
+      for (std::size_t b = 0; b < nodes_.size(); ++b) {
+        if (((side >> a) & 1U) != ((side >> b) & 1U)) cut_link(a, b, how_long);
+      }
+    }
+  });
+  plan(nature_.one_way_cuts, [this, some_node] {
+    const std::size_t from = some_node();
+    const std::size_t to = some_node();
+    remember("cut from " + text(from + 1) + " to " + text(to + 1));
+    if (from != to) cut_link(from, to, some_time(10ms, 3s));
+  });
+  plan(nature_.resets, [this, some_node] { cut_link(some_node(), some_node(), Duration()); });
+  plan(nature_.pauses, [this, some_node] {
+    Node& node = nodes_[some_node()];
+    if (node.paused_until > now_) return;
+    node.paused_until = now_ + some_time(10ms, 2s);
+    remember("node " + text(node.machine->id()) + " pauses");
+  });
+  plan(nature_.stalls, [this, some_node] {
+    Node& node = nodes_[some_node()];
+    node.stalled_until = now_ + some_time(10ms, 1s);
+    remember("the disks of node " + text(node.machine->id()) + " stall");
+  });
+  plan(nature_.clock_steps, [this, some_node] {
+    Node& node = nodes_[some_node()];
+    node.machine->step_wall(some_time(Duration(), nature_.wall_skew) - nature_.wall_skew / 2);
+  });
+  plan(nature_.confusions, [this] { confuse(); });
+  plan(nature_.member_changes, [this] { change_members(); });
+  plan(nature_.transfers, [this] {
+    for (std::size_t index = 0; index < nodes_.size(); ++index) {
+      if (!nodes_[index].machine->running() || !nodes_[index].machine->serves()) continue;
+      remember("node " + text(index + 1) + " transfers");
+      on_node(index, [this, index] { nodes_[index].machine->transfer(); });
+    }
+  });
+}
+
+// A voter becomes a standby, or a standby a voter again.
+void World::change_members() {
+  for (std::size_t index = 0; index < nodes_.size(); ++index) {
+    const Machine& machine = *nodes_[index].machine;
+    if (!machine.running() || !machine.serves()) continue;
+    std::vector<cluster::Member> members = machine.node().members();
+    cluster::Member& member = members[below(members.size())];
+    const auto voters =
+        std::ranges::count(members, cluster::MemberRole::voter, &cluster::Member::role);
+    if (member.role == cluster::MemberRole::standby) {
+      member.role = cluster::MemberRole::voter;
+    } else if (voters > 2 && member.id != machine.id() && !faults_ended_) {
+      member.role = cluster::MemberRole::standby;
+    } else {
+      continue;
+    }
+    remember("node " + text(index + 1) + " changes the role of node " + text(member.id));
+    on_node(index, [this, index, members] { nodes_[index].machine->change_members(members); });
+    ++counts_.member_changes;
+  }
+}
+
+void World::end_faults() {
+  faults_ended_ = true;
+  remember("the faults end");
+  for (auto& [ends, link] : links_) link.cut_until = Time();
+  for (std::size_t index = 0; index < nodes_.size(); ++index) {
+    Node& node = nodes_[index];
+    node.machine->journal_disk().crash_at(UINT64_MAX);
+    node.machine->raft_disk().crash_at(UINT64_MAX);
+    boot(index);
+  }
+}
+
+}  // namespace tubed::cluster_test
