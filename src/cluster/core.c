@@ -1,4 +1,4 @@
-// What is to be known of libraft 0.22.1 here, as its source has it:
+// Facts about libraft 0.22.1, from its source:
 //
 //  - The messages and the entries of an update are the library's, and are reused by the next step.
 //    A step copies the messages into the core's own array. The entries that it returns are the last
@@ -18,7 +18,7 @@
 //    is a member of a union: results that come when the core is no candidate are dropped. A result
 //    is not needed to learn of a later term, because a member with a later term refuses appends.
 //  - A member that becomes a spare is sent nothing any more, but still counts for raft_timeout(),
-//    whose time is then in the past for ever (core_deadline()).
+//    whose time stays in the past (core_deadline()).
 //  - A follower's commit index goes back when an append says more than it has, with entries that
 //  end
 //    before what it knows to be committed (replicationAppend()): the greatest one counts.
@@ -313,7 +313,7 @@ int core_start(tubed_core* core, const struct core_base* base, const struct core
 
 // --- Events
 
-// What the library takes for granted of a message.
+// The library relies on this in each message.
 static bool is_message(const tubed_core* core, const struct core_message* message) {
   if (message->peer == 0 || message->peer == core->raft.id || message->term == 0) return false;
   if (message->type != CORE_APPEND) return true;

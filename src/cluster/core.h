@@ -4,11 +4,11 @@
 //
 // Every step returns 0 and sets *update, which is valid until the next step, or returns an error
 // code. CORE_MALFORMED and CORE_REFUSED: the core has not changed. Any other code: the core must
-// not be used any more. What libraft only asserts is checked here first, because its packages are
-// built without assertions.
+// not be used any more. Conditions that libraft only asserts are checked here first, because its
+// packages are built without assertions.
 //
 // Times are milliseconds of a clock that never goes back. Entries carry no data here, except
-// changes of the configuration: the caller keeps the entries, and the core tells their indexes.
+// changes of the configuration: the caller keeps the entries, and the core reports their indexes.
 // Cost of a step: O(nodes + entries given).
 #ifndef TUBED_CLUSTER_CORE_H_
 #define TUBED_CLUSTER_CORE_H_

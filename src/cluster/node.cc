@@ -57,16 +57,6 @@ Result<std::string> encoded(const std::vector<Member>& members) {
   return text;
 }
 
-// The host of a raft log that is only made.
-class NoHost final : public RaftLogHost {
- public:
-  void entries_stored(Index /*last*/, Term /*term*/) override {}
-  void request_flush() override {}
-  void report_failure(const std::string& /*reason*/) override {}
-  void report_full(bool /*full*/, const std::string& /*reason*/) override {}
-  Time now() const override { return {}; }
-};
-
 }  // namespace
 
 Applied founding_position(std::uint64_t cluster) {
@@ -84,7 +74,7 @@ Result<void> found(journal::Storage& storage, const RaftLogOptions& log, NodeId 
                         .voted_for = 0,
                         .configuration = TRY(encoded(members)),
                         .configuration_index = kFoundingIndex};
-  NoHost host;
+  NullRaftLogHost host;
   const auto made = TRY(RaftLog::open(storage, host, log));
   TRY(made->reset(kFoundingIndex));
   return store_node_state(storage, state);
@@ -179,12 +169,12 @@ void Node::fail(const std::string& reason) {
   if (!std::exchange(failed_, true)) host_.node_failed(reason);
 }
 
-// --- What a step asks for
+// --- The updates of the core
 
 void Node::done(std::string_view step, int code, const core_update* update,
                 std::span<const Entry> given) {
   if (code != 0) return fail(fmt::format("raft, {}: {}", step, core_error(code)));
-  if (update->vote_changed != 0) store_vote();
+  if (update->vote_changed != 0) store_state();
   if (failed_) return;
   if (update->state_changed != 0 || update->vote_changed != 0) {
     lease_.reset();
@@ -203,7 +193,7 @@ void Node::done(std::string_view step, int code, const core_update* update,
   take_committed();
 }
 
-void Node::store_vote() {
+void Node::store_state() {
   state_.term = core_term(core_.get());
   state_.voted_for = core_voted_for(core_.get());
   if (const auto stored = store_node_state(storage_, state_); !stored) fail(stored.error().message);
@@ -521,7 +511,7 @@ bool Node::keep_configuration(Index first) {
   if (index == state_.configuration_index) return true;
   state_.configuration = std::string(configuration);
   state_.configuration_index = index;
-  store_vote();
+  store_state();
   return !failed_;
 }
 

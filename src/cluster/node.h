@@ -5,7 +5,7 @@
 //
 //  1. A term or a vote that has changed is stored, before anything that follows from it.
 //  2. New entries go to the raft log, which writes them in the background. When they are on the
-//     disk, the core is told; a follower answers only then.
+//     disk, the core is informed; a follower answers only then.
 //  3. Messages are sent. A message with entries takes them from the raft log; if they are cut,
 //  the
 //     message is dropped, and the core sends the other node a fetch instead.
@@ -156,7 +156,7 @@ class Node final : private RaftLogHost {
             std::span<const Entry> given);
   void follow_transfer();
   void take_echo(const Message& result);
-  void store_vote();
+  void store_state();
   void store_entries(Index first, std::span<const Entry> entries);
   void send(const core_message& message);
   void take_committed();

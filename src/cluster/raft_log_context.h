@@ -43,6 +43,16 @@ class RaftLogHost {
   ~RaftLogHost() = default;
 };
 
+// For a log that is only made or copied: it takes no notice.
+class NullRaftLogHost final : public RaftLogHost {
+ public:
+  void entries_stored(Index /*last*/, Term /*term*/) override {}
+  void request_flush() override {}
+  void report_failure(const std::string& /*reason*/) override {}
+  void report_full(bool /*full*/, const std::string& /*reason*/) override {}
+  Time now() const override { return {}; }
+};
+
 struct RaftLogContext {
   journal::Storage& storage;
   RaftLogHost& host;

@@ -51,7 +51,7 @@ class JournalHost {
   virtual void describe_delay(JobId id, FactSink& sink) = 0;
   // The time of the tick.
   virtual Time now() const = 0;
-  // What ended up to this time has ended for the queue that a recovery gives, too. Not after now().
+  // Deadlines up to this time have passed also for a queue that is recovered. Not after now().
   virtual Time settled_time() const { return now(); }
   // The wall clock as it is now. Called once in each tick that appends a fact.
   virtual WallClock wall_clock() const = 0;

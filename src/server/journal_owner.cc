@@ -130,7 +130,7 @@ Result<void> JournalOwner::recover() {
                           {"ms", milliseconds_since(begin)}});
   restorer.finish(found);
   service_.engine().end_replay();
-  // A server that was in a cluster has left reservations, whose clients are gone.
+  // A server that was in a cluster has left reservations of clients that are not connected.
   service_.engine().hold_over(service_.now());
   journal_ = TRY(journal::Journal::open(*storage_, *this, options(), std::move(found)));
   service_.set_log(*journal_);

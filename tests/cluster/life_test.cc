@@ -8,17 +8,11 @@
 #include <doctest/doctest.h>
 
 #include "tests/cluster/world.h"
+#include "tests/journal/crashes.h"
 
 namespace tubed::cluster_test {
 
-namespace {
-
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* wanted = std::getenv(variable);
-  return wanted == nullptr ? otherwise : std::strtoull(wanted, nullptr, 10);
-}
-
-}  // namespace
+using journal::number_from;
 
 TEST_CASE("a cluster keeps its promises, whatever fails") {
   const std::uint64_t lives = number_from("TUBED_LIVES", 300);

@@ -12,15 +12,6 @@ namespace {
 
 constexpr std::int64_t kMillion = 1'000'000;
 
-class CopyHost final : public cluster::RaftLogHost {
- public:
-  void entries_stored(Index /*last*/, Term /*term*/) override {}
-  void request_flush() override {}
-  void report_failure(const std::string& /*reason*/) override {}
-  void report_full(bool /*full*/, const std::string& /*reason*/) override {}
-  Time now() const override { return {}; }
-};
-
 }  // namespace
 
 struct Machine::Process {
@@ -132,7 +123,7 @@ bool Machine::take_state_of(Machine& source) {
   }
   state.configuration = theirs.value()->configuration;
   state.configuration_index = theirs.value()->configuration_index;
-  CopyHost host;
+  cluster::NullRaftLogHost host;
   auto copy = cluster::RaftLog::open(raft_disk, host, raft_options(state.cluster));
   if (!copy || !(*copy)->reset(log_first - 1) || !cluster::store_node_state(raft_disk, state)) {
     world_.problem("a raft log cannot be copied");

@@ -4,42 +4,32 @@
 // TUBED_CRASHES sets the number of crashes of the first case; the others do a quarter of them.
 // TUBED_CRASH_SEED sets the first seed, to repeat one life.
 #include <array>
-#include <cstdlib>
 
 #include <doctest/doctest.h>
 
 #include "tests/cluster/raft_log_life.h"
+#include "tests/journal/crashes.h"
 
 namespace tubed::cluster {
 
 namespace {
 
+using journal::crashes_wanted;
 using journal::Fate;
+using journal::number_from;
+using journal::one_of;
 using journal::Operation;
 using journal::Outcome;
 using journal::Random;
+using journal::set_crash;
 using journal::TestDisk;
 
 constexpr std::uint64_t kGenerations = 12;
 constexpr std::uint64_t kMostTicks = 80;
 
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* wanted = std::getenv(variable);
-  return wanted == nullptr ? otherwise : std::strtoull(wanted, nullptr, 10);
-}
-
-std::uint64_t crashes_wanted(std::uint64_t share) {
-  return number_from("TUBED_CRASHES", 20'000) / share;
-}
-
 // In all lives of a case.
 std::uint64_t reused = 0;
 std::uint64_t torn = 0;
-
-template <class T, std::size_t kCount>
-T one_of(Random& random, const std::array<T, kCount>& choices) {
-  return choices[random() % kCount];
-}
 
 RaftLogLife::Nature some_nature(std::uint64_t seed) {
   Random random(seed * 1'000'003);
@@ -49,13 +39,6 @@ RaftLogLife::Nature some_nature(std::uint64_t seed) {
   nature.data_bytes = one_of(random, std::array<std::uint64_t, 4>{0, 100, 600, 6000});
   nature.shuffled = random() % 2 == 0;
   return nature;
-}
-
-// Switches the machine off after some steps: after a few, to hit an operation that has just begun,
-// or after many.
-void set_crash(TestDisk& disk, Random& random) {
-  disk.crash_at(disk.steps() +
-                random() % one_of(random, std::array<std::uint64_t, 3>{10, 100, 600}));
 }
 
 void set_fault(RaftLogLife& life, Random& random) {

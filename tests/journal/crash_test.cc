@@ -5,10 +5,10 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 
 #include <doctest/doctest.h>
 
+#include "tests/journal/crashes.h"
 #include "tests/journal/journal_life.h"
 
 namespace tubed::journal {
@@ -19,15 +19,6 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t kGenerations = 12;
 constexpr std::uint64_t kMostTicks = 80;
-
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* wanted = std::getenv(variable);
-  return wanted == nullptr ? otherwise : std::strtoull(wanted, nullptr, 10);
-}
-
-std::uint64_t crashes_wanted(std::uint64_t share) {
-  return number_from("TUBED_CRASHES", 20'000) / share;
-}
 
 // Reused segments in all runs.
 std::uint64_t reused = 0;
@@ -41,11 +32,6 @@ void tell_seed_of_abort(int) {
   std::raise(SIGABRT);
 }
 
-template <class T, std::size_t kCount>
-T one_of(Random& random, const std::array<T, kCount>& choices) {
-  return choices[random() % kCount];
-}
-
 JournalLife::Nature some_nature(std::uint64_t seed) {
   Random random(seed * 1'000'003);
   JournalLife::Nature nature;
@@ -57,13 +43,6 @@ JournalLife::Nature some_nature(std::uint64_t seed) {
   nature.shuffled = random() % 2 == 0;
   nature.entries = random() % 2 == 0;
   return nature;
-}
-
-// Switches the machine off after some steps: after a few, to hit an operation that has just begun,
-// or after many.
-void set_crash(TestDisk& disk, Random& random) {
-  disk.crash_at(disk.steps() +
-                random() % one_of(random, std::array<std::uint64_t, 3>{10, 100, 600}));
 }
 
 void set_fault(JournalLife& life, Random& random) {
