@@ -83,7 +83,7 @@ final class TubedTest
         return (int) explode(' ', $this->control("test-advance {$milliseconds}ms"))[1] / 1000;
     }
 
-    // Forgets all jobs, pauses, faults and events, and begins ids and the clock anew. A connection
+    // Forgets all jobs, pauses, faults and events, and resets ids and the clock. A connection
     // that stays open uses and watches "default" again.
     public function reset(): void
     {
@@ -113,14 +113,14 @@ final class TubedTest
         $this->control('test-fault off');
     }
 
-    // What has happened since the last reset: ['put 1 mails', 'reserve 1 c1'].
+    // The events since the last reset: ['put 1 mails', 'reserve 1 c1'].
     public function events(): array
     {
         $lines = array_slice(explode("\n", rtrim($this->block('test-events'))), 1);
         return preg_replace('/^- \d+ /', '', $lines);
     }
 
-    // Waits, in real time, until so many events of this word have happened since the last reset.
+    // Waits, in real time, until `count` events of this word have happened since the last reset.
     // False: they have not.
     public function waitFor(string $event, int $count = 1, float $seconds = 5): bool
     {

@@ -93,7 +93,7 @@ module HydroponicBean
       Thread.current[:hydroponic_wait] = { seconds: seconds&.to_i }
       super
     rescue NothingToReserve
-      # The server still waits: a new connection takes the place of this one.
+      # The server still waits: a new connection replaces this connection.
       close
       establish_connection
       begin_anew
@@ -164,7 +164,7 @@ module HydroponicBean
   end
 
   module TestHelper
-    # Fails unless the block puts so many jobs. Returns the block's value.
+    # Fails unless the block puts `count` jobs. Returns the block's value.
     def assert_job_put(count = 1)
       before = HydroponicBean.server.events.count { |event| event.start_with?('put ') }
       result = yield

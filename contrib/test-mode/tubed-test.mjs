@@ -94,7 +94,7 @@ class Tubed {
     return Number(reply.split(' ')[1]) / 1000
   }
 
-  // Forgets all jobs, pauses, faults and events, and begins ids and the clock anew. A connection
+  // Forgets all jobs, pauses, faults and events, and resets ids and the clock. A connection
   // that stays open uses and watches "default" again.
   async reset() { await this.control('test-reset') }
 
@@ -106,13 +106,13 @@ class Tubed {
   async fault(verb, reply, count = 1) { await this.control(`test-fault ${verb} ${count} ${reply}`) }
   async noFaults() { await this.control('test-fault off') }
 
-  // What has happened since the last reset: ['put 1 mails', 'reserve 1 c1'].
+  // The events since the last reset: ['put 1 mails', 'reserve 1 c1'].
   async events() {
     const lines = (await this.block('test-events')).trimEnd().split('\n').slice(1)
     return lines.map(line => line.replace(/^- \d+ /, ''))
   }
 
-  // Waits, in real time, until so many events of this word have happened since the last reset.
+  // Waits, in real time, until `count` events of this word have happened since the last reset.
   // False: they have not.
   async waitFor(event, { count = 1, seconds = 5 } = {}) {
     const reply = await this.control(`test-await ${event} ${count} ${Math.round(seconds * 1000)}`)

@@ -89,7 +89,7 @@ class Tubed:
         return int(self.control(f"test-advance {round(seconds * 1000)}ms").split()[1]) / 1000
 
     def reset(self):
-        """Forgets all jobs, pauses, faults and events, and begins ids and the clock anew. A
+        """Forgets all jobs, pauses, faults and events, and resets ids and the clock. A
         connection that stays open uses and watches "default" again."""
         self.control("test-reset")
 
@@ -111,12 +111,12 @@ class Tubed:
         self.control("test-fault off")
 
     def events(self):
-        """What has happened since the last reset: ["put 1 mails", "reserve 1 c1"]."""
+        """The events since the last reset: ["put 1 mails", "reserve 1 c1"]."""
         lines = self.block("test-events").splitlines()[1:]
         return [line.split(" ", 2)[2] for line in lines]
 
     def wait_for(self, event, count=1, seconds=5):
-        """Waits, in real time, until so many events of this word have happened since the last
+        """Waits, in real time, until `count` events of this word have happened since the last
         reset. False: they have not."""
         reply = self.control(f"test-await {event} {count} {round(seconds * 1000)}")
         return reply.startswith("AWAITED")

@@ -56,7 +56,7 @@ class TubedTest
     control("test-advance #{(seconds * 1000).round}ms").split.last.to_i / 1000.0
   end
 
-  # Forgets all jobs, pauses, faults and events, and begins ids and the clock anew. A connection that
+  # Forgets all jobs, pauses, faults and events, and resets ids and the clock. A connection that
   # stays open uses and watches "default" again; Beaneater does not know that, so each test opens its
   # own.
   def reset = control('test-reset')
@@ -69,13 +69,13 @@ class TubedTest
   def fault(verb, reply, count: 1) = control("test-fault #{verb} #{count} #{reply}")
   def no_faults = control('test-fault off')
 
-  # What has happened since the last reset: ["put 1 mails", "reserve 1 c1"].
+  # The events since the last reset: ["put 1 mails", "reserve 1 c1"].
   def events
     block('test-events').lines.drop(1).map { |one| one.chomp.delete_prefix('- ').sub(/\A\d+ /, '') }
   end
 
-  # Waits, in real time, until so many events of this word have happened since the last reset. False:
-  # they have not.
+  # Waits, in real time, until `count` events of this word have happened since the last reset.
+  # False: they have not.
   def await(event, count: 1, seconds: 5)
     control("test-await #{event} #{count} #{(seconds * 1000).round}").start_with?('AWAITED')
   end

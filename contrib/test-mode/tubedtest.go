@@ -120,7 +120,7 @@ func (s *Server) Advance(by time.Duration) time.Duration {
 	return time.Duration(now) * time.Millisecond
 }
 
-// Reset forgets all jobs, pauses, faults and events, and begins ids and the clock anew. A
+// Reset forgets all jobs, pauses, faults and events, and resets ids and the clock. A
 // connection that stays open uses and watches "default" again.
 func (s *Server) Reset() {
 	s.t.Helper()
@@ -164,7 +164,7 @@ func (s *Server) Events() []string {
 	return events
 }
 
-// WaitFor waits, in real time, until so many events of this word have happened since the last
+// WaitFor waits, in real time, until `count` events of this word have happened since the last
 // reset. False: they have not.
 func (s *Server) WaitFor(event string, count int, limit time.Duration) bool {
 	s.t.Helper()

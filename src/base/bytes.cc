@@ -15,8 +15,16 @@ namespace {
 // in comparison with the jobs' memory.
 constexpr std::size_t kMaxBytesInSlab = 64;
 
+// Of this thread: false while it has a BytesOnHeap. Initialized with true, so that the program has
+// .tdata and not .tbss: mold 1.10 can make an invalid RELRO segment with a small .tbss.
+constinit thread_local bool uses_slab = true;
+
+bool is_in_slab(std::size_t bytes) {
+  return bytes <= kMaxBytesInSlab && uses_slab;
+}
+
 void* take(std::size_t bytes) {
-  return bytes <= kMaxBytesInSlab ? SlabPool::allocate(bytes) : std::malloc(bytes);
+  return is_in_slab(bytes) ? SlabPool::allocate(bytes) : std::malloc(bytes);
 }
 
 }  // namespace
@@ -40,8 +48,17 @@ Bytes Bytes::copy_of(std::string_view text) {
 
 void Bytes::release(Block* block) {
   const std::size_t bytes = sizeof(Block) + block->size;
-  if (bytes > kMaxBytesInSlab) return std::free(block);
+  if (!is_in_slab(bytes)) return std::free(block);
   SlabPool::free(block, bytes);
+}
+
+BytesOnHeap::BytesOnHeap() {
+  TUBED_ASSERT(uses_slab);
+  uses_slab = false;
+}
+
+BytesOnHeap::~BytesOnHeap() {
+  uses_slab = true;
 }
 
 }  // namespace tubed

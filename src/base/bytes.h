@@ -2,7 +2,9 @@
 //
 // All copies of the handle share ownership, so that a reply can still refer to the body of a job
 // that was deleted meanwhile. Written once, between allocate() and the first copy. The count is not
-// atomic: a Bytes and all its copies belong to one thread.
+// atomic: a Bytes and all its copies belong to one thread. Small bodies are in the pool of the
+// loop's thread (base/slab_pool.h); any other thread that has Bytes, as a reader of a journal does,
+// needs a BytesOnHeap.
 #pragma once
 
 #include <cstdint>
@@ -58,6 +60,16 @@ class Bytes {
   static void release(Block* block);
 
   Block* block_ = nullptr;
+};
+
+// While it exists, all bodies that this thread makes and frees are on the heap. Precondition, also
+// of its end: the thread has no Bytes.
+class BytesOnHeap {
+ public:
+  BytesOnHeap();
+  ~BytesOnHeap();
+  BytesOnHeap(const BytesOnHeap&) = delete;
+  BytesOnHeap& operator=(const BytesOnHeap&) = delete;
 };
 
 }  // namespace tubed

@@ -1,35 +1,31 @@
 // Facts about libraft 0.22.1, from its source:
 //
-//  - The messages and the entries of an update are the library's, and are reused by the next step.
-//    A step copies the messages into the core's own array. The entries that it returns are the last
-//    ones of the array that was passed in, or the library's own barrier; only their number and
-//    their first index are reported.
-//  - It reads the data of changes of the configuration only, so that entries are passed without a
-//    copy of their data. All entries of a call share a `batch`. Of a received message the library
-//    frees the batch, unless it returns entries; submitted entries stay the caller's; those of a
-//    start are freed, with their array, if the start fails.
+//  - The messages and entries of an update are the library's, and are reused by the next step: the
+//    messages are copied, and of the entries, the last of the array that was passed in or a barrier
+//    of the library, only number and first index are reported.
+//  - It reads the data of changes of the configuration only: entries are passed without a copy. All
+//    entries of a call share a `batch`. Of a received message the library frees the batch, unless
+//    it returns entries; submitted entries stay the caller's.
 //  - A received change gets the index of the first new entry of its message
 //    (membershipUncommittedChange() in replicationAppend()), hence core_receive()'s rule.
 //  - Progress of members is kept by their position in the configuration, and is moved only if the
 //    number of members changes: a change must not reorder members (core_is_single_change()).
-//  - An append of several entries that fails halfway leaves the first ones in the core: a change is
-//    submitted alone.
+//  - An append that fails halfway leaves its first entries in the core: changes are submitted
+//  alone.
 //  - A vote's result is interpreted with candidate_state.in_pre_vote in every state, although that
-//    is a member of a union: results that come when the core is no candidate are dropped. A result
-//    is not needed to learn of a later term, because a member with a later term refuses appends.
-//  - A member that becomes a spare is sent nothing any more, but still counts for raft_timeout(),
-//    whose time stays in the past (core_deadline()).
-//  - A follower's commit index goes back when an append says more than it has, with entries that
-//  end
-//    before what it knows to be committed (replicationAppend()): the greatest one counts.
-//  - A node that is no voter by the configuration that it has grants no vote (electionVote()), even
-//    if it is one by a later configuration that it has not received: the caller makes no change
-//    after which such nodes would be needed.
-//  - A member that has fetched the state rejects what is before its oldest entry, although it has
-//    acknowledged that once. progressMaybeDecrement() asserts that this does not happen, and probes
-//    ever lower otherwise: it is passed as the acknowledgement of what the member has.
-//  - Snapshots are not used: RAFT_INSTALL_SNAPSHOT is sent as a fetch, and never passed in.
-//  - Its tracer formats a line for every step, also if nothing prints it: it gets none.
+//    is a member of a union: results are dropped unless the core is a candidate.
+//  - A member that becomes a spare still counts for raft_timeout() (core_deadline()).
+//  - A follower's commit index goes back when an append with earlier entries says more than it has
+//    (replicationAppend()): the greatest counts.
+//  - A node that is no voter by the configuration that it has grants no vote (electionVote()), also
+//    if a later one makes it a voter: the caller makes no change that needs the votes of such
+//    nodes.
+//  - A node that has fetched the state may reject entries that it has once acknowledged: passed on.
+//  - Snapshots are not used: RAFT_INSTALL_SNAPSHOT is sent as a fetch, and never passed in. It is
+//    not answered, and would follow with each timeout (checkContactQuorum()): unless the other
+//    node has just answered an append, the heartbeat that it replaces is sent.
+//  - For the leader a rejection of another index than that of its last snapshot is stale, until the
+//    timeout of the snapshot (progressMaybeDecrement()): this is one election timeout.
 #include "cluster/core.h"
 
 #include <raft.h>
@@ -51,6 +47,7 @@ struct tubed_core {
   unsigned entries_capacity;
   uint64_t commit;     // the greatest commit index so far
   uint64_t timed_out;  // when core_timeout() was called last
+  uint64_t answering;  // the node whose append result is being received; 0: none
   unsigned heartbeat_ms;
 };
 
@@ -75,7 +72,8 @@ static int decode(const void* data, size_t bytes, struct raft_configuration* con
 
 // --- Steps
 
-static void report_message(struct core_message* to, const struct raft_message* from) {
+static void report_message(const tubed_core* core, struct core_message* to,
+                           const struct raft_message* from) {
   memset(to, 0, sizeof *to);
   to->peer = from->server_id;
   switch (from->type) {
@@ -112,6 +110,9 @@ static void report_message(struct core_message* to, const struct raft_message* f
       to->term = from->install_snapshot.term;
       to->index = from->install_snapshot.last_index;
       to->log_term = from->install_snapshot.last_term;
+      if (from->server_id == core->answering) break;
+      to->type = CORE_APPEND;
+      to->commit = raft_commit_index(&core->raft);
       break;
     case RAFT_TIMEOUT_NOW:
       to->type = CORE_TIMEOUT_NOW;
@@ -130,7 +131,8 @@ static bool report_messages(tubed_core* core, const struct raft_update* update) 
     core->messages = more;
     core->messages_capacity = n;
   }
-  for (unsigned i = 0; i < n; ++i) report_message(&core->messages[i], &update->messages.batch[i]);
+  const struct raft_message* batch = update->messages.batch;
+  for (unsigned i = 0; i < n; ++i) report_message(core, &core->messages[i], &batch[i]);
   core->update.messages = core->messages;
   core->update.n_messages = n;
   return true;
@@ -138,6 +140,7 @@ static bool report_messages(tubed_core* core, const struct raft_update* update) 
 
 static void begin(tubed_core* core, const struct core_update** update) {
   memset(&core->update, 0, sizeof core->update);
+  core->answering = 0;
   *update = &core->update;
 }
 
@@ -226,11 +229,12 @@ tubed_core* core_create(const struct core_settings* settings) {
     return NULL;
   }
   core->heartbeat_ms = settings->heartbeat_ms;
-  core->raft.tracer = NULL;
+  core->raft.tracer = NULL;  // the library's formats a line for every step
   raft_seed(&core->raft, settings->seed);
   raft_set_election_timeout(&core->raft, settings->election_timeout_ms);
   raft_set_heartbeat_timeout(&core->raft, settings->heartbeat_ms);
   raft_set_pre_vote(&core->raft, true);
+  raft_set_install_snapshot_timeout(&core->raft, settings->election_timeout_ms);
   raft_set_max_inflight_entries(&core->raft, settings->max_inflight);
   return core;
 }
@@ -374,6 +378,7 @@ int core_receive(tubed_core* core, uint64_t time, const struct core_message* mes
         received.append_entries_result.rejected = 0;
         received.append_entries_result.last_log_index = match;
       }
+      core->answering = message->peer;
       break;
     case CORE_VOTE:
       received.type = RAFT_REQUEST_VOTE;

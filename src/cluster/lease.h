@@ -38,22 +38,27 @@ class Lease {
   bool given_up() const { return given_up_; }
 
   // When the lease ends; Time::min(): the node has none. `voters`: all of them, `self` included.
-  // O(n).
+  // Allocates nothing. O(n * n).
   Time end(const std::vector<NodeId>& voters, NodeId self) const {
-    if (given_up_ || voters.empty()) return Time::min();
-    std::vector<Time> times;
-    for (const NodeId voter : voters) {
-      const auto echo = echoes_.find(voter);
-      times.push_back(voter == self ? kNever : echo == echoes_.end() ? Time::min() : echo->second);
-    }
+    if (given_up_) return Time::min();
     // The majority's oldest: the others may know of another leader.
-    const auto oldest = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-    std::ranges::nth_element(times, oldest, std::greater());
-    if (*oldest == Time::min() || *oldest == kNever) return *oldest;
-    return *oldest + length_;
+    Time oldest = Time::min();
+    for (const NodeId voter : voters) {
+      const Time time = echo_of(voter, self);
+      const auto since =
+          std::ranges::count_if(voters, [&](NodeId other) { return echo_of(other, self) >= time; });
+      if (2 * static_cast<std::size_t>(since) > voters.size()) oldest = std::max(oldest, time);
+    }
+    return oldest == Time::min() || oldest == kNever ? oldest : oldest + length_;
   }
 
  private:
+  Time echo_of(NodeId voter, NodeId self) const {
+    if (voter == self) return kNever;
+    const auto echo = echoes_.find(voter);
+    return echo == echoes_.end() ? Time::min() : echo->second;
+  }
+
   Duration length_;
   std::map<NodeId, Time> echoes_;
   bool given_up_ = false;

@@ -35,13 +35,16 @@ struct Message {
 
   MessageType type = MessageType::append;
   Term term = 0;
-  Index index = 0;     // append: before the entries; result: the last stored; vote: the last
-  Term log_term = 0;   // of the entry at `index` (append, vote, timeout_now)
+  Index index = 0;     // append: before the entries; result: the last stored, or, if it rejects,
+                       // the last that may be the leader's, too; vote: the last
+  Term log_term = 0;   // of the entry at `index` (append, vote, timeout_now; append_result that
+                       // rejects: 0 if it is not on the disk)
   Index commit = 0;    // append
   Index rejected = 0;  // append_result
   bool granted = false;
   bool pre_vote = false;
   bool disrupt_leader = false;
+  bool full = false;           // append_result: the sender's disk has no room for more jobs
   std::vector<Entry> entries;  // append
 };
 

@@ -1,6 +1,7 @@
 #include "cluster/node.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -41,6 +42,15 @@ std::vector<core_entry> as_core(std::span<const Entry> entries) {
   return result;
 }
 
+std::vector<Member> as_members(std::span<const core_member> list) {
+  std::vector<Member> members;
+  for (const core_member& member : list) {
+    members.push_back(
+        {.id = member.id, .role = static_cast<MemberRole>(member.role), .address = member.address});
+  }
+  return members;
+}
+
 Result<std::string> encoded(const std::vector<Member>& members) {
   std::vector<core_member> list;
   for (const Member& member : members) {
@@ -58,6 +68,15 @@ Result<std::string> encoded(const std::vector<Member>& members) {
 }
 
 }  // namespace
+
+std::optional<std::vector<Member>> decode_members(std::string_view configuration) {
+  core_member list[CORE_MOST_MEMBERS];
+  unsigned count = 0;
+  const int code = core_decode(configuration.data(), configuration.size(), list,
+                               static_cast<unsigned>(std::size(list)), &count);
+  if (code != 0) return std::nullopt;
+  return as_members(std::span(list).first(count));
+}
 
 Applied founding_position(std::uint64_t cluster) {
   return {.index = kFoundingIndex,
@@ -112,6 +131,12 @@ Result<void> Node::start(const Applied& base) {
     return Error{fmt::format("the raft log and the journal differ at entry {}", base.index),
                  Error::Kind::damaged};
   }
+  // The entries that were kept for followers before the start are cut.
+  if (base.index >= log_->first()) {
+    const Index first = first_kept(base.index);
+    TRY(keep_configuration(first));
+    log_->cut(first);
+  }
   chain_base_ = base.index;
   chains_.push_back(base.chain);
   for (Index i = base.index + 1; i <= log_->last(); ++i)
@@ -146,12 +171,11 @@ Result<void> Node::start(const Applied& base) {
   const core_update* update = nullptr;
   const int code = core_start(core_.get(), &begin, &update);
   if (code != 0) return Error{fmt::format("the node cannot start: {}", core_error(code))};
+  find_voters();
   done("start", code, update, {});
   return {};
 }
 
-// The encoded configuration that is in force at this entry, and the entry that it is from.
-// O(entries before it).
 std::pair<std::string_view, Index> Node::configuration_at(Index index) const {
   for (Index i = std::min(index, log_->last()); i >= log_->first(); --i) {
     if (log_->at(i).type == EntryType::change) return {log_->at(i).data.view(), i};
@@ -179,6 +203,9 @@ void Node::done(std::string_view step, int code, const core_update* update,
   if (update->state_changed != 0 || update->vote_changed != 0) {
     lease_.reset();
     answered_.clear();
+    sent_.clear();
+    added_.clear();
+    elected_ = host_.clock();
   }
   if (update->barrier != 0) {
     const Entry barrier{.term = core_term(core_.get()),
@@ -206,7 +233,10 @@ void Node::store_entries(Index first, std::span<const Entry> entries) {
   for (Index i = first; const Entry& entry : entries)
     chains_.push_back(chain_after(chains_.back(), i++, entry));
   reported_ = std::min(reported_, first - 1);
+  const bool changes = first <= log_->last() ||
+                       std::ranges::find(entries, EntryType::change, &Entry::type) != entries.end();
   log_->append(first, entries);
+  if (changes) find_voters();
   seal_at_ = host_.clock() + kSealDelay;
 }
 
@@ -228,16 +258,53 @@ void Node::send(const core_message& message) {
                 .disrupt_leader = message.disrupt_leader != 0,
                 .entries = {}};
   if (frame.type == MessageType::append && message.n_entries > 0) {
-    const Index last = message.index + message.n_entries;
-    if (message.index + 1 < log_->first() || last > log_->last()) return;
-    for (Index i = message.index + 1; i <= last; ++i) frame.entries.push_back(log_->at(i));
+    if (message.index + 1 < log_->first() || message.index + message.n_entries > log_->last())
+      return;
+    take_entries(message, frame);
   }
   if (frame.type == MessageType::append && time_.is_set()) frame.time = time_.at(frame.sent);
   if (frame.type == MessageType::append_result) {
+    frame.full = full();
+    if (frame.rejected > 0) explain(frame);
     const auto heard = heard_.find(frame.to);
     if (heard != heard_.end() && heard->second.term == frame.term) frame.echo = heard->second.sent;
   }
   host_.send(frame.to, encode(frame));
+}
+
+// A rejection has the term of the last entry that may be the leader's, too. The entries that
+// are cut here are committed, as are those that follow up to applicable(), so that every later
+// leader has them.
+void Node::explain(Message& rejection) const {
+  if (rejection.rejected < log_->first() && log_->term_of(applicable()) != 0)
+    rejection.index = applicable();
+  if (rejection.index <= log_->stored()) rejection.log_term = log_->term_of(rejection.index);
+}
+
+// The entries of an append that are sent now: as many as may be under way, and none that is. The
+// core takes all for sent, and repeats them all when it has heard nothing for a heartbeat, although
+// they may take longer: entries that were sent in the last election timeout are not sent again,
+// unless they are rejected. If none is left, the append is a heartbeat.
+void Node::take_entries(const core_message& message, Message& frame) {
+  const Index last = message.index + message.n_entries;
+  Index match = 0;
+  if (core_match(core_.get(), message.peer, &match) != 0) match = message.index;
+  Sent& sent = sent_[message.peer];
+  const bool fresh = sent.last >= match && log_->term_of(sent.last) != 0 &&
+                     frame.sent < sent.at + options_.election_timeout;
+  const Index first = fresh ? sent.last + 1 : message.index + 1;
+  const std::uint64_t under_way = log_->bytes_of(match + 1, first - 1);
+  for (Index i = first; i <= last; ++i) {
+    const std::uint64_t bytes = under_way + log_->bytes_of(first, i);
+    if (bytes > options_.in_flight_bytes && (under_way > 0 || i > first)) break;
+    frame.entries.push_back(log_->at(i));
+  }
+  if (frame.entries.empty()) return;
+  if (first != message.index + 1) {
+    frame.index = first - 1;
+    frame.log_term = log_->term_of(frame.index);
+  }
+  sent = {.last = frame.index + frame.entries.size(), .at = frame.sent};
 }
 
 // A committed change of the members comes into force.
@@ -270,6 +337,10 @@ void Node::receive(std::string_view frame) {
       heard = {.term = message->term, .sent = message->sent};
     if (message->time != Time()) time_.observe(host_.clock(), message->time);
   }
+  if (message->type == MessageType::append_result && message->rejected > 0) {
+    Sent& sent = sent_[message->from];
+    sent.last = std::min(sent.last, message->index);
+  }
   pass(*message);
   if (!failed_ && message->type == MessageType::append_result) take_echo(*message);
 }
@@ -277,11 +348,25 @@ void Node::receive(std::string_view frame) {
 // Another node follows this leader.
 void Node::take_echo(const Message& result) {
   if (!leads() || result.term != term()) return;
-  answered_[result.from] = host_.clock();
+  answered_[result.from] = {.at = host_.clock(), .full = result.full};
   if (result.echo == Time()) return;
   lease_.answered(result.from, result.echo);
   if (result.from == transferee_ && result.echo > transfer_ended_) lease_.take_back();
   host_.node_changed();
+}
+
+// A rejection by which the core would not find out what the node has. A node that has fetched a
+// state rejects what it is sent, because libraft's leader goes on from the state that it has
+// itself. A node whose acknowledgements were lost rejects what it has cut. If the node has the same
+// entry as this leader, with the same term, it has all entries before that entry, too (log
+// matching property): the rejection is an acknowledgement, and the core goes on from there.
+bool Node::acknowledges(const Message& message) const {
+  if (message.type != MessageType::append_result || message.rejected == 0) return false;
+  Index match = 0;
+  return leads() && message.term == term() && message.log_term != 0 &&
+         log_->term_of(message.index) == message.log_term &&
+         core_match(core_.get(), message.from, &match) == 0 && message.index > match &&
+         (log_->term_of(match) == 0 || message.rejected <= match);
 }
 
 // Passes a message to the core. Entries from a change of the members on are passed separately,
@@ -290,6 +375,7 @@ void Node::pass(const Message& message) {
   std::span<const Entry> rest = message.entries;
   Index index = message.index;
   Term log_term = message.log_term;
+  const Index rejected = acknowledges(message) ? 0 : message.rejected;
   do {
     std::size_t count = std::min<std::size_t>(rest.size(), 1);
     while (count < rest.size() && rest[count].type != EntryType::change) ++count;
@@ -301,7 +387,7 @@ void Node::pass(const Message& message) {
                              .index = index,
                              .log_term = log_term,
                              .commit = message.commit,
-                             .rejected = message.rejected,
+                             .rejected = rejected,
                              .entries = entries.data(),
                              .n_entries = static_cast<unsigned>(entries.size()),
                              .granted = message.granted,
@@ -375,6 +461,34 @@ NodeId Node::leader() const {
   return leads() ? 0 : core_leader(core_.get());
 }
 
+bool Node::is_candidate() const {
+  return !failed_ && core_state(core_.get()) == CORE_CANDIDATE;
+}
+
+std::optional<Index> Node::match(NodeId member) const {
+  Index match = 0;
+  if (!leads() || core_match(core_.get(), member, &match) != 0) return std::nullopt;
+  return match;
+}
+
+std::optional<Time> Node::silent_since(NodeId member) const {
+  if (!leads()) return std::nullopt;
+  if (const auto found = answered_.find(member); found != answered_.end()) return found->second.at;
+  if (const auto found = added_.find(member); found != added_.end()) return found->second;
+  return elected_;
+}
+
+bool Node::has_room(NodeId member) const {
+  const auto answered = answered_.find(member);
+  return answered != answered_.end() && !answered->second.full;
+}
+
+bool Node::majority_has_room() const {
+  std::size_t room = 0;
+  for (const NodeId voter : voters_) room += voter == state_.node ? !full() : has_room(voter);
+  return room > voters_.size() / 2;
+}
+
 Index Node::applicable() const {
   return std::min(commit_, log_->stored());
 }
@@ -382,24 +496,23 @@ Index Node::applicable() const {
 std::vector<Member> Node::members() const {
   std::vector<core_member> list(core_members(core_.get(), nullptr, 0));
   core_members(core_.get(), list.data(), static_cast<unsigned>(list.size()));
-  std::vector<Member> members;
-  for (const core_member& member : list) {
-    members.push_back(
-        {.id = member.id, .role = static_cast<MemberRole>(member.role), .address = member.address});
-  }
-  return members;
+  return as_members(list);
 }
 
-std::vector<NodeId> Node::voters() const {
-  std::vector<NodeId> voters;
+void Node::find_voters() {
+  voters_.clear();
   for (const Member& member : members()) {
-    if (member.role == MemberRole::voter) voters.push_back(member.id);
+    if (member.role == MemberRole::voter) voters_.push_back(member.id);
   }
-  return voters;
+}
+
+Duration Node::oldest_write() const {
+  const Time since = log_->storing_since();
+  return since == kNever ? Duration() : host_.clock() - since;
 }
 
 Time Node::lease_end() const {
-  return leads() ? lease_.end(voters(), state_.node) : Time::min();
+  return leads() ? lease_.end(voters_, state_.node) : Time::min();
 }
 
 bool Node::can_submit() const {
@@ -426,7 +539,6 @@ Index Node::submit(std::vector<Bytes> data) {
 // grants no vote if the node is no voter by what it knows.
 bool Node::would_elect(const std::vector<Member>& members) const {
   const Index known = configuration_at(last()).second;
-  const std::vector<NodeId> present = voters();
   std::size_t voters = 0;
   std::size_t ready = 0;
   for (const Member& member : members) {
@@ -435,7 +547,7 @@ bool Node::would_elect(const std::vector<Member>& members) const {
     Index match = last();
     const bool itself = member.id == state_.node;
     if (!itself && core_match(core_.get(), member.id, &match) != 0) match = 0;
-    const bool is_new = std::ranges::find(present, member.id) == present.end();
+    const bool is_new = std::ranges::find(voters_, member.id) == voters_.end();
     if (is_new && match < commit_) return false;
     if (match >= known) ++ready;
   }
@@ -448,11 +560,16 @@ bool Node::change_members(const std::vector<Member>& members) {
   if (!configuration) return false;
   const Entry entry{
       .term = term(), .type = EntryType::change, .data = Bytes::copy_of(*configuration)};
+  const std::vector<Member> present = this->members();
   const core_entry change = as_core(entry);
   const core_update* update = nullptr;
   const int code = core_submit(core_.get(), milliseconds(), &change, 1, &update);
   if (code != 0) return false;
   done("submit", code, update, {&entry, 1});
+  for (const Member& member : members) {
+    if (std::ranges::find(present, member.id, &Member::id) == present.end())
+      added_[member.id] = host_.clock();
+  }
   return !failed_;
 }
 
@@ -465,53 +582,6 @@ bool Node::transfer(NodeId to) {
   transferee_ = core_transferee(core_.get());
   transfer_ended_ = kNever;
   done("transfer", code, update, {});
-  return !failed_;
-}
-
-// --- Cutting
-
-// The first entry that is kept when the journal has everything up to `position`: a number of
-// entries before it, and what a follower that answers still lacks, unless that is too much.
-Index Node::first_needed(Index position) const {
-  Index first = position > options_.kept_entries ? position - options_.kept_entries + 1 : 1;
-  if (!leads() || log_->exceeds_bound()) return first;
-  const Time recently = host_.clock() - 10 * options_.election_timeout;
-  for (const auto& [node, time] : answered_) {
-    Index match = 0;
-    if (time > recently && core_match(core_.get(), node, &match) == 0)
-      first = std::min(first, match + 1);
-  }
-  return first;
-}
-
-void Node::journal_synced(Index position) {
-  TUBED_ASSERT(position <= commit_);
-  // Not for each entry.
-  if (failed_ || position < synced_ + std::max<Index>(options_.kept_entries / 8, 1)) return;
-  const Index first = std::max(first_needed(position), log_->first());
-  if (first > log_->first() && !keep_configuration(first)) return;
-  synced_ = position;
-  const auto [configuration, configuration_index] = configuration_at(position);
-  const core_update* update = nullptr;
-  const int code = core_cut(core_.get(), milliseconds(), position, log_->term_of(position),
-                            static_cast<unsigned>(position - first + 1), configuration.data(),
-                            configuration.size(), configuration_index, &update);
-  done("cut", code, update, {});
-  log_->cut(first);
-  while (chain_base_ + 1 < std::min(position, log_->first())) {
-    chains_.pop_front();
-    ++chain_base_;
-  }
-}
-
-// The state of the node keeps the configuration that is in force before `first`, once its entry is
-// cut.
-bool Node::keep_configuration(Index first) {
-  const auto [configuration, index] = configuration_at(first - 1);
-  if (index == state_.configuration_index) return true;
-  state_.configuration = std::string(configuration);
-  state_.configuration_index = index;
-  store_state();
   return !failed_;
 }
 

@@ -7,8 +7,7 @@
 //  2. New entries go to the raft log, which writes them in the background. When they are on the
 //     disk, the core is informed; a follower answers only then.
 //  3. Messages are sent. A message with entries takes them from the raft log; if they are cut,
-//  the
-//     message is dropped, and the core sends the other node a fetch instead.
+//     the message is dropped, and the core sends the other node a fetch instead.
 //  4. The host is informed that something may have become committed, or that the role has changed.
 //
 // Entries may be applied up to applicable(): committed, and on this node's own disk. A journal that
@@ -16,6 +15,15 @@
 //
 // A node answers no request for a vote in the first election timeout of its life, because it does
 // not know any more which leader it has followed (lease.h).
+//
+// The memory of a node is that of its raft log, which has all its entries in memory:
+//
+//  - those that the journal has on its disk: the newest entries, at most kept_entries, and at
+//    most kept_bytes of them unless one alone is larger; on a leader, also older entries that a
+//    follower lacks, as long as the log has log.log_bytes at most;
+//  - those that the journal does not have yet. They become more only while they can be stored, so
+//    that their bound is the disk, and of those that are not stored, in_flight_bytes on a follower,
+//    and unstored_bytes and what is under way on a leader (ReplicatedLog).
 //
 // Invariant: no message leaves before the term and the vote that it rests on are durable.
 // Invariant: of two nodes, at most one has a lease at any time.
@@ -26,6 +34,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,6 +74,8 @@ class NodeHost {
   virtual void node_failed(const std::string& reason) = 0;
   // Writing waits for space, or no longer does.
   virtual void raft_log_full(bool full, const std::string& reason) = 0;
+  // The journal has no room for more jobs.
+  virtual bool journal_full() const { return false; }
 
  protected:
   ~NodeHost() = default;
@@ -73,9 +84,15 @@ class NodeHost {
 struct NodeOptions {
   Duration election_timeout = std::chrono::milliseconds(300);
   unsigned seed = 1;  // of the random part of the election timeout
-  // How many entries before the journal's position are kept, at least. A follower that lags less
-  // than that needs no state.
+  // How many entries up to the journal's position are kept, and how many bytes of them at most; at
+  // least one entry. A node that lags less than that needs no state.
   Index kept_entries = 4096;
+  std::uint64_t kept_bytes = 64 << 20;
+  // More bytes of entries are not sent to a node without an answer, unless it is one entry. An
+  // append has no more either.
+  std::uint64_t in_flight_bytes = 16 << 20;
+  // A leader with more bytes of entries that its own disk has not stored is congested().
+  std::uint64_t unstored_bytes = 64 << 20;
   // Followers that are reached get older entries kept up to log.log_bytes.
   RaftLogOptions log;
 };
@@ -104,8 +121,16 @@ class Node final : private RaftLogHost {
   Term term() const;
   // The leader that this node follows; 0: it knows none, or leads.
   NodeId leader() const;
+  bool is_candidate() const;
+  // Of a leader: the last entry that this member is known to have. Nothing: not known.
+  std::optional<Index> match(NodeId member) const;
+  // Of a leader: when this other member last answered it, or, if it has not yet, when it was added
+  // or this node was elected. Nothing: this node does not lead.
+  std::optional<Time> silent_since(NodeId member) const;
   // Until when this node may be sure that no other leads. Time::min(): it does not lead, or is not.
   Time lease_end() const;
+  // It leads, and no other does at this moment, which the host's clock gives.
+  bool has_lease() const { return host_.clock() < lease_end(); }
 
   // The time of the cluster, as far as the frames of leaders have carried it here. A leader sets
   // it.
@@ -122,6 +147,9 @@ class Node final : private RaftLogHost {
   const RaftLog& log() const { return *log_; }
   // The chain of everything up to the last entry.
   Chain tail_chain() const { return chains_.back(); }
+  // The chain of everything up to that entry. Precondition: the journal has not synced a later
+  // entry.
+  Chain chain(Index index) const { return chains_[index - chain_base_]; }
 
   // True: submit() appends. Not while leadership is being transferred.
   bool can_submit() const;
@@ -141,16 +169,40 @@ class Node final : private RaftLogHost {
   // election has to decide: the node is to be started again.
   bool is_stranded() const;
 
+  // The lease was given up for a transfer that is under way.
+  bool is_transferring() const { return lease_.given_up(); }
+
+  // RaftLogOptions::log_bytes from now on.
+  void set_log_bytes(std::uint64_t bytes) { log_->set_log_bytes(bytes); }
   // The journal has everything up to this position on the disk: older entries may go.
   void journal_synced(Index position);
   bool has_room_for(std::size_t bytes) const { return log_->has_room(bytes); }
+  // The raft log has too many unstored bytes for more facts.
+  bool congested() const { return log_->unstored_bytes() > options_.unstored_bytes; }
+  // How long the raft log has been storing entries without success; 0: nothing is to be stored. A
+  // leader that this takes long should transfer its leadership, as one whose raft log is full
+  // should.
+  Duration oldest_write() const;
+  // The disk has no room for more jobs.
+  bool full() const { return log_->full() || host_.journal_full(); }
+  // Of a leader: this member has answered, and its disk has room for more jobs. O(log members).
+  bool has_room(NodeId member) const;
+  // Of a leader: the disks of a majority of the voters have room for more jobs. O(members).
+  bool majority_has_room() const;
+  // Entries from `first` on are not cut, unless the raft log exceeds its bound: another node
+  // fetches the state. Replaces an earlier pin().
+  void pin(Index first) { pinned_ = first; }
+  void unpin() { pinned_ = kMostIndex; }
+  // The encoded configuration that is in force at this entry, and the entry that it is from. The
+  // text is valid until the next event. O(entries before it).
+  std::pair<std::string_view, Index> configuration_at(Index index) const;
 
  private:
   Node(journal::Storage& storage, NodeHost& host, const NodeOptions& options, NodeState state);
 
   Result<void> start(const Applied& base);
   std::uint64_t milliseconds() const;
-  std::pair<std::string_view, Index> configuration_at(Index index) const;
+  bool acknowledges(const Message& message) const;
   void pass(const Message& message);
   void done(std::string_view step, int code, const core_update* update,
             std::span<const Entry> given);
@@ -159,12 +211,15 @@ class Node final : private RaftLogHost {
   void store_state();
   void store_entries(Index first, std::span<const Entry> entries);
   void send(const core_message& message);
+  void explain(Message& rejection) const;
+  void take_entries(const core_message& message, Message& frame);
   void take_committed();
   void fail(const std::string& reason);
+  Index first_kept(Index position) const;
   Index first_needed(Index position) const;
-  bool keep_configuration(Index first);
+  Result<void> keep_configuration(Index first);
   bool would_elect(const std::vector<Member>& members) const;
-  std::vector<NodeId> voters() const;
+  void find_voters();
 
   void entries_stored(Index last, Term term) override;
   void report_failure(const std::string& reason) override { fail(reason); }
@@ -176,6 +231,11 @@ class Node final : private RaftLogHost {
 
   struct FreeCore {
     void operator()(tubed_core* core) const { core_destroy(core); }
+  };
+  // The newest entry that was sent to a node, and when.
+  struct Sent {
+    Index last = 0;
+    Time at = Time::min();
   };
   // The newest frame of a leader.
   struct Heard {
@@ -190,22 +250,34 @@ class Node final : private RaftLogHost {
   std::unique_ptr<RaftLog> log_;
   std::unique_ptr<tubed_core, FreeCore> core_;
   Lease lease_;
+  std::vector<NodeId> voters_;  // of the configuration in force, which may not be committed
   ClusterClock time_;
   Time started_;
   mutable std::uint64_t milliseconds_ = 0;  // as the core last saw them
   Index commit_ = 0;
   Index reported_ = 0;  // as stored, to the core
   Index synced_ = 0;    // the journal's position when entries were last cut
+  Index pinned_ = kMostIndex;
   // Of the entries from chain_base_ on.
   std::deque<Chain> chains_;
   Index chain_base_ = 0;
   Time seal_at_ = kNever;  // the raft log is sealed if no entry comes before
   std::map<NodeId, Heard> heard_;
-  std::map<NodeId, Time> answered_;  // when each node last answered this leader
-  NodeId transferee_ = 0;            // that leadership was to pass to last
-  Time transfer_ended_ = kNever;     // without effect; kNever: it is under way, or none began
+  std::map<NodeId, Sent> sent_;
+  struct Answer {
+    Time at;
+    bool full = false;
+  };
+  std::map<NodeId, Answer> answered_;  // the last of each node to this leader
+  std::map<NodeId, Time> added_;       // when this leader has added each node
+  Time elected_;
+  NodeId transferee_ = 0;         // that leadership was to pass to last
+  Time transfer_ended_ = kNever;  // without effect; kNever: it is under way, or none began
   bool failed_ = false;
 };
+
+// The members of an encoded configuration. Nothing: it is damaged. O(bytes).
+std::optional<std::vector<Member>> decode_members(std::string_view configuration);
 
 // Makes the state of a node that founds the cluster `log.cluster`: every founder makes it with the
 // same cluster and members. Its journal then begins with position founding_position(log.cluster).

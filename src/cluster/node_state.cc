@@ -121,14 +121,32 @@ Result<NodeState> decode_state(std::string_view image, std::uint64_t number) {
                    .configuration_index = load_little<std::uint64_t>(at + kConfigurationIndexAt)};
 }
 
-// The whole file, which is durable afterwards.
-Result<std::string> read_durably(journal::Storage& storage, const std::string& name) {
+enum class Durably : std::uint8_t { no, yes };
+
+// The whole file. Durably::yes: it is durable afterwards.
+Result<std::string> read_file(journal::Storage& storage, const std::string& name, Durably durably) {
   auto file = TRY(storage.open(name));
   auto image = storage.read(file);
-  const auto synced = image ? storage.sync_now(file) : Result<void>();
+  const bool syncs = image && durably == Durably::yes;
+  const auto synced = syncs ? storage.sync_now(file) : Result<void>();
   storage.close(file);
   if (!synced) return synced.error();
   return image;
+}
+
+Result<std::optional<NodeState>> load(journal::Storage& storage, Durably durably) {
+  auto files = TRY(list_states(storage));
+  if (files.numbers.empty()) return std::optional<NodeState>();
+  const std::uint64_t number = files.numbers.back();
+  const std::string name = state_name(number);
+  const auto image = read_file(storage, name, durably);
+  if (!image) return image.error();
+  auto state = decode_state(image.value(), number);
+  if (!state) {
+    return Error{.message = fmt::format("{} {}", name, state.error().message),
+                 .kind = state.error().kind};
+  }
+  return std::optional(std::move(*state));
 }
 
 bool lacks_space(const Result<void>& result) {
@@ -138,18 +156,11 @@ bool lacks_space(const Result<void>& result) {
 }  // namespace
 
 Result<std::optional<NodeState>> load_node_state(journal::Storage& storage) {
-  auto files = TRY(list_states(storage));
-  if (files.numbers.empty()) return std::optional<NodeState>();
-  const std::uint64_t number = files.numbers.back();
-  const std::string name = state_name(number);
-  const auto image = read_durably(storage, name);
-  if (!image) return image.error();
-  auto state = decode_state(image.value(), number);
-  if (!state) {
-    return Error{.message = fmt::format("{} {}", name, state.error().message),
-                 .kind = state.error().kind};
-  }
-  return std::optional(std::move(*state));
+  return load(storage, Durably::yes);
+}
+
+Result<std::optional<NodeState>> read_node_state(journal::Storage& storage) {
+  return load(storage, Durably::no);
 }
 
 Result<void> store_node_state(journal::Storage& storage, const NodeState& state) {

@@ -33,8 +33,11 @@ struct NodeState {
 // Blocking.
 Result<std::optional<NodeState>> load_node_state(journal::Storage& storage);
 
-// Replaces the state. When it returns, the state is durable; after a crash it is the old one or the
-// new one. After an error it may be either. Keeps a spare file, which it gives up on a full disk:
+// The same, but changes nothing: for a directory that another process may use.
+Result<std::optional<NodeState>> read_node_state(journal::Storage& storage);
+
+// Replaces the state. When it returns, the state is durable; after a crash it is the old or the new
+// state. After an error it may be either. Keeps a spare file, which it gives up on a full disk:
 // if the disk has no room in spite of that, the error has the kind `no_space`. Blocking.
 Result<void> store_node_state(journal::Storage& storage, const NodeState& state);
 

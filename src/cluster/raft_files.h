@@ -60,8 +60,8 @@ class RaftFiles {
   void go_on(Time now, std::uint64_t wanted);
   // An operation in the background is under way.
   bool busy() const { return busy_; }
-  // When a step that was refused is tried again.
-  Time retry_at() const { return refused_ ? retry_at_ : kNever; }
+  // When a step that was refused is tried again; kNever: none was, or that is under way.
+  Time retry_at() const { return refused_ && !busy_ ? retry_at_ : kNever; }
 
   // The disk had no room for a write, or has taken it after all.
   void refuse_write(const std::string& reason);

@@ -33,21 +33,34 @@ Result<std::unique_ptr<RaftLog>> RaftLog::open(journal::Storage& storage, RaftLo
 void RaftLog::take(FoundRaftLog found) {
   cut_at_open_ = std::move(found.cut);
   first_ = found.first;
-  entries_ = std::move(found.entries);
-  for (const Entry& entry : entries_) bytes_ += record_bytes(entry);
+  for (Entry& entry : found.entries) add(std::move(entry));
   stored_ = last();
   next_write_ = last() + 1;
   next_batch_ = found.next_batch;
   sealed_ = found.sealed;
 }
 
+void RaftLog::add(Entry entry) {
+  const std::uint64_t end = end_of(last()) + record_bytes(entry);
+  slots_.push_back({.entry = std::move(entry), .end = end});
+}
+
 const Entry& RaftLog::at(Index index) const {
   TUBED_ASSERT(index >= first_ && index <= last());
-  return entries_[index - first_];
+  return slots_[index - first_].entry;
 }
 
 Term RaftLog::term_of(Index index) const {
-  return index >= first_ && index <= last() ? entries_[index - first_].term : 0;
+  return index >= first_ && index <= last() ? slots_[index - first_].entry.term : 0;
+}
+
+// Of the entry, or of the nearest entry that is here.
+std::uint64_t RaftLog::end_of(Index index) const {
+  return index < first_ || slots_.empty() ? begin_ : slots_[std::min(index, last()) - first_].end;
+}
+
+std::uint64_t RaftLog::bytes_of(Index first, Index last) const {
+  return first > last ? 0 : end_of(last) - end_of(std::max<Index>(first, 1) - 1);
 }
 
 // --- Step 1
@@ -58,13 +71,12 @@ void RaftLog::append(Index first, std::span<const Entry> entries) {
   truncate(first);
   for (const Entry& entry : entries) {
     TUBED_ASSERT(entry.term != 0);
-    bytes_ += record_bytes(entry);
-    entries_.push_back(entry);
+    add(entry);
   }
 }
 
 void RaftLog::truncate(Index first) {
-  for (; last() >= first; entries_.pop_back()) bytes_ -= record_bytes(entries_.back());
+  while (last() >= first) slots_.pop_back();
   if (first < next_write_) {
     next_write_ = first;
     truncated_ = true;
@@ -77,8 +89,8 @@ void RaftLog::truncate(Index first) {
 void RaftLog::cut(Index first) {
   first = std::min({first, stored_ + 1, last() + 1});
   for (; first_ < first; ++first_) {
-    bytes_ -= record_bytes(entries_.front());
-    entries_.pop_front();
+    begin_ = slots_.front().end;
+    slots_.pop_front();
   }
   files_.cut(first_);
   context_.host.request_flush();
@@ -98,8 +110,7 @@ Result<void> RaftLog::reset(Index base) {
     return result;
   }
   ++next_batch_;
-  entries_.clear();
-  bytes_ = 0;
+  slots_.clear();
   first_ = next_write_ = base + 1;
   stored_ = base;
   truncated_ = false;
@@ -115,6 +126,8 @@ void RaftLog::flush() {
   if (!context_.failed) {
     write_next();
     files_.go_on(context_.host.now(), wanted_);
+    const bool storing = writing_ || refused_ || has_unwritten();
+    storing_since_ = storing ? std::min(storing_since_, context_.host.now()) : kNever;
   }
   go_on_closing();
 }
@@ -191,6 +204,7 @@ void RaftLog::written(const Outcome& outcome) {
     return files_.refuse_write(outcome.reason);
   }
   files_.accept_write();
+  storing_since_ = kNever;
   sealed_ = flight_.batch.entries() == 0;
   files_.written(flight_.place.number, flight_.place.offset + flight_.batch.bytes(), flight_.first,
                  flight_.batch.entries());

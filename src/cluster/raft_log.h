@@ -51,11 +51,14 @@ class RaftLog {
   // than the last cut(), because whole files are dropped.
   Index first() const { return first_; }
   // The index of the newest entry, stored or not; first() - 1 if the log is empty.
-  Index last() const { return first_ + entries_.size() - 1; }
+  Index last() const { return first_ + slots_.size() - 1; }
   // Precondition: first() <= index <= last().
   const Entry& at(Index index) const;
   // 0: the entry is not here.
   Term term_of(Index index) const;
+  // The bytes of the entries from `first` to `last`, as they are on disk; those that are not here
+  // count as none. O(1).
+  std::uint64_t bytes_of(Index first, Index last) const;
   // Every entry up to this index is on disk, as it is here.
   Index stored() const { return stored_; }
 
@@ -86,14 +89,21 @@ class RaftLog {
   // called from then on.
   void close(std::function<void()> closed);
 
-  // Of the retained entries, as they are on disk.
-  std::uint64_t bytes() const { return bytes_; }
-  bool exceeds_bound() const { return bytes_ > context_.options.log_bytes; }
+  // RaftLogOptions::log_bytes from now on.
+  void set_log_bytes(std::uint64_t bytes) { context_.options.log_bytes = bytes; }
+  // Of the retained entries, as they are on disk. The memory that they take is about the same.
+  std::uint64_t bytes() const { return bytes_of(first_, last()); }
+  bool exceeds_bound() const { return bytes() > context_.options.log_bytes; }
+  // Of the entries that are not on disk.
+  std::uint64_t unstored_bytes() const { return bytes_of(stored_ + 1, last()); }
   // Of all files.
   std::uint64_t file_bytes() const { return files_.file_bytes(); }
   // False: the disk is full. Entries that can wait, with this number of bytes in all, must not be
   // appended; the rest of the files is for those that must go on.
   bool has_room(std::uint64_t bytes) const { return files_.has_room(bytes); }
+  bool full() const { return files_.full(); }
+  // Since when entries are to be stored, and no batch was; kNever: none are.
+  Time storing_since() const { return storing_since_; }
   bool failed() const { return context_.failed; }
 
  private:
@@ -106,8 +116,15 @@ class RaftLog {
     Index valid = 0;  // later entries were replaced since
   };
 
+  struct Slot {
+    Entry entry;
+    std::uint64_t end = 0;  // the bytes of this and of all entries before it, since the start
+  };
+
   RaftLog(journal::Storage& storage, RaftLogHost& host, const RaftLogOptions& options);
   void take(FoundRaftLog found);
+  void add(Entry entry);
+  std::uint64_t end_of(Index index) const;
   void truncate(Index first);
   // A change is not on disk, and not in flight.
   bool has_unwritten() const { return next_write_ <= last() || truncated_; }
@@ -124,8 +141,8 @@ class RaftLog {
   std::optional<RaftLogCut> cut_at_open_;
 
   Index first_ = 1;
-  std::deque<Entry> entries_;
-  std::uint64_t bytes_ = 0;
+  std::deque<Slot> slots_;
+  std::uint64_t begin_ = 0;  // the end of the entry before the first
   Index stored_ = 0;
   Index next_write_ = 1;    // of the next batch: the first entry that was not submitted
   bool truncated_ = false;  // entries from next_write_ on that are not in memory were submitted
@@ -134,10 +151,11 @@ class RaftLog {
   bool seal_wanted_ = false;
 
   Flight flight_;
+  Time storing_since_ = kNever;
   bool writing_ = false;      // flight_ is being written
   bool refused_ = false;      // flight_ has to be written again
   Time retry_at_ = kNever;    // when
-  std::uint64_t wanted_ = 0;  // what a batch needs that no file has room for; 0: nothing waits
+  std::uint64_t wanted_ = 0;  // bytes that a batch needs and no file has room for; 0: nothing waits
   std::function<void()> closed_;
 };
 

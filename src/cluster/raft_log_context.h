@@ -2,6 +2,7 @@
 // and whether the log is closing or has failed.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -15,14 +16,27 @@ namespace tubed::cluster {
 // After which time an operation is tried again that the disk had no room for.
 inline constexpr Duration kRaftLogRetry{1'000'000'000};
 
+// The length of the files of a log that should have at most that size: 1/64 of it, between 4 and
+// 64 MiB. A log has two spare files, so that this is what its first start writes.
+constexpr std::uint64_t raft_file_bytes(std::uint64_t log_bytes) {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  constexpr std::uint64_t kPage = 4096;
+  return std::clamp(log_bytes / 64 / kPage * kPage, 4 * kMiB, 64 * kMiB);
+}
+
 struct RaftLogOptions {
-  // The length of a file; a batch that is longer gets a file of its own.
-  std::uint64_t file_bytes = 64 << 20;
   // The size that the log should have at most. For RaftLog::exceeds_bound(); entries are dropped by
   // cut() alone.
   std::uint64_t log_bytes = 1 << 30;
+  // The length of a file; a batch that is longer gets a file of its own.
+  std::uint64_t file_bytes = raft_file_bytes(1 << 30);
   std::uint64_t cluster = 0;  // the cluster's identity
 };
+
+// Of the log of a node, as its settings have it.
+inline RaftLogOptions raft_log_options(std::uint64_t cluster, std::uint64_t log_bytes) {
+  return {.log_bytes = log_bytes, .file_bytes = raft_file_bytes(log_bytes), .cluster = cluster};
+}
 
 // The program that runs the log, as the log sees it. The functions are called from within the log's
 // own functions and from completions of the storage, and may call append() and cut().

@@ -108,8 +108,7 @@ void Replica::serve() {
 
 bool Replica::apply(Index index) {
   const Entry& entry = node_.entry(index);
-  const Applied next{
-      .index = index, .term = entry.term, .chain = chain_after(applied_.chain, index, entry)};
+  const Applied next{.index = index, .term = entry.term, .chain = node_.chain(index)};
   if (entry.type == EntryType::facts) {
     const std::string_view text = entry.data.view();
     const auto header = read_entry_header(text);

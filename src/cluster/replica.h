@@ -69,9 +69,6 @@ class Replica {
 
   // True from begin_serving() on, until leadership is lost.
   bool serving() const { return serving_; }
-  // True: replies may be sent that are durable, and input be taken. `clock`: read after the replies
-  // were made.
-  bool may_reply(Time clock) const { return serving_ && clock < node_.lease_end(); }
   // Precondition: serving().
   ReplicatedLog& log() { return *log_; }
   // The time of the cluster on a node that serves.
@@ -81,6 +78,8 @@ class Replica {
   const Applied& applied() const { return applied_; }
   // The time of that entry: it has passed for every node. 1970: not known since the start.
   Time applied_time() const { return applied_time_; }
+  // From the next promotion on.
+  void set_hold_grace(Duration grace) { options_.hold_grace = grace; }
   // Whether the engine may describe the job to the journal: it is not ahead of the journal there.
   bool is_settled(JobId id);
 

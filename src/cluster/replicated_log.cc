@@ -28,18 +28,21 @@ void ReplicatedLog::fact(const Fact& fact) {
     waiting_.emplace_back();
   }
   waiting_.back().add(fact);
+  ++facts_;
   ++appended_;
-  if (const auto job = job_changed_by(fact)) unsettled_.push_back({appended_, *job});
+  if (const auto job = job_changed_by(fact)) unsettled_.push_back({facts_, *job});
 }
 
 bool ReplicatedLog::has_room_for(std::size_t body_bytes) const {
-  return journal_.has_room_for(body_bytes) && node_.has_room_for(body_bytes + kEntryBytes);
+  return node_.majority_has_room() && journal_.has_room_for(body_bytes) &&
+         node_.has_room_for(body_bytes + kEntryBytes);
 }
 
 bool ReplicatedLog::congested() const {
   if (closed_) return true;
   if (wants_quiet_ && !is_clean()) return true;
-  return waiting_bytes_ + waiting_.back().bytes() > kMostWaitingBytes || journal_.congested();
+  return waiting_bytes_ + waiting_.back().bytes() > kMostWaitingBytes || node_.congested() ||
+         journal_.congested();
 }
 
 bool ReplicatedLog::flush() {
@@ -47,6 +50,10 @@ bool ReplicatedLog::flush() {
   if (has_facts && flights_.empty() && node_.can_submit()) submit();
   wants_quiet_ = false;  // compaction asks again
   const bool again = journal_.flush();
+  if (!confirm() && appended_ == durable_) {
+    ++without_facts_;
+    ++appended_;
+  }
   if (closed_ && is_clean()) std::exchange(closed_, nullptr)();
   return again;
 }
@@ -57,29 +64,41 @@ void ReplicatedLog::submit() {
   const Time now = now_();
   std::vector<Bytes> entries;
   for (EntryWriter& writer : waiting_) {
+    if (!entries.empty()) {
+      const Entry before{.term = node_.term(), .type = EntryType::facts, .data = entries.back()};
+      chain = chain_after(chain, index, before);
+    }
     entries.push_back(writer.finish({.time = now, .chain = chain, .leader = node_.id()}));
-    const Entry entry{.term = node_.term(), .type = EntryType::facts, .data = entries.back()};
-    chain = chain_after(chain, ++index, entry);
+    ++index;
   }
   waiting_.resize(1);
   waiting_bytes_ = 0;
   // If it fails, leadership is lost, and the facts are never replicated.
   if (node_.submit(std::move(entries)) == 0) return;
-  flights_.push_back({.last = index, .end = appended_});
+  flights_.push_back({.last = index, .end = facts_});
+}
+
+// True: the node has its lease, so that everything that is committed is durable.
+bool ReplicatedLog::confirm() {
+  const bool has_lease = node_.term() == term_ && node_.has_lease();
+  if (std::exchange(had_lease_, has_lease) && !has_lease) ++leases_lost_;
+  if (has_lease) durable_ = committed_facts_ + without_facts_;
+  return has_lease;
 }
 
 void ReplicatedLog::committed(Index index) {
   while (!flights_.empty() && flights_.front().last <= index) {
-    durable_ = flights_.front().end;
+    committed_facts_ = flights_.front().end;
     flights_.pop_front();
   }
-  while (!unsettled_.empty() && unsettled_.front().end <= durable_) unsettled_.pop_front();
+  while (!unsettled_.empty() && unsettled_.front().end <= committed_facts_) unsettled_.pop_front();
+  confirm();
 }
 
 bool ReplicatedLog::is_settled(JobId id) {
   if (unsettled_.empty()) return true;
-  if (unsettled_at_ != appended_) {
-    unsettled_at_ = appended_;
+  if (unsettled_at_ != facts_) {
+    unsettled_at_ = facts_;
     unsettled_jobs_.clear();
     for (const Unsettled& fact : unsettled_) unsettled_jobs_.push_back(fact.job);
     std::ranges::sort(unsettled_jobs_);

@@ -1,10 +1,15 @@
 // ReplicatedLog: the log of facts of a node that leads. A fact is durable when a majority of the
-// voters has it on disk.
+// voters has it on disk, and the node certainly still leads.
 //
 // Facts gather in an entry. At the end of a tick, if no entry is under way, all that has gathered
 // is submitted to the node: this is group commit, and the entries of one submit are one commit.
 // When the node has committed its last entry, durable() moves, and the Replica passes the facts to
 // the journal.
+//
+// Replies are sent while the node has its lease (lease.h), which flush() looks at with a clock that
+// is read then, after the replies of the tick were made. Without a lease durable() does not move,
+// and flush() appends a position without a fact, so that replies which show only what is committed
+// wait too.
 //
 // The engine is ahead of what is committed. The journal must not see that: when compaction asks for
 // a job that has a fact under way, is_settled() is false, and compaction asks again later. So that
@@ -31,15 +36,16 @@ class ReplicatedLog final : public FactLog {
   static constexpr std::size_t kMostWaitingBytes = 4U << 20;
 
   // `journal`: takes the facts when they are committed. `now`: the time of the cluster. All outlive
-  // the log.
+  // the log, which is for the present term of the node.
   ReplicatedLog(Node& node, FactLog& journal, std::function<Time()> now)
-      : node_(node), journal_(journal), now_(std::move(now)) {}
+      : node_(node), journal_(journal), now_(std::move(now)), term_(node.term()) {}
 
   void fact(const Fact& fact) override;
   bool has_room_for(std::size_t body_bytes) const override;
   bool congested() const override;
   bool flush() override;
-  Time next_deadline() const override { return journal_.next_deadline(); }
+  // The owner of the journal keeps the journal's deadlines.
+  Time next_deadline() const override { return kNever; }
   // Calls `closed` when everything is committed. The journal is closed by its owner, once the
   // replica has applied everything.
   void close(std::function<void()> closed) override { closed_ = std::move(closed); }
@@ -48,6 +54,10 @@ class ReplicatedLog final : public FactLog {
 
   // The node has committed everything up to this entry.
   void committed(Index index);
+  // Every fact is committed.
+  bool is_clean() const { return facts_ == committed_facts_; }
+  // Since the log was opened, how often flush() has found no lease after it had found one.
+  std::uint64_t leases_lost() const { return leases_lost_; }
   // No fact that was emitted for this job, or for all jobs of a tube, is under way. O(facts under
   // way) once after each change, then O(log of them).
   bool is_settled(JobId id);
@@ -56,19 +66,27 @@ class ReplicatedLog final : public FactLog {
   // The entries of one submit.
   struct Flight {
     Index last = 0;  // entry
-    Lsn end = 0;
+    Lsn end = 0;     // facts
   };
 
-  bool is_clean() const { return appended_ == durable_; }
   void submit();
+  bool confirm();
 
   Node& node_;
   FactLog& journal_;
   std::function<Time()> now_;
+  Term term_;
   std::deque<EntryWriter> waiting_ = std::deque<EntryWriter>(1);  // the last one gathers
   std::size_t waiting_bytes_ = 0;                                 // of the others
   std::deque<Flight> flights_;                                    // one at most, for now
-  // The job of each fact under way, with the position after it; 0: jobs of a whole tube.
+  // appended() is the number of facts and of positions without a fact. Such a position is appended
+  // only while all facts are committed, so that one number of them serves all.
+  Lsn facts_ = 0;
+  Lsn committed_facts_ = 0;
+  Lsn without_facts_ = 0;
+  bool had_lease_ = false;
+  std::uint64_t leases_lost_ = 0;
+  // The job of each fact under way, with the number of facts up to it; 0: jobs of a whole tube.
   struct Unsettled {
     Lsn end = 0;
     JobId job = 0;

@@ -9,6 +9,7 @@ namespace tubed::cluster {
 
 // The position of an entry in the replicated log. The first entry has 1; 0 is before all entries.
 using Index = std::uint64_t;
+inline constexpr Index kMostIndex = UINT64_MAX;
 // The number of a leadership. 0: none.
 using Term = std::uint64_t;
 // The number of a node in its cluster. 0: none.

@@ -161,7 +161,7 @@ struct Command {
   TextRule text_rule;
   stats::CounterPlace place;
   std::string_view details;  // its forms that beanstalkd lacks, for `capabilities`, space between
-  bool creates_tube;         // the last tube that it names, if there is none of that name
+  bool creates_tube;         // the last tube that it names, if no tube has that name
   bool may_emit_facts;       // it waits while the log is congested
   std::uint8_t counter;      // its place among the counters; kCommandCount: it is not counted
 
@@ -238,7 +238,7 @@ inline constexpr bool kOutlivesItsRead<protocol::Bounded<kLeast, kMost>> = true;
 template <class T>
 inline constexpr bool kOutlivesItsRead<std::optional<T>> = kOutlivesItsRead<T>;
 
-// The arguments are read in the first slice only: what later slices need is in the Operation.
+// The arguments are read in the first slice only: the Operation has what later slices need.
 template <class Arguments>
 inline constexpr bool kForFirstSlice = requires {
   Arguments::kForFirstSlice;

@@ -94,7 +94,7 @@ class Conversation {
     return std::holds_alternative<TestOperation>(running_.operation);
   }
   // The engine was replaced, and the session is open in the new engine. A body that is arriving is
-  // claimed again, a wait begins anew, a parked command continues. True: the client has to be
+  // claimed again, a wait begins again, a parked command continues. True: the client has to be
   // served.
   bool restart();
 

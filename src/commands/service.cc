@@ -21,8 +21,8 @@ void Service::clear_command_counts() {
 }
 
 void Service::begin_tick(Time tick_time) {
-  if (test_hooks_ != nullptr) [[unlikely]]
-    return begin_test_tick(tick_time);
+  if (clock_ != nullptr) [[unlikely]]
+    return begin_tick_by_clock(tick_time);
   now_ = std::max(now_, tick_time);
   tick_time_ = now_;
   if (engine_->next_deadlines().due(now_)) engine_->advance(now_, *this);
@@ -30,9 +30,11 @@ void Service::begin_tick(Time tick_time) {
     remove_pending();
 }
 
-void Service::begin_test_tick(Time tick_time) {
+void Service::begin_tick_by_clock(Time tick_time) {
   tick_time_ = std::max(tick_time_, tick_time);
-  now_ = test_hooks_->tick_began(tick_time_);
+  const auto now = clock_->tick_began(tick_time_);
+  if (!now) return;
+  now_ = *now;
   if (engine_->next_deadlines().due(now_)) engine_->advance(now_, *this);
   if (may_remove_pending()) [[unlikely]]
     remove_pending();
@@ -119,9 +121,10 @@ stats::ServerState Service::server_state() const {
           .queue = engine_->info(),
           .log = log_->stats(),
           .cpu = process_.cpu_times(),
-          .uptime = now_ - identity_.started,
+          .uptime = (test_hooks_ != nullptr ? now_ : tick_time_) - identity_.started,
           .input_bytes = input_bytes_,
-          .draining = draining_};
+          .draining = draining_,
+          .cluster = cluster()};
 }
 
 void Service::fact(const Fact& fact) {

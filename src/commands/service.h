@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "commands/principal.h"
+#include "commands/queue_clock.h"
 #include "commands/table.h"
 #include "commands/test_hooks.h"
 #include "commands/tick_budget.h"
@@ -23,6 +24,7 @@
 #include "engine/engine.h"
 #include "engine/fact_log.h"
 #include "engine/output.h"
+#include "stats/cluster.h"
 #include "stats/counters.h"
 #include "stats/process.h"
 #include "stats/rows.h"
@@ -51,15 +53,22 @@ class Service final : public engine::Output {
   // Begins a tick: now() and tick_time() do not change until the next tick. The engine does the
   // work that is due. `tick_time`: by the monotonic clock.
   void begin_tick(Time tick_time);
-  // The time of the queue: tick_time(), except in test mode.
+  // The time of the queue: tick_time(), except in test mode and in a cluster.
   Time now() const { return now_; }
   Time tick_time() const { return tick_time_; }
   // When the engine has work to do, by the monotonic clock. O(1).
   engine::Deadlines next_deadlines() const {
-    if (test_hooks_ != nullptr) [[unlikely]]
-      return test_hooks_->next_deadlines();
+    if (clock_ != nullptr) [[unlikely]]
+      return clock_->next_deadlines();
     return engine_->next_deadlines();
   }
+  // The function that knows the cluster of this node. Its state is valid until the next call. A
+  // server that is in no cluster has no such function.
+  using ClusterProbe = std::function<const stats::ClusterState*()>;
+  void set_cluster_probe(ClusterProbe probe) { cluster_probe_ = std::move(probe); }
+  // Null: the server is in no cluster.
+  const stats::ClusterState* cluster() const { return cluster_probe_ ? cluster_probe_() : nullptr; }
+
   // True: the next tick removes flushed jobs. They wait while the log is congested.
   bool may_remove_pending() const { return engine_->has_removals(now_) && !log_->congested(); }
 
@@ -123,14 +132,17 @@ class Service final : public engine::Output {
   TickBudget& tick_budget() { return tick_budget_; }
 
   // Test mode. The hooks outlive the service.
-  void set_test_hooks(TestHooks& hooks) { test_hooks_ = &hooks; }
+  void set_test_hooks(TestHooks& hooks) { clock_ = test_hooks_ = &hooks; }
   TestHooks* test_hooks() const { return test_hooks_; }
+  // A clock for the queue, which outlives the service.
+  void set_clock(QueueClock& clock) { clock_ = &clock; }
   // Sets the time of the queue, which is not before the last deadline that was advanced to.
   void set_now(Time now) { now_ = now; }
-  // Replaces the queue by a new one at the time `now`, which may be earlier, and sets all counters
-  // to zero. `fill` gives the new queue its jobs before its sessions are opened. Each conversation
-  // keeps its session, which uses and watches "default" and holds no job. A conversation that waits
-  // in a reserve begins to wait anew. O(jobs + sessions).
+  // Replaces the queue by a new queue at the time `now`, which may be earlier, and sets all
+  // counters to zero. `fill` gives the new queue its jobs before its sessions are opened. Each
+  // conversation keeps its session, which uses and watches "default" and holds no job. A
+  // conversation that waits in a reserve begins to wait again. No fact is emitted. O(jobs +
+  // sessions).
   void replace_queue(Time now, const std::function<void(engine::Engine&)>& fill);
   // The conversation of this session continues if its command has parked it.
   void unpark(SessionId session);
@@ -192,7 +204,7 @@ class Service final : public engine::Output {
 
   // Not inlined, so that their callers stay short outside of test mode.
   [[gnu::noinline]] void fact_in_test_mode(const Fact& fact);
-  [[gnu::noinline]] void begin_test_tick(Time tick_time);
+  [[gnu::noinline]] void begin_tick_by_clock(Time tick_time);
   void clear_command_counts();
 
   static constexpr std::uint64_t kLeastReadBytes = 2048;
@@ -205,6 +217,7 @@ class Service final : public engine::Output {
   ConversationLimits conversation_limits_;
   Time now_;
   Time tick_time_;
+  QueueClock* clock_ = nullptr;
   TestHooks* test_hooks_ = nullptr;
   bool draining_ = false;
   DrainRequest drain_request_;
@@ -212,6 +225,7 @@ class Service final : public engine::Output {
   Authenticate authenticate_;
   Audit audit_;
   DescribeClient describe_client_;
+  ClusterProbe cluster_probe_;
   NullLog null_log_;
   FactLog* log_ = &null_log_;
   std::vector<Conversation*> conversations_;  // by session
@@ -219,7 +233,8 @@ class Service final : public engine::Output {
   TickBudget tick_budget_;
   std::uint64_t input_bytes_ = 0;
   TubeListCache tube_list_cache_;
-  // One more than there are rows: nothing reports it, and rows of test mode count there.
+  // One element more than the number of rows: nothing reports it, and rows of test mode count
+  // there.
   std::array<stats::CommandCount, kCommandCount + 1> command_counts_;
   stats::ServerCounters counters_;
   stats::Identity identity_;

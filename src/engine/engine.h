@@ -237,7 +237,7 @@ class Engine {
   [[gnu::cold]] std::optional<bool> reprioritize(JobId id, Priority priority, Output& out);
 
   // Begins a kick: of the tube's buried jobs if it has any, else of its delayed jobs, `bound` at
-  // most. No job moves yet, and none will if there is no such tube. O(log tubes). [protocol: kick]
+  // most. No job moves yet, and none will if no such tube exists. O(log tubes). [protocol: kick]
   Slices begin_kick(std::string_view tube, std::uint64_t bound) const;
   // The same for buried or for delayed jobs. Precondition: `state` is one of them.
   Slices begin_kick(std::string_view tube, JobState state, std::uint64_t bound) const;
@@ -333,7 +333,7 @@ class Engine {
   // Emits a minimal list of facts that gives this durable state. O(n).
   void visit_durable(Time now, FactSink& sink) const;
   // Emits the fact that gives the state of this id: the job in its resting place, followed by its
-  // `Held` if there is one, the cooldown of its key, or, without either and if it was flushed,
+  // `Held` if it has one, the cooldown of its key, or, without either and if it was flushed,
   // `Removed`. O(1).
   void describe(Time now, JobId id, FactSink& sink) const;
   // Emits the fact that gives the state of this id again if an earlier fact may have given a time

@@ -131,12 +131,12 @@ struct Held {
   Time until;
 };
 
-// The position of a replicated log: all entries up to this one are in the facts before. It is no
+// The position of a replicated log: all entries up to it are in the facts before. It is no
 // state of the queue, and a replay ignores it.
 struct Applied {
   std::uint64_t index = 0;
   std::uint64_t term = 0;
-  std::uint64_t chain = 0;  // a checksum of the entries up to this one
+  std::uint64_t chain = 0;  // a checksum of the entries up to `index`
 
   friend bool operator==(const Applied&, const Applied&) = default;
 };

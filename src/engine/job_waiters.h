@@ -34,7 +34,7 @@ class JobWaiters {
     const auto found = by_job_.find(job);
     return found == by_job_.end() ? nullptr : found->second.first();
   }
-  // The first job after this one that a session waits for; 0: none. O(log n).
+  // The first job after `job` that a session waits for; 0: none. O(log n).
   JobId next_job(JobId job) const {
     const auto found = by_job_.upper_bound(job);
     return found == by_job_.end() ? 0 : found->first;

@@ -17,7 +17,7 @@ inline constexpr std::uint32_t kTagRecordBytes = sizeof(TagRecord) + 16;
 inline constexpr std::uint32_t kLifeRecordBytes =
     sizeof(LifeRecord) + sizeof(DeadlineKey) + sizeof(void*) + 16;
 
-// The bytes that tags count as; 0 if there are none.
+// The bytes that the tags of a job count as; 0 if it has none.
 inline std::uint32_t tags_memory(const JobTags& tags) {
   std::uint32_t bytes = tags.any() ? kTagRecordBytes : 0;
   if (!tags.unique_key.empty()) bytes += UniqueKeys::cost_of(tags.unique_key);

@@ -158,8 +158,8 @@ void Engine::free_key(UniqueKey* key) {
   plan_removal();
 }
 
-// The memory of a tube's record is not claimed with the put, which need not know whether there is
-// one.
+// The memory of a tube's record is not claimed with the put, which need not know whether the
+// tube has a record.
 UniqueKey* Engine::add_key(std::string_view tube, std::string_view name, JobId id) {
   if (!unique_keys_.has_keys(tube)) memory_.restore_part(UniqueKeys::cost_of_tube(tube));
   return unique_keys_.add(tube, name, id);

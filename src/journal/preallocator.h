@@ -69,8 +69,8 @@ class Preallocator {
   std::uint32_t version_of(std::uint64_t segment) const {
     return files_[index_of(segment)].header.version;
   }
-  // Writes the segment's header with this version or a higher one and calls `raised`. Precondition:
-  // its file is here, and stays until then.
+  // Writes the segment's header with this version or a higher version and calls `raised`.
+  // Precondition: its file is here, and stays until then.
   void raise_version(std::uint64_t segment, std::uint32_t version, Sync sync,
                      std::function<void(const Outcome&)> raised);
 

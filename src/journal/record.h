@@ -76,7 +76,7 @@ struct Parsed {
   Record record;                 // texts point into the bytes given; a body is a copy
   std::string_view reason = {};  // bad: a literal
 };
-// Reads records of that version of the format and of older ones. O(length of the record).
+// Reads records of that version of the format and of older versions. O(length of the record).
 template <std::uint32_t kVersion>
 Parsed parse_record(std::string_view bytes, std::uint32_t seed, const WallClock& clock);
 // Whether kBatchHeaderBytes bytes may be a batch header. Checks two fields, not the checksum.

@@ -50,6 +50,13 @@ class RecordSink {
   ~RecordSink() = default;
 };
 
+// For a caller that needs only what examine() returns.
+class IgnoreRecords final : public RecordSink {
+ public:
+  void record(std::uint64_t /*segment*/, std::uint64_t /*offset*/, std::size_t /*bytes*/,
+              const Record& /*record*/) override {}
+};
+
 struct FoundSegment {
   std::uint64_t sequence = 0;
   std::uint64_t file_bytes = 0;

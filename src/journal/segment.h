@@ -34,7 +34,7 @@ struct SegmentHeader {
   std::uint64_t sequence = 0;
   std::int64_t created = 0;  // wall clock, nanoseconds since 1970
   std::uint32_t version = kFirstVersion;
-  // Not 0: a crash has interrupted the raising of the version to this one. The next raises it at
+  // Not 0: a crash has interrupted the raising of the version to this value. The next raises it at
   // least as high, because records that need it may be there.
   std::uint32_t torn_version = 0;
 };

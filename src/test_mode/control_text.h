@@ -2,7 +2,7 @@
 //
 // A person or a short script that writes to standard input does not write CR LF. The input filter
 // makes CR LF of LF and of CR LF at the end of a line, and the output filter makes LF of CR LF.
-// Both leave bodies as they are: the input filter knows the commands that have one, the output
+// Both leave bodies as they are: the input filter knows the commands that have a body, the output
 // filter the replies. They take their text in pieces that may be cut at any byte, and hold back at
 // most kMostHeld bytes of an unfinished line.
 #pragma once

@@ -200,7 +200,7 @@ Result<void> read_marks(const Json& line, LoadedJob& job) {
     const Json* const found = line.find(row.key);
     if (found == nullptr) continue;
     const auto number = found->number();
-    // More attempts than there were would be a huge number of them.
+    // A mark above its counter would make a huge number of attempts.
     if (!number || *number > narrow(job.record.*row.counter)) {
       return Error{fmt::format("its \"{}\" is no whole number up to the counter", row.key)};
     }

@@ -25,7 +25,7 @@ namespace tubed::test_mode {
 std::string dump(const commands::Service& service, std::uint64_t clock_milliseconds);
 
 // Adds the jobs, policies and pauses to the queue, and returns the number of jobs. A job keeps its
-// id if no job has had an id as high, else it gets the next one; a reserved job becomes ready. A
+// id if no job has had an id as high, else it gets the next id; a reserved job becomes ready. A
 // job that waits for a group with members is held. A tube that has neither a job nor a client is
 // not paused. Every line is read before anything changes. The error names the line; its kind is
 // `no_space` if the memory for jobs or the bound of policies does not suffice.

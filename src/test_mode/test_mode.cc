@@ -110,7 +110,7 @@ const Command* TestMode::command_for(std::string_view word, const Command* comma
 
 // --- Time
 
-Time TestMode::tick_began(Time tick) {
+std::optional<Time> TestMode::tick_began(Time tick) {
   continue_awaiting(tick);
   if (clock_.mode() == ClockMode::automatic && every_client_waits()) {
     if (const auto next = next_deadline()) clock_.set(std::max(*next, service_.now()), tick);

@@ -8,10 +8,10 @@
 // - tick_began() gives the time of the queue, and next_deadlines() the timers of the server.
 // - fact(), notice() and retired() record what happened without a command.
 //
-// A command that moves the clock goes from deadline to deadline. After each deadline that has woken
-// a client it answers Unfinished, and it goes on when every client has done what it can: so a
-// client's pipelined commands run at the time at which it was woken, and its replies are sent
-// before the reply to the command.
+// A command that moves the clock goes from deadline to deadline. After each deadline that has
+// notified a client it answers Unfinished, and it goes on when every client has done what it can:
+// so a client's pipelined commands run at the time at which it was notified, and its replies are
+// sent before the reply to the command.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ class TestMode final : public commands::TestHooks {
   std::span<const commands::Command> verbs() const override;
   const commands::Command* command_for(std::string_view word,
                                        const commands::Command* command) override;
-  Time tick_began(Time tick) override;
+  std::optional<Time> tick_began(Time tick) override;
   engine::Deadlines next_deadlines() const override;
   void fact(const Fact& fact) override;
   void notice(const engine::Notice& notice) override;
@@ -83,7 +83,7 @@ class TestMode final : public commands::TestHooks {
   // The number of jobs. No value: there is no such snapshot.
   std::optional<std::uint64_t> restore(std::string_view name);
   // AWAITED, TIMED_OUT, or Unfinished when the command is parked until an event happens or `until`,
-  // a time of the monotonic clock, has come. O(1).
+  // a time of the monotonic clock, is reached. O(1).
   protocol::Answer await(commands::Context& context, Event event, std::uint64_t count, Time until);
   // As lines of JSON (test_mode/state_lines.h).
   std::string dump() const;

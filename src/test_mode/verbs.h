@@ -65,7 +65,7 @@ Answer dump(Context& context, const NoArguments& arguments);
 commands::BodyPlan begin_load(Context& context, const LoadArguments& arguments);
 Answer load(Context& context, const LoadArguments& arguments);
 
-// What has happened, and what is to go wrong
+// Events and faults
 Answer events(Context& context, const EventsArguments& arguments);
 Answer await(Context& context, Operation& operation, const AwaitArguments& arguments);
 Answer fault(Context& context, const FaultArguments& arguments);

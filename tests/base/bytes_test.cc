@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
+
+#include "base/slab_pool.h"
 
 namespace tubed {
 
@@ -52,6 +55,18 @@ TEST_CASE("bytes can be moved, and assigned to themselves") {
   CHECK(moved.writable().data() == data);
   moved = Bytes::copy_of("other");
   CHECK(moved.view() == "other");
+}
+
+TEST_CASE("a thread with its bodies on the heap does not use the pool") {
+  std::thread thread([] {
+    const BytesOnHeap heap;
+    const std::size_t before = SlabPool::memory();
+    std::vector<Bytes> bodies;
+    for (int i = 0; i < 5000; ++i) bodies.push_back(Bytes::copy_of("a small body"));
+    CHECK(SlabPool::memory() == before);
+    CHECK(bodies.back().view() == "a small body");
+  });
+  thread.join();
 }
 
 }  // namespace tubed

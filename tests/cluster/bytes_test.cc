@@ -1,12 +1,18 @@
 // Entries and messages as bytes, and the small parts of a node: the lease and the clock.
+#include <array>
 #include <string>
 
+#include <arpa/inet.h>
 #include <doctest/doctest.h>
 
+#include "base/crc32c.h"
 #include "cluster/cluster_clock.h"
+#include "cluster/control.h"
 #include "cluster/entry.h"
 #include "cluster/lease.h"
+#include "cluster/member.h"
 #include "cluster/message.h"
+#include "journal/little_endian.h"
 #include "tests/engine/recording.h"
 
 namespace tubed::cluster {
@@ -36,6 +42,43 @@ Message sample_message() {
                       {.term = 9, .type = EntryType::change, .data = Bytes::copy_of("x")}}};
 }
 
+Hello sample_hello() {
+  return {.purpose = Purpose::fetch,
+          .level = 2,
+          .cluster = 7,
+          .from = 1,
+          .to = 2,
+          .address = "a@127.0.0.1:1",
+          .configuration_index = 9,
+          .name = "b",
+          .invites = true};
+}
+
+// `decode` takes `frame`, and none that is shorter, longer, or has one bit flipped.
+template <class Decode>
+void check_every_damage(const std::string& frame, Decode decode_it) {
+  CHECK(frame_bytes(frame) == frame.size());
+  CHECK(decode_it(frame));
+  for (std::size_t i = 0; i < frame.size(); ++i) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string damaged = frame;
+      damaged[i] = static_cast<char>(damaged[i] ^ (1 << bit));
+      CHECK_FALSE(decode_it(damaged));
+    }
+  }
+  for (std::size_t bytes = 0; bytes < frame.size(); ++bytes)
+    CHECK_FALSE(decode_it(frame.substr(0, bytes)));
+  CHECK_FALSE(decode_it(frame + "x"));
+}
+
+// As it is, but with the byte at `at` replaced, and the right CRC.
+std::string with_byte(std::string frame, std::size_t at, char byte) {
+  frame[at] = byte;
+  const std::uint32_t crc = crc32c(0, std::string_view(frame).substr(kFrameHeaderBytes));
+  journal::store_little(frame.data() + 4, crc);
+  return frame;
+}
+
 }  // namespace
 
 TEST_CASE("a message is decoded as it was encoded") {
@@ -53,17 +96,199 @@ TEST_CASE("a message is decoded as it was encoded") {
 }
 
 TEST_CASE("a frame with any bit flipped, or of any other length, is no message") {
-  const std::string frame = encode(sample_message());
-  for (std::size_t i = 0; i < frame.size(); ++i) {
-    for (int bit = 0; bit < 8; ++bit) {
-      std::string damaged = frame;
-      damaged[i] = static_cast<char>(damaged[i] ^ (1 << bit));
-      CHECK_FALSE(decode(damaged));
+  check_every_damage(encode(sample_message()), decode);
+}
+
+TEST_CASE("control frames are decoded as they were encoded, and not if they are damaged") {
+  const std::string hello = encode(sample_hello());
+  CHECK(decode_hello(hello) == sample_hello());
+  check_every_damage(hello, decode_hello);
+  const Welcome welcome{
+      .status = WelcomeStatus::busy, .level = 3, .configuration_index = 8, .name = "b"};
+  CHECK(decode_welcome(encode(welcome)) == welcome);
+  check_every_damage(encode(welcome), decode_welcome);
+  const Request request{.path = "/cluster/add", .body = "{}"};
+  CHECK(decode_request(encode(request)) == request);
+  check_every_damage(encode(request), decode_request);
+  const Response response{.status = 404, .body = "{\"error\":\"x\"}"};
+  CHECK(decode_response(encode(response)) == response);
+  check_every_damage(encode(response), decode_response);
+  // Texts may be empty.
+  CHECK(decode_request(encode(Request{})) == Request{});
+}
+
+TEST_CASE("a control frame is not taken for one of another type") {
+  const std::array<std::string, 5> frames = {encode(sample_hello()), encode(Welcome{}),
+                                             encode(Request{}), encode(Response{}),
+                                             encode(sample_message())};
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    CHECK(decode_hello(frames[i]).has_value() == (i == 0));
+    CHECK(decode_welcome(frames[i]).has_value() == (i == 1));
+    CHECK(decode_request(frames[i]).has_value() == (i == 2));
+    CHECK(decode_response(frames[i]).has_value() == (i == 3));
+    CHECK(decode(frames[i]).has_value() == (i == 4));
+  }
+}
+
+TEST_CASE("control frames of another version, with unknown values or long texts are not decoded") {
+  constexpr std::size_t kVersion = kFrameHeaderBytes;
+  constexpr std::size_t kValue = kFrameHeaderBytes + 4;
+  const std::string hello = encode(sample_hello());
+  CHECK(with_byte(hello, kVersion, 1) == hello);
+  CHECK_FALSE(decode_hello(with_byte(hello, kVersion, 2)));
+  CHECK(decode_hello(with_byte(hello, kValue, 3))->purpose == Purpose::request);
+  CHECK_FALSE(decode_hello(with_byte(hello, kValue, 0)));
+  CHECK_FALSE(decode_hello(with_byte(hello, kValue, 4)));
+  CHECK_FALSE(decode_hello(with_byte(hello, kValue + 3, 1)));
+  const std::string welcome = encode(Welcome{});
+  CHECK_FALSE(decode_welcome(with_byte(welcome, kValue, 0)));
+  CHECK_FALSE(decode_welcome(with_byte(welcome, kValue, 7)));
+  const std::string longest(kMostControlText, 'x');
+  CHECK(decode_request(encode(Request{.path = longest, .body = longest})));
+  CHECK_FALSE(decode_request(encode(Request{.path = longest + "x", .body = ""})));
+  CHECK_FALSE(decode_request(encode(Request{.path = "", .body = longest + "x"})));
+  CHECK_FALSE(decode_response(encode(Response{.body = longest + "x"})));
+  Hello far = sample_hello();
+  far.address = longest + "x";
+  CHECK_FALSE(decode_hello(encode(far)));
+  far = sample_hello();
+  far.name = longest + "x";
+  CHECK_FALSE(decode_hello(encode(far)));
+  CHECK_FALSE(decode_welcome(encode(Welcome{.name = longest + "x"})));
+}
+
+TEST_CASE("the address of a member is a name, a numeric host and a port") {
+  const auto read = parse_member_address("a-1_b.C@10.0.0.2:11301");
+  REQUIRE(read);
+  CHECK(*read == MemberAddress{.name = "a-1_b.C", .host = "10.0.0.2", .port = 11301});
+  CHECK(read->endpoint() == "10.0.0.2:11301");
+  CHECK(to_string(*read) == "a-1_b.C@10.0.0.2:11301");
+  const auto v6 = parse_member_address("b@[2001:DB8:0:0::0001]:1");
+  REQUIRE(v6);
+  CHECK(v6->host == "2001:db8::1");
+  CHECK(v6->endpoint() == "[2001:db8::1]:1");
+  CHECK(to_string(*v6) == "b@[2001:db8::1]:1");
+  CHECK(parse_member_address(to_string(*v6)) == v6);
+  CHECK(name_in("a@b:1") == "a");
+  CHECK(name_in("a") == "a");
+  for (const char* text : {"",
+                           "a",
+                           "@",
+                           "a@",
+                           "a@10.0.0.2",
+                           "a@10.0.0.2:",
+                           "a@10.0.0.2:0",
+                           "a@10.0.0.2:65536",
+                           "a@10.0.0.2:+1",
+                           "a@10.0.0.2: 1",
+                           "a@10.0.0.2:1 ",
+                           "@10.0.0.2:1",
+                           "10.0.0.2:1",
+                           "a b@10.0.0.2:1",
+                           "a@b@10.0.0.2:1",
+                           "a@localhost:1",
+                           "a@[10.0.0.2]:1",
+                           "a@::1:1",
+                           "a@[::1:1",
+                           "a@::1]:1",
+                           "a@[]:1",
+                           "a@:1",
+                           "a@[::1]",
+                           "a:1@10.0.0.2",
+                           "a@[[::1]]:1",
+                           "a@[::1%1]:1"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_member_address(text));
+  }
+  CHECK(is_node_name(std::string(32, 'a')));
+  CHECK_FALSE(is_node_name(std::string(33, 'a')));
+  CHECK_FALSE(is_node_name(""));
+  CHECK_FALSE(is_node_name("a@"));
+  CHECK_FALSE(is_node_name("\xc3\xa4"));
+}
+
+TEST_CASE("hosts are read and written as inet_pton and inet_ntop do it") {
+  const auto by_libc = [](int family, const std::string& host) -> std::string {
+    std::array<unsigned char, sizeof(in6_addr)> address{};
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    if (inet_pton(family, host.c_str(), address.data()) != 1) return "";
+    return inet_ntop(family, address.data(), text.data(), text.size());
+  };
+  const auto here = [](const std::string& text) {
+    const auto read = parse_member_address(text);
+    return read ? read->host : std::string();
+  };
+  const auto check = [&](const std::string& host) {
+    CAPTURE(host);
+    CHECK(here("a@" + host + ":1") == by_libc(AF_INET, host));
+    CHECK(here("a@[" + host + "]:1") == by_libc(AF_INET6, host));
+  };
+  for (const char* host : {"0.0.0.0",
+                           "255.255.255.255",
+                           "256.1.1.1",
+                           "1.1.1",
+                           "1.1.1.1.1",
+                           "01.1.1.1",
+                           "1..1.1",
+                           "1.1.1.1.",
+                           ".1.1.1.1",
+                           "0x1.1.1.1",
+                           "::",
+                           ":::",
+                           "::1",
+                           "1::",
+                           ":1",
+                           "1:",
+                           "1:2:3:4:5:6:7:8",
+                           "1:2:3:4:5:6:7",
+                           "1:2:3:4:5:6:7::",
+                           "::2:3:4:5:6:7:8",
+                           "1:2:3:4::5:6:7:8",
+                           "1:2:3:4:5:6:7:8:9",
+                           "1:2:3:4:5:6:7:8::",
+                           "1::2::3",
+                           "00001::",
+                           "g::",
+                           "::ffff:1.2.3.4",
+                           "::1.2.3.4",
+                           "1:2:3:4:5:6:1.2.3.4",
+                           "1:2:3:4:5:6:7:1.2.3.4",
+                           "1.2.3.4::",
+                           "::1.2.3.4:1",
+                           "::1.2.3",
+                           "::1:2",
+                           "::ffff:0:1",
+                           "0:0:1:0:0:0:1:0",
+                           "1:0:0:2:0:0:3:4",
+                           "1:0:2:3:4:5:6:7",
+                           "fe80::1%lo",
+                           "::FFFF:0:0",
+                           "0:0:0:0:0:fffe:1:2",
+                           "1:2:3:4:5:6:0:0",
+                           "0::0",
+                           "1:2::3:1.2.3.4"})
+    check(host);
+  // Every text of up to six of these characters.
+  const std::string_view characters = "1:.0";
+  for (std::size_t length = 1; length <= 6; ++length) {
+    std::string text(length, characters[0]);
+    for (std::size_t number = 0; number < (std::size_t{1} << (2 * length)); ++number) {
+      for (std::size_t i = 0; i < length; ++i) text[i] = characters[number >> (2 * i) & 3U];
+      if (here("a@" + text + ":1") != by_libc(AF_INET, text) ||
+          here("a@[" + text + "]:1") != by_libc(AF_INET6, text)) {
+        check(text);
+      }
     }
   }
-  for (std::size_t bytes = 0; bytes < frame.size(); ++bytes)
-    CHECK_FALSE(decode(frame.substr(0, bytes)));
-  CHECK_FALSE(decode(frame + "x"));
+  // Every set of groups that are zero.
+  for (unsigned zeros = 0; zeros < 256; ++zeros) {
+    std::string text;
+    for (unsigned i = 0; i < 8; ++i) {
+      text += i == 0 ? "" : ":";
+      text += (zeros >> i & 1U) != 0 ? "0" : "a" + std::to_string(i);
+    }
+    check(text);
+  }
 }
 
 TEST_CASE("the length of a frame is known from its first bytes, and bounded") {

@@ -29,7 +29,7 @@ void Checker::problem(JobId id, const std::string& what) const {
 
 // A duration that has passed by no clock.
 Duration Checker::safe(Duration duration) const {
-  return std::chrono::duration_cast<Duration>(duration * (1 - skew_)) - slack_;
+  return std::chrono::duration_cast<Duration>(duration * (1 - skew_));
 }
 
 void Checker::put_sent(const std::string& body, Duration ttr) {
@@ -59,29 +59,33 @@ void Checker::inserted(const std::string& body, JobId id) {
 
 // --- Holders
 
-// No other client may get the job before this time.
-Time Checker::protected_until(const Hold& hold) const {
+// No other client may get the job before this time, by a reply with that time of the cluster. The
+// time of the cluster may gain what it had lost in a failover, when the next leader had not heard
+// the last of its predecessor. The end of a reservation comes as much earlier then. The World
+// checks that it gains no more than that.
+Time Checker::protected_until(const Hold& hold, const Reply& reply) const {
   if (hold.ended) return Time::min();
-  if (!hold.leader) return hold.until;
-  return std::min(hold.until, *hold.leader + safe(grace_));
+  const Time until = hold.until - std::max(reply.ahead - hold.ahead, Duration());
+  return hold.leader ? std::min(until, *hold.leader + safe(grace_)) : until;
 }
 
-void Checker::reserved(ClientId client, JobId id, std::string_view body, const Times& times,
-                       bool ended) {
+void Checker::reserved(ClientId client, JobId id, std::string_view body, Time asked,
+                       const Reply& reply, bool ended) {
   ++reserved_;
   Job& job = known(id, body);
-  if (job.is_deleted && job.deleted < times.asked) problem(id, "was deleted, and is reserved");
+  if (job.is_deleted && job.deleted < asked) problem(id, "was deleted, and is reserved");
   if (ended) return;
   // The order of two replies of one tick is not known here.
-  const bool judged = job.hold && job.hold->released != times.released;
-  if (judged && times.arrived < protected_until(*job.hold)) {
+  const bool judged = job.hold && job.hold->released != reply.released;
+  if (judged && reply.arrived < protected_until(*job.hold, reply)) {
     problem(id, "is held by client " + std::to_string(job.hold->client) + ", and given to client " +
                     std::to_string(client));
   }
   job.hold = {.client = client,
-              .released = times.released,
-              .from = times.arrived,
-              .until = times.asked + safe(puts_.find(body)->second.ttr),
+              .released = reply.released,
+              .from = reply.arrived,
+              .until = asked + safe(puts_.find(body)->second.ttr),
+              .ahead = reply.ahead,
               .ended = false,
               .connected = true,
               .leader = {}};
@@ -116,7 +120,8 @@ void Checker::deleted(JobId id, Time now) {
   job.deleted = now;
 }
 
-void Checker::not_found(ClientId client, JobId id, bool is_delete, bool had_right, Time now) {
+void Checker::not_found(ClientId client, JobId id, bool is_delete, bool had_right,
+                        const Reply& reply) {
   Job& job = jobs_[id];
   if (is_delete) --job.deletes;
   if (!had_right || !job.hold || job.hold->client != client) return;
@@ -124,18 +129,19 @@ void Checker::not_found(ClientId client, JobId id, bool is_delete, bool had_righ
   if (job.is_deleted || job.deletes > 0) return;
   Hold hold = *job.hold;
   hold.ended = false;  // by the command that was not done
-  if (now < protected_until(hold)) problem(id, "is held, and was not found");
+  if (reply.arrived < protected_until(hold, reply)) problem(id, "is held, and was not found");
 }
 
-void Checker::touched(ClientId client, JobId id, Time asked) {
+void Checker::touched(ClientId client, JobId id, Time asked, const Reply& reply) {
   Job& job = jobs_[id];
   if (!job.hold || job.hold->client != client) return;
   if (!job.hold->connected) ++held_over_;
   job.hold->connected = true;
   job.hold->leader.reset();
   const auto put = puts_.find(job.body);
-  if (put != puts_.end())
-    job.hold->until = std::max(job.hold->until, asked + safe(put->second.ttr));
+  if (put == puts_.end()) return;
+  job.hold->until = asked + safe(put->second.ttr);
+  job.hold->ahead = reply.ahead;
 }
 
 void Checker::found(JobId id, std::string_view body, Time asked) {

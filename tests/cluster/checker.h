@@ -27,24 +27,25 @@ class Checker {
   using Problem = std::function<void(const std::string&)>;
 
   // `grace`: how long a job is held over after a failover. `skew`: of the rates of clocks, as a
-  // part of one; `slack`: how much two wall clocks may differ.
-  Checker(Problem problem, Duration grace, double skew, Duration slack)
-      : problem_(std::move(problem)), grace_(grace), skew_(skew), slack_(slack) {}
+  // part of one.
+  Checker(Problem problem, Duration grace, double skew)
+      : problem_(std::move(problem)), grace_(grace), skew_(skew) {}
 
   // A client sends a put with this body.
   void put_sent(const std::string& body, Duration ttr);
   void inserted(const std::string& body, JobId id);
 
-  // A reply with a job: when its command was sent, when the server has sent it, and when it has
-  // arrived.
-  struct Times {
-    Time asked;
+  // When the server has sent a reply, when it has arrived, and how far the time of the cluster was
+  // ahead of the true time when it was sent.
+  struct Reply {
     Time released;
     Time arrived;
+    Duration ahead{};
   };
-  // `ended`: the client has ended the reservation since, so that it may be older than one that was
-  // reported before.
-  void reserved(ClientId client, JobId id, std::string_view body, const Times& times, bool ended);
+  // A reply with a job. `asked`: when its command was sent. `ended`: the client has ended the
+  // reservation since, so that it may be older than one that was reported before.
+  void reserved(ClientId client, JobId id, std::string_view body, Time asked, const Reply& reply,
+                bool ended);
   void found(JobId id, std::string_view body, Time asked);
   // Whether the client has the right to end or touch the reservation of the job.
   bool holds(ClientId client, JobId id) const;
@@ -56,8 +57,8 @@ class Checker {
   void ended(ClientId client, JobId id);
   void deleted(JobId id, Time now);
   // A command was answered NOT_FOUND. `had_right`: holds(), when it was sent.
-  void not_found(ClientId client, JobId id, bool is_delete, bool had_right, Time now);
-  void touched(ClientId client, JobId id, Time asked);
+  void not_found(ClientId client, JobId id, bool is_delete, bool had_right, const Reply& reply);
+  void touched(ClientId client, JobId id, Time asked, const Reply& reply);
   // The client has ended its connection: its jobs are ready soon.
   void hung_up(ClientId client);
   // Its connection was lost with the node: its jobs are held over.
@@ -83,7 +84,8 @@ class Checker {
     ClientId client = 0;
     Time released;           // the reply
     Time from;               // the client has it since
-    Time until;              // the server keeps it until then, at least
+    Time until;              // the server keeps it until then, at least, if time goes on as it did
+    Duration ahead{};        // the time of the cluster, as in the reply
     bool ended = false;      // the client has ended it, or may have
     bool connected = false;  // by the connection that reserved it
     // The first node that serves after the node that has reserved it.
@@ -100,13 +102,12 @@ class Checker {
 
   Job& known(JobId id, std::string_view body);
   Duration safe(Duration duration) const;
-  Time protected_until(const Hold& hold) const;
+  Time protected_until(const Hold& hold, const Reply& reply) const;
   void problem(JobId id, const std::string& what) const;
 
   Problem problem_;
   Duration grace_;
   double skew_;
-  Duration slack_;
   std::map<std::string, Put, std::less<>> puts_;
   std::map<JobId, Job> jobs_;
   std::uint64_t inserted_ = 0;

@@ -1,5 +1,5 @@
-// Three cores in memory, with virtual time and a network that loses only what a test cuts off. What
-// they do under faults is for the simulation of whole nodes.
+// Three cores in memory, with virtual time and a network that loses only what a test cuts off.
+// Their behaviour under faults is for the simulation of whole nodes.
 #include "cluster/core.h"
 
 #include <algorithm>
@@ -156,7 +156,7 @@ class Cluster {
     return *leader();
   }
 
-  // Until `done`, or for so many milliseconds.
+  // Until `done`, or for that number of milliseconds.
   template <typename Done>
   bool run(std::uint64_t milliseconds, Done done) {
     for (const std::uint64_t end = now + milliseconds; now < end; ++now) {
@@ -222,8 +222,8 @@ class Cluster {
     }
   }
 
-  // Every member that runs has the same entries, as far as it has any, and knows them as committed.
-  // A spare is not even sent the change that made it one.
+  // Every member that runs has the same entries, apart from a beginning that its log lacks, and
+  // knows them as committed. A spare is not even sent the change that made it a spare.
   void check_equal() {
     run(4 * kElection);
     const Node& first = elected();
@@ -741,7 +741,7 @@ TEST_CASE("messages that cannot be true are refused, and change nothing") {
   CHECK(core_state(leader.core.get()) == CORE_LEADER);
   CHECK(core_term(leader.core.get()) == term);
 
-  // Reports of what was reported, and of what there is not.
+  // Reports of entries that were reported, and of entries that do not exist.
   const core_update* update = nullptr;
   CHECK(core_persisted(node.core.get(), cluster.now, last, &update) == 0);
   CHECK(core_persisted(node.core.get(), cluster.now, 1, &update) == 0);

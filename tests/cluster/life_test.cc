@@ -29,7 +29,7 @@ TEST_CASE("a cluster keeps its promises, whatever fails") {
   std::printf(
       "%llu lives: %llu events, %llu entries committed, %llu leaders, %llu crashes, %llu fetches, "
       "%llu puts, %llu reserves, %llu deletes, %llu held over, %llu comparisons, %llu changes of "
-      "members\n",
+      "members, %llu hand-overs\n",
       static_cast<unsigned long long>(lives), static_cast<unsigned long long>(counts.events),
       static_cast<unsigned long long>(counts.committed),
       static_cast<unsigned long long>(counts.leaders),
@@ -40,7 +40,8 @@ TEST_CASE("a cluster keeps its promises, whatever fails") {
       static_cast<unsigned long long>(counts.deleted),
       static_cast<unsigned long long>(counts.held_over),
       static_cast<unsigned long long>(counts.comparisons),
-      static_cast<unsigned long long>(counts.member_changes));
+      static_cast<unsigned long long>(counts.member_changes),
+      static_cast<unsigned long long>(counts.hand_overs));
 }
 
 }  // namespace tubed::cluster_test

@@ -55,6 +55,7 @@ Time Machine::wall() const {
 cluster::RaftLogOptions Machine::raft_options(std::uint64_t cluster) const {
   cluster::RaftLogOptions options;
   options.file_bytes = options_.raft_file_bytes;
+  options.log_bytes = options_.raft_log_bytes;
   options.cluster = cluster;
   return options;
 }
@@ -89,6 +90,17 @@ void Machine::crash(journal::Random& random, journal::Fate fate) {
   journal::TestDisk raft_disk = raft_disk_.after_crash(random, fate);
   journal_disk_ = std::move(journal_disk);
   raft_disk_ = std::move(raft_disk);
+}
+
+void Machine::fill_disks(std::uint64_t room) {
+  full_ = true;
+  for (journal::TestDisk* disk : {&journal_disk_, &raft_disk_})
+    disk->set_capacity(disk->total_bytes() + room);
+}
+
+void Machine::empty_disks() {
+  full_ = false;
+  for (journal::TestDisk* disk : {&journal_disk_, &raft_disk_}) disk->set_capacity(UINT64_MAX);
 }
 
 bool Machine::take_state_of(Machine& source) {
@@ -139,6 +151,7 @@ bool Machine::take_state_of(Machine& source) {
   copy->reset();
   journal_disk_ = std::move(journal_disk);
   raft_disk_ = std::move(raft_disk);
+  full_ = false;
   return true;
 }
 
@@ -167,7 +180,9 @@ bool Machine::boot(unsigned seed) {
     return true;
   }
   process_.reset();
-  if (!off()) world_.problem("node " + std::to_string(id_) + ": " + started.error().message);
+  const bool no_room = full_ && started.error().kind == Error::Kind::no_space;
+  if (!off() && !no_room)
+    world_.problem("node " + std::to_string(id_) + ": " + started.error().message);
   return false;
 }
 
@@ -192,6 +207,8 @@ Result<void> Machine::start_process(unsigned seed) {
   options.election_timeout = options_.election_timeout;
   options.seed = seed;
   options.kept_entries = options_.kept_entries;
+  options.kept_bytes = options_.kept_bytes;
+  options.in_flight_bytes = options_.in_flight_bytes;
   options.log = raft_options(0);  // the node has the identity
   process_->node = TRY(cluster::Node::open(raft_disk_, *this, options, base));
   process_->replica = std::make_unique<cluster::Replica>(
@@ -241,8 +258,18 @@ void Machine::end_tick() {
       auto& [client, connection] = *next++;
       serve(client, *connection);
     }
+    hand_over();
   }
   start_if_wanted();
+}
+
+// A leader that cannot store entries passes leadership on when nothing is under way.
+void Machine::hand_over() {
+  cluster::Node& node = *process_->node;
+  const bool cannot_store = node.full() || node.oldest_write() > 2 * options_.election_timeout;
+  if (!cannot_store || clock() < hand_over_at_ || !is_clean()) return;
+  hand_over_at_ = clock() + std::chrono::seconds(1);
+  if (node.transfer(0)) ++hand_overs_;
 }
 
 void Machine::start_if_wanted() {
@@ -262,7 +289,7 @@ void Machine::serve(ClientId client, Connection& connection) {
   auto& replies = conversation.replies();
   const std::size_t sendable =
       connection.gate.sendable(replies.size(), log.appended(), log.durable());
-  if (sendable == 0 || !process_->replica->may_reply(clock())) return;
+  if (sendable == 0) return;
   std::string bytes;
   while (bytes.size() < sendable) {
     const std::string_view piece = replies.front().substr(0, sendable - bytes.size());
@@ -359,12 +386,14 @@ engine::Engine& Machine::engine() {
 Time Machine::queue_time() const {
   return serves() ? process_->service.now() : Time();
 }
+Duration Machine::ahead() const {
+  return process_->replica->time().at(clock()) - world_.now();
+}
 Lsn Machine::durable() const {
   return process_->service.log().durable();
 }
 bool Machine::is_clean() const {
-  const FactLog& log = process_->service.log();
-  return !serves() || log.appended() == log.durable();
+  return !serves() || process_->replica->log().is_clean();
 }
 
 std::vector<std::string> Machine::state(Time now) const {
@@ -393,7 +422,9 @@ void Machine::replica_failed(const std::string& reason) {
 }
 
 void Machine::failed(const std::string& reason) {
-  if (!off()) world_.problem("node " + std::to_string(id_) + " has failed: " + reason);
+  // As with another failure of a disk, the process ends.
+  const bool no_room = full_ && reason.find("No space left on device") != std::string::npos;
+  if (!off() && !no_room) world_.problem("node " + std::to_string(id_) + " has failed: " + reason);
   failed_ = true;
 }
 

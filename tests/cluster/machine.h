@@ -65,6 +65,9 @@ struct MachineOptions {
   std::uint64_t segment_bytes = 16 << 10;
   std::uint64_t raft_file_bytes = 32 << 10;
   Index kept_entries = 64;
+  std::uint64_t kept_bytes = 64 << 20;
+  std::uint64_t in_flight_bytes = 16 << 20;
+  std::uint64_t raft_log_bytes = 1 << 30;
   Duration journal_sync = std::chrono::milliseconds(200);
 };
 
@@ -89,9 +92,14 @@ class Machine final : public cluster::NodeHost,
   // Prepares the disks of a founder.
   void found(std::uint64_t cluster, const std::vector<cluster::Member>& members);
   void step_wall(Duration by) { clocks_.wall += by; }
+  // Its disks have that much room and no more, until empty_disks().
+  void fill_disks(std::uint64_t room);
+  void empty_disks();
+  bool has_full_disks() const { return full_; }
   // The process ends, and the disks are as after a crash.
   void crash(journal::Random& random, journal::Fate fate);
-  // Starts the process. False: the machine went off meanwhile, or a problem was found.
+  // Starts the process. False: the machine went off meanwhile, its disks are full, or a problem was
+  // found.
   bool boot(unsigned seed);
   // Ends the process and replaces what is on its disks by the state of another machine that is
   // running and has applied everything that is applied here, as far as its disks have it.
@@ -124,9 +132,13 @@ class Machine final : public cluster::NodeHost,
   // The log of a node that serves; the position that is durable.
   Lsn durable() const;
   bool is_clean() const;
+  // How often it has passed leadership on because it cannot store entries.
+  std::uint64_t hand_overs() const { return hand_overs_; }
   engine::Engine& engine();
-  // The time of its queue.
+  // The time of its queue; 1970: it does not serve.
   Time queue_time() const;
+  // How far the time of the cluster is ahead of the true time, on a node that knows it.
+  Duration ahead() const;
   // The durable state, for comparisons.
   std::vector<std::string> state(Time now) const;
 
@@ -146,6 +158,7 @@ class Machine final : public cluster::NodeHost,
   void follow_replica();
   void flush();
   void serve(ClientId client, Connection& connection);
+  void hand_over();
   void end_process();
   void start_if_wanted();
   Result<void> start_process(unsigned seed);
@@ -182,6 +195,9 @@ class Machine final : public cluster::NodeHost,
   unsigned seed_ = 0;
   bool again_ = false;   // the process is to be started again in place
   bool failed_ = false;  // the process is to end
+  bool full_ = false;    // the disks
+  std::uint64_t hand_overs_ = 0;
+  Time hand_over_at_;  // not before
   std::unique_ptr<Process> process_;
 };
 

@@ -89,7 +89,7 @@ TEST_CASE("after a crash at any step the state is the old or the new one") {
         const bool is_new = **state == state_of(after);
         REQUIRE((is_new || (!stored && **state == state_of(before))));
         if (is_new) before = after;
-        // What was loaded is there after the next crash, too.
+        // The state that was loaded is there after the next crash, too.
         disk = disk.after_crash(random, Fate::power_loss);
         REQUIRE(loaded(disk) == state_of(before));
         ++crashes;

@@ -1,7 +1,11 @@
-// A node on its disk: a start that is refused, and a node alone.
+// A node on its disk: a start that is refused, a node alone, and three nodes with one that lags.
 #include "cluster/node.h"
 
+#include <array>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -59,6 +63,148 @@ void run(journal::TestDisk& disk, Node& node, Host& host) {
   }
 }
 
+// Three nodes. A frame takes a millisecond, and a journal is on the disk at once, unless a test
+// wants otherwise.
+class Trio {
+ public:
+  struct Machine {
+    journal::TestDisk disk;
+    Host host;
+    std::unique_ptr<Node> node;
+    bool silent = false;        // nothing arrives from it, and nothing reaches it
+    bool mute = false;          // nothing arrives from it
+    bool stalled = false;       // its disk does nothing
+    Duration delay{};           // of each frame from it and to it
+    Index behind = 0;           // how many entries its journal lacks
+    Time heard;                 // the last append
+    Duration longest{};         // between two appends
+    std::uint64_t most_sent{};  // bytes of entries of one frame to it
+    std::uint64_t sent{};       // and of all
+  };
+
+  explicit Trio(const NodeOptions& node_options) : options(node_options) {
+    for (NodeId id = 1; id <= 3; ++id) {
+      REQUIRE(found(of(id).disk, log_options(), id, founders(3)).ok());
+      start(id, founding_position(kCluster));
+    }
+  }
+
+  Machine& of(NodeId id) { return machines.at(id - 1); }
+  Node& node(NodeId id) { return *of(id).node; }
+  void start(NodeId id, const Applied& base) {
+    Machine& machine = of(id);
+    machine.host.now = now;
+    machine.host.fetched_from = 0;
+    options.seed = static_cast<unsigned>(id);
+    auto opened = Node::open(machine.disk, machine.host, options, base);
+    REQUIRE(opened.ok());
+    machine.node = std::move(opened).value();
+  }
+
+  void step() {
+    now += 1ms;
+    for (Machine& machine : machines) {
+      for (auto& [to, frame] : machine.host.sent) {
+        if (!machine.silent && !machine.mute)
+          frames.emplace(now + machine.delay + of(to).delay, std::pair(to, std::move(frame)));
+      }
+      machine.host.sent.clear();
+      machine.host.now = now;
+    }
+    for (; !frames.empty() && frames.begin()->first <= now; frames.erase(frames.begin())) {
+      const auto& [to, frame] = frames.begin()->second;
+      Machine& machine = of(to);
+      if (machine.silent) continue;
+      notice(machine, *decode(frame));
+      machine.node->receive(frame);
+    }
+    for (Machine& machine : machines) {
+      machine.node->tick();
+      if (!machine.stalled) machine.disk.run_all();
+      machine.node->tick();
+      const Index applicable = machine.node->applicable();
+      if (applicable > machine.behind) machine.node->journal_synced(applicable - machine.behind);
+      CHECK(machine.host.failure.empty());
+    }
+  }
+  NodeId elect() {
+    for (int i = 0; i < 2000; ++i, step()) {
+      for (NodeId id = 1; id <= 3; ++id) {
+        if (node(id).leads() && node(id).lease_end() > now) return id;
+      }
+    }
+    FAIL("no leader");
+    return 0;
+  }
+  // Steps, with an entry in each of them.
+  void load(NodeId leader, int steps, std::size_t bytes = 10) {
+    for (int i = 0; i < steps; ++i, step()) submit(leader, bytes);
+  }
+  void submit(NodeId leader, std::size_t bytes) {
+    REQUIRE(node(leader).submit({Bytes::copy_of(std::string(bytes, 'x'))}) != 0);
+  }
+
+  // The state of a node up to its position, as it is fetched.
+  struct State {
+    Applied base;
+    Index first = 0;
+    std::vector<Entry> entries = {};
+    NodeState state;
+  };
+  State state_of(NodeId id) {
+    Machine& machine = of(id);
+    const Node& source = *machine.node;
+    const Index last = source.applicable() - machine.behind;
+    State state{
+        .base = {.index = last, .term = source.log().term_of(last), .chain = source.chain(last)},
+        .first = source.log().first(),
+        .state = *load_node_state(machine.disk).value()};
+    for (Index i = state.first; i <= last; ++i) state.entries.push_back(source.entry(i));
+    return state;
+  }
+  void restart_with(NodeId id, const State& fetched) {
+    Machine& machine = of(id);
+    NodeState state = *load_node_state(machine.disk).value();
+    state.configuration = fetched.state.configuration;
+    state.configuration_index = fetched.state.configuration_index;
+    machine.node.reset();
+    machine.disk = journal::TestDisk();
+    // The frames under way are lost.
+    frames.clear();
+    for (Machine& each : machines) each.host.sent.clear();
+    NullRaftLogHost host;
+    auto log = RaftLog::open(machine.disk, host, log_options());
+    REQUIRE((*log)->reset(fetched.first - 1).ok());
+    (*log)->append(fetched.first, fetched.entries);
+    bool closed = false;
+    (*log)->close([&] { closed = true; });
+    for (int i = 0; i < 100 && !closed; ++i) {
+      (*log)->flush();
+      machine.disk.run_all();
+    }
+    REQUIRE(closed);
+    REQUIRE(store_node_state(machine.disk, state).ok());
+    log->reset();
+    start(id, fetched.base);
+  }
+
+  NodeOptions options;
+  Time now{1h};
+  std::array<Machine, 3> machines;
+  std::multimap<Time, std::pair<NodeId, std::string>> frames;
+
+ private:
+  void notice(Machine& machine, const Message& message) {
+    if (message.type != MessageType::append) return;
+    machine.longest = std::max(machine.longest, now - machine.heard);
+    machine.heard = now;
+    std::uint64_t bytes = 0;
+    for (const Entry& entry : message.entries) bytes += record_bytes(entry);
+    machine.most_sent = std::max(machine.most_sent, bytes);
+    machine.sent += bytes;
+  }
+};
+
 std::string refusal(journal::TestDisk& disk, const Applied& base) {
   Host host;
   const auto node = Node::open(disk, host, node_options(), base);
@@ -90,6 +236,25 @@ TEST_CASE("a node alone leads at once, and commits what is on its disk") {
   CHECK(node.committed() == 2);
   CHECK(node.applicable() == 2);
   CHECK(host.sent.empty());
+}
+
+TEST_CASE("a member that has not answered is silent since it was added") {
+  journal::TestDisk disk;
+  REQUIRE(found(disk, log_options(), 1, founders(1)).ok());
+  Host host;
+  auto opened = Node::open(disk, host, node_options(), founding_position(kCluster));
+  REQUIRE(opened.ok());
+  Node& node = **opened;
+  const Time elected = host.now;
+  host.now += 10s;
+  run(disk, node, host);
+  CHECK(node.silent_since(1) == elected);
+  std::vector<Member> members = founders(2);
+  members[1].role = MemberRole::standby;
+  const Time added = host.now;
+  REQUIRE(node.change_members(members));
+  run(disk, node, host);
+  CHECK(node.silent_since(2) == added);
 }
 
 TEST_CASE("a node refuses a journal that does not fit its raft log") {
@@ -170,6 +335,195 @@ TEST_CASE("a fetch is passed on to the host") {
   fetch.type = MessageType::fetch;
   (*opened)->receive(encode(fetch));
   CHECK(host.fetched_from == 3);
+}
+
+TEST_CASE("a node that has fetched a state is sent what follows, though more was cut meanwhile") {
+  Trio trio(node_options());
+  const NodeId leader = trio.elect();
+  const NodeId other = leader % 3 + 1;
+  const NodeId lagging = other % 3 + 1;
+  SUBCASE("from the leader") {}
+  // Its journal lacks entries, so that the state ends before the state that the leader has sent,
+  // though after the first entry that the leader has.
+  SUBCASE("from a follower that has less") {
+    trio.of(other).behind = 300;
+  }
+  const NodeId source = trio.of(other).behind > 0 ? other : leader;
+  trio.load(leader, 20);
+  Trio::Machine& machine = trio.of(lagging);
+  machine.silent = true;
+  trio.load(leader, 4000);
+  machine.silent = false;
+  machine.host.fetched_from = 0;
+  trio.load(leader, 400);
+  CHECK(machine.host.fetched_from == leader);
+  CHECK(trio.node(leader).log().first() > machine.node->last());
+
+  // It hears its leader all the time, also if an answer takes longer than a heartbeat.
+  machine.delay = 40ms;
+  for (int i = 0; i < 300; ++i) trio.step();
+  machine.longest = {};
+  for (int i = 0; i < 1000; ++i) trio.step();
+  CHECK(machine.longest <= trio.options.election_timeout / 5);
+  machine.delay = {};
+
+  const Trio::State state = trio.state_of(source);
+  trio.load(leader, 2);
+  trio.restart_with(lagging, state);
+  trio.load(leader, 700);
+  CHECK(machine.host.fetched_from == 0);
+  CHECK(machine.node->last() + 40 > trio.node(leader).last());
+}
+
+TEST_CASE("a node whose acknowledgements were lost is sent what follows what it has") {
+  Trio trio(node_options());
+  const NodeId leader = trio.elect();
+  trio.load(leader, 20);
+  Trio::Machine& machine = trio.of(leader % 3 + 1);
+  machine.mute = true;
+  trio.load(leader, 60);
+  for (int i = 0; i < 500; ++i) trio.step();
+  // It has cut what the leader sends again.
+  CHECK(machine.node->log().first() > 20 + 4);
+  machine.mute = false;
+  trio.load(leader, 100);
+  CHECK(machine.node->last() + 5 > trio.node(leader).last());
+  CHECK(machine.host.fetched_from == 0);
+}
+
+TEST_CASE("a follower gets no more bytes than may be under way, until they are stored") {
+  NodeOptions options = node_options();
+  options.in_flight_bytes = 4096;
+  Trio trio(options);
+  const NodeId leader = trio.elect();
+  Trio::Machine& machine = trio.of(leader % 3 + 1);
+  trio.load(leader, 20);
+  machine.stalled = true;
+  for (int i = 0; i < 500; ++i) {
+    if (i % 10 == 0) trio.submit(leader, 1500);
+    trio.step();
+    CHECK(machine.node->log().unstored_bytes() <= 4096);
+  }
+  CHECK(machine.node->log().unstored_bytes() > 2048);
+  machine.stalled = false;
+  trio.load(leader, 100, 1500);
+  trio.load(leader, 1, 10'000);
+  for (int i = 0; i < 600; ++i) trio.step();
+  CHECK(machine.node->last() == trio.node(leader).last());
+  CHECK(machine.most_sent > 10'000);
+  CHECK(machine.most_sent < 10'100);
+  // A window that is full is no silence.
+  CHECK(trio.node(leader).leads());
+  CHECK(trio.node(leader).term() == 2);
+}
+
+TEST_CASE("what is on its way to a follower is not sent again") {
+  Trio trio(node_options());
+  const NodeId leader = trio.elect();
+  trio.load(leader, 20);
+  Trio::Machine& machine = trio.of(leader % 3 + 1);
+  const auto run_quietly = [&trio](int steps) {
+    for (int i = 0; i < steps; ++i) trio.step();
+  };
+  SUBCASE("though the answer takes longer than a heartbeat") {
+    machine.delay = 100ms;
+    run_quietly(1000);
+    machine.sent = 0;
+    trio.load(leader, 30, 1000);
+    run_quietly(250);
+    CHECK(machine.node->last() == trio.node(leader).last());
+    CHECK(machine.sent == 30 * 1024);
+  }
+  SUBCASE("unless it may be lost") {
+    run_quietly(20);
+    machine.silent = true;
+    trio.load(leader, 10, 1000);
+    run_quietly(50);
+    machine.silent = false;
+    machine.sent = 0;
+    run_quietly(350);
+    CHECK(machine.node->last() == trio.node(leader).last());
+    CHECK(machine.sent == 10 * 1024);
+  }
+}
+
+TEST_CASE("old entries are kept up to a number and a number of bytes, and one at least") {
+  journal::TestDisk disk;
+  REQUIRE(found(disk, log_options(), 1, founders(1)).ok());
+  Applied last = founding_position(kCluster);
+  NodeOptions options = node_options();
+  options.kept_entries = 100;
+  options.kept_bytes = 1000;
+  const auto kept = [&disk, &options, &last](int count, std::size_t bytes) {
+    Host host;
+    auto opened = Node::open(disk, host, options, last);
+    REQUIRE(opened.ok());
+    Node& node = **opened;
+    for (int i = 0; i < count; ++i) {
+      REQUIRE(node.submit({Bytes::copy_of(std::string(bytes, 'x'))}) != 0);
+      run(disk, node, host);
+      node.journal_synced(node.applicable());
+    }
+    last = {.index = node.last(), .term = node.term(), .chain = node.tail_chain()};
+    return last.index + 1 - node.log().first();
+  };
+  // A record has 24 bytes more. Entries are cut when an eighth of the bytes is new, and at a start.
+  CHECK(kept(50, 72) >= 10);
+  CHECK(kept(50, 72) <= 12);
+  CHECK(kept(0, 0) == 10);
+  CHECK(kept(1, 5000) == 1);
+  CHECK(kept(50, 0) >= 41);
+  CHECK(kept(50, 0) <= 47);
+  CHECK(kept(0, 0) == 41);
+  options.kept_bytes = 1 << 20;
+  options.kept_entries = 8;
+  CHECK(kept(0, 0) == 8);
+  CHECK(kept(20, 0) == 8);
+}
+
+TEST_CASE("a node reports how long its disk has stored nothing, and that it is full") {
+  journal::TestDisk disk;
+  REQUIRE(found(disk, log_options(), 1, founders(1)).ok());
+  Host host;
+  NodeOptions options = node_options();
+  options.unstored_bytes = 1000;
+  auto opened = Node::open(disk, host, options, founding_position(kCluster));
+  REQUIRE(opened.ok());
+  Node& node = **opened;
+  run(disk, node, host);
+  CHECK(node.oldest_write() == Duration());
+  CHECK(!node.full());
+  CHECK(!node.congested());
+  const auto submit = [&node] {
+    REQUIRE(node.submit({Bytes::copy_of(std::string(600, 'x'))}) != 0);
+  };
+  submit();
+  node.tick();
+  CHECK(!node.congested());
+  host.now += 700ms;
+  submit();
+  node.tick();
+  CHECK(node.oldest_write() == 700ms);
+  CHECK(node.congested());
+  // The next write begins.
+  disk.run_one();
+  node.tick();
+  CHECK(node.oldest_write() == Duration());
+  host.now += 20ms;
+  CHECK(node.oldest_write() == 20ms);
+  run(disk, node, host);
+  CHECK(node.oldest_write() == Duration());
+  CHECK(!node.congested());
+  // A write that is refused is still the same.
+  disk.set_capacity(0);
+  disk.fail_after(journal::Operation::write, 0, journal::Outcome::Kind::no_space, "no space", 3);
+  submit();
+  node.tick();
+  run(disk, node, host);
+  host.now += 2s;
+  node.tick();
+  CHECK(node.full());
+  CHECK(node.oldest_write() > 2s);
 }
 
 }  // namespace tubed::cluster

@@ -1,9 +1,9 @@
 // Lives of clusters with a fault planted in their code (CMakeLists.txt): the World has to find it.
 //
-//   planted_NAME [LIVES]
+//   planted_NAME [LIVES [FIRST]]
 //
 // Exits with 0 if a condition is violated or an assertion fails within that number of lives
-// (1,000), and prints the first; otherwise with 1.
+// (1,000) from seed FIRST (1) on, and prints the first; otherwise with 1.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -26,8 +26,9 @@ void found_by_assertion(int) {
 
 int main(int count, char** arguments) {
   const std::uint64_t lives = count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 1000;
+  const std::uint64_t first = count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 1;
   std::signal(SIGABRT, found_by_assertion);
-  for (life = 1; life <= lives; ++life) {
+  for (life = first; life < first + lives; ++life) {
     tubed::cluster_test::World world(tubed::cluster_test::some_nature(life));
     if (const auto problem = world.live()) {
       std::printf("found in life %llu: %s\n", static_cast<unsigned long long>(life),

@@ -50,7 +50,7 @@ std::string terms_or_error(const TestDisk& disk, Error::Kind* kind = nullptr) {
     return error->message;
   }
   rig.log->cut(24);
-  // What is left is a log to which more can be written.
+  // More can be written to the log that is left.
   const std::string terms = rig.terms();
   rig.store(entries_of(9, 1));
   const auto error = rig.restart();

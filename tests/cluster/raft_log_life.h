@@ -3,8 +3,8 @@
 //
 // A naive model has every change since the last start: append, replacement, reset. Each start
 // checks the law: the log that was found is the model's log after some of these changes, perhaps
-// with a part of the next one, and it has every entry that was reported as stored and not replaced
-// since. Entries have unique data, so that no entry passes for another.
+// with a part of the next change, and it has every entry that was reported as stored and not
+// replaced since. Entries have unique data, so that no entry passes for another.
 #pragma once
 
 #include <cstdint>

@@ -28,6 +28,43 @@ TEST_CASE("a log begins empty, at index 1") {
   CHECK(!rig.log->cut_at_open());
 }
 
+TEST_CASE("the files of a log have 1/64 of its size, from 4 to 64 MiB") {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  CHECK(raft_file_bytes(0) == 4 * kMiB);
+  CHECK(raft_file_bytes(256 * kMiB) == 4 * kMiB);
+  CHECK(raft_file_bytes(1024 * kMiB) == 16 * kMiB);
+  CHECK(raft_file_bytes(1'000'000'000) == 15'622'144);
+  CHECK(raft_file_bytes(64 * 1024 * kMiB) == 64 * kMiB);
+  CHECK(RaftLogOptions().file_bytes == 16 * kMiB);
+  const RaftLogOptions options = raft_log_options(7, 2048 * kMiB);
+  CHECK(options.file_bytes == 32 * kMiB);
+  CHECK(options.log_bytes == 2048 * kMiB);
+  CHECK(options.cluster == 7);
+}
+
+TEST_CASE("the bytes of entries are those on the disk, whatever was cut or replaced") {
+  RaftLogRig rig;
+  REQUIRE(!rig.open());
+  rig.store(entries_of(1, 10, 40));  // 64 bytes on the disk
+  CHECK(rig.log->bytes() == 640);
+  CHECK(rig.log->bytes_of(3, 5) == 3 * 64);
+  CHECK(rig.log->bytes_of(0, 100) == 640);
+  CHECK(rig.log->bytes_of(6, 5) == 0);
+  CHECK(rig.log->unstored_bytes() == 0);
+  rig.log->cut(5);
+  CHECK(rig.log->bytes() == 6 * 64);
+  CHECK(rig.log->bytes_of(1, 5) == 64);
+  rig.append(8, entries_of(2, 2, 8));
+  CHECK(rig.log->bytes() == 3 * 64 + 2 * 32);
+  CHECK(rig.log->unstored_bytes() == 64);
+  rig.settle();
+  CHECK(rig.log->unstored_bytes() == 0);
+  rig.log->cut(100);
+  CHECK(rig.log->bytes() == 0);
+  rig.append(entries_of(2, 1, 8));
+  CHECK(rig.log->bytes() == 32);
+}
+
 TEST_CASE("entries are stored, and are there after a restart") {
   RaftLogRig rig;
   REQUIRE(!rig.open());
@@ -252,6 +289,9 @@ TEST_CASE("on a full disk entries wait for space, and are stored when there is s
     rig.log->cut(rig.log->stored());
   }
   rig.time += 1s;
+  // While the next attempt is under way, nothing else is due.
+  rig.log->flush();
+  CHECK(rig.log->next_deadline() == kNever);
   for (int i = 0; i < 20; ++i) {
     rig.settle();
     rig.log->cut(rig.log->stored());

@@ -117,16 +117,24 @@ std::string SimClient::commands(Time now) {
   return out;
 }
 
+std::string SimClient::questions(Time now) {
+  std::string out;
+  while (!held_.empty()) end(out, now, Kind::remove, held_.front());
+  const JobId job = some_job();
+  sent_.push_back({.kind = Kind::peek, .at = now, .job = job});
+  return out + "peek " + std::to_string(job) + "\r\n";
+}
+
 // --- Replies
 
-void SimClient::receive(const std::string& bytes, Time released, Time now) {
-  released_ = released;
+void SimClient::receive(const std::string& bytes, const Checker::Reply& reply) {
+  reply_ = reply;
   input_ += bytes;
-  while (take_reply(now)) {
+  while (take_reply()) {
   }
 }
 
-bool SimClient::take_reply(Time now) {
+bool SimClient::take_reply() {
   const std::size_t end = input_.find("\r\n");
   if (end == std::string::npos || sent_.empty()) return false;
   const std::string line = input_.substr(0, end);
@@ -141,11 +149,11 @@ bool SimClient::take_reply(Time now) {
   input_.erase(0, used);
   const Sent sent = std::move(sent_.front());
   sent_.pop_front();
-  take(sent, line, body, now);
+  take(sent, line, body);
   return true;
 }
 
-void SimClient::take(const Sent& sent, std::string_view line, std::string_view body, Time now) {
+void SimClient::take(const Sent& sent, std::string_view line, std::string_view body) {
   const JobId id = number(word_at(line, 1));
   switch (sent.kind) {
     case Kind::put:
@@ -157,17 +165,17 @@ void SimClient::take(const Sent& sent, std::string_view line, std::string_view b
       return;
     case Kind::reserve:
       if (!line.starts_with("RESERVED")) return;
-      checker_.reserved(id_, id, body, {sent.at, released_, now}, has_sent_end(id));
+      checker_.reserved(id_, id, body, sent.at, reply_, has_sent_end(id));
       held_.push_back(id);
       return;
     case Kind::peek:
       if (line.starts_with("FOUND")) checker_.found(id, body, sent.at);
       return;
     case Kind::remove:
-      if (line == "DELETED") return checker_.deleted(sent.job, now);
+      if (line == "DELETED") return checker_.deleted(sent.job, reply_.arrived);
       break;
     case Kind::touch:
-      if (line == "TOUCHED") return checker_.touched(id_, sent.job, sent.at);
+      if (line == "TOUCHED") return checker_.touched(id_, sent.job, sent.at, reply_);
       forget(sent.job);
       break;
     case Kind::release:
@@ -179,7 +187,7 @@ void SimClient::take(const Sent& sent, std::string_view line, std::string_view b
   const bool ends = sent.kind == Kind::remove || sent.kind == Kind::release ||
                     sent.kind == Kind::bury || sent.kind == Kind::touch;
   if (ends && line == "NOT_FOUND")
-    checker_.not_found(id_, sent.job, sent.kind == Kind::remove, sent.had_right, now);
+    checker_.not_found(id_, sent.job, sent.kind == Kind::remove, sent.had_right, reply_);
 }
 
 // A command that is not answered yet ends a reservation of the job.

@@ -32,10 +32,13 @@ class SimClient {
 
   // Some commands. `now`: the true time.
   std::string commands(Time now);
+  // Ends the reservations that it has, and then only asks: after a while nothing is changed any
+  // more.
+  std::string questions(Time now);
   // A put with nothing else.
   std::string put(Time now);
-  // Bytes arrive that the server has sent at `released`.
-  void receive(const std::string& bytes, Time released, Time now);
+  // Bytes arrive.
+  void receive(const std::string& bytes, const Checker::Reply& reply);
   // Its connection has ended. `by_itself`: it has ended it.
   void disconnected(bool by_itself);
 
@@ -57,8 +60,8 @@ class SimClient {
   void command(std::string& out, Time now);
   void put(std::string& out, Time now);
   void end(std::string& out, Time now, Kind kind, JobId job);
-  bool take_reply(Time now);
-  void take(const Sent& sent, std::string_view line, std::string_view body, Time now);
+  bool take_reply();
+  void take(const Sent& sent, std::string_view line, std::string_view body);
   bool has_sent_end(JobId job) const;
   void forget(JobId job);
 
@@ -69,7 +72,7 @@ class SimClient {
   std::uint64_t serial_ = 0;
   std::deque<Sent> sent_;
   std::string input_;
-  Time released_;  // the bytes that were received last
+  Checker::Reply reply_;  // the bytes that were received last
   std::vector<JobId> held_;
   std::deque<JobId> seen_;
   std::uint64_t puts_answered_ = 0;

@@ -18,6 +18,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t kCluster = 0xc1;
 constexpr Duration kConvergence = 5s;
+constexpr int kMostIdleTicks = 100;
 constexpr std::int64_t kFirstWall = 1'700'000'000;
 
 // The lines, without bodies.
@@ -30,13 +31,6 @@ std::string brief(const std::string& bytes) {
     begin = end + 2;
   }
   return brief;
-}
-
-// How far the time of the cluster may jump when it goes on from a wall clock, because all nodes
-// were started again: by what wall clocks differ, and by what the clocks of leaders have lost
-// before.
-Duration most_jump(const Nature& nature) {
-  return 2 * nature.wall_skew + nature.length * nature.rate_skew / 1'000'000;
 }
 
 }  // namespace
@@ -53,6 +47,7 @@ LifeCounts& LifeCounts::operator+=(const LifeCounts& other) {
   fetches += other.fetches;
   comparisons += other.comparisons;
   member_changes += other.member_changes;
+  hand_overs += other.hand_overs;
   return *this;
 }
 
@@ -84,6 +79,11 @@ Nature some_nature(std::uint64_t seed) {
   if (one_in(6)) nature.transfers = 10;
   if (one_in(4)) nature.member_changes = 15;
   if (one_in(4)) nature.confusions = 5;
+  if (one_in(3)) nature.machine.kept_bytes = 8192;
+  if (one_in(3)) nature.machine.in_flight_bytes = 2048;
+  if (one_in(3)) nature.machine.raft_log_bytes = 64 << 10;
+  if (one_in(4)) nature.hangs = 5;
+  if (one_in(4)) nature.full_disks = 5;
   return nature;
 }
 
@@ -91,7 +91,7 @@ World::World(const Nature& nature)
     : nature_(nature),
       random_(nature.seed),
       checker_([this](const std::string& what) { problem(what); }, nature.machine.hold_grace,
-               2.2 * static_cast<double>(nature.rate_skew) / 1e6, most_jump(nature)),
+               2.2 * static_cast<double>(nature.rate_skew) / 1e6),
       twin_(std::make_unique<engine::Engine>(Limits{})) {
   twin_->record_reservations(&nothing_);
   std::vector<cluster::Member> members;
@@ -200,8 +200,10 @@ void World::after_node_event(std::size_t index) {
     node.life = node.machine->life();
     node.disk_busy = {};
     node.timer = kNever;
+    node.has_time = false;
   }
   check_node(index);
+  check_time(index);
   schedule_disk(index);
   schedule_timer(index);
 }
@@ -234,6 +236,10 @@ void World::schedule_timer(std::size_t index) {
     if (due.machine->life() != life || due.timer != timer) return;
     due.timer = kNever;
     on_node(index, [this, index] { nodes_[index].machine->tick(); });
+    const bool again = due.machine->running() && due.machine->next_deadline() <= now_;
+    due.idle_ticks = again ? due.idle_ticks + 1 : 0;
+    if (due.idle_ticks > kMostIdleTicks)
+      problem("node " + text(due.machine->id()) + " ticks all the time");
   });
 }
 
@@ -251,16 +257,21 @@ void World::boot(std::size_t index) {
   }
   node.machine->boot(static_cast<unsigned>(random_()));
   after_node_event(index);
+  if (!node.machine->running() && node.machine->has_full_disks() && !node.machine->dead())
+    after(500ms, [this, index] { boot(index); });
 }
 
 void World::crash(std::size_t index) {
+  crash(index, below(5) == 0 ? some_time(1s, 5s) : some_time(1ms, nature_.most_down));
+}
+
+void World::crash(std::size_t index, Duration down) {
   Node& node = nodes_[index];
   ++counts_.crashes;
   const auto fate = below(3) == 0 ? journal::Fate::kill : journal::Fate::power_loss;
   remember("node " + text(index + 1) +
            (fate == journal::Fate::kill ? " is killed" : " loses power"));
   node.machine->crash(random_, fate);
-  const Duration down = below(5) == 0 ? some_time(1s, 5s) : some_time(1ms, nature_.most_down);
   after(down, [this, index] { boot(index); });
 }
 
@@ -274,6 +285,27 @@ void World::check_node(std::size_t index) {
     remember("node " + text(machine.id()) + " leads in term " + text(node.term()));
   }
   if (leader->second != machine.id()) problem("two leaders in term " + text(node.term()));
+}
+
+// The time of the cluster goes on from what the new leader has heard, which is at most what an
+// earlier leader had. It loses time if the leader has not heard the last of its predecessor, and
+// may gain it again when one leads that has. Only a leader that has heard no other since its start
+// may set it later, to its wall clock: after a start of all nodes, or if it was started while it
+// could not be reached. Clocks go on at different rates meanwhile.
+void World::check_time(std::size_t index) {
+  Node& node = nodes_[index];
+  const Machine& machine = *node.machine;
+  const bool is_set = machine.node().time().is_set();
+  if (!machine.node().leads()) node.has_time = is_set;
+  if (!machine.node().leads() || !is_set) return;
+  const Duration ahead = machine.ahead();
+  if (ahead > most_ahead_ && most_ahead_ != Duration() && node.has_time) {
+    const Duration drift = nature_.length * nature_.rate_skew / 1'000'000;
+    if (ahead > most_ahead_ + drift)
+      problem("node " + text(machine.id()) + " gains time that no leader had");
+  }
+  most_ahead_ = std::max(most_ahead_, ahead);
+  passed_ = std::max(passed_, machine.queue_time());
 }
 
 void World::applied(NodeId id, Index index, const cluster::Entry& entry) {
@@ -307,8 +339,10 @@ void World::compare(std::size_t index) {
   if (machine.replica().applied().index != twin_index_ || !machine.is_clean()) return;
   if (machine.serves() && machine.node().last() != twin_index_) return;
   ++counts_.comparisons;
-  // The engine of a node that serves has let time pass.
-  const Time time = std::max(twin_time_, machine.queue_time());
+  // A node that serves lets time pass without a fact: a job whose delay is over is ready, and so it
+  // is in its journal after compaction. At a time that has passed for no leader, such a job would
+  // be delayed in the twin, and in a leader that has less time.
+  const Time time = std::max(twin_time_, passed_);
   const engine::Lines found = machine.state(time);
   const engine::Lines expected = journal::durable_state(*twin_, time);
   if (found == expected) return;
@@ -360,13 +394,13 @@ void World::reply(NodeId from, ClientId client, std::string bytes) {
   Client& to = clients_[client];
   if (!to.connected || to.node != from - 1) return;
   to.last_reply = std::max(to.last_reply, now_ + some_time(50us, 300us));
-  at(to.last_reply,
-     [this, client, connection = to.connection, released = now_, bytes = std::move(bytes)] {
-       Client& arrived = clients_[client];
-       if (!arrived.connected || arrived.connection != connection) return;
-       if (nature_.trace) remember("client " + text(client) + " <- " + brief(bytes));
-       arrived.self.receive(bytes, released, now_);
-     });
+  at(to.last_reply, [this, client, connection = to.connection, released = now_,
+                     ahead = node_of(from).machine->ahead(), bytes = std::move(bytes)] {
+    Client& arrived = clients_[client];
+    if (!arrived.connected || arrived.connection != connection) return;
+    if (nature_.trace) remember("client " + text(client) + " <- " + brief(bytes));
+    arrived.self.receive(bytes, {.released = released, .arrived = now_, .ahead = ahead});
+  });
 }
 
 void World::disconnected(NodeId from, ClientId client) {
@@ -379,8 +413,9 @@ void World::disconnected(NodeId from, ClientId client) {
 // --- Clients
 
 void World::schedule_client(std::size_t client) {
-  after(below(20) == 0 ? some_time(10ms, 500ms) : some_time(500us, 40ms),
-        [this, client] { client_acts(client); });
+  Duration delay = below(20) == 0 ? some_time(10ms, 500ms) : some_time(500us, 40ms);
+  if (now_ < asking_until_) delay = some_time(500us, 5ms);
+  after(delay, [this, client] { client_acts(client); });
 }
 
 void World::client_acts(std::size_t index) {
@@ -402,8 +437,9 @@ void World::client_acts(std::size_t index) {
     return;
   }
   const std::size_t node = client.node;
+  const bool asks = now_ < asking_until_;
   // A client that gets no answer tries another node after a while.
-  if (below(client.self.unanswered() > 0 ? 100 : 400) == 0) {
+  if (!asks && below(client.self.unanswered() > 0 ? 100 : 400) == 0) {
     client.connected = false;
     const bool alive = nodes_[node].machine->running() && nodes_[node].machine->serves();
     client.self.disconnected(alive);
@@ -411,7 +447,7 @@ void World::client_acts(std::size_t index) {
     return;
   }
   if (client.self.unanswered() > 20) return;
-  const std::string bytes = client.self.commands(now_);
+  const std::string bytes = asks ? client.self.questions(now_) : client.self.commands(now_);
   if (nature_.trace) remember("client " + text(index) + " -> " + brief(bytes));
   client.last_commands = std::max(client.last_commands, now_ + some_time(50us, 300us));
   at(client.last_commands,
@@ -466,6 +502,7 @@ std::optional<std::string> World::live() {
   counts_.reserved = checker_.reserved_count();
   counts_.deleted = checker_.deleted_count();
   counts_.held_over = checker_.held_over_count();
+  for (const Node& node : nodes_) counts_.hand_overs += node.machine->hand_overs();
   return problem_;
 }
 
@@ -485,6 +522,7 @@ void World::check_end() {
     run_until(now_ + 50ms);
   }
   if (problem_) return;
+  if (!all_agree()) remember_nodes();
   for (std::size_t index = 0; index < nodes_.size(); ++index) {
     const Machine& machine = *nodes_[index].machine;
     if (!machine.running()) return problem("node " + text(index + 1) + " does not run");

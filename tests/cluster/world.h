@@ -9,7 +9,9 @@
 //  - a node that begins to serve has everything that was acknowledged;
 //  - what clients may rely on (checker.h);
 //  - the queue of a node is that of the committed facts (the twin), compared now and then, as are
-//    the invariants of the engine.
+//    the invariants of the engine;
+//  - a node does not tick all the time;
+//  - a leader that has heard the time of the cluster sets it no later than a leader before it did.
 //
 // After the last fault the cluster has to serve again within five seconds, and all nodes have to
 // agree.
@@ -44,8 +46,9 @@ struct Nature {
   double pauses = 2;
   double resets = 6;  // of the connections between two nodes
   double clock_steps = 1;
-  double stalls = 2;  // of a disk
-  double full_disks = 0;
+  double stalls = 2;      // of a disk
+  double hangs = 0;       // the same, for longer than a leader may lead without it
+  double full_disks = 0;  // of one machine or of all
   double transfers = 1.5;
   double confusions = 0.2;         // followers that lose their leader, and then their memory
   double member_changes = 0.5;     // of voters to standbys, and back
@@ -71,6 +74,7 @@ struct LifeCounts {
   std::uint64_t fetches = 0;
   std::uint64_t comparisons = 0;
   std::uint64_t member_changes = 0;
+  std::uint64_t hand_overs = 0;
 
   LifeCounts& operator+=(const LifeCounts& other);
 };
@@ -101,8 +105,10 @@ class World final : public MachineHost {
     std::uint64_t life = 0;           // that the next two belong to
     std::array<bool, 2> disk_busy{};  // an operation of the disk is under way
     Time timer = kNever;              // the earliest that is set
+    int idle_ticks = 0;               // one after the other, with the next one due at once
     Time paused_until;
     Time stalled_until;
+    bool has_time = false;  // it has heard the time of the cluster, before it led
     bool fetching = false;
   };
   struct Client {
@@ -140,9 +146,11 @@ class World final : public MachineHost {
 
   void boot(std::size_t node);
   void crash(std::size_t node);
+  void crash(std::size_t node, Duration down);
   void schedule_disk(std::size_t node);
   void schedule_timer(std::size_t node);
   void check_node(std::size_t node);
+  void check_time(std::size_t node);
   void remember_facts(Index index, const cluster::Entry& entry);
   void compare(std::size_t node);
   void finish_fetch(std::size_t node, std::size_t from);
@@ -154,6 +162,7 @@ class World final : public MachineHost {
   void cut_link(std::size_t from, std::size_t to, Duration how_long);
   void change_members();
   void confuse();
+  void confuse(std::size_t leader);
   void end_faults();
   void check_end();
   bool all_agree() const;
@@ -177,6 +186,7 @@ class World final : public MachineHost {
   std::map<std::pair<std::size_t, std::size_t>, Link> links_;
   bool faults_ended_ = false;
   bool silent_ = false;  // clients send nothing any more
+  Time asking_until_;    // they change nothing
 
   // The twin: the committed entries in order, and the engine that they give.
   struct Committed {
@@ -189,6 +199,8 @@ class World final : public MachineHost {
   std::unique_ptr<engine::Engine> twin_;
   Index twin_index_ = 1;
   Time twin_time_;
+  Time passed_;            // by the clock of the node that serves, at most so far
+  Duration most_ahead_{};  // of the time of the cluster ahead of the true time, so far
   std::map<Term, NodeId> leaders_;
 
   LifeCounts counts_;

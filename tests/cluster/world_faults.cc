@@ -27,23 +27,39 @@ void World::cut_link(std::size_t from, std::size_t to, Duration how_long) {
   ++link.resets;
 }
 
-// One follower loses the leader and asks for votes. Then the other loses it too, and is started
-// again at that moment: it does not know any more whom it has followed.
+// One follower loses the leader and asks for votes. Shortly before it asks again, the other loses
+// the leader, too, and is started again: it does not know any more whom it has followed. Clients
+// change nothing meanwhile, so that the first one has all entries, and could be elected.
 void World::confuse() {
-  for (std::size_t leader = 0; leader < nodes_.size(); ++leader) {
-    if (!nodes_[leader].machine->running() || !nodes_[leader].machine->serves()) continue;
-    const std::size_t first = (leader + 1) % nodes_.size();
-    remember("node " + text(leader + 1) + " is lost by one follower after the other");
-    cut_link(leader, first, 2s);
-    after(some_time(400ms, 900ms), [this, leader, first] {
+  if (now_ < asking_until_) return;
+  asking_until_ = now_ + 2s;
+  after(500ms, [this] {
+    if (faults_ended_) return;
+    for (std::size_t leader = 0; leader < nodes_.size(); ++leader) {
+      if (nodes_[leader].machine->running() && nodes_[leader].machine->serves())
+        return confuse(leader);
+    }
+  });
+}
+
+void World::confuse(std::size_t leader) {
+  const std::size_t first = (leader + 1) % nodes_.size();
+  remember("node " + text(leader + 1) + " is lost by one follower after the other");
+  cut_link(leader, first, 2s);
+  // By then it is a candidate.
+  after(610ms, [this, leader, first] {
+    const Machine& candidate = *nodes_[first].machine;
+    if (!candidate.running() || faults_ended_) return;
+    const Time asks = candidate.true_time_of(candidate.node().next_deadline());
+    at(asks - some_time(45ms, 150ms), [this, leader, first] {
+      if (faults_ended_) return;
       for (std::size_t node = 0; node < nodes_.size(); ++node) {
         if (node == leader || node == first) continue;
         cut_link(leader, node, 1s);
-        if (nodes_[node].machine->running()) crash(node);
+        if (nodes_[node].machine->running()) crash(node, some_time(1ms, 40ms));
       }
     });
-    return;
-  }
+  });
 }
 
 void World::plan_faults() {
@@ -86,6 +102,22 @@ void World::plan_faults() {
     node.stalled_until = now_ + some_time(10ms, 1s);
     remember("the disks of node " + text(node.machine->id()) + " stall");
   });
+  plan(nature_.hangs, [this, some_node] {
+    Node& node = nodes_[some_node()];
+    node.stalled_until = now_ + some_time(1s, 4s);
+    remember("the disks of node " + text(node.machine->id()) + " hang");
+  });
+  plan(nature_.full_disks, [this, some_node] {
+    const std::size_t one = some_node();
+    const bool all = below(4) == 0;
+    for (std::size_t index = 0; index < nodes_.size(); ++index) {
+      if (!all && index != one) continue;
+      Machine& machine = *nodes_[index].machine;
+      remember("the disks of node " + text(machine.id()) + " are full");
+      machine.fill_disks(below(20'000));
+      after(some_time(100ms, 4s), [&machine] { machine.empty_disks(); });
+    }
+  });
   plan(nature_.clock_steps, [this, some_node] {
     Node& node = nodes_[some_node()];
     node.machine->step_wall(some_time(Duration(), nature_.wall_skew) - nature_.wall_skew / 2);
@@ -125,12 +157,14 @@ void World::change_members() {
 
 void World::end_faults() {
   faults_ended_ = true;
+  asking_until_ = Time();
   remember("the faults end");
   for (auto& [ends, link] : links_) link.cut_until = Time();
   for (std::size_t index = 0; index < nodes_.size(); ++index) {
     Node& node = nodes_[index];
     node.machine->journal_disk().crash_at(UINT64_MAX);
     node.machine->raft_disk().crash_at(UINT64_MAX);
+    node.machine->empty_disks();
     boot(index);
   }
 }

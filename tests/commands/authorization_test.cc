@@ -1,5 +1,5 @@
 // Roles: which commands, tubes and jobs each of them allows. The matrices are made from the command
-// table: what is expected of a row comes from its family and from what it concerns.
+// table: the expectation for a row comes from its family and from what it concerns.
 #include <algorithm>
 #include <functional>
 #include <string>

@@ -293,7 +293,7 @@ std::vector<Model::Key> Model::keys_of_jobs() const {
   return keys;
 }
 
-// What a put claims for the tags.
+// The memory that a put claims for the tags.
 std::uint64_t Model::tags_memory(const Job& job) const {
   const JobTags tags = job.tags();
   std::uint64_t bytes = tags.any() ? overhead_.tags : 0;
@@ -817,7 +817,7 @@ std::uint64_t Model::take_all(std::string_view tube, std::vector<JobState> state
 }
 
 // The keys that jobs of the tube have, and those of its cooldowns, in the order of their names.
-// False: there is none.
+// False: none exist.
 bool Model::flush_keys(std::string_view tube) {
   std::vector<Key> keys;
   for (Job& job : jobs_) {

@@ -22,7 +22,7 @@ namespace {
 using sample::Image;
 using sample::kClock;
 
-// What the goldens of a version hold: each kind and state that it has.
+// The content of the goldens of a version: each kind and state that it has.
 struct Version {
   std::uint32_t number;
   std::vector<Fact> facts;

@@ -40,7 +40,7 @@ std::string text(std::uint64_t number) {
   return std::to_string(number);
 }
 
-// Of queues that serve nobody, so that their durable state has reservations.
+// Of queues that serve no client, so that their durable state has reservations.
 NullLog nowhere;
 
 // The first line that differs.

@@ -263,7 +263,7 @@ TEST_CASE("tags must be possible") {
   for (const int kind : {0, 8, 255}) CHECK(reason_with(added, kAt, kind) == kBadTags);
   for (const int length : {0, 2, 4, 255}) CHECK(reason_with(added, kAt + 1, length) == kBadTags);
   for (const std::size_t zero : {2U, 3U}) CHECK(reason_with(added, kAt + zero, 1) == kBadTags);
-  // The length of all tags: of none, of a part of one, more than there is.
+  // The length of all tags: of none, of a part of one, more than the record has.
   for (const int length : {0, 7, 10, 12}) CHECK(reason_with(added, 64, length) != "");
   CHECK(reason_with(added, 67, 255) == kBadLength);
   // The same tag twice.

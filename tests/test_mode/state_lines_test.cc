@@ -225,7 +225,7 @@ TEST_CASE("a load that exceeds a bound changes nothing") {
   CHECK(load(world, policies) == "LOADED 0\r\n");
   CHECK(world.send(world.client(), "tube-policy a ttl 3\r\ntube-policy b ttl 3\r\n") ==
         "POLICY_SET\r\nOUT_OF_MEMORY\r\n");
-  // A lower limit than there are policies refuses only those that are new.
+  // A limit below the number of policies refuses only those that are new.
   limits.policies = 1;
   engine.set_limits(limits);
   CHECK(load(world, R"({"policy":"a","key":"ttl","value":"4"})") == "LOADED 0\r\n");

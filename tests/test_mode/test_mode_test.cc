@@ -282,7 +282,7 @@ TEST_CASE("test-await waits in real time for a number of events") {
   world.settle();
   CHECK(world.replies(*world.control) == "TIMED_OUT\r\n");
   CHECK(world.say("test-await laugh 1 100") == "BAD_FORMAT\r\n");
-  // A client that goes while it waits leaves nothing behind.
+  // Nothing is left of a client that goes while it waits.
   auto& leaving = world.client();
   CHECK(world.send(leaving, "test-await delete 1 100\r\n").empty());
   world.clients.pop_back();

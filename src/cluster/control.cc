@@ -1,0 +1,137 @@
+#include "cluster/control.h"
+
+#include "cluster/envelope.h"
+
+namespace tubed::cluster {
+
+namespace {
+
+enum ControlType : std::uint8_t { hello = kFirstControlType, welcome, request, response };
+
+// Beside the texts a frame has at most this many bytes.
+constexpr std::size_t kFixedBytes = 64;
+
+void put_text(FrameWriter& writer, std::string_view text) {
+  writer.put(static_cast<std::uint32_t>(text.size()));
+  writer.append(text);
+}
+
+bool take_text(FrameReader& reader, std::string& text) {
+  std::uint32_t bytes = 0;
+  std::string_view taken;
+  if (!reader.take(bytes) || bytes > kMostControlText || !reader.take(taken, bytes)) return false;
+  text = taken;
+  return true;
+}
+
+// A value of an enumeration, of which the first is 1.
+template <class Value>
+void put_value(FrameWriter& writer, Value value) {
+  writer.put(static_cast<std::uint32_t>(value));
+}
+
+template <class Value>
+bool take_value(FrameReader& reader, Value& value, Value last) {
+  std::uint32_t number = 0;
+  if (!reader.take(number) || number == 0 || number > static_cast<std::uint32_t>(last))
+    return false;
+  value = static_cast<Value>(number);
+  return true;
+}
+
+std::optional<FrameReader> open(std::string_view frame, ControlType type) {
+  auto reader = FrameReader::open(frame);
+  if (reader && reader->type() != type) return std::nullopt;
+  return reader;
+}
+
+}  // namespace
+
+std::string encode(const Hello& frame) {
+  FrameWriter writer(hello, kFixedBytes + frame.address.size() + frame.name.size());
+  writer.put(frame.level);
+  put_value(writer, frame.purpose);
+  writer.put(frame.cluster);
+  writer.put(frame.from);
+  writer.put(frame.to);
+  writer.put(frame.configuration_index);
+  put_text(writer, frame.address);
+  put_text(writer, frame.name);
+  writer.put(std::uint8_t{frame.invites});
+  return writer.finish();
+}
+
+std::string encode(const Welcome& frame) {
+  FrameWriter writer(welcome, kFixedBytes + frame.name.size());
+  writer.put(frame.level);
+  put_value(writer, frame.status);
+  writer.put(frame.configuration_index);
+  put_text(writer, frame.name);
+  return writer.finish();
+}
+
+std::string encode(const Request& frame) {
+  FrameWriter writer(request, kFixedBytes + frame.path.size() + frame.body.size());
+  writer.put(std::uint16_t{0});
+  put_text(writer, frame.path);
+  put_text(writer, frame.body);
+  return writer.finish();
+}
+
+std::string encode(const Response& frame) {
+  FrameWriter writer(response, kFixedBytes + frame.body.size());
+  writer.put(frame.status);
+  put_text(writer, frame.body);
+  return writer.finish();
+}
+
+std::optional<Hello> decode_hello(std::string_view frame) {
+  auto reader = open(frame, hello);
+  Hello read;
+  std::uint8_t invites = 0;
+  if (!reader || !reader->take(read.level) ||
+      !take_value(*reader, read.purpose, Purpose::request) || !reader->take(read.cluster) ||
+      !reader->take(read.from) || !reader->take(read.to) ||
+      !reader->take(read.configuration_index) || !take_text(*reader, read.address) ||
+      !take_text(*reader, read.name) || !reader->take(invites) || !reader->at_end() ||
+      invites > 1) {
+    return std::nullopt;
+  }
+  read.invites = invites != 0;
+  return read;
+}
+
+std::optional<Welcome> decode_welcome(std::string_view frame) {
+  auto reader = open(frame, welcome);
+  Welcome read;
+  if (!reader || !reader->take(read.level) ||
+      !take_value(*reader, read.status, WelcomeStatus::busy) ||
+      !reader->take(read.configuration_index) || !take_text(*reader, read.name) ||
+      !reader->at_end()) {
+    return std::nullopt;
+  }
+  return read;
+}
+
+std::optional<Request> decode_request(std::string_view frame) {
+  auto reader = open(frame, request);
+  Request read;
+  std::uint16_t zero = 0;
+  if (!reader || !reader->take(zero) || zero != 0 || !take_text(*reader, read.path) ||
+      !take_text(*reader, read.body) || !reader->at_end()) {
+    return std::nullopt;
+  }
+  return read;
+}
+
+std::optional<Response> decode_response(std::string_view frame) {
+  auto reader = open(frame, response);
+  Response read;
+  if (!reader || !reader->take(read.status) || !take_text(*reader, read.body) ||
+      !reader->at_end()) {
+    return std::nullopt;
+  }
+  return read;
+}
+
+}  // namespace tubed::cluster

@@ -1,0 +1,100 @@
+// The envelope of every frame between nodes, and the numbers in it: for message.cc and control.cc.
+//
+// A frame: u32 length of what follows it, u32 CRC32C of the rest, and the rest, which begins with
+// the version and the type. Little-endian.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/crc32c.h"
+#include "base/time.h"
+#include "cluster/message.h"
+#include "journal/little_endian.h"
+
+namespace tubed::cluster {
+
+inline constexpr std::uint8_t kFrameVersion = 1;
+
+// A frame that is written: its members in order, and then finish().
+class FrameWriter {
+ public:
+  // `bytes`: about as long as the frame is going to be.
+  FrameWriter(std::uint8_t type, std::size_t bytes) {
+    text_.reserve(bytes);
+    text_.resize(kFrameHeaderBytes);
+    put(kFrameVersion);
+    put(type);
+  }
+
+  template <class T>
+  void put(T value) {
+    const std::size_t at = text_.size();
+    text_.resize(at + sizeof value);
+    journal::store_little(text_.data() + at, value);
+  }
+  void put(Time time) { put(std::int64_t{time.time_since_epoch().count()}); }
+  void append(std::string_view bytes) { text_.append(bytes); }
+
+  // O(bytes).
+  std::string finish() {
+    const std::string_view payload = std::string_view(text_).substr(kFrameHeaderBytes);
+    const std::uint32_t crc = crc32c(0, payload);
+    journal::store_little(text_.data(), static_cast<std::uint32_t>(payload.size() + sizeof crc));
+    journal::store_little(text_.data() + sizeof crc, crc);
+    return std::move(text_);
+  }
+
+ private:
+  std::string text_;
+};
+
+// A frame that is read: its members in order. take() returns false if the frame has no more bytes.
+class FrameReader {
+ public:
+  // Nothing: the frame is damaged, of another version, or not whole. O(bytes).
+  static std::optional<FrameReader> open(std::string_view frame) {
+    if (frame.size() < kFrameHeaderBytes || frame_bytes(frame) != frame.size()) return std::nullopt;
+    FrameReader reader(frame.substr(kFrameHeaderBytes));
+    const auto crc = journal::load_little<std::uint32_t>(frame.data() + sizeof(std::uint32_t));
+    std::uint8_t version = 0;
+    if (crc != crc32c(0, reader.rest_) || !reader.take(version) || version != kFrameVersion)
+      return std::nullopt;
+    if (!reader.take(reader.type_)) return std::nullopt;
+    return reader;
+  }
+
+  std::uint8_t type() const { return type_; }
+
+  template <class T>
+  bool take(T& value) {
+    if (rest_.size() < sizeof value) return false;
+    value = journal::load_little<T>(rest_.data());
+    rest_.remove_prefix(sizeof value);
+    return true;
+  }
+  bool take(Time& time) {
+    std::int64_t count = 0;
+    if (!take(count)) return false;
+    time = Time(Duration(count));
+    return true;
+  }
+  bool take(std::string_view& bytes, std::size_t size) {
+    if (rest_.size() < size) return false;
+    bytes = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return true;
+  }
+  bool at_end() const { return rest_.empty(); }
+
+ private:
+  explicit FrameReader(std::string_view bytes) : rest_(bytes) {}
+
+  std::string_view rest_;
+  std::uint8_t type_ = 0;
+};
+
+}  // namespace tubed::cluster
