@@ -21,6 +21,7 @@ class PlainChannel final : public PolledSocket {
   }
   bool has_unread() const override { return os::has_unread(socket()); }
   void end_output() override { os::end_output(socket()); }
+  os::Socket release_socket() override { return release(); }
 };
 
 }  // namespace

@@ -80,6 +80,10 @@ class Channel {
   // Sends the end of the stream after what was written; input can still be read.
   virtual void end_output() = 0;
 
+  // Hands over the socket, if the bytes of the connection are those of a socket; otherwise an empty
+  // socket. Afterwards the channel can only be destroyed, which does not close the connection.
+  virtual os::Socket release_socket() { return {}; }
+
   // Reports this readiness from now on. A half-close and a broken connection are reported in either
   // case. No system call if nothing changes.
   virtual void want(bool readable, bool writable) = 0;

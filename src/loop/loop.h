@@ -42,6 +42,8 @@ class Handle {
   // Frees a handle that libuv failed to initialise, and therefore will not close. Afterwards get()
   // returns null.
   void forget() { delete handle_.release(); }
+  // Closes the handle before this object is destroyed. Afterwards get() returns null.
+  void close() { handle_.reset(); }
 
  private:
   struct CloseHandle {

@@ -1,6 +1,7 @@
-// Each direction has a uv_poll of its own. What read() got and the caller's buffer did not hold is
-// left over: a timer then reports readiness again, since the kernel does not. Output is written
-// only after poll(2) has said that it is writable: then a pipe takes PIPE_BUF bytes at once.
+// Each direction has a uv_poll of its own. Bytes that read() got and the caller's buffer did not
+// hold are left over: a timer then reports readiness again, since the kernel does not. Output is
+// written only after poll(2) has said that it is writable: then a pipe takes PIPE_BUF bytes at
+// once.
 #include "loop/pipe_channel.h"
 
 #include <algorithm>

@@ -28,6 +28,12 @@ class PolledSocket : public Channel {
   }
 
   const os::Socket& socket() const { return socket_; }
+  // The loop no longer watches the socket.
+  os::Socket release() {
+    if (is_watched()) uv_poll_stop(handle_.get());
+    handle_.close();
+    return std::move(socket_);
+  }
   void watch(bool readable, bool writable) {
     const int events = (readable ? UV_READABLE : 0) | (writable ? UV_WRITABLE : 0) |
                        (half_closed_ ? 0 : UV_DISCONNECT);

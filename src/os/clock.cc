@@ -4,10 +4,22 @@
 
 namespace tubed::os {
 
-Time monotonic_now() {
+namespace {
+
+Time now_by(clockid_t clock) {
   timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  ::clock_gettime(clock, &now);
   return Time(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
+}
+
+}  // namespace
+
+Time monotonic_now() {
+  return now_by(CLOCK_MONOTONIC);
+}
+
+Time boot_time_now() {
+  return now_by(CLOCK_BOOTTIME);
 }
 
 Duration wall_time() {

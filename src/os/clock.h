@@ -10,6 +10,9 @@ namespace tubed::os {
 // advance while the machine is suspended.
 Time monotonic_now();
 
+// CLOCK_BOOTTIME: the same, but it advances while the machine is suspended.
+Time boot_time_now();
+
 // The wall clock: the time since 1970. It may be stepped in either direction.
 Duration wall_time();
 

@@ -20,6 +20,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <limits>
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -41,7 +42,7 @@ namespace tubed::os {
 namespace {
 
 Error system_error(std::string_view operation, const std::string& name) {
-  return {fmt::format("{} {}: {}", operation, name, std::strerror(errno))};
+  return {fmt::format("{} {}: {}", operation, name, error_text(errno))};
 }
 
 Transfer as_transfer(ssize_t result) {
@@ -70,6 +71,11 @@ struct SocketAddress {
     return *reinterpret_cast<T*>(&storage);
   }
 };
+
+std::string text_of(const std::string& host, std::uint16_t port) {
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
+                                             : fmt::format("[{}]:{}", host, port);
+}
 
 bool tcp_address(const std::string& host, std::uint16_t port, SocketAddress& address) {
   auto& v4 = address.as<sockaddr_in>();
@@ -168,12 +174,38 @@ void tune_connection(const Socket& socket, Duration keepalive_idle) {
   set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, kProbes);
 }
 
+void set_user_timeout(const Socket& socket, Duration timeout) {
+  const auto whole = std::chrono::ceil<std::chrono::milliseconds>(timeout).count();
+  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT,
+             static_cast<int>(std::clamp<std::int64_t>(whole, 1, std::numeric_limits<int>::max())));
+}
+
 void refuse_connection(Socket socket, std::string_view line) {
   const std::array pieces = {line, std::string_view("\r\n")};
   if (!line.empty()) write_from(socket, pieces);
   // A close with unread input resets the connection, and the peer could lose the line.
   std::array<char, 4096> unread;
   read_into(socket, unread);
+}
+
+Result<Socket> connect_tcp(const std::string& host, std::uint16_t port) {
+  const std::string name = text_of(host, port);
+  SocketAddress address;
+  if (!tcp_address(host, port, address)) return Error{name + ": not a numeric address"};
+  Socket socket = open_socket(address.storage.ss_family);
+  if (!socket) return system_error("cannot open a socket for", name);
+  if (::connect(socket.descriptor(), address.get(), address.length) != 0 && errno != EINPROGRESS)
+    return system_error("cannot connect to", name);
+  return socket;
+}
+
+Result<void> finish_connect(const Socket& socket) {
+  int error = 0;
+  socklen_t bytes = sizeof error;
+  if (::getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &error, &bytes) != 0) error = errno;
+  if (error != 0) return Error{error_text(error)};
+  if (local_address(socket) == peer_address(socket)) return Error{error_text(ECONNREFUSED)};
+  return {};
 }
 
 Result<std::pair<Socket, Socket>> socket_pair() {
@@ -188,8 +220,7 @@ bool may_open_tcp() {
 }
 
 Result<Socket> listen_tcp(const std::string& host, std::uint16_t port, int backlog) {
-  const std::string name = host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
-                                                               : fmt::format("[{}]:{}", host, port);
+  const std::string name = text_of(host, port);
   SocketAddress address;
   if (!tcp_address(host, port, address)) return Error{name + ": not a numeric address"};
   Socket socket = open_socket(address.storage.ss_family);

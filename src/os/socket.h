@@ -68,9 +68,22 @@ void end_output(const Socket& socket);
 // listening socket passes the options on to its connections. Does nothing to a unix socket.
 void tune_connection(const Socket& socket, Duration keepalive_idle);
 
+// The kernel gives the connection up if bytes that were sent are not acknowledged within `timeout`,
+// in whole milliseconds, at least 1. Also bounds how long it takes to be made. TCP only.
+void set_user_timeout(const Socket& socket, Duration timeout);
+
 // Sends one line, without its end, to a connection that is not served, and closes it. Empty: sends
 // nothing.
 void refuse_connection(Socket socket, std::string_view line);
+
+// Begins a connection to a numeric address. The socket is writable as soon as the connection is
+// made or has failed; finish_connect() says which.
+Result<Socket> connect_tcp(const std::string& host, std::uint16_t port);
+// Precondition: the socket is of connect_tcp(), and has become writable. An error: the connection
+// was not made. A connection of the socket to itself, which the kernel makes if it chooses the port
+// that is dialled for this end and no process listens there, is an error too. Both may be called
+// from any thread.
+Result<void> finish_connect(const Socket& socket);
 
 // Two connected unix sockets. The error is one line.
 Result<std::pair<Socket, Socket>> socket_pair();

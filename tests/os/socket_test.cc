@@ -342,4 +342,43 @@ TEST_CASE("a socket has one owner") {
   CHECK(read_to_end(other).empty());
 }
 
+TEST_CASE("a connection is begun, and made when the socket is writable") {
+  const Socket listener = listening();
+  const std::string address = local_address(listener);
+  const auto port = static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
+  const auto client = connect_tcp("127.0.0.1", port);
+  REQUIRE(client.ok());
+  const Socket server = accepted(listener);
+  REQUIRE(server);
+  CHECK(finish_connect(*client).ok());
+  CHECK(peer_address(*client) == address);
+  CHECK(failure_of(connect_tcp("example.org", 80)) == "example.org:80: not a numeric address");
+  CHECK(failure_of(connect_tcp("1:2", 80)) == "[1:2]:80: not a numeric address");
+}
+
+TEST_CASE("a socket that the kernel has connected to itself is not connected") {
+  // The port that it dials is its own.
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t bytes = sizeof name;
+  const Socket self(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(::bind(self.descriptor(), reinterpret_cast<sockaddr*>(&name), sizeof name) == 0);
+  REQUIRE(::getsockname(self.descriptor(), reinterpret_cast<sockaddr*>(&name), &bytes) == 0);
+  REQUIRE(::connect(self.descriptor(), reinterpret_cast<sockaddr*>(&name), sizeof name) == 0);
+  const auto made = finish_connect(self);
+  REQUIRE_FALSE(made.ok());
+  CHECK(made.error().message == "Connection refused");
+}
+
+TEST_CASE("the user timeout is in milliseconds, and at least one") {
+  const Socket socket = listening();
+  set_user_timeout(socket, 1500ms);
+  CHECK(option_of(socket, IPPROTO_TCP, TCP_USER_TIMEOUT) == 1500);
+  set_user_timeout(socket, Duration(1));
+  CHECK(option_of(socket, IPPROTO_TCP, TCP_USER_TIMEOUT) == 1);
+  set_user_timeout(socket, Duration::max());
+  CHECK(option_of(socket, IPPROTO_TCP, TCP_USER_TIMEOUT) > 1'000'000'000);
+}
+
 }  // namespace tubed::os_test

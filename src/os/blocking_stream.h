@@ -1,0 +1,48 @@
+// BlockingStream: a connection that one thread reads and writes in order, each step with a time
+// limit.
+//
+// interrupt() may be called by any thread while the stream exists. All other functions belong to
+// the thread that uses the stream. Errors are one line without the peer's name.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "os/descriptor.h"
+#include "os/socket.h"
+
+namespace tubed::os {
+
+class BlockingStream {
+ public:
+  // `timeout`: how long a step may make no progress. The error of a process without descriptors is
+  // that of the first step.
+  explicit BlockingStream(Duration timeout);
+  // Takes over a connection.
+  BlockingStream(Socket connection, Duration timeout);
+
+  // Connects to a numeric address. Precondition: there is no connection.
+  Result<void> connect(const std::string& host, std::uint16_t port);
+  Result<void> write(std::string_view bytes);
+  // Fills `bytes`.
+  Result<void> read(std::span<char> bytes);
+
+  // From now on every step fails at once, also one that is under way.
+  void interrupt();
+  bool interrupted() const { return interrupted_; }
+
+ private:
+  Result<void> wait(short events) const;
+
+  const Duration timeout_;
+  Socket connection_;
+  Descriptor event_;  // readable once interrupted
+  std::atomic<bool> interrupted_ = false;
+};
+
+}  // namespace tubed::os
