@@ -33,6 +33,7 @@ enum class Kind : std::uint8_t {
   access,    // the rights of the client
   settings,  // the settings in force
   history,   // samples of the last hour
+  cluster,   // the nodes of the cluster
   events,    // a stream of counters
 };
 

@@ -82,4 +82,18 @@ Problem forbidden(std::string detail) {
   return {.status = 403, .kind = "forbidden", .title = "Forbidden", .detail = std::move(detail)};
 }
 
+Problem no_cluster() {
+  return {.status = 404,
+          .kind = "no-cluster",
+          .title = "No cluster",
+          .detail = "The server is in no cluster."};
+}
+
+Problem not_the_leader(std::string detail) {
+  return {.status = 503,
+          .kind = "not-the-leader",
+          .title = "Not the leader",
+          .detail = std::move(detail)};
+}
+
 }  // namespace tubed::api

@@ -36,5 +36,8 @@ Problem bad_request(std::string detail);
 Problem body_too_long();
 Problem not_found(std::string detail);
 Problem forbidden(std::string detail);
+Problem no_cluster();
+// Clients are to use another node of the cluster.
+Problem not_the_leader(std::string detail);
 
 }  // namespace tubed::api

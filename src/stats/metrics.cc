@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <span>
 
 namespace tubed::stats {
 
@@ -31,6 +32,9 @@ namespace {
 
 // How many records one call visits at most: a record without lines costs time too.
 constexpr std::size_t kTubesAtOnce = 1000;
+
+constexpr std::string_view kTubeLabel = "tube";
+constexpr std::string_view kNodeLabel = "node";
 
 // --- Text
 
@@ -95,15 +99,17 @@ void begin_family(const Metric& metric, std::string_view help, std::string& text
   text.push_back('\n');
 }
 
-// The text before and after the name of a tube, up to the value. A line of the server has no name.
+// The text before and after the name of a tube or of a node, up to the value. A line of the server
+// has no name.
 struct LineWords {
   std::string before;
   std::string after;
 
-  // `label` is a label in addition to the tube's, or empty.
-  LineWords(std::string_view sample, std::string_view label, bool of_tube) : before(sample) {
-    if (of_tube) {
-      before.append("{tube=\"");
+  // `subject` is the label of the name, or empty; `label` is one in addition to it, or empty.
+  LineWords(std::string_view sample, std::string_view label, std::string_view subject)
+      : before(sample) {
+    if (!subject.empty()) {
+      before.append("{").append(subject).append("=\"");
       after.append("\"");
       if (!label.empty()) after.append(",").append(label);
       after.append("} ");
@@ -114,24 +120,24 @@ struct LineWords {
     }
   }
 
-  // Names of tubes have no characters that need an escape. [protocol: Name convention]
-  void begin(std::string_view tube, MetricLine& line) const {
+  // Names of tubes and of nodes have no characters that need an escape. [protocol: Name convention]
+  void begin(std::string_view name, MetricLine& line) const {
     line.word(before);
-    line.word(tube);
+    line.word(name);
     line.word(after);
   }
 };
 
 // The lines of each histogram of a family.
 struct HistogramWords {
-  HistogramWords(std::string_view family, const HistogramView& any, bool of_tube)
-      : sum(std::string(family) + "_sum", {}, of_tube),
-        count(std::string(family) + "_count", {}, of_tube) {
+  HistogramWords(std::string_view family, const HistogramView& any, std::string_view subject)
+      : sum(std::string(family) + "_sum", {}, subject),
+        count(std::string(family) + "_count", {}, subject) {
     const std::string bucket = std::string(family) + "_bucket";
     for (std::size_t i = 0; i < any.bounds.size(); ++i) {
-      buckets.emplace_back(bucket, "le=\"" + bound_text(any, i) + '"', of_tube);
+      buckets.emplace_back(bucket, "le=\"" + bound_text(any, i) + '"', subject);
     }
-    buckets.emplace_back(bucket, "le=\"+Inf\"", of_tube);
+    buckets.emplace_back(bucket, "le=\"+Inf\"", subject);
   }
 
   LineWords sum;
@@ -140,9 +146,9 @@ struct HistogramWords {
 };
 
 template <class Number>
-void append_number(const LineWords& words, std::string_view tube, Number value, std::string& text) {
+void append_number(const LineWords& words, std::string_view name, Number value, std::string& text) {
   MetricLine line;
-  words.begin(tube, line);
+  words.begin(name, line);
   line.number(value);
   line.append_to(text);
 }
@@ -160,10 +166,10 @@ void append_histogram(const HistogramWords& words, std::string_view tube,
 
 // The line of one row that is not a histogram.
 template <class State>
-void append_row(const Row<State>& row, const LineWords& words, std::string_view tube,
+void append_row(const Row<State>& row, const LineWords& words, std::string_view name,
                 const State& state, std::string& text) {
   MetricLine line;
-  words.begin(tube, line);
+  words.begin(name, line);
   if (row.number != nullptr) line.number(row.number(state));
   if (row.flag != nullptr) line.word(row.flag(state) ? "1" : "0");
   if (row.seconds != nullptr) line.seconds(row.seconds(state));
@@ -172,15 +178,18 @@ void append_row(const Row<State>& row, const LineWords& words, std::string_view 
 
 // --- The server as a whole
 
-void append_info(const ServerState& state, std::string& text) {
-  begin_family(kInfoMetric, kInfoMetric.help, text);
-  text.append(kInfoMetric.family).push_back('{');
+template <class State>
+void append_info(const Metric& metric, Rows<State> rows, const State& state, std::string& text) {
+  begin_family(metric, metric.help, text);
+  text.append(metric.family).push_back('{');
   bool first = true;
-  for (const Row<ServerState>& row : beanstalkd_rows()) {
+  for (const Row<State>& row : rows) {
     if (row.info_label.empty()) continue;
     if (!std::exchange(first, false)) text.push_back(',');
     text.append(row.info_label).append("=\"");
-    append_label_value(row.quoted != nullptr ? row.quoted(state) : row.plain(state), text);
+    if (row.quoted != nullptr) append_label_value(row.quoted(state), text);
+    if (row.plain != nullptr) append_label_value(row.plain(state), text);
+    if (row.composed != nullptr) append_label_value(row.composed(state), text);
     text.push_back('"');
   }
   text.append("} 1\n");
@@ -192,17 +201,23 @@ bool applies(const Metric& metric, const ServerState& state) {
   return (!metric.journal_only || state.log.on_disk) && (!metric.tls_only || has_tls);
 }
 
-void append_server_rows(Rows<ServerState> rows, const ServerState& state, std::string& text) {
+// Neither a metric of a node of a cluster.
+bool applies(const Metric&, const ClusterState&) {
+  return true;
+}
+
+template <class State>
+void append_rows(Rows<State> rows, const State& state, std::string& text) {
   std::string_view family;
-  for (const Row<ServerState>& row : rows) {
+  for (const Row<State>& row : rows) {
     if (row.metric.family.empty() || !applies(row.metric, state)) continue;
     if (row.metric.family != family) begin_family(row.metric, row.help(), text);
     family = row.metric.family;
     if (row.histogram == nullptr) {
-      append_row(row, LineWords(family, row.metric.label, false), {}, state, text);
+      append_row(row, LineWords(family, row.metric.label, {}), {}, state, text);
     } else {
       const HistogramView histogram = row.histogram(state);
-      append_histogram(HistogramWords(family, histogram, false), {}, histogram, text);
+      append_histogram(HistogramWords(family, histogram, {}), {}, histogram, text);
     }
   }
 }
@@ -211,16 +226,33 @@ void append_command_counts(CommandCounts commands, std::string& text) {
   begin_family(kCommandMetric, kCommandMetric.help, text);
   for (const CommandCount& command : commands) {
     const std::string label = "command=\"" + std::string(command.command) + '"';
-    append_number(LineWords(kCommandMetric.family, label, false), {}, command.count, text);
+    append_number(LineWords(kCommandMetric.family, label, {}), {}, command.count, text);
+  }
+}
+
+// At most kMostClusterNodes lines for each family.
+void append_cluster_nodes(const ClusterState& cluster, std::string& text) {
+  const std::size_t count = std::min(cluster.nodes.size(), kMostClusterNodes);
+  const std::span nodes = std::span(cluster.nodes).first(count);
+  for (const Row<ClusterNode>& row : cluster_node_rows()) {
+    begin_family(row.metric, row.help(), text);
+    const LineWords words(row.metric.family, row.metric.label, kNodeLabel);
+    for (const ClusterNode& node : nodes) {
+      if (row.shown == nullptr || row.shown(node)) append_row(row, words, node.name, node, text);
+    }
   }
 }
 
 void append_server(const ServerState& state, std::string& text) {
-  append_info(state, text);
-  append_server_rows(job_count_rows(), state, text);
+  append_info(kInfoMetric, beanstalkd_rows(), state, text);
+  append_rows(job_count_rows(), state, text);
   append_command_counts(state.commands, text);
-  append_server_rows(beanstalkd_rows(), state, text);
-  append_server_rows(own_rows(), state, text);
+  append_rows(beanstalkd_rows(), state, text);
+  append_rows(own_rows(), state, text);
+  if (state.cluster == nullptr) return;
+  append_info(kClusterInfoMetric, cluster_rows(), *state.cluster, text);
+  append_rows(cluster_rows(), *state.cluster, text);
+  append_cluster_nodes(*state.cluster, text);
 }
 
 // --- Tubes
@@ -261,13 +293,13 @@ class TubeWriter {
   TubeWriter(const TubeFamily& family, const TubeMetrics& any, Time now, std::string& text)
       : family_(family), now_(now), text_(text) {
     const auto add_words = [this](const auto& row) {
-      words_.emplace_back(row.metric.family, row.metric.label, true);
+      words_.emplace_back(row.metric.family, row.metric.label, kTubeLabel);
     };
     for (const auto& row : family.tube) add_words(row);
     for (const auto& row : family.metrics) {
       add_words(row);
       if (row.histogram == nullptr) continue;
-      histogram_words_.emplace(row.metric.family, row.histogram({any, now}), true);
+      histogram_words_.emplace(row.metric.family, row.histogram({any, now}), kTubeLabel);
     }
   }
 
@@ -325,6 +357,16 @@ void append_metric_texts(Rows<State> rows, std::string_view common,
   }
 }
 
+template <class State>
+std::string info_labels(Rows<State> rows) {
+  std::string labels;
+  for (const Row<State>& row : rows) {
+    if (row.info_label.empty()) continue;
+    labels.append(labels.empty() ? "" : "; ").append(row.info_label);
+  }
+  return labels;
+}
+
 MetricText metric_text(const Metric& metric, std::string labels) {
   return {std::string(metric.family), std::string(name_of(metric.type)), std::move(labels),
           std::string(metric.help)};
@@ -334,18 +376,16 @@ MetricText metric_text(const Metric& metric, std::string labels) {
 
 std::vector<MetricText> metric_texts() {
   std::vector<MetricText> texts;
-  std::string info_labels;
-  for (const Row<ServerState>& row : beanstalkd_rows()) {
-    if (row.info_label.empty()) continue;
-    info_labels.append(info_labels.empty() ? "" : "; ").append(row.info_label);
-  }
-  texts.push_back(metric_text(kInfoMetric, std::move(info_labels)));
+  texts.push_back(metric_text(kInfoMetric, info_labels(beanstalkd_rows())));
   append_metric_texts(job_count_rows(), "", texts);
   texts.push_back(metric_text(kCommandMetric, "command"));
   append_metric_texts(beanstalkd_rows(), "", texts);
   append_metric_texts(own_rows(), "", texts);
-  append_metric_texts(tube_rows(), "tube", texts);
-  append_metric_texts(tube_metrics_rows(), "tube", texts);
+  texts.push_back(metric_text(kClusterInfoMetric, info_labels(cluster_rows())));
+  append_metric_texts(cluster_rows(), "", texts);
+  append_metric_texts(cluster_node_rows(), kNodeLabel, texts);
+  append_metric_texts(tube_rows(), kTubeLabel, texts);
+  append_metric_texts(tube_metrics_rows(), kTubeLabel, texts);
   return texts;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/histogram.h"
@@ -43,6 +44,7 @@ struct Row {
   std::uint64_t (*number)(const State&) = nullptr;
   std::string_view (*quoted)(const State&) = nullptr;
   std::string_view (*plain)(const State&) = nullptr;
+  std::string (*composed)(const State&) = nullptr;  // a quoted text that is made for the call
   bool (*flag)(const State&) = nullptr;
   Duration (*seconds)(const State&) = nullptr;  // in stats with microseconds
   HistogramView (*histogram)(const State&) = nullptr;

@@ -9,6 +9,7 @@
 #include "engine/info.h"
 #include "engine/tube_metrics.h"
 #include "engine/types.h"
+#include "stats/cluster.h"
 #include "stats/counters.h"
 #include "stats/process.h"
 #include "stats/row.h"
@@ -29,6 +30,7 @@ struct ServerState {
   Duration uptime{};
   std::uint64_t input_bytes = 0;
   bool draining = false;
+  const ClusterState* cluster = nullptr;  // null: the server is in no cluster
 };
 
 // In stats the counters of the commands follow the first two of them: those that beanstalkd has
@@ -47,6 +49,15 @@ std::string counter_meaning(const CommandCount& command);
 
 inline constexpr Metric kInfoMetric = {.family = "tubed_info",
                                        .help = "1; the labels say who and what the server is."};
+
+// A node of a cluster: the last lines of stats, and metrics. A server that is in no cluster has
+// neither.
+Rows<ClusterState> cluster_rows();
+inline constexpr Metric kClusterInfoMetric = {
+    .family = "tubed_cluster_info",
+    .help = "1; the labels name the node and its cluster (empty: it belongs to none yet)."};
+// Each member of the cluster, for the metrics only. A row that is not shown is left out.
+Rows<ClusterNode> cluster_node_rows();
 
 // A tube, for stats-tube and the metrics.
 Rows<engine::TubeInfo> tube_rows();

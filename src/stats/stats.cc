@@ -17,6 +17,7 @@ void write_rows(Rows<State> rows, const State& state, YamlBlock& block) {
     if (row.number != nullptr) block.number(row.key, row.number(state));
     if (row.quoted != nullptr) block.quoted(row.key, row.quoted(state));
     if (row.plain != nullptr) block.plain(row.key, row.plain(state));
+    if (row.composed != nullptr) block.quoted(row.key, row.composed(state));
     if (row.flag != nullptr) block.plain(row.key, row.flag(state) ? "true" : "false");
     if (row.seconds != nullptr) block.seconds(row.key, row.seconds(state));
   }
@@ -59,6 +60,7 @@ YamlBlock server_stats(const ServerState& server) {
   write_command_counts(server.commands, CounterPlace::own, block);
   write_rows(own_rows(), server, block);
   write_command_counts(server.commands, CounterPlace::last, block);
+  if (server.cluster != nullptr) write_rows(cluster_rows(), *server.cluster, block);
   return block;
 }
 
@@ -97,6 +99,7 @@ std::vector<StatsText> server_stats_texts(CommandCounts commands) {
   append_command_texts(commands, CounterPlace::own, texts);
   append_texts(own_rows(), texts);
   append_command_texts(commands, CounterPlace::last, texts);
+  append_texts(cluster_rows(), texts);
   return texts;
 }
 

@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/commands/talk.h"
+#include "tests/stats/cluster.h"
 
 using namespace tubed;
 using namespace tubed::stats;
@@ -447,8 +448,57 @@ TEST_CASE("the queue may change between two pieces, and no line appears twice") 
   CHECK(samples.has(R"(tubed_tube_oldest_ready_job_age_seconds{tube="other"})"));
 }
 
+TEST_CASE("the metrics of a cluster exist on its nodes") {
+  Talk talk;
+  CHECK(page_of(talk.service).find("cluster") == std::string::npos);
+  const ClusterState cluster = leader_of_three();
+  talk.service.set_cluster_probe([&] { return &cluster; });
+  const Samples samples(page_of(talk.service));
+  CHECK(samples.at(R"(tubed_cluster_info{node="a",cluster="00000000deadbeef"})") == 1);
+  CHECK(samples.at(R"(tubed_cluster_role{role="leader"})") == 1);
+  for (const char* role : {"waiting", "fetching", "standby", "follower", "candidate"})
+    CHECK(samples.at(std::string("tubed_cluster_role{role=\"") + role + "\"}") == 0);
+  CHECK(samples.at("tubed_cluster_leads") == 1);
+  CHECK(samples.at("tubed_cluster_serves") == 0);
+  CHECK(samples.at("tubed_cluster_term") == 7);
+  CHECK(samples.at("tubed_cluster_commit_index") == 1000);
+  CHECK(samples.at("tubed_cluster_applied_index") == 999);
+  CHECK(samples.at("tubed_cluster_stored_index") == 1001);
+  CHECK(samples.at("tubed_cluster_held_over_jobs") == 3);
+  CHECK(samples.at(R"(tubed_cluster_members{kind="voter"})") == 2);
+  CHECK(samples.at(R"(tubed_cluster_members{kind="standby"})") == 1);
+  CHECK(samples.text_at("tubed_cluster_lease_seconds") == "0.27");
+  CHECK(samples.at("tubed_cluster_raft_log_bytes") == 12'345);
+  CHECK(samples.at("tubed_cluster_raft_log_limit_bytes") == 67'890);
+  CHECK(samples.at("tubed_cluster_raft_log_full") == 1);
+  CHECK(samples.at("tubed_cluster_elections_won_total") == 4);
+  CHECK(samples.at("tubed_cluster_leaderships_lost_total") == 3);
+  CHECK(samples.at("tubed_cluster_leases_lost_total") == 2);
+  CHECK(samples.at("tubed_cluster_fetches_total") == 1);
+  CHECK(samples.at(R"(tubed_cluster_node_match_index{node="a"})") == 1001);
+  CHECK(samples.at(R"(tubed_cluster_node_match_index{node="b"})") == 990);
+  CHECK_FALSE(samples.has(R"(tubed_cluster_node_match_index{node="c"})"));
+  CHECK_FALSE(samples.has(R"(tubed_cluster_node_silence_seconds{node="a"})"));
+  CHECK(samples.text_at(R"(tubed_cluster_node_silence_seconds{node="b"})") == "0.0125");
+}
+
+TEST_CASE("the metrics of a node that waits name no cluster, and those of nodes are bounded") {
+  Talk talk;
+  ClusterState cluster{.name = "d"};
+  talk.service.set_cluster_probe([&] { return &cluster; });
+  CHECK(Samples(page_of(talk.service)).at(R"(tubed_cluster_info{node="d",cluster=""})") == 1);
+  for (int i = 0; i < 100; ++i) {
+    cluster.nodes.push_back({.name = std::to_string(i), .match = 1});
+  }
+  const Samples samples(page_of(talk.service));
+  CHECK(samples.has(R"(tubed_cluster_node_match_index{node="63"})"));
+  CHECK_FALSE(samples.has(R"(tubed_cluster_node_match_index{node="64"})"));
+}
+
 TEST_CASE("every family of the page is in the reference, and the other way round") {
   Talk talk(with_metrics(5));
+  const ClusterState cluster = leader_of_three();
+  talk.service.set_cluster_probe([&] { return &cluster; });
   FakeLog log;
   talk.service.set_log(log);
   talk.service.counters().set_recovery_time(1500ms);

@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/commands/talk.h"
+#include "tests/stats/cluster.h"
 
 using namespace tubed;
 using namespace tubed::stats;
@@ -261,8 +262,32 @@ TEST_CASE("the tube's own lines agree with the state") {
   CHECK(tube.at("processing-time-p95") == "0.000950");
 }
 
+TEST_CASE("the lines of a cluster are last, and a server that is in none has none of them") {
+  Talk talk;
+  auto client = talk.connect();
+  CHECK(Talk::exchange(*client, "stats\r\n").find("cluster") == std::string::npos);
+  const ClusterState* state = nullptr;
+  talk.service.set_cluster_probe([&] { return state; });
+  CHECK(Talk::exchange(*client, "stats\r\n").find("cluster") == std::string::npos);
+  const ClusterState leader = leader_of_three();
+  state = &leader;
+  CHECK(Talk::exchange(*client, "stats\r\n")
+            .ends_with("\ncluster-name: \"a\"\ncluster-role: leader\ncluster-leader: \"a\"\n"
+                       "cluster-term: 7\ncluster-commit-index: 1000\n"
+                       "cluster-applied-index: 999\ncluster-held-over: 3\n"
+                       "cluster-nodes: \"a:leader:1001:0 b:voter:990:12 c:standby:-:-\"\n\r\n"));
+  const ClusterState waiting{.name = "d"};
+  state = &waiting;
+  Values values = stats_of(*client);
+  CHECK(values.at("cluster-role") == "waiting");
+  CHECK(values.at("cluster-leader") == "\"\"");
+  CHECK(values.at("cluster-nodes") == "\"\"");
+}
+
 TEST_CASE("every line of the reference is a line of the reply, in the same order") {
   Talk talk;
+  const ClusterState cluster = leader_of_three();
+  talk.service.set_cluster_probe([&] { return &cluster; });
   auto client = talk.connect();
   Talk::exchange(*client,
                  "put 0 0 60 1 idp:k con:k grp:g aft:h max:1:bury ttl:60\r\na\r\nreserve-job "

@@ -1,0 +1,87 @@
+// ClusterState: the cluster as one of its nodes sees it, for stats, the metrics and operators. The
+// server fills it; stats and the metrics read it in rows.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/time.h"
+
+namespace tubed::stats {
+
+enum class ClusterRole : std::uint8_t { waiting, fetching, standby, follower, candidate, leader };
+
+constexpr std::string_view name_of(ClusterRole role) {
+  switch (role) {
+    case ClusterRole::waiting:
+      return "waiting";
+    case ClusterRole::fetching:
+      return "fetching";
+    case ClusterRole::standby:
+      return "standby";
+    case ClusterRole::follower:
+      return "follower";
+    case ClusterRole::candidate:
+      return "candidate";
+    case ClusterRole::leader:
+      return "leader";
+  }
+  return "";
+}
+
+// A cluster has no more members.
+inline constexpr std::size_t kMostClusterNodes = 64;
+
+struct ClusterNode {
+  std::string name;
+  std::uint64_t id = 0;
+  std::string address = {};  // HOST:PORT
+  bool votes = false;
+  bool leads = false;
+  bool is_self = false;
+  // On the leader: the last entry that the node is known to have, and how long ago it answered, or,
+  // if it has not answered this leader yet, how long ago it was added or the leader elected.
+  std::optional<std::uint64_t> match = {};
+  std::optional<Duration> silence = {};
+};
+
+struct ClusterState {
+  std::string name;  // of this node
+  std::uint64_t id = 0;
+  std::uint64_t cluster = 0;  // 0: the node belongs to none yet
+  ClusterRole role = ClusterRole::waiting;
+  bool serves = false;      // it leads, and has everything that was acknowledged
+  std::string leader = {};  // name; empty: not known
+  std::uint64_t term = 0;
+  std::uint16_t feature_level = 1;  // that all nodes of the cluster know
+  std::uint64_t committed = 0;      // index of the last entry, as the next two
+  std::uint64_t applied = 0;
+  std::uint64_t stored = 0;
+  Duration lease{};  // how much longer the lease lasts; 0: none
+  std::uint64_t raft_log_bytes = 0;
+  std::uint64_t raft_log_limit = 0;  // cluster.log_size
+  bool raft_log_full = false;
+  // Jobs that are held for clients of a former leader; 0 on a node that does not lead.
+  std::uint64_t held_over = 0;
+  // While the node fetches the state of another node: bytes so far, and of all; 0: not known.
+  std::uint64_t fetched_bytes = 0;
+  std::uint64_t fetch_bytes = 0;
+  // Since the start of the process.
+  std::uint64_t elections = 0;  // won by this node
+  std::uint64_t leaderships_lost = 0;
+  std::uint64_t leases_lost = 0;        // replies had to wait because the lease had ended
+  std::uint64_t fetches = 0;            // of the state, by this node
+  std::vector<ClusterNode> nodes = {};  // members, in the order of the configuration
+};
+
+// The members in one line, with a space between: NAME:ROLE:MATCH:SILENCE_MS, where ROLE is leader,
+// voter or standby, and - is a number that is not known. O(nodes).
+std::string nodes_text(const ClusterState& state);
+// An id as operators see it: 16 hexadecimal digits.
+std::string id_text(std::uint64_t id);
+
+}  // namespace tubed::stats

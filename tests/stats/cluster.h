@@ -1,0 +1,45 @@
+// A state of a cluster, for tests: "a" leads, "b" is late, and "c" was just added.
+#pragma once
+
+#include "stats/cluster.h"
+
+namespace tubed::stats {
+
+inline ClusterState leader_of_three() {
+  return {.name = "a",
+          .id = 1,
+          .cluster = 0xdeadbeef,
+          .role = ClusterRole::leader,
+          .serves = false,
+          .leader = "a",
+          .term = 7,
+          .committed = 1000,
+          .applied = 999,
+          .stored = 1001,
+          .lease = std::chrono::milliseconds(270),
+          .raft_log_bytes = 12'345,
+          .raft_log_limit = 67'890,
+          .raft_log_full = true,
+          .held_over = 3,
+          .elections = 4,
+          .leaderships_lost = 3,
+          .leases_lost = 2,
+          .fetches = 1,
+          .nodes = {{.name = "a",
+                     .id = 1,
+                     .address = "127.0.0.1:11301",
+                     .votes = true,
+                     .leads = true,
+                     .is_self = true,
+                     .match = 1001,
+                     .silence = Duration::zero()},
+                    {.name = "b",
+                     .id = 2,
+                     .address = "127.0.0.1:11302",
+                     .votes = true,
+                     .match = 990,
+                     .silence = std::chrono::microseconds(12'500)},
+                    {.name = "c", .id = 3, .address = "[::1]:11303"}}};
+}
+
+}  // namespace tubed::stats
