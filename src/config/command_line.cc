@@ -8,7 +8,8 @@
 // 4. take_settings() converts the arguments of the flags that set a setting, in the order of the
 //    command line, so that the last flag of a setting takes effect. A bad value ends with exit code
 //    78, also where a later flag replaces it.
-// 5. missing_setting() refuses a task whose journal is given neither by a flag nor by a file.
+// 5. missing_setting() refuses a task whose journal or node is given neither by a flag nor by a
+//    file, and check_recovery() a recovery whose loss is not confirmed.
 // 6. take_test_mode() handles --test-mode and the flags that need it, and refuses those that it
 //    excludes.
 #include "config/command_line.h"
@@ -28,6 +29,7 @@ using config::Action;
 using config::Option;
 using config::Setting;
 using config::shown_flag;
+using config::task_of;
 
 Exit usage_error(const std::string& reason) {
   return Exit{kExitUsage, fmt::format("tubed: {}; try tubed --help\n", reason)};
@@ -179,23 +181,6 @@ class TestModeFlags {
   std::string_view first_;  // of the flags that need --test-mode
 };
 
-Task task_of(Action action) {
-  switch (action) {
-    case Action::dump:
-      return Task::dump;
-    case Action::check:
-      return Task::check;
-    case Action::salvage:
-      return Task::salvage;
-    case Action::backup:
-      return Task::backup;
-    case Action::drain:
-      return Task::drain;
-    default:
-      return Task::serve;
-  }
-}
-
 // A second task is refused even if it is the same task.
 std::optional<Exit> take_task(const Option& row, const std::vector<std::string_view>& texts,
                               CommandLine& line) {
@@ -234,7 +219,13 @@ std::optional<Exit> take_option(const Option& row, const std::vector<std::string
     case Action::salvage:
     case Action::backup:
     case Action::drain:
+    case Action::cluster_bootstrap:
+    case Action::cluster_leave:
+    case Action::cluster_recover:
       exit = take_task(row, texts, line);
+      break;
+    case Action::accept_loss:
+      line.accepts_loss = true;
       break;
     case Action::config_file:
       line.config_file = texts.back();
@@ -302,7 +293,26 @@ std::optional<Exit> missing_setting(const CommandLine& line) {
       fmt::format("{} needs {} as well", row.long_flag, shown_flag(setting_of(row.setting))));
 }
 
+std::optional<Exit> check_recovery(const CommandLine& line) {
+  const bool recovers = line.task == Task::cluster_recover;
+  if (recovers == line.accepts_loss) return std::nullopt;
+  if (!recovers) return usage_error("--i-accept-the-loss needs --cluster-recover as well");
+  return usage_error(
+      "--cluster-recover loses each change that only the other nodes have, even if it was "
+      "acknowledged; if a majority of the nodes is lost for good, give --i-accept-the-loss as "
+      "well");
+}
+
 }  // namespace
+
+bool is_cluster_task(Task task) {
+  return task == Task::cluster_bootstrap || task == Task::cluster_leave ||
+         task == Task::cluster_recover;
+}
+
+bool cluster_is_built_in() {
+  return TUBED_CLUSTER_BUILT_IN != 0;
+}
 
 std::string version_text() {
   return "tubed " TUBED_VERSION TUBED_BUILD_NOTE "\ncluster: " TUBED_CLUSTER_NOTE "\n";
@@ -316,6 +326,7 @@ std::variant<CommandLine, Exit> parse_command_line(std::span<const char* const> 
   if (auto exit = take_options(flags.value(), line)) return *exit;
   if (auto exit = take_settings(flags.value(), line)) return *exit;
   if (auto exit = missing_setting(line)) return *exit;
+  if (auto exit = check_recovery(line)) return *exit;
   if (auto exit = take_test_mode(flags.value(), line)) return *exit;
   return line;
 }

@@ -30,12 +30,17 @@ inline constexpr int kExitConfig = 78;
 // The task of the process. Every task but `serve` is done once, and then the process exits.
 enum class Task : std::uint8_t {
   serve,
-  dump,     // print the journal in the task directory
-  check,    // verify the journal in the task directory
-  salvage,  // copy the readable part of the settings' journal to the task directory
-  backup,   // copy the settings' journal to the task directory
-  drain,    // put the running server into drain mode
+  dump,               // print the journal in the task directory
+  check,              // verify the journal in the task directory
+  salvage,            // copy the readable part of the settings' journal to the task directory
+  backup,             // copy the settings' journal to the task directory
+  drain,              // put the running server into drain mode
+  cluster_bootstrap,  // make the settings' journal that of the first node of a cluster
+  cluster_leave,      // make it that of a server without a cluster
+  cluster_recover,    // make it that of the only node of a new cluster
 };
+
+bool is_cluster_task(Task task);
 
 // The flags as values, each checked by itself. load_settings() applies them after the file.
 struct CommandLine {
@@ -44,6 +49,7 @@ struct CommandLine {
   bool print_config = false;
   Task task = Task::serve;
   std::string task_directory;  // empty for a task that has none
+  bool accepts_loss = false;   // always with the task cluster_recover
   std::optional<TestModeOptions> test_mode;
   std::vector<std::string> warnings;  // one line each, for the log
 
@@ -67,5 +73,8 @@ std::variant<CommandLine, Exit> parse_command_line(std::span<const char* const> 
 // What --version prints: "tubed 2.0.0", with a note if a feature is not built in, and on a line of
 // its own, whether cluster mode is built in.
 std::string version_text();
+
+// Whether this build has cluster mode.
+bool cluster_is_built_in();
 
 }  // namespace tubed

@@ -3,6 +3,7 @@
 // comparison of settings compare strings.
 #include "config/listen.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -76,6 +77,43 @@ Result<HostAndPort> split(std::string_view address) {
   return HostAndPort{AF_INET, address.substr(0, colon), address.substr(colon + 1)};
 }
 
+using Bits = std::array<unsigned char, sizeof(in6_addr)>;
+
+// An IPv4 address is as IPv6 maps it: after ::ffff:0:0/96. Precondition: of parse_listen().
+Bits bits_of(const std::string& host) {
+  constexpr std::size_t kMapped = sizeof(in6_addr) - sizeof(in_addr);
+  Bits bits{};
+  if (inet_pton(AF_INET6, host.c_str(), bits.data()) == 1) return bits;
+  bits[kMapped - 2] = bits[kMapped - 1] = 0xff;
+  inet_pton(AF_INET, host.c_str(), bits.data() + kMapped);
+  return bits;
+}
+
+bool begins_with(const Bits& address, const Bits& network, unsigned prefix) {
+  for (std::size_t i = 0; i < address.size() && prefix > 0; ++i) {
+    const unsigned bits = std::min(prefix, 8U);
+    const unsigned mask = 0xffU << (8 - bits);
+    if (((address[i] ^ network[i]) & mask & 0xffU) != 0) return false;
+    prefix -= bits;
+  }
+  return true;
+}
+
+struct Network {
+  std::string_view address;
+  unsigned prefix = 0;  // of the 128 bits of bits_of()
+};
+constexpr unsigned kIpv4 = 96;
+constexpr auto kPrivateNetworks = std::to_array<Network>({{"127.0.0.0", kIpv4 + 8},
+                                                          {"10.0.0.0", kIpv4 + 8},
+                                                          {"172.16.0.0", kIpv4 + 12},
+                                                          {"192.168.0.0", kIpv4 + 16},
+                                                          {"169.254.0.0", kIpv4 + 16},
+                                                          {"100.64.0.0", kIpv4 + 10},
+                                                          {"::1", 128},
+                                                          {"fc00::", 7},
+                                                          {"fe80::", 10}});
+
 }  // namespace
 
 std::string to_string(const Listen& listen) {
@@ -116,6 +154,20 @@ Result<Listen> parse_listen(std::string_view address, std::uint16_t port) {
 bool is_local(const Listen& listen) {
   return listen.kind == Listen::Kind::unix_socket || listen.host.starts_with("127.") ||
          listen.host == "::1";
+}
+
+bool is_private(const Listen& listen) {
+  if (listen.kind == Listen::Kind::unix_socket) return true;
+  const auto address = bits_of(listen.host);
+  return std::ranges::any_of(kPrivateNetworks, [&](const Network& network) {
+    return begins_with(address, bits_of(std::string(network.address)), network.prefix);
+  });
+}
+
+bool is_wildcard(const Listen& listen) {
+  if (listen.kind == Listen::Kind::unix_socket) return false;
+  const auto address = bits_of(listen.host);
+  return address == bits_of("::") || address == bits_of("0.0.0.0");
 }
 
 bool same_socket(const Listen& one, const Listen& other) {

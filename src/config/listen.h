@@ -16,6 +16,7 @@ namespace tubed {
 
 inline constexpr std::uint16_t kDefaultPort = 11300;
 inline constexpr std::uint16_t kDefaultHttpPort = 11380;
+inline constexpr std::uint16_t kDefaultClusterPort = 11301;
 
 enum class TlsVersion : std::uint8_t { v1_2, v1_3 };
 
@@ -71,6 +72,14 @@ Result<std::uint16_t> parse_port(std::string_view text);
 
 // True if no other machine can connect to it: 127.0.0.0/8, ::1 or a unix socket. O(1).
 bool is_local(const Listen& listen);
+
+// True for an address of loopback or of a private or link-local network: 127.0.0.0/8, 10.0.0.0/8,
+// 172.16.0.0/12, 192.168.0.0/16, 169.254.0.0/16, 100.64.0.0/10, ::1, fc00::/7, fe80::/10, and for a
+// unix socket. 0.0.0.0 and :: are none. O(1).
+bool is_private(const Listen& listen);
+
+// True for 0.0.0.0 and ::, which are all addresses of the machine.
+bool is_wildcard(const Listen& listen);
 
 // True if the kernel would refuse to open both. Port 0 never clashes. Addresses such as 0.0.0.0 and
 // 127.0.0.1 with the same port are not detected.

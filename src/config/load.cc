@@ -1,8 +1,9 @@
 // The order is the precedence: defaults, then the file, then the flags. After that come the checks
 // that concern several settings, which no row can express: a task that needs a journal, the size of
 // the journal against its segments, listeners against -p, the HTTP address against the listeners,
-// and what TLS, authentication and roles need of each other. Places finds the origin of a setting
-// for an error, because the reader needs to know which file or flag to change.
+// what TLS, authentication and roles need of each other, and what a node of a cluster needs
+// (cluster_check.h). Places finds the origin of a setting for an error, because the reader needs to
+// know which file or flag to change.
 #include "config/load.h"
 
 #include <algorithm>
@@ -10,11 +11,15 @@
 
 #include <fmt/format.h>
 
+#include "config/cluster_check.h"
+#include "config/places.h"
 #include "config/table.h"
 #include "config/toml_file.h"
 
 namespace tubed {
 namespace {
+
+using config::Places;
 
 // Each -V raises the log level by one step, up to debug.
 void apply_flags(const CommandLine& line, Settings& settings) {
@@ -27,54 +32,6 @@ void apply_flags(const CommandLine& line, Settings& settings) {
   const auto steps = std::min(line.log_level_steps, most_verbose - level);
   settings.log_level = static_cast<LogLevel>(level + steps);
 }
-
-// Names the origin of a setting in errors: the flag, the line of the file, or the default.
-class Places {
- public:
-  Places(const CommandLine& line, const config::FileLines& lines) : line_(line), lines_(lines) {}
-
-  // At the beginning of an error: "FILE:LINE: KEY" or the flag. For a default, the key alone.
-  std::string key(std::string_view key) const {
-    if (is_flag(key)) return flag(key);
-    const auto in_file = lines_.keys.find(key);
-    return in_file == lines_.keys.end() ? std::string(key)
-                                        : fmt::format("{}: {}", file_line(in_file->second), key);
-  }
-
-  // Within an error: "KEY, FILE:LINE", "KEY, FLAG" or "KEY, the default".
-  std::string mention(std::string_view key) const {
-    const auto in_file = lines_.keys.find(key);
-    return fmt::format("{}, {}", key,
-                       is_flag(key)                   ? flag(key)
-                       : in_file != lines_.keys.end() ? file_line(in_file->second)
-                                                      : "the default");
-  }
-
-  // The origin of one of settings.listeners.
-  std::string listener(std::size_t index) const {
-    if (!line_.listeners.empty()) return "-l/--listen";
-    if (line_.port) return "-p/--port";
-    return lines_.listeners.empty() ? "the default" : file_line(lines_.listeners[index]);
-  }
-
-  // The origin of one of settings.roles.
-  std::string role(std::size_t index) const { return file_line(lines_.roles[index]); }
-
- private:
-  bool is_flag(std::string_view key) const {
-    return std::ranges::count(line_.settings, key, [](const auto& one) { return one.first; }) > 0;
-  }
-  static std::string flag(std::string_view key) {
-    return config::shown_flag(
-        *std::ranges::find(config::settings_table(), key, &config::Setting::key));
-  }
-  std::string file_line(std::uint32_t line) const {
-    return fmt::format("{}:{}", config::printable(line_.config_file), line);
-  }
-
-  const CommandLine& line_;
-  const config::FileLines& lines_;
-};
 
 // Decides between the listeners of the flags, those of the file, and the default listener. Sets
 // default_listener if no address and no port is configured.
@@ -100,12 +57,21 @@ Result<void> choose_listeners(const CommandLine& line, const config::FileLines& 
                   config::printable(line.config_file), lines.listeners.front())};
 }
 
-// --salvage and --backup copy the journal that the settings name.
+// --salvage and --backup copy the journal that the settings name, and --cluster-leave changes it.
+// --cluster-bootstrap and --cluster-recover make it that of the node.
 Result<void> check_task(const CommandLine& line, const Settings& settings) {
-  const bool copies = line.task == Task::salvage || line.task == Task::backup;
-  if (!copies || !settings.journal_directory.empty()) return {};
-  return Error{fmt::format("{}: journal.directory is not set; give -b as well",
-                           config::printable(line.config_file))};
+  const auto missing = [&](std::string_view key, std::string_view flag) {
+    return Error{fmt::format("{}: {} is not set; give {} as well",
+                             config::printable(line.config_file), key, flag)};
+  };
+  const bool needs_journal =
+      line.task == Task::salvage || line.task == Task::backup || line.task == Task::cluster_leave;
+  if (needs_journal && settings.journal_directory.empty())
+    return missing("journal.directory", "-b");
+  const bool needs_name =
+      line.task == Task::cluster_bootstrap || line.task == Task::cluster_recover;
+  if (needs_name && !settings.cluster.enabled()) return missing("cluster.name", "--cluster-name");
+  return {};
 }
 
 // The journal needs room for the segment that it writes, the segment that it compacts, and its
@@ -254,7 +220,7 @@ Result<void> check_test_mode(const CommandLine& line, const Settings& settings,
 
 }  // namespace
 
-Result<Settings> load_settings(const CommandLine& line) {
+Result<Settings> load_settings(const CommandLine& line, bool cluster_built_in) {
   Settings settings;
   settings.listeners.clear();
   config::FileLines lines;
@@ -262,6 +228,7 @@ Result<Settings> load_settings(const CommandLine& line) {
   if (line.test_mode) settings.log_level = LogLevel::error;
   apply_flags(line, settings);
   const Places places(line, lines);
+  if (!cluster_built_in) TRY(config::refuse_cluster(line, settings, places));
   TRY(check_task(line, settings));
   TRY(check_journal(settings, places));
   TRY(choose_listeners(line, lines, settings));
@@ -269,6 +236,8 @@ Result<Settings> load_settings(const CommandLine& line) {
   TRY(check_listeners(settings, places));
   TRY(check_roles(settings, places));
   TRY(check_test_mode(line, settings, places));
+  TRY(config::check_cluster(line, settings, places));
+  if (settings.cluster.admin) settings.cluster.admin->mode = kClusterAdminMode;
   return settings;
 }
 

@@ -12,7 +12,8 @@ namespace tubed {
 
 // Reads the file that the command line names, if any, and applies the flags. The error is one line
 // with file, line, key and reason, for the first mistake; a task without the journal that it needs
-// is a mistake. A reload calls it again.
-Result<Settings> load_settings(const CommandLine& line);
+// is a mistake. A reload calls it again. `cluster_built_in`: of this build; the tests try both.
+Result<Settings> load_settings(const CommandLine& line,
+                               bool cluster_built_in = cluster_is_built_in());
 
 }  // namespace tubed

@@ -16,6 +16,12 @@ ReloadPlan plan_reload(const Settings& current, const Settings& fresh) {
     if (row.reloadable) row.set(plan.next, value);
     (row.reloadable ? plan.changed : plan.needs_restart).emplace_back(row.key);
   }
+  // A change of cluster.name waits for a restart, and so does what a cluster does not allow.
+  if (plan.next.cluster.enabled() && plan.next.queue.job_bytes > kMaxClusterJobBytes) {
+    plan.next.queue.job_bytes = current.queue.job_bytes;
+    std::erase(plan.changed, "limits.job_bytes");
+    plan.needs_restart.emplace_back("limits.job_bytes");
+  }
   if (fresh.policies != current.policies) {
     plan.next.policies = fresh.policies;
     plan.changed.emplace_back("policy");

@@ -41,6 +41,33 @@ struct HttpApiSettings {
   std::vector<std::string> hosts;  // names of the server that clients may use
 };
 
+// How a node that does not serve treats its clients. In the order of the words in the table.
+enum class ClusterClients : std::uint8_t { refuse };
+// In the order of the words in the table.
+enum class ClusterInsecure : std::uint8_t { no, yes };
+
+// The largest limits.job_bytes in a cluster: an entry with a job must reach the other nodes within
+// a part of an election timeout.
+inline constexpr std::uint32_t kMaxClusterJobBytes = std::uint32_t{8} << 20;
+// Permissions of the socket for operators, which decide who may change the cluster.
+inline constexpr unsigned kClusterAdminMode = 0600;
+
+// The cluster that the server is a node of.
+struct ClusterSettings {
+  std::string name;              // of this node; empty: the server is in no cluster
+  std::optional<Listen> listen;  // for the other nodes; TCP
+  std::string address;           // HOST:PORT, how they reach it; empty: as `listen`
+  std::optional<Listen> admin;   // unix socket for operators, of kClusterAdminMode; none: none
+  ClusterClients clients{};
+  Duration election_timeout{};
+  Duration hold_grace{};         // of reservations after a change of the leader
+  std::uint64_t log_size = 0;    // bytes of the raft log
+  std::uint64_t fetch_rate = 0;  // bytes per second that a node sends of its state; 0: no limit
+  ClusterInsecure insecure{};    // serve other nodes also on addresses that are not private
+
+  bool enabled() const { return !name.empty(); }
+};
+
 // Two values of Settings::journal_sync; any other is an interval.
 inline constexpr Duration kSyncAlways = Duration::zero();
 inline constexpr Duration kSyncNever = Duration::max();
@@ -83,6 +110,7 @@ struct Settings {
   LogFormat log_format{};
   TlsSettings http_tls;
   HttpApiSettings http;
+  ClusterSettings cluster;
   std::string tokens;             // file; empty: no listener takes tokens
   Duration handshake_timeout{};   // of TLS and of authentication
   std::uint32_t handshakes = 0;   // under way at once, as many again for authentication

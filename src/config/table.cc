@@ -7,7 +7,7 @@
 // applies it, and the documentation, from which --help and the pages are generated. The order of
 // the rows is the order of the documentation. A row that refers to a member of Settings by its path
 // needs no code of its own; the keys of listeners and roles (elements.cc) and the other flags
-// (kOptions) have tables of the same kind.
+// (kOptions, options.h) have tables of the same kind.
 #include "config/table.h"
 
 #include <algorithm>
@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "config/options.h"
 #include "config/types.h"
 
 namespace tubed::config {
@@ -88,12 +89,15 @@ constexpr Setting row(Setting setting) {
 constexpr std::int64_t kKiB = 1024;
 constexpr std::int64_t kMiB = 1024 * kKiB;
 constexpr std::int64_t kGiB = 1024 * kMiB;
-constexpr std::int64_t kPiB = 1024 * 1024 * kGiB;
+constexpr std::int64_t kTiB = 1024 * kGiB;
+constexpr std::int64_t kPiB = 1024 * kTiB;
 constexpr std::int64_t kMaxLineBytes = 64 * kKiB;
 
 constexpr auto kLogLevels = std::to_array<std::string_view>({"error", "warning", "info", "debug"});
 constexpr auto kDrainExits = std::to_array<std::string_view>({"never", "when-idle", "when-empty"});
 constexpr auto kLogFormats = std::to_array<std::string_view>({"auto", "text", "journald", "json"});
+constexpr auto kClusterClients = std::to_array<std::string_view>({"refuse"});
+constexpr auto kClusterInsecure = std::to_array<std::string_view>({"no", "yes"});
 
 constexpr std::int64_t nanoseconds(Duration duration) {
   return duration.count();
@@ -135,7 +139,8 @@ constexpr auto kSettings = std::to_array<Setting>({
              "When a change is acknowledged: with always, after it is synced to disk; with a time "
              "or never, after it is written to the kernel. A time is the interval between syncs; "
              "with never, the kernel decides when to sync. Every value keeps acknowledged jobs "
-             "when the server crashes; only always keeps them when the power fails."}),
+             "when the server crashes; only always keeps them when the power fails. It has no "
+             "effect in a cluster: see cluster.name."}),
     row<&Settings::journal_segment_bytes>(
         {.key = "journal.segment_size",
          .short_flag = 's',
@@ -267,8 +272,8 @@ constexpr auto kSettings = std::to_array<Setting>({
          .default_text = "",
          .reloadable = false,
          .takes_empty_flag = false,
-         .doc = "Serve /metrics, /healthz and /readyz, and what http.api adds, over HTTP at "
-                "HOST:PORT, [HOST]:PORT or unix:PATH. A host is numeric; the default port is "
+         .doc = "Serve /metrics, /healthz, /readyz and /leader, and what http.api adds, over HTTP "
+                "at HOST:PORT, [HOST]:PORT or unix:PATH. A host is numeric; the default port is "
                 "11380. Empty: no HTTP listener.",
          .service_hint = "For the service, use systemctl enable tubed-http.socket instead."}),
     row<&Settings::http, &HttpApiSettings::api>(
@@ -285,7 +290,7 @@ constexpr auto kSettings = std::to_array<Setting>({
          .doc = "How clients of HTTP show which role they have: token, by Authorization: Bearer "
                 "with a token of auth.tokens; mtls, by their certificate; peer, by their user or "
                 "group on a unix socket; or none. /metrics then needs a role with inspect; "
-                "/healthz and /readyz need none."}),
+                "/healthz, /readyz and /leader need none."}),
     row<&Settings::http, &HttpApiSettings::role>(
         {.key = "http.role",
          .type = text("NAME"),
@@ -358,53 +363,90 @@ constexpr auto kSettings = std::to_array<Setting>({
                                 .default_number = static_cast<std::int64_t>(LogFormat::automatic),
                                 .doc = "Format of log lines. auto is journald if stderr is "
                                        "connected to systemd's journal, and text otherwise."}),
-});
-
-constexpr auto kOptions = std::to_array<Option>({
-    {'\0', "--config", "FILE", Action::config_file, false, "Read the settings of this TOML file."},
-    {'\0', "--check-config", "", Action::check_config, false, "Check the settings, and exit."},
-    {'\0', "--print-config", "", Action::print_config, false,
-     "Print the settings in force as TOML, and exit."},
-    {'\0', "--dump", "DIR", Action::dump, false,
-     "Print the journal in DIR record by record, and exit."},
-    {'\0', "--check", "DIR", Action::check, false,
-     "Verify the journal in DIR without changing it, and exit."},
-    {'\0', "--salvage", "DIR", Action::salvage, false,
-     "Copy the readable part of a damaged journal (-b) to the new directory DIR, and exit.",
-     "journal.directory"},
-    {'\0', "--backup", "DIR", Action::backup, false,
-     "Copy the journal (-b) to the new directory DIR, and exit.", "journal.directory"},
-    {'\0', "--drain", "", Action::drain, false,
-     "Put the running server (pid_file, or the unit tubed.service) into drain mode, wait until it "
-     "exits if drain.exit allows that, and exit."},
-    {.long_flag = "--test-mode",
-     .argument = "CLOCK",
-     .action = Action::test_mode,
-     .doc = "Serve a test suite: print the address, obey the test verbs, and end with standard "
-            "input. The clock is manual (the default), auto or real. No file is read.",
-     .argument_is_optional = true},
-    {'\0', "--no-stdin", "", Action::no_stdin, false,
-     "With --test-mode: leave standard input alone."},
-    {'\0', "--address-file", "FILE", Action::address_file, false,
-     "With --test-mode: write the address to FILE instead of standard output."},
-    {'\0', "--preload", "FILE", Action::preload, false,
-     "With --test-mode: begin with the jobs in FILE, as tubectl export writes them."},
-    {'h', "--help", "", Action::help, true, "Print this help, and exit."},
-    {'v', "--version", "", Action::version, true,
-     "Print the version and whether cluster mode is built in, and exit."},
-    {'l', "--listen", "ADDR", Action::listen, true,
-     "Listen on HOST, HOST:PORT, [HOST]:PORT or unix:PATH (default 127.0.0.1:11300). May be "
-     "repeated; replaces all listeners of the file."},
-    {'p', "--port", "PORT", Action::port, true,
-     "Port for a -l host that has none, or for the default address."},
-    {'V', "", "", Action::raise_log_level, true, "Raise log.level by one. May be repeated."},
-    {'f', "", "MS", Action::sets, true,
-     "The same as --journal-sync with milliseconds; 0 is always. Of -f, -F and --journal-sync, the "
-     "last takes effect.",
-     "journal.sync", "ms"},
-    {'F', "", "", Action::sets, true, "The same as --journal-sync never.", "journal.sync", "never"},
-    {'c', "", "", Action::ignored, true, "Ignored: compaction is automatic."},
-    {'n', "", "", Action::ignored, true, "Ignored: compaction is automatic."},
+    row<&Settings::cluster, &ClusterSettings::name>(
+        {.key = "cluster.name",
+         .type = text("NODE"),
+         .default_text = "",
+         .reloadable = false,
+         .takes_empty_flag = false,
+         .doc = "The name of this server in its cluster: 1 to 32 letters, digits, dots, "
+                "underscores and hyphens, and no other node has it. The nodes of a cluster hold "
+                "the same jobs, and one of them serves clients: the leader. A change is "
+                "acknowledged after a majority of the nodes has it on disk; journal.sync has no "
+                "effect. A node needs journal.directory and cluster.listen. Empty: the server is "
+                "in no cluster, and the other settings of this section keep their defaults.",
+         .service_hint =
+             "For the service, first install its drop-in: see tubed(8), CLUSTER MODE."}),
+    row<&Settings::cluster, &ClusterSettings::listen>(
+        {.key = "cluster.listen",
+         .type = {.kind = Kind::address, .port = kDefaultClusterPort, .may_be_empty = true},
+         .default_text = "",
+         .reloadable = false,
+         .takes_empty_flag = false,
+         .doc = "Listen for the other nodes at HOST:PORT or [HOST]:PORT. A host is numeric; the "
+                "default port is 11301. Nodes neither authenticate nor encrypt, so only nodes may "
+                "be able to reach this address."}),
+    row<&Settings::cluster, &ClusterSettings::address>(
+        {.key = "cluster.address",
+         .type = {.kind = Kind::address, .port = kDefaultClusterPort, .may_be_empty = true},
+         .default_text = "",
+         .reloadable = false,
+         .takes_empty_flag = false,
+         .doc = "How the other nodes reach this node, as HOST:PORT or [HOST]:PORT, if that is not "
+                "the address that it listens on. A host is numeric. Empty: the address of "
+                "cluster.listen, which then is one host and not 0.0.0.0 or [::]."}),
+    row<&Settings::cluster, &ClusterSettings::admin>(
+        {.key = "cluster.admin",
+         .type = {.kind = Kind::address, .may_be_empty = true},
+         .default_text = "",
+         .reloadable = false,
+         .takes_empty_flag = false,
+         .doc = "The unix socket unix:PATH that tubectl cluster connects to. Only the user of the "
+                "server and root may connect to it and so change the cluster. Empty: none, and "
+                "the members of the cluster cannot be changed on this node.",
+         .service_hint = "For the service, use \"unix:/run/tubed/admin\"."}),
+    row<&Settings::cluster, &ClusterSettings::clients>(
+        {.key = "cluster.clients",
+         .type = choice(kClusterClients),
+         .default_number = static_cast<std::int64_t>(ClusterClients::refuse),
+         .reloadable = false,
+         .doc = "How a node that is not the leader treats clients: refuse closes each connection "
+                "at once, so that the client tries the next node."}),
+    row<&Settings::cluster, &ClusterSettings::election_timeout>(
+        {.key = "cluster.election_timeout",
+         .type = duration(100ms, 10s),
+         .default_number = nanoseconds(300ms),
+         .reloadable = false,
+         .doc = "How long a node hears nothing from the leader before it starts an election. All "
+                "nodes need the same value. A lower value replaces a leader that has failed "
+                "sooner; a higher one keeps the leader while the network or a disk is slow."}),
+    row<&Settings::cluster, &ClusterSettings::hold_grace>(
+        {.key = "cluster.hold_grace",
+         .type = duration(0s, 1h),
+         .default_number = nanoseconds(10s),
+         .doc = "After a change of the leader, how long a reserved job waits for its worker to "
+                "connect to the new leader before it is ready again, or less if its TTR ends "
+                "before; 0 means that it is ready at once."}),
+    row<&Settings::cluster, &ClusterSettings::log_size>(
+        {.key = "cluster.log_size",
+         .type = bytes(64 * kMiB, kTiB),
+         .default_number = kGiB,
+         .doc = "Disk space and memory for the changes that a node keeps for nodes that lag, in "
+                "addition to its journal; it keeps 64 MiB if none lags. A node that lags by more "
+                "fetches the whole journal of another."}),
+    row<&Settings::cluster, &ClusterSettings::fetch_rate>(
+        {.key = "cluster.fetch_rate",
+         .type = bytes(0, kTiB),
+         .default_number = 0,
+         .doc = "Bytes per second that this node sends to a node that fetches its journal; 0 "
+                "means no limit."}),
+    row<&Settings::cluster, &ClusterSettings::insecure>(
+        {.key = "cluster.insecure",
+         .type = choice(kClusterInsecure),
+         .default_number = static_cast<std::int64_t>(ClusterInsecure::no),
+         .reloadable = false,
+         .doc = "With yes, cluster.listen and cluster.address may be neither loopback nor private. "
+                "Each machine that can connect to such an address can read and change all jobs."}),
 });
 
 constexpr std::string_view section_of(std::string_view key) {
@@ -502,6 +544,29 @@ std::span<const Setting> settings_table() {
 }
 std::span<const Option> options_table() {
   return kOptions;
+}
+
+Task task_of(Action action) {
+  switch (action) {
+    case Action::dump:
+      return Task::dump;
+    case Action::check:
+      return Task::check;
+    case Action::salvage:
+      return Task::salvage;
+    case Action::backup:
+      return Task::backup;
+    case Action::drain:
+      return Task::drain;
+    case Action::cluster_bootstrap:
+      return Task::cluster_bootstrap;
+    case Action::cluster_leave:
+      return Task::cluster_leave;
+    case Action::cluster_recover:
+      return Task::cluster_recover;
+    default:
+      return Task::serve;
+  }
 }
 
 std::string shown_flag(char short_flag, std::string_view long_flag) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "config/command_line.h"
 #include "config/settings.h"
 #include "config/value.h"
 
@@ -70,6 +71,10 @@ enum class Action : std::uint8_t {
   salvage,
   backup,
   drain,
+  cluster_bootstrap,
+  cluster_leave,
+  cluster_recover,
+  accept_loss,
   test_mode,
   no_stdin,
   address_file,
@@ -96,6 +101,9 @@ std::span<const Setting> settings_table();
 std::span<const ListenKey> listen_table();  // elements.cc, as the next
 std::span<const RoleKey> role_table();
 std::span<const Option> options_table();
+
+// The task of a flag; Task::serve if it is none.
+Task task_of(Action action);
 
 // "-z/--limits-job-bytes": a flag as errors name it.
 std::string shown_flag(char short_flag, std::string_view long_flag);

@@ -75,10 +75,12 @@ inline Exit refuse(const std::vector<std::string>& args) {
 }
 
 // Loads `contents` as tubed.toml, and the flags over it. The file's directory is cut from errors.
-inline Result<Settings> load(std::string_view contents, CommandLine line = {}) {
+// `cluster_built_in`: as of such a build, whichever this is.
+inline Result<Settings> load(std::string_view contents, CommandLine line = {},
+                             bool cluster_built_in = true) {
   const TemporaryDirectory directory;
   line.config_file = directory.write(contents);
-  auto result = load_settings(line);
+  auto result = load_settings(line, cluster_built_in);
   if (result) return result;
   auto message = result.error().message;
   const auto prefix = directory.path() + "/";
@@ -89,8 +91,9 @@ inline Result<Settings> load(std::string_view contents, CommandLine line = {}) {
 }
 
 // "" when it loads.
-inline std::string load_error(std::string_view contents, CommandLine line = {}) {
-  const auto result = load(contents, std::move(line));
+inline std::string load_error(std::string_view contents, CommandLine line = {},
+                              bool cluster_built_in = true) {
+  const auto result = load(contents, std::move(line), cluster_built_in);
   return result ? "" : result.error().message;
 }
 

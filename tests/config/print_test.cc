@@ -28,6 +28,12 @@ TEST_CASE("printed settings load back to the same") {
         row.set(settings, is_maximum ? row.type.maximum : row.type.minimum);
       }
     }
+    settings.cluster.name = "A.b_c-9";
+    settings.cluster.listen = parse_listen("[::]:1").value();
+    settings.cluster.address = "[2001:db8::1]:2";
+    settings.cluster.admin = parse_listen("unix:/admin \"b\" \\c").value();
+    settings.cluster.insecure = ClusterInsecure::yes;
+    settings.queue.job_bytes = is_maximum ? kMaxClusterJobBytes : 1;
     settings.listeners = {parse_listen("[::1]:0").value(), parse_listen("0.0.0.0").value(),
                           parse_listen("unix:/a \"b\" \\c").value()};
     settings.listeners[2].mode = 0600;

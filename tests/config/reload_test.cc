@@ -116,6 +116,44 @@ TEST_CASE("if a socket changes, no listener changes before a restart") {
   waits(fresh);
 }
 
+TEST_CASE("a node stays one with its addresses until a restart, and its times and sizes change") {
+  Settings current;
+  current.cluster.name = "a";
+  current.cluster.listen = parse_listen("10.0.0.1:1").value();
+  Settings fresh = current;
+  fresh.cluster.listen->port = 2;
+  fresh.cluster.election_timeout = std::chrono::seconds(1);
+  fresh.cluster.hold_grace = Duration::zero();
+  fresh.cluster.log_size = 64U << 20;
+  fresh.cluster.fetch_rate = 7;
+  const auto plan = plan_reload(current, fresh);
+  CHECK(plan.needs_restart ==
+        std::vector<std::string>{"cluster.listen", "cluster.election_timeout"});
+  CHECK(plan.changed ==
+        std::vector<std::string>{"cluster.hold_grace", "cluster.log_size", "cluster.fetch_rate"});
+  CHECK(plan.next.cluster.listen == current.cluster.listen);
+  CHECK(plan.next.cluster.hold_grace == Duration::zero());
+  CHECK(plan.next.cluster.log_size == 64U << 20);
+  CHECK(plan.next.cluster.fetch_rate == 7);
+}
+
+TEST_CASE("jobs that are too large for a cluster wait for the restart that ends its membership") {
+  Settings current;
+  current.cluster.name = "a";
+  Settings fresh;
+  fresh.queue.job_bytes = kMaxClusterJobBytes + 1;
+  fresh.queue.tubes = 7;
+  auto plan = plan_reload(current, fresh);
+  CHECK(plan.needs_restart == std::vector<std::string>{"cluster.name", "limits.job_bytes"});
+  CHECK(plan.changed == std::vector<std::string>{"limits.tubes"});
+  CHECK(plan.next.queue.job_bytes == current.queue.job_bytes);
+  CHECK(plan.next.queue.tubes == 7);
+  fresh.queue.job_bytes = kMaxClusterJobBytes;
+  plan = plan_reload(current, fresh);
+  CHECK(plan.needs_restart == std::vector<std::string>{"cluster.name"});
+  CHECK(plan.next.queue.job_bytes == kMaxClusterJobBytes);
+}
+
 TEST_CASE("listeners wait for a restart") {
   Settings fresh;
   fresh.listeners[0].port = 7;

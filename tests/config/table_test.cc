@@ -23,14 +23,36 @@ bool needs_certificate(const Setting& row) {
   return row.key.starts_with("http.tls.") && row.key != "http.tls.certificate";
 }
 
-std::string assignment(const Setting& row, std::string_view toml) {
-  return (row.section().empty() ? fmt::format("{} = {}\n", row.name(), toml)
-                                : fmt::format("[{}]\n{} = {}\n", row.section(), row.name(), toml)) +
-         (needs_certificate(row) ? "tls.certificate = [\"a\", \"b\"]\n" : "");
+// The settings that a value of the row needs, if it is not the default: those of its section, and
+// then those of another.
+std::string needed_by(const Setting& row) {
+  if (needs_certificate(row)) return "tls.certificate = [\"a\", \"b\"]\n";
+  if (row.section() != "cluster") return "";
+  return fmt::format("{}{}[journal]\ndirectory = \"/j\"\n",
+                     row.name() == "name" ? "" : "name = \"a\"\n",
+                     row.name() == "listen" ? "" : "listen = \"10.0.0.1\"\n");
 }
 
-std::vector<std::string> with_needed_flags(const Setting& row, std::vector<std::string> flags) {
-  if (needs_certificate(row)) flags.insert(flags.end(), {"--http-tls-certificate", "a,b"});
+std::string assignment(const Setting& row, std::string_view toml) {
+  const bool is_default = toml == to_toml(row.type, row.default_value());
+  return (row.section().empty() ? fmt::format("{} = {}\n", row.name(), toml)
+                                : fmt::format("[{}]\n{} = {}\n", row.section(), row.name(), toml)) +
+         (is_default ? "" : needed_by(row));
+}
+
+// The same for the flag of the row, the first of `flags`.
+std::vector<std::string> with_needed_flags(const Setting& row, const std::string& text,
+                                           std::vector<std::string> flags) {
+  if (text == to_text(row.type, row.default_value())) return flags;
+  const auto need = [&](const std::string& flag, const std::string& argument) {
+    if (flag != row.flag()) flags.insert(flags.end(), {flag, argument});
+  };
+  if (needs_certificate(row)) need("--http-tls-certificate", "a,b");
+  if (row.section() == "cluster") {
+    need("--cluster-name", "a");
+    need("--cluster-listen", "10.0.0.1");
+    need("--journal-directory", "/j");
+  }
   return flags;
 }
 
@@ -73,6 +95,16 @@ std::vector<Value> good_values(const Setting& row) {
   // Within the row's bounds, but refused beside the default of another row (access_test.cc).
   if (row.key == "journal.max_bytes") std::erase(values, Value(row.type.minimum + 1));
   if (row.key == "http.auth" || row.key == "http.role") values.resize(1);
+  // The texts that they allow are those of cluster_test.cc.
+  if (row.key == "cluster.name") values[1] = std::string("A.b_c-9");
+  if (row.key == "cluster.listen" || row.key == "cluster.address") {
+    values.resize(1);
+    values.insert(values.end(), {std::string("[::1]:1"), std::string("10.0.0.1:65535")});
+  }
+  if (row.key == "cluster.admin") {
+    values.resize(1);
+    values.emplace_back(std::string("unix:/a \"b\" \\c"));
+  }
   return values;
 }
 
@@ -137,10 +169,10 @@ TEST_CASE("a row accepts its default, both bounds and each of its words") {
       CHECK(row.get(*from_file) == value);
 
       if (text.empty() && !row.takes_empty_flag) continue;
-      const auto line = accept(with_needed_flags(row, {row.flag(), text}));
+      const auto line = accept(with_needed_flags(row, text, {row.flag(), text}));
       REQUIRE(line.warnings.empty());
       CHECK(row.get(load("", line).value()) == value);
-      const auto joined = accept(with_needed_flags(row, {row.flag() + "=" + text}));
+      const auto joined = accept(with_needed_flags(row, text, {row.flag() + "=" + text}));
       CHECK(row.get(load("", joined).value()) == value);
     }
   }
@@ -232,10 +264,12 @@ TEST_CASE("defaults are the documented ones, and the queue's are the engine's") 
   CHECK(settings.queue.work_per_turn == Limits().work_per_turn);
 }
 
-TEST_CASE("only the user, the journal's files, the backlog and the listeners need a restart") {
-  constexpr auto kFixed =
-      std::to_array<std::string_view>({"user", "pid_file", "journal.directory",
-                                       "journal.segment_size", "http.listen", "tcp.backlog"});
+TEST_CASE(
+    "only the user, the journal's files, the backlog, the listeners and the node need a restart") {
+  constexpr auto kFixed = std::to_array<std::string_view>(
+      {"user", "pid_file", "journal.directory", "journal.segment_size", "http.listen",
+       "tcp.backlog", "cluster.name", "cluster.listen", "cluster.address", "cluster.admin",
+       "cluster.clients", "cluster.election_timeout", "cluster.insecure"});
   for (const auto& row : settings_table()) {
     CAPTURE(row.key);
     CHECK(row.reloadable == (std::ranges::count(kFixed, row.key) == 0));

@@ -2,10 +2,10 @@
 // its script, which runs in a conversation with a small engine.
 //
 // The input is a byte of options, and then lines: method and target, Host, Origin, X-Requested-By.
-// The rest is the body. Whatever the request is, the response is one whole frame, its text is JSON
+// The rest is the body. For every request, the response is one whole frame, its text is JSON
 // where it says so, and no command ran that is not of the operation: the body of a put is never a
-// command. The host and the origin count for the guard alone, so that an input with a wrong one
-// reaches the rest as well.
+// command. The host and the origin count for the guard alone, so that an input with a wrong
+// host or origin reaches the rest as well.
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -25,7 +25,7 @@ Result<Settings> load_text(std::string_view text) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
   CommandLine line;
   line.config_file = path;
-  auto settings = load_settings(line);
+  auto settings = load_settings(line, true);
   std::filesystem::remove(path);
   return settings;
 }

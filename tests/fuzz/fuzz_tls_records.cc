@@ -155,7 +155,7 @@ class Server final : public loop::TlsOwner, public loop::ChannelOwner {
     if (output_ended || sent == taken) return;
     const std::string bytes = bytes_from(taken, sent - taken);
     const std::string_view all = bytes;
-    // Pieces of several sizes, and an empty one.
+    // Pieces of several sizes, and an empty piece.
     const std::array<std::string_view, 4> pieces = {
         all.substr(0, all.size() / 7), std::string_view(), all.substr(all.size() / 7, 3),
         all.substr(std::min(all.size(), all.size() / 7 + 3))};
@@ -174,7 +174,7 @@ class Client {
   Client(os::Socket socket, int version) : socket_(std::move(socket)) {
     static SSL_CTX* const context = [] {
       SSL_CTX* made = SSL_CTX_new(TLS_client_method());
-      // Some partial records and many small ones.
+      // Some partial and many small records.
       SSL_CTX_set_mode(made, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
       return made;
     }();

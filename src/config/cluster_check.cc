@@ -1,0 +1,168 @@
+// Without cluster.name the other settings of the section have no effect, so a value that is not the
+// default is refused: its operator expects a cluster. With a name, the addresses are checked, in
+// the order of their rows: by itself each, then against the addresses of clients and HTTP. Last
+// come the bounds that are narrower in a cluster.
+//
+// Nodes neither authenticate nor encrypt. So an address that machines of the Internet may reach
+// needs cluster.insecure; 0.0.0.0 and [::] are such addresses too.
+#include "config/cluster_check.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "config/table.h"
+
+namespace tubed::config {
+namespace {
+
+constexpr std::string_view kSection = "cluster";
+constexpr std::size_t kMaxNameBytes = 32;
+
+// The first setting of the section, but for its name, that is not the default. None: nullptr.
+const Setting* first_changed(const Settings& settings, bool with_name) {
+  for (const Setting& row : settings_table()) {
+    if (row.section() != kSection || (row.name() == "name" && !with_name)) continue;
+    if (row.get(settings) != row.default_value()) return &row;
+  }
+  return nullptr;
+}
+
+Error mistake(const std::string& place, std::string_view reason) {
+  return Error{fmt::format("{}: {}", place, reason)};
+}
+
+bool is_node_name(std::string_view name) {
+  const auto allowed = [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  };
+  return !name.empty() && name.size() <= kMaxNameBytes && std::ranges::all_of(name, allowed);
+}
+
+Result<void> check_name(const CommandLine& line, const Settings& settings, const Places& places) {
+  const std::string place = places.key("cluster.name");
+  if (line.test_mode) return mistake(place, "a server in test mode is in no cluster");
+  if (!is_node_name(settings.cluster.name)) {
+    return mistake(place,
+                   fmt::format("{} is not 1 to {} letters, digits, dots, underscores and hyphens",
+                               quoted(settings.cluster.name), kMaxNameBytes));
+  }
+  if (settings.journal_directory.empty()) return mistake(place, "a node needs journal.directory");
+  if (!settings.cluster.listen) return mistake(place, "a node needs cluster.listen");
+  return {};
+}
+
+// `address`: where the other nodes connect to.
+Result<void> check_reachable(const Listen& address, const std::string& place,
+                             std::string_view advice) {
+  if (is_wildcard(address))
+    return mistake(place,
+                   fmt::format("{} is the address of no node{}", to_string(address), advice));
+  if (address.port == 0)
+    return mistake(place, fmt::format("{} has no port{}", to_string(address), advice));
+  return {};
+}
+
+Result<void> check_exposure(const Listen& address, const Settings& settings,
+                            const std::string& place) {
+  if (is_private(address) || settings.cluster.insecure == ClusterInsecure::yes) return {};
+  return mistake(place, fmt::format("{} is neither loopback nor private, and nodes neither "
+                                    "authenticate nor encrypt; to allow it, set "
+                                    "cluster.insecure = \"yes\"",
+                                    to_string(address)));
+}
+
+// As clash(), and one of them may be for all addresses of its family.
+bool overlap(const Listen& one, const Listen& other) {
+  if (clash(one, other)) return true;
+  if (one.kind != Listen::Kind::tcp || other.kind != Listen::Kind::tcp) return false;
+  const auto is_ipv6 = [](const Listen& listen) {
+    return listen.host.find(':') != std::string::npos;
+  };
+  return one.port != 0 && one.port == other.port && is_ipv6(one) == is_ipv6(other) &&
+         (is_wildcard(one) || is_wildcard(other));
+}
+
+// Found here, since the kernel would report only that the address is in use.
+Result<void> check_not_taken(const Listen& address, const Settings& settings, const Places& places,
+                             std::string_view key) {
+  for (std::size_t i = 0; i < settings.listeners.size(); ++i) {
+    const Listen& listen = settings.listeners[i];
+    if (!overlap(listen, address)) continue;
+    return mistake(places.key(key), fmt::format("clients already connect to {} ({})",
+                                                to_string(listen), places.listener(i)));
+  }
+  if (!settings.http_listen || !overlap(*settings.http_listen, address)) return {};
+  return mistake(places.key(key),
+                 fmt::format("HTTP is already served at {} ({})", to_string(*settings.http_listen),
+                             places.mention("http.listen")));
+}
+
+Result<void> check_addresses(const Settings& settings, const Places& places) {
+  const ClusterSettings& cluster = settings.cluster;
+  const std::string place = places.key("cluster.listen");
+  const auto tcp = [](const Listen& listen, const std::string& where) -> Result<void> {
+    if (listen.kind == Listen::Kind::tcp) return {};
+    return mistake(where, fmt::format("{}: nodes connect by TCP", to_string(listen)));
+  };
+  TRY(tcp(*cluster.listen, place));
+  if (cluster.address.empty()) {
+    TRY(check_reachable(*cluster.listen, place,
+                        "; set cluster.address to what the other nodes connect to"));
+  } else {
+    const std::string where = places.key("cluster.address");
+    const Listen address = TRY(parse_listen(cluster.address, kDefaultClusterPort));
+    TRY(tcp(address, where));
+    TRY(check_reachable(address, where, ""));
+    TRY(check_exposure(address, settings, where));
+  }
+  TRY(check_exposure(*cluster.listen, settings, place));
+  return check_not_taken(*cluster.listen, settings, places, "cluster.listen");
+}
+
+Result<void> check_admin(const Settings& settings, const Places& places) {
+  const auto& admin = settings.cluster.admin;
+  if (!admin) return {};
+  if (admin->kind != Listen::Kind::unix_socket) {
+    return mistake(places.key("cluster.admin"),
+                   fmt::format("{} is not a unix socket; give unix:PATH", to_string(*admin)));
+  }
+  return check_not_taken(*admin, settings, places, "cluster.admin");
+}
+
+}  // namespace
+
+Result<void> refuse_cluster(const CommandLine& line, const Settings& settings,
+                            const Places& places) {
+  constexpr std::string_view kReason =
+      "this tubed is built without cluster mode; see tubed --version";
+  if (is_cluster_task(line.task)) {
+    const auto row = std::ranges::find(options_table(), line.task,
+                                       [](const Option& option) { return task_of(option.action); });
+    return mistake(std::string(row->long_flag), kReason);
+  }
+  const Setting* const changed = first_changed(settings, true);
+  if (changed == nullptr) return {};
+  return mistake(places.key(changed->key), kReason);
+}
+
+Result<void> check_cluster(const CommandLine& line, const Settings& settings,
+                           const Places& places) {
+  if (!settings.cluster.enabled()) {
+    const Setting* const changed = first_changed(settings, false);
+    if (changed == nullptr) return {};
+    return mistake(places.key(changed->key),
+                   "cluster.name is not set, so the server is in no cluster");
+  }
+  TRY(check_name(line, settings, places));
+  TRY(check_addresses(settings, places));
+  TRY(check_admin(settings, places));
+  if (settings.queue.job_bytes <= kMaxClusterJobBytes) return {};
+  return mistake(
+      places.key("limits.job_bytes"),
+      fmt::format("{} is above {}, the maximum in a cluster ({})", settings.queue.job_bytes,
+                  kMaxClusterJobBytes, places.mention("cluster.name")));
+}
+
+}  // namespace tubed::config

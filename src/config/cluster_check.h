@@ -1,0 +1,21 @@
+// The checks of the settings of a node of a cluster, among each other and with the other settings.
+//
+// Pure. Each error is one line that begins with the origin of a setting.
+#pragma once
+
+#include "base/result.h"
+#include "config/command_line.h"
+#include "config/places.h"
+#include "config/settings.h"
+
+namespace tubed::config {
+
+// In a build without cluster mode: an error if the settings or the task are for a cluster. Values
+// that are the default are for no cluster, so that the output of --print-config can be read.
+Result<void> refuse_cluster(const CommandLine& line, const Settings& settings,
+                            const Places& places);
+
+// The error names the first mistake. Precondition: `settings.listeners` is complete.
+Result<void> check_cluster(const CommandLine& line, const Settings& settings, const Places& places);
+
+}  // namespace tubed::config
