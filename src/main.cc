@@ -20,7 +20,9 @@
 #include "os/pid_file.h"
 #include "os/process.h"
 #include "os/service_manager.h"
+#include "os/socket.h"
 #include "server/access_files.h"
+#include "server/cluster_tasks.h"
 #include "server/drain.h"
 #include "server/exit_codes.h"
 #include "server/server.h"
@@ -72,6 +74,10 @@ int serve(const CommandLine& line, const Settings& settings) {
   if (line.test_mode && !std::ranges::all_of(*inherited, [](auto& one) { return is_local(one); })) {
     return fail(kExitConfig, "in test mode inherited sockets are loopback or unix");
   }
+  if (settings.cluster.enabled() && !os::may_open_tcp()) {
+    return fail(server::kExitCannotListen,
+                "cluster.name: this service has no network: see CLUSTER MODE in tubed(8)");
+  }
   os::Log log;
   loop::Loop loop;
   server::Server server(
@@ -101,7 +107,7 @@ int serve(const CommandLine& line, const Settings& settings) {
     return fail(kExitConfig, begun.error().message);
   }
   // After a disk failure the disk may never answer: exit without waiting for the thread pool.
-  if (!server.run()) os::exit_now(server::kExitJournalFailed);
+  if (const int code = server.run(); code != 0) os::exit_now(code);
   loop::ignore_signals_until_exit({SIGHUP, SIGUSR1, SIGUSR2, SIGTERM, SIGINT});
   return 0;
 }
@@ -125,7 +131,8 @@ int main(int argc, char** argv) {
   if (line.task == Task::drain) return server::drain_server(settings.value());
   if (line.task != Task::serve) {
     os::raise_descriptor_limit();  // a backup has all segments open at once
-    return server::run_task(line, settings.value());
+    return is_cluster_task(line.task) ? server::run_cluster_task(line, settings.value())
+                                      : server::run_task(line, settings.value());
   }
   return serve(line, settings.value());
 }

@@ -10,7 +10,13 @@ using loop::HttpResponse;
 namespace {
 
 constexpr const char* kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
-constexpr const char* kPaths = "tubed answers /metrics, /healthz and /readyz\n";
+constexpr const char* kPaths = "tubed answers /metrics, /healthz, /readyz and /leader\n";
+
+// `reason`: why the server is not in this state; empty: it is.
+HttpResponse state_page(std::string_view state, std::string_view reason) {
+  if (reason.empty()) return {.text = std::string(state) + '\n'};
+  return {.status = 503, .text = std::string(reason) + '\n'};
+}
 
 }  // namespace
 
@@ -52,11 +58,8 @@ loop::HttpReply AdminHttp::respond(const HttpRequest& request) {
 HttpResponse AdminHttp::page(std::string_view path) {
   if (path == "/metrics") return metrics();
   if (path == "/healthz") return {.text = "ok\n"};
-  if (path == "/readyz") {
-    const std::string_view reason = host_.unready();
-    if (reason.empty()) return {.text = "ready\n"};
-    return {.status = 503, .text = std::string(reason) + '\n'};
-  }
+  if (path == "/readyz") return state_page("ready", host_.unready());
+  if (path == "/leader") return state_page("leader", host_.not_leader());
   if (path == "/") return {.text = kPaths};
   return {.status = 404, .text = kPaths};
 }

@@ -1,4 +1,5 @@
-// AdminHttp: what operators request over HTTP: /metrics, /healthz and /readyz.
+// AdminHttp: what operators and load balancers request over HTTP: /metrics, /healthz, /readyz and
+// /leader.
 //
 // The handlers run in the loop, so that an answer of /healthz shows that the loop makes progress.
 // They change nothing. The API and the console are an HttpSite, which gets the requests for its
@@ -23,6 +24,9 @@ class AdminHttpHost {
   virtual void begin_tick() = 0;
   // The reason why the server accepts no new jobs, in a few words. Empty: it accepts them.
   virtual std::string_view unready() const = 0;
+  // The reason why clients are not served here, in a few words. Empty: they are: the server leads
+  // its cluster, or is in none.
+  virtual std::string_view not_leader() const = 0;
   // A connection from `peer` was closed before its TLS handshake was done.
   virtual void on_handshake_failed(const std::string& peer, std::string_view reason) = 0;
 

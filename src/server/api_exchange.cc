@@ -35,8 +35,10 @@ ApiExchange::~ApiExchange() {
 void ApiExchange::start() {
   auto made = api::script_of(request_.operation, std::move(request_.parameters), request_.options);
   if (const auto* problem = std::get_if<api::Problem>(&made)) return refuse(*problem);
-  script_ = std::move(std::get<std::unique_ptr<api::Script>>(made));
   host_.begin_tick();
+  // The node may have lost its leadership while the body arrived.
+  if (const auto problem = host_.not_serving()) return refuse(*problem);
+  script_ = std::move(std::get<std::unique_ptr<api::Script>>(made));
   if (!client_)
     client_ = host_.open_client(request_.address, *this, std::move(request_.admission),
                                 std::move(request_.identity));

@@ -38,6 +38,8 @@ struct ApiClient {
 class ApiExchangeHost {
  public:
   virtual void begin_tick() = 0;
+  // Why commands are not run here. Nothing: they are.
+  virtual std::optional<api::Problem> not_serving() const = 0;
   // A new client, with the admission and the identity of the request.
   virtual ApiClient open_client(const std::string& address, loop::MemoryPeer& peer,
                                 commands::Admission admission,

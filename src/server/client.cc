@@ -1,8 +1,8 @@
 // Input: on_ready() or resume() calls handle(), which reads once and passes the bytes to the
 // conversation; the commands run there. Output: the scheduler calls write() and then
 // update_interest() at the end of the tick. Between the two it asks done(). The state only moves
-// forward: from open to stopping and finishing when the server stops, to lingering while the peer
-// still sends after the last reply, and to broken when the connection is lost.
+// forward: from `open` to `stopping` and `finishing` when the server stops, to `lingering` while
+// the peer still sends after the last reply, and to `broken` when the connection is lost.
 #include "server/client.h"
 
 #include <array>

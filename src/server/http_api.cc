@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "api/answer_json.h"
+#include "api/cluster_json.h"
 #include "api/guard.h"
 #include "base/ascii.h"
 #include "commands/authorization.h"
@@ -13,6 +15,7 @@
 #include "os/clock.h"
 #include "server/api_answers.h"
 #include "server/settings_json.h"
+#include "server/status.h"
 #include "stats/stats.h"
 
 namespace tubed::server {
@@ -31,6 +34,8 @@ namespace {
 constexpr std::string_view kApiPath = "/api/";
 constexpr std::string_view kConsolePath = "/console/";
 constexpr std::string_view kBearer = "Bearer ";
+// The command whose answer is about this node, not about the queue of the cluster.
+constexpr std::string_view kStats = "stats";
 // Refusals of wrong tokens that wait for their time. Further refusals are sent at once.
 constexpr std::size_t kMostRefusals = 32;
 
@@ -242,6 +247,12 @@ std::optional<Problem> HttpApi::check(const Operation& operation, const HttpRequ
       role != nullptr && (!may(*role, operation.access) ||
                           (operation.access == Access::admin && !role->tubes.empty()));
   if (operation.line.empty() && denied) return api::problem_of(protocol::word::kDenied);
+  if (!operation.line.empty()) {
+    auto problem = not_serving();
+    if (problem && operation.line != kStats) return problem;
+    if (problem && role != nullptr && !may(*role, Access::inspect))
+      return api::problem_of(protocol::word::kDenied);
+  }
   if (operation.kind == Kind::events && server.event_streams() >= HttpServer::kMaxEventStreams)
     return busy("As many streams of events are open as there may be.");
   if (server.exchanges() >= HttpServer::kMaxExchanges)
@@ -271,9 +282,14 @@ std::optional<Problem> HttpApi::check(const Operation& operation, const HttpRequ
 
 HttpReply HttpApi::run(const Operation& operation, api::Parameters parameters,
                        const HttpRequest& request, Caller caller) {
-  if (operation.line.empty()) {
+  const bool is_stats_of_node = operation.line == kStats && not_serving();
+  if (operation.line.empty() || is_stats_of_node) {
     if (const auto problem = api::check_names(operation, parameters))
       return http_response(*problem);
+  }
+  if (is_stats_of_node) {
+    const auto block = stats::server_stats(service_.server_state());
+    return http_response(api::json_of_block(block.text(), {}) + '\n');
   }
   switch (operation.kind) {
     case Kind::access:
@@ -282,6 +298,8 @@ HttpReply HttpApi::run(const Operation& operation, api::Parameters parameters,
       return http_response(settings_json(settings_));
     case Kind::history:
       return http_response(history_.to_json());
+    case Kind::cluster:
+      return cluster_reply();
     case Kind::events:
       return events_.open(rights_of(caller));
     case Kind::command:
@@ -332,6 +350,18 @@ ApiClient HttpApi::open_client(const std::string& address, loop::MemoryPeer& pee
   scheduler_.mark_dirty(client);
   opened.client = &client;
   return opened;
+}
+
+std::optional<Problem> HttpApi::not_serving() const {
+  const stats::ClusterState* cluster = service_.cluster();
+  if (not_serving_reason(cluster).empty()) return std::nullopt;
+  return api::not_the_leader(not_serving_detail(*cluster));
+}
+
+HttpReply HttpApi::cluster_reply() const {
+  const stats::ClusterState* cluster = service_.cluster();
+  if (cluster == nullptr) return http_response(api::no_cluster());
+  return http_response(api::cluster_json(*cluster));
 }
 
 std::string HttpApi::access_of(const Caller& caller) const {

@@ -5,7 +5,9 @@
 //    need no rights.
 // 2. The Host and the Origin (api/guard.h).
 // 3. The client has a role, if HTTP has authentication (Authenticator).
-// 4. The operation exists (404, 405), and http.api allows it.
+// 4. The operation exists (404, 405), and http.api allows it. If it has a command, the server is in
+//    no cluster or leads it: another node opens no conversations. But the statistics are those of
+//    the node, and every node shows them.
 // 5. No more requests are under way than HttpServer allows; a body is not too long.
 // 6. The role may run the command: that is decided in the conversation, as for any other client. An
 //    operation without a command has its own family.
@@ -57,6 +59,7 @@ class HttpApi final : public HttpSite, public ApiExchangeHost {
   };
 
   void begin_tick() override { scheduler_.begin_tick(); }
+  std::optional<api::Problem> not_serving() const override;
   ApiClient open_client(const std::string& address, loop::MemoryPeer& peer,
                         commands::Admission admission, std::optional<Identity> identity) override;
   void give_back(const ApiClient& client, const std::string& token) override {
@@ -73,6 +76,7 @@ class HttpApi final : public HttpSite, public ApiExchangeHost {
   loop::HttpReply run_command(const api::Operation& operation, api::Parameters parameters,
                               const loop::HttpRequest& request, Caller caller);
   std::string access_of(const Caller& caller) const;
+  loop::HttpReply cluster_reply() const;
   EventStreams::FindRights rights_of(const Caller& caller);
   void sample();
 

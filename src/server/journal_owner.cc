@@ -22,6 +22,7 @@
 #include "os/clock.h"
 #include "os/process.h"
 #include "os/service_manager.h"
+#include "server/skipped_ids.h"
 
 namespace tubed::server {
 
@@ -34,10 +35,8 @@ constexpr std::chrono::seconds kProgressInterval{2};
 // time between two reports.
 constexpr std::chrono::minutes kStartExtension{2};
 
-// Ids that are skipped when the journal may lack acknowledged jobs, whose ids clients may still
-// have: a loss of power loses jobs that were not synced (journal.sync is an interval or "never"),
-// and a backup lacks the jobs that were put after it. More than either can be in practice.
-constexpr JobId kSkippedIds = 10'000'000;
+// How often the journal of a node is synced. Until then the raft log has the same facts.
+constexpr std::chrono::seconds kReplicaSync{1};
 
 // Logs the progress of recovery every few seconds.
 class ProgressReport {
@@ -49,6 +48,7 @@ class ProgressReport {
     if (now - last_ < kProgressInterval) return;
     last_ = now;
     log_.info(activity_, {{"bytes", done}, {"of", total}});
+    os::notify_watchdog();  // a node reads its journal also while it serves
     os::notify_starting(fmt::format("{}: {} of {} MiB read", activity_, done >> 20, total >> 20),
                         kStartExtension);
   }
@@ -87,13 +87,15 @@ Result<std::unique_ptr<JournalOwner>> JournalOwner::open(loop::Loop& loop, Log& 
       loop::FileStorage::open(loop, settings.journal_directory, loop::FileStorage::Mode::owner);
   if (!storage) return with_advice(storage.error());
   owner->storage_ = std::move(*storage);
-  owner->storage_->expect_synced_writes(settings.journal_sync == kSyncAlways);
+  owner->storage_->expect_synced_writes(owner->options().sync == kSyncAlways);
   owner->clock_ = owner->wall_clock();
+  if (owner->events_.replication) owner->ahead_ = owner->events_.wall_offset();
   owner->directory_id_ = os::random_number();
   if (auto recovered = owner->recover(); !recovered) {
     return Error{fmt::format("journal {}: {}", settings.journal_directory,
                              with_advice(recovered.error()).message)};
   }
+  if (owner->events_.replication) return owner;  // a step of the wall clock moves no deadline
   // The journal reads the wall clock only when it writes, so a step must be reported to it.
   owner->clock_watch_ = std::make_unique<loop::ClockWatch>(loop, [watched = owner.get()] {
     watched->events_.now();  // begins a tick, whose end writes the first deadlines again
@@ -105,8 +107,8 @@ Result<std::unique_ptr<JournalOwner>> JournalOwner::open(loop::Loop& loop, Log& 
 
 Result<void> JournalOwner::recover() {
   const Time begin = os::monotonic_now();
-  TRY(import());
-  engine::Replay replay(service_.engine(), service_.now());
+  if (!events_.replication) TRY(import());
+  engine::Replay replay(service_.engine(), events_.replication ? Time() : service_.now());
   journal::Restorer restorer(replay);
   auto found =
       TRY(journal::examine(*storage_, clock_, restorer, ProgressReport(log_, "recovering")));
@@ -117,8 +119,10 @@ Result<void> JournalOwner::recover() {
                                             {"reason", cut->reason},
                                             {"lost_groups", cut->lost_batches}});
   }
+  applied_ = found.applied;
+  if (events_.replication && !applied_) return Error{"it has no position in the log of a cluster"};
   const bool lost = storage_->is_copy() || (!found.clean && storage_->first_of_boot());
-  if (lost && !found.segments.empty()) found.next_job_id += kSkippedIds;
+  if (lost && !found.segments.empty() && !events_.replication) found.next_job_id += kSkippedIds;
   log_.info("recovered", {{"journal", settings_.journal_directory},
                           {"segments", std::uint64_t{found.segments.size()}},
                           {"facts", found.facts},
@@ -129,11 +133,13 @@ Result<void> JournalOwner::recover() {
                                                            : "a crash"},
                           {"ms", milliseconds_since(begin)}});
   restorer.finish(found);
-  service_.engine().end_replay();
-  // A server that was in a cluster has left reservations of clients that are not connected.
-  service_.engine().hold_over(service_.now());
+  if (!events_.replication) {
+    service_.engine().end_replay();
+    // A server that was in a cluster has left reservations of clients that are not connected.
+    service_.engine().hold_over(service_.now());
+  }
   journal_ = TRY(journal::Journal::open(*storage_, *this, options(), std::move(found)));
-  service_.set_log(*journal_);
+  if (!events_.replication) service_.set_log(*journal_);
   service_.counters().set_recovery_time(os::monotonic_now() - begin);
   return {};
 }
@@ -158,20 +164,36 @@ Result<void> JournalOwner::import() {
 }
 
 journal::Options JournalOwner::options() const {
-  return {.sync = settings_.journal_sync,
+  return {.sync = events_.replication ? kReplicaSync : settings_.journal_sync,
           .segment_bytes = segment_bytes_in_force(settings_),
           .max_bytes = settings_.journal_max_bytes,
           .directory = directory_id_,
-          .clock = clock_};
+          .clock = clock_,
+          .reservations = events_.replication.has_value()};
 }
 
 void JournalOwner::apply(const Settings& settings) {
   settings_ = settings;
-  storage_->expect_synced_writes(settings.journal_sync == kSyncAlways);
+  storage_->expect_synced_writes(options().sync == kSyncAlways);
   journal_->set_options(options());
 }
 
+Time JournalOwner::next_deadline() const {
+  const Time next = journal_->next_deadline();
+  return next == kNever ? kNever : next - ahead_;
+}
+
+Time JournalOwner::settled_time() const {
+  return events_.replication ? std::min(events_.replication->applied_time(), now()) : now();
+}
+
+// Of the state that is described to the compactor.
+Time JournalOwner::describing_time() const {
+  return events_.replication ? events_.replication->applied_time() : service_.now();
+}
+
 journal::WallClock JournalOwner::wall_clock() const {
+  if (events_.replication) return {};
   return {.offset = events_.wall_offset()};
 }
 
@@ -191,6 +213,7 @@ void JournalOwner::report_failure(const std::string& reason) {
 }
 
 void JournalOwner::report_full(bool full, const std::string& reason) {
+  full_ = full;
   if (full) {
     log_.limited(Log::Level::warning, service_.tick_time(),
                  "no room for the journal: puts are refused", {{"reason", reason}});
@@ -200,12 +223,13 @@ void JournalOwner::report_full(bool full, const std::string& reason) {
 }
 
 bool JournalOwner::describe_job(JobId id, FactSink& sink) {
-  service_.engine().describe(service_.now(), id, sink);
+  if (events_.replication && !events_.replication->is_settled(id)) return false;
+  service_.engine().describe(describing_time(), id, sink);
   return true;
 }
 
 void JournalOwner::describe_delay(JobId id, FactSink& sink) {
-  service_.engine().describe_delay(service_.now(), id, sink);
+  service_.engine().describe_delay(describing_time(), id, sink);
 }
 
 }  // namespace tubed::server

@@ -95,8 +95,15 @@ void Lifecycle::stop_at_once() {
   if (phase_ == Phase::stopping) stop_now("the test suite has ended");
 }
 
-// Step 1.
+// Step 0.
 void Lifecycle::stop() {
+  if (stopping() || handing_over_) return;
+  handing_over_ = hand_over_ && hand_over_([this] { stop_clients(); });
+  if (!handing_over_) stop_clients();
+}
+
+// Step 1.
+void Lifecycle::stop_clients() {
   if (stopping()) return;
   scheduler_.begin_tick();
   phase_ = Phase::stopping;
@@ -140,6 +147,7 @@ bool Lifecycle::complete_tick() {
 
 // Step 4, early.
 void Lifecycle::stop_now(std::string_view reason) {
+  stop_clients();
   if (phase_ >= Phase::closed) return;  // the loop ends already
   if (phase_ == Phase::closing) {
     // No client waits for a reply. Without its mark of an orderly stop the log is as after a crash.
@@ -159,7 +167,7 @@ void Lifecycle::stop_now(std::string_view reason) {
 
 // Steps 4 and 5: no client is left, so every job that was reserved goes back to its tube.
 void Lifecycle::close_log() {
-  while (service_.engine().next_deadlines().closing) service_.begin_tick(service_.tick_time());
+  while (service_.next_deadlines().closing) service_.begin_tick(service_.tick_time());
   phase_ = Phase::closing;
   scheduler_.freeze();
   notifier_.refresh();
@@ -170,8 +178,9 @@ void Lifecycle::close_log() {
   });
 }
 
-void Lifecycle::fail() {
+void Lifecycle::fail(int exit_code) {
   phase_ = Phase::failed;
+  exit_code_ = exit_code;
   loop_.stop();
 }
 

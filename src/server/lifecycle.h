@@ -2,7 +2,10 @@
 //
 // A stop, after SIGTERM or SIGINT or at the end of a drain, goes through these steps:
 //
-//   1. stop(): no connection is accepted any more. Every wait in a reserve ends, all of them before
+//   0. The node of a cluster that leads passes leadership on first; its clients are closed with
+//   that.
+//   1. stop_clients(): no connection is accepted any more. Every wait in a reserve ends, all of
+//   them before
 //      the first client is closed: the jobs that a closing client gives back must not go from one
 //      waiting worker to the next.
 //   2. A client from which something was received is closed when its input is answered and its
@@ -19,8 +22,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "loop/loop.h"
 #include "loop/timer.h"
@@ -60,8 +65,15 @@ class Lifecycle {
   void stop_requested();
   // Stops without waiting for the clients.
   void stop_at_once();
-  // The log has failed.
-  void fail();
+  // The log has failed, or the node of a cluster: the process ends with this exit code.
+  void fail(int exit_code);
+  // Precondition: Phase::failed.
+  int exit_code() const { return exit_code_; }
+
+  // In a cluster: a function that passes leadership on before step 1, and calls `done` when that is
+  // over. It returns false if nothing is to be passed on, and does not call `done` then.
+  using HandOver = std::function<bool(std::function<void()> done)>;
+  void on_hand_over(HandOver hand_over) { hand_over_ = std::move(hand_over); }
 
   // Every client of this tick is served: continues a drain or a stop. True: clients are dirty
   // again.
@@ -69,6 +81,7 @@ class Lifecycle {
 
  private:
   void stop();
+  void stop_clients();
   bool is_drained() const;
   void end_drain();
   void finish_silent();
@@ -84,6 +97,9 @@ class Lifecycle {
   Listeners& listeners_;
   ServiceNotifier& notifier_;
   Phase phase_ = Phase::serving;
+  HandOver hand_over_;
+  bool handing_over_ = false;
+  int exit_code_ = 0;
   bool stop_requested_ = false;
   bool drained_ = false;
   Time draining_since_;

@@ -230,9 +230,10 @@ class Listeners::ClientListener final : public loop::ListenerOwner, public loop:
   }
 
   void on_connection(os::Socket socket) override {
-    if (!host_.admits_connection()) {
+    const Admittance admittance = host_.admits_connection();
+    if (admittance == Admittance::not_served) return;
+    if (admittance == Admittance::full)
       return loop::refuse_connection(std::move(socket), info_, refusal());
-    }
     if (tls_ != nullptr) {
       if (!handshakes_.begin(std::move(socket), tls_, *this)) not_watched();
       return;
@@ -249,10 +250,10 @@ class Listeners::ClientListener final : public loop::ListenerOwner, public loop:
   }
 
   void on_secured(std::unique_ptr<loop::Channel> channel, const loop::TlsPeer& peer) override {
-    if (!host_.admits_connection()) {
+    const Admittance admittance = host_.admits_connection();
+    if (admittance == Admittance::full)
       channel->write(fmt::format("{}\r\n", protocol::word::kOutOfMemory));
-      return;
-    }
+    if (admittance != Admittance::admitted) return;
     host_.on_connection(std::move(channel), {.listen = listen_, .certificate = peer});
   }
   void on_handshake_failed(const std::string& peer, std::string_view reason) override {

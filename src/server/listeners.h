@@ -31,11 +31,17 @@ struct ConnectionOrigin {
   std::optional<os::PeerCredentials> process = {};  // of a listener with auth = "peer"
 };
 
+enum class Admittance : std::uint8_t {
+  admitted,
+  full,        // the connection is refused, with OUT_OF_MEMORY
+  not_served,  // the server serves no clients now: the connection is closed
+};
+
 // The part of the server that takes the connections of clients.
 class ConnectionHost {
  public:
-  // False: a connection that was just accepted is refused, with OUT_OF_MEMORY.
-  virtual bool admits_connection() = 0;
+  // Decides what happens to a connection that was just accepted.
+  virtual Admittance admits_connection() = 0;
   virtual void on_connection(std::unique_ptr<loop::Channel> channel,
                              const ConnectionOrigin& origin) = 0;
   // `refused` connections were refused for this reason; 0: none could be accepted, not even for

@@ -7,7 +7,9 @@
 
 #include "config/reload.h"
 #include "os/clock.h"
+#include "server/exit_codes.h"
 #include "server/identity.h"
+#include "server/node_directory.h"
 #include "server/status.h"
 
 namespace tubed::server {
@@ -78,16 +80,30 @@ Result<void> Server::load_access() {
 Result<void> Server::listen(std::vector<os::InheritedSocket> inherited) {
   TRY(listeners_.open(settings_, access_.listeners, std::move(inherited)));
   set_limits();
-  return {};
+  if (!settings_.cluster.enabled()) return {};
+  cluster_ = TRY(make_cluster_mode({.loop = loop_,
+                                    .log = log_,
+                                    .service = service_,
+                                    .clients = clients_,
+                                    .scheduler = scheduler_},
+                                   settings_,
+                                   {.role_changed = [this] { notifier_.refresh(); },
+                                    .failed = [this](int exit_code) { lifecycle_.fail(exit_code); },
+                                    .removed = [this] { lifecycle_.stop_requested(); }}));
+  lifecycle_.on_hand_over(
+      [this](std::function<void()> done) { return cluster_->hand_over(std::move(done)); });
+  return cluster_->listen();
 }
 
 Result<void> Server::recover() {
   if (settings_.journal_directory.empty()) return {};
   // Recovery may be interrupted anywhere: the next start completes its changes.
   const loop::ExitAtSignal exit_at_signal({SIGTERM, SIGINT});
+  if (cluster_ != nullptr) return cluster_->start();
+  TRY(refuse_node(settings_.journal_directory));
   journal_ = TRY(JournalOwner::open(loop_, log_, settings_, service_,
                                     {.flush_requested = [this] { scheduler_.log_advanced(); },
-                                     .failed = [this] { lifecycle_.fail(); },
+                                     .failed = [this] { lifecycle_.fail(kExitJournalFailed); },
                                      .now = [this] { return scheduler_.log_time(); },
                                      .wall_offset = wall_offset()}));
   return {};
@@ -104,28 +120,30 @@ Result<void> Server::begin_test_mode() {
   return test_->announce(listeners_.client_addresses());
 }
 
-bool Server::run() {
+int Server::run() {
   notifier_.ready();
   loop_.run();
   if (lifecycle_.phase() != Phase::failed) {
     log_.info("stopped");
-    return true;
+    return 0;
   }
   // The process ends without destructors: the paths of unix sockets are removed here.
   listeners_.close_clients();
   admin_http_.close();
-  return false;
+  return lifecycle_.exit_code();
 }
 
 // --- Connections and ticks
 
-bool Server::admits_connection() {
+Admittance Server::admits_connection() {
   scheduler_.begin_tick();
-  if (clients_.count() < settings_.connections) return true;
+  // A client of a cluster goes on to the next address.
+  if (cluster_ != nullptr && !cluster_->serves()) return Admittance::not_served;
+  if (clients_.count() < settings_.connections) return Admittance::admitted;
   service_.counters().count(stats::Counter::refused_connection);
   log_.limited(Log::Level::warning, service_.tick_time(), "connection refused",
                {{"limits.connections", std::uint64_t{settings_.connections}}});
-  return false;
+  return Admittance::full;
 }
 
 void Server::on_connection(std::unique_ptr<loop::Channel> channel, const ConnectionOrigin& origin) {
@@ -162,6 +180,10 @@ std::string_view Server::unready() const {
   return unready_reason(service_, lifecycle_);
 }
 
+std::string_view Server::not_leader() const {
+  return not_leader_reason(service_, lifecycle_);
+}
+
 // --- Settings
 
 void Server::apply(const Settings& settings) {
@@ -171,6 +193,7 @@ void Server::apply(const Settings& settings) {
   log_.configure(static_cast<Log::Level>(settings.log_level),
                  static_cast<Log::Format>(settings.log_format));
   if (journal_ != nullptr) journal_->apply(settings);
+  if (cluster_ != nullptr) cluster_->apply(settings);
   const loop::HandshakeLimits limits{.timeout = settings.handshake_timeout,
                                      .pending = settings.handshakes};
   listeners_.set_handshake_limits(limits);

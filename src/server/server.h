@@ -22,6 +22,7 @@
 #include "server/admin_http.h"
 #include "server/authenticator.h"
 #include "server/clients.h"
+#include "server/cluster_mode.h"
 #include "server/heap_trimmer.h"
 #include "server/http_api.h"
 #include "server/journal_owner.h"
@@ -49,26 +50,28 @@ class Server final : public TickHost, public ConnectionHost, public AdminHttpHos
   // their kind, and opens the others. The error is one line that names the address. Precondition:
   // load_access().
   Result<void> listen(std::vector<os::InheritedSocket> inherited);
-  // With a journal: opens its directory and restores the jobs. It blocks; connections wait in the
-  // kernel meanwhile. The error is one line.
+  // With a journal: opens its directory and restores the jobs. In a cluster: starts the node. It
+  // blocks; connections wait in the kernel meanwhile. The error is one line.
   Result<void> recover();
   // In test mode: loads the first jobs, opens the control connection and announces the addresses.
   // The error is one line.
   Result<void> begin_test_mode();
-  // Serves until SIGTERM or SIGINT, and until everything that was read by then is answered. False:
-  // the journal has failed, and the process is to end without touching it.
-  bool run();
+  // Serves until SIGTERM or SIGINT, and until everything that was read by then is answered. Returns
+  // 0, or the exit code of a failure: the journal or the node has failed, and the process is to end
+  // without touching it.
+  int run();
 
  private:
   bool complete_tick() override { return lifecycle_.complete_tick(); }
   void tick_ended() override;
-  bool admits_connection() override;
+  Admittance admits_connection() override;
   void on_connection(std::unique_ptr<loop::Channel> channel,
                      const ConnectionOrigin& origin) override;
   void on_handshake_failed(const std::string& peer, std::string_view reason) override;
   void on_accept_error(const std::string& reason, std::uint64_t refused) override;
   void begin_tick() override { scheduler_.begin_tick(); }
   std::string_view unready() const override;
+  std::string_view not_leader() const override;
 
   std::function<Duration()> wall_offset() const;
   void apply(const Settings& settings);
@@ -92,6 +95,7 @@ class Server final : public TickHost, public ConnectionHost, public AdminHttpHos
   AccessFiles access_;
   ServiceNotifier notifier_;
   Lifecycle lifecycle_;
+  std::unique_ptr<ClusterMode> cluster_;  // null: the server is in no cluster
   HeapTrimmer heap_;
   std::unique_ptr<TestServer> test_;  // null outside of test mode
   std::vector<std::unique_ptr<loop::Signal>> signals_;

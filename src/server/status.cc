@@ -4,6 +4,8 @@
 
 namespace tubed::server {
 
+using stats::ClusterRole;
+
 namespace {
 
 std::string_view state(const commands::Service& service, const Lifecycle& lifecycle) {
@@ -11,7 +13,23 @@ std::string_view state(const commands::Service& service, const Lifecycle& lifecy
   if (service.draining()) return "draining";
   if (service.log().stats().full) return "refusing puts, the journal has no space";
   if (service.engine().memory_is_short()) return "refusing puts, limits.job_memory is reached";
-  return "serving";
+  return service.cluster() == nullptr ? "serving" : "leading";
+}
+
+// Of a node that has a queue.
+std::string state_of_node(const stats::ClusterState& cluster) {
+  if (cluster.role == ClusterRole::leader) return "elected";
+  if (cluster.leader.empty()) return "looking for a leader";
+  const bool is_standby = cluster.role == ClusterRole::standby;
+  return fmt::format("{} {}", is_standby ? "catching up with" : "following", cluster.leader);
+}
+
+std::string fetch_status(const stats::ClusterState& cluster) {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  if (cluster.fetch_bytes == 0)
+    return fmt::format("fetching the state: {} MiB", cluster.fetched_bytes / kMiB);
+  return fmt::format("fetching the state: {} of {} MiB", cluster.fetched_bytes / kMiB,
+                     (cluster.fetch_bytes + kMiB - 1) / kMiB);
 }
 
 }  // namespace
@@ -19,6 +37,9 @@ std::string_view state(const commands::Service& service, const Lifecycle& lifecy
 std::string status_line(const commands::Service& service, const Lifecycle& lifecycle,
                         std::size_t connections) {
   const auto jobs = service.engine().info().jobs;
+  const stats::ClusterState* cluster = service.cluster();
+  if (!not_serving_reason(cluster).empty() && !lifecycle.stopping())
+    return node_status(*cluster, jobs.total());
   if (lifecycle.phase() < Phase::closing || !lifecycle.drained()) {
     return fmt::format("{}: {} ready jobs, {} reserved, {} connections", state(service, lifecycle),
                        jobs.ready, jobs.reserved, connections);
@@ -30,9 +51,40 @@ std::string status_line(const commands::Service& service, const Lifecycle& lifec
 }
 
 std::string_view unready_reason(const commands::Service& service, const Lifecycle& lifecycle) {
-  if (lifecycle.stopping()) return "stopping";
+  const std::string_view not_leader = not_leader_reason(service, lifecycle);
+  if (!not_leader.empty()) return not_leader;
   if (service.draining()) return "draining";
   return service.log().stats().full ? "the journal has no space" : "";
+}
+
+std::string_view not_leader_reason(const commands::Service& service, const Lifecycle& lifecycle) {
+  return lifecycle.stopping() ? "stopping" : not_serving_reason(service.cluster());
+}
+
+std::string_view not_serving_reason(const stats::ClusterState* cluster) {
+  if (cluster == nullptr || cluster->serves) return "";
+  if (cluster->role == ClusterRole::waiting) return "waits to be added";
+  if (cluster->role == ClusterRole::fetching) return "fetches the state";
+  if (cluster->role == ClusterRole::leader) return "was just elected";
+  return cluster->leader.empty() ? "no leader" : "not the leader";
+}
+
+std::string not_serving_detail(const stats::ClusterState& cluster) {
+  const auto because = [](std::string_view reason) {
+    return fmt::format("This node of a cluster does not serve clients. {}", reason);
+  };
+  if (cluster.role == ClusterRole::waiting) return because("It waits to be added.");
+  if (cluster.role == ClusterRole::leader) return because("It was just elected.");
+  if (!cluster.leader.empty()) return because(fmt::format("The leader is {}.", cluster.leader));
+  if (cluster.role == ClusterRole::fetching) return because("It fetches the state.");
+  return because("There is no leader.");
+}
+
+std::string node_status(const stats::ClusterState& cluster, std::uint64_t jobs) {
+  if (cluster.role == ClusterRole::waiting) return "waiting to be added to a cluster";
+  if (cluster.role == ClusterRole::fetching) return fetch_status(cluster);
+  return fmt::format("{}: {} jobs, applied entry {}", state_of_node(cluster), jobs,
+                     cluster.applied);
 }
 
 }  // namespace tubed::server

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "commands/service.h"
 #include "server/lifecycle.h"
+#include "stats/cluster.h"
 
 namespace tubed::server {
 
@@ -18,5 +20,19 @@ std::string status_line(const commands::Service& service, const Lifecycle& lifec
 // Why the server accepts no new jobs, in a few words; empty: it accepts them. For want of memory
 // alone it stays ready: the workers that make room come the same way as new jobs.
 std::string_view unready_reason(const commands::Service& service, const Lifecycle& lifecycle);
+
+// Why clients that need the leader are to go elsewhere; empty: they are served here. A server that
+// is in no cluster is its own leader.
+std::string_view not_leader_reason(const commands::Service& service, const Lifecycle& lifecycle);
+
+// --- A node of a cluster. Null: the server is in none, and serves.
+
+// Why the node does not serve clients, in a few words; empty: it serves.
+std::string_view not_serving_reason(const stats::ClusterState* cluster);
+// The same in sentences, with the name of the leader if it is known. Precondition: it does not
+// serve.
+std::string not_serving_detail(const stats::ClusterState& cluster);
+// The status line of a node that does not serve. `jobs`: in its queue.
+std::string node_status(const stats::ClusterState& cluster, std::uint64_t jobs);
 
 }  // namespace tubed::server

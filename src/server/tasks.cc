@@ -14,6 +14,7 @@
 #include "loop/file_storage.h"
 #include "os/clock.h"
 #include "os/process.h"
+#include "server/cluster_tasks.h"
 #include "server/exit_codes.h"
 
 namespace tubed::server {
@@ -34,13 +35,11 @@ Result<void> dump(FileStorage& storage) {
   return journal::dump(storage, print_line);
 }
 
-Result<void> check(FileStorage& storage) {
-  class Ignore final : public journal::RecordSink {
-    void record(std::uint64_t, std::uint64_t, std::size_t, const journal::Record&) override {}
-  } ignore;
+Result<void> check(FileStorage& storage, const std::string& directory) {
+  journal::IgnoreRecords ignore;
   auto found = TRY(journal::examine(storage, kWallTimeOnly, ignore, nullptr));
   fmt::print("{}", journal::describe(found));
-  return {};
+  return print_node(directory);
 }
 
 Result<void> salvage(FileStorage& from, FileStorage& to, std::uint64_t segment_bytes) {
@@ -90,7 +89,7 @@ Result<void> run(const CommandLine& line, const Settings& settings) {
       loop, source,
       line.task == Task::salvage ? FileStorage::Mode::owner : FileStorage::Mode::read_only));
   if (line.task == Task::dump) return dump(*from);
-  if (line.task == Task::check) return check(*from);
+  if (line.task == Task::check) return check(*from, source);
   if (line.task == Task::backup) TRY(expect_segments(*from, source));
   std::error_code ignored;
   const bool was_there = std::filesystem::exists(line.task_directory, ignored);

@@ -49,7 +49,7 @@ Result<void> TestServer::begin(Clients& clients, ClientHost& host) {
   host.begin_tick();
   mode_.recovered();
   if (!options_.use_stdin) return preload();
-  // A client is closed in the middle of a tick; the server stops in the next one.
+  // A client is closed in the middle of a tick; the server stops in the next tick.
   auto channel = loop::open_pipe_channel(loop_, os::kStandardInput, os::kStandardOutput,
                                          control_filters(), [this] { stop_timer_.arm({}); });
   if (channel == nullptr) {

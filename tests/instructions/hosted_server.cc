@@ -104,7 +104,7 @@ void HostedServer::wait_for_event() {
 
 void HostedServer::stop() {
   std::raise(SIGTERM);
-  if (!server_.run()) fail("the journal has failed");
+  if (server_.run() != 0) fail("the journal has failed");
 }
 
 Client::Client(HostedServer& server) : server_(server), descriptor_(connect_to(server.path())) {}

@@ -1,0 +1,485 @@
+// Nodes in one process, connected over loopback, and single sockets that take the place of one.
+#include "server/peer_links.h"
+
+#include <algorithm>
+
+#include <sys/socket.h>
+
+#include "base/crc32c.h"
+#include "cluster/envelope.h"
+#include "tests/server/peer_node.h"
+
+namespace tubed::server_test {
+
+using cluster::Hello;
+using cluster::Purpose;
+using cluster::Welcome;
+using cluster::WelcomeStatus;
+using loop_test::run_ticks;
+using loop_test::run_until;
+
+namespace {
+
+// Dials again soon. The other limits are too long to matter on a busy machine.
+constexpr server::PeerLimits kQuick = {
+    .hello = 1h, .welcome = 1h, .request = 1h, .retry = 1ms, .last_retry = 4ms, .user_timeout = 1h};
+
+// A listening socket in place of node 2.
+struct RawNode {
+  explicit RawNode(loop::Loop& loop_of) : loop(loop_of) {}
+
+  cluster::Member member() const { return {.id = 2, .address = "b@" + os::local_address(socket)}; }
+  RawPeer accept() const {
+    os::Socket accepted;
+    CHECK(run_until(loop, [&] {
+      accepted = os::Socket(::accept4(socket.descriptor(), nullptr, nullptr, SOCK_NONBLOCK));
+      return static_cast<bool>(accepted);
+    }));
+    return {loop, std::move(accepted)};
+  }
+  RawPeer accept_and_welcome(WelcomeStatus status = WelcomeStatus::ok) const {
+    RawPeer peer = accept();
+    hello = cluster::decode_hello(peer.take_frame());
+    CHECK(hello);
+    peer.send(encode(Welcome{.status = status, .configuration_index = 9, .name = "b"}));
+    return peer;
+  }
+
+  loop::Loop& loop;
+  os::Socket socket = loop_test::listening();
+  mutable std::optional<Hello> hello;
+};
+
+std::optional<WelcomeStatus> answer_to(const PeerNode& node, const Hello& hello) {
+  RawPeer peer = node.dial();
+  peer.send(encode(hello));
+  const auto welcome = cluster::decode_welcome(peer.take_frame());
+  if (!welcome) return std::nullopt;
+  CHECK(welcome->configuration_index == 5);
+  CHECK(welcome->name == "a");
+  if (welcome->status != WelcomeStatus::ok) CHECK(peer.is_closed());
+  return welcome->status;
+}
+
+}  // namespace
+
+TEST_CASE("two nodes dial each other, and frames arrive in order, large beside small") {
+  loop::Loop loop;
+  PeerNode a(loop, 1);
+  PeerNode b(loop, 2);
+  a.links->send(2, frame_of(99));  // dropped: no link
+  join({&a, &b});
+  a.links->send(2, frame_of(99));  // dropped: not connected
+  REQUIRE(all_connected({&a, &b}));
+  CHECK(a.hellos.front() == Hello{.purpose = Purpose::frames,
+                                  .cluster = kCluster,
+                                  .from = 2,
+                                  .to = 1,
+                                  .address = b.facts.address,
+                                  .configuration_index = 5,
+                                  .name = std::string(cluster::name_in(a.facts.address)),
+                                  .invites = false});
+  std::size_t sent = 0;
+  for (std::size_t i = 1; i <= 300; ++i) {
+    a.links->send(2, frame_of(i, i % 100 == 50 ? 20U << 20 : 10));
+    b.links->send(1, frame_of(i, 10));
+    ++sent;
+    if (i % 50 == 0) REQUIRE(run_until(loop, [&] { return b.frames.size() == sent; }));
+  }
+  REQUIRE(run_until(loop, [&] { return a.frames.size() == sent; }));
+  for (std::size_t i = 1; i <= 300; ++i) {
+    CHECK(b.frames[i - 1].first == 1);
+    CHECK(index_of(b.frames[i - 1].second, i % 100 == 50 ? 20U << 20 : 10) == i);
+    CHECK(index_of(a.frames[i - 1].second, 10) == i);
+  }
+  CHECK(a.links->unsent(2) == 0);
+  CHECK(a.has_logged("connected to another node"));
+}
+
+TEST_CASE("three nodes send each other frames") {
+  loop::Loop loop;
+  PeerNode a(loop, 1);
+  PeerNode b(loop, 2);
+  PeerNode c(loop, 3);
+  const std::vector<PeerNode*> nodes = {&a, &b, &c};
+  join(nodes);
+  REQUIRE(all_connected(nodes));
+  for (cluster::Index i = 1; i <= 100; ++i) {
+    for (PeerNode* from : nodes) {
+      for (PeerNode* to : nodes) from->links->send(to->id, frame_of(i));
+    }
+  }
+  for (const PeerNode* node : nodes) {
+    CHECK(run_until(loop, [&] { return node->frames.size() == 200; }));
+    for (const PeerNode* from : nodes) {
+      cluster::Index last = 0;
+      for (const auto& [sender, frame] : node->frames) {
+        if (sender == from->id) CHECK(index_of(frame) == ++last);
+      }
+      CHECK(last == (from == node ? 0 : 100));
+    }
+  }
+  // Without one of them the others stay connected.
+  c.links.reset();
+  REQUIRE(run_until(loop, [&] { return !a.links->is_connected(3) && !b.links->is_connected(3); }));
+  CHECK(a.links->is_connected(2));
+  CHECK(b.links->is_connected(1));
+}
+
+TEST_CASE("a node that comes back on its port is dialled again") {
+  loop::Loop loop;
+  PeerNode a(loop, 1, kQuick);
+  auto b = std::make_unique<PeerNode>(loop, 2, kQuick);
+  join({&a, b.get()});
+  REQUIRE(all_connected({&a, b.get()}));
+  const std::uint16_t port = b->port();
+  b.reset();
+  REQUIRE(run_until(loop, [&] { return !a.links->is_connected(2); }));
+  a.links->send(2, frame_of(1));  // dropped
+  REQUIRE(run_until(loop, [&] { return a.has_logged("Connection refused"); }));
+  b = std::make_unique<PeerNode>(loop, 2, kQuick, port);
+  join({&a, b.get()});
+  REQUIRE(all_connected({&a, b.get()}));
+  a.links->send(2, frame_of(2));
+  REQUIRE(run_until(loop, [&] { return !b->frames.empty(); }));
+  CHECK(index_of(b->frames.front().second) == 2);
+}
+
+TEST_CASE("no frame of a former connection is delivered after a later one has its welcome") {
+  loop::Loop loop;
+  PeerNode a(loop, 1);
+  a.links->set_members({a.member(), {.id = 2, .address = "b@127.0.0.1:1"}});
+  RawPeer former = a.dial();
+  former.send(encode(a.hello(2)));
+  REQUIRE(cluster::decode_welcome(former.take_frame())->status == WelcomeStatus::ok);
+  // The first is delivered, the second is read and not delivered, the third is not even read.
+  a.then = [&] { a.links->hold_input(true); };
+  former.send(frame_of(1) + frame_of(2));
+  REQUIRE(run_until(loop, [&] { return a.frames.size() == 1; }));
+  former.send(frame_of(3));
+  a.then = [] {};
+
+  RawPeer later = a.dial();
+  later.send(encode(a.hello(2)));
+  REQUIRE(cluster::decode_welcome(later.take_frame())->status == WelcomeStatus::ok);
+  CHECK(former.is_closed());
+  later.send(frame_of(4));
+  run_ticks(loop, 5);
+  CHECK(a.frames.size() == 1);  // input is held for the later connection too
+  a.links->hold_input(false);
+  REQUIRE(run_until(loop, [&] { return a.frames.size() == 2; }));
+  run_ticks(loop, 5);
+  CHECK(a.frames.size() == 2);
+  CHECK(index_of(a.frames[1].second) == 4);
+  // The connection of another node is not touched.
+  a.links->set_members(
+      {a.member(), {.id = 2, .address = "b@127.0.0.1:1"}, {.id = 3, .address = "c@127.0.0.1:1"}});
+  CHECK(answer_to(a, a.hello(3)) == WelcomeStatus::ok);
+  later.send(frame_of(5));
+  CHECK(run_until(loop, [&] { return a.frames.size() == 3; }));
+}
+
+TEST_CASE("a hello is answered by who the node is, and what it knows") {
+  loop::Loop loop;
+  PeerNode a(loop, 1);
+  a.links->set_members({a.member(), {.id = 2, .address = "b@127.0.0.1:1"}});
+  CHECK(answer_to(a, a.hello(2)) == WelcomeStatus::ok);
+  CHECK(answer_to(a, a.hello(3)) == WelcomeStatus::not_a_member);
+  CHECK(answer_to(a, a.hello(1)) == WelcomeStatus::other_node);
+  Hello hello = a.hello(2);
+  hello.to = 3;
+  CHECK(answer_to(a, hello) == WelcomeStatus::other_node);
+  hello.to = 0;
+  CHECK(answer_to(a, hello) == WelcomeStatus::other_node);
+  hello.purpose = Purpose::request;
+  CHECK(answer_to(a, hello) == WelcomeStatus::ok);
+  hello.cluster = 8;
+  CHECK(answer_to(a, hello) == WelcomeStatus::other_cluster);
+  CHECK(a.turned_away.size() == 5);
+  hello = a.hello(2);
+  hello.name = "a";
+  CHECK(answer_to(a, hello) == WelcomeStatus::ok);
+  hello.name = "b";
+  CHECK(answer_to(a, hello) == WelcomeStatus::other_node);
+  a.facts.has_state = false;
+  a.links->set_facts(a.facts);
+  CHECK(answer_to(a, hello) == WelcomeStatus::other_node);  // it does not adopt that identity
+  CHECK(answer_to(a, a.hello(2)) == WelcomeStatus::waiting);
+  CHECK(a.turned_away.back().first == a.hello(2));
+  CHECK(a.turned_away.back().second == WelcomeStatus::waiting);
+}
+
+TEST_CASE("a connection that does not begin with a hello, and only that, is closed") {
+  loop::Loop loop;
+  PeerNode a(loop, 1);
+  a.links->set_members({a.member(), {.id = 2, .address = "b@127.0.0.1:1"}});
+  const std::string hello = encode(a.hello(2));
+  std::string damaged = hello;
+  damaged.back() ^= 1;
+  std::string later_version = hello;
+  later_version[cluster::kFrameHeaderBytes] = 2;
+  journal::store_little(later_version.data() + 4,
+                        crc32c(0, std::string_view(later_version).substr(8)));
+  for (const std::string& bytes :
+       {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(100, '\0'), std::string(4, '\xff'),
+        std::string("\x40\x42\x0f\0", 4),  // 1 MB
+        damaged, later_version, frame_of(1), encode(Welcome{}), hello + frame_of(1), hello + "x"}) {
+    RawPeer peer = a.dial();
+    peer.send(bytes);
+    CHECK(peer.is_closed());
+  }
+  // Half a hello, and one whose sender does not wait for the answer.
+  for (const std::string& bytes : {hello.substr(0, 20), hello}) {
+    RawPeer peer = a.dial();
+    peer.send(bytes);
+    loop_test::half_close(peer.socket);
+    CHECK(peer.is_closed());
+  }
+  CHECK(a.hellos.empty());
+  CHECK(a.has_logged("connection of another node refused"));
+}
+
+TEST_CASE(
+    "a connection without a hello is closed after a time, and the oldest of too many at once") {
+  loop::Loop loop;
+  server::PeerLimits limits = kQuick;
+  limits.hello = 20ms;
+  PeerNode a(loop, 1, limits);
+  RawPeer silent = a.dial();
+  CHECK(silent.is_closed());
+  CHECK(a.has_logged("no hello in time"));
+
+  limits = kQuick;
+  limits.pending = 3;
+  PeerNode b(loop, 1, limits);
+  b.links->set_members({b.member(), {.id = 2, .address = "b@127.0.0.1:1"}});
+  std::vector<RawPeer> peers;
+  for (int i = 0; i < 5; ++i) {
+    peers.push_back(b.dial());
+    run_ticks(loop, 2);
+  }
+  CHECK(peers[0].is_closed());
+  CHECK(peers[1].is_closed());
+  for (int i = 2; i < 5; ++i) {
+    peers[static_cast<std::size_t>(i)].send(encode(b.hello(2)));
+    CHECK(cluster::decode_welcome(peers[static_cast<std::size_t>(i)].take_frame()));
+  }
+}
+
+TEST_CASE("a link with too many unsent bytes is closed and dialled again") {
+  loop::Loop loop;
+  server::PeerLimits limits = kQuick;
+  limits.unsent = 16U << 20;
+  PeerNode a(loop, 1, limits);
+  const RawNode b(loop);
+  a.links->set_members({a.member(), b.member()});
+  {
+    const RawPeer stuck = b.accept_and_welcome();
+    REQUIRE(run_until(loop, [&] { return a.links->is_connected(2); }));
+    int frames = 0;
+    std::size_t most = 0;
+    while (a.links->is_connected(2) && frames < 100) {
+      a.links->send(2, frame_of(1, 1U << 20));
+      most = std::max(most, a.links->unsent(2));
+      ++frames;
+    }
+    CHECK(frames > 16);
+    CHECK(frames < 100);
+    CHECK(most <= limits.unsent);
+  }
+  CHECK(a.links->unsent(2) == 0);
+  RawPeer again = b.accept_and_welcome();
+  REQUIRE(run_until(loop, [&] { return a.links->is_connected(2); }));
+  a.links->send(2, frame_of(3));
+  CHECK(index_of(again.take_frame()) == 3);
+}
+
+TEST_CASE("a link that is not welcomed in time, or is answered with nonsense, is dialled again") {
+  loop::Loop loop;
+  const RawNode b(loop);
+  {
+    server::PeerLimits limits = kQuick;
+    limits.welcome = 20ms;
+    PeerNode impatient(loop, 1, limits);
+    impatient.links->set_members({impatient.member(), b.member()});
+    for (int i = 0; i < 2; ++i) {
+      RawPeer silent = b.accept();
+      CHECK(run_until(loop, [&] {
+        silent.read();
+        return silent.ended;
+      }));
+    }
+    CHECK(impatient.has_logged("no welcome in time"));
+  }
+  PeerNode a(loop, 1, kQuick);
+  // Connections of the impatient node may still wait to be accepted.
+  const RawNode c(loop);
+  a.links->set_members({a.member(), c.member()});
+  for (const std::string& bytes : {encode(cluster::Response{}), std::string("SSH-2.0-x\r\n")}) {
+    RawPeer peer = c.accept();
+    CHECK_FALSE(peer.take_frame().empty());
+    peer.send(bytes);
+    CHECK(peer.is_closed());
+  }
+  RawPeer talkative = c.accept_and_welcome();
+  REQUIRE(run_until(loop, [&] { return a.links->is_connected(2); }));
+  talkative.send(encode(Welcome{}));
+  CHECK(talkative.is_closed());
+  RawPeer peer = c.accept_and_welcome();
+  REQUIRE(run_until(loop, [&] { return a.links->is_connected(2); }));
+}
+
+TEST_CASE("the host hears that a member does not welcome this node, and the link goes on trying") {
+  loop::Loop loop;
+  PeerNode a(loop, 1, kQuick);
+  const RawNode b(loop);
+  a.links->set_members({a.member(), b.member()});
+  for (std::size_t i = 1; i <= 3; ++i) {
+    RawPeer peer = b.accept_and_welcome(WelcomeStatus::not_a_member);
+    CHECK(peer.is_closed());
+    REQUIRE(run_until(loop, [&] { return a.rejected.size() == i; }));
+  }
+  CHECK(a.rejected.back().first == 2);
+  CHECK(a.rejected.back().second ==
+        Welcome{.status = WelcomeStatus::not_a_member, .configuration_index = 9, .name = "b"});
+  CHECK_FALSE(a.links->is_connected(2));
+  // The reason is logged once.
+  CHECK(std::count_if(a.lines.begin(), a.lines.end(), [](const std::string& line) {
+          return line.find("this node is no member") != std::string::npos;
+        }) == 1);
+  const RawPeer peer = b.accept_and_welcome();
+  CHECK(run_until(loop, [&] { return a.links->is_connected(2); }));
+
+  // The host may remove the member in the call.
+  PeerNode c(loop, 1, kQuick);
+  c.then = [&] { c.links->set_members({}); };
+  c.links->set_members({c.member(), b.member()});
+  RawPeer last = b.accept_and_welcome(WelcomeStatus::other_cluster);
+  REQUIRE(run_until(loop, [&] { return !c.rejected.empty(); }));
+  CHECK(last.is_closed());
+}
+
+TEST_CASE("members that are removed or have another address are not connected any more") {
+  loop::Loop loop;
+  PeerNode a(loop, 1, kQuick);
+  PeerNode b(loop, 2, kQuick);
+  PeerNode c(loop, 3, kQuick);
+  const std::vector<cluster::Member> all = {a.member(), b.member(), c.member()};
+  join({&a, &b, &c});
+  REQUIRE(all_connected({&a, &b, &c}));
+  // The link of c to a is closed by a.
+  a.links->set_members({a.member(), b.member()});
+  CHECK_FALSE(a.links->is_connected(3));
+  REQUIRE(run_until(loop, [&] { return !c.rejected.empty(); }));
+  CHECK(c.rejected.front().first == 1);
+  CHECK(c.rejected.front().second.status == WelcomeStatus::not_a_member);
+  CHECK(a.links->is_connected(2));
+  CHECK(b.links->is_connected(3));
+  a.links->set_members(all);
+  REQUIRE(all_connected({&a, &b, &c}));
+  // The same member elsewhere.
+  c.links.reset();
+  PeerNode elsewhere(loop, 3, kQuick);
+  elsewhere.links->set_members(all);
+  a.links->set_members({a.member(), b.member(), elsewhere.member()});
+  REQUIRE(run_until(loop, [&] { return a.links->is_connected(3); }));
+  a.links->send(3, frame_of(1));
+  CHECK(run_until(loop, [&] { return elsewhere.frames.size() == 1; }));
+  // An unchanged set changes nothing.
+  const auto hellos_of_a = [&] {
+    return std::count_if(b.hellos.begin(), b.hellos.end(),
+                         [](const Hello& hello) { return hello.from == 1; });
+  };
+  a.links->set_members({a.member(), b.member(), elsewhere.member()});
+  run_ticks(loop, 5);
+  CHECK(a.links->is_connected(2));
+  CHECK(hellos_of_a() == 1);
+}
+
+TEST_CASE("a host may remove the sender of a frame in the call") {
+  loop::Loop loop;
+  PeerNode a(loop, 1, kQuick);
+  a.links->set_members({a.member(), {.id = 2, .address = "b@127.0.0.1:1"}});
+  a.then = [&] { a.links->set_members({}); };
+  RawPeer peer = a.dial();
+  peer.send(encode(a.hello(2)));
+  CHECK(cluster::decode_welcome(peer.take_frame()));
+  peer.send(frame_of(1) + frame_of(2));
+  CHECK(peer.is_closed());
+  CHECK(a.frames.size() == 1);
+}
+
+TEST_CASE("a node without state learns its identity from a hello, and is a member after that") {
+  loop::Loop loop;
+  PeerNode a(loop, 1, kQuick);
+  PeerNode b(loop, 2, kQuick);
+  const std::string address = b.facts.address;
+  b.facts = {.address = address};
+  b.links->set_facts(b.facts);
+  a.links->set_members({a.member(), {.id = 77, .address = address}});
+  REQUIRE(run_until(loop, [&] { return a.rejected.size() >= 2 && b.turned_away.size() >= 2; }));
+  CHECK(a.rejected.front().second.status == WelcomeStatus::waiting);
+  const Hello& hello = b.turned_away.front().first;
+  CHECK(hello.to == 77);
+  CHECK(hello.cluster == kCluster);
+  CHECK(hello.address == a.facts.address);
+  // It fetches the state from the caller, and has it.
+  b.facts = {.cluster = hello.cluster,
+             .node = hello.to,
+             .address = address,
+             .configuration_index = 6,
+             .has_state = true};
+  b.links->set_facts(b.facts);
+  b.links->set_members({a.member(), {.id = 77, .address = address}});
+  REQUIRE(run_until(loop, [&] { return a.links->is_connected(77) && b.links->is_connected(1); }));
+  b.links->send(1, frame_of(1));
+  REQUIRE(run_until(loop, [&] { return !a.frames.empty(); }));
+  CHECK(a.frames.front().first == 77);
+}
+
+TEST_CASE("another identity closes all links, and they are dialled again with it") {
+  loop::Loop loop;
+  PeerNode a(loop, 1, kQuick);
+  PeerNode b(loop, 2, kQuick);
+  join({&a, &b});
+  REQUIRE(all_connected({&a, &b}));
+  a.facts.configuration_index = 6;
+  a.links->set_facts(a.facts);
+  CHECK(a.links->is_connected(2));
+  a.facts.cluster = 8;
+  a.links->set_facts(a.facts);
+  CHECK_FALSE(a.links->is_connected(2));
+  REQUIRE(run_until(loop, [&] { return !a.rejected.empty() && !b.rejected.empty(); }));
+  CHECK(a.rejected.front().second.status == WelcomeStatus::other_cluster);
+  CHECK(b.rejected.front().second.configuration_index == 6);
+  a.facts.cluster = kCluster;
+  a.links->set_facts(a.facts);
+  CHECK(all_connected({&a, &b}));
+}
+
+TEST_CASE("a member without an address that can be dialled has no link") {
+  loop::Loop loop;
+  PeerNode a(loop, 1);
+  a.links->set_members({a.member(), {.id = 2, .address = "b"}});
+  CHECK(a.has_logged("a member has no address to dial"));
+  a.links->send(2, frame_of(1));
+  CHECK_FALSE(a.links->is_connected(2));
+}
+
+TEST_CASE("a connection to fetch the state is handed to the host after its welcome") {
+  loop::Loop loop;
+  PeerNode a(loop, 1);
+  a.links->set_members({a.member(), {.id = 2, .address = "b@127.0.0.1:1"}});
+  RawPeer peer = a.dial();
+  peer.send(encode(a.hello(2, Purpose::fetch)));
+  CHECK(cluster::decode_welcome(peer.take_frame())->status == WelcomeStatus::ok);
+  REQUIRE(a.fetches.size() == 1);
+  CHECK(a.fetches.front().first == a.hello(2, Purpose::fetch));
+  const os::Socket& socket = a.fetches.front().second;
+  peer.send("list");
+  CHECK(loop_test::read_exactly(socket, 4) == "list");
+  loop_test::write_all(socket, "files");
+  CHECK(loop_test::read_exactly(peer.socket, 5) == "files");
+}
+
+}  // namespace tubed::server_test

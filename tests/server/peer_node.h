@@ -1,0 +1,135 @@
+// A node of a cluster for the tests of PeerLinks: a host that records its calls, and its links.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "loop/signal.h"
+#include "server/peer_links.h"
+#include "tests/server/peer_frames.h"
+
+namespace tubed::server_test {
+
+using namespace std::chrono_literals;
+
+inline constexpr std::uint64_t kCluster = 7;
+
+struct PeerNode final : server::PeerHost {
+  // Nodes have the names a, b, c. `port` 0: any.
+  PeerNode(loop::Loop& node_loop, cluster::NodeId node, const server::PeerLimits& limits = {},
+           std::uint16_t port = 0)
+      : loop(node_loop),
+        id(node),
+        log(
+            [this](std::string_view line) {
+              lines.emplace_back(line);
+              return true;
+            },
+            [] { return Duration(); }) {
+    loop::ignore_broken_pipes();
+    auto listening = os::listen_tcp("127.0.0.1", port, 64);
+    REQUIRE(listening.ok());
+    links = std::make_unique<server::PeerLinks>(loop, log, *this, std::move(*listening), limits);
+    facts = {.cluster = kCluster,
+             .node = id,
+             .address = std::string(1, static_cast<char>('a' + id - 1)) + "@" + links->address(),
+             .configuration_index = 5,
+             .has_state = true};
+    links->set_facts(facts);
+  }
+
+  cluster::Member member() const { return {.id = id, .address = facts.address}; }
+  std::uint16_t port() const {
+    return static_cast<std::uint16_t>(
+        std::stoi(facts.address.substr(facts.address.rfind(':') + 1)));
+  }
+  // A Hello from `from` to this node.
+  cluster::Hello hello(cluster::NodeId from,
+                       cluster::Purpose purpose = cluster::Purpose::frames) const {
+    return {.purpose = purpose,
+            .cluster = kCluster,
+            .from = from,
+            .to = id,
+            .address = "x@127.0.0.1:1",
+            .configuration_index = 4,
+            .name = {},
+            .invites = false};
+  }
+  RawPeer dial() const { return {loop, loop_test::connect_to(links->address())}; }
+  bool has_logged(std::string_view text) const {
+    return std::any_of(lines.begin(), lines.end(), [text](const std::string& line) {
+      return line.find(text) != std::string::npos;
+    });
+  }
+
+  void begin_tick() override { in_tick = true; }
+  cluster::WelcomeStatus judge(const cluster::Hello& hello) override {
+    CHECK(in_tick);
+    hellos.push_back(hello);
+    return links->usual_status(hello);
+  }
+  void on_turned_away(const cluster::Hello& hello, cluster::WelcomeStatus status) override {
+    CHECK(std::exchange(in_tick, false));
+    turned_away.emplace_back(hello, status);
+    then();
+  }
+  void on_frame(cluster::NodeId from, std::string_view frame) override {
+    CHECK(std::exchange(in_tick, false));
+    frames.emplace_back(from, std::string(frame));
+    then();
+  }
+  void on_fetch(const cluster::Hello& hello, os::Socket socket) override {
+    CHECK(std::exchange(in_tick, false));
+    fetches.emplace_back(hello, std::move(socket));
+  }
+  void on_request(const cluster::Request& request, Reply reply) override {
+    CHECK(std::exchange(in_tick, false));
+    requests.emplace_back(request, std::move(reply));
+    then();
+  }
+  void on_rejected(cluster::NodeId by, const cluster::Welcome& welcome) override {
+    CHECK(std::exchange(in_tick, false));
+    rejected.emplace_back(by, welcome);
+    then();
+  }
+
+  loop::Loop& loop;
+  cluster::NodeId id;
+  std::vector<std::string> lines;
+  os::Log log;
+  bool in_tick = false;
+  server::PeerFacts facts;
+  std::function<void()> then = [] {};  // in calls of the host
+  std::vector<cluster::Hello> hellos;
+  std::vector<std::pair<cluster::Hello, cluster::WelcomeStatus>> turned_away;
+  std::vector<std::pair<cluster::NodeId, std::string>> frames;
+  std::vector<std::pair<cluster::Hello, os::Socket>> fetches;
+  std::vector<std::pair<cluster::Request, Reply>> requests;
+  std::vector<std::pair<cluster::NodeId, cluster::Welcome>> rejected;
+  std::unique_ptr<server::PeerLinks> links;
+};
+
+// Makes the nodes members of one cluster.
+inline void join(const std::vector<PeerNode*>& nodes) {
+  std::vector<cluster::Member> members;
+  for (const PeerNode* node : nodes) members.push_back(node->member());
+  for (const PeerNode* node : nodes) node->links->set_members(members);
+}
+
+// Runs the loop until each node is connected to each other.
+inline bool all_connected(const std::vector<PeerNode*>& nodes) {
+  return loop_test::run_until(nodes.front()->loop, [&] {
+    return std::all_of(nodes.begin(), nodes.end(), [&](const PeerNode* from) {
+      return std::all_of(nodes.begin(), nodes.end(), [&](const PeerNode* to) {
+        return from == to || from->links->is_connected(to->id);
+      });
+    });
+  });
+}
+
+}  // namespace tubed::server_test
