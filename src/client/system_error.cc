@@ -7,7 +7,10 @@
 namespace tubed::client {
 
 Error system_error(const std::string& attempt) {
-  return {attempt + ": " + os::error_text(errno)};
+  const int number = errno;
+  const bool denied = number == EACCES || number == EPERM;
+  return {attempt + ": " + os::error_text(number),
+          denied ? Error::Kind::denied : Error::Kind::other};
 }
 
 }  // namespace tubed::client

@@ -7,7 +7,8 @@
 
 namespace tubed::client {
 
-// "ATTEMPT: what errno means". Call it before anything else can change errno.
+// "ATTEMPT: what errno means"; of the kind `denied` if that is a lack of permission. Call it before
+// anything else can change errno.
 Error system_error(const std::string& attempt);
 
 }  // namespace tubed::client

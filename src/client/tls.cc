@@ -356,7 +356,7 @@ Result<void> TlsStream::State::handshake(Duration timeout) {
     }
   }
   established = true;
-  more_input = SSL_has_pending(ssl.get()) == 1;  // what came with the end of the handshake
+  more_input = SSL_has_pending(ssl.get()) == 1;  // bytes that came with the end of the handshake
   return {};
 }
 

@@ -4,9 +4,11 @@
 //
 // Reading: ObjectReader receives the events of the SAX parser and keeps the members of the
 // outermost object; depth_ counts open objects and arrays, so that nested values are parsed, and so
-// checked, but not kept. Writing: append() renders a value recursively into one line; text is
-// escaped byte by byte, and text that is not UTF-8 is repaired first. Bodies are the large values:
-// they are checked once for UTF-8 and copied once into the line.
+// checked, but not kept. DocumentReader keeps all values: each open object or array is the last of
+// a stack, and becomes a value of the one below it when it ends. Writing: append() renders a value
+// recursively into one line; text is escaped byte by byte, and text that is not UTF-8 is repaired
+// first. Bodies are the large values: they are checked once for UTF-8 and copied once into the
+// line.
 #include "json/json.h"
 
 #include <algorithm>
@@ -19,6 +21,63 @@
 #include "base/utf8.h"
 
 namespace tubed::json {
+
+// Collects all values of a document, from the events of the parser.
+class DocumentReader : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  bool null() override { return take(Json()); }
+  bool boolean(bool value) override { return take(value); }
+  bool number_integer(number_integer_t value) override { return take(static_cast<double>(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return take(value); }
+  bool number_float(number_float_t value, const string_t&) override { return take(value); }
+  bool string(string_t& value) override { return take(std::move(value)); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(Json::object()); }
+  bool key(string_t& value) override {
+    open_.back().key = std::move(value);
+    return true;
+  }
+  bool end_object() override { return close(); }
+  bool start_array(std::size_t) override { return open(Json::array({})); }
+  bool end_array() override { return close(); }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
+    return false;
+  }
+
+  // Precondition: the parser has succeeded.
+  Json result() && { return std::move(result_); }
+
+ private:
+  struct Open {
+    Json value;
+    std::string key;  // of the member that comes next, if the value is an object
+  };
+
+  bool take(Json value) {
+    if (open_.empty()) {
+      result_ = std::move(value);
+    } else if (open_.back().value.is_object()) {
+      open_.back().value[open_.back().key] = std::move(value);
+    } else {
+      std::get<Json::Array>(open_.back().value.value_).push_back(std::move(value));
+    }
+    return true;
+  }
+  bool open(Json value) {
+    if (open_.size() == Json::kMaxDepth) return false;
+    open_.push_back({std::move(value), {}});
+    return true;
+  }
+  bool close() {
+    Json value = std::move(open_.back().value);
+    open_.pop_back();
+    return take(std::move(value));
+  }
+
+  std::vector<Open> open_;
+  Json result_;
+};
+
 namespace {
 
 constexpr std::string_view kAlphabet =
@@ -162,6 +221,12 @@ std::optional<Json> Json::parse(std::string_view line) {
   return std::move(reader).result();
 }
 
+std::optional<Json> Json::parse_document(std::string_view text) {
+  DocumentReader reader;
+  if (!nlohmann::json::sax_parse(text.begin(), text.end(), &reader)) return std::nullopt;
+  return std::move(reader).result();
+}
+
 Json& Json::operator[](std::string_view key) {
   if (std::holds_alternative<std::monostate>(value_)) value_ = Members();
   auto& members = std::get<Members>(value_);
@@ -178,6 +243,11 @@ const Json* Json::find(std::string_view key) const {
 std::optional<std::uint64_t> Json::number() const {
   const auto* const number = std::get_if<std::uint64_t>(&value_);
   return number != nullptr ? std::optional(*number) : std::nullopt;
+}
+
+std::optional<bool> Json::truth() const {
+  const auto* const truth = std::get_if<bool>(&value_);
+  return truth != nullptr ? std::optional(*truth) : std::nullopt;
 }
 
 void append_text(std::string_view text, std::string& line) {

@@ -1,12 +1,13 @@
 // Json: the little of JSON that tubed and tubectl write and read: lines with one object each.
 //
 // A value of our own, so that only json.cc includes nlohmann-json. Writing builds a value and
-// to_line() renders it. Reading keeps only what they need: the scalars of the outermost object;
-// nested objects and arrays are checked and dropped, so that a hostile line cannot make deep
-// values.
+// to_line() renders it. Of a line, reading keeps only what they need: the scalars of the outermost
+// object; nested objects and arrays are checked and dropped. A document is kept whole, but has a
+// bounded depth. So hostile text cannot make deep values.
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -19,6 +20,8 @@
 #include "base/result.h"
 
 namespace tubed::json {
+
+class DocumentReader;
 
 class Json {
  public:
@@ -42,15 +45,24 @@ class Json {
   // The object that is all of `line`. Nothing: it is not an object, or not JSON. Of several members
   // with the same key the last value counts. O(line).
   static std::optional<Json> parse(std::string_view line);
+  // The value that is all of `text`, with nested values. Nothing: it is not JSON, or has more than
+  // kMaxDepth objects and arrays in each other. Otherwise as parse().
+  static constexpr std::size_t kMaxDepth = 8;
+  static std::optional<Json> parse_document(std::string_view text);
 
   // The value of the key; adds null for a new key. Members keep the order in which they were added.
   // A null value becomes an object. O(members). Precondition: an object or null.
   Json& operator[](std::string_view key);
-  // Null: there is no such member. O(members).
+  // Null: there is no such member. O(members). Precondition: an object.
   const Json* find(std::string_view key) const;
   // Precondition: an object.
   const std::vector<Member>& members() const { return std::get<Members>(value_); }
 
+  bool is_object() const { return std::holds_alternative<Members>(value_); }
+  // Null: the value is not an array.
+  const std::vector<Json>* elements() const { return std::get_if<Array>(&value_); }
+  // Nothing: the value is neither true nor false.
+  std::optional<bool> truth() const;
   // Null: the value is not text.
   const std::string* text() const { return std::get_if<std::string>(&value_); }
   // Nothing: the value is not a whole number from 0 to 2^64 - 1.
@@ -63,6 +75,7 @@ class Json {
   using Array = std::vector<Json>;
 
   friend void append(const Json& value, std::string& line);
+  friend class DocumentReader;
   explicit Json(Members members) : value_(std::move(members)) {}
   explicit Json(Array values) : value_(std::move(values)) {}
 

@@ -61,7 +61,7 @@ tubectl help SUBCOMMAND has more of each, and so has tubectl(1).)";
 // The options that may come before the subcommand, and have a value.
 constexpr std::array<std::string_view, 8> kLeadingOptions{
     "-s", "--server", "--max-reply", "--ca", "--cert", "--key", "--server-name", "--token-file"};
-// The one without a value.
+// The option that may come before the subcommand, and has no value.
 constexpr std::string_view kLeadingFlag = "--tls";
 
 // How many words an option before the subcommand takes, with its value; 0: it is none of those.

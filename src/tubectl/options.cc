@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 
 #include "base/edit_distance.h"
 #include "client/address.h"
@@ -93,6 +94,12 @@ Result<std::string> fraction(const ValueType& type, std::string_view text,
                 [units](std::string_view word) { return fractional_value(word, units); });
 }
 
+Result<std::string> unix_socket(std::string_view text) {
+  const auto address = TRY(client::parse_address(text));
+  if (address.family == AF_UNIX) return std::string(text);
+  return Error{not_a_value(text, "a unix socket: unix:PATH or an absolute path")};
+}
+
 Result<std::string> tube_name(std::string_view text) {
   if (is_tube_name(text)) return std::string(text);
   return Error{fmt::format("\"{}\" is not a tube's name", text)};
@@ -124,6 +131,8 @@ Result<std::string> normalized(const ValueType& type, std::string_view text) {
     case Kind::address:
       TRY(client::parse_address(text));
       return std::string(text);
+    case Kind::unix_socket:
+      return unix_socket(text);
     case Kind::tube:
       return tube_name(text);
     case Kind::job_id:

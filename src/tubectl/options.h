@@ -32,13 +32,14 @@ namespace tubed::tubectl {
 
 struct ValueType {
   enum class Kind : std::uint8_t {
-    flag,     // takes no value
-    text,     // anything
-    address,  // where a server listens
-    tube,     // a tube's name [protocol: Name convention]
-    file,     // a path
-    command,  // a program
-    job_id,   // a job's id, or "-" for ids on standard input
+    flag,         // takes no value
+    text,         // anything
+    address,      // where a server listens
+    unix_socket,  // unix:PATH or an absolute path
+    tube,         // a tube's name [protocol: Name convention]
+    file,         // a path
+    command,      // a program
+    job_id,       // a job's id, or "-" for ids on standard input
     job_or_tube,
     count,         // a whole number
     number,        // a number that may have a fraction

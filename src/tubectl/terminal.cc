@@ -1,8 +1,8 @@
 // Four independent parts: the check of UTF-8 and the escaping of text for a terminal; the decision
 // whether colours are wanted; the layout of tables, which needs all rows before the first line can
-// be written; and the interaction, a progress bar on standard error and a question on /dev/tty. The
-// progress bar appears only after half a second and is erased in the destructor, so that it never
-// mixes with results.
+// be written; and the interaction, a progress bar or a changing line on standard error and a
+// question on /dev/tty. The progress bar appears only after half a second and is erased in the
+// destructor, so that it never mixes with results.
 #include "tubectl/terminal.h"
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include <memory>
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -23,6 +24,7 @@ namespace {
 constexpr std::chrono::milliseconds kFirstShown{500};
 constexpr std::chrono::milliseconds kShownEvery{100};
 constexpr std::size_t kBarWidth = 30;
+constexpr std::size_t kUsualColumns = 80;
 
 // Escape sequences of ECMA-48, which every terminal that shows colours supports.
 std::string_view sequence_of(Style style) {
@@ -69,6 +71,20 @@ std::string escaped(std::string_view text) {
       for (const char byte : character) {
         fmt::format_to(std::back_inserter(result), "\\x{:02x}", static_cast<unsigned char>(byte));
       }
+    }
+  }
+  return result;
+}
+
+std::string one_line(std::string_view text) {
+  std::string result;
+  for (const char character : escaped(text)) {
+    if (character == '\n') {
+      result += "\\n";
+    } else if (character == '\t') {
+      result += "\\t";
+    } else {
+      result += character;
     }
   }
   return result;
@@ -158,6 +174,25 @@ void Progress::show(std::uint64_t done) {
                         kBarWidth - filled, 100 * part);
   }
   std::fputs(fmt::format("{}, {:.0f}/s\x1b[K", line, rate).c_str(), stderr);
+  std::fflush(stderr);
+}
+
+StatusLine::StatusLine() : wanted_(::isatty(STDERR_FILENO) == 1) {}
+
+void StatusLine::clear() {
+  if (!std::exchange(shown_, {}).empty()) std::fputs("\r\x1b[K", stderr);
+}
+
+// A line that is wrapped could not be taken away. A cut within a character is repaired by the next
+// text or the end.
+void StatusLine::show(std::string_view text) {
+  if (!wanted_) return;
+  winsize window{};
+  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1;
+  text = text.substr(0, known ? window.ws_col - 1U : kUsualColumns - 1);
+  if (text == shown_) return;
+  shown_ = text;
+  std::fputs(fmt::format("\r{}\x1b[K", text).c_str(), stderr);
   std::fflush(stderr);
 }
 

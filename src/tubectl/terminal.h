@@ -23,6 +23,8 @@ namespace tubed::tubectl {
 // Text of others for a terminal, which would obey some of it: control characters, and bytes that
 // are no UTF-8, become \r or \x1b. Line ends and tabs stay.
 std::string escaped(std::string_view text);
+// The same for a part of a line: line ends and tabs become \n and \t.
+std::string one_line(std::string_view text);
 
 // --- Colours
 
@@ -99,6 +101,24 @@ class Progress {
   bool shown_ = false;
   Clock::time_point begin_;
   Clock::time_point next_;
+};
+
+// A line on standard error that changes, such as what is waited for; none if that is no terminal.
+class StatusLine {
+ public:
+  StatusLine();
+  ~StatusLine() { clear(); }
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
+
+  // `text` is of one line; its beginning is shown if the terminal has fewer columns.
+  void show(std::string_view text);
+  // Takes the line away before something else is printed.
+  void clear();
+
+ private:
+  bool wanted_;
+  std::string shown_;
 };
 
 // Asks on the terminal, and waits for "y" or "yes". An error: there is no terminal to ask on.

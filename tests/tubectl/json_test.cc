@@ -146,4 +146,44 @@ TEST_CASE("lines have their values one below the other") {
   CHECK(aligned_lines(Json::object()) == "");
 }
 
+TEST_CASE("a document is kept with its nested values") {
+  const auto document =
+      Json::parse_document(R"( {"a":[1,{"b":[true,null,"x"]},[],1.5,-2],"c":{},"a2":false} )");
+  REQUIRE(document);
+  CHECK(to_line(*document) == R"({"a":[1,{"b":[true,null,"x"]},[],1.5,-2.0],"c":{},"a2":false})");
+  const auto* const elements = document->find("a")->elements();
+  REQUIRE(elements != nullptr);
+  REQUIRE(elements->size() == 5);
+  CHECK((*elements)[0].number() == 1U);
+  CHECK((*elements)[1].is_object());
+  CHECK((*elements)[1].find("b")->elements()->front().truth() == true);
+  CHECK((*elements)[1].elements() == nullptr);
+  CHECK(document->find("a2")->truth() == false);
+  CHECK_FALSE(document->find("c")->truth());
+  CHECK_FALSE((*elements)[0].is_object());
+  CHECK(Json::parse_document("7")->number() == 7U);
+  CHECK(*Json::parse_document("\"x\"")->text() == "x");
+  CHECK(to_line(*Json::parse_document(R"({"a":1,"a":[2]})")) == R"({"a":[2]})");
+}
+
+TEST_CASE("a document that is broken, or too deep, is none") {
+  for (const char* const text :
+       {"", " ", "{", "[1", "[1,]", "{\"a\"}", "1 2", "[]]", "nul", "\x80"}) {
+    CAPTURE(text);
+    CHECK_FALSE(Json::parse_document(text));
+  }
+  for (const auto& [open, close] : {std::pair("[", "]"), std::pair("{\"a\":", "}")}) {
+    const auto nested = [&, begin = open, end = close](std::size_t depth) {
+      std::string text;
+      for (std::size_t level = 0; level < depth; ++level) text += begin;
+      text += "1";
+      for (std::size_t level = 0; level < depth; ++level) text += end;
+      return text;
+    };
+    CHECK(Json::parse_document(nested(Json::kMaxDepth)));
+    CHECK_FALSE(Json::parse_document(nested(Json::kMaxDepth + 1)));
+    CHECK_FALSE(Json::parse_document(nested(100'000)));
+  }
+}
+
 }  // namespace tubed::tubectl

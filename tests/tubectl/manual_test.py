@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
+from fake_admin import FakeAdmin
 from programs import DONE, SECONDS, TUBECTL, TubectlTest, subcommands
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "packaging/man/tubectl.1"
@@ -101,8 +102,11 @@ class ManualTest(TubectlTest):
                 path = pathlib.Path(directory, command)
                 path.write_text("#!/bin/sh\ncat >/dev/null\n", encoding="utf-8")
                 path.chmod(0o755)
+            admin = FakeAdmin(pathlib.Path(directory, "admin"))
+            self.addCleanup(admin.close)
+            admin.state["members"].pop()  # an example adds the third
             environment = os.environ | {
-                "TUBED_SERVER": server, "PATH": f"{pathlib.Path(TUBECTL).parent}:/usr/bin:/bin"}
+                "TUBED_SERVER": server, "TUBED_ADMIN": admin.address, "PATH": f"{pathlib.Path(TUBECTL).parent}:/usr/bin:/bin"}
             done = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", script], check=False,
                                   cwd=directory, env=environment, stdin=subprocess.DEVNULL,
                                   capture_output=True, text=True, timeout=3 * SECONDS)

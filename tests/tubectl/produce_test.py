@@ -149,7 +149,7 @@ class Put(TubectlTest):
         # A key without a number is for one job.
         self.tubectl(server, "put", "-l", "--concurrency", "one", stdin=b"d\ne\n")
         self.assertEqual([reserved() for _ in range(2)], [b"d", None])
-        # A chain, put in one go; each waits for the one before.
+        # A chain, put in one go; each job waits for the job before it.
         worker.ask("delete 5")
         worker.ask("delete 6")
         for i in range(3):

@@ -28,4 +28,8 @@ TEST_CASE("a terminal is given nothing that it obeys") {
   CHECK(escaped("\x9b\xff\xe2\x82") == "\\x9b\\xff\\xe2\\x82");
 }
 
+TEST_CASE("a part of a line stays in its line") {
+  CHECK(one_line("a\tb\n\x1b[0m\r\xc3\xa4") == "a\\tb\\n\\x1b[0m\\r\xc3\xa4");
+}
+
 }  // namespace tubed::tubectl

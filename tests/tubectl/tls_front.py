@@ -1,8 +1,8 @@
 """TlsFront: TLS in front of a server that has none, for the tests of clients.
 
-It takes each TLS connection, connects to the server behind it and passes bytes both ways. It
-decides how the replies are cut into records, can answer `auth` in place of the server, and can end
-a connection without the end of TLS.
+It takes each TLS connection, connects to its server and passes bytes both ways. It decides how
+the replies are cut into records, can answer `auth` in place of the server, and can end a connection
+without the end of TLS.
 """
 
 import select
@@ -17,7 +17,7 @@ from harness import SECONDS, parse_address
 class TlsFront:
     """`record_bytes`: the most plaintext in a record. `gather`: for how many seconds the replies of
     the server are collected before they are sent. `tokens`: those that are accepted; None: the
-    server behind answers `auth`. `clients`: a CA that each client needs a certificate of.
+    server itself answers `auth`. `clients`: a CA that each client needs a certificate of.
     `truncates`: connections end without the end of TLS."""
 
     def __init__(self, behind, issued, *, record_bytes=1 << 14, gather=0, tokens=None, clients=None,
@@ -93,7 +93,7 @@ class Session:
             self.handshake()
         finally:  # an alert
             self.flush()
-        if not self.pass_on():  # what came with the end of the handshake
+        if not self.pass_on():  # bytes that came with the end of the handshake
             return
         while True:
             ready, _, _ = select.select([self.client, self.server], [], [])

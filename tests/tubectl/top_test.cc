@@ -14,6 +14,7 @@
 #include "tubectl/top/view.h"
 
 using tubed::tubectl::Snapshot;
+using tubed::tubectl::Style;
 namespace client = tubed::client;
 using tubed::tubectl::TubeCounts;
 using namespace tubed::tubectl::top;
@@ -176,11 +177,20 @@ TEST_CASE("every size from nothing to large is kept to, on every page and with e
   std::vector<TubeCounts> tubes{tube(std::string(200, 'n'), ~0ULL, ~0ULL)};
   tubes[0].pause_seconds_left = ~0ULL;
   for (int index = 0; index < 100; ++index) tubes.push_back(tube(fmt::format("t{}", index), 5));
+  const client::StatsBlock in_a_cluster(server_block(~0ULL, 1) + "cluster-name: \"" +
+                                        std::string(32, 'a') +
+                                        "\"\ncluster-leader: \"b\"\ncluster-role: follower\n"
+                                        "cluster-nodes: a:leader:1:1 b:voter:1:5000\n");
   for (const bool blocks : {false, true}) {
     for (const char* const keys : {"", "\n", "?", "/x", "p123", "K"}) {
       Model model("unix:/" + std::string(300, 'a'));
       model.update(look(0, tubes));
       model.update(look(100, tubes, ~0ULL));
+      if (*keys == '?' || *keys == 'K') {
+        Snapshot snapshot = look(200, tubes);
+        snapshot.server = in_a_cluster;
+        model.update(snapshot);
+      }
       View view;
       for (const char key : std::string(keys)) {
         view.press(key == '\n' ? Key{Key::Kind::enter} : Key{Key::Kind::character, key}, model);
@@ -461,6 +471,104 @@ TEST_CASE("dead and expired jobs are shown if there are any") {
   press(view, model, Key::Kind::enter);
   CHECK(has(shown(model, view, {80, 24}),
             "next buried job  7  priority 3  dead-reason timeouts  dead-from mail  age 5"));
+}
+
+namespace {
+
+Model in_cluster(const std::string& lines) {
+  Model model = with_tubes({tube("mail", 7)});
+  Snapshot snapshot = look(1000, {tube("mail", 7)});
+  snapshot.server = client::StatsBlock(server_block(100, 1) + lines);
+  model.update(snapshot);
+  return model;
+}
+
+const std::string kClusterLines =
+    "cluster-name: \"a\"\ncluster-role: leader\ncluster-leader: \"a\"\ncluster-term: 3\n"
+    "cluster-commit-index: 5000\ncluster-applied-index: 4999\ncluster-held-over: 0\n";
+
+Style style_of(const Frame& frame, const std::string& text) {
+  for (const Line& line : frame.lines) {
+    for (const Span& span : line.spans()) {
+      if (span.text.find(text) != span.text.npos) return span.style;
+    }
+  }
+  return Style::plain;
+}
+
+}  // namespace
+
+TEST_CASE("the nodes of a cluster are shown, and which leads") {
+  View view;
+  Model alone = with_tubes({tube("mail", 7)});
+  CHECK_FALSE(has(shown(alone, view, {200, 50}), "cluster"));
+  CHECK_FALSE(has(shown(alone, view, {200, 50}), "nodes"));
+
+  Model model = in_cluster(kClusterLines +
+                           "cluster-nodes: a:leader:5000:- b:voter:4997:12 "
+                           "c:standby:10:999\n");
+  auto lines = shown(model, view, {100, 24});
+  CHECK(lines[0].starts_with("127.0.0.1:11300  serving"));
+  CHECK(lines[1] == "cluster      leader a  this a leader  term 3  committed 5000  applied 4999");
+  CHECK(lines[2] == "nodes        a leads  b voter lacks 3 12 ms  c standby lacks 4990 999 ms");
+  CHECK(lines[3].starts_with("connections"));
+  CHECK(lines[4].starts_with("jobs"));
+  CHECK(lines[8].starts_with("  TUBE"));
+  CHECK(lines.size() == 24);
+  // The head shrinks first.
+  lines = shown(model, view, {100, 10});
+  CHECK(lines[1].starts_with("cluster"));
+  CHECK(lines[2].starts_with("nodes"));
+  CHECK(lines[3].starts_with("jobs"));
+  CHECK(lines[4].starts_with("  TUBE"));
+  lines = shown(model, view, {100, 8});
+  CHECK(lines[1].starts_with("jobs"));
+}
+
+TEST_CASE("a node of a cluster that is silent comes first, and is highlighted") {
+  View view;
+  Model model = in_cluster(kClusterLines +
+                           "cluster-nodes: a:leader:5000:- b:voter:5000:1000 "
+                           "c:voter:100:61001\n");
+  CHECK(shown(model, view, {80, 24})[2] ==
+        "nodes        c voter lacks 4900 SILENT 1 min  a leads  b voter lacks 0 1.0 s");
+  CHECK(shown(model, view, {60, 24})[2] == "nodes        c voter lacks 4900 SILENT 1 min  a leads");
+  CHECK(style_of(compose(model, view, kAscii, {80, 24}), "SILENT") == Style::red);
+  CHECK(style_of(compose(model, view, kAscii, {80, 24}), " lacks 4900") == Style::yellow);
+  CHECK(style_of(compose(model, view, kAscii, {80, 24}), " lacks 0") == Style::plain);
+}
+
+TEST_CASE("a cluster without a leader, and what a follower does not know") {
+  View view;
+  for (const char* const leader : {"\"\"", "-"}) {
+    Model model =
+        in_cluster(fmt::format("cluster-name: \"b\"\ncluster-role: candidate\n"
+                               "cluster-leader: {}\ncluster-held-over: 2\n"
+                               "cluster-nodes: \"a:voter:-:- b:voter:-:-\"\n",
+                               leader));
+    const auto lines = shown(model, view, {80, 24});
+    CHECK(lines[1] == "cluster      NO LEADER  this b candidate  held over 2");
+    CHECK(lines[2] == "nodes        a voter  b voter");
+    CHECK(style_of(compose(model, view, kAscii, {80, 24}), "NO LEADER") == Style::red);
+  }
+}
+
+TEST_CASE("cluster-nodes that cannot be read change nothing else") {
+  View view;
+  for (const char* const nodes :
+       {"", "\"\"", " ", ":::", "a", "a:", ":voter:1:2", "  :  ", "a::1:1", "\x1b[2J"}) {
+    CAPTURE(nodes);
+    Model model = in_cluster(kClusterLines + "cluster-nodes: " + nodes + "\n");
+    const auto lines = shown(model, view, {80, 24});
+    CHECK(lines[1].starts_with("cluster      leader a"));
+    CHECK(lines[2].starts_with("connections"));
+  }
+  Model model = in_cluster(kClusterLines + "cluster-nodes: " + std::string(300, 'n') +
+                           ":voter:x:99999999999999999999 " +
+                           "b:voter:18446744073709551615:18446744073709551615:9 c:leader:1:1\n");
+  CHECK(shown(model, view, {80, 24})[2] ==
+        "nodes        " + std::string(31, 'n') + "~ voter  b voter lacks 0  c leads");
+  CHECK(shown(model, view, {200, 24})[2].find("b voter lacks 0") != std::string::npos);
 }
 
 TEST_CASE("held jobs are shown beside the delayed if there are any") {

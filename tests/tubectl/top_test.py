@@ -15,7 +15,8 @@ import time
 import unittest
 import uuid
 
-from programs import BEANSTALKD, SECONDS, TUBECTL, UNAVAILABLE, USAGE, TubectlTest, until
+from programs import (BEANSTALKD, SECONDS, TUBECTL, UNAVAILABLE, USAGE, ScriptedServer, TubectlTest,
+                      until)
 
 from harness import PROGRAM, passed  # noqa: E402  programs.py has made it found
 
@@ -348,6 +349,28 @@ class TopTest(TubectlTest):
                                                environment={"COLUMNS": "200", "LINES": "8"})
             self.assertEqual((code, output.count("\n")), (0, 5))
             self.assertIn("WATCHING", output)
+
+    def test_the_nodes_of_a_cluster(self):
+        """The lines of stats that a server in a cluster has, after all others."""
+        server = self.tubed()
+        self.assertNotIn("nodes", self.tubectl(server, "top", "--once", "--interval", "0.1"))
+        client = self.client(server)
+        client.send(b"stats\r\n")
+        block = client.body()[1] + (
+            b'cluster-name: "a"\ncluster-role: leader\ncluster-leader: "a"\ncluster-term: 7\n'
+            b"cluster-commit-index: 5000\ncluster-applied-index: 5000\ncluster-held-over: 0\n"
+            b'cluster-nodes: "a:leader:5000:- b:voter:4990:12 c:voter:100:2500"\n')
+        tubes = b"---\n- default\n"
+        tube = b'---\nname: "default"\ncurrent-jobs-ready: 3\n'
+        answers = [b"OK %d\r\n%s\r\n" % (len(body), body) for body in (block, tubes, tube)]
+        scripted = ScriptedServer(2 * answers)
+        self.addCleanup(scripted.close)
+        output = self.tubectl(scripted.address, "top", "--once", "--interval", "0.1")
+        self.assertIn("\ncluster      leader a  this a leader  term 7  committed 5000  "
+                      "applied 5000\n", output)
+        self.assertIn("\nnodes        c voter lacks 4900 SILENT 2.5 s  a leads  "
+                      "b voter lacks 10 12 ms\n", output)
+        self.assertEqual(scripted.commands, 2 * ["stats", "list-tubes", "stats-tube default"])
 
     def test_ten_thousand_tubes_are_quick(self):
         server = self.tubed()

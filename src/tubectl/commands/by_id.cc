@@ -80,7 +80,7 @@ struct IdAction {
   const char* what;
   std::string_view not_found;     // the meaning of NOT_FOUND
   std::string_view capability{};  // that the server must have; empty: none
-  std::string_view form{};        // what needs it, for the failure
+  std::string_view form{};        // the form that needs it, for the failure
   std::string arguments{};        // after the id, with a space before each
 };
 

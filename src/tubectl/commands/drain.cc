@@ -180,7 +180,8 @@ Result<int> wait_for_state(client::Connection& connection, const DrainOptions& o
   }
 }
 
-// True if the server has the commands drain and undrain. One that closes the connection has not.
+// True if the server has the commands drain and undrain. A server that closes the connection
+// does not have them.
 bool knows_command(client::Connection& connection, const DrainOptions& options) {
   const auto known = Capabilities::of(connection);
   return known && known->has(options.command());

@@ -17,6 +17,7 @@ const Subcommand& bench_command();
 const Subcommand& bury_command();
 const Subcommand& clear_command();
 const Subcommand& clients_command();
+const Subcommand& cluster_command();
 const Subcommand& delete_command();
 const Subcommand& drain_command();
 const Subcommand& export_command();
@@ -38,6 +39,7 @@ const Subcommand& top_command();
 const Subcommand& tubes_command();
 const Subcommand& undrain_command();
 const Subcommand& wait_command();
+const Subcommand& wait_cluster_command();
 const Subcommand& wait_idle_command();
 const Subcommand& work_command();
 

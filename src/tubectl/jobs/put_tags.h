@@ -26,7 +26,7 @@ struct PutTagRow {
   std::string_view option;  // "--unique"
   std::string_view word;    // "idp"
   std::optional<std::string> PutTags::*value;
-  std::string_view takes;  // what the option takes
+  std::string_view takes;  // the values that the option takes
   bool (*is_value)(std::string_view word, std::string_view value);
 };
 std::span<const PutTagRow> put_tag_rows();

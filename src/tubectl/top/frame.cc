@@ -11,12 +11,19 @@
 namespace tubed::tubectl::top {
 namespace {
 
-constexpr std::size_t kHeadRows = 6;
+constexpr std::size_t kHeadRows = 6;  // without the lines of a cluster
 // These rows are reserved for the titles, some tubes and the keys before the head gets a second
 // row.
 constexpr std::size_t kLeastBelowHead = 6;
 // Of a question's line: for what is typed.
 constexpr std::size_t kTypedColumns = 12;
+
+// How many lines the head may have in a window with `rows` rows.
+std::size_t head_rows(const Model& model, std::size_t rows) {
+  const std::size_t wanted =
+      kHeadRows + (model.server().text("cluster-name") ? kClusterRows : std::size_t{0});
+  return std::min(wanted, rows - kLeastBelowHead);
+}
 
 struct Hint {
   std::string_view key;
@@ -147,8 +154,8 @@ Frame too_small(Size size) {
 Frame compose(Model& model, View& view, const Glyphs& glyphs, Size size) {
   if (size.columns < kSmallest.columns || size.rows < kSmallest.rows) return too_small(size);
   Frame frame;
-  const std::size_t head_rows = std::min(kHeadRows, size.rows - kLeastBelowHead);
-  frame.lines = compose_head(model, view.frozen(), glyphs, size.columns, head_rows);
+  frame.lines =
+      compose_head(model, view.frozen(), glyphs, size.columns, head_rows(model, size.rows));
   const Size rest{size.columns, size.rows - frame.lines.size() - 1};
   for (Line& line : compose_page(model, view, glyphs, rest)) frame.lines.push_back(std::move(line));
   frame.lines.resize(size.rows - 1);
@@ -159,8 +166,7 @@ Frame compose(Model& model, View& view, const Glyphs& glyphs, Size size) {
 Frame compose_once(Model& model, const Glyphs& glyphs, Size size) {
   if (size.columns < kSmallest.columns || size.rows < kSmallest.rows) return too_small(size);
   Frame frame;
-  const std::size_t head_rows = std::min(kHeadRows, size.rows - kLeastBelowHead);
-  frame.lines = compose_head(model, false, glyphs, size.columns, head_rows);
+  frame.lines = compose_head(model, false, glyphs, size.columns, head_rows(model, size.rows));
   const std::size_t rows = size.rows - frame.lines.size();
   model.tubes.fit(rows - 1);
   for (Line& line : compose_table(model.tubes, false, glyphs, size.columns, rows)) {

@@ -38,6 +38,11 @@ Frame compose_once(Model& model, const Glyphs& glyphs, Size size);
 // At most `rows` lines; the least important parts are left out first.
 std::vector<Line> compose_head(const Model& model, bool frozen, const Glyphs& glyphs,
                                std::size_t columns, std::size_t rows);
+// The server's cluster: which node leads, and its nodes; at most kClusterRows lines, none if the
+// server is in no cluster. They are part of the head.
+inline constexpr std::size_t kClusterRows = 2;
+std::vector<Line> compose_cluster(const client::StatsBlock& server, const Glyphs& glyphs,
+                                  std::size_t columns);
 // The titles and the tubes, at most `rows` lines in all.
 std::vector<Line> compose_table(const TubeList& tubes, bool selects, const Glyphs& glyphs,
                                 std::size_t columns, std::size_t rows);

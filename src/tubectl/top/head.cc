@@ -177,9 +177,12 @@ std::vector<Line> compose_head(const Model& model, bool frozen, const Glyphs& gl
     std::size_t rank;
     Line line;
   };
-  std::vector<Ranked> ranked{{0, server_line(model, frozen, glyphs, columns)},
-                             {4, clients_line(model, columns)},
-                             {1, jobs_line(model.server(), columns)}};
+  std::vector<Ranked> ranked{{0, server_line(model, frozen, glyphs, columns)}};
+  for (Line& line : compose_cluster(model.server(), glyphs, columns)) {
+    ranked.push_back({2, std::move(line)});
+  }
+  ranked.push_back({4, clients_line(model, columns)});
+  ranked.push_back({1, jobs_line(model.server(), columns)});
   for (Line& line : flow_lines(model, glyphs, columns)) ranked.push_back({2, std::move(line)});
   for (Line& line : fill_lines(model.server(), glyphs, columns)) {
     ranked.push_back({3, std::move(line)});

@@ -39,7 +39,7 @@ namespace {
 namespace word = protocol::word;
 
 constexpr std::string_view kTimeIsOver = "its time to run was over, or it was deleted";
-// What the server's capabilities list if a batch can wait.
+// The server's capabilities list this if a batch can wait.
 constexpr std::string_view kBatches = "reserve-batch:timeout";
 constexpr std::uint32_t kLongestWait = UINT32_MAX;  // 136 years
 

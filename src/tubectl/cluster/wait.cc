@@ -1,0 +1,158 @@
+// run_wait() is one loop: look, let the judge decide, show what is missing, and sleep until the
+// next look is due. It ends with the judge's result, at the time limit, or when the node has not
+// answered for kOutage. The judges are closures, which keep what they need of earlier looks.
+#include "tubectl/cluster/wait.h"
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "tubectl/exit_codes.h"
+
+namespace tubed::tubectl::cluster {
+namespace {
+
+using Kind = Verdict::Kind;
+
+constexpr Duration kShortestLook = std::chrono::seconds(1);
+// Of a text for people.
+constexpr std::size_t kMostShortcomings = 5;
+
+std::string in_seconds(Duration time) {
+  return fmt::format("{} s", std::chrono::duration<double>(time).count());
+}
+
+std::string standby_in_words(const State& state, const Member& member) {
+  const auto behind = state.behind(member);
+  if (!behind) return fmt::format("{} is a standby", member.name);
+  return fmt::format("{} is a standby that lacks {} entries", member.name, *behind);
+}
+
+// Remembers whether the member was seen, and since when a leader has been known without it.
+class VoteJudge {
+ public:
+  explicit VoteJudge(std::string name) : name_(std::move(name)) {}
+
+  Verdict operator()(const State& state, client::TimePoint now) {
+    if (const Member* const member = state.find(name_)) {
+      seen_ = true;
+      if (member->votes) return {Kind::done, fmt::format("{} votes", name_)};
+      return {Kind::wait, standby_in_words(state, *member)};
+    }
+    // A node that starts again may know no members and no leader for a moment.
+    if (!state.leader || state.members.empty()) {
+      missing_since_.reset();
+      return {Kind::wait, "no leader is known"};
+    }
+    if (!missing_since_) missing_since_ = now;
+    if (seen_) {
+      return {Kind::failed, fmt::format("{} is no member any more: it was removed, or the leader "
+                                        "changed before others knew of it",
+                                        name_)};
+    }
+    if (now - *missing_since_ >= kLost) {
+      return {Kind::failed, fmt::format("{} has not become a member: the leader may have changed "
+                                        "before others knew of it; add it again",
+                                        name_)};
+    }
+    return {Kind::wait, fmt::format("{} is no member yet", name_)};
+  }
+
+ private:
+  std::string name_;
+  bool seen_ = false;
+  std::optional<client::TimePoint> missing_since_;
+};
+
+}  // namespace
+
+Judge until_votes(std::string name) {
+  return VoteJudge(std::move(name));
+}
+
+Judge until_gone(std::string name) {
+  return [name = std::move(name)](const State& state, client::TimePoint) -> Verdict {
+    // A node that starts again may know no members for a moment.
+    if (!state.members.empty() && state.find(name) == nullptr) {
+      return {Kind::done, fmt::format("{} is no member any more", name)};
+    }
+    return {Kind::wait, fmt::format("{} is a member still", name)};
+  };
+}
+
+Judge until_leads(std::string from, std::string to) {
+  return [from = std::move(from), to = std::move(to)](const State& state,
+                                                      client::TimePoint) -> Verdict {
+    if (!state.leader) return {Kind::wait, "no leader is known"};
+    if (to.empty() ? *state.leader != from : *state.leader == to) {
+      return {Kind::done, fmt::format("{} leads", *state.leader)};
+    }
+    return {Kind::wait, fmt::format("{} leads still", *state.leader)};
+  };
+}
+
+Judge until_healthy() {
+  return [](const State& state, client::TimePoint) -> Verdict {
+    std::vector<std::string> missing = shortcomings(state);
+    if (missing.empty()) return {Kind::done, ""};
+    if (knows_only_itself(state)) {
+      return {Kind::failed,
+              fmt::format("this node does not lead, and only the leader, {}, knows how far the "
+                          "members are: run it there",
+                          *state.leader)};
+    }
+    if (missing.size() > kMostShortcomings) {
+      const std::size_t more = missing.size() - kMostShortcomings;
+      missing.resize(kMostShortcomings);
+      missing.push_back(fmt::format("{} more", more));
+    }
+    return {Kind::wait, fmt::format("{}", fmt::join(missing, "; "))};
+  };
+}
+
+Clock system_clock() {
+  return {.now = [] { return client::Clock::now(); },
+          .sleep = [](Duration time) { std::this_thread::sleep_for(time); }};
+}
+
+Outcome<std::string> run_wait(const Wait& wait, const Clock& clock,
+                              const std::function<Outcome<State>(Duration most)>& look,
+                              const std::function<void(const std::string&)>& show) {
+  const client::TimePoint start = clock.now();
+  const auto left = [&](client::TimePoint now) {
+    return wait.limit ? std::max(*wait.limit - (now - start), Duration::zero()) : Duration::max();
+  };
+  client::TimePoint answered = start;
+  bool is_first = wait.is_first;
+  for (;;) {
+    const client::TimePoint begin = clock.now();
+    auto seen = look(std::clamp(left(begin), kShortestLook, kLongestLook));
+    const client::TimePoint now = clock.now();
+    std::string missing;
+    if (auto* const failure = std::get_if<Failure>(&seen)) {
+      if (failure->is_gone && !wait.when_node_ends.empty()) return wait.when_node_ends;
+      if (is_first || !failure->may_pass || now - answered >= kOutage) return std::move(*failure);
+      missing = std::move(failure->reason);
+    } else {
+      is_first = false;
+      answered = now;
+      Verdict verdict = wait.judge(std::get<State>(seen), now);
+      if (verdict.kind == Kind::done) return std::move(verdict.text);
+      if (verdict.kind == Kind::failed) return Failure{kExitFailure, std::move(verdict.text)};
+      missing = std::move(verdict.text);
+    }
+    if (left(now) == Duration::zero()) {
+      return Failure{kExitTimedOut, fmt::format("after {}: {}", in_seconds(*wait.limit), missing)};
+    }
+    show(missing);
+    const Duration until_next = std::max(kLookInterval - (now - begin), Duration::zero());
+    clock.sleep(std::min(until_next, left(now)));
+  }
+}
+
+}  // namespace tubed::tubectl::cluster

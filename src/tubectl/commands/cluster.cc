@@ -1,0 +1,261 @@
+// tubectl cluster: shows the cluster of a node, and changes who its members are and which leads.
+//
+// Each action but status looks at the cluster first, so that a mistake in the address ends it
+// before a change; then it sends the change, which the leader accepts or refuses, and looks until
+// it has taken effect. The words after the action depend on it: kActionRows says which it takes.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "client/address.h"
+#include "tubectl/cluster/admin.h"
+#include "tubectl/cluster/state.h"
+#include "tubectl/cluster/wait.h"
+#include "tubectl/commands/command.h"
+#include "tubectl/commands/table.h"
+#include "tubectl/exit_codes.h"
+#include "tubectl/json.h"
+#include "tubectl/server.h"
+#include "tubectl/terminal.h"
+
+namespace tubed::tubectl {
+namespace {
+
+constexpr std::string_view kClusterFooter =
+    R"(status prints the members and what needs attention. add makes a node without
+state a member, and waits until it has caught up and votes; ADDRESS is its address
+for the other nodes, HOST:PORT with a numeric HOST; the default port is 11301.
+remove waits until NAME is no member. transfer waits until NAME, or another node,
+leads. Each node of the cluster can be asked.
+
+examples:
+  tubectl cluster status
+  tubectl cluster status --json
+  tubectl cluster add c 10.0.0.3
+  tubectl cluster add --no-wait d 10.0.0.4:11301
+  tubectl cluster transfer b
+  tubectl cluster remove --timeout 10 d)";
+
+constexpr std::array<std::string_view, 4> kClusterActions{"status", "add", "remove", "transfer"};
+constexpr std::uint16_t kMemberPort = 11301;
+constexpr std::size_t kLongestMemberName = 32;
+// status looks again after this time if it is to show whether a standby advances.
+constexpr std::chrono::milliseconds kBetweenLooks{500};
+// The limit of a change that takes no data to another node.
+constexpr double kShortChangeSeconds = 30;
+
+struct ClusterOptions {
+  std::string action;
+  std::optional<std::string> name;
+  std::optional<std::string> address;
+  std::string admin = cluster::kDefaultAdmin;
+  bool json = false;
+  bool no_wait = false;
+  std::optional<double> timeout;
+
+  bool is(std::string_view one) const { return action == one; }
+};
+
+int cluster_failed(const ClusterOptions& options, const cluster::Failure& failure) {
+  return fail(failure.code, fmt::format("cluster {}: {}", options.action, failure.reason));
+}
+
+// --- The words of the command line
+
+bool is_member_name(std::string_view text) {
+  return !text.empty() && text.size() <= kLongestMemberName &&
+         std::ranges::all_of(text, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '.' || c == '_' || c == '-';
+         });
+}
+
+// HOST:PORT with the port, and brackets around an IPv6 address. Nothing: it is no numeric address.
+std::optional<std::string> member_address(const std::string& text) {
+  const bool is_bracketed = text.starts_with('[');
+  const bool has_port = is_bracketed ? !text.ends_with(']') : text.find(':') != text.npos;
+  auto address = client::parse_address(text);
+  if (!address || text.find('/') != text.npos) return std::nullopt;
+  if (address->family != AF_INET && address->family != AF_INET6) return std::nullopt;
+  if (address->is_localhost) return std::nullopt;
+  if (!has_port) address->port = kMemberPort;
+  return client::to_string(*address);
+}
+
+// The mistake; empty: the words are right. Replaces the address by its whole form.
+std::string check_words(ClusterOptions& options) {
+  struct ActionRow {
+    std::string_view action;
+    bool needs_name;
+    bool takes_name;
+    bool takes_address;
+    bool waits;
+  };
+  constexpr std::array<ActionRow, kClusterActions.size()> kActionRows{
+      {{"status", false, false, false, false},
+       {"add", true, true, true, true},
+       {"remove", true, true, false, true},
+       {"transfer", false, true, false, true}}};
+  const ActionRow& row = *std::ranges::find(kActionRows, options.action, &ActionRow::action);
+  if (row.needs_name && !options.name) return "NAME is missing: that of the node";
+  if (row.takes_address && !options.address) return "ADDRESS is missing: that of the node";
+  for (const auto& [takes, word] :
+       {std::pair(row.takes_name, options.name), std::pair(row.takes_address, options.address)}) {
+    if (!takes && word) return fmt::format("there is an argument too many: {}", one_line(*word));
+  }
+  if (row.waits && options.json) return "--json is for status";
+  if (!row.waits && (options.no_wait || options.timeout)) {
+    return "--no-wait and --timeout are for add, remove and transfer";
+  }
+  if (options.name && !is_member_name(*options.name)) {
+    return fmt::format("\"{}\" is no name of a node: it has 1 to {} letters, digits, and . _ -",
+                       one_line(*options.name), kLongestMemberName);
+  }
+  if (!options.address) return {};
+  auto address = member_address(*options.address);
+  if (!address) {
+    return fmt::format(
+        "\"{}\" is no address of a node: it is HOST:PORT with a numeric HOST, as "
+        "10.0.0.2:11301 or [fd00::2]:11301",
+        *options.address);
+  }
+  options.address = std::move(*address);
+  return {};
+}
+
+// --- status
+
+int print_status(const ClusterOptions& options, const cluster::Admin& admin) {
+  auto document = admin.document(cluster::kLongestLook);
+  if (const auto* const failure = std::get_if<cluster::Failure>(&document)) {
+    return cluster_failed(options, *failure);
+  }
+  const std::string& text = std::get<std::string>(document);
+  if (options.json) {
+    return print(shown_body(text, !text.ends_with('\n'), false));
+  }
+  cluster::State state = *cluster::read_state(text);
+  std::optional<cluster::State> before;
+  if (cluster::has_standby_behind(state)) {
+    std::this_thread::sleep_for(kBetweenLooks);
+    // A node that has ended meanwhile is shown as it was.
+    auto again = admin.look(cluster::kLongestLook);
+    if (auto* const now = std::get_if<cluster::State>(&again)) {
+      before = std::exchange(state, std::move(*now));
+    }
+  }
+  const Paint paint = Paint::for_descriptor(STDOUT_FILENO);
+  std::string shown = cluster::overview(state, paint);
+  for (const std::string& warning :
+       cluster::warnings(state, before ? &*before : nullptr, kBetweenLooks)) {
+    shown += fmt::format("{} {}\n", paint(Style::yellow, "warning:"), warning);
+  }
+  return print(shown);
+}
+
+// --- Changes
+
+Json change_of(const ClusterOptions& options) {
+  Json change = Json::object();
+  if (options.name) change["name"] = *options.name;
+  if (options.address) change["address"] = *options.address;
+  return change;
+}
+
+cluster::Wait wait_of(const ClusterOptions& options, const cluster::State& before) {
+  cluster::Wait wait;
+  wait.is_first = false;
+  std::optional<double> seconds = options.timeout;
+  if (options.is("add")) {
+    wait.judge = cluster::until_votes(*options.name);
+  } else if (options.is("remove")) {
+    wait.judge = cluster::until_gone(*options.name);
+    if (*options.name == before.name) {
+      wait.when_node_ends = fmt::format("{} was removed, and has ended", before.name);
+    }
+    if (!seconds) seconds = kShortChangeSeconds;
+  } else {
+    wait.judge = cluster::until_leads(before.leader.value_or(""), options.name.value_or(""));
+    if (!seconds) seconds = kShortChangeSeconds;
+  }
+  if (seconds) {
+    wait.limit = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*seconds));
+  }
+  return wait;
+}
+
+int change_cluster(const ClusterOptions& options, const cluster::Admin& admin) {
+  auto before = admin.look(cluster::kLongestLook);
+  if (const auto* const failure = std::get_if<cluster::Failure>(&before)) {
+    return cluster_failed(options, *failure);
+  }
+  const auto changed =
+      admin.change(options.action, to_line(change_of(options)), cluster::kLongestLook);
+  if (const auto* const failure = std::get_if<cluster::Failure>(&changed)) {
+    if (failure->code != kExitUnavailable) return cluster_failed(options, *failure);
+    // The node may have received the request.
+    return cluster_failed(options,
+                          {failure->code, failure->reason + "; tubectl cluster status "
+                                                            "shows whether the change was made"});
+  }
+  if (options.no_wait) return 0;
+  StatusLine line;
+  auto result = cluster::run_wait(
+      wait_of(options, std::get<cluster::State>(before)), cluster::system_clock(),
+      [&](Duration most) { return admin.look(most); },
+      [&](const std::string& text) { line.show(text); });
+  line.clear();
+  if (const auto* const failure = std::get_if<cluster::Failure>(&result)) {
+    return cluster_failed(options, *failure);
+  }
+  return print(std::get<std::string>(result) + "\n");
+}
+
+Result<int> run_cluster(ClusterOptions& options) {
+  if (const auto mistake = check_words(options); !mistake.empty()) {
+    return fail(kExitUsage, fmt::format("{}; try tubectl cluster --help", mistake));
+  }
+  const cluster::Admin admin(options.admin);
+  return options.is("status") ? print_status(options, admin) : change_cluster(options, admin);
+}
+
+constexpr std::array kClusterOptions{
+    option<&ClusterOptions::action>({.names = "ACTION",
+                                     .type = choice("ACTION", kClusterActions),
+                                     .help = "status, add, remove or transfer; see below",
+                                     .required = true}),
+    option<&ClusterOptions::name>(
+        {.names = "NAME", .type = text("NAME"), .help = "The node, by its cluster.name"}),
+    option<&ClusterOptions::address>({.names = "ADDRESS",
+                                      .type = text("ADDRESS"),
+                                      .help = "Of add: the node's address for the others"}),
+    cluster::admin_option<&ClusterOptions::admin>(),
+    json_option<&ClusterOptions::json>("Print the node's answer as it is; of status"),
+    option<&ClusterOptions::no_wait>(
+        {.names = "--no-wait", .help = "End when the leader has accepted the change"}),
+    option<&ClusterOptions::timeout>(
+        {.names = "--timeout",
+         .type = time(0, 1e7),
+         .help = "Wait at most this time for the change; [30; add: no limit]",
+         .excludes = {"--no-wait"}}),
+};
+
+}  // namespace
+
+const Subcommand& cluster_command() {
+  static constexpr Subcommand kCommand =
+      runs<ClusterOptions, run_cluster>({.name = "cluster",
+                                         .group = kControlGroup,
+                                         .summary = "Show or change the cluster of a node",
+                                         .options = kClusterOptions,
+                                         .footer = kClusterFooter});
+  return kCommand;
+}
+
+}  // namespace tubed::tubectl

@@ -1,0 +1,438 @@
+"""`tubectl cluster` and `tubectl wait-cluster` on a node that is made up: HTTP on a unix socket.
+
+  TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
+    python3 tests/tubectl/cluster_test.py
+"""
+
+import json
+import os
+import pty
+import socket
+import subprocess
+import threading
+import unittest
+
+from fake_admin import FakeAdmin, healthy_state, member
+from programs import (DONE, FAILURE, NOT_ALLOWED, SECONDS, TIMED_OUT, TUBECTL, UNAVAILABLE, USAGE,
+                      TubectlTest, within)
+
+NO_SERVER = "127.0.0.1:1"  # tubectl cluster does not use it
+NOBODY = 65534
+
+
+def raw_answer(body, head="HTTP/1.1 200 OK"):
+    return f"{head}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+
+
+class ClusterTest(TubectlTest):
+    def node(self, **state):
+        node = FakeAdmin(self.directory / f"admin-{len(list(self.directory.iterdir()))}")
+        self.addCleanup(node.close)
+        node.state |= state
+        return node
+
+    def run_on(self, node, *arguments):
+        """(exit code, stdout, stderr) of a run that is directed to the node."""
+        return self.run_tubectl(NO_SERVER, *arguments, environment={"TUBED_ADMIN": node.address})
+
+    def done(self, node, *arguments):
+        code, output, errors = self.run_on(node, *arguments)
+        self.assertEqual((code, errors), (DONE, ""), (arguments, output))
+        return output
+
+    def failed(self, code, node, *arguments):
+        """The one line on stderr, without its beginning and end."""
+        got, output, errors = self.run_on(node, *arguments)
+        self.assertEqual((got, output), (code, ""), (arguments, errors))
+        self.assertEqual(errors.count("\n"), 1, errors)
+        self.assertTrue(errors.startswith("tubectl: "), errors)
+        return errors.removeprefix("tubectl: ").removesuffix("\n")
+
+
+class Status(ClusterTest):
+    def test_a_healthy_cluster(self):
+        self.assertEqual(self.done(self.node(), "cluster", "status"), (
+            "cluster 00000000c1a57e4d  this node a (leader)  leader a  term 3  committed 100  "
+            "lease 250 ms\n"
+            "name  address         role    match  behind  silent\n"
+            "a     10.0.0.1:11301  leader    100       0       -\n"
+            "b     10.0.0.2:11301  voter     100       0   10 ms\n"
+            "c     10.0.0.3:11301  voter     100       0   10 ms\n"))
+
+    def test_warnings(self):
+        node = self.node(raft_log_bytes=600, raft_log_limit=1000)
+        node.state["members"][1]["silent_ms"] = 4321
+        output = self.done(node, "cluster", "status")
+        self.assertIn("warning: b has been silent for 4.3 s\n", output)
+        self.assertIn("warning: the raft log has 600 bytes, more than half of its bound of 1000\n",
+                      output)
+        self.assertNotIn("\x1b", output)
+        del node.state["members"][2]
+        self.assertIn("warning: two voters: the loss of either stops the cluster",
+                      self.done(node, "cluster", "status"))
+        node.state["leader"] = None
+        self.assertIn("warning: no leader is known: clients are not served",
+                      self.done(node, "cluster", "status"))
+        node.state |= {"role": "waiting", "members": []}
+        self.assertIn("warning: this node has no state",
+                      self.done(node, "cluster", "status"))
+
+    def test_a_standby_is_looked_at_twice(self):
+        node = self.node()
+        node.state["members"].append(member("d", 4, votes=False, match=40))
+        self.assertNotIn("advance", self.done(node, "cluster", "status"))
+        self.assertEqual(len(node.requests), 2)
+
+        def stay(state):
+            state["members"][3] |= {"votes": False, "match": 40}
+        node.on_look = stay
+        self.assertIn("warning: the standby d has not advanced for 500 ms: it lacks 60 entries",
+                      self.done(node, "cluster", "status"))
+        # With JSON the first answer counts.
+        before = len(node.requests)
+        self.done(node, "cluster", "status", "--json")
+        self.assertEqual(len(node.requests), before + 1)
+
+    def test_json_is_the_document_as_it_is(self):
+        node = self.node()
+        text = '{"name": "a",  "role":"leader", "new":{"deep":[1.50]}, "members":[]}'
+        for end in ("", "\n"):
+            node.override["/cluster"] = raw_answer(text + end)
+            self.assertEqual(self.done(node, "cluster", "status", "--json"), text + "\n")
+        del node.override["/cluster"]
+        self.assertEqual(json.loads(self.done(node, "cluster", "status", "--json")),
+                         healthy_state())
+
+    def test_the_socket(self):
+        node = self.node()
+        for words in (("--admin", node.address), ("--admin", str(node.path)),
+                      (f"--admin={node.address}",)):
+            self.assertIn("this node a", self.tubectl(NO_SERVER, "cluster", "status", *words))
+        self.assertEqual({request[:2] for request in node.requests}, {("GET", "/cluster")})
+        for address, reason in (("127.0.0.1:11300", "is not a unix socket"),
+                                ("host", "is not a unix socket"), ("unix:", "no path")):
+            self.assertIn(reason, self.refused(USAGE, NO_SERVER, "cluster", "status", "--admin",
+                                               address))
+
+    def test_text_of_the_node_on_a_terminal(self):
+        node = self.node(name="a\x1b[2J\r\n")
+        shown = self.on_terminal(NO_SERVER, "cluster", "status",
+                                 environment={"TUBED_ADMIN": node.address, "NO_COLOR": "1"})
+        self.assertIn(b"this node a\\x1b[2J\\r\\n (leader)", shown)
+        self.assertNotIn(b"\x1b", shown)
+        # JSON has no control characters, but for one that it need not escape.
+        text = json.dumps(node.state | {"name": "a\x7f"}, ensure_ascii=False)
+        node.override["/cluster"] = raw_answer(text)
+        shown = self.on_terminal(NO_SERVER, "cluster", "status", "--json",
+                                 environment={"TUBED_ADMIN": node.address})
+        self.assertIn(b'"name": "a\\x7f"', shown)
+        self.assertEqual(self.done(node, "cluster", "status", "--json"), text + "\n")
+
+    def test_colours_on_a_terminal(self):
+        node = self.node(leader=None)
+        shown = self.on_terminal(NO_SERVER, "cluster", "status",
+                                 environment={"TUBED_ADMIN": node.address})
+        self.assertIn(b"\x1b[33mwarning:\x1b[0m no leader", shown)
+
+
+class Mistakes(ClusterTest):
+    def test_words(self):
+        node = self.node()
+        for words, reason in (
+                (("add",), "NAME is missing: that of the node"),
+                (("add", "b"), "ADDRESS is missing: that of the node"),
+                (("remove",), "NAME is missing: that of the node"),
+                (("status", "b"), "there is an argument too many: b"),
+                (("remove", "b", "10.0.0.2"), "there is an argument too many: 10.0.0.2"),
+                (("transfer", "b", "10.0.0.2"), "there is an argument too many: 10.0.0.2"),
+                (("status", "--no-wait"), "--no-wait and --timeout are for add, remove and "
+                                          "transfer"),
+                (("status", "--timeout", "1"), "--no-wait and --timeout are for add, remove and "
+                                               "transfer"),
+                (("remove", "b", "--json"), "--json is for status")):
+            with self.subTest(words=words):
+                self.assertEqual(self.failed(USAGE, node, "cluster", *words),
+                                 f"{reason}; try tubectl cluster --help")
+        self.assertIn("ACTION is missing", self.failed(USAGE, node, "cluster"))
+        self.assertIn("ACTION: evict not in", self.failed(USAGE, node, "cluster", "evict"))
+        self.assertIn("--no-wait excludes --timeout",
+                      self.failed(USAGE, node, "cluster", "remove", "b", "--no-wait", "--timeout",
+                                  "1"))
+        self.assertEqual(node.requests, [])
+
+    def test_names(self):
+        node = self.node()
+        for name in ("", "x" * 33, "a b", "a@b", "a:b", "ä", "a/b", "a\n"):
+            with self.subTest(name=name):
+                self.assertIn("is no name of a node: it has 1 to 32 letters, digits, and . _ -",
+                              self.failed(USAGE, node, "cluster", "remove", name))
+        self.assertEqual(node.requests, [])
+        for name in ("x" * 32, "A.b_c-9", "."):
+            self.done(node, "cluster", "add", "--no-wait", name, "10.0.0.9")
+
+    def test_addresses(self):
+        node = self.node()
+        for number, (text, address) in enumerate((
+                ("10.0.0.9", "10.0.0.9:11301"), ("10.0.0.9:1", "10.0.0.9:1"),
+                ("[fd00::9]", "[fd00::9]:11301"), ("[fd00::9]:65535", "[fd00::9]:65535"))):
+            self.done(node, "cluster", "add", "--no-wait", f"n{number}", text)
+            self.assertEqual(node.state["members"][-1]["address"], address)
+        node.requests.clear()
+        for text in ("", "localhost", "localhost:11301", "host", "host:11301", "10.0.0", ":11301",
+                     "10.0.0.9:0", "10.0.0.9:65536", "10.0.0.9:", "10.0.0.9:x", "fd00::9",
+                     "[fd00::9", "[fd00::9]11301", "unix:/x", "/x", "beanstalk://10.0.0.9:1",
+                     "[10.0.0.9]:1"):
+            with self.subTest(text=text):
+                self.assertIn("is no address of a node: it is HOST:PORT with a numeric HOST",
+                              self.failed(USAGE, node, "cluster", "add", "d", text))
+        self.assertEqual(node.requests, [])
+
+
+class Answers(ClusterTest):
+    """Answers of all kinds, and none."""
+
+    CALLS = (("cluster", "status"), ("cluster", "status", "--json"), ("cluster", "remove", "b"),
+             ("wait-cluster",))
+
+    def test_nothing_listens(self):
+        node = self.node()
+        node.stop_listening()
+        for words in self.CALLS:
+            self.assertRegex(self.failed(UNAVAILABLE, node, *words),
+                             f"^{words[0]}.*: cannot connect to {node.address}: No such file or "
+                             "directory; does tubed run, and is this its setting cluster.admin[?]$")
+        with socket.socket(socket.AF_UNIX) as left_over:
+            left_over.bind(str(node.path))
+        self.assertIn("Connection refused; does tubed run",
+                      self.failed(UNAVAILABLE, node, "cluster", "status"))
+
+    def test_permission_denied(self):
+        node = self.node()
+        node.path.chmod(0)
+        options = {}
+        if os.geteuid() == 0:
+            options = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        try:
+            done = subprocess.run([TUBECTL, "cluster", "status", "--admin", node.address],
+                                  capture_output=True, text=True, timeout=SECONDS, check=False,
+                                  **options)
+        except PermissionError:
+            self.skipTest("another user cannot run the program")
+        self.assertEqual(done.returncode, NOT_ALLOWED)
+        self.assertEqual(done.stderr,
+                         f"tubectl: cluster status: cannot connect to {node.address}: Permission "
+                         "denied; run this as root or as a user who may write to the socket\n")
+
+    def test_refusals(self):
+        node = self.node()
+        for status, document, reason in (
+                (400, {"error": "the name is too long"}, "the name is too long (400)"),
+                (404, {"error": "there is no node b"}, "there is no node b (404)"),
+                (405, {}, "the server answered with the status 405"),
+                (409, {"error": "a change is under way"}, "a change is under way (409)"),
+                (409, {"error": "two\nlines\x1b[2J"}, "two\\nlines\\x1b[2J (409)"),
+                (409, {"error": 7}, "the server answered with the status 409"),
+                (409, {"error": ""}, "the server answered with the status 409"),
+                (500, ["no object"], "the server answered with the status 500"),
+                (503, {"error": "no leader is known"}, "no leader is known (503)"),
+                (302, {}, "the server answered with the status 302")):
+            with self.subTest(status=status, document=document):
+                node.override["/cluster/remove"] = (status, document)
+                self.assertEqual(self.failed(FAILURE, node, "cluster", "remove", "b"),
+                                 f"cluster remove: {reason}")
+                node.override["/cluster"] = (status, document)
+                for words in self.CALLS:
+                    self.assertTrue(self.failed(FAILURE, node, *words).endswith(": " + reason))
+                del node.override["/cluster"]
+
+    def test_a_server_in_no_cluster(self):
+        node = self.node()
+        for answer in ((404, {}), raw_answer("Not Found", "HTTP/1.1 404 Not Found")):
+            node.override["/cluster"] = answer
+            for words in self.CALLS:
+                self.assertTrue(self.failed(FAILURE, node, *words).endswith(
+                    ": the server has no /cluster: it is in no cluster (404)"))
+
+    def test_answers_that_are_none(self):
+        node = self.node()
+        huge = b"HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\n\r\n"
+        endless = b"HTTP/1.1 200 OK\r\n\r\n" + b" " * (1 << 21)
+        for answer, reason in (
+                (b"", "the server closed the connection before its answer"),
+                (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", "before its answer"),
+                (b"hello\r\n", "the answer is not HTTP: it has no status line"),
+                (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 5000, "the head of the answer is too "
+                                                               "large"),
+                (huge, "the answer is larger than 1048576 bytes"),
+                (endless, "the answer is larger than 1048576 bytes"),
+                (raw_answer(""), "the answer is not the state of a cluster"),
+                (raw_answer("[" * 100000), "the answer is not the state of a cluster"),
+                (raw_answer('{"name":"a"}'), "the answer is not the state of a cluster")):
+            with self.subTest(answer=answer[:60]):
+                node.override["/cluster"] = answer
+                for words in self.CALLS:
+                    self.assertTrue(self.failed(UNAVAILABLE, node, *words).endswith(reason))
+
+    def test_a_change_without_an_answer(self):
+        node = self.node()
+        node.override["/cluster/remove"] = b""
+        self.assertEqual(
+            self.failed(UNAVAILABLE, node, "cluster", "remove", "b"),
+            f"cluster remove: {node.address}: the server closed the connection before its answer; "
+            "tubectl cluster status shows whether the change was made")
+
+    def test_a_node_that_becomes_silent(self):
+        node = self.node()
+        node.override["/cluster"] = None
+        self.assertEqual(
+            self.failed(UNAVAILABLE, node, "wait-cluster", "--timeout", "0"),
+            f"wait-cluster: {node.address}: the server did not answer in time")
+
+
+class Changes(ClusterTest):
+    def test_adds_a_node_and_waits_until_it_votes(self):
+        node = self.node()
+        self.assertEqual(self.done(node, "cluster", "add", "d", "10.0.0.4"), "d votes\n")
+        self.assertTrue(node.state["members"][-1]["votes"])
+        self.assertEqual(node.requests[0][:2], ("GET", "/cluster"))
+        self.assertEqual(node.requests[1][:2], ("POST", "/cluster/add"))
+        self.assertEqual(json.loads(node.requests[1][2]), {"name": "d",
+                                                           "address": "10.0.0.4:11301"})
+        self.assertEqual({request[:2] for request in node.requests[2:]}, {("GET", "/cluster")})
+        self.assertIn("d is a member already (409)",
+                      self.failed(FAILURE, node, "cluster", "add", "d", "10.0.0.4"))
+
+    def test_does_not_wait_when_it_is_not_to(self):
+        node = self.node()
+        for words in (("add", "d", "10.0.0.4"), ("remove", "d"), ("transfer",), ("transfer", "c")):
+            node.requests.clear()
+            self.assertEqual(self.done(node, "cluster", *words, "--no-wait"), "")
+            self.assertEqual(len(node.requests), 2)
+
+    def test_removes_a_node(self):
+        node = self.node()
+        self.assertEqual(self.done(node, "cluster", "remove", "c"), "c is no member any more\n")
+        self.assertEqual(json.loads(node.requests[1][2]), {"name": "c"})
+        self.assertIn("there is no node c (404)",
+                      self.failed(FAILURE, node, "cluster", "remove", "c"))
+
+    def test_removes_the_node_that_it_talks_to(self):
+        node = self.node()
+        node.override["/cluster/remove"] = (200, {})  # and it is a member for a while
+        looks = []
+
+        def end(_):
+            looks.append(True)
+            if len(looks) == 3:
+                node.stop_listening()
+        node.on_look = end
+        self.assertEqual(self.done(node, "cluster", "remove", "a"), "a was removed, and has ended\n")
+
+    def test_transfers(self):
+        node = self.node()
+        self.assertEqual(self.done(node, "cluster", "transfer", "c"), "c leads\n")
+        self.assertEqual(json.loads(node.requests[1][2]), {"name": "c"})
+        self.assertEqual(self.done(node, "cluster", "transfer"), "a leads\n")
+        self.assertEqual(json.loads(node.requests[-2][2]), {})
+
+    def test_a_change_that_takes_no_effect(self):
+        node = self.node()
+        for words, reason in ((("add", "d", "10.0.0.4"), "d is no member yet"),
+                              (("remove", "c"), "c is a member still"),
+                              (("transfer", "c"), "a leads still"),
+                              (("transfer",), "a leads still")):
+            node.override[f"/cluster/{words[0]}"] = (200, {})
+            self.assertEqual(self.failed(TIMED_OUT, node, "cluster", *words, "--timeout", "0.15"),
+                             f"cluster {words[0]}: after 0.15 s: {reason}")
+
+    def test_the_leader_changes_and_the_node_starts_again_meanwhile(self):
+        node = self.node()
+        steps = iter([
+            lambda state: None,  # before the change
+            lambda state: state["members"][3].update(match=0, votes=False),
+            lambda state: state.update(leader=None, role="candidate"),
+            lambda state: node.override.update({"/cluster": (503, {"error": "starting"})}),
+            lambda state: state.update(leader="b", role="follower")])
+
+        def look(state):
+            step = next(steps, None)
+            if step:
+                step(state)
+            if "/cluster" in node.override:
+                again = threading.Timer(0.15, node.override.pop, ("/cluster",))
+                self.addCleanup(again.join)
+                again.start()
+            if len(state["members"]) > 3 and step:
+                state["members"][3].update(match=0, votes=False)
+        node.on_look = look
+        self.assertEqual(self.done(node, "cluster", "add", "d", "10.0.0.4"), "d votes\n")
+        self.assertEqual(node.state["leader"], "b")
+
+    def test_a_terminal_shows_what_is_waited_for(self):
+        node = self.node(committed=1000)
+        leader, follower = pty.openpty()
+        process = self.popen(NO_SERVER, "cluster", "add", "d", "10.0.0.4", stderr=follower,
+                             stdout=subprocess.PIPE, environment={"TUBED_ADMIN": node.address})
+        os.close(follower)
+        shown = bytearray()
+
+        def read():
+            try:
+                while chunk := os.read(leader, 1 << 16):
+                    shown.extend(chunk)
+            except OSError:  # the end of a terminal's output
+                return True
+        within("the end of what the terminal is shown", read)
+        os.close(leader)
+        self.assertEqual(process.communicate(timeout=SECONDS)[0], b"d votes\n")
+        self.assertIn(b"\rd is a standby that lacks 1000 entries\x1b[K\rd is a standby that "
+                      b"lacks 500 entries\x1b[K", shown)
+        self.assertTrue(shown.endswith(b"\r\x1b[K"), shown)
+
+
+class WaitCluster(ClusterTest):
+    def test_a_healthy_cluster(self):
+        node = self.node()
+        for words in ((), ("--timeout", "0"), ("--timeout", "60")):
+            self.assertEqual(self.done(node, "wait-cluster", *words), "")
+
+    def test_waits(self):
+        node = self.node(leader=None)
+        node.state["members"][2] |= {"silent_ms": 5000, "match": 7, "votes": False}
+        node.state["committed"] = 5000
+        looks = []
+
+        def recover(state):
+            looks.append(True)
+            if len(looks) == 2:
+                state |= {"leader": "a"}
+            if len(looks) == 3:
+                for one in state["members"]:
+                    one |= {"votes": True, "match": 4000}
+            if len(looks) == 4:
+                state["members"][2]["silent_ms"] = 999
+        node.on_look = recover
+        self.assertEqual(self.done(node, "wait-cluster", "--timeout", str(SECONDS)), "")
+        self.assertEqual(len(looks), 4)
+
+    def test_gives_up(self):
+        node = self.node()
+        node.state["members"][2] |= {"silent_ms": 5000}
+        for seconds in ("0", "0.15"):
+            self.assertEqual(self.failed(TIMED_OUT, node, "wait-cluster", "--timeout", seconds),
+                             f"wait-cluster: after {seconds} s: c has been silent for 5.0 s")
+
+    def test_a_node_that_does_not_lead(self):
+        node = self.node(leader="b", role="follower")
+        for one in node.state["members"]:
+            one |= {"leads": one["name"] == "b", "match": None, "silent_ms": None}
+        self.assertEqual(self.failed(FAILURE, node, "wait-cluster"),
+                         "wait-cluster: this node does not lead, and only the leader, b, knows how "
+                         "far the members are: run it there")
+        output = self.done(node, "cluster", "status")
+        self.assertIn("warning: this node does not lead: only b knows how far the members are",
+                      output)
+
+
+if __name__ == "__main__":
+    unittest.main()
