@@ -2,6 +2,7 @@
 // seconds, whatever view is shown: the navigation has their number, and screen readers read out new
 // alerts.
 
+import { cluster } from "./cluster.js";
 import { bytes, duration, number, plural, visible } from "./format.js";
 import { link, tubeLink } from "./router.js";
 import { store } from "./store.js";
@@ -12,6 +13,8 @@ const kIdleMs = 30_000;            // ready jobs and no reservation for this lon
 const kUnwatchedMs = 5000;         // ready jobs and no worker for this long
 const kBuriedWindowMs = 5 * 60_000;
 const kOldSeconds = 15 * 60;
+const kSilentMs = 10_000;          // of a member of the cluster
+const kFullLog = 0.5;              // of the raft log
 const kFull = 0.8;                 // the part of a limit that deserves attention
 const kVeryFull = 0.95;
 const kRank = { error: 0, warning: 1, info: 2 };
@@ -32,7 +35,7 @@ export const alerts = {
     const now = Date.now();
     if (!store.server || now - this.computedAt < kEveryMs) return false;
     this.computedAt = now;
-    this.list = [...serverAlerts(store.server), ...tubeAlerts(now)]
+    this.list = [...serverAlerts(store.server), ...clusterAlerts(cluster.state), ...tubeAlerts(now)]
       .sort((a, b) => kRank[a.level] - kRank[b.level] || b.weight - a.weight);
     this.announceNew();
     return true;
@@ -79,6 +82,26 @@ function serverAlerts(server) {
   if (oldest?.age >= kOldSeconds) {
     add("oldest", "info", `${visible(oldest.tube)}: the oldest ready job waits for `
       + `${duration(oldest.age)}.`, tubeLink(oldest.tube));
+  }
+  return found;
+}
+
+function clusterAlerts(state) {
+  if (!state) return [];
+  const found = [];
+  const add = (key, level, text) => found.push({ key, level, weight: Infinity, text: () => text,
+    link: () => link(["nodes"]) });
+  if (!state.leader && state.role !== "waiting" && state.role !== "fetching") {
+    add("no leader", "error", "The cluster has no leader: no node serves clients.");
+  }
+  for (const { name, silent_ms: silence } of state.members) {
+    if (silence < kSilentMs) continue;
+    add(`silent ${name}`, "warning", `Node ${visible(name)}: no answer for `
+      + `${duration(silence / 1000)}.`);
+  }
+  if (state.raft_log_limit > 0 && state.raft_log_bytes >= kFullLog * state.raft_log_limit) {
+    add("raft log", "warning", `The raft log uses ${bytes(state.raft_log_bytes)} of its `
+      + `${bytes(state.raft_log_limit)}: a node lacks many entries.`);
   }
   return found;
 }

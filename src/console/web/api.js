@@ -95,7 +95,8 @@ export async function jobBody(id, signal, most = Infinity) {
 
 // Too many requests at once are refused with 503; such a request may be sent again.
 export function isBusy(error) {
-  return error instanceof ApiError && error.status === 503 && error.reply !== "DRAINING";
+  return error instanceof ApiError && error.status === 503 && error.reply !== "DRAINING"
+    && error.type !== "urn:tubed:problem:not-the-leader";
 }
 
 // The text to show for any error.

@@ -7,7 +7,8 @@ const kSequenceMs = 1500;
 
 export const kShortcuts = [
   ["Go to", [["g o", "Overview"], ["g t", "Tubes"], ["g c", "Clients"], ["g s", "Server"],
-    ["g g", "A tube by name, or a job by id"], ["Backspace", "Up: from a job to its tube"]]],
+    ["g n", "Nodes of the cluster"], ["g g", "A tube by name, or a job by id"],
+    ["Backspace", "Up: from a job to its tube"]]],
   ["Tables", [["j  k  ↓  ↑", "Move the active row"], ["Enter", "Open it"],
     ["x", "Select it (jobs)"], ["Shift ↓  Shift ↑", "Select a range (jobs)"],
     ["Ctrl a", "Select all that is loaded (jobs)"], ["m", "Actions of the row (tubes)"],

@@ -3,6 +3,7 @@
 
 import { alerts } from "./alerts.js";
 import { auth, detailOf, get } from "./api.js";
+import { cluster } from "./cluster.js";
 import { setCrumbs } from "./crumbs.js";
 import { h, replace, setText } from "./dom.js";
 import { EventStream } from "./events.js";
@@ -17,6 +18,7 @@ import { store } from "./store.js";
 import { closeToasts } from "./toast.js";
 import { ClientsView } from "./view-clients.js";
 import { JobView } from "./view-job.js";
+import { NodesView, refusalOfNode } from "./view-nodes.js";
 import { OverviewView } from "./view-overview.js";
 import { ServerView } from "./view-server.js";
 import { TubeView } from "./view-tube.js";
@@ -42,6 +44,7 @@ function viewFor(path) {
   if (first === "jobs" && second !== undefined) return new JobView(path);
   if (first === "clients") return new ClientsView();
   if (first === "server") return new ServerView();
+  if (first === "nodes") return new NodesView();
   return null;
 }
 
@@ -131,6 +134,8 @@ function showSignIn() {
   showConnection({ state: "closed" });
   hideBanner();
   store.clear();
+  cluster.update();
+  showCluster();
   auth.token = "";
   element("sign-out").hidden = true;
   document.querySelectorAll("dialog[open]").forEach((dialog) => dialog.close());
@@ -196,6 +201,16 @@ async function seedHistory() {
   }
 }
 
+// --- the cluster
+
+function showCluster() {
+  document.querySelector("[data-nav=nodes]").hidden = !cluster.exists;
+  const notice = element("not-serving");
+  const text = refusalOfNode(cluster.state);
+  setText(notice, text);
+  notice.hidden = text === "";
+}
+
 // --- keys
 
 function leaveView() {
@@ -243,7 +258,10 @@ function showAlertCount() {
 }
 
 auth.onUnauthorized = showSignIn;
+cluster.subscribe(showCluster);
 store.subscribe(() => {
+  cluster.update();
+  showCluster();
   if (alerts.update()) showAlertCount();
   if (view?.live) view.tick();
 });
@@ -262,6 +280,6 @@ setInterval(() => {
   showHolds();
 }, 1000);
 installKeys({ "g o": () => go("#/"), "g t": () => go("#/tubes"), "g c": () => go("#/clients"),
-  "g s": () => go("#/server"), "g g": showGoTo, "/": focusSearch, "?": showShortcuts,
-  r: () => view?.refresh(), Backspace: leaveView }, otherKey);
+  "g s": () => go("#/server"), "g n": () => go("#/nodes"), "g g": showGoTo, "/": focusSearch,
+  "?": showShortcuts, r: () => view?.refresh(), Backspace: leaveView }, otherKey);
 requestAnimationFrame(() => setTimeout(start));   // the frame of the page is painted first

@@ -1,0 +1,185 @@
+// The console on a node of a cluster: the view of the nodes, and every other view on a node that does not
+// serve clients. The servers of run_console.py are in no cluster: the page is given the answers of a node.
+// Run by run_console.py.
+
+import assert from "node:assert/strict";
+
+import { action, axe, becomes, hashOf, newPage, open, overflow, row, runTests, show, submit, test, title, urls }
+  from "./lib.mjs";
+
+const member = (name, rest) => ({ name, id: `00000000000000${name}${name}`, address: `127.0.0.1:1130${name}`,
+  votes: true, leads: false, self: false, match: null, silent_ms: null, ...rest });
+
+// The answer to GET /cluster on the leader "a".
+const kLeader = {
+  name: "a", id: "00000000000000aa", cluster: "00000000deadbeef", role: "leader", serves: true, leader: "a",
+  term: 7, committed: 12_345, applied: 12_340, stored: 12_350, lease_ms: 270, raft_log_bytes: 1_048_576,
+  raft_log_limit: 1_073_741_824, held_over: 0, feature_level: 1, fetched_bytes: null, fetch_bytes: null,
+  members: [member("a", { leads: true, self: true, match: 12_350, silent_ms: 0 }),
+    member("b", { match: 12_345, silent_ms: 12 }), member("c", { match: 12_000, silent_ms: 34 }),
+    member("d", { votes: false, match: 12_345, silent_ms: 65_000 }), member("e", { votes: false })],
+};
+const kFollower = { ...kLeader, name: "b", id: "00000000000000bb", role: "follower", serves: false, lease_ms: null,
+  members: kLeader.members.map((each) => ({ ...each, self: each.name === "b", match: null, silent_ms: null })) };
+const kWaiting = { ...kLeader, name: "f", role: "waiting", serves: false, leader: null, lease_ms: null, members: [] };
+
+// A page whose server is the node that setNode() has given. Operations with a command fail as they do on a
+// node that does not serve.
+async function pageOfNode(state, options) {
+  const page = await newPage(options);
+  await page.addInitScript(stubNode);
+  await page.addInitScript((json) => {
+    globalThis.node = JSON.parse(json);
+  }, JSON.stringify(state));
+  return page;
+}
+
+const setNode = (page, state) => page.evaluate((json) => {
+  globalThis.node = json;
+}, state);
+
+// Runs in the page, before its scripts.
+function stubNode() {
+  const real = globalThis.fetch;
+  const answer = (status, type, value) => new Response(JSON.stringify(value),
+    { status, headers: { "Content-Type": type } });
+  // Adds the lines of a cluster to the events of the server, as /events has them.
+  const withCluster = (body) => {
+    let rest = "";
+    return body.pipeThrough(new TextDecoderStream()).pipeThrough(new TransformStream({
+      transform(chunk, controller) {
+        rest += chunk;
+        const end = rest.lastIndexOf("\n\n") + 2;
+        if (end < 2) return;
+        controller.enqueue(rest.slice(0, end).replaceAll(`{"time":`,
+          `{"cluster-name":${JSON.stringify(globalThis.node.name)},"time":`));
+        rest = rest.slice(end);
+      },
+    })).pipeThrough(new TextEncoderStream());
+  };
+  globalThis.fetch = async (url, init) => {
+    const path = String(url).replace("/api/v1", "").replace(/\?.*/, "");
+    const { node } = globalThis;
+    if (path === "/cluster") return answer(200, "application/json", node);
+    if (path === "/events") {
+      const response = await real(url, init);
+      return new Response(withCluster(response.body), response);
+    }
+    if (node.serves || ["/access", "/settings", "/history", "/server"].includes(path)) return real(url, init);
+    const detail = `This node of a cluster does not serve clients. The leader is ${node.leader}.`;
+    return answer(503, "application/problem+json", { type: "urn:tubed:problem:not-the-leader", status: 503,
+      title: "Not the leader", detail });
+  };
+}
+
+const cell = (page, name, column) => page.textContent(`${row(name)} [data-column=${column}]`);
+const fact = (page, name) => page.textContent(`[data-fact="${name}"] dd`);
+
+test("a server that is in no cluster has no view of nodes", async () => {
+  const page = await newPage();
+  const requests = [];
+  page.on("request", (request) => requests.push(new URL(request.url()).pathname));
+  await open(page, "#/nodes");
+  await becomes("the notice", () => page.textContent(".notice:visible"), "The server is in no cluster.");
+  assert(!await page.isVisible("[data-nav=nodes]"));
+  assert(!await page.isVisible("#not-serving"));
+  assert(!requests.includes("/api/v1/cluster"));
+});
+
+test("the leader shows how far each member is", async () => {
+  const page = await pageOfNode(kLeader);
+  await open(page, "#/");
+  await page.click("[data-nav=nodes]");
+  await becomes("the heading", () => title(page), "Nodes");
+  assert.equal(hashOf(page), "#/nodes");
+  await page.waitForSelector(row("b"));
+  const texts = async (name) => Promise.all(["role", "state", "match", "lag", "silence"]
+    .map((column) => cell(page, name, column)));
+  assert.deepEqual(await texts("a"), ["leader", "serves clients", "12,350", "0", "–"]);
+  assert.deepEqual(await texts("b"), ["voter", "up to date", "12,345", "0", "12 ms"]);
+  assert.deepEqual(await texts("c"), ["voter", "catches up", "12,000", "345", "34 ms"]);
+  assert.deepEqual(await texts("d"), ["standby", "silent", "12,345", "0", "1 min 5 s"]);
+  assert.deepEqual(await texts("e"), ["standby", "no answer yet", "–", "–", "–"]);
+  assert.equal(await fact(page, "Role"), "leader");
+  assert.equal(await fact(page, "Clients"), "served");
+  assert.equal(await fact(page, "Term"), "7");
+  assert.equal(await fact(page, "Committed"), "12,345");
+  assert.equal(await fact(page, "Lease"), "270 ms");
+  assert.equal(await fact(page, "Raft log"), "1 MiB of 1 GiB");
+  assert(!await page.isVisible("#not-serving"));
+  await show(page, "#/");
+  await page.waitForSelector(`[data-alert="silent d"]`);
+  assert.match(await page.textContent(`[data-alert="silent d"]`), /Node d: no answer for 1 min 5 s/);
+});
+
+test("the view follows the cluster by itself", async () => {
+  const page = await pageOfNode(kLeader);
+  await open(page, "#/nodes");
+  await page.waitForSelector(row("c"));
+  await setNode(page, { ...kLeader, term: 8, committed: 20_000, members: kLeader.members.slice(0, 2) });
+  await becomes("the term", () => fact(page, "Term"), "8");
+  assert.equal(await cell(page, "b", "lag"), "7,655");
+  assert.equal(await page.locator(row("c")).count(), 0);
+  await setNode(page, kFollower);
+  await page.keyboard.press("r");
+  await becomes("the role", () => fact(page, "Role"), "follower");
+});
+
+test("a node that does not serve names the leader on every page", async () => {
+  const page = await pageOfNode(kFollower);
+  const notice = "This node, b, does not serve clients. The leader is a.";
+  const detail = "This node of a cluster does not serve clients. The leader is a.";
+  await open(page, "#/clients");
+  await becomes("the notice", () => page.textContent("#not-serving"), notice);
+  await becomes("the reason", () => page.textContent(".empty:visible"), detail);
+  await show(page, "#/tubes/mail");
+  await page.waitForSelector("[data-actions=tube]");
+  await page.click(action("pause", "[data-actions=tube]"));
+  await page.click(submit("pause"));
+  await becomes("the problem", () => page.textContent("[data-dialog=pause] .problem"), detail);
+  await page.keyboard.press("Escape");
+  await show(page, "#/server");
+  await page.waitForSelector("[data-table=settings] tr[data-key='http.api']");
+  assert(await page.isVisible("#not-serving"));
+  await page.keyboard.press("g");
+  await page.keyboard.press("n");
+  await page.waitForSelector(row("a"));
+  assert.equal(await cell(page, "a", "role"), "leader");
+  assert.equal(await cell(page, "b", "state"), "follower");
+  assert.equal(await cell(page, "c", "lag"), "–");
+  await setNode(page, { ...kFollower, leader: null });
+  await becomes("the notice", () => page.textContent("#not-serving"),
+    "This node, b, does not serve clients. There is no leader.");
+  await show(page, "#/");
+  await page.waitForSelector(`[data-alert="no leader"]`);
+  await setNode(page, kLeader);
+  await becomes("the notice", () => page.isVisible("#not-serving"), false);
+});
+
+test("a node that waits, and one that fetches the state", async () => {
+  const page = await pageOfNode(kWaiting);
+  await open(page, "#/nodes", { url: urls.read });
+  await becomes("the notice", () => page.textContent("#not-serving"),
+    "This node, f, does not serve clients. It waits to be added to a cluster.");
+  assert.equal(await fact(page, "Leader"), "none");
+  await setNode(page, { ...kWaiting, role: "fetching", fetched_bytes: 12 << 20, fetch_bytes: 40 << 20 });
+  await becomes("the progress", () => page.locator("[data-fact=Fetched] dd").allTextContents(),
+    ["12 MiB of 40 MiB"]);
+});
+
+for (const [width, height] of [[360, 740], [1280, 800]]) {
+  for (const colorScheme of ["light", "dark"]) {
+    test(`the nodes at ${width} px, ${colorScheme}`, async () => {
+      for (const state of [kLeader, kFollower, kWaiting]) {
+        const page = await pageOfNode(state, { viewport: { width, height }, colorScheme });
+        await open(page, "#/nodes");
+        await page.waitForSelector("[data-fact=Role]");
+        assert(await overflow(page) <= 0, "wider than the window");
+        assert.deepEqual(await axe(page), []);
+        await page.close();
+      }
+    });
+  }
+}
+
+await runTests();
