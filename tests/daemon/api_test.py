@@ -1,5 +1,5 @@
-"""The HTTP API of the real daemon: what an acknowledgement means, reservations, roles, requests of
-other sites, bounds, the stream of events, reloads, and how long clients of the queue wait while
+"""The HTTP API of the real daemon: the meaning of an acknowledgement, reservations, roles, requests
+of other sites, bounds, the stream of events, reloads, and how long clients of the queue wait while
 many clients use the API. That every operation works is tested by openapi_test.py."""
 
 import base64
@@ -309,7 +309,7 @@ class Rights(ApiTest):
             self.assertEqual(answer.headers["WWW-Authenticate"], "Bearer")
         self.assert_problem(self.post(daemon, "/tubes/mail.a/jobs", b"x"), 401, "UNAUTHORIZED")
         self.assertEqual(self.get(daemon, "/server", token="ops").json["current-jobs-ready"], 0)
-        # The page itself is for everyone, and so are the health checks; the metrics are not.
+        # The page itself is public, and so are the health checks; the metrics are not.
         self.assertEqual(self.raw(daemon, "/").status, 200)
         self.assertEqual(self.raw(daemon, "/healthz").status, 200)
         self.assertEqual(self.raw(daemon, "/metrics").status, 401)

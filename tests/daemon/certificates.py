@@ -69,7 +69,7 @@ class Authority:
         self.ca = issuer.ca if issuer else self.own.certificate
 
     def intermediate(self, name="intermediate CA"):
-        """An authority whose certificate this one has signed. Its `ca` is that of this one."""
+        """An authority whose certificate this authority has signed, and which has the same `ca`."""
         return Authority(self.directory, name, issuer=self)
 
     def issue(self, name, names=(), client=False, days=10, not_before=None, not_after=None,

@@ -32,6 +32,15 @@ class Configuration(DaemonTest):
         self.check_one_line(run("--config", config, "--check-config"), CONFIG, f"{config}:2: ",
                             "conections", "connections")
 
+    def test_a_cluster(self):
+        config = self.write_config('[cluster]\nlisten = "127.0.0.1"\n')
+        self.check_one_line(run("--config", config, "--check-config"), CONFIG,
+                            f"{config}:2: cluster.listen: ")
+        self.check_one_line(run("--config", config, "-b/j", "--cluster-leave"), CONFIG, "cluster")
+        self.check_one_line(run("--config", config, "--cluster-recover"), USAGE,
+                            "--i-accept-the-loss")
+        self.check_one_line(run("--cluster-bootstrap"), USAGE, "--cluster-name")
+
     def test_no_file(self):
         config = str(self.directory / "none.toml")
         self.check_one_line(run("--config", config, "--check-config"), CONFIG, config)

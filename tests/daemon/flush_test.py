@@ -10,7 +10,7 @@ from harness import SANITIZED, DaemonTest, Stopwatch, until
 JOBS = int(os.environ.get("TUBED_TEST_JOBS", "1000000"))
 # The bound of a flush and of every other command meanwhile, in seconds.
 BOUND = 0.005
-SLOWNESS = 20 if SANITIZED else 4  # what a shared machine may add
+SLOWNESS = 20 if SANITIZED else 4  # the factor by which a shared machine may exceed a bound
 
 
 class Flush(DaemonTest):

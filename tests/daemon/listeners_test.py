@@ -8,8 +8,10 @@ import pathlib
 import socket
 import stat
 import subprocess
+import sys
 import unittest
 
+import without_network
 from harness import PROGRAM, SECONDS, DaemonTest, run, until
 
 CANNOT_LISTEN = 69
@@ -22,6 +24,33 @@ def has_ipv6():
         return True
     except OSError:
         return False
+
+
+@unittest.skipUnless(without_network.SYSTEM_CALL, "no filter for this machine")
+class WithoutNetwork(DaemonTest):
+    """A service that gets its sockets from systemd, and may open none itself."""
+
+    def refusal(self, *flags):
+        done = subprocess.run([sys.executable, without_network.__file__, PROGRAM, *flags],
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS,
+                              check=False, text=True)
+        self.assertEqual(done.returncode, CANNOT_LISTEN, done.stderr)
+        return done.stderr.splitlines()[-1]
+
+    def test_a_tcp_socket_is_missing(self):
+        self.assertEqual(
+            self.refusal("--listen", "127.0.0.1:0"),
+            "tubed: 127.0.0.1:0 is not among the sockets that systemd has passed on, and the "
+            "service may open none itself: see systemctl status tubed.socket")
+
+    def test_a_node_of_a_cluster(self):
+        if "not built in" in run("--version")[1]:
+            self.skipTest("cluster mode is not built in")
+        self.assertEqual(
+            self.refusal("--listen", f"unix:{self.directory}/socket", "-b", str(self.directory),
+                         "--cluster-name", "a", "--cluster-listen", "127.0.0.1"),
+            "tubed: cluster.name: this service has no network: see CLUSTER MODE in tubed(8)")
+        self.assertEqual(list(self.directory.iterdir()), [])
 
 
 class Listeners(DaemonTest):

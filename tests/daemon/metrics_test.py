@@ -299,12 +299,20 @@ class Health(HttpTest):
         daemon.wait_for_line("not draining")
         self.assertEqual(self.ready(daemon), (200, "ready"))
 
+    def test_a_server_that_is_in_no_cluster_is_its_own_leader(self):
+        daemon = self.serve()
+        self.assertEqual(self.fetch(daemon, "/leader"), (200, "leader\n"))
+        daemon.signal(signal.SIGUSR1)
+        daemon.wait_for_line("draining")
+        self.assertEqual(self.fetch(daemon, "/leader"), (200, "leader\n"))
+
     def test_during_a_stop(self):
         daemon = self.serve("-z", str(8 * (1 << 20)), "--timeouts-shutdown", "60s")
         client = self.unread_reply(daemon)
         daemon.signal(signal.SIGTERM)
         daemon.wait_for_line("stopping")
         self.assertEqual(self.ready(daemon), (503, "stopping"))
+        self.assertEqual(self.fetch(daemon, "/leader"), (503, "stopping\n"))
         self.assertEqual(self.fetch(daemon, "/healthz"), (200, "ok\n"))
         client.close()
         self.assertEqual(daemon.wait(), 0)

@@ -182,6 +182,7 @@ class OpenApi(DaemonTest):
             "getCapabilities": [Case()],
             "getSettings": [Case()],
             "getHistory": [Case()],
+            "getCluster": [Case(404)],  # the server is in none
             "watchEvents": [Case()],
             "drain": [Case()],
             "undrain": [Case()],
@@ -238,7 +239,7 @@ class OpenApi(DaemonTest):
                 with self.subTest(operation["operationId"], **case.parameters):
                     response = self.call(daemon, path, method, operation, case)
                     self.assertEqual(response.status, case.status,
-                                     response.read() if response.status >= 400 else None)
+                                     response.read() if response.status != case.status else None)
                     self.check(operation, response, case.status, case.accept)
 
     def test_problems_are_as_described(self):

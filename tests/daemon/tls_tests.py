@@ -1,4 +1,4 @@
-"""What the tests of TLS share: an authority with certificates, and settings of listeners."""
+"""The parts which tests of TLS share: an authority with certificates, and settings of listeners."""
 
 import dataclasses
 import os

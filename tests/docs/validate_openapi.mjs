@@ -18,7 +18,7 @@ let operations = 0;
 for (const [path, methods] of Object.entries(api.paths)) {
   for (const [method, operation] of Object.entries(methods)) {
     operations += 1;
-    // What the schema of OpenAPI does not check: each part of a path is a parameter, and the reverse.
+    // OpenAPI's schema does not check that each part of a path is a parameter, and the reverse.
     const parts = [...path.matchAll(/\{(.*?)\}/g)].map((part) => part[1]);
     const inPath = (operation.parameters ?? []).filter((one) => one.in === "path");
     assert.deepEqual(inPath.map((one) => one.name), parts, `${method} ${path}`);

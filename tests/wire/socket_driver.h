@@ -1,8 +1,8 @@
 // Drives a real server process over a Unix socket in a directory of its own.
 //
 // The driver owns the process, the directory and the sockets. The destructor ends this process and
-// removes the directory. advance() sleeps, because the clock is real; a server in test mode is told
-// to advance its clock.
+// removes the directory. advance() sleeps, because the clock is real; a server in test mode gets a
+// command that advances its clock.
 #pragma once
 
 #include <chrono>

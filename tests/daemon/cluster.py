@@ -1,0 +1,432 @@
+"""A cluster of tubed processes for the daemon's tests: on loopback, in temporary directories.
+
+`Cluster` writes the settings of its nodes, bootstraps the first, adds the others through the admin
+socket of a node, and can kill, stop, freeze and start each. The nodes listen on loopback addresses
+that no other test uses (127.x.y.z at random), so that a port stays free while its node is down.
+With `proxied`, the nodes reach each other through the proxies of cluster_net.py. `ClusterTest` is
+the base class of the tests.
+"""
+
+import contextlib
+import http.client
+import json
+import pathlib
+import random
+import socket
+import tempfile
+import time
+
+import harness
+from cluster_clients import as_dict
+from cluster_load import Load
+from cluster_net import Net
+from harness import SANITIZED, Client, Daemon, DaemonTest, until
+
+NAMES = "abcdefg"
+# A sanitizer, or a busy machine, must not make elections that the test does not want.
+ELECTION_SECONDS = 1.5 if SANITIZED else 0.3
+EXIT_DAMAGED = 73
+# The keys of stats-job that do not depend on the moment. A job that is delayed, or held over, gets
+# ready by itself.
+COMPARED = ("tube", "pri", "delay", "ttr", "releases", "buries", "kicks")
+
+
+class UnixHttp(http.client.HTTPConnection):
+    def __init__(self, path, seconds):
+        super().__init__("localhost", timeout=seconds)
+        self.path = str(path)
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+def http_request(path, method, target, body=None, seconds=5):
+    """An exchange with a unix socket; returns (status, text)."""
+    connection = UnixHttp(path, seconds)
+    try:
+        connection.request(method, target, None if body is None else json.dumps(body),
+                           {"Content-Type": "application/json"} if body is not None else {})
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+    finally:
+        connection.close()
+
+
+def two_free_ports(host):
+    """Different ports: the first is in use until the second is found."""
+    with socket.create_server((host, 0)) as one, socket.create_server((host, 0)) as other:
+        return one.getsockname()[1], other.getsockname()[1]
+
+
+def random_host():
+    dice = random.SystemRandom()
+    return f"127.{dice.randrange(1, 255)}.{dice.randrange(256)}.{dice.randrange(1, 255)}"
+
+
+class Node:
+    """A node, whether its process runs or not."""
+
+    def __init__(self, cluster, name, directory=None):
+        self.cluster, self.name = cluster, name
+        self.directory = directory or cluster.directory / name
+        self.directory.mkdir(exist_ok=True)
+        self.journal = self.directory / "journal"
+        self.journal.mkdir(exist_ok=True)
+        self.admin, self.http = self.directory / "admin", self.directory / "http"
+        host = random_host()
+        self.client_address, self.listen = (f"{host}:{port}" for port in two_free_ports(host))
+        self.address = self.listen
+        if cluster.net:
+            target = (host, int(self.listen.rsplit(":", 1)[1]))
+            self.address = cluster.net.add(name, host, target)
+        self.config = self.directory / "tubed.toml"
+        self.daemon = None
+        self.settings = {}
+        self.frozen = False
+
+    def write_settings(self, cluster_mode=True, **more):
+        """The settings file. `more`: settings as section__key, which replace those of the cluster
+        of the test."""
+        values = {
+            "journal__directory": str(self.journal), "journal__segment_size": 1 << 20,
+            "http__listen": f"unix:{self.http}"}
+        if cluster_mode:
+            values |= {
+                "cluster__name": self.name, "cluster__listen": self.listen,
+                "cluster__address": self.address, "cluster__admin": f"unix:{self.admin}",
+                "cluster__election_timeout": f"{int(self.cluster.election * 1000)}ms"}
+            values |= self.cluster.settings
+        values |= self.settings | more
+        sections = {}
+        for key, value in values.items():
+            section, name = key.split("__", 1)
+            sections.setdefault(section, []).append(f"{name} = {json.dumps(value)}")
+        text = "".join(f"[{section}]\n" + "\n".join(lines) + "\n\n"
+                       for section, lines in sections.items())
+        self.config.write_text(text + f'[[listen]]\naddress = "{self.client_address}"\n',
+                               encoding="utf-8")
+
+    # --- The process
+
+    def task(self, *flags):
+        """Runs a task of tubed with the node's settings: (exit code, stdout, stderr)."""
+        return harness.run("--config", str(self.config), *flags)
+
+    def bootstrap(self):
+        code, _, errors = self.task("--cluster-bootstrap")
+        assert code == 0, (code, errors)
+
+    def start(self, wait=True, **options):
+        assert not self.is_running(), self.name
+        self.daemon = Daemon(["--config", str(self.config)], listeners=0,
+                             **(self.cluster.daemon_options | options))
+        self.cluster.daemons.append(self.daemon)
+        self.cluster.test.daemons = [node.daemon for node in self.cluster if node.daemon]
+        self.frozen = False
+        if wait:
+            until(f"node {self.name} to open its admin socket",
+                  lambda: not self.is_running() or self.status())
+            assert self.is_running(), (self.name, self.daemon.wait(), self.daemon.lines[-5:])
+        return self
+
+    def is_running(self):
+        return self.daemon is not None and self.daemon.process.poll() is None
+
+    def kill(self):
+        """SIGKILL. Returns when the process had the signal."""
+        when = time.monotonic()
+        self.daemon.kill()
+        return when
+
+    def stop(self):
+        """SIGTERM. Returns when it has exited, as it should."""
+        self.daemon.process.terminate()
+        code = self.daemon.wait()
+        assert code == 0, (self.name, code, self.daemon.lines[-20:])
+
+    def wait_for_exit(self, code):
+        """Waits until the process has ended by itself with this code."""
+        self.daemon.expected_code = code
+        got = self.daemon.wait()
+        assert got == code, (self.name, got, self.daemon.lines[-20:])
+
+    def freeze(self):
+        self.daemon.freeze()
+        self.frozen = True
+
+    def thaw(self):
+        self.daemon.thaw()
+        self.frozen = False
+
+    # --- What it says
+
+    def ask(self, method, target, body=None, seconds=5):
+        status, text = http_request(self.admin, method, target, body, seconds)
+        return status, json.loads(text) if text else {}
+
+    def status(self):
+        """GET /cluster; None if it does not answer."""
+        if not self.is_running() or self.frozen:
+            return None
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            code, status = self.ask("GET", "/cluster", seconds=1)
+            if code == 200:
+                return status
+        return None
+
+    def role(self):
+        status = self.status()
+        return status["role"] if status else None
+
+    def serves(self):
+        """GET /leader: whether it serves clients now."""
+        if not self.is_running() or self.frozen:
+            return False
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            return http_request(self.http, "GET", "/leader", seconds=1)[0] == 200
+        return False
+
+    def metrics(self):
+        code, text = http_request(self.http, "GET", "/metrics")
+        assert code == 200, (code, text)
+        found = {}
+        for line in text.splitlines():
+            if line and not line.startswith("#"):
+                name, value = line.rsplit(" ", 1)
+                found[name] = float(value)
+        return found
+
+    def connect(self):
+        """A client of this node."""
+        client = Client(self.client_address)
+        self.cluster.test.addCleanup(client.close)
+        return client
+
+
+    def all_jobs(self):
+        """All jobs, by id, with the values that must be the same on all nodes. The node leads."""
+        client = Client(self.client_address)
+        jobs = {}
+        client.send(b"list-tubes\r\n")
+        for line in client.body()[1].decode().splitlines()[1:]:
+            tube, start = line.removeprefix("- ").strip('"'), 0
+            while True:
+                client.send(b"list-jobs %s all %d 1000\r\n" % (tube.encode(), start))
+                lines = client.body()[1].decode().splitlines()
+                jobs |= {int(row.split()[1]): {"tube": tube} for row in lines[3:]}
+                start = int(lines[1].split()[2])
+                if not start:
+                    break
+        ids = list(jobs)
+        for begin in range(0, len(ids), 100):
+            some = ids[begin:begin + 100]
+            client.send(b"".join(b"peek %d\r\nstats-job %d\r\n" % (i, i) for i in some))
+            for job_id in some:
+                jobs[job_id]["body"] = client.body()[1]
+                stats = as_dict(client.body()[1])
+                jobs[job_id] |= {key: stats[key] for key in COMPARED}
+        client.close()
+        return jobs
+
+
+class Cluster:
+    """`nodes` names are known; start() makes them a cluster. `settings`: of all nodes, as
+    section__key."""
+
+    def __init__(self, test, nodes=3, proxied=False, settings=None, **daemon_options):
+        self.test = test
+        self.directory = pathlib.Path(tempfile.mkdtemp(dir=test.directory, prefix=""))
+        self.settings = settings or {}
+        self.election = ELECTION_SECONDS
+        self.daemon_options = daemon_options
+        self.net = Net() if proxied else None
+        if self.net:
+            test.addCleanup(self.net.close)
+        test.addCleanup(self.end)
+        self.nodes = {}
+        self.daemons = []  # all processes that were started
+        for name in NAMES[:nodes]:
+            self.new_node(name)
+
+    def new_node(self, name, **settings):
+        node = Node(self, name)
+        node.settings = settings
+        node.write_settings()
+        self.nodes[name] = node
+        return node
+
+    def __getitem__(self, name):
+        return self.nodes[name]
+
+    def __iter__(self):
+        return iter(self.nodes.values())
+
+    def names(self):
+        return list(self.nodes)
+
+    def client_addresses(self):
+        return [node.client_address for node in self]
+
+    def start(self, **options):
+        """Bootstraps the first node, starts all, and adds the others. Returns when all vote."""
+        first, *others = self
+        first.bootstrap()
+        first.start(**options)
+        self.leader()
+        for node in others:
+            node.start(**options)
+        for node in others:
+            self.add(node)
+        self.wait_for_voters()
+        return self
+
+    def end(self):
+        for daemon in self.daemons:
+            if daemon.process.poll() is None:
+                daemon.thaw()
+                daemon.process.terminate()
+        codes = [(daemon.end(), daemon.expected_code, daemon) for daemon in self.daemons]
+        wrong = [(code, daemon.lines[-20:]) for code, expected, daemon in codes if code != expected]
+        assert not wrong, f"a node ended with another code than expected: {wrong}"
+
+    # --- Leaders and members
+
+    def find_leader(self):
+        """The node that serves clients, or None."""
+        return next((node for node in self if node.serves()), None)
+
+    def leader(self, seconds=harness.SECONDS):
+        return until("a node to serve clients", self.find_leader, seconds)
+
+    def followers(self):
+        leader = self.leader()
+        return [node for node in self if node is not leader and node.is_running()]
+
+    def add(self, node, through=None):
+        """Adds a member; returns when the leader has accepted that."""
+        self.change("/cluster/add", {"name": node.name, "address": node.address}, through)
+
+    def remove(self, name, through=None):
+        self.change("/cluster/remove", {"name": name}, through)
+
+    def transfer(self, name=None, through=None):
+        self.change("/cluster/transfer", {"name": name} if name else {}, through)
+
+    def change(self, path, body, through=None):
+        """Repeats a request while another change is under way or no node leads."""
+        def accepted():
+            node = through or self.leader()
+            try:
+                code, answer = node.ask("POST", path, body)
+            except (OSError, http.client.HTTPException):
+                return False
+            assert code in (200, 409, 503), (path, body, code, answer)
+            return code == 200
+        until(f"{path} {body} to be accepted", accepted)
+
+    def wait_for_voters(self, names=None, seconds=harness.SECONDS):
+        """Waits until these nodes are the members as the leader has them, and all vote and have
+        everything that is committed."""
+        names = sorted(names or self.nodes)
+
+        def complete():
+            leader = self.find_leader()
+            status = leader.status() if leader else None
+            return status and sorted(m["name"] for m in status["members"]) == names and all(
+                m["votes"] for m in status["members"]) and all(
+                    m["self"] or (m["match"] or 0) >= status["committed"]
+                    for m in status["members"]) and status
+        return until(f"the members to be {names}, and to have all entries", complete, seconds)
+
+    def wait_until_applied(self, nodes=None, seconds=harness.SECONDS):
+        """Waits until these nodes have applied what is committed now."""
+        index = self.leader().status()["committed"]
+        for node in nodes or self:
+            until(f"node {node.name} to apply entry {index}",
+                  lambda node=node: (node.status() or {"applied": 0})["applied"] >= index, seconds)
+
+    def hand_over(self, node):
+        """Makes a node the leader. A transfer may fail, and then another node leads after an
+        election; the request is repeated. Returns the number of requests."""
+        requests = 0
+        while not node.serves():
+            self.transfer(node.name)
+            requests += 1
+            assert requests < 10, f"node {node.name} does not get the leadership"
+            ends = time.monotonic() + 4 * self.election
+            until("the transfer to succeed or to fail",
+                  lambda: node.serves() or time.monotonic() > ends)
+        return requests
+
+    def check_replicas(self):
+        """Each node that becomes the leader shows the same jobs; returns them."""
+        self.wait_for_voters(sorted(node.name for node in self if node.is_running()))
+        seen = {}
+        for node in self:
+            if node.is_running():
+                self.hand_over(node)
+                seen[node.name] = node.all_jobs()
+        first, *others = seen.values()
+        for other in others:
+            self.test.assertEqual(first, other)
+        return first
+
+    def check_journals(self):
+        """Stops all nodes; each journal is whole."""
+        for node in self:
+            if node.is_running():
+                node.stop()
+            code, _, errors = harness.run("--check", str(node.journal))
+            self.test.assertEqual(code, 0, errors)
+
+    # --- Clients
+
+    def connect(self, seconds=harness.SECONDS):
+        """A client of the node that serves."""
+        def connected():
+            leader = self.find_leader()
+            if not leader:
+                return None
+            with contextlib.suppress(OSError, AssertionError):
+                client = Client(leader.client_address)
+                self.test.addCleanup(client.close)
+                if client.ask("use default") == "USING default":
+                    return client
+            return None
+        return until("a node to serve a client", connected, seconds)
+
+    def load(self, **options):
+        load = Load(self.client_addresses(), **options)
+        self.test.addCleanup(load.close)
+        return load
+
+
+class ClusterTest(DaemonTest):
+    def assert_clean(self, report, most_silence=None):
+        """The load has found no problem."""
+        self.assertEqual(report["problem_count"], 0, "\n" + "\n".join(report["problems"]))
+        self.assertGreater(report.get("count_inserted", 0), 0, report)
+        if most_silence is not None:
+            self.assertLess(report["longest_silence"], most_silence * (4 if SANITIZED else 1))
+
+
+def one_error_line(errors):
+    """The only line on stderr that is not a log line."""
+    lines = [line for line in errors.splitlines() if line.startswith("tubed: ")]
+    assert len(lines) == 1, errors
+    return lines[0]
+
+
+def print_times(what, seconds):
+    """Prints the median and the largest of some times."""
+    times = sorted(seconds)
+    print(f"{what}: {len(times)}, median {times[len(times) // 2]:.3f} s, at most {times[-1]:.3f} s",
+          flush=True)
+    return times[len(times) // 2]
+
+
+def summary(report):
+    return ", ".join(f"{key.removeprefix('count_')} {value}" for key, value in report.items()
+                     if key.startswith("count_"))

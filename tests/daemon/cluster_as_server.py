@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""A cluster that is run like a single tubed: `cluster_as_server.py --listen unix:PATH [FLAG…]`.
+
+The other flags are those of every node. $TUBED_CLUSTER_NODES is the number of nodes. This process
+becomes the first node, which leads. Its socket gets the name PATH when all nodes vote, so that a
+program that waits for the socket begins with a complete cluster, to which no client has connected.
+The other nodes end with this process, also if it is killed. Everything is in the directory of PATH.
+"""
+
+import http.client
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import time
+
+PROGRAM = os.environ.get("TUBED_PROGRAM", "build/dev/src/tubed")
+SECONDS = 20
+
+
+def request(path, method, target, body=None):
+    """An exchange by HTTP over a unix socket: (status, JSON), or (0, {}) while nothing answers."""
+    connection = http.client.HTTPConnection("localhost", timeout=5)
+    connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.sock.settimeout(5)
+        connection.sock.connect(path)
+        connection.request(method, target, body)
+        response = connection.getresponse()
+        text = response.read()
+        return response.status, json.loads(text) if text.startswith(b"{") else {}
+    except (OSError, http.client.HTTPException):
+        return 0, {}
+    finally:
+        connection.close()
+
+
+def until(what, condition):
+    deadline = time.monotonic() + SECONDS
+    while not (result := condition()):
+        if time.monotonic() > deadline:
+            sys.exit(f"cluster_as_server: waited {SECONDS} s for: {what}")
+        time.sleep(0.003)
+    return result
+
+
+class Node:
+    def __init__(self, directory, name, flags):
+        self.path = f"{directory}/{name}"
+        os.mkdir(self.path)
+        self.name, self.admin, self.http = name, f"{self.path}/admin", f"{self.path}/http"
+        host = "127." + ".".join(str(random.SystemRandom().randrange(1, 255)) for _ in range(3))
+        with socket.create_server((host, 0)) as listener:
+            self.address = "%s:%d" % listener.getsockname()
+        self.command = [
+            PROGRAM, "--listen", f"unix:{self.path}/clients",
+            "--journal-directory", self.path, "--journal-segment-size", "1048576",
+            "--cluster-name", name, "--cluster-listen", self.address,
+            "--cluster-admin", f"unix:{self.admin}", "--http-listen", f"unix:{self.http}", *flags]
+
+    def status(self):
+        return request(self.admin, "GET", "/cluster")[1]
+
+
+def form_cluster(path, first, others):
+    """Runs in a child, beside the process that becomes the first node."""
+    until("the first node to serve", lambda: request(first.http, "GET", "/leader")[0] == 200)
+    for node in others:
+        until(f"node {node.name} to wait", lambda node=node: node.status().get("role") == "waiting")
+        body = json.dumps({"name": node.name, "address": node.address})
+        until(f"node {node.name} to be added", lambda body=body: request(
+            first.admin, "POST", "/cluster/add", body)[0] == 200)
+    until("all nodes to vote", lambda: sum(
+        member["votes"] for member in first.status().get("members", [])) == 1 + len(others))
+    os.rename(f"{first.path}/clients", path)
+
+
+def main():
+    listen = sys.argv.index("--listen")
+    path = sys.argv[listen + 1].removeprefix("unix:")
+    flags = sys.argv[1:listen] + sys.argv[listen + 2:]
+    directory = os.path.dirname(path)
+    first, *others = [Node(directory, name, flags)
+                      for name in "abcde"[:int(os.environ.get("TUBED_CLUSTER_NODES", "1"))]]
+    subprocess.run([*first.command, "--cluster-bootstrap"], check=True, stdout=subprocess.DEVNULL)
+    for node in others:  # they end with this process, also by SIGKILL
+        subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *node.command],
+                         stdin=subprocess.DEVNULL)
+    if os.fork() == 0:
+        form_cluster(path, first, others)
+        os._exit(0)
+    os.execv(PROGRAM, first.command)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,374 @@
+"""The members of a cluster change: bootstrap, add, remove, replace, leave, recover, backup, and the
+orderly change of the leader."""
+
+import shutil
+import time
+import unittest
+
+from cluster import EXIT_DAMAGED, Cluster, ClusterTest, one_error_line, print_times, summary
+from harness import SANITIZED, Daemon, run, until
+
+MOST_SILENCE = 5.0
+
+
+class Members(ClusterTest):
+    def start_load(self, cluster, **options):
+        load = cluster.load(**({"clients": 30} | options))
+        load.next_put(time.monotonic())
+        load.healthy()
+        return load
+
+    def stop_load(self, load, most_silence=MOST_SILENCE):
+        load.next_put(time.monotonic())
+        report = load.stop()
+        print(summary(report), flush=True)
+        self.assert_clean(report, most_silence=most_silence)
+        return report
+
+    def put_all_states(self, client):
+        """Puts jobs and leaves them in every state, and pauses a tube."""
+        for tube in ("one", "two"):
+            client.ask(f"use {tube}")
+            client.ask(f"watch {tube}")
+            for number in range(10):
+                client.put(b"%s %d" % (tube.encode(), number), priority=number, delay=0, ttr=60)
+            client.put(b"delayed", priority=3, delay=10_000)
+        for command, times in (("bury {} 5", 3), ("release {} 7 0", 2), ("release {} 8 5000", 2),
+                               ("delete {}", 2)):
+            for _ in range(times):
+                job, _ = client.reserve("reserve-with-timeout 0")
+                self.assertRegex(client.ask(command.format(job)), "^(BURIED|RELEASED|DELETED)$")
+        self.assertEqual(client.ask("kick 1"), "KICKED 1")
+        self.assertEqual(client.ask("pause-tube two 5000"), "PAUSED")
+        client.reserve("reserve-with-timeout 0")
+
+    # --- From a single server and back
+
+    def test_from_a_single_server_to_a_cluster_and_back(self):
+        cluster = Cluster(self)
+        first = cluster["a"]
+        first.write_settings(cluster_mode=False)
+        single = Daemon(["--config", str(first.config)], listeners=1)
+        self.daemons.append(single)
+        self.addCleanup(self.end, single)
+        client = first.connect()
+        self.put_all_states(client)
+        client.close()
+        before = first.all_jobs()
+        self.end(single)
+        first.write_settings()
+        code, _, errors = first.task()  # it has jobs and no state of a node
+        self.assertEqual(code, EXIT_DAMAGED, errors)
+        self.assertIn("--cluster-bootstrap", one_error_line(errors))
+
+        cluster.start()
+        self.assertEqual(cluster.check_replicas(), before)
+        client = cluster.connect()
+        self.assertGreater(client.stats("stats-tube two")["pause-time-left"], 1000)
+        client.put(b"put in the cluster")
+        after = cluster.leader().all_jobs()
+
+        cluster.hand_over(first)
+        for name in ("b", "c"):
+            cluster.remove(name)
+            cluster.wait_for_voters([n for n in cluster.names() if n in ("a", "c") and n > name] +
+                                    ["a"])
+        code, _, errors = first.task("--cluster-leave")
+        self.assertNotEqual(code, 0)  # it runs
+        first.stop()
+        code, _, errors = first.task("--cluster-leave")
+        self.assertEqual(code, 0, errors)
+        self.assertFalse((first.journal / "cluster").exists())
+        first.write_settings(cluster_mode=False)
+        single = Daemon(["--config", str(first.config)], listeners=1)
+        self.daemons.append(single)
+        self.addCleanup(self.end, single)
+        self.assertEqual(first.all_jobs(), after)
+
+    def test_a_bootstrap_is_done_once(self):
+        cluster = Cluster(self, nodes=1).start()
+        node = cluster["a"]
+        job = cluster.connect().put(b"x")
+        node.stop()
+        code, _, errors = node.task("--cluster-bootstrap")
+        self.assertNotEqual(code, 0)
+        one_error_line(errors)
+        node.start()
+        self.assertEqual(cluster.connect().ask(f"delete {job}"), "DELETED")
+
+    def test_recover_from_the_loss_of_a_majority(self):
+        cluster = Cluster(self).start()
+        client = cluster.connect()
+        self.put_all_states(client)
+        client.close()
+        cluster.wait_until_applied()
+        cluster.hand_over(cluster["a"])
+        before = cluster["a"].all_jobs()
+        old = cluster["a"].status()
+        for node in cluster:
+            node.kill()
+        survivor, lost, wiped = cluster
+        code, _, errors = survivor.task("--cluster-recover")
+        self.assertNotEqual(code, 0)
+        self.assertIn("--i-accept-the-loss", one_error_line(errors))
+        code, _, errors = survivor.task("--cluster-recover", "--i-accept-the-loss")
+        self.assertEqual(code, 0, errors)
+        survivor.start()
+        cluster.leader()
+        self.assertEqual(survivor.all_jobs(), before)
+        new = survivor.status()
+        self.assertEqual([m["name"] for m in new["members"]], ["a"])
+        self.assertNotEqual(new["cluster"], old["cluster"])
+        # A node of the lost majority does not come back.
+        lost.start(wait=False)
+        time.sleep(3 * cluster.election)
+        self.assertFalse(lost.serves())
+        self.assertTrue(survivor.serves())
+        self.assertEqual(len(survivor.status()["members"]), 1)
+        lost.kill()
+        for node in (lost, wiped):
+            self.wipe(node)
+            node.start()
+            cluster.add(node)
+        cluster.wait_for_voters()
+        self.assertEqual(cluster.check_replicas(), before)
+
+    def wipe(self, node):
+        shutil.rmtree(node.journal)
+        node.journal.mkdir()
+
+    # --- Add, remove, replace
+
+    def test_replace_a_node_under_load(self):
+        cluster = Cluster(self).start()
+        load = self.start_load(cluster)
+        for node in cluster.followers():
+            old_id = node.status()["id"]
+            node.kill()
+            cluster.remove(node.name)
+            cluster.wait_for_voters(sorted(set(cluster.names()) - {node.name}))
+            self.wipe(node)
+            node.start()
+            self.assertEqual(node.role(), "waiting")
+            cluster.add(node)
+            cluster.wait_for_voters()
+            self.assertNotEqual(node.status()["id"], old_id)
+        self.stop_load(load)
+        cluster.check_replicas()
+        cluster.check_journals()
+
+    def test_a_voter_that_has_lost_its_disk_is_not_taken_back(self):
+        """It has forgotten its votes, and the entries that it has acknowledged."""
+        cluster = Cluster(self).start()
+        node = cluster.followers()[0]
+        node.kill()
+        self.wipe(node)
+        node.start()
+        node.daemon.wait_for_line("remove it from the cluster and add it again")
+        self.assertEqual(node.role(), "waiting")
+        cluster.remove(node.name)
+        cluster.wait_for_voters(sorted(set(cluster.names()) - {node.name}))
+        cluster.add(node)
+        cluster.wait_for_voters()
+
+    def test_a_server_of_its_own_does_not_take_the_journal_of_a_node(self):
+        cluster = Cluster(self, nodes=1).start()
+        [node] = cluster
+        node.stop()
+        code, _, errors = run("-b", str(node.journal), "-l", "127.0.0.1:0")
+        self.assertEqual(code, 73, errors)
+        self.assertIn("--cluster-leave", one_error_line(errors))
+
+    def test_remove_nodes_and_the_leader_under_load(self):
+        cluster = Cluster(self, nodes=4).start()
+        load = self.start_load(cluster)
+        follower = cluster.followers()[0]
+        self.remove(cluster, follower)
+        old = cluster.leader()
+        self.remove(cluster, old)
+        self.assertIsNot(cluster.leader(), old)
+        self.stop_load(load)
+        cluster.check_replicas()
+
+    def remove(self, cluster, node):
+        cluster.remove(node.name)
+        # It ends by itself, with one clear line.
+        until("the removed node to end", lambda: not node.is_running())
+        node.daemon.expected_code = node.daemon.process.returncode
+        self.assertTrue(node.daemon.lines_with("removed"), node.daemon.lines[-5:])
+        del cluster.nodes[node.name]
+        cluster.wait_for_voters()
+
+    def test_a_node_that_is_added_before_it_runs(self):
+        cluster = Cluster(self).start()
+        load = self.start_load(cluster, clients=10)
+        late = cluster.new_node("d")
+        cluster.add(late)
+        load.next_put(time.monotonic())
+        self.assertEqual(
+            [m["votes"] for m in cluster.leader().status()["members"] if m["name"] == "d"], [False])
+        late.start()
+        cluster.wait_for_voters()
+        self.stop_load(load)
+
+    def test_the_requests_of_operators(self):
+        cluster = Cluster(self).start()
+        free = cluster.new_node("d")
+        leader, follower = cluster.leader(), cluster.followers()[0]
+        for node in (leader, follower):  # a follower forwards
+            for path, body, expected in (
+                    ("/cluster/add", {"name": "d"}, 400),
+                    ("/cluster/add", {"name": "d d", "address": free.address}, 400),
+                    ("/cluster/add", {"name": "d", "address": "localhost:1"}, 400),
+                    ("/cluster/add", {"name": "a", "address": free.address}, 409),
+                    ("/cluster/remove", {"name": "nobody"}, 404),
+                    ("/cluster/remove", {}, 400),
+                    ("/cluster/transfer", {"name": "nobody"}, 404),
+                    ("/cluster/nothing", {}, 404)):
+                code, answer = node.ask("POST", path, body)
+                self.assertEqual(code, expected, (node.name, path, body, answer))
+                self.assertEqual(answer["error"].count("\n"), 0)
+            self.assertEqual(node.ask("GET", "/cluster/add")[0], 405)
+        code, answer = follower.ask("POST", "/cluster/transfer", {"name": follower.name})
+        self.assertEqual((code, answer), (200, {}))
+        until("the follower to lead", follower.serves)
+
+    def test_the_status_of_each_node(self):
+        cluster = Cluster(self).start()
+        statuses = [node.status() for node in cluster]
+        self.assertEqual(len({status["cluster"] for status in statuses}), 1)
+        self.assertEqual({status["leader"] for status in statuses}, {cluster.leader().name})
+        self.assertEqual(sorted(status["role"] for status in statuses),
+                         ["follower", "follower", "leader"])
+        for status, node in zip(statuses, cluster):
+            self.assertEqual(status["name"], node.name)
+            self.assertRegex(status["id"], "^[0-9a-f]{16}$")
+            me, = (m for m in status["members"] if m["self"])
+            self.assertEqual((me["name"], me["id"], me["address"]),
+                             (node.name, status["id"], node.address))
+            self.assertEqual(status["lease_ms"] is not None, status["role"] == "leader")
+
+    # --- Fetch
+
+    def put_bytes(self, cluster, megabytes):
+        client = cluster.connect()
+        body = b"x" * 50_000
+        client.pump((b"put 0 0 1000 50000\r\n" + body + b"\r\n") * (megabytes * 20), megabytes * 20)
+        return client
+
+    def test_a_node_whose_entries_are_cut_fetches_the_state(self):
+        cluster = Cluster(self, settings={"cluster__log_size": 64 << 20}).start()
+        late = cluster.followers()[0]
+        late.kill()
+        client = self.put_bytes(cluster, 120)
+        late.start()
+        cluster.wait_for_voters(seconds=60)
+        late.daemon.wait_for_line("fetch")
+        self.assertEqual(client.ask("delete 1"), "DELETED")
+        cluster.hand_over(late)
+        self.assertEqual(cluster.connect().stats()["current-jobs-ready"], 120 * 20 - 1)
+
+    def test_kills_while_a_node_fetches(self):
+        cluster = Cluster(self, settings={"cluster__fetch_rate": 10 << 20})
+        first, second, third = cluster
+        first.bootstrap()
+        first.start()
+        self.put_bytes(cluster, 10)
+        second.start()
+        cluster.add(second)
+        for _ in range(3):
+            until("the node to fetch", lambda: second.role() == "fetching")
+            second.kill()
+            second.start()
+        until("the node to fetch", lambda: second.role() == "fetching")
+        first.kill()
+        first.start()
+        cluster.wait_for_voters(["a", "b"])
+        third.start()
+        cluster.add(third)
+        cluster.wait_for_voters()
+        self.assertEqual(len(cluster.check_replicas()), 200)
+
+    # --- Backup
+
+    def test_a_backup_of_a_running_node(self):
+        cluster = Cluster(self).start()
+        client = cluster.connect()
+        self.put_all_states(client)
+        client.close()
+        jobs = cluster.leader().all_jobs()
+        load = self.start_load(cluster, clients=10)
+        cluster.wait_until_applied()
+        time.sleep(1.5)  # the journal of a node is synced once a second
+        for node in (cluster.leader(), cluster.followers()[0]):
+            backup = self.directory / f"backup-{node.name}"
+            code, _, errors = node.task("--backup", str(backup))
+            self.assertEqual(code, 0, errors)
+            code, _, errors = run("--check", str(backup))
+            self.assertEqual(code, 0, errors)
+        self.stop_load(load)
+        for node in cluster:
+            node.stop()
+        node = cluster["a"]
+        for backup in sorted(self.directory.glob("backup-*")):
+            node.write_settings(cluster_mode=False, journal__directory=str(backup))
+            single = Daemon(["--config", str(node.config)], listeners=1)
+            found = node.all_jobs()
+            self.assertEqual(single.end(), 0)
+            self.assertEqual({job: found.get(job) for job in jobs}, jobs)
+
+    # --- Orderly changes of the leader
+
+    def test_the_leader_hands_over_when_it_is_stopped(self):
+        cluster = Cluster(self).start()
+        load = self.start_load(cluster)
+        times = []
+        for _ in range(2 if SANITIZED else 6):
+            leader = cluster.leader()
+            worker = cluster.connect()
+            job = worker.put(b"held over", ttr=1000)
+            self.assertEqual(worker.ask(f"reserve-job {job}"), f"RESERVED {job} 9")
+            worker.read(11)
+            stopped = time.monotonic()
+            leader.daemon.process.terminate()
+            times.append(load.next_put(stopped) - stopped)
+            self.assertEqual(leader.daemon.wait(), 0)
+            worker = cluster.connect()
+            self.assertEqual(worker.stats(f"stats-job {job}")["state"], "reserved")
+            self.assertEqual(worker.ask(f"delete {job}"), "DELETED")
+            leader.start()
+            cluster.wait_for_voters()
+        print_times("from SIGTERM of a leader to the next put", times)
+        self.stop_load(load)
+
+    def test_transfers_under_load(self):
+        cluster = Cluster(self).start()
+        load = self.start_load(cluster)
+        times, requests = [], 0
+        for number in range(3 if SANITIZED else 15):
+            follower = cluster.followers()[number % 2]
+            began = time.monotonic()
+            requests += cluster.hand_over(follower)
+            times.append(load.next_put(began) - began)
+        print(f"{requests} requests")
+        print_times("from a transfer to the next put", times)
+        self.stop_load(load)
+        cluster.check_replicas()
+
+    def test_held_jobs_are_ready_after_the_grace(self):
+        cluster = Cluster(self, settings={"cluster__hold_grace": "1s"}).start()
+        worker = cluster.connect()
+        job = worker.put(b"x", ttr=1000)
+        self.assertEqual(worker.ask(f"reserve-job {job}"), f"RESERVED {job} 1")
+        worker.read(3)
+        killed = cluster.leader().kill()
+        worker = cluster.connect()
+        self.assertEqual(worker.stats()["cluster-held-over"], 1)
+        self.assertEqual(worker.ask("reserve-with-timeout 0"), "TIMED_OUT")
+        self.assertEqual(worker.reserve("reserve-with-timeout 20"), (job, b"x"))
+        self.assertGreater(time.monotonic() - killed, 0.9)
+        self.assertEqual(worker.ask(f"delete {job}"), "DELETED")
+
+
+if __name__ == "__main__":
+    unittest.main()

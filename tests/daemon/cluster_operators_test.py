@@ -1,0 +1,122 @@
+"""The view of operators on a cluster: stats, metrics, checks and the HTTP API of each node."""
+
+import json
+import re
+import subprocess
+import unittest
+
+from cluster import Cluster, ClusterTest, http_request
+from cluster_clients import as_dict
+from harness import SECONDS, until
+from metrics_test import need
+
+API = "/api/v1"
+# The operations that a node answers although it does not serve clients.
+OF_EVERY_NODE = ("access", "cluster", "history", "server", "settings")
+
+
+class Operators(ClusterTest):
+    def setUp(self):
+        super().setUp()
+        self.cluster = Cluster(self, settings={"http__api": "full"}).start()
+        self.leader = self.cluster.leader()
+        self.follower = self.cluster.followers()[0]
+
+    def get(self, node, path):
+        """(status, text) of a GET over the HTTP listener of the node."""
+        return http_request(node.http, "GET", path)
+
+    def get_json(self, node, path):
+        status, text = self.get(node, API + path)
+        return status, json.loads(text)
+
+    def test_checks(self):
+        self.assertEqual(self.get(self.leader, "/leader"), (200, "leader\n"))
+        self.assertEqual(self.get(self.leader, "/readyz"), (200, "ready\n"))
+        for node in self.cluster.followers():
+            self.assertEqual(self.get(node, "/leader"), (503, "not the leader\n"))
+            self.assertEqual(self.get(node, "/readyz"), (503, "not the leader\n"))
+            self.assertEqual(self.get(node, "/healthz"), (200, "ok\n"))
+        waiting = self.cluster.new_node("w")
+        waiting.start()
+        self.assertEqual(self.get(waiting, "/leader"), (503, "waits to be added\n"))
+        self.assertEqual(self.get(waiting, "/readyz"), (503, "waits to be added\n"))
+        status, problem = self.get_json(waiting, "/tubes")
+        self.assertEqual((status, problem["type"]), (503, "urn:tubed:problem:not-the-leader"))
+
+    def test_the_lines_of_stats_come_last(self):
+        client = self.leader.connect()
+        client.send(b"stats\r\n")
+        text = client.body()[1]
+        keys = re.findall(r"^([\w-]+): ", text.decode(), re.MULTILINE)
+        self.assertEqual(keys[-8:], [f"cluster-{key}" for key in (
+            "name", "role", "leader", "term", "commit-index", "applied-index", "held-over",
+            "nodes")])
+        stats = as_dict(text)
+        self.assertEqual(stats["cluster-role"], "leader")
+        nodes = dict(re.findall(r"(\w+):(\w+):\d+:\d+", stats["cluster-nodes"]))
+        self.assertEqual(nodes, {node.name: "leader" if node is self.leader else "voter"
+                                 for node in self.cluster})
+
+    def test_each_node_shows_its_own_state(self):
+        self.assertEqual(self.leader.connect().ask("put 0 0 60 1\r\nx"), "INSERTED 1")
+        self.cluster.wait_until_applied()
+        for node in self.cluster:
+            leads = node is self.leader
+            for path in OF_EVERY_NODE:
+                with self.subTest(node=node.name, path=path):
+                    self.assertEqual(self.get_json(node, f"/{path}")[0], 200)
+            stats = self.get_json(node, "/server")[1]
+            self.assertEqual(stats["cluster-role"], "leader" if leads else "follower")
+            self.assertEqual(stats["cluster-leader"], self.leader.name)
+            self.assertEqual(stats["current-jobs-ready"], 1)
+            state = self.get_json(node, "/cluster")[1]
+            self.assertEqual((state["name"], state["serves"], state["leader"]),
+                             (node.name, leads, self.leader.name))
+            self.assertEqual(state.keys(), node.status().keys())
+            for member in state["members"]:
+                self.assertEqual(member["match"] is not None, leads, member)
+
+    def test_commands_run_on_the_leader_only(self):
+        status, problem = self.get_json(self.follower, "/tubes")
+        self.assertEqual(status, 503)
+        self.assertEqual(problem["type"], "urn:tubed:problem:not-the-leader")
+        self.assertIn(f"The leader is {self.leader.name}.", problem["detail"])
+        self.assertEqual(self.get_json(self.leader, "/tubes")[0], 200)
+
+    def test_metrics(self):
+        def info(node):
+            return next(name for name in node.metrics() if name.startswith("tubed_cluster_info{"))
+
+        clusters = {re.search(r'cluster="(\w{16})"', info(node))[1] for node in self.cluster}
+        self.assertEqual(len(clusters), 1)
+        for node in self.cluster:
+            metrics = node.metrics()
+            leads = node is self.leader
+            role = "leader" if leads else "follower"
+            self.assertEqual(metrics[f'tubed_cluster_role{{role="{role}"}}'], 1)
+            self.assertEqual(metrics["tubed_cluster_serves"], leads)
+            self.assertEqual(metrics['tubed_cluster_members{kind="voter"}'], 3)
+            peers = {name for name in metrics if "node_silence" in name}
+            self.assertEqual(peers, {f'tubed_cluster_node_silence_seconds{{node="{peer.name}"}}'
+                                     for peer in self.cluster if leads and peer is not node})
+            page = self.get(node, "/metrics")[1]
+            done = subprocess.run([need("promtool"), "check", "metrics"], input=page, text=True,
+                                  capture_output=True, timeout=SECONDS, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_a_leader_that_died_is_silent_to_the_next(self):
+        dead = self.leader
+        dead.kill()
+        leader = self.cluster.leader()
+        name = f'tubed_cluster_node_silence_seconds{{node="{dead.name}"}}'
+        before = leader.metrics()[name]
+        until("the silence to grow", lambda: leader.metrics()[name] >= before + 0.5)
+        self.assertLess(leader.metrics()[name], SECONDS)
+        member = next(each for each in self.get_json(leader, "/cluster")[1]["members"]
+                      if each["name"] == dead.name)
+        self.assertGreaterEqual(member["silent_ms"], 500)
+
+
+if __name__ == "__main__":
+    unittest.main()
