@@ -1,6 +1,7 @@
 """A server process that is measured: its start, its processor time, its memory, its end.
 
-durable_puts and compare share this. A server has its own folder, which is removed when it ends.
+durable_puts, compare and failover share this. A server has its own folder, which is removed when it
+ends.
 """
 
 import argparse
@@ -29,6 +30,13 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def cpu_seconds_of(pid):
+    """User and system time of all threads of a process, exact to the nanosecond while it is idle.
+    """
+    paths = pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(path.read_text(encoding="ascii").split()[0]) for path in paths) / 1e9
 
 
 # The servers that can be run: functions of the port and the folder for a journal, as Server expects
@@ -117,9 +125,7 @@ class Server:
         sys.exit(f"{self.name} has no {name} in its stats")
 
     def cpu_seconds(self):
-        """User and system time of all its threads, exact to the nanosecond while it is idle."""
-        paths = pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
-        return sum(int(path.read_text(encoding="ascii").split()[0]) for path in paths) / 1e9
+        return cpu_seconds_of(self.process.pid)
 
     def resident_bytes(self):
         path = pathlib.Path(f"/proc/{self.process.pid}/status")
