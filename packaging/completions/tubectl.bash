@@ -26,6 +26,8 @@ _tubectl_options() {
     'drain') echo '-h --help -s --server --max-reply --tls --ca --cert --key --server-name --token-file' ;;
     'undrain') echo '-h --help -s --server --max-reply --tls --ca --cert --key --server-name --token-file' ;;
     'wait-idle') echo '-h --help -t --tube -s --server --max-reply --held --all --draining --timeout --tls --ca --cert --key --server-name --token-file' ;;
+    'cluster') echo '-h --help --admin --json --no-wait --timeout' ;;
+    'wait-cluster') echo '-h --help --admin --timeout' ;;
     'clear') echo '-h --help -t --tube -s --server --max-reply --state --older-than --to -y --yes --json --tls --ca --cert --key --server-name --token-file' ;;
     'move') echo '-h --help -s --server --max-reply --state --count --json --tls --ca --cert --key --server-name --token-file' ;;
     'export') echo '-h --help -s --server --max-reply -t --tube --state --reserved --from --to --remove -o --output --json --tls --ca --cert --key --server-name --token-file' ;;
@@ -187,6 +189,10 @@ _tubectl_takes() {
       'wait-idle --max-reply' | \
       'wait-idle --timeout' | \
       'wait-idle --server-name' | \
+      'cluster --timeout' | \
+      'cluster 2' | \
+      'cluster 3' | \
+      'wait-cluster --timeout' | \
       'clear -s' | \
       'clear --server' | \
       'clear --max-reply' | \
@@ -319,6 +325,8 @@ _tubectl_takes() {
       'wait-idle --cert' | \
       'wait-idle --key' | \
       'wait-idle --token-file' | \
+      'cluster --admin' | \
+      'wait-cluster --admin' | \
       'clear --ca' | \
       'clear --cert' | \
       'clear --key' | \
@@ -404,6 +412,9 @@ _tubectl_takes() {
     'list --state')
       takes='words ready delayed buried reserved held'
       ;;
+    'cluster 1')
+      takes='words status add remove transfer'
+      ;;
     'clear --state' | \
       'move --state' | \
       'export --state')
@@ -416,7 +427,7 @@ _tubectl_takes() {
       takes='words new hash'
       ;;
     ' 1')
-      takes='words put reserve work delete release bury kick reprioritize wait top tubes clients stats list peek job pause policy drain undrain wait-idle clear move export import bench token'
+      takes='words put reserve work delete release bury kick reprioritize wait top tubes clients stats list peek job pause policy drain undrain wait-idle cluster wait-cluster clear move export import bench token'
       ;;
   esac
 }

@@ -44,6 +44,12 @@ _tubed() {
     --log-format)
       mapfile -t COMPREPLY < <(compgen -W 'auto text journald json' -- "$current")
       ;;
+    --cluster-clients)
+      mapfile -t COMPREPLY < <(compgen -W 'refuse' -- "$current")
+      ;;
+    --cluster-insecure)
+      mapfile -t COMPREPLY < <(compgen -W 'no yes' -- "$current")
+      ;;
     # Nothing is known of the arguments of these.
     -l | \
       --listen | \
@@ -77,7 +83,15 @@ _tubed() {
       --http-max-tubes | \
       --http-tube-linger | \
       --tcp-keepalive | \
-      --tcp-backlog) ;;
+      --tcp-backlog | \
+      --cluster-name | \
+      --cluster-listen | \
+      --cluster-address | \
+      --cluster-admin | \
+      --cluster-election-timeout | \
+      --cluster-hold-grace | \
+      --cluster-log-size | \
+      --cluster-fetch-rate) ;;
     *)
       mapfile -t COMPREPLY < <(compgen -W '
         --config
@@ -88,6 +102,10 @@ _tubed() {
         --salvage
         --backup
         --drain
+        --cluster-bootstrap
+        --cluster-leave
+        --cluster-recover
+        --i-accept-the-loss
         --test-mode
         --no-stdin
         --address-file
@@ -141,7 +159,17 @@ _tubed() {
         --tcp-keepalive
         --tcp-backlog
         --log-level
-        --log-format' -- "$current")
+        --log-format
+        --cluster-name
+        --cluster-listen
+        --cluster-address
+        --cluster-admin
+        --cluster-clients
+        --cluster-election-timeout
+        --cluster-hold-grace
+        --cluster-log-size
+        --cluster-fetch-rate
+        --cluster-insecure' -- "$current")
       ;;
   esac
 }

@@ -22,6 +22,7 @@ from harness import SECONDS, DaemonTest  # noqa: E402
 
 RULES = HERE.parent / "prometheus" / "tubed.rules.yml"
 RULES_TEST = HERE / "rules_test.yml"
+REFERENCE = HERE.parents[1] / "docs" / "reference" / "metrics.md"
 DASHBOARD = HERE.parent / "grafana" / "tubed.json"
 
 
@@ -43,6 +44,13 @@ def unknown_names(text, page):
         known |= {name} if kind != "histogram" else {f"{name}_{end}"
                                                      for end in ("bucket", "sum", "count")}
     return set(re.findall(r"\btubed_\w+", text)) - known
+
+
+def cluster_page():
+    """The families of a node of a cluster, which a single server has not, from the reference."""
+    rows = re.findall(r"^\| `(tubed_cluster_\w+)` \| (\w+) \|[^|]*\| (.*) \|$",
+                      REFERENCE.read_text(encoding="utf-8"), re.M)
+    return "".join(f"# HELP {name} {text}\n# TYPE {name} {kind}\n" for name, kind, text in rows)
 
 
 def panels_of(dashboard):
@@ -70,6 +78,8 @@ SHOWN_BOUNDS = {
     "> 0.8 * tubed_job_memory_limit_bytes": "/ tubed_job_memory_limit_bytes",
     "> 0.8 * tubed_descriptor_limit": "/ tubed_descriptor_limit",
     "[30m]) > 2": "changes(tubed_start_time_seconds",
+    "> 60": "tubed_cluster_node_silence_seconds",
+    "> 0.5 * tubed_cluster_raft_log_limit_bytes": "/ tubed_cluster_raft_log_limit_bytes",
 }
 
 
@@ -116,7 +126,7 @@ tls = {{ certificate = "{issued.certificate}", key = "{issued.key}" }}
                             listen=None)
         with urllib.request.urlopen(f"http://{daemon.http_addresses[0]}/metrics",
                                     timeout=SECONDS) as answer:
-            self.page = answer.read().decode()
+            self.page = answer.read().decode() + cluster_page()
         self.dashboard = json.loads(DASHBOARD.read_text(encoding="utf-8"))
 
     def test_all_names_are_on_the_page(self):
@@ -182,7 +192,8 @@ tls = {{ certificate = "{issued.certificate}", key = "{issued.key}" }}
 
     def test_flags_are_shown_as_words(self):
         flags = re.findall(r"^# HELP (tubed_(?!tube_)\w+) 1 while", self.page, re.M)
-        self.assertEqual(set(flags), {"tubed_draining", "tubed_journal_full"})
+        self.assertEqual(set(flags), {"tubed_draining", "tubed_journal_full",
+                                      "tubed_cluster_raft_log_full"})
         for name in flags:
             panels = [panel for panel in panels_of(self.dashboard)
                       if any(re.search(rf"\b{name}\b", query)
