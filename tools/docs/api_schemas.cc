@@ -56,15 +56,15 @@ Document array_of(Document items) {
 }
 
 template <class State>
-void add_rows(stats::Rows<State> rows, Object& object) {
+void add_rows(stats::Rows<State> rows, Object& object, bool required = true) {
   for (const stats::Row<State>& row : rows) {
     if (row.key.empty()) continue;
-    const bool is_text = row.quoted != nullptr || row.plain != nullptr;
+    const bool is_text = row.quoted != nullptr || row.plain != nullptr || row.composed != nullptr;
     const std::string_view name = is_text                  ? "string"
                                   : row.flag != nullptr    ? "boolean"
                                   : row.seconds != nullptr ? "number"
                                                            : "integer";
-    object.add(row.key, type(name), row.meaning, row.shown == nullptr);
+    object.add(row.key, type(name), row.meaning, required && row.shown == nullptr);
   }
 }
 
@@ -83,6 +83,7 @@ Document server() {
   add_counters(stats::CounterPlace::own, object);
   add_rows(stats::own_rows(), object);
   add_counters(stats::CounterPlace::last, object);
+  add_rows(stats::cluster_rows(), object, false);
   return object.schema("The lines of stats.");
 }
 
@@ -239,6 +240,45 @@ Document history() {
       .schema("Samples of the last hour.");
 }
 
+Document cluster() {
+  const Document member =
+      Object()
+          .text("name", "Its name.")
+          .text("id", "Its id: 16 hexadecimal digits.")
+          .text("address", "Its address for the other nodes.")
+          .add("votes", type("boolean"), "It is a voter; false: it is a standby.")
+          .add("leads", type("boolean"), "It is the leader.")
+          .add("self", type("boolean"), "It is the node that answers.")
+          .add("match", or_null("integer"),
+               "The last entry that it is known to have; null: not known.")
+          .add("silent_ms", or_null("integer"),
+               "Milliseconds since its last answer; null: not known.")
+          .schema("A member of the cluster.");
+  return Object()
+      .text("name", "The name of the node that answers.")
+      .text("id", "Its id: 16 hexadecimal digits.")
+      .text("cluster", "The id of the cluster: 16 hexadecimal digits; 0: it belongs to none yet.")
+      .add("role", one_of({"waiting", "fetching", "standby", "follower", "candidate", "leader"}),
+           "Its role.")
+      .add("serves", type("boolean"), "It serves clients.")
+      .add("leader", or_null("string"), "The name of the leader; null: not known.")
+      .integer("term", "The number of the election.")
+      .integer("committed", "The last entry that a majority has.")
+      .integer("applied", "The last entry that is in its queue.")
+      .integer("stored", "The last entry that its disk has.")
+      .add("lease_ms", or_null("integer"),
+           "For how many milliseconds its lease lasts; null unless it is the leader.")
+      .integer("raft_log_bytes", "The size of its raft log.")
+      .integer("raft_log_limit", "cluster.log_size.")
+      .integer("held_over", "Jobs that it holds for clients of a former leader.")
+      .integer("feature_level", "The features that all nodes have.")
+      .add("fetched_bytes", or_null("integer"),
+           "While it fetches the state of another node, the bytes so far; else null.")
+      .add("fetch_bytes", or_null("integer"), "The bytes of that state; null: not known.")
+      .add("members", array_of(member), "In the order of the configuration.")
+      .schema("The cluster, as one of its nodes sees it.");
+}
+
 Document access() {
   return Object()
       .add("api", one_of({"read", "full"}), "http.api.")
@@ -268,22 +308,13 @@ Document problem() {
 }  // namespace
 
 Document api_schemas() {
-  return {{"Access", access()},
-          {"Body", body()},
-          {"Capabilities", array_of(type("string"))},
-          {"Clients", clients()},
-          {"Group", group()},
-          {"History", history()},
-          {"Job", job()},
-          {"Jobs", jobs()},
-          {"Policy", policy()},
-          {"Problem", problem()},
-          {"Reserved", reserved()},
-          {"Server", server()},
-          {"Settings", settings()},
-          {"Times", times()},
-          {"Tube", tube()},
-          {"Tubes", tubes()}};
+  return {
+      {"Access", access()},   {"Body", body()},         {"Capabilities", array_of(type("string"))},
+      {"Clients", clients()}, {"Cluster", cluster()},   {"Group", group()},
+      {"History", history()}, {"Job", job()},           {"Jobs", jobs()},
+      {"Policy", policy()},   {"Problem", problem()},   {"Reserved", reserved()},
+      {"Server", server()},   {"Settings", settings()}, {"Times", times()},
+      {"Tube", tube()},       {"Tubes", tubes()}};
 }
 
 }  // namespace tubed::docs

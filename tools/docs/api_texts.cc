@@ -79,6 +79,7 @@ constexpr auto kSchemas = std::to_array<Schema>({
     {"getCapabilities", "Capabilities", "The names of commands and of forms of commands."},
     {"getSettings", "Settings", "Each setting."},
     {"getHistory", "History", "The samples, the oldest first."},
+    {"getCluster", "Cluster", "The cluster, as this node sees it."},
     {"listTubes", "Tubes",
      "A page of tubes. With filter, sort or order it has the total number of tubes, and reaches "
      "10,000 rows far."},
@@ -223,6 +224,7 @@ constexpr auto kCommonProblems = std::to_array<CommonProblem>({
     {403, "", "A change has no X-Requested-By, or http.api is read.", true},
     {421, "", "The Host is no name of this server (http.hosts)."},
     {503, "", "Too many requests are under way."},
+    {503, "", "The server is a node of a cluster and does not serve clients."},
     {507, "OUT_OF_MEMORY", "The role has as many connections as it may."},
 });
 constexpr std::string_view kLongParameters = "The body is longer than 16 KiB.";
@@ -247,6 +249,7 @@ void add_problems_of_requests(const Operation& operation, Problems& all) {
   if (operation.kind == Kind::reserve && !operation.waits.empty())
     add_problem(507, "OUT_OF_MEMORY", "It would be one tube or watch too many.", all);
   if (operation.kind == Kind::events) add_problem(503, "", "Too many streams are open.", all);
+  if (operation.kind == Kind::cluster) add_problem(404, "", "The server is in no cluster.", all);
 }
 
 // The schema of {"result":…} with the numbers that the replies name.

@@ -136,7 +136,9 @@ std::string metrics_markdown() {
       "name. A connection that waits for several of these tubes is counted once for each.\n"
       "- The histograms of a tube are omitted while they are empty.\n"
       "- Without a journal, the `tubed_journal_` families and `tubed_recovery_seconds` are "
-      "omitted; without TLS, `tubed_tls_certificate_expiry_seconds`.\n\n"
+      "omitted; without TLS, `tubed_tls_certificate_expiry_seconds`; outside of a cluster, the "
+      "`tubed_cluster_` families.\n"
+      "- The samples of a member of the cluster are on the leader, which knows it.\n\n"
       "| family | type | labels | meaning |\n|---|---|---|---|\n");
   for (const stats::MetricText& text : stats::metric_texts()) {
     page.append("| `").append(text.family).append("` | ").append(text.type).append(" | ");

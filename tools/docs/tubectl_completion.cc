@@ -57,6 +57,7 @@ Offer offer_of(const ValueType& type) {
     case ValueType::Kind::tube:
       return Offer::tubes;
     case ValueType::Kind::file:
+    case ValueType::Kind::unix_socket:
       return Offer::files;
     case ValueType::Kind::command:
       return Offer::commands;
