@@ -11,19 +11,6 @@ enum ControlType : std::uint8_t { hello = kFirstControlType, welcome, request, r
 // Beside the texts a frame has at most this many bytes.
 constexpr std::size_t kFixedBytes = 64;
 
-void put_text(FrameWriter& writer, std::string_view text) {
-  writer.put(static_cast<std::uint32_t>(text.size()));
-  writer.append(text);
-}
-
-bool take_text(FrameReader& reader, std::string& text) {
-  std::uint32_t bytes = 0;
-  std::string_view taken;
-  if (!reader.take(bytes) || bytes > kMostControlText || !reader.take(taken, bytes)) return false;
-  text = taken;
-  return true;
-}
-
 // A value of an enumeration, of which the first is 1.
 template <class Value>
 void put_value(FrameWriter& writer, Value value) {

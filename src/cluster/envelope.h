@@ -1,4 +1,5 @@
-// The envelope of every frame between nodes, and the numbers in it: for message.cc and control.cc.
+// The envelope of every frame between nodes, and the members in it: for message.cc, control.cc and
+// transfer.cc.
 //
 // A frame: u32 length of what follows it, u32 CRC32C of the rest, and the rest, which begins with
 // the version and the type. Little-endian.
@@ -12,6 +13,7 @@
 
 #include "base/crc32c.h"
 #include "base/time.h"
+#include "cluster/control.h"
 #include "cluster/message.h"
 #include "journal/little_endian.h"
 
@@ -96,5 +98,18 @@ class FrameReader {
   std::string_view rest_;
   std::uint8_t type_ = 0;
 };
+
+// A text of at most kMostControlText bytes, after its length.
+inline void put_text(FrameWriter& writer, std::string_view text) {
+  writer.put(static_cast<std::uint32_t>(text.size()));
+  writer.append(text);
+}
+inline bool take_text(FrameReader& reader, std::string& text) {
+  std::uint32_t bytes = 0;
+  std::string_view taken;
+  if (!reader.take(bytes) || bytes > kMostControlText || !reader.take(taken, bytes)) return false;
+  text = taken;
+  return true;
+}
 
 }  // namespace tubed::cluster

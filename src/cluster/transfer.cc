@@ -27,19 +27,6 @@ enum TransferType : std::uint8_t {
 constexpr std::size_t kFixedBytes = 64;
 constexpr std::size_t kEntryFixedBytes = 16;
 
-void put_text(FrameWriter& writer, std::string_view text) {
-  writer.put(static_cast<std::uint32_t>(text.size()));
-  writer.append(text);
-}
-
-bool take_text(FrameReader& reader, std::string& text) {
-  std::uint32_t bytes = 0;
-  std::string_view taken;
-  if (!reader.take(bytes) || bytes > kMostControlText || !reader.take(taken, bytes)) return false;
-  text = taken;
-  return true;
-}
-
 std::string empty_frame(TransferType type) {
   return FrameWriter(type, kFixedBytes).finish();
 }

@@ -30,7 +30,7 @@ struct Two {
   bool run_until(Condition condition) {
     return node->run_until(condition);
   }
-  // Nothing was left behind.
+  // Nothing is left.
   void check_untouched() const { CHECK(std::filesystem::is_empty(b)); }
 
   const loop_test::Directory directory;
@@ -354,7 +354,7 @@ TEST_CASE("a fetch takes nothing but a state") {
   CHECK(answer_to({kOk, frame(cluster::TransferFailure{"no luck"})}) == "the other node: no luck");
 }
 
-TEST_CASE("a source that nobody serves cannot be fetched from") {
+TEST_CASE("a source where no process listens cannot be fetched from") {
   const loop_test::Directory place;
   loop::Loop loop;
   Door door(loop);
