@@ -181,12 +181,8 @@ class Node:
         return status["role"] if status else None
 
     def serves(self):
-        """GET /leader: whether it serves clients now."""
-        if not self.is_running() or self.frozen:
-            return False
-        with contextlib.suppress(OSError, http.client.HTTPException):
-            return http_request(self.http, "GET", "/leader", seconds=1)[0] == 200
-        return False
+        """Whether it serves clients now."""
+        return (self.status() or {}).get("serves", False)
 
     def metrics(self):
         code, text = http_request(self.http, "GET", "/metrics")

@@ -169,7 +169,7 @@ class LoadTest(DaemonTest):
         report = load.stop()
         self.assertEqual(report["problems"], [])
         for count in ("inserted", "reserved", "deleted", "unanswered"):
-            self.assertGreater(report[f"count_{count}"], 20, report)
+            self.assertGreater(report[f"count_{count}"], 0, report)
 
     def test_a_server_that_loses_jobs_is_found(self):
         address = f"unix:{self.directory}/socket"

@@ -1,0 +1,271 @@
+"""The examples of docs/clustering.md, unchanged: the cluster on one machine, HAProxy and keepalived.
+
+The machines are network namespaces that this test makes, with the addresses of the page. A bridge
+in the namespace of the test, which is also that of HAProxy and of the clients, joins them.
+"""
+
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+
+from cluster import Cluster, ClusterTest, Node
+from harness import PROGRAM, SECONDS, Client, until
+
+PAGE = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "clustering.md").read_text(
+    encoding="utf-8")
+# The bridge's; the page names no other machine.
+CLIENTS_HOST = "10.0.0.4"
+PRIVATE = "TUBED_PRIVATE_NETWORK"
+# A balancer finds a new leader by its checks. The page promises nothing shorter.
+LONGEST_SILENCE = 15
+
+
+def section(title):
+    """The text of a section of the page, without the title."""
+    found = re.search(rf"^(#+) {re.escape(title)}$\n(.*?)(?=^\1 |\Z)", PAGE, re.M | re.S)
+    return found[2]
+
+
+def block(named, contains):
+    """The one block of code of a section that has a text."""
+    found, = [code for code in re.findall(r"^```\w*\n(.*?)^```$", section(named), re.M | re.S)
+              if contains in code]
+    return found
+
+
+def command(*words):
+    subprocess.run(words, check=True, timeout=SECONDS)
+
+
+class Machine:
+    """A network namespace. `sleep` keeps it for as long as the test needs it."""
+
+    def __init__(self, name, host):
+        self.link = f"to-{name}"
+        self.keeper = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "unshare", "--net",
+                                        "sleep", "infinity"])
+        mine = os.readlink("/proc/self/ns/net")
+        until("a namespace", lambda: os.readlink(f"/proc/{self.keeper.pid}/ns/net") != mine)
+        command("ip", "link", "add", self.link, "master", "bridge", "up", "type", "veth",
+                "peer", "name", "eth0", "netns", str(self.keeper.pid))
+        command(*self.inside("ip", "address", "add", f"{host}/24", "dev", "eth0"))
+        for name in ("lo", "eth0"):
+            command(*self.inside("ip", "link", "set", name, "up"))
+
+    def inside(self, *words):
+        """A command that runs on the machine."""
+        return ["nsenter", "--target", str(self.keeper.pid), "--net", *words]
+
+    def pull_the_plug(self):
+        command("ip", "link", "set", self.link, "down")
+
+    def plug_in(self):
+        command("ip", "link", "set", self.link, "up")
+
+    def close(self):
+        # The kernel would delete it later than this test makes the next.
+        command("ip", "link", "delete", self.link)
+        self.keeper.kill()
+        self.keeper.wait()
+
+
+class NodeOfMachine(Node):
+    def __init__(self, cluster, name):
+        super().__init__(cluster, name)
+        self.host = f"10.0.0.{1 + len(cluster.nodes)}"
+        self.machine = Machine(name, self.host)
+        cluster.test.addCleanup(self.machine.close)
+        self.client_address = "0.0.0.0:11300"
+        self.listen = self.address = f"{self.host}:11301"
+
+    def start(self, wait=True, **options):
+        return super().start(wait, command=self.machine.inside(PROGRAM), **options)
+
+
+class ClusterOfMachines(Cluster):
+    def new_node(self, name, **settings):
+        node = NodeOfMachine(self, name)
+        node.settings = settings | {"http__listen": "0.0.0.0:11380"}
+        node.write_settings()
+        self.nodes[name] = node
+        return node
+
+
+class Balanced(ClusterTest):
+    """Clients that know one address."""
+
+    ADDRESS = None
+
+    def setUp(self):
+        super().setUp()
+        command("ip", "link", "set", "lo", "up")
+        command("ip", "link", "add", "bridge", "up", "type", "bridge")
+        self.addCleanup(command, "ip", "link", "delete", "bridge")
+        command("ip", "address", "add", f"{CLIENTS_HOST}/24", "dev", "bridge")
+        self.cluster = ClusterOfMachines(self).start()
+        self.ids = []
+
+    def run_in_background(self, *words):
+        output = (self.directory / f"{len(list(self.directory.iterdir()))}.log").open("w+")
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+
+        def end():
+            if process.poll() is None:
+                process.terminate()
+            code = process.wait(SECONDS)
+            output.seek(0)
+            text = output.read()
+            output.close()
+            self.assertIn(code, (0, -15, 143), text)
+        self.addCleanup(end)
+        return process
+
+    def put(self):
+        """Puts a job through the one address, however often that takes; returns the client."""
+        def try_put():
+            with contextlib.suppress(OSError):
+                client = Client(self.ADDRESS)
+                self.addCleanup(client.close)
+                client.send(b"put 0 0 60 1\r\nx\r\n")
+                while b"\n" not in client.input and client.receive():
+                    pass
+                if found := re.fullmatch(rb"INSERTED (\d+)\r\n", client.input):
+                    client.input = b""
+                    self.ids.append(int(found[1]))
+                    return client
+                client.close()
+            return None
+        return until("a put", try_put, LONGEST_SILENCE)
+
+    def lose(self, how, leader, client):
+        """A fault of the leader: the next connection is to another node, and the former one ends at
+        the latest when the client sends something. Returns the next client."""
+        began = time.monotonic()
+        how()
+        next_client = self.put()
+        print(f"{self.id()}: {how.__name__}: served after {time.monotonic() - began:.1f} s",
+              flush=True)
+        self.assertIsNot(self.cluster.leader(), leader)
+        with contextlib.suppress(OSError):
+            client.send(b"use default\r\n")
+        self.assertEqual(client.rest(), b"")
+        client.close()
+        return next_client
+
+    def run_through_the_faults(self):
+        client = self.put()
+        # A connection that works stays.
+        for _ in range(3):
+            self.ids.append(client.put())
+
+        leader = self.cluster.leader()
+        client = self.lose(leader.kill, leader, client)
+        leader.start()
+        self.cluster.wait_for_voters()
+
+        client = self.lose(self.cluster.transfer, self.cluster.leader(), client)
+        self.cluster.wait_for_voters()
+
+        leader = self.cluster.leader()
+        client = self.lose(leader.stop, leader, client)
+        leader.start()
+        self.cluster.wait_for_voters()
+
+        leader = self.cluster.leader()
+        client = self.lose(leader.machine.pull_the_plug, leader, client)
+        leader.machine.plug_in()
+        self.cluster.wait_for_voters()
+        client.close()
+
+        client = self.put()
+        for job in self.ids:
+            client.send(b"peek %d\r\n" % job)
+            self.assertEqual(client.body()[1], b"x")
+        client.close()
+
+
+class HaProxy(Balanced):
+    ADDRESS = f"{CLIENTS_HOST}:11300"
+
+    def test_the_example(self):
+        file = self.directory / "haproxy.cfg"
+        file.write_text(block("HAProxy", "option httpchk"), encoding="utf-8")
+        command("haproxy", "-c", "-q", "-f", file)
+        self.run_in_background("haproxy", "-db", "-f", file)
+        self.run_through_the_faults()
+
+
+class Keepalived(Balanced):
+    ADDRESS = "10.0.0.10:11300"
+
+    def test_the_example(self):
+        file = self.directory / "keepalived.conf"
+        file.write_text(block("keepalived", "vrrp_instance"), encoding="utf-8")
+        file.chmod(0o644)
+        for node in self.cluster:
+            pids = [self.directory / f"{node.name}-{kind}.pid" for kind in ("main", "vrrp")]
+            self.run_in_background(*node.machine.inside(
+                "keepalived", "--dont-fork", "--log-console", "--vrrp", "-f", file,
+                "--pid", pids[0], "--vrrp_pid", pids[1]))
+        self.run_through_the_faults()
+
+
+class OneMachine(ClusterTest):
+    def test_the_commands(self):
+        command("ip", "link", "set", "lo", "up")
+        tools = self.directory / "bin"
+        tools.mkdir()
+        (tools / "tubed").symlink_to(PROGRAM)
+        (tools / "tubectl").symlink_to(os.environ["TUBECTL_PROGRAM"])
+        blocks = re.findall(r"^```sh\n(.*?)^```$", section("A cluster on one machine"), re.M | re.S)
+        self.assertEqual(len(blocks), 3)
+        # The machine may be busy.
+        script = "echo == next\n".join(blocks).replace("sleep 1\n", "sleep 3\n")
+        done = subprocess.run(["bash", "-uo", "pipefail", "-c", script], cwd=self.directory,
+                              env=os.environ | {"PATH": f"{tools}:{os.environ['PATH']}"},
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=3 * SECONDS,
+                              check=False)
+        made, killed, again = done.stdout.split("== next\n")
+        page = next(code for code in re.findall(r"^```\n(.*?)^```$", PAGE, re.M | re.S)
+                    if code.startswith("cluster "))
+        self.assertEqual(self.shape(made), self.shape(page))
+        self.assertRegex(killed, r"leader [bc]  term \d+ ")
+        self.assertIn("to: ada", killed)
+        self.assertIn("tubectl: ", killed)
+        self.assertRegex(again, r"\na +127\.0\.0\.1:11501 +voter ")
+        self.assertNotIn("silent for", again)
+        self.assertEqual(done.returncode, 0)
+
+    def shape(self, text):
+        """The report of `cluster status` at the end of an output, without what varies."""
+        text = text[text.rindex("cluster "):]
+        text = re.sub(r"cluster [0-9a-f]{16}", "cluster ID", text)
+        return re.sub(r" +\d+( ms)?|  +", " ", re.sub(r"(term|committed|lease) \d+", r"\1 N", text))
+
+
+def go_private():
+    """Starts this program again in a network namespace, if that is allowed."""
+    for unshare in (["unshare", "--net"], ["unshare", "--map-root-user", "--net"]):
+        probe = [*unshare, "ip", "link", "add", "bridge", "type", "bridge"]
+        if shutil.which("ip") and subprocess.run(probe, capture_output=True,
+                                                 check=False).returncode == 0:
+            os.environ[PRIVATE] = "1"
+            os.execvp(unshare[0], [*unshare, sys.executable, *sys.argv])
+
+
+def setUpModule():
+    if not os.environ.get(PRIVATE):
+        raise unittest.SkipTest("no network namespaces here")
+
+
+if __name__ == "__main__":
+    if not os.environ.get(PRIVATE):
+        go_private()
+    unittest.main()
