@@ -90,7 +90,7 @@ export async function put(tube, body, query = "") {
   return (await response.json()).id;
 }
 
-// Asks run_console.py: kill, start, load?N, idle.
+// Asks run_console.py or cluster_test.py for one of its actions.
 export async function ask(what) {
   const response = await fetch(`${control}/${what}`, { method: "POST" });
   assert.equal(response.status, 204, `control: ${what}`);

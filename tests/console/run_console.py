@@ -119,11 +119,8 @@ def token_settings(directory):
     return ["--config", str(path)]
 
 
-def control_server(full, load):
-    actions = {"/kill": lambda _: full.kill(), "/start": lambda _: full.start(),
-               "/load": lambda tubes: load.start("load.py", tubes),
-               "/shop": lambda _: load.start("shop.py"), "/idle": lambda _: load.stop()}
-
+def control_server(actions):
+    """Answers POST /NAME?ARGUMENT after `actions["/NAME"]` was called with the argument."""
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self):
             path, _, argument = self.path.partition("?")
@@ -163,7 +160,10 @@ def run(options, arguments):
             small[name] = url(daemon)
         load = Load(full)
         stack.callback(load.stop)
-        control = control_server(full, load)
+        control = control_server({
+            "/kill": lambda _: full.kill(), "/start": lambda _: full.start(),
+            "/load": lambda tubes: load.start("load.py", tubes),
+            "/shop": lambda _: load.start("shop.py"), "/idle": lambda _: load.stop()})
         stack.callback(control.server_close)
         stack.callback(control.shutdown)
         host, port = parse_address(full.daemon.addresses[0])[1]
