@@ -16,7 +16,7 @@ namespace tubed {
 
 inline constexpr std::uint16_t kDefaultPort = 11300;
 inline constexpr std::uint16_t kDefaultHttpPort = 11380;
-inline constexpr std::uint16_t kDefaultClusterPort = 11301;
+inline constexpr std::uint16_t kDefaultClusterPort = 11302;
 
 enum class TlsVersion : std::uint8_t { v1_2, v1_3 };
 

@@ -384,7 +384,7 @@ constexpr auto kSettings = std::to_array<Setting>({
          .reloadable = false,
          .takes_empty_flag = false,
          .doc = "Listen for the other nodes at HOST:PORT or [HOST]:PORT. A host is numeric; the "
-                "default port is 11301. Nodes neither authenticate nor encrypt, so only nodes may "
+                "default port is 11302. Nodes neither authenticate nor encrypt, so only nodes may "
                 "be able to reach this address."}),
     row<&Settings::cluster, &ClusterSettings::address>(
         {.key = "cluster.address",

@@ -158,11 +158,11 @@ TEST_CASE("control frames of another version, with unknown values or long texts 
 }
 
 TEST_CASE("the address of a member is a name, a numeric host and a port") {
-  const auto read = parse_member_address("a-1_b.C@10.0.0.2:11301");
+  const auto read = parse_member_address("a-1_b.C@10.0.0.2:11302");
   REQUIRE(read);
-  CHECK(*read == MemberAddress{.name = "a-1_b.C", .host = "10.0.0.2", .port = 11301});
-  CHECK(read->endpoint() == "10.0.0.2:11301");
-  CHECK(to_string(*read) == "a-1_b.C@10.0.0.2:11301");
+  CHECK(*read == MemberAddress{.name = "a-1_b.C", .host = "10.0.0.2", .port = 11302});
+  CHECK(read->endpoint() == "10.0.0.2:11302");
+  CHECK(to_string(*read) == "a-1_b.C@10.0.0.2:11302");
   const auto v6 = parse_member_address("b@[2001:DB8:0:0::0001]:1");
   REQUIRE(v6);
   CHECK(v6->host == "2001:db8::1");

@@ -38,8 +38,8 @@ TEST_CASE("all settings of a node, as they are written and as flags") {
                 "fetch_rate = \"10MiB\"\ninsecure = \"yes\"\n",
                 "0.0.0.0"))
           .value();
-  CHECK(to_string(from_file.cluster.listen.value()) == "0.0.0.0:11301");
-  CHECK(from_file.cluster.address == "10.1.2.3:11301");
+  CHECK(to_string(from_file.cluster.listen.value()) == "0.0.0.0:11302");
+  CHECK(from_file.cluster.address == "10.1.2.3:11302");
   CHECK(from_file.cluster.admin->path == "/run/admin");
   CHECK(from_file.cluster.election_timeout == std::chrono::seconds(1));
   CHECK(from_file.cluster.hold_grace == Duration::zero());

@@ -82,7 +82,7 @@ class NodeOfMachine(Node):
         self.machine = Machine(name, self.host)
         cluster.test.addCleanup(self.machine.close)
         self.client_address = "0.0.0.0:11300"
-        self.listen = self.address = f"{self.host}:11301"
+        self.listen = self.address = f"{self.host}:11302"
 
     def start(self, wait=True, **options):
         return super().start(wait, command=self.machine.inside(PROGRAM), **options)

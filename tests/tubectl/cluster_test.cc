@@ -24,11 +24,11 @@ const std::string kHealthy =
     R"({"name":"a","id":"01","cluster":"0000000000000abc","role":"leader","leader":"a","term":3,)"
     R"("committed":5000,"applied":5000,"stored":5000,"lease_ms":250,"raft_log_bytes":100,)"
     R"("held_over":0,"feature_level":1,"members":[)"
-    R"({"name":"a","id":"01","address":"10.0.0.1:11301","votes":true,"leads":true,"self":true,)"
+    R"({"name":"a","id":"01","address":"10.0.0.1:11302","votes":true,"leads":true,"self":true,)"
     R"("match":5000,"silent_ms":null},)"
-    R"({"name":"b","id":"02","address":"10.0.0.2:11301","votes":true,"leads":false,"self":false,)"
+    R"({"name":"b","id":"02","address":"10.0.0.2:11302","votes":true,"leads":false,"self":false,)"
     R"("match":4999,"silent_ms":12},)"
-    R"({"name":"c","id":"03","address":"10.0.0.3:11301","votes":true,"leads":false,"self":false,)"
+    R"({"name":"c","id":"03","address":"10.0.0.3:11302","votes":true,"leads":false,"self":false,)"
     R"("match":4000,"silent_ms":999}]})";
 
 State healthy() {
@@ -106,7 +106,7 @@ TEST_CASE("the state of a cluster is read, and everything else in the document p
   CHECK(state.leads());
   CHECK(state.lease == 250ms);
   REQUIRE(state.members.size() == 3);
-  CHECK(state.find("b")->address == "10.0.0.2:11301");
+  CHECK(state.find("b")->address == "10.0.0.2:11302");
   CHECK(state.find("d") == nullptr);
   CHECK(state.behind(state.members[1]) == 1U);
   CHECK(state.members[0].is_self);
@@ -146,9 +146,9 @@ TEST_CASE("the overview") {
         "cluster 0000000000000abc  this node a (leader)  leader a  term 3  committed 5000  "
         "lease 250 ms\n"
         "name  address         role    match  behind  silent\n"
-        "a     10.0.0.1:11301  leader   5000       0       -\n"
-        "b     10.0.0.2:11301  voter    4999       1   12 ms\n"
-        "c     10.0.0.3:11301  voter    4000    1000  999 ms\n");
+        "a     10.0.0.1:11302  leader   5000       0       -\n"
+        "b     10.0.0.2:11302  voter    4999       1   12 ms\n"
+        "c     10.0.0.3:11302  voter    4000    1000  999 ms\n");
   CHECK(warnings(healthy(), nullptr, 0ms).empty());
   CHECK(overview(*read_state(R"({"name":"x","role":"waiting","held_over":2,"members":[]})"),
                  no_colours()) ==
@@ -185,7 +185,7 @@ TEST_CASE("what needs attention") {
   CHECK(only(changed([](State& state) { state.members[1].silence = 2599ms; })) ==
         "b has been silent for 2.5 s");
   CHECK(only(changed([](State& state) { state.members[1].silence.reset(); })) ==
-        "b has not answered yet: is a node at 10.0.0.2:11301?");
+        "b has not answered yet: is a node at 10.0.0.2:11302?");
   CHECK(only(*read_state(R"({"name":"x","role":"waiting","members":[]})")) ==
         "this node has no state: it waits until a member of a cluster adds it");
   CHECK(only(follower()) == "this node does not lead: only a knows how far the members are");
@@ -202,7 +202,7 @@ TEST_CASE("a standby that does not advance is seen by two looks") {
   const auto with_standby = [](std::optional<std::uint64_t> match) {
     return changed([match](State& state) {
       state.members.push_back(
-          {.name = "d", .address = "10.0.0.4:11301", .match = match, .silence = 1ms});
+          {.name = "d", .address = "10.0.0.4:11302", .match = match, .silence = 1ms});
     });
   };
   CHECK_FALSE(has_standby_behind(healthy()));

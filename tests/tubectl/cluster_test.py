@@ -55,9 +55,9 @@ class Status(ClusterTest):
             "cluster 00000000c1a57e4d  this node a (leader)  leader a  term 3  committed 100  "
             "lease 250 ms\n"
             "name  address         role    match  behind  silent\n"
-            "a     10.0.0.1:11301  leader    100       0       -\n"
-            "b     10.0.0.2:11301  voter     100       0   10 ms\n"
-            "c     10.0.0.3:11301  voter     100       0   10 ms\n"))
+            "a     10.0.0.1:11302  leader    100       0       -\n"
+            "b     10.0.0.2:11302  voter     100       0   10 ms\n"
+            "c     10.0.0.3:11302  voter     100       0   10 ms\n"))
 
     def test_warnings(self):
         node = self.node(raft_log_bytes=600, raft_log_limit=1000)
@@ -173,14 +173,14 @@ class Mistakes(ClusterTest):
     def test_addresses(self):
         node = self.node()
         for number, (text, address) in enumerate((
-                ("10.0.0.9", "10.0.0.9:11301"), ("10.0.0.9:1", "10.0.0.9:1"),
-                ("[fd00::9]", "[fd00::9]:11301"), ("[fd00::9]:65535", "[fd00::9]:65535"))):
+                ("10.0.0.9", "10.0.0.9:11302"), ("10.0.0.9:1", "10.0.0.9:1"),
+                ("[fd00::9]", "[fd00::9]:11302"), ("[fd00::9]:65535", "[fd00::9]:65535"))):
             self.done(node, "cluster", "add", "--no-wait", f"n{number}", text)
             self.assertEqual(node.state["members"][-1]["address"], address)
         node.requests.clear()
-        for text in ("", "localhost", "localhost:11301", "host", "host:11301", "10.0.0", ":11301",
+        for text in ("", "localhost", "localhost:11302", "host", "host:11302", "10.0.0", ":11302",
                      "10.0.0.9:0", "10.0.0.9:65536", "10.0.0.9:", "10.0.0.9:x", "fd00::9",
-                     "[fd00::9", "[fd00::9]11301", "unix:/x", "/x", "beanstalk://10.0.0.9:1",
+                     "[fd00::9", "[fd00::9]11302", "unix:/x", "/x", "beanstalk://10.0.0.9:1",
                      "[10.0.0.9]:1"):
             with self.subTest(text=text):
                 self.assertIn("is no address of a node: it is HOST:PORT with a numeric HOST",
@@ -297,7 +297,7 @@ class Changes(ClusterTest):
         self.assertEqual(node.requests[0][:2], ("GET", "/cluster"))
         self.assertEqual(node.requests[1][:2], ("POST", "/cluster/add"))
         self.assertEqual(json.loads(node.requests[1][2]), {"name": "d",
-                                                           "address": "10.0.0.4:11301"})
+                                                           "address": "10.0.0.4:11302"})
         self.assertEqual({request[:2] for request in node.requests[2:]}, {("GET", "/cluster")})
         self.assertIn("d is a member already (409)",
                       self.failed(FAILURE, node, "cluster", "add", "d", "10.0.0.4"))

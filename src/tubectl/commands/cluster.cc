@@ -30,7 +30,7 @@ namespace {
 constexpr std::string_view kClusterFooter =
     R"(status prints the members and what needs attention. add makes a node without
 state a member, and waits until it has caught up and votes; ADDRESS is its address
-for the other nodes, HOST:PORT with a numeric HOST; the default port is 11301.
+for the other nodes, HOST:PORT with a numeric HOST; the default port is 11302.
 remove waits until NAME is no member. transfer waits until NAME, or another node,
 leads. Each node of the cluster can be asked.
 
@@ -38,12 +38,12 @@ examples:
   tubectl cluster status
   tubectl cluster status --json
   tubectl cluster add c 10.0.0.3
-  tubectl cluster add --no-wait d 10.0.0.4:11301
+  tubectl cluster add --no-wait d 10.0.0.4:11302
   tubectl cluster transfer b
   tubectl cluster remove --timeout 10 d)";
 
 constexpr std::array<std::string_view, 4> kClusterActions{"status", "add", "remove", "transfer"};
-constexpr std::uint16_t kMemberPort = 11301;
+constexpr std::uint16_t kMemberPort = 11302;
 constexpr std::size_t kLongestMemberName = 32;
 // status looks again after this time if it is to show whether a standby advances.
 constexpr std::chrono::milliseconds kBetweenLooks{500};
@@ -122,7 +122,7 @@ std::string check_words(ClusterOptions& options) {
   if (!address) {
     return fmt::format(
         "\"{}\" is no address of a node: it is HOST:PORT with a numeric HOST, as "
-        "10.0.0.2:11301 or [fd00::2]:11301",
+        "10.0.0.2:11302 or [fd00::2]:11302",
         *options.address);
   }
   options.address = std::move(*address);
