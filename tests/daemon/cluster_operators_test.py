@@ -1,13 +1,15 @@
 """The view of operators on a cluster: stats, metrics, checks and the HTTP API of each node."""
 
 import json
+import os
+import pathlib
 import re
 import subprocess
 import unittest
 
 from cluster import Cluster, ClusterTest, http_request
 from cluster_clients import as_dict
-from harness import SECONDS, until
+from harness import SANITIZED, SECONDS, DaemonTest, until
 from metrics_test import need
 
 API = "/api/v1"
@@ -116,6 +118,23 @@ class Operators(ClusterTest):
         member = next(each for each in self.get_json(leader, "/cluster")[1]["members"]
                       if each["name"] == dead.name)
         self.assertGreaterEqual(member["silent_ms"], 500)
+
+
+class WithoutCluster(DaemonTest):
+    def test_there_is_nothing_of_it(self):
+        daemon = self.start("-b", str(self.directory))
+        client = self.connect(daemon)
+        client.put()
+        self.assertFalse([key for key in client.stats() if key.startswith("cluster")])
+        process = pathlib.Path(f"/proc/{daemon.pid}")
+        descriptors = [os.readlink(each) for each in (process / "fd").iterdir()]
+        sockets = [each for each in descriptors if each.startswith("socket:")]
+        self.assertEqual(len(sockets), 2, descriptors)  # the listener and the client
+        if not SANITIZED:
+            # libuv's pool has four threads, once something has used it.
+            self.assertIn(len(list((process / "task").iterdir())), (1, 5))
+        self.assertEqual({re.sub(r"\d+", "N", each.name) for each in self.directory.iterdir()},
+                         {"lock", "journal.N"})
 
 
 if __name__ == "__main__":
