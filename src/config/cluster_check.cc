@@ -46,7 +46,7 @@ Result<void> check_name(const CommandLine& line, const Settings& settings, const
   if (!is_node_name(settings.cluster.name)) {
     return mistake(place,
                    fmt::format("{} is not 1 to {} letters, digits, dots, underscores and hyphens",
-                               quoted(settings.cluster.name), kMaxNameBytes));
+                               config::in_quotes(settings.cluster.name), kMaxNameBytes));
   }
   if (settings.journal_directory.empty()) return mistake(place, "a node needs journal.directory");
   if (!settings.cluster.listen) return mistake(place, "a node needs cluster.listen");

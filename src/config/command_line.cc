@@ -88,7 +88,7 @@ std::optional<Exit> take_other_spelling(const Option& row, std::string_view text
   const auto flag = shown_flag(row.short_flag, row.long_flag);
   const bool is_number = text.find_first_not_of("0123456789") == std::string_view::npos;
   if (!row.argument.empty() && (text.empty() || !is_number)) {
-    return value_error(flag, fmt::format("{} is not a whole number", config::quoted(text)));
+    return value_error(flag, fmt::format("{} is not a whole number", config::in_quotes(text)));
   }
   const auto& setting = setting_of(row.setting);
   const auto value = config::value_from_text(setting.type, fmt::format("{}{}", text, row.value));
@@ -171,7 +171,7 @@ class TestModeFlags {
     const auto name = std::ranges::find(kTestClockNames, text.empty() ? "manual" : text);
     if (name == kTestClockNames.end()) {
       return value_error("--test-mode",
-                         fmt::format("{} is none of manual, auto, real", config::quoted(text)));
+                         fmt::format("{} is none of manual, auto, real", config::in_quotes(text)));
     }
     line.test_mode.emplace().clock = static_cast<TestClock>(name - kTestClockNames.begin());
     return std::nullopt;
@@ -193,7 +193,7 @@ std::optional<Exit> take_task(const Option& row, const std::vector<std::string_v
   if (texts.front().empty()) return value_error(flag, "the name of the directory is empty");
   if (!config::is_plain_text(texts.front())) {
     return value_error(flag, fmt::format("{} has control characters or is not UTF-8",
-                                         config::quoted(texts.front())));
+                                         config::in_quotes(texts.front())));
   }
   line.task_directory = texts.front();
   return std::nullopt;

@@ -125,7 +125,8 @@ class Splitter {
   }
 
   std::string unknown(std::string_view argument) const {
-    if (!argument.starts_with('-')) return fmt::format("unexpected argument {}", quoted(argument));
+    if (!argument.starts_with('-'))
+      return fmt::format("unexpected argument {}", in_quotes(argument));
     const auto flag = argument.substr(0, argument.find('='));
     std::vector<std::string> candidates;
     for (const auto& known : declared_) {

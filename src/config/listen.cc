@@ -58,13 +58,13 @@ Result<HostAndPort> split(std::string_view address) {
   if (address.starts_with('[')) {
     const auto end = address.find(']');
     if (end == std::string_view::npos) {
-      return Error{fmt::format("{}: a ] is missing", config::quoted(address))};
+      return Error{fmt::format("{}: a ] is missing", config::in_quotes(address))};
     }
     HostAndPort result{AF_INET6, address.substr(1, end - 1), std::nullopt};
     const auto rest = address.substr(end + 1);
     if (rest.empty()) return result;
     if (!rest.starts_with(':')) {
-      return Error{fmt::format("{}: after ] comes nothing or :PORT", config::quoted(address))};
+      return Error{fmt::format("{}: after ] comes nothing or :PORT", config::in_quotes(address))};
     }
     result.port = rest.substr(1);
     return result;
@@ -129,7 +129,7 @@ Result<std::uint16_t> parse_port(std::string_view text) {
   const auto* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, port);
   if (error != std::errc() || stop != end) {
-    return Error{fmt::format("{} is not a port from 0 to 65535", config::quoted(text))};
+    return Error{fmt::format("{} is not a port from 0 to 65535", config::in_quotes(text))};
   }
   return port;
 }
@@ -140,7 +140,7 @@ Result<Listen> parse_listen(std::string_view address, std::uint16_t port) {
   const auto host = normalized(parts.family, parts.host);
   if (!host) {
     return Error{fmt::format("{} is not a numeric address; names are not resolved",
-                             config::quoted(parts.host))};
+                             config::in_quotes(parts.host))};
   }
   Listen listen;
   listen.host = *host;

@@ -137,7 +137,7 @@ std::string authentication_mistake(const Listen& listen, const Settings& setting
   switch (listen.auth) {
     case AuthMode::none:
       if (listen.role.empty() || has_role(settings, listen.role)) return {};
-      return fmt::format("no [[role]] has the name {}", config::quoted(listen.role));
+      return fmt::format("no [[role]] has the name {}", config::in_quotes(listen.role));
     case AuthMode::token:
       if (settings.tokens.empty()) return "auth = \"token\" needs auth.tokens";
       if (listen.tls.enabled() || is_local(listen)) break;
@@ -189,7 +189,7 @@ Result<void> check_roles(const Settings& settings, const Places& places) {
         const auto [found, added] = role_of.emplace(one, role.role.name);
         if (added) continue;
         return Error{fmt::format("{}: role.{}: {} is in the role {} already", places.role(i), key,
-                                 config::quoted(one), config::quoted(found->second))};
+                                 config::in_quotes(one), config::in_quotes(found->second))};
       }
     }
     return {};

@@ -89,7 +89,7 @@ bool is_element_table(std::string_view key) {
 // like two keys.
 std::string key_part(const toml::key& key) {
   const bool is_quoted = key.str().find('.') != std::string_view::npos;
-  return is_quoted ? quoted(key.str()) : printable(key.str());
+  return is_quoted ? config::in_quotes(key.str()) : printable(key.str());
 }
 
 void sort_by_position(std::vector<Entry>& entries) {
@@ -218,8 +218,8 @@ class Reader {
     for (std::size_t i = 0; i < settings_.roles.size(); ++i) {
       if (settings_.roles[i].role.name != role.role.name) continue;
       return error(entry.at, "role.name",
-                   fmt::format("{} is another role already (line {})", quoted(role.role.name),
-                               lines_.roles[i]));
+                   fmt::format("{} is another role already (line {})",
+                               config::in_quotes(role.role.name), lines_.roles[i]));
     }
     settings_.roles.push_back(std::move(role));
     lines_.roles.push_back(entry.at.line);
@@ -293,7 +293,7 @@ class Reader {
     for (std::size_t i = 0; i < lines_.policies.size(); ++i) {
       if (settings_.policies[i].tubes != policy.tubes) continue;
       return error(entry.at, kTubes,
-                   fmt::format("{} has a policy already (line {})", quoted(policy.tubes),
+                   fmt::format("{} has a policy already (line {})", config::in_quotes(policy.tubes),
                                lines_.policies[i]));
     }
     settings_.policies.push_back(std::move(policy));
@@ -322,7 +322,8 @@ class Reader {
     if (!key) return unknown_policy_key(entry);
     if (!is_policy_value(*key, value)) {
       const auto& row = policy_keys()[static_cast<std::size_t>(*key)];
-      return error(entry.at, entry.key, fmt::format("{} is not: {}", quoted(value), row.form));
+      return error(entry.at, entry.key,
+                   fmt::format("{} is not: {}", config::in_quotes(value), row.form));
     }
     policy.values[static_cast<std::size_t>(*key)] = value;
     return {};

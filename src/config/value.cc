@@ -106,7 +106,7 @@ Result<Value> number_from_text(const Type& type, std::string_view text) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error == std::errc::invalid_argument) {
-    return Error{fmt::format("{} is not {}", quoted(text), expected(type))};
+    return Error{fmt::format("{} is not {}", in_quotes(text), expected(type))};
   }
   if (error == std::errc::result_out_of_range) {
     number = text.starts_with('-') ? std::numeric_limits<std::int64_t>::min()
@@ -118,7 +118,7 @@ Result<Value> number_from_text(const Type& type, std::string_view text) {
     const auto units = units_of(type.kind);
     const auto unit = std::ranges::find(units, suffix, &Unit::name);
     if (unit == units.end()) {
-      return Error{fmt::format("{} is not {}", quoted(text), expected(type))};
+      return Error{fmt::format("{} is not {}", in_quotes(text), expected(type))};
     }
     factor = unit->size;
   }
@@ -136,7 +136,7 @@ Result<Value> sync_from_text(const Type& type, std::string_view text) {
 Result<Value> choice_from_text(const Type& type, std::string_view text) {
   const auto found = std::ranges::find(type.choices, text);
   if (found == type.choices.end()) {
-    return Error{fmt::format("{} is not {}", quoted(text), expected(type))};
+    return Error{fmt::format("{} is not {}", in_quotes(text), expected(type))};
   }
   return Value(static_cast<std::int64_t>(found - type.choices.begin()));
 }
@@ -147,7 +147,7 @@ Result<Value> mode_from_text(const Type& type, std::string_view text) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, mode, 8);
   if (error != std::errc() || stop != end || mode < 0 || mode > kMaxMode) {
-    return Error{fmt::format("{} is not {}", quoted(text), expected(type))};
+    return Error{fmt::format("{} is not {}", in_quotes(text), expected(type))};
   }
   return Value(mode);
 }
@@ -212,10 +212,11 @@ Result<Value> value_from_list(const Type& type, std::vector<std::string> texts) 
   for (const std::string& text : texts) {
     if (text.empty() || !is_plain_text(text)) {
       return Error{
-          fmt::format("{} is empty, has control characters or is not UTF-8", quoted(text))};
+          fmt::format("{} is empty, has control characters or is not UTF-8", in_quotes(text))};
     }
     if (!type.choices.empty() && std::ranges::find(type.choices, text) == type.choices.end()) {
-      return Error{fmt::format("{} is not one of {}", quoted(text), fmt::join(type.choices, ", "))};
+      return Error{
+          fmt::format("{} is not one of {}", in_quotes(text), fmt::join(type.choices, ", "))};
     }
   }
   return Value(std::move(texts));
@@ -244,7 +245,7 @@ Result<Value> value_from_text(const Type& type, std::string_view text) {
       break;
   }
   if (!is_plain_text(text)) {
-    return Error{fmt::format("{} has control characters or is not UTF-8", quoted(text))};
+    return Error{fmt::format("{} has control characters or is not UTF-8", in_quotes(text))};
   }
   return Value(std::string(text));
 }
@@ -355,7 +356,7 @@ std::string printable(std::string_view text) {
   return text.empty() ? result : result + "...";
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return fmt::format("\"{}\"", printable(text));
 }
 

@@ -91,9 +91,9 @@ std::string placeholder(const Type& type);
 bool is_plain_text(std::string_view text);
 
 // For an error: in double quotes, unprintable bytes as '?', cut after 200 bytes.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
-// As quoted(), without the quotes.
+// As in_quotes(), without the quotes.
 std::string printable(std::string_view text);
 
 }  // namespace tubed::config

@@ -24,7 +24,7 @@ namespace {
 using Line = std::back_insert_iterator<std::string>;
 
 // In double quotes, escaped, so that it takes one line.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string line = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -68,13 +68,13 @@ class FieldPrinter {
   void field(const layout::Zeros<Count>& /*field*/, const Record& /*record*/) {}
   template <auto Path, class Record>
   void field(const layout::Text<Path>& field, const Record& record) {
-    add(field.shown, quoted(field.in(record)));
+    add(field.shown, in_quotes(field.in(record)));
   }
   template <class Record>
   void field(const layout::TagsLength& /*field*/, const Record& /*record*/) {}
   void field(const layout::Tags& field, const AddedWithTags& added) {
     const std::string tags = text_of(added.tags);
-    if (!tags.empty()) add(field.shown, quoted(tags));
+    if (!tags.empty()) add(field.shown, in_quotes(tags));
     if (added.tags.ttr_short_by_ms > 0) {
       value({"ttr-short-by-ms", field.shown.order}, std::uint64_t{added.tags.ttr_short_by_ms});
     }
@@ -85,7 +85,7 @@ class FieldPrinter {
   }
   template <auto Path, class Record>
   void field(const layout::Body<Path>& field, const Record& record) {
-    if (bodies_ == Bodies::text) add(field.shown, quoted(field.in(record).view()));
+    if (bodies_ == Bodies::text) add(field.shown, in_quotes(field.in(record).view()));
   }
 
   void print(Line line) {
@@ -111,7 +111,7 @@ class FieldPrinter {
       add_text(shown.order, fmt::format("dead-reason={}", word_of(marks.reason)));
     }
     if (marks.dead_from.empty()) return;
-    add_text(shown.order, fmt::format("dead-from={}", quoted(marks.dead_from)));
+    add_text(shown.order, fmt::format("dead-from={}", in_quotes(marks.dead_from)));
   }
   void add(const layout::Shown& shown, std::string_view value) {
     if (!shown.key.empty()) add_text(shown.order, fmt::format("{}={}", shown.key, value));

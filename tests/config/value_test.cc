@@ -149,7 +149,7 @@ TEST_CASE("plain text is UTF-8 without control characters") {
     CAPTURE(text);
     CHECK_FALSE(is_plain_text(text));
   }
-  CHECK(quoted("a\nb\xff") == "\"a?b?\"");
+  CHECK(in_quotes("a\nb\xff") == "\"a?b?\"");
   CHECK(printable(std::string(1000, 'x')).size() == 203);
 }
 
