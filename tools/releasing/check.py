@@ -1,0 +1,92 @@
+"""Checks a finished release directory: what `tools/release --check` does."""
+
+import json
+import lzma
+import shutil
+import time
+import zlib
+
+import apt_repository
+from run import Problem, files_below, run, sha256
+from signing import verify
+
+SUMS = "SHA256SUMS"
+# How reading a damaged index fails: a file or a field is missing, or a file cannot be unpacked.
+DAMAGE = (OSError, EOFError, ValueError, TypeError, KeyError, lzma.LZMAError, zlib.error)
+# Tags of lintian that say that the archive of a distribution would want something else.
+SUPPRESSED = ("initial-upload-closes-no-bugs", "bad-distribution-in-changes-file")
+
+
+def write_sums(directory, key):
+    """SHA256SUMS has every file of the directory but itself and its signature."""
+    names = [name for name in files_below(directory) if name not in (SUMS, f"{SUMS}.asc")]
+    (directory / SUMS).write_text("".join(f"{sha256(directory / name)}  {name}\n" for name in names),
+                                  encoding="utf-8")
+    key.sign("--detach-sign", directory / SUMS, directory / f"{SUMS}.asc")
+
+
+def check(directory, public_key=None, now=None, lint=True):
+    """The faults of a release, a line each. `public_key`: whose signatures are trusted; by default the
+    release's own key, so that only its coherence is checked."""
+    faults = list(check_sums(directory, public_key or directory / "tubed.asc"))
+    if public_key and public_key.read_bytes() != (directory / "tubed.asc").read_bytes():
+        faults.append("tubed.asc: not the key that is trusted")
+    try:
+        faults += apt_repository.check(directory / "apt", public_key or directory / "tubed.asc",
+                                       time.time() if now is None else now)
+    except DAMAGE as error:
+        faults.append(f"apt: {error!r}")
+    for path in sorted(directory.glob("*.spdx.json")):
+        faults += check_sbom(directory, path)
+    if lint:
+        faults += check_packages(directory)
+    return faults
+
+
+def check_sums(directory, public_key):
+    try:
+        verify(public_key, directory / f"{SUMS}.asc", directory / SUMS)
+    except (Problem, OSError) as problem:
+        yield f"{SUMS}: {problem}"
+        return
+    lines = (directory / SUMS).read_text(encoding="utf-8").splitlines()
+    recorded = {name: hashed for hashed, name in (line.split("  ", 1) for line in lines)}
+    present = set(files_below(directory)) - {SUMS, f"{SUMS}.asc"}
+    for name in sorted(present - recorded.keys()):
+        yield f"{name}: not recorded in {SUMS}"
+    for name, hashed in sorted(recorded.items()):
+        if name not in present:
+            yield f"{name}: missing"
+        elif sha256(directory / name) != hashed:
+            yield f"{name}: not the file that {SUMS} records"
+
+
+def check_sbom(directory, path):
+    """The form of SPDX 2.3 as far as this program uses it, and the archive that it describes."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        known = {"SPDXRef-DOCUMENT", *(each["SPDXID"] for each in document["packages"])}
+        for each in document["relationships"]:
+            for end in ("spdxElementId", "relatedSpdxElement"):
+                if each[end] not in known:
+                    yield f"{path.name}: {each[end]} is not described"
+        tubed = document["packages"][0]
+        if document["spdxVersion"] != "SPDX-2.3" or tubed["name"] != "tubed":
+            yield f"{path.name}: not the document of tubed in SPDX 2.3"
+        archive = directory / tubed["packageFileName"]
+        if not archive.exists() or tubed["checksums"][0]["checksumValue"] != sha256(archive):
+            yield f"{path.name}: describes another {archive.name}"
+    except (ValueError, KeyError, IndexError) as error:
+        yield f"{path.name}: {error!r}"
+
+
+def check_packages(directory):
+    if not shutil.which("lintian"):
+        yield "lintian is missing: tools/install-deps release"
+        return
+    for path in sorted((directory / "apt/pool").glob("*/tubed_*.deb")):
+        try:
+            run("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags",
+                ",".join(SUPPRESSED), path)
+        except Problem as problem:
+            yield f"{path.relative_to(directory)}: lintian: {problem}"
