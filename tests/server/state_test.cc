@@ -252,21 +252,24 @@ TEST_CASE("a state that goes less far than the node is refused") {
 
 TEST_CASE("a journal that is damaged at the source is not sent") {
   Two two;
-  std::string oldest;
+  // Each segment but the one that is written: compaction may drop the oldest meanwhile.
+  std::vector<std::string> segments;
   for (const auto& [name, contents] : files_below(two.a)) {
-    if (name.starts_with("journal.")) {
-      oldest = name;
-      break;
-    }
+    if (name.starts_with("journal.")) segments.push_back(name);
   }
-  std::string contents = loop_test::contents_of(two.a + "/" + oldest);
-  contents[contents.size() / 2] ^= 1;
-  loop_test::put_file(two.a + "/" + oldest, contents);
+  REQUIRE(segments.size() > 1);
+  segments.pop_back();
+  for (const std::string& name : segments) {
+    std::string contents = loop_test::contents_of(two.a + "/" + name);
+    contents[contents.find_last_not_of('\0') / 2] ^= 1;  // in a record
+    loop_test::put_file(two.a + "/" + name, contents);
+  }
   Fetch fetch = two.fetch();
   Source source(two.loop, *two.node, two.door.accept(), two.a);
   REQUIRE(two.run_until([&] { return fetch.ended() && source.ended(); }));
-  CHECK(source.error().find(oldest + " is damaged at offset") != std::string::npos);
-  CHECK(fetch.error().find("the other node: " + oldest + " is damaged") != std::string::npos);
+  CHECK(source.error().find(" is damaged at offset") != std::string::npos);
+  CHECK(fetch.error().find("the other node: journal.") != std::string::npos);
+  CHECK(fetch.error().find(" is damaged") != std::string::npos);
   two.check_untouched();
 }
 
