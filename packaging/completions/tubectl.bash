@@ -18,12 +18,13 @@ _tubectl_options() {
     'tubes') echo '-h --help -t --tube -s --server --max-reply --interval --sort --names --json --tls --ca --cert --key --server-name --token-file' ;;
     'clients') echo '-h --help -s --server --max-reply --json --tls --ca --cert --key --server-name --token-file' ;;
     'stats') echo '-h --help -s --server --max-reply -t --tube --group --json --tls --ca --cert --key --server-name --token-file' ;;
+    'health') echo '-h --help -s --server --max-reply --tls --ca --cert --key --server-name --token-file' ;;
     'list') echo '-h --help -t --tube -s --server --max-reply --state --next --from --count --json --tls --ca --cert --key --server-name --token-file' ;;
     'peek') echo '-h --help -s --server --max-reply --ready --delayed --buried --reserved -t --tube --json --raw --tls --ca --cert --key --server-name --token-file' ;;
     'job') echo '-h --help -s --server --max-reply --body --json --raw --tls --ca --cert --key --server-name --token-file' ;;
     'pause') echo '-h --help -t --tube --end -s --server --max-reply --tls --ca --cert --key --server-name --token-file' ;;
     'policy') echo '-h --help -t --tube -s --server --max-reply --json --tls --ca --cert --key --server-name --token-file' ;;
-    'drain') echo '-h --help -s --server --max-reply --tls --ca --cert --key --server-name --token-file' ;;
+    'drain') echo '-h --help -s --server --max-reply --wait --timeout --tls --ca --cert --key --server-name --token-file' ;;
     'undrain') echo '-h --help -s --server --max-reply --tls --ca --cert --key --server-name --token-file' ;;
     'wait-idle') echo '-h --help -t --tube -s --server --max-reply --held --all --draining --timeout --tls --ca --cert --key --server-name --token-file' ;;
     'cluster') echo '-h --help --admin --json --no-wait --timeout' ;;
@@ -149,6 +150,10 @@ _tubectl_takes() {
       'stats --max-reply' | \
       'stats --group' | \
       'stats --server-name' | \
+      'health -s' | \
+      'health --server' | \
+      'health --max-reply' | \
+      'health --server-name' | \
       'list -s' | \
       'list --server' | \
       'list --max-reply' | \
@@ -179,6 +184,7 @@ _tubectl_takes() {
       'drain -s' | \
       'drain --server' | \
       'drain --max-reply' | \
+      'drain --timeout' | \
       'drain --server-name' | \
       'undrain -s' | \
       'undrain --server' | \
@@ -293,6 +299,10 @@ _tubectl_takes() {
       'stats --cert' | \
       'stats --key' | \
       'stats --token-file' | \
+      'health --ca' | \
+      'health --cert' | \
+      'health --key' | \
+      'health --token-file' | \
       'list --ca' | \
       'list --cert' | \
       'list --key' | \
@@ -427,7 +437,7 @@ _tubectl_takes() {
       takes='words new hash'
       ;;
     ' 1')
-      takes='words put reserve work delete release bury kick reprioritize wait top tubes clients stats list peek job pause policy drain undrain wait-idle cluster wait-cluster clear move export import bench token'
+      takes='words put reserve work delete release bury kick reprioritize wait top tubes clients stats health list peek job pause policy drain undrain wait-idle cluster wait-cluster clear move export import bench token'
       ;;
   esac
 }

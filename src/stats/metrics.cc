@@ -249,6 +249,7 @@ void append_server(const ServerState& state, std::string& text) {
   append_command_counts(state.commands, text);
   append_rows(beanstalkd_rows(), state, text);
   append_rows(own_rows(), state, text);
+  append_rows(newest_rows(), state, text);
   if (state.cluster == nullptr) return;
   append_info(kClusterInfoMetric, cluster_rows(), *state.cluster, text);
   append_rows(cluster_rows(), *state.cluster, text);
@@ -381,6 +382,7 @@ std::vector<MetricText> metric_texts() {
   texts.push_back(metric_text(kCommandMetric, "command"));
   append_metric_texts(beanstalkd_rows(), "", texts);
   append_metric_texts(own_rows(), "", texts);
+  append_metric_texts(newest_rows(), "", texts);
   texts.push_back(metric_text(kClusterInfoMetric, info_labels(cluster_rows())));
   append_metric_texts(cluster_rows(), "", texts);
   append_metric_texts(cluster_node_rows(), kNodeLabel, texts);

@@ -38,6 +38,9 @@ struct ServerState {
 Rows<ServerState> job_count_rows();
 Rows<ServerState> beanstalkd_rows();
 Rows<ServerState> own_rows();
+// They follow the counters that follow all other lines: new lines come last, before those of a
+// cluster.
+Rows<ServerState> newest_rows();
 
 // The counter of one command. [family: one label a command]
 inline constexpr Metric kCommandMetric = {.family = "tubed_commands_total",

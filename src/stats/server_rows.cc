@@ -294,10 +294,6 @@ constexpr Row<ServerState> kOwn[] = {
      .histogram = [](const ServerState& s) { return s.counters.tick_times(); },
      .metric = {.family = "tubed_loop_turn_seconds", .type = MetricType::histogram}},
     {.key = "",
-     .meaning = "1 while writing waits for room and puts are refused.",
-     .flag = [](const ServerState& s) { return s.log.full; },
-     .metric = {.family = "tubed_journal_full", .journal_only = true}},
-    {.key = "",
      .meaning =
          "How long a commit took: until the disk had it, or, if journal.sync is not always, the "
          "kernel.",
@@ -317,6 +313,15 @@ constexpr Row<ServerState> kOwn[] = {
      .metric = {.family = "tubed_recovery_seconds", .journal_only = true}},
 };
 
+constexpr Row<ServerState> kNewest[] = {
+    {.key = "journal-full",
+     .meaning = "Whether puts are refused because the journal has no space.",
+     .flag = [](const ServerState& s) { return s.log.full; },
+     .metric = {.family = "tubed_journal_full",
+                .help = "1 while writing waits for room and puts are refused.",
+                .journal_only = true}},
+};
+
 }  // namespace
 
 Rows<ServerState> job_count_rows() {
@@ -329,6 +334,10 @@ Rows<ServerState> beanstalkd_rows() {
 
 Rows<ServerState> own_rows() {
   return kOwn;
+}
+
+Rows<ServerState> newest_rows() {
+  return kNewest;
 }
 
 std::string counter_key(const CommandCount& command) {

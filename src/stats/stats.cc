@@ -60,6 +60,7 @@ YamlBlock server_stats(const ServerState& server) {
   write_command_counts(server.commands, CounterPlace::own, block);
   write_rows(own_rows(), server, block);
   write_command_counts(server.commands, CounterPlace::last, block);
+  write_rows(newest_rows(), server, block);
   if (server.cluster != nullptr) write_rows(cluster_rows(), *server.cluster, block);
   return block;
 }
@@ -99,6 +100,7 @@ std::vector<StatsText> server_stats_texts(CommandCounts commands) {
   append_command_texts(commands, CounterPlace::own, texts);
   append_texts(own_rows(), texts);
   append_command_texts(commands, CounterPlace::last, texts);
+  append_texts(newest_rows(), texts);
   append_texts(cluster_rows(), texts);
   return texts;
 }

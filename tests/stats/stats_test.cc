@@ -47,6 +47,16 @@ TEST_CASE("stats-tube-times shows no bucket for a tube without a metrics record 
   CHECK(std::count(reply.begin(), reply.end(), '\n') == 14);
 }
 
+TEST_CASE("new lines come last, before those of a cluster") {
+  Talk talk;
+  auto client = talk.connect();
+  CHECK(Talk::exchange(*client, "stats\r\n").ends_with("\njournal-full: false\n\r\n"));
+  const ClusterState cluster = leader_of_three();
+  talk.service.set_cluster_probe([&] { return &cluster; });
+  const std::string reply = Talk::exchange(*client, "stats\r\n");
+  CHECK(reply.find("\njournal-full: false\ncluster-name: ") != std::string::npos);
+}
+
 TEST_CASE("every command counts in its own line and in no other") {
   const std::map<std::string, std::string> lines = {
       {"put", "put 0 0 60 1\r\na\r\n"},

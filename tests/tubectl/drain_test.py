@@ -372,6 +372,34 @@ class WaitIdleOfADrain(TubectlTest):
         self.assertEqual(process.wait(SECONDS), DONE)
         self.assertEqual(daemon.wait(), DONE)
 
+    def test_drain_that_waits(self):
+        for server in self.servers():
+            client = self.client(server)
+            client.put()
+            client.put()
+            client.reserve()
+            why = self.refused(TIMED_OUT, server, "drain", "--wait", "--timeout", 0)
+            self.assertEqual(why, "tubectl: after 0 s there are left: 1 reserved\n")
+            process = self.popen(server, "drain", "--wait", stdout=subprocess.PIPE, text=True)
+            self.assertEqual(process.stdout.readline(),
+                             "draining already: the server takes no new jobs; "
+                             "jobs left: 1 ready, 1 reserved, 0 delayed, 0 buried\n")
+            self.assertIsNone(process.poll())
+            client.ask("delete 1")
+            self.assertEqual(process.communicate(timeout=SECONDS)[0], "")
+            self.assertEqual(process.returncode, DONE)
+
+    def test_drain_that_waits_for_a_server_that_ends(self):
+        daemon = self.start("--drain-exit", "when-idle")
+        client = self.client(daemon.addresses[0])
+        client.put()
+        client.reserve()
+        process = self.popen(daemon.addresses[0], "drain", "--wait")
+        until("a look at it", lambda: client.stats()["draining"] == "true")
+        client.send(b"delete 1\r\n")
+        self.assertEqual(process.wait(SECONDS), DONE)
+        self.assertEqual(daemon.wait(), DONE)
+
     def test_a_server_that_its_own_connection_has_started(self):
         path = self.directory / "activated.sock"
         with socket.socket(socket.AF_UNIX) as listener:

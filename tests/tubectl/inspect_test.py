@@ -1,5 +1,5 @@
 """The subcommands that show a server, its clients, tubes and jobs: peek, job, tubes, clients,
-stats; also pause, policy, wait and wait-idle.
+stats, health; also pause, policy, wait and wait-idle.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/inspect_test.py
@@ -585,6 +585,44 @@ class Wait(InspectTest):
         self.assertEqual(self.refused(FAILURE, self.beanstalkd(), "wait", 1),
                          "tubectl: wait: the server does not know wait\n")
         self.refused(UNAVAILABLE, f"unix:{self.directory}/nobody", "wait", 1)
+
+
+class Health(InspectTest):
+    def test_a_server_that_answers(self):
+        for server in self.servers():
+            self.assertEqual(self.tubectl(server, "health"), "healthy\n")
+        server = self.tubed()
+        self.tubectl(server, "drain")
+        self.assertEqual(self.tubectl(server, "health"), "healthy, draining\n")
+
+    def test_a_server_that_does_not(self):
+        self.refused(UNAVAILABLE, f"unix:{self.directory}/nobody", "health")
+        server = ScriptedServer([b"OUT_OF_MEMORY\r\n"])
+        self.addCleanup(server.close)
+        self.assertIn("health: the server has no room", self.refused(FAILURE, server.address, "health"))
+
+    def test_a_full_journal(self):
+        directory = self.directory / "journal"
+        directory.mkdir()
+        server = self.tubed("-b", str(directory), "--journal-max-bytes", "256KiB", "-s", "64KiB",
+                            "-z", "1000", "--journal-sync", "never")
+        client = self.client(server)
+        self.assertEqual(self.tubectl(server, "health"), "healthy\n")
+        jobs = []
+
+        def put():
+            words = client.ask("put 0 0 60 900\r\n" + "x" * 900).split()
+            if words[0] == "INSERTED":
+                jobs.append(words[1])
+            return words[0]
+        until("a put to be refused", lambda: put() == "OUT_OF_MEMORY")
+        self.assertEqual(self.refused(FAILURE, server, "health"),
+                         "tubectl: health: the journal has no space, so puts are refused\n")
+        self.assertIs(self.tubectl_json(server, "stats")["journal-full"], True)
+        for job in jobs:
+            self.assertEqual(client.ask(f"delete {job}"), "DELETED")
+        until("a put to be accepted", lambda: put() == "INSERTED")
+        self.assertEqual(self.tubectl(server, "health"), "healthy\n")
 
 
 class WaitIdle(InspectTest):

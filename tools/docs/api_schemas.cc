@@ -83,6 +83,7 @@ Document server() {
   add_counters(stats::CounterPlace::own, object);
   add_rows(stats::own_rows(), object);
   add_counters(stats::CounterPlace::last, object);
+  add_rows(stats::newest_rows(), object);
   add_rows(stats::cluster_rows(), object, false);
   return object.schema("The lines of stats.");
 }

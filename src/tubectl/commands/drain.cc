@@ -16,6 +16,7 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include <arpa/inet.h>
@@ -32,6 +33,7 @@
 #include "os/descriptor.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
+#include "tubectl/commands/wait_idle.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/jobs/capabilities.h"
 
@@ -44,6 +46,8 @@ constexpr std::chrono::milliseconds kDrainPause{10};
 struct DrainOptions {
   Server server;
   bool drains = true;
+  bool wait = false;
+  std::optional<double> timeout;
 
   int signal() const { return drains ? SIGUSR1 : SIGUSR2; }
   const char* command() const { return drains ? "drain" : "undrain"; }
@@ -197,8 +201,7 @@ Result<int> send_command(client::Connection& connection, const DrainOptions& opt
   return report(options, client::StatsBlock(answer.value().body), false);
 }
 
-Result<int> run_drain(const DrainOptions& options) {
-  auto connection = TRY(connect(options.server));
+Result<int> set_state(client::Connection& connection, const DrainOptions& options) {
   const auto answer = TRY(connection.ask("stats"));
   if (is_access_refusal(answer.line)) return refused("stats", answer);
   const client::StatsBlock stats(answer.body);
@@ -231,12 +234,29 @@ Result<int> run_drain(const DrainOptions& options) {
   return drained;
 }
 
+Result<int> run_drain(const DrainOptions& options) {
+  auto connection = TRY(connect(options.server));
+  auto drained = set_state(connection, options);
+  if (!options.wait || !drained || *drained != 0) return drained;
+  return wait_until_drained(connection, options.timeout);
+}
+
 Result<int> run_undrain(DrainOptions& options) {
   options.drains = false;
   return run_drain(options);
 }
 
-constexpr std::array kDrainOptions{server_option<&DrainOptions::server>(), kMaxReplyOption};
+constexpr std::array kUndrainOptions{server_option<&DrainOptions::server>(), kMaxReplyOption};
+constexpr std::array kDrainOptions{
+    server_option<&DrainOptions::server>(),
+    kMaxReplyOption,
+    option<&DrainOptions::wait>(
+        {.names = "--wait", .help = "Then wait until no job is reserved, or the server has ended"}),
+    option<&DrainOptions::timeout>({.names = "--timeout",
+                                    .type = time(0, 1e7),
+                                    .help = "Wait no longer than this time [no limit]",
+                                    .needs = "--wait"}),
+};
 
 }  // namespace
 
@@ -253,7 +273,7 @@ drain.exit the server may end at once, which it prints, too.
 examples:
   tubectl drain
   sudo tubectl drain -s unix:/run/tubed/tubed.sock
-  tubectl drain && tubectl wait-idle --held --draining)"});
+  tubectl drain --wait --timeout 60)"});
   return kCommand;
 }
 
@@ -262,7 +282,7 @@ const Subcommand& undrain_command() {
       {.name = "undrain",
        .group = kControlGroup,
        .summary = "Have a tubed take jobs again",
-       .options = kDrainOptions,
+       .options = kUndrainOptions,
        .footer = R"(It sends SIGUSR2 to a tubed of this machine, and the command undrain to another,
 and waits until the server says that it does not drain. beanstalkd drains until
 it is restarted.

@@ -21,6 +21,7 @@ const Subcommand& cluster_command();
 const Subcommand& delete_command();
 const Subcommand& drain_command();
 const Subcommand& export_command();
+const Subcommand& health_command();
 const Subcommand& import_command();
 const Subcommand& job_command();
 const Subcommand& kick_command();

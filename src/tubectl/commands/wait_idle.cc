@@ -3,6 +3,8 @@
 // Only the server that was busy can become idle. A socket unit starts a new server for a connection
 // after the old server's end. So a server that this connection has started is not idle, and neither
 // is a server that no longer drains. The end of a draining server is success.
+#include "tubectl/commands/wait_idle.h"
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -34,6 +36,7 @@ struct IdleOptions {
   bool all = false;
   bool draining = false;  // it was sent into drain mode before
   std::optional<double> timeout;
+  std::string_view attempt = "wait-idle";  // the subcommand, for messages
 };
 
 // The jobs that are waited for.
@@ -114,7 +117,7 @@ class IdleWait {
         return seen.error();
       }
       if (const auto* const answer = std::get_if<client::Reply>(&*seen)) {
-        return refused("wait-idle", *answer);
+        return refused(std::string(options_.attempt), *answer);
       }
       const auto& state = std::get<ServerState>(*seen);
       if (const int code = check_server(state.server); code != 0) return code;
@@ -141,13 +144,15 @@ class IdleWait {
     const bool draining = server.text("draining") == "true";
     if (std::exchange(first_, false) && started_by(connected_, server)) {
       return fail(kExitFailure,
-                  "wait-idle: the server has only just started, for this connection: it is not the "
-                  "server that was busy");
+                  fmt::format("{}: the server has only just started, for this connection: it is "
+                              "not the server that was busy",
+                              options_.attempt));
     }
     if (draining_ && !draining) {
-      return fail(
-          kExitFailure,
-          "wait-idle: the server is not draining: it was started again, or takes jobs again");
+      return fail(kExitFailure,
+                  fmt::format("{}: the server is not draining: it was started again, or takes jobs "
+                              "again",
+                              options_.attempt));
     }
     draining_ = draining;
     return 0;
@@ -166,6 +171,19 @@ Result<int> run_wait_idle(const IdleOptions& options) {
   if (options.draining && client::nothing_listens(connection.error())) return IdleWait::ended();
   return connection.error();
 }
+
+}  // namespace
+
+Result<int> wait_until_drained(client::Connection& connection, std::optional<double> timeout) {
+  IdleOptions options;
+  options.held = true;
+  options.draining = true;
+  options.timeout = timeout;
+  options.attempt = "drain";
+  return IdleWait(options, IdleClock::now()).run(connection);
+}
+
+namespace {
 
 constexpr std::array kIdleOptions{
     tube_option_or_word<&IdleOptions::tubes>("Only in these tubes"),

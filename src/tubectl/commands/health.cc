@@ -1,0 +1,53 @@
+// tubectl health: whether a server answers and can keep new jobs, for supervisors that run a
+// command.
+//
+// A server that drains is healthy: it refuses puts because an operator asked for that. /readyz and
+// a load balancer are for the question whether it should get new clients.
+#include <array>
+
+#include "client/stats_block.h"
+#include "tubectl/commands/command.h"
+#include "tubectl/commands/table.h"
+
+namespace tubed::tubectl {
+namespace {
+
+struct HealthOptions {
+  Server server;
+};
+
+Result<int> run_health(const HealthOptions& options) {
+  auto connection = TRY(connect(options.server));
+  const auto reply = TRY(connection.ask("stats"));
+  if (!reply.is("OK")) return refused("health", reply);
+  const client::StatsBlock stats(reply.body);
+  // Servers without this line have no state in which the journal is full.
+  if (stats.text("journal-full") == "true") {
+    return fail(kExitFailure, "health: the journal has no space, so puts are refused");
+  }
+  return print(stats.text("draining") == "true" ? "healthy, draining\n" : "healthy\n");
+}
+
+constexpr std::array kHealthOptions{server_option<&HealthOptions::server>(), kMaxReplyOption};
+
+constexpr std::string_view kHealthFooter =
+    R"(The exit code is 1 if the journal has no space, and 69 if no server answers. A
+server that drains is healthy.
+
+examples:
+  tubectl health
+  tubectl health -s unix:/run/tubed/tubed.sock)";
+
+}  // namespace
+
+const Subcommand& health_command() {
+  static constexpr Subcommand kCommand =
+      runs<HealthOptions, run_health>({.name = "health",
+                                       .group = kLookGroup,
+                                       .summary = "Check that a server answers and can keep jobs",
+                                       .options = kHealthOptions,
+                                       .footer = kHealthFooter});
+  return kCommand;
+}
+
+}  // namespace tubed::tubectl
