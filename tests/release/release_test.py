@@ -4,12 +4,13 @@ apt-get runs with directories of its own and reads the repository from a file: U
 nothing on this machine. The keys are made for the test.
 """
 
-import gzip
+import io
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import unittest
@@ -18,7 +19,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools" / "releasing")]
 import apt_repository  # noqa: E402
 import check  # noqa: E402
+import compare  # noqa: E402
 import sources  # noqa: E402
+from keys import TestWithKeys  # noqa: E402
 from run import Problem, run, sha256  # noqa: E402
 from signing import Key  # noqa: E402
 
@@ -27,12 +30,6 @@ DAYS = 30
 # apt compares the dates with the clock, and accepts none in the future.
 NOW = int(time.time()) - 60
 ARCHITECTURE = run("dpkg", "--print-architecture").strip()
-
-
-def make_key(name):
-    run("gpg", "--batch", "--passphrase", "", "--quick-generate-key", f"{name} <{name}@example.org>",
-        "ed25519", "sign", "never")
-    return Key(f"{name}@example.org")
 
 
 def make_package(directory, suite, version):
@@ -44,6 +41,24 @@ def make_package(directory, suite, version):
     path = directory / f"tubed_{version}_{ARCHITECTURE}.deb"
     run("dpkg-deb", "--root-owner-group", "--build", tree, path)
     return path
+
+
+PAGES = {
+    "README.md": "A page of a user: https://elsewhere.example.org/missing\n",
+    "docs/installing.md": "Run `curl https://packages.example.org/tubed/tubed.asc` for\n"
+                          "'deb https://packages.example.org/tubed/apt bookworm main'\n",
+    "docs/releasing.md": "`missing`\n## What it makes\n\n| file | contents |\n|---|---|\n"
+                         "| `tubed-VERSION.tar.gz` | not `missing` |\n| `tubed-VERSION-SUITE.spdx.json` | |\n"
+                         "| `SHA256SUMS`, `SHA256SUMS.asc` | |\n\n## Next\n\n| `missing` | |\n"}
+
+
+def write_sources(path, text, pages=()):
+    """An archive of sources with pages that name files of a release."""
+    with tarfile.open(path, "w:gz") as tar:
+        for name, content in ({"file": text} | PAGES | dict(pages)).items():
+            member = tarfile.TarInfo(f"tubed-{VERSION}/{name}")
+            member.size = len(content.encode())
+            tar.addfile(member, io.BytesIO(content.encode()))
 
 
 class Apt:
@@ -70,15 +85,7 @@ class Apt:
         return done.returncode, done.stdout
 
 
-class ReleaseTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.home = tempfile.TemporaryDirectory(prefix="tubed-gpg-")
-        cls.addClassCleanup(cls.home.cleanup)
-        os.environ["GNUPGHOME"] = cls.home.name
-        cls.addClassCleanup(subprocess.run, ["gpgconf", "--kill", "all"], check=False)
-        cls.key, cls.other_key = make_key("maintainer"), make_key("stranger")
-
+class ReleaseTest(TestWithKeys):
     def setUp(self):
         directory = tempfile.TemporaryDirectory(prefix="tubed-release-")
         self.addCleanup(directory.cleanup)
@@ -86,7 +93,7 @@ class ReleaseTest(unittest.TestCase):
         self.release = self.directory / "release"
         self.release.mkdir()
         self.tarball = self.release / f"tubed-{VERSION}.tar.gz"
-        self.tarball.write_bytes(gzip.compress(b"the sources", mtime=0))
+        write_sources(self.tarball, "the sources")
         for suite in ("bookworm", "trixie"):
             package = make_package(self.directory, suite, f"{VERSION}-1~{suite}")
             apt_repository.add(self.release / "apt", suite, [package])
@@ -178,10 +185,40 @@ class ReleaseTest(unittest.TestCase):
         self.assertIn(f"{self.tarball.name}: missing", self.faults())
 
     def test_an_sbom_of_other_sources(self):
-        self.tarball.write_bytes(b"other sources")
+        write_sources(self.tarball, "other sources")
         check.write_sums(self.release, self.key)
         self.assertEqual(self.faults(), [f"tubed-{VERSION}-{suite}.spdx.json: describes another "
                                          f"{self.tarball.name}" for suite in ("bookworm", "trixie")])
+
+    def test_a_page_that_names_a_file_which_is_missing(self):
+        pages = {"docs/installing.md": "https://packages.example.org/tubed/yum/$basearch and oci:image:9.8.7",
+                 "docs/releasing.md": "## What it makes\n| `tubed.asc`, `notes-VERSION.md` | |\n"}
+        write_sources(self.tarball, "the sources", pages)
+        check.write_sums(self.release, self.key)
+        self.assertEqual([fault for fault in self.faults() if "SHA256SUMS" not in fault and "spdx" not in fault],
+                         ["docs/installing.md names image/index.json, which is not in the release",
+                          "docs/installing.md names yum/x86_64, which is not in the release",
+                          "docs/installing.md names yum/aarch64, which is not in the release",
+                          f"docs/releasing.md names notes-{VERSION}.md, which is not in the release"])
+
+    def test_an_archive_of_sources_that_is_missing(self):
+        self.tarball.unlink()
+        self.assertIn("documents: ValueError('0 archives of sources')", self.faults())
+
+    def test_releases_of_one_commit_are_compared(self):
+        other = self.directory / "other"
+        shutil.copytree(self.release, other)
+        apt_repository.index(other / "apt", NOW - 60, DAYS + 1, self.other_key)
+        self.other_key.export(other / "tubed.asc")
+        check.write_sums(other, self.other_key)
+        self.assertEqual(compare.compare(self.release, other), [])
+        package = next((other / "apt/pool/bookworm").iterdir())
+        package.write_bytes(package.read_bytes() + b"x")
+        (other / "extra").touch()
+        (other / self.tarball.name).unlink()
+        self.assertEqual(compare.compare(self.release, other),
+                         [f"extra: only in {other}", f"{self.tarball.name}: only in {self.release}",
+                          f"apt/pool/bookworm/{package.name}: not the same bytes"])
 
     def test_another_key(self):
         apt_repository.index(self.release / "apt", NOW, DAYS, self.other_key)

@@ -2,17 +2,25 @@
 
 import json
 import lzma
+import re
 import shutil
+import tarfile
 import time
 import zlib
 
 import apt_repository
+import image
+import rpms
+import sources
+import yum_repository
 from run import Problem, files_below, run, sha256
 from signing import verify
 
 SUMS = "SHA256SUMS"
 # How reading a damaged index fails: a file or a field is missing, or a file cannot be unpacked.
-DAMAGE = (OSError, EOFError, ValueError, TypeError, KeyError, lzma.LZMAError, zlib.error)
+DAMAGE = (OSError, EOFError, ValueError, TypeError, KeyError, lzma.LZMAError, zlib.error, tarfile.TarError)
+# Where the pages say that a release is published.
+PUBLISHED = re.compile(r"https://packages\.example\.org/tubed/(?P<path>[^\s'\")>`]*)")
 # Tags of lintian that say that the archive of a distribution would want something else.
 SUPPRESSED = ("initial-upload-closes-no-bugs", "bad-distribution-in-changes-file")
 
@@ -28,19 +36,45 @@ def write_sums(directory, key):
 def check(directory, public_key=None, now=None, lint=True):
     """The faults of a release, a line each. `public_key`: whose signatures are trusted; by default the
     release's own key, so that only its coherence is checked."""
-    faults = list(check_sums(directory, public_key or directory / "tubed.asc"))
+    now = time.time() if now is None else now
+    trusted = public_key or directory / "tubed.asc"
+    faults = list(check_sums(directory, trusted))
     if public_key and public_key.read_bytes() != (directory / "tubed.asc").read_bytes():
         faults.append("tubed.asc: not the key that is trusted")
-    try:
-        faults += apt_repository.check(directory / "apt", public_key or directory / "tubed.asc",
-                                       time.time() if now is None else now)
-    except DAMAGE as error:
-        faults.append(f"apt: {error!r}")
+    faults += guarded("apt", apt_repository.check, directory / "apt", trusted, now)
+    if (directory / "yum").exists():
+        faults += guarded("yum", yum_repository.check, directory / "yum", trusted, now)
+    for path in sorted(directory.glob("yum/*/Packages/*.rpm")):
+        faults += guarded(path.name, rpms.check_requirements, path)
+    if (directory / "image").exists():
+        faults += guarded("image", image.check, directory / "image", version_of(directory),
+                          directory / "apt/pool" / image.SUITE)
     for path in sorted(directory.glob("*.spdx.json")):
         faults += check_sbom(directory, path)
+    faults += guarded("documents", check_documents, directory)
     if lint:
         faults += check_packages(directory)
     return faults
+
+
+def guarded(what, function, *arguments):
+    """The faults that a check yields, or that it could not read a damaged file."""
+    try:
+        return list(function(*arguments))
+    except DAMAGE as error:
+        return [f"{what}: {error!r}"]
+
+
+def archive_of(directory):
+    """The sources of a release."""
+    found = sorted(directory.glob("tubed-*.tar.gz"))
+    if len(found) != 1:
+        raise ValueError(f"{len(found)} archives of sources")
+    return found[0]
+
+
+def version_of(directory):
+    return archive_of(directory).name.removeprefix("tubed-").removesuffix(".tar.gz")
 
 
 def check_sums(directory, public_key):
@@ -80,13 +114,40 @@ def check_sbom(directory, path):
         yield f"{path.name}: {error!r}"
 
 
+def check_documents(directory):
+    """Yields each file that a page of the sources names and the release lacks: below the address at which
+    it is published, in the layout of images, and in the table of docs/releasing.md."""
+    version = version_of(directory)
+    for page, text in sources.files_of(archive_of(directory), r"(?:README|docs/.*)\.md").items():
+        named = {match["path"] for match in PUBLISHED.finditer(text)}
+        if f"oci:image:{version}" in text:
+            named.add("image/index.json")
+        if page == "docs/releasing.md":
+            table = text.partition("## What it makes\n")[2].partition("\n## ")[0]
+            named |= set(re.findall("`([^`]+)`", " ".join(re.findall(r"^\| (.*?) \|", table, re.M))))
+        for name in sorted(named):
+            for path in files_named(name, version):
+                if path and not any(directory.glob(path)):
+                    yield f"{page} names {path}, which is not in the release"
+
+
+def files_named(name, version):
+    """The files of a release, or patterns of their names, that a name with variables stands for."""
+    name = name.replace("VERSION", version).replace("SUITE", "*")
+    return [name.replace("$basearch", each) for each in rpms.ARCHITECTURES.values()] if "$basearch" in name else [name]
+
+
 def check_packages(directory):
-    if not shutil.which("lintian"):
-        yield "lintian is missing: tools/install-deps release"
-        return
+    """The packages by the linters of their distributions."""
+    for command in ("lintian", "rpmlint"):
+        if not shutil.which(command):
+            yield f"{command} is missing: tools/install-deps release"
+            return
     for path in sorted((directory / "apt/pool").glob("*/tubed_*.deb")):
         try:
             run("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags",
                 ",".join(SUPPRESSED), path)
         except Problem as problem:
             yield f"{path.relative_to(directory)}: lintian: {problem}"
+    for path in sorted(directory.glob("yum/*/Packages/tubed-[0-9]*.rpm")):
+        yield from rpms.lint(path)

@@ -61,9 +61,23 @@ def in_root(root, script, log, network=False, **variables):
     """Runs a script of bash in the root, as its only processes, and without a network unless
     `network`. The processes end with this one."""
     without_network = [] if network else ["--net"]
-    run("unshare", *without_network, "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
-        f"--root={root}", "--wd=/build", "bash", "-euo", "pipefail", "-c", script, log=log,
-        env=ENVIRONMENT | variables)
+    resolver = root / "etc/resolv.conf"
+    if network:
+        shutil.copy("/etc/resolv.conf", resolver)
+    try:
+        run("unshare", *without_network, "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
+            f"--root={root}", "--wd=/build", "bash", "-euo", "pipefail", "-c", script, log=log,
+            env=ENVIRONMENT | variables)
+    finally:
+        if network:
+            with contextlib.suppress(FileNotFoundError):
+                resolver.unlink()
+
+
+def fail_for_warnings(log):
+    warnings = re.findall(r".*warning: .*\[-W.*", log.read_text(encoding="utf-8", errors="replace"))
+    if warnings:
+        raise Problem("\n".join(["the compiler warned:", *warnings[:5]]))
 
 
 def build(tarball, version, moment, suite, architecture, root, log):
@@ -71,8 +85,6 @@ def build(tarball, version, moment, suite, architecture, root, log):
     native = native_architecture()
     cross = architecture != native
     shutil.copy(tarball, root / "build" / f"tubed_{version}.orig.tar.gz")
-    resolver = root / "etc/resolv.conf"
-    shutil.copy("/etc/resolv.conf", resolver)
     options = f"parallel={os.cpu_count()}" + (" nocheck" if cross else "")
     profiles = "cross nocheck" if cross else ""
     # The date of the entry becomes the time of each file; the entry must be newer than that of the release.
@@ -82,26 +94,20 @@ def build(tarball, version, moment, suite, architecture, root, log):
              f"{email.utils.format_datetime(date)}\n\n")
     of_apt = f"--host-architecture={architecture}" if cross else ""
     of_dpkg = f"--host-arch={architecture}" if cross else ""
-    try:
-        in_root(root, f"""
-            tar -xzf tubed_{version}.orig.tar.gz
-            cd tubed-{version}
-            {{ printf '%s' "$ENTRY"; cat debian/changelog; }} >../new
-            mv ../new debian/changelog
-            apt-get -q update
-            apt-get -q build-dep --yes --no-install-recommends {of_apt} ./""",
-            log, network=True, ENTRY=entry, DEB_BUILD_OPTIONS=options, DEB_BUILD_PROFILES=profiles)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            resolver.unlink()
+    in_root(root, f"""
+        tar -xzf tubed_{version}.orig.tar.gz
+        cd tubed-{version}
+        {{ printf '%s' "$ENTRY"; cat debian/changelog; }} >../new
+        mv ../new debian/changelog
+        apt-get -q update
+        apt-get -q build-dep --yes --no-install-recommends {of_apt} ./""",
+        log, network=True, ENTRY=entry, DEB_BUILD_OPTIONS=options, DEB_BUILD_PROFILES=profiles)
     in_root(root, f"""
         cd tubed-{version}
         find . -exec touch --no-dereference --date=@{moment} {{}} +
         umask 022
         dpkg-buildpackage -us -uc -b {of_dpkg}""", log, DEB_BUILD_OPTIONS=options, DEB_BUILD_PROFILES=profiles)
-    warnings = re.findall(r".*warning: .*\[-W.*", log.read_text(encoding="utf-8", errors="replace"))
-    if warnings:
-        raise Problem("\n".join(["the compiler warned:", *warnings[:5]]))
+    fail_for_warnings(log)
     found = sorted((root / "build").glob(f"*_{architecture}.deb"))
     if not any(path.name.startswith("tubed_") for path in found):
         raise Problem(f"no package was built; see {log}")

@@ -2,7 +2,6 @@
 
 import datetime
 import gzip
-import io
 import json
 import re
 import subprocess
@@ -13,6 +12,8 @@ from run import Problem, run, sha256
 # Debian's packages of what is compiled into the programs, and their licenses (SPDX identifiers).
 COMPILED_IN = {"libraft-dev": "LGPL-3.0-only WITH LGPL-3.0-linking-exception", "libjs-dygraphs": "MIT",
                "libtomlplusplus-dev": "MIT", "libcli11-dev": "BSD-3-Clause", "nlohmann-json3-dev": "MIT"}
+# Those that are compiled into the programs of the .rpm only.
+COMPILED_INTO_RPM = ("libfmt-dev", "libncurses-dev")
 # Those of the shared libraries that the programs load.
 LOADED = {"libuv1-dev": "MIT", "libfmt-dev": "MIT", "libmicrohttpd-dev": "LGPL-2.1-or-later",
           "libncurses-dev": "X11", "libssl-dev": "Apache-2.0", "libsystemd-dev": "LGPL-2.1-or-later"}
@@ -30,11 +31,17 @@ def archive(repository, ref, version, directory):
     return path
 
 
+def files_of(tarball, pattern):
+    """{name: text} of the files of the archive whose names, without its first directory, match."""
+    with tarfile.open(tarball) as tar:
+        members = ((member, member.name.partition("/")[2]) for member in tar if member.isfile())
+        return {name: tar.extractfile(member).read().decode() for member, name in members
+                if re.fullmatch(pattern, name)}
+
+
 def file_of(tarball, name):
-    """The text of a file of the archive, without its first directory."""
-    with tarfile.open(fileobj=io.BytesIO(tarball.read_bytes())) as tar:
-        prefix = tar.next().name.split("/", 1)[0]
-        return tar.extractfile(f"{prefix}/{name}").read().decode()
+    """The text of one of them."""
+    return files_of(tarball, re.escape(name))[name]
 
 
 def installed_versions(root):
@@ -44,8 +51,12 @@ def installed_versions(root):
     return {name: (version, source) for name, version, source in map(str.split, listed.splitlines())}
 
 
-def sbom(version, moment, tarball, suite, versions):
-    """The document of one suite: the program, its archive, and each library with Debian's version."""
+def sbom(version, moment, tarball, suite, versions, rpm=False):
+    """The document of one suite, or of the .rpm that is built in it: the program, its archive, and each
+    library with Debian's version."""
+    compiled_in = COMPILED_IN | ({name: LOADED[name] for name in COMPILED_INTO_RPM} if rpm else {})
+    loaded = {name: LOADED[name] for name in LOADED if name not in compiled_in}
+    document = f"tubed-{version}-{'rpm' if rpm else suite}"
     created = datetime.datetime.fromtimestamp(moment, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     packages = [{
         "SPDXID": "SPDXRef-tubed", "name": "tubed", "versionInfo": version,
@@ -56,7 +67,7 @@ def sbom(version, moment, tarball, suite, versions):
                           "referenceLocator": f"pkg:generic/tubed@{version}"}]}]
     relationships = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES",
                       "relatedSpdxElement": "SPDXRef-tubed"}]
-    for libraries, relationship in ((COMPILED_IN, "STATIC_LINK"), (LOADED, "DYNAMIC_LINK")):
+    for libraries, relationship in ((compiled_in, "STATIC_LINK"), (loaded, "DYNAMIC_LINK")):
         for name, license_name in sorted(libraries.items()):
             if name not in versions:
                 raise Problem(f"{name} is not in the root of {suite}, so its version is not known")
@@ -72,7 +83,7 @@ def sbom(version, moment, tarball, suite, versions):
                                   "relatedSpdxElement": key})
     return json.dumps({
         "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT",
-        "name": f"tubed-{version}-{suite}",
-        "documentNamespace": f"https://tubed.example.org/spdx/tubed-{version}-{suite}-{sha256(tarball)[:16]}",
+        "name": document,
+        "documentNamespace": f"https://tubed.example.org/spdx/{document}-{sha256(tarball)[:16]}",
         "creationInfo": {"created": created, "creators": ["Tool: tubed-tools-release"]},
         "packages": packages, "relationships": relationships}, indent=1) + "\n"

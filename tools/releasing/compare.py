@@ -1,0 +1,45 @@
+"""Compares two releases of one commit: what `tools/release --compare` does.
+
+A release is reproducible: whoever builds the commit gets the same files, and can show that a published
+release has nothing else. What depends on the key and on the time of signing differs. It is recomputed from
+the other files, and `--check` verifies it.
+"""
+
+import filecmp
+import pathlib
+import re
+import shutil
+import tempfile
+
+from run import files_below, run
+
+# Signatures, and what names signed files by their hashes or has the date of signing.
+SIGNED = re.compile(r"(.*/)?(InRelease|Release|Release\.gpg|SHA256SUMS|repodata/[^/]+|[^/]+\.asc)")
+
+
+def compare(directory, other):
+    """The differences, a line each."""
+    names, others = (set(files_below(each)) for each in (directory, other))
+    differences = [f"{name}: only in {directory if name in names else other}" for name in sorted(names ^ others)
+                   if not SIGNED.fullmatch(name)]
+    with tempfile.TemporaryDirectory() as temporary:
+        for name in sorted(names & others):
+            if not SIGNED.fullmatch(name) and not same(directory / name, other / name, pathlib.Path(temporary)):
+                differences.append(f"{name}: not the same bytes")
+    return differences
+
+
+def same(path, other, temporary):
+    if filecmp.cmp(path, other, shallow=False):
+        return True
+    if path.suffix != ".rpm":
+        return False
+    return filecmp.cmp(unsigned(path, temporary / "one.rpm"), unsigned(other, temporary / "other.rpm"),
+                       shallow=False)
+
+
+def unsigned(path, copy):
+    """A copy without the signature, which is within an .rpm."""
+    shutil.copyfile(path, copy)
+    run("rpmsign", "--delsign", copy)
+    return copy
