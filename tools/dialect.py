@@ -124,7 +124,9 @@ PATTERNS = (
      "ignored",
      "It is papered over.", "It is ignored."),
 )
-ANY = re.compile("|".join(f"(?:{row[1]})" for row in PATTERNS), re.IGNORECASE)
+# Each match begins where a word begins, or at a stop. Without these look-aheads, each of the patterns
+# would be tried at each character.
+ANY = re.compile(r"(?:\b(?=\w)|(?=[.;:] ))(?:%s)" % "|".join(row[1] for row in PATTERNS), re.IGNORECASE)
 EACH = [(row[0], re.compile(row[1], re.IGNORECASE), row[2]) for row in PATTERNS]
 
 KINDS = COMMENTS, PARAGRAPHS, MESSAGES = ("comment blocks", "paragraphs", "messages")
