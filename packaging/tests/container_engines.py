@@ -10,6 +10,7 @@ capabilities.
 packaging/tests/container makes the directory `work` and the namespaces. Every process ends with them.
 """
 
+import contextlib
 import ctypes
 import json
 import os
@@ -214,7 +215,7 @@ class Podman:
         if "--publish" in words:
             where = words.index("--publish")
             del words[where:where + 2]
-        return [self.program, "run", "--network", "none", "--cgroups", "disabled", *words[2:]]
+        return [str(self.program), "run", "--network", "none", "--cgroups", "disabled", *words[2:]]
 
     def run(self, *flags, files=()):
         words = [word for word in self.run_line[:-1] if word not in ("--detach", "--name", "tubed")]
@@ -321,9 +322,7 @@ class Nspawn:
         return process.returncode, output, errors
 
     def start(self, *flags, files=()):
-        container = NspawnContainer(self, flags, files)
-        self.running.append(container)
-        return container
+        return NspawnContainer(self, flags, files)
 
     def remove_all(self):
         for container in self.running:
@@ -335,6 +334,7 @@ class Nspawn:
 class NspawnContainer(Container):
     def __init__(self, engine, flags, files):
         self.engine, self.flags, self.files = engine, flags, files
+        engine.running.append(self)
         self.start_again()
 
     def start_again(self):
@@ -349,8 +349,10 @@ class NspawnContainer(Container):
             raise AssertionError(f"nspawn has ended: {self.logs()}")
         children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         for child in children.read_text(encoding="utf-8").split():
-            if pathlib.Path(f"/proc/{child}/comm").read_text(encoding="utf-8") == "tubed\n":
-                return int(child)
+            # Helpers of nspawn end meanwhile.
+            with contextlib.suppress(OSError):
+                if pathlib.Path(f"/proc/{child}/comm").read_text(encoding="utf-8") == "tubed\n":
+                    return int(child)
         return None
 
     def command(self, *words, terminal=False):
@@ -366,7 +368,7 @@ class NspawnContainer(Container):
 
     def end(self):
         if self.process.poll() is None:
-            self.kill("KILL")
+            self.process.terminate()  # which kills the server
             self.wait()
 
     def logs(self):
@@ -382,7 +384,7 @@ def native_architecture():
 
 
 def choose(layout, work, wanted):
-    """The engine that is wanted; without a wish Podman if it runs here, otherwise Nspawn."""
+    """The engine that is named; with no name Podman if it runs here, otherwise Nspawn."""
     if wanted == "nspawn":
         return Nspawn(layout, work)
     try:

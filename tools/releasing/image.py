@@ -149,6 +149,7 @@ def check(layout, version, packages):
         return
     if [each.get("annotations", {}).get(f"{PREFIX}ref.name") for each in top["manifests"]] != [version]:
         yield f"index.json: not one index, of version {version}"
+        return
     index = blobs.read(top["manifests"][0])
     if sorted(each["platform"]["architecture"] for each in index["manifests"]) != sorted(debs.COMPILERS):
         yield "index.json: not an image for each architecture"
@@ -177,10 +178,11 @@ def check_image(blobs, descriptor, version, packages):
     config = document["config"]
     if sum(layer["size"] for layer in manifest["layers"]) >= MOST_BYTES:
         yield f"the layers have {MOST_BYTES >> 20} MiB or more"
-    if config["User"] != USER:
-        yield f"its user is {config['User']}, not {USER}"
+    if config.get("User") != USER:
+        yield f"its user is {config.get('User', 'root')}, not {USER}"
+    labels, annotations = config.get("Labels", {}), manifest.get("annotations", {})
     for name, value in (("version", version), ("title", "tubed")):
-        if not config["Labels"].get(PREFIX + name) == manifest["annotations"].get(PREFIX + name) == value:
+        if not labels.get(PREFIX + name) == annotations.get(PREFIX + name) == value:
             yield f"{PREFIX}{name} is not {value}"
     if "Healthcheck" not in config or document["architecture"] != descriptor["platform"]["architecture"]:
         yield "not the configuration of such an image"
