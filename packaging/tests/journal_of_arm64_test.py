@@ -23,7 +23,7 @@ class Journal(DaemonTest):
         return daemon, self.connect(daemon)
 
     def jobs(self, client, ids):
-        """What the server says of these jobs, but for what depends on the moment."""
+        """The replies about these jobs, without the values that depend on the moment."""
         found = {}
         for job in ids:
             client.send(b"peek %d\r\nstats-job %d\r\n" % (job, job))

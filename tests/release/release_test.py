@@ -1,4 +1,5 @@
-"""tools/release on packages without programs: what it writes, what its check finds, and what apt refuses.
+"""tools/release on packages without programs: its files, the faults that its check finds, and the
+repositories that apt refuses.
 
 apt-get runs with directories of its own and reads the repository from a file: URI, so it changes
 nothing on this machine. The keys are made for the test.
@@ -110,7 +111,7 @@ class ReleaseTest(TestWithKeys):
         return check.check(self.release, self.trusted, now, lint=False)
 
     def refused(self, key=None):
-        """What apt says of the repository, from which it must not install."""
+        """The messages of apt about the repository, from which it must not install."""
         shutil.rmtree(self.directory / "apt", ignore_errors=True)
         apt = Apt(self.directory / "apt", self.release / "apt", key or self.trusted)
         code, text = apt("update")

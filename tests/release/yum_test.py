@@ -1,5 +1,6 @@
-"""tools/releasing/yum_repository.py on packages without programs: what its check finds, and what dnf
-refuses. Also what a package may require, which tools/releasing/rpms.py checks.
+"""tools/releasing/yum_repository.py on packages without programs: the faults that its check finds, and the
+repositories that dnf refuses. Also the libraries that a package may require, which tools/releasing/rpms.py
+checks.
 
 dnf installs into an empty directory, with a cache, a log and a database of its own, from a file: URL, so
 it changes nothing on this machine. Each test of a refusal first installs from the same repository
@@ -19,6 +20,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools" / "releasing")]
+import compare  # noqa: E402
 import rpms  # noqa: E402
 import yum_repository  # noqa: E402
 from keys import TestWithKeys  # noqa: E402
@@ -175,6 +177,16 @@ class YumTest(TestWithKeys):
         self.assertEqual(self.faults(later), [])
         self.assertEqual({path: path.read_bytes() for path in self.repository.rglob("*.rpm")}, packages)
         self.installs()
+
+    def test_signatures_are_not_compared(self):
+        yum_repository.index(self.repository, NOW - 60, DAYS + 1, self.other_key)
+        self.assertNotEqual(self.package.read_bytes(), next(self.fine.glob(f"{MACHINE}/*/*.rpm")).read_bytes())
+        self.assertEqual(compare.compare(self.fine, self.repository), [])
+        data = self.package.read_bytes()
+        for other in self.older.read_bytes(), data[:-1] + bytes([data[-1] ^ 1]):
+            self.package.write_bytes(other)
+            self.assertEqual(compare.compare(self.fine, self.repository),
+                             [f"{MACHINE}/Packages/{self.package.name}: not the same bytes"])
 
     # --- What must not be trusted
 

@@ -1,8 +1,8 @@
 """The repository for apt: dists/SUITE with one component, main, and pool/SUITE.
 
 Each index is also at by-hash/SHA256, so that an update which reads the old InRelease while the
-repository is replaced finds the indexes that it names. Release has Valid-Until: nobody can serve an
-old repository, which lacks corrections, for ever.
+repository is replaced finds the indexes that it names. Release has Valid-Until: no mirror can serve an
+old repository, which lacks corrections, without limit.
 """
 
 import contextlib

@@ -50,7 +50,7 @@ def make_root(suite, architecture, root, mirror, log):
     run("mmdebstrap", "--quiet", "--variant=buildd", f"--architectures={','.join(architectures)}",
         '--aptopt=APT::Install-Recommends "0"', *include, suite, root, *lines, log=log)
     if suite in WITH_BACKPORTS:
-        # A pin without an architecture is for the native one only.
+        # A pin without an architecture is for the native architecture only.
         packages = " ".join(f"{name}:{each}" for name in ("libraft-dev", "libraft0") for each in architectures)
         (root / "etc/apt/preferences.d/raft").write_text(PIN.format(suite=suite, packages=packages),
                                                          encoding="utf-8")
@@ -59,7 +59,7 @@ def make_root(suite, architecture, root, mirror, log):
 
 def in_root(root, script, log, network=False, **variables):
     """Runs a script of bash in the root, as its only processes, and without a network unless
-    `network`. The processes end with this one."""
+    `network`. The processes end with this process."""
     without_network = [] if network else ["--net"]
     resolver = root / "etc/resolv.conf"
     if network:

@@ -18,7 +18,7 @@ import sources
 from run import Problem, run
 from yum_repository import Rpm
 
-# The release of Debian that builds them: the one with the older libraries.
+# The release of Debian that builds them: its libraries are older.
 SUITE = "bookworm"
 ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
 # Of Debian's cross compilers: "%s" is the architecture, as rpm names it.
@@ -30,11 +30,11 @@ BUNDLED = {"dygraphs": "libjs-dygraphs", "raft": "libraft-dev", "fmt": "libfmt-d
            "tomlplusplus": "libtomlplusplus-dev"}
 PACKAGES = ("tubed", "tubed-debuginfo", "tubed-debugsource")
 
-# What a package may require. The baseline is what both Debian 12 and Fedora 37 have: glibc 2.36 and the
-# libstdc++ of GCC 12 (GLIBCXX_3.4.30, CXXABI_1.3.13). EL 10 has glibc 2.39 and GCC 14. EL 9 has glibc
-# 2.34 and the libstdc++ of GCC 11 (GLIBCXX_3.4.29), which are too old. Fedora's libuv, libmicrohttpd,
-# libsystemd and OpenSSL 3 have the same sonames as Debian's; its fmt is version 10 or later from Fedora 40
-# on, and its ncurses has no symbol versions. {soname: {prefix of a symbol version: the highest}}
+# The libraries that a package may require. The baseline is what both Debian 12 and Fedora 37 have: glibc
+# 2.36 and the libstdc++ of GCC 12 (GLIBCXX_3.4.30, CXXABI_1.3.13). EL 10 has glibc 2.39 and GCC 14. EL 9
+# has glibc 2.34 and the libstdc++ of GCC 11 (GLIBCXX_3.4.29), which are too old. Fedora's libuv,
+# libmicrohttpd, libsystemd and OpenSSL 3 have the same sonames as Debian's; its fmt is version 10 or later
+# from Fedora 40 on, and its ncurses has no symbol versions. {soname: {prefix of a symbol version: the highest}}
 LIBRARIES = {
     "libc.so.6": {"GLIBC": "2.36"}, "libm.so.6": {"GLIBC": "2.36"},
     "ld-linux-x86-64.so.2": {"GLIBC": "2.36"}, "ld-linux-aarch64.so.1": {"GLIBC": "2.36"},

@@ -1,4 +1,4 @@
-"""Runs commands for a release, and names the one that failed."""
+"""Runs commands for a release, and names the command that failed."""
 
 import hashlib
 import pathlib

@@ -11,12 +11,13 @@ from run import Problem, run, sha256
 
 # Debian's packages of what is compiled into the programs, and their licenses (SPDX identifiers).
 COMPILED_IN = {"libraft-dev": "LGPL-3.0-only WITH LGPL-3.0-linking-exception", "libjs-dygraphs": "MIT",
-               "libtomlplusplus-dev": "MIT", "libcli11-dev": "BSD-3-Clause", "nlohmann-json3-dev": "MIT"}
+               "libcli11-dev": "BSD-3-Clause", "nlohmann-json3-dev": "MIT"}
 # Those that are compiled into the programs of the .rpm only.
-COMPILED_INTO_RPM = ("libfmt-dev", "libncurses-dev")
+COMPILED_INTO_RPM = ("libfmt-dev", "libncurses-dev", "libtomlplusplus-dev")
 # Those of the shared libraries that the programs load.
 LOADED = {"libuv1-dev": "MIT", "libfmt-dev": "MIT", "libmicrohttpd-dev": "LGPL-2.1-or-later",
-          "libncurses-dev": "X11", "libssl-dev": "Apache-2.0", "libsystemd-dev": "LGPL-2.1-or-later"}
+          "libncurses-dev": "X11", "libssl-dev": "Apache-2.0", "libsystemd-dev": "LGPL-2.1-or-later",
+          "libtomlplusplus-dev": "MIT"}
 
 
 def archive(repository, ref, version, directory):

@@ -2,7 +2,7 @@
 
 Each package is signed (gpgcheck), and so is repomd.xml (repo_gpgcheck), which names the other files of
 repodata by their hashes; these name the packages by theirs. The signature of repomd.xml expires, so dnf
-refuses an old repository, which lacks corrections. dnf reports an expired signature as a bad one.
+refuses an old repository, which lacks corrections. dnf reports it as a bad signature.
 
 rpm gets a database of its own for each task, because it creates that of the caller even for a query.
 """
