@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The repository for apt on a machine with systemd: the commands of docs/installing.md, an upgrade under
-load, the downgrade, and the removal. The tests of the .deb cover the service itself."""
+"""The repository for apt on a machine with systemd: the commands of docs/installing.md and of
+README.md, an upgrade under load, the downgrade, and the removal. The tests of the .deb cover the service itself."""
 
 import os
 import pathlib
@@ -8,7 +8,7 @@ import re
 import subprocess
 
 from harness import Client
-from machine import (SOCKETS, TCP, UNIT, Trials, ask, equal, restart_under_load, run, sockets_are_open,
+from machine import (SOCKETS, TCP, UNIT, Trials, ask, equal, restart_under_load, run, show, sockets_are_open,
                      state, stats, true)
 
 PAYLOAD = pathlib.Path.cwd()
@@ -44,6 +44,16 @@ def the_commands_of_the_page():
     client = Client(TCP)
     client.put(b"stays")
     client.close()
+
+
+def the_service_commands_of_the_readme():
+    readme = (PAYLOAD / "README.md").read_text(encoding="utf-8")
+    block = re.search(r"```sh\n(systemctl status.*?)^```$", readme, re.M | re.S)[1]
+    equal([line.split()[1] for line in block.splitlines()], ["status", "reload"])
+    before = show("MainPID")
+    for line in block.splitlines():
+        run("bash", "-c", line)
+    equal((state(), show("MainPID")), ("active", before))
 
 
 def use(repository):
@@ -89,5 +99,5 @@ def purge():
     true(not os.path.exists("/etc/tubed"), "the settings are there")
 
 
-Trials().run(the_commands_of_the_page, an_upgrade_under_load, the_downgrade_of_the_page,
-             a_repository_of_another_key_is_refused, purge)
+Trials().run(the_commands_of_the_page, the_service_commands_of_the_readme, an_upgrade_under_load,
+             the_downgrade_of_the_page, a_repository_of_another_key_is_refused, purge)
