@@ -280,9 +280,7 @@ class Cluster:
 
     def end(self):
         for daemon in self.daemons:
-            if daemon.process.poll() is None:
-                daemon.thaw()
-                daemon.process.terminate()
+            daemon.ask_to_end()
         codes = [(daemon.end(), daemon.expected_code, daemon) for daemon in self.daemons]
         wrong = [(code, daemon.lines[-20:]) for code, expected, daemon in codes if code != expected]
         assert not wrong, f"a node ended with another code than expected: {wrong}"

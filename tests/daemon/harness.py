@@ -124,6 +124,7 @@ class Daemon:
     def __init__(self, flags, environment=None, descriptors=None, file_bytes=None, listeners=1,
                  command=None, pass_fds=()):
         self.expected_code = 0  # the exit code that the test expects
+        self.ending = False
         self.lines = []
         self.addresses = []
         self.http_addresses = []  # logged before the others
@@ -208,12 +209,19 @@ class Daemon:
         self.reader.join(SECONDS)
         return code
 
+    def ask_to_end(self):
+        """Sends SIGTERM, but only once: a second signal lets the process stop before its journal is
+        written."""
+        if self.process.poll() is None and not self.ending:
+            self.ending = True
+            self.thaw()
+            self.process.terminate()
+
     def end(self):
         """Ends the process with SIGTERM, and with SIGKILL if it does not exit within SECONDS.
         Returns the exit code, which differs from 0 after a failed assertion or a leak."""
         if self.process.poll() is None:
-            self.thaw()
-            self.process.terminate()
+            self.ask_to_end()
             try:
                 return self.wait()
             except subprocess.TimeoutExpired:
