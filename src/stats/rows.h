@@ -38,8 +38,8 @@ struct ServerState {
 Rows<ServerState> job_count_rows();
 Rows<ServerState> beanstalkd_rows();
 Rows<ServerState> own_rows();
-// They follow the counters that follow all other lines: new lines come last, before those of a
-// cluster.
+// The lines that were added after 2.0.0. They come after all counters and before the lines of a
+// cluster, so the order of the older lines stays the same.
 Rows<ServerState> newest_rows();
 
 // The counter of one command. [family: one label a command]

@@ -7,6 +7,7 @@ another machine gets the command.
 
 import os
 import pathlib
+import re
 import select
 import shutil
 import socket
@@ -394,11 +395,26 @@ class WaitIdleOfADrain(TubectlTest):
         client = self.client(daemon.addresses[0])
         client.put()
         client.reserve()
-        process = self.popen(daemon.addresses[0], "drain", "--wait")
-        until("a look at it", lambda: client.stats()["draining"] == "true")
+        process = self.popen(daemon.addresses[0], "drain", "--wait", stdout=subprocess.PIPE, text=True)
+        self.assertRegex(process.stdout.readline(), r"\Adraining: .* 1 reserved,")
         client.send(b"delete 1\r\n")
-        self.assertEqual(process.wait(SECONDS), DONE)
+        output, _ = process.communicate(timeout=SECONDS)
+        self.assertEqual((process.returncode, output), (DONE, "the server has drained and ended\n"))
         self.assertEqual(daemon.wait(), DONE)
+
+    def test_drain_that_waits_as_the_first_client(self):
+        for _ in range(3):
+            output = self.tubectl(self.start().addresses[0], "drain", "--wait")
+            self.assertRegex(output, r"\Adraining: .* 0 reserved, .*\n\Z")
+
+    def test_drain_that_waits_for_an_idle_server_that_ends(self):
+        for _ in range(3):
+            daemon = self.start("--drain-exit", "when-idle")
+            output = self.tubectl(daemon.addresses[0], "drain", "--wait")
+            # It ends before tubectl asks again, or after it.
+            self.assertIn(re.sub(r"\Adraining: .*\n", "", output),
+                          ("", "drained: the server has ended\n", "the server has drained and ended\n"))
+            self.assertEqual(daemon.wait(), DONE)
 
     def test_a_server_that_its_own_connection_has_started(self):
         path = self.directory / "activated.sock"

@@ -43,11 +43,14 @@ namespace {
 constexpr std::chrono::seconds kDrainPatience{10};
 constexpr std::chrono::milliseconds kDrainPause{10};
 
+using DrainClock = std::chrono::steady_clock;
+
 struct DrainOptions {
   Server server;
   bool drains = true;
   bool wait = false;
   std::optional<double> timeout;
+  DrainClock::time_point begin = DrainClock::now();  // the start of --timeout
 
   int signal() const { return drains ? SIGUSR1 : SIGUSR2; }
   const char* command() const { return drains ? "drain" : "undrain"; }
@@ -127,8 +130,6 @@ std::string advice(const client::StatsBlock& stats, const DrainOptions& options)
       options.signal_name(), program_of(stats), options.signal_name());
 }
 
-using DrainClock = std::chrono::steady_clock;
-
 // The process of that pidfd has ended by then.
 bool ends_before(int process, DrainClock::time_point end) {
   const auto left = std::max<DrainClock::duration>(end - DrainClock::now(), {});
@@ -151,14 +152,18 @@ std::string jobs_left(const client::StatsBlock& stats) {
                      stats.count("current-jobs-delayed"), stats.count("current-jobs-buried"));
 }
 
-// Prints the new state and returns the exit code. `already`: the server was in that state before.
-int report(const DrainOptions& options, const client::StatsBlock& stats, bool already) {
+// The server is in the wanted state: prints that, waits with --wait, and returns the exit code.
+// `already`: the server was in that state before.
+Result<int> report(client::Connection& connection, const DrainOptions& options,
+                   const client::StatsBlock& stats, bool already) {
   if (!options.drains) {
     return print(already ? "not draining: the server takes jobs as before\n"
                          : "not draining any more: the server takes jobs again\n");
   }
-  return print(fmt::format("draining{}: the server takes no new jobs; {}\n",
-                           already ? " already" : "", jobs_left(stats)));
+  const int code = print(fmt::format("draining{}: the server takes no new jobs; {}\n",
+                                     already ? " already" : "", jobs_left(stats)));
+  if (!options.wait || code != 0) return code;
+  return wait_until_drained(connection, options.begin, options.timeout);
 }
 
 // Until the server says that it drains, or drains no more. With drain.exit a tubed may end at any
@@ -174,7 +179,7 @@ Result<int> wait_for_state(client::Connection& connection, const DrainOptions& o
       return Error{fmt::format("{}, and its process has not ended", answer.error().message)};
     }
     const client::StatsBlock stats(answer.value().body);
-    if (stats.text("draining") == options.state()) return report(options, stats, false);
+    if (stats.text("draining") == options.state()) return report(connection, options, stats, false);
     if (DrainClock::now() >= end) {
       return fail(kExitTimedOut,
                   fmt::format("after {} s the server still says draining: {}",
@@ -198,14 +203,14 @@ Result<int> send_command(client::Connection& connection, const DrainOptions& opt
   const auto answer = connection.ask("stats");
   if (!answer && !options.drains) return answer.error();
   if (!answer) return print("drained: the server has ended\n");
-  return report(options, client::StatsBlock(answer.value().body), false);
+  return report(connection, options, client::StatsBlock(answer.value().body), false);
 }
 
 Result<int> set_state(client::Connection& connection, const DrainOptions& options) {
   const auto answer = TRY(connection.ask("stats"));
   if (is_access_refusal(answer.line)) return refused("stats", answer);
   const client::StatsBlock stats(answer.body);
-  if (stats.text("draining") == options.state()) return report(options, stats, true);
+  if (stats.text("draining") == options.state()) return report(connection, options, stats, true);
   if (!options.drains && !is_tubed(stats)) {
     return fail(kExitFailure, "this server drains until it is restarted: only tubed can end it");
   }
@@ -236,9 +241,7 @@ Result<int> set_state(client::Connection& connection, const DrainOptions& option
 
 Result<int> run_drain(const DrainOptions& options) {
   auto connection = TRY(connect(options.server));
-  auto drained = set_state(connection, options);
-  if (!options.wait || !drained || *drained != 0) return drained;
-  return wait_until_drained(connection, options.timeout);
+  return set_state(connection, options);
 }
 
 Result<int> run_undrain(DrainOptions& options) {

@@ -21,7 +21,7 @@ Result<int> run_health(const HealthOptions& options) {
   const auto reply = TRY(connection.ask("stats"));
   if (!reply.is("OK")) return refused("health", reply);
   const client::StatsBlock stats(reply.body);
-  // Servers without this line have no state in which the journal is full.
+  // tubed 2.0.0 and beanstalkd do not report whether the journal is full.
   if (stats.text("journal-full") == "true") {
     return fail(kExitFailure, "health: the journal has no space, so puts are refused");
   }

@@ -99,12 +99,16 @@ bool is_closed(int connection) {
   return closed && *closed;
 }
 
-// `connected`: when the connection was opened, or just before; it also is the start of --timeout.
-// run() returns the exit code and may be called once.
+// `begin`: when the connection was opened, or just before; it also is the start of --timeout.
+// `maybe_started`: the connection may have started the server. run() returns the exit code and may
+// be called once.
 class IdleWait {
  public:
-  IdleWait(const IdleOptions& options, IdleClock::time_point connected)
-      : options_(options), connected_(connected), draining_(options.draining) {}
+  IdleWait(const IdleOptions& options, IdleClock::time_point begin, bool maybe_started)
+      : options_(options),
+        begin_(begin),
+        draining_(options.draining),
+        maybe_started_(maybe_started) {}
 
   // The pause between two queries grows by half each time, so that a short wait ends promptly and a
   // long wait costs little.
@@ -125,7 +129,7 @@ class IdleWait {
       auto next = pause;
       if (options_.timeout) {
         const auto whole = std::chrono::duration<double>(*options_.timeout);
-        const auto end = connected_ + std::chrono::duration_cast<IdleClock::duration>(whole);
+        const auto end = begin_ + std::chrono::duration_cast<IdleClock::duration>(whole);
         const auto now = IdleClock::now();
         if (now >= end) return report_jobs_left(state.left, options_);
         next = std::min(next, end - now);
@@ -142,7 +146,7 @@ class IdleWait {
   // 0: this is the server that should become idle.
   int check_server(const client::StatsBlock& server) {
     const bool draining = server.text("draining") == "true";
-    if (std::exchange(first_, false) && started_by(connected_, server)) {
+    if (std::exchange(maybe_started_, false) && started_by(begin_, server)) {
       return fail(kExitFailure,
                   fmt::format("{}: the server has only just started, for this connection: it is "
                               "not the server that was busy",
@@ -159,28 +163,29 @@ class IdleWait {
   }
 
   const IdleOptions& options_;
-  IdleClock::time_point connected_;
+  IdleClock::time_point begin_;
   bool draining_;  // it was draining when it was last seen
-  bool first_ = true;
+  bool maybe_started_;
 };
 
 Result<int> run_wait_idle(const IdleOptions& options) {
   const auto begin = IdleClock::now();
   auto connection = connect(options.server);
-  if (connection) return IdleWait(options, begin).run(*connection);
+  if (connection) return IdleWait(options, begin, true).run(*connection);
   if (options.draining && client::nothing_listens(connection.error())) return IdleWait::ended();
   return connection.error();
 }
 
 }  // namespace
 
-Result<int> wait_until_drained(client::Connection& connection, std::optional<double> timeout) {
+Result<int> wait_until_drained(client::Connection& connection, IdleClock::time_point begin,
+                               std::optional<double> timeout) {
   IdleOptions options;
   options.held = true;
   options.draining = true;
   options.timeout = timeout;
   options.attempt = "drain";
-  return IdleWait(options, IdleClock::now()).run(connection);
+  return IdleWait(options, begin, false).run(connection);
 }
 
 namespace {
