@@ -1,15 +1,15 @@
 """Two ways to run the image of an OCI layout: podman without root, and systemd-nspawn with its files.
 
 `Podman` and `Nspawn` have the same methods. run() starts a container that ends by itself, and start() a
-server, as a `Container`. A Podman container is started with the command of docs/containers.md. It has no
-network but its own loopback interface, so it needs no port of this machine, and no control group, which
-podman cannot make without a session of systemd. Nspawn gives the same to the unpacked files: the user, the
+server, as a `Container`; logs() are those of the last server. A Podman container is started with the
+command of docs/containers.md, and MACHINE_OPTIONS. Nspawn gives the same to the unpacked files: the user, the
 variables and the program that the configuration of the image names, a read-only root, a volume, and no
 capabilities.
 
 packaging/tests/container makes the directory `work` and the namespaces. Every process ends with them.
 """
 
+import concurrent.futures
 import contextlib
 import ctypes
 import json
@@ -17,16 +17,18 @@ import os
 import pathlib
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
-import threading
 import urllib.error
 import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "tests" / "daemon"))
+sys.path[:0] = [str(HERE.parents[1] / each) for each in ("tests/daemon", "tools/releasing")]
+from debs import native_architecture  # noqa: E402
 from harness import SECONDS, Client, until  # noqa: E402
+from image import Blobs  # noqa: E402
 
 PAGE = HERE.parents[1] / "docs/containers.md"
 PORT, HTTP_PORT = 11300, 11380
@@ -41,16 +43,18 @@ log_driver = "k8s-file"
 cgroup_manager = "cgroupfs"
 events_logger = "file"
 """
+# No port of the machine, and no control group, which podman cannot make without a session of systemd.
+MACHINE_OPTIONS = ("--network", "none", "--cgroups", "disabled")
 # The default, vfs, copies the image for each container.
 STORAGE_CONF = """[storage]
 driver = "overlay"
 """
 
 
-def execute(*command, **options):
-    """Runs a command to its end: (exit code, output, errors)."""
+def execute(*command, timeout=60, **options):
+    """Runs a command to its end: (exit code, output, errors). `timeout` in seconds."""
     done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, timeout=60, check=False, **options)
+                          text=True, timeout=timeout, check=False, **options)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -87,23 +91,19 @@ class Layout:
 
     def __init__(self, directory):
         self.directory = directory
+        self.blobs = Blobs(directory)
         top, = json.loads((directory / "index.json").read_text(encoding="utf-8"))["manifests"]
         self.version = top["annotations"]["org.opencontainers.image.ref.name"]
-        self.manifests = {each["platform"]["architecture"]: self.read(each) for each in self.read(top)["manifests"]}
-
-    def blob(self, descriptor):
-        return self.directory / "blobs/sha256" / descriptor["digest"].removeprefix("sha256:")
-
-    def read(self, descriptor):
-        return json.loads(self.blob(descriptor).read_text(encoding="utf-8"))
+        self.manifests = {each["platform"]["architecture"]: self.blobs.read(each)
+                          for each in self.blobs.read(top)["manifests"]}
 
     def config(self, architecture):
-        return self.read(self.manifests[architecture]["config"])["config"]
+        return self.blobs.read(self.manifests[architecture]["config"])["config"]
 
     def unpack(self, architecture, target):
         target.mkdir()
         for layer in self.manifests[architecture]["layers"]:
-            checked("tar", "-C", target, "--numeric-owner", "-xpf", self.blob(layer))
+            checked("tar", "-C", target, "--numeric-owner", "-xpf", self.blobs.path(layer))
         # Marks of files that a layer removes, which tar does not know.
         assert not list(target.rglob(".wh.*"))
 
@@ -136,20 +136,16 @@ class Container:
         until(f"port {PORT}", lambda: self.listens(PORT))
 
     def within(self, function):
-        """Calls a function in the network of the container."""
-        results = []
-
+        """Calls a function in the network of the container, in a thread that ends with it."""
         def call():
             with open(f"/proc/{self.pid}/ns/net", "rb") as network:
                 libc = ctypes.CDLL(None, use_errno=True)
                 if libc.setns(network.fileno(), CLONE_NEWNET) != 0:
                     raise OSError(ctypes.get_errno(), "setns")
-            results.append(function())
+            return function()
 
-        thread = threading.Thread(target=call)
-        thread.start()
-        thread.join(SECONDS)
-        return results[0]
+        with concurrent.futures.ThreadPoolExecutor(1) as executor:
+            return executor.submit(call).result(SECONDS)
 
     def connect(self):
         return self.within(lambda: Client(f"127.0.0.1:{PORT}"))
@@ -194,11 +190,25 @@ class Podman:
         (self.home / "image").symlink_to(layout.directory)
         for path in self.home.rglob("*"):
             os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
-        page = Page()
-        pull, = page.lines("podman tag ")
-        self.paste(pull)
-        self.run_line = self.adapted(page.marked("run: podman"))
+        self.run_line = self.adapted(Page().marked("run: podman"))
         self.image = self.run_line[-1]
+
+    def refusal(self):
+        """Why the machine does not let podman run a program in a container; empty: it does. Neither the
+        page nor the format of the image matters here."""
+        root = self.home / "probe"
+        self.layout.unpack(native_architecture(), root)
+        owner = self.home.stat()
+        checked("chown", "-R", f"{owner.st_uid}:{owner.st_gid}", root)
+        code, output, errors = execute(self.program, "run", "--rm", *MACHINE_OPTIONS, "--rootfs", root,
+                                       "/usr/bin/tubed", "--version", cwd=self.home)
+        shutil.rmtree(root)
+        return f"exit code {code}\n{output}{errors}" if code != 0 else ""
+
+    def load(self):
+        """Makes the image known as the page has it."""
+        pull, = Page().lines("podman tag ")
+        self.paste(pull)
 
     def podman(self, *words):
         return checked(self.program, *words, cwd=self.home)
@@ -215,7 +225,7 @@ class Podman:
         if "--publish" in words:
             where = words.index("--publish")
             del words[where:where + 2]
-        return [str(self.program), "run", "--network", "none", "--cgroups", "disabled", *words[2:]]
+        return [str(self.program), "run", *MACHINE_OPTIONS, *words[2:]]
 
     def run(self, *flags, files=()):
         words = [word for word in self.run_line[:-1] if word not in ("--detach", "--name", "tubed")]
@@ -233,6 +243,11 @@ class Podman:
     def remove_all(self):
         self.podman("rm", "--force", "--all", "--time", "0")
         self.podman("volume", "rm", "--force", "--all")
+
+    def logs(self):
+        """(standard output, standard error)"""
+        _, output, errors = execute(self.program, "logs", "tubed", cwd=self.home)
+        return output, errors
 
 
 class PodmanContainer(Container):
@@ -262,9 +277,7 @@ class PodmanContainer(Container):
         self.started()
 
     def logs(self):
-        """(standard output, standard error)"""
-        _, output, errors = execute(self.engine.program, "logs", "tubed", cwd=self.engine.home)
-        return output, errors
+        return self.engine.logs()
 
     def check_health(self):
         """The exit code of the health check."""
@@ -330,6 +343,9 @@ class Nspawn:
         self.running.clear()
         self.make_volume()
 
+    def logs(self):
+        return self.running[-1].logs() if self.running else ()
+
 
 class NspawnContainer(Container):
     def __init__(self, engine, flags, files):
@@ -379,22 +395,14 @@ class NspawnContainer(Container):
         return self.execute(*self.engine.config["Healthcheck"]["Test"][1:])[0]
 
 
-def native_architecture():
-    return checked("dpkg", "--print-architecture").strip()
-
-
 def choose(layout, work, wanted):
     """The engine that is named; with no name Podman if it runs here, otherwise Nspawn."""
     if wanted == "nspawn":
         return Nspawn(layout, work)
-    try:
-        engine = Podman(layout, work)
-        code, output, errors = engine.run("--version")
-        if code != 0:
-            raise AssertionError(f"podman run: exit code {code}\n{output}{errors}")
-        return engine
-    except (OSError, AssertionError) as error:
-        if wanted:
-            raise
-        print(f"podman does not run here: {error}")
+    engine = Podman(layout, work)
+    reason = engine.refusal()
+    if reason and not wanted:
+        print(f"podman runs no container here: {reason}")
         return Nspawn(layout, work)
+    engine.load()
+    return engine

@@ -4,6 +4,8 @@ packaging/tests/container starts this file with a directory that has the image. 
 with a volume of its own.
 """
 
+import concurrent.futures
+import itertools
 import json
 import os
 import pathlib
@@ -13,7 +15,6 @@ import select
 import shutil
 import stat
 import sys
-import threading
 import time
 import tomllib
 import unittest
@@ -110,14 +111,14 @@ class ContainerTest(unittest.TestCase):
 
     def run(self, result=None):
         before = len(result.failures) + len(result.errors) if result else 0
-        self.container = None
+        self.log = ()
         super().run(result)
-        if result and len(result.failures) + len(result.errors) > before and self.container:
+        if result and len(result.failures) + len(result.errors) > before:
             print(f"{self.id()}: the log:", *self.log, sep="\n", file=sys.stderr)
 
     def tearDown(self):
         # Before the container is removed.
-        self.log = self.container.logs() if self.container else []
+        self.log = ENGINE.logs()
 
     def connect(self):
         client = self.container.connect()
@@ -205,7 +206,7 @@ class ContainerTest(unittest.TestCase):
         self.assertEqual(code, 78, errors)
 
     def test_the_flags_of_kubernetes(self):
-        arguments = json.loads(re.search(r"^ +args: (\[.*\])$", Page().marked("file: tubed.yaml"), re.M)[1])
+        arguments = json.loads(re.search(r"^ +args: (\[.*?\])$", Page().marked("file: tubed.yaml"), re.M | re.S)[1])
         self.assertGreater(len(arguments), 0)
         code, _, errors = ENGINE.run("--check-config", *arguments)
         self.assertEqual(code, 0, errors)
@@ -252,16 +253,19 @@ class ContainerTest(unittest.TestCase):
         code, output, errors = self.container.execute(*drain, "0.2")
         self.assertNotEqual(code, 0, output)
         self.assertIn("1 reserved", errors)
-        results = []
-        waiting = threading.Thread(target=lambda: results.append(self.container.execute(*drain, "60")))
-        waiting.start()
-        # It asks for the statistics once to drain, and again while it waits.
-        before = client.stats()
-        until("drain --wait", lambda: client.stats()["total-connections"] > before["total-connections"])
-        self.assertEqual(results, [])
-        self.assertEqual(client.ask(f"delete {job}"), "DELETED")
-        waiting.join(engines.SECONDS)
-        self.assertEqual(results[0][0], 0, results)
+        asked = itertools.count(1)
+
+        def queries_of_others():
+            return client.stats()["cmd-stats"] - next(asked)
+
+        before = queries_of_others()
+        with concurrent.futures.ThreadPoolExecutor(1) as executor:
+            waiting = executor.submit(self.container.execute, *drain, "60")
+            # It asks for the statistics once to drain, and then while it waits.
+            until("a second query of drain --wait", lambda: queries_of_others() >= before + 3)
+            self.assertFalse(waiting.done())
+            self.assertEqual(client.ask(f"delete {job}"), "DELETED")
+            self.assertEqual(waiting.result(engines.SECONDS)[0], 0)
 
     # --- Health
 

@@ -9,6 +9,7 @@ import io
 import json
 import pathlib
 import re
+import shutil
 import sys
 import tarfile
 import tempfile
@@ -19,7 +20,7 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools" / "releasing")]
 import image  # noqa: E402
-from run import run  # noqa: E402
+from run import Problem, run  # noqa: E402
 
 VERSION = "9.8.7"
 ARCHITECTURES = ("amd64", "arm64")
@@ -223,6 +224,22 @@ class ImageTest(unittest.TestCase):
     def test_a_missing_program(self):
         self.make(files={"usr/bin/tubectl": programs("arm64")["usr/bin/tubectl"]})
         self.assertEqual(self.faults(), [f"arm64: usr/bin/tubed is not that of tubed_{VERSION}-1_arm64.deb"])
+
+    def test_packages_of_other_releases(self):
+        """The pool keeps them, and one package of the release is damaged."""
+        pool = self.layout.directory.parent / "pool"
+        shutil.copytree(self.packages, pool, ignore=shutil.ignore_patterns("tree-*"))
+        for version in ("9.8.6", "9.8.70", "10.0.0"):
+            (pool / f"tubed_{version}-1_arm64.deb").touch()
+        self.make()
+        self.assertEqual(list(image.check(self.layout.directory, VERSION, pool)), [])
+        package = pool / f"tubed_{VERSION}-1_arm64.deb"
+        package.write_bytes(package.read_bytes()[:200])
+        with self.assertRaisesRegex(Problem, "dpkg-deb"):
+            list(image.check(self.layout.directory, VERSION, pool))
+        package.unlink()
+        self.assertEqual(list(image.check(self.layout.directory, VERSION, pool)),
+                         ["arm64: there are 0 packages of its architecture and version"])
 
     def test_the_configuration_of_another_architecture(self):
         self.layout.write_index(self.layout.add_image("amd64"),

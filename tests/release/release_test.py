@@ -206,6 +206,19 @@ class ReleaseTest(TestWithKeys):
         self.tarball.unlink()
         self.assertIn("documents: ValueError('0 archives of sources')", self.faults())
 
+    def test_damaged_files_are_faults(self):
+        """The check goes on after each of them."""
+        package = self.release / f"yum/x86_64/Packages/tubed-{VERSION}-1.x86_64.rpm"
+        package.parent.mkdir(parents=True)
+        package.write_bytes(b"\xed\xab\xee\xdb")
+        (self.release / "image").mkdir()
+        (self.release / "tubed.asc").unlink()
+        (self.release / f"tubed-{VERSION}-trixie.spdx.json").write_text("[]", encoding="utf-8")
+        found = "\n".join(self.faults())
+        for pattern in (r"tubed\.asc: missing", r"tubed\.asc: FileNotFoundError", rf"{package.name}: rpm .*",
+                        r"image: FileNotFoundError", rf"tubed-{VERSION}-trixie\.spdx\.json: TypeError"):
+            self.assertRegex(found, rf"(?m)^{pattern}")
+
     def test_releases_of_one_commit_are_compared(self):
         other = self.directory / "other"
         shutil.copytree(self.release, other)

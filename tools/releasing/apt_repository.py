@@ -1,7 +1,7 @@
 """The repository for apt: dists/SUITE with one component, main, and pool/SUITE.
 
-Each index is also at by-hash/SHA256, so that an update which reads the old InRelease while the
-repository is replaced finds the indexes that it names. Release has Valid-Until: no mirror can serve an
+Each index is also at by-hash/SHA256, so that an update which reads the old InRelease finds the indexes
+that it names, as long as the old files are kept beside the new repository. Release has Valid-Until: no mirror can serve an
 old repository, which lacks corrections, without limit.
 """
 
@@ -104,6 +104,8 @@ def check(directory, public_key, now):
 
 
 def check_packages(directory, dist):
+    """Yields a line for each index that has another text in another format, for each package that differs
+    from the index, and for each package in the pool that no index names."""
     pool = {f"pool/{dist.name}/{name}" for name in files_below(directory / "pool" / dist.name)}
     found = set()
     for index in sorted(dist.rglob("Packages")):

@@ -17,8 +17,10 @@ from run import Problem, files_below, run, sha256
 from signing import verify
 
 SUMS = "SHA256SUMS"
-# How reading a damaged index fails: a file or a field is missing, or a file cannot be unpacked.
-DAMAGE = (OSError, EOFError, ValueError, TypeError, KeyError, lzma.LZMAError, zlib.error, tarfile.TarError)
+# How reading a damaged file fails: a file or a field is missing, or cannot be unpacked, or a program
+# refuses it.
+DAMAGE = (OSError, EOFError, ValueError, TypeError, AttributeError, LookupError, lzma.LZMAError, zlib.error,
+          tarfile.TarError, Problem)
 # Where the pages say that a release is published.
 PUBLISHED = re.compile(r"https://packages\.example\.org/tubed/(?P<path>[^\s'\")>`]*)")
 # Tags of lintian that say that the archive of a distribution would want something else.
@@ -38,19 +40,18 @@ def check(directory, public_key=None, now=None, lint=True):
     release's own key, so that only its coherence is checked."""
     now = time.time() if now is None else now
     trusted = public_key or directory / "tubed.asc"
-    faults = list(check_sums(directory, trusted))
-    if public_key and public_key.read_bytes() != (directory / "tubed.asc").read_bytes():
-        faults.append("tubed.asc: not the key that is trusted")
+    faults = guarded(SUMS, check_sums, directory, trusted)
+    if public_key:
+        faults += guarded("tubed.asc", check_key, directory, public_key)
     faults += guarded("apt", apt_repository.check, directory / "apt", trusted, now)
     if (directory / "yum").exists():
         faults += guarded("yum", yum_repository.check, directory / "yum", trusted, now)
     for path in sorted(directory.glob("yum/*/Packages/*.rpm")):
         faults += guarded(path.name, rpms.check_requirements, path)
     if (directory / "image").exists():
-        faults += guarded("image", image.check, directory / "image", version_of(directory),
-                          directory / "apt/pool" / image.SUITE)
+        faults += guarded("image", check_the_image, directory)
     for path in sorted(directory.glob("*.spdx.json")):
-        faults += check_sbom(directory, path)
+        faults += guarded(path.name, check_sbom, directory, path)
     faults += guarded("documents", check_documents, directory)
     if lint:
         faults += check_packages(directory)
@@ -62,7 +63,7 @@ def guarded(what, function, *arguments):
     try:
         return list(function(*arguments))
     except DAMAGE as error:
-        return [f"{what}: {error!r}"]
+        return [f"{what}: {error if isinstance(error, Problem) else repr(error)}"]
 
 
 def archive_of(directory):
@@ -74,15 +75,24 @@ def archive_of(directory):
 
 
 def version_of(directory):
+    """The version of a release, by the name of its sources."""
     return archive_of(directory).name.removeprefix("tubed-").removesuffix(".tar.gz")
 
 
+def check_key(directory, public_key):
+    """Yields a fault if the published key is not the trusted key."""
+    if public_key.read_bytes() != (directory / "tubed.asc").read_bytes():
+        yield "tubed.asc: not the key that is trusted"
+
+
+def check_the_image(directory):
+    """The faults of the image of a release."""
+    return image.check(directory / "image", version_of(directory), directory / "apt/pool" / image.SUITE)
+
+
 def check_sums(directory, public_key):
-    try:
-        verify(public_key, directory / f"{SUMS}.asc", directory / SUMS)
-    except (Problem, OSError) as problem:
-        yield f"{SUMS}: {problem}"
-        return
+    """Yields each file that is not as SHA256SUMS records it, is missing, or is not recorded."""
+    verify(public_key, directory / f"{SUMS}.asc", directory / SUMS)
     lines = (directory / SUMS).read_text(encoding="utf-8").splitlines()
     recorded = {name: hashed for hashed, name in (line.split("  ", 1) for line in lines)}
     present = set(files_below(directory)) - {SUMS, f"{SUMS}.asc"}
@@ -97,21 +107,18 @@ def check_sums(directory, public_key):
 
 def check_sbom(directory, path):
     """The form of SPDX 2.3 as far as this program uses it, and the archive that it describes."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        known = {"SPDXRef-DOCUMENT", *(each["SPDXID"] for each in document["packages"])}
-        for each in document["relationships"]:
-            for end in ("spdxElementId", "relatedSpdxElement"):
-                if each[end] not in known:
-                    yield f"{path.name}: {each[end]} is not described"
-        tubed = document["packages"][0]
-        if document["spdxVersion"] != "SPDX-2.3" or tubed["name"] != "tubed":
-            yield f"{path.name}: not the document of tubed in SPDX 2.3"
-        archive = directory / tubed["packageFileName"]
-        if not archive.exists() or tubed["checksums"][0]["checksumValue"] != sha256(archive):
-            yield f"{path.name}: describes another {archive.name}"
-    except (ValueError, KeyError, IndexError) as error:
-        yield f"{path.name}: {error!r}"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    known = {"SPDXRef-DOCUMENT", *(each["SPDXID"] for each in document["packages"])}
+    for each in document["relationships"]:
+        for end in ("spdxElementId", "relatedSpdxElement"):
+            if each[end] not in known:
+                yield f"{path.name}: {each[end]} is not described"
+    tubed = document["packages"][0]
+    if document["spdxVersion"] != "SPDX-2.3" or tubed["name"] != "tubed":
+        yield f"{path.name}: not the document of tubed in SPDX 2.3"
+    archive = directory / tubed["packageFileName"]
+    if not archive.exists() or tubed["checksums"][0]["checksumValue"] != sha256(archive):
+        yield f"{path.name}: describes another {archive.name}"
 
 
 def check_documents(directory):

@@ -30,6 +30,8 @@ def compare(directory, other):
 
 
 def same(path, other, temporary):
+    """Whether two files have the same bytes, but for the signature within an .rpm. `temporary`: a
+    directory for copies."""
     if filecmp.cmp(path, other, shallow=False):
         return True
     if path.suffix != ".rpm":

@@ -30,6 +30,7 @@ ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "TZ
 
 
 def native_architecture():
+    """The architecture of this machine, as Debian names it."""
     return run("dpkg", "--print-architecture").strip()
 
 
@@ -75,6 +76,7 @@ def in_root(root, script, log, network=False, **variables):
 
 
 def fail_for_warnings(log):
+    """Raises a Problem if the compiler has warned, by the log of the build."""
     warnings = re.findall(r".*warning: .*\[-W.*", log.read_text(encoding="utf-8", errors="replace"))
     if warnings:
         raise Problem("\n".join(["the compiler warned:", *warnings[:5]]))

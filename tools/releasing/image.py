@@ -17,7 +17,7 @@ import subprocess
 import tarfile
 
 import debs
-from run import run, sha256
+from run import Problem, run, sha256
 
 # The release of Debian whose packages the image is made of: the newest, for it gets corrections longest.
 SUITE = "trixie"
@@ -81,6 +81,7 @@ def unpack(tarball, work):
 
 
 def rfc3339(moment):
+    """A time in seconds since 1970, as annotations have it."""
     return datetime.datetime.fromtimestamp(moment, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -99,9 +100,11 @@ class Blobs:
         self.directory = layout / "blobs/sha256"
 
     def path(self, descriptor):
+        """The file of the blob that a descriptor names."""
         return self.directory / descriptor["digest"].removeprefix("sha256:")
 
     def read(self, descriptor):
+        """The document that a descriptor names."""
         return json.loads(self.path(descriptor).read_text(encoding="utf-8"))
 
     def replace(self, descriptor, value):
@@ -173,6 +176,7 @@ def follow(blobs, value, named):
 
 
 def check_image(blobs, descriptor, version, packages):
+    """Yields a line for each fault of the image of one architecture."""
     manifest = blobs.read(descriptor)
     document = blobs.read(manifest["config"])
     config = document["config"]
@@ -186,19 +190,20 @@ def check_image(blobs, descriptor, version, packages):
             yield f"{PREFIX}{name} is not {value}"
     if "Healthcheck" not in config or document["architecture"] != descriptor["platform"]["architecture"]:
         yield "not the configuration of such an image"
-    found = sorted(packages.glob(f"tubed_*_{document['architecture']}.deb"))
-    if not found:
-        yield "there is no package of its architecture"
+    # The pool may also have packages of older releases.
+    found = list(packages.glob(f"tubed_{version}-*_{document['architecture']}.deb"))
+    if len(found) != 1:
+        yield f"there are {len(found)} packages of its architecture and version"
         return
     programs = [f"usr/bin/{name}" for name in ("tubed", "tubectl")]
     in_image = {}
     for layer in manifest["layers"]:
         with gzip.open(blobs.path(layer)) as stream, tarfile.open(fileobj=stream) as tar:
             in_image |= read_files(tar, programs)
-    in_package = read_package(found[-1], programs)
+    in_package = read_package(found[0], programs)
     for name in programs:
         if not in_image.get(name) or in_image[name] != in_package.get(name):
-            yield f"{name} is not that of {found[-1].name}"
+            yield f"{name} is not that of {found[0].name}"
 
 
 def read_files(tar, names):
@@ -208,6 +213,9 @@ def read_files(tar, names):
 
 
 def read_package(path, names):
-    done = subprocess.run(["dpkg-deb", "--fsys-tarfile", str(path)], capture_output=True, check=True)
+    """The same of a package of Debian."""
+    done = subprocess.run(["dpkg-deb", "--fsys-tarfile", str(path)], capture_output=True, check=False)
+    if done.returncode != 0:
+        raise Problem(done.stderr.decode(errors="replace"))
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as tar:
         return read_files(tar, names)

@@ -121,6 +121,7 @@ def check_requirements(path):
 
 
 def numbers(version):
+    """A version as a list, which compares as versions do."""
     return [int(number) for number in version.split(".") if number]
 
 

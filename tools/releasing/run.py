@@ -12,7 +12,7 @@ class Problem(Exception):
 
 def run(*command, log=None, **options):
     """Runs a command to its end and returns its output. With `log`, a file, its output and errors go
-    there."""
+    there. Raises a Problem if the command fails."""
     command = [str(word) for word in command]
     if log:
         with open(log, "ab") as stream:
@@ -22,7 +22,7 @@ def run(*command, log=None, **options):
                                   check=False, **options).returncode
         if code != 0:
             lines = pathlib.Path(log).read_text(encoding="utf-8", errors="replace").splitlines()
-            raise Problem("\n".join([*lines[-40:], f"{shlex.join(command)}: exit code {code}; all of it: {log}"]))
+            raise Problem("\n".join([*lines[-40:], f"{shlex.join(command)}: exit code {code}"]))
         return ""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
                           **options)
@@ -32,6 +32,7 @@ def run(*command, log=None, **options):
 
 
 def sha256(path):
+    """The hash of a file, in hexadecimal."""
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

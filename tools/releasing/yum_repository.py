@@ -104,6 +104,7 @@ def check(directory, public_key, now):
 
 
 def check_architecture(directory, each, public_key, now):
+    """Yields a line for each fault of `each`, the repository of one architecture."""
     repomd = each / "repodata/repomd.xml"
     try:
         until = verify(public_key, repomd.with_name("repomd.xml.asc"), repomd)
@@ -143,4 +144,5 @@ def check_architecture(directory, each, public_key, now):
 
 
 def is_named(path, checksum):
+    """Whether the file has the hash that an element of the metadata names."""
     return path.exists() and checksum.get("type") == "sha256" and sha256(path) == checksum.text

@@ -8,13 +8,12 @@ import re
 import subprocess
 
 from harness import Client
-from machine import (SOCKETS, TCP, UNIT, Trials, ask, equal, restart_under_load, run, show, sockets_are_open,
-                     state, stats, true)
+from machine import (SOCKETS, TCP, UNIT, Trials, ask, commands_of_the_page, equal, restart_under_load, run, show,
+                     sockets_are_open, state, stats, true)
 
 PAYLOAD = pathlib.Path.cwd()
 SUITE = re.search("VERSION_CODENAME=(.*)", pathlib.Path("/etc/os-release").read_text(encoding="utf-8"))[1]
 SOURCES = pathlib.Path("/etc/apt/sources.list.d/tubed.list")
-PUBLISHED = "https://packages.example.org/tubed"
 OLD = PAYLOAD / "release"
 NEW = PAYLOAD / "newer"
 
@@ -28,15 +27,10 @@ def version():
 
 
 def the_commands_of_the_page():
-    """The root has neither curl nor a network: the address of the page is a directory here."""
-    page = (PAYLOAD / "installing.md").read_text(encoding="utf-8")
-    lines = re.search(r"<!-- run: repository -->\n```sh\n(.*?)^```$", page, re.M | re.S)[1]
-    equal(lines.count(PUBLISHED), 2)
-    lines = re.sub(rf"curl -fsSo (\S+) {PUBLISHED}/(\S+)", rf"cp {OLD}/\2 \1", lines)
-    lines = lines.replace(f"{PUBLISHED}/apt", f"file:{OLD}/apt").replace("bookworm", SUITE)
+    lines = commands_of_the_page("repository", OLD).replace("bookworm", SUITE)
     pathlib.Path("/etc/apt/sources.list").unlink(missing_ok=True)
     run("bash", "-euo", "pipefail", "-c", lines.replace("apt-get install", "apt-get install --yes"))
-    equal(SOURCES.read_text(encoding="utf-8").split()[2], f"file:{OLD}/apt")
+    equal(SOURCES.read_text(encoding="utf-8").split()[2], f"file://{OLD}/apt")
     true(re.fullmatch(r"\d+\.\d+\.\d+-1~deb\d\d", version()), version())
     equal(state(), "active")
     sockets_are_open()

@@ -23,6 +23,8 @@ HTTP = "127.0.0.1:11380"
 HTTP_SOCKET = "tubed-http.socket"
 CONFIG = pathlib.Path("/etc/tubed/tubed.toml")
 DOCS = pathlib.Path("/usr/share/doc/tubed/docs")
+# Where docs/installing.md says that a release is published.
+PUBLISHED = "https://packages.example.org/tubed"
 DROP_IN = pathlib.Path("/run/systemd/system/tubed.service.d/test.conf")
 
 
@@ -34,6 +36,16 @@ def run(*command, code=0):
     if code is not None and done.returncode != code:
         raise AssertionError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stdout}")
     return done.stdout
+
+
+def commands_of_the_page(mark, release):
+    """The commands after <!-- run: MARK --> in installing.md, for a root that has neither curl nor a
+    network: the address of the page is the directory `release`."""
+    page = pathlib.Path("installing.md").read_text(encoding="utf-8")
+    lines = re.search(rf"<!-- run: {mark} -->\n```sh\n(.*?)^```$", page, re.M | re.S)[1]
+    equal(lines.count(PUBLISHED), 2)
+    lines = re.sub(rf"curl -fsSo (\S+) {PUBLISHED}/(\S+)", rf"cp {release}/\2 \1", lines)
+    return lines.replace(PUBLISHED, f"file://{release}")
 
 
 def systemctl(*arguments, code=0):

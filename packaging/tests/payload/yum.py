@@ -8,12 +8,11 @@ import re
 import subprocess
 
 from harness import Client, until
-from machine import (SOCKETS, TCP, UNIT, Trials, ask, equal, restart_under_load, run, show, sockets_are_open,
-                     state, stats, systemctl, true)
+from machine import (SOCKETS, TCP, UNIT, Trials, ask, commands_of_the_page, equal, restart_under_load, run, show,
+                     sockets_are_open, state, stats, systemctl, true)
 
 PAYLOAD = pathlib.Path.cwd()
 SOURCES = pathlib.Path("/etc/yum.repos.d/tubed.repo")
-PUBLISHED = "https://packages.example.org/tubed"
 OLD = PAYLOAD / "release"
 # It has both packages: dnf downgrades to one that the repository still has.
 NEW = PAYLOAD / "newer"
@@ -30,12 +29,7 @@ def package(field):
 
 
 def the_commands_of_the_page():
-    """The root has neither curl nor a network: the address of the page is a directory here."""
-    page = (PAYLOAD / "installing.md").read_text(encoding="utf-8")
-    lines = re.search(r"<!-- run: yum -->\n```sh\n(.*?)^```$", page, re.M | re.S)[1]
-    equal(lines.count(PUBLISHED), 2)
-    lines = re.sub(rf"curl -fsSo (\S+) {PUBLISHED}/(\S+)", rf"cp {OLD}/\2 \1", lines)
-    lines = lines.replace(f"{PUBLISHED}/yum", f"file://{OLD}/yum")
+    lines = commands_of_the_page("yum", OLD)
     # Fedora has these directories, this database, and what the stub provides.
     for directory in ("/etc/pki/rpm-gpg", "/etc/yum.repos.d"):
         pathlib.Path(directory).mkdir(parents=True, exist_ok=True)
