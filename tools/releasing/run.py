@@ -22,7 +22,7 @@ def run(*command, log=None, **options):
                                   check=False, **options).returncode
         if code != 0:
             lines = pathlib.Path(log).read_text(encoding="utf-8", errors="replace").splitlines()
-            raise Problem("\n".join([*lines[-40:], f"{shlex.join(command)}: exit code {code}"]))
+            raise Problem("\n".join([*lines[-40:], f"{shlex.join(command)}: exit code {code}; --work keeps the log"]))
         return ""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
                           **options)
