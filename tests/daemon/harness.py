@@ -121,10 +121,11 @@ def parse_address(text):
 class Daemon:
     """A serving process. A thread reads its stderr, so that it never blocks on writing its log."""
 
+    ending = False  # it has had SIGTERM from end()
+
     def __init__(self, flags, environment=None, descriptors=None, file_bytes=None, listeners=1,
                  command=None, pass_fds=()):
         self.expected_code = 0  # the exit code that the test expects
-        self.ending = False
         self.lines = []
         self.addresses = []
         self.http_addresses = []  # logged before the others
