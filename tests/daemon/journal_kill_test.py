@@ -30,6 +30,7 @@ OWN_JOBS = 6  # the approximate number of jobs in an owner's tube
 SHARED_JOBS = 60
 TTR = 100_000
 LOST_IDS = 10_000_000  # ids that the server skips after a loss of power
+REPLIES = 5_000  # at most, of the server in a round, before it is killed
 SECOND = 1  # a delay that ends during a round
 TOLERANCE = 3  # seconds, between the expected and the actual time left of a job
 
@@ -95,6 +96,7 @@ class Sender:
         self.client = client
         self.data = bytearray()
         self.in_flight = collections.deque()
+        self.replies = 0
 
     def send_batch(self, greeting=()):
         batch = [*greeting, *self.client.next_batch()]
@@ -109,6 +111,7 @@ class Sender:
             begin = 0
             while reply := parse(self.data, begin):
                 words, body, begin = reply
+                self.replies += 1
                 self.client.acknowledge(self.in_flight.popleft(), words, body)
             del self.data[:begin]
             if chunk and not self.in_flight:
@@ -390,16 +393,20 @@ class Kill(DaemonTest):
             senders.append(sender)
             selector.register(client.socket, selectors.EVENT_READ, sender)
             sender.send_batch(greeting(client.tube))
-        # A thread kills the server, so that the moment does not depend on this loop.
-        killer = threading.Timer(self.dice.uniform(0.0, 0.1), daemon.process.kill)
-        killer.start()
+        # A number of replies, so that a slow server does as much work as a fast one, and then a
+        # thread that kills the server, so that the moment does not depend on this loop.
+        enough = self.dice.randrange(REPLIES)
+        killer = threading.Timer(self.dice.uniform(0.0, 0.01), daemon.process.kill)
         deadline = time.monotonic() + SECONDS
         while selector.get_map():
+            if killer.ident is None and sum(sender.replies for sender in senders) >= enough:
+                killer.start()
             self.assertLess(time.monotonic(), deadline, "some streams do not end after the kill")
             for key, _ in selector.select(SECONDS):
                 if not key.data.receive():
                     selector.unregister(key.fileobj)
                     key.fileobj.close()
+        self.assertIsNotNone(killer.ident, "the server ended by itself")
         killer.join()
         daemon.kill()
         selector.close()
