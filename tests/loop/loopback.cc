@@ -130,6 +130,11 @@ int option_of(const os::Socket& socket, int level, int option) {
   return value;
 }
 
+void wait_briefly(loop::Loop& loop) {
+  pollfd waited{.fd = uv_backend_fd(loop.uv()), .events = POLLIN, .revents = 0};
+  ::poll(&waited, 1, 1);
+}
+
 bool has_ipv6() {
   return os::listen_tcp("::1", 0, 1).ok();
 }

@@ -38,13 +38,18 @@ void reset(os::Socket socket);
 int option_of(const os::Socket& socket, int level, int option);
 bool has_ipv6();
 
+// Waits for an event of the loop, but at most a millisecond, because the condition of run_until()
+// may also depend on a timer or on another thread.
+void wait_briefly(loop::Loop& loop);
+
 // Runs the loop until `condition` holds. False: it did not hold within 10 seconds.
 template <class Condition>
 bool run_until(loop::Loop& loop, Condition condition) {
   const std::uint64_t deadline = uv_hrtime() + 10'000'000'000;
-  while (!condition()) {
+  for (int ticks = 0; !condition(); ++ticks) {
     if (uv_hrtime() > deadline) return false;
     uv_run(loop.uv(), UV_RUN_NOWAIT);
+    if (ticks > 20) wait_briefly(loop);
   }
   return true;
 }
