@@ -21,7 +21,7 @@ from tls_tests import TlsTest
 
 SLOW = 2_000 if not SANITIZED else 500
 PENDING = 300
-HANDSHAKES = int(os.environ.get("TUBED_HANDSHAKES", "20000" if not SANITIZED else "1000"))
+HANDSHAKES = int(os.environ.get("TUBED_HANDSHAKES", "5000" if not SANITIZED else "1000"))
 # How much the memory may grow in the last three quarters of the handshakes, whatever their number.
 GROWTH = 1 << 20
 FIRST_BYTE = b"\x16"
