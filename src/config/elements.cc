@@ -126,7 +126,7 @@ void set_verbs(RoleSettings& settings, const Value& value) {
 }
 
 constexpr std::int64_t kMaxCount = 1'000'000'000;
-constexpr std::int64_t kPiB = std::int64_t{1} << 50;
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 50;
 
 // `Member` of the limits of a role.
 template <auto Member>
@@ -215,7 +215,7 @@ constexpr auto kRoleKeys = std::to_array<RoleKey>({
                 "answered OUT_OF_MEMORY."}),
     limit<&RoleLimits::job_memory>(
         {.key = "max_job_memory",
-         .type = bytes(1, kPiB),
+         .type = bytes(1, kMaxBytes),
          .example = "512MiB",
          .doc = "A put of its clients is answered OUT_OF_MEMORY while the jobs of the server, with "
                 "those of other roles, use more memory than this. The rest of limits.job_memory is "

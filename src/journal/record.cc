@@ -443,14 +443,14 @@ std::string_view read_fact(std::string_view payload, const WallClock& clock, Rec
 }
 
 // Which version of the format brought a kind.
-constexpr std::uint32_t version_of(Kind kind) {
+constexpr std::uint32_t first_version_of(Kind kind) {
   if (kind > Kind::policy_set) return 3;
   return kind > Kind::paused ? 2 : 1;
 }
 
 std::string_view read_payload(std::string_view payload, std::uint32_t version,
                               const WallClock& clock, Record& record) {
-  if (payload.empty() || version_of(static_cast<Kind>(payload.front())) > version) {
+  if (payload.empty() || first_version_of(static_cast<Kind>(payload.front())) > version) {
     return kUnknownKind;
   }
   switch (static_cast<Kind>(payload.front())) {
@@ -544,8 +544,8 @@ bool looks_like_batch_header(std::string_view bytes) {
 }
 
 std::uint32_t version_needed(const Fact& fact) {
-  return std::visit([]<class T>(const T& /*fact*/) { return version_of(layout::Layout<T>::kind); },
-                    fact);
+  return std::visit(
+      []<class T>(const T& /*fact*/) { return first_version_of(layout::Layout<T>::kind); }, fact);
 }
 
 template <std::uint32_t kVersion>

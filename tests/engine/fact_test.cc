@@ -5,16 +5,6 @@
 
 namespace tubed::engine {
 
-namespace {
-
-Lines durable(const Engine& engine, Time now) {
-  Recording list;
-  engine.visit_durable(now, list);
-  return list.take_facts();
-}
-
-}  // namespace
-
 TEST_CASE("a put emits Added, with a delay too") {
   World world;
   world.pass(3s);

@@ -7,12 +7,6 @@ namespace tubed::engine {
 
 namespace {
 
-Lines durable(const Engine& engine, Time now) {
-  Recording list;
-  engine.visit_durable(now, list);
-  return list.take_facts();
-}
-
 // Replays the durable list of a world whose session 0 holds job 1, with a TTR of 10 s.
 void restore_held(World& again, JobState rests = JobState::ready) {
   World world;

@@ -51,13 +51,13 @@ Twins::Twins(std::uint64_t seed)
 }
 
 Limits Twins::some_limits() {
-  constexpr std::array<std::uint32_t, 6> kWork = {1, 2, 3, 5, 1000, 1000};
+  constexpr std::array<std::uint32_t, 6> kWorkLimits = {1, 2, 3, 5, 1000, 1000};
   return {.job_bytes = 100,
           .job_memory_bytes = (4 + below(24)) * Engine::job_memory(100),
           .tubes = static_cast<std::uint32_t>(2 + below(5)),
           .policies = static_cast<std::uint32_t>(below(8)),
           .watches = static_cast<std::uint32_t>((crowded_ ? 20 : 4) + below(12)),
-          .work_per_turn = kWork[below(kWork.size())],
+          .work_per_turn = kWorkLimits[below(kWorkLimits.size())],
           .short_watch_list = seed_ % 2 == 0 ? 1U : 256U,
           .tubes_with_metrics = static_cast<std::uint32_t>(below(5)),
           .metrics_retention = some_seconds(6)};

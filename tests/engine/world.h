@@ -25,6 +25,13 @@ struct Put {
   std::string_view body = "";
 };
 
+// The facts of which a snapshot of the engine consists.
+inline Lines durable(const Engine& engine, Time now) {
+  Recording list;
+  engine.visit_durable(now, list);
+  return list.take_facts();
+}
+
 class World {
  public:
   explicit World(const Limits& limits = {}) : engine(limits) {}

@@ -20,7 +20,7 @@ import callgrind
 MARGIN = 0.03
 RECORDED = pathlib.Path(__file__).with_name("instructions.json")
 # The build of CI: the system, then the name of the build that CMakeLists.txt makes.
-CI = "debian 12 x86_64, GNU 12 -O2 -g -DNDEBUG"
+CI = "debian 12 x86_64, GNU 12 -O2 -DNDEBUG"
 SKIPPED = 77
 
 

@@ -10,7 +10,7 @@ namespace {
 
 using Effect = SegmentLiveness::Effect;
 
-Added job(JobId id) {
+Added with_id(JobId id) {
   Added added;
   added.id = id;
   return added;
@@ -25,11 +25,11 @@ Paused pause(std::uint32_t seconds) {
 TEST_CASE("the live record of a job is its newest") {
   SegmentLiveness liveness;
   liveness.open_segment(1, 64);
-  CHECK(liveness.apply(job(10), 100) == Effect::once);
-  CHECK(liveness.apply(job(11), 100) == Effect::once);
+  CHECK(liveness.apply(with_id(10), 100) == Effect::once);
+  CHECK(liveness.apply(with_id(11), 100) == Effect::once);
   CHECK(liveness.segment_of(10) == 1);
   liveness.open_segment(2, 64);
-  CHECK(liveness.apply(job(10), 120) == Effect::again);  // copied
+  CHECK(liveness.apply(with_id(10), 120) == Effect::again);  // copied
   CHECK(liveness.jobs() == 2);
   CHECK(liveness.segment_of(10) == 2);
   CHECK(liveness.oldest().live_records == 1);
@@ -41,7 +41,7 @@ TEST_CASE("the live record of a job is its newest") {
 TEST_CASE("a removed job has no live record") {
   SegmentLiveness liveness;
   liveness.open_segment(1, 64);
-  liveness.apply(job(10), 100);
+  liveness.apply(with_id(10), 100);
   liveness.apply(Removed{.id = 10}, 24);
   liveness.apply(Removed{.id = 10}, 24);
   liveness.apply(Removed{.id = 99}, 24);
@@ -54,8 +54,8 @@ TEST_CASE("a removed job has no live record") {
 TEST_CASE("consecutive ids are one run") {
   SegmentLiveness liveness;
   liveness.open_segment(1, 64);
-  for (JobId id = 5; id < 105; ++id) liveness.apply(job(id), 10);
-  liveness.apply(job(200), 10);
+  for (JobId id = 5; id < 105; ++id) liveness.apply(with_id(id), 10);
+  liveness.apply(with_id(200), 10);
   REQUIRE(liveness.oldest().added.size() == 2);
   CHECK(liveness.oldest().added[0].first == 5);
   CHECK(liveness.oldest().added[0].count == 100);

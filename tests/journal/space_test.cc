@@ -17,11 +17,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::uint64_t kSegment = 64 << 10;
+constexpr std::uint64_t kSegmentBytes = 64 << 10;
 
 void check_bound(TestDisk& disk, JournaledQueue& queue) {
   const LogStats counts = queue.journal().stats();
-  REQUIRE(disk.total_bytes() <= 2 * counts.live_bytes + 2 * kSegment);
+  REQUIRE(disk.total_bytes() <= 2 * counts.live_bytes + 2 * kSegmentBytes);
   REQUIRE(counts.file_bytes == disk.total_bytes());
 }
 
@@ -221,7 +221,7 @@ TEST_CASE("release and kick of jobs that stay for ever take no space") {
   for (const std::size_t jobs : {1U, 100U, 3000U}) {
     CAPTURE(jobs);
     TestDisk disk;
-    const auto queue = opened(disk, {.segment_bytes = kSegment});
+    const auto queue = opened(disk, {.segment_bytes = kSegmentBytes});
     for (std::size_t i = 0; i < jobs; ++i) queue->put(100);
     queue->settle();
     for (int i = 0; i < 20'000; ++i) {
@@ -246,7 +246,7 @@ TEST_CASE("put and delete beside jobs that stay take no space") {
   for (const std::size_t jobs : {0U, 1U, 1000U}) {
     CAPTURE(jobs);
     TestDisk disk;
-    const auto queue = opened(disk, {.segment_bytes = kSegment});
+    const auto queue = opened(disk, {.segment_bytes = kSegmentBytes});
     for (std::size_t i = 0; i < jobs; ++i) queue->put(200, 10);
     for (int i = 0; i < 20'000; ++i) {
       queue->remove(queue->put(static_cast<std::size_t>(i % 700)));
@@ -260,7 +260,7 @@ TEST_CASE("put and delete beside jobs that stay take no space") {
 
 TEST_CASE("a queue that grows and shrinks again gives its space back") {
   TestDisk disk;
-  const auto queue = opened(disk, {.segment_bytes = kSegment});
+  const auto queue = opened(disk, {.segment_bytes = kSegmentBytes});
   std::vector<JobId> jobs;
   for (int i = 0; i < 5000; ++i) {
     jobs.push_back(queue->put(300));
@@ -280,12 +280,12 @@ TEST_CASE("a queue that grows and shrinks again gives its space back") {
     queue->settle();
     check_bound(disk, *queue);
   }
-  CHECK(disk.total_bytes() <= 2 * kSegment);
+  CHECK(disk.total_bytes() <= 2 * kSegmentBytes);
 }
 
 TEST_CASE("a pause outlives the segment that it was recorded in, and goes when it is over") {
   TestDisk disk;
-  auto queue = opened(disk, {.segment_bytes = kSegment});
+  auto queue = opened(disk, {.segment_bytes = kSegmentBytes});
   REQUIRE(queue->engine().use(queue->session(), queue->now(), "slow"));
   queue->put(10);
   REQUIRE(queue->engine().pause(queue->now(), "slow", {{1000}}, *queue));
@@ -298,15 +298,15 @@ TEST_CASE("a pause outlives the segment that it was recorded in, and goes when i
   CHECK(queue->journal().stats().oldest_segment > 1);
   const std::string state = queue->state();
   CHECK(state.find("paused slow 1000") != std::string::npos);
-  queue = opened(disk, {.segment_bytes = kSegment});
+  queue = opened(disk, {.segment_bytes = kSegmentBytes});
   CHECK(queue->state() == state);
 }
 
 TEST_CASE("at journal.max_bytes puts are refused, and everything else goes on for ever" *
           doctest::test_suite("slow")) {
   TestDisk disk;
-  constexpr std::uint64_t kMax = 20 * kSegment;
-  const auto queue = opened(disk, {.segment_bytes = kSegment, .max_bytes = kMax});
+  constexpr std::uint64_t kMax = 20 * kSegmentBytes;
+  const auto queue = opened(disk, {.segment_bytes = kSegmentBytes, .max_bytes = kMax});
   const auto jobs = fill(*queue, 200);
   CHECK(jobs.size() > 2000);
   // Ten times the journal's limit.
@@ -331,8 +331,8 @@ TEST_CASE("at journal.max_bytes puts are refused, and everything else goes on fo
 
 TEST_CASE("on a full disk deletes go on, and with the space puts come back") {
   TestDisk disk;
-  disk.set_capacity(10 * kSegment);
-  const auto queue = opened(disk, {.segment_bytes = kSegment});
+  disk.set_capacity(10 * kSegmentBytes);
+  const auto queue = opened(disk, {.segment_bytes = kSegmentBytes});
   const auto jobs = fill(*queue, 200);
   CHECK(queue->full());
   for (const JobId id : jobs) {
@@ -347,11 +347,11 @@ TEST_CASE("on a full disk deletes go on, and with the space puts come back") {
 
 TEST_CASE("puts are accepted again when another process frees space") {
   TestDisk disk;
-  disk.set_capacity(10 * kSegment);
-  const auto queue = opened(disk, {.segment_bytes = kSegment});
+  disk.set_capacity(10 * kSegmentBytes);
+  const auto queue = opened(disk, {.segment_bytes = kSegmentBytes});
   fill(*queue, 200);
   CHECK(queue->full());
-  disk.set_capacity(100 * kSegment);
+  disk.set_capacity(100 * kSegmentBytes);
   queue->pass(999ms);
   CHECK(queue->full());
   queue->pass(1ms);
@@ -361,7 +361,7 @@ TEST_CASE("puts are accepted again when another process frees space") {
 
 TEST_CASE("a disk that refuses a write is asked again, and nothing is lost or acknowledged early") {
   TestDisk disk;
-  const auto queue = opened(disk, {.segment_bytes = kSegment});
+  const auto queue = opened(disk, {.segment_bytes = kSegmentBytes});
   disk.fail_after(Operation::write, 0, Outcome::Kind::no_space, "No space left on device", 3);
   queue->put(100);
   queue->settle();
@@ -384,8 +384,8 @@ TEST_CASE(
     TestDisk disk;
     // Another process leaves no room, so that segments are reused; or there is room until the
     // fault.
-    if (operation == Operation::reuse) disk.set_capacity(8 * kSegment);
-    const auto queue = opened(disk, {.segment_bytes = kSegment});
+    if (operation == Operation::reuse) disk.set_capacity(8 * kSegmentBytes);
+    const auto queue = opened(disk, {.segment_bytes = kSegmentBytes});
     std::vector<JobId> jobs;
     if (operation == Operation::reuse) {
       jobs = fill(*queue, 200);
@@ -417,16 +417,16 @@ TEST_CASE(
     if (operation != Operation::reuse) CHECK_FALSE(queue->full());
     CHECK(queue->journal().stats().file_bytes == disk.total_bytes());
     const std::string state = queue->state();
-    CHECK(opened(disk, {.segment_bytes = kSegment})->state() == state);
+    CHECK(opened(disk, {.segment_bytes = kSegmentBytes})->state() == state);
   }
 }
 
 TEST_CASE("a start on a full disk serves its jobs and refuses puts") {
   TestDisk disk;
-  disk.set_capacity(10 * kSegment);
-  auto queue = opened(disk, {.segment_bytes = kSegment});
+  disk.set_capacity(10 * kSegmentBytes);
+  auto queue = opened(disk, {.segment_bytes = kSegmentBytes});
   const auto jobs = fill(*queue, 200);
-  queue = opened(disk, {.segment_bytes = kSegment});
+  queue = opened(disk, {.segment_bytes = kSegmentBytes});
   CHECK_FALSE(queue->journal().has_room_for(200));
   for (const JobId id : jobs) {
     queue->remove(id);
@@ -437,7 +437,7 @@ TEST_CASE("a start on a full disk serves its jobs and refuses puts") {
 
 TEST_CASE("a start on a disk without room to free space leaves unused files") {
   TestDisk disk;
-  auto queue = opened(disk, {.segment_bytes = kSegment});
+  auto queue = opened(disk, {.segment_bytes = kSegmentBytes});
   for (int i = 0; i < 300; ++i) {
     queue->put(1000);
     queue->settle();
@@ -447,31 +447,31 @@ TEST_CASE("a start on a disk without room to free space leaves unused files") {
   const std::string segment = segment_name(2);
   const std::string image = disk.contents(segment);
   const std::string unfinished = segment_name(99) + ".new";
-  disk.place(segment, image + std::string(kSegment, '\0'));
+  disk.place(segment, image + std::string(kSegmentBytes, '\0'));
   disk.place(unfinished, "unfinished");
   for (const Operation operation : {Operation::truncate, Operation::remove_now}) {
     disk.fail_after(operation, 0, Outcome::Kind::no_space, "No space left on device");
   }
-  queue = opened(disk, {.segment_bytes = kSegment});
+  queue = opened(disk, {.segment_bytes = kSegmentBytes});
   CHECK(queue->state() == state);
-  CHECK(disk.contents(segment).size() == image.size() + kSegment);
+  CHECK(disk.contents(segment).size() == image.size() + kSegmentBytes);
   CHECK(disk.has(unfinished));
   CHECK(queue->journal().stats().file_bytes ==
         disk.total_bytes() - disk.contents(unfinished).size());
-  queue = opened(disk, {.segment_bytes = kSegment});
+  queue = opened(disk, {.segment_bytes = kSegmentBytes});
   CHECK(queue->state() == state);
   CHECK(disk.contents(segment) == image);
   CHECK_FALSE(disk.has(unfinished));
   CHECK(queue->journal().stats().file_bytes == disk.total_bytes());
   queue.reset();
   // A torn tail has to be cut, and a failure of that is an error.
-  disk.place(segment, image + std::string(kSegment, '\0'));
+  disk.place(segment, image + std::string(kSegmentBytes, '\0'));
   disk.fail_after(Operation::truncate, 0);
-  CHECK_FALSE(JournaledQueue::open(disk, {.segment_bytes = kSegment}).ok());
+  CHECK_FALSE(JournaledQueue::open(disk, {.segment_bytes = kSegmentBytes}).ok());
   TestDisk torn(TestDisk::Contents{{segment_name(1), disk.contents(segment_name(1)) + "torn"}});
   torn.fail_after(Operation::truncate, 0, Outcome::Kind::no_space, "No space left on device");
-  CHECK_FALSE(JournaledQueue::open(torn, {.segment_bytes = kSegment}).ok());
-  CHECK(JournaledQueue::open(torn, {.segment_bytes = kSegment}).ok());
+  CHECK_FALSE(JournaledQueue::open(torn, {.segment_bytes = kSegmentBytes}).ok());
+  CHECK(JournaledQueue::open(torn, {.segment_bytes = kSegmentBytes}).ok());
 }
 
 TEST_CASE("in no mode is a segment removed before its successor has a batch on the disk" *

@@ -15,7 +15,7 @@ using os::Socket;
 
 namespace {
 
-struct TestOwner final : loop::ListenerOwner {
+struct TestListenerOwner final : loop::ListenerOwner {
   std::vector<os::Socket> connections;
   std::vector<std::string> reasons;
   std::uint64_t refused = 0;
@@ -40,7 +40,7 @@ std::vector<os::Socket> connect_clients(const Listener& listener, int count) {
 
 TEST_CASE("accepted connections are handed to the owner") {
   Loop loop;
-  TestOwner owner;
+  TestListenerOwner owner;
   const Listener listener(loop, listening(), "", "FULL", owner);
   const auto clients = connect_clients(listener, 3);
   REQUIRE(run_until(loop, [&] { return owner.connections.size() == 3; }));
@@ -51,7 +51,7 @@ TEST_CASE("accepted connections are handed to the owner") {
 
 TEST_CASE("many connections are accepted over several ticks") {
   Loop loop;
-  TestOwner owner;
+  TestListenerOwner owner;
   const Listener listener(loop, listening(), "", "FULL", owner);
   const auto clients = connect_clients(listener, 100);
   run_ticks(loop);
@@ -61,7 +61,7 @@ TEST_CASE("many connections are accepted over several ticks") {
 
 TEST_CASE("without a descriptor connections are refused, and accepted again later") {
   Loop loop;
-  TestOwner owner;
+  TestListenerOwner owner;
   const Listener listener(loop, listening(), "", "FULL", owner);
   const auto clients = connect_clients(listener, 100);
   {
@@ -78,7 +78,7 @@ TEST_CASE("without a descriptor connections are refused, and accepted again late
 
 TEST_CASE("without even a spare descriptor the listener pauses instead of spinning") {
   Loop loop;
-  TestOwner owner;
+  TestListenerOwner owner;
   os::Socket socket = listening();
   std::vector<os::Socket> clients;
   clients.push_back(connect_to(os::local_address(socket)));
@@ -103,7 +103,7 @@ TEST_CASE("the path of a unix socket is removed with its listener") {
   const Directory directory;
   const std::string path = directory.file("socket");
   Loop loop;
-  TestOwner owner;
+  TestListenerOwner owner;
   {
     auto socket = os::listen_unix(path, {}, 16);
     REQUIRE(socket.ok());

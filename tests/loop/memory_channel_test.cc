@@ -33,7 +33,7 @@ struct TestPeer final : MemoryPeer {
   void on_channel_closed() override { closed = true; }
 };
 
-struct TestOwner final : ChannelOwner {
+struct TestChannelOwner final : ChannelOwner {
   std::vector<Readiness> reports;
   std::function<void()> reported = [] {};
 
@@ -46,7 +46,7 @@ struct TestOwner final : ChannelOwner {
 struct Pair {
   Loop& loop;
   TestPeer peer;
-  TestOwner owner;
+  TestChannelOwner owner;
   std::unique_ptr<MemoryChannel> channel;
 
   Pair(Loop& its_loop, MemoryReports& reports)
