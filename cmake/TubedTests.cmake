@@ -7,7 +7,7 @@
 #
 # Other labels: `daemon`, `clients` and `bench` start the programs; `real-time` tests measure how late
 # something happens, and count as two for `ctest -j`; `slow-under-asan` tests are not run with the address
-# sanitizer.
+# sanitizer, because they take too long for what they run of the code.
 
 # The tests start the programs of this build by default. To test, for example, those of a package:
 #   cmake --preset dev -DTUBED_TESTED_TUBED=/usr/bin/tubed -DTUBED_TESTED_TUBECTL=/usr/bin/tubectl
