@@ -1,13 +1,20 @@
 # Registers tests with ctest. Every test is either `fast` or `slow`:
 #
 # - `fast`: takes at most 1 s of processor time, and little more real time. It fails at 4 s, because a
-#   busy machine increases processor time too, and with a sanitizer it does not fail. tools/check runs the
-#   fast tests. A test is fast unless its labels say otherwise.
+#   busy machine increases processor time too; with a sanitizer or an emulator it does not fail.
+#   tools/check runs the fast tests. A test is fast unless its labels say otherwise.
 # - `slow`: any longer test. tools/test runs both.
 #
 # Other labels: `daemon`, `clients` and `bench` start the programs; `real-time` tests measure how late
 # something happens, and count as two for `ctest -j`; `slow-under-asan` tests are not run with the address
 # sanitizer, because they take too long for what they run of the code.
+
+# A build without sanitizers, for this machine. It alone has the tests that run no program of the build, and
+# those that count instructions.
+set(TUBED_PLAIN_BUILD ON)
+if(TUBED_SANITIZE OR CMAKE_CROSSCOMPILING)
+  set(TUBED_PLAIN_BUILD OFF)
+endif()
 
 # The tests start the programs of this build by default. To test, for example, those of a package:
 #   cmake --preset dev -DTUBED_TESTED_TUBED=/usr/bin/tubed -DTUBED_TESTED_TUBECTL=/usr/bin/tubectl
@@ -25,8 +32,9 @@ endif()
 # tubed_add_test(NAME name COMMAND command… [LABELS label…] [ENVIRONMENT variable=value…]
 #   [TIMEOUT seconds] [COST number])
 #
-# The first word of the command may be a target. TIMEOUT is far above a test's usual time, so that
-# a hang becomes a failure. The longest tests have a COST, and begin first.
+# The first word of the command may be a target; CMAKE_CROSSCOMPILING_EMULATOR runs what is compiled for
+# another architecture. TIMEOUT is far above a test's usual time, so that a hang becomes a failure. The
+# longest tests have a COST, and begin first.
 function(tubed_add_test)
   cmake_parse_arguments(arg "" "NAME;TIMEOUT;COST" "COMMAND;LABELS;ENVIRONMENT" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
@@ -34,12 +42,16 @@ function(tubed_add_test)
   endif()
   list(POP_FRONT arg_COMMAND program)
   if(TARGET ${program})
+    get_target_property(imported ${program} IMPORTED)
     set(program $<TARGET_FILE:${program}>)
+    if(NOT imported)
+      list(PREPEND program ${CMAKE_CROSSCOMPILING_EMULATOR})
+    endif()
   endif()
   set(within "")
   if(NOT slow IN_LIST arg_LABELS)
     list(APPEND arg_LABELS fast)
-    if(NOT TUBED_SANITIZE)
+    if(TUBED_PLAIN_BUILD)
       set(within ${PROJECT_SOURCE_DIR}/tests/within 4)
     endif()
   endif()

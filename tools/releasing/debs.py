@@ -82,11 +82,21 @@ def fail_for_warnings(log):
         raise Problem("\n".join(["the compiler warned:", *warnings[:5]]))
 
 
+def unpack(tarball, version, architecture, root, log):
+    """Unpacks the sources in a root of make_root(), as /build/tubed-VERSION, and installs what
+    debian/control asks for."""
+    shutil.copy(tarball, root / "build" / f"tubed_{version}.orig.tar.gz")
+    of_apt = f"--host-architecture={architecture}" if architecture != native_architecture() else ""
+    in_root(root, f"""
+        tar -xzf tubed_{version}.orig.tar.gz
+        apt-get -q update
+        apt-get -q build-dep --yes --no-install-recommends {of_apt} ./tubed-{version}""", log, network=True)
+
+
 def build(tarball, version, moment, suite, architecture, root, log):
     """Builds the packages in a root of make_root(), below /build; returns their paths."""
-    native = native_architecture()
-    cross = architecture != native
-    shutil.copy(tarball, root / "build" / f"tubed_{version}.orig.tar.gz")
+    cross = architecture != native_architecture()
+    unpack(tarball, version, architecture, root, log)
     options = f"parallel={os.cpu_count()}" + (" nocheck" if cross else "")
     profiles = "cross nocheck" if cross else ""
     # The date of the entry becomes the time of each file; the entry must be newer than that of the release.
@@ -94,21 +104,15 @@ def build(tarball, version, moment, suite, architecture, root, log):
     entry = (f"tubed ({package_version(version, suite)}) {suite}; urgency=medium\n\n"
              f"  * Build for Debian {NUMBERS[suite]}.\n\n -- {MAINTAINER}  "
              f"{email.utils.format_datetime(date)}\n\n")
-    of_apt = f"--host-architecture={architecture}" if cross else ""
     of_dpkg = f"--host-arch={architecture}" if cross else ""
     in_root(root, f"""
-        tar -xzf tubed_{version}.orig.tar.gz
         cd tubed-{version}
         {{ printf '%s' "$ENTRY"; cat debian/changelog; }} >../new
         mv ../new debian/changelog
-        apt-get -q update
-        apt-get -q build-dep --yes --no-install-recommends {of_apt} ./""",
-        log, network=True, ENTRY=entry, DEB_BUILD_OPTIONS=options, DEB_BUILD_PROFILES=profiles)
-    in_root(root, f"""
-        cd tubed-{version}
         find . -exec touch --no-dereference --date=@{moment} {{}} +
         umask 022
-        dpkg-buildpackage -us -uc -b {of_dpkg}""", log, DEB_BUILD_OPTIONS=options, DEB_BUILD_PROFILES=profiles)
+        dpkg-buildpackage -us -uc -b {of_dpkg}""",
+        log, ENTRY=entry, DEB_BUILD_OPTIONS=options, DEB_BUILD_PROFILES=profiles)
     fail_for_warnings(log)
     found = sorted((root / "build").glob(f"*_{architecture}.deb"))
     if not any(path.name.startswith("tubed_") for path in found):
