@@ -23,8 +23,10 @@ from cluster_net import Net
 from harness import SANITIZED, Client, Daemon, DaemonTest, until
 
 NAMES = "abcdefg"
-# A sanitizer, or a busy machine, must not make elections that the test does not want.
+# A sanitizer, or a busy machine, must not make elections that the test does not want. STEADY_SECONDS is for
+# tests that want none.
 ELECTION_SECONDS = 1.5 if SANITIZED else 0.3
+STEADY_SECONDS = max(1.0, ELECTION_SECONDS)
 EXIT_DAMAGED = 73
 # The keys of stats-job that do not depend on the moment. A job that is delayed, or held over, gets
 # ready by itself.
@@ -229,13 +231,14 @@ class Node:
 
 class Cluster:
     """`nodes` names are known; start() makes them a cluster. `settings`: of all nodes, as
-    section__key."""
+    section__key. `election`: cluster.election_timeout, in seconds."""
 
-    def __init__(self, test, nodes=3, proxied=False, settings=None, **daemon_options):
+    def __init__(self, test, nodes=3, proxied=False, settings=None, election=ELECTION_SECONDS,
+                 **daemon_options):
         self.test = test
         self.directory = pathlib.Path(tempfile.mkdtemp(dir=test.directory, prefix=""))
         self.settings = settings or {}
-        self.election = ELECTION_SECONDS
+        self.election = election
         self.daemon_options = daemon_options
         self.net = Net() if proxied else None
         if self.net:

@@ -13,7 +13,7 @@ import subprocess
 import time
 import unittest
 
-from cluster import EXIT_DAMAGED, Cluster, ClusterTest, one_error_line, summary
+from cluster import EXIT_DAMAGED, STEADY_SECONDS, Cluster, ClusterTest, one_error_line, summary
 from harness import SANITIZED, Client, until
 from journal_full_test import PRIVATE, go_private
 
@@ -98,7 +98,7 @@ class Stopped(Fault):
         self.stop_load(load)
 
     def test_a_follower_that_was_stopped_catches_up(self):
-        cluster = Cluster(self).start()
+        cluster = Cluster(self, election=STEADY_SECONDS).start()
         load = self.start_load(cluster)
         load.healthy()
         leader = cluster.leader()
@@ -132,8 +132,8 @@ class Stopped(Fault):
 
 
 class Links(Fault):
-    def start_cluster(self):
-        cluster = Cluster(self, proxied=True).start()
+    def start_cluster(self, **options):
+        cluster = Cluster(self, proxied=True, **options).start()
         return cluster, cluster.net, self.start_load(cluster)
 
     def test_a_leader_that_is_cut_off_answers_nothing(self):
@@ -160,7 +160,7 @@ class Links(Fault):
         self.stop_load(load, most_silence=MOST_SILENCE)
 
     def test_a_follower_that_is_cut_off_changes_nothing(self):
-        cluster, net, load = self.start_cluster()
+        cluster, net, load = self.start_cluster(election=STEADY_SECONDS)
         load.healthy()
         leader = cluster.leader()
         term = leader.status()["term"]
@@ -218,15 +218,16 @@ class Links(Fault):
         self.stop_load(load, most_silence=MOST_SILENCE)
 
     def test_a_slow_network(self):
-        """50 ms each way: an entry takes 100 ms, and no leader is replaced."""
-        cluster, net, load = self.start_cluster()
+        """An entry takes a third of the election timeout, and no leader is replaced."""
+        cluster, net, load = self.start_cluster(election=STEADY_SECONDS)
         load.healthy()
         leader = cluster.leader()
         term = leader.status()["term"]
-        net.delay_all(0.05)
+        each_way = cluster.election / 6
+        net.delay_all(each_way)
         for _ in range(10):
             began = time.monotonic()
-            self.assertGreater(load.next_put(began) - began, 0.09)
+            self.assertGreater(load.next_put(began) - began, 1.8 * each_way)
         self.assert_same_leader(leader, term)
         net.heal()
         cluster.wait_for_voters()
@@ -236,10 +237,10 @@ class Links(Fault):
 class FullDisk(Fault):
     MEGABYTES = 300  # the raft log makes its files ahead of need
 
-    def start_cluster(self):
+    def start_cluster(self, **options):
         if not os.environ.get(PRIVATE):
             self.skipTest("mounting is not allowed here")
-        cluster = Cluster(self, settings={"limits__job_memory": 1 << 30})
+        cluster = Cluster(self, settings={"limits__job_memory": 1 << 30}, **options)
         for node in cluster:
             subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={self.MEGABYTES}m", "tubed-test",
                             node.journal], check=True)
@@ -281,7 +282,7 @@ class FullDisk(Fault):
         raise AssertionError("no put was refused")
 
     def test_the_disk_of_a_follower_is_full(self):
-        cluster = self.start_cluster()
+        cluster = self.start_cluster(election=STEADY_SECONDS)
         leader = cluster.leader()
         term = leader.status()["term"]
         follower = cluster.followers()[0]

@@ -13,7 +13,7 @@ import random
 import time
 import unittest
 
-from cluster import Cluster, ClusterTest, print_times, summary
+from cluster import STEADY_SECONDS, Cluster, ClusterTest, print_times, summary
 from harness import SANITIZED
 
 KILLS = int(os.environ.get("TUBED_KILLS", "5" if SANITIZED else "30"))
@@ -57,7 +57,7 @@ class Kill(ClusterTest):
         cluster.check_journals()
 
     def test_kills_of_followers(self):
-        cluster = Cluster(self).start()
+        cluster = Cluster(self, election=STEADY_SECONDS).start()
         load = cluster.load()
         load.next_put(time.monotonic())
         load.healthy()

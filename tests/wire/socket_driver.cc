@@ -26,7 +26,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kRetry{2};
-constexpr milliseconds kMargin{30};  // a timer may fire a little late
+constexpr milliseconds kStart{30'000};  // for the start of a server, which may be a cluster
+constexpr milliseconds kMargin{30};     // a timer may fire a little late
 
 Error system_error(const std::string& what) {
   return Error{what + ": " + std::generic_category().message(errno)};
@@ -154,7 +155,7 @@ Result<void> SocketDriver::spawn(const std::vector<std::string>& arguments) {
 }
 
 Result<void> SocketDriver::wait_until_it_listens() {
-  const auto until = Clock::now() + limit_;
+  const auto until = Clock::now() + kStart;
   while (Clock::now() < until) {
     if (connect_once(own_)) {
       barrier();

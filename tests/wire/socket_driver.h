@@ -26,7 +26,7 @@ struct ServerProgram {
   ServerKind kind = ServerKind::tubed;
   std::string binary;
   std::optional<TlsFiles> tls;            // of tubed: every connection is encrypted
-  std::chrono::milliseconds limit{5000};  // for a reply, and for the start
+  std::chrono::milliseconds limit{5000};  // for a reply
 };
 
 class SocketDriver final : public Driver {
