@@ -58,7 +58,7 @@ class Node:
             PROGRAM, "--listen", f"unix:{self.path}/clients",
             "--journal-directory", self.path, "--journal-segment-size", "1048576",
             "--cluster-name", name, "--cluster-listen", self.address,
-            "--cluster-admin", f"unix:{self.admin}", "--http-listen", f"unix:{self.http}", *flags]
+            "--cluster-admin", f"unix:{self.admin}", "--cluster-election-timeout", "1s", "--http-listen", f"unix:{self.http}", *flags]
 
     def status(self):
         return request(self.admin, "GET", "/cluster")[1]

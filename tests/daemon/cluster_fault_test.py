@@ -13,13 +13,11 @@ import subprocess
 import time
 import unittest
 
-from cluster import EXIT_DAMAGED, STEADY_SECONDS, Cluster, ClusterTest, one_error_line, summary
-from harness import SANITIZED, Client, until
+from cluster import EXIT_DAMAGED, MOST_SILENCE, Cluster, ClusterTest, one_error_line, summary
+from harness import Client, until
 from journal_full_test import PRIVATE, go_private
 
 SEED = int(os.environ.get("TUBED_FAULT_SEED", str(random.randrange(1 << 32))))
-SLOWER = 4 if SANITIZED else 1
-MOST_SILENCE = 5.0 * SLOWER
 
 
 class Fault(ClusterTest):
@@ -98,7 +96,7 @@ class Stopped(Fault):
         self.stop_load(load)
 
     def test_a_follower_that_was_stopped_catches_up(self):
-        cluster = Cluster(self, election=STEADY_SECONDS).start()
+        cluster = Cluster(self).start()
         load = self.start_load(cluster)
         load.healthy()
         leader = cluster.leader()
@@ -132,8 +130,8 @@ class Stopped(Fault):
 
 
 class Links(Fault):
-    def start_cluster(self, **options):
-        cluster = Cluster(self, proxied=True, **options).start()
+    def start_cluster(self):
+        cluster = Cluster(self, proxied=True).start()
         return cluster, cluster.net, self.start_load(cluster)
 
     def test_a_leader_that_is_cut_off_answers_nothing(self):
@@ -160,7 +158,7 @@ class Links(Fault):
         self.stop_load(load, most_silence=MOST_SILENCE)
 
     def test_a_follower_that_is_cut_off_changes_nothing(self):
-        cluster, net, load = self.start_cluster(election=STEADY_SECONDS)
+        cluster, net, load = self.start_cluster()
         load.healthy()
         leader = cluster.leader()
         term = leader.status()["term"]
@@ -219,7 +217,7 @@ class Links(Fault):
 
     def test_a_slow_network(self):
         """An entry takes a third of the election timeout, and no leader is replaced."""
-        cluster, net, load = self.start_cluster(election=STEADY_SECONDS)
+        cluster, net, load = self.start_cluster()
         load.healthy()
         leader = cluster.leader()
         term = leader.status()["term"]
@@ -237,10 +235,10 @@ class Links(Fault):
 class FullDisk(Fault):
     MEGABYTES = 300  # the raft log makes its files ahead of need
 
-    def start_cluster(self, **options):
+    def start_cluster(self):
         if not os.environ.get(PRIVATE):
             self.skipTest("mounting is not allowed here")
-        cluster = Cluster(self, settings={"limits__job_memory": 1 << 30}, **options)
+        cluster = Cluster(self, settings={"limits__job_memory": 1 << 30})
         for node in cluster:
             subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={self.MEGABYTES}m", "tubed-test",
                             node.journal], check=True)
@@ -282,7 +280,7 @@ class FullDisk(Fault):
         raise AssertionError("no put was refused")
 
     def test_the_disk_of_a_follower_is_full(self):
-        cluster = self.start_cluster(election=STEADY_SECONDS)
+        cluster = self.start_cluster()
         leader = cluster.leader()
         term = leader.status()["term"]
         follower = cluster.followers()[0]

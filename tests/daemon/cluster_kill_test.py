@@ -13,11 +13,10 @@ import random
 import time
 import unittest
 
-from cluster import STEADY_SECONDS, Cluster, ClusterTest, print_times, summary
+from cluster import MEASURE, MOST_SILENCE, Cluster, ClusterTest, print_times, summary
 from harness import SANITIZED
 
 KILLS = int(os.environ.get("TUBED_KILLS", "5" if SANITIZED else "30"))
-MEASURE = os.environ.get("TUBED_MEASURE") == "1"
 MEDIAN = 0.6
 SEED = int(os.environ.get("TUBED_KILL_SEED", str(random.randrange(1 << 32))))
 
@@ -49,7 +48,7 @@ class Kill(ClusterTest):
         report = load.stop()
         median = print_times("from the kill of a leader to the next put", times)
         print(summary(report), flush=True)
-        self.assert_clean(report, most_silence=5)
+        self.assert_clean(report, most_silence=MOST_SILENCE)
         self.assertLess(max(times), 20)
         if MEASURE:
             self.assertLessEqual(median, MEDIAN)
@@ -57,7 +56,7 @@ class Kill(ClusterTest):
         cluster.check_journals()
 
     def test_kills_of_followers(self):
-        cluster = Cluster(self, election=STEADY_SECONDS).start()
+        cluster = Cluster(self).start()
         load = cluster.load()
         load.next_put(time.monotonic())
         load.healthy()
@@ -75,7 +74,7 @@ class Kill(ClusterTest):
         report = load.stop()
         print_times("from the kill of a follower to the next put", times)
         print(summary(report), flush=True)
-        self.assert_clean(report, most_silence=5)
+        self.assert_clean(report, most_silence=MOST_SILENCE)
         if not SANITIZED:
             # Nothing happened to the leader.
             self.assertEqual((leader.status()["role"], leader.status()["term"]), ("leader", term))

@@ -5,10 +5,9 @@ import shutil
 import time
 import unittest
 
-from cluster import EXIT_DAMAGED, Cluster, ClusterTest, one_error_line, print_times, summary
+from cluster import (EXIT_DAMAGED, MOST_SILENCE, Cluster, ClusterTest, one_error_line, print_times,
+                     summary)
 from harness import SANITIZED, SECONDS, Daemon, run, until
-
-MOST_SILENCE = 5.0
 
 
 class Members(ClusterTest):
