@@ -230,7 +230,7 @@ class Members(ClusterTest):
             self.assertEqual(node.ask("GET", "/cluster/add")[0], 405)
         code, answer = follower.ask("POST", "/cluster/transfer", {"name": follower.name})
         self.assertEqual((code, answer), (200, {}))
-        until("the follower to lead", follower.serves)
+        cluster.hand_over(follower)
 
     def test_the_status_of_each_node(self):
         cluster = Cluster(self).start()
