@@ -74,9 +74,8 @@ function(tubed_add_test)
 endfunction()
 
 # tubed_test(name [HOT] [SLOW | SLOW_CASES] SOURCES… DEPENDS… [ENVIRONMENT…]): a doctest binary.
-# HOT: it runs for longer than it takes to optimize it, except with a sanitizer. SLOW: all cases are
-# slow. SLOW_CASES: some cases are in the test suite "slow"; ctest runs these as <name>_slow, as a
-# separate test.
+# HOT: it runs for longer than it takes to optimize it. SLOW: all cases are slow. SLOW_CASES: some
+# cases are in the test suite "slow"; ctest runs these as <name>_slow, as a separate test.
 function(tubed_test name)
   cmake_parse_arguments(arg "HOT;SLOW;SLOW_CASES" "" "SOURCES;DEPENDS;ENVIRONMENT" ${ARGN})
   # All binaries share doctest's main, because doctest takes longer to compile than most tests.
@@ -87,7 +86,7 @@ function(tubed_test name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} tubed_doctest_main tubed_options)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  if(NOT arg_HOT OR TUBED_SANITIZE)
+  if(NOT arg_HOT)
     tubed_not_hot(${name})
   endif()
   if(TUBED_SANITIZE)
