@@ -18,8 +18,8 @@ from harness import Client, until
 from machine import (CONFIG, LOCAL, SOCKETS, TCP, UNIT, PutLoop, Trials, append, ask, check_http,
                      check_sandbox, clients_are_refused, delete_all, drop_in, enable_http, equal,
                      expect_failed_service, http_is_closed, http_is_enabled_and_answers, journal,
-                     journal_starts, lines_of, paste, restart_under_load, run, set_in, show,
-                     sockets_are_open, state, stats, systemctl, true, wait_for_state)
+                     journal_starts, lines_of, paste, reload, restart_under_load, run, set_in,
+                     show, sockets_are_open, state, stats, systemctl, true, wait_for_state)
 
 FIRST, *NEWER = sorted(glob.glob("tubed_*.deb"), key=lambda name: ("+upgrade" in name, name))
 SEEN = CONFIG.with_name("seen")
@@ -108,16 +108,15 @@ def jobs_survive_kill_and_restart():
 def reload_and_a_reload_with_a_mistake():
     before, good = show("MainPID"), CONFIG.read_text(encoding="utf-8")
     set_in("limits", "job_bytes = 77")
-    systemctl("reload", UNIT)
-    until("the new limit", lambda: stats()["max-job-size"] == 77)
+    reload()
+    equal(stats()["max-job-size"], 77)
     append("nonsense = ")
     systemctl("reload", UNIT, code=1)
     true("tubed.toml:" in journal("-u", UNIT, "-n", "20"), "the reason is not in the journal")
     equal((state(), stats()["max-job-size"]), ("active", 77))
     CONFIG.write_text(good, encoding="utf-8")
-    systemctl("reload", UNIT)
-    until("the old limit", lambda: stats()["max-job-size"] == 65535)
-    equal(show("MainPID"), before)
+    reload()
+    equal((show("MainPID"), stats()["max-job-size"]), (before, 65535))
 
 
 def flags_in_etc_default():
@@ -143,8 +142,7 @@ def drain_by_signal_and_back():
 def drain_until_idle_and_exit():
     """As before a deploy: no new connections, the workers finish, the process exits."""
     set_in("drain", 'exit = "when-idle"')
-    systemctl("reload", UNIT)
-    until("it to be read", lambda: state() == "active")
+    reload()
     client = Client(TCP)
     client.put(b"stays")
     job = client.put(b"is worked on")
@@ -170,7 +168,7 @@ def drain_until_idle_and_exit():
     client.close()
     CONFIG.write_text(CONFIG.read_text(encoding="utf-8").replace('exit = "when-idle"\n', ""),
                       encoding="utf-8")
-    systemctl("reload", UNIT)
+    reload()
 
 
 def drain_exit(value):
@@ -180,7 +178,7 @@ def drain_exit(value):
         set_in("drain", line.rstrip("\n"))
     else:
         CONFIG.write_text(CONFIG.read_text(encoding="utf-8").replace(line, ""), encoding="utf-8")
-    systemctl("reload", UNIT)
+    reload()
 
 
 def serves_again(job, body):

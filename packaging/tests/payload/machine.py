@@ -65,6 +65,16 @@ def journal(*arguments):
     return run("journalctl", "--output=cat", *arguments, code=None)
 
 
+def reload():
+    """Reloads the service, and waits until the server has: systemctl returns when the signal is sent."""
+    def reloads():
+        return journal("-u", UNIT).count("reloaded changed=")
+
+    before = reloads()
+    systemctl("reload", UNIT)
+    until("the server to reload", lambda: reloads() > before)
+
+
 def equal(got, expected):
     if got != expected:
         raise AssertionError(f"{got!r} instead of {expected!r}")
