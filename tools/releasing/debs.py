@@ -60,15 +60,15 @@ def make_root(suite, architecture, root, mirror, log):
 
 def in_root(root, script, log, network=False, **variables):
     """Runs a script of bash in the root, as its only processes, and without a network unless
-    `network`. The processes end with this process."""
+    `network`. The processes end with this process. Returns what run() returns."""
     without_network = [] if network else ["--net"]
     resolver = root / "etc/resolv.conf"
     if network:
         shutil.copy("/etc/resolv.conf", resolver)
     try:
-        run("unshare", *without_network, "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
-            f"--root={root}", "--wd=/build", "bash", "-euo", "pipefail", "-c", script, log=log,
-            env=ENVIRONMENT | variables)
+        return run("unshare", *without_network, "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
+                   f"--root={root}", "--wd=/build", "bash", "-euo", "pipefail", "-c", script, log=log,
+                   env=ENVIRONMENT | variables)
     finally:
         if network:
             with contextlib.suppress(FileNotFoundError):
