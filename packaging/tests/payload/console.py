@@ -163,10 +163,11 @@ def the_console_and_its_api():
     reload_with("read")
     equal(status_of("GET", "/"), 200)
     equal(status_of("GET", f"{API}/tubes", **own), 200)
-    equal(status_of("POST", f"{API}/tubes/mail/jobs", b"x", **own), 403)
+    for path in ("/tubes/mail/jobs", "/tubes/none/kick"):
+        equal((path, status_of("POST", API + path, b"x", **own)), (path, 403))
     process = show("MainPID")
     reload_with("off")
-    for path in ("/console/main.js", f"{API}/server"):
+    for path in ("/console/main.js", f"{API}/access", f"{API}/server"):
         equal((path, status_of("GET", path, **own)), (path, 404))
     true(b"console" not in request("GET", "/", **own)[2], "the page of the console is served")
     equal((status_of("GET", "/healthz"), show("MainPID")), (200, process))

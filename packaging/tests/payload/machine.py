@@ -66,13 +66,15 @@ def journal(*arguments):
 
 
 def reload():
-    """Reloads the service, and waits until the server has: systemctl returns when the signal is sent."""
+    """Reloads the service, and waits until the server has, and has told systemd so: systemctl returns
+    when the signal is sent."""
     def reloads():
         return journal("-u", UNIT).count("reloaded changed=")
 
     before = reloads()
     systemctl("reload", UNIT)
     until("the server to reload", lambda: reloads() > before)
+    wait_for_state("active")
 
 
 def equal(got, expected):
