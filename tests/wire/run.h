@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/time.h"
 #include "tests/wire/driver.h"
 #include "tests/wire/transcript.h"
 
@@ -13,6 +14,7 @@ namespace tubed::wire {
 struct PlayResult {
   std::vector<std::string> failures;  // each `file:line: CLIENT expected X got Y`
   std::size_t exchanges = 0;          // the number of pieces sent
+  Duration advanced{};                // by `advance` lines
 
   bool passed() const { return failures.empty(); }
 };
