@@ -271,7 +271,8 @@ class Cluster:
         return [node.client_address for node in self]
 
     def start(self, **options):
-        """Bootstraps the first node, starts all, and adds the others. Returns when all vote."""
+        """Bootstraps the first node, starts all, and adds the others. Returns when all vote, and
+        know it."""
         first, *others = self
         first.bootstrap()
         first.start(**options)
@@ -281,6 +282,10 @@ class Cluster:
         for node in others:
             self.add(node)
         self.wait_for_voters()
+        for node in self:  # the entry that made the last one a voter may not be committed yet
+            until(f"node {node.name} to have all as voters", lambda node=node: sum(
+                member["votes"] for member in (node.status() or {"members": []})["members"]
+            ) == len(self.nodes))
         return self
 
     def end(self):
