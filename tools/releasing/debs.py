@@ -14,6 +14,7 @@ import shutil
 
 from run import Problem, run
 
+MIRROR = "http://deb.debian.org/debian"
 MAINTAINER = "The tubed authors <tubed@example.org>"
 # The number of Debian's release, for versions: those of Debian 13 must be higher than those of 12.
 NUMBERS = {"bookworm": 12, "trixie": 13}
