@@ -6,6 +6,8 @@ target_compile_options(tubed_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow
   $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes -Wmissing-prototypes>)
 # Assertions name files relative to the tree, independent of the build directory.
 target_compile_options(tubed_options INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
+# An access outside of a container, or to an empty optional, ends the process in place of reading other memory.
+target_compile_definitions(tubed_options INTERFACE _GLIBCXX_ASSERTIONS)
 if(TUBED_WERROR)
   target_compile_options(tubed_options INTERFACE -Werror)
 endif()
