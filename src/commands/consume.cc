@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/planted.h"
 #include "commands/authorization.h"
 #include "commands/conversation.h"
 #include "commands/handlers.h"
@@ -80,7 +81,11 @@ Answer reserve_batch(Context& context, Operation& operation,
   };
   const bool may_wait = arguments.timeout && arguments.timeout->seconds.count > 0;
   if (auto* waited = std::get_if<BatchOperation>(&operation)) {
-    add(std::move(waited->first));
+    // Other commands may have run since the notice: the job may be removed, or be another client's.
+    if (context.engine.tube_of_held(context.session, waited->first.id) ||
+        TUBED_PLANTED(batch_keeps_a_removed_job)) {
+      add(std::move(waited->first));
+    }
   } else if (may_wait) {
     const Duration limit = context.peer_is_gone ? Duration::zero() : Duration(*arguments.timeout);
     auto notice = context.engine.reserve(context.session, context.now, {.limit = limit});

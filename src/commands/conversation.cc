@@ -452,9 +452,11 @@ void Conversation::reply_word(std::string_view word) {
 
 void Conversation::reply_in_other_form(const Answer& answer) {
   if (writer_ != nullptr) return writer_->write(answer, replies_);
-  render_with_tubes(
-      answer, [this](JobId id) { return service_.engine().job_info(service_.now(), id)->tube; },
-      replies_);
+  const auto tube_of = [this](JobId id) {
+    const engine::Engine& engine = service_.engine();
+    return engine.tube_of_held(session_, id).value_or(engine.tube_of(id));
+  };
+  render_with_tubes(answer, tube_of, replies_);
 }
 
 void Conversation::run_command() {

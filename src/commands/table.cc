@@ -83,8 +83,9 @@ constexpr ReplyText kPutInTube[] = {
 constexpr ReplyText kCaps[] = {{"OK", "It counts from the next reply on."}};
 constexpr ReplyText kReserveBatch[] = {
     {"RESERVED_BATCH <count>",
-     "How many jobs follow, each as RESERVED <id> <bytes> and its body; 0 if no job is ready, or "
-     "none came in time. More bodies than limits.output_bytes are not given at once."},
+     "How many jobs follow, each as RESERVED <id> <bytes> and its body; 0 if no job is ready, "
+     "none came in time, or another client removed the one that came. More bodies than "
+     "limits.output_bytes are not given at once."},
     kDeadlineSoon};
 constexpr ReplyText kDeleteBatch[] = {
     {"DELETED_BATCH <deleted> <not-found>",

@@ -93,9 +93,9 @@ class Engine {
   // True: the session waits in a reserve, or for the end of a job.
   bool is_waiting(SessionId session) const { return sessions_.at(session).waiting; }
   std::string_view tube_of(JobId id) const;  // empty: there is no such job; O(1)
-  // The session that holds the job. No value: none does, or that of the past, or there is no such
-  // job. O(1).
-  std::optional<SessionId> holder_of(JobId id) const;
+  // Also for a job whose tube was truncated. No value: the session does not hold the job. O(1).
+  std::optional<std::string_view> tube_of_held(SessionId session, JobId id) const;
+  std::optional<SessionId> holder_of(JobId id) const;  // no value: none, or that of the past; O(1)
   bool holds_jobs(SessionId session) const { return !sessions_.at(session).held.empty(); }
   std::size_t held_count(SessionId session) const { return sessions_.at(session).held.size(); }
   // Calls visit(std::string_view) for the name of each tube, in list order.

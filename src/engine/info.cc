@@ -98,6 +98,13 @@ std::string_view Engine::tube_of(JobId id) const {
   return job == nullptr ? std::string_view() : std::string_view(job->tube->name);
 }
 
+std::optional<std::string_view> Engine::tube_of_held(SessionId session, JobId id) const {
+  const Job* job = jobs_.find(id);
+  if (job == nullptr || !job->in_tube() || job->state != JobState::reserved) return std::nullopt;
+  if (job->holder() != &sessions_.at(session)) return std::nullopt;
+  return job->tube->name;
+}
+
 std::optional<SessionId> Engine::holder_of(JobId id) const {
   const Job* job = find_job(id);
   if (job == nullptr || job->state != JobState::reserved || job->holder()->past)
