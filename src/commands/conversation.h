@@ -127,6 +127,8 @@ class Conversation {
   bool finished() const {
     return (quit_ && !awaits_refusal_) || (input_ended_ && stop_ == Stop::starved);
   }
+  // True: it was ended because the client speaks another protocol (foreign_protocol.h).
+  bool is_foreign() const { return foreign_; }
   // True: a body is arriving whose command is not answered yet. (The client of a malformed put,
   // which is answered at once, may never send the body.)
   bool in_body() const;
@@ -181,6 +183,7 @@ class Conversation {
   void abandon_body();
   void run_command();
   [[gnu::cold]] void refuse_first_line(std::string_view name);
+  [[gnu::cold]] bool end_foreign_protocol(std::string_view line);
   [[gnu::cold]] bool run_auth(std::string_view name, std::string_view text);
   Answer grant(Granted granted);
   void audit(AuditEvent::What what, std::string_view command) const;
@@ -213,6 +216,7 @@ class Conversation {
   bool peer_is_gone_ = false;
   bool input_ended_ = false;
   bool quit_ = false;
+  bool foreign_ = false;         // is_foreign()
   bool awaits_refusal_ = false;  // while quit_
   std::uint32_t budget_ = 0;
 

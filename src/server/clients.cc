@@ -42,6 +42,13 @@ void Clients::close(Client& client, std::string_view reason) {
   --count_;
 }
 
+void Clients::close_done(Client& client) {
+  if (!client.conversation().is_foreign()) return close(client, "done");
+  log_.limited(Log::Level::warning, service_.tick_time(), "closing a client",
+               {{"address", os::peer_word(client.peer())}, {"reason", "it speaks HTTP or TLS"}});
+  close(client, "foreign_protocol");
+}
+
 void Clients::close_all(std::string_view reason) {
   for (const auto& client : clients_) {
     if (client != nullptr) close(*client, reason);

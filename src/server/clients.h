@@ -34,6 +34,8 @@ class Clients {
   // Closes the connection; the jobs that the client has reserved become ready again. `reason` is
   // logged.
   void close(Client& client, std::string_view reason);
+  // The same for a client that is done().
+  void close_done(Client& client);
   void close_all(std::string_view reason);
 
   std::size_t count() const { return count_; }

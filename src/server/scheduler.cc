@@ -84,7 +84,7 @@ void Scheduler::serve_clients() {
 // Sends the replies that may be sent, and closes the client, defers it, or lets it wait for more.
 void Scheduler::serve(Client& client) {
   const bool wrote = client.write(service_.log());
-  if (client.done()) return clients_.close(client, "done");
+  if (client.done()) return clients_.close_done(client);
   clients_.timeouts().update(client, wrote, client.take_received(), service_.tick_time());
   clients_.count_output(client, client.conversation().replies().size());
   if (client.conversation().waits_for_log()) {

@@ -37,6 +37,7 @@ enum class Counter : std::uint8_t {
   client_stalled,
   client_output_memory,
   client_handshake,
+  client_foreign,
   // Connections.
   connection,
   refused_connection,
@@ -45,7 +46,7 @@ enum class Counter : std::uint8_t {
   unauthorized,
   denied,
 };
-inline constexpr std::size_t kCounterCount = 21;
+inline constexpr std::size_t kCounterCount = 22;
 static_assert(static_cast<std::size_t>(Counter::denied) + 1 == kCounterCount);
 
 class ServerCounters {

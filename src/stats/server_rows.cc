@@ -271,12 +271,13 @@ constexpr Row<ServerState> kOwn[] = {
     counted<Counter::expected_crlf>("tubed_malformed_commands_total", "reply=\"EXPECTED_CRLF\""),
     counted<Counter::client_idle>("tubed_closed_clients_total", "reason=\"idle\"",
                                   "Clients that the server closed, for timeouts.idle, "
-                                  "timeouts.stall, limits.output_memory, or timeouts.handshake "
-                                  "and limits.handshakes."),
+                                  "timeouts.stall, limits.output_memory, timeouts.handshake or "
+                                  "limits.handshakes, or because they spoke HTTP or TLS."),
     counted<Counter::client_stalled>("tubed_closed_clients_total", "reason=\"stall\""),
     counted<Counter::client_output_memory>("tubed_closed_clients_total",
                                            "reason=\"output_memory\""),
     counted<Counter::client_handshake>("tubed_closed_clients_total", "reason=\"handshake\""),
+    counted<Counter::client_foreign>("tubed_closed_clients_total", "reason=\"foreign_protocol\""),
     counted<Counter::failed_handshake>(
         "tubed_failed_handshakes_total", "",
         "TLS connections that were closed before their handshake was done."),
