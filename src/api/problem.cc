@@ -96,4 +96,11 @@ Problem not_the_leader(std::string detail) {
           .detail = std::move(detail)};
 }
 
+Problem stopping() {
+  return {.status = 503,
+          .kind = "stopping",
+          .title = "Stopping",
+          .detail = "The server is stopping: try again later, or use another server."};
+}
+
 }  // namespace tubed::api

@@ -39,5 +39,7 @@ Problem forbidden(std::string detail);
 Problem no_cluster();
 // Clients are to use another node of the cluster.
 Problem not_the_leader(std::string detail);
+// The server has begun to stop.
+Problem stopping();
 
 }  // namespace tubed::api

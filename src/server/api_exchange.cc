@@ -36,7 +36,7 @@ void ApiExchange::start() {
   auto made = api::script_of(request_.operation, std::move(request_.parameters), request_.options);
   if (const auto* problem = std::get_if<api::Problem>(&made)) return refuse(*problem);
   host_.begin_tick();
-  // The node may have lost its leadership while the body arrived.
+  // The server may have begun to stop, or lost its leadership, while the body arrived.
   if (const auto problem = host_.not_serving()) return refuse(*problem);
   script_ = std::move(std::get<std::unique_ptr<api::Script>>(made));
   if (!client_)

@@ -56,6 +56,7 @@ void Clients::close_all(std::string_view reason) {
 }
 
 void Clients::stop_all() {
+  stopping_ = true;
   for_each([&](Client& client) {
     client.stop();
     if (client.closes_last()) ++last_count_;

@@ -55,8 +55,10 @@ class Clients {
     }
   }
 
-  // Client::stop() for each. O(sessions).
+  // Client::stop() for each. No client is to be added afterwards. O(sessions).
   void stop_all();
+  // True after stop_all().
+  bool stopping() const { return stopping_; }
   // Once only clients are left that waited in a reserve when stop_all() was called: finishes them.
   // True if it finished any. A worker whose wait ends reconnects at once, so its wait ends
   // last. O(sessions) then, else O(1).
@@ -95,6 +97,7 @@ class Clients {
   std::vector<std::unique_ptr<Client>> clients_;  // by session
   std::size_t count_ = 0;
   std::size_t last_count_ = 0;  // clients that are closed last
+  bool stopping_ = false;
   std::uint64_t output_memory_ = 0;
   std::size_t handshakes_ = 0;
   std::uint64_t output_bytes_ = 0;

@@ -8,6 +8,7 @@
 #include "api/cluster_json.h"
 #include "api/guard.h"
 #include "base/ascii.h"
+#include "base/planted.h"
 #include "commands/authorization.h"
 #include "config/types.h"
 #include "console/files.h"
@@ -214,6 +215,7 @@ std::optional<HttpReply> HttpApi::refuse_metrics(const HttpRequest& request) {
 
 HttpReply HttpApi::respond(const HttpRequest& request, const HttpServer& server) {
   if (!request.path().starts_with(kApiPath)) return serve_file(request);
+  if (is_stopping()) return http_response(api::stopping());
   const api::RequestHeaders headers{.host = request.header("Host"),
                                     .origin = request.header("Origin"),
                                     .requested_by = request.header(api::kRequestedBy)};
@@ -352,7 +354,14 @@ ApiClient HttpApi::open_client(const std::string& address, loop::MemoryPeer& pee
   return opened;
 }
 
+// A client that is added after the others have been stopped could run a command when the log is
+// closed.
+bool HttpApi::is_stopping() const {
+  return clients_.stopping() && !TUBED_PLANTED(api_open_while_stopping);
+}
+
 std::optional<Problem> HttpApi::not_serving() const {
+  if (is_stopping()) return api::stopping();
   const stats::ClusterState* cluster = service_.cluster();
   if (not_serving_reason(cluster).empty()) return std::nullopt;
   return api::not_the_leader(not_serving_detail(*cluster));

@@ -2,7 +2,8 @@
 //
 // A request goes through these checks, in this order; the first that fails is the answer:
 // 1. http.api is not off, and the path is one of the API or of the console. The console's files
-//    need no rights.
+//    need no rights. The server has not begun to stop: a request whose body arrives after that is
+//    refused too, before it opens a client.
 // 2. The Host and the Origin (api/guard.h).
 // 3. The client has a role, if HTTP has authentication (Authenticator).
 // 4. The operation exists (404, 405), and http.api allows it. If it has a command, the server is in
@@ -59,6 +60,7 @@ class HttpApi final : public HttpSite, public ApiExchangeHost {
   };
 
   void begin_tick() override { scheduler_.begin_tick(); }
+  bool is_stopping() const;
   std::optional<api::Problem> not_serving() const override;
   ApiClient open_client(const std::string& address, loop::MemoryPeer& peer,
                         commands::Admission admission, std::optional<Identity> identity) override;

@@ -224,6 +224,7 @@ constexpr auto kCommonProblems = std::to_array<CommonProblem>({
     {403, "", "A change has no X-Requested-By, or http.api is read.", true},
     {421, "", "The Host is no name of this server (http.hosts)."},
     {503, "", "Too many requests are under way."},
+    {503, "", "The server is stopping."},
     {503, "", "The server is a node of a cluster and does not serve clients."},
     {507, "OUT_OF_MEMORY", "The role has as many connections as it may."},
 });
