@@ -12,6 +12,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -55,6 +56,34 @@ def make_package(directory, version, architecture, *requires):
     run("rpmbuild", "-bb", "--nodeps", "--dbpath", tree / "database", "--target", architecture,
         "--define", f"_topdir {tree}", "--define", "debug_package %{nil}", tree / "tubed.spec")
     return next(tree.glob("RPMS/*/*.rpm"))
+
+
+# In place of gpg: the signature has numbers of 32 and SHORT bytes. gpg omits the leading zeros of a number, so one of
+# 128 signatures is shorter than the others.
+SHORTENING_GPG = """#!/usr/bin/python3
+import pathlib, struct, subprocess, sys
+subprocess.run(["/usr/bin/gpg", *sys.argv[1:]], check=True)
+if "-sbo" in sys.argv:
+    file = pathlib.Path(sys.argv[sys.argv.index("-sbo") + 1])
+    packet = file.read_bytes()
+    assert packet[0] == 0x88 and packet[1] == len(packet) - 2, packet[:2]
+    body = packet[2:]
+    end = 4
+    for _ in ("hashed", "not hashed"):
+        end += 2 + struct.unpack_from(">H", body, end)[0]
+    body = body[:end + 2]  # with the first bytes of the hash
+    for length in 32, SHORT:
+        body += struct.pack(">H", 8 * length) + length * bytes([255])
+    file.write_bytes(bytes([0x88, len(body)]) + body)
+"""
+
+
+def signature_lengths(package):
+    """The bytes of each signature of an .rpm, by its tag."""
+    data = package.read_bytes()
+    count = struct.unpack_from(">I", data, 96 + 8)[0]
+    entries = [struct.unpack_from(">4I", data, 96 + 16 + 16 * index) for index in range(count)]
+    return {tag: size for tag, _, _, size in entries if tag in (267, 268, 1002, 1005)}
 
 
 class Dnf:
@@ -187,6 +216,36 @@ class YumTest(TestWithKeys):
             self.package.write_bytes(other)
             self.assertEqual(compare.compare(self.fine, self.repository),
                              [f"{MACHINE}/Packages/{self.package.name}: not the same bytes"])
+
+    def test_signatures_of_two_lengths_are_not_compared(self):
+        """rpmsign gives a package other reserved space when it removes a shorter signature."""
+        unsigned = self.unsigned[ARCHITECTURES.index(MACHINE)]
+        releases, lengths = [], []
+        for short in 32, 31:
+            gpg = self.directory / f"gpg-{short}"
+            gpg.write_text(SHORTENING_GPG.replace("SHORT", str(short)), encoding="utf-8")
+            gpg.chmod(0o755)
+            release = self.directory / f"release-{short}"
+            release.mkdir()
+            package = release / "tubed.rpm"
+            shutil.copy(unsigned, package)
+            self.key.sign_rpm(package, gpg)
+            releases.append(release)
+            lengths.append(signature_lengths(package))
+        self.assertEqual(list(lengths[0]), [267])
+        self.assertEqual(lengths[1], {267: lengths[0][267] - 1})
+        self.assertEqual(compare.compare(*releases), [])
+        # Each part that is no signature is compared: the lead, the header and the payload.
+        package = releases[1] / "tubed.rpm"
+        data = package.read_bytes()
+        header = data.index(bytes.fromhex("8eade801"), 96 + 4)
+        for changed in 10, header + 20, len(data) - 1:
+            package.write_bytes(data[:changed] + bytes([data[changed] ^ 1]) + data[changed + 1:])
+            self.assertEqual(compare.compare(*releases), ["tubed.rpm: not the same bytes"], changed)
+        # Files that are cut, even within the signature, are not the same as one that is whole.
+        for length in 0, 50, 100, 200, header, len(data) - 1:
+            package.write_bytes(data[:length])
+            self.assertEqual(compare.compare(*releases), ["tubed.rpm: not the same bytes"], length)
 
     # --- What must not be trusted
 

@@ -6,15 +6,22 @@ the other files, as `--check` verifies.
 """
 
 import filecmp
-import pathlib
 import re
-import shutil
-import tempfile
+import struct
 
-from run import Problem, files_below, run
+from run import files_below
 
 # Signatures, and what names signed files by their hashes or has the date of signing.
 SIGNED = re.compile(r"(.*/)?(InRelease|Release|Release\.gpg|SHA256SUMS|repodata/[^/]+|[^/]+\.asc)")
+
+# An .rpm begins with the lead and the signature header, which is a section: its magic number and version, the
+# number of entries, and the bytes of their data. The header and the payload follow.
+LEAD_BYTES = 96
+LEAD_ARCHITECTURE = slice(8, 10)
+LEAD_MAGIC = bytes.fromhex("edabeedb")
+SECTION = struct.Struct(">4s4xII")
+SECTION_MAGIC = bytes.fromhex("8eade801")
+ENTRY_BYTES = 16
 
 
 def compare(directory, other):
@@ -22,29 +29,34 @@ def compare(directory, other):
     names, others = (set(files_below(each)) for each in (directory, other))
     differences = [f"{name}: only in {directory if name in names else other}" for name in sorted(names ^ others)
                    if not SIGNED.fullmatch(name)]
-    with tempfile.TemporaryDirectory() as temporary:
-        for name in sorted(names & others):
-            if not SIGNED.fullmatch(name) and not same(directory / name, other / name, pathlib.Path(temporary)):
-                differences.append(f"{name}: not the same bytes")
+    differences += [f"{name}: not the same bytes" for name in sorted(names & others)
+                    if not SIGNED.fullmatch(name) and not same(directory / name, other / name)]
     return differences
 
 
-def same(path, other, temporary):
-    """Whether two files have the same bytes, but for the signature within an .rpm. `temporary`: a
-    directory for copies."""
+def same(path, other):
+    """Whether two files have the same bytes, but for the signature within an .rpm."""
     if filecmp.cmp(path, other, shallow=False):
         return True
     if path.suffix != ".rpm":
         return False
-    try:
-        return filecmp.cmp(unsigned(path, temporary / "one.rpm"), unsigned(other, temporary / "other.rpm"),
-                           shallow=False)
-    except Problem:  # rpmsign refuses a damaged package
-        return False
+    contents = unsigned(path.read_bytes())
+    return contents is not None and contents == unsigned(other.read_bytes())
 
 
-def unsigned(path, copy):
-    """A copy without the signature, which is within an .rpm."""
-    shutil.copyfile(path, copy)
-    run("rpmsign", "--delsign", copy)
-    return copy
+def unsigned(package):
+    """The lead, the header and the payload of an .rpm; None if it has no whole signature header.
+
+    rpmsign cannot restore the package from before the signature: it does not return the bytes of the signature
+    to the reserved space. The signature header also has digests and sizes, which follow from the rest, as
+    `--check` verifies. When rpmsign replaces a signature, it also replaces the architecture in the lead, which
+    rpm does not read: the header has the architecture."""
+    start = LEAD_BYTES + SECTION.size
+    if len(package) < start or not package.startswith(LEAD_MAGIC):
+        return None
+    magic, entries, bytes_of_data = SECTION.unpack_from(package, LEAD_BYTES)
+    end = start + ENTRY_BYTES * entries + bytes_of_data
+    end += -end % 8  # padding
+    if magic != SECTION_MAGIC or len(package) < end:
+        return None
+    return package[:LEAD_ARCHITECTURE.start] + package[LEAD_ARCHITECTURE.stop:LEAD_BYTES] + package[end:]

@@ -30,9 +30,9 @@ class Key:
         run("gpg", "--batch", "--yes", "--armor", "--digest-algo", "SHA512", *expires, "--local-user",
             self.fingerprint, "--output", target, how, source)
 
-    def sign_rpm(self, path):
+    def sign_rpm(self, path, gpg="/usr/bin/gpg"):
         """Signs the header of an .rpm, which has the digest of its contents."""
-        run("rpmsign", "--define", f"_gpg_name {self.fingerprint}", "--define", "__gpg /usr/bin/gpg",
+        run("rpmsign", "--define", f"_gpg_name {self.fingerprint}", "--define", f"__gpg {gpg}",
             "--define", "_gpg_digest_algo sha512", "--addsign", path)
 
 
