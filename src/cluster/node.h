@@ -160,6 +160,10 @@ class Node final : private RaftLogHost {
   // of the change before: a node that takes itself for no voter does not vote.
   bool change_members(const std::vector<Member>& members);
   std::vector<Member> members() const;
+  // True if a member that has no state may get this id, and the state of this node: it is a standby
+  // by the newest configuration, and this node has the lease. A voter that has lost its disk has
+  // forgotten its votes. Without the lease, another leader may have made the member a voter.
+  bool may_invite(NodeId member) const;
   // Gives the lease up, and asks another voter, 0 for any, to take over. False: it does not lead,
   // or there is no such voter. If that has no effect within an election timeout, the core gives up.
   // The lease comes back when the other voter has answered a later frame, because what was sent to

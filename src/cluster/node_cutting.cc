@@ -1,7 +1,9 @@
-// Node, continued: which entries of the raft log are kept, and how the cluster is changed.
+// Node, continued: which entries of the raft log are kept, how the cluster is changed, and which
+// members may be invited back.
 #include <algorithm>
 
 #include "base/assert.h"
+#include "base/planted.h"
 #include "cluster/node.h"
 
 namespace tubed::cluster {
@@ -70,6 +72,15 @@ Result<void> Node::keep_configuration(Index first) {
   state_.configuration = std::string(configuration);
   state_.configuration_index = index;
   return store_node_state(storage_, state_);
+}
+
+bool Node::may_invite(NodeId member) const {
+  if (!leads() || (!has_lease() && !TUBED_PLANTED(invites_without_lease))) return false;
+  std::vector<Member> newest = members();
+  if (TUBED_PLANTED(invites_by_old_members))
+    newest = decode_members(configuration_at(commit_).first).value_or(newest);
+  const auto found = std::ranges::find(newest, member, &Member::id);
+  return found != newest.end() && found->role == MemberRole::standby;
 }
 
 }  // namespace tubed::cluster

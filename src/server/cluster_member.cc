@@ -119,6 +119,7 @@ Result<void> ClusterMember::open_node() {
   parts_.service.set_now(node_->replica().applied_time());
   look_at_ = Time::min();
   look_at_members();
+  introduce();
   parts_.scheduler.begin_tick();
   return {};
 }
@@ -157,13 +158,16 @@ void ClusterMember::look_at_members() {
   const bool differ = members != members_;
   members_ = std::move(members);
   was_member_ = was_member_ || member(node_id_) != nullptr;
-  if (differ || node.leads() != links_->facts().leads) introduce();
-  if (differ) links_->set_members(members_);
+  if (differ) {
+    introduce();
+    links_->set_members(members_);
+  }
   request_own_removal();
   const NodeId leader = node.leads() ? node_id_ : node.leader();
   if (leader == 0 || (leader == known_leader_ && node.term() == known_term_)) return;
   known_leader_ = leader;
   known_term_ = node.term();
+  introduce();
   if (leader == node_id_) ++state_.elections;
   parts_.log.info(leader == node_id_ ? "leading" : "following",
                   {{"leader", name_of(leader)}, {"term", std::uint64_t{known_term_}}});
@@ -363,7 +367,6 @@ void ClusterMember::introduce() {
     const cluster::Node& node = node_->node();
     facts.configuration_index = node.configuration_at(node.last()).second;
     facts.has_state = true;
-    facts.leads = node.leads();
   }
   links_->set_facts(facts);
 }
@@ -398,6 +401,12 @@ void ClusterMember::on_turned_away(const cluster::Hello& hello, WelcomeStatus st
   cluster_id_ = hello.cluster;
   node_id_ = hello.to;
   begin_fetch(hello.from, hello.address);
+}
+
+// The node knows its members. members_ is older: after a promotion it has the new voter as a
+// standby.
+bool ClusterMember::may_invite(NodeId member) const {
+  return phase_ == Phase::running && node_->node().may_invite(member);
 }
 
 void ClusterMember::on_frame(NodeId /*from*/, std::string_view frame) {

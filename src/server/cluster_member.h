@@ -79,6 +79,7 @@ class ClusterMember final : public ClusterMode,
   void on_fetch(const cluster::Hello& hello, os::Socket socket) override;
   void on_rejected(cluster::NodeId by, const cluster::Welcome& welcome) override;
   void on_request(const cluster::Request& request, Reply reply) override;
+  bool may_invite(cluster::NodeId member) const override;
   // ClusterAdminHost.
   const stats::ClusterState& cluster_state() override { return state(); }
   void change(const cluster::Request& request, Answer answer) override;

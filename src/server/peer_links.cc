@@ -85,12 +85,6 @@ bool PeerLinks::is_member(NodeId node) const {
   return contains(members_, node);
 }
 
-// A link keeps the member as it was when the link was opened.
-bool PeerLinks::is_standby(NodeId node) const {
-  const auto member = std::ranges::find(members_, node, &Member::id);
-  return member != members_.end() && member->role == cluster::MemberRole::standby;
-}
-
 WelcomeStatus PeerLinks::usual_status(const Hello& hello) const {
   // The operator has given the address of another node.
   if (!hello.name.empty() && hello.name != cluster::name_in(facts_.address))
@@ -129,7 +123,7 @@ Hello PeerLinks::hello_for(const Member& member) const {
           .address = facts_.address,
           .configuration_index = facts_.configuration_index,
           .name = std::string(cluster::name_in(member.address)),
-          .invites = facts_.leads && is_standby(member.id)};
+          .invites = host_.may_invite(member.id)};
 }
 
 void PeerLinks::on_up(PeerLink& link) {

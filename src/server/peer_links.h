@@ -42,7 +42,6 @@ struct PeerFacts {
   std::string address;  // NAME@HOST:PORT
   cluster::Index configuration_index = 0;
   bool has_state = false;
-  bool leads = false;
 };
 
 // The part of the server that uses the links. Its functions may call those of PeerLinks, but not
@@ -65,6 +64,9 @@ class PeerHost {
   // The host calls `reply` once, in the call or later. It does nothing if the connection, or
   // PeerLinks, does not exist any more.
   virtual void on_request(const cluster::Request& request, Reply reply) = 0;
+  // Called for each Hello for frames, when it is sent, and without begin_tick(): the member may
+  // take its id and the state of this node if it has no state. It changes nothing.
+  virtual bool may_invite(cluster::NodeId member) const = 0;
   // A member that was dialled has not welcomed this node. At most every limits.last_retry for each.
   virtual void on_rejected(cluster::NodeId by, const cluster::Welcome& welcome) = 0;
 
@@ -139,7 +141,6 @@ class PeerLinks final : public PeerAcceptorOwner,
   void on_request_ended(IncomingRequest& incoming) override;
 
   bool is_member(cluster::NodeId node) const;
-  bool is_standby(cluster::NodeId node) const;
   std::string welcome(cluster::WelcomeStatus status) const;
   void open_links();
 

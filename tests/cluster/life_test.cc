@@ -29,7 +29,7 @@ TEST_CASE("a cluster keeps its promises, whatever fails") {
   std::printf(
       "%llu lives: %llu events, %llu entries committed, %llu leaders, %llu crashes, %llu fetches, "
       "%llu puts, %llu reserves, %llu deletes, %llu held over, %llu comparisons, %llu changes of "
-      "members, %llu hand-overs\n",
+      "members, %llu hand-overs, %llu lost disks, %llu joins\n",
       static_cast<unsigned long long>(lives), static_cast<unsigned long long>(counts.events),
       static_cast<unsigned long long>(counts.committed),
       static_cast<unsigned long long>(counts.leaders),
@@ -41,7 +41,24 @@ TEST_CASE("a cluster keeps its promises, whatever fails") {
       static_cast<unsigned long long>(counts.held_over),
       static_cast<unsigned long long>(counts.comparisons),
       static_cast<unsigned long long>(counts.member_changes),
-      static_cast<unsigned long long>(counts.hand_overs));
+      static_cast<unsigned long long>(counts.hand_overs),
+      static_cast<unsigned long long>(counts.wipes), static_cast<unsigned long long>(counts.joins));
+}
+
+TEST_CASE("a voter that has lost its disks is not invited back, even if it has just become one") {
+  LifeCounts counts;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Nature nature;
+    nature.seed = seed;
+    nature.wipes = 5;
+    nature.member_changes = 60;
+    nature.stalls = 40;  // of disks: a promotion is committed late
+    World world(nature);
+    if (world.live()) FAIL(world.story());
+    counts += world.counts();
+  }
+  CHECK(counts.wipes > 40);
+  CHECK(counts.joins > 20);
 }
 
 }  // namespace tubed::cluster_test

@@ -103,45 +103,94 @@ void Machine::empty_disks() {
   for (journal::TestDisk* disk : {&journal_disk_, &raft_disk_}) disk->set_capacity(UINT64_MAX);
 }
 
-bool Machine::take_state_of(Machine& source) {
+// What is copied from another machine.
+struct Machine::State {
+  journal::TestDisk journal_disk;
+  Index first = 0;
+  Index last = 0;  // the position of the journal
+  std::vector<cluster::Entry> entries;
+  cluster::NodeState node;
+};
+
+// Nothing: the source lacks entries, or a problem was found.
+std::optional<Machine::State> Machine::state_of(Machine& source) const {
   // The durable prefix of the journal, which compaction may be changing.
-  journal::TestDisk journal_disk(source.journal_disk_.durable_files());
-  auto copied = journal::revive(journal_disk, {}, Time());
+  State state{.journal_disk = journal::TestDisk(source.journal_disk_.durable_files()),
+              .entries = {},
+              .node = {}};
+  auto copied = journal::revive(state.journal_disk, {}, Time());
   if (!copied) {
     world_.problem("a copy of a journal is refused: " + copied.error().message);
-    return false;
+    return std::nullopt;
   }
-  const Index position = copied->found.applied ? copied->found.applied->index : 0;
+  state.last = copied->found.applied ? copied->found.applied->index : 0;
   const cluster::RaftLog& log = source.process_->node->log();
-  if (position < process_->node->last() || position + 1 < log.first()) return false;
-  const Index log_first = log.first();
-  std::vector<cluster::Entry> entries;
-  for (Index i = log_first; i <= position; ++i) entries.push_back(log.at(i));
+  state.first = log.first();
+  if (state.last + 1 < state.first) return std::nullopt;
+  for (Index i = state.first; i <= state.last; ++i) state.entries.push_back(log.at(i));
+  const auto node = cluster::load_node_state(source.raft_disk_);
+  if (source.off()) return std::nullopt;
+  if (!node || !node.value()) {
+    world_.problem("a node has no state");
+    return std::nullopt;
+  }
+  state.node = *node.value();
+  return state;
+}
+
+bool Machine::take_state_of(Machine& source) {
+  auto state = state_of(source);
+  if (!state || state->last < process_->node->last()) return false;
   const auto own = cluster::load_node_state(raft_disk_);
-  const auto theirs = cluster::load_node_state(source.raft_disk_);
-  if (off() || source.off()) return false;
+  if (off()) return false;
   end_process();
-  if (!own || !theirs) {
+  if (!own) {
     world_.problem("a node has no state");
     return false;
   }
-  // Its term and vote stay. Everything is replaced at once, as by renaming a directory.
+  // Its term and vote stay.
+  return install(*state, *own.value());
+}
+
+void Machine::wipe() {
+  end_process();
+  journal_disk_ = journal::TestDisk();
+  raft_disk_ = journal::TestDisk();
+  full_ = false;
+  blank_ = true;
+}
+
+bool Machine::join(Machine& source) {
+  auto state = state_of(source);
+  if (!state) return false;
+  const auto members = cluster::decode_members(source.node().configuration_at(state->last).first);
+  const auto itself = std::ranges::find(members.value(), id_, &cluster::Member::id);
+  if (itself == members->end() || itself->role != cluster::MemberRole::standby) return false;
+  cluster::NodeState identity;
+  identity.cluster = state->node.cluster;
+  identity.node = id_;
+  blank_ = !install(*state, identity);
+  return !blank_;
+}
+
+// Everything is replaced at once, as by renaming a directory.
+bool Machine::install(State& fetched, cluster::NodeState state) {
   journal::TestDisk raft_disk;
-  cluster::NodeState state = *own.value();
+  const std::vector<cluster::Entry>& entries = fetched.entries;
   // The node has a term that is at least that of its entries, in which it may have voted.
   if (!entries.empty() && entries.back().term > state.term) {
     state.term = entries.back().term;
     state.voted_for = 0;
   }
-  state.configuration = theirs.value()->configuration;
-  state.configuration_index = theirs.value()->configuration_index;
+  state.configuration = fetched.node.configuration;
+  state.configuration_index = fetched.node.configuration_index;
   cluster::NullRaftLogHost host;
   auto copy = cluster::RaftLog::open(raft_disk, host, raft_options(state.cluster));
-  if (!copy || !(*copy)->reset(log_first - 1) || !cluster::store_node_state(raft_disk, state)) {
+  if (!copy || !(*copy)->reset(fetched.first - 1) || !cluster::store_node_state(raft_disk, state)) {
     world_.problem("a raft log cannot be copied");
     return false;
   }
-  (*copy)->append(log_first, entries);
+  (*copy)->append(fetched.first, entries);
   bool closed = false;
   (*copy)->close([&closed] { closed = true; });
   while (!closed) {
@@ -149,7 +198,7 @@ bool Machine::take_state_of(Machine& source) {
     raft_disk.run_all();
   }
   copy->reset();
-  journal_disk_ = std::move(journal_disk);
+  journal_disk_ = std::move(fetched.journal_disk);
   raft_disk_ = std::move(raft_disk);
   full_ = false;
   return true;

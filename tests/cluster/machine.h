@@ -105,6 +105,12 @@ class Machine final : public cluster::NodeHost,
   // running and has applied everything that is applied here, as far as its disks have it.
   // False: it has less, and nothing has changed.
   bool take_state_of(Machine& source);
+  // The process ends, and the disks are lost. Without a state it cannot be started.
+  void wipe();
+  bool blank() const { return blank_; }
+  // Without a state: becomes the standby that it is in the state of another machine that is
+  // running. False: it is no standby in that state, and nothing has changed.
+  bool join(Machine& source);
   // Counts starts: frames and bytes of an earlier life are not delivered.
   std::uint64_t life() const { return life_; }
   bool running() const { return process_ != nullptr; }
@@ -160,6 +166,9 @@ class Machine final : public cluster::NodeHost,
   void serve(ClientId client, Connection& connection);
   void hand_over();
   void end_process();
+  struct State;
+  std::optional<State> state_of(Machine& source) const;
+  bool install(State& state, cluster::NodeState identity);
   void start_if_wanted();
   Result<void> start_process(unsigned seed);
 
@@ -196,6 +205,7 @@ class Machine final : public cluster::NodeHost,
   bool again_ = false;   // the process is to be started again in place
   bool failed_ = false;  // the process is to end
   bool full_ = false;    // the disks
+  bool blank_ = false;   // they were lost
   std::uint64_t hand_overs_ = 0;
   Time hand_over_at_;  // not before
   std::unique_ptr<Process> process_;

@@ -417,6 +417,54 @@ TEST_CASE("a follower gets no more bytes than may be under way, until they are s
   CHECK(trio.node(leader).term() == 2);
 }
 
+TEST_CASE("a leader invites a standby, and from its promotion on no longer") {
+  Trio trio(node_options());
+  const NodeId leader = trio.elect();
+  const NodeId other = leader % 3 + 1;
+  const NodeId standby = other % 3 + 1;
+  Node& node = trio.node(leader);
+  std::vector<Member> members = node.members();
+  members[standby - 1].role = MemberRole::standby;
+  for (int i = 0; i < 2000 && !node.change_members(members); ++i) trio.step();
+  const auto known = [&](NodeId id) { return trio.node(id).members() == members; };
+  for (int i = 0; i < 2000 && !(known(1) && known(2) && known(3)); ++i) trio.step();
+  for (int i = 0; i < 2000 && node.committed() != node.last(); ++i) trio.step();
+  REQUIRE(node.committed() == node.last());
+  REQUIRE(node.has_lease());
+  CHECK(node.may_invite(standby));
+  CHECK_FALSE(node.may_invite(other));
+  CHECK_FALSE(node.may_invite(leader));
+  CHECK_FALSE(node.may_invite(9));
+  CHECK_FALSE(trio.node(other).may_invite(standby));
+
+  SUBCASE("no tick has passed since the promotion, and nothing is committed") {
+    members[standby - 1].role = MemberRole::voter;
+    REQUIRE(node.change_members(members));
+    REQUIRE(node.committed() < node.last());
+    CHECK_FALSE(node.may_invite(standby));
+    for (int i = 0; i < 2000 && node.committed() < node.last(); ++i) {
+      trio.step();
+      CHECK_FALSE(node.may_invite(standby));
+    }
+    CHECK(node.committed() == node.last());
+  }
+  SUBCASE("another node may lead, and have promoted it") {
+    trio.of(leader).silent = true;
+    int without_lease = 0;
+    for (int i = 0; i < 2000 && node.leads(); ++i) {
+      CHECK(node.may_invite(standby) == node.has_lease());
+      without_lease += node.has_lease() ? 0 : 1;
+      trio.step();
+    }
+    CHECK(without_lease > 0);
+    CHECK_FALSE(node.may_invite(standby));
+  }
+  SUBCASE("it passes leadership on") {
+    REQUIRE(node.transfer(other));
+    CHECK_FALSE(node.may_invite(standby));
+  }
+}
+
 TEST_CASE("what is on its way to a follower is not sent again") {
   Trio trio(node_options());
   const NodeId leader = trio.elect();

@@ -48,6 +48,8 @@ LifeCounts& LifeCounts::operator+=(const LifeCounts& other) {
   comparisons += other.comparisons;
   member_changes += other.member_changes;
   hand_overs += other.hand_overs;
+  wipes += other.wipes;
+  joins += other.joins;
   return *this;
 }
 
@@ -84,6 +86,10 @@ Nature some_nature(std::uint64_t seed) {
   if (one_in(3)) nature.machine.raft_log_bytes = 64 << 10;
   if (one_in(4)) nature.hangs = 5;
   if (one_in(4)) nature.full_disks = 5;
+  if (nature.nodes > 1 && one_in(5)) {
+    nature.wipes = 3;
+    nature.member_changes = 30;
+  }
   return nature;
 }
 
@@ -247,7 +253,7 @@ void World::schedule_timer(std::size_t index) {
 
 void World::boot(std::size_t index) {
   Node& node = nodes_[index];
-  if (node.machine->running() || node.fetching) return;
+  if (node.machine->running() || node.machine->blank() || node.fetching) return;
   remember("node " + text(index + 1) + " starts");
   node.paused_until = node.stalled_until = Time();
   if (nature_.crash_steps > 0 && !faults_ended_ && below(4) == 0) {

@@ -11,7 +11,9 @@
 //  - the queue of a node is that of the committed facts (the twin), compared now and then, as are
 //    the invariants of the engine;
 //  - a node does not tick all the time;
-//  - a leader that has heard the time of the cluster sets it no later than a leader before it did.
+//  - a leader that has heard the time of the cluster sets it no later than a leader before it did;
+//  - no node invites a voter that has lost its disks to take part again: it has forgotten its
+//  votes.
 //
 // After the last fault the cluster has to serve again within five seconds, and all nodes have to
 // agree.
@@ -52,6 +54,7 @@ struct Nature {
   double transfers = 1.5;
   double confusions = 0.2;         // followers that lose their leader, and then their memory
   double member_changes = 0.5;     // of voters to standbys, and back
+  double wipes = 0;                // of the disks of one machine, often as it becomes a voter
   std::uint64_t crash_steps = 0;   // >0: a crash comes in the middle of a disk's operation
   std::int64_t rate_skew = 2'000;  // parts in a million
   Duration wall_skew = std::chrono::milliseconds(100);
@@ -75,6 +78,8 @@ struct LifeCounts {
   std::uint64_t comparisons = 0;
   std::uint64_t member_changes = 0;
   std::uint64_t hand_overs = 0;
+  std::uint64_t wipes = 0;
+  std::uint64_t joins = 0;  // of machines without a state
 
   LifeCounts& operator+=(const LifeCounts& other);
 };
@@ -161,6 +166,12 @@ class World final : public MachineHost {
   void plan(double average, const std::function<void()>& fault);
   void cut_link(std::size_t from, std::size_t to, Duration how_long);
   void change_members();
+  void wipe(std::size_t node);
+  void call(std::size_t node);
+  void demote(std::size_t node);
+  void finish_join(std::size_t node, std::size_t from);
+  void check_invitation(std::size_t node, std::size_t from);
+  std::optional<std::size_t> blank_node() const;
   void confuse();
   void confuse(std::size_t leader);
   void end_faults();

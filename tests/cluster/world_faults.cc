@@ -124,6 +124,7 @@ void World::plan_faults() {
   });
   plan(nature_.confusions, [this] { confuse(); });
   plan(nature_.member_changes, [this] { change_members(); });
+  if (nature_.wipes > 0) plan(nature_.wipes, [this, some_node] { wipe(some_node()); });
   plan(nature_.transfers, [this] {
     for (std::size_t index = 0; index < nodes_.size(); ++index) {
       if (!nodes_[index].machine->running() || !nodes_[index].machine->serves()) continue;
@@ -133,8 +134,100 @@ void World::plan_faults() {
   });
 }
 
+std::optional<std::size_t> World::blank_node() const {
+  const auto blank =
+      std::ranges::find_if(nodes_, [](const Node& node) { return node.machine->blank(); });
+  if (blank == nodes_.end()) return std::nullopt;
+  return static_cast<std::size_t>(blank - nodes_.begin());
+}
+
+// A machine loses its disks. The cluster can do without it: no other is in that state, and the
+// voters without it are a majority.
+void World::wipe(std::size_t index) {
+  const NodeId id = nodes_[index].machine->id();
+  if (faults_ended_ || blank_node() || !nodes_[index].machine->running()) return;
+  for (const Node& node : nodes_) {
+    if (!node.machine->running()) continue;
+    const std::vector<cluster::Member> members = node.machine->node().members();
+    const auto voters =
+        std::ranges::count(members, cluster::MemberRole::voter, &cluster::Member::role);
+    const auto member = std::ranges::find(members, id, &cluster::Member::id);
+    if (voters < 3 && member->role == cluster::MemberRole::voter) return;
+  }
+  remember("node " + text(id) + " loses its disks");
+  ++counts_.wipes;
+  nodes_[index].machine->wipe();
+  after(some_time(50us, 500us), [this, index] { call(index); });
+}
+
+// A machine without a state runs and waits, and another node connects to it.
+void World::call(std::size_t index) {
+  Machine& machine = *nodes_[index].machine;
+  if (!machine.blank()) return;
+  after(some_time(1ms, 50ms), [this, index] { call(index); });
+  const std::size_t from = below(nodes_.size());
+  const Node& caller = nodes_[from];
+  if (nodes_[index].fetching || !caller.machine->running() || caller.paused_until > now_) return;
+  if (below(10) == 0) demote(index);
+  if (links_[{from, index}].cut_until > now_) return;
+  if (!caller.machine->node().may_invite(machine.id())) return;
+  remember("node " + text(from + 1) + " invites node " + text(machine.id()));
+  check_invitation(index, from);
+  nodes_[index].fetching = true;
+  after(some_time(1ms, 300ms), [this, index, from] { finish_join(index, from); });
+}
+
+// What an operator does about a voter that has lost its disks. In place of a new identity: the
+// machine joins only with a state in which it is a standby.
+void World::demote(std::size_t index) {
+  for (std::size_t leader = 0; leader < nodes_.size(); ++leader) {
+    const Machine& machine = *nodes_[leader].machine;
+    if (!machine.running() || !machine.serves()) continue;
+    std::vector<cluster::Member> members = machine.node().members();
+    members[index].role = cluster::MemberRole::standby;
+    if (members == machine.node().members()) continue;
+    remember("node " + text(leader + 1) + " demotes node " + text(index + 1));
+    on_node(leader, [this, leader, members] { nodes_[leader].machine->change_members(members); });
+  }
+}
+
+// The votes of a member count by the newest change of the members that was committed.
+void World::check_invitation(std::size_t index, std::size_t from) {
+  const NodeId id = nodes_[index].machine->id();
+  const cluster::Node& caller = nodes_[from].machine->node();
+  const auto is_voter = [id](const std::vector<cluster::Member>& members) {
+    return std::ranges::find(members, id, &cluster::Member::id)->role == cluster::MemberRole::voter;
+  };
+  Index newest = 0;
+  bool votes = true;  // as at the foundation
+  for (auto entry = committed_.rbegin(); entry != committed_.rend() && newest == 0; ++entry) {
+    if (entry->second.type != cluster::EntryType::change) continue;
+    newest = entry->first;
+    votes = is_voter(cluster::decode_members(entry->second.data.view()).value());
+  }
+  const bool knows_later = caller.configuration_at(caller.last()).second > newest;
+  if (is_voter(caller.members()) || (votes && !knows_later))
+    problem("node " + text(from + 1) + " invites node " + text(id) +
+            ", which has forgotten its votes");
+}
+
+void World::finish_join(std::size_t index, std::size_t from) {
+  Node& node = nodes_[index];
+  const Node& source = nodes_[from];
+  node.fetching = false;
+  if (!node.machine->blank() || !source.machine->running()) return;
+  if (node.machine->join(*source.machine)) {
+    ++counts_.joins;
+    remember("node " + text(index + 1) + " joins with the state of node " + text(from + 1));
+  }
+  if (source.machine->dead()) crash(from);
+  boot(index);
+}
+
 // A voter becomes a standby, or a standby a voter again.
 void World::change_members() {
+  // A majority remains if a machine loses its disks.
+  const int fewest = nature_.wipes > 0 ? 3 : 2;
   for (std::size_t index = 0; index < nodes_.size(); ++index) {
     const Machine& machine = *nodes_[index].machine;
     if (!machine.running() || !machine.serves()) continue;
@@ -142,9 +235,12 @@ void World::change_members() {
     cluster::Member& member = members[below(members.size())];
     const auto voters =
         std::ranges::count(members, cluster::MemberRole::voter, &cluster::Member::role);
-    if (member.role == cluster::MemberRole::standby) {
+    const bool waits = nodes_[member.id - 1].machine->blank();
+    if (member.role == cluster::MemberRole::standby && !(waits && faults_ended_)) {
       member.role = cluster::MemberRole::voter;
-    } else if (voters > 2 && member.id != machine.id() && !faults_ended_) {
+      if (nature_.wipes > 0 && !faults_ended_ && below(2) == 0)
+        after(some_time(Duration(), 2ms), [this, id = member.id] { wipe(id - 1); });
+    } else if (voters > fewest && member.id != machine.id() && !faults_ended_ && !blank_node()) {
       member.role = cluster::MemberRole::standby;
     } else {
       continue;

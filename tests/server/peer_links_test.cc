@@ -437,6 +437,30 @@ TEST_CASE("a node without state learns its identity from a hello, and is a membe
   CHECK(a.frames.front().first == 77);
 }
 
+TEST_CASE(
+    "each hello invites by what the host answers at that moment, not by the members of a link") {
+  loop::Loop loop;
+  PeerNode a(loop, 1, kQuick);
+  const RawNode b(loop);
+  cluster::Member standby = b.member();
+  standby.role = cluster::MemberRole::standby;
+  a.links->set_members({a.member(), standby});
+  const auto invites = [&] {
+    const RawPeer peer = b.accept_and_welcome(WelcomeStatus::waiting);
+    const std::size_t before = a.rejected.size();
+    REQUIRE(run_until(loop, [&] { return a.rejected.size() > before; }));
+    return b.hello->invites;
+  };
+  CHECK_FALSE(invites());
+  a.invited = 3;
+  CHECK_FALSE(invites());
+  a.invited = 2;
+  CHECK(invites());
+  // The member was promoted, and the links do not know it yet.
+  a.invited = 0;
+  CHECK_FALSE(invites());
+}
+
 TEST_CASE("another identity closes all links, and they are dialled again with it") {
   loop::Loop loop;
   PeerNode a(loop, 1, kQuick);

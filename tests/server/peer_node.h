@@ -92,6 +92,7 @@ struct PeerNode final : server::PeerHost {
     requests.emplace_back(request, std::move(reply));
     then();
   }
+  bool may_invite(cluster::NodeId member) const override { return member == invited; }
   void on_rejected(cluster::NodeId by, const cluster::Welcome& welcome) override {
     CHECK(std::exchange(in_tick, false));
     rejected.emplace_back(by, welcome);
@@ -104,6 +105,7 @@ struct PeerNode final : server::PeerHost {
   os::Log log;
   bool in_tick = false;
   server::PeerFacts facts;
+  cluster::NodeId invited = 0;         // by the Hellos from now on
   std::function<void()> then = [] {};  // in calls of the host
   std::vector<cluster::Hello> hellos;
   std::vector<std::pair<cluster::Hello, cluster::WelcomeStatus>> turned_away;
