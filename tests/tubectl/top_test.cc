@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "tests/share.h"
+#include "tubectl/top/controller.h"
 #include "tubectl/top/frame.h"
 #include "tubectl/top/model.h"
 #include "tubectl/top/text.h"
@@ -18,6 +19,7 @@ using tubed::tubectl::Style;
 namespace client = tubed::client;
 using tubed::tubectl::TubeCounts;
 using namespace tubed::tubectl::top;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -88,6 +90,24 @@ Model with_tubes(std::vector<TubeCounts> tubes) {
   Model model("127.0.0.1:11300");
   model.update(look(0, std::move(tubes)));
   return model;
+}
+
+using Time = Controller::Moment;
+
+// Asks every 100 ms.
+Controller controller_with(std::vector<TubeCounts> tubes, Time at) {
+  return {Model("127.0.0.1:11300"), 100ms, look(0, std::move(tubes)), at};
+}
+
+// Types K, a number and Enter. The request that follows from it.
+std::optional<Request> kick(Controller& controller, const std::string& number, Time at) {
+  for (const char key : "K" + number)
+    CHECK_FALSE(controller.press({Key::Kind::character, key}, at));
+  return controller.press({Key::Kind::enter}, at);
+}
+
+RequestResult answer(std::string message) {
+  return {look(1000, {tube("mail", 5, 9)}), std::move(message), std::nullopt};
 }
 
 }  // namespace
@@ -390,6 +410,116 @@ TEST_CASE("pause and kick ask before they order") {
   press(view, model, "K2");
   press(view, model, Key::Kind::enter);
   CHECK(view.take_order()->number == 2);
+}
+
+TEST_CASE("each order is taken with its key, however many keys are read at once") {
+  Time at;
+  Controller controller = controller_with({tube("mail", 5, 9)}, at);
+  // No request is in progress: the first order is sent at once, the second waits, the third is
+  // refused.
+  auto request = kick(controller, "1", at);
+  REQUIRE(request);
+  REQUIRE(request->order);
+  CHECK(request->order->number == 1);
+  CHECK_FALSE(kick(controller, "2", at));
+  CHECK(controller.view().message().empty());
+  CHECK_FALSE(kick(controller, "3", at));
+  CHECK(controller.view().message() == "not done: wait until the server has answered");
+  CHECK_FALSE(controller.tick(at));
+  CHECK(controller.view().message() == "not done: wait until the server has answered");
+
+  controller.take_result(answer("kicked 1 job of mail"));
+  CHECK(controller.view().message() == "kicked 1 job of mail");
+  request = controller.tick(at);
+  REQUIRE(request);
+  REQUIRE(request->order);
+  CHECK(request->order->number == 2);
+  controller.take_result(answer("kicked 2 jobs of mail"));
+  CHECK_FALSE(controller.tick(at));
+  at += 100ms;
+  request = controller.tick(at);
+  REQUIRE(request);
+  CHECK_FALSE(request->order);
+}
+
+TEST_CASE("an order is dropped when the server is silent, and none is taken until it answers") {
+  Time at;
+  Controller controller = controller_with({tube("mail", 5, 9)}, at);
+  at += 100ms;
+  REQUIRE(controller.tick(at));
+  CHECK(controller.next(at) == at + 1s);
+  at += 2999ms;
+  CHECK_FALSE(kick(controller, "1", at));
+  CHECK_FALSE(controller.model().trouble());
+  at += 1ms;
+  CHECK_FALSE(controller.tick(at));
+  CHECK(controller.model().trouble() == "the server has not answered for 3 s");
+  CHECK(controller.view().message() == "not done: no server is connected");
+  CHECK_FALSE(kick(controller, "2", at));
+  CHECK(controller.view().message() == "no server is connected");
+
+  controller.take_result(answer(""));
+  CHECK_FALSE(controller.model().trouble());
+  REQUIRE(controller.tick(at));
+  controller.take_result(answer(""));
+  const auto request = kick(controller, "3", at);
+  REQUIRE(request);
+  REQUIRE(request->order);
+  CHECK(request->order->number == 3);
+  // The connection is lost meanwhile.
+  CHECK_FALSE(kick(controller, "4", at));
+  controller.take_result(tubed::Error{"connection reset"});
+  CHECK(controller.model().trouble() == "connection reset; trying again");
+  CHECK(controller.view().message() == "not done: no server is connected");
+  CHECK(controller.next(at) == at + 1s);
+  CHECK_FALSE(controller.tick(at + 999ms));
+  const auto again = controller.tick(at + 1s);
+  REQUIRE(again);
+  CHECK_FALSE(again->order);
+}
+
+TEST_CASE("it is unknown whether an order was done whose connection was lost") {
+  Time at;
+  Controller controller = controller_with({tube("mail", 5, 9)}, at);
+  REQUIRE(kick(controller, "1", at));
+  controller.take_result(tubed::Error{"connection reset"});
+  CHECK(controller.view().message() ==
+        "the connection was lost: it is unknown whether that was done");
+}
+
+TEST_CASE("a message is shown for five seconds, or until the next key") {
+  Time at;
+  Controller controller = controller_with({tube("mail", 5)}, at);
+  CHECK_FALSE(controller.press({Key::Kind::character, 'x'}, at));
+  CHECK(controller.view().message() == "h lists the keys");
+  at += 4999ms;
+  REQUIRE(controller.tick(at));
+  CHECK(controller.view().message() == "h lists the keys");
+  at += 1ms;
+  CHECK_FALSE(controller.tick(at));
+  CHECK(controller.view().message().empty());
+  CHECK_FALSE(controller.press({Key::Kind::character, 'x'}, at));
+  CHECK_FALSE(controller.press({Key::Kind::down}, at));
+  CHECK(controller.view().message().empty());
+}
+
+TEST_CASE("a frozen view asks only for orders and details") {
+  Time at;
+  Controller controller = controller_with({tube("mail", 5, 9)}, at);
+  CHECK_FALSE(controller.press({Key::Kind::character, ' '}, at));
+  at += 1min;
+  CHECK_FALSE(controller.tick(at));
+  CHECK(controller.next(at) == at + 1h);
+  const auto ordered = kick(controller, "1", at);
+  REQUIRE(ordered);
+  CHECK(ordered->order);
+  controller.take_result(answer("kicked 1 job of mail"));
+  const auto details = controller.press({Key::Kind::enter}, at);
+  REQUIRE(details);
+  CHECK(details->details_of == "mail");
+  CHECK_FALSE(controller.ends());
+  CHECK_FALSE(controller.press({Key::Kind::character, 'q'}, at));
+  CHECK(controller.ends());
 }
 
 TEST_CASE("a tube's details, the help, and back") {
