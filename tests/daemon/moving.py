@@ -1,0 +1,133 @@
+"""Clients that reconnect and retry while one server takes the place of another, and that know afterwards
+which jobs must still be there."""
+
+import threading
+
+from harness import Client, until
+
+LONG = 600  # seconds: only a hang takes as long
+
+
+def is_lost(error):
+    """Whether this is the end of a connection, as a client sees it while a server is replaced."""
+    return isinstance(error, OSError) or "the stream ended" in str(error)
+
+
+class RetryingClients:
+    """Producers and a worker, each with one connection, which they open again when it ends. A producer
+    puts a body until a server acknowledges it. The worker finishes one job for three that it leaves."""
+
+    def __init__(self, address, producers=2):
+        self.address = address
+        self.changed = threading.Condition()
+        self.over = threading.Event()
+        self.acknowledged = set()  # bodies
+        self.finished = set()      # those of them whose deletion a server has acknowledged
+        self.uncertain = set()     # those whose deletion got no answer
+        self.refused = 0           # attempts to connect
+        self.errors = []
+        self.threads = [threading.Thread(target=self.run, args=(self.work,), daemon=True)]
+        self.threads += [threading.Thread(target=self.run, args=(self.produce, number), daemon=True)
+                         for number in range(producers)]
+        for thread in self.threads:
+            thread.start()
+
+    def run(self, role, *arguments):
+        try:
+            role(*arguments)
+        except Exception as error:  # pylint: disable=broad-except
+            self.errors.append(error)
+            self.over.set()
+
+    def connect(self):
+        """A connection, or None once stop() was called."""
+        while not self.over.is_set():
+            try:
+                client = Client(self.address)
+                client.socket.settimeout(LONG)  # a socket of systemd is open before a server answers
+                return client
+            except OSError:
+                with self.changed:
+                    self.refused += 1
+                self.over.wait(0.01)
+        return None
+
+    def produce(self, number):
+        client, count = self.connect(), 0
+        while client and not self.over.is_set():
+            body = b"%d-%d" % (number, count)
+            try:
+                client.put(body)
+            except (OSError, AssertionError) as error:
+                client.close()
+                if not is_lost(error):
+                    raise
+                client = self.connect()
+                continue
+            count += 1
+            with self.changed:
+                self.acknowledged.add(body)
+                self.changed.notify_all()
+        if client:
+            client.close()
+
+    def work(self):
+        client, body = self.connect(), None
+        while client and not self.over.is_set():
+            with self.changed:
+                if len(self.acknowledged) < 4 * (len(self.finished) + len(self.uncertain)):
+                    self.changed.wait(0.1)
+                    continue
+            try:
+                body = None
+                client.send(b"reserve-with-timeout 1\r\n")
+                line = client.line()
+                if line in ("TIMED_OUT", "DEADLINE_SOON"):
+                    continue
+                word, job, size = line.split()
+                assert word == "RESERVED", line
+                body = client.read(int(size) + 2)[:-2]
+                answer = client.ask(f"delete {job}")
+                assert answer == "DELETED", answer
+            except (OSError, AssertionError) as error:
+                client.close()
+                if not is_lost(error):
+                    raise
+                with self.changed:
+                    self.uncertain |= {body} - {None}
+                client = self.connect()
+                continue
+            with self.changed:
+                self.finished.add(body)
+        if client:
+            client.close()
+
+    def more(self, count):
+        """Waits until this many more puts have been acknowledged."""
+        goal = len(self.acknowledged) + count
+        until(f"{count} more acknowledgements", lambda: self.errors or len(self.acknowledged) >= goal,
+              LONG)
+
+    def meet_a_refusal(self):
+        goal = self.refused + 1
+        until("a refused connection", lambda: self.errors or self.refused >= goal, LONG)
+
+    def missing(self):
+        """Stops the clients, takes all ready jobs from the server, and returns the bodies that should be
+        among them and are not."""
+        self.over.set()
+        for thread in self.threads:
+            thread.join()
+        if self.errors:
+            raise self.errors[0]
+        there = set()
+        client = Client(self.address)
+        while True:
+            client.send(b"reserve-with-timeout 0\r\n")
+            line = client.line()
+            if line == "TIMED_OUT":
+                break
+            there.add(client.read(int(line.split()[2]) + 2)[:-2])
+            assert client.ask(f"delete {line.split()[1]}") == "DELETED"
+        client.close()
+        return self.acknowledged - self.finished - self.uncertain - there
