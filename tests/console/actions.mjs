@@ -9,25 +9,31 @@ import { action, api, atEnd, becomes, Client, facts, get, hashOf, jobsIn, jobSta
 
 let count = 0;
 
-// A tube of its own, with jobs in some states: {name, ready: [ids], ...}.
-async function newTube({ ready = 0, buried = 0, delayed = 0, reserved = 0 }, body = (i) => `body ${i}`) {
-  const name = `tube-${++count}`;
-  const client = await Client.connect();
-  atEnd(() => client.close());
+// Puts jobs in some states into a tube, of which `client` holds the reserved ones: {ready: [ids], ...}.
+async function fill(name, client, { ready = 0, buried = 0, delayed = 0, reserved = 0 },
+  body = (i) => `body ${i}`) {
   const ids = async (number, query = "") => {
     const made = [];
     for (let i = 0; i < number; ++i) made.push(await put(name, body(i), query));
     return made;
   };
-  const tube = { name, client, buried: await ids(buried), reserved: await ids(reserved) };
-  for (const id of tube.buried) {
+  const jobs = { buried: await ids(buried), reserved: await ids(reserved, "?ttr=86400") };
+  for (const id of jobs.buried) {
     await client.reserve(`reserve-job ${id}`);
     assert.equal(await client.ask(`bury ${id} 1024`), "BURIED");
   }
-  for (const id of tube.reserved) await client.reserve(`reserve-job ${id}`);
-  tube.ready = await ids(ready);
-  tube.delayed = await ids(delayed, "?delay=86400");
-  return tube;
+  for (const id of jobs.reserved) await client.reserve(`reserve-job ${id}`);
+  jobs.ready = await ids(ready);
+  jobs.delayed = await ids(delayed, "?delay=86400");
+  return jobs;
+}
+
+// A tube of its own, with jobs in some states: {name, client, ready: [ids], ...}.
+async function newTube(counts, body) {
+  const name = `tube-${++count}`;
+  const client = await Client.connect();
+  atEnd(() => client.close());
+  return { name, client, ...await fill(name, client, counts, body) };
 }
 
 // Opens the menu of a tube's row, and chooses from it.
@@ -109,6 +115,118 @@ test("tubes: clear, with a confirmation that names the count", async () => {
   await page.waitForSelector("[data-dialog=clear]");
   assert.equal(await toastAfter(page, () => page.click(submit("clear"))), `${name}: 6 jobs removed.`);
   assert.equal(await jobsIn(name, "ready"), 0);
+});
+
+// --- An action handles no more jobs than its dialog showed, and leaves those that are added meanwhile.
+
+const kAdded = { ready: 4, buried: 3, delayed: 2, reserved: 1 };
+const kAll = Object.keys(kAdded);
+const stays = (jobs) => ` ${jobs} jobs that came or changed meanwhile stay.`;
+const staysOf = (state) => (kAdded[state] === 1 ? " 1 job that came or changed meanwhile stays."
+  : stays(kAdded[state]));
+
+// Which of these jobs exist.
+async function existing(ids) {
+  const found = [];
+  for (const id of ids) if ((await api("GET", `/jobs/${id}`)).status === 200) found.push(id);
+  return found;
+}
+
+// Opens a dialog on a tube, adds jobs in all states, confirms, and returns the message, the jobs of before
+// and those that were added.
+async function confirmWhileJobsAreAdded(page, dialog, values, button = tubeAction(dialog)) {
+  const tube = await newTube({ ready: 5, buried: 4, delayed: 3, reserved: 2 });
+  await open(page, `#/tubes/${tube.name}`);
+  await page.click(button);
+  await page.waitForSelector(`[data-dialog=${dialog}]`);
+  await fillDialog(page, dialog, values(tube));
+  const shown = await page.textContent(submit(dialog));
+  const added = await fill(tube.name, tube.client, kAdded);
+  const message = await toastAfter(page, () => page.click(submit(dialog)));
+  return { tube, added, shown, message };
+}
+
+async function clearWhileJobsAreAdded(page, state) {
+  const { tube, added, shown, message } = await confirmWhileJobsAreAdded(page, "clear", () => ({ state }));
+  const states = state === "all" ? kAll : [state];
+  const before = states.flatMap((each) => tube[each]);
+  assert.equal(shown, `Remove ${before.length} ${state === "all" ? "" : `${state} `}jobs of ${tube.name}`);
+  assert.deepEqual(await existing(before), []);
+  const others = kAll.flatMap((each) => (states.includes(each) ? added[each]
+    : [...tube[each], ...added[each]]));
+  assert.deepEqual(await existing(others), others);
+  assert.equal(message, `${tube.name}: ${before.length} jobs removed.${
+    state === "all" ? stays(10) : staysOf(state)}`);
+}
+
+async function moveWhileJobsAreAdded(page, state) {
+  const { tube, added, message } = await confirmWhileJobsAreAdded(page, "move-all",
+    ({ name }) => ({ state, to: `${name}-to` }), tubeAction("move"));
+  const moved = [...tube[state]];
+  for (const id of moved) assert.equal((await get(`/jobs/${id}`)).tube, `${tube.name}-to`);
+  for (const id of added[state]) assert.equal((await get(`/jobs/${id}`)).tube, tube.name);
+  assert.equal(message,
+    `${tube.name}: ${moved.length} jobs moved to ${tube.name}-to.${staysOf(state)}`);
+}
+
+async function kickWhileJobsAreAdded(page, state) {
+  const { tube, added, message } = await confirmWhileJobsAreAdded(page, "kick",
+    (shown) => ({ state, bound: String(shown[state].length) }));
+  for (const id of tube[state]) assert.equal(await jobState(id), "ready");
+  for (const id of added[state]) assert.equal(await jobState(id), state);
+  assert.equal(message, `${tube.name}: ${tube[state].length} jobs kicked.`);
+}
+
+test("tubes: clear, while jobs are added", async () => {
+  const page = await newPage();
+  for (const state of ["all", ...kAll]) await clearWhileJobsAreAdded(page, state);
+});
+
+test("tubes: move and kick, while jobs are added", async () => {
+  const page = await newPage();
+  for (const state of ["ready", "delayed", "buried"]) await moveWhileJobsAreAdded(page, state);
+  for (const state of ["delayed", "buried"]) await kickWhileJobsAreAdded(page, state);
+});
+
+// Serves tube-actions.js with `text` replaced.
+async function plant(page, text, replacement) {
+  await page.route("**/tube-actions.js", async (route) => {
+    const response = await route.fetch();
+    const script = await response.text();
+    assert(script.includes(text), `tube-actions.js has no ${text}`);
+    await route.fulfill({ response, body: script.replace(text, replacement) });
+  });
+}
+
+test("tubes: an action that forgets its bound is found", async () => {
+  for (const [check, states, text, replacement] of [
+    [clearWhileJobsAreAdded, ["all", ...kAll], "{ state, bound: most }", "{ state }"],
+    [moveWhileJobsAreAdded, ["ready", "delayed", "buried"], "{ state, to, bound }", "{ state, to }"],
+    [kickWhileJobsAreAdded, ["delayed", "buried"], "{ bound, state:", "{ bound: 4294967295, state:"]]) {
+    const page = await newPage();
+    await plant(page, text, replacement);
+    for (const state of states) await assert.rejects(check(page, state), assert.AssertionError, state);
+  }
+});
+
+test("tubes: clear, with jobs that wait for a group", async () => {
+  const { name, client } = await newTube({});
+  const holding = async (tags) => Number((await client.ask(
+    `put-in-tube ${name} 0 0 60 1 ${tags}\r\nx`)).split(" ")[1]);
+  const group = `group-of-${name}`;
+  // The second is a member of the group for which the third waits.
+  const jobs = [await holding(`grp:${group}`), await holding(`aft:${group} grp:${group}-2`),
+    await holding(`aft:${group}-2`)];
+  const page = await newPage();
+  await open(page, `#/tubes/${name}`);
+  await page.click(tubeAction("clear"));
+  await page.waitForSelector("[data-dialog=clear]");
+  assert.deepEqual(await page.locator("[data-dialog=clear] option").allTextContents(),
+    ["in all states: 3", "ready: 1", "reserved: 0", "delayed: 0", "buried: 0", "held: 2"]);
+  const added = await holding(`aft:${group}-2`);
+  assert.equal(await toastAfter(page, () => page.click(submit("clear"))),
+    `${name}: 3 jobs removed. 1 job that came or changed meanwhile stays.`);
+  assert.deepEqual(await existing([...jobs, added]), [added]);
 });
 
 test("a tube: pause, kick, move, clear and pin", async () => {

@@ -19,8 +19,9 @@ class ClearTest(JobTest):
     def clear(self, server, *arguments):
         return self.tubectl(server, "clear", "--yes", *arguments)
 
-    def on_terminal(self, server, answer, *arguments):
-        """Runs clear on a terminal, on which `answer` is typed: (exit code, output)."""
+    def on_terminal(self, server, answer, *arguments, meanwhile=lambda: None):
+        """Runs clear on a terminal, on which `answer` is typed after `meanwhile` was called: (exit code,
+        output)."""
         child, terminal = pty.fork()
         if child == 0:
             try:
@@ -34,6 +35,7 @@ class ClearTest(JobTest):
             try:
                 while b"[y/N]" not in shown:
                     shown.extend(os.read(terminal, 4096))
+                meanwhile()
                 os.write(terminal, answer)
                 while True:
                     shown.extend(os.read(terminal, 4096))
@@ -208,6 +210,52 @@ class ClearTest(JobTest):
             self.assertEqual(code, DONE)
             self.assertIn("Delete 2 ready? [y/N]", shown)
             self.assertEqual(self.counts(server, "work"), (0, 0, 1, 0))
+
+    def test_jobs_that_are_put_after_the_question_stay(self):
+        for server in self.servers():
+            for state in (None, *STATES):
+                tube = f"work-{state}"
+                self.fill(server, tube, ready=3, delayed=2, buried=1)
+                code, shown = self.on_terminal(
+                    server, b"y\n", *(("--state", state) if state else ()), tube,
+                    meanwhile=lambda server=server, tube=tube:
+                    self.fill(server, tube, ready=30, delayed=20, buried=10))
+                self.assertEqual(code, DONE, shown)
+                self.assertEqual(
+                    self.counts(server, tube)[:3],
+                    tuple(count * (10 if state in (None, each) else 11)
+                          for each, count in zip(STATES, (3, 2, 1))))
+
+    def test_jobs_that_wait_for_a_group_since_the_question_stay(self):
+        server = self.tubed()
+        client = self.client(server)
+
+        def put(count):
+            for _ in range(count):
+                client.send(b"put-in-tube work 0 0 60 1 aft:g\r\nx\r\n")
+                self.assertTrue(client.line().startswith("INSERTED"))
+        client.send(b"put-in-tube other 0 0 60 1 grp:g\r\nx\r\n")
+        self.assertTrue(client.line().startswith("INSERTED"))
+        put(2)
+        code, shown = self.on_terminal(server, b"y\n", "work", meanwhile=lambda: put(5))
+        self.assertEqual(code, DONE, shown)
+        self.assertIn("Delete 2 delayed? [y/N]", shown)
+        self.assertIn("work: deleted 2 delayed\r\n", shown)
+        self.assertEqual(self.counts(server, "work"), (0, 5, 0, 0))
+
+    def test_old_jobs_that_come_after_the_question_stay(self):
+        server = self.tubed()
+        self.fill(server, "other", ready=30)
+        ids = self.fill(server, "work", ready=3, buried=1)
+        client = self.client(server)
+        until("the jobs to grow older",
+              lambda: client.stats(f"stats-job {max(ids['ready'] + ids['buried'])}")["age"] >= 1)
+        code, shown = self.on_terminal(
+            server, b"y\n", "--older-than", "1", "work",
+            meanwhile=lambda: self.assertEqual(client.ask("move-jobs other ready work 20"), "MOVED 20"))
+        self.assertEqual(code, DONE, shown)
+        self.assertIn("work: deleted 3 ready, 1 buried\r\n", shown)
+        self.assertEqual(self.counts(server, "work"), (20, 0, 0, 0))
 
     def test_without_a_terminal_it_deletes_nothing(self):
         for server in self.servers():

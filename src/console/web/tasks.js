@@ -115,12 +115,14 @@ export async function runEach({ label, items, work, nameOf = String, done = "don
 }
 
 // Runs `step(bound, signal)`, which handles at most `bound` and returns how many, until `total`
-// are handled or none is left.
-export async function runSteps({ label, total, bound = 5000, step, done = "done" }) {
+// are handled or none is left. `rest` resolves with a sentence to add to the result.
+export async function runSteps({ label, total, bound = 5000, step, done = "done",
+  rest = async () => "" }) {
   const controller = new AbortController();
   const { signal } = controller;
   const card = new Card(label, total, () => controller.abort());
   let finished = 0;
+  let ending = "";
   card.progress(0);
   try {
     while (finished < total && !signal.aborted) {
@@ -130,12 +132,13 @@ export async function runSteps({ label, total, bound = 5000, step, done = "done"
       card.progress(finished);
       if (count < part) break;
     }
+    if (!signal.aborted) ending = await rest();
   } catch (error) {
     if (!signal.aborted) card.failure(detailOf(error));
   }
   const text = `${number(finished)} ${done}`;
   if (signal.aborted) card.finish("cancelled", `Cancelled: ${text}.`, finished);
   else if (card.failed > 0) card.finish("failed", `Stopped: ${text}.`, finished);
-  else card.finish("done", `${text}.`, finished);
+  else card.finish("done", `${text}.${ending}`, finished);
   return finished;
 }

@@ -1,7 +1,8 @@
 // Actions on a whole tube: pause, resume, kick, clear, move. Each asks first, with the numbers of
-// the moment.
+// the moment. These numbers bound the requests: a tube may get more jobs between the question and
+// the answer, and those stay.
 
-import { get, path, post } from "./api.js";
+import { ApiError, get, isBusy, path, post } from "./api.js";
 import { askForm } from "./dialog.js";
 import { duration, number, plural, visible } from "./format.js";
 import { go, jobLink } from "./router.js";
@@ -9,14 +10,32 @@ import { hold } from "./holds.js";
 import { runSteps } from "./tasks.js";
 import { toast, toastError } from "./toast.js";
 
-const kStates = ["ready", "reserved", "delayed", "buried"];
+const kStates = ["ready", "reserved", "delayed", "buried", "held"];
 const kStepped = 5000;   // more jobs than this are handled in steps, with their progress
+const kPage = 1000;      // jobs in one page of a list, at most
 
+// The numbers of the server, except that `delayed` is without the jobs that a group holds: no
+// command on delayed jobs concerns those.
 function countsOf(stats) {
   const counts = {};
-  for (const state of kStates) counts[state] = stats[`current-jobs-${state}`];
+  for (const state of kStates) counts[state] = stats[`current-jobs-${state}`] ?? 0;
+  counts.delayed -= counts.held;
   counts.all = kStates.reduce((sum, state) => sum + counts[state], 0);
   return counts;
+}
+
+// What to add to the result of an action that was bounded by `counts`, about jobs in this state.
+async function leftOver(name, state) {
+  let counts;
+  try {
+    counts = countsOf(await get(path`/tubes/${name}`));
+  } catch (error) {
+    return error instanceof ApiError && error.status === 404 ? ""  // no such tube: it was emptied
+      : " How many jobs are left could not be read.";
+  }
+  const left = counts[state];
+  return left === 0 ? "" : ` ${plural(left, "job")} that came or changed meanwhile ${
+    left === 1 ? "stays" : "stay"}.`;
 }
 
 async function withCounts(name, run) {
@@ -27,13 +46,14 @@ async function withCounts(name, run) {
   }
 }
 
-// One request for few jobs, steps with a progress for many.
-async function handle({ name, verb, done, total, step, onDone }) {
+// One step for few jobs, several with a progress for many. `rest` resolves with a sentence to add to
+// the result.
+async function handle({ name, verb, done, total, step, rest = async () => "", onDone }) {
   if (total > kStepped) {
-    await runSteps({ label: `${verb} ${visible(name)}`, total, bound: kStepped, step, done });
+    await runSteps({ label: `${verb} ${visible(name)}`, total, bound: kStepped, step, done, rest });
   } else {
     const count = await step(total);
-    toast(`${visible(name)}: ${plural(count, "job")} ${done}.`);
+    toast(`${visible(name)}: ${plural(count, "job")} ${done}.${await rest()}`);
   }
   onDone?.();
 }
@@ -85,18 +105,19 @@ export function kickTube(name, onDone) {
 export function clearTube(name, onDone) {
   withCounts(name, (counts) => {
     const label = (state) => (state === "all" ? "in all states" : state);
+    const states = ["all", ...kStates.filter((state) => state !== "held" || counts.held > 0)];
+    // Of the shown numbers, what is still to be removed: a second attempt continues the first.
+    const left = { ...counts };
     const dialog = askForm({ title: `Clear ${visible(name)}`, name: "clear", danger: true,
       action: "Clear",
-      text: "The jobs are removed for good, reserved jobs also from the clients that hold them.",
-      fields: [{ name: "state", label: "Jobs", value: "all", options: ["all", ...kStates].map(
+      text: "The jobs are removed for good, reserved jobs also from the clients that hold them. "
+        + "Jobs that are put meanwhile stay.",
+      fields: [{ name: "state", label: "Jobs", value: "all", options: states.map(
         (state) => [state, `${label(state)}: ${number(counts[state])}`]) }],
       submit: async ({ state }) => {
-        const clear = async (what, signal) =>
-          (await post(path`/tubes/${name}/clear`, what, signal)).count;
-        const step = state !== "all" ? (bound, signal) => clear({ state, bound }, signal)
-          : counts.all <= kStepped ? (bound, signal) => clear({}, signal) : stepOfAll(clear);
-        const work = handle({ name, verb: "Clear", done: "removed", total: counts[state], step,
-          onDone });
+        const work = handle({ name, verb: "Clear", done: "removed", total: counts[state],
+          step: stepOfClear(name, left, state === "all" ? kClearOrder : [state]),
+          rest: () => leftOver(name, state), onDone });
         if (counts[state] <= kStepped) await work;
       } });
     const select = dialog.querySelector("select");
@@ -113,17 +134,65 @@ export function clearTube(name, onDone) {
   });
 }
 
-// Only the jobs of one state can be removed in steps: first state by state, then what is left.
-function stepOfAll(clear) {
-  const states = [...kStates];
-  return async (bound, signal) => {
-    let count = 0;
-    while (count < bound && states.length > 0) {
-      count += await clear({ state: states[0], bound: bound - count }, signal);
-      if (count < bound) states.shift();
+// The held jobs first: the removal of the members of their group would make them ready.
+const kClearOrder = ["held", "delayed", "ready", "buried", "reserved"];
+
+// Returns step(bound, signal), which removes at most `bound` jobs in these states, and resolves with
+// how many; all steps together remove at most left[state] in each state. What was removed before a
+// request failed is a part of the next number.
+function stepOfClear(name, left, states) {
+  const rest = states.filter((state) => left[state] > 0);
+  let removed = 0;
+  // A request whose answer is lost may have removed its jobs: they count as removed.
+  const remove = async (state, most, request) => {
+    left[state] -= most;
+    try {
+      const count = await request();
+      removed += count;
+      left[state] += most - count;
+      return count;
+    } catch (error) {
+      if (error instanceof ApiError && (error.status < 500 || isBusy(error))) left[state] += most;
+      throw error;
     }
-    return count < bound ? count + await clear({}, signal) : count;
   };
+  return async (bound, signal) => {
+    while (removed < bound && rest.length > 0) {
+      const [state] = rest;
+      const most = Math.min(bound - removed, left[state]);
+      const more = state === "held" ? await removeHeld(name, most, remove, signal)
+        : await remove(state, most, async () => (await post(path`/tubes/${name}/clear`,
+          { state, bound: most }, signal)).count) === most;
+      if (!more || left[state] === 0) rest.shift();
+    }
+    const count = removed;
+    removed = 0;
+    return count;
+  };
+}
+
+// Removes the held jobs with the lowest ids, `most` at most; returns false if there are fewer. The
+// newest of them go first, as a held job may be a member of the group for which a newer one waits.
+async function removeHeld(name, most, remove, signal) {
+  const ids = [];
+  for (let from = 0; ids.length < most;) {
+    const page = await get(path`/tubes/${name}/jobs`,
+      { state: "held", from, limit: Math.min(kPage, most - ids.length) }, signal);
+    ids.push(...page.jobs.map(({ id }) => id));
+    if (page.next === 0) break;
+    from = page.next;
+  }
+  for (const id of [...ids].reverse()) {
+    try {
+      await remove("held", 1, async () => {
+        await post(path`/jobs/${id}/delete-force`, {}, signal);
+        return 1;
+      });
+    } catch (error) {
+      if (!(error instanceof ApiError && error.status === 404)) throw error;  // it has ended
+    }
+  }
+  return ids.length === most;
 }
 
 export function moveTube(name, onDone) {
@@ -138,7 +207,7 @@ export function moveTube(name, onDone) {
         const step = async (bound, signal) => (await post(path`/tubes/${name}/move`,
           { state, to, bound }, signal)).count;
         const work = handle({ name, verb: "Move", done: `moved to ${visible(to)}`,
-          total: counts[state], step, onDone });
+          total: counts[state], step, rest: () => leftOver(name, state), onDone });
         if (counts[state] <= kStepped) await work;
       } });
   });

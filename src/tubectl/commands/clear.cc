@@ -1,12 +1,13 @@
 // tubectl clear: deletes the jobs of a tube that no worker has.
 //
-// The counts of the tubes are read first: they are shown in the question, bound the work, and give
-// the progress bar its total. Then the jobs are deleted by one of two methods. clear_all() lets a
-// JobSource find the jobs of each tube and state in batches, which costs about two commands per
-// job. A server that has flush-tube deletes them itself (flush_all); those that a group holds are
-// deleted first (delete_held), since the end of its members would make them ready. clear_old()
-// needs the age of each job, which only stats-job reports, so it scans all ids once for all tubes.
-// A job that a worker reserves meanwhile is not deleted: the server refuses to delete it.
+// The counts of the tubes are read first: they are shown in the question, bound the work in each
+// tube and state, and give the progress bar its total. Then the jobs are deleted by one of two
+// methods. clear_all() lets a JobSource find the jobs of each tube and state in batches, which
+// costs about two commands per job. A server that has flush-tube deletes them itself (flush_all);
+// those that a group holds are deleted first (delete_held), since the end of its members would make
+// them ready. clear_old() needs the age of each job, which only stats-job reports, so it scans all
+// ids once for all tubes. A job that a worker reserves meanwhile is not deleted: the server refuses
+// to delete it.
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -15,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "base/planted.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
@@ -60,7 +62,10 @@ class Clear {
     if (const int code = ask(all); code != 0) return code;
     Progress progress("clearing", all.total());
     progress_ = &progress;
-    for (const TubeCounts& tube : before.tubes) deleted_.emplace(tube.name, FreeCounts());
+    for (const TubeCounts& tube : before.tubes) {
+      deleted_.emplace(tube.name, FreeCounts());
+      allowed_.emplace(tube.name, options_.states.of(FreeCounts(tube)));
+    }
     auto code = options_.older_than > 0 ? clear_old() : clear_all(before.tubes);
     if (!code) return code;
     std::string text;
@@ -110,13 +115,17 @@ class Clear {
     return 0;
   }
 
-  // A job that waits for a group is most often younger than its members, which may be held
+  // Those with the lowest ids, as many as there were at the start. The newest of them are deleted
+  // first: a job that waits for a group is most often younger than its members, which may be held
   // themselves.
   Result<void> delete_held(const std::vector<TubeCounts>& tubes) {
     std::vector<JobRecord> all;
     for (const TubeCounts& tube : tubes) {
       if (tube.held == 0 || !options_.states.has(JobState::delayed)) continue;
       auto held = TRY(held_jobs(connection_, tube.name, refusal_));
+      if (held.size() > tube.held && !TUBED_PLANTED(clear_held_without_bound)) {
+        held.resize(tube.held);
+      }
       std::ranges::move(held, std::back_inserter(all));
     }
     std::ranges::sort(all, std::ranges::greater(), &JobRecord::id);
@@ -151,14 +160,20 @@ class Clear {
     if (!newest) return kExitFailure;
     const JobId last = *newest;
     TRY(scan_jobs(connection_, 1, last, [this](std::vector<JobRecord> jobs, JobId) -> Result<bool> {
-      std::erase_if(jobs, [this](const JobRecord& job) { return !is_old(job); });
+      auto old = deleted_;  // with those of `jobs`
+      std::erase_if(jobs, [this, &old](const JobRecord& job) {
+        if (!is_old(job)) return true;
+        if (TUBED_PLANTED(clear_old_without_bound)) return false;
+        return ++old[job.tube][job.state] > allowed_[job.tube][job.state];
+      });
       TRY(delete_all(jobs));
       return true;
     }));
     return 0;
   }
 
-  // The map of results also serves as the set of tubes to clear.
+  // Whether the question was about such jobs. The map of results also serves as the set of tubes to
+  // clear.
   bool is_old(const JobRecord& job) const {
     return deleted_.contains(job.tube) && job.state != JobState::reserved &&
            options_.states.has(job.state) && job.age_seconds >= options_.older_than;
@@ -195,7 +210,9 @@ class Clear {
   Progress* progress_ = nullptr;
   client::Reply refusal_;  // of the list of held jobs
   std::uint64_t done_ = 0;
-  std::map<std::string, FreeCounts> deleted_;  // of each tube that was there
+  // Of each tube that was there.
+  std::map<std::string, FreeCounts> allowed_;
+  std::map<std::string, FreeCounts> deleted_;
 };
 
 Result<int> run_clear(const ClearOptions& options) {
