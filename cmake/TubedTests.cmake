@@ -33,8 +33,9 @@ endif()
 #   [TIMEOUT seconds] [COST number])
 #
 # The first word of the command may be a target; CMAKE_CROSSCOMPILING_EMULATOR runs what is compiled for
-# another architecture. TIMEOUT is far above a test's usual time, so that a hang becomes a failure. The
-# longest tests have a COST, and begin first.
+# another architecture. TIMEOUT, 1800 by default, is the last resort against a hang. It is longer
+# than the ten minutes after which a single wait of a test fails with a message. The longest tests have a COST,
+# and begin first.
 function(tubed_add_test)
   cmake_parse_arguments(arg "" "NAME;TIMEOUT;COST" "COMMAND;LABELS;ENVIRONMENT" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
@@ -57,10 +58,7 @@ function(tubed_add_test)
   endif()
   add_test(NAME ${arg_NAME} COMMAND ${within} ${program} ${arg_COMMAND})
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 300)
-    if(TUBED_SANITIZE)
-      set(arg_TIMEOUT 1200)
-    endif()
+    set(arg_TIMEOUT 1800)
   endif()
   set(processors 1)
   if(real-time IN_LIST arg_LABELS)

@@ -32,7 +32,7 @@ def promtool(*arguments):
     if not program:
         raise AssertionError("promtool is not installed: tools/install-deps")
     done = subprocess.run([program, *map(str, arguments)], stdin=subprocess.DEVNULL, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=3 * SECONDS,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS,
                           check=False)
     return done.returncode, done.stdout
 

@@ -15,8 +15,6 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "daemon")]
 import run_client  # noqa: E402
 from cluster import Cluster, ClusterTest  # noqa: E402
 
-SECONDS = 60
-
 
 class Clients(ClusterTest):
     def check(self, script, npm_dir=None):
@@ -24,7 +22,7 @@ class Clients(ClusterTest):
             with self.subTest(nodes=nodes):
                 cluster = Cluster(self, nodes=nodes).start()
                 address = cluster.leader().client_address.rsplit(":", 1)
-                code = run_client.run_client(HERE / script, address, npm_dir, SECONDS)
+                code = run_client.run_client(HERE / script, address, npm_dir)
                 self.assertEqual(code, 0)
 
     def test_beaneater(self):

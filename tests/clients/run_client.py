@@ -26,9 +26,8 @@ import tempfile
 import threading
 
 INTERPRETERS = {".rb": "ruby", ".php": "php", ".mjs": "node"}
-START_SECONDS = 20
-END_SECONDS = 20
-NPM_SECONDS = 120
+# The last resort against a hang: the start and the end of a server, an installation, a client.
+SECONDS = 600
 
 
 class Failure(Exception):
@@ -58,27 +57,27 @@ class Server:
         self.listening_or_ended.set()
 
     def wait_for_address(self):
-        self.listening_or_ended.wait(START_SECONDS)
+        self.listening_or_ended.wait(SECONDS)
         if not self.address:
             raise Failure(f"the server ended, or did not log its address within "
-                          f"{START_SECONDS} s")
+                          f"{SECONDS} s")
         return self.address
 
     def end(self):
         """Ends this process and no other; fails if it had ended already or does not end."""
         died = self.process.poll()
         if died is not None:
-            self.reader.join(END_SECONDS)
+            self.reader.join(SECONDS)
             raise Failure(f"the server ended by itself with {died}")
         self.process.terminate()
         try:
-            code = self.process.wait(END_SECONDS)
+            code = self.process.wait(SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-            raise Failure(f"the server did not end within {END_SECONDS} s of SIGTERM") from None
+            raise Failure(f"the server did not end within {SECONDS} s of SIGTERM") from None
         finally:
-            self.reader.join(END_SECONDS)
+            self.reader.join(SECONDS)
         if code not in (0, -signal.SIGTERM):  # the report of a sanitizer, or an assertion
             raise Failure(f"the server ended with {code}")
 
@@ -131,7 +130,7 @@ def install_from_npm(directory, source=None):
     command = ["npm", "install", "--no-audit", "--no-fund", "--no-package-lock",
                "--ignore-scripts", "--no-update-notifier", "--prefer-offline"]
     try:
-        done = subprocess.run(command, cwd=directory, timeout=NPM_SECONDS, check=False,
+        done = subprocess.run(command, cwd=directory, timeout=SECONDS, check=False,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -140,18 +139,18 @@ def install_from_npm(directory, source=None):
         raise Failure(f"npm install ended with {done.returncode}:\n{done.stdout}")
 
 
-def run_client(script, address, npm_dir, seconds):
+def run_client(script, address, npm_dir):
     environment = os.environ | {"TUBED_TEST_HOST": address[0], "TUBED_TEST_PORT": str(address[1])}
     if npm_dir:
         environment["TUBED_TEST_NPM_DIR"] = str(npm_dir)
     try:
         command = [INTERPRETERS[script.suffix], str(script)]
-        return subprocess.run(command, env=environment, timeout=seconds, check=False,
+        return subprocess.run(command, env=environment, timeout=SECONDS, check=False,
                               stdin=subprocess.DEVNULL).returncode
     except OSError as error:
         raise Failure(f"{script.name}: {error}") from None
     except subprocess.TimeoutExpired:
-        raise Failure(f"{script.name} did not end within {seconds} s") from None
+        raise Failure(f"{script.name} did not end within {SECONDS} s") from None
 
 
 def run(options):
@@ -162,7 +161,7 @@ def run(options):
         server, address = STARTERS[options.kind or pathlib.Path(path).name](path, directory)
         problems = []
         try:
-            code = run_client(options.script, address(), options.npm_dir, options.timeout)
+            code = run_client(options.script, address(), options.npm_dir)
         except Failure as problem:
             code = 1
             problems.append(problem)
@@ -188,7 +187,6 @@ def main():
     parser.add_argument("--kind", choices=sorted(STARTERS),
                         help="the kind of the server (default: its file name)")
     parser.add_argument("--npm-dir", type=pathlib.Path, help="where npm packages are installed")
-    parser.add_argument("--timeout", type=float, default=60, help="seconds the client may take")
     parser.add_argument("script", type=pathlib.Path)
     options = parser.parse_args()
     if not options.kind and pathlib.Path(options.server).name not in STARTERS:

@@ -17,7 +17,8 @@ const require = createRequire(join(npm, "package.json"));
 const { chromium } = require("playwright-core");
 const kAxe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
-export const kSeconds = 20;
+// The last resort against a hang.
+export const kSeconds = 600;
 const kArguments = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
   "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 

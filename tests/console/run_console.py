@@ -3,7 +3,7 @@
 
   run_console.py --npm-dir build/dev/tests/console/npm tests/console/views.mjs
   run_console.py --npm-dir … tests/console/actions.mjs --only 'keyboard'
-  run_console.py --npm-dir … --fill pictures --timeout 600 tests/console/pictures.mjs --out docs/pictures
+  run_console.py --npm-dir … --fill pictures tests/console/pictures.mjs --out docs/pictures
 
 The server under test is $TUBED_PROGRAM, as for the tests of tests/daemon. It serves 10,000 tubes and
 100,000 jobs, among them hostile names and bodies; two small servers differ in http.auth and http.api.
@@ -175,8 +175,7 @@ def run(options, arguments):
             "urls": {"full": url(full.daemon), **small}, "facts": facts}
         command = ["node", str(options.script), *arguments]
         code = subprocess.run(command, env=os.environ | {"TUBED_CONSOLE": json.dumps(variables)},
-                              stdin=subprocess.DEVNULL, check=False,
-                              timeout=options.timeout).returncode
+                              stdin=subprocess.DEVNULL, check=False).returncode
         if code != 0:
             print("run_console: the server's last lines:", *full.daemon.lines[-20:], sep="\n  ",
                   file=sys.stderr)
@@ -190,7 +189,6 @@ def main():
                         help="where npm packages are installed")
     parser.add_argument("--fill", choices=["crowd", "pictures"], default="crowd",
                         help="what the server has: 10,000 tubes, or those of the pictures")
-    parser.add_argument("--timeout", type=float, default=270, help="seconds the script may take")
     parser.add_argument("--install", action="store_true", help="only install the npm packages")
     parser.add_argument("script", type=pathlib.Path, nargs="?")
     options, arguments = parser.parse_known_args()

@@ -17,15 +17,15 @@ import sys
 import time
 
 PROGRAM = os.environ.get("TUBED_PROGRAM", "build/dev/src/tubed")
-SECONDS = 20
+SECONDS = 600  # the last resort against a hang
 
 
 def request(path, method, target, body=None):
     """An exchange by HTTP over a unix socket: (status, JSON), or (0, {}) while nothing answers."""
-    connection = http.client.HTTPConnection("localhost", timeout=5)
+    connection = http.client.HTTPConnection("localhost", timeout=SECONDS)
     connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        connection.sock.settimeout(5)
+        connection.sock.settimeout(SECONDS)
         connection.sock.connect(path)
         connection.request(method, target, body)
         response = connection.getresponse()

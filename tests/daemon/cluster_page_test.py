@@ -233,7 +233,7 @@ class OneMachine(ClusterTest):
         done = subprocess.run(["bash", "-uo", "pipefail", "-c", script], cwd=self.directory,
                               env=os.environ | {"PATH": f"{tools}:{os.environ['PATH']}"},
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=3 * SECONDS,
+                              stderr=subprocess.STDOUT, text=True, timeout=SECONDS,
                               check=False)
         made, killed, again = done.stdout.split("== next\n")
         page = next(code for code in re.findall(r"^```\n(.*?)^```$", PAGE, re.M | re.S)

@@ -257,7 +257,7 @@ class Prometheus(HttpTest):
                 except OSError:  # Prometheus is not ready yet
                     return None
                 return [each["value"][1] for each in found]
-            until("Prometheus to show the jobs", lambda: samples() == ["7"], 3 * SECONDS)
+            until("Prometheus to show the jobs", lambda: samples() == ["7"])
         finally:
             process.terminate()
             try:

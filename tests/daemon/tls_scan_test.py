@@ -19,7 +19,7 @@ class Scan(TlsTest):
         self.assertIsNotNone(shutil.which("sslscan"), "not installed: tools/install-deps")
         done = subprocess.run(["sslscan", "--xml=-", "--show-sigs", "--no-colour", address],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=SECONDS * 3, check=True)
+                              timeout=SECONDS, check=True)
         return xml.etree.ElementTree.fromstring(done.stdout).find("ssltest")
 
     def check(self, found, versions=("tls 1.2", "tls 1.3")):

@@ -42,7 +42,7 @@ def run(binary, make_arguments, instrument_at_start):
         command = ["valgrind", "--tool=callgrind", "--collect-atstart=no",
                    "--instr-atstart=" + ("yes" if instrument_at_start else "no"),
                    f"--callgrind-out-file={out}/%p", binary, *map(str, make_arguments(scratch))]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=500, env=ENVIRONMENT)
+        done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT)
         if done.returncode != 0:
             sys.exit(f"{' '.join(command)}\nended with {done.returncode}:\n"
                      f"{done.stdout}{done.stderr}")

@@ -30,7 +30,7 @@ def command(server, *arguments):
 def run(server, *arguments, environment=None):
     """(exit code, stdout, stderr)."""
     done = subprocess.run(command(server, *arguments), stdin=subprocess.DEVNULL, check=False,
-                          capture_output=True, text=True, timeout=3 * SECONDS,
+                          capture_output=True, text=True, timeout=SECONDS,
                           env=os.environ | (environment or {}))
     return done.returncode, done.stdout, done.stderr
 

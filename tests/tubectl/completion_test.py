@@ -84,7 +84,7 @@ class CompletionTest(TubectlTest):
 
     def bash(self, line, server=None, library=""):
         done = subprocess.run(
-            ["bash", "--norc", "-c", BASH], capture_output=True, text=True, timeout=3 * SECONDS,
+            ["bash", "--norc", "-c", BASH], capture_output=True, text=True, timeout=SECONDS,
             check=False, cwd=self.directory, env=self.environment(server) | {
                 "SCRIPT": str(COMPLETIONS / "tubectl.bash"), "LINE": line,
                 "WORDS": "\n".join(cut_as_bash(line)), "WITH_LIBRARY": library})
@@ -116,10 +116,10 @@ class CompletionTest(TubectlTest):
         reader = threading.Thread(target=drain)
         reader.start()
         try:
-            until("zsh to be ready", lambda: pathlib.Path(f"{hits}.ready").exists(), 3 * SECONDS)
+            until("zsh to be ready", lambda: pathlib.Path(f"{hits}.ready").exists())
             os.write(terminal, line.encode() + b"\t")
             until(f"zsh to complete {line!r}: {shown!r}", lambda: hits.exists() and
-                  hits.read_text("utf-8").endswith("END\n"), 3 * SECONDS)
+                  hits.read_text("utf-8").endswith("END\n"))
         finally:
             os.kill(pid, 9)
             os.waitpid(pid, 0)

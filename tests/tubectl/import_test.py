@@ -400,7 +400,7 @@ class FailingTargetTest(TransferTest):
         reader = self.popen(target, "import", "--rest", rest, stdin=writer.stdout,
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         writer.stdout.close()
-        errors = reader.communicate(timeout=3 * SECONDS)[1]
+        errors = reader.communicate(timeout=SECONDS)[1]
         writer.wait(SECONDS)
         return reader.returncode, errors
 
@@ -484,7 +484,7 @@ class MigrationTest(TransferTest):
         reader = self.popen(target, "import", "--json", stdin=writer.stdout,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         writer.stdout.close()
-        output, errors = reader.communicate(timeout=3 * SECONDS)
+        output, errors = reader.communicate(timeout=SECONDS)
         self.assertEqual((reader.returncode, errors), (DONE, b""))
         with writer:
             # A worker may have reserved a job at the beginning.

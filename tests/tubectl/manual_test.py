@@ -109,7 +109,7 @@ class ManualTest(TubectlTest):
                 "TUBED_SERVER": server, "TUBED_ADMIN": admin.address, "PATH": f"{pathlib.Path(TUBECTL).parent}:/usr/bin:/bin"}
             done = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", script], check=False,
                                   cwd=directory, env=environment, stdin=subprocess.DEVNULL,
-                                  capture_output=True, text=True, timeout=3 * SECONDS)
+                                  capture_output=True, text=True, timeout=SECONDS)
         self.assertEqual(done.returncode, DONE, f"{script}\n{done.stdout}{done.stderr}")
 
     def run_all(self, name, examples):

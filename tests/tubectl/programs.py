@@ -136,7 +136,7 @@ class TubectlTest(DaemonTest):
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         with process:
             try:
-                output, errors = process.communicate(stdin, timeout=9 * SECONDS)
+                output, errors = process.communicate(stdin, timeout=SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise

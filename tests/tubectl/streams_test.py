@@ -10,7 +10,7 @@ from programs import IO, SECONDS, TUBECTL, TubectlTest
 class StreamsTest(TubectlTest):
     def shell(self, server, command):
         """The exit code of a shell command in which $0 is tubectl."""
-        return subprocess.run(["bash", "-c", command, TUBECTL], check=False, timeout=3 * SECONDS,
+        return subprocess.run(["bash", "-c", command, TUBECTL], check=False, timeout=SECONDS,
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL,
                               env={"TUBED_SERVER": server, "PATH": "/usr/bin:/bin"}).returncode
