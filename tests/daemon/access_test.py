@@ -1,7 +1,6 @@
 """Authentication and roles on the real daemon: tokens, certificates and users, the limits of roles,
 reloads of all of them, and their log."""
 
-import contextlib
 import grp
 import hashlib
 import json
@@ -9,12 +8,11 @@ import os
 import pathlib
 import pwd
 import re
-import select
 import time
 import unittest
 
 from certificates import Authority
-from harness import SANITIZED, Client, Stopwatch, tls_context, until
+from harness import SECONDS, Client, StandingClock, tls_context, until
 from tls_tests import TlsTest, table
 
 COMMANDS = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
@@ -80,6 +78,12 @@ class AccessTest(TlsTest):
 
     def assert_closed(self, client, *replies):
         self.assertEqual(client.rest(), b"".join(reply.encode() + b"\r\n" for reply in replies))
+
+    def assert_no_reply(self, client):
+        """Neither a reply nor the end has arrived."""
+        client.socket.setblocking(False)
+        self.assertRaises(BlockingIOError, client.receive)
+        client.socket.settimeout(SECONDS)
 
     def assert_no_secret(self, daemon, *others):
         log = "\n".join(daemon.lines)
@@ -163,31 +167,39 @@ class Tokens(AccessTest):
         for delay in (0.1, 0.2, 0.4):
             seconds = self.refusal_seconds(daemon)
             self.assertGreater(seconds, delay * 0.95)
-            self.assertLess(seconds, delay + (1 if not SANITIZED else 5))
         # Another address has not failed yet.
         seconds = self.refusal_seconds(daemon, 1)
         self.assertGreater(seconds, 0.095)
-        # The first address would wait 0.8 seconds. A right token does not, nor do other clients.
-        client = self.connect_tls(daemon)
-        client.send(f"auth {WRONG}\r\n".encode())
-        begin, watch = time.monotonic(), Stopwatch(daemon)
-        self.login(daemon, "worker-1").ask("list-tube-used")
-        self.assertLess(watch.lap(), 0.4)
-        self.assert_closed(client, "UNAUTHORIZED")
-        self.assertGreater(time.monotonic() - begin, 0.75)
         self.assertIn("unauthorized", daemon.wait_for_line("warning unauthorized"))
         self.assert_no_secret(daemon)
 
+    def test_a_right_token_does_not_wait_for_a_refusal(self):
+        clock = StandingClock(self.directory)
+        daemon = self.serve_roles(WEB, WORKER, ADMIN, environment=clock.environment)
+        clock.advance()
+        client = self.connect_tls(daemon)
+        client.send(f"auth {WRONG}\r\n".encode())
+        daemon.wait_for_line("warning unauthorized")
+        # No time passes, and the token and the other commands of this address are answered.
+        worker = self.login(daemon, "worker-1")
+        self.assertEqual(worker.ask("list-tube-used"), "USING default")
+        self.assert_no_reply(client)
+        clock.advance(1)
+        worker.ask("list-tube-used")
+        self.assert_closed(client, "UNAUTHORIZED")
+
     def test_a_client_that_leaves_before_its_refusal(self):
-        daemon = self.serve_roles(WEB, WORKER, ADMIN)
+        clock = StandingClock(self.directory)
+        daemon = self.serve_roles(WEB, WORKER, ADMIN, environment=clock.environment)
+        clock.advance()
         for end in (Client.close, Client.reset, Client.half_close):
             client = self.connect_tls(daemon)
             client.send(f"auth {WRONG}\r\n".encode())
             end(client)
             # Its session may be that of the next client.
             worker = self.login(daemon, "worker-1")
-            end_of_delay = time.monotonic() + 0.5
-            while time.monotonic() < end_of_delay:
+            clock.advance(1)  # past the delay
+            for _ in range(10):
                 self.assertEqual(worker.ask("list-tube-used"), "USING default")
             worker.close()
 
@@ -202,20 +214,23 @@ class Tokens(AccessTest):
         self.assertEqual(admin.stats(f"stats-job {job}")["state"], "ready")
 
     def test_a_silent_client_is_closed(self):
-        daemon = self.serve_roles(WEB, WORKER, ADMIN,
-                                  settings='timeouts.handshake = "300ms"\n')
+        clock = StandingClock(self.directory)
+        daemon = self.serve_roles(WEB, WORKER, ADMIN, environment=clock.environment,
+                                  settings='timeouts.handshake = "1m"\n')
+        clock.advance()
         worker = self.login(daemon, "worker-1")
-        begin = time.monotonic()
         silent, slow = self.connect_tls(daemon), self.connect_tls(daemon)
         slow.send(b"auth ")
+        for _ in range(59):  # a byte now and then does not help
+            clock.advance(1)
+            slow.send(b"x")
+            self.assertEqual(worker.ask("list-tube-used"), "USING default")
+        self.assert_no_reply(silent)
+        self.assert_no_reply(slow)
+        clock.advance(2)
+        worker.ask("list-tube-used")
         self.assert_closed(silent)
-        self.assertGreaterEqual(time.monotonic() - begin, 0.29)
-        with contextlib.suppress(OSError):
-            while True:  # a byte now and then does not help
-                slow.send(b"x")
-                self.assertLess(time.monotonic() - begin, 10)
-                if select.select([slow.socket.plain], [], [], 0.02)[0]:
-                    break
+        self.assert_closed(slow)
         self.assertIn("timeouts.handshake", daemon.wait_for_line("timeouts.handshake"))
         self.assertEqual(worker.ask("list-tube-used"), "USING default")
 

@@ -110,6 +110,26 @@ def preloaded(name, directory):
             "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
 
 
+class StandingClock:
+    """The monotonic clocks of daemons that are started with `environment` stand still from the first
+    advance() on, so that no timer of such a daemon expires before the test wants it."""
+
+    def __init__(self, directory):
+        self.directory = directory / "clock"
+        self.directory.mkdir()
+        self.environment = preloaded("stepped_clock", directory) | {
+            "TUBED_CLOCK_DIRECTORY": str(self.directory)}
+        self.now = 0
+
+    def advance(self, seconds=0):
+        """Sets the clocks ahead by `seconds`, and by up to another second the first time. A daemon that
+        sleeps notices it at the end of its sleep, or with the next event."""
+        self.now = (self.now or int(time.monotonic()) + 1) + seconds
+        new = self.directory / "monotonic.new"
+        new.write_text(str(self.now), encoding="utf-8")
+        new.rename(self.directory / "monotonic")
+
+
 def parse_address(text):
     """An address as it is logged, as (family, argument of socket.connect())."""
     if text.startswith("unix:"):
@@ -347,6 +367,9 @@ class Client:
 
     def stats(self, command="stats"):
         self.send(command.encode() + b"\r\n")
+        return self.reply_to_stats()
+
+    def reply_to_stats(self):
         _, block = self.body()
         pairs = (line.split(": ", 1) for line in block.decode().splitlines()[1:])
         return {key: int(value) if value.isdecimal() else value for key, value in pairs}

@@ -1,8 +1,10 @@
-// stepped_clock: a library to preload that steps the wall clock of one process.
+// stepped_clock: a library to preload that steps the clocks of one process.
 //
 // $TUBED_CLOCK_DIRECTORY names a directory. Its file `offset` holds the number of seconds by which
 // CLOCK_REALTIME is ahead. Its FIFO `steps` replaces the timer through which the kernel reports a
-// step: data written to it is such a report. Monotonic time is not changed.
+// step: data written to it is such a report. While its file `monotonic` exists, the monotonic
+// clocks stand still at the number of seconds that it holds. Waits in the kernel keep to the real
+// clock.
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -30,8 +32,9 @@ std::string in_directory(const char* name) {
   return std::string(directory) + "/" + name;
 }
 
-time_t seconds_ahead() {
-  const int file = ::open(in_directory("offset").c_str(), O_RDONLY | O_CLOEXEC);
+// The number in this file; 0 without a file.
+time_t seconds_in(const char* name) {
+  const int file = ::open(in_directory(name).c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
   char text[32] = {};
   [[maybe_unused]] const ssize_t length = ::read(file, text, sizeof text - 1);
@@ -48,7 +51,11 @@ extern "C" {
 int clock_gettime(clockid_t clock, timespec* time) {
   static const auto real = next<int(clockid_t, timespec*)>("clock_gettime");
   const int result = real(clock, time);
-  if (result == 0 && clock == CLOCK_REALTIME) time->tv_sec += seconds_ahead();
+  if (result != 0) return result;
+  if (clock == CLOCK_REALTIME) time->tv_sec += seconds_in("offset");
+  if (clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_COARSE || clock == CLOCK_BOOTTIME) {
+    if (const time_t fixed = seconds_in("monotonic")) *time = {.tv_sec = fixed, .tv_nsec = 0};
+  }
   return result;
 }
 
