@@ -12,8 +12,9 @@ sys.path.append(str(servers.ROOT / "tests" / "daemon"))
 import harness  # noqa: E402  (the path comes first)
 from cluster import Cluster  # noqa: E402
 
-# As a single server has them; the tests have small segments.
-SETTINGS = {"journal__segment_size": "10MiB", "limits__job_memory": "1048576GiB"}
+# The defaults of tubed, and no bound; the tests have small segments, and a long election timeout.
+SETTINGS = {"journal__segment_size": "10MiB", "limits__job_memory": "1048576GiB",
+            "cluster__election_timeout": "300ms"}
 
 
 class Owner:

@@ -22,7 +22,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "daemon"), str(HERE)]
-from cluster import Cluster, ClusterTest, random_host, two_free_ports  # noqa: E402
+from cluster import Cluster, ClusterTest  # noqa: E402
 from harness import parse_address, until  # noqa: E402
 from run_console import control_server  # noqa: E402
 
@@ -31,10 +31,7 @@ NPM = pathlib.Path(os.environ.get("TUBED_NPM_DIR", "")).resolve()
 
 class ClusterWithConsole(Cluster):
     def new_node(self, name, **settings):
-        # Browsers load the machine; the script alone changes the leader.
-        self.election = 1.5
-        host = random_host()
-        http = f"{host}:{two_free_ports(host)[0]}"
+        http = self.held_address()
         node = super().new_node(name, http__listen=http, http__api="full", **settings)
         node.url = f"http://{http}/"
         return node

@@ -10,11 +10,12 @@ The other nodes end with this process, also if it is killed. Everything is in th
 import http.client
 import json
 import os
-import random
 import socket
 import subprocess
 import sys
 import time
+
+from held_ports import held_port
 
 PROGRAM = os.environ.get("TUBED_PROGRAM", "build/dev/src/tubed")
 SECONDS = 600  # the last resort against a hang
@@ -51,14 +52,14 @@ class Node:
         self.path = f"{directory}/{name}"
         os.mkdir(self.path)
         self.name, self.admin, self.http = name, f"{self.path}/admin", f"{self.path}/http"
-        host = "127." + ".".join(str(random.SystemRandom().randrange(1, 255)) for _ in range(3))
-        with socket.create_server((host, 0)) as listener:
-            self.address = "%s:%d" % listener.getsockname()
+        self.holder = held_port()  # until form_cluster() ends; then all nodes listen
+        self.address = "%s:%d" % self.holder.getsockname()
         self.command = [
             PROGRAM, "--listen", f"unix:{self.path}/clients",
             "--journal-directory", self.path, "--journal-segment-size", "1048576",
             "--cluster-name", name, "--cluster-listen", self.address,
-            "--cluster-admin", f"unix:{self.admin}", "--cluster-election-timeout", "1s", "--http-listen", f"unix:{self.http}", *flags]
+            "--cluster-admin", f"unix:{self.admin}", "--cluster-election-timeout", "10s",
+            "--http-listen", f"unix:{self.http}", *flags]
 
     def status(self):
         return request(self.admin, "GET", "/cluster")[1]

@@ -13,7 +13,6 @@ constant time:
                     counters never shrink
   unique            an id is given once, and ids rise in the order in which puts are acknowledged
   once              a body is at most as many jobs as puts of it were sent
-  bounded silence   while a majority is up, a put is acknowledged every SILENCE seconds
 
 A command without a reply was done or was not. `Checker` is called with the events in the order in
 which the clients process them; times are of the monotonic clock. An *epoch* is the time of one
@@ -26,7 +25,6 @@ import collections
 
 SKEW = 0.1  # by which the rates of clocks may differ
 SLACK = 0.2  # seconds, for the rounding of TTRs and the scheduling of processes
-SILENCE = 5.0
 MOST_PROBLEMS = 50
 
 
@@ -103,9 +101,6 @@ class Checker:
         self.held = collections.defaultdict(set)  # connections: ids
         self.newest_id = 0  # acknowledged
         self.last_serial = 0
-        self.healthy_since = None
-        self.last_put = None
-        self.longest_silence = 0.0
         self.counts = collections.Counter()
 
     def problem(self, job_id, text):
@@ -143,8 +138,6 @@ class Checker:
         put = self.puts[serial]
         put.open -= 1
         put.acknowledged += 1
-        self.note_silence(arrived)
-        self.last_put = arrived
         if job_id <= newest_before:
             self.problem(job_id, f"was put after job {newest_before} was acknowledged")
         self.newest_id = max(self.newest_id, job_id)
@@ -339,22 +332,6 @@ class Checker:
                 now < before for now, before in zip(counters, job.counters)):
             self.problem(job_id, f"had the counters {job.counters} and has {counters}")
         job.counters, job.counted = counters, arrived
-
-    # --- Silence
-
-    def healthy(self, now):
-        """A majority is up and connected from now on."""
-        self.healthy_since = now
-
-    def impaired(self, now):
-        self.note_silence(now)
-        self.healthy_since = None
-
-    def note_silence(self, now):
-        if self.healthy_since is None:
-            return
-        silence = now - max(self.healthy_since, self.last_put or 0.0)
-        self.longest_silence = max(self.longest_silence, silence)
 
     # --- At the end
 

@@ -323,19 +323,6 @@ class CheckerTest(unittest.TestCase):
         self.history.reserve(1, 3, serial)
         self.assert_found("is doubled")
 
-    # --- Silence
-
-    def test_silence(self):
-        self.history.put(1)
-        self.checker.healthy(self.history.now)
-        self.history.after(3)
-        self.history.put(2)
-        self.history.after(4)
-        self.checker.impaired(self.history.now)
-        self.history.after(60)
-        self.history.put(3)
-        self.assertAlmostEqual(self.checker.longest_silence, 4, places=2)
-
 
 if __name__ == "__main__":
     unittest.main()

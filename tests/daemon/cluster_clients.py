@@ -16,6 +16,8 @@ from cluster_checker import body_of
 TUBES = [b"load-%d" % number for number in range(4)]
 TTR = 100
 MOST_LIVE = 2000  # jobs, above which producers only look at jobs
+# Clients give a connection up when no reply comes: the node may be stopped or cut off. A client waits
+# twice as long after each time, so that it is served in the end, however slow the machine is.
 GREETING_SECONDS = 0.4
 REPLY_SECONDS = 1.0
 RETRY_SECONDS = 0.05
@@ -63,7 +65,7 @@ class Connection:
         family, address = client.load.addresses[node]
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         self.socket.setblocking(False)
-        self.deadline = time.monotonic() + GREETING_SECONDS
+        self.deadline = time.monotonic() + GREETING_SECONDS * client.slowness
         self.connected = False
         self.writing = True
         code = self.socket.connect_ex(address)
@@ -129,9 +131,10 @@ class Connection:
             self.client.on_reply(self.in_flight.popleft(), words, body, now)
         del self.input[:begin]
         if self.in_flight:
-            self.deadline = now + REPLY_SECONDS + self.client.patience
+            self.deadline = self.client.reply_deadline(now)
         else:
             self.deadline = float("inf")
+            self.client.slowness = max(1, self.client.slowness // 2)
             self.client.on_idle(now)
 
 
@@ -146,6 +149,10 @@ class Client:
         self.connection = None
         self.tried = 0  # addresses, since a connection served
         self.lost_puts = []  # serial numbers
+        self.slowness = 1
+
+    def reply_deadline(self, now):
+        return now + REPLY_SECONDS * self.slowness + self.patience
 
     # --- Connections
 
@@ -226,7 +233,7 @@ class Client:
         if not wires:
             self.load.after(0.01 + self.load.think, lambda: self.send_batch(connection))
             return
-        connection.deadline = now + REPLY_SECONDS + self.patience
+        connection.deadline = self.reply_deadline(now)
         connection.send(b"".join(wires))
 
     def make_batch(self, add, now):

@@ -13,10 +13,12 @@ import subprocess
 import time
 import unittest
 
-from cluster import EXIT_DAMAGED, MOST_SILENCE, Cluster, ClusterTest, one_error_line, summary
+from cluster import CALM, EXIT_DAMAGED, QUICK, Cluster, ClusterTest, one_error_line, summary
 from harness import Client, until
 from journal_full_test import PRIVATE, go_private
 
+# The election timeout of tests in which followers are missed for longer, and the leader stays.
+MISSED = 5.0
 SEED = int(os.environ.get("TUBED_FAULT_SEED", str(random.randrange(1 << 32))))
 
 
@@ -28,19 +30,15 @@ class Fault(ClusterTest):
 
     def start_load(self, cluster, **options):
         load = cluster.load(**({"clients": 30} | options))
-        load.next_put(time.monotonic())
+        load.next_put()
         return load
 
-    def stop_load(self, load, **limits):
-        load.next_put(time.monotonic())
+    def stop_load(self, load):
+        load.next_put()
         report = load.stop()
         print(summary(report), flush=True)
-        self.assert_clean(report, **limits)
+        self.assert_clean(report)
         return report
-
-    def assert_same_leader(self, leader, term):
-        status = leader.status()
-        self.assertEqual((status["role"], status["term"]), ("leader", term))
 
     def new_leader(self, cluster, old):
         """Waits until another node than `old` serves."""
@@ -52,7 +50,7 @@ class Stopped(Fault):
     """SIGSTOP and SIGCONT."""
 
     def test_a_leader_that_was_stopped_answers_nothing_old(self):
-        cluster = Cluster(self).start()
+        cluster = Cluster(self, election=CALM).start()
         load = self.start_load(cluster)
         for _ in range(3):
             old = cluster.leader()
@@ -62,17 +60,14 @@ class Stopped(Fault):
             readers = [old.connect() for _ in range(5)]
             for reader in readers:
                 self.assertEqual(reader.ask("use default"), "USING default")
-            load.impaired()
             old.freeze()
-            stopped = time.monotonic()
             # The kernel takes the requests; the server will find them when it goes on.
             for reader, request in zip(readers, (
                     b"peek %d\r\n" % job, b"stats-job %d\r\n" % job, b"delete %d\r\n" % kept,
                     b"put 0 0 9 1\r\nx\r\n", b"reserve-job %d\r\n" % job)):
                 reader.send(request)
             self.new_leader(cluster, old)
-            load.next_put(stopped)
-            load.healthy()
+            load.next_put()
             deleter = cluster.connect()
             self.assertEqual(deleter.ask(f"delete {job}"), "DELETED")
             old.thaw()
@@ -80,49 +75,57 @@ class Stopped(Fault):
                 self.assertEqual(reader.rest(), b"")
             self.assertEqual(deleter.ask(f"delete {kept}"), "DELETED")
             cluster.wait_for_voters()
-        self.stop_load(load, most_silence=MOST_SILENCE)
+        self.stop_load(load)
 
     def test_a_short_stop_of_the_leader_answers_nothing_old(self):
-        """Stops about as long as an election takes: the old leader goes on before, while, or
-        after another leader is elected."""
-        cluster = Cluster(self).start()
+        """The old leader continues before, while, or after another leader is elected."""
+        cluster = Cluster(self, election=QUICK).start()
         load = self.start_load(cluster)
-        for _ in range(8):
+
+        def roles():
+            return {node.role() for node in cluster}
+        for moment in ("before", "while", "after") * 3:
             leader = cluster.leader()
             leader.freeze()
-            time.sleep(self.dice.uniform(0.5, 2.5) * cluster.election)
+            if moment == "before":
+                cluster.exchange(self.dice.randrange(100))
+            elif moment == "while":
+                until("an election", lambda: roles() & {"candidate", "leader"})
+            else:
+                self.new_leader(cluster, leader)
             leader.thaw()
-            load.next_put(time.monotonic())
+            load.next_put()
         self.stop_load(load)
 
     def test_a_follower_that_was_stopped_catches_up(self):
-        cluster = Cluster(self).start()
+        cluster = Cluster(self, election=MISSED).start()
         load = self.start_load(cluster)
-        load.healthy()
         leader = cluster.leader()
         term = leader.status()["term"]
         for follower in cluster.followers():
             follower.freeze()
-            time.sleep(2 * cluster.election)
-            load.next_put(time.monotonic())
+            cluster.wait_until_felt(leader, [follower.name])
+            load.next_put()
             follower.thaw()
             cluster.wait_for_voters()
         self.assert_same_leader(leader, term)
-        self.stop_load(load, most_silence=MOST_SILENCE)
+        self.assertNotIn("count_ended", self.stop_load(load))
 
     def test_stopped_followers_stop_the_cluster_and_no_more(self):
-        cluster = Cluster(self).start()
+        cluster = Cluster(self, election=CALM).start()
         client = cluster.connect()
         job = client.put(b"x")
-        followers = cluster.followers()
+        leader, followers = cluster.leader(), cluster.followers()
         for follower in followers:
             follower.freeze()
-        time.sleep(2 * cluster.election)
-        # A read of now would need a majority; the leader answers nothing.
-        client.send(b"peek %d\r\n" % job)
-        client.socket.settimeout(1)
-        with contextlib.suppress(TimeoutError):
-            self.assertEqual(client.socket.recv(100), b"")
+        writer = leader.connect()
+        writer.send(b"put 0 0 9 1\r\ny\r\n")
+        until("the lease to end", lambda: not leader.status()["lease_ms"])
+        with contextlib.suppress(ConnectionError):
+            client.send(b"peek %d\r\n" % job)
+        # The leader closes its clients, and has answered nothing.
+        self.assertEqual((client.rest(), writer.rest()), (b"", b""))
+        self.assertFalse(leader.serves())
         for follower in followers:
             follower.thaw()
         client = cluster.connect()
@@ -130,52 +133,46 @@ class Stopped(Fault):
 
 
 class Links(Fault):
-    def start_cluster(self):
-        cluster = Cluster(self, proxied=True).start()
+    def start_cluster(self, **options):
+        cluster = Cluster(self, proxied=True, **options).start()
         return cluster, cluster.net, self.start_load(cluster)
 
     def test_a_leader_that_is_cut_off_answers_nothing(self):
-        cluster, net, load = self.start_cluster()
+        cluster, net, load = self.start_cluster(election=CALM)
         for reset in (False, True):
             old = cluster.leader()
             client = cluster.connect()
             job = client.put(b"x")
-            load.impaired()
-            began = time.monotonic()
             net.partition([old.name], [node.name for node in cluster if node is not old])
             self.new_leader(cluster, old)
-            load.next_put(began)
-            load.healthy()
+            load.next_put()
             self.assertFalse(old.serves())
             deleter = cluster.connect()
             self.assertEqual(deleter.ask(f"delete {job}"), "DELETED")
-            client.socket.settimeout(1)
-            with contextlib.suppress(TimeoutError, ConnectionError):
+            with contextlib.suppress(ConnectionError):
                 client.send(b"peek %d\r\n" % job)
-                self.assertEqual(client.socket.recv(100), b"")
+            self.assertEqual(client.rest(), b"")
             net.heal(reset)
             cluster.wait_for_voters()
-        self.stop_load(load, most_silence=MOST_SILENCE)
+        self.stop_load(load)
 
     def test_a_follower_that_is_cut_off_changes_nothing(self):
-        cluster, net, load = self.start_cluster()
-        load.healthy()
+        cluster, net, load = self.start_cluster(election=MISSED)
         leader = cluster.leader()
         term = leader.status()["term"]
         for reset, follower in zip((False, True), cluster.followers()):
             net.partition([follower.name], [node.name for node in cluster if node is not follower])
-            time.sleep(3 * cluster.election)
-            load.next_put(time.monotonic())
+            cluster.wait_until_felt(leader, [follower.name])
+            load.next_put()
             net.heal(reset)
             cluster.wait_for_voters()
         self.assert_same_leader(leader, term)
-        self.stop_load(load, most_silence=MOST_SILENCE)
+        self.assertNotIn("count_ended", self.stop_load(load))
 
     def test_cuts_of_one_direction(self):
         """The cluster goes on without any single direction, and without all directions to or
         from the leader."""
-        cluster, net, load = self.start_cluster()
-        load.healthy()
+        cluster, net, load = self.start_cluster(election=QUICK)
         names = cluster.names()
         single = [(one, other) for one in names for other in names if one != other]
         self.dice.shuffle(single)
@@ -184,16 +181,19 @@ class Links(Fault):
         others = [name for name in names if name != leader]
         cuts += [[(leader, other) for other in others], [(other, leader) for other in others]]
         for links in cuts:
+            leader = cluster.leader()
             for link in links:
                 net.cut(*link)
-            time.sleep(2 * cluster.election)
-            load.next_put(time.monotonic())
+            # A cut between followers has no effect to wait for.
+            cluster.wait_until_felt(leader, [name for link in links if leader.name in link
+                                             for name in link if name != leader.name])
+            load.next_put()
             net.heal(reset=self.dice.random() < 0.5)
             cluster.wait_for_voters()
-        self.stop_load(load, most_silence=MOST_SILENCE)
+        self.stop_load(load)
 
     def test_links_that_flap(self):
-        cluster, net, load = self.start_cluster()
+        cluster, net, load = self.start_cluster(election=QUICK)
         names = cluster.names()
         for _ in range(30):
             one, other = self.dice.sample(names, 2)
@@ -208,28 +208,28 @@ class Links(Fault):
                 net.partition([one], [name for name in names if name != one])
             else:
                 net.heal(reset=self.dice.random() < 0.3)
-            time.sleep(self.dice.uniform(0.02, 0.25))
+            cluster.exchange(self.dice.randrange(5, 60))
         net.heal()
-        load.healthy()
-        load.next_put(time.monotonic(), seconds=30)
+        load.next_put()
         cluster.wait_for_voters()
-        self.stop_load(load, most_silence=MOST_SILENCE)
+        self.stop_load(load)
 
     def test_a_slow_network(self):
         """An entry takes a third of the election timeout, and no leader is replaced."""
-        cluster, net, load = self.start_cluster()
-        load.healthy()
+        cluster, net, load = self.start_cluster(election=MISSED)
         leader = cluster.leader()
         term = leader.status()["term"]
         each_way = cluster.election / 6
         net.delay_all(each_way)
-        for _ in range(10):
+        client = leader.connect()
+        for _ in range(5):
             began = time.monotonic()
-            self.assertGreater(load.next_put(began) - began, 1.8 * each_way)
+            client.put()
+            self.assertGreater(time.monotonic() - began, 1.8 * each_way)
         self.assert_same_leader(leader, term)
         net.heal()
         cluster.wait_for_voters()
-        self.stop_load(load, most_silence=MOST_SILENCE)
+        self.stop_load(load)
 
 
 class FullDisk(Fault):
@@ -300,9 +300,7 @@ class FullDisk(Fault):
         self.occupy(leader)
         client = cluster.connect()
         ids = []
-        deadline = time.monotonic() + 30
         while leader.serves():
-            self.assertLess(time.monotonic(), deadline, "the leader does not hand over")
             try:
                 ids += self.put_many(client, 100)
             except (AssertionError, OSError):
@@ -339,17 +337,21 @@ class FullDisk(Fault):
         for node in cluster:
             self.occupy(node)
 
-        def filled():
-            """Leadership may move while a leader does not know yet that all disks are full."""
+        # Leadership may move while a leader does not know yet that all disks are full.
+        rest, asked = ids[:50], set()
+
+        def deleted():
             with contextlib.suppress(AssertionError, OSError):
                 client = cluster.connect()
                 self.fill(client)
-                time.sleep(3 * cluster.election)
-                return client.ask("put 0 0 9 1\r\nx") == "OUT_OF_MEMORY" and client
+                while rest:
+                    again, _ = rest[-1] in asked, asked.add(rest[-1])
+                    reply = client.ask(f"delete {rest[-1]}")
+                    self.assertIn(reply, ("DELETED", "NOT_FOUND") if again else ("DELETED",))
+                    rest.pop()
+                return client
             return None
-        client = until("a leader to stay and to refuse puts", filled)
-        for job in ids[:50]:
-            self.assertEqual(client.ask(f"delete {job}"), "DELETED")
+        client = until("a leader that stays to refuse puts and to delete jobs", deleted)
         for node in cluster:
             self.release(node)
         until("a put to be accepted", lambda: client.ask("put 0 0 100 1\r\nx") != "OUT_OF_MEMORY")
@@ -362,12 +364,11 @@ class Damage(Fault):
         super().setUp()
         self.cluster = Cluster(self).start()
         load = self.start_load(self.cluster, clients=10)
-        until("some jobs", lambda: load.report().get("count_inserted", 0) > 500)
+        load.more_puts(500)
         self.stop_load(load)
         self.node = self.cluster.followers()[0]
         self.cluster.wait_until_applied()
-        time.sleep(1.2)  # the journal is synced, and the raft log sealed, once a second
-        self.node.stop()
+        self.node.stop()  # it syncs the journal and seals the raft log
 
     def flip(self, path, offset):
         data = bytearray(path.read_bytes())
@@ -409,7 +410,8 @@ class Strangers(Fault):
         """The other cluster has a node that listens where this one expects a member."""
         cluster = Cluster(self).start()
         load = self.start_load(cluster, clients=10)
-        load.healthy()
+        leader = cluster.leader()
+        term = leader.status()["term"]
         follower = cluster.followers()[0]
         follower.stop()
         kept = follower.journal.rename(follower.directory / "kept")
@@ -417,8 +419,9 @@ class Strangers(Fault):
         follower.bootstrap()
         follower.start()
         until("the stranger to lead its own cluster", lambda: follower.role() == "leader")
-        time.sleep(3 * cluster.election)
-        leader = next(node for node in cluster if node is not follower and node.serves())
+        follower.daemon.wait_for_line("another node was not accepted")
+        load.next_put()
+        self.assert_same_leader(leader, term)
         self.assertNotEqual(leader.status()["cluster"], follower.status()["cluster"])
         self.assertEqual(leader.status()["committed"] > 0, True)
         follower.stop()
@@ -426,8 +429,8 @@ class Strangers(Fault):
         kept.rename(follower.journal)
         follower.start()
         cluster.wait_for_voters()
-        report = load.report()
-        self.assertLess(report["longest_silence"], MOST_SILENCE)
+        self.assert_same_leader(leader, term)
+        self.stop_load(load)
 
     def test_two_nodes_of_one_name(self):
         cluster = Cluster(self).start()
@@ -447,7 +450,7 @@ class Strangers(Fault):
         other = cluster.new_node("d", cluster__name="x")
         other.start()
         cluster.add(other)
-        time.sleep(3 * cluster.election)
+        other.daemon.wait_for_line("another node was not accepted")
         self.assertEqual(other.role(), "waiting")
         cluster.remove("d")
         cluster.wait_for_voters(["a", "b", "c"])
@@ -455,7 +458,8 @@ class Strangers(Fault):
     def test_bytes_that_are_no_frames(self):
         cluster = Cluster(self).start()
         load = self.start_load(cluster, clients=10)
-        load.healthy()
+        leader = cluster.leader()
+        term = leader.status()["term"]
         for node in cluster:
             for data in (b"", b"x", self.dice.randbytes(1000), b"\xff" * 100,
                          b"GET / HTTP/1.1\r\n\r\n", bytes(1000)):
@@ -465,7 +469,8 @@ class Strangers(Fault):
                     stranger.half_close()
                     self.assertEqual(stranger.rest(), b"")
                     stranger.close()
-        self.stop_load(load, most_silence=MOST_SILENCE)
+        self.assert_same_leader(leader, term)
+        self.assertNotIn("count_ended", self.stop_load(load))
 
 
 if __name__ == "__main__":

@@ -7,9 +7,8 @@ the next address at once, and after all addresses it waits a moment. Each put ha
 its body. A put without a reply is sent again with the same number, so that jobs that exist twice are
 counted.
 
-Client 0 always puts, one job at a time: this measures how long no put is acknowledged. The others
-are producers, workers (which delete, release, bury, touch and kick what they have reserved), and
-workers that wait. A worker whose connection the server has ended goes on with its jobs on the next
+Client 0 always puts, one job at a time: next_put() waits for it. The others are producers, workers
+(which delete, release, bury, touch and kick what they have reserved), and workers that wait. A worker whose connection the server has ended goes on with its jobs on the next
 connection.
 """
 
@@ -28,8 +27,10 @@ import time
 
 from cluster_checker import Checker
 from cluster_clients import TUBES, make_client, parse
+from harness import until
 
 SWEEP_SECONDS = 0.05
+HANG_SECONDS = 600  # against a hang only
 
 
 class Program:
@@ -95,6 +96,7 @@ class Program:
         for client in self.clients:
             if client.connection and client.connection.deadline < now:
                 self.counts["timeouts"] += 1
+                client.slowness *= 2
                 client.lose_connection(given_up=True)
         if self.stopping and not any(client.connection and client.connection.in_flight
                                      for client in self.clients):
@@ -119,14 +121,6 @@ class Program:
                 return
         self.waiting_for_put = after
 
-    def order_healthy(self):
-        self.checker.healthy(time.monotonic())
-        self.answer()
-
-    def order_impaired(self):
-        self.checker.impaired(time.monotonic())
-        self.answer()
-
     def order_report(self):
         self.answer(**self.report())
 
@@ -135,37 +129,37 @@ class Program:
 
     def report(self):
         return {"problems": self.checker.problems, "problem_count": self.checker.problem_count,
-                "live": self.checker.live(), "longest_silence": self.checker.longest_silence,
-                "last_epoch": self.last_epoch,
+                "live": self.checker.live(), "last_epoch": self.last_epoch,
                 **{f"count_{key}": value for key, value in
                    (self.counts + self.checker.counts).items()}}
 
     # --- The end
 
     def finish(self):
-        self.checker.impaired(time.monotonic())
         for client in self.clients:
             if client.connection:
                 client.lose_connection(given_up=True)
-        deadline = time.monotonic() + 20
+        began, seconds = time.monotonic(), 5
         while True:
             try:
-                self.checker.check_jobs(self.read_all_jobs())
+                self.checker.check_jobs(self.read_all_jobs(seconds))
                 break
             except OSError as error:
-                if time.monotonic() > deadline:
+                if time.monotonic() > began + HANG_SECONDS:
                     self.checker.problem(0, f"(all): the jobs cannot be read at the end: {error}")
                     break
                 self.serving = (self.serving + 1) % len(self.addresses)
+                seconds *= 2 if isinstance(error, TimeoutError) else 1
                 time.sleep(0.02)
         self.answer(**self.report())
         self.done = True
 
-    def read_all_jobs(self):
-        """The bodies of all jobs, by id, as the node that serves has them."""
+    def read_all_jobs(self, seconds):
+        """The bodies of all jobs, by id, as the node that serves has them. A node that sends
+        nothing for some seconds does not serve."""
         family, address = self.addresses[self.serving]
         with socket.socket(family, socket.SOCK_STREAM) as stream:
-            stream.settimeout(5)
+            stream.settimeout(seconds)
             stream.connect(address)
             reader = ReplyReader(stream)
             ids = []
@@ -218,9 +212,9 @@ class Load:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.result = None
 
-    def ask(self, order, seconds=30, **arguments):
+    def ask(self, order, **arguments):
         line = json.dumps({"order": order, **arguments}).encode() + b"\n"
-        timer = threading.Timer(seconds, self.process.kill)
+        timer = threading.Timer(HANG_SECONDS, self.process.kill)
         timer.start()
         try:
             self.process.stdin.write(line)
@@ -229,34 +223,33 @@ class Load:
         finally:
             timer.cancel()
         if not answer:
-            raise AssertionError(f"the load gave no answer to {order!r} within {seconds} s "
+            raise AssertionError(f"the load gave no answer to {order!r} within {HANG_SECONDS} s "
                                  f"(seed {self.seed})")
         return json.loads(answer)
 
-    def next_put(self, after, seconds=30):
-        """When the first put that was sent after this time (of time.monotonic()) was
-        acknowledged."""
-        return self.ask("next_put", seconds, after=after)["put"]
+    def next_put(self, after=None):
+        """Waits until a put was acknowledged that was sent after this time (of time.monotonic()),
+        or from now on; returns when."""
+        return self.ask("next_put", after=time.monotonic() if after is None else after)["put"]
 
-    def healthy(self):
-        self.ask("healthy")
-
-    def impaired(self):
-        self.ask("impaired")
+    def more_puts(self, count):
+        """Waits until some more puts were acknowledged, of all clients."""
+        enough = self.report().get("count_inserted", 0) + count
+        until(f"{count} more puts", lambda: self.report().get("count_inserted", 0) >= enough)
 
     def report(self):
         return self.ask("report")
 
     def stop(self):
         """Stops the load, compares all jobs of the server, and returns the report."""
-        self.result = self.ask("stop", 60)
+        self.result = self.ask("stop")
         self.close()
         return self.result
 
     def close(self):
         self.process.stdin.close()
         try:
-            self.process.wait(10)
+            self.process.wait(HANG_SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

@@ -187,9 +187,9 @@ class Net:
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
-    def add(self, node, host, target):
-        """Listens for a node on any port of `host`; returns the address for other nodes."""
-        listener = socket.create_server((host, 0))
+    def add(self, node, target):
+        """Listens for a node on any port; returns the address for other nodes."""
+        listener = socket.create_server(("127.0.0.1", 0))
         listener.setblocking(False)
         with self.changing():
             self.targets[node] = target

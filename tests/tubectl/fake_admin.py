@@ -63,7 +63,8 @@ class Listener(socketserver.ThreadingUnixStreamServer):
 class FakeAdmin:
     """Accepts each change. A node that was added has half of what it lacks at each look, and then
     votes. `on_look` may change the state before a look; `override` answers a path in place of that:
-    with (status, document), with bytes as they are, or with None for silence."""
+    with (status, document), with bytes as they are, with None for silence, or with what a function
+    returns."""
 
     def __init__(self, path):
         self.path = path
@@ -99,7 +100,8 @@ class FakeAdmin:
 
     def answer(self, method, path, body):
         if path in self.override:
-            return self.override[path]
+            answer = self.override[path]
+            return answer() if callable(answer) else answer
         if (method, path) == ("GET", "/cluster"):
             return self.look()
         if method == "POST" and path.startswith("/cluster/"):
