@@ -34,6 +34,7 @@ STEADY = 10.0
 CALM = 3.0
 QUICK = 1.5 if SANITIZED else 0.8
 EXIT_DAMAGED = 73
+EXIT_NOT_STORED = 74
 # The keys of stats-job that do not depend on the moment. A job that is delayed, or held over, gets
 # ready by itself.
 COMPARED = ("tube", "pri", "delay", "ttr", "releases", "buries", "kicks")
@@ -286,19 +287,35 @@ class Cluster:
         return self
 
     def end(self):
-        handing_over = "passing leadership on"
-        running = {daemon: len(daemon.lines_with(handing_over)) for daemon in self.daemons
-                   if daemon.process.poll() is None}
-        for daemon in running:
-            daemon.ask_to_end()
-        until("the nodes to end, or to wait for another leader", lambda: all(
-            daemon.process.poll() is not None or len(daemon.lines_with(handing_over)) > before
-            for daemon, before in running.items()))
-        for daemon in running:  # no node is left that could lead
-            daemon.process.terminate()
-        codes = [(daemon.end(), daemon.expected_code, daemon) for daemon in self.daemons]
+        """Ends all nodes, one after the other: the leader first, while another can take over."""
+        leader = self.find_leader()
+        running = [daemon for daemon in self.daemons if daemon.process.poll() is None]
+        running.sort(key=lambda daemon: leader is None or daemon is not leader.daemon)
+        try:
+            for daemon in running[:-1]:
+                daemon.ask_to_end()
+                daemon.wait()
+            for daemon in running[-1:]:
+                self.end_last(daemon)
+        finally:
+            codes = [(daemon.end(), daemon.expected_code, daemon) for daemon in self.daemons]
         wrong = [(code, daemon.lines[-20:]) for code, expected, daemon in codes if code != expected]
         assert not wrong, f"a node ended with another code than expected: {wrong}"
+
+    @staticmethod
+    def end_last(daemon):
+        """If it leads, it would wait for another leader: a second signal ends that."""
+        def passes_on():
+            return len(daemon.lines_with("passing leadership on"))
+        before = passes_on()
+        daemon.ask_to_end()
+        until("the last node to end, or to wait for another leader",
+              lambda: daemon.process.poll() is not None or passes_on() > before)
+        if daemon.process.poll() is None:
+            daemon.process.terminate()
+            # Without a majority its last entries may not be stored.
+            if daemon.wait() == EXIT_NOT_STORED:
+                daemon.expected_code = EXIT_NOT_STORED
 
     # --- Leaders and members
 
@@ -329,32 +346,34 @@ class Cluster:
     def remove(self, name):
         """Removes a member; returns when the leader no longer has it. A leader that is to be removed
         asks the next leader to remove it, and gives up if none is elected soon."""
+        asked = []
+
         def removed():
             leader = self.find_leader()
             status = leader.status() if leader else None
             if status and name not in (member["name"] for member in status["members"]):
                 return True
-            self.change("/cluster/remove", {"name": name})
+            self.change("/cluster/remove", {"name": name}, repeated=bool(asked))
+            asked.append(name)
             return False
         until(f"{name} to be removed", removed)
 
     def transfer(self, name=None):
         self.change("/cluster/transfer", {"name": name} if name else {})
 
-    def change(self, path, body):
+    def change(self, path, body, repeated=False):
         """Repeats a request while another change is under way or no node leads. The node that
         accepts it may stop to lead before it answers: then the next request finds it done."""
         done = {"/cluster/add": 409, "/cluster/remove": 404}.get(path)
-        codes = []
 
         def accepted():
+            nonlocal repeated
+            before, repeated = repeated, True
             try:
                 code, answer = self.leader().ask("POST", path, body)
             except (OSError, http.client.HTTPException):
-                codes.append(None)
                 return False
-            repeated, _ = bool(codes), codes.append(code)
-            if code == 200 or repeated and code == done:
+            if code == 200 or before and code == done:
                 return True
             assert code in (409, 503), (path, body, code, answer)
             return False

@@ -328,7 +328,7 @@ class Members(ClusterTest):
     # --- Orderly changes of the leader
 
     def test_the_leader_hands_over_when_it_is_stopped(self):
-        cluster = Cluster(self, settings={"cluster__hold_grace": "1h"}, election=CALM).start()
+        cluster = Cluster(self, settings={"cluster__hold_grace": "1h"}).start()
         load = self.start_load(cluster)
         for _ in range(2 if SANITIZED else 6):
             leader = cluster.leader()
