@@ -50,7 +50,6 @@ class Player {
       case StepKind::advance:
         driver_.wait_until_idle();
         driver_.advance(step.time);
-        result_.advanced += step.time;
         return;
       case StepKind::drain:
         driver_.wait_until_idle();

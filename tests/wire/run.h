@@ -14,7 +14,6 @@ namespace tubed::wire {
 struct PlayResult {
   std::vector<std::string> failures;  // each `file:line: CLIENT expected X got Y`
   std::size_t exchanges = 0;          // the number of pieces sent
-  Duration advanced{};                // by `advance` lines
 
   bool passed() const { return failures.empty(); }
 };

@@ -26,8 +26,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kRetry{2};
-constexpr milliseconds kStart{30'000};  // for the start of a server, which may be a cluster
-constexpr milliseconds kMargin{30};     // a timer may fire a little late
+constexpr std::chrono::minutes kStart{10};  // for the start of a server; the last resort
 
 Error system_error(const std::string& what) {
   return Error{what + ": " + std::generic_category().message(errno)};
@@ -61,7 +60,8 @@ std::vector<std::string> tubed_arguments(const Options& options) {
 }
 
 // Runs in the child of a process with threads: it may only call functions that are safe after fork.
-[[noreturn]] void become_server(char* const* arguments, const char* log, pid_t parent) {
+[[noreturn]] void become_server(char* const* arguments, char* const* environment, const char* log,
+                                pid_t parent) {
   // The kernel ends the server when the test is killed.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);
@@ -71,8 +71,29 @@ std::vector<std::string> tubed_arguments(const Options& options) {
   ::dup2(in, STDIN_FILENO);
   ::dup2(out, STDOUT_FILENO);
   ::dup2(out, STDERR_FILENO);
-  ::execv(arguments[0], arguments);
+  ::execve(arguments[0], arguments, environment);
   ::_exit(127);
+}
+
+// The pointers of an array that execve() takes.
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::vector<std::string> environment_with(const std::string& library, const std::string& clock) {
+  std::vector<std::string> variables;
+  for (char** each = environ; *each != nullptr; ++each) variables.emplace_back(*each);
+  if (library.empty()) return variables;
+  const char* asan = std::getenv("ASAN_OPTIONS");
+  std::erase_if(variables, [](const std::string& one) { return one.starts_with("ASAN_OPTIONS="); });
+  variables.push_back("LD_PRELOAD=" + library);
+  variables.push_back("TUBED_STOPPED_CLOCK=" + clock);
+  variables.push_back("ASAN_OPTIONS=" + std::string(asan == nullptr ? "" : asan) +
+                      ":verify_asan_link_order=0");
+  return variables;
 }
 
 }  // namespace
@@ -102,6 +123,8 @@ Result<std::unique_ptr<SocketDriver>> SocketDriver::start(const ServerProgram& p
       arguments.insert(arguments.end(), {"--test-mode", "--no-stdin"});
     }
   }
+  const auto stopped = driver->write_clock();
+  if (!stopped) return stopped.error();
   const auto spawned = driver->spawn(arguments);
   if (!spawned) return spawned.error();
   const auto listening = driver->wait_until_it_listens();
@@ -134,6 +157,17 @@ Result<void> SocketDriver::make_directory() {
   return {};
 }
 
+Result<void> SocketDriver::write_clock() {
+  const std::string path = directory_ + "/clock";
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) return system_error("cannot open " + path);
+  const std::int64_t now = advanced_.count();
+  const bool written = ::pwrite(file, &now, sizeof now, 0) == sizeof now;
+  ::close(file);
+  if (!written) return system_error("cannot write " + path);
+  return {};
+}
+
 std::string SocketDriver::write_settings(const std::string& address, const TlsFiles& tls) const {
   const std::string path = directory_ + "/settings";
   std::ofstream(path) << "[[listen]]\naddress = \"" << address << "\"\ntls.certificate = \""
@@ -143,14 +177,16 @@ std::string SocketDriver::write_settings(const std::string& address, const TlsFi
 
 Result<void> SocketDriver::spawn(const std::vector<std::string>& arguments) {
   std::vector<std::string> copies = arguments;
-  std::vector<char*> pointers;
-  for (std::string& argument : copies) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
+  std::vector<std::string> variables = environment_with(clock_, directory_ + "/clock");
+  const auto argument_pointers = pointers_to(copies);
+  const auto variable_pointers = pointers_to(variables);
   const std::string log = directory_ + "/log";
   const pid_t parent = ::getpid();
   process_ = ::fork();
   if (process_ < 0) return system_error("cannot fork");
-  if (process_ == 0) become_server(pointers.data(), log.c_str(), parent);
+  if (process_ == 0) {
+    become_server(argument_pointers.data(), variable_pointers.data(), log.c_str(), parent);
+  }
   return {};
 }
 
@@ -257,6 +293,8 @@ bool SocketDriver::read_on(Connection& connection, Clock::time_point until) {
 
 Received SocketDriver::receive(Client client, std::size_t min_bytes) {
   Connection& connection = clients_[client];
+  // The reply may need the step of the clock.
+  if (min_bytes > 0 && step_ > Duration::zero()) wait_until_idle();
   const auto until = Clock::now() + (min_bytes == 0 ? milliseconds(0) : limit_);
   while (read_on(connection, connection.incoming.size() < min_bytes ? until : Clock::now())) {
   }
@@ -285,6 +323,10 @@ void SocketDriver::close(Client client) {
 void SocketDriver::wait_until_idle() {
   const std::size_t trips = 2 + std::exchange(pending_ticks_, 0) * 2;
   for (std::size_t i = 0; i < trips && !own_.ended; ++i) barrier();
+  if (clock_.empty() || step_ == Duration::zero()) return;
+  advanced_ += step_;
+  TUBED_ASSERT(write_clock());
+  for (int i = 0; i < 2 && !own_.ended; ++i) barrier();
 }
 
 // Sends a word that no server knows: it is answered and not counted in stats.
@@ -324,7 +366,9 @@ void SocketDriver::advance(Duration time) {
     own_.incoming.clear();
     return;
   }
-  std::this_thread::sleep_for(time + kMargin);
+  advanced_ += time;
+  TUBED_ASSERT(!clock_.empty() && write_clock());
+  // The server looks at its clock at the next event.
   wait_until_idle();
 }
 

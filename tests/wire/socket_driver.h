@@ -1,8 +1,8 @@
 // Drives a real server process over a Unix socket in a directory of its own.
 //
 // The driver owns the process, the directory and the sockets. The destructor ends this process and
-// removes the directory. advance() sleeps, because the clock is real; a server in test mode gets a
-// command that advances its clock.
+// removes the directory. Time passes for the server only by advance(): its clocks are stopped
+// (stopped_clock.cc), and a server in test mode gets a command that advances its clock.
 #pragma once
 
 #include <chrono>
@@ -25,8 +25,10 @@ enum class ServerKind { tubed, beanstalkd, test_mode };
 struct ServerProgram {
   ServerKind kind = ServerKind::tubed;
   std::string binary;
-  std::optional<TlsFiles> tls;            // of tubed: every connection is encrypted
-  std::chrono::milliseconds limit{5000};  // for a reply
+  std::string clock;  // the library that stops the clocks; empty: they run, without advance()
+  Duration step{};    // what a stopped clock advances whenever the server has become idle
+  std::optional<TlsFiles> tls;  // of tubed: every connection is encrypted
+  std::chrono::milliseconds limit = std::chrono::minutes(10);  // for a reply; the last resort
 };
 
 class SocketDriver final : public Driver {
@@ -54,9 +56,15 @@ class SocketDriver final : public Driver {
   };
 
   explicit SocketDriver(const ServerProgram& program)
-      : kind_(program.kind), is_tls_(program.tls.has_value()), limit_(program.limit) {}
+      : kind_(program.kind),
+        clock_(program.clock),
+        step_(program.step),
+        is_tls_(program.tls.has_value()),
+        limit_(program.limit) {}
 
   Result<void> make_directory();
+  // Creates or replaces the file that stopped_clock.cc reads.
+  Result<void> write_clock();
   // A file with a listener of TLS; returns its path.
   std::string write_settings(const std::string& address, const TlsFiles& tls) const;
   Result<void> spawn(const std::vector<std::string>& arguments);
@@ -75,6 +83,9 @@ class SocketDriver final : public Driver {
   Result<void> use_and_reset();
 
   ServerKind kind_;
+  std::string clock_;
+  Duration step_;
+  Duration advanced_{};
   bool is_tls_;
   std::chrono::milliseconds limit_;
   std::string directory_;

@@ -144,18 +144,21 @@ class Parser {
     Step step;
     step.line = line_;
     const auto done = parse_statement(line, step);
-    if (done) transcript_.steps.push_back(std::move(step));
+    if (done) {
+      transcript_.is_timed |= step.kind == StepKind::advance;
+      transcript_.steps.push_back(std::move(step));
+    }
     return done;
   }
 
   static bool is_header(std::string_view line) {
-    return line == "virtual" || line.starts_with("differs:") || line.starts_with("needs:") ||
+    return line == "timed" || line.starts_with("differs:") || line.starts_with("needs:") ||
            line.starts_with("option:");
   }
 
   Result<void> parse_header(std::string_view line) {
-    if (line == "virtual") {
-      transcript_.is_virtual = true;
+    if (line == "timed") {
+      transcript_.is_timed = true;
     } else if (take(line, "differs: ")) {
       transcript_.differs = line;
     } else if (line == "needs: tubed") {
@@ -163,7 +166,7 @@ class Parser {
     } else if (take(line, "option: ")) {
       return parse_option(line);
     } else {
-      return Error{"headers are: virtual, differs: ROW, needs: tubed, option: NAME=NUMBER"};
+      return Error{"headers are: timed, differs: ROW, needs: tubed, option: NAME=NUMBER"};
     }
     return {};
   }

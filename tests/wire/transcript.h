@@ -44,8 +44,8 @@ struct Options {
 
 struct Transcript {
   std::string file;
-  std::string differs;      // the row of docs/compatibility.md; empty if beanstalkd agrees
-  bool is_virtual = false;  // takes too long for a real clock
+  std::string differs;    // the row of docs/compatibility.md; empty if beanstalkd agrees
+  bool is_timed = false;  // a reply depends on how much time has passed
   bool needs_tubed = false;
   Options options;
   std::vector<std::string> clients;
