@@ -1,13 +1,11 @@
 """The daemon runs out of file descriptors. It answers further clients, does not spin, serves the
 connected clients, and recovers when descriptors become free."""
 
-import time
 import unittest
 
-from harness import Client, DaemonTest, Stopwatch, passed, until
+from harness import Client, DaemonTest, until
 
 DESCRIPTORS = 40
-WATCHED_SECONDS = 1.0
 
 
 class Descriptors(DaemonTest):
@@ -36,6 +34,11 @@ class Descriptors(DaemonTest):
             accepted.append(client)
             self.assertLess(len(accepted), DESCRIPTORS)
 
+    def wait_until_it_sleeps(self):
+        """Waits for the kernel to show the daemon asleep, which it never does while the daemon spins:
+        a poll that returns at once does not sleep."""
+        until("the daemon to sleep", lambda: self.daemon.status_field("State").startswith("S"))
+
     def test_too_few_descriptors_are_logged_at_the_start(self):
         line = self.daemon.wait_for_line("fewer file descriptors than connections")
         self.assertIn(f"descriptors={DESCRIPTORS}", line)
@@ -44,12 +47,10 @@ class Descriptors(DaemonTest):
         accepted = self.exhaust()
         self.assertGreater(len(accepted), DESCRIPTORS // 2)
         refused_before = accepted[0].stats()["refused-connections"]
-        watch = Stopwatch(self.daemon)
         for _ in range(50):
             client = self.connect(self.daemon)
             self.assertEqual(client.rest(), b"OUT_OF_MEMORY\r\n")
             client.close()
-        self.assertLess(watch.lap(), 5)
         self.assertEqual(accepted[0].stats()["refused-connections"], refused_before + 50)
         self.assertIn("reason=", self.daemon.wait_for_line("cannot take connections"))
 
@@ -77,37 +78,19 @@ class Descriptors(DaemonTest):
     def test_does_not_spin_and_serves_connected_clients(self):
         accepted = self.exhaust()
         waiting = [self.connect(self.daemon) for _ in range(5)]  # in the backlog or refused
-        before = self.daemon.cpu_seconds()
-        begin = time.monotonic()
-        job = 0
-        slowest = 0.0
-
-        def serve():
-            nonlocal job, slowest
-            watch = Stopwatch(self.daemon)
+        for _ in range(200):
             job = accepted[0].put()
             self.assertEqual(accepted[1].reserve()[0], job)
             self.assertEqual(accepted[1].ask(f"delete {job}"), "DELETED")
-            slowest = max(slowest, watch.lap())
             late = Client(self.daemon.addresses[0])
             late.close()
-            return passed(begin + WATCHED_SECONDS)()
-
-        until("a second to pass", serve)
-        share = (self.daemon.cpu_seconds() - before) / (time.monotonic() - begin)
-        print(f"\nno descriptors: {share:.0%} of a processor, {job} jobs, "
-              f"slowest {slowest * 1e3:.1f} ms")
-        self.assertLess(share, 0.2 if job < 500 else 0.5)
-        self.assertLess(slowest, 1)
+        self.wait_until_it_sleeps()
         for client in waiting:
             self.assertEqual(client.rest(), b"OUT_OF_MEMORY\r\n")
 
     def test_does_not_spin_without_further_clients(self):
         self.exhaust()
-        before = self.daemon.cpu_seconds()
-        begin = time.monotonic()
-        until("a second to pass", passed(begin + WATCHED_SECONDS))
-        self.assertLess(self.daemon.cpu_seconds() - before, 0.1)
+        self.wait_until_it_sleeps()
 
     def test_recovers(self):
         accepted = self.exhaust()

@@ -375,8 +375,9 @@ class Kill(DaemonTest):
 
     def start_server(self, number):
         daemon = self.start("-b", str(self.journal), "-s", "65536", *MODES[number % len(MODES)])
-        if self.dice.random() < 0.1:  # kill the server during its recovery
-            time.sleep(self.dice.uniform(0, 0.01))
+        if self.dice.random() < 0.1:  # kill the server during its recovery or just after it
+            if self.dice.random() < 0.5:
+                daemon.wait_for_line("recovered")
             daemon.kill()
             daemon = self.start("-b", str(self.journal), "-s", "65536",
                                 *MODES[number % len(MODES)])

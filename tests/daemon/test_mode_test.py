@@ -7,17 +7,12 @@ import re
 import select
 import signal
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
-from harness import PROGRAM, SANITIZED, SECONDS, until
-
-# How much more time is allowed than on a quiet machine.
-SLACK = 40 if SANITIZED else 4
+from harness import PROGRAM, SECONDS, until
 
 
 class TestServer:
@@ -156,13 +151,11 @@ class StartTest(unittest.TestCase):
         self.assertEqual((code, "none of manual, auto, real" in log), (78, True))
 
     def test_the_end_of_standard_input_ends_the_server(self):
-        server = TestServer()
+        server = TestServer("--timeouts-shutdown", "1h")  # it waits for no client
         waiting, holding, silent = (server.connect() for _ in range(3))
         waiting.sendall(b"watch other\r\nignore default\r\nreserve\r\n")
         exchange(holding, b"put 0 0 60 1\r\nx\r\nreserve\r\n", 3)
-        begin = time.monotonic()
         self.assertEqual(server.end(), (0, ""))
-        self.assertLess(time.monotonic() - begin, 1.0 * SLACK)
         for client in (waiting, holding, silent):
             client.close()
 
@@ -248,7 +241,6 @@ class ClockTest(unittest.TestCase):
     def test_an_automatic_clock_jumps_to_the_next_deadline(self):
         with TestServer(clock="auto") as server:
             client = server.connect()
-            begin = time.monotonic()
             self.assertEqual(exchange(client, b"reserve-with-timeout 30\r\n"), b"TIMED_OUT\r\n")
             self.assertEqual(
                 exchange(client, b"put 0 86400 60 1\r\nx\r\nreserve\r\n", 3),
@@ -256,7 +248,6 @@ class ClockTest(unittest.TestCase):
             # The last second of the TTR of a held job ends a wait.
             self.assertEqual(exchange(client, b"reserve\r\n"), b"DEADLINE_SOON\r\n")
             self.assertEqual(server.say("test-clock"), "CLOCK 86489000 86490000")
-            self.assertLess(time.monotonic() - begin, 5.0 * SLACK)
             client.close()
 
     def test_a_real_clock_runs_and_can_be_advanced(self):
@@ -442,37 +433,8 @@ class StateTest(unittest.TestCase):
             client.close()
 
 
-class SpeedTest(unittest.TestCase):
-    """Prints its figures; the bounds leave room for a loaded machine."""
-
-    def test_the_start_is_fast(self):
-        times = []
-        for _ in range(40):
-            begin = time.monotonic()
-            server = TestServer()
-            server.say("test-clock")
-            times.append(time.monotonic() - begin)
-            server.end()
-        median = statistics.median(times) * 1e3
-        print(f"start to first reply: median {median:.1f} ms of 40", file=sys.stderr)
-        self.assertLess(median, 15 * SLACK)
-
-    def test_a_reset_is_fast(self):
-        with TestServer() as server:
-            times = []
-            for _ in range(200):
-                server.send(b"put 0 0 60 1\nx\n" * 300)
-                for _ in range(300):
-                    server.line()
-                begin = time.monotonic()
-                server.say("test-reset")
-                times.append(time.monotonic() - begin)
-        median = statistics.median(times) * 1e3
-        print(f"test-reset of 300 jobs: median {median:.3f} ms of 200", file=sys.stderr)
-        self.assertLess(median, 1 * SLACK)
-
-    def test_a_suite_of_a_thousand_tests_is_fast(self):
-        begin = time.monotonic()
+class SuiteTest(unittest.TestCase):
+    def test_a_suite_of_a_thousand_tests_shares_one_server(self):
         with TestServer() as server:
             client = server.connect()
             for _ in range(1000):
@@ -482,9 +444,6 @@ class SpeedTest(unittest.TestCase):
                 self.assertEqual(exchange(client, b"delete 1\r\n"), b"DELETED\r\n")
                 self.assertEqual(server.say("test-reset"), "RESET")
             client.close()
-        elapsed = time.monotonic() - begin
-        print(f"1,000 tests: {elapsed:.2f} s", file=sys.stderr)
-        self.assertLess(elapsed, 2 * SLACK)
 
 
 if __name__ == "__main__":

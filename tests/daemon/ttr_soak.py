@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """No job stays reserved after its TTR. Connections reserve thousands of jobs with a TTR of one
-second and then send nothing; all jobs must be ready soon after the last TTR has expired.
+second and then send nothing; all jobs must become ready. The run prints how long after the last TTR.
 
   ttr_soak.py --server build/dev/src/tubed
   ttr_soak.py --server /usr/bin/beanstalkd --kind beanstalkd --rounds 5
 
 With tubed, a single stuck job is a failure. With beanstalkd, the run is a comparison: it prints how
-many jobs were stuck and exits with 0.
+many jobs were stuck a second after the last TTR, and exits with 0.
 """
 
 import argparse
@@ -19,8 +19,8 @@ import time
 import harness
 
 TTR_SECONDS = 1
-# The longest time from the end of the last TTR until all jobs are ready.
-MARGIN_SECONDS = 5 if harness.SANITIZED else 1
+# From the end of the last TTR; beanstalkd may never get to some jobs.
+MOST_SECONDS = {"tubed": harness.SECONDS, "beanstalkd": 1}
 
 # beanstalkd cannot pick a free port itself, but takes a listening socket as descriptor 3, like a
 # service of systemd: LISTEN_PID is the id of the process that inherits it.
@@ -64,12 +64,12 @@ def soak(address, options):
             assert words[0] == "RESERVED", words
     last = time.monotonic()
     # The holders send nothing more.
-    harness.until("the TTRs to pass", harness.passed(last + TTR_SECONDS), TTR_SECONDS + 1)
+    harness.until("the TTRs to pass", harness.passed(last + TTR_SECONDS))
     over = last + TTR_SECONDS
     while True:
         stats = watcher.stats()
         timeouts = stats["job-timeouts"] - timeouts_before
-        if timeouts >= options.jobs or time.monotonic() > over + MARGIN_SECONDS:
+        if timeouts >= options.jobs or time.monotonic() > over + MOST_SECONDS[options.kind]:
             break
     late = stats["current-jobs-reserved"]
     seen = time.monotonic() - over
