@@ -178,6 +178,7 @@ std::size_t Conversation::do_work(std::string_view input) {
 // Consumes the front of `input` as far as it can, and returns how many bytes it has consumed.
 std::size_t Conversation::take(std::string_view input) {
   working_ = true;
+  const engine::Engine& engine = service_.engine();  // checked once, not in each step
   std::size_t total = 0;
   while (may_go_on()) {
     const std::size_t replies_before = replies_.size();
@@ -187,7 +188,7 @@ std::size_t Conversation::take(std::string_view input) {
       continue;
     }
     const std::string_view rest = input.substr(total);
-    const std::uint64_t walked_before = service_.engine().entries_walked();
+    const std::uint64_t walked_before = engine.entries_walked();
     std::size_t taken = 0;
     switch (stage_) {
       case Stage::line:
@@ -211,7 +212,7 @@ std::size_t Conversation::take(std::string_view input) {
         break;
     }
     total += taken;
-    charge(replies_.size() - replies_before, service_.engine().entries_walked() - walked_before);
+    charge(replies_.size() - replies_before, engine.entries_walked() - walked_before);
     if (stop_ == Stop::starved || stop_ == Stop::congested) break;
   }
   working_ = false;

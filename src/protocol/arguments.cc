@@ -22,9 +22,10 @@ void skip_spaces(std::string_view& text) {
 template <class Number>
 [[gnu::always_inline]] inline bool take_number(std::string_view& text, Number& value) {
   if (text.empty() || !is_digit(text.front())) return false;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const char* const text_end = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), text_end, value);
   if (error != std::errc()) return false;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  text = std::string_view(end, text_end);
   return true;
 }
 
