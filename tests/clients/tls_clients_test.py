@@ -14,7 +14,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 
 import run_client
 
@@ -68,41 +67,33 @@ def programs(_, address, ca):
     run_program(["node", str(HERE / "tls.mjs")], environment)
 
 
-def free_port():
-    """stunnel cannot choose a port: this one was free a moment ago."""
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return one.getsockname()[1]
+# stunnel cannot choose a port, but takes a listening socket as descriptor 3, like a service of
+# systemd: LISTEN_PID is the id of the process that inherits it.
+HAND_OVER = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
 
 
 def through_stunnel(directory, address, ca):
-    for _ in range(5):
-        port = free_port()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         settings = directory / "stunnel.conf"
         settings.write_text(STUNNEL.format(accept=f"127.0.0.1:{port}", host=address[0],
                                            port=address[1], ca=ca), encoding="utf-8")
-        process = subprocess.Popen(["stunnel", str(settings)], stdin=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
-        try:
-            if not listens(process, port):
-                continue  # another program has taken the port
-            run_program(["ruby", str(HERE / "beaneater.rb")],
-                        {"TUBED_TEST_HOST": "127.0.0.1", "TUBED_TEST_PORT": str(port)})
-            return
-        finally:
-            process.terminate()
-            process.wait(SECONDS)
-    raise run_client.Failure("stunnel finds no free port")
-
-
-def listens(process, port):
-    end = time.monotonic() + SECONDS
-    while process.poll() is None and time.monotonic() < end:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return True
-        except OSError:
-            time.sleep(0.02)
-    return False
+        process = subprocess.Popen(
+            [sys.executable, "-c", HAND_OVER, str(listener.fileno()), "stunnel", str(settings)],
+            pass_fds=(listener.fileno(),), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # The client waits in the backlog until stunnel accepts.
+    try:
+        run_program(["ruby", str(HERE / "beaneater.rb")],
+                    {"TUBED_TEST_HOST": "127.0.0.1", "TUBED_TEST_PORT": str(port)})
+    finally:
+        process.terminate()
+        process.wait(SECONDS)
 
 
 def run(directory, program):

@@ -32,7 +32,7 @@ TTR = 100_000
 LOST_IDS = 10_000_000  # ids that the server skips after a loss of power
 REPLIES = 5_000  # at most, of the server in a round, before it is killed
 SECOND = 1  # a delay that ends during a round
-TOLERANCE = 3  # seconds, between the expected and the actual time left of a job
+ROUNDING = 1  # of a time left, which is in whole seconds
 
 Command = collections.namedtuple("Command", "wire kind job detail", defaults=(b"", None))
 
@@ -57,7 +57,8 @@ class Rest:
     state: str
     priority: int
     delay: int = 0
-    until: float = 0
+    earliest: float = 0  # when the delay ends
+    latest: float = 0
     order: int = 0  # position among the buried jobs
     reserves: int = 0
     releases: int = 0
@@ -67,10 +68,11 @@ class Rest:
     def fits(self, stats):
         states = (self.state,)
         if self.state == "delayed":
-            left = self.until - time.time()
-            if left < TOLERANCE:
+            least = self.earliest - time.time() - ROUNDING
+            if least <= 0:
                 states += ("ready",)
-            elif abs(stats["time-left"] - left) > TOLERANCE:
+            if stats["state"] == "delayed" and not (
+                    least <= stats["time-left"] <= self.latest - stats["asked"] + ROUNDING):
                 return False
         return stats["state"] in states and all(
             stats[key] == value for key, value in (
@@ -101,6 +103,7 @@ class Sender:
     def send_batch(self, greeting=()):
         batch = [*greeting, *self.client.next_batch()]
         self.in_flight.extend(batch)
+        self.client.sent = time.time()
         self.client.socket.sendall(b"".join(command.wire for command in batch))
 
     def receive(self):
@@ -163,6 +166,7 @@ class Owner:
         self.tube = b"own-%d" % number
         self.jobs = {}  # by body, as they are after all acknowledged commands
         self.order = 0
+        self.sent = 0.0  # when the commands in flight were sent, or before
         self.socket = None
 
     def next_batch(self):
@@ -209,7 +213,7 @@ class Owner:
         if kind == "put":
             priority, delay = command.detail
             self.jobs[command.job] = Job(Rest("delayed" if delay else "ready", priority, delay,
-                                              time.time() + delay))
+                                              self.sent + delay, time.time() + delay))
         elif kind == "reserve-job":
             job.held = True
             job.reserves += 1
@@ -218,7 +222,8 @@ class Owner:
         elif kind == "release":
             priority, delay = command.detail
             self.place(job, "delayed" if delay else "ready", priority=priority, delay=delay,
-                        until=time.time() + delay, releases=job.rest.releases + 1)
+                        earliest=self.sent + delay, latest=time.time() + delay,
+                        releases=job.rest.releases + 1)
         elif kind == "bury":
             self.order += 1
             self.place(job, "buried", priority=command.detail[0], order=self.order,
@@ -288,6 +293,7 @@ class Owner:
     def __deepcopy__(self, memo):
         twin = Owner(self.load, 0)
         twin.tube, twin.jobs, twin.order = self.tube, copy.deepcopy(self.jobs, memo), self.order
+        twin.sent = self.sent
         return twin
 
     def live_ids(self):
@@ -427,6 +433,7 @@ class Kill(DaemonTest):
         for owner in self.owners:
             ids.update(owner.live_ids())
         self.next_id += 1
+        asked = time.time()
         wire = b"".join(b"peek %d\r\nstats-job %d\r\n" % (i, i) for i in sorted(ids)) + b"stats\r\n"
         sender = threading.Thread(target=client.send, args=(wire,))
         sender.start()
@@ -444,7 +451,7 @@ class Kill(DaemonTest):
             body, block = reply(), reply()
             if body is not None:
                 self.assertNotIn(body, found)
-                found[body] = as_dict(block)
+                found[body] = as_dict(block) | {"asked": asked}
         totals = as_dict(reply())
         sender.join()
         self.assertEqual(sum(totals[f"current-jobs-{state}"] for state in
