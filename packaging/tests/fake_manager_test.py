@@ -25,7 +25,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "daemon"))
 
 from harness import (PROGRAM, SANITIZED, SECONDS, Client, Daemon, DaemonTest,  # noqa: E402
-                     passed, run, seconds_without_processor, until)
+                     passed, run, until)
 
 
 # Replaces the work of systemd between fork and exec: the sockets become descriptors 3 and up, and
@@ -131,6 +131,7 @@ class Supervised(Daemon):
         self.lines = []
         self.addresses = []
         self.http_addresses = []
+        self.log_ended = False
         self.changed = threading.Condition()
         read_end, write_end = os.pipe()
         self.process = subprocess.Popen([*command, *flags], stdin=subprocess.DEVNULL,
@@ -444,13 +445,13 @@ class Notify(ManagerTest):
         daemon = self.serve()
         client = self.connect(daemon)
         client.put()
+        began = time.monotonic()
         begin, _ = daemon.manager.wait_for("STATUS", "serving: 1 ready job")
-        deadline = time.monotonic() + 6  # the daemon checks every five seconds at least
-        while time.monotonic() < deadline:
-            client.put()
-        times = daemon.manager.times("STATUS", after=begin)
-        self.assertGreater(len(times), 1, "the status kept changing, and none was sent")
-        self.assertGreater(min(b - a for a, b in zip(times, times[1:])), 0.9)
+        # The daemon checks every five seconds at least, and sends a status a second at most.
+        until("two statuses while the status keeps changing",
+              lambda: client.put() and len(daemon.manager.times("STATUS", after=begin)) >= 2)
+        count = len(daemon.manager.times("STATUS", after=begin))
+        self.assertLessEqual(count, time.monotonic() - began + 1)
         ready = client.stats()["current-jobs-ready"]
         last, _ = daemon.manager.wait_for("STATUS", f"serving: {ready} ready jobs", after=begin)
         until("six seconds of silence", passed(time.monotonic() + 6))
@@ -501,31 +502,30 @@ class Watchdog(ManagerTest):
     def watched(self, **more):
         return self.serve(environment={"WATCHDOG_USEC": str(round(self.LIMIT * 1e6)), **more})
 
-    def test_pings_arrive_in_time_under_load(self):
+    def test_pings_continue_under_load(self):
         daemon = self.watched()
-        begin = time.monotonic()
-        waited = seconds_without_processor(daemon.pid)
         stop = threading.Event()
+        self.rounds = 0
 
         def load():
             client = self.connect(daemon)
             while not stop.is_set():
                 client.pump(b"put 0 0 60 1\r\nx\r\nreserve\r\n" * 500, 1500)
+                self.rounds += 1
                 client.close()
                 client = self.connect(daemon)
 
         threads = [threading.Thread(target=load) for _ in range(3)]
         for thread in threads:
             thread.start()
-        until("five pings and two seconds",
-              lambda: len(daemon.manager.times("WATCHDOG")) >= 5 and time.monotonic() > begin + 2)
+        # The load continues between the pings.
+        for _ in range(5):
+            rounds, pings = self.rounds, len(daemon.manager.times("WATCHDOG"))
+            until("load", lambda: self.rounds > rounds)
+            until("a ping", lambda: len(daemon.manager.times("WATCHDOG")) > pings)
         stop.set()
         for thread in threads:
             thread.join(SECONDS)
-        times = daemon.manager.times("WATCHDOG")
-        # A slow machine is not counted as a fault of the daemon.
-        waited = seconds_without_processor(daemon.pid) - waited
-        self.assertLess(max(b - a for a, b in zip(times, times[1:])), self.LIMIT + waited)
         self.assertEqual({sender for _, sender, _ in daemon.manager.messages}, {daemon.pid})
 
     def test_an_idle_server_pings_and_a_stopped_server_does_not(self):

@@ -13,7 +13,7 @@ import signal
 import socket
 import unittest
 
-from harness import DaemonTest, preloaded, until
+from harness import SECONDS, DaemonTest, preloaded, until
 
 SYNC_MODES = (("-f", "0"), ("-f", "20"), ("-F",))
 
@@ -368,7 +368,7 @@ class Hanging(FaultyDisk):
         self.assertLess(sent, 100 << 20)
         self.fault.unlink()
         client.socket.setblocking(True)
-        client.socket.settimeout(20)
+        client.socket.settimeout(SECONDS)
         client.send(batch[sent % len(batch):] if sent % len(batch) else b"")
         puts = -(-sent // len(batch)) * 40
         for number in range(puts):

@@ -234,9 +234,7 @@ class Stop(DaemonTest):
         # The listener is closed in the same tick in which the line is logged.
         until("connections to be refused", lambda: self.is_refused(daemon))
         self.assertEqual(daemon.wait(), 0)
-        seconds = time.monotonic() - begin
-        self.assertGreater(seconds, 0.45)
-        self.assertLess(seconds, 5)
+        self.assertGreater(time.monotonic() - begin, 0.45)
         daemon.wait_for_line("stopped with connections open")
 
     def test_the_second_signal_stops_immediately(self):
