@@ -207,4 +207,9 @@ void HttpConnection::shut_down() {
   wake();
 }
 
+void HttpConnection::set_idle_timeout(std::chrono::seconds timeout) {
+  MHD_set_connection_option(handle_, MHD_CONNECTION_OPTION_TIMEOUT,
+                            static_cast<unsigned>(timeout.count()));
+}
+
 }  // namespace tubed::loop

@@ -48,6 +48,7 @@ class HttpConnection {
 
   // Ends the connection in both directions; it is closed in a later tick. May be repeated.
   void shut_down();
+  void set_idle_timeout(std::chrono::seconds timeout);
   bool is_shut_down() const { return is_shut_down_; }
 
   // --- For the exchange

@@ -113,17 +113,16 @@ void on_notice(void* context, MHD_Connection* handle, void** connection,
   }
 }
 
-MHD_Daemon* start_daemon(HttpServer& server, Duration idle_timeout) {
-  const auto seconds = std::chrono::ceil<std::chrono::seconds>(idle_timeout).count();
+MHD_Daemon* start_daemon(HttpServer& server) {
   // Without MHD_USE_ERROR_LOG the daemon prints nothing about malformed requests.
-  return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0,
-                          nullptr, nullptr, &on_request, &server, MHD_OPTION_CONNECTION_LIMIT,
-                          static_cast<unsigned>(kDaemonConnections), MHD_OPTION_CONNECTION_TIMEOUT,
-                          static_cast<unsigned>(seconds), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                          kConnectionBytes, MHD_OPTION_NOTIFY_CONNECTION, &on_notice, &server,
-                          MHD_OPTION_URI_LOG_CALLBACK, &on_target, &server,
-                          MHD_OPTION_NOTIFY_COMPLETED, &on_completed, &server,
-                          MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+  return MHD_start_daemon(
+      MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr,
+      &on_request, &server, MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(kDaemonConnections),
+      MHD_OPTION_CONNECTION_TIMEOUT, static_cast<unsigned>(HttpServer::kIdleTimeout.count()),
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes, MHD_OPTION_NOTIFY_CONNECTION,
+      &on_notice, &server, MHD_OPTION_URI_LOG_CALLBACK, &on_target, &server,
+      MHD_OPTION_NOTIFY_COMPLETED, &on_completed, &server, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+      MHD_OPTION_END);
 }
 
 // The number of connections for which `predicate` is true and that were not shut down.
@@ -154,14 +153,13 @@ void HttpServer::StopDaemon::operator()(MHD_Daemon* daemon) const {
   MHD_stop_daemon(daemon);
 }
 
-HttpServer::HttpServer(Loop& loop, HttpOwner& owner, Duration idle_timeout, Duration total_timeout)
+HttpServer::HttpServer(Loop& loop, HttpOwner& owner)
     : loop_(loop),
       owner_(owner),
-      total_timeout_(total_timeout),
       handshakes_(loop),
       total_timer_(loop, [this] { shut_down_overdue(); }),
       check_timer_(loop, [this] { check_suspended(); }),
-      daemon_(start_daemon(*this, idle_timeout)),
+      daemon_(start_daemon(*this)),
       daemon_timer_(loop,
                     [this] {
                       if (!work_pending_) run_daemon();
@@ -201,6 +199,14 @@ void HttpServer::set_tls(std::shared_ptr<const TlsContext> tls) {
 
 std::string_view HttpServer::refusal() const {
   return tls_ == nullptr ? kNoDescriptor : std::string_view();
+}
+
+void HttpServer::set_timeouts(std::chrono::seconds idle, Duration total) {
+  idle_timeout_ = idle;
+  total_timeout_ = total;
+  for (const auto& connection : connections_) connection->set_idle_timeout(idle);
+  arm_total_timer();
+  set_work_pending(true);  // the timeout of the daemon may be another
 }
 
 std::size_t HttpServer::exchanges() const {
@@ -271,6 +277,7 @@ std::size_t HttpServer::budget_for(std::size_t bytes) const {
 HttpConnection* HttpServer::connection_opened(MHD_Connection* handle, int descriptor) {
   connections_.push_back(
       std::make_unique<HttpConnection>(*this, handle, descriptor, std::move(opening_peer_)));
+  if (idle_timeout_ != kIdleTimeout) connections_.back()->set_idle_timeout(idle_timeout_);
   if (connections_.size() == 1) arm_total_timer();
   if (connections_.size() >= kMaxConnections) {
     for (const auto& listener : listeners_) listener->pause();

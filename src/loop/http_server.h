@@ -63,11 +63,10 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   // How often suspended connections are checked for clients that have disconnected.
   static constexpr Duration kCheckInterval = std::chrono::milliseconds(500);
 
-  // A connection is closed when no byte has moved for `idle_timeout`, which is rounded up to whole
-  // seconds and does not apply while an exchange waits, or `total_timeout` after it was accepted.
+  static constexpr std::chrono::seconds kIdleTimeout{10};  // until set_timeouts()
+
   // `loop` and `owner` outlive the server.
-  HttpServer(Loop& loop, HttpOwner& owner, Duration idle_timeout = std::chrono::seconds(10),
-             Duration total_timeout = std::chrono::seconds(60));
+  HttpServer(Loop& loop, HttpOwner& owner);
   // Destroys all exchanges.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
@@ -80,6 +79,10 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   // Connections from now on are those of TLS; null: plain.
   void set_tls(std::shared_ptr<const TlsContext> tls);
   void set_handshake_limits(const HandshakeLimits& limits) { handshakes_.set_limits(limits); }
+
+  // A connection is closed when no byte has moved for `idle`, which does not apply while an
+  // exchange waits, or `total` after it was accepted. The timeouts apply to open connections too.
+  void set_timeouts(std::chrono::seconds idle, Duration total);
 
   // Their number, without the request that the owner is being asked to answer. O(connections).
   std::size_t exchanges() const;  // without event streams
@@ -124,7 +127,8 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
 
   Loop& loop_;
   HttpOwner& owner_;
-  Duration total_timeout_;
+  std::chrono::seconds idle_timeout_ = kIdleTimeout;
+  Duration total_timeout_ = std::chrono::seconds(60);
   std::vector<std::unique_ptr<HttpConnection>> connections_;  // the oldest first
   HttpPeer opening_peer_;        // of the connection that is being given to the daemon
   std::size_t budget_left_ = 0;  // bytes, of this tick

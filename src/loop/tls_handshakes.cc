@@ -39,6 +39,11 @@ TlsHandshakes::TlsHandshakes(Loop& loop)
 
 TlsHandshakes::~TlsHandshakes() = default;
 
+void TlsHandshakes::set_limits(const HandshakeLimits& limits) {
+  limits_ = limits;
+  arm_deadline();
+}
+
 bool TlsHandshakes::begin(os::Socket socket, std::shared_ptr<const TlsContext> context,
                           TlsOwner& owner) {
   auto channel = TlsChannel::open(loop_, std::move(socket), std::move(context));

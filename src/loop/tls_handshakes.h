@@ -43,7 +43,8 @@ class TlsHandshakes {
   explicit TlsHandshakes(Loop& loop);
   ~TlsHandshakes();
 
-  void set_limits(const HandshakeLimits& limits) { limits_ = limits; }
+  // The limits apply to handshakes that have begun, too.
+  void set_limits(const HandshakeLimits& limits);
 
   // Takes an accepted connection. False: it cannot be watched, and is closed. `owner` outlives the
   // handshake, or calls forget(). O(1).

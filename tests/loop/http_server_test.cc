@@ -115,7 +115,7 @@ TEST_CASE("one tick makes at most kBytesPerTick bytes" * doctest::test_suite("sl
 
 TEST_CASE("a client that does not read delays no other client, and is closed when idle" *
           doctest::test_suite("slow")) {
-  TestServer test(std::chrono::seconds(1));
+  TestServer test;
   test.site.pages["/long"] = 100'000'000;
   const os::Socket idle = test.connect();
   const os::Socket half = test.connect();
@@ -132,6 +132,7 @@ TEST_CASE("a client that does not read delays no other client, and is closed whe
   CHECK(made < 50'000'000);
   CHECK(body_of(test.ask(get("/here"))) == "it is /here");
   // No more parts are requested, and the loop sleeps until the idle timeout.
+  test.server->set_timeouts(std::chrono::seconds(1), std::chrono::hours(1));
   CHECK(run_until(test.loop, [&] { return test.site.open_pages == 0; }));
   CHECK(test.site.made == made);
   CHECK(test.take_all(idle).empty());
@@ -139,7 +140,7 @@ TEST_CASE("a client that does not read delays no other client, and is closed whe
 }
 
 TEST_CASE("a slow client is closed after the total timeout" * doctest::test_suite("slow")) {
-  TestServer test(std::chrono::minutes(1), std::chrono::milliseconds(200));
+  TestServer test;
   std::vector<os::Socket> clients;
   for (std::size_t i = 0; i < HttpServer::kMaxConnections; ++i) {
     clients.push_back(test.connect());
@@ -147,12 +148,13 @@ TEST_CASE("a slow client is closed after the total timeout" * doctest::test_suit
   }
   run_ticks(test.loop, 20);
   CHECK(body_of(test.ask(get("/here"))) == "it is /here");
+  test.server->set_timeouts(std::chrono::hours(1), std::chrono::milliseconds(200));
   for (const os::Socket& client : clients) CHECK(test.take_all(client).empty());
   CHECK(uv_backend_timeout(test.loop.uv()) == -1);
 }
 
 TEST_CASE("the loop sleeps while no work is pending" * doctest::test_suite("slow")) {
-  TestServer test(std::chrono::seconds(3));
+  TestServer test;
   const os::Socket client = test.connect();
   write_all(client, "GET /he");
   run_ticks(test.loop, 20);
@@ -164,6 +166,7 @@ TEST_CASE("the loop sleeps while no work is pending" * doctest::test_suite("slow
   CHECK(uv_backend_timeout(test.loop.uv()) > 1000);
   write_all(client, "re HTTP/1.1\r\nHost: x\r\n\r\n");
   CHECK(body_of(test.take_all(client)) == "it is /here");
+  test.server->set_timeouts(std::chrono::seconds(1), std::chrono::hours(1));
   test.take_all(silent);
   run_ticks(test.loop, 20);
   CHECK(uv_backend_timeout(test.loop.uv()) == -1);
@@ -246,7 +249,7 @@ TEST_CASE("clients that do not read delay neither a text nor a streamed response
 }
 
 TEST_CASE("input that is not HTTP ends its connection" * doctest::test_suite("slow")) {
-  TestServer test(std::chrono::seconds(1));
+  TestServer test;
   const std::string long_line(100'000, 'x');
   for (const std::string& request :
        {std::string("put 0 0 60 5\r\nhello\r\n"), std::string("\0\1\2\r\n\r\n", 7),
@@ -256,9 +259,12 @@ TEST_CASE("input that is not HTTP ends its connection" * doctest::test_suite("sl
     const os::Socket client = test.connect();
     write_all(client, request);
     half_close(client);
+    run_ticks(test.loop, 20);
+    test.server->set_timeouts(std::chrono::seconds(1), std::chrono::hours(1));
     CHECK(test.take_all(client).find(" 200 ") == std::string::npos);
   }
   CHECK(test.site.asked.empty());
+  test.server->set_timeouts(std::chrono::hours(1), std::chrono::hours(1));
   CHECK(body_of(test.ask(get("/here"))) == "it is /here");
 }
 

@@ -94,8 +94,8 @@ std::string text_of_page(std::size_t bytes) {
   return text;
 }
 
-TestServer::TestServer(Duration idle_timeout, Duration total_timeout)
-    : server(std::make_unique<loop::HttpServer>(loop, site, idle_timeout, total_timeout)) {
+TestServer::TestServer() : server(std::make_unique<loop::HttpServer>(loop, site)) {
+  server->set_timeouts(std::chrono::hours(1), std::chrono::hours(2));
   loop::ignore_broken_pipes();
   os::Socket socket = listening();
   address = os::local_address(socket);

@@ -186,6 +186,7 @@ struct SecureServer {
     auto context = loop::TlsContext::load(options);
     REQUIRE(context.ok());
     test.server->set_tls(*context);
+    test.server->set_handshake_limits({.timeout = 2 * kLastResort});
   }
 
   std::unique_ptr<TlsPeerClient> connect() {
@@ -260,10 +261,8 @@ TEST_CASE("over TLS, a client that disconnects while its exchange waits is notic
     client->send(get("/p"));
     REQUIRE(run_until(secure.test.loop, [&] { return script.heads_made + script.parts_made > 0; }));
     run_ticks(secure.test.loop, 20);
-    const Time begin = os::monotonic_now();
     client->close_socket();
     CHECK(run_until(secure.test.loop, [&] { return script.destroyed; }));
-    CHECK(os::monotonic_now() - begin < 4 * HttpServer::kCheckInterval);
   }
 }
 

@@ -18,11 +18,9 @@ using os::Socket;
 
 namespace {
 
-constexpr int kTimeoutMilliseconds = 10'000;
-
 bool wait_for_input(const os::Socket& socket) {
   pollfd waited{.fd = socket.descriptor(), .events = POLLIN, .revents = 0};
-  return ::poll(&waited, 1, kTimeoutMilliseconds) == 1;
+  return ::poll(&waited, 1, std::chrono::milliseconds(kLastResort).count()) == 1;
 }
 
 // Appends bytes that have arrived. False: the stream has ended.

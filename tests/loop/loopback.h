@@ -15,6 +15,9 @@
 
 namespace tubed::loop_test {
 
+// Ends a wait that would never end: the tests wait for conditions, however long these take.
+inline constexpr std::chrono::minutes kLastResort{10};
+
 // Two connected unix sockets.
 std::pair<os::Socket, os::Socket> connected_pair();
 
@@ -26,9 +29,9 @@ os::Socket connect_to(const std::string& address);
 
 // Reads without waiting.
 std::string read_some(const os::Socket& socket);
-// Reads `bytes` bytes, or fewer if the stream ends or nothing arrives for 10 seconds.
+// Reads `bytes` bytes, or fewer if the stream ends or nothing arrives within kLastResort.
 std::string read_exactly(const os::Socket& socket, std::size_t bytes);
-// Reads up to the end of the stream, which must arrive within 10 seconds.
+// Reads up to the end of the stream, which must arrive within kLastResort.
 std::string read_to_end(const os::Socket& socket);
 void write_all(const os::Socket& socket, std::string_view bytes);
 void half_close(const os::Socket& socket);
@@ -42,10 +45,10 @@ bool has_ipv6();
 // may also depend on a timer or on another thread.
 void wait_briefly(loop::Loop& loop);
 
-// Runs the loop until `condition` holds. False: it did not hold within 10 seconds.
+// Runs the loop until `condition` holds. False: it did not hold within kLastResort.
 template <class Condition>
 bool run_until(loop::Loop& loop, Condition condition) {
-  const std::uint64_t deadline = uv_hrtime() + 10'000'000'000;
+  const std::uint64_t deadline = uv_hrtime() + std::chrono::nanoseconds(kLastResort).count();
   for (int ticks = 0; !condition(); ++ticks) {
     if (uv_hrtime() > deadline) return false;
     uv_run(loop.uv(), UV_RUN_NOWAIT);

@@ -184,10 +184,10 @@ class RunningNode final : public cluster::NodeHost,
   // The state of the queue. Precondition: everything is committed, applied, and on the disk.
   engine::Lines lines(Time now) const { return journal::durable_state(engine_, now); }
 
-  // Runs the loop until the condition holds. False: it did not hold within 10 seconds.
+  // Runs the loop until the condition holds. False: it did not hold within loop_test::kLastResort.
   template <class Condition>
   bool run_until(Condition condition, bool drives = true) {
-    const Time deadline = clock() + std::chrono::seconds(10);
+    const Time deadline = clock() + loop_test::kLastResort;
     // A timer that is armed once could expire before the wait for events begins.
     loop::Timer soon(loop_, [&soon] { soon.arm(std::chrono::milliseconds(1)); });
     soon.arm(std::chrono::milliseconds(1));
