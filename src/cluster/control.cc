@@ -8,8 +8,8 @@ namespace {
 
 enum ControlType : std::uint8_t { hello = kFirstControlType, welcome, request, response };
 
-// Beside the texts a frame has at most this many bytes.
-constexpr std::size_t kFixedBytes = 64;
+// Besides the texts, a frame has at most this many bytes.
+constexpr std::size_t kControlFixedBytes = 64;
 
 // A value of an enumeration, of which the first is 1.
 template <class Value>
@@ -35,7 +35,7 @@ std::optional<FrameReader> open(std::string_view frame, ControlType type) {
 }  // namespace
 
 std::string encode(const Hello& frame) {
-  FrameWriter writer(hello, kFixedBytes + frame.address.size() + frame.name.size());
+  FrameWriter writer(hello, kControlFixedBytes + frame.address.size() + frame.name.size());
   writer.put(frame.level);
   put_value(writer, frame.purpose);
   writer.put(frame.cluster);
@@ -49,7 +49,7 @@ std::string encode(const Hello& frame) {
 }
 
 std::string encode(const Welcome& frame) {
-  FrameWriter writer(welcome, kFixedBytes + frame.name.size());
+  FrameWriter writer(welcome, kControlFixedBytes + frame.name.size());
   writer.put(frame.level);
   put_value(writer, frame.status);
   writer.put(frame.configuration_index);
@@ -58,7 +58,7 @@ std::string encode(const Welcome& frame) {
 }
 
 std::string encode(const Request& frame) {
-  FrameWriter writer(request, kFixedBytes + frame.path.size() + frame.body.size());
+  FrameWriter writer(request, kControlFixedBytes + frame.path.size() + frame.body.size());
   writer.put(std::uint16_t{0});
   put_text(writer, frame.path);
   put_text(writer, frame.body);
@@ -66,7 +66,7 @@ std::string encode(const Request& frame) {
 }
 
 std::string encode(const Response& frame) {
-  FrameWriter writer(response, kFixedBytes + frame.body.size());
+  FrameWriter writer(response, kControlFixedBytes + frame.body.size());
   writer.put(frame.status);
   put_text(writer, frame.body);
   return writer.finish();

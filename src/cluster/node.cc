@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "base/planted.h"
 
 namespace tubed::cluster {
 
@@ -198,7 +199,7 @@ void Node::fail(const std::string& reason) {
 void Node::done(std::string_view step, int code, const core_update* update,
                 std::span<const Entry> given) {
   if (code != 0) return fail(fmt::format("raft, {}: {}", step, core_error(code)));
-  if (update->vote_changed != 0) store_state();
+  if (update->vote_changed != 0 && !TUBED_PLANTED(vote_before_sync)) store_state();
   if (failed_) return;
   if (update->state_changed != 0 || update->vote_changed != 0) {
     lease_.reset();
@@ -217,6 +218,8 @@ void Node::done(std::string_view step, int code, const core_update* update,
   }
   for (unsigned i = 0; i < update->n_messages; ++i) send(update->messages[i]);
   if (update->commit_changed != 0 || update->state_changed != 0) host_.node_changed();
+  if (TUBED_PLANTED(acknowledge_before_sync) && update->first != 0)
+    entries_stored(last(), log_->term_of(last()));
   take_committed();
 }
 
@@ -328,7 +331,8 @@ void Node::receive(std::string_view frame) {
   if (failed_) return;
   const auto message = decode(frame);
   if (!message || message->cluster != state_.cluster || message->to != state_.node) return;
-  if (message->type == MessageType::vote && host_.clock() < started_ + options_.election_timeout)
+  const bool silent = host_.clock() < started_ + options_.election_timeout;
+  if (message->type == MessageType::vote && silent && !TUBED_PLANTED(no_silence_after_start))
     return;
   if (message->type == MessageType::fetch) return host_.fetch_state(message->from);
   if (message->type == MessageType::append) {
@@ -490,6 +494,7 @@ bool Node::majority_has_room() const {
 }
 
 Index Node::applicable() const {
+  if (TUBED_PLANTED(journal_ahead_of_raft_log)) return commit_;
   return std::min(commit_, log_->stored());
 }
 

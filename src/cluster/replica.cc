@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/planted.h"
 #include "journal/record.h"
 
 namespace tubed::cluster {
@@ -52,7 +53,9 @@ bool Replica::advance() {
     if (leading_ != 0 && applied_.index == begins_ && !serving_) serve();
   }
   if (ended_) return false;
-  if (serving_) log_->committed(node_.committed());
+  const Index committed =
+      TUBED_PLANTED(gate_opens_at_local_sync) ? node_.stored() : node_.committed();
+  if (serving_) log_->committed(committed);
   cut();
   return applied_.index < node_.applicable() && !journal_.congested();
 }
@@ -63,8 +66,7 @@ void Replica::notice_leadership() {
   const bool leads = node_.leads();
   if (leading_ != 0 && (!leads || node_.term() != leading_ || node_.is_stranded())) {
     leading_ = begins_ = 0;
-    if (serving_) {
-      serving_ = false;
+    if (std::exchange(serving_, false) && !TUBED_PLANTED(no_undo)) {
       ended_ = true;
       return host_.start_again();
     }
@@ -98,7 +100,9 @@ void Replica::serve() {
                                          [this] { return node_.time().at(host_.clock()); });
   const Time clock = node_.time().at(host_.clock());
   engine_.end_replay();
-  engine_.hold_over(clock + options_.hold_grace);
+  const Duration grace =
+      TUBED_PLANTED(hold_dropped_at_promotion) ? Duration::zero() : options_.hold_grace;
+  engine_.hold_over(clock + grace);
   engine_.record_reservations(log_.get());
   serving_ = true;
   host_.begin_serving();
@@ -120,7 +124,8 @@ bool Replica::apply(Index index) {
       fail(fmt::format("this replica differs from the cluster before entry {}", index));
       return false;
     }
-    journal_.make_room(fact_bytes(text) + journal::record_bytes(next));
+    if (!TUBED_PLANTED(applied_outside_its_batch))
+      journal_.make_room(fact_bytes(text) + journal::record_bytes(next));
     Feed feed(*this, header->time, !serving_);
     if (!read_facts(text, feed)) {
       fail(fmt::format("entry {} is damaged", index));
@@ -135,11 +140,12 @@ bool Replica::apply(Index index) {
 }
 
 bool Replica::is_settled(JobId id) {
+  if (TUBED_PLANTED(compaction_ahead_of_commit)) return true;
   return log_ == nullptr || (serving_ && log_->is_settled(id));
 }
 
 void Replica::cut() {
-  const Lsn synced = journal_.synced();
+  const Lsn synced = TUBED_PLANTED(cut_before_sync) ? journal_.appended() : journal_.synced();
   Index position = 0;
   for (; !unsynced_.empty() && unsynced_.front().end <= synced; unsynced_.pop_front())
     position = unsynced_.front().index;
