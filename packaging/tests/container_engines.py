@@ -51,7 +51,7 @@ driver = "overlay"
 """
 
 
-def execute(*command, timeout=60, **options):
+def execute(*command, timeout=SECONDS, **options):
     """Runs a command to its end: (exit code, output, errors). `timeout` in seconds."""
     done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, timeout=timeout, check=False, **options)
@@ -331,7 +331,7 @@ class Nspawn:
 
     def run(self, *flags, files=()):
         process = self.launch(flags, files, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=SECONDS)
         return process.returncode, output, errors
 
     def start(self, *flags, files=()):

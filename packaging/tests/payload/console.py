@@ -10,7 +10,7 @@ import pathlib
 import re
 import threading
 
-from harness import until
+from harness import SECONDS, until
 from machine import (CONFIG, DOCS, HTTP, HTTP_SOCKET, UNIT, ask, check_sandbox, equal,
                      http_is_closed, journal, lines_of, paste, reload, set_in, show, state, systemctl,
                      true)
@@ -23,7 +23,7 @@ API = "/api/v1"
 
 def request(method, path, body=None, **headers):
     """(status, headers, body) of one request. An underscore in the name of a header is a hyphen."""
-    connection = http.client.HTTPConnection(HTTP, timeout=30)
+    connection = http.client.HTTPConnection(HTTP, timeout=SECONDS)
     try:
         connection.request(method, path, body,
                            {name.replace("_", "-"): value for name, value in headers.items()})
@@ -127,7 +127,7 @@ def restart_while_browsers_connect():
         equal(status_of("GET", "/"), 200)
     finally:
         over.set()
-        thread.join(30)
+        thread.join(SECONDS)
     equal({one for one in statuses if not str(one).startswith("ended: ")}, {200})
 
 

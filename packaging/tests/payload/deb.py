@@ -14,7 +14,7 @@ import time
 
 import console
 import tls
-from harness import Client, until
+from harness import SECONDS, Client, until
 from machine import (CONFIG, LOCAL, SOCKETS, TCP, UNIT, PutLoop, Trials, append, ask, check_http,
                      check_sandbox, clients_are_refused, delete_all, drop_in, enable_http, equal,
                      expect_failed_service, http_is_closed, http_is_enabled_and_answers, journal,
@@ -156,7 +156,7 @@ def drain_until_idle_and_exit():
     client.send(b"put 0 0 60 1\r\nx\r\n")
     equal(client.line(), "DRAINING")
     equal(client.ask(f"delete {job - 1}"), "DELETED")
-    equal(task.wait(20), 0)
+    equal(task.wait(SECONDS), 0)
     wait_for_state("inactive")
     equal((show("Result"), show("NRestarts")), ("success", "0"))
     client.close()
@@ -208,7 +208,7 @@ def a_drained_service_stays_drained():
     equal(task.poll(), None)
     kept = loop.counts["ok"] + 1
     equal(client.ask(f"release {job} 0 0"), "RELEASED")
-    lines = task.communicate(timeout=60)[0].splitlines()
+    lines = task.communicate(timeout=SECONDS)[0].splitlines()
     equal(task.returncode, 0)
     equal(lines[1:], [
         f"{UNIT} has ended, drained: {kept} ready jobs, 0 delayed, 0 buried stay in the journal.",
@@ -246,7 +246,7 @@ def a_drain_warns_of_open_sockets_and_restarts():
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     until("the status", lambda: show("StatusText").startswith("draining: "))
     systemctl("stop", UNIT)
-    true("was stopped before it had drained" in task.communicate(timeout=60)[0], "not reported")
+    true("was stopped before it had drained" in task.communicate(timeout=SECONDS)[0], "not reported")
     equal(task.returncode, 75)
     client.close()
     systemctl("start", UNIT)
@@ -357,7 +357,7 @@ def crash_loop(cause_fault, remove_fault):
     client = Client(TCP)
     client.send(b"list-tube-used\r\n")
     # More often than systemd's own limit of five starts allows.
-    until("six restarts", lambda: int(show("NRestarts")) >= 6, seconds=30)
+    until("six restarts", lambda: int(show("NRestarts")) >= 6)
     rate = (journal_starts() - first) / (time.monotonic() - begin)
     sockets_are_open()
     remove_fault()

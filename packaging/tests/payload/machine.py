@@ -13,7 +13,7 @@ import traceback
 import urllib.error
 import urllib.request
 
-from harness import Client, until
+from harness import SECONDS, Client, until
 
 TCP = "127.0.0.1:11300"
 LOCAL = "unix:/run/tubed/tubed.sock"
@@ -32,7 +32,7 @@ def run(*command, code=0):
     """Runs a command to its end and returns its output and errors. `code` None accepts any exit
     code."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
+                          stderr=subprocess.STDOUT, text=True, timeout=SECONDS, check=False)
     if code is not None and done.returncode != code:
         raise AssertionError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stdout}")
     return done.stdout
@@ -186,7 +186,7 @@ class PutLoop:
     def end(self):
         self.over.set()
         for thread in self.threads:
-            thread.join(30)
+            thread.join(SECONDS)
 
     def stop(self, restarts):
         """Stops the threads, checks that no client was refused meanwhile, and returns a text that
@@ -270,7 +270,7 @@ def check_sandbox():
 def fetch(path):
     """(status, body) of a page of the HTTP socket."""
     try:
-        with urllib.request.urlopen(f"http://{HTTP}{path}", timeout=30) as answer:
+        with urllib.request.urlopen(f"http://{HTTP}{path}", timeout=SECONDS) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:

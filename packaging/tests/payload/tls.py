@@ -16,7 +16,7 @@ import subprocess
 import sys
 import urllib.request
 
-from harness import Client, until
+from harness import SECONDS, Client, until
 from machine import (CONFIG, DOCS, HTTP, HTTP_SOCKET, LOCAL, UNIT, append, ask, check_sandbox,
                      drop_in, equal, expect_failed_service, journal, lines_of, paste, reload, run,
                      set_in, show, sockets_are_open, state, stats, systemctl, true)
@@ -123,7 +123,7 @@ def tubectl(*arguments, token=None, code=0, **environment):
     flags = ["--token-file", f"{token}.token"] if token else []
     done = subprocess.run(["tubectl", *flags, *arguments], cwd=DIRECTORY, env=variables, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=60, check=False)
+                          stderr=subprocess.STDOUT, timeout=SECONDS, check=False)
     if (done.returncode == 0) != (code == 0):
         raise AssertionError(f"tubectl {arguments}: exit code {done.returncode}\n{done.stdout}")
     return done.stdout
@@ -214,9 +214,9 @@ def clients_of_both_roles():
     until("the work to be done", lambda: stats()["current-jobs-reserved"] == 0)
     equal(stats()["current-jobs-ready"], 0)
     worker.terminate()
-    worker.communicate(timeout=20)
+    worker.communicate(timeout=SECONDS)
     program = block("python", "5. Clients") + "print(server.version())\n"
-    done = subprocess.run([sys.executable, "-c", program], cwd=DIRECTORY, text=True, timeout=20,
+    done = subprocess.run([sys.executable, "-c", program], cwd=DIRECTORY, text=True, timeout=SECONDS,
                           stdout=subprocess.PIPE, check=True)
     equal(done.stdout, "TLSv1.3\n")
     put_and_work()
@@ -472,7 +472,7 @@ def metrics_with_tls():
     context.check_hostname = False  # the page's certificate has no address
 
     def fetch_metrics():
-        with urllib.request.urlopen(f"https://{HTTP}/metrics", timeout=20,
+        with urllib.request.urlopen(f"https://{HTTP}/metrics", timeout=SECONDS,
                                     context=context) as answer:
             return answer.read().decode()
 
