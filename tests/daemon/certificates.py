@@ -14,6 +14,8 @@ import os
 import pathlib
 import subprocess
 
+from harness import SECONDS
+
 CONFIGURATION = """
 [ca]
 database = {directory}/database
@@ -36,7 +38,7 @@ def days_from_now(days):
 
 def openssl(*arguments):
     done = subprocess.run(["openssl", *map(str, arguments)], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, check=False, timeout=60)
+                          capture_output=True, text=True, check=False, timeout=SECONDS)
     assert done.returncode == 0, (arguments, done.stderr)
     return done.stdout
 

@@ -4,15 +4,38 @@ do not delay other clients; clients that are idle or stalled are closed."""
 import hashlib
 import os
 import select
+import signal
 import time
 import unittest
 
-from harness import SANITIZED, SECONDS, DaemonTest, passed, until
+from harness import SANITIZED, SECONDS, DaemonTest, StandingClock, until
 
 MIB = 1 << 20
 
 
-class SlowReaders(DaemonTest):
+class SteppedTest(DaemonTest):
+    """Tests of timeouts that must not end: the clock of the server stands between the steps of a test."""
+
+    def start_stepped(self, *flags):
+        self.clock = StandingClock(self.directory)
+        daemon = self.start(*flags, environment=self.clock.environment)
+        self.clock.advance()
+        return daemon
+
+    def wait_for_two_ticks(self, daemon):
+        """Waits until the server has done all that it could do when this was called."""
+        for _ in range(2):
+            count = len(daemon.lines_with("not draining"))
+            daemon.signal(signal.SIGUSR2)
+            daemon.wait_for_line("not draining", count + 1)
+
+    def step(self, daemon, seconds):
+        self.wait_for_two_ticks(daemon)
+        self.clock.advance(seconds)
+        self.wait_for_two_ticks(daemon)
+
+
+class SlowReaders(SteppedTest):
     def send_without_reading(self, client, data):
         """Sends as much of `data` as the socket takes; returns the number of bytes."""
         client.socket.setblocking(False)
@@ -80,20 +103,24 @@ class SlowReaders(DaemonTest):
     def test_a_client_whose_body_stops_arriving_is_closed(self):
         daemon = self.start("--timeouts-stall", "1s")
         other = self.connect(daemon)
-        client, slow = self.connect(daemon), self.connect(daemon)
+        client = self.connect(daemon)
         begin = time.monotonic()
         client.send(b"put 0 0 60 10000\r\nhe")
         self.assertEqual(client.rest(), b"")
         self.assertGreater(time.monotonic() - begin, 0.9)
         self.assertEqual(other.stats()["job-memory"], 0)
         self.assertIn("timeouts.stall", daemon.wait_for_line("closing a client"))
-        # A client that makes progress is not closed, however slow it is.
-        slow.send(b"put 0 0 60 5\r\n")
+
+    def test_a_client_whose_body_arrives_slowly_is_not_closed(self):
+        daemon = self.start_stepped("--timeouts-stall", "10s")
+        slow, stalled = self.connect(daemon), self.connect(daemon)
+        for client in (slow, stalled):
+            client.send(b"put 0 0 60 5\r\n")
         for byte in (b"h", b"e", b"l", b"l", b"o"):
-            mark = time.monotonic()
-            until("some time to pass", passed(mark + 0.4))
+            self.step(daemon, 6)
             slow.send(byte)
         self.assertEqual(slow.ask("").split()[0], "INSERTED")
+        self.assertEqual(stalled.rest(), b"")
 
     def test_a_client_that_reads_nothing_is_closed_and_its_jobs_are_ready_again(self):
         daemon = self.start("-z", "4MiB", "--timeouts-stall", "1s")
@@ -103,16 +130,16 @@ class SlowReaders(DaemonTest):
         client = self.connect(daemon, receive_buffer=4096)
         begin = time.monotonic()
         client.send(b"reserve\r\n" * 8)
-        until("the client to hold jobs", lambda: other.stats()["current-jobs-reserved"] > 0)
         line = daemon.wait_for_line("closing a client")
         self.assertIn("timeouts.stall", line)
         self.assertGreater(time.monotonic() - begin, 0.9)
         until("its jobs to be ready", lambda: other.stats()["current-jobs-ready"] == 8)
+        self.assertEqual(other.stats("stats-job 1")["reserves"], 1)
         self.assertEqual(other.stats()["current-connections"], 1)
 
     def test_a_slow_reader_gets_every_byte(self):
-        # Reading takes twice as long as timeouts.stall, and the client makes progress all the time.
-        daemon = self.start("-z", "4MiB", "--timeouts-stall", "1s")
+        # Reading takes several times as long as timeouts.stall, and the client makes progress all the time.
+        daemon = self.start_stepped("-z", "4MiB", "--timeouts-stall", "20s")
         other = self.connect(daemon)
         bodies = [os.urandom(size) for size in (4 * MIB, 3 * MIB, 100, 5 * MIB // 2, 70_000)]
         for body in bodies:
@@ -122,54 +149,57 @@ class SlowReaders(DaemonTest):
         expected += b"USING default\r\n" * 1000
         client = self.connect(daemon, receive_buffer=65536)
         client.send(b"reserve\r\n" * len(bodies) + b"list-tube-used\r\n" * 1000)
-        begin = time.monotonic()
-        seconds = 2.2
         got = bytearray()
         while len(got) < len(expected):
-            due = begin + seconds * len(got) / len(expected)
-            until("the next portion to be due", passed(due))
-            chunk = client.socket.recv(65536)
-            self.assertTrue(chunk, f"closed after {len(got)} of {len(expected)} bytes")
-            got += chunk
-        self.assertGreater(time.monotonic() - begin, 2)
+            portion = min(len(expected), len(got) + MIB // 4)
+            while len(got) < portion:
+                chunk = client.socket.recv(portion - len(got))
+                self.assertTrue(chunk, f"closed after {len(got)} of {len(expected)} bytes")
+                got += chunk
+            self.step(daemon, 2)
         self.assertEqual(hashlib.sha256(got).digest(), hashlib.sha256(expected).digest())
         self.assertEqual(client.ask("list-tube-used"), "USING default")
 
 
-class Idle(DaemonTest):
+class Idle(SteppedTest):
     def test_only_idle_clients_are_closed(self):
-        daemon = self.start("--timeouts-idle", "300ms")
+        daemon = self.start_stepped("--timeouts-idle", "10s")
         holder, waiter, talker = (self.connect(daemon) for _ in range(3))
-        job = holder.put(ttr=100)
+        job = holder.put(ttr=1000)
         self.assertEqual(holder.reserve()[0], job)
         waiter.send(b"reserve\r\n")
         idle = [self.connect(daemon) for _ in range(10)]
         half = self.connect(daemon)
         half.send(b"put 0 0 10 5\r\nhe")  # an incomplete body
-        begin = time.monotonic()
 
         def talk():
             self.assertEqual(talker.ask("list-tube-used"), "USING default")
-            return talker.stats()["current-connections"] == 3
+            return talker.stats()["current-connections"]
 
-        until("the idle clients to be closed", talk)
-        self.assertGreater(time.monotonic() - begin, 0.25)
+        until("all clients to be connected", lambda: talk() == 14)
+        self.step(daemon, 9)
+        self.assertEqual(talk(), 14)
+        self.step(daemon, 2)
+        until("the idle clients to be closed", lambda: talk() == 3)
         for client in [*idle, half]:
             self.assertEqual(client.rest(), b"")
-        until("three times that long to pass", lambda: talk() and passed(begin + 1)())
-        self.assertEqual(talker.stats()["current-connections"], 3)
+        for _ in range(5):
+            self.step(daemon, 6)
+            self.assertEqual(talk(), 3)
         self.assertIn("timeouts.idle", daemon.wait_for_line("closing a client"))
         self.assertEqual(talker.put(body=b"other"), job + 1)
         self.assertEqual(waiter.body()[0], ["RESERVED", str(job + 1), "5"])
         self.assertEqual(holder.ask(f"delete {job}"), "DELETED")
+        for _ in range(2):
+            self.step(daemon, 6)
         self.assertEqual(holder.rest(), b"")  # the client is idle without a job
 
     def test_by_default_no_client_is_closed(self):
-        daemon = self.start()
+        daemon = self.start_stepped()
         client, other = self.connect(daemon), self.connect(daemon)
         other.ask("list-tube-used")
-        begin = time.monotonic()
-        until("some time to pass", passed(begin + 0.5))
+        for _ in range(3):
+            self.step(daemon, 24 * 3600)
         self.assertEqual(client.ask("list-tube-used"), "USING default")
 
 
