@@ -85,13 +85,15 @@ def pause(tube)
 end
 
 def ttr(tube, other)
-  tube.put('slow', ttr: 1)
-  job = tube.reserve(5)
-  check_raises('DEADLINE_SOON in the last second', Beaneater::DeadlineSoonError) { tube.reserve(0) }
-  again = nil
-  waited = seconds { again = other.reserve(10) }
+  tube.put('slow', ttr: 10)
+  job = again = nil
+  waited = seconds do
+    job = tube.reserve(5)
+    check_raises('DEADLINE_SOON in the last second', Beaneater::DeadlineSoonError) { tube.reserve(600) }
+    again = other.reserve(600)
+  end
   check('the job comes back after its TTR', job.id, again.id)
-  check('and not before', (0.5..), waited)
+  check('and not before', (9.5..), waited)
   check('the timeout is counted', [1, 2], [again.stats.timeouts, again.stats.reserves])
   check('in stats too', 1, tube.client.stats.job_timeouts)
   check_raises('its first holder has lost it', Beaneater::NotFoundError) { job.delete }

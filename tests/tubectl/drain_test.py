@@ -40,10 +40,10 @@ def reply(draining):
     lines += f"draining: {draining}\n"
     return f"OK {len(lines)}\r\n{lines}\r\n".encode()
 listener = socket.create_server(("127.0.0.1", 0))
-listener.settimeout(60)
+listener.settimeout(600)
 print(listener.getsockname()[1], flush=True)
 connection, _ = listener.accept()
-connection.settimeout(60)
+connection.settimeout(600)
 commands = connection.makefile("rb")
 assert commands.readline() == b"stats\r\n"
 if how != "blind":
@@ -63,7 +63,7 @@ if how == "reset":
 commands.close()
 connection.close()
 listener.close()
-time.sleep(60 if how == "lives" else 1.5)
+time.sleep(600 if how == "lives" else 1.5)
 """
 
 

@@ -229,8 +229,7 @@ class Ends(BatchTest):
         server = self.tubed()
         self.assertEqual(self.work(server, "-j", 30, "--batch", 30, "--exit-when-idle", 1, "--",
                                    "true"), (DONE, "", ""))
-        # Not 30 waits.
-        self.assertLessEqual(self.client(server).stats()["cmd-reserve-batch"], 4)
+        self.assertLessEqual(self.client(server).stats()["cmd-reserve-batch"], 4)  # not 30 waits
 
     def test_a_signal_lets_the_commands_finish(self):
         for server in self.servers():

@@ -28,7 +28,7 @@ import time
 import urllib.parse
 
 HERE = pathlib.Path(__file__).resolve().parent
-SECONDS = 20
+SECONDS = 600
 FAR = 100_000_000  # three years: delayed jobs stay delayed during a run
 FIELDS = ("tube state pri age delay ttr time-left reserves timeouts releases buries kicks").split()
 
