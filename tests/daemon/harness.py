@@ -48,34 +48,6 @@ def until(what, condition, seconds=SECONDS):
         time.sleep(0.002)
 
 
-def seconds_without_processor(pid):
-    """The time for which a process has been ready to run and had no processor."""
-    text = pathlib.Path(f"/proc/{pid}/schedstat").read_text(encoding="utf-8")
-    return int(text.split()[1]) / 1e9
-
-
-class Stopwatch:
-    """Measures how long a daemon takes: elapsed time, without the time for which the daemon or this
-    thread was ready to run and had no processor, so that load on the machine does not count.
-    Without a daemon it measures elapsed time."""
-
-    def __init__(self, daemon=None):
-        self.processes = (daemon.pid, f"self/task/{threading.get_native_id()}") if daemon else ()
-        self.last = self.now()
-
-    def now(self):
-        waited = sum(seconds_without_processor(process) for process in self.processes)
-        return time.monotonic(), waited
-
-    def lap(self):
-        """The seconds since the last lap."""
-        now = self.now()
-        clock, waited = (after - before for after, before in zip(now, self.last))
-        self.last = now
-        # The kernel counts a wait when it ends; the wait may have begun before this lap.
-        return max(clock - waited, 0)
-
-
 def passed(moment):
     """A condition for until(): time.monotonic() has reached `moment`."""
     return lambda: time.monotonic() >= moment

@@ -304,7 +304,7 @@ class Health(HttpTest):
         self.assertEqual(self.fetch(daemon, "/leader"), (200, "leader\n"))
 
     def test_during_a_stop(self):
-        daemon = self.serve("-z", str(8 * (1 << 20)), "--timeouts-shutdown", "60s")
+        daemon = self.serve("-z", str(8 * (1 << 20)), "--timeouts-shutdown", "1h")
         client = self.unread_reply(daemon)
         daemon.signal(signal.SIGTERM)
         daemon.wait_for_line("stopping")

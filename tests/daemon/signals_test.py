@@ -168,7 +168,7 @@ class Stop(DaemonTest):
         self.assertEqual(daemon.wait(), 0)
 
     def test_commands_that_were_read_are_answered(self):
-        daemon = self.start("--timeouts-shutdown", "20s")
+        daemon = self.start("--timeouts-shutdown", "1h")
         client = self.connect(daemon)
         client.ask("list-tube-used")
         # The batch and the signal arrive in one tick, and the batch exceeds the budget of a tick.
@@ -183,7 +183,7 @@ class Stop(DaemonTest):
     def test_unread_input_does_not_destroy_replies(self):
         # When a connection with unread input is closed, the kernel resets it. A reset destroys the
         # replies that the client has not received yet.
-        daemon = self.start("--timeouts-shutdown", "60s")
+        daemon = self.start("--timeouts-shutdown", "1h")
         client = self.connect(daemon, receive_buffer=65536)
         job = client.put(b"x" * 2000)
         count = 60_000
@@ -203,7 +203,7 @@ class Stop(DaemonTest):
         self.assertEqual(daemon.wait(), 0)
 
     def test_large_replies_are_sent_completely(self):
-        daemon = self.start("-z", "8MiB", "--timeouts-shutdown", "20s")
+        daemon = self.start("-z", "8MiB", "--timeouts-shutdown", "1h")
         client = self.connect(daemon, receive_buffer=MIB)
         client.put(b"x" * 8 * MIB)
         client.send(b"peek 1\r\n" * 4)
