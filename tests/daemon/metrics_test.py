@@ -22,7 +22,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from harness import SANITIZED, SECONDS, Client, DaemonTest, until
+from harness import SANITIZED, SECONDS, Client, DaemonTest, StandingClock, until
 
 TUBES = 1_000 if SANITIZED else 10_000
 CONNECTIONS = 16
@@ -181,12 +181,21 @@ class Clients(HttpTest):
                 for reason in ("idle", "stall", "output_memory")}
 
     def test_closed_for_being_idle_or_stalled(self):
-        daemon = self.serve("--timeouts-idle", "2s", "--timeouts-stall", "1s")
+        clock = StandingClock(self.directory)
+        daemon = self.serve("--timeouts-idle", "100s", "--timeouts-stall", "10s",
+                            environment=clock.environment)
+        clock.advance()
         self.assertEqual(self.closed(daemon), {"idle": 0, "stall": 0, "output_memory": 0})
         stalled = self.connect(daemon)
         stalled.send(b"put 0 0 60 5\r\nhe")
+        until("the body to have begun", lambda: self.samples(daemon)["tubed_job_memory_bytes"] > 0)
+        until("the stalled client to be closed",
+              lambda: clock.advance(5) or self.closed(daemon)["stall"] == 1)
         self.assertEqual(stalled.rest(), b"")
-        self.assertEqual(self.connect(daemon).rest(), b"")
+        idle = self.connect(daemon)
+        until("the idle client to be closed",
+              lambda: clock.advance(30) or self.closed(daemon)["idle"] == 1)
+        self.assertEqual(idle.rest(), b"")
         self.assertEqual(self.closed(daemon), {"idle": 1, "stall": 1, "output_memory": 0})
 
     def test_closed_for_replies_that_they_do_not_read(self):

@@ -136,7 +136,7 @@ class Reserve(QueueTest):
 
     def test_a_job_that_is_held_runs_out_of_time(self):
         server = self.tubed()
-        self.client(server).put(b"a", ttr=2)
+        self.client(server).put(b"a", ttr=10)
         output, errors = self.failed(server, "reserve", "-n", 2, code=TIMED_OUT)
         self.assertEqual(output, "a\n")
         self.assertIn("DEADLINE_SOON", errors[0])
@@ -165,7 +165,7 @@ class Reserve(QueueTest):
         client = self.client(server)
         size = 65_000  # the second body blocks the pipe
         for body in (b"a", b"b"):
-            client.put(body * size, ttr=3)
+            client.put(body * size, ttr=10)
         process = self.popen(server, "reserve", "-n", 3, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE)
         with process:

@@ -231,7 +231,7 @@ class RemoveTest(TransferTest):
         piece = 64 * 1024
         server = self.tubed()
         client = self.client(server)
-        client.put_many(528, ttr=1, size=1000)  # the first batch has 16 jobs, the second the others
+        client.put_many(528, ttr=10, size=1000)  # the first batch has 16 jobs, the second the others
         process = self.popen(server, "export", "--remove", stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE)
         # export fills the pipe, and waits until the TTR of later jobs has ended.
@@ -239,8 +239,9 @@ class RemoveTest(TransferTest):
         done = set()
 
         def work():
+            until("no job to be reserved", lambda: client.stats()["current-jobs-reserved"] == 0)
             while True:
-                client.send(b"reserve-with-timeout 3\r\n")
+                client.send(b"reserve-with-timeout 0\r\n")
                 words = client.line().split()
                 if words[0] != "RESERVED":
                     return

@@ -276,7 +276,7 @@ class Touches(WorkTest):
         process = self.start_work(server, "--", "touch", self.path("begun"))
         until("it to wait", lambda: client.stats()["current-waiting"] == 1)
         os.kill(process.pid, signal.SIGSTOP)
-        job = client.put(b"x", ttr=2)
+        job = client.put(b"x", ttr=10)
         self.assertEqual(client.reserve(), (job, b"x"))
         # The job is ready now, and remains so.
         self.assertEqual(client.ask("pause-tube default 1000"), "PAUSED")
