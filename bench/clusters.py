@@ -54,7 +54,7 @@ class ClusterServer(servers.Server):
         self._at_end = contextlib.ExitStack()
 
     def start(self):
-        tubed, nodes = self._command(None, self.journal)
+        tubed, nodes = self._command(self.journal)
         self._cluster = self._at_end.enter_context(
             running(tubed, self.folder, nodes, self._pinned))
 
@@ -73,7 +73,7 @@ def cluster(options, nodes, journal=True):
     """A server as those of servers.py."""
     assert journal
 
-    def command(_port, _folder):
+    def command(_folder):
         return options.tubed, nodes
     command.kind = ClusterServer
     return command

@@ -7,6 +7,7 @@ them, pictures.py draws them.
 import contextlib
 import csv
 import io
+import os
 import sys
 import time
 
@@ -19,12 +20,33 @@ CLIENTS = ("--clients", 50)
 
 
 def do_nothing(options):
-    return lambda port, folder: [options.do_nothing, "--port", port]
+    return lambda folder: [options.do_nothing, "--port", 0]
+
+
+class Redis(servers.Server):
+    """Redis can neither log a free port nor take a socket. It listens on a loopback address that
+    belongs to this process alone, so that its port is free."""
+
+    PORT = 16379
+
+    def __init__(self, name, command, folder, pinned=False):
+        super().__init__(name, command, folder, pinned)
+        number = os.getpid()  # at most 22 bits
+        self.host = f"127.{128 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
+
+    def launch(self):
+        command = [*self._command(self.journal), "--bind", self.host, "--port", self.PORT]
+        self.process = servers.start_process(command, self.log, self._pinned)
+
+    def ports(self):
+        return [self.PORT]
 
 
 def redis(options):
-    return lambda port, folder: [options.redis, "--bind", "127.0.0.1", "--port", port,
-                                 "--save", "", "--appendonly", "no", "--dir", folder]
+    def command(folder):
+        return [options.redis, "--save", "", "--appendonly", "no", "--dir", folder]
+    command.kind = Redis
+    return command
 
 
 def both(options):
@@ -243,7 +265,8 @@ def journal(options):
 
 def redis_load(options, command, pipelined, count):
     def step(server, _, length):
-        output = servers.run_load([options.redis_benchmark, "-p", server.port, "-t", command,
+        output = servers.run_load([options.redis_benchmark, "-h", server.host, "-p", server.port,
+                                   "-t", command,
                                    "-c", 50, "-P", pipelined, "-d", 100, "-n", count, "--csv"],
                                   length, options.pin)
         line = next(csv.DictReader(io.StringIO(output)))

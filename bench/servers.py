@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import shutil
 import signal
 import socket
@@ -19,17 +20,11 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TIMEOUT = 60  # seconds for operations that take far less
+TIMEOUT = 600  # seconds for operations that take far less
 
 
 def log(text):
     print(text, file=sys.stderr, flush=True)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def cpu_seconds_of(pid):
@@ -39,43 +34,69 @@ def cpu_seconds_of(pid):
     return sum(int(path.read_text(encoding="ascii").split()[0]) for path in paths) / 1e9
 
 
-# The servers that can be run: functions of the port and the folder for a journal, as Server expects
-# them.
-
-def tubed(options, *flags, journal=False):
-    """Without its bound on memory, because the other servers have no such bound."""
-    return lambda port, folder: [options.tubed, "-l", f"127.0.0.1:{port}",
-                                 "--limits-job-memory", "1048576GiB",
-                                 *(("-b", folder) if journal else ()), *flags]
+# A server of systemd's kind takes a listening socket as descriptor 3. The shell gets it as its input,
+# and then becomes the server, which keeps the process id.
+HAND_OVER = 'export LISTEN_FDS=1 LISTEN_PID=$$; exec "$@" 3<&0 </dev/null'
 
 
-def beanstalkd(options, *flags, journal=False):
-    return lambda port, folder: [options.beanstalkd, "-l", "127.0.0.1", "-p", port,
-                                 *(("-b", folder) if journal else ()), *flags]
+def listening_socket():
+    """On a port that the kernel chooses, with the options that beanstalkd sets by itself: accepted
+    connections inherit them."""
+    listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    listener.setblocking(False)
+    return listener
+
+
+def start_process(command, log_path, pinned=False, listener=None):
+    """Its output goes to the end of the file `log_path`. `listener`: a socket that it gets."""
+    before = ["taskset", "--cpu-list", "0"] if pinned else []
+    if listener is not None:
+        before += ["sh", "-c", HAND_OVER, "sh"]
+    with open(log_path, "ab") as log_file:
+        return subprocess.Popen([*before, *map(str, command)], stdin=listener or subprocess.DEVNULL,
+                                stdout=log_file, stderr=log_file)
 
 
 class Server:
-    """One server process with its own folder. It works for every server: `command` is one of the
-    functions above. A subclass adds what a server needs beside it."""
+    """One server process with its own folder. `command` is a function of the folder for a journal,
+    and returns a command line with which the server listens on any free port of 127.0.0.1 and logs
+    it, as tubed does. A subclass adds what another server needs."""
+
+    LISTENERS = 1
 
     def __init__(self, name, command, folder, pinned=False):
         self.name = name
         self.folder = folder
         self.journal = folder / "journal"
         self.journal.mkdir(parents=True)
+        self.host = "127.0.0.1"
+        self.log = folder / "log"
         self.process = None
-        self.port = None
+        self._ports = []
         self._command = command
         self._pinned = pinned
 
     def launch(self):
         """Starts the process without waiting until it serves."""
-        self.port = free_port()
-        pinned = ["taskset", "--cpu-list", "0"] if self._pinned else []
-        command = [*pinned, *map(str, self._command(self.port, self.journal))]
-        with open(self.folder / "log", "ab") as log:
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log)
+        self._ports = []
+        self.log.write_bytes(b"")  # an earlier process had other ports
+        self.process = start_process(self._command(self.journal), self.log, self._pinned)
+
+    def ports(self):
+        """The ports of its listeners, in the order of its settings."""
+        if not self._ports:
+            found = re.findall(rb"\blistening (?:address=)?127\.0\.0\.1:(\d+)\n",
+                               self.log.read_bytes())
+            if len(found) < self.LISTENERS:
+                raise ConnectionRefusedError(f"{self.name} does not listen yet")
+            self._ports = [int(port) for port in found]
+        return self._ports
+
+    @property
+    def port(self):
+        return self.ports()[0]
 
     def bench_address(self):
         """The arguments of `tubectl bench` that lead to it."""
@@ -96,8 +117,8 @@ class Server:
                 if expected in self.ask(command):
                     return
             time.sleep(pause)
-        log = (self.folder / "log").read_text(encoding="utf-8", errors="replace")
-        sys.exit(f"{self.name} did not answer {command} with {expected!r}; its log:\n{log[-2000:]}")
+        text = self.log.read_text(encoding="utf-8", errors="replace")
+        sys.exit(f"{self.name} did not answer {command} with {expected!r}; its log:\n{text[-2000:]}")
 
     def wait_for_ready_jobs(self, count, seconds=TIMEOUT):
         self.wait_for("stats", f"\ncurrent-jobs-ready: {count}\n", seconds)
@@ -106,7 +127,7 @@ class Server:
         """The answer to a command on a new connection: a line, and after `OK` also a body."""
         # From another address: otherwise a connection to a port without a listener might get that
         # same port and connect to itself.
-        with socket.create_connection(("127.0.0.1", self.port), TIMEOUT,
+        with socket.create_connection((self.host, self.port), TIMEOUT,
                                       ("127.0.0.2", 0)) as connection:
             connection.sendall(command.encode() + b"\r\n")
             reply = b""
@@ -145,6 +166,32 @@ class Server:
         self.process = None
         if ended is not None:
             sys.exit(f"{self.name} ended by itself, with {ended}; see its log")
+
+
+class HandedOver(Server):
+    """A server that cannot log which free port it has, and takes a listening socket."""
+
+    def launch(self):
+        with listening_socket() as listener:
+            self._ports = [listener.getsockname()[1]]
+            self.process = start_process(self._command(self.journal), self.log, self._pinned,
+                                         listener)
+
+
+# The servers that can be run: they return what Server expects as its `command`.
+
+def tubed(options, *flags, journal=False):
+    """Without its bound on memory, because the other servers have no such bound."""
+    return lambda folder: [options.tubed, "-l", "127.0.0.1:0",
+                           "--limits-job-memory", "1048576GiB",
+                           *(("-b", folder) if journal else ()), *flags]
+
+
+def beanstalkd(options, *flags, journal=False):
+    def command(folder):
+        return [options.beanstalkd, *(("-b", folder) if journal else ()), *flags]
+    command.kind = HandedOver
+    return command
 
 
 @contextlib.contextmanager

@@ -35,68 +35,69 @@ def make_certificate(folder):
     return certificate, key
 
 
-class TlsServer(servers.Server):
+class Secured(servers.Server):
     """Its clients come by TLS, except for ask()."""
 
     def __init__(self, name, command, folder, pinned=False):
         super().__init__(name, command, folder, pinned)
         self.certificate, self.key = make_certificate(folder)
-        self.tls_port = None
-
-    def launch(self):
-        self.tls_port = servers.free_port()
-        (self.folder / "settings").write_text(self.settings(), encoding="utf-8")
-        super().launch()
-
-    def settings(self):
-        """The file of tubed: listeners of flags have no TLS."""
-        return (f'[limits]\nconnections = 30000\njob_memory = "1048576GiB"\n'
-                f'[[listen]]\naddress = "127.0.0.1:PORT"\n'
-                f'[[listen]]\naddress = "127.0.0.1:{self.tls_port}"\n'
-                f'tls = {{ certificate = "{self.certificate}", key = "{self.key}" }}\n')
 
     def bench_address(self):
         return ["-s", f"beanstalks://127.0.0.1:{self.tls_port}", "--ca", self.certificate]
 
 
+class TlsServer(Secured):
+    """tubed with a file of settings: listeners of flags have no TLS."""
+
+    LISTENERS = 2
+
+    def launch(self):
+        (self.folder / "settings").write_text(
+            f'[limits]\nconnections = 30000\njob_memory = "1048576GiB"\n'
+            f'[[listen]]\naddress = "127.0.0.1:0"\n'
+            f'[[listen]]\naddress = "127.0.0.1:0"\n'
+            f'tls = {{ certificate = "{self.certificate}", key = "{self.key}" }}\n',
+            encoding="utf-8")
+        super().launch()
+
+    @property
+    def tls_port(self):
+        return self.ports()[1]
+
+
 def tubed_with_tls(options):
-    def command(port, folder):
-        settings = pathlib.Path(folder).parent / "settings"
-        text = settings.read_text(encoding="utf-8").replace("PORT", str(port))
-        settings.write_text(text, encoding="utf-8")
-        return [options.tubed, "--config", settings]
+    def command(folder):
+        return [options.tubed, "--config", pathlib.Path(folder).parent / "settings"]
     command.kind = TlsServer
     return command
 
 
-class StunnelServer(TlsServer):
+class StunnelServer(Secured, servers.HandedOver):
     """beanstalkd, and stunnel that terminates the TLS of its clients."""
 
     def __init__(self, name, command, folder, pinned=False):
         super().__init__(name, command, folder, pinned)
         self.stunnel = None
-
-    def settings(self):
-        return ""
+        self.tls_port = None
 
     def start(self):
         super().start()
         settings = self.folder / "stunnel.conf"
-        settings.write_text(
-            f"foreground = yes\npid =\ndebug = err\nsocket = l:TCP_NODELAY=1\n"
-            f"socket = r:TCP_NODELAY=1\n[queue]\naccept = 127.0.0.1:{self.tls_port}\n"
-            f"connect = 127.0.0.1:{self.port}\ncert = {self.certificate}\nkey = {self.key}\n",
-            encoding="utf-8")
-        pinned = ["taskset", "--cpu-list", "0"] if self._pinned else []
-        with open(self.folder / "log", "ab") as log:
-            self.stunnel = subprocess.Popen([*pinned, "stunnel4", settings],
-                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        with servers.listening_socket() as listener:
+            self.tls_port = listener.getsockname()[1]
+            settings.write_text(
+                f"foreground = yes\npid =\ndebug = err\nsocket = l:TCP_NODELAY=1\n"
+                f"socket = r:TCP_NODELAY=1\n[queue]\naccept = 127.0.0.1:{self.tls_port}\n"
+                f"connect = 127.0.0.1:{self.port}\ncert = {self.certificate}\nkey = {self.key}\n",
+                encoding="utf-8")
+            self.stunnel = servers.start_process(["stunnel4", settings], self.log, self._pinned,
+                                                 listener)
         deadline = time.monotonic() + servers.TIMEOUT
         while time.monotonic() < deadline:
             with contextlib.suppress(OSError):
                 return secured(self).close()
             time.sleep(0.01)
-        sys.exit(f"stunnel does not answer: {(self.folder / 'log').read_text(encoding='utf-8')}")
+        sys.exit(f"stunnel does not answer: {self.log.read_text(encoding='utf-8')}")
 
     def cpu_seconds(self):
         """The threads of stunnel end with their clients: the time of the process has them."""
@@ -113,8 +114,7 @@ class StunnelServer(TlsServer):
 
 
 def beanstalkd_with_stunnel(options):
-    def command(port, folder):
-        return beanstalkd(options)(port, folder)
+    command = beanstalkd(options)
     command.kind = StunnelServer
     return command
 

@@ -10,7 +10,7 @@ import struct
 import sys
 import time
 
-TIMEOUT = 60  # seconds without a byte
+TIMEOUT = 600  # seconds without a byte
 
 
 class Connection:
