@@ -71,7 +71,7 @@ def soak(address, options):
         if timeouts >= options.jobs or time.monotonic() > over + MOST_SECONDS[options.kind]:
             break
     late = stats["current-jobs-reserved"]
-    seen = time.monotonic() - over
+    seen = max(time.monotonic() - over, 0)  # a TTR begins before its reply is read
     print(f"{options.jobs} reservations by {options.connections} connections within "
           f"{last - first:.2f} s: {timeouts} timeouts, {late} still reserved, "
           f"{stats['current-jobs-ready']} ready {seen * 1e3:.0f} ms after the last TTR", flush=True)
