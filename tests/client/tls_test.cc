@@ -30,7 +30,7 @@
 namespace tubed::client {
 namespace {
 
-constexpr Duration kPatience = std::chrono::seconds(30);
+constexpr Duration kPatience = std::chrono::minutes(10);  // a last resort against a hang
 
 template <auto kFree>
 struct FreeBy {

@@ -36,7 +36,7 @@ Socket accepted(const Socket& listener) {
 
 struct Attempt {
   Attempt(Loop& loop, const std::string& host, std::uint16_t port,
-          const ConnectOptions& options = {.limit = 10s})
+          const ConnectOptions& options = {.limit = kLastResort})
       : connector(std::make_unique<Connector>(loop, host, port, options, [this](Connected result) {
           connector.reset();
           connected.emplace(std::move(result));
@@ -51,7 +51,8 @@ struct Attempt {
 TEST_CASE("a connection is delivered as a channel, with its options set") {
   Loop loop;
   const Socket listener = listening();
-  Attempt attempt(loop, "127.0.0.1", port_of(listener), {.limit = 10s, .user_timeout = 1500ms});
+  Attempt attempt(loop, "127.0.0.1", port_of(listener),
+                  {.limit = kLastResort, .user_timeout = 1500ms});
   CHECK_FALSE(attempt.connected);  // not within the constructor
   REQUIRE(run_until(loop, [&] { return attempt.connected.has_value(); }));
   REQUIRE(attempt.connected->ok());
@@ -78,19 +79,15 @@ TEST_CASE("a connection over IPv6") {
 
 TEST_CASE("a connection that is refused, or to no address, is one line, in a later event") {
   Loop loop;
-  std::uint16_t free_port = 0;
-  {
-    const Socket listener = listening();
-    free_port = port_of(listener);
-  }
-  Attempt refused(loop, "127.0.0.1", free_port);
+  const Socket closed = refusing();
+  Attempt refused(loop, "127.0.0.1", port_of(closed));
   Attempt no_address(loop, "localhost", 1);
   CHECK_FALSE(refused.connected);
   CHECK_FALSE(no_address.connected);
   REQUIRE(run_until(loop, [&] { return refused.connected && no_address.connected; }));
   REQUIRE_FALSE(refused.connected->ok());
   CHECK(refused.connected->error().message ==
-        "cannot connect to 127.0.0.1:" + std::to_string(free_port) + ": Connection refused");
+        "cannot connect to 127.0.0.1:" + std::to_string(port_of(closed)) + ": Connection refused");
   REQUIRE_FALSE(no_address.connected->ok());
   CHECK(no_address.connected->error().message == "localhost:1: not a numeric address");
 }

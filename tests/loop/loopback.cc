@@ -60,6 +60,16 @@ os::Socket listening() {
   return std::move(*socket);
 }
 
+os::Socket refusing() {
+  os::Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  TUBED_ASSERT(::bind(socket.descriptor(), reinterpret_cast<sockaddr*>(&address), sizeof address) ==
+               0);
+  return socket;
+}
+
 os::Socket connect_to(const std::string& address) {
   if (address.starts_with("unix:")) {
     sockaddr_un name{};

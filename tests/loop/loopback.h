@@ -24,6 +24,9 @@ std::pair<os::Socket, os::Socket> connected_pair();
 // A listening TCP socket on a free port, with a long backlog.
 os::Socket listening();
 
+// A TCP socket with a port that refuses connections: it does not listen.
+os::Socket refusing();
+
 // A non-blocking connection to an address as local_address() returns it. An empty Socket: refused.
 os::Socket connect_to(const std::string& address);
 

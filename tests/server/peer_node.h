@@ -19,10 +19,14 @@ using namespace std::chrono_literals;
 
 inline constexpr std::uint64_t kCluster = 7;
 
+// Too long to matter on a busy machine.
+inline constexpr server::PeerLimits kLongLimits = {
+    .hello = 1h, .welcome = 1h, .request = 1h, .user_timeout = 1h};
+
 struct PeerNode final : server::PeerHost {
   // Nodes have the names a, b, c. `port` 0: any.
-  PeerNode(loop::Loop& node_loop, cluster::NodeId node, const server::PeerLimits& limits = {},
-           std::uint16_t port = 0)
+  PeerNode(loop::Loop& node_loop, cluster::NodeId node,
+           const server::PeerLimits& limits = kLongLimits, std::uint16_t port = 0)
       : loop(node_loop),
         id(node),
         log(

@@ -35,7 +35,7 @@ struct Sent {
 };
 
 struct TwoNodes {
-  explicit TwoNodes(const server::PeerLimits& limits = {})
+  explicit TwoNodes(const server::PeerLimits& limits = kLongLimits)
       : a(loop, 1, limits), b(loop, 2, limits) {
     join({&a, &b});
   }
@@ -91,7 +91,9 @@ TEST_CASE("a request with the longest texts passes, and longer ones are an error
 }
 
 TEST_CASE("a request that is not answered in time is an error at both ends") {
-  TwoNodes nodes({.request = 30ms});
+  server::PeerLimits limits = kLongLimits;
+  limits.request = 30ms;
+  TwoNodes nodes(limits);
   auto& loop = nodes.loop;
   auto& a = nodes.a;
   auto& b = nodes.b;
@@ -117,13 +119,10 @@ TEST_CASE("a request to no node, to another cluster, or to a node that ends is a
   auto& b = nodes.b;
   Sent no_address(a, "127.0.0.1:1");
   CHECK(no_address.error(loop) == "request to 127.0.0.1:1: not the address of a node");
-  std::string free_address;
-  {
-    const os::Socket listener = loop_test::listening();
-    free_address = os::local_address(listener);
-  }
-  Sent refused(a, "x@" + free_address);
-  CHECK(refused.error(loop) == "cannot connect to " + free_address + ": Connection refused");
+  const os::Socket closed = loop_test::refusing();
+  const std::string address = os::local_address(closed);
+  Sent refused(a, "x@" + address);
+  CHECK(refused.error(loop) == "cannot connect to " + address + ": Connection refused");
   b.facts.cluster = 8;
   b.links->set_facts(b.facts);
   Sent other(a, b.facts.address);
@@ -153,7 +152,9 @@ TEST_CASE("a request that cannot be read, or a second one, closes its connection
 }
 
 TEST_CASE("only so many requests are under way, and the next is answered that the node is busy") {
-  TwoNodes nodes({.requests = 3});
+  server::PeerLimits limits = kLongLimits;
+  limits.requests = 3;
+  TwoNodes nodes(limits);
   auto& loop = nodes.loop;
   auto& a = nodes.a;
   auto& b = nodes.b;

@@ -371,10 +371,8 @@ TEST_CASE("a fetch takes nothing but a state") {
 TEST_CASE("a source where no process listens cannot be fetched from") {
   const loop_test::Directory place;
   loop::Loop loop;
-  Door door(loop);
-  const cluster::MemberAddress address = door.address();
-  door.close();
-  Fetch fetch(loop, place.file(""), address, 7);
+  const Door door(loop, loop_test::refusing());
+  Fetch fetch(loop, place.file(""), door.address(), 7);
   REQUIRE(loop_test::run_until(loop, [&] { return fetch.ended(); }));
   CHECK(fetch.error().ends_with("cannot connect: Connection refused"));
 }

@@ -31,7 +31,8 @@ inline cluster::MemberAddress address_of(const os::Socket& socket) {
 // The listening socket of a node. It answers each Hello with the same Welcome.
 class Door {
  public:
-  explicit Door(loop::Loop& loop) : loop_(loop) {}
+  explicit Door(loop::Loop& loop, os::Socket listener = loop_test::listening())
+      : loop_(loop), listener_(std::move(listener)) {}
 
   cluster::MemberAddress address() const { return address_of(listener_); }
   // Accepts a connection and reads its Hello. `idle` is called meanwhile.
@@ -56,12 +57,10 @@ class Door {
   os::Socket accept() {
     return accept([] {});
   }
-  // No connection is accepted any more.
-  void close() { listener_ = os::Socket(); }
 
  private:
   loop::Loop& loop_;
-  os::Socket listener_ = loop_test::listening();
+  os::Socket listener_;
 };
 
 // A fetch into a directory, and how it has ended.
