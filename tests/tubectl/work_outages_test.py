@@ -192,7 +192,7 @@ class SilentServer:
 
 
 class Connections(WorkTest):
-    def test_who_connects_holds_up_no_touches(self):
+    def test_a_connect_that_hangs_delays_no_touches(self):
         server = SilentServer(self.files / "silent.sock", b"x")
         self.addCleanup(server.close)
         hang = self.directory / "hang"
@@ -214,7 +214,7 @@ class Connections(WorkTest):
         self.start_work(f"unix:{server.path}", "--", *self.sleeper())
         connection, commands = server.accept()
         with connection, commands:
-            server.give_job(connection, commands, touches=1, ttr=1000, time_left=1)
+            server.give_job(connection, commands, touches=1, ttr=1_000_000, time_left=1)
 
     def test_a_second_signal_reports_what_the_server_has_not_settled(self):
         server = ScriptedServer([
