@@ -260,6 +260,7 @@ std::size_t Conversation::take_line(std::string_view input) {
     if (input.size() < longer) {
       stop_ = Stop::starved;
     } else if (end_foreign_protocol(input)) {
+      reply_word(word::kBadFormat);
       return 0;
     } else if (!run_auth(input.substr(0, input.find(' ')), {})) {
       stage_ = Stage::skipped_line;
@@ -355,11 +356,13 @@ bool Conversation::run_line(std::string_view line) {
     command = hooks->command_for(name, command);
   }
   if (line.find('\0') != std::string_view::npos) {
-    if (!run_auth(name, text) && !end_foreign_protocol(line)) refuse_line(command, text);
+    if (!run_auth(name, text)) refuse_line(command, text);
+    end_foreign_protocol(line);
     return true;
   }
   if (command == nullptr || (!has_text && command->text_rule == TextRule::needed)) {
-    if (run_auth(name, text) || end_foreign_protocol(line)) return true;
+    if (run_auth(name, text)) return true;
+    end_foreign_protocol(line);
     service_.counters().count(stats::Counter::unknown_command);
     reply_word(word::kUnknownCommand);
     return true;

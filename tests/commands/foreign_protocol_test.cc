@@ -46,10 +46,11 @@ TEST_CASE("a handshake of TLS ends the connection before commands in it are run"
   for (const std::string& text : {hello, with_a_long_line}) CHECK(jobs_after(text, 3) == 0);
 }
 
-TEST_CASE("replies to commands before the request are kept") {
+TEST_CASE("the first line of a request is answered, after the commands before it") {
   Talk talk;
   const auto client = talk.connect();
-  CHECK(Talk::exchange(*client, "list-tube-used\r\nGET / HTTP/1.1\r\n") == "USING default\r\n");
+  CHECK(Talk::exchange(*client, "list-tube-used\r\nGET / HTTP/1.1\r\nHost: a\r\n") ==
+        "USING default\r\nUNKNOWN_COMMAND\r\n");
   CHECK(client->finished());
 }
 
