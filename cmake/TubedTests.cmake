@@ -4,9 +4,9 @@
 #   tests, and reports those that took long. A test is fast unless its labels say otherwise.
 # - `slow`: any longer test. tools/test runs both.
 #
-# Other labels: `daemon`, `clients` and `bench` start the programs; `real-time` tests measure how late
-# something happens, and count as two for `ctest -j`; `slow-under-asan` tests are not run with the address
-# sanitizer, because they take too long for what they run of the code.
+# Other labels: `daemon`, `clients` and `bench` start the programs; `real-time` tests wait for
+# timers of the server in real time, and are not run with a sanitizer; `slow-under-asan` tests are not run with
+# the address sanitizer, because they take too long for what they run of the code.
 
 # A build without sanitizers, for this machine. It alone has the tests that run no program of the build, and
 # those that count instructions.
@@ -55,15 +55,11 @@ function(tubed_add_test)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 3600)
   endif()
-  set(processors 1)
-  if(real-time IN_LIST arg_LABELS)
-    set(processors 2)
-  endif()
   if(NOT arg_COST)
     set(arg_COST 0)
   endif()
   set_tests_properties(${arg_NAME} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
-    COST ${arg_COST} PROCESSORS ${processors} ENVIRONMENT "${arg_ENVIRONMENT}")
+    COST ${arg_COST} ENVIRONMENT "${arg_ENVIRONMENT}")
 endfunction()
 
 # tubed_test(name [HOT] [SLOW | SLOW_CASES] SOURCES… DEPENDS… [ENVIRONMENT…]): a doctest binary.

@@ -1,7 +1,7 @@
 """How long clients wait while thousands of slow TLS handshakes are opened.
 
-The baseline is the same server before. Health checks by HTTPS are measured beside slow handshakes of its
-listener. Time in which the server or the measure has no processor does not count in the former.
+The baseline is the same server before the handshakes. Health checks by HTTPS are measured during slow handshakes
+of the same listener. Time in which the server or the measure has no processor does not count in the former.
 """
 
 import time

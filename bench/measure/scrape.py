@@ -1,6 +1,6 @@
 """What a page of metrics costs the server, and how much it delays clients of the queue.
 
-The delay is compared with that beside a page of another daemon: both load the machine alike, but only the
+The baseline is the delay during a page of another daemon: both load the machine alike, but only the
 former loads the loop of the daemon.
 """
 

@@ -103,7 +103,7 @@ void Machine::empty_disks() {
   for (journal::TestDisk* disk : {&journal_disk_, &raft_disk_}) disk->set_capacity(UINT64_MAX);
 }
 
-// What is copied from another machine.
+// A copy of the state of another machine.
 struct Machine::State {
   journal::TestDisk journal_disk;
   Index first = 0;

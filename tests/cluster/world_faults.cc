@@ -177,8 +177,8 @@ void World::call(std::size_t index) {
   after(some_time(1ms, 300ms), [this, index, from] { finish_join(index, from); });
 }
 
-// What an operator does about a voter that has lost its disks. In place of a new identity: the
-// machine joins only with a state in which it is a standby.
+// Makes a voter that has lost its disks a standby, as an operator does. The machine keeps its
+// identity, but joins only with a state in which it is a standby.
 void World::demote(std::size_t index) {
   for (std::size_t leader = 0; leader < nodes_.size(); ++leader) {
     const Machine& machine = *nodes_[leader].machine;

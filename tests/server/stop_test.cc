@@ -2,6 +2,7 @@
 #include <array>
 #include <condition_variable>
 #include <csignal>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -13,6 +14,31 @@
 
 using namespace tubed;
 using namespace tubed::loop_test;
+
+namespace {
+
+// A directory, and the surroundings of a server that listens on a unix socket in it.
+struct Place {
+  Place() {
+    settings.listeners.front().kind = Listen::Kind::unix_socket;
+    settings.listeners.front().path = directory.file("socket");
+  }
+  std::function<Result<Settings>()> reload() {
+    return [this] { return Result<Settings>(settings); };
+  }
+
+  const Directory directory;
+  std::vector<std::string> lines;  // of the log
+  os::Log log{[this](std::string_view line) {
+                lines.emplace_back(line);
+                return true;
+              },
+              [] { return Duration(); }};
+  loop::Loop loop;
+  Settings settings;
+};
+
+}  // namespace
 
 TEST_CASE("a signal after the last client was closed does not crash a server without a journal") {
   struct Watcher {
@@ -41,28 +67,17 @@ TEST_CASE("a signal after the last client was closed does not crash a server wit
     }
   };
 
-  const Directory directory;
-  std::vector<std::string> lines;
-  os::Log log(
-      [&](std::string_view line) {
-        lines.emplace_back(line);
-        return true;
-      },
-      [] { return Duration(); });
-  loop::Loop loop;
-  Watcher watcher(loop);
-  Settings settings;
-  settings.listeners.front().kind = Listen::Kind::unix_socket;
-  settings.listeners.front().path = directory.file("socket");
-  server::Server server(loop, log, settings, [&] { return Result<Settings>(settings); });
+  Place place;
+  Watcher watcher(place.loop);
+  server::Server server(place.loop, place.log, place.settings, place.reload());
   REQUIRE(server.load_access().ok());
   REQUIRE(server.listen({}).ok());
   // The client sends nothing, so that a timer closes it, and not the tick of the signal.
-  watcher.client = connect_to("unix:" + directory.file("socket"));
+  watcher.client = connect_to("unix:" + place.directory.file("socket"));
   CHECK(server.run() == 0);
   CHECK(watcher.signalled_again);
-  REQUIRE_FALSE(lines.empty());
-  CHECK(lines.back().find("stopped") != std::string::npos);
+  REQUIRE_FALSE(place.lines.empty());
+  CHECK(place.lines.back().find("stopped") != std::string::npos);
 }
 
 namespace {
@@ -185,25 +200,15 @@ struct LateRequests {
 }  // namespace
 
 TEST_CASE("requests over HTTP that arrive while the journal is closed are refused") {
-  const Directory directory;
-  std::vector<std::string> lines;
-  os::Log log(
-      [&](std::string_view line) {
-        lines.emplace_back(line);
-        return true;
-      },
-      [] { return Duration(); });
-  loop::Loop loop;
-  Settings settings;
-  settings.journal_directory = directory.file("");
-  settings.listeners.front().kind = Listen::Kind::unix_socket;
-  settings.listeners.front().path = directory.file("socket");
+  Place place;
+  Settings& settings = place.settings;
+  settings.journal_directory = place.directory.file("");
   settings.http_listen.emplace();
   settings.http_listen->kind = Listen::Kind::unix_socket;
-  settings.http_listen->path = directory.file("http");
+  settings.http_listen->path = place.directory.file("http");
   settings.http.api = HttpApiLevel::full;
-  LateRequests requests(loop, "unix:" + directory.file("http"), lines);
-  server::Server server(loop, log, settings, [&] { return Result<Settings>(settings); });
+  LateRequests requests(place.loop, "unix:" + settings.http_listen->path, place.lines);
+  server::Server server(place.loop, place.log, settings, place.reload());
   REQUIRE(server.load_access().ok());
   REQUIRE(server.listen({}).ok());
   REQUIRE(server.recover().ok());
@@ -214,5 +219,5 @@ TEST_CASE("requests over HTTP that arrive while the journal is closed are refuse
     CHECK(peer->answer.find("urn:tubed:problem:stopping") != std::string::npos);
     CHECK(peer->answer.find("\r\nConnection: close\r\n") != std::string::npos);
   }
-  CHECK(lines.back().find("stopped") != std::string::npos);
+  CHECK(place.lines.back().find("stopped") != std::string::npos);
 }

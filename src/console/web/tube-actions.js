@@ -24,7 +24,7 @@ function countsOf(stats) {
   return counts;
 }
 
-// What to add to the result of an action that was bounded by `counts`, about jobs in this state.
+// Returns a sentence about the jobs in this state that an action with a bound has left, or "".
 async function leftOver(name, state) {
   let counts;
   try {
@@ -138,8 +138,8 @@ export function clearTube(name, onDone) {
 const kClearOrder = ["held", "delayed", "ready", "buried", "reserved"];
 
 // Returns step(bound, signal), which removes at most `bound` jobs in these states, and resolves with
-// how many; all steps together remove at most left[state] in each state. What was removed before a
-// request failed is a part of the next number.
+// how many; all steps together remove at most left[state] in each state. Jobs that were removed before a
+// request failed count in the next number.
 function stepOfClear(name, left, states) {
   const rest = states.filter((state) => left[state] > 0);
   let removed = 0;
