@@ -729,10 +729,20 @@ test("by keyboard alone: find a stuck tube, look at a buried job, kick it and wa
 
 test("the active row is never below the preview", async () => {
   const page = await newPage({ viewport: { width: 800, height: 700 } });
+  // The bodies arrive after the last key: the preview becomes higher then.
+  let release;
+  const released = new Promise((resolve) => { release = resolve; });
+  await page.route("**/api/v1/jobs/*/body*", async (route) => {
+    await released;
+    await route.continue();
+  });
   await open(page, "#/tubes/mail?state=buried");
   await page.waitForSelector("#table-jobs tr[data-key]");
   await page.keyboard.press("v");
   for (let i = 0; i < 25; ++i) await page.keyboard.press("j");
+  release();
+  await until("the body of the active job", async () =>
+    (await page.textContent("[data-preview]")).includes("subject"));
   const active = await page.locator("#table-jobs tr.active").boundingBox();
   const preview = await page.locator("[data-preview]").boundingBox();
   assert(active.y + active.height <= preview.y);

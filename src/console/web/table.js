@@ -308,6 +308,11 @@ export class VirtualTable {
     if (!quiet) this.onActive?.(this.activeItem);
   }
 
+  // Something else may cover another part of the window than before.
+  coveredChanged() {
+    if (this.activeIndex >= 0) this.#reveal();
+  }
+
   #reveal() {
     const height = this.rowHeight;
     const y = this.body.getBoundingClientRect().top + this.activeIndex * height;

@@ -377,6 +377,8 @@ export class JobsPanel {
     } catch (error) {
       if (this.previewed === job.id) this.bodyView.message(detailOf(error));
     }
+    // The body has changed the height of the preview.
+    if (this.previewed === job.id && this.#coveredHeight() > 0) this.table.coveredChanged();
   }
 
   key(event) {
