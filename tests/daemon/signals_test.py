@@ -272,10 +272,13 @@ class Stop(DaemonTest):
             self.assertFalse(daemon.lines_with(line))
 
     def test_clients_that_have_just_connected_are_answered(self):
-        daemon = self.start()
+        clock = StandingClock(self.directory)
+        daemon = self.start(environment=clock.environment)
         clients = [self.connect(daemon) for _ in range(5)]
         until("the connections to be accepted",
               lambda: clients[0].stats()["current-connections"] == 5)
+        clock.advance()  # the time for which the server awaits their first commands does not end
+        clients[0].ask("list-tube-used")
         daemon.signal(signal.SIGTERM)
         daemon.wait_for_line("stopping")
         self.assertEqual(clients[0].rest(), b"")
