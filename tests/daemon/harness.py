@@ -78,6 +78,8 @@ def preloaded(name, directory):
         library = directory / f"lib{name}.so"
         source = pathlib.Path(__file__).with_name(f"{name}.cc")
         subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", source, "-o", library], check=True)
+    if not pathlib.Path(library).exists():  # the loader only warns
+        raise AssertionError(f"{library} is not built")
     return {"LD_PRELOAD": str(library),
             "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
 
