@@ -6,7 +6,7 @@
 // TUBED_PLANTED(name) is the constant false, except in builds with the option TUBED_PLANTS, which
 // no package and no release has. There it is true while the environment variable TUBED_PLANT has
 // the value `name`. tools/check-includes requires a scenario for each name, and refuses markers in
-// hot files.
+// headers, which have hot code.
 #pragma once
 
 #ifdef TUBED_WITH_PLANTS

@@ -3,8 +3,7 @@
 // $TUBED_CLOCK_DIRECTORY names a directory. Its file `offset` holds the number of seconds by which
 // CLOCK_REALTIME is ahead. Its FIFO `steps` replaces the timer through which the kernel reports a
 // step: data written to it is such a report. While its file `monotonic` exists, the monotonic
-// clocks stand still at the number of seconds that it holds. Waits in the kernel keep to the real
-// clock.
+// clocks are stopped at the number of seconds in it. Waits in the kernel use the real clock.
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
