@@ -24,6 +24,7 @@ void follow(List& list, TimeoutEntry& entry, Stall& stall, bool under_way, bool 
 
 void ClientTimeouts::add(Client& client, Time now) {
   client.timeouts.last_active = now;
+  client.timeouts.idle_from = now;
   by_activity_.push_back(&client.timeouts);
   if (!client.conversation().awaits_authentication()) return;
   client.timeouts.handshake = {.listed = true, .since = now};
@@ -39,11 +40,16 @@ void ClientTimeouts::remove(Client& client) {
 }
 
 void ClientTimeouts::touch(Client& client, Time now) {
-  touch(client.timeouts, now);
+  client.timeouts.last_active = now;
+  restart_idle(client, now);
 }
 
-void ClientTimeouts::touch(TimeoutEntry& entry, Time now) {
-  entry.last_active = now;
+void ClientTimeouts::restart_idle(Client& client, Time now) {
+  restart_idle(client.timeouts, now);
+}
+
+void ClientTimeouts::restart_idle(TimeoutEntry& entry, Time now) {
+  entry.idle_from = now;
   by_activity_.erase(&entry);
   by_activity_.push_back(&entry);
 }
@@ -70,7 +76,7 @@ void ClientTimeouts::restart_input(Time now) {
 Time ClientTimeouts::next_deadline() const {
   Time next = kNever;
   if (limits_.idle > Duration::zero() && !by_activity_.empty()) {
-    next = by_activity_.first()->last_active + limits_.idle;
+    next = by_activity_.first()->idle_from + limits_.idle;
   }
   if (!by_output_.empty()) next = std::min(next, by_output_.first()->output.since + limits_.stall);
   if (!by_input_.empty()) next = std::min(next, by_input_.first()->input.since + limits_.stall);
@@ -98,16 +104,14 @@ std::vector<ClientTimeouts::Overdue> ClientTimeouts::overdue(Time now) {
   if (limits_.idle == Duration::zero()) return result;
   TimeoutEntry* next = nullptr;
   for (TimeoutEntry* entry = by_activity_.first(); entry != nullptr; entry = next) {
-    if (entry->last_active + limits_.idle > now) break;
+    if (entry->idle_from + limits_.idle > now) break;
     next = by_activity_.next(entry);
     if (is_over(entry->output, now) || is_over(entry->input, now) || is_late(*entry, now)) continue;
     if (entry->client.conversation().idle()) {
       result.push_back({&entry->client, Reason::idle});
     } else {
       // It holds or awaits a job: looked at again after the same time.
-      entry->active_before = entry->last_activity();
-      entry->looked_at = now;
-      touch(*entry, now);
+      restart_idle(*entry, now);
     }
   }
   return result;

@@ -32,17 +32,11 @@ struct TimeoutEntry {
   ListLinks<TimeoutEntry> output_links;
   ListLinks<TimeoutEntry> input_links;
   ListLinks<TimeoutEntry> handshake_links;
-  Time last_active;  // or when it was looked at again, see `looked_at`
-  // When last_active was set although the client did nothing, since it held or awaited a job; and
-  // last_activity() of that moment.
-  Time looked_at = Time::min();
-  Time active_before;
-  Stall output;     // the client does not read its replies
-  Stall input;      // the client has sent a part of a body
-  Stall handshake;  // the client has not authenticated since it was added
-
-  // When the client last sent something or its last wait ended.
-  Time last_activity() const { return last_active == looked_at ? active_before : last_active; }
+  Time last_active;  // when the client last sent something or its last wait ended
+  Time idle_from;    // last_active, or when it was last found not to be idle
+  Stall output;      // the client does not read its replies
+  Stall input;       // the client has sent a part of a body
+  Stall handshake;   // the client has not authenticated since it was added
 };
 
 struct TimeoutLimits {
@@ -59,6 +53,8 @@ class ClientTimeouts {
   void remove(Client& client);
   // The client has sent something, or its wait has ended. O(1).
   void touch(Client& client, Time now);
+  // The client has the whole idle timeout again, although it did nothing. O(1).
+  void restart_idle(Client& client, Time now);
   // Starts, continues or ends the stalls of a client, after it was served. `wrote`: it took some of
   // its replies; `received`: bytes came from it. O(1).
   void update(Client& client, bool wrote, bool received, Time now);
@@ -96,7 +92,7 @@ class ClientTimeouts {
   bool is_over(const Stall& stall, Time now) const {
     return stall.listed && stall.since + limits_.stall <= now;
   }
-  void touch(TimeoutEntry& entry, Time now);
+  void restart_idle(TimeoutEntry& entry, Time now);
 
   TimeoutLimits limits_;
   IntrusiveList<TimeoutEntry, &TimeoutEntry::activity_links> by_activity_;

@@ -74,7 +74,7 @@ commands::ClientDetails Clients::describe(SessionId session) const {
   const Client* client = find(session);
   if (client == nullptr) return {};
   return {.address = os::peer_word(client->peer()),
-          .idle = service_.tick_time() - client->timeouts.last_activity()};
+          .idle = service_.tick_time() - client->timeouts.last_active};
 }
 
 void Clients::close_overdue(bool held) {
@@ -88,7 +88,7 @@ void Clients::close_overdue(bool held) {
     }
     const bool idle = reason == ClientTimeouts::Reason::idle;
     if (idle && held) {
-      timeouts_.touch(*client, now);
+      timeouts_.restart_idle(*client, now);
       continue;
     }
     service_.counters().count(idle ? stats::Counter::client_idle : stats::Counter::client_stalled);
