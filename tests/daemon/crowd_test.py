@@ -6,9 +6,9 @@ How long the other client waits is measured by bench/measure/crowd.py.
 
 import multiprocessing
 import resource
-import select
 import selectors
 import socket
+import threading
 import time
 import unittest
 
@@ -171,22 +171,26 @@ class Turns(CrowdTest):
 class Watchdog(CrowdTest):
     def test_notifications_continue(self):
         path = str(self.directory / "notify")
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-            manager.bind(path)
-            manager.settimeout(SECONDS)
-            daemon = self.serving(environment={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "400000"})
-            self.make_tubes(daemon, TUBES, 190)
-            end_crowd = self.start_crowd(daemon, b"list-tubes\r\n", clients=2 * CLIENTS)
-            self.discard_notifications(manager)
-            for _ in range(NOTIFICATIONS):
-                while b"WATCHDOG=1" not in manager.recv(4096):
-                    pass
-            end_crowd()
+        manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(manager.close)
+        manager.bind(path)
+        received = []
 
-    def discard_notifications(self, manager):
-        """Those that have arrived so far."""
-        while select.select([manager], [], [], 0)[0]:
-            manager.recv(4096)
+        def receive():
+            while message := manager.recv(4096):
+                received.append(message)
+        reader = threading.Thread(target=receive)  # the daemon waits for a manager that does not read
+        reader.start()
+        self.addCleanup(reader.join)
+        self.addCleanup(manager.shutdown, socket.SHUT_RDWR)
+        daemon = self.serving(environment={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "400000"})
+        self.make_tubes(daemon, TUBES, 190)
+        end_crowd = self.start_crowd(daemon, b"list-tubes\r\n", clients=2 * CLIENTS)
+        before = len(received)
+        until("the notifications",
+              lambda: sum(b"WATCHDOG=1" in message for message in received[before:])
+              >= NOTIFICATIONS)
+        end_crowd()
 
 
 @unittest.skipIf(SANITIZED, "a sanitizer's own memory would be counted")
