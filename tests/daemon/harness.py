@@ -314,10 +314,13 @@ class Client:
     def body(self):
         """Reads a reply that has a body; returns (its words, the body)."""
         words = self.line().split()
+        return words, self.body_after(words)
+
+    def body_after(self, words):
+        """Reads the body of a reply whose line has these words."""
         if words[0] not in ("RESERVED", "FOUND", "OK"):
             raise AssertionError(f"not a reply with a body: {words}")
-        data = self.read(int(words[-1]) + 2)
-        return words, data[:-2]
+        return self.read(int(words[-1]) + 2)[:-2]
 
     def put(self, body=b"x", priority=0, delay=0, ttr=100):
         self.send(b"put %d %d %d %d\r\n%s\r\n" % (priority, delay, ttr, len(body), body))
@@ -343,8 +346,16 @@ class Client:
         self.send(command.encode() + b"\r\n")
         return self.reply_to_stats()
 
+    def stats_if_found(self, command):
+        self.send(command.encode() + b"\r\n")
+        words = self.line().split()
+        return None if words == ["NOT_FOUND"] else self.pairs(self.body_after(words))
+
     def reply_to_stats(self):
-        _, block = self.body()
+        return self.pairs(self.body()[1])
+
+    @staticmethod
+    def pairs(block):
         pairs = (line.split(": ", 1) for line in block.decode().splitlines()[1:])
         return {key: int(value) if value.isdecimal() else value for key, value in pairs}
 

@@ -25,13 +25,10 @@ class QueueTest(CapabilityTest):
 
     def state(self, client, job):
         """(state, priority, delay), or None."""
-        client.send(b"stats-job %d\r\n" % job)
-        line = client.line()
-        if line == "NOT_FOUND":
+        stats = client.stats_if_found(f"stats-job {job}")
+        if stats is None:
             return None
-        block = client.read(int(line.split()[1]) + 2).decode()
-        stats = dict(row.split(": ", 1) for row in block.splitlines() if ": " in row)
-        return stats["state"], int(stats["pri"]), int(stats["delay"])
+        return stats["state"], stats["pri"], stats["delay"]
 
     def states(self, client, *jobs):
         return [state and state[0] for state in (self.state(client, job) for job in jobs)]

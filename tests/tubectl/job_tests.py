@@ -154,14 +154,9 @@ class JobTest(TubectlTest):
 
     def counts(self, address, tube):
         """The numbers of ready, delayed, buried and reserved jobs."""
-        client = Client(address)
-        try:
-            client.send(f"stats-tube {tube}\r\n".encode())
-            if client.line() == "NOT_FOUND":
-                return (0, 0, 0, 0)
-        finally:
-            client.close()
-        stats = self.client(address).stats(f"stats-tube {tube}")
+        stats = self.client(address).stats_if_found(f"stats-tube {tube}")
+        if stats is None:
+            return (0, 0, 0, 0)
         return tuple(stats[f"current-jobs-{state}"] for state in (*STATES, "reserved"))
 
     def job(self, client, job):
