@@ -45,10 +45,7 @@ void ClientTimeouts::touch(Client& client, Time now) {
 }
 
 void ClientTimeouts::restart_idle(Client& client, Time now) {
-  restart_idle(client.timeouts, now);
-}
-
-void ClientTimeouts::restart_idle(TimeoutEntry& entry, Time now) {
+  TimeoutEntry& entry = client.timeouts;
   entry.idle_from = now;
   by_activity_.erase(&entry);
   by_activity_.push_back(&entry);
@@ -111,7 +108,7 @@ std::vector<ClientTimeouts::Overdue> ClientTimeouts::overdue(Time now) {
       result.push_back({&entry->client, Reason::idle});
     } else {
       // It holds or awaits a job: looked at again after the same time.
-      restart_idle(*entry, now);
+      restart_idle(entry->client, now);
     }
   }
   return result;

@@ -92,7 +92,6 @@ class ClientTimeouts {
   bool is_over(const Stall& stall, Time now) const {
     return stall.listed && stall.since + limits_.stall <= now;
   }
-  void restart_idle(TimeoutEntry& entry, Time now);
 
   TimeoutLimits limits_;
   IntrusiveList<TimeoutEntry, &TimeoutEntry::activity_links> by_activity_;
