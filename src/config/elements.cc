@@ -1,4 +1,7 @@
 // The keys of the tables that a file may have several times: [[listen]] and [[role]].
+//
+// Without a key, a listener or a role may allow everything. So an empty text or list is refused,
+// except where it allows nothing, as without the key: the verbs and the clients of a role.
 #include <array>
 
 #include "base/assert.h"
@@ -151,14 +154,14 @@ constexpr RoleKey clients(RoleKey row) {
 
 constexpr auto kRoleKeys = std::to_array<RoleKey>({
     {.key = "name",
-     .type = text("NAME"),
+     .type = text_or_none("NAME"),  // its error names no default
      .required = true,
      .example = "worker",
      .doc = "The name of the role, for the log and for role of [[listen]].",
      .get = [](const RoleSettings& r) { return Value(r.role.name); },
      .set = [](RoleSettings& r, const Value& v) { r.role.name = v.text; }},
     {.key = "verbs",
-     .type = {.kind = Kind::list, .unit = "VERBS", .choices = kVerbs},
+     .type = {.kind = Kind::list, .unit = "VERBS", .choices = kVerbs, .may_be_empty = true},
      .required = true,
      .example = "produce,work",
      .doc = "The families of commands that its clients may use: produce, work, inspect, admin. "
@@ -174,27 +177,30 @@ constexpr auto kRoleKeys = std::to_array<RoleKey>({
      .set = [](RoleSettings& r, const Value& v) { r.role.tubes = v.list; }},
     clients<&RoleSettings::tokens>(
         {.key = "tokens",
-         .type = list("NAMES"),
+         .type = list_or_none("NAMES"),
          .example = "web-1",
          .doc = "The tokens that give the role, by their names in the file auth.tokens."}),
     clients<&RoleSettings::subjects>(
         {.key = "subjects",
-         .type = list("SUBJECTS"),
+         .type = list_or_none("SUBJECTS"),
          .example = "CN=worker",
          .doc = "The certificates that give the role with auth = \"mtls\": whole subjects in the "
                 "form of RFC 2253, as openssl x509 -subject -nameopt RFC2253 prints them, or "
-                "alternative names as DNS:NAME, email:ADDRESS or URI:URI."}),
+                "alternative names as DNS:NAME, email:ADDRESS or URI:URI. The names of a "
+                "certificate go "
+                "before its subject."}),
     clients<&RoleSettings::users>(
         {.key = "users",
-         .type = list("USERS"),
+         .type = list_or_none("USERS"),
          .example = "www-data",
          .doc = "The users whose processes have the role with auth = \"peer\": names or numbers."}),
     clients<&RoleSettings::groups>(
         {.key = "groups",
-         .type = list("GROUPS"),
+         .type = list_or_none("GROUPS"),
          .example = "mail",
          .doc = "The groups whose processes have the role with auth = \"peer\": names or numbers. "
-                "A user's own role goes before those of its groups."}),
+                "A user's own role goes before those of its groups; a user whose groups are in "
+                "several roles has none of them."}),
     limit<&RoleLimits::connections>(
         {.key = "max_connections",
          .type = count("connections", 1, kMaxCount),

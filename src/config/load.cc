@@ -179,7 +179,24 @@ Result<void> check_listeners(const Settings& settings, const Places& places) {
   return check_http_access(settings, places);
 }
 
-// A client has one role: no token, certificate or user is in two.
+// A name of the server as a Host has it, without its port.
+bool is_host_name(std::string_view text) {
+  return !text.empty() && text.back() != '.' && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-' || c == '_';
+  });
+}
+
+Result<void> check_hosts(const Settings& settings, const Places& places) {
+  const auto& hosts = settings.http.hosts;
+  const auto wrong = std::ranges::find_if_not(hosts, is_host_name);
+  if (wrong == hosts.end()) return {};
+  return Error{
+      fmt::format("{}: {} is not the name of a host, which has neither a scheme nor a port",
+                  places.key("http.hosts"), config::in_quotes(*wrong))};
+}
+
+// A client has one role: no token, certificate or user is in two (see also server/identities.h).
 Result<void> check_roles(const Settings& settings, const Places& places) {
   const auto check = [&](std::string_view key, auto member) -> Result<void> {
     std::map<std::string_view, std::string_view> role_of;
@@ -194,6 +211,13 @@ Result<void> check_roles(const Settings& settings, const Places& places) {
     }
     return {};
   };
+  for (std::size_t i = 0; i < settings.roles.size(); ++i) {
+    const auto& tubes = settings.roles[i].role.tubes;
+    const auto wrong = std::ranges::find_if_not(tubes, is_tube_pattern);
+    if (wrong == tubes.end()) continue;
+    return Error{fmt::format("{}: role.tubes: {} matches the name of no tube", places.role(i),
+                             config::in_quotes(*wrong))};
+  }
   TRY(check("tokens", &RoleSettings::tokens));
   TRY(check("subjects", &RoleSettings::subjects));
   TRY(check("users", &RoleSettings::users));
@@ -234,6 +258,7 @@ Result<Settings> load_settings(const CommandLine& line, bool cluster_built_in) {
   TRY(choose_listeners(line, lines, settings));
   TRY(check_http(settings, places));
   TRY(check_listeners(settings, places));
+  TRY(check_hosts(settings, places));
   TRY(check_roles(settings, places));
   TRY(check_test_mode(line, settings, places));
   TRY(config::check_cluster(line, settings, places));

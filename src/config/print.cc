@@ -14,7 +14,9 @@ std::string print_settings(const Settings& settings) {
       section = row.section();
       result += fmt::format("\n[{}]\n", section);
     }
-    result += fmt::format("{} = {}\n", row.name(), config::to_toml(row.type, row.get(settings)));
+    const auto value = row.get(settings);
+    result += fmt::format("{}{} = {}\n", row.can_be_written(value) ? "" : "#", row.name(),
+                          config::to_toml(row.type, value));
   }
   for (const auto& listen : settings.listeners) result += print_listener(listen);
   for (const auto& policy : settings.policies) result += print_policy(policy);

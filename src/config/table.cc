@@ -109,14 +109,14 @@ constexpr Limits kQueue;
 constexpr auto kSettings = std::to_array<Setting>({
     row<&Settings::user>({.key = "user",
                           .short_flag = 'u',
-                          .type = text("NAME"),
+                          .type = text_or_none("NAME"),
                           .default_text = "",
                           .reloadable = false,
                           .doc = "Switch to this user after the sockets are open. Empty: keep the "
                                  "user that started the server."}),
     row<&Settings::pid_file>(
         {.key = "pid_file",
-         .type = text("FILE"),
+         .type = text_or_none("FILE"),
          .default_text = "",
          .reloadable = false,
          .takes_empty_flag = false,
@@ -125,7 +125,7 @@ constexpr auto kSettings = std::to_array<Setting>({
     row<&Settings::journal_directory>(
         {.key = "journal.directory",
          .short_flag = 'b',
-         .type = text("DIR"),
+         .type = text_or_none("DIR"),
          .default_text = "",
          .reloadable = false,
          .takes_empty_flag = false,
@@ -295,11 +295,11 @@ constexpr auto kSettings = std::to_array<Setting>({
         {.key = "http.role",
          .type = text("NAME"),
          .default_text = "",
-         .doc = "Without http.auth: the [[role]] of all clients of HTTP. Empty: they may do "
-                "everything that http.api allows."}),
+         .doc = "Without http.auth: the [[role]] of all clients of HTTP. The default is none, and "
+                "they may do everything that http.api allows."}),
     row<&Settings::http, &HttpApiSettings::hosts>(
         {.key = "http.hosts",
-         .type = list("NAMES"),
+         .type = list_or_none("NAMES"),
          .doc = "The names under which browsers and programs may reach the console and its API, "
                 "beside localhost and numeric addresses. A request for another name is refused, "
                 "so that no web page can reach the server by a name of its own."}),
@@ -319,7 +319,7 @@ constexpr auto kSettings = std::to_array<Setting>({
         {.key = "http.tls.certificate",
          .type = list("FILES"),
          .doc = "Serve HTTP over TLS with these certificates; see tls.certificate of [[listen]]. "
-                "Empty: without TLS."}),
+                "The default is none: without TLS."}),
     row<&Settings::http_tls, &TlsSettings::keys>(
         {.key = "http.tls.key",
          .type = list("FILES"),
@@ -329,7 +329,7 @@ constexpr auto kSettings = std::to_array<Setting>({
          .type = text("FILE"),
          .default_text = "",
          .doc = "Serve HTTP only to clients with a certificate that one of these has signed. "
-                "Empty: to all."}),
+                "The default is none: to all."}),
     row<&Settings::http_tls, &TlsSettings::min_version>(
         {.key = "http.tls.min_version",
          .type = choice(kTlsVersions),
@@ -337,7 +337,7 @@ constexpr auto kSettings = std::to_array<Setting>({
          .doc = "The oldest version of TLS that HTTP is served over."}),
     row<&Settings::tokens>(
         {.key = "auth.tokens",
-         .type = text("FILE"),
+         .type = text_or_none("FILE"),
          .default_text = "",
          .doc = "The file of the tokens that clients may authenticate with: a line for each, with "
                 "its name and its hash, as tubectl token new prints it. Others must not be able to "
@@ -365,7 +365,7 @@ constexpr auto kSettings = std::to_array<Setting>({
                                        "connected to systemd's journal, and text otherwise."}),
     row<&Settings::cluster, &ClusterSettings::name>(
         {.key = "cluster.name",
-         .type = text("NODE"),
+         .type = text_or_none("NODE"),
          .default_text = "",
          .reloadable = false,
          .takes_empty_flag = false,
@@ -509,6 +509,12 @@ Value Setting::default_value() const {
   if (type.kind == Kind::text || type.kind == Kind::address) return std::string(default_text);
   if (type.kind == Kind::list) return std::vector<std::string>();
   return default_number;
+}
+
+bool Setting::can_be_written(const Value& value) const {
+  const bool is_empty = value.text.empty() && value.list.empty();
+  const bool has_parts = value.holds == Value::Holds::text || value.holds == Value::Holds::list;
+  return !has_parts || !is_empty || type.may_be_empty;
 }
 
 std::string Setting::flag() const {

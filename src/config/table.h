@@ -35,6 +35,8 @@ struct Setting {
   void (*set)(Settings&, const Value&) = nullptr;  // Precondition: a value of `type`
 
   Value default_value() const;
+  // False: `value` is the default of a key that is refused if it is empty.
+  bool can_be_written(const Value& value) const;
   std::string flag() const;          // "--limits-tubes"
   std::string_view section() const;  // "limits"; "" for a key outside of all sections
   std::string_view name() const;     // "tubes": the key in its section

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include "base/planted.h"
 #include "config/suggestion.h"
 #include "config/table.h"
 
@@ -85,6 +86,12 @@ bool is_element_table(std::string_view key) {
   return key == kListen || key == kPolicy || key == kRole;
 }
 
+// `listen = []` is no array of elements: the default listener would take the place of none.
+bool is_array_of_elements(std::string_view key, const toml::array& array) {
+  return array.is_array_of_tables() ||
+         (array.empty() && (key != kListen || TUBED_PLANTED(empty_is_the_default)));
+}
+
 // A key that contains a dot was quoted in the file; it is quoted here too, so that it does not look
 // like two keys.
 std::string key_part(const toml::key& key) {
@@ -103,7 +110,7 @@ void collect(const toml::table& table, const std::string& prefix, std::vector<En
     const auto* array = node.as_array();
     if (node.is_table() && (is_section(path) || is_part_of_element(path))) {
       collect(*node.as_table(), path + ".", entries);
-    } else if (is_element_table(path) && array && (array->empty() || array->is_array_of_tables())) {
+    } else if (is_element_table(path) && array && is_array_of_elements(path, *array)) {
       for (const auto& element : *array) {
         entries.push_back({path, element.source().begin, &element, true});
       }
@@ -277,6 +284,9 @@ class Reader {
 
   // The usual cause is `[listen]` in place of `[[listen]]`.
   Error not_elements(const Entry& entry) const {
+    const auto* array = entry.node->as_array();
+    if (array != nullptr && array->empty())
+      return error(entry.at, entry.key, "is empty; for the default, leave it out");
     return error(entry.at, entry.key,
                  fmt::format("expected tables, each opened by [[{}]], not {}", entry.key,
                              type_word(*entry.node)));
@@ -313,6 +323,10 @@ class Reader {
     if (entry.key == kTubes) {
       if (value.empty() || !is_plain_text(value)) {
         return error(entry.at, entry.key, "expected a pattern of names, like \"mail.*\"");
+      }
+      if (!is_tube_pattern(value)) {
+        return error(entry.at, entry.key,
+                     fmt::format("{} matches the name of no tube", config::in_quotes(value)));
       }
       policy.tubes = value;
       return {};

@@ -37,8 +37,14 @@ constexpr Type sync(Duration minimum, Duration maximum) {
 constexpr Type text(std::string_view placeholder) {
   return {.kind = Kind::text, .unit = placeholder};
 }
+constexpr Type text_or_none(std::string_view placeholder) {
+  return {.kind = Kind::text, .unit = placeholder, .may_be_empty = true};
+}
 constexpr Type list(std::string_view placeholder) {
   return {.kind = Kind::list, .unit = placeholder};
+}
+constexpr Type list_or_none(std::string_view placeholder) {
+  return {.kind = Kind::list, .unit = placeholder, .may_be_empty = true};
 }
 constexpr Type choice(std::span<const std::string_view> choices) {
   return {.kind = Kind::choice, .choices = choices};

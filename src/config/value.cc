@@ -20,6 +20,7 @@
 #include <fmt/ranges.h>
 
 #include "base/assert.h"
+#include "base/planted.h"
 #include "config/settings.h"
 
 namespace tubed::config {
@@ -46,6 +47,7 @@ constexpr auto kDurationUnits = std::to_array<Unit>({{"d", 86'400 * kSecond},
 constexpr std::int64_t kMaxMode = 0777;
 constexpr std::string_view kAlways = "always";
 constexpr std::string_view kNever = "never";
+constexpr std::string_view kEmpty = "is empty; for the default, leave it out";
 
 bool is_time(Kind kind) {
   return kind == Kind::duration || kind == Kind::sync;
@@ -184,6 +186,11 @@ std::vector<std::string> parts_of(std::string_view text) {
   return parts;
 }
 
+// `is_empty`: of a text or a list.
+bool is_refused(const Type& type, bool is_empty) {
+  return is_empty && !type.may_be_empty && !TUBED_PLANTED(empty_is_the_default);
+}
+
 bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
@@ -209,6 +216,7 @@ Result<Value> value_from_integer(const Type& type, std::int64_t number) {
 }
 
 Result<Value> value_from_list(const Type& type, std::vector<std::string> texts) {
+  if (is_refused(type, texts.empty())) return Error{std::string(kEmpty)};
   for (const std::string& text : texts) {
     if (text.empty() || !is_plain_text(text)) {
       return Error{
@@ -244,6 +252,7 @@ Result<Value> value_from_text(const Type& type, std::string_view text) {
     case Kind::text:
       break;
   }
+  if (is_refused(type, text.empty())) return Error{std::string(kEmpty)};
   if (!is_plain_text(text)) {
     return Error{fmt::format("{} has control characters or is not UTF-8", in_quotes(text))};
   }

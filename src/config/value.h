@@ -58,7 +58,9 @@ struct Type {
   std::int64_t maximum = 0;
   std::span<const std::string_view> choices = {};
   std::uint16_t port = kDefaultPort;  // of an address: the default port
-  bool may_be_empty = false;          // of an address: none is allowed
+  // Of an address, a text or a list. False: an empty value is refused, since leaving the key out
+  // may allow more than nothing.
+  bool may_be_empty = false;
 };
 
 // Reads an integer of TOML: bytes for sizes, seconds for durations; a sync of 0 is always. The

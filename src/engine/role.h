@@ -51,5 +51,7 @@ bool may_use(const Role& role, std::string_view tube);
 
 // True if the name matches the pattern, as of fnmatch(3). O(name) for a pattern with one star.
 bool matches_name(const std::string& pattern, std::string_view name);
+// False if the name of no tube can match the pattern. O(pattern).
+bool is_tube_pattern(std::string_view pattern);
 
 }  // namespace tubed

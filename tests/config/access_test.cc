@@ -12,6 +12,8 @@ namespace {
 using config::Kind;
 using config::Type;
 
+constexpr std::string_view kEmpty = "is empty; for the default, leave it out";
+
 // A listener that `key = toml` belongs to, in the third line.
 std::string listener_with(std::string_view key, std::string_view toml) {
   const bool is_tls = key.starts_with("tls.") && key != "tls.certificate";
@@ -35,12 +37,15 @@ std::vector<std::pair<std::string, std::string>> bad_values(const Type& type) {
               {"9223372036854775807", "is above the maximum of "},
               {"true", ", not a boolean"},
               {"\"many\"", type.kind == Kind::count ? "not a string" : "\"many\" is not "}};
-    case Kind::list:
-      return {{"7", ", not an integer"},
-              {"[\"a\", 7]", ", not an integer"},
-              {"{a = 1}", ", not a table"},
-              {"[\"\"]", "\"\" is empty"},
-              {"\"a\\nb\"", "control characters"}};
+    case Kind::list: {
+      std::vector<std::pair<std::string, std::string>> values{{"7", ", not an integer"},
+                                                              {"[\"a\", 7]", ", not an integer"},
+                                                              {"{a = 1}", ", not a table"},
+                                                              {"[\"\"]", "\"\" is empty"},
+                                                              {"\"a\\nb\"", "control characters"}};
+      if (!type.may_be_empty) values.emplace_back("[]", kEmpty);
+      return values;
+    }
     case Kind::choice:
       return {{"7", ", not an integer"}, {"\"nonsense\"", "\"nonsense\" is not one of "}};
     case Kind::text:
@@ -96,6 +101,50 @@ TEST_CASE("each key of a listener refuses other values") {
       CHECK(error.find(reason) != std::string::npos);
     }
   }
+}
+
+// The lists and texts that may be empty allow nothing then. All others are refused, as a key that
+// is left out may allow everything.
+TEST_CASE("an empty list or text allows nothing, or is refused") {
+  for (const auto& row : config::role_table()) {
+    CAPTURE(row.key);
+    if (row.type.kind != Kind::list) continue;
+    const auto settings = load(role_with(row.key, "[]"));
+    const bool names_clients =
+        row.key == "tokens" || row.key == "subjects" || row.key == "users" || row.key == "groups";
+    CHECK(settings.ok() == (names_clients || row.key == "verbs"));
+    if (!settings) {
+      CHECK(settings.error().message == fmt::format("tubed.toml:3: role.{}: {}", row.key, kEmpty));
+      continue;
+    }
+    const RoleSettings& role = settings.value().roles[0];
+    CHECK((role.tokens.empty() && role.subjects.empty() && role.users.empty() &&
+           role.groups.empty()));
+    CHECK(role.role.work == names_clients);
+    CHECK((!role.role.produce && !role.role.inspect && !role.role.admin));
+  }
+  for (const auto& row : config::listen_table()) {
+    CAPTURE(row.key);
+    const bool is_list = row.type.kind == Kind::list;
+    if (!is_list && row.type.kind != Kind::text) continue;
+    CHECK(load_error(listener_with(row.key, is_list ? "[]" : "\"\"")) ==
+          fmt::format("tubed.toml:3: listen.{}: {}", row.key, kEmpty));
+  }
+  for (const auto* key : {"role", "tls.certificate", "tls.key", "tls.client_ca"}) {
+    CAPTURE(key);
+    const auto row =
+        std::ranges::find(config::settings_table(), fmt::format("http.{}", key),
+                          [](const config::Setting& one) { return std::string(one.key); });
+    REQUIRE(row != config::settings_table().end());
+    const auto* const empty = row->type.kind == Kind::list ? "[]" : "\"\"";
+    CHECK(load_error(fmt::format("[http]\n{} = {}\n", key, empty)) ==
+          fmt::format("tubed.toml:2: http.{}: {}", key, kEmpty));
+    const auto exit = refuse({row->flag(), ""});
+    CHECK(exit.code == 78);
+    CHECK(exit.text.find(fmt::format("{}: {}", row->flag(), kEmpty)) != std::string::npos);
+  }
+  CHECK(load("http.hosts = []\n").value() == Settings());
+  CHECK(load("role = []\npolicy = []\n").value() == Settings());
 }
 
 TEST_CASE("setting one key changes no other") {
@@ -204,7 +253,8 @@ TEST_CASE("the certificates of a listener have keys, or none has") {
   };
   const std::string place = "tubed.toml:3: listen 10.0.0.1:11300: ";
   CHECK(error("key = \"/k\"") == place + "tls.key without tls.certificate");
-  CHECK(error("certificate = [], key = \"/k\"") == place + "tls.key without tls.certificate");
+  CHECK(error("certificate = [], key = \"/k\"") ==
+        fmt::format("tubed.toml:4: listen.tls.certificate: {}", kEmpty));
   CHECK(error("client_ca = \"/c\"") == place + "tls.client_ca without tls.certificate");
   CHECK(error("min_version = \"1.3\"") == place + "tls.min_version without tls.certificate");
   CHECK(error("certificate = [\"/a\", \"/b\"], key = \"/k\"") ==
@@ -249,6 +299,34 @@ TEST_CASE("the authentication of HTTP has what it needs") {
   CHECK(accepted("api = \"off\"").api == HttpApiLevel::off);
   CHECK(accepted("api = \"read\"").api == HttpApiLevel::read);
   CHECK(accepted("api = \"full\"").api == HttpApiLevel::full);
+}
+
+TEST_CASE("patterns that match no tube and hosts that no request names are refused") {
+  for (const std::string bad : {"mail.*,sms.*", "mail *", "-mail*", "mail[.]x[", "ma\xc3\xafl",
+                                "mail\\\\", "a:b", "\\\\ ", "*/x\\\\"}) {
+    CAPTURE(bad);
+    const auto error = load_error(role_with("tubes", fmt::format("[\"mail\", \"{}\"]", bad)));
+    CHECK(error.starts_with("tubed.toml:1: role.tubes: \""));
+    CHECK(error.ends_with("\" matches the name of no tube"));
+    CHECK(load_error(fmt::format("[[policy]]\ntubes = \"{}\"\nmax-jobs = 1\n", bad))
+              .ends_with("\" matches the name of no tube"));
+  }
+  const std::string long_name(201, 'a');
+  CHECK(load_error(role_with("tubes", fmt::format("\"{}\"", long_name))) != "");
+  CHECK(load_error(role_with("tubes", fmt::format("\"{}*\"", long_name.substr(1)))) == "");
+  for (const auto* good :
+       {"*", "mail.*", "[a-c]?", "[!-]*", "[]]", "a\\\\.b", "default", "$(x);/+_"}) {
+    CAPTURE(good);
+    CHECK(load_error(role_with("tubes", fmt::format("\"{}\"", good))) == "");
+  }
+  for (const auto* bad : {"https://queue", "queue:80", "queue.", "a b", "*.example", "[::1]"}) {
+    CAPTURE(bad);
+    CHECK(load_error(fmt::format("\nhttp.hosts = [\"a\", \"{}\"]\n", bad)) ==
+          fmt::format("tubed.toml:2: http.hosts: \"{}\" is not the name of a host, which has "
+                      "neither a scheme nor a port",
+                      bad));
+  }
+  CHECK(load_error("http.hosts = [\"queue\", \"a-b_c.Example\"]\n") == "");
 }
 
 TEST_CASE("the certificates of HTTP have keys, or none has") {

@@ -136,7 +136,8 @@ TEST_CASE("listeners of the file replace the default") {
   CHECK(settings.listeners[1].path == "/a");
   CHECK(settings.listeners[1].mode == 0660);
   CHECK(settings.listeners[1].group == "queue");
-  CHECK(load("listen = []").value() == Settings());
+  CHECK(load_error("listen = []") ==
+        "tubed.toml:1: listen: is empty; for the default, leave it out");
   CHECK(load("listen = [{address = \"::1\"}]").value().listeners[0].host == "::1");
 }
 

@@ -154,7 +154,7 @@ TEST_CASE("printed policies load back to the same") {
   CHECK(printed.find("\nrate = \"5/60\"\n") != std::string::npos);
 
   auto odd = settings;
-  odd.policies[0].tubes = "a \"b\" \\[c]";
+  odd.policies[0].tubes = "a[\"b ]\\.[c]";
   CHECK(load(print_settings(odd)).value() == odd);
   // After a listener, too.
   const auto with_listener =

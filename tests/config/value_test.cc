@@ -105,7 +105,11 @@ TEST_CASE("modes are octal") {
 }
 
 TEST_CASE("a list is an array of texts, and a flag has commas between them") {
-  constexpr Type list{.kind = Kind::list, .unit = "FILES"};
+  constexpr Type list{.kind = Kind::list, .unit = "FILES", .may_be_empty = true};
+  constexpr Type not_empty{.kind = Kind::list, .unit = "FILES"};
+  CHECK_FALSE(value_from_text(not_empty, "").ok());
+  CHECK_FALSE(value_from_list(not_empty, {}).ok());
+  CHECK(value_from_list(not_empty, {"a"}).ok());
   const auto parts = [&](std::string_view text) {
     return value_from_text(list, text).value().list;
   };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "config/table.h"
 #include "tests/config/loading.h"
@@ -12,6 +13,15 @@ namespace {
 
 using config_test::lines_of;
 using config_test::load;
+
+// A key of [http] whose default is no value that can be written.
+bool is_refused_in_http(const std::string& line) {
+  return std::ranges::any_of(config::settings_table(), [&](const config::Setting& row) {
+    const auto value = row.default_value();
+    return row.section() == "http" && !row.can_be_written(value) &&
+           line == fmt::format("#{} = {}", row.name(), to_toml(row.type, value));
+  });
+}
 
 TEST_CASE("the default file loads to the defaults") {
   CHECK(load(default_config()).value() == Settings());
@@ -49,6 +59,7 @@ TEST_CASE("the commented keys of the default file are the defaults") {
     CHECK(line.size() <= 100);
     const bool is_key = line.size() > 1 && line[0] == '#' && line[1] != ' ';
     keys += is_key && line[1] != '[' ? 1 : 0;
+    if (is_refused_in_http(line)) continue;
     uncommented += (is_key ? line.substr(1) : line) + "\n";
   }
   CAPTURE(uncommented);

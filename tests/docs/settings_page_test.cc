@@ -46,7 +46,7 @@ TEST_CASE("the values of a list are those of its elements") {
   const auto page = settings_markdown();
   CHECK(mentions(page, "| `[\"produce\", \"work\"]` | array of produce, work, inspect, admin |"));
   CHECK(mentions(page, "| `[\"web-1\"]` | array of text |"));
-  CHECK(mentions(page, "| `http.tls.key` | `--http-tls-key` | `[]` | array of text | yes |"));
+  CHECK(mentions(page, "| `http.tls.key` | `--http-tls-key` | none | array of text | yes |"));
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ std::string setting_item(const Setting& row) {
   result += mdoc_text(row.doc);
   result += mdoc_text(bounds_sentence(row.type));
   const auto default_value = row.default_value();
-  if (default_value != config::Value(std::string())) {
+  if (default_value != config::Value(std::string()) && row.can_be_written(default_value)) {
     result +=
         mdoc_text(fmt::format("The default is {}.", config::to_toml(row.type, default_value)));
   }

@@ -38,7 +38,9 @@ std::string flags(const Setting& row) {
 }
 
 std::string default_of(const Setting& row) {
-  return fmt::format("`{}`", config::to_toml(row.type, row.default_value()));
+  const auto value = row.default_value();
+  if (!row.can_be_written(value)) return "none";
+  return fmt::format("`{}`", config::to_toml(row.type, value));
 }
 
 // One table; `section` is empty for the keys outside of all sections.
