@@ -319,6 +319,78 @@ class Sockets(ManagerTest):
         self.assertEqual(daemon.lines_with("replaced"), [])
         self.assertEqual(daemon.lines_with(" warning "), [])
 
+    # What limits clients: a role, a listener with a role, tokens.
+    RESTRICTIONS = ('[[role]]\nname = "reader"\nverbs = ["inspect"]\n',
+                    '[[listen]]\naddress = "127.0.0.1:0"\nrole = "reader"\n'
+                    '[[role]]\nname = "reader"\nverbs = ["inspect"]\n',
+                    'auth.tokens = "{tokens}"\n')
+
+    def restrictions(self):
+        tokens = self.directory / "tokens"
+        tokens.touch(0o600)
+        return [text.format(tokens=tokens) for text in self.RESTRICTIONS]
+
+    def test_an_open_socket_that_no_listener_names(self):
+        wide = self.tcp(host="0.0.0.0")
+        address = address_of(wide)
+        for text in self.restrictions():
+            config = self.write_config(text)
+            code, lines = self.supervise_refused([wide], ["tcp"], "--config", config)
+            self.assertEqual(code, 69, lines)
+            self.assertTrue(lines[-1].startswith(
+                f"tubed: {address} was passed on, and no [[listen]] has this address: "), lines)
+            # Its own listener says who may use it.
+            self.write_config(text.replace("127.0.0.1:0", address) if "listen" in text else
+                              f'{text}[[listen]]\naddress = "{address}"\n')
+            daemon = self.supervise("--config", config, sockets=[wide], names=["tcp"])
+            reply = "DENIED" if "role =" in text else "USING x"
+            self.assertEqual(self.connect(daemon).ask("use x"), reply)
+            self.assertEqual(daemon.lines_with("inherited socket without"), [])
+            self.end(daemon)
+
+    def test_a_socket_that_no_listener_names_where_nothing_is_limited(self):
+        wide = self.tcp(host="0.0.0.0")
+        daemon = self.supervise(sockets=[wide], names=["tcp"])
+        self.assertEqual(daemon.lines_with("inherited socket without"), [])
+        self.end(daemon)
+        config = self.write_config('[[listen]]\naddress = "127.0.0.1:0"\n')
+        daemon = self.supervise("--config", config, sockets=[wide], names=["tcp"])
+        self.assertIn(address_of(wide), daemon.wait_for_line(
+            "warning inherited socket without a [[listen]]: its clients may do everything"))
+        # A reload may not limit some clients and leave these as they are.
+        self.write_config('[[listen]]\naddress = "127.0.0.1:0"\n' + self.restrictions()[0])
+        daemon.signal(signal.SIGHUP)
+        self.assertIn("no [[listen]] has this address", daemon.wait_for_line("error not reloaded"))
+
+    def test_a_local_socket_that_no_listener_names(self):
+        for listener, name in ((self.tcp(), "tcp"), (self.local(), "local")):
+            for text in self.restrictions()[::2]:
+                config = self.write_config(text)
+                daemon = self.supervise("--config", config, sockets=[listener], names=[name])
+                self.assertIn(address_of(listener), daemon.wait_for_line(
+                    "warning inherited socket without a [[listen]]"))
+                self.assertEqual(self.connect(daemon).ask("use x"), "USING x")
+                self.end(daemon)
+
+    def test_a_socket_of_http_has_what_its_authentication_needs(self):
+        tokens = self.directory / "tokens"
+        tokens.touch(0o600)
+        config = self.write_config(f'auth.tokens = "{tokens}"\nhttp.auth = "token"\n')
+        code, lines = self.supervise_refused([self.tcp(host="0.0.0.0")], ["http"],
+                                             "--config", config, "--listen", "127.0.0.1:0")
+        self.assertEqual(code, 69, lines)
+        self.assertIn('auth = "token" needs http.tls', lines[-1])
+        config = self.write_config('[http]\nauth = "peer"\n[[role]]\nname = "all"\n'
+                                   'verbs = ["inspect"]\nusers = ["root"]\n')
+        code, lines = self.supervise_refused([self.tcp()], ["http"], "--config", config,
+                                             "--listen", "127.0.0.1:0")
+        self.assertEqual(code, 69, lines)
+        self.assertIn('auth = "peer" needs a unix: address', lines[-1])
+        config = self.write_config('http.api = "read"\n')
+        daemon = self.supervise("--config", config, "--listen", "127.0.0.1:0",
+                                sockets=[self.tcp(host="0.0.0.0")], names=["http"])
+        daemon.wait_for_line("warning http.api without http.auth: each machine that can connect")
+
     def test_systemd_socket_activate(self):
         program = shutil.which("systemd-socket-activate")
         if not program:

@@ -1,7 +1,11 @@
 #include "server/access_files.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
+#include <string_view>
+
+#include <fmt/format.h>
 
 #include "os/process.h"
 
@@ -39,6 +43,57 @@ bool api_is_open(const Settings& settings) {
          settings.http_listen && !is_local(*settings.http_listen);
 }
 
+bool uses(const Settings& settings, AuthMode mode) {
+  return settings.http.auth == mode ||
+         std::ranges::any_of(settings.listeners,
+                             [&](const Listen& listen) { return listen.auth == mode; });
+}
+
+bool is_named_by_a_listener(const Settings& settings, const std::string& role) {
+  return settings.http.role == role ||
+         std::ranges::any_of(settings.listeners,
+                             [&](const Listen& listen) { return listen.role == role; });
+}
+
+// What a role names and no listener asks for, and the other way round: its clients are refused, or
+// are not limited as the settings seem to say.
+void add_unused(const Settings& settings, std::vector<std::string>& complaints) {
+  struct Kind {
+    AuthMode mode;
+    std::string_view word;
+    std::string_view key;
+    bool (*has)(const RoleSettings&);
+  };
+  constexpr auto kKinds =
+      std::to_array<Kind>({{AuthMode::token, "token", "tokens",
+                            [](const RoleSettings& r) { return !r.tokens.empty(); }},
+                           {AuthMode::mtls, "mtls", "subjects",
+                            [](const RoleSettings& r) { return !r.subjects.empty(); }},
+                           {AuthMode::peer, "peer", "users or groups", [](const RoleSettings& r) {
+                              return !r.users.empty() || !r.groups.empty();
+                            }}});
+  for (const RoleSettings& role : settings.roles) {
+    const std::string& name = role.role.name;
+    bool has_clients = is_named_by_a_listener(settings, name);
+    for (const Kind& kind : kKinds) {
+      if (!kind.has(role)) continue;
+      has_clients = true;
+      if (uses(settings, kind.mode)) continue;
+      complaints.push_back(
+          fmt::format("role {}: {}, and no listener has auth = \"{}\"", name, kind.key, kind.word));
+    }
+    if (!has_clients)
+      complaints.push_back(
+          fmt::format("role {}: it names no client, and no listener has it", name));
+  }
+  for (const Kind& kind : kKinds) {
+    if (uses(settings, kind.mode) && std::ranges::none_of(settings.roles, kind.has))
+      complaints.push_back(fmt::format("auth = \"{}\", and no role has {}", kind.word, kind.key));
+  }
+  if (!settings.tokens.empty() && !uses(settings, AuthMode::token))
+    complaints.emplace_back("auth.tokens, and no listener has auth = \"token\"");
+}
+
 }  // namespace
 
 Result<AccessFiles> load_access_files(const Settings& settings) {
@@ -62,6 +117,7 @@ Result<AccessFiles> load_access_files(const Settings& settings) {
     files.listeners.push_back(TRY(load_tls(listen.tls, "beanstalk")));
   files.http = TRY(load_tls(settings.http_tls, "http/1.1"));
   files.identities = TRY(Identities::load(settings));
+  add_unused(settings, files.complaints);
   return files;
 }
 

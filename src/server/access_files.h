@@ -26,7 +26,8 @@ struct AccessFiles {
 Result<AccessFiles> load_access_files(const Settings& settings);
 
 // Warnings that do not refuse the files: one line for each certificate that is not valid at
-// `wall_time` (since 1970), and for each token without a role or role without its token.
+// `wall_time` (since 1970), for each token without a role or role without its token, and for what
+// roles name and no listener asks for, or the other way round.
 std::vector<std::string> complaints(const AccessFiles& files, Duration wall_time);
 
 // When the first certificate in use expires, since 1970. Zero: none is in use.

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <openssl/objects.h>
 
+#include "base/planted.h"
 #include "os/process.h"
 
 namespace tubed::server {
@@ -12,6 +14,49 @@ namespace {
 
 std::string token_name(std::string_view name) {
   return fmt::format("token {}", name);
+}
+
+// True for an alternative name or a subject as of RFC 2253, which openssl prints without a blank
+// after a comma: a subject in another spelling is that of no certificate.
+bool is_subject(const std::string& text) {
+  for (const std::string_view prefix : {"DNS:", "email:", "URI:"}) {
+    if (text.starts_with(prefix)) return text.size() > prefix.size();
+  }
+  const auto is_type = [](const std::string& type) {
+    return !type.empty() && (OBJ_sn2nid(type.c_str()) != NID_undef ||
+                             type.find_first_not_of("0123456789.") == std::string::npos);
+  };
+  std::string type;
+  bool in_value = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (!in_value && c == '=') {
+      if (!is_type(type)) return false;
+      type.clear();
+      in_value = true;
+    } else if (!in_value) {
+      type += c;
+    } else if (c == '\\') {
+      ++i;
+    } else if (c == ',' || c == '+') {
+      in_value = false;
+    }
+  }
+  return in_value;
+}
+
+// Gives the user or group `id` the role. An error if another name of it has one already.
+Result<void> add(std::map<std::uint32_t, Identity>& roles, std::uint32_t id,
+                 const std::string& role, std::string_view kind, const std::string& name) {
+  const auto [found, added] =
+      roles.emplace(id, Identity{.role = role, .name = fmt::format("{} {}", kind, name)});
+  if (added) return {};
+  if (TUBED_PLANTED(last_role_of_a_user)) {
+    found->second.role = role;
+    return {};
+  }
+  return Error{fmt::format("role {}: {} {} is {}, which is in the role {} already", role, kind,
+                           name, found->second.name, found->second.role)};
 }
 
 Error unknown(const RoleSettings& role, std::string_view kind, const std::string& name) {
@@ -25,16 +70,24 @@ Result<Identities> Identities::load(const Settings& settings) {
   for (const RoleSettings& role : settings.roles) {
     const std::string& name = role.role.name;
     for (const std::string& token : role.tokens) identities.by_token_[token] = name;
-    for (const std::string& subject : role.subjects) identities.by_subject_[subject] = name;
+    for (const std::string& subject : role.subjects) {
+      if (!is_subject(subject)) {
+        return Error{fmt::format(
+            "role {}: subjects: {} is the subject of no certificate: expected it as openssl x509 "
+            "-subject -nameopt RFC2253 prints it, or DNS:NAME, email:ADDRESS or URI:URI",
+            name, subject)};
+      }
+      identities.by_subject_[subject] = name;
+    }
     for (const std::string& user : role.users) {
       const auto id = os::user_id(user);
       if (!id) return unknown(role, "user", user);
-      identities.by_user_[*id] = {.role = name, .name = fmt::format("user {}", user)};
+      TRY(add(identities.by_user_, *id, name, "user", user));
     }
     for (const std::string& group : role.groups) {
       const auto id = os::group_id(group);
       if (!id) return unknown(role, "group", group);
-      identities.by_group_[*id] = {.role = name, .name = fmt::format("group {}", group)};
+      TRY(add(identities.by_group_, *id, name, "group", group));
     }
   }
   TRY(identities.load_tokens(settings));
@@ -80,10 +133,16 @@ std::optional<Identity> Identities::of_certificate(const loop::TlsPeer& certific
 
 std::optional<Identity> Identities::of_process(const os::PeerCredentials& process) const {
   if (const auto user = by_user_.find(process.user); user != by_user_.end()) return user->second;
+  std::optional<Identity> identity;
   for (const std::uint32_t id : process.groups) {
-    if (const auto group = by_group_.find(id); group != by_group_.end()) return group->second;
+    const auto group = by_group_.find(id);
+    if (group == by_group_.end()) continue;
+    if (identity && identity->role != group->second.role &&
+        !TUBED_PLANTED(first_role_of_the_groups))
+      return std::nullopt;
+    if (!identity) identity = group->second;
   }
-  return std::nullopt;
+  return identity;
 }
 
 bool Identities::still_has(const Identity& identity) const {

@@ -28,14 +28,16 @@ struct Identity {
 class Identities {
  public:
   Identities() = default;
-  // Reads the file of tokens and looks users and groups up. The error is one line.
+  // Reads the file of tokens and looks users and groups up. A user or group that is in two roles,
+  // by its name or its number, and a subject that no certificate has are errors. The error is one
+  // line.
   static Result<Identities> load(const Settings& settings);
 
   // Nothing: no role. O(tokens), in a time that shows nothing of them.
   std::optional<Identity> of_token(std::string_view token) const;
   // By the alternative names in their order, and then by the subject. O(names * log roles).
   std::optional<Identity> of_certificate(const loop::TlsPeer& certificate) const;
-  // By the user, else by the first of its groups that has a role.
+  // By the user, else by its groups. Nothing if its groups are in several roles.
   std::optional<Identity> of_process(const os::PeerCredentials& process) const;
   // True if the same client would have the same role now. O(tokens).
   bool still_has(const Identity& identity) const;

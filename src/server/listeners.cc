@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/planted.h"
 #include "protocol/reply.h"
 
 namespace tubed::server {
@@ -198,6 +199,55 @@ Result<std::vector<OpenListener>> open_all(os::Log& log, const Settings& setting
   return opener.take();
 }
 
+// True if the settings say who may do what.
+bool restricts_clients(const Settings& settings) {
+  return !settings.roles.empty() || !settings.tokens.empty() ||
+         !std::ranges::all_of(settings.listeners, is_plain);
+}
+
+// True if no other machine can connect to the socket. An unknown address is none.
+bool is_local_address(const std::string& address) {
+  const auto listen = parse_listen(address);
+  return address.starts_with("unix:") || (listen && is_local(*listen));
+}
+
+// A [[listen]] makes an inherited socket ask for anything. Without one, its clients may do
+// everything.
+bool is_unnamed(const Settings& settings, const std::string& address) {
+  return std::ranges::find(settings.listeners, address, [](const Listen& listen) {
+           return to_string(listen);
+         }) == settings.listeners.end();
+}
+
+Result<void> check_client_socket(const Settings& settings, const std::string& address) {
+  if (TUBED_PLANTED(unnamed_socket_is_served) || is_local_address(address) ||
+      !restricts_clients(settings) || !is_unnamed(settings, address))
+    return {};
+  return Error{fmt::format(
+      "{} was passed on, and no [[listen]] has this address: its clients could do everything, "
+      "which tls, auth, roles or tokens limit elsewhere; give it a [[listen]], or see "
+      "ListenStream= in systemctl cat {}",
+      address, kTcpUnit)};
+}
+
+// The authentication of HTTP needs what it needs at a configured address.
+Result<void> check_http_socket(const Settings& settings, const std::string& address) {
+  if (TUBED_PLANTED(unnamed_socket_is_served)) return {};
+  const auto refused = [&](std::string_view reason) {
+    return Error{
+        fmt::format("http.auth: {} was passed on, and {}; see ListenStream= in systemctl "
+                    "cat {}",
+                    address, reason, kHttpUnit)};
+  };
+  if (settings.http.auth == AuthMode::peer && !address.starts_with("unix:"))
+    return refused("auth = \"peer\" needs a unix: address");
+  if (settings.http.auth == AuthMode::token && !settings.http_tls.enabled() &&
+      !is_local_address(address))
+    return refused(
+        "auth = \"token\" needs http.tls, or other machines could read the tokens on their way");
+  return {};
+}
+
 }  // namespace
 
 // One listening socket of clients: turns what it accepts into channels.
@@ -276,6 +326,13 @@ Listeners::~Listeners() = default;
 
 Result<void> Listeners::open(const Settings& settings, const std::vector<TlsPointer>& tls,
                              std::vector<InheritedSocket> inherited) {
+  for (const InheritedSocket& one : inherited) {
+    // The Opener refuses a socket for TLS without its [[listen]], with a reason of its own.
+    if (one.name != kTlsSocketName)
+      inherited_.push_back({os::local_address(one.socket), one.name == kHttpSocketName});
+  }
+  TRY(check(settings));
+  warn_of_open_sockets(settings);
   auto opened = TRY(open_all(log_, settings, tls, std::move(inherited)));
   for (OpenListener& one : opened) {
     switch (one.info.protocol) {
@@ -289,6 +346,28 @@ Result<void> Listeners::open(const Settings& settings, const std::vector<TlsPoin
     }
   }
   return {};
+}
+
+Result<void> Listeners::check(const Settings& settings) const {
+  for (const auto& [address, is_http] : inherited_) {
+    TRY(is_http ? check_http_socket(settings, address) : check_client_socket(settings, address));
+  }
+  return {};
+}
+
+void Listeners::warn_of_open_sockets(const Settings& settings) {
+  const bool configured = !settings.default_listener || restricts_clients(settings);
+  const HttpApiSettings& http = settings.http;
+  const bool is_open = http.auth == AuthMode::none && http.role.empty();
+  for (const auto& [address, is_http] : inherited_) {
+    if (is_http && http.api != HttpApiLevel::off && is_open && !is_local_address(address)) {
+      log_.warning("http.api without http.auth: each machine that can connect may use it",
+                   {{"address", address}, {"to_change", edit_command(kHttpUnit)}});
+    } else if (!is_http && configured && is_unnamed(settings, address)) {
+      log_.warning("inherited socket without a [[listen]]: its clients may do everything",
+                   {{"address", address}});
+    }
+  }
 }
 
 std::string Listeners::client_addresses() const {

@@ -62,12 +62,18 @@ class Listeners {
 
   // Takes the inherited sockets, and opens one for each configured listener whose kind was not
   // passed on. An inherited socket at the address of a configured listener has its TLS,
-  // authentication and role. `tls`: by the index of the settings' listeners. Logs each, and
+  // authentication and role; another has none, which is an error as of check() or logged. `tls`: by
+  // the index of the settings' listeners. Logs each, and
   // configured listeners that are replaced; to replace one that is not plain is an error. The error
   // is one line that names the address; sockets that were opened before it are closed. Call it
   // once.
   Result<void> open(const Settings& settings, const std::vector<TlsPointer>& tls,
                     std::vector<os::InheritedSocket> inherited);
+
+  // An error if the settings say who may do what, and nothing limits the clients of an inherited
+  // socket that other machines can connect to; or if http.auth cannot work on one. The settings of
+  // a reload are checked before they are applied.
+  Result<void> check(const Settings& settings) const;
 
   // The addresses of the listeners of clients, in order, with a space between: "127.0.0.1:37797".
   std::string client_addresses() const;
@@ -85,6 +91,12 @@ class Listeners {
 
  private:
   class ClientListener;
+  struct Inherited {
+    std::string address;
+    bool is_http = false;
+  };
+
+  void warn_of_open_sockets(const Settings& settings);
 
   loop::Loop& loop_;
   os::Log& log_;
@@ -92,6 +104,7 @@ class Listeners {
   AdminHttp& admin_http_;
   loop::TlsHandshakes handshakes_;
   std::vector<std::unique_ptr<ClientListener>> clients_;
+  std::vector<Inherited> inherited_;
 };
 
 }  // namespace tubed::server

@@ -233,6 +233,8 @@ void Server::reload() {
   auto fresh = reload_();
   if (!fresh) return not_reloaded(fresh.error().message);
   ReloadPlan plan = plan_reload(settings_, *fresh);
+  if (auto checked = listeners_.check(plan.next); !checked)
+    return not_reloaded(checked.error().message);
   auto files = load_access_files(plan.next);
   if (!files) return not_reloaded(files.error().message);
   apply(plan.next);

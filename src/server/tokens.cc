@@ -7,6 +7,7 @@
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 
+#include "base/planted.h"
 #include "os/secret_file.h"
 
 namespace tubed::server {
@@ -78,6 +79,7 @@ TokenHash hash_of(std::string_view token) {
 Result<std::vector<Token>> parse_tokens(std::string_view text, const std::string& file) {
   std::vector<Token> tokens;
   std::set<std::string, std::less<>> names;
+  std::set<TokenHash> hashes;
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
@@ -86,6 +88,9 @@ Result<std::vector<Token>> parse_tokens(std::string_view text, const std::string
     Token token;
     std::string_view reason = read_line(line, token);
     if (reason.empty() && !names.insert(token.name).second) reason = "another token has this name";
+    // One token with two names could have two roles.
+    if (reason.empty() && !hashes.insert(token.hash).second && !TUBED_PLANTED(token_with_two_names))
+      reason = "another token has this hash";
     if (!reason.empty()) return Error{fmt::format("{}:{}: {}", file, number, reason)};
     tokens.push_back(std::move(token));
   }

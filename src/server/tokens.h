@@ -23,7 +23,8 @@ struct Token {
 TokenHash hash_of(std::string_view token);
 
 // Reads lines "NAME sha256:HEX"; empty lines and those that begin with # are comments. `file` is
-// its name in errors, which are one line with file and line; they show no hash. O(text).
+// its name in errors, which are one line with file and line; they show no hash. No two tokens have
+// a name or a hash in common. O(text).
 Result<std::vector<Token>> parse_tokens(std::string_view text, const std::string& file);
 // The same for a file, which others cannot read or change, of 1 MiB at most.
 Result<std::vector<Token>> read_tokens(const std::string& file);

@@ -134,6 +134,110 @@ TEST_CASE("a client has the role of its token, certificate, user or group") {
   CHECK(!identities->of_process({.user = 4711, .groups = {7}}));
 }
 
+TEST_CASE("a user or a group in two roles is an error, in whatever way it is named") {
+  Settings settings;
+  settings.roles = {role("one"), role("two")};
+  const auto error = [&] { return Identities::load(settings).error().message; };
+  settings.roles[0].users = {"root"};
+  settings.roles[1].users = {"0"};
+  CHECK(error() == "role two: user 0 is user root, which is in the role one already");
+  std::swap(settings.roles[0].users, settings.roles[1].users);
+  CHECK(error() == "role two: user root is user 0, which is in the role one already");
+  settings.roles[0].users = {"00", "0"};
+  settings.roles[1].users.clear();
+  CHECK(error() == "role one: user 0 is user 00, which is in the role one already");
+  settings.roles[0].users.clear();
+  settings.roles[0].groups = {"root"};
+  settings.roles[1].groups = {"0"};
+  CHECK(error() == "role two: group 0 is group root, which is in the role one already");
+  // A user's own role goes before those of its groups.
+  settings.roles[0].groups = {"0"};
+  settings.roles[1].groups.clear();
+  settings.roles[1].users = {"0"};
+  const auto identities = Identities::load(settings);
+  REQUIRE(identities.ok());
+  CHECK(role_of(identities->of_process({.user = 0, .groups = {0}})) == "two");
+}
+
+TEST_CASE("a user whose groups are in several roles has none of them") {
+  Settings settings;
+  settings.roles = {role("one"), role("two")};
+  settings.roles[0].groups = {"4711", "4712"};
+  settings.roles[1].groups = {"4713"};
+  settings.roles[1].users = {"1"};
+  const auto identities = Identities::load(settings);
+  REQUIRE(identities.ok());
+  CHECK(role_of(identities->of_process({.user = 7, .groups = {9, 4712, 4711}})) == "one");
+  CHECK(role_of(identities->of_process({.user = 7, .groups = {4713, 9}})) == "two");
+  CHECK(!identities->of_process({.user = 7, .groups = {4711, 4713}}));
+  CHECK(!identities->of_process({.user = 7, .groups = {4713, 9, 4712}}));
+  CHECK(role_of(identities->of_process({.user = 1, .groups = {4711, 4713}})) == "two");
+}
+
+TEST_CASE("a token with two names is an error") {
+  CHECK(error_of("web sha256:" + kHash + "\nother sha256:" + kOther + "\nweb2 sha256:" + kHash) ==
+        "tokens:3: another token has this hash");
+}
+
+TEST_CASE("a subject that no certificate has is an error") {
+  const auto refused = [](const std::string& subject) {
+    Settings settings;
+    settings.roles = {role("one")};
+    settings.roles[0].subjects = {subject};
+    const auto identities = Identities::load(settings);
+    const auto expected = "role one: subjects: " + subject + " is the subject of no certificate: ";
+    CHECK((identities.ok() || identities.error().message.starts_with(expected)));
+    return !identities.ok();
+  };
+  for (const auto* subject : {"CN=web", "CN=web 1,O=example", "CN=a\\, b+UID=7,DC=x",
+                              "emailAddress=a@b.c", "CN=", "1.2.3.4=#0C0161", "CN=a=b",
+                              "DNS:web.example", "email:a@b.c", "URI:spiffe://web/one"}) {
+    CAPTURE(subject);
+    CHECK(!refused(subject));
+  }
+  // Another spelling of a subject, or of a kind of name, or no subject at all.
+  for (const auto* subject :
+       {"web", "cn=web", "CN=web, O=example", "/CN=web", "CN=web,", "CN = web", "dns:web.example",
+        "DNS:", "IP:127.0.0.1", "subject=CN=web"}) {
+    CAPTURE(subject);
+    CHECK(refused(subject));
+  }
+}
+
+TEST_CASE("roles without clients and listeners without roles are warnings") {
+  const loop_test::Directory directory;
+  Settings settings;
+  settings.tokens = directory.file("tokens");
+  write_file(settings.tokens, "web sha256:" + kHash);
+  const auto lines = [&] {
+    const auto files = load_access_files(settings);
+    REQUIRE(files.ok());
+    return complaints(*files, {});
+  };
+  using Lines = std::vector<std::string>;
+  settings.roles = {role("one")};
+  settings.roles[0].tokens = {"web"};
+  const std::string unused = "auth.tokens, and no listener has auth = \"token\"";
+  CHECK(lines() == Lines{"role one: tokens, and no listener has auth = \"token\"", unused});
+  settings.listeners.front().auth = AuthMode::token;
+  CHECK(lines().empty());
+  settings.listeners.front().auth = AuthMode::none;
+  settings.http.auth = AuthMode::token;
+  CHECK(lines().empty());
+  settings.roles.push_back(role("two"));
+  CHECK(lines() == Lines{"role two: it names no client, and no listener has it"});
+  settings.listeners.front().role = "two";
+  CHECK(lines().empty());
+  settings.roles[1].subjects = {"CN=two"};
+  settings.roles[1].groups = {"0"};
+  CHECK(lines() == Lines{"role two: subjects, and no listener has auth = \"mtls\"",
+                         "role two: users or groups, and no listener has auth = \"peer\""});
+  settings.roles.clear();
+  settings.listeners.front().role.clear();
+  CHECK(lines() == Lines{settings.tokens + ": token web: no role names it",
+                         "auth = \"token\", and no role has tokens"});
+}
+
 TEST_CASE("users and groups that do not exist are an error") {
   Settings settings;
   settings.roles = {role("worker")};
@@ -216,6 +320,8 @@ TEST_CASE("this process sees the users of its clients, or a warning says that it
   settings.listeners.front().kind = Listen::Kind::unix_socket;
   settings.listeners.front().path = directory.file("socket");
   settings.listeners.front().auth = AuthMode::peer;
+  settings.roles = {role("operator")};
+  settings.roles[0].users = {"root"};
   const auto files = load_access_files(settings);
   REQUIRE(files.ok());
   CHECK(complaints(*files, {}).empty() == os::sees_all_users());
