@@ -67,6 +67,28 @@ void Conversation::audit(AuditEvent::What what, std::string_view command) const 
                   .role = role == nullptr ? std::string_view() : role->role().name});
 }
 
+// The command whose answer was just made, if it is one of administrators.
+void Conversation::audit_ran(const Answer& answer) {
+  if (running_.row->access != Access::admin) return;
+  std::string_view reply = "OK";  // of a block
+  std::optional<std::uint64_t> jobs;
+  if (const auto* status = std::get_if<Status>(&answer)) reply = status->word;
+  if (const auto* number = std::get_if<Number>(&answer)) {
+    reply = number->word;
+    jobs = number->value;
+  }
+  commands::audit_ran(context(), *running_.row, running_.arguments, reply, jobs);
+}
+
+// A command in slices has changed some jobs already.
+void Conversation::audit_unfinished() {
+  std::optional<std::uint64_t> jobs;
+  if (const auto* one = std::get_if<JobsOperation>(&running_.operation)) jobs = one->done;
+  if (const auto* one = std::get_if<MoveOperation>(&running_.operation)) jobs = one->done;
+  if (!jobs || running_.row->access != Access::admin) return;
+  commands::audit_ran(context(), *running_.row, running_.arguments, {}, jobs);
+}
+
 // --- Tokens
 
 bool Conversation::run_auth(std::string_view name, std::string_view text) {

@@ -63,6 +63,13 @@ std::string_view denied_tube(const Context& context, const Role& role, const Com
   return command.concerns == Concerns::no_tube ? std::string_view() : first_denied(role, named);
 }
 
+// The tube whose jobs the command is about to change; empty: none.
+std::string_view tube_of(const Context& context, const Command& command, const Named& named) {
+  if (command.concerns == Concerns::used) return context.engine.used_tube(context.session);
+  if (command.concerns != Concerns::job) return named.tubes[0];
+  return named.job ? context.engine.tube_of(*named.job) : std::string_view();
+}
+
 Ruling refuse(const Context& context, stats::Counter reason) {
   context.service.counters().count(reason);
   const bool too_big = reason == stats::Counter::put_too_big;
@@ -134,8 +141,26 @@ Ruling authorize(Context& context, const Command& command, const ArgumentStorage
   if (command.concerns == Concerns::argument || command.concerns == Concerns::no_tube) {
     principal.forget_session_tubes();
   }
-  if (command.access == Access::admin) audit(context, What::ran, command.name, named.tubes[0]);
+  if (command.access == Access::admin) principal.set_audited_tube(tube_of(context, command, named));
   return {};
+}
+
+void audit_ran(const Context& context, const Command& command, const ArgumentStorage& arguments,
+               std::string_view reply, std::optional<std::uint64_t> jobs) {
+  const Principal& principal = *context.principal();
+  const ActiveRole* role = principal.role();
+  const Named named = command.named(arguments);
+  const bool of_a_job = command.concerns == Concerns::job;
+  context.service.audit({.what = What::ran,
+                         .session = context.session,
+                         .command = command.name,
+                         .tube = principal.audited_tube(),
+                         .principal = principal.name(),
+                         .role = role == nullptr ? std::string_view() : role->role().name,
+                         .to = named.tubes[of_a_job ? 0 : 1],
+                         .job = named.job,
+                         .reply = reply,
+                         .jobs = jobs});
 }
 
 bool may_run(const Role& role, const Command& command) {

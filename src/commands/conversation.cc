@@ -45,6 +45,8 @@ Conversation::Conversation(Service& service)
 }
 
 Conversation::~Conversation() {
+  if (principal_ != nullptr) [[unlikely]]
+    audit_unfinished();
   abandon_body();
   service_.count_input(counted_input_, 0);
   service_.closed(session_);
@@ -471,6 +473,8 @@ void Conversation::run_command() {
   const Answer answer = running_.row->run(context, running_.arguments, running_.operation);
   reply(answer);
   if (!is_whole_reply(answer) && !ends_command(answer)) return;
+  if (principal_ != nullptr) [[unlikely]]
+    audit_ran(answer);
   if (in_progress(running_.operation)) running_.operation = {};
 }
 

@@ -187,6 +187,8 @@ class Conversation {
   [[gnu::cold]] bool run_auth(std::string_view name, std::string_view text);
   Answer grant(Granted granted);
   void audit(AuditEvent::What what, std::string_view command) const;
+  [[gnu::cold]] void audit_ran(const Answer& answer);
+  [[gnu::cold]] void audit_unfinished();
   [[gnu::cold]] [[gnu::noinline]] bool is_allowed();
   void reply(const Answer& answer);
   [[gnu::cold]] [[gnu::noinline]] void reply_in_other_form(const Answer& answer);

@@ -107,6 +107,10 @@ class Principal {
     std::optional<bool> watched = std::nullopt;
   };
   SessionTubes& session_tubes();
+  // The tube of the command that runs, as it was before: for the audit, if the command is one of
+  // administrators.
+  const std::string& audited_tube() const { return audited_tube_; }
+  void set_audited_tube(std::string_view tube) { audited_tube_ = tube; }
   void forget_session_tubes() { session_tubes_ = {}; }
 
  private:
@@ -116,6 +120,7 @@ class Principal {
   bool takes_tokens_;
   bool authenticated_;
   SessionTubes session_tubes_;
+  std::string audited_tube_;
   std::uint64_t tubes_version_ = 0;  // of the role for which session_tubes_ is known
 };
 
@@ -134,7 +139,7 @@ using Authenticate = std::function<Authentication(std::string_view token, Sessio
 // A decision about a command. Its texts are valid during the call.
 struct AuditEvent {
   enum class What : std::uint8_t {
-    ran,           // a command of the family admin was allowed and runs
+    ran,           // a command of the family admin has run, or its client has closed before its end
     denied,        // DENIED
     hidden,        // NOT_FOUND, because the role may not use the tube of the job
     unauthorized,  // UNAUTHORIZED: a wrong token, or a command before `auth`
@@ -143,9 +148,14 @@ struct AuditEvent {
   What what = What::denied;
   SessionId session = 0;
   std::string_view command;    // empty: an unknown word
-  std::string_view tube;       // which it names or concerns; empty: none
+  std::string_view tube;       // which it names or concerns, or of its job; empty: none
   std::string_view principal;  // empty: not authenticated
   std::string_view role;       // empty: none
+  // Of a command that has run.
+  std::string_view to = {};                // the tube that it moves jobs to; empty: none
+  std::optional<JobId> job = {};           // which it names
+  std::string_view reply = {};             // the word of its answer; empty: it did not end
+  std::optional<std::uint64_t> jobs = {};  // how many it has changed, as far as it says so
 };
 using Audit = std::function<void(const AuditEvent&)>;
 // The word for it in a log.

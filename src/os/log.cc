@@ -124,6 +124,7 @@ void Log::limited(Level level, Time now, std::string_view event, Fields fields) 
 void Log::write(Level level, std::string_view event, Fields fields, std::uint64_t suppressed) {
   if (level > level_) return;
   std::vector<Field> all(fields);
+  std::erase_if(all, [](const Field& field) { return field.key.empty(); });
   if (suppressed > 0) all.emplace_back("suppressed", suppressed);
   if (lost_ > 0) all.emplace_back("lost", lost_);
   const auto index = static_cast<std::size_t>(level);

@@ -36,7 +36,7 @@ class Log {
     std::string value;
     bool is_number = false;
   };
-  using Fields = std::initializer_list<Field>;
+  using Fields = std::initializer_list<Field>;  // a field without a key is left out
 
   // Writes a complete line without blocking. False: the line is lost.
   using Writer = std::function<bool(std::string_view line)>;

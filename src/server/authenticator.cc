@@ -1,7 +1,10 @@
 #include "server/authenticator.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
+#include "base/planted.h"
 #include "protocol/reply.h"
 
 namespace tubed::server {
@@ -29,10 +32,19 @@ Authenticator::Authenticator(loop::Loop& loop, Log& log, commands::Service& serv
       service_(service),
       clients_(clients),
       scheduler_(scheduler),
-      refusal_timer_(loop, [this] { refuse_due(); }) {
+      refusal_timer_(loop, [this] { refuse_due(); }),
+      audit_timer_(loop, [this] {
+        scheduler_.begin_tick();
+        end_audit_second();
+      }) {
   service_.on_authenticate(
       [this](std::string_view token, SessionId session) { return authenticate(token, session); });
   service_.on_audit([this](const AuditEvent& event) { log_event(event); });
+}
+
+// Conversations may outlive this, and report what they do not finish.
+Authenticator::~Authenticator() {
+  service_.on_audit({});
 }
 
 void Authenticator::apply(const std::vector<RoleSettings>& roles, Identities identities) {
@@ -163,7 +175,7 @@ void Authenticator::log_event(const AuditEvent& event) {
                               {"address", address},           {"session", event.session}};
   switch (event.what) {
     case AuditEvent::What::ran:
-      return log_.info("admin command", fields);
+      return log_admin_command(event, address);
     case AuditEvent::What::denied:
     case AuditEvent::What::hidden:
       service_.counters().count(stats::Counter::denied);
@@ -174,6 +186,42 @@ void Authenticator::log_event(const AuditEvent& event) {
     case AuditEvent::What::role_full:
       return log_.limited(Log::Level::warning, service_.tick_time(), "role is full", fields);
   }
+}
+
+void Authenticator::log_admin_command(const AuditEvent& event, const std::string& address) {
+  service_.counters().count(stats::Counter::admin_command);
+  const Time now = service_.tick_time();
+  if (now - audit_second_ >= std::chrono::seconds(1)) {
+    end_audit_second();
+    audit_second_ = now;
+    audited_ = 0;
+  }
+  if (audited_ >= kAuditPerSecond && !TUBED_PLANTED(audit_without_bound)) {
+    if (left_out_++ == 0) audit_timer_.arm(audit_second_ + std::chrono::seconds(1) - now);
+    return;
+  }
+  ++audited_;
+  const auto text = [](std::string_view key, std::string_view value) {
+    return Log::Field(value.empty() ? std::string_view() : key, value);
+  };
+  const auto number = [](std::string_view key, const std::optional<std::uint64_t>& value) {
+    return Log::Field(value ? key : std::string_view(), value.value_or(0));
+  };
+  log_.info("admin command", {{"command", event.command},
+                              {"tube", event.tube},
+                              text("to", event.to),
+                              number("job", event.job),
+                              {"reply", event.reply.empty() ? "unfinished" : event.reply},
+                              number("jobs", event.jobs),
+                              {"principal", event.principal},
+                              {"role", event.role},
+                              {"address", address},
+                              {"session", event.session}});
+}
+
+void Authenticator::end_audit_second() {
+  if (left_out_ == 0) return;
+  log_.warning("admin commands left out of the log", {{"count", std::exchange(left_out_, 0)}});
 }
 
 }  // namespace tubed::server

@@ -5,6 +5,9 @@
 // or by a token. A wrong token is refused later, and later still the more often its address has
 // failed, so that attempts cost time; a right token is never delayed. The log never has a token or
 // a body.
+//
+// Each command of an administrator has a line, up to kAuditPerSecond in a second. The others of
+// that second are counted, and a line at its end has their number. The metric counts all.
 #pragma once
 
 #include <map>
@@ -33,6 +36,9 @@ class Authenticator {
   // Everything that is passed by reference outlives it.
   Authenticator(loop::Loop& loop, os::Log& log, commands::Service& service, Clients& clients,
                 Scheduler& scheduler);
+  ~Authenticator();
+
+  static constexpr std::uint32_t kAuditPerSecond = 100;
 
   // Settings and files in force from now on. Conversations keep their roles, with the rights that
   // these have now; a client whose role was removed, or whom no token, certificate or user gives
@@ -66,6 +72,8 @@ class Authenticator {
   commands::Authentication refuse_later(SessionId session, const std::string& peer);
   void refuse_due();
   void log_event(const commands::AuditEvent& event);
+  void log_admin_command(const commands::AuditEvent& event, const std::string& address);
+  void end_audit_second();
   void close_revoked();
 
   os::Log& log_;
@@ -76,6 +84,10 @@ class Authenticator {
   FailedAttempts failed_;
   std::multimap<Time, SessionId> refusals_;  // by their time; a session may have closed since
   loop::Timer refusal_timer_;
+  Time audit_second_{};         // when the second of the audit began
+  std::uint32_t audited_ = 0;   // lines in it
+  std::uint64_t left_out_ = 0;  // commands of it without a line
+  loop::Timer audit_timer_;     // armed while left_out_ > 0
 };
 
 }  // namespace tubed::server

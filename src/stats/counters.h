@@ -45,9 +45,10 @@ enum class Counter : std::uint8_t {
   // Of clients with authentication.
   unauthorized,
   denied,
+  admin_command,
 };
-inline constexpr std::size_t kCounterCount = 22;
-static_assert(static_cast<std::size_t>(Counter::denied) + 1 == kCounterCount);
+inline constexpr std::size_t kCounterCount = 23;
+static_assert(static_cast<std::size_t>(Counter::admin_command) + 1 == kCounterCount);
 
 class ServerCounters {
  public:

@@ -321,6 +321,10 @@ constexpr Row<ServerState> kNewest[] = {
      .metric = {.family = "tubed_journal_full",
                 .help = "1 while writing waits for room and puts are refused.",
                 .journal_only = true}},
+    counted<Counter::admin_command>(
+        "tubed_admin_commands_total", "",
+        "Commands of the family admin that clients with a role have run, "
+        "also those that the log leaves out."),
 };
 
 }  // namespace

@@ -2,7 +2,9 @@
 // have principals.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,6 +35,10 @@ struct Audited {
   std::string tube;
   std::string principal;
   std::string role;
+  std::string to = {};
+  std::optional<JobId> job = std::nullopt;
+  std::string reply = {};
+  std::optional<std::uint64_t> jobs = std::nullopt;
   friend bool operator==(const Audited&, const Audited&) = default;
 };
 
@@ -49,7 +55,8 @@ class Admitted : public Talk {
     });
     service.on_audit([this](const AuditEvent& event) {
       audited.push_back({event.what, std::string(event.command), std::string(event.tube),
-                         std::string(event.principal), std::string(event.role)});
+                         std::string(event.principal), std::string(event.role),
+                         std::string(event.to), event.job, std::string(event.reply), event.jobs});
     });
   }
 

@@ -349,6 +349,32 @@ TEST_CASE("a role that is removed has no rights, and its sessions are known") {
   CHECK(send_to(*again, "reserve-with-timeout 0\r\n") == "TIMED_OUT\r\n");
 }
 
+TEST_CASE("the audit names the job, both tubes and how many jobs a command has changed") {
+  Limits limits;
+  limits.work_per_turn = 2;
+  Admitted talk({kAdmin}, limits);
+  auto admin = talk.connect_as("admin");
+  for (int i = 0; i < 5; ++i) send_to(*admin, "put 0 100 60 1\r\nx\r\n");
+  talk.audited.clear();
+  send_to(*admin, "kick 3\r\nmove-jobs default ready other 2\r\ndelete-force 4\r\n");
+  send_to(*admin, "delete-force 99\r\ntruncate other\r\n");
+  CHECK(talk.audited ==
+        std::vector<Audited>{
+            {What::ran, "kick", "default", "peer", "admin", "", {}, "KICKED", 3},
+            {What::ran, "move-jobs", "default", "peer", "admin", "other", {}, "MOVED", 2},
+            {What::ran, "delete-force", "default", "peer", "admin", "", 4, "DELETED"},
+            {What::ran, "delete-force", "", "peer", "admin", "", 99, "NOT_FOUND"},
+            {What::ran, "truncate", "other", "peer", "admin", "", {}, "TRUNCATED", 2}});
+  // A client that closes within a command in slices has changed some jobs.
+  talk.audited.clear();
+  for (int i = 0; i < 5; ++i) send_to(*admin, "put 0 100 60 1\r\nx\r\n");
+  admin->receive("kick 5\r\n");
+  CHECK(talk.audited.empty());
+  admin.reset();
+  REQUIRE(talk.audited.size() == 1);
+  CHECK(talk.audited[0] == Audited{What::ran, "kick", "default", "peer", "admin", "", {}, "", 2});
+}
+
 TEST_CASE("the audit has each command that was denied, and each of the family admin") {
   Admitted talk({kMail, kAdmin});
   auto other = talk.connect();
@@ -369,10 +395,11 @@ TEST_CASE("the audit has each command that was denied, and each of the family ad
   send_to(*admin, "auth admin\r\nstats\r\npause-tube default 1\r\ndrain\r\nmove-job 1 b\r\n");
   send_to(*admin, "auth wrong\r\n");
   const std::string who = "client of admin";
-  CHECK(talk.audited == std::vector<Audited>{{What::ran, "pause-tube", "default", who, "admin"},
-                                             {What::ran, "drain", "", who, "admin"},
-                                             {What::ran, "move-job", "b", who, "admin"},
-                                             {What::unauthorized, "auth", "", who, "admin"}});
+  CHECK(talk.audited ==
+        std::vector<Audited>{{What::ran, "pause-tube", "default", who, "admin", "", {}, "PAUSED"},
+                             {What::ran, "drain", "", who, "admin", "", {}, "DRAINING"},
+                             {What::ran, "move-job", "default", who, "admin", "b", 1, "MOVED"},
+                             {What::unauthorized, "auth", "", who, "admin"}});
   for (const What what : {What::ran, What::denied, What::hidden, What::unauthorized}) {
     CHECK_FALSE(name_of(what).empty());
   }

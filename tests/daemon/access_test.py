@@ -508,9 +508,11 @@ class Log(AccessTest):
         self.do_everything(daemon)
         self.assertRegex(
             daemon.wait_for_line("admin command"),
-            r' info admin command command=pause-tube tube=default principal="token admin-1" '
+            r' info admin command command=pause-tube tube=default reply=PAUSED '
+            r'principal="token admin-1" '
             rf'role=admin address="unix uid {os.getuid()} pid {os.getpid()}" session=\d+$')
-        self.assertIn("command=kick ", daemon.wait_for_line("admin command", 2))
+        self.assertIn("command=kick tube=default reply=KICKED jobs=0 principal=",
+                      daemon.wait_for_line("admin command", 2))
         self.assertRegex(
             daemon.wait_for_line(" denied "),
             r' warning denied command=list-tubes tube=\S* principal="token web-1" role=web address=')
@@ -520,6 +522,32 @@ class Log(AccessTest):
                              rf'command={command} tube=\S* principal=\S* role=\S* address="unix')
         self.assertEqual(len(daemon.lines_with("admin command")), 2)
         self.assert_no_secret(daemon)
+
+    def test_the_audit_is_bounded_and_says_what_it_leaves_out(self):
+        clock = StandingClock(self.directory)
+        daemon = self.serve_roles(WEB, WORKER, ADMIN, environment=clock.environment,
+                                  settings='http.listen = "127.0.0.1:0"\n')
+        clock.advance()
+        admin = self.login(daemon, "admin-1")
+        self.assertEqual(admin.ask("list-tube-used"), "USING default")
+        admin.send(b"kick 1\r\n" * 130)
+        for _ in range(130):
+            self.assertEqual(admin.line(), "KICKED 0")
+        clock.advance(1)
+        self.assertEqual(admin.ask("list-tube-used"), "USING default")
+        self.assertTrue(daemon.wait_for_line("warning admin commands left out of the log")
+                        .endswith(" count=30"))
+        self.assertEqual(len(daemon.lines_with("info admin command ")), 100)
+        # Nothing is left out in the next second, and nothing is said about it.
+        self.assertEqual(admin.ask("kick 1"), "KICKED 0")
+        clock.advance(2)
+        self.assertEqual(admin.ask("kick 1"), "KICKED 0")
+        daemon.wait_for_line("info admin command ", 102)
+        self.assertEqual(len(daemon.lines_with("left out of the log")), 1)
+        page = Client(daemon.http_addresses[0])
+        page.send(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        self.assertIn(b"\ntubed_admin_commands_total 132\n", page.rest())
+        page.close()
 
     def test_json(self):
         daemon = self.serve_roles(WEB, WORKER, ADMIN, settings='log.format = "json"\n')
@@ -533,6 +561,8 @@ class Log(AccessTest):
         first = by_event["admin command"][0]
         self.assertEqual((first["command"], first["tube"], first["principal"], first["role"]),
                          ("pause-tube", "default", "token admin-1", "admin"))
+        self.assertEqual(by_event["admin command"][1]["jobs"], 0)
+        self.assertNotIn("job", first)
         self.assertRegex(first["address"], r"^127\.0\.0\.1:\d+$")
         self.assertEqual([line["command"] for line in by_event["denied"]], ["list-tubes", "use"])
         self.assertEqual([line["command"] for line in by_event["unauthorized"]],
