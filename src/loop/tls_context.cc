@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <new>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -26,6 +27,7 @@
 #include "base/assert.h"
 #include "os/clock.h"
 #include "os/secret_file.h"
+#include "os/secret_memory.h"
 
 namespace tubed::loop {
 
@@ -43,8 +45,10 @@ struct TlsState {
 
   class TicketKeys {
    public:
-    TicketKeys() : keys_{random_key(), random_key()}, made_(os::monotonic_now()) {}
-    ~TicketKeys() { OPENSSL_cleanse(keys_.data(), sizeof keys_); }
+    TicketKeys()
+        : memory_(sizeof(Keys)),
+          keys_(*new (memory_.bytes().data()) Keys{random_key(), random_key()}),
+          made_(os::monotonic_now()) {}
     TicketKeys(const TicketKeys&) = delete;
     TicketKeys& operator=(const TicketKeys&) = delete;
 
@@ -74,7 +78,9 @@ struct TlsState {
       return key;
     }
 
-    std::array<TicketKey, 2> keys_;
+    using Keys = std::array<TicketKey, 2>;
+    os::SecretMemory memory_;
+    Keys& keys_;  // in memory_
     Time made_;
   };
 
