@@ -6,8 +6,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/planted.h"
 #include "os/descriptor.h"
 
 namespace tubed::os {
@@ -19,6 +21,13 @@ constexpr std::size_t kPieceBytes = 64 * 1024;
 
 Error file_error(const std::string& path, int error) {
   return {fmt::format("{}: {}", path, error_text(error))};
+}
+
+// True if a rename to the path would remove a device, a pipe, a socket or a link.
+bool is_no_regular_file(const std::string& path) {
+  struct stat status {};
+  return !TUBED_PLANTED(replaces_any_file) && ::lstat(path.c_str(), &status) == 0 &&
+         !S_ISREG(status.st_mode);
 }
 
 // 0, or the error.
@@ -53,6 +62,7 @@ Result<std::string> read_file(const std::string& path) {
 }
 
 Result<void> replace_file(const std::string& path, std::string_view contents) {
+  if (is_no_regular_file(path)) return Error{fmt::format("{}: not a regular file", path)};
   const std::string beside = fmt::format("{}.{}", path, ::getpid());
   const Descriptor file(
       ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, kFileMode));

@@ -15,7 +15,8 @@ inline constexpr int kStandardOutput = 1;
 Result<std::string> read_file(const std::string& path);
 
 // Writes a file beside `path` and renames it to `path`, so that a reader sees all of it or nothing.
-// It is not synced. The error is one line that names the file.
+// It is not synced. A path that is no regular file is an error. The error is one line that names
+// the file.
 Result<void> replace_file(const std::string& path, std::string_view contents);
 
 // Writes all of it, waiting for the reader where necessary. The error is one line.

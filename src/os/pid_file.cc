@@ -17,6 +17,13 @@ Error pid_file_error(const std::string& path, int error) {
   return {fmt::format("pid_file {}: {}", path, error_text(error))};
 }
 
+// False: of a device or a pipe, whose path must not be removed in the end.
+bool is_regular(const Descriptor& file) {
+  struct stat status {};
+  return TUBED_PLANTED(replaces_any_file) ||
+         (::fstat(file.number(), &status) == 0 && S_ISREG(status.st_mode));
+}
+
 // True if the path leads to this file.
 bool is_at(const std::string& path, const Descriptor& file) {
   struct stat ours {};
@@ -30,8 +37,10 @@ bool is_at(const std::string& path, const Descriptor& file) {
 Result<std::unique_ptr<PidFile>> PidFile::open(const std::string& path) {
   Descriptor file;
   do {
-    file = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kMode));
+    file = Descriptor(
+        ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kMode));
     if (!file) return pid_file_error(path, errno);
+    if (!is_regular(file)) return Error{fmt::format("pid_file {}: not a regular file", path)};
     TRY(lock_file(file, "pid_file " + path));
     // The previous holder may have removed the path before it released the lock.
   } while (!is_at(path, file));

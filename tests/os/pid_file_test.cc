@@ -7,6 +7,7 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,6 +50,18 @@ bool holds_in_child(const std::function<bool()>& condition) {
 }
 
 }  // namespace
+
+TEST_CASE("a device or a pipe is no pid file, and its path stays") {
+  Directory directory;
+  const std::string path = directory.file("tubed.pid");
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  const auto file = PidFile::open(path);
+  REQUIRE_FALSE(file.ok());
+  CHECK(file.error().message == "pid_file " + path + ": not a regular file");
+  struct stat status {};
+  REQUIRE(::lstat(path.c_str(), &status) == 0);
+  CHECK(S_ISFIFO(status.st_mode));
+}
 
 TEST_CASE("a pid file names the process that holds it, and is removed with it") {
   Directory directory;
