@@ -1,5 +1,8 @@
 #include "server/identity.h"
 
+#include <fmt/format.h>
+
+#include "base/planted.h"
 #include "os/clock.h"
 #include "os/process.h"
 
@@ -14,10 +17,15 @@ stats::CpuTimes cpu_times() {
 
 }  // namespace
 
+std::string instance_id(std::uint64_t random) {
+  constexpr std::uint64_t kLetter = 0xa000'0000'0000'0000;  // makes the first digit a, b, e or f
+  return fmt::format("{:016x}", TUBED_PLANTED(id_of_digits) ? random : random | kLetter);
+}
+
 stats::Identity identify() {
   os::MachineNames names = os::machine_names();
   return {.process_id = os::process_id(),
-          .instance = os::random_instance_id(),
+          .instance = instance_id(os::random_number()),
           .hostname = std::move(names.hostname),
           .os = std::move(names.os),
           .platform = std::move(names.platform),
@@ -33,7 +41,7 @@ Duration test_wall_offset(Time started) {
 stats::Identity identify_for_tests(Time begin) {
   stats::Identity identity = identify();
   identity.started = begin;
-  identity.instance = "0000000000000000";
+  identity.instance = instance_id(0);
   identity.started_at = identity.started.time_since_epoch() + test_wall_offset(identity.started);
   return identity;
 }

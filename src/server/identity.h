@@ -1,10 +1,16 @@
 // Identity: the facts about this process and its machine that stats and metrics show.
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "stats/process.h"
 
 namespace tubed::server {
 
+// 16 hexadecimal digits of which the first is a letter, for clients that read a text of digits, or
+// one like 12e4567890123456, as a number.
+std::string instance_id(std::uint64_t random);
 // The identity of a server that starts now, with a new random instance id.
 stats::Identity identify();
 // The same with a fixed instance id and wall clock, so that a test suite gets the same statistics
