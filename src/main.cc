@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <system_error>
 
 #include "config/command_line.h"
 #include "config/load.h"
@@ -21,6 +22,7 @@
 #include "os/process.h"
 #include "os/service_manager.h"
 #include "os/socket.h"
+#include "os/startup.h"
 #include "server/access_files.h"
 #include "server/cluster_tasks.h"
 #include "server/drain.h"
@@ -112,10 +114,7 @@ int serve(const CommandLine& line, const Settings& settings) {
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const auto args = std::span<const char* const>(argv, static_cast<std::size_t>(argc)).subspan(1);
+int run(std::span<const char* const> args) {
   auto parsed = parse_command_line(args);
   if (const auto* exit = std::get_if<Exit>(&parsed)) {
     if (exit->code != 0) return fail_with_line(exit->code, exit->text);
@@ -135,4 +134,23 @@ int main(int argc, char** argv) {
                                       : server::run_task(line, settings.value());
   }
   return serve(line, settings.value());
+}
+
+// What was printed may still be in a buffer. Output that is incomplete is a failure.
+int finish_output(int code) {
+  const bool complete = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (complete || code != 0) return code;
+  return fail(server::kExitOutput, "standard output: cannot write all of it");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  os::clean_start();
+  try {
+    return finish_output(
+        run(std::span<const char* const>(argv, static_cast<std::size_t>(argc)).subspan(1)));
+  } catch (const std::system_error& error) {  // of fmt::print()
+    return fail(server::kExitOutput, error.what());
+  }
 }

@@ -7,6 +7,7 @@ namespace tubed::server {
 inline constexpr int kExitCannotListen = 69;  // EX_UNAVAILABLE
 inline constexpr int kExitJournal = 73;  // EX_CANTCREAT: the journal or the pid file is unusable
 inline constexpr int kExitJournalFailed = 74;  // EX_IOERR: the journal has failed while serving
+inline constexpr int kExitOutput = 74;         // EX_IOERR: the output of a task is incomplete
 inline constexpr int kExitNoServer = 75;  // EX_TEMPFAIL: no server was found, or it has not drained
 inline constexpr int kExitNoUser = 77;    // EX_NOPERM
 

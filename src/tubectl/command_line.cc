@@ -28,10 +28,8 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
@@ -328,16 +326,6 @@ int parse_and_run(int argc, const char* const* argv) {
 }
 
 }  // namespace
-
-// If standard input, output or error is closed, a socket could get its number, and output would be
-// sent to the server. Opening /dev/null until the number is above 2 prevents that.
-void occupy_standard_descriptors() {
-  int descriptor = 0;
-  do {
-    descriptor = ::open("/dev/null", O_RDONLY);
-  } while (descriptor >= 0 && descriptor <= STDERR_FILENO);
-  if (descriptor > STDERR_FILENO) ::close(descriptor);
-}
 
 int run(int argc, const char* const* argv) {
   try {

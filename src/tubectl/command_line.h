@@ -6,11 +6,6 @@
 
 namespace tubed::tubectl {
 
-// Opens /dev/null, for reading only, as each of the descriptors 0 to 2 that is closed. Otherwise
-// the connection would get such a number, and output would go to the server. Call it before
-// anything is opened.
-void occupy_standard_descriptors();
-
 // Returns the exit code.
 int run(int argc, const char* const* argv);
 

@@ -1,7 +1,8 @@
 // tubectl: the command-line client.
+#include "os/startup.h"
 #include "tubectl/command_line.h"
 
 int main(int argc, char** argv) {
-  tubed::tubectl::occupy_standard_descriptors();
+  tubed::os::clean_start();
   return tubed::tubectl::run(argc, argv);
 }

@@ -47,6 +47,27 @@ class Jobs(WorkTest):
                                              "cat; echo complaint >&2")
             self.assertEqual((code, output, errors), (DONE, "words", "complaint\n"))
 
+    def test_a_command_inherits_neither_a_mask_nor_ignored_signals(self):
+        # The last words of tubectl's parent: no child is ever waited for, and no signal arrives.
+        parent = ("import os, signal, sys\n"
+                  "signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())\n"
+                  "for one in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGTERM, signal.SIGHUP):\n"
+                  "    signal.signal(one, signal.SIG_IGN)\n"
+                  "os.execv(sys.argv[1], sys.argv[1:])\n")
+        status = self.path("status")
+        for server in self.servers():
+            client = self.client(server)
+            client.put(b"")
+            done = subprocess.run([sys.executable, "-c", parent, TUBECTL, "work", "-s", server,
+                                   "--count", "1", "--", "cp", "/proc/self/status", str(status)],
+                                  check=False, capture_output=True, timeout=SECONDS)
+            self.assertEqual((done.returncode, done.stderr), (DONE, b""))
+            self.assertEqual(client.stats()["cmd-delete"], 1)
+            fields = dict(line.split(":", 1) for line in status.read_text("utf-8").splitlines())
+            self.assertEqual(int(fields["SigBlk"], 16), 0)
+            # nohup(1) means the commands too.
+            self.assertEqual(int(fields["SigIgn"], 16), 1 << (signal.SIGHUP - 1))
+
     def test_the_environment(self):
         for server in self.servers():
             client = self.client(server)
