@@ -16,6 +16,7 @@
 #include "loop/http_server.h"
 #include "loop/loop.h"
 #include "loop/signal.h"
+#include "loop/thread_pool.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/pid_file.h"
@@ -47,12 +48,21 @@ int fail(int code, const std::string& message) {
 void warn_of_few_descriptors(os::Log& log, const Settings& settings) {
   // For listeners, the loop, the log, the journal, and HTTP connections.
   constexpr std::uint64_t kOwnDescriptors = 64 + loop::HttpServer::kMaxConnections;
-  const std::uint64_t limit = os::raise_descriptor_limit();
+  const std::uint64_t limit = os::descriptor_limit();
   if (limit < settings.connections + kOwnDescriptors) {
     log.warning(
         "fewer file descriptors than connections",
         {{"descriptors", limit}, {"limits.connections", std::uint64_t{settings.connections}}});
   }
+}
+
+// Before the first loop: libuv aborts for want of a descriptor, and so do parts of the server that
+// are made before any of its errors can be reported.
+Result<void> expect_descriptors(Task task) {
+  constexpr std::size_t kServer = 32;
+  constexpr std::size_t kTask = 16;
+  os::raise_descriptor_limit();  // a backup has all segments open at once
+  return os::expect_descriptors(task == Task::serve ? kServer : kTask);
 }
 
 // Whether no other machine can connect to it.
@@ -101,6 +111,11 @@ int serve(const CommandLine& line, const Settings& settings) {
       return fail(server::kExitNoUser, changed.error().message);
     }
   }
+  // As the user whose processes are counted.
+  const bool uses_files = !settings.journal_directory.empty();
+  if (auto started = uses_files ? loop::start_thread_pool() : Result<void>(); !started) {
+    return fail(os::kExitNoResources, started.error().message);
+  }
   if (auto recovered = server.recover(); !recovered) {
     return fail(server::kExitJournal, recovered.error().message);
   }
@@ -128,11 +143,14 @@ int run(std::span<const char* const> args) {
   if (line.check_config) return check_access(settings.value());
   if (line.print_config) return 0;
   if (line.task == Task::drain) return server::drain_server(settings.value());
-  if (line.task != Task::serve) {
-    os::raise_descriptor_limit();  // a backup has all segments open at once
-    return is_cluster_task(line.task) ? server::run_cluster_task(line, settings.value())
-                                      : server::run_task(line, settings.value());
+  if (const auto enough = expect_descriptors(line.task); !enough)
+    return fail(os::kExitNoResources, enough.error().message);
+  if (is_cluster_task(line.task)) {
+    if (const auto started = loop::start_thread_pool(); !started)
+      return fail(os::kExitNoResources, started.error().message);
+    return server::run_cluster_task(line, settings.value());
   }
+  if (line.task != Task::serve) return server::run_task(line, settings.value());
   return serve(line, settings.value());
 }
 

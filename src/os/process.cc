@@ -12,6 +12,7 @@
 #include <cstring>
 #include <fstream>
 #include <new>
+#include <vector>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -26,6 +27,8 @@
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#include "base/planted.h"
 
 namespace tubed::os {
 
@@ -134,6 +137,20 @@ std::uint64_t raise_descriptor_limit() {
     ::setrlimit(RLIMIT_NOFILE, &limit);
   }
   return descriptor_limit();
+}
+
+Result<void> expect_descriptors(std::size_t count) {
+  if (TUBED_PLANTED(few_descriptors_are_accepted)) return {};
+  std::vector<Descriptor> opened;
+  while (opened.size() < count) {
+    opened.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (opened.back()) continue;
+    return Error{fmt::format(
+        "{} files have to be opened, and only {} can be: {}; at most {} may be open (ulimit -n, "
+        "LimitNOFILE= of a service)",
+        count, opened.size() - 1, error_text(errno), descriptor_limit())};
+  }
+  return {};
 }
 
 namespace {

@@ -42,6 +42,8 @@ std::uint64_t random_number();
 // 16 random hexadecimal digits.
 std::string random_instance_id();
 
+// The machine gives the process too little: no thread, too few descriptors.
+inline constexpr int kExitNoResources = 71;  // EX_OSERR
 // Ends the process at once. Runs no destructors and waits for nothing, not even for a disk that
 // does not respond.
 [[noreturn]] void exit_now(int code);
@@ -64,6 +66,10 @@ std::uint64_t descriptor_limit();
 
 // Raises the soft limit of open descriptors to the hard limit. Returns the new soft limit.
 std::uint64_t raise_descriptor_limit();
+
+// Fails if `count` more files cannot be opened now. The error is one line. For code that cannot
+// report it later: libuv's loops. O(count).
+Result<void> expect_descriptors(std::size_t count);
 
 // The id of a user or a group that is given by its name or its number. Nothing: none has the name.
 std::optional<std::uint32_t> user_id(const std::string& name);

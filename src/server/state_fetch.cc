@@ -18,6 +18,7 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -34,6 +35,7 @@
 #include "loop/wakeup.h"
 #include "os/blocking_stream.h"
 #include "os/clock.h"
+#include "os/process.h"
 #include "server/log_writer.h"
 #include "server/partial_storage.h"
 #include "server/state_directory.h"
@@ -98,12 +100,18 @@ class StateFetch::Receiver {
         stream_(options_.timeout),
         frames_(stream_),
         wakeup_(loop, [this] { woken(); }) {
-    thread_ = std::thread([this] { run(); });
+    try {
+      thread_ = std::thread([this] { run(); });
+    } catch (const std::system_error& error) {
+      result_ = Error{fmt::format("the state of {} cannot be fetched: no thread can be started: {}",
+                                  cluster::to_string(options_.source), error.what())};
+      wakeup_.wake();
+    }
   }
 
   ~Receiver() {
     stream_.interrupt();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
     // It was complete, but the host has not heard of it.
     if (ended_ && result_ && result_->ok()) static_cast<void>(remove_fetched().ok());
   }
@@ -129,8 +137,8 @@ class StateFetch::Receiver {
   void woken();
 
   const StateFetchOptions options_;
-  Ended ended_;      // empty: it was called
-  loop::Loop loop_;  // of the thread
+  Ended ended_;                     // empty: it was called
+  std::optional<loop::Loop> loop_;  // of the thread
   os::BlockingStream stream_;
   TransferStream frames_;
   std::atomic<std::uint64_t> bytes_ = 0;
@@ -161,12 +169,15 @@ void StateFetch::Receiver::run() {
 }
 
 Result<FetchedState> StateFetch::Receiver::fetch() {
+  constexpr std::size_t kOfALoop = 16;  // with its first files
+  TRY(os::expect_descriptors(kOfALoop));
+  loop_.emplace();
   TRY(greet());
   TRY(remove_fetched());
   FetchedState state;
   state.cluster = options_.hello.cluster;
   {
-    auto storage = TRY(FileStorage::open(loop_, options_.directory + "/" + kFetchFolder,
+    auto storage = TRY(FileStorage::open(*loop_, options_.directory + "/" + kFetchFolder,
                                          FileStorage::Mode::create));
     state.bytes = TRY(receive_files(*storage));
     state.position = TRY(read_journal(*storage));
@@ -267,7 +278,7 @@ Result<void> StateFetch::Receiver::receive_log(FetchedState& state) {
   state.configuration_index = log->configuration_index;
   cluster::RaftLogOptions raft_log = options_.raft_log;
   raft_log.cluster = options_.hello.cluster;
-  LogWriter writer(loop_, options_.directory + "/" + kFetchCluster, raft_log);
+  LogWriter writer(*loop_, options_.directory + "/" + kFetchCluster, raft_log);
   TRY(writer.open(log->first));
   while (writer.next() <= last) {
     auto frame = TRY(frames_.receive());

@@ -19,6 +19,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -52,7 +53,12 @@ class StateSource::Sender {
         paid_at_(os::monotonic_now()),
         wakeup_(loop, [this] { woken(); }) {
     node_.pin(node_.log().first());
-    thread_ = std::thread([this] { run(); });
+    try {
+      thread_ = std::thread([this] { run(); });
+    } catch (const std::system_error& error) {
+      result_ = Error{fmt::format("no thread can be started: {}", error.what())};
+      wakeup_.wake();
+    }
   }
 
   ~Sender() {
@@ -62,7 +68,7 @@ class StateSource::Sender {
       stopping_ = true;
     }
     changed_.notify_all();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
     if (ended_) node_.unpin();
   }
 

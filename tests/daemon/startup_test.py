@@ -1,5 +1,5 @@
 """What tubed takes over from its parent: standard descriptors that are closed, output that cannot be
-written, and signals that are ignored or blocked."""
+written, signals that are ignored or blocked, and too few threads and descriptors."""
 
 import itertools
 import signal
@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import PROGRAM, SECONDS, Client, DaemonTest, until
+from harness import PROGRAM, SECONDS, Client, DaemonTest, preloaded, run, until
 
 # Ends as the program does that it becomes, whose words are its arguments.
 WITHOUT_SIGNALS = """
@@ -18,7 +18,7 @@ for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
     signal.signal(number, signal.SIG_IGN)
 os.execv(sys.argv[1], sys.argv[1:])
 """
-OUTPUT = 74  # EX_IOERR
+OUTPUT, RESOURCES = 74, 71  # EX_IOERR, EX_OSERR
 
 
 def shell(command, *arguments):
@@ -118,6 +118,69 @@ class InheritedSignals(DaemonTest):
         errors = process.stderr.read()
         process.stderr.close()
         self.assertEqual((process.wait(SECONDS), errors), (-signal.SIGPIPE, b""))
+
+
+class FewResources(DaemonTest):
+    """A process that gets no threads, or few descriptors, says so before it serves."""
+
+    def setUp(self):
+        super().setUp()
+        self.journal = self.directory / "journal"
+        self.journal.mkdir()
+
+    def few_threads(self, count):
+        return preloaded("few_threads", self.directory) | {"TUBED_THREADS": str(count)}
+
+    def test_a_server_without_threads_ends_before_it_is_ready(self):
+        # From the fifth call on libuv starts its threads: they were possible a moment ago.
+        for count in (0, 3, 4, 7):
+            with self.subTest(threads=count):
+                code, _, errors = run("-l", "127.0.0.1:0", "-b", str(self.journal),
+                                      environment=self.few_threads(count))
+                lines = [line for line in errors.splitlines() if line.startswith("tubed: ")]
+                self.assertEqual((code, len(lines)), (RESOURCES, 1), errors)
+                self.assertIn("threads", lines[0])
+                self.assertIn("ulimit -u", lines[0])
+                self.assertNotIn("recovered", errors)
+
+    def test_a_server_has_its_threads_before_its_first_put(self):
+        daemon = self.start("-b", str(self.journal), environment=self.few_threads(8))
+        client = self.connect(daemon)
+        client.put(b"kept")
+        client.close()
+        self.end(daemon)
+
+    def test_a_server_without_a_journal_needs_none(self):
+        self.connect(self.start(environment=self.few_threads(0))).put(b"x")
+
+    def test_few_descriptors(self):
+        self.end(self.start("-b", str(self.journal)))
+        for task in (("-l", "127.0.0.1:0", "-b", self.journal), ("--check", self.journal),
+                     ("--dump", self.journal)):
+            for most in (4, 8, 12):
+                with self.subTest(task=task, descriptors=most):
+                    code, errors = shell(f'ulimit -n {most}; exec "$0" "$@"', *task)
+                    self.assertEqual(code, RESOURCES, errors)
+                    self.assertIn(f"at most {most} may be open", errors)
+                    self.assertEqual(errors.count("\n"), 1, errors)
+
+    def test_enough_descriptors_for_a_start_are_enough_to_serve(self):
+        """Whatever the limit: the server serves, or one line says why it does not."""
+        for most in range(8, 56, 4):
+            with self.subTest(descriptors=most):
+                process = subprocess.Popen(
+                    ["bash", "-c", f'ulimit -n {most}; exec "$0" "$@"', PROGRAM, "-l",
+                     f"unix:{self.directory}/{most}", "-b", str(self.journal), "--http-listen",
+                     "127.0.0.1:0"],
+                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                self.addCleanup(process.kill)
+                path = self.directory / str(most)
+                until("the server to listen or to end",
+                      lambda path=path, process=process: connects(path) or process.poll() is not None)
+                if process.poll() is None:
+                    process.send_signal(signal.SIGTERM)
+                errors = process.communicate(timeout=SECONDS)[1].decode()
+                self.assertIn(process.returncode, (0, RESOURCES, 69, 73), errors)
 
 
 if __name__ == "__main__":

@@ -192,6 +192,15 @@ class SilentServer:
 
 
 class Connections(WorkTest):
+    def test_without_threads_one_line_says_so(self):
+        for server in self.servers():
+            for arguments in (("work", "--", "cat"), ("top", "--tubes", "x")):
+                code, _, errors = self.run_tubectl(
+                    server, *arguments, environment=preloaded("few_threads", self.directory) | {
+                        "TUBED_THREADS": "0", "TERM": "dumb"})
+                self.assertNotIn(code, (DONE, -signal.SIGABRT), errors)
+                self.assertEqual(errors.count("\n"), 1, errors)
+
     def test_a_connect_that_hangs_delays_no_touches(self):
         server = SilentServer(self.files / "silent.sock", b"x")
         self.addCleanup(server.close)
