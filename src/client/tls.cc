@@ -276,6 +276,9 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::create(const Settings& set
     SSL_CTX_set_default_verify_paths(context);
   } else if (SSL_CTX_load_verify_file(context, settings.ca.c_str()) != 1) {
     return bad_file("CA certificates", settings.ca);
+  } else {
+    // Each certificate of the file ends a chain, an intermediate one too.
+    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), X509_V_FLAG_PARTIAL_CHAIN);
   }
   if (settings.certificate.empty()) return std::shared_ptr<const TlsContext>(created);
   const std::string& key = settings.key.empty() ? settings.certificate : settings.key;

@@ -25,6 +25,7 @@
 #include <openssl/x509v3.h>
 
 #include "base/assert.h"
+#include "base/planted.h"
 #include "os/clock.h"
 #include "os/secret_file.h"
 #include "os/secret_memory.h"
@@ -269,6 +270,10 @@ Result<void> require_client_certificates(SSL_CTX* context, const std::string& fi
 void set_rules(SSL_CTX* context, const TlsOptions& options) {
   SSL_CTX_set_min_proto_version(context, options.only_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_RENEGOTIATION |
+  // Each certificate of the file ends a chain, an intermediate one too: the file need not have the
+  // root that has signed it, and may mean to exclude what else that root signs.
+  if (!TUBED_PLANTED(chains_end_at_roots_alone))
+    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), X509_V_FLAG_PARTIAL_CHAIN);
                                    SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF |
                                    SSL_OP_ENABLE_KTLS);
   TUBED_ASSERT(SSL_CTX_set_cipher_list(context, kCiphers) == 1);

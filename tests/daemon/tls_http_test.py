@@ -91,6 +91,14 @@ class TlsHttp(TlsHttpTest):
         good = tls_context(self.authority, clients.issue("scraper", client=True))
         self.assertEqual(self.fetch(daemon, context=good), (200, "ok\n"))
 
+    def test_an_intermediate_authority_of_clients(self):
+        between = Authority(self.directory, name="CA of clients").intermediate("between")
+        daemon = self.serve_http(client_ca=between.own.certificate)
+        good = tls_context(self.authority, between.issue("scraper", client=True))
+        self.assertEqual(self.fetch(daemon, context=good), (200, "ok\n"))
+        with self.assertRaises(OSError):
+            self.fetch(daemon, context=tls_context(self.authority))
+
     def test_a_reload_replaces_the_certificate(self):
         daemon = self.serve_http()
         client = TlsSocket(self.connect_http(daemon), tls_context(self.authority))

@@ -171,6 +171,19 @@ class Certificates(Refusals, TlsTest):
             client = self.assert_serves(daemon, context=context(between.issue("x", client=True)))
             self.assertEqual(client.stats()["total-connections"], 2)
 
+    def test_an_intermediate_authority_of_clients(self):
+        clients = Authority(self.directory, name="CA of clients")
+        between = clients.intermediate("between")
+        worker = between.issue("worker", client=True)
+        for authorities in (between.own.certificate, between.ca):
+            daemon = self.serve(self.listen(client_ca=authorities))
+            self.assert_serves(daemon, context=tls_context(self.authority, worker))
+        # The file has the intermediate authority alone: it does not trust what else its root signs.
+        daemon = self.serve(self.listen(client_ca=between.own.certificate))
+        for other in (clients.issue("x", client=True),
+                      clients.intermediate("other").issue("x", client=True)):
+            self.assert_refused(daemon, context=tls_context(self.authority, other))
+
 
 class Resumption(TlsTest):
     def session_of(self, daemon, context):

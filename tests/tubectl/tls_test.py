@@ -82,6 +82,13 @@ class Certificates(TlsTest):
                             self.authority.issue("server", names=NAMES, key="rsa")):
             self.tls(self.secured(certificate), "tubes")
 
+    def test_an_intermediate_ca(self):
+        between = self.authority.intermediate("CA of servers")
+        front = self.secured(between.issue("server", names=NAMES))
+        self.tubectl(self.url(front), "tubes", "--ca", between.own.certificate)
+        # The root's other certificates are not trusted by that.
+        self.tls_refused(UNAVAILABLE, self.secured(), ca=between.own.certificate)
+
     def test_another_ca(self):
         front = self.secured()
         self.assertEqual(self.tls_refused(UNAVAILABLE, front, ca=self.other.ca),
