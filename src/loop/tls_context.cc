@@ -89,11 +89,13 @@ struct TlsState {
     std::string file;
     Duration not_before;
     Duration not_after;
+    std::string digest;
   };
 
   std::vector<Context> contexts;  // in the order of the options
   std::vector<Certificate> certificates;
-  std::vector<unsigned char> alpn;  // its length and its name, as on the wire
+  std::vector<std::string> authorities;  // digests, in order
+  std::vector<unsigned char> alpn;       // its length and its name, as on the wire
   TicketKeys tickets;
 };
 
@@ -143,6 +145,13 @@ Duration since_1970(const ASN1_TIME* time) {
   std::tm parts{};
   if (ASN1_TIME_to_tm(time, &parts) != 1) return {};
   return std::chrono::seconds(timegm(&parts));
+}
+
+std::string digest_of(const X509* certificate) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned bytes = 0;
+  TUBED_ASSERT(X509_digest(certificate, EVP_sha256(), digest.data(), &bytes) == 1);
+  return {digest.begin(), digest.begin() + bytes};
 }
 
 TicketKeys& tickets_of(SSL* ssl) {
@@ -209,7 +218,7 @@ int on_alpn(SSL*, const unsigned char** out, unsigned char* out_length, const un
 void add_dates(const std::string& file, SSL_CTX* context, std::vector<Certificate>& out) {
   const auto add = [&](X509* certificate) {
     out.push_back({file, since_1970(X509_get0_notBefore(certificate)),
-                   since_1970(X509_get0_notAfter(certificate))});
+                   since_1970(X509_get0_notAfter(certificate)), digest_of(certificate)});
   };
   add(SSL_CTX_get0_certificate(context));
   STACK_OF(X509)* chain = nullptr;
@@ -261,19 +270,30 @@ Result<void> require_client_certificates(SSL_CTX* context, const std::string& fi
   if (SSL_CTX_load_verify_file(context, file.c_str()) != 1) return file_error(file, "certificate");
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   SSL_CTX_set_verify_depth(context, kMaxChain);
+  // Each certificate of the file ends a chain, an intermediate one too: the file need not have the
+  // root that has signed it, and may mean to exclude what else that root signs.
+  if (!TUBED_PLANTED(chains_end_at_roots_alone))
+    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), X509_V_FLAG_PARTIAL_CHAIN);
   // A resumed session would be good although the certificate has expired since.
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
   SSL_CTX_set_num_tickets(context, 0);
   return {};
 }
 
+std::vector<std::string> authorities_of(SSL_CTX* context) {
+  std::vector<std::string> digests;
+  STACK_OF(X509_OBJECT)* all = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context));
+  for (int i = 0; i < sk_X509_OBJECT_num(all); ++i) {
+    if (const X509* one = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(all, i)); one != nullptr)
+      digests.push_back(digest_of(one));
+  }
+  std::ranges::sort(digests);
+  return digests;
+}
+
 void set_rules(SSL_CTX* context, const TlsOptions& options) {
   SSL_CTX_set_min_proto_version(context, options.only_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_RENEGOTIATION |
-  // Each certificate of the file ends a chain, an intermediate one too: the file need not have the
-  // root that has signed it, and may mean to exclude what else that root signs.
-  if (!TUBED_PLANTED(chains_end_at_roots_alone))
-    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), X509_V_FLAG_PARTIAL_CHAIN);
                                    SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF |
                                    SSL_OP_ENABLE_KTLS);
   TUBED_ASSERT(SSL_CTX_set_cipher_list(context, kCiphers) == 1);
@@ -322,12 +342,22 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::load(const TlsOptions& opt
     TRY(use_pair(context.get(), pair));
     if (!options.client_ca.empty())
       TRY(require_client_certificates(context.get(), options.client_ca));
+    state->authorities = authorities_of(context.get());
     set_callbacks(context.get(), *state);
     add_dates(pair.certificate, context.get(), state->certificates);
     state->contexts.push_back(std::move(context));
   }
   ERR_clear_error();
   return std::shared_ptr<const TlsContext>(new TlsContext(std::move(state)));
+}
+
+bool TlsContext::has_certificates_of(const TlsContext& other) const {
+  return std::ranges::equal(state_->certificates, other.state_->certificates, {},
+                            &Certificate::digest, &Certificate::digest);
+}
+
+bool TlsContext::has_authorities_of(const TlsContext& other) const {
+  return state_->authorities == other.state_->authorities;
 }
 
 Duration TlsContext::expires() const {

@@ -49,6 +49,12 @@ class TlsContext {
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
 
+  // True if `other` has the same certificates in the same order, chains included; their keys are
+  // then the same too.
+  bool has_certificates_of(const TlsContext& other) const;
+  // True if clients of both present certificates of the same authorities, or none.
+  bool has_authorities_of(const TlsContext& other) const;
+
   // When the first of its certificates expires, chains included: since 1970.
   Duration expires() const;
   // Warnings at the time `now` (since 1970): one line for each certificate that is not valid yet,

@@ -30,6 +30,11 @@ Result<AccessFiles> load_access_files(const Settings& settings);
 // roles name and no listener asks for, or the other way round.
 std::vector<std::string> complaints(const AccessFiles& files, Duration wall_time);
 
+// The settings whose files have other contents in `fresh` than in `current`:
+// "listen.tls.certificate", which stands for its key as well, "listen.tls.client_ca", the same two
+// of "http", and "auth.tokens". Each once. Both are of the same listeners.
+std::vector<std::string> changed_files(const AccessFiles& current, const AccessFiles& fresh);
+
 // When the first certificate in use expires, since 1970. Zero: none is in use.
 Duration first_expiry(const AccessFiles& files);
 

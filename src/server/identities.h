@@ -42,6 +42,9 @@ class Identities {
   // True if the same client would have the same role now. O(tokens).
   bool still_has(const Identity& identity) const;
 
+  // True if the file of tokens has the same tokens.
+  bool has_tokens_of(const Identities& other) const { return tokens_ == other.tokens_; }
+
   // Warnings: one line for each token that no role names.
   const std::vector<std::string>& complaints() const { return complaints_; }
 

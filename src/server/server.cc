@@ -5,6 +5,8 @@
 // new settings on to each part.
 #include "server/server.h"
 
+#include <algorithm>
+
 #include "config/reload.h"
 #include "os/clock.h"
 #include "server/exit_codes.h"
@@ -239,6 +241,10 @@ void Server::reload() {
   if (!files) return not_reloaded(files.error().message);
   apply(plan.next);
   apply(std::move(*files));
+  for (std::string& setting : changed_files(access_, *files)) {
+    if (std::ranges::find(plan.changed, setting) == plan.changed.end())
+      plan.changed.push_back(std::move(setting));
+  }
   log_.info("reloaded", {{"changed", plan.changed.empty() ? "nothing" : joined(plan.changed)},
                          {"note", "flags and the environment are read only at a start"}});
   listeners_.advise_units(plan.needs_restart);

@@ -18,6 +18,7 @@ using TokenHash = std::array<unsigned char, 32>;
 struct Token {
   std::string name;
   TokenHash hash{};
+  friend bool operator==(const Token&, const Token&) = default;
 };
 
 TokenHash hash_of(std::string_view token);

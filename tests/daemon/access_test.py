@@ -457,7 +457,7 @@ class Reload(AccessTest):
         daemon = self.serve_roles(WEB, WORKER, ADMIN)
         worker = self.login(daemon, "worker-1")
         self.write_tokens({**TOKENS, "other": "tbd_other"})
-        self.reload_roles(daemon, WEB, WORKER, ADMIN)
+        self.assertIn(" changed=auth.tokens ", self.reload_roles(daemon, WEB, WORKER, ADMIN))
         self.assertEqual(worker.ask("list-tube-used"), "USING default")
         # The token gives another role now.
         self.reload_roles(daemon, WEB.replace('"web-1"', '"web-1", "worker-1"'),

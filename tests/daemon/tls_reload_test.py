@@ -60,8 +60,21 @@ class Reload(TlsTest):
         for old, new in ((one.key, two.key), (one.certificate, two.certificate)):
             os.replace(new, old)
         self.assertEqual(subject(self.connect_tls(daemon)), "one")
-        self.reload(daemon)
+        self.assertIn(" changed=listen.tls.certificate ", self.reload(daemon))
         self.assertEqual(subject(self.connect_tls(daemon)), "two")
+        self.assertIn(" changed=nothing ", self.reload(daemon, 2))
+
+    def test_authorities_of_clients_that_change_are_named(self):
+        file = self.directory / "clients.pem"
+        file.write_bytes(self.authority.ca.read_bytes())
+        http = table("", {"http.listen": "127.0.0.1:0", "http.tls.certificate": [self.server.certificate],
+                          "http.tls.key": [self.server.key], "http.tls.client_ca": file})
+        daemon = self.serve(self.listen(), self.listen(client_ca=file), settings=http)
+        other = Authority(self.directory, name="other CA")
+        file.write_bytes(other.ca.read_bytes())
+        self.assertIn(" changed=http.tls.client_ca,listen.tls.client_ca ", self.reload(daemon))
+        file.write_bytes(other.ca.read_bytes() + b"\n# no certificate\n")
+        self.assertIn(" changed=nothing ", self.reload(daemon, 2))
 
     def test_after_an_error_everything_stays(self):
         daemon = self.serve(settings="limits.tubes = 50\n")
