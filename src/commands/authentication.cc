@@ -53,7 +53,7 @@ std::size_t Conversation::take_first_line(std::string_view input) {
 void Conversation::refuse_first_line(std::string_view name) {
   const Command* command = find_command(name);
   audit(AuditEvent::What::unauthorized, command == nullptr ? std::string_view() : command->name);
-  quit_ = true;
+  quit_ = refused_ = true;
   reply_word(word::kUnauthorized);
 }
 
@@ -104,7 +104,7 @@ Answer Conversation::authenticate(std::string_view token) {
   Authentication result = service_.authenticate(token, session_);
   if (auto* granted = std::get_if<Granted>(&result)) return grant(std::move(*granted));
   audit(AuditEvent::What::unauthorized, auth_command().name);
-  quit_ = true;
+  quit_ = refused_ = true;
   awaits_refusal_ = std::holds_alternative<RefusedLater>(result);
   if (awaits_refusal_) return Close{};
   return Status{word::kUnauthorized};
@@ -119,7 +119,7 @@ Answer Conversation::grant(Granted granted) {
                     .tube = {},
                     .principal = granted.name,
                     .role = granted.role->role().name});
-    quit_ = true;
+    quit_ = refused_ = true;
     return Status{word::kOutOfMemory};
   }
   principal_->authenticate(granted.role, std::move(granted.name));

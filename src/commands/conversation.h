@@ -127,6 +127,8 @@ class Conversation {
   bool finished() const {
     return (quit_ && !awaits_refusal_) || (input_ended_ && stop_ == Stop::starved);
   }
+  // True: it was ended because the client has not authenticated, or its role is full.
+  bool is_refused() const { return refused_; }
   // True: it was ended because the client speaks another protocol (foreign_protocol.h).
   bool is_foreign() const { return foreign_; }
   // True: a body is arriving whose command is not answered yet. (The client of a malformed put,
@@ -219,6 +221,7 @@ class Conversation {
   bool input_ended_ = false;
   bool quit_ = false;
   bool foreign_ = false;         // is_foreign()
+  bool refused_ = false;         // is_refused(), while quit_
   bool awaits_refusal_ = false;  // while quit_
   std::uint32_t budget_ = 0;
 

@@ -32,8 +32,4 @@ std::unique_ptr<Channel> open_channel(Loop& loop, os::Socket socket, const Liste
   return channel;
 }
 
-void refuse_connection(os::Socket socket, const ListenerInfo&, std::string_view line) {
-  os::refuse_connection(std::move(socket), line);
-}
-
 }  // namespace tubed::loop

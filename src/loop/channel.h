@@ -102,7 +102,4 @@ class Channel {
 // more descriptor (fs.epoll.max_user_watches), and the connection is closed. `loop` outlives it.
 std::unique_ptr<Channel> open_channel(Loop& loop, os::Socket socket, const ListenerInfo& info);
 
-// Closes a connection that is not served, after one line of text where its peer can read one.
-void refuse_connection(os::Socket socket, const ListenerInfo& info, std::string_view line);
-
 }  // namespace tubed::loop

@@ -1,5 +1,6 @@
 // When accept4() fails for want of a descriptor, the connection stays in the kernel's queue and the
-// socket stays readable, so a plain event loop would spin. The listener does this instead:
+// socket stays readable, so a plain event loop would spin. If its owner can free no descriptor, the
+// listener does this instead:
 //
 // 1. It closes its spare descriptor, and thereby has one to accept with.
 // 2. It accepts, refuses with a line and closes one connection after the other, up to
@@ -99,6 +100,7 @@ bool Listener::accept_one() {
 }
 
 void Listener::refuse_connections(int error) {
+  if (owner_.free_descriptors()) return;  // the socket is still readable
   spare_ = os::Socket();
   std::uint64_t refused = 0;
   int ended_by = 0;

@@ -18,6 +18,8 @@ class ListenerOwner {
   // `refused` connections were refused because of an error, whose text is `reason`. 0: connections
   // wait in the kernel, and not even a refusal was possible.
   virtual void on_accept_error(const std::string& reason, std::uint64_t refused) = 0;
+  // The process is out of descriptors. True: the owner has closed some that it did without.
+  virtual bool free_descriptors() { return false; }
 
  protected:
   ~ListenerOwner() = default;

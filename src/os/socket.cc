@@ -180,9 +180,13 @@ void set_user_timeout(const Socket& socket, Duration timeout) {
              static_cast<int>(std::clamp<std::int64_t>(whole, 1, std::numeric_limits<int>::max())));
 }
 
-void refuse_connection(Socket socket, std::string_view line) {
+void send_refusal(const Socket& socket, std::string_view line) {
   const std::array pieces = {line, std::string_view("\r\n")};
   if (!line.empty()) write_from(socket, pieces);
+}
+
+void refuse_connection(Socket socket, std::string_view line) {
+  send_refusal(socket, line);
   // A close with unread input resets the connection, and the peer could lose the line.
   std::array<char, 4096> unread;
   read_into(socket, unread);

@@ -72,8 +72,9 @@ void tune_connection(const Socket& socket, Duration keepalive_idle);
 // in whole milliseconds, at least 1. Also bounds how long it takes to be made. TCP only.
 void set_user_timeout(const Socket& socket, Duration timeout);
 
-// Sends one line, without its end, to a connection that is not served, and closes it. Empty: sends
-// nothing.
+// Sends one line, without its end, to a connection that is not served. Empty: sends nothing.
+void send_refusal(const Socket& socket, std::string_view line);
+// The same, and closes the connection.
 void refuse_connection(Socket socket, std::string_view line);
 
 // Begins a connection to a numeric address. The socket is writable as soon as the connection is

@@ -96,6 +96,8 @@ class Client final : public loop::ChannelOwner {
   bool is_light() const { return read_all_ && conversation_.wants_input(); }
   // The connection can be closed.
   bool done() const;
+  // Hands the connection over. Afterwards the client can only be destroyed.
+  std::unique_ptr<loop::Channel> take_channel() { return std::move(channel_); }
 
   void on_ready(loop::Readiness ready) override;
   // Does what was deferred: reads, or continues with what was read.

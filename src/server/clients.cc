@@ -43,6 +43,11 @@ void Clients::close(Client& client, std::string_view reason) {
 }
 
 void Clients::close_done(Client& client) {
+  if (client.conversation().is_refused() && on_refused_) {
+    auto channel = client.take_channel();
+    close(client, "refused");
+    return on_refused_(std::move(channel));
+  }
   if (!client.conversation().is_foreign()) return close(client, "done");
   log_.limited(Log::Level::warning, service_.tick_time(), "closing a client",
                {{"address", os::peer_word(client.peer())}, {"reason", "it speaks HTTP or TLS"}});

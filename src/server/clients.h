@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -34,8 +35,12 @@ class Clients {
   // Closes the connection; the jobs that the client has reserved become ready again. `reason` is
   // logged.
   void close(Client& client, std::string_view reason);
-  // The same for a client that is done().
+  // The same for a client that is done(). The connection of one that was refused is passed to the
+  // function of on_refused().
   void close_done(Client& client);
+  void on_refused(std::function<void(std::unique_ptr<loop::Channel>)> refused) {
+    on_refused_ = std::move(refused);
+  }
   void close_all(std::string_view reason);
 
   std::size_t count() const { return count_; }
@@ -102,6 +107,7 @@ class Clients {
   std::size_t handshakes_ = 0;
   std::uint64_t output_bytes_ = 0;
   ClientTimeouts timeouts_;
+  std::function<void(std::unique_ptr<loop::Channel>)> on_refused_;
   // Not filled with zeros: pages that are never read into take no memory.
   std::unique_ptr<char[]> read_buffer_ = std::make_unique_for_overwrite<char[]>(kReadBufferBytes);
 };

@@ -14,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include "base/planted.h"
+#include "os/clock.h"
 #include "protocol/reply.h"
 
 namespace tubed::server {
@@ -253,15 +254,15 @@ Result<void> check_http_socket(const Settings& settings, const std::string& addr
 // One listening socket of clients: turns what it accepts into channels.
 class Listeners::ClientListener final : public loop::ListenerOwner, public loop::TlsOwner {
  public:
-  ClientListener(loop::Loop& loop, OpenListener opened, ConnectionHost& host,
-                 loop::TlsHandshakes& handshakes)
-      : loop_(loop),
-        host_(host),
-        handshakes_(handshakes),
+  ClientListener(Listeners& all, OpenListener opened)
+      : all_(all),
+        loop_(all.loop_),
+        host_(all.host_),
+        handshakes_(all.handshakes_),
         info_(std::move(opened.info)),
         listen_(std::move(opened.listen)),
         tls_(std::move(opened.tls)),
-        listener_(loop, std::move(opened.socket), std::move(opened.path), refusal(), *this) {}
+        listener_(all.loop_, std::move(opened.socket), std::move(opened.path), refusal(), *this) {}
   ~ClientListener() { handshakes_.forget(*this); }
 
   const ListenerInfo& info() const { return info_; }
@@ -281,9 +282,10 @@ class Listeners::ClientListener final : public loop::ListenerOwner, public loop:
 
   void on_connection(os::Socket socket) override {
     const Admittance admittance = host_.admits_connection();
-    if (admittance == Admittance::not_served) return;
-    if (admittance == Admittance::full)
-      return loop::refuse_connection(std::move(socket), info_, refusal());
+    if (admittance != Admittance::admitted) {
+      if (admittance == Admittance::full) os::send_refusal(socket, refusal());
+      return all_.hold(std::move(socket));
+    }
     if (tls_ != nullptr) {
       if (!handshakes_.begin(std::move(socket), tls_, *this)) not_watched();
       return;
@@ -298,18 +300,24 @@ class Listeners::ClientListener final : public loop::ListenerOwner, public loop:
   void on_accept_error(const std::string& reason, std::uint64_t refused) override {
     host_.on_accept_error(reason, refused);
   }
+  bool free_descriptors() override {
+    const bool frees = all_.held_.count() > 0;
+    all_.held_.close_all();
+    return frees;
+  }
 
   void on_secured(std::unique_ptr<loop::Channel> channel, const loop::TlsPeer& peer) override {
     const Admittance admittance = host_.admits_connection();
     if (admittance == Admittance::full)
       channel->write(fmt::format("{}\r\n", protocol::word::kOutOfMemory));
-    if (admittance != Admittance::admitted) return;
+    if (admittance != Admittance::admitted) return all_.hold(std::move(channel));
     host_.on_connection(std::move(channel), {.listen = listen_, .certificate = peer});
   }
   void on_handshake_failed(const std::string& peer, std::string_view reason) override {
     host_.on_handshake_failed(peer, reason);
   }
 
+  Listeners& all_;
   loop::Loop& loop_;
   ConnectionHost& host_;
   loop::TlsHandshakes& handshakes_;
@@ -320,7 +328,12 @@ class Listeners::ClientListener final : public loop::ListenerOwner, public loop:
 };
 
 Listeners::Listeners(loop::Loop& loop, os::Log& log, ConnectionHost& host, AdminHttp& admin_http)
-    : loop_(loop), log_(log), host_(host), admin_http_(admin_http), handshakes_(loop) {}
+    : loop_(loop),
+      log_(log),
+      host_(host),
+      admin_http_(admin_http),
+      handshakes_(loop),
+      held_timer_(loop, [this] { close_held(); }) {}
 
 Listeners::~Listeners() = default;
 
@@ -340,8 +353,7 @@ Result<void> Listeners::open(const Settings& settings, const std::vector<TlsPoin
         admin_http_.listen(std::move(one.socket), one.path);
         break;
       case Protocol::beanstalk:
-        clients_.push_back(
-            std::make_unique<ClientListener>(loop_, std::move(one), host_, handshakes_));
+        clients_.push_back(std::make_unique<ClientListener>(*this, std::move(one)));
         break;
     }
   }
@@ -406,8 +418,24 @@ void Listeners::advise_units(std::vector<std::string>& settings) const {
   is_of_a_unit("http.listen", admin_http_.is_listening() ? edit_command(kHttpUnit) : kEnableHttp);
 }
 
+void Listeners::hold(HeldConnections::Connection connection) {
+  if (closed_) return;
+  const bool is_first = held_.count() == 0;
+  held_.hold(std::move(connection), os::monotonic_now());
+  if (is_first) held_timer_.arm(HeldConnections::kTime);
+}
+
+void Listeners::close_held() {
+  const Time now = os::monotonic_now();
+  held_.close_due(now);
+  if (const auto next = held_.next_due()) held_timer_.arm(*next - now);
+}
+
 void Listeners::close_clients() {
+  closed_ = true;
   clients_.clear();
+  held_.close_all();
+  held_timer_.disarm();
 }
 
 }  // namespace tubed::server

@@ -21,6 +21,7 @@
 #include "os/service_manager.h"
 #include "server/access_files.h"
 #include "server/admin_http.h"
+#include "server/held_connections.h"
 
 namespace tubed::server {
 
@@ -34,7 +35,7 @@ struct ConnectionOrigin {
 enum class Admittance : std::uint8_t {
   admitted,
   full,        // the connection is refused, with OUT_OF_MEMORY
-  not_served,  // the server serves no clients now: the connection is closed
+  not_served,  // the server serves no clients now: the connection is refused
 };
 
 // The part of the server that takes the connections of clients.
@@ -85,8 +86,12 @@ class Listeners {
   // for their new values, and logs the command that changes each.
   void advise_units(std::vector<std::string>& settings) const;
 
-  // Accepts no further connection of clients; HTTP is still served. Removes the paths of unix
-  // sockets that were opened here.
+  // Closes a connection that was refused, a moment later, so that a client which connects again at
+  // once does not take a processor (HeldConnections). After close_clients(): at once.
+  void hold(HeldConnections::Connection connection);
+
+  // Accepts no further connection of clients; HTTP is still served. Closes what is held. Removes
+  // the paths of unix sockets that were opened here.
   void close_clients();
 
  private:
@@ -98,6 +103,8 @@ class Listeners {
 
   void warn_of_open_sockets(const Settings& settings);
 
+  void close_held();
+
   loop::Loop& loop_;
   os::Log& log_;
   ConnectionHost& host_;
@@ -105,6 +112,9 @@ class Listeners {
   loop::TlsHandshakes handshakes_;
   std::vector<std::unique_ptr<ClientListener>> clients_;
   std::vector<Inherited> inherited_;
+  HeldConnections held_;
+  loop::Timer held_timer_;  // armed while a connection is held
+  bool closed_ = false;     // close_clients()
 };
 
 }  // namespace tubed::server

@@ -46,6 +46,8 @@ Server::Server(loop::Loop& loop, Log& log, const Settings& settings, Reload relo
       notifier_(loop, [this] { return status_line(service_, lifecycle_, clients_.count()); }),
       lifecycle_(loop, log, service_, settings_, clients_, scheduler_, listeners_, notifier_) {
   admin_http_.set_site(http_api_);
+  clients_.on_refused(
+      [this](std::unique_ptr<loop::Channel> channel) { listeners_.hold(std::move(channel)); });
   apply(settings);
   loop::ignore_broken_pipes();
   if (test_mode) {
@@ -150,7 +152,7 @@ Admittance Server::admits_connection() {
 
 void Server::on_connection(std::unique_ptr<loop::Channel> channel, const ConnectionOrigin& origin) {
   auto admitted = authenticator_.admit(*channel, origin);
-  if (!admitted) return;
+  if (!admitted) return listeners_.hold(std::move(channel));
   Client& client = clients_.add(std::move(channel), scheduler_, std::move(admitted->admission));
   if (admitted->identity) client.identity = std::make_unique<Identity>(*admitted->identity);
   // Dirty, so that the scheduler knows it as a client to be read from while input is held.
@@ -239,12 +241,12 @@ void Server::reload() {
     return not_reloaded(checked.error().message);
   auto files = load_access_files(plan.next);
   if (!files) return not_reloaded(files.error().message);
-  apply(plan.next);
-  apply(std::move(*files));
   for (std::string& setting : changed_files(access_, *files)) {
     if (std::ranges::find(plan.changed, setting) == plan.changed.end())
       plan.changed.push_back(std::move(setting));
   }
+  apply(plan.next);
+  apply(std::move(*files));
   log_.info("reloaded", {{"changed", plan.changed.empty() ? "nothing" : joined(plan.changed)},
                          {"note", "flags and the environment are read only at a start"}});
   listeners_.advise_units(plan.needs_restart);

@@ -21,6 +21,7 @@ TOKENS = {"web-1": "tbd_token-of-web-1", "worker-1": "tbd_token-of-worker-1",
           "admin-1": "tbd_token-of-admin-1"}
 WRONG = "tbd_a-token-that-nobody-has"
 SECRET_BODY = b"secret-body-of-a-job"
+HELD = 0.1  # seconds: for at least so long a refused connection stays open
 
 
 def role(name, *verbs, **keys):
@@ -186,7 +187,10 @@ class Tokens(AccessTest):
         self.assert_no_reply(client)
         clock.advance(1)
         worker.ask("list-tube-used")
-        self.assert_closed(client, "UNAUTHORIZED")
+        self.assertEqual(client.line(), "UNAUTHORIZED")
+        clock.advance(1)  # for as long the refused connection is held
+        worker.ask("list-tube-used")
+        self.assert_closed(client)
 
     def test_a_client_that_leaves_before_its_refusal(self):
         clock = StandingClock(self.directory)
@@ -400,6 +404,60 @@ class Limits(AccessTest):
         client.put()
 
 
+class Held(AccessTest):
+    """A connection that is refused is closed later, so that a client which connects again at once
+    does so a few times in a second."""
+
+    def assert_slow(self, daemon, *replies, sends=b"", index=0):
+        """A client connects again as soon as its connection is closed."""
+        times = 5
+        begin = time.monotonic()
+        for _ in range(times):
+            client = self.connect(daemon, index)
+            if sends:
+                client.send(sends)
+            self.assert_closed(client, *replies)
+            client.close()
+        self.assertGreaterEqual(time.monotonic() - begin, times * HELD)
+
+    def test_without_a_token(self):
+        daemon = self.serve_roles(self.local(auth="token"), WEB)
+        self.assert_slow(daemon, "UNAUTHORIZED", sends=b"list-tubes-watched\r\n")
+        self.assertEqual(self.login(daemon, "web-1").ask("use mail.out"), "USING mail.out")
+
+    def test_without_a_role(self):
+        daemon = self.serve_roles(self.local(auth="peer"),
+                                  role("others", "produce", users=["4000000000"]))
+        self.assert_slow(daemon, "UNAUTHORIZED")
+
+    def test_a_full_role_and_a_full_server(self):
+        full = role("full", *FAMILIES, max_connections=1)
+        for settings in ("", "limits.connections = 1\n"):
+            daemon = self.serve_roles(self.local(role="full"), full, settings=settings)
+            client = self.connect(daemon)
+            client.ask("list-tube-used")
+            self.assert_slow(daemon, "OUT_OF_MEMORY")
+            self.assertEqual(client.ask("list-tube-used"), "USING default")
+            self.assertEqual(client.stats()["current-connections"], 1)
+            client.close()
+            daemon.end()
+
+    def test_a_stop_does_not_wait_for_it(self):
+        # No time passes in the server: what is held is never due.
+        clock = StandingClock(self.directory)
+        daemon = self.serve_roles(self.local(auth="token"), WEB, environment=clock.environment)
+        clock.advance()
+        refused = self.connect(daemon)
+        refused.send(b"stats\r\n")
+        self.assertEqual(refused.line(), "UNAUTHORIZED")
+        other = self.login(daemon, "web-1")
+        other.ask("use mail.out")
+        self.assert_no_reply(refused)
+        other.close()
+        self.assertEqual(daemon.end(), 0)
+        self.assertEqual(refused.rest(), b"")
+
+
 class Reload(AccessTest):
     def test_a_role_that_is_removed_closes_its_clients(self):
         daemon = self.serve_roles(WEB, WORKER, ADMIN)
@@ -444,7 +502,7 @@ class Reload(AccessTest):
         admin, worker, web = (self.login(daemon, name)
                               for name in ("admin-1", "worker-1", "web-1"))
         self.write_tokens({"admin-1": TOKENS["admin-1"], "web-1": "tbd_a-new-token"})
-        self.reload_roles(daemon, WEB, WORKER, ADMIN)
+        self.assertIn(" changed=auth.tokens ", self.reload_roles(daemon, WEB, WORKER, ADMIN))
         self.assert_closed(worker)
         self.assert_closed(web)
         self.assertEqual(admin.ask("list-tube-used"), "USING default")
@@ -457,7 +515,7 @@ class Reload(AccessTest):
         daemon = self.serve_roles(WEB, WORKER, ADMIN)
         worker = self.login(daemon, "worker-1")
         self.write_tokens({**TOKENS, "other": "tbd_other"})
-        self.assertIn(" changed=auth.tokens ", self.reload_roles(daemon, WEB, WORKER, ADMIN))
+        self.reload_roles(daemon, WEB, WORKER, ADMIN)
         self.assertEqual(worker.ask("list-tube-used"), "USING default")
         # The token gives another role now.
         self.reload_roles(daemon, WEB.replace('"web-1"', '"web-1", "worker-1"'),

@@ -51,6 +51,16 @@ class Operators(OfOperators):
         status, problem = self.get_json(waiting, "/tubes")
         self.assertEqual((status, problem["type"]), (503, "urn:tubed:problem:not-the-leader"))
 
+    def test_a_follower_keeps_a_client_that_connects_again_at_once_waiting(self):
+        times, held = 5, 0.1
+        begin = time.monotonic()
+        for _ in range(times):
+            client = self.follower.connect()
+            client.send(b"list-tubes-watched\r\n")
+            self.assertEqual(client.rest(), b"")
+            client.close()
+        self.assertGreaterEqual(time.monotonic() - begin, times * held)
+
     def test_the_lines_of_stats_come_last(self):
         client = self.leader.connect()
         client.send(b"stats\r\n")

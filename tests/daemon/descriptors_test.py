@@ -3,7 +3,7 @@ connected clients, and recovers when descriptors become free."""
 
 import unittest
 
-from harness import Client, DaemonTest, until
+from harness import Client, DaemonTest, StandingClock, until
 
 DESCRIPTORS = 40
 
@@ -101,6 +101,25 @@ class Descriptors(DaemonTest):
         again = [self.connect(self.daemon) for _ in range(len(accepted) - 5)]
         for client in again:
             self.assertEqual(client.ask("list-tube-used"), "USING default")
+
+
+class HeldConnections(DaemonTest):
+    def test_refused_connections_take_no_descriptor_from_others(self):
+        # No time passes in the server: what is held is never due.
+        clock = StandingClock(self.directory)
+        daemon = self.start("--limits-connections", "3", descriptors=DESCRIPTORS,
+                            environment=clock.environment)
+        clock.advance()
+        clients = [self.connect(daemon) for _ in range(3)]
+        for client in clients:
+            client.ask("list-tube-used")
+        for _ in range(3 * DESCRIPTORS):
+            self.assertEqual(self.connect(daemon).line(), "OUT_OF_MEMORY")
+        self.assertEqual(clients[0].stats()["refused-connections"], 3 * DESCRIPTORS)
+        clients.pop().close()
+        until("room", lambda: clients[0].stats()["current-connections"] == 2)
+        self.assertEqual(self.connect(daemon).ask("list-tube-used"), "USING default")
+        self.assertEqual(daemon.lines_with("cannot take connections"), [])
 
 
 if __name__ == "__main__":
