@@ -405,7 +405,7 @@ TextBlock policy_block(const engine::Policies& policies, std::string_view tube) 
     if (is_number) {
       block.plain(key, value.text);
     } else {
-      block.quoted(key, value.text);
+      block.text(key, value.text);
     }
     block.plain(fmt::format("{}-from", key), name_of(value.source));
   }
@@ -418,7 +418,7 @@ Answer stats_group(Context& context, const GroupArguments& arguments) {
   const auto group = context.engine.group_info(arguments.name.text);
   if (!group) return Status{word::kNotFound};
   YamlBlock block;
-  block.quoted("name", group->name);
+  block.text("name", group->name);
   block.number("ready", group->members.ready);
   block.number("reserved", group->members.reserved);
   block.number("delayed", group->members.delayed);

@@ -187,7 +187,7 @@ void append_info(const Metric& metric, Rows<State> rows, const State& state, std
     if (row.info_label.empty()) continue;
     if (!std::exchange(first, false)) text.push_back(',');
     text.append(row.info_label).append("=\"");
-    if (row.quoted != nullptr) append_label_value(row.quoted(state), text);
+    if (row.text != nullptr) append_label_value(row.text(state), text);
     if (row.plain != nullptr) append_label_value(row.plain(state), text);
     if (row.composed != nullptr) append_label_value(row.composed(state), text);
     text.push_back('"');

@@ -42,9 +42,9 @@ struct Row {
   std::string_view key;
   std::string_view meaning;
   std::uint64_t (*number)(const State&) = nullptr;
-  std::string_view (*quoted)(const State&) = nullptr;
-  std::string_view (*plain)(const State&) = nullptr;
-  std::string (*composed)(const State&) = nullptr;  // a quoted text that is made for the call
+  std::string_view (*text)(const State&) = nullptr;   // quoted where YAML needs it
+  std::string_view (*plain)(const State&) = nullptr;  // never quoted
+  std::string (*composed)(const State&) = nullptr;    // a text that is made for the call
   bool (*flag)(const State&) = nullptr;
   Duration (*seconds)(const State&) = nullptr;  // in stats with microseconds
   HistogramView (*histogram)(const State&) = nullptr;

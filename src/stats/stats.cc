@@ -15,9 +15,9 @@ void write_rows(Rows<State> rows, const State& state, YamlBlock& block) {
   for (const Row<State>& row : rows) {
     if (row.key.empty() || (row.shown != nullptr && !row.shown(state))) continue;
     if (row.number != nullptr) block.number(row.key, row.number(state));
-    if (row.quoted != nullptr) block.quoted(row.key, row.quoted(state));
+    if (row.text != nullptr) block.text(row.key, row.text(state));
     if (row.plain != nullptr) block.plain(row.key, row.plain(state));
-    if (row.composed != nullptr) block.quoted(row.key, row.composed(state));
+    if (row.composed != nullptr) block.text(row.key, row.composed(state));
     if (row.flag != nullptr) block.plain(row.key, row.flag(state) ? "true" : "false");
     if (row.seconds != nullptr) block.seconds(row.key, row.seconds(state));
   }

@@ -13,8 +13,8 @@
 
 namespace tubed::stats {
 
-// The blocks, without the OK line: the lines of beanstalkd 1.13 in its order and quoting, then
-// tubed's own. O(1). [notes: stats, in order]
+// The blocks, without the OK line: the lines of beanstalkd 1.13 in its order, then tubed's
+// own. O(1). [notes: stats, in order]
 protocol::YamlBlock server_stats(const ServerState& server);
 // The version of the server, as its line in stats.
 std::string_view version();

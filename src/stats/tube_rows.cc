@@ -14,7 +14,7 @@ Duration percentile(const HistogramView& times) {
 constexpr Row<TubeInfo> kTube[] = {
     {.key = "name",
      .meaning = "The tube's name.",
-     .quoted = [](const TubeInfo& t) { return t.name; }},
+     .text = [](const TubeInfo& t) { return t.name; }},
     {.key = "current-jobs-urgent",
      .meaning = "Ready jobs with a priority below 1024.",
      .number = [](const TubeInfo& t) { return t.jobs.urgent; }},

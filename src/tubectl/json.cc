@@ -30,8 +30,10 @@ Json value_of(const client::StatsBlock::Line& line) {
   // Whole numbers stay exact as long as 64 bits hold them.
   std::uint64_t whole = 0;
   if (read_whole(line.value, whole)) return whole;
+  // `inf` and `nan` are texts, such as the name of a group.
+  const bool has_digit = line.value.find_first_of("0123456789") != line.value.npos;
   double fraction = 0;
-  if (read_whole(line.value, fraction, std::chars_format::fixed)) return fraction;
+  if (has_digit && read_whole(line.value, fraction, std::chars_format::fixed)) return fraction;
   return line.value;
 }
 

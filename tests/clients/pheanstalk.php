@@ -48,10 +48,10 @@ function checkThrows(string $what, string $class, callable $action): void
     }
 }
 
-/** This client splits the YAML of stats at the colon and leaves quotes on. */
+/** This client splits the YAML of stats at the colon and would leave quotes on; names have none. */
 function values(iterable $stats, string ...$keys): array
 {
-    return array_map(fn ($key) => trim($stats[$key], '"'), $keys);
+    return array_map(fn ($key) => $stats[$key], $keys);
 }
 
 function jobValues(Pheanstalk $client, Job $job, string ...$keys): array

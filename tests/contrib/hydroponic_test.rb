@@ -233,7 +233,7 @@ class HydroponicTest < Minitest::Test
     socket.write("stats-tube mails\r\n")
     block = socket.read(socket.gets.split.last.to_i)
     socket.read(2)
-    assert block.start_with?("---\nname: \"mails\"\ncurrent-jobs-urgent: ")
+    assert block.start_with?("---\nname: mails\ncurrent-jobs-urgent: ")
     assert_equal 1, YAML.safe_load(block)['total-jobs']
   end
 

@@ -3,8 +3,8 @@
 
 The commands follow from a seed; differential_test.py --seed N repeats a run. The commands exclude
 the decided differences (docs/compatibility.md lists them), and all times are so long that none
-expires. In blocks of stats the comparison leaves out the quotes of beanstalkd 1.13, the lines about
-the process and about seconds, and cmd-stats, because the test itself sends stats.
+expires. In blocks of stats the comparison leaves out the lines about the process and about seconds, and
+cmd-stats, because the test itself sends stats.
 """
 
 import argparse
@@ -104,7 +104,7 @@ def comparable(reply):
     lines = block.removesuffix("\r\n").split("\n")
     last = ("platform: ", "pause-time-left: ")  # of stats and of stats-tube in beanstalkd
     end = next((i + 1 for i, line in enumerate(lines) if line.startswith(last)), len(lines))
-    return [line.replace('"', "") for line in lines[:end] if not VARIABLE.match(line)]
+    return [line for line in lines[:end] if not VARIABLE.match(line)]
 
 
 def reply_of(client):

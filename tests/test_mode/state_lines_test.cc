@@ -84,7 +84,7 @@ TEST_CASE("a load restores the marks of jobs and the policies of tubes") {
   }
   const std::string before = answers(world, client, 6);
   CHECK(before.find("\nmax-attempts-from: wire\n") != before.npos);
-  CHECK(before.find("\ndead-from: \"mails\"\n") != before.npos);
+  CHECK(before.find("\ndead-from: mails\n") != before.npos);
   for (int time = 0; time < 2; ++time) {
     CHECK(world.say("test-reset") == "RESET\r\n");
     CHECK(load(world, dump) == "LOADED 6\r\n");

@@ -103,7 +103,8 @@ class Elsewhere:
                         self.commands += data.decode().split("\r\n")[:-1]
                         server.sendall(data)
                     else:
-                        client.sendall(data.replace(b'"' + here + b'"', b'"' + elsewhere + b'"'))
+                        client.sendall(re.sub(b'(?<=hostname: )("?)' + re.escape(here),
+                                              lambda quote: quote[1] + elsewhere, data))
 
     def close(self):
         self.listener.shutdown(socket.SHUT_RDWR)

@@ -124,11 +124,15 @@ TEST_CASE("numbers and truth values are no text, and text that looks like a numb
       "name: 7\n"
       "pid: \n"
       "odd: 1e5\n"
+      "group: inf\n"
+      "after-group: NaN\n"
+      "concurrency-key: infinity\n"
       "more: 99999999999999999999\n");
   CHECK(to_line(stats_json(stats)) ==
         R"({"cmd-put":18446744073709551615,"rusage-utime":0.25,"draining":false,"readonly":true,)"
         R"("version":"1.12","id":"1234567890123456","hostname":"10","name":"7","pid":"",)"
-        R"("odd":"1e5","more":1e+20})");
+        R"("odd":"1e5","group":"inf","after-group":"NaN","concurrency-key":"infinity",)"
+        R"("more":1e+20})");
 }
 
 TEST_CASE("a job has all keys, also those that the server does not report") {

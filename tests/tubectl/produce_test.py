@@ -66,7 +66,7 @@ class Put(TubectlTest):
         unique = ("put", "-t", "mail", "-p", 7, "--unique", "user/42:60")
         self.assertEqual(self.tubectl(server, *unique, "x"), "1\n")
         _, stats = self.job(server, 1, tube="mail")
-        self.assertEqual((stats["idempotency-key"], stats["idempotency-ttl"]), ('"user/42"', 60))
+        self.assertEqual((stats["idempotency-key"], stats["idempotency-ttl"]), ("user/42", 60))
         self.assertEqual(self.run_tubectl(server, *unique, "y"),
                          (DONE, "1\n", "tubectl: job 1 has the key, and is ready: no job was added\n"))
         self.assertEqual(self.tubectl_json(server, *unique, "y"), {"id": 1, "exists": "ready"})

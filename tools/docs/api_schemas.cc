@@ -59,7 +59,7 @@ template <class State>
 void add_rows(stats::Rows<State> rows, Object& object, bool required = true) {
   for (const stats::Row<State>& row : rows) {
     if (row.key.empty()) continue;
-    const bool is_text = row.quoted != nullptr || row.plain != nullptr || row.composed != nullptr;
+    const bool is_text = row.text != nullptr || row.plain != nullptr || row.composed != nullptr;
     const std::string_view name = is_text                  ? "string"
                                   : row.flag != nullptr    ? "boolean"
                                   : row.seconds != nullptr ? "number"
