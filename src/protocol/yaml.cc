@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/ascii.h"
+#include "base/planted.h"
 #include "engine/types.h"
 
 namespace tubed::protocol {
@@ -112,7 +113,7 @@ bool reads_as_date(std::string_view text) {
 bool is_plain_yaml(std::string_view text) {
   // A name has no character with a meaning in YAML, except a hyphen, with which it does not begin.
   // Without colons it is no sexagesimal number and no time.
-  if (!is_tube_name(text)) return false;
+  if (!is_tube_name(text) || TUBED_PLANTED(names_are_always_quoted)) return false;
   if (is_letter(text.front())) return !reads_as_word(text);
   return !reads_as_number(text) && !reads_as_no_number(text) && !reads_as_date(text);
 }

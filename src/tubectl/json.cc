@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/planted.h"
 #include "tubectl/jobs/record.h"
 
 namespace tubed::tubectl {
@@ -31,7 +32,8 @@ Json value_of(const client::StatsBlock::Line& line) {
   std::uint64_t whole = 0;
   if (read_whole(line.value, whole)) return whole;
   // `inf` and `nan` are texts, such as the name of a group.
-  const bool has_digit = line.value.find_first_of("0123456789") != line.value.npos;
+  const bool has_digit = line.value.find_first_of("0123456789") != line.value.npos ||
+                         TUBED_PLANTED(infinity_is_a_number);
   double fraction = 0;
   if (has_digit && read_whole(line.value, fraction, std::chars_format::fixed)) return fraction;
   return line.value;
