@@ -7,6 +7,7 @@ and restart. packaging/tests/nspawn tests the same with systemd.
 """
 
 import collections
+import itertools
 import json
 import os
 import pathlib
@@ -144,8 +145,10 @@ class Supervised(Daemon):
 
 
 class ManagerTest(DaemonTest):
+    numbers = itertools.count()  # of the managers
+
     def manager(self, path=None):
-        manager = Manager(path or self.directory / f"notify{len(self.daemons)}")
+        manager = Manager(path or self.directory / f"notify{next(self.numbers)}")
         self.addCleanup(manager.close)
         return manager
 
@@ -186,14 +189,22 @@ class ManagerTest(DaemonTest):
             client.close()
 
     def supervise_refused(self, sockets, names, *flags):
-        """Starts a daemon that fails to start: (exit code, its lines on stderr)."""
+        """Starts a daemon that fails to start: (exit code, its lines on stderr). One that serves is
+        ended, with code 0."""
         descriptors = [each.fileno() for each in sockets]
-        done = subprocess.run(
+        manager = self.manager()
+        process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", LAUNCHER, json.dumps(descriptors), PROGRAM, *flags],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS, check=False,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
             pass_fds=descriptors,
-            env=os.environ | {"LISTEN_FDS": str(len(sockets)), "LISTEN_FDNAMES": ":".join(names)})
-        return done.returncode, done.stderr.splitlines()
+            env=os.environ | {"LISTEN_FDS": str(len(sockets)), "LISTEN_FDNAMES": ":".join(names),
+                              "NOTIFY_SOCKET": manager.path})
+        try:
+            until("its end", lambda: process.poll() is not None or manager.times("READY"))
+        finally:
+            process.terminate()
+            _, errors = process.communicate()
+        return process.returncode, errors.splitlines()
 
 
 def address_of(listener):
